@@ -25,10 +25,10 @@ type AlgorithmParams struct {
 	Algorithm     string     `json:"algorithm" enum:"pagerank,connected_components,community,centrality,shortest_paths" doc:"what is computed; community is the Louvain method"`
 	Measure       string     `json:"measure,omitempty" enum:"degree,betweenness,closeness" default:"degree" doc:"the kind of centrality"`
 	EntityID      string     `json:"entity_id,omitempty" doc:"where shortest_paths start"`
-	Direction     Directions `json:"direction,omitempty" doc:"direction of the relations; default out for pagerank and shortest_paths, both for centrality; the others follow both"`
+	Direction     Directions `json:"direction,omitempty" doc:"direction of the relations; default out for pagerank and shortest_paths, both for centrality; closeness to others is that of out, closeness of others to the entity that of in; connected_components and community follow both"`
 	RelationTypes []string   `json:"relation_types,omitempty" doc:"types of the relations; default all"`
 	EntityTypes   []string   `json:"entity_types,omitempty" doc:"types of the entities; relations of others are ignored; default all"`
-	Weighted      bool       `json:"weighted,omitempty" doc:"use the weights of the relations: as lengths for shortest_paths, as strengths for pagerank and community"`
+	Weighted      bool       `json:"weighted,omitempty" doc:"use the weights of the relations: as lengths for shortest_paths, betweenness and closeness, as strengths for pagerank and community"`
 	Damping       float64    `json:"damping,omitempty" default:"0.85" minimum:"0" maximum:"1" doc:"of pagerank"`
 	Iterations    int        `json:"iterations,omitempty" default:"200" minimum:"1" maximum:"10000" doc:"largest number of rounds of pagerank"`
 	Limit         int        `json:"limit,omitempty" default:"100" minimum:"1" maximum:"100000" doc:"largest number of results"`
@@ -134,7 +134,10 @@ func (r *AlgorithmResult) compute(ctx context.Context, p *AlgorithmParams, ids [
 		r.scores(ids, scores)
 		return err
 	case "centrality":
-		scores, err := centrality(ctx, build(n, edges, cmp.Or(p.Direction, "both")), p.Measure)
+		if err := p.checkCentrality(edges); err != nil {
+			return err
+		}
+		scores, err := centrality(ctx, build(n, edges, cmp.Or(p.Direction, "both")), p.Measure, p.Weighted)
 		r.scores(ids, scores)
 		return err
 	case "connected_components":
@@ -165,7 +168,19 @@ func (r *AlgorithmResult) compute(ctx context.Context, p *AlgorithmParams, ids [
 	return err
 }
 
-func centrality(ctx context.Context, g *algorithm.Graph, measure string) ([]float64, error) {
+// checkCentrality refuses weights that a measure does not have.
+func (p *AlgorithmParams) checkCentrality(edges []algorithm.Edge) error {
+	switch {
+	case !p.Weighted:
+	case p.Measure == "degree":
+		return tea.Errorf(tea.ValidationError, "the measure degree counts relations and does not use weights; leave weighted out, or use betweenness or closeness")
+	case p.Measure == "betweenness" && slices.ContainsFunc(edges, func(e algorithm.Edge) bool { return e.Weight == 0 }):
+		return tea.Errorf(tea.ValidationError, "a relation has the weight 0; betweenness with weighted needs lengths above 0")
+	}
+	return nil
+}
+
+func centrality(ctx context.Context, g *algorithm.Graph, measure string, weighted bool) ([]float64, error) {
 	nodes, edges := g.Len()
 	if measure == "degree" {
 		return g.Degree(), nil
@@ -174,9 +189,9 @@ func centrality(ctx context.Context, g *algorithm.Graph, measure string) ([]floa
 		return nil, tea.Errorf(tea.ResourceExhausted, "%s of %d entities with %d relations takes too long; narrow the call by relation_types or entity_types", measure, nodes, edges)
 	}
 	if measure == "closeness" {
-		return g.Closeness(ctx)
+		return g.Closeness(ctx, weighted)
 	}
-	return g.Betweenness(ctx)
+	return g.Betweenness(ctx, weighted)
 }
 
 // scores sets the results to scores, highest first. ids are in order.

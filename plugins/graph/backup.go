@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/the-edge-agent/tea/objstore"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
-	"github.com/the-edge-agent/tea/sdk/x/confine"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
@@ -60,9 +60,12 @@ func (g *Graph) Backup(ctx context.Context, _ *tea.Request, p BackupParams) (_ *
 		return nil, err
 	}
 	defer done()
-	part := target + ".part"
+	if err := g.settings.checkOutside(target); err != nil {
+		return nil, err
+	}
+	part := filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+".tea-tmp")
 	if err := errors.Join(os.RemoveAll(part), os.Mkdir(part, 0o700)); err != nil {
-		return nil, systemError("back up the graph", err)
+		return nil, fileError("write the backup "+target, err)
 	}
 	defer func() {
 		if err != nil {
@@ -78,10 +81,10 @@ func (g *Graph) Backup(ctx context.Context, _ *tea.Request, p BackupParams) (_ *
 	}
 	bytes, err := sizeOf(part)
 	if err != nil {
-		return nil, systemError("back up the graph", err)
+		return nil, fileError("write the backup "+target, err)
 	}
 	if err := errors.Join(atomicfile.SyncDir(part), os.Rename(part, target), atomicfile.SyncDir(filepath.Dir(target))); err != nil {
-		return nil, systemError("back up the graph", err)
+		return nil, fileError("write the backup "+target, err)
 	}
 	return &BackupResult{Success: true, Path: target, Bytes: bytes}, nil
 }
@@ -89,29 +92,20 @@ func (g *Graph) Backup(ctx context.Context, _ *tea.Request, p BackupParams) (_ *
 // folder returns the absolute path of a folder below the root, whose parent
 // exists and is not reached by a symbolic link that leads out.
 func (s FileSettings) folder(given string) (string, error) {
-	clean, err := confine.Clean(given)
+	if objstore.IsAddress(given) {
+		return "", tea.Errorf(tea.ValidationError, "%s is an address, and a backup is in a folder of this device; graph.export writes to object storage", given)
+	}
+	target, err := s.locate(given)
 	if err != nil {
 		return "", err
 	}
-	if clean == "." {
+	if root, err := s.realRoot(); err != nil || target == root {
 		return "", tea.Errorf(tea.ValidationError, "the path %q does not name a folder", given)
 	}
-	root, err := filepath.Abs(s.Root)
-	if err == nil {
-		root, err = filepath.EvalSymlinks(root)
+	if _, err := os.Stat(filepath.Dir(target)); err != nil {
+		return "", tea.Errorf(tea.NotFound, "the folder %s does not exist; create it first", filepath.Dir(target))
 	}
-	if err != nil {
-		return "", tea.Errorf(tea.NotFound, "settings.file.root: %w", err)
-	}
-	parent := filepath.Dir(filepath.Join(root, filepath.FromSlash(clean)))
-	real, err := filepath.EvalSymlinks(parent)
-	if err != nil {
-		return "", tea.Errorf(tea.NotFound, "the folder %s does not exist; create it first", parent)
-	}
-	if real != root && !strings.HasPrefix(real, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator)) {
-		return "", tea.Errorf(tea.PermissionDenied, "the path %q leads out of settings.file.root", given)
-	}
-	return filepath.Join(real, filepath.Base(clean)), nil
+	return target, nil
 }
 
 // RestoreParams are the parameters of graph.restore.
@@ -136,9 +130,12 @@ func (g *Graph) Restore(ctx context.Context, _ *tea.Request, p RestoreParams) (*
 	if err != nil {
 		return nil, err
 	}
+	if info, err := os.Stat(source); err == nil && !info.IsDir() {
+		return nil, tea.Errorf(tea.ValidationError, "%s is a file; a backup is a folder that graph.backup has written", source)
+	}
 	m, err := readMarker(source)
 	if err != nil {
-		return nil, err
+		return nil, unusable(source, source, err)
 	}
 	if m == nil || !m.Ready {
 		return nil, tea.Errorf(tea.NotFound, "%s is not a backup of a graph: it has no %s", source, markerFile)
@@ -159,6 +156,12 @@ func (g *Graph) Restore(ctx context.Context, _ *tea.Request, p RestoreParams) (*
 			return nil, err
 		}
 	}
+	if db.store == nil {
+		// A restore that a crash has interrupted has replaced the graph already.
+		if err := finishRestore(g.settings.Path); err != nil {
+			return nil, err
+		}
+	}
 	if err := db.replace(ctx, source, backend); err != nil {
 		return nil, err
 	}
@@ -174,12 +177,14 @@ func (db *database) replace(ctx context.Context, source string, b backend) error
 		return errors.Join(systemError("copy the backup", err), os.RemoveAll(part))
 	}
 	// A damaged backup must not replace the graph.
-	s, err := b.open(ctx, db.settings.options(part, false))
+	options := db.settings.options(part, false)
+	options.Verify = true
+	s, err := b.open(ctx, options)
 	if err == nil {
 		err = s.Close()
 	}
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(part))
+		return errors.Join(unusable(source, part, err), os.RemoveAll(part))
 	}
 	if db.store != nil {
 		if err := db.store.Close(); err != nil {
@@ -193,8 +198,21 @@ func (db *database) replace(ctx context.Context, source string, b backend) error
 	return finishRestore(dir)
 }
 
+// unusable describes a backup that cannot be opened. The error can name its copy.
+func unusable(source, copied string, err error) error {
+	var reason *store.Reason
+	var typed *tea.Error
+	switch {
+	case errors.As(err, &reason):
+		return tea.Errorf(tea.ValidationError, "the backup %s cannot be restored, and the graph is unchanged: %s; choose another backup", source, strings.ReplaceAll(reason.Error(), copied, source))
+	case errors.As(err, &typed):
+		return tea.Errorf(typed.Type, "the backup %s cannot be restored, and the graph is unchanged: %s", source, strings.ReplaceAll(typed.Message, copied, source))
+	}
+	return err
+}
+
 func (s settings) options(dir string, create bool) store.Options {
-	return store.Options{Dir: dir, Create: create, MemoryBytes: s.MemoryMB << 20, Threads: s.Threads, Library: s.Library}
+	return store.Options{Dir: dir, Create: create, MemoryBytes: s.MemoryMB << 20, Threads: s.Threads}
 }
 
 // finishRestore continues a restore where it is.

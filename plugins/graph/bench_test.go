@@ -12,35 +12,61 @@ const (
 	benchEdges = 50_000
 )
 
-// benchGraph is a random graph with texts and embeddings.
+// benchGraph is a graph with the contents of fill.
 func benchGraph(b *testing.B, backend string) *opened {
 	b.Helper()
 	g := openBench(b, backend)
-	random := rand.New(rand.NewPCG(1, 2))
-	for from := 0; from < benchNodes; from += 1000 {
-		g.call("store_entities", object{"entities": benchEntities(random, from, 1000)})
-	}
-	for from := 0; from < benchEdges; from += 5000 {
-		var all []any
-		for range 5000 {
-			all = append(all, object{"from_entity": id(random.IntN(benchNodes)), "to_entity": id(random.IntN(benchNodes)), "relation_type": fmt.Sprintf("r%d", random.IntN(3))})
-		}
-		g.call("store_relations", object{"relations": all})
-	}
+	g.fill(benchNodes, benchEdges, true)
 	return g
 }
 
-func benchEntities(random *rand.Rand, from, n int) []any {
+// fill stores a random graph with texts, and with embeddings if embedded is set.
+func (g *opened) fill(nodes, edges int, embedded bool) {
+	g.t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	for from := 0; from < nodes; from += 1000 {
+		g.call("store_entities", object{"entities": benchEntities(random, from, 1000, embedded)})
+	}
+	for from := 0; from < edges; from += 5000 {
+		var all []any
+		for range 5000 {
+			all = append(all, object{"from_entity": id(random.IntN(nodes)), "to_entity": id(random.IntN(nodes)), "relation_type": fmt.Sprintf("r%d", random.IntN(3))})
+		}
+		g.call("store_relations", object{"relations": all})
+	}
+}
+
+// hops calls graph.neighbors of the i-th of some entities.
+func (g *opened) hops(i, nodes, depth int) {
+	g.t.Helper()
+	g.call("neighbors", object{"entity_id": id(i * 7919 % nodes), "depth": depth, "direction": "out", "limit": 1000})
+}
+
+// question calls graph.retrieve_context about the i-th of some entities.
+func (g *opened) question(i, nodes int) {
+	g.t.Helper()
+	vector := make([]any, 64)
+	for d := range vector {
+		vector[d] = float64(d) - 30
+	}
+	g.call("retrieve_context", object{"query": fmt.Sprintf("sensor %d pressure", i*7919%nodes), "embedding": vector, "hops": 2})
+}
+
+func benchEntities(random *rand.Rand, from, n int, embedded bool) []any {
 	all := make([]any, n)
 	for i := range all {
-		vector := make([]any, 64)
-		for d := range vector {
-			vector[d] = random.Float64() - 0.5
-		}
-		all[i] = object{
+		entity := object{
 			"entity_id": id(from + i), "entity_type": fmt.Sprintf("t%d", random.IntN(4)), "properties": object{"n": int64(i), "place": fmt.Sprintf("hall %d", random.IntN(100))},
-			"text": fmt.Sprintf("Sensor %d of line %d measures pressure and flow.", from+i, random.IntN(1000)), "embedding": vector,
+			"text": fmt.Sprintf("Sensor %d of line %d measures pressure and flow.", from+i, random.IntN(1000)),
 		}
+		if embedded {
+			vector := make([]any, 64)
+			for d := range vector {
+				vector[d] = random.Float64() - 0.5
+			}
+			entity["embedding"] = vector
+		}
+		all[i] = entity
 	}
 	return all
 }
@@ -66,7 +92,7 @@ func BenchmarkNeighbors(b *testing.B) {
 				i := 0
 				for b.Loop() {
 					i++
-					g.call("neighbors", object{"entity_id": id(i * 7919 % benchNodes), "depth": depth, "direction": "out", "limit": 1000})
+					g.hops(i, benchNodes, depth)
 				}
 			})
 		}
@@ -91,10 +117,7 @@ func BenchmarkStoreEntities(b *testing.B) {
 		i := 0
 		for b.Loop() {
 			b.StopTimer()
-			entities := benchEntities(random, i*1000, 1000)
-			for _, e := range entities {
-				delete(e.(object), "embedding")
-			}
+			entities := benchEntities(random, i*1000, 1000, false)
 			i++
 			b.StartTimer()
 			g.call("store_entities", object{"entities": entities})
@@ -106,14 +129,10 @@ func BenchmarkStoreEntities(b *testing.B) {
 func BenchmarkRetrieveContext(b *testing.B) {
 	eachBackend(b, func(b *testing.B, backend string) {
 		g := benchGraph(b, backend)
-		vector := make([]any, 64)
-		for d := range vector {
-			vector[d] = float64(d) - 30
-		}
 		i := 0
 		for b.Loop() {
 			i++
-			g.call("retrieve_context", object{"query": fmt.Sprintf("sensor %d pressure", i*7919%benchNodes), "embedding": vector, "hops": 2})
+			g.question(i, benchNodes)
 		}
 	})
 }

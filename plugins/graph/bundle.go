@@ -6,15 +6,21 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/kuzu"
 )
 
 // version is the version of the bundle.
 const version = "0.1.0"
 
 // Bundle is the set of actions, for serve.Main or to be linked into a host.
-// Instances of one bundle that have the same folder share its database.
-func Bundle() tea.Bundle {
-	shared := &databases{open: map[string]*database{}}
+// Instances of one bundle that have the same folder share its database. Options
+// add object storage.
+func Bundle(with ...Option) tea.Bundle {
+	shared := &databases{open: map[string]*database{}, options: &options{}}
+	for _, option := range with {
+		option(shared.options)
+	}
 	return tea.Bundle{
 		Name:        "graph",
 		Version:     version,
@@ -25,7 +31,9 @@ func Bundle() tea.Bundle {
 			backendKey:     backendSchema(),
 			backendTypeKey: backendSchema(),
 			pathKey:        pathSchema(),
+			storageKey:     storageSchema(),
 		},
+		Env:       append(shared.options.env(), kuzu.LibraryVariable),
 		Exclusive: []string{settingsKey + ".path", pathKey},
 		Open:      func(ctx context.Context, s tea.Settings) (any, error) { return shared.take(ctx, s) },
 		Actions: slices.Concat(

@@ -1,18 +1,17 @@
 package graph
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"maps"
 	"math"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+	"github.com/the-edge-agent/tea/plugins/graph/internal/words"
 )
 
 // RetrieveContextParams are the parameters of graph.retrieve_context.
@@ -25,7 +24,7 @@ type RetrieveContextParams struct {
 	EntityTypes    []string  `json:"entity_types,omitempty" doc:"types of the entities that a search starts from; default all"`
 	Hops           *int      `json:"hops,omitempty" minimum:"0" maximum:"5" doc:"number of hops around the entities that were found; default 2"`
 	Limit          int       `json:"limit,omitempty" default:"20" minimum:"1" maximum:"1000" doc:"largest number of entities"`
-	MaxTokens      int       `json:"max_tokens,omitempty" default:"2000" minimum:"1" doc:"size of context_summary; facts that do not fit are left out"`
+	MaxTokens      int       `json:"max_tokens,omitempty" default:"2000" minimum:"1" doc:"largest size of context_summary; of a text that does not fit, the part that matches the query is kept, and other facts that do not fit are left out"`
 	EmbeddingModel string    `json:"embedding_model,omitempty" doc:"model for embedding.create"`
 }
 
@@ -39,6 +38,9 @@ type RetrieveContextResult struct {
 	Sources        []string   `json:"sources" doc:"sources of the facts in context_summary, each once"`
 	Truncated      bool       `json:"truncated" doc:"whether entities or facts were left out because of limit or max_tokens"`
 	Notes          []string   `json:"notes" doc:"what could not be done, such as a search by similarity"`
+
+	// sources are those of the facts about each entity.
+	sources [][]string
 }
 
 // RetrieveContext is the action graph.retrieve_context.
@@ -46,7 +48,7 @@ func (g *Graph) RetrieveContext(ctx context.Context, req *tea.Request, p Retriev
 	if p.Query == "" && len(p.Embedding) == 0 && p.EntityID == "" {
 		return nil, tea.Errorf(tea.ValidationError, "graph.retrieve_context needs a query, an embedding or an entity_id")
 	}
-	if err := p.Embedding.check("the query"); err != nil {
+	if err := checkEmbedding("the query", p.Embedding); err != nil {
 		return nil, err
 	}
 	v, err := g.read(ctx, p.Namespace)
@@ -59,14 +61,19 @@ func (g *Graph) RetrieveContext(ctx context.Context, req *tea.Request, p Retriev
 		return nil, err
 	}
 	r := &RetrieveContextResult{Success: true, Entities: []Found{}, Relations: []Relation{}, Sources: []string{}, Notes: []string{}}
-	scores, err := v.seeds(ctx, req, &p, r)
+	f, err := v.seeds(ctx, req, &p, a.At, r)
 	if err != nil {
 		return nil, err
 	}
-	if err := v.spread(ctx, scores, p.hops(), a); err != nil {
+	if len(f.scores) == 0 {
+		if err := v.namedRelations(ctx, f, p.Limit, a); err != nil {
+			return nil, err
+		}
+	}
+	if err := v.spread(ctx, f, &p, a); err != nil {
 		return nil, err
 	}
-	if err := v.rank(ctx, scores, &p, a.At, r); err != nil {
+	if err := v.rank(ctx, f.scores, &p, a.At, r); err != nil {
 		return nil, err
 	}
 	entities := make([]Entity, len(r.Entities))
@@ -76,7 +83,22 @@ func (g *Graph) RetrieveContext(ctx context.Context, req *tea.Request, p Retriev
 	if r.Relations, err = v.within(ctx, entities, a); err != nil {
 		return nil, err
 	}
-	r.write(p.MaxTokens)
+	if len(r.Relations) == 0 {
+		notes, err := v.noteTypes(ctx, p.RelationTypes)
+		if err != nil {
+			return nil, err
+		}
+		r.Notes = append(r.Notes, notes...)
+	}
+	if len(r.Entities) == 0 && p.Query != "" {
+		note, err := v.noteEmpty(ctx, f.query)
+		if err != nil {
+			return nil, err
+		}
+		r.Notes = append(r.Notes, note)
+	}
+	w := newSummary(p.MaxTokens, f.query)
+	w.write(r)
 	return r, nil
 }
 
@@ -87,39 +109,66 @@ func (p *RetrieveContextParams) hops() int {
 	return *p.Hops
 }
 
-// fusion makes the first places of two rankings count about the same.
+// fusion makes the first places of a ranking count about the same.
 const fusion = 60
 
-// seeds finds the entities to start from, with scores.
-func (v *view) seeds(ctx context.Context, req *tea.Request, p *RetrieveContextParams, r *RetrieveContextResult) (map[string]float64, error) {
-	scores := map[string]float64{}
+// found are the entities that a question matches, with scores.
+type found struct {
+	scores map[string]float64
+	query  *words.Query
+	// named are the types of relations that were compared with the query, by [found.names].
+	named map[string]bool
+}
+
+// names reports whether the query has a word of a relation's type, in any form: "Who
+// maintains it?" that of maintained_by. Words that can be function words do not count.
+func (f *found) names(kind string) bool {
+	named, known := f.named[kind]
+	if known {
+		return named
+	}
+	if !f.query.All {
+		named = slices.ContainsFunc(words.Of(words.Apart(kind)), func(word string) bool {
+			_, weight := f.query.Match(word)
+			return weight > words.Weak
+		})
+	}
+	f.named[kind] = named
+	return named
+}
+
+// seeds finds the entities that match. All matches by words can be in the result; of
+// those by similarity, which everything has, only the nearest.
+func (v *view) seeds(ctx context.Context, req *tea.Request, p *RetrieveContextParams, at int64, r *RetrieveContextResult) (*found, error) {
+	f := &found{scores: map[string]float64{}, query: words.NewQuery(p.Query), named: map[string]bool{}}
 	if p.EntityID != "" {
 		if err := v.exist(ctx, p.EntityID); err != nil {
 			return nil, err
 		}
-		scores[p.EntityID] = 1
-	}
-	n := max(3, p.Limit/4)
-	add := func(found []Found) {
-		for i, f := range found {
-			scores[f.ID] += float64(fusion) / float64(fusion+i) / 2
-		}
+		f.scores[p.EntityID] = 1
 	}
 	if p.Query != "" {
-		found, err := v.byWords(ctx, p.Query, p.EntityTypes, nil, n)
+		matches, err := v.byWords(ctx, f.query, p.EntityTypes, nil, at, p.Limit+1)
 		if err != nil {
 			return nil, err
 		}
-		add(found)
+		for _, m := range matches {
+			f.scores[m.ID] += m.Score / matches[0].Score / 2
+		}
 	}
 	embedding, err := v.questionEmbedding(ctx, req, p, r)
 	if err != nil || embedding == nil {
-		return scores, err
+		return f, err
 	}
-	found, err := v.byVector(ctx, embedding, p.EntityTypes, nil, n)
-	add(found)
-	return scores, err
+	nearest, err := v.byVector(ctx, embedding, p.EntityTypes, nil, at, p.starts())
+	for i, n := range nearest {
+		f.scores[n.ID] += float64(fusion) / float64(fusion+i) / 2
+	}
+	return f, err
 }
+
+// starts is the number of matches around which relations are followed.
+func (p *RetrieveContextParams) starts() int { return max(3, p.Limit/4) }
 
 // questionEmbedding returns nil if there is nothing to compare with. That it
 // cannot be computed is a note.
@@ -152,169 +201,146 @@ func (v *view) questionEmbedding(ctx context.Context, req *tea.Request, p *Retri
 	return embedding, nil
 }
 
-// fading is the part of a score that an entity passes on over a hop.
-const fading = 0.5
+// namedRelations adds the entities of relations whose types the query names. It is for a
+// query that no entity matches.
+func (v *view) namedRelations(ctx context.Context, f *found, limit int, a store.Adjacency) error {
+	stats, err := v.Store.Stats(ctx, v.ns)
+	if err != nil {
+		return err
+	}
+	scan := store.RelationScan{At: a.At, Lean: true}
+	for kind := range stats.RelationTypes {
+		if f.names(kind) && (len(a.Types) == 0 || slices.Contains(a.Types, kind)) {
+			scan.Types = append(scan.Types, kind)
+		}
+	}
+	if len(scan.Types) == 0 {
+		return nil
+	}
+	err = v.EachRelation(ctx, v.ns, scan, func(r *store.Relation) error {
+		f.scores[r.From], f.scores[r.To] = 0.5, 0.5
+		if len(f.scores) > limit {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
 
-// spread adds the entities within some hops. An entity with many relations passes
-// on less over each of them.
-func (v *view) spread(ctx context.Context, scores map[string]float64, hops int, a store.Adjacency) error {
+const (
+	// fading is the part of a score that an entity passes on over a hop.
+	fading = 0.5
+	// meant is the part over a first hop along a relation that the query names. It is
+	// of a score that such a relation raises by favored.
+	meant, favored = 0.9, 1.5
+)
+
+// spread adds the entities within some hops around the best matches. An entity with many
+// relations passes on less over each of them. A relation of a type that the query names
+// counts as a match with another word: the entity at its one end has a higher score, and
+// passes on almost all of it to the other ends of such relations. Of the entities of a hop
+// only the best are followed: what is reached over the others would not be in the result.
+func (v *view) spread(ctx context.Context, f *found, p *RetrieveContextParams, a store.Adjacency) error {
+	scores := f.scores
 	depth := map[string]int{}
-	for id := range scores {
+	a.IDs = bestIDs(slices.Collect(maps.Keys(scores)), scores, 2*p.starts())
+	for _, id := range a.IDs {
 		depth[id] = 0
 	}
-	step := 0
-	_, _, err := v.walk(ctx, slices.Sorted(maps.Keys(scores)), hops, a, func(relations []store.Relation, next []string) bool {
-		step++
-		for _, id := range next {
-			depth[id] = step
+	for step := 1; step <= p.hops() && len(a.IDs) > 0; step++ {
+		relations, err := v.adjacent(ctx, a)
+		if err != nil {
+			return err
 		}
-		degree := map[string]int{}
-		each := func(f func(from, to string)) {
-			for _, r := range relations {
-				f(r.From, r.To)
-				f(r.To, r.From)
+		degree, named := map[string]int{}, map[string]int{}
+		for _, r := range relations {
+			degree[r.From]++
+			degree[r.To]++
+			if f.names(r.Type) {
+				named[r.From]++
+				named[r.To]++
 			}
 		}
-		each(func(from, _ string) { degree[from]++ })
-		each(func(from, to string) {
-			d, known := depth[from]
-			if to, reached := depth[to]; !known || !reached || d != step-1 || to != step {
-				return
+		for _, id := range a.IDs {
+			if named[id] > 0 {
+				scores[id] *= favored
 			}
-			scores[to] += fading * scores[from] / math.Sqrt(float64(degree[from]))
-		})
-		return true
-	})
-	return err
+		}
+		var next []string
+		for _, r := range relations {
+			for _, ends := range [2][2]string{{r.From, r.To}, {r.To, r.From}} {
+				from, to := ends[0], ends[1]
+				if d, known := depth[from]; !known || d != step-1 {
+					continue
+				}
+				if _, known := depth[to]; !known {
+					depth[to] = step
+					next = append(next, to)
+				}
+				if depth[to] != step {
+					continue
+				}
+				share := fading / math.Sqrt(float64(degree[from]))
+				if f.names(r.Type) {
+					share = meant * math.Pow(fading, float64(step-1)) / math.Sqrt(float64(named[from]))
+				}
+				scores[to] += share * scores[from]
+			}
+		}
+		a.IDs = bestIDs(next, scores, 2*p.Limit)
+	}
+	return nil
+}
+
+// bestIDs returns the ids with the highest scores, sorted by them.
+func bestIDs(ids []string, scores map[string]float64, limit int) []string {
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b)) })
+	return ids[:min(len(ids), limit)]
 }
 
 // rank reads the entities with the best scores.
 func (v *view) rank(ctx context.Context, scores map[string]float64, p *RetrieveContextParams, at int64, r *RetrieveContextResult) error {
-	all := make([]Found, 0, len(scores))
-	for id, score := range scores {
-		all = append(all, Found{Entity: Entity{ID: id}, Score: score})
+	ids := bestIDs(slices.Collect(maps.Keys(scores)), scores, p.Limit)
+	r.Truncated = len(ids) < len(scores)
+	// The entity that was asked for comes first.
+	if i := slices.Index(ids, p.EntityID); i > 0 {
+		ids = slices.Insert(slices.Delete(ids, i, i+1), 0, p.EntityID)
 	}
-	top := best(all, p.Limit)
-	r.Truncated = len(top) < len(all)
-	ids := make([]string, len(top))
-	for i := range top {
-		ids[i] = top[i].ID
-	}
-	stored, err := v.Entities(ctx, v.ns, ids, store.Fields{Facts: p.AsOf != ""})
+	stored, err := v.Entities(ctx, v.ns, ids, store.Fields{Facts: true})
 	if err != nil {
 		return err
 	}
 	for i := range stored {
-		e, err := toEntity(&stored[i])
+		e, err := v.toEntity(&stored[i], at)
 		if err != nil {
 			return err
 		}
-		if p.AsOf != "" {
-			h, err := readHistory(stored[i].Facts)
-			if err != nil {
-				return err
-			}
-			e.Properties = h.at(e.Properties, at)
+		sources, err := v.sourcesOf(&stored[i], at)
+		if err != nil {
+			return err
 		}
+		r.sources = append(r.sources, sources)
 		r.Entities = append(r.Entities, Found{Entity: e, Score: scores[e.ID]})
 	}
 	return nil
 }
 
-// write writes the facts of the result as text: each entity, followed by its
-// relations to those before it.
-func (r *RetrieveContextResult) write(maxTokens int) {
-	var text strings.Builder
-	var used float64
-	sources := map[string]bool{}
-	line := func(fact, source string) {
-		cost := tokens(fact) + 1
-		if used+cost > float64(maxTokens) {
-			r.Truncated = true
-			return
-		}
-		used += cost
-		text.WriteString(fact)
-		text.WriteByte('\n')
-		if source != "" {
-			sources[source] = true
-		}
+// sourcesOf are the sources of the properties of an entity at an instant and of its
+// text. An entity without facts has one source for all.
+func (v *view) sourcesOf(e *store.Entity, at int64) ([]string, error) {
+	if e.Facts == "" {
+		return []string{e.Source}, nil
 	}
-	written := map[string]bool{}
-	for i := range r.Entities {
-		e := &r.Entities[i].Entity
-		line(describeEntity(e), e.Source)
-		written[e.ID] = true
-		for j := range r.Relations {
-			if s := &r.Relations[j]; written[s.From] && written[s.To] && (s.From == e.ID || s.To == e.ID) {
-				line(describeRelation(s), s.Source)
-			}
-		}
+	values, h, err := readFacts(e)
+	if err != nil {
+		return nil, err
 	}
-	r.ContextSummary = strings.TrimSuffix(text.String(), "\n")
-	r.Tokens = int(math.Ceil(used))
-	r.Sources = append(r.Sources, slices.Sorted(maps.Keys(sources))...)
-}
-
-// describeEntity is an entity as a line of text.
-func describeEntity(e *Entity) string {
-	text := fmt.Sprintf("%s (%s)", e.ID, e.Type)
-	if facts := describeProperties(e.Properties); facts != "" {
-		text += ": " + facts
+	var sources []string
+	for _, f := range h.valid(values, at) {
+		sources = append(sources, f.Source)
 	}
-	if e.Text != "" {
-		text += ". " + strings.Join(strings.Fields(e.Text), " ")
-	}
-	return text
-}
-
-// describeRelation is a relation as a line of text.
-func describeRelation(r *Relation) string {
-	details := []string{}
-	if facts := describeProperties(r.Properties); facts != "" {
-		details = append(details, facts)
-	}
-	if r.ValidFrom != "" {
-		details = append(details, "since "+r.ValidFrom)
-	}
-	if r.ValidTo != "" {
-		details = append(details, "until "+r.ValidTo)
-	}
-	text := fmt.Sprintf("%s %s %s", r.From, r.Type, r.To)
-	if len(details) > 0 {
-		text += " (" + strings.Join(details, "; ") + ")"
-	}
-	return text
-}
-
-func describeProperties(properties map[string]any) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		v, ok := properties[name].(string)
-		if !ok {
-			text, err := value.Encode(properties[name])
-			if err != nil {
-				continue // a stored value always has a JSON form
-			}
-			v = string(text)
-		}
-		parts = append(parts, name+" "+strings.Join(strings.Fields(v), " "))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// tokens estimates the number of tokens of a text, rather too high than too low.
-// A tokenizer would need more memory than the graph.
-func tokens(text string) float64 {
-	ascii, others := 0, 0
-	for i := 0; i < len(text); {
-		_, size := utf8.DecodeRuneInString(text[i:])
-		if size == 1 {
-			ascii++
-		} else {
-			others++
-		}
-		i += size
-	}
-	return float64(ascii)/3.5 + float64(others)
+	return sources, nil
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,9 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 
+	"github.com/the-edge-agent/tea/plugins/graph/internal/cozo"
+	"github.com/the-edge-agent/tea/plugins/graph/internal/kuzu"
+	"github.com/the-edge-agent/tea/plugins/graph/internal/sqlite"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
@@ -54,14 +58,18 @@ type database struct {
 
 // databases are the open ones of a process, by path.
 type databases struct {
-	mu   sync.Mutex
-	open map[string]*database
+	options *options
+	mu      sync.Mutex
+	open    map[string]*database
 }
 
 // take returns a Graph for the settings. The database is opened by the first
 // action that needs it.
 func (d *databases) take(_ context.Context, from tea.Settings) (*Graph, error) {
 	s, err := readSettings(from)
+	if err == nil {
+		err = d.options.check(s.Storage)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +80,7 @@ func (d *databases) take(_ context.Context, from tea.Settings) (*Graph, error) {
 		db = &database{settings: s, owners: d}
 		d.open[s.Path] = db
 	}
-	if db.settings.Settings != s.Settings {
+	if db.settings.ofDatabase() != s.ofDatabase() {
 		return nil, tea.Errorf(tea.ValidationError, "%s is open with other settings of the graph; workflows that share a folder at the same time need the same ones", s.Path)
 	}
 	db.users++
@@ -133,6 +141,9 @@ func (db *database) lock(ctx context.Context) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return systemError("create the folder of the graph", err)
 	}
+	if err := makePrivate(dir); err != nil {
+		return systemError("open the folder of the graph", err)
+	}
 	owner, err := own(ctx, dir, time.Duration(db.settings.LockTimeoutSeconds*float64(time.Second)))
 	if err != nil {
 		return err
@@ -182,7 +193,35 @@ func (db *database) openStore(ctx context.Context) (err error) {
 			return errors.Join(err, s.Close())
 		}
 	}
+	if err := makePrivate(dir); err != nil { // an engine has its own modes for new files
+		return errors.Join(systemError("open the folder of the graph", err), s.Close())
+	}
 	db.store, db.used = s, backend.name
+	return nil
+}
+
+// makePrivate takes the folder of a graph and its files from other users. What
+// belongs to another user stays as it is.
+func makePrivate(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	names := []string{dir}
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			names = append(names, filepath.Join(dir, e.Name()))
+		}
+	}
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			err = os.Chmod(name, info.Mode().Perm()&^0o077)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !isReadOnly(err) {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -192,6 +231,9 @@ func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if target, err := os.Readlink(dir); err == nil {
+			return tea.Errorf(tea.ValidationError, "settings.graph.path: %s is a link to %s, which does not exist; create that folder, or set another path", dir, target)
+		}
 		return nil
 	case err != nil:
 		return systemError("open the folder of the graph", err)
@@ -218,24 +260,38 @@ func checkFolder(dir string) error {
 // readMarker returns nil for a new folder.
 func readMarker(dir string) (*marker, error) {
 	path := filepath.Join(dir, markerFile)
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	m, err := decodeMarker(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, systemError("open the graph", err)
+	case m == nil:
+		return nil, store.Unusable(tea.ValidationError, "restore a backup, or set another settings.graph.path", "%s is damaged or belongs to another program", path)
+	case m.Format > markerFormat:
+		return nil, tea.Errorf(tea.ValidationError, "the graph in %s has format %d, which is newer than the format %d of this version; update the graph plugin", dir, m.Format, markerFormat)
+	}
+	return m, nil
+}
+
+// decodeMarker returns nil for a file that is not a marker.
+func decodeMarker(path string) (*marker, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, 1<<16))
 	if err != nil {
-		return nil, systemError("open the graph", err)
+		return nil, err
 	}
 	var m marker
 	if err := json.Unmarshal(text, &m); err != nil || m.Format < 1 || m.Backend == "" {
-		return nil, tea.Errorf(tea.ValidationError, "%s is damaged or belongs to another program; restore a backup, or set another settings.graph.path", path)
-	}
-	if m.Format > markerFormat {
-		return nil, tea.Errorf(tea.ValidationError, "the graph in %s has format %d, which is newer than the format %d of this version; update the graph plugin", dir, m.Format, markerFormat)
+		return nil, nil
 	}
 	return &m, nil
 }
@@ -252,12 +308,12 @@ func (m *marker) write(dir string) error {
 func systemError(what string, err error) error {
 	var typed *tea.Error
 	switch {
-	case errors.As(err, &typed):
+	case errors.As(err, &typed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case isFull(err):
-		return tea.Errorf(tea.ResourceExhausted, "%s: the disk is full: %w", what, err)
+		return tea.Errorf(tea.ResourceExhausted, "%s: the disk is full", what) // err names temporary files
 	case isReadOnly(err):
-		return tea.Errorf(tea.PermissionDenied, "%s: %w; set a settings.graph.path that can be written", what, err)
+		return tea.Errorf(tea.PermissionDenied, "%s: %w; a graph needs a folder that can be written, also for reading: set settings.graph.path", what, err)
 	}
 	return tea.Errorf(tea.InternalError, "%s: %w", what, err)
 }
@@ -273,8 +329,12 @@ type backend struct {
 	installed func() bool
 }
 
+// defaultBackend creates a graph without a setting. Every build has it, so that
+// such a graph opens everywhere.
+const defaultBackend backendName = "memory"
+
 // chooseBackend returns the backend for a folder: the one that created it, or
-// the preferred one.
+// for a new one that of the settings.
 func chooseBackend(dir string, m *marker, wanted backendName) (backend, error) {
 	if m != nil && wanted != "" && wanted != m.Backend {
 		return backend{}, tea.Errorf(tea.ValidationError, "the graph in %s was created by the backend %s and cannot be opened by %s; set settings.graph.backend: %[2]s, or another settings.graph.path", dir, m.Backend, wanted)
@@ -282,10 +342,9 @@ func chooseBackend(dir string, m *marker, wanted backendName) (backend, error) {
 	if m != nil {
 		wanted = m.Backend
 	}
+	wanted = cmp.Or(wanted, defaultBackend)
 	for _, b := range backends() {
 		switch {
-		case wanted == "" && b.missing == nil && b.preferred():
-			return b, nil
 		case wanted != b.name:
 		case b.missing != nil && m != nil:
 			return backend{}, tea.Errorf(tea.DependencyMissing, "the graph in %s was created by the backend %s: %s", dir, b.name, tea.AsError(b.missing).Message)
@@ -296,5 +355,23 @@ func chooseBackend(dir string, m *marker, wanted backendName) (backend, error) {
 	return backend{}, tea.Errorf(tea.ValidationError, "the graph in %s was created by the backend %q, which this version does not have; update the graph plugin", dir, wanted)
 }
 
-// preferred reports whether the backend can be chosen for a new graph.
-func (b backend) preferred() bool { return b.name != "cypher" }
+// backends are those of this version.
+func backends() []backend {
+	return []backend{
+		{name: "memory", open: sqlite.Open},
+		{name: "cozo", open: cozo.Open, missing: cozo.Missing()},
+		{name: "cypher", open: kuzu.Open, missing: kuzu.Missing(), installed: kuzu.Installed},
+	}
+}
+
+// Available returns the names of the backends that this build can open on this
+// machine.
+func Available() []string {
+	var names []string
+	for _, b := range backends() {
+		if b.missing == nil && (b.installed == nil || b.installed()) {
+			names = append(names, string(b.name))
+		}
+	}
+	return names
+}

@@ -3,6 +3,8 @@ package graph_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/the-edge-agent/tea/plugins/graph"
@@ -36,36 +38,92 @@ func TestABackupIsRestored(t *testing.T) {
 	}
 }
 
-// A crash leaves one of the folders of a restore; the next open continues.
+// A checkout would choose the code that is loaded.
+func TestAWorkflowCannotChooseTheLibrary(t *testing.T) {
+	t.Parallel()
+	raw := tea.Settings{"graph": encode(t, object{"path": t.TempDir(), "backend": "cypher", "library": "/tmp/libtea-kuzu.so"})}
+	bundle := graph.Bundle()
+	instance, err := bundle.NewInstance(t.Context(), raw)
+	if err == nil {
+		instance.Close()
+	}
+	if err == nil || tea.AsError(err).Type != tea.ValidationError || !strings.Contains(err.Error(), "library") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Nothing is written between a backup and the end of the process.
+func TestABackupLeavesTheGraphAsItIs(t *testing.T) {
+	t.Parallel()
+	for _, name := range backends(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			settings := object{"graph": object{"backend": name, "path": t.TempDir()}, "file": object{"root": t.TempDir()}}
+			once := func(action string, params object) object {
+				t.Helper()
+				g := openWith(t, settings)
+				defer g.close()
+				return g.call(action, params)
+			}
+			g := openWith(t, settings)
+			g.needLibrary()
+			g.close()
+			once("store_entity", object{"entity_id": "a"})
+			for _, copied := range []string{"first", "second", "third"} {
+				once("backup", object{"path": copied})
+				same(t, "entities", once("stats", object{})["entities"], int64(1))
+			}
+		})
+	}
+}
+
+// restoreStates are the folders of a restore, one of which a crash leaves.
+var restoreStates = []string{"restore.new", "restore.ready", "restore.move"}
+
+// interrupted returns the folder of a graph with the relation a-is-new, in which a crash
+// has interrupted a restore of one with a-is-old.
+func interrupted(t *testing.T, state, backend string) string {
+	t.Helper()
+	dir, old := t.TempDir(), filepath.Join(t.TempDir(), "old")
+	for path, relation := range map[string]string{dir: "a-is-new", old: "a-is-old"} {
+		g := open(t, object{"path": path, "backend": backend})
+		g.needLibrary()
+		g.link(relation)
+		if err := g.instance.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(old, "owner.lock")); err != nil {
+		t.Fatal(err)
+	}
+	if state == "restore.move" { // the own files are gone, some are moved
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.Name() != "owner.lock" {
+				if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := os.Rename(filepath.Join(old, "graph.json"), filepath.Join(dir, "graph.json")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(old, filepath.Join(dir, state)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 func TestARestoreContinuesAfterACrash(t *testing.T) {
 	t.Parallel()
-	for _, state := range []string{"restore.new", "restore.ready", "restore.move"} {
+	for _, state := range restoreStates {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
-			dir, old := t.TempDir(), filepath.Join(t.TempDir(), "old")
-			for path, relation := range map[string]string{dir: "a-is-new", old: "a-is-old"} {
-				g := open(t, object{"path": path, "backend": "memory"})
-				g.link(relation)
-				if err := g.instance.Close(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := os.Remove(filepath.Join(old, "owner.lock")); err != nil {
-				t.Fatal(err)
-			}
-			if state == "restore.move" { // the own files are gone, some are moved
-				for _, name := range []string{"graph.json", "graph.sqlite"} {
-					if err := os.Remove(filepath.Join(dir, name)); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if err := os.Rename(filepath.Join(old, "graph.sqlite"), filepath.Join(dir, "graph.sqlite")); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := os.Rename(old, filepath.Join(dir, state)); err != nil {
-				t.Fatal(err)
-			}
+			dir := interrupted(t, state, "memory")
 			want := "a-is-old"
 			if state == "restore.new" {
 				want = "a-is-new"
@@ -76,6 +134,32 @@ func TestARestoreContinuesAfterACrash(t *testing.T) {
 				t.Errorf("%s was not removed", state)
 			}
 		})
+	}
+}
+
+// The host repeats a call whose process has ended.
+func TestARestoreSucceedsAfterOneThatACrashInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, backend := range backends(t) {
+		for _, state := range restoreStates {
+			t.Run(backend+" "+state, func(t *testing.T) {
+				t.Parallel()
+				dir, root := interrupted(t, state, backend), t.TempDir()
+				backup := open(t, object{"path": filepath.Join(root, "backup"), "backend": backend})
+				backup.link("a-is-restored")
+				if err := backup.instance.Close(); err != nil {
+					t.Fatal(err)
+				}
+				g := openWith(t, object{"graph": object{"path": dir}, "file": object{"root": root}})
+				same(t, "restore", g.call("restore", object{"path": "backup", "confirm": true})["success"], true)
+				same(t, "relations", short(g.call("get_relations", object{"entity_id": "a"})["relations"]), "a-is-restored")
+				for _, left := range restoreStates {
+					if _, err := os.Lstat(filepath.Join(dir, left)); err == nil {
+						t.Errorf("%s was not removed", left)
+					}
+				}
+			})
+		}
 	}
 }
 
@@ -179,4 +263,34 @@ func TestInstancesOfABundleShareAGraph(t *testing.T) {
 	if _, err := bundle.NewInstance(t.Context(), tea.Settings{"graph_backend": encode(t, "oracle")}); err == nil {
 		t.Error("an unknown backend was accepted")
 	}
+}
+
+// A build without a backend says how to get one that has it.
+func TestABackendThatTheBuildLacks(t *testing.T) {
+	t.Parallel()
+	if slices.Contains(graph.Available(), "cozo") {
+		t.Skip("this build has all backends")
+	}
+	dir := t.TempDir()
+	open(t, object{"path": dir, "backend": "cozo"}).fails("stats", object{}, tea.DependencyMissing, "tea build --with graph[cozo]")
+	if err := os.WriteFile(filepath.Join(dir, "graph.json"), []byte(`{"format":1,"backend":"cozo","ready":true}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open(t, object{"path": dir}).fails("stats", object{}, tea.DependencyMissing, "was created by the backend cozo: this build of the graph plugin does not have")
+}
+
+// A graph that was created without a setting opens on builds without native
+// libraries too.
+func TestTheDefaultBackendIsInEveryBuild(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, settings := range []object{{"path": dir}, {"path": dir, "backend": "memory"}} {
+		g := open(t, settings)
+		g.link("a-knows-b")
+		same(t, "backend", g.call("stats", object{})["backend"], "memory")
+		if err := g.instance.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open(t, object{"path": dir, "backend": "kuzu"}).fails("stats", object{}, tea.ValidationError, "was created by the backend memory and cannot be opened by cypher")
 }

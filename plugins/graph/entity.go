@@ -3,7 +3,9 @@ package graph
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -33,8 +35,8 @@ type EntityFields struct {
 	Text       *string        `json:"text,omitempty" doc:"text for full-text search, for models and, with embed, for similarity search"`
 	Embed      bool           `json:"embed,omitempty" doc:"embed the text by the action embedding.create"`
 	Embedding  Embedding      `json:"embedding,omitempty" doc:"vector for similarity search"`
-	Merge      bool           `json:"merge,omitempty" doc:"keep what is stored and not passed; without it the entity is replaced"`
-	ValidFrom  string         `json:"valid_from,omitempty" doc:"time or date from which the properties are valid; former values are kept. Default now for values that change, and unknown for new ones"`
+	Merge      bool           `json:"merge,omitempty" doc:"keep what is stored and not passed; without it the entity is replaced: properties that are not passed end"`
+	ValidFrom  string         `json:"valid_from,omitempty" doc:"time or date from which the properties and the text are valid, also in the past or the future; former values are kept. Default now, and unknown for a property that the entity did not have"`
 	Source     string         `json:"source,omitempty" doc:"where the facts come from"`
 }
 
@@ -135,11 +137,17 @@ func (e *EntityFields) check() error {
 			return err
 		}
 	}
+	if err := checkSource(e.Source); err != nil {
+		return err
+	}
 	if e.Embed && e.Embedding == nil && (e.Text == nil || *e.Text == "") {
 		return tea.Errorf(tea.ValidationError, "entity %q: embed needs a text", e.EntityID)
 	}
-	if err := e.Embedding.check(e.EntityID); err != nil {
+	if err := checkEmbedding(e.EntityID, e.Embedding); err != nil {
 		return err
+	}
+	if _, unnamed := e.Properties[textName]; unnamed {
+		return tea.Errorf(tea.ValidationError, "entity %q has a property with an empty name", e.EntityID)
 	}
 	_, err := toInstant("valid_from", e.ValidFrom, 0)
 	return err
@@ -167,6 +175,7 @@ type changes struct {
 	history int
 	byID    map[string]*store.Entity
 	order   []string // those that are stored
+	index   words.Index
 	changed map[string]bool
 	created int
 }
@@ -190,49 +199,60 @@ func (v *view) changes(ctx context.Context, ids []string, history int) (*changes
 func (c *changes) put(e *EntityFields) error {
 	old := c.byID[e.EntityID]
 	s := store.Entity{ID: e.EntityID, Type: cmp.Or(e.EntityType, defaultType), Source: e.Source, CreatedAt: c.now, UpdatedAt: c.now, Embedding: e.Embedding}
-	next := e.Properties
-	if e.Text != nil {
-		s.Text = *e.Text
-	}
-	var now map[string]any
+	var values map[string]any
 	h := &history{}
 	if old == nil {
 		c.created++
 	} else {
 		var err error
-		if now, err = readProperties(old.Properties); err != nil {
+		if values, h, err = readFacts(old); err != nil {
 			return err
 		}
-		if h, err = readHistory(old.Facts); err != nil {
-			return err
-		}
-		s.CreatedAt = old.CreatedAt
-		s.Type, s.Source = cmp.Or(e.EntityType, old.Type), cmp.Or(e.Source, old.Source)
-		if e.Merge {
-			next = merged(now, next)
-			if e.Text == nil {
-				s.Text = old.Text
-			}
-			// An embedding of another text would find the wrong entity.
-			if s.Embedding == nil && s.Text == old.Text {
-				s.Embedding = old.Embedding
-			}
-		}
+		s.CreatedAt, s.Type = old.CreatedAt, cmp.Or(e.EntityType, old.Type)
 	}
 	from, err := toInstant("valid_from", e.ValidFrom, c.now)
 	if err != nil {
 		return err
 	}
-	next = h.apply(now, withoutNull(next), change{at: from, source: e.Source, dated: e.ValidFrom != "", limit: c.history})
-	if s.Properties, err = value.Encode(next); err != nil {
+	values, other := h.apply(values, &change{
+		given: e.values(), replace: !e.Merge, at: from, now: c.now, dated: e.ValidFrom != "", source: e.Source, limit: c.history,
+	})
+	if old != nil {
+		s.Source = e.source(old, other)
+	}
+	if err := h.write(&s, values); err != nil {
 		return tea.Errorf(tea.ValidationError, "properties of %q: %w", e.EntityID, err)
 	}
-	if s.Facts, err = h.text(); err != nil {
-		return tea.Errorf(tea.ValidationError, "properties of %q: %w", e.EntityID, err)
+	// An embedding of another text would find the wrong entity.
+	if isOther := e.Text != nil && s.Text != *e.Text; old != nil && s.Text == old.Text && (isOther || e.Merge && s.Embedding == nil) {
+		s.Embedding = old.Embedding
 	}
-	s.Words = wordsOf(&s, next)
+	s.Words = keysOf(&c.index, &s, values, h)
 	c.keep(&s)
 	return nil
+}
+
+// values are the properties and the text.
+func (e *EntityFields) values() map[string]any {
+	switch {
+	case e.Text == nil:
+		return e.Properties
+	case *e.Text == "":
+		return merged(e.Properties, map[string]any{textName: nil})
+	}
+	return merged(e.Properties, map[string]any{textName: *e.Text})
+}
+
+// source returns the source of an entity that is changed. What is about another time only
+// does not change the source.
+func (e *EntityFields) source(old *store.Entity, other bool) string {
+	switch {
+	case other && e.EntityType == "":
+		return old.Source
+	case e.Merge:
+		return cmp.Or(e.Source, old.Source)
+	}
+	return e.Source
 }
 
 func (c *changes) keep(e *store.Entity) {
@@ -263,31 +283,54 @@ func withoutNull(properties map[string]any) map[string]any {
 	return kept
 }
 
-// wordsOf are the words that find an entity.
-func wordsOf(e *store.Entity, properties map[string]any) []string {
-	return words.Distinct(textsOf(&Entity{ID: e.ID, Text: e.Text, Properties: properties})...)
+// keysOf are the keys under which a search finds an entity, at whatever time.
+func keysOf(index *words.Index, e *store.Entity, properties map[string]any, h *history) []string {
+	texts := textsOf(&Entity{ID: e.ID, Type: e.Type, Text: e.Text, Properties: properties})
+	for i := range h.Former {
+		texts = appendTexts(texts, h.Former[i].Value)
+	}
+	return index.Keys(texts...)
 }
 
-// textsOf are the texts of an entity that a search looks at: its id, its text and
-// the texts in its properties.
+// textsOf are the texts of an entity that a search looks at: its id, its type, its text
+// and the texts and numbers in its properties.
 func textsOf(e *Entity) []string {
 	texts := []string{e.ID, e.Text}
-	var collect func(v any)
-	collect = func(v any) {
-		switch v := v.(type) {
-		case string:
-			texts = append(texts, v)
-		case []any:
-			for _, item := range v {
-				collect(item)
-			}
-		case map[string]any:
-			for _, member := range v {
-				collect(member)
-			}
+	if e.Type != defaultType {
+		texts = append(texts, e.Type)
+	}
+	return appendTexts(texts, e.Properties)
+}
+
+// nameProperties are the properties that name an entity, besides its id.
+var nameProperties = []string{"name", "title", "aliases"}
+
+// namesOf are the names of an entity.
+func namesOf(e *Entity) []string {
+	names := []string{e.ID}
+	for _, property := range nameProperties {
+		names = appendTexts(names, e.Properties[property])
+	}
+	return names
+}
+
+func appendTexts(texts []string, v any) []string {
+	switch v := v.(type) {
+	case string:
+		texts = append(texts, v)
+	case []any:
+		for _, item := range v {
+			texts = appendTexts(texts, item)
+		}
+	case map[string]any:
+		for _, member := range v {
+			texts = appendTexts(texts, member)
+		}
+	case int64, float64, json.Number:
+		if text, err := value.Encode(v); err == nil {
+			texts = append(texts, string(text))
 		}
 	}
-	collect(e.Properties)
 	return texts
 }
 
@@ -313,19 +356,34 @@ type Entity struct {
 	Embedding    []float32      `json:"embedding,omitempty"`
 }
 
-func toEntity(e *store.Entity) (Entity, error) {
-	properties, err := readProperties(e.Properties)
-	return Entity{
-		ID: e.ID, Type: e.Type, Properties: properties, Text: e.Text, Source: e.Source,
+// toEntity is an entity as it was at an instant. Its facts must have been read.
+func (v *view) toEntity(e *store.Entity, at int64) (Entity, error) {
+	entity := Entity{
+		ID: e.ID, Type: e.Type, Text: e.Text, Source: e.Source,
 		CreatedAt: store.FormatInstant(e.CreatedAt), UpdatedAt: store.FormatInstant(e.UpdatedAt),
-	}, err
+	}
+	if v.isNow(e, at) {
+		var err error
+		entity.Properties, err = readProperties(e.Properties)
+		return entity, err
+	}
+	values, h, err := readFacts(e)
+	if err == nil {
+		h.setAt(&entity, values, at)
+	}
+	return entity, err
+}
+
+// isNow reports whether the stored values of an entity are those at an instant.
+func (v *view) isNow(e *store.Entity, at int64) bool {
+	return e.Facts == "" || at >= v.now && !strings.HasPrefix(e.Facts, isAhead)
 }
 
 // GetEntityParams are the parameters of graph.get_entity.
 type GetEntityParams struct {
 	Namespace
 	EntityID         string `json:"entity_id"`
-	AsOf             string `json:"as_of,omitempty" doc:"time or date: return the properties that were valid then; default the newest ones"`
+	AsOf             string `json:"as_of,omitempty" doc:"time or date: return the properties and the text that were valid then; default now"`
 	History          bool   `json:"history,omitempty" doc:"also return the facts: all values with their times and sources"`
 	IncludeEmbedding bool   `json:"include_embedding,omitempty" doc:"also return the vector"`
 }
@@ -352,8 +410,12 @@ func (g *Graph) GetEntity(ctx context.Context, _ *tea.Request, p GetEntityParams
 	if len(found) == 0 {
 		return nil, v.missing(p.EntityID)
 	}
+	at, err := toInstant("as_of", p.AsOf, v.now)
+	if err != nil {
+		return nil, err
+	}
 	r := &GetEntityResult{Success: true}
-	if r.Entity, err = toEntity(&found[0]); err != nil {
+	if r.Entity, err = v.toEntity(&found[0], at); err != nil {
 		return nil, err
 	}
 	embedded := found[0].Embedding != nil
@@ -361,20 +423,14 @@ func (g *Graph) GetEntity(ctx context.Context, _ *tea.Request, p GetEntityParams
 	if p.IncludeEmbedding {
 		r.Entity.Embedding = found[0].Embedding
 	}
-	h, err := readHistory(found[0].Facts)
+	if !p.History {
+		return r, nil
+	}
+	values, h, err := readFacts(&found[0])
 	if err != nil {
 		return nil, err
 	}
-	if p.History {
-		r.Facts, r.Dropped = h.facts(r.Entity.Properties), h.Dropped
-	}
-	if p.AsOf != "" {
-		at, err := toInstant("as_of", p.AsOf, 0)
-		if err != nil {
-			return nil, err
-		}
-		r.Entity.Properties = h.at(r.Entity.Properties, at)
-	}
+	r.Facts, r.Dropped = h.facts(values), h.Dropped
 	return r, nil
 }
 
@@ -435,7 +491,7 @@ func (g *Graph) UpdateEntity(ctx context.Context, req *tea.Request, p UpdateEnti
 		return nil, err
 	}
 	r := &UpdateEntityResult{Success: true}
-	r.Entity, err = toEntity(&batch[0])
+	r.Entity, err = v.toEntity(&batch[0], v.now)
 	return r, err
 }
 
@@ -485,7 +541,7 @@ func (g *Graph) DeleteEntity(ctx context.Context, _ *tea.Request, p DeleteEntity
 	}
 	batch := store.Batch{DeleteEntities: ids}
 	if len(relations) > 0 && !p.Detach {
-		return nil, tea.Errorf(tea.ValidationError, "the entities have %d relations, such as %s; set detach: true to remove these too", len(relations), describe(relations[0]))
+		return nil, tea.Errorf(tea.ValidationError, "relations would lose an end (%d), such as %s; set detach: true to remove these too", len(relations), describe(relations[0]))
 	}
 	for _, r := range relations {
 		batch.DeleteRelations = append(batch.DeleteRelations, r.RelationKey)

@@ -8,7 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/words"
@@ -48,10 +52,12 @@ type ExtractParams struct {
 type ExtractedEntity struct {
 	EntityID    string         `json:"entity_id" doc:"id of the stored entity with this name, otherwise the name"`
 	Name        string         `json:"name" doc:"as in the text"`
-	Type        string         `json:"type"`
-	Description string         `json:"description"`
-	Properties  map[string]any `json:"properties"`
+	Type        string         `json:"type" doc:"that of the stored entity, if there is one"`
+	Description string         `json:"description" doc:"the text of the stored entity, if it has one"`
+	Properties  map[string]any `json:"properties" doc:"those that the model has found"`
 	Known       bool           `json:"known" doc:"whether the entity existed"`
+
+	hasText bool // the stored entity has one
 }
 
 // ExtractedRelation is a relation that a model has found.
@@ -67,7 +73,7 @@ type ExtractResult struct {
 	Entities  []ExtractedEntity   `json:"entities"`
 	Relations []ExtractedRelation `json:"relations" doc:"between ids"`
 	Stored    bool                `json:"stored"`
-	Notes     []string            `json:"notes" doc:"what the model has returned and was left out"`
+	Notes     []string            `json:"notes" doc:"what the model has returned and was left out, and names that are not clear"`
 }
 
 // answer is what the model returns.
@@ -102,20 +108,8 @@ func (g *Graph) Extract(ctx context.Context, req *tea.Request, p ExtractParams) 
 		return nil, err
 	}
 	r := &ExtractResult{Success: true, Entities: []ExtractedEntity{}, Relations: []ExtractedRelation{}, Notes: []string{}}
-	byName, err := g.resolve(ctx, &p, found, r)
-	if err != nil {
+	if err := g.resolve(ctx, &p, found, r); err != nil {
 		return nil, err
-	}
-	for _, relation := range found.Relations {
-		from, to := byName[fold(relation.From)], byName[fold(relation.To)]
-		switch {
-		case from == "" || to == "":
-			r.Notes = append(r.Notes, fmt.Sprintf("a relation %q -%s-> %q was left out: an end is not among the entities", relation.From, relation.Type, relation.To))
-		case checkName("relation_type", relation.Type) != nil:
-			r.Notes = append(r.Notes, fmt.Sprintf("a relation with the type %q was left out", relation.Type))
-		case !slices.Contains(r.Relations, ExtractedRelation{From: from, To: to, Type: relation.Type}):
-			r.Relations = append(r.Relations, ExtractedRelation{From: from, To: to, Type: relation.Type})
-		}
 	}
 	if r.Stored = p.Store; !p.Store {
 		return r, nil
@@ -123,8 +117,12 @@ func (g *Graph) Extract(ctx context.Context, req *tea.Request, p ExtractParams) 
 	return r, g.storeExtracted(ctx, req, &p, r)
 }
 
-// fold is the form in which names are compared.
-func fold(name string) string { return strings.Join(words.Of(name), " ") }
+func (r *ExtractResult) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// shown shortens a name of a model for a note.
+func shown(name string) string { return plaintext.Cut(name, 80) }
 
 // ask has the model fill the schema.
 func (p *ExtractParams) ask(ctx context.Context, req *tea.Request, text string) (*answer, error) {
@@ -182,87 +180,207 @@ func (p *ExtractParams) schema() map[string]any {
 	}, "entities", "relations")
 }
 
-// resolve gives each name the id of the stored entity with that name. It returns
-// the ids by folded name.
-func (g *Graph) resolve(ctx context.Context, p *ExtractParams, found *answer, r *ExtractResult) (map[string]string, error) {
+// names has the ids of the entities of an answer by [nameKey], and by the name without
+// accents where only one entity has it.
+type names struct{ exact, folded map[string]string }
+
+// nameKey is the form in which names are equal: in any case, but with their accents.
+func nameKey(name string) string {
+	return strings.ReplaceAll(strings.ToLower(norm.NFC.String(oneLine(name))), "ß", "ss")
+}
+
+// withoutAccents is a form in which names are similar.
+func withoutAccents(name string) string { return strings.Join(words.Of(name), " ") }
+
+func (n *names) add(name, id string) {
+	n.exact[nameKey(name)] = id
+	key := withoutAccents(name)
+	if other, ok := n.folded[key]; ok && other != id {
+		id = "" // several
+	}
+	n.folded[key] = id
+}
+
+// id returns the id of the entity with a name, "" if it is not clear which one that is.
+func (n *names) id(name string) string {
+	return cmp.Or(n.exact[nameKey(name)], n.folded[withoutAccents(name)])
+}
+
+// resolve sets the entities and relations of a result, with the ids of stored entities.
+func (g *Graph) resolve(ctx context.Context, p *ExtractParams, found *answer, r *ExtractResult) error {
 	v, err := g.read(ctx, p.Namespace)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer v.done()
-	byName, at := map[string]string{}, map[string]int{}
+	n, err := v.resolveEntities(ctx, found, r)
+	if err != nil {
+		return err
+	}
+	for _, relation := range found.Relations {
+		ends := [2]string{relation.From, relation.To}
+		for i, name := range ends {
+			if ends[i], err = v.end(ctx, n, name, r); err != nil {
+				return err
+			}
+		}
+		text := fmt.Sprintf("a relation %q -%s-> %q was left out", shown(relation.From), shown(relation.Type), shown(relation.To))
+		extracted := ExtractedRelation{From: ends[0], To: ends[1], Type: relation.Type}
+		switch {
+		case checkName("relation_type", relation.Type) != nil:
+			r.note("%s: its type is empty or not valid", text)
+		case ends[0] == "" || ends[1] == "":
+			r.note("%s: an end is neither among the entities of the text nor stored", text)
+		case ends[0] == ends[1] && relation.From != relation.To:
+			r.note("%s: both names mean %q", text, shown(ends[0]))
+		case !slices.Contains(r.Relations, extracted):
+			r.Relations = append(r.Relations, extracted)
+		}
+	}
+	return nil
+}
+
+// end returns the id of the entity at an end of a relation, "" if there is none. A model
+// does not always repeat a stored entity in its list.
+func (v *view) end(ctx context.Context, n *names, name string, r *ExtractResult) (string, error) {
+	if id := n.id(name); id != "" || checkName("name", name) != nil {
+		return id, nil
+	}
+	all, _, err := v.named(ctx, name, "")
+	if err != nil || len(all) == 0 {
+		return "", err
+	}
+	r.noteSeveral(name, all)
+	n.add(name, all[0].ID)
+	return all[0].ID, nil
+}
+
+// resolveEntities finds the stored entity with each name. It returns the ids of all.
+func (v *view) resolveEntities(ctx context.Context, found *answer, r *ExtractResult) (*names, error) {
+	n := &names{exact: map[string]string{}, folded: map[string]string{}}
+	at := map[string]int{}
 	for _, e := range found.Entities {
-		e.Name = strings.Join(strings.Fields(e.Name), " ")
-		key := fold(e.Name)
-		if key == "" || checkName("name", e.Name) != nil {
-			r.Notes = append(r.Notes, fmt.Sprintf("an entity with the name %q was left out", e.Name))
+		name := strings.Join(strings.Fields(e.Name), " ")
+		if withoutAccents(name) == "" || checkName("name", name) != nil {
+			r.note("an entity with the name %q was left out", shown(name))
 			continue
 		}
-		properties := map[string]any{}
+		id := n.exact[nameKey(name)]
+		if id == "" {
+			all, similar, err := v.named(ctx, name, e.Type)
+			if err != nil {
+				return nil, err
+			}
+			r.noteSeveral(name, all)
+			extracted := ExtractedEntity{EntityID: name, Name: name, Type: cmp.Or(e.Type, defaultType), Properties: map[string]any{}}
+			if len(all) > 0 {
+				stored := &all[0]
+				extracted.EntityID, extracted.Type, extracted.Description, extracted.Known = stored.ID, stored.Type, stored.Text, true
+				extracted.hasText = stored.Text != ""
+			} else if len(similar) > 0 {
+				r.note("%q is a new entity; %q has a similar name", shown(name), shown(similar[0].ID))
+			}
+			id = extracted.EntityID
+			if _, again := at[id]; !again {
+				at[id] = len(r.Entities)
+				r.Entities = append(r.Entities, extracted)
+			}
+		}
+		n.add(name, id)
+		extracted := &r.Entities[at[id]]
+		extracted.Description = cmp.Or(extracted.Description, e.Description)
 		for _, property := range e.Properties {
-			properties[property.Name] = property.Value
+			r.add(extracted, property.Name, property.Value)
 		}
-		if i, again := at[byName[key]]; again && byName[key] != "" {
-			r.Entities[i].Properties = merged(r.Entities[i].Properties, properties)
-			continue
-		}
-		id, err := v.named(ctx, key, cmp.Or(e.Type, defaultType))
-		if err != nil {
-			return nil, err
-		}
-		byName[key] = cmp.Or(id, e.Name)
-		at[byName[key]] = len(r.Entities)
-		r.Entities = append(r.Entities, ExtractedEntity{EntityID: byName[key], Name: e.Name, Type: cmp.Or(e.Type, defaultType), Description: e.Description, Properties: properties, Known: id != ""})
 	}
-	return byName, nil
+	return n, nil
 }
 
-// named returns the id of the entity whose id or name is, folded, the key, ""
-// if there is none. One of the type is preferred.
-func (v *view) named(ctx context.Context, key, kind string) (string, error) {
-	ids, err := v.Store.Search(ctx, v.ns, store.TextQuery{Words: words.Distinct(key), Limit: candidates})
-	if err != nil {
-		return "", err
+// add adds a property that the model has found. A text does not change names.
+func (r *ExtractResult) add(e *ExtractedEntity, name string, v any) {
+	old, again := e.Properties[name]
+	switch {
+	case strings.TrimSpace(name) == "":
+		r.note("a property of %q without a name was left out", shown(e.Name))
+	case v == nil, again && value.Equal(old, v):
+	case name == "name", e.Known && slices.Contains(nameProperties, name):
+		if text, ok := v.(string); !ok || nameKey(text) != nameKey(e.Name) {
+			r.note("the property %q of %q was left out: a text does not change names", name, shown(e.Name))
+		}
+	case again:
+		r.note("the property %q of %q appears twice; the first value was used", shown(name), shown(e.Name))
+	default:
+		e.Properties[name] = v
 	}
+}
+
+func (r *ExtractResult) noteSeveral(name string, all []Entity) {
+	if len(all) > 1 {
+		r.note("%d entities have the name %q; %q was used, not %q", len(all), shown(name), shown(all[0].ID), shown(all[1].ID))
+	}
+}
+
+// named returns the stored entities with a name, and those with a similar one. Those whose
+// id or name is exactly the same are preferred, then those of the type.
+func (v *view) named(ctx context.Context, name, kind string) (all, similar []Entity, err error) {
+	ids, err := v.Store.Search(ctx, v.ns, store.TextQuery{Words: words.NewQuery(name).Keys(), Limit: candidates, Enough: candidates})
+	if err != nil {
+		return nil, nil, err
+	}
+	ids = append(ids, name)
 	slices.Sort(ids)
-	entities, err := v.selectEntities(ctx, ids, nil, nil)
+	entities, err := v.selectEntities(ctx, slices.Compact(ids), nil, nil, v.now)
 	if err != nil {
-		return "", err
+		return nil, nil, err
 	}
-	best := ""
+	most := 0
 	for _, e := range entities {
-		if !hasName(&e, key) {
+		match := matchName(&e, name)
+		switch {
+		case match == isSimilar:
+			similar = append(similar, e)
 			continue
+		case match == 0:
+			continue
+		case e.Type == kind:
+			match++
 		}
-		if e.Type == kind {
-			return e.ID, nil
+		if match > most {
+			most, all = match, nil
 		}
-		best = cmp.Or(best, e.ID)
+		if match == most {
+			all = append(all, e)
+		}
 	}
-	return best, nil
+	return all, similar, nil
 }
 
-// hasName compares a folded name with the id, and the properties name, title and
-// aliases.
-func hasName(e *Entity, key string) bool {
-	if fold(e.ID) == key {
-		return true
+// How much a name is that of an entity, in steps that leave room for the type.
+const (
+	isSimilar = 1 // without accents
+	isEqual   = 2 // in upper or lower case
+	isExact   = 4
+	isID      = 6
+)
+
+// matchName compares a name with the id of an entity, and with its properties name, title
+// and aliases; 0 is no match.
+func matchName(e *Entity, name string) (match int) {
+	key, folded := nameKey(name), withoutAccents(name)
+	if e.ID == name {
+		return isID
 	}
-	for _, property := range []string{"name", "title", "aliases"} {
-		switch v := e.Properties[property].(type) {
-		case string:
-			if fold(v) == key {
-				return true
-			}
-		case []any:
-			for _, item := range v {
-				if text, ok := item.(string); ok && fold(text) == key {
-					return true
-				}
-			}
+	for _, text := range namesOf(e) {
+		switch {
+		case norm.NFC.String(text) == norm.NFC.String(name):
+			match = max(match, isExact)
+		case nameKey(text) == key:
+			match = max(match, isEqual)
+		case withoutAccents(text) == folded:
+			match = max(match, isSimilar)
 		}
 	}
-	return false
+	return match
 }
 
 // storeExtracted stores the result: a known entity keeps its type, its text and
@@ -273,9 +391,11 @@ func (g *Graph) storeExtracted(ctx context.Context, req *tea.Request, p *Extract
 		entities[i] = EntityFields{EntityID: e.EntityID, Properties: e.Properties, Merge: true, ValidFrom: p.ValidFrom, Source: p.Source}
 		if !e.Known {
 			entities[i].EntityType = e.Type
-			entities[i].Properties = merged(map[string]any{"name": e.Name}, e.Properties)
+			entities[i].Properties = merged(e.Properties, map[string]any{"name": e.Name})
+		}
+		if !e.hasText && e.Description != "" {
 			entities[i].Text = &r.Entities[i].Description
-			entities[i].Embed = p.Embed && e.Description != ""
+			entities[i].Embed = p.Embed
 		}
 	}
 	if _, _, err := g.storeEntities(ctx, req, p.Namespace, entities, ""); err != nil {

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -11,17 +12,31 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// history is what an entity remembers of its properties, as [store.Entity.Facts]
-// has it.
+// history is what an entity remembers of its properties and its text, as
+// [store.Entity.Facts] has it. [store.Entity.Properties] and [store.Entity.Text] have the
+// values that are valid without an end.
 type history struct {
-	// Since has the current values whose beginning or source is known.
+	// Ahead reports whether a value began or ended in the future when the history was
+	// stored. If it is not set, the entity's properties are valid now.
+	Ahead bool `json:"ahead,omitempty"`
+	// Since has the values without an end whose beginning or source is known.
 	Since map[string]since `json:"since,omitempty"`
-	// Former are the values that were valid before, in the order of their ends.
+	// Former are the other values, in the order of their ends.
 	Former []fact `json:"former,omitempty"`
 	// Dropped is the number of former values that were removed because of the
 	// limit.
 	Dropped int `json:"dropped,omitempty"`
+	// TextSource is the source of the text where Since does not have it, nil for that of
+	// the entity. Former versions have written it.
+	TextSource *string `json:"text_source,omitempty"`
 }
+
+// textName is the name of the text of an entity among the names of its properties. A
+// property cannot have it.
+const textName = ""
+
+// isAhead is the beginning of a history whose Ahead is set.
+const isAhead = `{"ahead":true`
 
 // since is from when a value is valid, and who says so.
 type since struct {
@@ -29,7 +44,7 @@ type since struct {
 	Source string `json:"source,omitempty"`
 }
 
-// fact is a former value of a property.
+// fact is a value of a property and when it is valid.
 type fact struct {
 	Property string `json:"property"`
 	Value    any    `json:"value"`
@@ -58,9 +73,46 @@ func readHistory(text string) (*history, error) {
 	return h, nil
 }
 
+// readFacts returns the values of an entity that are valid without an end, with its text,
+// and its history.
+func readFacts(e *store.Entity) (map[string]any, *history, error) {
+	values, err := readProperties(e.Properties)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := readHistory(e.Facts)
+	if err != nil || e.Text == "" {
+		return values, h, err
+	}
+	values = merged(values, map[string]any{textName: e.Text})
+	if _, known := h.Since[textName]; !known {
+		source := e.Source
+		if h.TextSource != nil {
+			source = *h.TextSource
+		}
+		h.begin(textName, since{From: store.Always, Source: source})
+	}
+	h.TextSource = nil
+	return values, h, nil
+}
+
+// write sets the values of an entity that are valid without an end, with its text, and its
+// history.
+func (h *history) write(e *store.Entity, values map[string]any) (err error) {
+	e.Text, _ = values[textName].(string)
+	delete(values, textName)
+	if h.Since[textName] == (since{From: store.Always, Source: e.Source}) {
+		delete(h.Since, textName) // it is what readFacts assumes
+	}
+	if e.Properties, err = value.Encode(values); err == nil {
+		e.Facts, err = h.text()
+	}
+	return err
+}
+
 // text is the form in which a history is stored.
 func (h *history) text() (string, error) {
-	if len(h.Since) == 0 && len(h.Former) == 0 && h.Dropped == 0 {
+	if len(h.Since) == 0 && len(h.Former) == 0 && h.Dropped == 0 && h.TextSource == nil {
 		return "", nil
 	}
 	model, err := value.From(h)
@@ -71,65 +123,123 @@ func (h *history) text() (string, error) {
 	return string(text), err
 }
 
-// change is a set of values that hold from an instant on.
+// change is what a call says about the properties of an entity.
 type change struct {
-	at     int64
-	source string
-	// dated reports whether the caller gave the instant.
-	dated bool
-	limit int
+	// given are the properties; a null ends one. If replace is set, those that are
+	// not given end too.
+	given   map[string]any
+	replace bool
+	// at is the instant from which this is true. If dated is not set, it is now.
+	at, now int64
+	dated   bool
+	source  string
+	limit   int
 }
 
-// apply makes the properties of next those of an entity whose properties were
-// now. A value that ends becomes a former one. It returns the properties that are
-// valid without an end.
-func (h *history) apply(now, next map[string]any, c change) map[string]any {
-	result := maps.Clone(now)
+// apply changes the properties of an entity. It returns those that are valid without
+// an end, and reports whether the change is about the past or the future only.
+func (h *history) apply(properties map[string]any, c *change) (result map[string]any, other bool) {
+	names := map[string]any{}
+	maps.Copy(names, c.given)
+	if c.replace {
+		maps.Copy(names, properties)
+		for i := range h.Former {
+			names[h.Former[i].Property] = nil
+		}
+	}
+	result = maps.Clone(properties)
 	if result == nil {
 		result = map[string]any{}
 	}
-	for _, name := range slices.Sorted(maps.Keys(merged(now, next))) {
-		old, had := now[name]
-		v, has := next[name]
-		begun, dated := h.Since[name]
-		from := store.Always
-		if dated {
-			from = begun.From
-		}
-		switch {
-		case had && has && value.Equal(old, v):
-			if c.dated && c.at < from {
-				h.begin(name, since{From: c.at, Source: begun.Source})
+	other = len(names) > 0
+	for name := range names {
+		all, present := c.put(name, h.take(name, result))
+		other = other && !present
+		for i := range all {
+			if all[i].To < store.Forever {
+				h.Former = append(h.Former, all[i])
+				continue
 			}
-		case had && c.at < from:
-			// It is about the time before the current value.
-			if has {
-				h.insert(fact{Property: name, Value: v, From: c.at, To: from, Source: c.source})
-			}
-		default:
-			if had && c.at > from && c.limit >= 0 {
-				h.Former = append(h.Former, fact{Property: name, Value: old, From: from, To: c.at, Source: begun.Source})
-			}
-			delete(h.Since, name)
-			delete(result, name)
-			if has {
-				result[name] = v
-				if c.dated || had || c.source != "" {
-					h.begin(name, since{From: c.beginning(had), Source: c.source})
-				}
+			result[name] = all[i].Value
+			if all[i].From != store.Always || all[i].Source != "" {
+				h.begin(name, since{From: all[i].From, Source: all[i].Source})
 			}
 		}
 	}
-	h.trim(c.limit)
-	return result
+	h.trim(c.limit, c.now)
+	h.trimTexts(c.now)
+	h.mark(c.now)
+	return result, other
 }
 
-// beginning is when a new value begins: a first value without a date always was.
-func (c change) beginning(replaces bool) int64 {
-	if c.dated || replaces {
-		return c.at
+// take removes all values of a property and returns them in the order of time.
+func (h *history) take(name string, properties map[string]any) []fact {
+	var all []fact
+	h.Former = slices.DeleteFunc(h.Former, func(f fact) bool {
+		if f.Property == name {
+			all = append(all, f)
+		}
+		return f.Property == name
+	})
+	sortFacts(all)
+	if v, ok := properties[name]; ok {
+		all = append(all, h.current(name, v))
+		delete(properties, name)
+		delete(h.Since, name)
 	}
-	return store.Always
+	return all
+}
+
+// current is the value of a property that is valid without an end.
+func (h *history) current(name string, v any) fact {
+	f := fact{Property: name, Value: v, From: store.Always, To: store.Forever}
+	if s, ok := h.Since[name]; ok {
+		f.From, f.Source = s.From, s.Source
+	}
+	return f
+}
+
+// put changes the values of a property, which are in the order of time: the one
+// that was valid at c.at ends there, and the new one begins and ends where the next
+// one begins. It reports whether that changes or confirms what is valid now.
+func (c *change) put(name string, all []fact) (changed []fact, present bool) {
+	v := c.given[name]
+	until := store.Forever
+	for _, f := range all {
+		switch {
+		case f.From > c.at && v == nil && !c.dated:
+			// The property is removed for good.
+		case f.From > c.at:
+			until = min(until, f.From)
+			changed = append(changed, f)
+		case f.To > c.at && v != nil && value.Equal(f.Value, v):
+			return all, c.at <= c.now && f.To > c.now
+		case f.To > c.at:
+			until = f.To
+			if f.To = c.at; f.From < f.To {
+				changed = append(changed, f)
+			}
+		default:
+			changed = append(changed, f)
+		}
+	}
+	present = c.at <= c.now && until > c.now
+	if v == nil {
+		return changed, present
+	}
+	f := fact{Property: name, Value: v, From: c.at, To: until, Source: c.source}
+	if len(all) == 0 && !c.dated {
+		f.From = store.Always
+	}
+	for i := range changed {
+		if changed[i].From == until && value.Equal(changed[i].Value, v) {
+			changed[i].From = f.From
+			return changed, present
+		}
+	}
+	changed = append(changed, f)
+	sortFacts(changed)
+	return changed, present
 }
 
 func (h *history) begin(name string, s since) {
@@ -139,60 +249,87 @@ func (h *history) begin(name string, s since) {
 	h.Since[name] = s
 }
 
-// insert adds a fact about the past. It ends where the next one begins, and ends
-// the one before.
-func (h *history) insert(f fact) {
-	for i := range h.Former {
-		other := &h.Former[i]
-		switch {
-		case other.Property != f.Property:
-		case other.From == f.From:
-			other.Value, other.Source = f.Value, f.Source
-			return
-		case other.From > f.From:
-			f.To = min(f.To, other.From)
-		case other.To > f.From:
-			if value.Equal(other.Value, f.Value) {
-				return
-			}
-			f.To = min(f.To, other.To)
-			other.To = f.From
-		}
-	}
-	h.Former = append(h.Former, f)
+// sortFacts sorts by property and time.
+func sortFacts(all []fact) {
+	slices.SortFunc(all, func(a, b fact) int { return cmp.Or(cmp.Compare(a.Property, b.Property), cmp.Compare(a.From, b.From)) })
 }
 
-// trim drops the oldest former values beyond the limit.
-func (h *history) trim(limit int) {
-	slices.SortStableFunc(h.Former, func(a, b fact) int {
-		switch {
-		case a.To != b.To && a.To < b.To:
-			return -1
-		case a.To != b.To:
-			return 1
-		}
-		return 0
+// trim drops the oldest of the values that have ended beyond the limit.
+func (h *history) trim(limit int, now int64) {
+	slices.SortFunc(h.Former, func(a, b fact) int {
+		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.Property, b.Property), cmp.Compare(a.From, b.From))
 	})
-	if n := len(h.Former) - max(limit, 0); n > 0 {
-		h.Former = slices.Clone(h.Former[n:])
+	ended, _ := slices.BinarySearchFunc(h.Former, now+1, func(f fact, at int64) int { return cmp.Compare(f.To, at) })
+	n := ended - max(limit, 0)
+	if n <= 0 {
+		return
+	}
+	h.Former = slices.Clone(h.Former[n:])
+	if limit >= 0 {
 		h.Dropped += n
 	}
 }
 
-// at returns the properties that were valid at an instant.
-func (h *history) at(now map[string]any, instant int64) map[string]any {
-	result := map[string]any{}
-	for name, v := range now {
-		if s, ok := h.Since[name]; !ok || s.From <= instant {
-			result[name] = v
+// maxFormerTexts is the size of the former texts of an entity in bytes.
+const maxFormerTexts = 16 << 10
+
+// trimTexts drops the oldest of the texts that have ended beyond their size.
+func (h *history) trimTexts(now int64) {
+	left := maxFormerTexts
+	for i := len(h.Former) - 1; i >= 0; i-- {
+		f := &h.Former[i]
+		if text, ok := f.Value.(string); f.Property != textName || !ok || f.To > now {
+			continue
+		} else if left -= len(text); left < 0 {
+			h.Former = slices.Delete(h.Former, i, i+1)
+			h.Dropped++
+		}
+	}
+}
+
+// mark sets Ahead.
+func (h *history) mark(now int64) {
+	h.Ahead = false
+	for i := range h.Former {
+		h.Ahead = h.Ahead || h.Former[i].To > now
+	}
+	for _, s := range h.Since {
+		h.Ahead = h.Ahead || s.From > now
+	}
+}
+
+// valid returns the values that were valid at an instant, by property.
+func (h *history) valid(properties map[string]any, at int64) []fact {
+	all := make([]fact, 0, len(properties))
+	for name, v := range properties {
+		if f := h.current(name, v); f.From <= at {
+			all = append(all, f)
 		}
 	}
 	for _, f := range h.Former {
-		if f.From <= instant && instant < f.To {
-			result[f.Property] = f.Value
+		if f.From <= at && at < f.To {
+			all = append(all, f)
 		}
 	}
-	return result
+	sortFacts(all)
+	return all
+}
+
+// setAt sets what an entity was like at an instant. Its source is that of the newest of
+// the facts that were valid then, the entity's own one if it is among these.
+func (h *history) setAt(e *Entity, values map[string]any, at int64) {
+	stored, newest := e.Source, store.Always
+	e.Properties, e.Text, e.Source = map[string]any{}, "", ""
+	for _, f := range h.valid(values, at) {
+		if f.Property == textName {
+			e.Text, _ = f.Value.(string)
+		} else {
+			e.Properties[f.Property] = f.Value
+		}
+		if f.From > newest || f.From == newest && (e.Source == "" || f.Source == stored) {
+			newest, e.Source = f.From, f.Source
+		}
+	}
 }
 
 // merged has the members of both.
@@ -207,7 +344,7 @@ func merged(a, b map[string]any) map[string]any {
 
 // Fact is a value of a property and when it was valid.
 type Fact struct {
-	Property  string `json:"property"`
+	Property  string `json:"property" doc:"empty for the entity's text"`
 	Value     any    `json:"value"`
 	ValidFrom string `json:"valid_from" doc:"empty if it is not known"`
 	ValidTo   string `json:"valid_to" doc:"empty if it is still valid"`
@@ -215,18 +352,12 @@ type Fact struct {
 }
 
 // facts lists all values, by property and time.
-func (h *history) facts(now map[string]any) []Fact {
+func (h *history) facts(properties map[string]any) []Fact {
 	all := slices.Clone(h.Former)
-	for name, v := range now {
-		f := fact{Property: name, Value: v, From: store.Always, To: store.Forever}
-		if s, ok := h.Since[name]; ok {
-			f.From, f.Source = s.From, s.Source
-		}
-		all = append(all, f)
+	for name, v := range properties {
+		all = append(all, h.current(name, v))
 	}
-	slices.SortFunc(all, func(a, b fact) int {
-		return (store.RelationKey{From: a.Property, ValidFrom: a.From}).Compare(store.RelationKey{From: b.Property, ValidFrom: b.From})
-	})
+	sortFacts(all)
 	list := make([]Fact, len(all))
 	for i, f := range all {
 		list[i] = Fact{Property: f.Property, Value: f.Value, ValidFrom: store.FormatInstant(f.From), ValidTo: store.FormatInstant(f.To), Source: f.Source}

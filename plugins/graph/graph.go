@@ -90,6 +90,17 @@ func checkName(what, name string) error {
 	return nil
 }
 
+// checkSource checks what says where a fact comes from. It is a line in texts for
+// models.
+func checkSource(source string) error {
+	for _, r := range source {
+		if r < ' ' || r == utf8.RuneError || r == 0x7f {
+			return tea.Errorf(tea.ValidationError, "source %q has a control character or an invalid one", source)
+		}
+	}
+	return nil
+}
+
 // toInstant reads a parameter that is a time or a date. "" is absent.
 func toInstant(what, text string, absent int64) (int64, error) {
 	at, err := store.ParseInstant(text, absent)

@@ -15,7 +15,13 @@ import (
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(readFolder); dir != "" {
+		_ = json.NewEncoder(os.Stdout).Encode(readAll(dir))
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 type object = map[string]any
 
@@ -55,7 +61,7 @@ func (g *opened) needLibrary() {
 // opened is an instance of the bundle.
 type opened struct {
 	t        testing.TB
-	instance *tea.Instance
+	instance teatest.Instance
 	settings object
 	host     *teatest.Host
 }

@@ -5,12 +5,17 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -126,10 +131,77 @@ func TestAlgorithmsAreThoseOfNetworkX(t *testing.T) {
 
 // Larger graphs, which are not stored.
 func TestAlgorithmsOnLargerGraphsAreThoseOfNetworkX(t *testing.T) {
-	t.Parallel()
 	text := askNetworkX(t, graphsOf(7, 200))
-	g := open(t, object{"backend": "memory", "path": t.TempDir()})
-	compare(t, g, text)
+	on(t, func(t *testing.T, g *opened) { compare(t, g, text) })
+}
+
+// The packages of this repository with their imports, and the pages of its
+// documentation with their links.
+func TestAlgorithmsOnTheImportsAreThoseOfNetworkX(t *testing.T) {
+	text := askNetworkX(t, map[string]*reference{"imports": importGraph(t)})
+	on(t, func(t *testing.T, g *opened) { compare(t, g, text) })
+}
+
+// importGraph reads the repository. A weight is the number of files that import a
+// package, or of links to a page.
+func importGraph(t *testing.T) *reference {
+	t.Helper()
+	const module = "github.com/the-edge-agent/tea"
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := regexp.MustCompile(`\]\(([^)#:]+\.md)`)
+	numbers, weights := map[string]int{}, map[[2]int]float64{}
+	number := func(name string) int {
+		if _, ok := numbers[name]; !ok {
+			numbers[name] = len(numbers)
+		}
+		return numbers[name]
+	}
+	add := func(from, to string) {
+		if from != to {
+			weights[[2]int{number(from), number(to)}]++
+		}
+	}
+	err = filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			if err == nil && file != root && (strings.HasPrefix(e.Name(), ".") || slices.Contains([]string{"testdata", "bin", "node_modules", "target"}, e.Name())) {
+				return fs.SkipDir
+			}
+			return err
+		}
+		switch {
+		case strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go"):
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+			if err != nil {
+				return err
+			}
+			for _, i := range parsed.Imports {
+				if to, ok := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), module); ok {
+					add(filepath.Dir(file), filepath.Join(root, to))
+				}
+			}
+		case strings.HasSuffix(file, ".md"):
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			for _, match := range link.FindAllSubmatch(text, -1) {
+				add(file, filepath.Join(filepath.Dir(file), string(match[1])))
+			}
+		}
+		return nil
+	})
+	if err != nil || len(numbers) < 200 || len(weights) < 500 {
+		t.Fatalf("the repository has %d packages and pages, %d imports and links: %v", len(numbers), len(weights), err)
+	}
+	g := &reference{Nodes: len(numbers)}
+	for edge, weight := range weights {
+		g.Edges = append(g.Edges, [3]float64{float64(edge[0]), float64(edge[1]), weight})
+	}
+	slices.SortFunc(g.Edges, func(a, b [3]float64) int { return slices.Compare(a[:], b[:]) })
+	return g
 }
 
 func compare(t *testing.T, g *opened, text []byte) {
@@ -143,7 +215,7 @@ func compare(t *testing.T, g *opened, text []byte) {
 		c.store()
 		c.scores("pagerank", object{"algorithm": "pagerank"}, r.Want.PageRank)
 		c.scores("weighted pagerank", object{"algorithm": "pagerank", "weighted": true}, r.Want.WeightedPageRank)
-		c.scores("betweenness", object{"algorithm": "centrality", "measure": "betweenness"}, once(r).Betweenness)
+		c.scores("betweenness", object{"algorithm": "centrality", "measure": "betweenness"}, r.Want.Betweenness)
 		c.scores("directed betweenness", object{"algorithm": "centrality", "measure": "betweenness", "direction": "out"}, r.Want.DirectedBetweenness)
 		c.scores("closeness", object{"algorithm": "centrality", "measure": "closeness"}, r.Want.Closeness)
 		c.scores("directed closeness", object{"algorithm": "centrality", "measure": "closeness", "direction": "out"}, r.Want.DirectedCloseness)
@@ -155,19 +227,6 @@ func compare(t *testing.T, g *opened, text []byte) {
 		}
 		c.traversals()
 	}
-}
-
-// once is for graphs without edges in both directions, where parallel edges of
-// the undirected graph would count twice.
-func once(r *reference) struct{ Betweenness []float64 } {
-	seen := map[[2]float64]bool{}
-	for _, e := range r.Edges {
-		if seen[[2]float64{e[1], e[0]}] {
-			return struct{ Betweenness []float64 }{}
-		}
-		seen[[2]float64{e[0], e[1]}] = true
-	}
-	return struct{ Betweenness []float64 }{r.Want.Betweenness}
 }
 
 // comparison compares one graph.

@@ -31,6 +31,9 @@ type claim struct {
 // own locks the folder. It waits up to timeout for another process.
 func own(ctx context.Context, dir string, timeout time.Duration) (*owner, error) {
 	path := filepath.Join(dir, ownerFile)
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, tea.Errorf(tea.ValidationError, "%s is not a file; remove it, or set another settings.graph.path", path)
+	}
 	o := &owner{lock: flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))}
 	locked, err := o.lock.TryLock()
 	if err == nil && !locked && timeout > 0 {

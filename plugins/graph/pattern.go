@@ -98,7 +98,7 @@ func (v *view) pattern(ctx context.Context, p *QueryParams) (*QueryResult, error
 	}
 	r := &QueryResult{Success: true, Query: p.Pattern, Results: []map[string]any{}}
 	if _, hasRelation := pattern["relation"]; !hasRelation && pattern["to"] == nil {
-		return r, v.patternEntities(ctx, from, p.Limit, r)
+		return r, v.patternEntities(ctx, from, at, p.Limit, r)
 	}
 	found, err := v.patternRelations(ctx, from, relation, to, at, p.Limit+1)
 	if err != nil {
@@ -107,14 +107,14 @@ func (v *view) pattern(ctx context.Context, p *QueryParams) (*QueryResult, error
 	if r.Truncated = len(found) > p.Limit; r.Truncated {
 		found = found[:p.Limit]
 	}
-	return r, v.rows(ctx, found, r)
+	return r, v.rows(ctx, found, at, r)
 }
 
 // patternEntities finds entities.
-func (v *view) patternEntities(ctx context.Context, from *part, limit int, r *QueryResult) error {
+func (v *view) patternEntities(ctx context.Context, from *part, at int64, limit int, r *QueryResult) error {
 	r.Columns = []string{"from"}
 	add := func(e *store.Entity) error {
-		entity, err := toEntity(e)
+		entity, err := v.toEntity(e, at)
 		if err != nil {
 			return err
 		}
@@ -129,13 +129,13 @@ func (v *view) patternEntities(ctx context.Context, from *part, limit int, r *Qu
 		return nil
 	}
 	if from.id == "" {
-		err := v.EachEntity(ctx, v.ns, store.EntityScan{Types: from.types()}, add)
+		err := v.EachEntity(ctx, v.ns, store.EntityScan{Types: from.types(), Facts: true}, add)
 		if errors.Is(err, errEnough) {
 			err = nil
 		}
 		return err
 	}
-	found, err := v.Entities(ctx, v.ns, []string{from.id}, store.Fields{})
+	found, err := v.Entities(ctx, v.ns, []string{from.id}, store.Fields{Facts: true})
 	for i := range found {
 		err = errors.Join(err, add(&found[i]))
 	}
@@ -145,11 +145,11 @@ func (v *view) patternEntities(ctx context.Context, from *part, limit int, r *Qu
 // patternRelations returns the first relations that match, in the order of their
 // keys.
 func (v *view) patternRelations(ctx context.Context, from, relation, to *part, at int64, limit int) ([]store.Relation, error) {
-	sources, err := v.matching(ctx, from)
+	sources, err := v.chosen(ctx, from, at)
 	if err != nil {
 		return nil, err
 	}
-	targets, err := v.matching(ctx, to)
+	targets, err := v.chosen(ctx, to, at)
 	if err != nil {
 		return nil, err
 	}
@@ -192,23 +192,35 @@ func (v *view) patternRelations(ctx context.Context, from, relation, to *part, a
 	return found, err
 }
 
-// matching returns the ids of the entities that match, nil for all.
-func (v *view) matching(ctx context.Context, p *part) (map[string]bool, error) {
+// chosen returns the ids of the entities that match at an instant, nil for all.
+func (v *view) chosen(ctx context.Context, p *part, at int64) (map[string]bool, error) {
 	if p.any() {
 		return nil, nil
 	}
 	ids := map[string]bool{}
 	add := func(e *store.Entity) error {
-		if p.kind != "" && p.kind != e.Type || len(p.filter) > 0 && !filter.Matches(e.Properties, p.filter) {
+		if p.kind != "" && p.kind != e.Type {
 			return nil
 		}
-		ids[e.ID] = true
+		text := e.Properties
+		if len(p.filter) > 0 && !v.isNow(e, at) {
+			then, err := v.toEntity(e, at)
+			if err != nil {
+				return err
+			}
+			if text, err = value.Encode(then.Properties); err != nil {
+				return err
+			}
+		}
+		if len(p.filter) == 0 || filter.Matches(text, p.filter) {
+			ids[e.ID] = true
+		}
 		return nil
 	}
 	if p.id == "" {
-		return ids, v.EachEntity(ctx, v.ns, store.EntityScan{Types: p.types(), Keys: len(p.filter) == 0}, add)
+		return ids, v.EachEntity(ctx, v.ns, store.EntityScan{Types: p.types(), Keys: len(p.filter) == 0, Facts: len(p.filter) > 0}, add)
 	}
-	found, err := v.Entities(ctx, v.ns, []string{p.id}, store.Fields{})
+	found, err := v.Entities(ctx, v.ns, []string{p.id}, store.Fields{Facts: true})
 	for i := range found {
 		err = errors.Join(err, add(&found[i]))
 	}
@@ -216,13 +228,13 @@ func (v *view) matching(ctx context.Context, p *part) (map[string]bool, error) {
 }
 
 // rows makes rows of relations and the entities at their ends.
-func (v *view) rows(ctx context.Context, found []store.Relation, r *QueryResult) error {
+func (v *view) rows(ctx context.Context, found []store.Relation, at int64, r *QueryResult) error {
 	r.Columns = []string{"from", "relation", "to"}
 	ids := map[string]any{}
 	for i := range found {
 		ids[found[i].From], ids[found[i].To] = nil, nil
 	}
-	entities, err := v.selectEntities(ctx, slices.Sorted(maps.Keys(ids)), nil, nil)
+	entities, err := v.selectEntities(ctx, slices.Sorted(maps.Keys(ids)), nil, nil, at)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ type QueryParams struct {
 	Datalog        string         `json:"datalog,omitempty" doc:"query for the backend cozo"`
 	Cypher         string         `json:"cypher,omitempty" doc:"query for the backend cypher"`
 	Params         map[string]any `json:"params,omitempty" doc:"values for the names that begin with $ in the query; they are bound, never made part of its text"`
-	ReadOnly       bool           `json:"read_only,omitempty" default:"true" doc:"refuse a query that would change something"`
+	ReadOnly       bool           `json:"read_only,omitempty" default:"true" doc:"refuse a query that would change something; otherwise it can change tables of its own, and not entities and relations"`
 	Limit          int            `json:"limit,omitempty" default:"100" minimum:"1" maximum:"100000" doc:"largest number of rows"`
 	TimeoutSeconds float64        `json:"timeout_seconds,omitempty" default:"30" minimum:"0.001" maximum:"3600" doc:"time after which the query is canceled"`
 }
@@ -137,6 +137,9 @@ func bind(v any, params map[string]any) (any, error) {
 		bound, ok := params[v[1:]]
 		if !ok {
 			return nil, tea.Errorf(tea.ValidationError, "pattern: the parameter %s is not in params", v)
+		}
+		if bound == nil {
+			return nil, tea.Errorf(tea.ValidationError, "pattern: the parameter %s is null, which would match everything; leave the member out for that", v)
 		}
 		return bound, nil
 	case []any:

@@ -50,6 +50,7 @@ func TestAPatternFindsRelations(t *testing.T) {
 		same(t, "their kind", field(field(r["results"], "from"), "kind"), []any{"entity", "entity"})
 		g.fails("query", object{"pattern": object{"form": "a"}}, tea.ValidationError, `unknown member "form"`)
 		g.fails("query", object{"pattern": object{"from": object{"typ": "a"}}}, tea.ValidationError, `unknown member "typ"`)
+		g.fails("query", object{"pattern": object{"from": "s1", "to": "$x"}, "params": object{"x": nil}}, tea.ValidationError, `pattern: the parameter $x is null`)
 		g.fails("query", object{"pattern": object{"from": "$x"}}, tea.ValidationError, `the parameter $x is not in params`)
 		g.fails("query", object{}, tea.ValidationError, "needs one of pattern, datalog and cypher")
 	})

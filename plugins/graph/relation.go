@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -95,6 +96,12 @@ func (f *RelationFields) check() error {
 		if err := checkName(name.what, name.name); err != nil {
 			return err
 		}
+	}
+	if err := checkSource(f.Source); err != nil {
+		return err
+	}
+	if f.Weight != nil && (math.IsNaN(*f.Weight) || math.IsInf(*f.Weight, 0)) {
+		return tea.Errorf(tea.ValidationError, "the weight of %s is not a finite number: %v", f, *f.Weight)
 	}
 	from, err := toInstant("valid_from", f.ValidFrom, store.Always)
 	if err != nil {
@@ -235,7 +242,7 @@ func (v *view) adjacent(ctx context.Context, a store.Adjacency) ([]store.Relatio
 
 // When are the parameters that select relations by time.
 type When struct {
-	AsOf string `json:"as_of,omitempty" doc:"time or date: use the relations that were valid then; default now"`
+	AsOf string `json:"as_of,omitempty" doc:"time or date: use the relations and the properties of entities that were valid then; default now"`
 }
 
 func (w When) instant(now int64) (int64, error) { return toInstant("as_of", w.AsOf, now) }
@@ -259,6 +266,7 @@ type GetRelationsResult struct {
 	Relations []Relation `json:"relations" doc:"ordered by from, type, to and valid_from"`
 	Count     int        `json:"count"`
 	Total     int        `json:"total" doc:"number before the limit"`
+	Notes     []string   `json:"notes,omitempty" doc:"without a result: which of the entities do not exist"`
 }
 
 // GetRelations is the action graph.get_relations.
@@ -290,8 +298,20 @@ func (g *Graph) GetRelations(ctx context.Context, _ *tea.Request, p GetRelations
 		found = slices.DeleteFunc(found, func(r store.Relation) bool { return r.To != p.ToEntity })
 	}
 	r := &GetRelationsResult{Success: true, Total: len(found), Count: min(len(found), p.Limit)}
-	r.Relations, err = toRelations(found[:r.Count])
-	return r, err
+	if r.Relations, err = toRelations(found[:r.Count]); err != nil || r.Total > 0 {
+		return r, err
+	}
+	for _, id := range []string{p.EntityID, p.FromEntity, p.ToEntity} {
+		missing := v.exist(ctx, id)
+		switch {
+		case id == "" || missing == nil:
+		case tea.AsError(missing).Type != tea.NotFound:
+			return nil, missing
+		default:
+			r.Notes = append(r.Notes, tea.AsError(missing).Message)
+		}
+	}
+	return r, nil
 }
 
 // DeleteRelationParams are the parameters of graph.delete_relation.
@@ -335,7 +355,7 @@ func (g *Graph) DeleteRelation(ctx context.Context, _ *tea.Request, p DeleteRela
 	for _, relation := range found {
 		switch {
 		case p.ValidFrom != "" && relation.ValidFrom != begin:
-		case p.ValidTo == "":
+		case p.ValidTo == "", relation.ValidFrom == end: // it was never valid
 			batch.DeleteRelations = append(batch.DeleteRelations, relation.RelationKey)
 			r.Deleted++
 		case relation.Valid(end):

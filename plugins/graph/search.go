@@ -3,6 +3,8 @@ package graph
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -25,10 +27,15 @@ func searchActions() []tea.Action {
 // are ranked here, so that every backend has the same order.
 const candidates = 1000
 
+// minCommon is the number of entities that are ranked where a query has only words that
+// many have. Ranking all of them would take longer than it is worth.
+const minCommon = 50
+
 // SearchParams are the parameters of graph.search.
 type SearchParams struct {
 	Namespace
-	Query       string         `json:"query" doc:"words; entities with more of them, and with rarer ones, come first"`
+	When
+	Query       string         `json:"query" doc:"words, also in other forms such as the plural; entities with more of them, and with rarer ones, come first. Function words such as the are left out"`
 	EntityTypes []string       `json:"entity_types,omitempty" doc:"types of the entities; default all"`
 	Filter      map[string]any `json:"filter,omitempty" doc:"values that the properties must have, as for graph.neighbors"`
 	Limit       int            `json:"limit,omitempty" default:"10" minimum:"1" maximum:"1000"`
@@ -42,9 +49,10 @@ type Found struct {
 
 // SearchResult is the result of graph.search and graph.vector_search.
 type SearchResult struct {
-	Success bool    `json:"success"`
-	Results []Found `json:"results" doc:"best first, equal ones ordered by id"`
-	Count   int     `json:"count"`
+	Success bool     `json:"success"`
+	Results []Found  `json:"results" doc:"best first, equal ones ordered by id"`
+	Count   int      `json:"count"`
+	Notes   []string `json:"notes,omitempty" doc:"why nothing was found, such as a graph without embeddings"`
 }
 
 // Search is the action graph.search.
@@ -58,26 +66,49 @@ func (g *Graph) Search(ctx context.Context, _ *tea.Request, p SearchParams) (*Se
 		return nil, err
 	}
 	defer v.done()
-	found, err := v.byWords(ctx, p.Query, p.EntityTypes, wanted, p.Limit)
+	at, err := p.instant(v.now)
 	if err != nil {
 		return nil, err
 	}
-	return &SearchResult{Success: true, Results: found, Count: len(found)}, nil
+	query := words.NewQuery(p.Query)
+	found, err := v.byWords(ctx, query, p.EntityTypes, wanted, at, p.Limit)
+	if err != nil {
+		return nil, err
+	}
+	r := &SearchResult{Success: true, Results: found, Count: len(found)}
+	if len(found) > 0 {
+		return r, nil
+	}
+	note, err := v.noteEmpty(ctx, query)
+	r.Notes = []string{note}
+	return r, err
 }
 
-// byWords returns the best entities that have words of a text.
-func (v *view) byWords(ctx context.Context, text string, types []string, wanted filter.Filter, limit int) ([]Found, error) {
-	query := words.Distinct(text)
-	if len(query) > 100 {
-		query = query[:100]
+// noteEmpty says why nothing was found.
+func (v *view) noteEmpty(ctx context.Context, query *words.Query) (string, error) {
+	note := fmt.Sprintf("the namespace %q of the graph has no entities", v.ns)
+	err := v.EachEntity(ctx, v.ns, store.EntityScan{Keys: true}, func(*store.Entity) error { return errEnough })
+	if !errors.Is(err, errEnough) {
+		return note, err
 	}
-	ids, err := v.Store.Search(ctx, v.ns, store.TextQuery{Words: query, Types: types, Limit: candidates})
+	switch {
+	case len(query.Words) == 0:
+		return "the query has no words", nil
+	case query.All:
+		return "the query has only function words, and no entity has all of them", nil
+	}
+	return "no entity that was searched has a word of the query", nil
+}
+
+// byWords returns the best entities that have words of a query.
+func (v *view) byWords(ctx context.Context, query *words.Query, types []string, wanted filter.Filter, at int64, limit int) ([]Found, error) {
+	ids, err := v.Store.Search(ctx, v.ns, store.TextQuery{Words: query.Keys(), Types: types, Limit: candidates, Enough: max(minCommon, limit)})
 	if err != nil {
 		return nil, err
 	}
 	// Ordered, so that the sums do not depend on the backend's ranking.
 	slices.Sort(ids)
-	entities, err := v.selectEntities(ctx, ids, types, wanted)
+	entities, err := v.selectEntities(ctx, ids, types, wanted, at)
 	if err != nil {
 		return nil, err
 	}
@@ -90,41 +121,53 @@ const (
 	lengthPart = 0.75
 )
 
-// score ranks entities by BM25 among themselves.
-func score(query []string, entities []Entity) []Found {
-	counts := make([]map[string]int, len(entities))
+// score ranks entities by BM25 among themselves. What a name has counts twice: an entity
+// comes before those that mention it. An entity without the words of the query at this time
+// is left out.
+func score(query *words.Query, entities []Entity) []Found {
+	counts := make([][]float64, len(entities))
 	lengths := make([]float64, len(entities))
-	having := map[string]int{}
+	having := make([]float64, len(query.Words))
 	var total float64
 	for i := range entities {
-		counts[i] = map[string]int{}
-		for _, text := range textsOf(&entities[i]) {
+		counts[i] = make([]float64, len(query.Words))
+		for _, text := range namesOf(&entities[i]) {
 			for _, word := range words.Of(text) {
-				lengths[i]++
-				if _, ok := slices.BinarySearch(query, word); ok {
-					counts[i][word]++
+				if at, weight := query.Match(word); at >= 0 {
+					counts[i][at] += weight
 				}
 			}
 		}
-		for word := range counts[i] {
-			having[word]++
+		for _, text := range textsOf(&entities[i]) {
+			for _, word := range words.All(text) {
+				lengths[i]++
+				if at, weight := query.Match(word); at >= 0 {
+					counts[i][at] += weight
+				}
+			}
+		}
+		for at, n := range counts[i] {
+			if n > 0 {
+				having[at]++
+			}
 		}
 		total += lengths[i]
 	}
 	average := max(total/float64(max(len(entities), 1)), 1)
-	all := make([]Found, len(entities))
+	all := make([]Found, 0, len(entities))
 	for i := range entities {
-		all[i].Entity = entities[i]
-		for _, word := range query {
-			n := float64(counts[i][word])
-			if n == 0 {
-				continue
-			}
-			rare := math.Log(1 + (float64(len(entities))-float64(having[word])+0.5)/(float64(having[word])+0.5))
-			all[i].Score += rare * n * (saturation + 1) / (n + saturation*(1-lengthPart+lengthPart*lengths[i]/average))
+		f := Found{Entity: entities[i]}
+		missing := false
+		for at, n := range counts[i] {
+			rare := math.Log(1 + (float64(len(entities))-having[at]+0.5)/(having[at]+0.5))
+			f.Score += rare * n * (saturation + 1) / (n + saturation*(1-lengthPart+lengthPart*lengths[i]/average))
+			missing = missing || n == 0
+		}
+		if f.Score > 0 && !(query.All && missing) {
+			all = append(all, f)
 		}
 	}
-	return slices.DeleteFunc(all, func(f Found) bool { return f.Score == 0 })
+	return all
 }
 
 // best returns the results with the highest scores.
@@ -160,7 +203,7 @@ func (g *Graph) VectorSearch(ctx context.Context, req *tea.Request, p VectorSear
 			return nil, err
 		}
 		p.Embedding = vectors[0]
-	} else if err := p.Embedding.check("the query"); err != nil {
+	} else if err := checkEmbedding("the query", p.Embedding); err != nil {
 		return nil, err
 	}
 	v, err := g.read(ctx, p.Namespace)
@@ -175,25 +218,29 @@ func (g *Graph) VectorSearch(ctx context.Context, req *tea.Request, p VectorSear
 	if dimension != 0 && dimension != len(p.Embedding) {
 		return nil, store.DimensionError("the query", len(p.Embedding), dimension)
 	}
-	found, err := v.byVector(ctx, p.Embedding, p.EntityTypes, wanted, p.Limit)
+	found, err := v.byVector(ctx, p.Embedding, p.EntityTypes, wanted, v.now, p.Limit)
 	if err != nil {
 		return nil, err
 	}
 	if p.MinScore != nil {
 		found = slices.DeleteFunc(found, func(f Found) bool { return f.Score < *p.MinScore })
 	}
-	return &SearchResult{Success: true, Results: found, Count: len(found)}, nil
+	r := &SearchResult{Success: true, Results: found, Count: len(found)}
+	if dimension == 0 {
+		r.Notes = []string{"the graph has no embeddings; store entities with embed: true, or with an embedding"}
+	}
+	return r, nil
 }
 
 // byVector returns the entities with the most similar embeddings.
-func (v *view) byVector(ctx context.Context, embedding []float32, types []string, wanted filter.Filter, limit int) ([]Found, error) {
+func (v *view) byVector(ctx context.Context, embedding []float32, types []string, wanted filter.Filter, at int64, limit int) ([]Found, error) {
 	// With a filter more candidates are needed, until there are enough or no more.
 	for n := limit; ; n *= 4 {
 		ids, err := v.Nearest(ctx, v.ns, store.VectorQuery{Embedding: embedding, Types: types, Limit: n})
 		if err != nil {
 			return nil, err
 		}
-		stored, err := v.Entities(ctx, v.ns, ids, store.Fields{Embeddings: true})
+		stored, err := v.Entities(ctx, v.ns, ids, store.Fields{Embeddings: true, Facts: true})
 		if err != nil {
 			return nil, err
 		}
@@ -202,7 +249,7 @@ func (v *view) byVector(ctx context.Context, embedding []float32, types []string
 			if len(stored[i].Embedding) != len(embedding) {
 				continue // changed meanwhile
 			}
-			e, err := toEntity(&stored[i])
+			e, err := v.toEntity(&stored[i], at)
 			if err != nil {
 				return nil, err
 			}

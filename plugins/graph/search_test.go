@@ -127,3 +127,35 @@ func TestAContextForAQuestion(t *testing.T) {
 		same(t, "by words and similarity", ids(r["entities"]), "ana other p1 hall")
 	})
 }
+
+func TestAnEntityComesBeforeThoseThatMentionIt(t *testing.T) {
+	on(t, func(t *testing.T, g *opened) {
+		g.texts(map[string]string{"a1": "flow of pump7", "a2": "flow of pump7", "pump7": "in the hall"})
+		same(t, "by its id", g.finds("pump7"), "pump7 a1 a2")
+		g.call("store_entity", object{"entity_id": "x1", "properties": object{"aliases": []any{"Boiler"}}, "text": "in the hall"})
+		g.texts(map[string]string{"a3": "flow of boiler"})
+		same(t, "by a name", g.finds("boiler"), "x1 a3")
+	})
+}
+
+func TestNumbersAreFound(t *testing.T) {
+	on(t, func(t *testing.T, g *opened) {
+		g.call("store_entity", object{"entity_id": "a", "properties": object{"potência": 7.5, "list": []any{int64(4711), true}, "big": int64(9007199254740993)}})
+		g.call("store_entity", object{"entity_id": "b", "properties": object{"potência": 8.25}})
+		for query, want := range map[string]string{"7.5": "a", "8.25 kW": "b", "4711": "a", "9007199254740993": "a", "471": ""} {
+			same(t, query, g.finds(query), want)
+		}
+		g.call("update_entity", object{"entity_id": "a", "properties": object{"potência": 9.125}})
+		same(t, "a former number", g.finds("7.5"), "")
+		same(t, "at its time", ids(g.call("search", object{"query": "7.5", "as_of": "2020-01-01"})["results"]), "a")
+	})
+}
+
+func TestKoreanIsFoundWithItsParticles(t *testing.T) {
+	on(t, func(t *testing.T, g *opened) {
+		g.texts(map[string]string{"ko": "서울은 대한민국의 수도이다", "water": "물은 펌프에서 온다", "nfd": "\u1107\u116e\u1109\u1161\u11ab\u110b\u1173\u11ab \u1112\u1161\u11bc\u1100\u116e"})
+		for query, want := range map[string]string{"서울": "ko", "수도": "ko", "대한민국": "ko", "물": "water", "펌프": "water", "부산": "nfd", "항구": "nfd", "도쿄": ""} {
+			same(t, query, g.finds(query), want)
+		}
+	})
+}

@@ -2,12 +2,16 @@ package graph
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
+
+	"github.com/the-edge-agent/tea/objstore"
 )
 
 // The top-level keys of a workflow's settings that the bundle reads. Some
@@ -17,18 +21,21 @@ const (
 	backendKey     = "graph_backend"
 	backendTypeKey = "graph_backend_type"
 	pathKey        = "graph_path"
+	storageKey     = "graph_storage"
 	fileKey        = "file"
 )
 
 // Settings are what a workflow sets under settings.graph.
 type Settings struct {
-	Backend            backendName `json:"backend,omitempty" enum:"memory,cozo,cypher,kuzu,bighorn" doc:"database of the graph; default that of the graph in path, for a new graph the first of cozo and memory that this build has; kuzu and bighorn mean cypher"`
+	Backend            backendName `json:"backend,omitempty" enum:"memory,cozo,cypher,kuzu,bighorn" doc:"database of the graph; default that of the graph in path, for a new graph memory, which every build has; kuzu and bighorn mean cypher"`
 	Path               string      `json:"path,omitempty" format:"path" doc:"folder of the graph; default tea/graph in the user's data directory"`
 	LockTimeoutSeconds float64     `json:"lock_timeout,omitempty" minimum:"0" default:"5" doc:"seconds to wait for another process that uses the folder; 0 = do not wait"`
 	History            int         `json:"history,omitempty" minimum:"-1" default:"100" doc:"former values that an entity keeps of its properties; -1 = none"`
-	MemoryMB           int64       `json:"memory_mb,omitempty" minimum:"1" doc:"size of the database's buffers; default depends on the backend"`
-	Threads            int         `json:"threads,omitempty" minimum:"1" doc:"number of threads of a query; default depends on the backend"`
-	Library            string      `json:"library,omitempty" format:"path" doc:"file of the native library of the backend cypher; default next to the plugin, then the user's cache"`
+	MemoryMB           int64       `json:"memory_mb,omitempty" minimum:"1" maximum:"1048576" doc:"size of the database's buffers; default depends on the backend"`
+	Threads            int         `json:"threads,omitempty" minimum:"1" maximum:"64" doc:"number of threads of a query, at most 64; default depends on the backend"`
+	// Storage and StorageOptions are for exports and imports.
+	Storage        string            `json:"storage,omitempty" doc:"address of object storage, such as s3://bucket/graph/, that exports and imports of addresses are confined to; the graph itself is in path"`
+	StorageOptions objstore.Settings `json:"storage_options,omitempty" doc:"how the object storage is reached, with credentials; default those of the environment"`
 }
 
 // FileSettings are those under settings.file that the bundle reads. They are
@@ -44,17 +51,58 @@ type backendName string
 // aliases are names that mean another backend.
 var aliases = map[backendName]backendName{"kuzu": "cypher", "bighorn": "cypher"}
 
+// canonical returns the name of the backend that a name means.
+func (n backendName) canonical() backendName { return cmp.Or(aliases[n], n) }
+
+// setting is a setting and its value.
+type setting[V comparable] struct {
+	name  string
+	value V
+}
+
+// oneOf returns the value that settings with the same meaning have. Two different
+// values are an error.
+func oneOf[V comparable](given []setting[V]) (V, error) {
+	var none, first setting[V]
+	for _, s := range given {
+		switch {
+		case s.value == none.value:
+		case first.value == none.value:
+			first = s
+		case first.value != s.value:
+			return none.value, tea.Errorf(tea.ValidationError, "settings.%s is %v and settings.%s is %v, which mean the same setting; remove one of them", first.name, first.value, s.name, s.value)
+		}
+	}
+	return first.value, nil
+}
+
+// faultOfPath says why a text is not the folder of a graph, "" if it can be.
+func faultOfPath(path string) string {
+	scheme, _, isAddress := strings.Cut(path, "://")
+	switch {
+	case isAddress:
+		return fmt.Sprintf("%s is an address, and a graph is in a folder of this device; set settings.graph.storage to export to and import from %s://", path, scheme)
+	case strings.HasPrefix(path, "~"), strings.Contains(filepath.ToSlash(path)+"/", "/~/"):
+		return fmt.Sprintf("%s: ~ is not expanded; write ${HOME} instead", path)
+	}
+	return ""
+}
+
 func backendSchema() *schema.Schema { return schema.Of[Settings]().Member("backend") }
 
 func pathSchema() *schema.Schema {
 	return &schema.Schema{Type: schema.Types{"string"}, Format: "path", Description: "same as settings.graph.path, which is preferred"}
 }
 
+func storageSchema() *schema.Schema {
+	return &schema.Schema{Type: schema.Types{"string"}, Description: "same as settings.graph.storage, which is preferred"}
+}
+
 // readSettings reads all keys. They are comparable.
 func readSettings(from tea.Settings) (s settings, err error) {
 	var backend, backendType backendName
-	var path string
-	for key, into := range map[string]any{settingsKey: &s.Settings, fileKey: &s.File, backendKey: &backend, backendTypeKey: &backendType, pathKey: &path} {
+	var path, storage string
+	for key, into := range map[string]any{settingsKey: &s.Settings, fileKey: &s.File, backendKey: &backend, backendTypeKey: &backendType, pathKey: &path, storageKey: &storage} {
 		if err := from.Decode(key, into); err != nil {
 			return settings{}, err
 		}
@@ -64,9 +112,18 @@ func readSettings(from tea.Settings) (s settings, err error) {
 			return settings{}, tea.Errorf(tea.ValidationError, "settings.%s: unknown backend %q; use memory, cozo or cypher", backendKey, name)
 		}
 	}
-	s.Backend = cmp.Or(s.Backend, backend, backendType)
-	s.Backend = cmp.Or(aliases[s.Backend], s.Backend)
-	s.Path = cmp.Or(s.Path, path)
+	if s.Backend, err = oneOf([]setting[backendName]{{"graph.backend", s.Backend.canonical()}, {backendKey, backend.canonical()}, {backendTypeKey, backendType.canonical()}}); err != nil {
+		return settings{}, err
+	}
+	if s.Path, err = oneOf([]setting[string]{{"graph.path", s.Path}, {pathKey, path}}); err != nil {
+		return settings{}, err
+	}
+	if s.Storage, err = oneOf([]setting[string]{{"graph.storage", s.Storage}, {storageKey, storage}}); err != nil {
+		return settings{}, err
+	}
+	if fault := faultOfPath(s.Path); fault != "" {
+		return settings{}, tea.Errorf(tea.ValidationError, "settings.graph.path: %s", fault)
+	}
 	if s.Path == "" {
 		data := os.Getenv("XDG_DATA_HOME")
 		if data == "" {
@@ -88,4 +145,11 @@ func readSettings(from tea.Settings) (s settings, err error) {
 type settings struct {
 	Settings
 	File FileSettings
+}
+
+// ofDatabase are the settings that all users of a folder share.
+func (s settings) ofDatabase() Settings {
+	shared := s.Settings
+	shared.Storage, shared.StorageOptions = "", objstore.Settings{}
+	return shared
 }

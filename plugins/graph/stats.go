@@ -3,10 +3,12 @@ package graph
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -36,7 +38,8 @@ type StatsResult struct {
 	Dimension     int              `json:"dimension" doc:"length of the embeddings, 0 if there are none"`
 	EntityTypes   map[string]int64 `json:"entity_types"`
 	RelationTypes map[string]int64 `json:"relation_types"`
-	Namespaces    []string         `json:"namespaces"`
+	Namespaces    []string         `json:"namespaces" doc:"those that have something"`
+	Notes         []string         `json:"notes,omitempty" doc:"that the graph does not have the namespace"`
 }
 
 // Stats is the action graph.stats.
@@ -54,15 +57,22 @@ func (g *Graph) Stats(ctx context.Context, _ *tea.Request, p StatsParams) (*Stat
 	if err != nil {
 		return nil, systemError("measure the graph", err)
 	}
-	return &StatsResult{
+	r := &StatsResult{
 		Success: true, Backend: string(g.db.used), Path: g.settings.Path, Bytes: bytes,
 		Entities: s.Entities, Relations: s.Relations, Embeddings: s.Embeddings, Dimension: s.Dimension,
 		EntityTypes: s.EntityTypes, RelationTypes: s.RelationTypes, Namespaces: s.Namespaces,
-	}, nil
+	}
+	if len(s.Namespaces) > 0 && !slices.Contains(s.Namespaces, v.ns) {
+		r.Notes = []string{fmt.Sprintf("the graph has no namespace %q; it has %s", v.ns, strings.Join(s.Namespaces[:min(len(s.Namespaces), 10)], ", "))}
+	}
+	return r, nil
 }
 
-// sizeOf adds up the files of a folder.
+// sizeOf adds up the files of a folder, which can be a link to one.
 func sizeOf(dir string) (total int64, err error) {
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return 0, err
+	}
 	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // removed meanwhile
@@ -80,6 +90,21 @@ func sizeOf(dir string) (total int64, err error) {
 		return err
 	})
 	return total, err
+}
+
+// noteTypes says which types no relation has, to tell a mistake from an empty result.
+func (v *view) noteTypes(ctx context.Context, types []string) (notes []string, err error) {
+	for _, kind := range types {
+		err := v.EachRelation(ctx, v.ns, store.RelationScan{Types: []string{kind}, Ever: true, Lean: true}, func(*store.Relation) error { return errEnough })
+		switch {
+		case errors.Is(err, errEnough):
+		case err != nil:
+			return nil, err
+		default:
+			notes = append(notes, fmt.Sprintf("no relation in the namespace %q has the type %q", v.ns, kind))
+		}
+	}
+	return notes, nil
 }
 
 // SchemaParams are the parameters of graph.schema.

@@ -3,7 +3,6 @@ package graph
 import (
 	"bytes"
 	"context"
-	"math"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
@@ -165,9 +164,6 @@ func fill(r *store.Relation, f *RelationFields, existing bool) error {
 	}
 	r.Properties = text
 	if f.Weight != nil {
-		if math.IsNaN(*f.Weight) || math.IsInf(*f.Weight, 0) {
-			return tea.Errorf(tea.ValidationError, "the weight of %s is not a number", f)
-		}
 		r.Weight = *f.Weight
 	} else if !f.Merge {
 		r.Weight = 1
@@ -187,7 +183,7 @@ func (t *timeline) endBefore(r *store.Relation, same []*store.Relation, f *Relat
 		case other.ValidFrom > r.ValidFrom:
 			r.ValidTo = min(r.ValidTo, other.ValidFrom)
 		case other.ValidTo > r.ValidFrom:
-			if f.ValidTo == "" && other.Weight == r.Weight && bytes.Equal(other.Properties, r.Properties) {
+			if f.ValidTo == "" && other.Weight == r.Weight && bytes.Equal(other.Properties, r.Properties) && (r.Source == "" || r.Source == other.Source) {
 				return other
 			}
 			t.end(other, r.ValidFrom)

@@ -137,6 +137,7 @@ type NeighborsResult struct {
 	Neighbors []Neighbor `json:"neighbors" doc:"ordered by depth and id"`
 	Count     int        `json:"count"`
 	Truncated bool       `json:"truncated" doc:"whether there are more than limit"`
+	Notes     []string   `json:"notes,omitempty" doc:"without a result: which relation_types no relation has"`
 }
 
 // Neighbors is the action graph.neighbors.
@@ -150,9 +151,6 @@ func (g *Graph) Neighbors(ctx context.Context, _ *tea.Request, p NeighborsParams
 		return nil, err
 	}
 	defer v.done()
-	if err := v.exist(ctx, p.EntityID); err != nil {
-		return nil, err
-	}
 	a, err := p.adjacency(v.now)
 	if err != nil {
 		return nil, err
@@ -168,9 +166,21 @@ func (g *Graph) Neighbors(ctx context.Context, _ *tea.Request, p NeighborsParams
 		return nil, err
 	}
 	r := &NeighborsResult{Success: true, Neighbors: []Neighbor{}}
-	// A page of entities at a time, until the limit is exceeded.
-	for page := range slices.Chunk(order[1:], max(p.Limit+1, 200)) {
-		entities, err := v.selectEntities(ctx, page, p.EntityTypes, wanted)
+	// A page of entities at a time, until the limit is exceeded. The entity itself
+	// comes first.
+	isStart := true
+	for page := range slices.Chunk(order, max(p.Limit+2, 200)) {
+		found, err := v.Entities(ctx, v.ns, page, store.Fields{Facts: true})
+		if err != nil {
+			return nil, err
+		}
+		if isStart {
+			if len(found) == 0 || found[0].ID != p.EntityID {
+				return nil, v.missing(p.EntityID)
+			}
+			isStart, found = false, found[1:]
+		}
+		entities, err := v.matching(found, p.EntityTypes, wanted, a.At)
 		if err != nil {
 			return nil, err
 		}
@@ -184,7 +194,10 @@ func (g *Graph) Neighbors(ctx context.Context, _ *tea.Request, p NeighborsParams
 			break
 		}
 	}
-	r.Count = len(r.Neighbors)
+	if r.Count = len(r.Neighbors); r.Count == 0 {
+		r.Notes, err = v.noteTypes(ctx, p.RelationTypes)
+		return r, err
+	}
 	return r, v.setVia(ctx, r.Neighbors, reached)
 }
 
@@ -233,18 +246,23 @@ func (v *view) complete(ctx context.Context, lean []store.Relation) ([]Relation,
 }
 
 // selectEntities returns the entities with the ids, in their order, of some types and
-// with some properties.
-func (v *view) selectEntities(ctx context.Context, ids, types []string, wanted filter.Filter) ([]Entity, error) {
-	found, err := v.Entities(ctx, v.ns, ids, store.Fields{})
+// with some properties at an instant.
+func (v *view) selectEntities(ctx context.Context, ids, types []string, wanted filter.Filter, at int64) ([]Entity, error) {
+	found, err := v.Entities(ctx, v.ns, ids, store.Fields{Facts: true})
 	if err != nil {
 		return nil, err
 	}
+	return v.matching(found, types, wanted, at)
+}
+
+// matching returns the entities of some types and with some properties at an instant.
+func (v *view) matching(found []store.Entity, types []string, wanted filter.Filter, at int64) ([]Entity, error) {
 	entities := make([]Entity, 0, len(found))
 	for i := range found {
 		if len(types) > 0 && !slices.Contains(types, found[i].Type) {
 			continue
 		}
-		e, err := toEntity(&found[i])
+		e, err := v.toEntity(&found[i], at)
 		if err != nil {
 			return nil, err
 		}
@@ -292,6 +310,7 @@ type ShortestPathResult struct {
 	Relations []Relation `json:"relations" doc:"in the order of the path"`
 	Length    int        `json:"length" doc:"number of relations"`
 	Weight    float64    `json:"weight" doc:"sum of the relations' weights"`
+	Notes     []string   `json:"notes,omitempty" doc:"without a path: which relation_types no relation has"`
 }
 
 // ShortestPath is the action graph.shortest_path. Of several shortest paths it
@@ -323,7 +342,8 @@ func (g *Graph) ShortestPath(ctx context.Context, _ *tea.Request, p ShortestPath
 		return nil, err
 	}
 	if _, r.Found = reached[p.ToEntity]; !r.Found {
-		return r, nil
+		r.Notes, err = v.noteTypes(ctx, p.RelationTypes)
+		return r, err
 	}
 	var lean []store.Relation
 	for id := p.ToEntity; ; {
@@ -343,7 +363,7 @@ func (g *Graph) ShortestPath(ctx context.Context, _ *tea.Request, p ShortestPath
 	if r.Relations, err = v.complete(ctx, lean); err != nil {
 		return nil, err
 	}
-	r.Entities, err = v.selectEntities(ctx, r.Path, nil, nil)
+	r.Entities, err = v.selectEntities(ctx, r.Path, nil, nil, a.At)
 	return r, err
 }
 
@@ -364,6 +384,7 @@ type SubgraphResult struct {
 	Entities  []Entity   `json:"entities" doc:"ordered by distance and id"`
 	Relations []Relation `json:"relations" doc:"all relations between the entities that are valid at the time"`
 	Truncated bool       `json:"truncated" doc:"whether there are more than limit entities"`
+	Notes     []string   `json:"notes,omitempty" doc:"without relations: which relation_types no relation has"`
 }
 
 // Subgraph is the action graph.subgraph.
@@ -396,13 +417,16 @@ func (g *Graph) Subgraph(ctx context.Context, _ *tea.Request, p SubgraphParams) 
 		return nil, err
 	}
 	r := &SubgraphResult{Success: true}
-	if r.Entities, err = v.selectEntities(ctx, order, p.EntityTypes, nil); err != nil {
+	if r.Entities, err = v.selectEntities(ctx, order, p.EntityTypes, nil, a.At); err != nil {
 		return nil, err
 	}
 	if r.Truncated = len(r.Entities) > p.Limit; r.Truncated {
 		r.Entities = r.Entities[:p.Limit]
 	}
-	r.Relations, err = v.within(ctx, r.Entities, a)
+	if r.Relations, err = v.within(ctx, r.Entities, a); err != nil || len(r.Relations) > 0 {
+		return r, err
+	}
+	r.Notes, err = v.noteTypes(ctx, p.RelationTypes)
 	return r, err
 }
 

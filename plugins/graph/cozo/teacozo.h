@@ -31,6 +31,8 @@ void teacozo_free(teacozo_reply reply);
 teacozo_reply teacozo_open(const uint8_t *path, size_t length, const teacozo **database);
 teacozo_reply teacozo_close(const teacozo *database);
 teacozo_reply teacozo_run(const teacozo *database, const uint8_t *script, size_t script_length, const uint8_t *params, size_t params_length);
+teacozo_reply teacozo_lookup(const teacozo *database, const uint8_t *request, size_t length);
+teacozo_reply teacozo_having(const teacozo *database, const uint8_t *request, size_t length);
 teacozo_reply teacozo_apply(const teacozo *database, const uint8_t *batch, size_t length);
 teacozo_reply teacozo_query(const teacozo *database, const teacozo_query_arguments *arguments);
 void teacozo_cancel(const teacozo *database, uint64_t token);

@@ -5,28 +5,28 @@
 
 #include <malloc.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <new>
-
-#include "main/client_context.h"
 
 namespace tea {
 
 // Budget bounds the allocations of its thread.
 class Budget {
 public:
-    Budget(size_t bytes, const kuzu::main::ClientContext* context) : left{static_cast<int64_t>(bytes)}, context{context} { current = this; }
+    Budget(size_t bytes, const std::atomic<bool>& canceled) : left{static_cast<int64_t>(bytes)}, canceled{canceled} { current = this; }
     ~Budget() { current = nullptr; }
     Budget(const Budget&) = delete;
 
-    // taken throws if the bytes of p exceed the budget or the query was
-    // interrupted.
+    // taken throws if the bytes of p exceed the budget or the query was canceled.
+    // The engine interrupts a query too, when it fails on one of its threads: the
+    // message of that failure needs memory.
     static void taken(void* p) {
         if (current == nullptr) {
             return;
         }
         current->left -= static_cast<int64_t>(malloc_usable_size(p));
-        if (current->left < 0 || current->context->interrupted()) {
+        if (current->left < 0 || current->canceled) {
             current->left += static_cast<int64_t>(malloc_usable_size(p));
             free(p);
             current = nullptr; // what unwinds can allocate again
@@ -43,7 +43,7 @@ public:
 private:
     static inline thread_local Budget* current = nullptr;
     int64_t left;
-    const kuzu::main::ClientContext* context;
+    const std::atomic<bool>& canceled;
 };
 
 } // namespace tea

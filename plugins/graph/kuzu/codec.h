@@ -209,8 +209,8 @@ public:
         }
         for (auto n = number(); n > 0; n--) {
             auto name = bytes();
-            auto tree = read();
             try {
+                auto tree = read();
                 all.emplace(name, tree.value(tree.type));
             } catch (const ParameterException& e) {
                 throw ParameterException("parameter " + name + ": " + e.what());

@@ -10,11 +10,17 @@
 #include <optional>
 #include <string>
 
+#include "binder/binder.h"
 #include "budget.h"
 #include "codec.h"
+#include "filter.h"
 #include "guard.h"
+#include "log.h"
 #include "lookup.h"
 #include "main/kuzu.h"
+#include "null.h"
+#include "storage/buffer_manager/buffer_manager.h"
+#include "storage/buffer_manager/memory_manager.h"
 
 using namespace kuzu::main;
 using kuzu::common::Value;
@@ -22,7 +28,7 @@ using kuzu::common::Value;
 namespace tea {
 
 // The codes of a failure; failure.go has the same.
-enum Code : int32_t { Ok = 0, Query = 1, Refused = 2, Interrupted = 3, Memory = 4, File = 5, Internal = 6, Parameter = 7 };
+enum Code : int32_t { Ok = 0, Query = 1, Refused = 2, Interrupted = 3, Memory = 4, File = 5, Internal = 6, Parameter = 7, Damaged = 8 };
 
 // code returns what kind of failure a message of the engine reports. The engine
 // puts the class of the exception in front and keeps nothing else of it.
@@ -70,6 +76,9 @@ int32_t guarded(char** out, int64_t* size, F f) noexcept {
         } catch (const ParameterException& e) {
             report(e.what(), out, size);
             return Parameter;
+        } catch (const DamagedException& e) {
+            report(e.what(), out, size);
+            return Damaged;
         } catch (const std::bad_alloc&) {
             report("out of memory", out, size);
             return Memory;
@@ -134,6 +143,23 @@ void deep(F f) {
     }
 }
 
+// Opened is a database and the file system of its log, which the database owns.
+struct Opened {
+    std::unique_ptr<Database> database;
+    Log* log;
+};
+
+// nonEvictable returns what a database's buffers have that cannot be evicted,
+// such as the updates since the last checkpoint. The engine has no function for it.
+uint64_t nonEvictable(kuzu::storage::BufferManager& buffers);
+
+template<auto Member>
+struct Exposed {
+    friend uint64_t nonEvictable(kuzu::storage::BufferManager& buffers) { return buffers.*Member; }
+};
+
+template struct Exposed<&kuzu::storage::BufferManager::nonEvictableMemory>;
+
 struct Statement {
     std::unique_ptr<PreparedStatement> prepared;
     bool restricted;
@@ -184,10 +210,27 @@ void check(const QueryResult& result) {
 
 using namespace tea;
 
+// Connected is a connection and whether its caller has canceled a statement.
+struct Connected : Connection {
+    using Connection::Connection;
+    std::atomic<bool> canceled = false;
+};
+
 #define TEA_API extern "C" __attribute__((visibility("default")))
 
 static kuzu::main::ClientContext* context(void* connection) {
-    return static_cast<Connection*>(connection)->getClientContext();
+    return static_cast<Connected*>(connection)->getClientContext();
+}
+
+// The library does not export this method, which the header uses.
+std::vector<kuzu::binder::BoundDeleteInfo> kuzu::binder::BoundDeleteClause::getInfos(const std::function<bool(const BoundDeleteInfo& info)>& wanted) const {
+    std::vector<BoundDeleteInfo> found;
+    for (auto& info : infos) {
+        if (wanted(info)) {
+            found.push_back(info.copy());
+        }
+    }
+    return found;
 }
 
 // planning is what a query of a workflow can allocate while it is planned.
@@ -195,7 +238,7 @@ constexpr size_t planning = size_t{128} << 20;
 
 // tea_kuzu_interface returns the version of this interface.
 TEA_API int64_t tea_kuzu_interface() {
-    return 1;
+    return 2;
 }
 
 TEA_API void tea_kuzu_free(void* p) {
@@ -208,25 +251,38 @@ TEA_API int32_t tea_kuzu_open(const char* path, int64_t pool, int64_t threads, i
     return guarded(out, size, [&]() -> int32_t {
         // The caller makes the checkpoints, when no query is running: the
         // engine's own fail the commit if a query takes longer than 5 s.
-        SystemConfig config(pool, threads, true, false, largest, /*autoCheckpoint=*/false, 16777216, /*forceCheckpointOnClose=*/true);
+        SystemConfig config(pool, threads, true, false, largest, /*autoCheckpoint=*/false, 16777216, /*forceCheckpointOnClose=*/false);
         BlockedSignals blocked;
-        auto opened = std::make_unique<Database>(path, config);
-        opened->registerFileSystem(std::make_unique<OnlyDatabase>(path));
+        auto log = std::make_unique<Log>(std::string(path) + ".wal");
+        log->recover();
+        auto opened = std::make_unique<Opened>();
+        {
+            Opening reads(*log);
+            opened->database = std::make_unique<Database>(path, config);
+        }
+        typeNulls(*opened->database);
+        opened->database->registerFileSystem(std::make_unique<OnlyDatabase>(path));
+        opened->log = log.get();
+        opened->database->registerFileSystem(std::move(log));
         *database = opened.release();
         return Ok;
     });
 }
 
+// tea_kuzu_close closes the database without a checkpoint. What was not written
+// to the log stays unwritten.
 TEA_API int32_t tea_kuzu_close(void* database, char** out, int64_t* size) {
     return guarded(out, size, [&]() -> int32_t {
-        delete static_cast<Database*>(database);
+        auto opened = static_cast<Opened*>(database);
+        opened->log->discard();
+        delete opened;
         return Ok;
     });
 }
 
 TEA_API int32_t tea_kuzu_connect(void* database, int64_t threads, void** connection, char** out, int64_t* size) {
     return guarded(out, size, [&]() -> int32_t {
-        auto made = std::make_unique<Connection>(static_cast<Database*>(database));
+        auto made = std::make_unique<Connected>(static_cast<Opened*>(database)->database.get());
         made->setMaxNumThreadForExec(threads);
         *connection = made.release();
         return Ok;
@@ -235,41 +291,72 @@ TEA_API int32_t tea_kuzu_connect(void* database, int64_t threads, void** connect
 
 TEA_API void tea_kuzu_disconnect(void* connection) {
     try {
-        delete static_cast<Connection*>(connection);
+        delete static_cast<Connected*>(connection);
     } catch (...) {
     }
+}
+
+// tea_kuzu_memory returns the bytes of the buffers that are in use until the next
+// checkpoint.
+TEA_API int64_t tea_kuzu_memory(void* connection) {
+    return static_cast<int64_t>(nonEvictable(*context(connection)->getMemoryManager()->getBufferManager()));
 }
 
 // tea_kuzu_interrupt ends the query that the connection executes now. One that
 // is still being planned begins all the same: the caller calls again. The next
 // call of the connection can notice it too, so the caller closes the connection.
 TEA_API void tea_kuzu_interrupt(void* connection) {
-    static_cast<Connection*>(connection)->interrupt();
+    auto c = static_cast<Connected*>(connection);
+    c->canceled = true;
+    c->interrupt();
 }
 
-// tea_kuzu_prepare parses and plans a statement, with restricted only a query
-// that reads the graph: guard.h has what it can consist of.
-TEA_API int32_t tea_kuzu_prepare(void* connection, const char* query, int64_t length, int64_t restricted, const char* parameters, int64_t parameters_length, void** statement, char** out, int64_t* size) {
+static Parameters shared(Reader reader) {
+    Parameters all;
+    for (auto& [name, value] : reader.parameters()) {
+        all.emplace(name, std::move(value));
+    }
+    return all;
+}
+
+// changes throws if a query changes what it may not.
+static void changes(kuzu::main::ClientContext* context, const kuzu::parser::Statement& statement, Reader parameters) {
+    kuzu::binder::Binder binder(context);
+    binder.setInputParameters(shared(parameters));
+    permitChanges(*binder.bind(statement));
+}
+
+// tea_kuzu_prepare parses and plans a statement. A query of a workflow has the
+// access to read or write, which guard.h describes; one that writes is in a
+// transaction.
+TEA_API int32_t tea_kuzu_prepare(void* connection, const char* query, int64_t length, int64_t access, const char* parameters, int64_t parameters_length, void** statement, char** out, int64_t* size) {
     return guarded(out, size, [&]() -> int32_t {
+        auto restricted = static_cast<Access>(access) != Access::All;
         auto plan = [&] {
             std::optional<Budget> budget;
-            if (restricted != 0) {
-                budget.emplace(planning, context(connection));
-            }
+            std::shared_ptr<kuzu::parser::Statement> parsed;
             std::string_view text(query, length);
-            if (restricted != 0) {
-                permit(text);
+            if (restricted) {
+                budget.emplace(planning, static_cast<Connected*>(connection)->canceled);
+                parsed = permit(text, static_cast<Access>(access));
             }
-            auto prepared = static_cast<Connection*>(connection)->prepareWithParams(text, Reader(parameters, parameters_length).parameters());
+            Reader passed(parameters, parameters_length);
+            auto prepared = static_cast<Connected*>(connection)->prepareWithParams(text, Reader(passed).parameters());
             if (!prepared->isSuccess()) {
                 throw std::runtime_error(prepared->getErrorMessage());
             }
-            if (restricted != 0 && !prepared->isReadOnly()) {
-                throw RefusedException("the query writes");
+            if (restricted) {
+                requireParameters(prepared->getParameterMapUnsafe(), passed);
             }
-            *statement = new Statement{std::move(prepared), restricted != 0};
+            if (restricted && !prepared->isReadOnly() && parsed->getStatementType() == kuzu::common::StatementType::QUERY) {
+                if (static_cast<Access>(access) != Access::Write) {
+                    throw RefusedException("the query writes; set read_only: false");
+                }
+                changes(context(connection), *parsed, passed);
+            }
+            *statement = new Statement{std::move(prepared), restricted};
         };
-        restricted != 0 ? deep(plan) : plan();
+        restricted ? deep(plan) : plan();
         return Ok;
     });
 }
@@ -286,14 +373,14 @@ TEA_API void tea_kuzu_finalize(void* statement) {
 // tea_kuzu_run executes a statement; timeout is in milliseconds, 0 = none.
 TEA_API int32_t tea_kuzu_run(void* connection, void* statement, const char* parameters, int64_t length, int64_t timeout, int64_t rows, int64_t bytes, char** out, int64_t* size) {
     return guarded(out, size, [&]() -> int32_t {
-        auto c = static_cast<Connection*>(connection);
+        auto c = static_cast<Connected*>(connection);
         auto s = static_cast<Statement*>(statement);
         c->setQueryTimeOut(timeout);
         std::unique_ptr<QueryResult> result;
         auto execute = [&] {
             std::optional<Budget> budget;
             if (s->restricted) {
-                budget.emplace(planning, context(connection));
+                budget.emplace(planning, static_cast<Connected*>(connection)->canceled);
             }
             result = c->executeWithParams(s->prepared.get(), Reader(parameters, length).parameters());
         };
@@ -308,7 +395,7 @@ TEA_API int32_t tea_kuzu_run(void* connection, void* statement, const char* para
 // parameters nor a result: transactions, tables, checkpoints.
 TEA_API int32_t tea_kuzu_execute(void* connection, const char* query, int64_t length, char** out, int64_t* size) {
     return guarded(out, size, [&]() -> int32_t {
-        auto result = static_cast<Connection*>(connection)->query(std::string_view(query, length));
+        auto result = static_cast<Connected*>(connection)->query(std::string_view(query, length));
         for (auto r = result.get(); r != nullptr; r = r->nextQueryResult.get()) {
             check(*r);
         }

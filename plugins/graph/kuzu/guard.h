@@ -8,15 +8,30 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "binder/bound_statement.h"
+#include "binder/expression/node_rel_expression.h"
+#include "binder/query/bound_regular_query.h"
+#include "binder/query/updating_clause/bound_delete_clause.h"
+#include "binder/query/updating_clause/bound_insert_clause.h"
+#include "binder/query/updating_clause/bound_merge_clause.h"
+#include "binder/query/updating_clause/bound_set_clause.h"
+#include "catalog/catalog_entry/table_catalog_entry.h"
 #include "common/exception/io.h"
 #include "common/file_system/file_info.h"
 #include "common/file_system/file_system.h"
+#include "common/string_utils.h"
+#include "parser/ddl/create_table.h"
+#include "parser/ddl/drop.h"
 #include "parser/expression/parsed_function_expression.h"
 #include "parser/parser.h"
 #include "parser/query/reading_clause/in_query_call_clause.h"
 #include "parser/query/regular_query.h"
 
 namespace tea {
+
+// Access is what a statement may do: everything, which is for the plugin's own,
+// or what a query of a workflow that reads or writes may.
+enum class Access : int64_t { All = 0, Read = 1, Write = 2 };
 
 // RefusedException says why a statement is not executed.
 class RefusedException : public std::runtime_error {
@@ -61,11 +76,11 @@ inline const char* name(kuzu::common::StatementType type) {
 
 // permitClauses checks the clauses of a query or of one part of it.
 template<typename T>
-void permitClauses(const T& part) {
+void permitClauses(const T& part, Access access) {
     using kuzu::common::ClauseType;
     static const std::unordered_set<std::string> functions{"SHOW_TABLES", "TABLE_INFO", "SHOW_CONNECTION"};
-    if (part.getNumUpdatingClauses() > 0) {
-        throw RefusedException("the query writes");
+    if (part.getNumUpdatingClauses() > 0 && access != Access::Write) {
+        throw RefusedException("the query writes; set read_only: false");
     }
     for (auto i = 0u; i < part.getNumReadingClauses(); i++) {
         auto clause = part.getReadingClause(i);
@@ -90,24 +105,133 @@ void permitClauses(const T& part) {
     }
 }
 
-// permit returns if text is one query of the clauses MATCH, UNWIND, WITH and
-// RETURN. Otherwise it throws a RefusedException, or what the parser throws.
-inline void permit(std::string_view text) {
+// permitTable refuses the tables of the graph. Names are not case-sensitive.
+inline void permitTable(std::string table, const char* what) {
+    static const std::unordered_set<std::string> own{"ENTITY", "RELATION", "META"};
+    auto upper = table;
+    kuzu::common::StringUtils::toUpper(upper);
+    if (own.contains(upper)) {
+        throw RefusedException(std::string(what) + " of the table " + table + " is not allowed: the actions of the graph change it");
+    }
+}
+
+// permitSchema returns if a statement creates or drops a table of a workflow's own.
+inline void permitSchema(const kuzu::parser::Statement& statement) {
+    using T = kuzu::common::StatementType;
+    if (statement.getStatementType() == T::CREATE_TABLE) {
+        auto& create = static_cast<const kuzu::parser::CreateTable&>(statement);
+        if (create.getSource() != nullptr) {
+            throw RefusedException("CREATE TABLE AS is not allowed");
+        }
+        return permitTable(create.getInfo()->tableName, "CREATE");
+    }
+    auto& drop = static_cast<const kuzu::parser::Drop&>(statement).getDropInfo();
+    if (drop.dropType != kuzu::common::DropType::TABLE) {
+        throw RefusedException(std::string(name(T::DROP)) + " is not allowed");
+    }
+    permitTable(drop.name, "DROP");
+}
+
+// permit returns the statement if text is one query of the clauses MATCH, UNWIND,
+// WITH and RETURN; for a query that writes also of CREATE, MERGE, SET and DELETE,
+// or one statement that creates or drops a table. Otherwise it throws a
+// RefusedException, or what the parser throws.
+inline std::shared_ptr<kuzu::parser::Statement> permit(std::string_view text, Access access) {
+    using T = kuzu::common::StatementType;
     auto statements = kuzu::parser::Parser::parseQuery(text);
     if (statements.size() != 1) {
         throw RefusedException("one statement is allowed, not " + std::to_string(statements.size()));
     }
     auto type = statements[0]->getStatementType();
-    if (type != kuzu::common::StatementType::QUERY) {
+    if (access == Access::Write && (type == T::CREATE_TABLE || type == T::DROP)) {
+        permitSchema(*statements[0]);
+        return statements[0];
+    }
+    if (type != T::QUERY) {
         throw RefusedException(std::string(name(type)) + " is not allowed");
     }
     auto& query = dynamic_cast<kuzu::parser::RegularQuery&>(*statements[0]);
     for (auto i = 0u; i < query.getNumSingleQueries(); i++) {
         auto single = query.getSingleQuery(i);
         for (auto j = 0u; j < single->getNumQueryParts(); j++) {
-            permitClauses(*single->getQueryPart(j));
+            permitClauses(*single->getQueryPart(j), access);
         }
-        permitClauses(*single);
+        permitClauses(*single, access);
+    }
+    return statements[0];
+}
+
+// Changes are what the updating clauses of a query reach.
+struct Changes {
+    bool creates = false;
+    bool deletes = false;
+
+    void reaches(const kuzu::binder::Expression& pattern, const char* what) {
+        for (auto entry : static_cast<const kuzu::binder::NodeOrRelExpression&>(pattern).getEntries()) {
+            permitTable(entry->getName(), what);
+        }
+    }
+
+    void clause(const kuzu::binder::BoundUpdatingClause& clause) {
+        using kuzu::common::ClauseType;
+        switch (clause.getClauseType()) {
+        case ClauseType::INSERT:
+            for (auto& info : static_cast<const kuzu::binder::BoundInsertClause&>(clause).getInfos()) {
+                reaches(*info.pattern, "CREATE");
+                creates = true;
+            }
+            return;
+        case ClauseType::SET:
+            return set(static_cast<const kuzu::binder::BoundSetClause&>(clause).getInfos());
+        case ClauseType::DELETE_: {
+            auto& all = static_cast<const kuzu::binder::BoundDeleteClause&>(clause);
+            for (auto& info : all.getNodeInfos()) {
+                reaches(*info.pattern, "DELETE");
+                deletes = true;
+            }
+            for (auto& info : all.getRelInfos()) {
+                reaches(*info.pattern, "DELETE");
+            }
+            return;
+        }
+        case ClauseType::MERGE: {
+            auto& merge = static_cast<const kuzu::binder::BoundMergeClause&>(clause);
+            for (auto& info : merge.getInsertInfosRef()) {
+                reaches(*info.pattern, "MERGE");
+                creates = true;
+            }
+            set(merge.getOnMatchSetInfosRef());
+            return set(merge.getOnCreateSetInfosRef());
+        }
+        default:
+            throw RefusedException("this kind of clause is not allowed");
+        }
+    }
+
+    void set(const std::vector<kuzu::binder::BoundSetPropertyInfo>& infos) {
+        for (auto& info : infos) {
+            reaches(*info.pattern, "SET");
+        }
+    }
+};
+
+// permitChanges throws if a query changes a table of the graph, or deletes and
+// creates nodes: the engine cannot replay a log in which a deleted key is stored
+// again.
+inline void permitChanges(const kuzu::binder::BoundStatement& statement) {
+    auto& query = static_cast<const kuzu::binder::BoundRegularQuery&>(statement);
+    Changes changes;
+    for (auto i = 0u; i < query.getNumSingleQueries(); i++) {
+        auto single = query.getSingleQuery(i);
+        for (auto j = 0u; j < single->getNumQueryParts(); j++) {
+            auto part = single->getQueryPart(j);
+            for (auto k = 0u; k < part->getNumUpdatingClause(); k++) {
+                changes.clause(*part->getUpdatingClause(k));
+            }
+        }
+    }
+    if (changes.creates && changes.deletes) {
+        throw RefusedException("a query cannot both delete and create; use two");
     }
 }
 

@@ -38,8 +38,8 @@ pub fn check_size(script: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// check refuses what a query must not do, and limits its rows. Writes are not
-/// its concern: the storage of a read-only query refuses them.
+/// check refuses what a query must not do, and limits its rows. The storage of a
+/// read-only query refuses all writes.
 pub fn check(script: &mut CozoScript, rows: usize) -> Result<(), Failure> {
     match script {
         CozoScript::Single(program) => {
@@ -83,9 +83,21 @@ fn check_block(block: &ImperativeProgram) -> Result<(), Failure> {
     Ok(())
 }
 
+/// OWN are the relations of the graph, which its actions keep consistent.
+const OWN: [&str; 5] = ["entity", "relation", "word", "namespace", "meta"];
+
 fn check_program(program: &InputProgram) -> Result<(), Failure> {
-    match program.out_opts.sleep {
-        Some(_) => Err(Failure::Refused { what: ":sleep" }),
-        None => Ok(()),
+    if program.out_opts.sleep.is_some() {
+        return Err(Failure::Refused { what: ":sleep" });
     }
+    // The engine keeps the name to itself; it writes the options of the tree as
+    // lines, such as ":put entity {...".
+    let options = program.out_opts.to_string();
+    for line in options.lines() {
+        let mut words = line.split(' ').skip(1);
+        if words.next().is_some_and(|name| OWN.contains(&name)) && words.next().is_some_and(|w| w.starts_with('{')) {
+            return Err(Failure::Refused { what: "a change of the relations of the graph, which its actions change," });
+        }
+    }
+    Ok(())
 }

@@ -9,6 +9,7 @@ use ndarray::Array1;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::lookup::{Lookup, Valid, Words};
 
 const NULL: u8 = 0;
 const FALSE: u8 = 1;
@@ -124,6 +125,31 @@ pub fn read_batch(bytes: &[u8]) -> Result<BTreeMap<String, NamedRows>, Failure> 
     Ok(batch)
 }
 
+fn texts<'a>(r: &mut Reader<'a>) -> Result<Vec<&'a str>, Failure> {
+    (0..r.count()?).map(|_| r.text()).collect()
+}
+
+/// read_lookup decodes the request of teacozo_lookup.
+pub fn read_lookup(bytes: &[u8]) -> Result<Lookup<'_>, Failure> {
+    let mut r = Reader(bytes);
+    Ok(Lookup {
+        relation: r.text()?,
+        prefixes: (0..r.count()?).map(|_| texts(&mut r)).collect::<Result<_, _>>()?,
+        columns: (0..r.count()?).map(|_| r.count()).collect::<Result<_, _>>()?,
+        limit: r.count()?,
+        valid: match r.count()? {
+            0 => None,
+            from => Some(Valid { from, to: r.count()?, at: i64::from_le_bytes(r.word()?) }),
+        },
+    })
+}
+
+/// read_words decodes the request of teacozo_having.
+pub fn read_words(bytes: &[u8]) -> Result<Words<'_>, Failure> {
+    let mut r = Reader(bytes);
+    Ok(Words { namespace: r.text()?, words: texts(&mut r)?, types: texts(&mut r)?, limit: r.count()? })
+}
+
 fn put_count(out: &mut Vec<u8>, n: usize) {
     out.extend_from_slice(&(n as u32).to_le_bytes());
 }
@@ -168,6 +194,27 @@ fn put_value(out: &mut Vec<u8>, value: &DataValue) {
             out.push(JSON);
             put_text(out, &Value::from(other).to_string());
         }
+    }
+}
+
+/// Table encodes a result row by row. It has no names of columns.
+pub struct Table(Vec<u8>);
+
+impl Default for Table {
+    fn default() -> Self {
+        Table(vec![1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+    }
+}
+
+impl Table {
+    pub fn put(&mut self, value: &DataValue) {
+        put_value(&mut self.0, value);
+    }
+
+    /// done returns the table with its number of rows.
+    pub fn done(mut self, rows: usize) -> Vec<u8> {
+        self.0[8..12].copy_from_slice(&(rows as u32).to_le_bytes());
+        self.0
     }
 }
 

@@ -17,7 +17,9 @@ use cozo::{CustomAggrRegistries, DataValue, Db, NamedRows, ScriptMutability, Val
 use miette::{IntoDiagnostic, Result};
 
 use crate::check::{check, check_size, STACK};
+use crate::codec::Table;
 use crate::failure::Failure;
+use crate::lookup::{self, Catalog, Lookup, Words};
 use crate::memory;
 use crate::store::Store;
 
@@ -42,6 +44,7 @@ const ENDED: u8 = 2;
 
 pub struct Database {
     store: Store,
+    catalog: Catalog,
     main: Engine,
     /// Held by scripts of the plugin; exclusively by a query that writes, which
     /// runs on the main engine and is then its only script.
@@ -80,6 +83,7 @@ impl Database {
         Ok(Arc::new(Database {
             main: engine(store.clone())?,
             store,
+            catalog: Catalog::default(),
             gate: RwLock::new(()),
             views: Mutex::default(),
             cancelled: Mutex::default(),
@@ -91,6 +95,22 @@ impl Database {
     pub fn run(&self, script: &str, params: Params) -> Result<NamedRows> {
         let _gate = self.gate.read().unwrap_or_else(PoisonError::into_inner);
         self.main.run_script(script, params, ScriptMutability::Mutable)
+    }
+
+    /// lookup returns rows as a table without names of columns.
+    pub fn lookup(&self, lookup: &Lookup) -> Result<Vec<u8>> {
+        let _gate = self.gate.read().unwrap_or_else(PoisonError::into_inner);
+        let mut table = Table::default();
+        let rows = lookup::rows(&self.store, &self.catalog, lookup, |row| row.iter().for_each(|v| table.put(v)))?;
+        Ok(table.done(rows))
+    }
+
+    /// having returns ids as a table of one column.
+    pub fn having(&self, words: &Words) -> Result<Vec<u8>> {
+        let _gate = self.gate.read().unwrap_or_else(PoisonError::into_inner);
+        let mut table = Table::default();
+        let rows = lookup::having(&self.store, &self.catalog, words, |id| table.put(&DataValue::from(id)))?;
+        Ok(table.done(rows))
     }
 
     /// apply writes rows and deletes others, in one transaction. Names in batch

@@ -15,6 +15,7 @@ mod check;
 mod codec;
 mod database;
 mod failure;
+mod lookup;
 mod memory;
 mod sqlite;
 mod store;
@@ -134,6 +135,18 @@ pub unsafe extern "C" fn teacozo_run(
         let script = unsafe { text(script, script_length) }?;
         Ok(codec::write_rows(unsafe { &*database }.run(script, params)?))
     })
+}
+
+/// Reads rows by the beginnings of their keys.
+#[no_mangle]
+pub unsafe extern "C" fn teacozo_lookup(database: *const Database, request: *const u8, length: usize) -> Reply {
+    reply(|| unsafe { &*database }.lookup(&codec::read_lookup(unsafe { bytes(request, length) })?))
+}
+
+/// Reads the ids of entities by words.
+#[no_mangle]
+pub unsafe extern "C" fn teacozo_having(database: *const Database, request: *const u8, length: usize) -> Reply {
+    reply(|| unsafe { &*database }.having(&codec::read_words(unsafe { bytes(request, length) })?))
 }
 
 /// Writes and deletes rows in one transaction.

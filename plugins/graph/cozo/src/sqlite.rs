@@ -33,6 +33,8 @@ fn failure(db: *mut ffi::sqlite3, code: c_int) -> Failure {
         ffi::SQLITE_CORRUPT | ffi::SQLITE_FORMAT => Failure::Corrupt(text),
         ffi::SQLITE_NOTADB => Failure::Foreign(text),
         ffi::SQLITE_FULL => Failure::Full(text),
+        // The index of the log does not grow.
+        _ if code == ffi::SQLITE_IOERR_SHMSIZE => Failure::Full(text),
         ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => Failure::Busy(text),
         ffi::SQLITE_NOMEM => Failure::Memory,
         _ => Failure::Io(text),

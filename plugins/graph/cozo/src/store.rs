@@ -19,7 +19,7 @@ const FORMAT: i32 = 1;
 const POOL: usize = 8;
 
 const SETUP: &str = "pragma journal_mode=wal; pragma synchronous=full; pragma busy_timeout=5000;
-	pragma cache_size=-4000; pragma temp_store=memory; pragma journal_size_limit=67108864;
+	pragma cache_size=-4000; pragma mmap_size=67108864; pragma temp_store=memory; pragma journal_size_limit=67108864;
 	pragma trusted_schema=off;";
 
 const GET: &str = "select v from cozo where k = ?";

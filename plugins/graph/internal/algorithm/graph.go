@@ -16,12 +16,14 @@ type Graph struct {
 	offsets []int32
 	targets []int32
 	weights []float64
+	// both reports whether edges are followed in both directions.
+	both bool
 }
 
 // New returns the graph of n nodes with the edges. If both is true each edge is
 // also followed backwards, which makes the graph an undirected one.
 func New(n int, edges []Edge, both bool) *Graph {
-	g := &Graph{n: n, offsets: make([]int32, n+1)}
+	g := &Graph{n: n, offsets: make([]int32, n+1), both: both}
 	each := func(f func(from, to int32, weight float64)) {
 		for _, e := range edges {
 			f(e.From, e.To, e.Weight)
@@ -56,8 +58,44 @@ func Reverse(edges []Edge) []Edge {
 // Len returns the number of nodes, and that of edges as they are followed.
 func (g *Graph) Len() (nodes, edges int) { return g.n, len(g.targets) }
 
-// degree is the number of edges from a node.
-func (g *Graph) degree(i int) int { return int(g.offsets[i+1] - g.offsets[i]) }
+// degree is the number of edges from a node. If they are followed in both directions, one
+// from a node to itself counts twice.
+func (g *Graph) degree(i int) int {
+	n := int(g.offsets[i+1] - g.offsets[i])
+	if !g.both {
+		return n
+	}
+	targets, _ := g.from(i)
+	for _, t := range targets {
+		if int(t) == i {
+			n++
+		}
+	}
+	return n
+}
+
+// simple returns the graph with one edge of several between two nodes, the lightest, and
+// without those from a node to itself: a path has no use for the others.
+func (g *Graph) simple() *Graph {
+	s := &Graph{n: g.n, offsets: make([]int32, g.n+1), both: g.both}
+	place := make([]int32, g.n) // of a node among the targets, plus 1
+	for i := range g.n {
+		targets, weights := g.from(i)
+		begin := int32(len(s.targets))
+		for j, t := range targets {
+			switch at := place[t]; {
+			case int(t) == i:
+			case at > begin:
+				s.weights[at-1] = min(s.weights[at-1], weights[j])
+			default:
+				s.targets, s.weights = append(s.targets, t), append(s.weights, weights[j])
+				place[t] = int32(len(s.targets))
+			}
+		}
+		s.offsets[i+1] = int32(len(s.targets))
+	}
+	return s
+}
 
 // from returns the neighbors of a node, and the weights of the edges to them.
 func (g *Graph) from(i int) ([]int32, []float64) {

@@ -10,7 +10,7 @@ func (g *Graph) Components() []int32 {
 		group[i] = -1
 	}
 	var next int32
-	b := newBreadth(g)
+	b := newSearch(g, false)
 	for i := range group {
 		if group[i] >= 0 {
 			continue

@@ -9,6 +9,8 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
 // The tags of the encoding; plugins/graph/cozo/src/codec.rs is the other side.
@@ -34,6 +36,8 @@ func (w *writer) text(s string) {
 	w.count(len(s))
 	w.b = append(w.b, s...)
 }
+
+func (w *writer) word(u uint64) { w.b = binary.LittleEndian.AppendUint64(w.b, u) }
 
 func (w *writer) null() { w.b = append(w.b, tagNull) }
 
@@ -96,11 +100,7 @@ func (w *writer) any(v any) error {
 	case string:
 		w.string(v)
 	case json.Number:
-		f, err := v.Float64()
-		if err != nil {
-			return tea.Errorf(tea.ValidationError, "%s is too large for a number of the query language", v)
-		}
-		w.float(f)
+		return tea.Errorf(tea.ValidationError, "the integer %s has more than 64 bits, which the query language does not have; pass it as a text, or as a number with a fraction", v)
 	case []any:
 		w.list(len(v))
 		for _, item := range v {
@@ -226,14 +226,7 @@ func (r *reader) any() (any, error) {
 	case tagInt:
 		return int64(r.word()), nil
 	case tagFloat:
-		f := math.Float64frombits(r.word())
-		switch {
-		case math.IsNaN(f):
-			return nil, nil // JSON has no such number
-		case math.IsInf(f, 0):
-			return nil, tea.Errorf(tea.ValidationError, "the query returns an infinite number, which JSON does not have")
-		}
-		return f, nil
+		return store.Number(math.Float64frombits(r.word()))
 	case tagString:
 		return r.text(), nil
 	case tagBytes:

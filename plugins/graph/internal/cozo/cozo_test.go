@@ -288,8 +288,15 @@ func TestWritingQuery(t *testing.T) {
 	if diff := cmp.Diff([][]any{{int64(2), "y"}, {int64(3), "z"}}, got.Rows); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := db.Query(t.Context(), store.Query{Text: `::remove entity`, MaxRows: 1}); tea.AsError(err).Type != tea.PermissionDenied {
-		t.Errorf("system operator: %v", err)
+	for _, text := range []string{
+		`::remove entity`, `?[namespace, id] <- [['default', 'lamp']] :rm entity {namespace, id}`, `?[a] <- [[1]] :replace entity {a}`, `?[name, value] <- [['x', 1]] :put meta {name => value}`,
+		`{?[a] <- [[1]] :put mine {a}} {?[namespace, word, id] := *word{namespace, word, id} :delete word {namespace, word, id}}`, `?[namespace] <- [['x']] :insert namespace {namespace}`,
+		`?[namespace, from_id, rel_type, to_id, valid_from, weight] := *relation{namespace, from_id, rel_type, to_id, valid_from}, weight = 2.0 :update relation {namespace, from_id, rel_type, to_id, valid_from => weight}`,
+		`%if {?[a] <- [[1]]} %then {?[namespace, id] <- [['default', 'lamp']] :rm entity {namespace, id}} %end`,
+	} {
+		if _, err := db.Query(t.Context(), store.Query{Text: text, MaxRows: 1}); tea.AsError(err).Type != tea.PermissionDenied {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
 

@@ -55,7 +55,8 @@ func read(r C.teacozo_reply, f func(*reader) error) error {
 func openEngine(path string) (*engine, error) {
 	e := &engine{}
 	p, n := text(path)
-	return e, read(C.teacozo_open(p, n, &e.db), nil)
+	err := read(C.teacozo_open(p, n, &e.db), nil) // it sets db
+	return e, err
 }
 
 func (e *engine) close() error {
@@ -70,6 +71,18 @@ func (e *engine) run(script string, params *writer, f func(*reader) error) error
 	s, n := text(script)
 	p, m := bytes(params.b)
 	return read(C.teacozo_run(e.db, s, n, p, m), f)
+}
+
+// lookup reads rows by the beginnings of their keys.
+func (e *engine) lookup(request *writer, f func(*reader) error) error {
+	b, n := bytes(request.b)
+	return read(C.teacozo_lookup(e.db, b, n), f)
+}
+
+// having reads the ids of entities by words.
+func (e *engine) having(request *writer, f func(*reader) error) error {
+	b, n := bytes(request.b)
+	return read(C.teacozo_having(e.db, b, n), f)
 }
 
 // apply writes a batch in one transaction.

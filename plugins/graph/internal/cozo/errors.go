@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
 // failure is an error of the engine or of the crate. See
@@ -36,6 +38,17 @@ func parseFailure(text []byte) error {
 	return f
 }
 
+// opening is fault for an error of opening a database, which it names.
+func opening(path string, err error) error {
+	var f *failure
+	if errors.As(err, &f) {
+		named := *f
+		named.Message = path + ": " + f.Message
+		err = &named
+	}
+	return fault(err)
+}
+
 // fault converts an error of a script of this package.
 func fault(err error) error {
 	var f *failure
@@ -46,9 +59,9 @@ func fault(err error) error {
 	case "storage::full":
 		return tea.Errorf(tea.ResourceExhausted, "the disk of the graph is full: %w", err)
 	case "storage::corrupt", "engine::panic":
-		return tea.Errorf(tea.InternalError, "the graph's database is damaged; restore a backup with graph.restore: %w", err)
+		return store.Unusable(tea.InternalError, "restore a backup with graph.restore", "the graph's database is damaged: %w", err)
 	case "storage::foreign":
-		return tea.Errorf(tea.ValidationError, "%w; set another settings.graph.path, or restore a backup", err)
+		return store.Unusable(tea.ValidationError, "set another settings.graph.path, or restore a backup", "%w", err)
 	case "storage::newer":
 		return tea.Errorf(tea.ValidationError, "%w; update the graph plugin", err)
 	case "storage::busy":
@@ -68,7 +81,7 @@ func queryFault(script string, err error) error {
 	kind, _, _ := strings.Cut(f.Code, "::")
 	switch {
 	case f.Code == "eval::timeout":
-		return tea.Errorf(tea.Timeout, "the query exceeded its time limit; narrow it, or set timeout")
+		return tea.Errorf(tea.Timeout, "the query exceeded its time limit; narrow it, or raise timeout_seconds")
 	case f.Code == "eval::mem_budget_exceeded":
 		return tea.Errorf(tea.ResourceExhausted, "the query exceeded its memory limit; narrow it, or raise settings.graph.memory_mb")
 	case f.Code == "query::refused":

@@ -12,7 +12,7 @@ import (
 
 // Missing returns why this build cannot open a database, nil if it can.
 func Missing() error {
-	return tea.Errorf(tea.DependencyMissing, "this build of the graph plugin does not have the backend cozo; install Rust and a C compiler and run scripts/build in the source of tea, or use the plugin of a release")
+	return tea.Errorf(tea.DependencyMissing, "this build of the graph plugin does not have the backend cozo; use the plugin of a release for linux/amd64 or linux/arm64, or build it where cargo and a C compiler are installed: scripts/build in the source of tea, or tea build --with graph[cozo]")
 }
 
 // Open opens the database of a folder, or creates it.

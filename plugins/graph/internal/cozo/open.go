@@ -12,6 +12,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/graph/internal/exact"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
@@ -26,7 +27,7 @@ type DB struct {
 	path    string
 	memory  int64
 	engine  *engine
-	vectors vectors
+	vectors exact.Vectors[exact.Name, exact.Type]
 
 	// mu is held for reading by every call, and for writing by Close.
 	mu     sync.RWMutex
@@ -51,7 +52,7 @@ func Open(_ context.Context, o store.Options) (store.Store, error) {
 	}
 	switch info, err := os.Stat(db.path); {
 	case errors.Is(err, fs.ErrNotExist) && !o.Create:
-		return nil, tea.Errorf(tea.InternalError, "the database %s of the graph is missing; restore a backup, or remove %s to start with an empty graph", db.path, o.Dir)
+		return nil, store.Unusable(tea.InternalError, "restore a backup, or remove "+o.Dir+" to start with an empty graph", "the database %s of the graph is missing", db.path)
 	case errors.Is(err, fs.ErrNotExist):
 		file, err := os.OpenFile(db.path, os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
@@ -67,13 +68,13 @@ func Open(_ context.Context, o store.Options) (store.Store, error) {
 	}
 	var err error
 	if db.engine, err = openEngine(db.path); err != nil {
-		return nil, fault(err)
+		return nil, opening(db.path, err)
 	}
 	if err = db.prepare(o.Create); err == nil {
 		err = db.load()
 	}
 	if err != nil {
-		return nil, errors.Join(fault(err), db.Close())
+		return nil, errors.Join(opening(db.path, err), db.Close())
 	}
 	return db, nil
 }
@@ -89,12 +90,15 @@ func (db *DB) load() error {
 	if err != nil {
 		return err
 	}
-	return db.engine.run("?[value] := *meta{name: 'dimension', value}", &writer{}, func(r *reader) error {
+	dimension := 0
+	err = db.engine.run("?[value] := *meta{name: 'dimension', value}", &writer{}, func(r *reader) error {
 		for range r.open().rows {
-			db.vectors.dimension = int(r.integer())
+			dimension = int(r.integer())
 		}
 		return nil
 	})
+	db.vectors.Reset(dimension, maxIndexed)
+	return err
 }
 
 // use registers a call until done is called. It fails after Close.

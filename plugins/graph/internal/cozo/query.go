@@ -56,9 +56,7 @@ func (db *DB) Query(ctx context.Context, q store.Query) (*store.Table, error) {
 		return nil, ctxErr
 	}
 	if !q.ReadOnly {
-		db.vectors.mu.Lock()
-		db.vectors.forget() // the query could have changed entities
-		db.vectors.mu.Unlock()
+		db.vectors.Forget() // the query could have changed entities
 	}
 	if err != nil {
 		return nil, queryFault(q.Text, err)

@@ -72,36 +72,6 @@ func (r *reader) relation(lean bool) store.Relation {
 	return e
 }
 
-// Entities is [store.Store.Entities].
-func (db *DB) Entities(ctx context.Context, namespace string, ids []string, o store.Fields) ([]store.Entity, error) {
-	done, err := db.use(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	found := make(map[string]store.Entity, len(ids))
-	columns := fields(o)
-	p := newParams(namespace)
-	p.add("ids").strings(ids)
-	err = db.engine.run("?["+columns+"] := id in $ids, *entity{namespace: $namespace, "+columns+"}", p.done(), func(r *reader) error {
-		for range r.open().rows {
-			e := r.entity(o)
-			found[e.ID] = e
-		}
-		return nil
-	})
-	entities := make([]store.Entity, 0, len(found))
-	for _, id := range ids {
-		if e, ok := found[id]; ok {
-			entities = append(entities, e)
-		}
-	}
-	return entities, fault(err)
-}
-
 // selection adds the conditions on types and time, and their parameters.
 func selection(s *script, p *params, types []string, at int64, ever bool) {
 	if len(types) > 0 {
@@ -132,63 +102,6 @@ func relationFields(lean bool) string {
 		return leanFields
 	}
 	return leanFields + moreFields
-}
-
-// Adjacent is [store.Store.Adjacent].
-func (db *DB) Adjacent(ctx context.Context, namespace string, a store.Adjacency) ([]store.Relation, error) {
-	done, err := db.use(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	if len(a.IDs) == 0 {
-		return nil, nil
-	}
-	p := newParams(namespace)
-	p.add("ids").strings(a.IDs)
-	var where script
-	selection(&where, p, a.Types, a.At, a.Ever)
-	columns := relationFields(a.Lean)
-	var s script
-	if a.Direction != store.In {
-		s.add("?[", columns, "] := from_id in $ids, *relation{namespace: $namespace, ", columns, "}", where.String(), "\n")
-	}
-	if a.Direction != store.Out {
-		s.add("?[", columns, "] := to_id in $ids, *relation:by_target{namespace: $namespace, ", leanFields, "}", where.String())
-		if !a.Lean {
-			s.add(", *relation{namespace: $namespace, from_id, rel_type, to_id, valid_from", moreFields, "}")
-		}
-		s.add("\n")
-	}
-	s.add(":limit $limit")
-	p.add("limit").integer(limit(a.Max) + 1)
-	var found []store.Relation
-	err = db.relations(&s, p, a.Lean, func(e *store.Relation) error { found = append(found, *e); return nil })
-	return found, fault(err)
-}
-
-// Between is [store.Store.Between].
-func (db *DB) Between(ctx context.Context, namespace string, keys []store.RelationKey) ([]store.Relation, error) {
-	done, err := db.use(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	p := newParams(namespace)
-	w := p.add("keys")
-	w.list(len(keys))
-	for _, k := range keys {
-		w.strings([]string{k.From, k.Type, k.To})
-	}
-	var s script
-	columns := relationFields(false)
-	s.add("key[from_id, rel_type, to_id] <- $keys\n?[", columns, "] := key[from_id, rel_type, to_id], *relation{namespace: $namespace, ", columns, "}")
-	var found []store.Relation
-	err = db.relations(&s, p, false, func(e *store.Relation) error { found = append(found, *e); return nil })
-	return found, fault(err)
 }
 
 // EachEntity is [store.Store.EachEntity].
@@ -283,36 +196,6 @@ func (db *DB) EachRelation(ctx context.Context, namespace string, s store.Relati
 	return nil
 }
 
-// Search is [store.Store.Search]. Entities with rarer words come first.
-func (db *DB) Search(ctx context.Context, namespace string, q store.TextQuery) ([]string, error) {
-	done, err := db.use(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	p := newParams(namespace)
-	p.add("words").strings(q.Words)
-	p.add("limit").integer(limit(q.Limit))
-	var s script
-	s.add("hit[word, id] := word in $words, *word{namespace: $namespace, word, id}")
-	if len(q.Types) > 0 {
-		s.add(", *entity{namespace: $namespace, id, type}, type in $types")
-		p.add("types").strings(q.Types)
-	}
-	s.add("\nfrequency[word, count(id)] := hit[word, id]",
-		"\nscore[id, sum(value)] := hit[word, id], frequency[word, n], value = 1.0 / n",
-		"\n?[id, value] := score[id, value]\n:order -value, id\n:limit $limit")
-	var ids []string
-	err = db.engine.run(s.String(), p.done(), func(r *reader) error {
-		for range r.open().rows {
-			ids = append(ids, r.string())
-			r.float()
-		}
-		return nil
-	})
-	return ids, fault(err)
-}
-
 // Stats is [store.Store.Stats].
 func (db *DB) Stats(ctx context.Context, namespace string) (store.Stats, error) {
 	s := store.Stats{EntityTypes: map[string]int64{}, RelationTypes: map[string]int64{}, Namespaces: []string{}}
@@ -321,7 +204,7 @@ func (db *DB) Stats(ctx context.Context, namespace string) (store.Stats, error) 
 		return s, err
 	}
 	defer done()
-	s.Dimension = db.vectors.size()
+	s.Dimension = db.vectors.Dimension()
 	count := func(into map[string]int64, sum *int64) func(*reader) error {
 		return func(r *reader) error {
 			for range r.open().rows {

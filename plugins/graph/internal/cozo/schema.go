@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
 // relations are the stored relations of a database and the scripts that create
@@ -52,7 +54,7 @@ func (db *DB) prepare(create bool) error {
 			continue
 		}
 		if !create {
-			return tea.Errorf(tea.InternalError, "the graph's database %s is damaged: it does not have %s; restore a backup with graph.restore", db.path, relation.name)
+			return store.Unusable(tea.InternalError, "restore a backup with graph.restore", "the graph's database %s is damaged: its table %s is missing", db.path, relation.name)
 		}
 		if err := db.engine.run(relation.create, &writer{}, nil); err != nil {
 			return err

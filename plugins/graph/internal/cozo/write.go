@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/the-edge-agent/tea/plugins/graph/internal/exact"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
@@ -25,7 +26,7 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 		return err
 	}
 	defer done()
-	dimension, err := store.DimensionAfter(db.vectors.size(), b.Entities)
+	dimension, err := store.DimensionAfter(db.vectors.Dimension(), b.Entities)
 	if err != nil {
 		return err
 	}
@@ -34,15 +35,10 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 		return fault(err)
 	}
 	w := db.encode(namespace, b, stale, dimension)
-	// The change of the vectors in memory follows that of the database.
-	db.vectors.mu.Lock()
-	defer db.vectors.mu.Unlock()
-	if err := db.engine.apply(w); err != nil {
-		db.vectors.forget() // it is not known whether the commit took place
+	if err := db.vectors.Commit(dimension, exact.Changes(namespace, b), func() error { return db.engine.apply(w) }); err != nil {
 		return fault(err)
 	}
 	db.namespaces[namespace] = true
-	db.vectors.apply(namespace, dimension, b)
 	return nil
 }
 
@@ -121,7 +117,7 @@ func (db *DB) encode(namespace string, b store.Batch, stale map[string][]string,
 		w.rows("namespace", []string{"namespace"}, 1)
 		w.string(namespace)
 	}
-	if dimension == db.vectors.size() {
+	if dimension == db.vectors.Dimension() {
 		w.rows("meta", []string{"name", "value"}, 0)
 	} else {
 		w.rows("meta", []string{"name", "value"}, 1)
@@ -232,5 +228,8 @@ func (p *params) done() *writer {
 	return &p.writer
 }
 
-// limit returns n for a :limit, which the engine reads as an int64.
-func limit(n int) int64 { return int64(min(n, math.MaxInt32)) }
+// noLimit is the limit of a lookup that has none.
+const noLimit = math.MaxInt32
+
+// limit returns n for a lookup, which reads 32 bits.
+func limit(n int) int { return min(n, noLimit-1) }

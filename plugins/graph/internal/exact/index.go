@@ -1,7 +1,7 @@
 // Package exact finds the most similar of all vectors in memory. It keeps a byte
 // for each dimension, and the bound of the error that this makes: the candidates
-// that it returns include every vector that can be among the best. Start with
-// [New]; the caller compares the candidates by their complete vectors.
+// that it returns include every vector that can be among the best. [Vectors] is
+// the set of a database; the caller compares the candidates with [Best].
 package exact
 
 import (
@@ -9,28 +9,28 @@ import (
 	"slices"
 )
 
-// Tag is what a search selects vectors by.
-type Tag struct{ Namespace, Kind int64 }
-
-// Index is a set of vectors of one dimension. Reading it concurrently is safe.
-type Index struct {
+// Index is a set of vectors of one dimension with keys, and tags by which a search
+// selects them. Reading it concurrently is safe.
+type Index[K, T comparable] struct {
 	dimension int
-	keys      []int64
-	tags      []Tag
+	keys      []K
+	tags      []T
 	codes     []int8
 	// scales are the units of the codes, and slacks bound their error.
 	scales, slacks []float32
-	at             map[int64]int
+	at             map[K]int
 }
 
 // New returns an empty index.
-func New(dimension int) *Index { return &Index{dimension: dimension, at: map[int64]int{}} }
+func New[K, T comparable](dimension int) *Index[K, T] {
+	return &Index[K, T]{dimension: dimension, at: map[K]int{}}
+}
 
 // Len returns the number of vectors.
-func (x *Index) Len() int { return len(x.keys) }
+func (x *Index[K, T]) Len() int { return len(x.keys) }
 
 // Put adds or replaces a vector.
-func (x *Index) Put(key int64, tag Tag, vector []float32) {
+func (x *Index[K, T]) Put(key K, tag T, vector []float32) {
 	i, ok := x.at[key]
 	if !ok {
 		i = len(x.keys)
@@ -59,7 +59,7 @@ func (x *Index) Put(key int64, tag Tag, vector []float32) {
 const rounding = 1e-4
 
 // Delete removes a vector.
-func (x *Index) Delete(key int64) {
+func (x *Index[K, T]) Delete(key K) {
 	i, ok := x.at[key]
 	if !ok {
 		return
@@ -75,7 +75,7 @@ func (x *Index) Delete(key int64) {
 
 // Candidates returns the keys of vectors that include the most similar ones, up
 // to limit and all that are equal to the last of them. keep selects by tag.
-func (x *Index) Candidates(query []float32, limit int, keep func(Tag) bool) []int64 {
+func (x *Index[K, T]) Candidates(query []float32, limit int, keep func(T) bool) []K {
 	wide, _ := normalize(query)
 	unit := make([]float32, len(wide))
 	for i, f := range wide {
@@ -99,16 +99,38 @@ func (x *Index) Candidates(query []float32, limit int, keep func(Tag) bool) []in
 		for i, g := range guesses {
 			lowers[i] = g.lower
 		}
-		slices.Sort(lowers)
-		floor = lowers[len(lowers)-limit]
+		floor = largest(limit, lowers)
 	}
-	var keys []int64
+	var keys []K
 	for _, g := range guesses {
 		if g.upper >= floor {
 			keys = append(keys, x.keys[g.at])
 		}
 	}
 	return keys
+}
+
+// largest returns the n-th largest of more than n numbers.
+func largest(n int, numbers []float32) float32 {
+	kept := make([]float32, 0, 2*n)
+	floor := float32(math.Inf(-1))
+	cut := func() {
+		slices.Sort(kept)
+		kept = kept[:copy(kept, kept[len(kept)-n:])]
+		floor = kept[0]
+	}
+	for _, f := range numbers {
+		if f <= floor {
+			continue
+		}
+		if kept = append(kept, f); len(kept) == cap(kept) {
+			cut()
+		}
+	}
+	if len(kept) > n {
+		cut()
+	}
+	return slices.Min(kept)
 }
 
 // normalize returns the unit vector and the largest absolute value in it.

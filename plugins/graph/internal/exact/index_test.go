@@ -22,11 +22,11 @@ func TestCandidatesHaveTheMostSimilarVectors(t *testing.T) {
 		}
 		return v
 	}
-	index, vectors := exact.New(dimension), map[int64][]float32{}
+	index, vectors := exact.New[int64, int64](dimension), map[int64][]float32{}
 	for key := range int64(n) {
 		vectors[key] = vector()
-		index.Put(key, exact.Tag{Namespace: key % 2}, vector())
-		index.Put(key, exact.Tag{Namespace: key % 2}, vectors[key]) // replaced
+		index.Put(key, key%2, vector())
+		index.Put(key, key%2, vectors[key]) // replaced
 	}
 	for key := int64(0); key < n; key += 7 {
 		index.Delete(key)
@@ -43,7 +43,7 @@ func TestCandidatesHaveTheMostSimilarVectors(t *testing.T) {
 		slices.SortFunc(keys, func(a, b int64) int {
 			return cmp.Compare(store.Cosine(query, vectors[b]), store.Cosine(query, vectors[a]))
 		})
-		got := index.Candidates(query, limit, func(t exact.Tag) bool { return t.Namespace == 1 })
+		got := index.Candidates(query, limit, func(t int64) bool { return t == 1 })
 		for _, key := range keys[:limit] {
 			if !slices.Contains(got, key) {
 				t.Errorf("%d is among the most similar and is missing", key)

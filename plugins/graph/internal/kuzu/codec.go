@@ -7,8 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-
-	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // The tags of the encoding, in which a value is a tag and its data; kuzu/codec.h
@@ -75,7 +73,7 @@ func appendValue(to []byte, v any) ([]byte, error) {
 	case float64:
 		return binary.LittleEndian.AppendUint64(append(to, tagFloat), math.Float64bits(v)), nil
 	case json.Number:
-		return nil, tea.Errorf(tea.ValidationError, "the integer %s has more than 64 bits", v)
+		return nil, fmt.Errorf("the integer %s has more than 64 bits", v)
 	case string:
 		return appendText(append(to, tagString), v), nil
 	case []byte:
@@ -102,7 +100,7 @@ func appendValue(to []byte, v any) ([]byte, error) {
 	case map[string]any:
 		return appendFields(append(to, tagMap), v)
 	}
-	return nil, tea.Errorf(tea.ValidationError, "a value of type %T cannot be passed", v)
+	return nil, fmt.Errorf("a value of type %T cannot be passed", v)
 }
 
 func appendList[T any](to []byte, list []T) ([]byte, error) {

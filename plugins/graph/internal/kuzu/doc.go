@@ -7,3 +7,8 @@
 // functions that Go calls without cgo. Builds with the tag lite and those for
 // other platforms than linux/amd64 and linux/arm64 do not have the backend.
 package kuzu
+
+// LibraryVariable is the environment variable with the file of the library, for
+// one that is neither next to the plugin nor in the user's cache. No setting of a
+// workflow has it: a checkout would choose the code that is loaded.
+const LibraryVariable = "TEA_GRAPH_LIBRARY"

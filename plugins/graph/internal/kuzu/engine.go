@@ -82,6 +82,10 @@ func (c *connection) execute(query string) error {
 	})
 }
 
+// memory returns the bytes of the database's buffers that are in use until the
+// next checkpoint.
+func (c *connection) memory() int64 { return c.library.memory(c.handle) }
+
 // query runs a statement of this package. It is parsed once for a connection.
 func (c *connection) query(ctx context.Context, text string, p params) (*result, error) {
 	encoded, err := p.encode()
@@ -90,7 +94,7 @@ func (c *connection) query(ctx context.Context, text string, p params) (*result,
 	}
 	statement := c.statements[text]
 	if statement == nil {
-		if statement, err = c.prepare(ctx, text, false, encoded); err != nil {
+		if statement, err = c.prepare(ctx, text, accessAll, encoded); err != nil {
 			return nil, err
 		}
 		c.statements[text] = statement
@@ -98,14 +102,22 @@ func (c *connection) query(ctx context.Context, text string, p params) (*result,
 	return c.run(ctx, statement, encoded, limits{rows: 1 << 40, bytes: 1 << 40})
 }
 
-// prepare parses and plans a statement, with restricted only a query that reads
-// the graph. The caller finalizes it.
-func (c *connection) prepare(ctx context.Context, text string, restricted bool, encoded []byte) (unsafe.Pointer, error) {
+// access is what a statement may do, as in kuzu/guard.h.
+type access int64
+
+const (
+	accessAll access = iota
+	accessRead
+	accessWrite
+)
+
+// prepare parses and plans a statement. The caller finalizes it.
+func (c *connection) prepare(ctx context.Context, text string, a access, encoded []byte) (unsafe.Pointer, error) {
 	finish := c.interruptAfter(ctx)
 	defer finish()
 	var statement unsafe.Pointer
 	err := c.library.call(func(out *unsafe.Pointer, size *int64) int32 {
-		return c.library.prepare(c.handle, unsafe.StringData(text), int64(len(text)), flag(restricted), unsafe.SliceData(encoded), int64(len(encoded)), &statement, out, size)
+		return c.library.prepare(c.handle, unsafe.StringData(text), int64(len(text)), int64(a), unsafe.SliceData(encoded), int64(len(encoded)), &statement, out, size)
 	})
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
@@ -148,7 +160,7 @@ func (c *connection) entities(ctx context.Context, keys, columns []string) (*res
 func (c *connection) adjacent(ctx context.Context, keys, columns []string, a store.Adjacency) (*result, error) {
 	arguments := appendTexts(appendTexts(appendTexts(nil, keys), columns), a.Types)
 	return c.lookup(ctx, func(out *unsafe.Pointer, size *int64) int32 {
-		return c.library.adjacent(c.handle, &arguments[0], int64(len(arguments)), flag(a.Direction != store.In), flag(a.Direction != store.Out), flag(a.Ever), a.At, int64(a.Max), out, size)
+		return c.library.adjacent(c.handle, &arguments[0], int64(len(arguments)), flag(a.Direction != store.In), flag(a.Direction != store.Out), flag(a.Ever), toColumn(a.At), int64(a.Max), out, size)
 	})
 }
 
@@ -247,25 +259,40 @@ const (
 	codeFile
 	codeInternal
 	codeParameter
+	codeDamaged
 )
+
+// damaged says what is wrong with a log.
+type damaged string
+
+func (d damaged) Error() string { return string(d) }
 
 // fault is the error for what the library reports.
 func fault(code int32, message string) error {
 	message = strings.TrimSpace(message)
 	switch code {
 	case codeQuery:
+		for _, text := range []string{"Assertion failed in file", "a vector with ANY type", "ANY is neither an internal type"} {
+			if strings.Contains(message, text) {
+				return tea.Errorf(tea.QueryError, "the engine does not support a parameter, a null or an empty list in one of the places where the query has it")
+			}
+		}
 		return tea.Errorf(tea.QueryError, "%s", message)
 	case codeRefused:
 		return tea.Errorf(tea.PermissionDenied, "%s", message)
 	case codeInterrupted:
 		return tea.Errorf(tea.Timeout, "the query was interrupted")
 	case codeMemory:
-		return tea.Errorf(tea.ResourceExhausted, "the query needs more memory than the database's buffers have; raise settings.graph.memory_mb, or let the query select less: %s", message)
+		return tea.Errorf(tea.ResourceExhausted, "this needs more memory than the database's buffers have; raise settings.graph.memory_mb, or let a query select less, or store less in one call: %s", message)
 	case codeFile:
-		if strings.Contains(message, "No space left on device") {
-			return tea.Errorf(tea.ResourceExhausted, "%s", message)
+		// The engine reports a write of less than all bytes, with which a disk becomes
+		// full, as a success.
+		if strings.Contains(message, "No space left on device") || strings.HasSuffix(message, "Error: Success") {
+			return tea.Errorf(tea.ResourceExhausted, "the disk of the graph is full: %s", message)
 		}
 		return tea.Errorf(tea.InternalError, "%s", message)
+	case codeDamaged:
+		return damaged(message)
 	case codeParameter:
 		return tea.Errorf(tea.ValidationError, "%s", message)
 	}

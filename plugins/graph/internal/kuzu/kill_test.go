@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
@@ -51,6 +52,7 @@ func generation(n int) store.Batch {
 // write stores generations until it is killed, and prints each after Apply
 // returned.
 func write(dir string) error {
+	runtime.LockOSThread() // strace counts the calls of each thread
 	ctx := context.Background()
 	s, err := Open(ctx, store.Options{Dir: dir, Create: true})
 	if err != nil {
@@ -106,7 +108,17 @@ func TestACrashLosesNothing(t *testing.T) {
 // acknowledged some generations, and returns the last of them.
 func killed(t *testing.T, dir string, signal os.Signal, after int) (last int) {
 	t.Helper()
-	command := exec.Command(os.Args[0])
+	return runUntilKilled(t, dir, exec.Command(os.Args[0]), func(n int, process *os.Process) {
+		if n == after {
+			time.AfterFunc(time.Duration(rand.IntN(20))*time.Millisecond, func() { _ = process.Signal(signal) })
+		}
+	})
+}
+
+// runUntilKilled runs write by a command and calls f after each generation. It
+// returns the last one that was acknowledged.
+func runUntilKilled(t *testing.T, dir string, command *exec.Cmd, f func(n int, process *os.Process)) (last int) {
+	t.Helper()
 	command.Env = append(os.Environ(), killedFolder+"="+dir)
 	out, err := command.StdoutPipe()
 	if err == nil {
@@ -120,14 +132,67 @@ func killed(t *testing.T, dir string, signal os.Signal, after int) (last int) {
 		if last, err = strconv.Atoi(lines.Text()); err != nil {
 			t.Fatalf("the process says %q", lines.Text())
 		}
-		if n == after {
-			time.AfterFunc(time.Duration(rand.IntN(20))*time.Millisecond, func() { _ = command.Process.Signal(signal) })
-		}
+		f(n, command.Process)
 	}
 	if err := command.Wait(); err == nil {
 		t.Fatal("the process ended by itself")
 	}
 	return last
+}
+
+// The kills are those of test/kill: before a system call that changes the disk.
+// TEA_KILLS sets the number for each call.
+func TestKillAtSystemCalls(t *testing.T) {
+	t.Parallel()
+	need(t)
+	strace := needStrace(t)
+	kills := 2
+	if n, err := strconv.Atoi(os.Getenv("TEA_KILLS")); err == nil {
+		kills = n
+	}
+	for _, call := range []string{"pwrite64", "fsync", "/^rename", "/^unlink"} {
+		t.Run(call, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			apply(t, opened(t, dir), generation(1))
+			for range kills {
+				copied := t.TempDir()
+				if err := os.CopyFS(copied, os.DirFS(dir)); err != nil { // with a log
+					t.Fatal(err)
+				}
+				most := 12
+				if call == "/^rename" || call == "/^unlink" { // at checkpoints
+					most = 3
+				}
+				inject := fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, 1+rand.IntN(most))
+				command := exec.Command(strace, "-f", "-qq", "-o", "/dev/null", "-e", "trace="+call, "-e", inject, os.Args[0])
+				last := runUntilKilled(t, copied, command, func(n int, process *os.Process) {
+					if n == 60 { // another thread makes the call
+						_ = process.Kill()
+					}
+				})
+				checkGeneration(t, copied, max(last, 1))
+			}
+		})
+	}
+}
+
+// needStrace returns the path of a strace that can trace. In CI it is an error if
+// there is none.
+func needStrace(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("strace")
+	if err == nil {
+		err = exec.Command(path, "-o", "/dev/null", "true").Run()
+	}
+	if err == nil {
+		return path
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("strace: %v; scripts/strace install installs it", err)
+	}
+	t.Skipf("skipped: the kills at system calls need strace (scripts/strace install) and the right to trace: %v", err)
+	return ""
 }
 
 // checkGeneration checks that the database has a whole generation: the last one

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -25,11 +26,11 @@ import (
 const (
 	// version is that of Kuzu; interfaceVersion is that of kuzu/engine.cpp.
 	version          = "0.11.3"
-	interfaceVersion = 1
+	interfaceVersion = 2
 	// bridgeFile is compiled by scripts/kuzu and loads the engine's file.
 	bridgeFile = "libtea-kuzu.so"
 	sumsFile   = "SHA256SUMS"
-	remedy     = "run scripts/kuzu install, or set settings.graph.library to the file " + bridgeFile + " that it prepared"
+	remedy     = "install the package tea-plugin-graph-kuzu of the release, or run scripts/kuzu install in the source of tea, or set the environment variable " + LibraryVariable + " to the file " + bridgeFile + " of one of them"
 )
 
 // release is the file of a released package and its SHA-256 digest.
@@ -52,6 +53,7 @@ type library struct {
 	close      func(database unsafe.Pointer, out *unsafe.Pointer, size *int64) int32
 	connect    func(database unsafe.Pointer, threads int64, connection, out *unsafe.Pointer, size *int64) int32
 	disconnect func(connection unsafe.Pointer)
+	memory     func(connection unsafe.Pointer) int64
 	interrupt  func(connection unsafe.Pointer)
 	prepare    func(connection unsafe.Pointer, query *byte, length, rights int64, params *byte, paramsLength int64, statement, out *unsafe.Pointer, size *int64) int32
 	finalize   func(statement unsafe.Pointer)
@@ -92,7 +94,7 @@ func load(file string) (*library, error) {
 	case loaded.path == path:
 		return loaded.library, nil
 	default:
-		return nil, tea.Errorf(tea.ValidationError, "this process has loaded %s already and cannot load %s too; set one settings.graph.library", loaded.path, path)
+		return nil, tea.Errorf(tea.ValidationError, "this process has loaded %s already and cannot load %s too", loaded.path, path)
 	}
 	if err := verify(path); err != nil {
 		return nil, err
@@ -110,9 +112,16 @@ func find(file string) (string, error) {
 	folder := "kuzu-" + version
 	var places []string
 	if file != "" {
+		if !filepath.IsAbs(file) {
+			return "", tea.Errorf(tea.ValidationError, "%s: %q is not an absolute path", LibraryVariable, file)
+		}
 		places = []string{file}
 	} else {
-		if program, err := os.Executable(); err == nil {
+		program, err := os.Executable()
+		if err != nil { // without /proc; tea starts a plugin by its path
+			program, err = filepath.Abs(os.Args[0])
+		}
+		if err == nil {
 			if target, err := filepath.EvalSymlinks(program); err == nil {
 				program = target
 			}
@@ -123,8 +132,8 @@ func find(file string) (string, error) {
 		}
 	}
 	for _, place := range places {
-		if _, err := os.Stat(place); err == nil {
-			return filepath.Abs(place)
+		if path, err := filepath.EvalSymlinks(place); err == nil {
+			return filepath.Abs(path)
 		}
 	}
 	return "", tea.Errorf(tea.DependencyMissing, "the library of the graph backend cypher is not installed (looked for %s); %s", strings.Join(places, " and "), remedy)
@@ -134,6 +143,11 @@ func find(file string) (string, error) {
 func verify(bridge string) error {
 	engine := releases[runtime.GOARCH]
 	dir := filepath.Dir(bridge)
+	for _, path := range []string{dir, filepath.Join(dir, sumsFile), filepath.Join(dir, engine.file), bridge} {
+		if err := trusted(path); err != nil {
+			return err
+		}
+	}
 	sums, err := readSums(filepath.Join(dir, sumsFile))
 	if err != nil {
 		return err
@@ -145,6 +159,23 @@ func verify(bridge string) error {
 		if err := verifyFile(f.path, f.digest, engine.machine); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// trusted returns an error for a file or folder that another user than root and
+// this one can have changed: the digest of the bridge comes from its folder.
+func trusted(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return missing(path, err)
+	}
+	owner := info.Sys().(*syscall.Stat_t).Uid
+	switch {
+	case owner != 0 && owner != uint32(os.Geteuid()):
+		return tea.Errorf(tea.PermissionDenied, "the library of the graph backend cypher is not loaded: %s belongs to another user (uid %d); chown it to root or to this user", path, owner)
+	case info.Mode().Perm()&0o022 != 0:
+		return tea.Errorf(tea.PermissionDenied, "the library of the graph backend cypher is not loaded: other users can change %s (mode %v); chmod go-w it", path, info.Mode())
 	}
 	return nil
 }
@@ -170,13 +201,6 @@ func verifyFile(path, digest string, machine uint16) error {
 		return missing(path, err)
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return missing(path, err)
-	}
-	if info.Mode().Perm()&0o022 != 0 {
-		return tea.Errorf(tea.PermissionDenied, "%s is not loaded: other users can change it (mode %v); chmod go-w it", path, info.Mode())
-	}
 	hash := sha256.New()
 	var header [20]byte
 	if _, err := io.ReadFull(io.TeeReader(file, hash), header[:]); err != nil || string(header[:4]) != "\x7fELF" {
@@ -210,7 +234,7 @@ func bind(path string) (l *library, err error) {
 	}
 	l = &library{}
 	for name, function := range map[string]any{
-		"interface": &l.version, "free": &l.free, "open": &l.open, "close": &l.close, "connect": &l.connect, "disconnect": &l.disconnect,
+		"interface": &l.version, "free": &l.free, "open": &l.open, "close": &l.close, "connect": &l.connect, "disconnect": &l.disconnect, "memory": &l.memory,
 		"interrupt": &l.interrupt, "prepare": &l.prepare, "finalize": &l.finalize, "run": &l.run, "execute": &l.execute,
 		"entities": &l.entities, "adjacent": &l.adjacent,
 	} {

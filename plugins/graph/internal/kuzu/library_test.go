@@ -4,8 +4,10 @@ package kuzu
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -25,6 +27,9 @@ func prepared(t *testing.T) (dir, bridge string) {
 		t.Fatal(err)
 	}
 	dir = t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{bridgeFile, sumsFile} {
 		text, err := os.ReadFile(filepath.Join(filepath.Dir(from), name))
 		if err == nil {
@@ -78,7 +83,12 @@ func TestAnotherLibraryIsRefused(t *testing.T) {
 		"other architecture": {func(t *testing.T, dir string) {
 			overwrite(t, filepath.Join(dir, bridgeFile), func(b []byte) []byte { b[18] = 40; return b })
 		}, tea.DependencyMissing, "another architecture"},
-		"writable for others": {func(t *testing.T, dir string) { os.Chmod(filepath.Join(dir, bridgeFile), 0o666) }, tea.PermissionDenied, "other users can change it"},
+		"bridge writable for others": {func(t *testing.T, dir string) { os.Chmod(filepath.Join(dir, bridgeFile), 0o666) }, tea.PermissionDenied, "other users can change"},
+		"sums writable for a group":  {func(t *testing.T, dir string) { os.Chmod(filepath.Join(dir, sumsFile), 0o660) }, tea.PermissionDenied, "other users can change"},
+		"folder writable for others": {func(t *testing.T, dir string) { os.Chmod(dir, 0o777) }, tea.PermissionDenied, "other users can change"},
+		"bridge of another user":     {func(t *testing.T, dir string) { give(t, filepath.Join(dir, bridgeFile)) }, tea.PermissionDenied, "belongs to another user (uid 12345)"},
+		"sums of another user":       {func(t *testing.T, dir string) { give(t, filepath.Join(dir, sumsFile)) }, tea.PermissionDenied, "belongs to another user (uid 12345)"},
+		"folder of another user":     {func(t *testing.T, dir string) { give(t, dir) }, tea.PermissionDenied, "belongs to another user (uid 12345)"},
 		"release of an engine": {func(t *testing.T, dir string) {
 			changeSum(t, dir, engine)
 			overwrite(t, filepath.Join(dir, engine), flip)
@@ -88,14 +98,70 @@ func TestAnotherLibraryIsRefused(t *testing.T) {
 			t.Parallel()
 			dir, bridge := prepared(t)
 			c.change(t, dir)
-			err := verify(bridge)
-			if _, missing := os.Stat(bridge); missing != nil {
-				_, err = Open(t.Context(), store.Options{Dir: t.TempDir(), Create: true, Library: bridge})
+			path, err := find(bridge)
+			if err == nil {
+				err = verify(path)
 			}
 			if e := tea.AsError(err); err == nil || e.Type != c.want || !strings.Contains(e.Message, c.says) {
 				t.Errorf("got %v, want a %s that says %q", err, c.want, c.says)
 			}
 		})
+	}
+}
+
+// give makes a file or folder that of another user, which needs the rights for it.
+func give(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Chown(path, 12345, 12345); errors.Is(err, os.ErrPermission) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compiled puts a bridge of C code into a folder, with its sum.
+func compiled(t *testing.T, code string) string {
+	t.Helper()
+	dir, bridge := prepared(t)
+	source := filepath.Join(t.TempDir(), "bridge.c")
+	if err := os.WriteFile(source, []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := exec.Command("cc", "-shared", "-fPIC", "-o", bridge, source).CombinedOutput(); err != nil {
+		t.Fatalf("scripts/kuzu needs a compiler, too: %v: %s", err, text)
+	}
+	text, err := os.ReadFile(bridge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := fmt.Sprintf("%x  %s\n", sha256.Sum256(text), bridgeFile)
+	if err := errors.Join(os.Chmod(bridge, 0o600), os.WriteFile(filepath.Join(dir, sumsFile), []byte(sums), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return bridge
+}
+
+// A bridge that was prepared for another version of the plugin is not called.
+func TestABridgeOfAnotherVersionIsRefused(t *testing.T) {
+	t.Parallel()
+	const crash = "{ __builtin_trap(); }\n"
+	var others strings.Builder
+	for _, name := range []string{"free", "open", "close", "connect", "disconnect", "memory", "interrupt", "prepare", "finalize", "run", "execute", "entities", "adjacent"} {
+		fmt.Fprintf(&others, "void tea_kuzu_%s(void) %s", name, crash)
+	}
+	for code, says := range map[string]string{
+		"long tea_kuzu_interface(void) { return 99; }\n" + others.String(): fmt.Sprintf("its interface has version 99 instead of %d", interfaceVersion),
+		"long tea_kuzu_interface(void) { return 2; }\n":                    "it lacks tea_kuzu_",
+		"void tea_kuzu_free(void) " + crash:                                "it lacks tea_kuzu_",
+	} {
+		bridge := compiled(t, code)
+		if err := verify(bridge); err != nil {
+			t.Fatal(err)
+		}
+		_, err := bind(bridge)
+		if e := tea.AsError(err); err == nil || e.Type != tea.DependencyMissing || !strings.Contains(e.Message, bridge+" was prepared for another version of the plugin") || !strings.Contains(e.Message, says) {
+			t.Errorf("got %v, want one that says %q", err, says)
+		}
 	}
 }
 
@@ -111,6 +177,13 @@ func changeSum(t *testing.T, dir, name string) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestARelativeLibraryIsRefused(t *testing.T) {
+	t.Parallel()
+	if _, err := load("lib/" + bridgeFile); tea.AsError(err).Type != tea.ValidationError || !strings.Contains(err.Error(), LibraryVariable) {
+		t.Error(err)
 	}
 }
 

@@ -4,6 +4,8 @@ package kuzu
 
 import (
 	"context"
+	"encoding/base64"
+	"maps"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -26,9 +28,6 @@ func (*DB) Language() string { return "cypher" }
 
 // Query is [store.Querier.Query].
 func (db *DB) Query(ctx context.Context, q store.Query) (*store.Table, error) {
-	if !q.ReadOnly {
-		return nil, tea.Errorf(tea.PermissionDenied, "a query only reads on the backend cypher; set read_only: true, and change the graph with graph.store_entity, store_relation, update_entity, delete_entity and delete_relation")
-	}
 	if err := checkQuery(q.Text); err != nil {
 		return nil, err
 	}
@@ -36,18 +35,55 @@ func (db *DB) Query(ctx context.Context, q store.Query) (*store.Table, error) {
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "params: %w", err)
 	}
+	if !q.ReadOnly {
+		return db.queryWriting(ctx, q, encoded)
+	}
 	var t *store.Table
 	err = db.read(ctx, func(*connection) error {
-		// The connection keeps the plan of each statement: this one is for one query.
-		c, err := db.engine.connect()
-		if err != nil {
-			return err
-		}
-		defer c.close()
-		t, err = c.table(ctx, q, encoded)
+		t, err = db.querySeparately(ctx, q, encoded)
 		return err
 	})
 	return t, err
+}
+
+// querySeparately runs a query on a connection of its own, which keeps the plans
+// of its statements. The caller has called use.
+func (db *DB) querySeparately(ctx context.Context, q store.Query, encoded []byte) (*store.Table, error) {
+	c, err := db.engine.connect()
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	return c.table(ctx, q, encoded)
+}
+
+// queryWriting runs a query that writes. Before and after it, the log is applied:
+// the engine cannot replay one in which a deleted key is stored again.
+func (db *DB) queryWriting(ctx context.Context, q store.Query, encoded []byte) (*store.Table, error) {
+	db.writing.Lock()
+	defer db.writing.Unlock()
+	done, err := db.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = db.unseal()
+	done()
+	if err == nil {
+		err = db.checkpoint()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if done, err = db.use(ctx); err != nil {
+		return nil, err
+	}
+	t, err := db.querySeparately(ctx, q, encoded)
+	done()
+	if err != nil {
+		return nil, db.abandon(err)
+	}
+	_ = db.checkpoint() // what was committed is durable
+	return t, nil
 }
 
 // checkQuery bounds what the parser does.
@@ -76,11 +112,20 @@ func checkQuery(text string) error {
 }
 
 func (c *connection) table(ctx context.Context, q store.Query, encoded []byte) (*store.Table, error) {
-	if err := c.execute("BEGIN TRANSACTION READ ONLY"); err != nil {
+	begin, a := "BEGIN TRANSACTION READ ONLY", accessRead
+	if !q.ReadOnly {
+		begin, a = "BEGIN TRANSACTION", accessWrite
+	}
+	if err := c.execute(begin); err != nil {
 		return nil, err
 	}
-	defer c.execute("ROLLBACK") //nolint:errcheck // a read-only transaction has nothing to lose
-	statement, err := c.prepare(ctx, q.Text, true, encoded)
+	committed := false
+	defer func() {
+		if !committed {
+			_ = c.execute("ROLLBACK") // after some errors the engine has done so
+		}
+	}()
+	statement, err := c.prepare(ctx, q.Text, a, encoded)
 	if err != nil {
 		return nil, err
 	}
@@ -96,42 +141,72 @@ func (c *connection) table(ctx context.Context, q store.Query, encoded []byte) (
 	for r.next() {
 		row := make([]any, len(r.columns))
 		for i := range row {
-			row[i] = present(r.value())
+			if row[i], err = present(r.value()); err != nil {
+				return nil, err
+			}
 		}
 		t.Rows = append(t.Rows, row)
+	}
+	if !q.ReadOnly {
+		if err := c.execute("COMMIT"); err != nil {
+			return nil, err
+		}
+		committed = true
 	}
 	return t, nil
 }
 
 // present replaces the engine's nodes, relationships and paths by those of a
 // table.
-func present(v any) any {
+func present(v any) (any, error) {
 	switch v := v.(type) {
 	case *object:
 		return v.present()
 	case *path:
-		for i := range v.nodes {
-			v.nodes[i] = present(v.nodes[i])
+		nodes, err := present(v.nodes)
+		if err != nil {
+			return nil, err
 		}
-		for i := range v.relations {
-			v.relations[i] = present(v.relations[i])
+		relations, err := present(v.relations)
+		if err != nil {
+			return nil, err
 		}
-		return store.Path(v.nodes, v.relations)
+		return store.Path(nodes.([]any), relations.([]any)), nil
 	case []any:
 		for i := range v {
-			v[i] = present(v[i])
+			var err error
+			if v[i], err = present(v[i]); err != nil {
+				return nil, err
+			}
 		}
 	case map[string]any:
 		for name := range v {
-			v[name] = present(v[name])
+			var err error
+			if v[name], err = present(v[name]); err != nil {
+				return nil, err
+			}
 		}
 	case []byte:
-		return string(v)
+		return base64.StdEncoding.EncodeToString(v), nil
+	case float64:
+		return store.Number(v)
 	}
-	return v
+	return v, nil
 }
 
-func (o *object) present() any {
+// present returns an entity or relation of the graph, or a node or relationship of
+// another table with its columns.
+func (o *object) present() (any, error) {
+	if o.label != entityTable && o.label != relationTable {
+		kind := store.KindNode
+		if o.relation {
+			kind = store.KindRelationship
+		}
+		// A column of another table that a path leads to is null.
+		maps.DeleteFunc(o.properties, func(_ string, v any) bool { return v == nil })
+		_, err := present(o.properties)
+		return store.Other(kind, o.label, o.properties), err
+	}
 	text := func(name string) string {
 		s, _ := o.properties[name].(string)
 		return s
@@ -139,7 +214,7 @@ func (o *object) present() any {
 	decoded, _ := value.Decode([]byte(text("properties"))) // what this package has written
 	properties, _ := decoded.(map[string]any)
 	if o.relation {
-		return store.Edge(text("from_id"), text("type"), text("to_id"), properties)
+		return store.Edge(text("from_id"), text("type"), text("to_id"), properties), nil
 	}
-	return store.Node(text("id"), text("type"), properties)
+	return store.Node(text("id"), text("type"), properties), nil
 }

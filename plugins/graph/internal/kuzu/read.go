@@ -6,8 +6,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/the-edge-agent/tea/plugins/graph/internal/exact"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
@@ -42,7 +42,7 @@ func (c *connection) eachEntity(ctx context.Context, namespace string, ids []str
 			e.Facts = r.text()
 		}
 		if o.Embeddings {
-			e.Embedding = fromBlob(r.blob())
+			e.Embedding = exact.FromBlob(r.blob())
 		}
 		if e.Type == "" {
 			continue // only the end of relations
@@ -57,7 +57,7 @@ func (c *connection) eachEntity(ctx context.Context, namespace string, ids []str
 // relation reads a row of leanColumns, and otherColumns unless lean is set.
 func (r *result) relation(lean bool) store.Relation {
 	var x store.Relation
-	x.Type, x.ValidFrom, x.ValidTo, x.From, x.To, x.Weight = r.text(), r.integer(), r.integer(), r.text(), r.text(), r.float()
+	x.Type, x.ValidFrom, x.ValidTo, x.From, x.To, x.Weight = r.text(), fromColumn(r.integer()), fromColumn(r.integer()), r.text(), r.text(), r.float()
 	if !lean {
 		x.CreatedAt, x.UpdatedAt, x.Source, x.Properties = r.integer(), r.integer(), r.text(), slices.Clone(r.blob())
 	}
@@ -189,55 +189,82 @@ func (db *DB) EachRelation(ctx context.Context, namespace string, s store.Relati
 // maxWords is the number of words of a search; further ones are ignored.
 const maxWords = 32
 
-// Search is [store.Store.Search]: the entities with the most of the words first.
+// Search is [store.Store.Search].
 func (db *DB) Search(ctx context.Context, namespace string, q store.TextQuery) ([]string, error) {
-	words := q.Words[:min(len(q.Words), maxWords)]
-	if len(words) == 0 {
-		return nil, nil
-	}
-	p := params{"namespace": namespace, "limit": int64(q.Limit)}
-	var matches, count []string
-	for i, word := range words {
-		name := fmt.Sprintf("w%d", i)
-		p[name] = " " + word + " "
-		matches = append(matches, "e.words CONTAINS $"+name)
-		count = append(count, "CASE WHEN e.words CONTAINS $"+name+" THEN 1 ELSE 0 END")
-	}
-	text := "MATCH (e:Entity) WHERE e.namespace = $namespace AND (" + strings.Join(matches, " OR ") + ")"
-	if len(q.Types) > 0 {
-		text += " AND e.type IN $types"
-		p["types"] = q.Types
-	}
-	text += " RETURN e.id, " + strings.Join(count, " + ") + " AS n ORDER BY n DESC, e.id LIMIT $limit"
+	q.Words = q.Words[:min(len(q.Words), maxWords)]
 	var ids []string
-	err := db.read(ctx, func(c *connection) error {
-		r, err := c.query(ctx, text, p)
-		if err != nil {
-			return err
-		}
-		for r.next() {
-			ids = append(ids, r.text())
-			r.integer()
-		}
-		return nil
+	err := db.read(ctx, func(c *connection) (err error) {
+		ids, err = store.Candidates(q, func(words []string, limit int) ([]string, error) { return c.having(ctx, namespace, q, words, limit) })
+		return err
 	})
 	return ids, err
 }
 
+// having returns the entities that have all words. Those beyond the limit of the
+// query are only counted: without an order the scan ends at the limit.
+func (c *connection) having(ctx context.Context, namespace string, q store.TextQuery, words []string, limit int) ([]string, error) {
+	text, p := "MATCH (e:Entity) WHERE e.namespace = $namespace", params{"namespace": namespace, "limit": int64(limit)}
+	for i, word := range words {
+		name := fmt.Sprintf("w%d", i)
+		text += " AND e.words CONTAINS $" + name
+		p[name] = " " + word + " "
+	}
+	if len(q.Types) > 0 {
+		text += " AND e.type IN $types"
+		p["types"] = q.Types
+	}
+	text += " RETURN e.id"
+	if limit <= q.Limit {
+		text += " ORDER BY e.id"
+	}
+	r, err := c.query(ctx, text+" LIMIT $limit", p)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, 0, r.rows)
+	for r.next() {
+		ids = append(ids, r.text())
+	}
+	return ids, nil
+}
+
+// namespaces returns those that have entities or relations, in order. A deleted entity
+// leaves a node without a type.
+func (c *connection) namespaces(ctx context.Context) ([]string, error) {
+	r, err := c.query(ctx, "MATCH (e:Entity) RETURN e.namespace, sum(CASE WHEN e.type <> '' THEN 1 ELSE 0 END)", nil)
+	if err != nil {
+		return nil, err
+	}
+	names, empty := []string{}, []string{}
+	for r.next() {
+		if name := r.text(); r.count() > 0 {
+			names = append(names, name)
+		} else {
+			empty = append(empty, name)
+		}
+	}
+	for _, name := range empty {
+		if r, err = c.query(ctx, "MATCH (e:Entity)-[:Relation]->(:Entity) WHERE e.namespace = $namespace RETURN e.namespace LIMIT 1", params{"namespace": name}); err != nil {
+			return nil, err
+		}
+		if r.next() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
 // Stats is [store.Store.Stats].
 func (db *DB) Stats(ctx context.Context, namespace string) (store.Stats, error) {
-	s := store.Stats{EntityTypes: map[string]int64{}, RelationTypes: map[string]int64{}, Namespaces: []string{}, Dimension: db.vectors.size()}
+	s := store.Stats{EntityTypes: map[string]int64{}, RelationTypes: map[string]int64{}, Namespaces: []string{}, Dimension: db.vectors.Dimension()}
 	p := params{"namespace": namespace}
 	err := db.snapshot(ctx, func(c *connection) error {
-		r, err := c.query(ctx, "MATCH (e:Entity) RETURN DISTINCT e.namespace", nil)
-		if err != nil {
+		var err error
+		if s.Namespaces, err = c.namespaces(ctx); err != nil {
 			return err
 		}
-		for r.next() {
-			s.Namespaces = append(s.Namespaces, r.text())
-		}
-		slices.Sort(s.Namespaces)
-		r, err = c.query(ctx, "MATCH (e:Entity) WHERE e.namespace = $namespace AND e.type <> '' RETURN e.type, count(*), sum(CASE WHEN octet_length(e.embedding) > 0 THEN 1 ELSE 0 END)", p)
+		r, err := c.query(ctx, "MATCH (e:Entity) WHERE e.namespace = $namespace AND e.type <> '' RETURN e.type, count(*), sum(CASE WHEN octet_length(e.embedding) > 0 THEN 1 ELSE 0 END)", p)
 		if err != nil {
 			return err
 		}

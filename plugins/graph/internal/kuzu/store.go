@@ -4,6 +4,7 @@ package kuzu
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,9 +12,12 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 
+	"github.com/the-edge-agent/tea/plugins/graph/internal/exact"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
@@ -23,27 +27,36 @@ const (
 	// readers is the number of connections that read.
 	readers = 4
 	// defaultMemory is the size of the engine's buffers.
-	defaultMemory  = 64 << 20
-	defaultThreads = 2
+	defaultMemory  int64 = 64 << 20
+	defaultThreads       = 2
 	// checkpointSize is the size of the write-ahead log from which it is applied.
 	checkpointSize = 16 << 20
+	// changedShare is the part of the buffers, as a divisor, from which what has
+	// changed in them is applied: each version of an updated row stays in them.
+	changedShare = 4
 )
 
 // DB is an open database. It implements [store.Store] and [store.Querier].
 type DB struct {
 	path    string
-	engine  *engine
-	vectors vectors
+	open    func() (*engine, error)
+	memory  int64
+	vectors exact.Vectors[exact.Name, exact.Type]
 
 	// mu is held for reading by every call, and for writing by checkpoints, which
 	// fail while a transaction is open, and by Close.
 	mu     sync.RWMutex
 	closed bool
+	// engine is nil after a failed write, until the next call opens it again: what
+	// it has in memory can differ from what is on the disk.
+	engine *engine
 	// readers are the idle connections.
 	readers chan *connection
 	// writer is used by one Apply at a time.
 	writing sync.Mutex
 	writer  *connection
+	// sealed reports whether the database is as it was closed. The writer uses it.
+	sealed bool
 }
 
 var (
@@ -59,42 +72,87 @@ func Open(ctx context.Context, o store.Options) (store.Store, error) {
 	case err != nil:
 		return nil, err
 	case isNew && !o.Create:
-		return nil, tea.Errorf(tea.InternalError, "the database %s of the graph is missing; restore a backup, or remove %s to start with an empty graph", path, o.Dir)
+		return nil, store.Unusable(tea.InternalError, "restore a backup, or remove "+o.Dir+" to start with an empty graph", "the database %s of the graph is missing", path)
 	}
-	library, err := load(o.Library)
+	library, err := load(os.Getenv(LibraryVariable))
 	if err != nil {
 		return nil, err
 	}
 	if isNew {
 		// The log of a database that was removed would be applied to this one.
-		for _, suffix := range []string{walSuffix, ".shadow", ".tmp"} {
+		for _, suffix := range []string{walSuffix, walSuffix + ".new", ".shadow", ".tmp", sealSuffix} {
 			if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, tea.Errorf(tea.InternalError, "create the graph: %w", err)
 			}
 		}
 	}
-	db := &DB{path: path, readers: make(chan *connection, readers)}
-	memory, threads := o.MemoryBytes, o.Threads
-	if memory == 0 {
-		memory = defaultMemory
+	sealed, err := checkSeal(ctx, path)
+	if err != nil {
+		return nil, err
 	}
-	if threads == 0 {
-		threads = defaultThreads
-	}
-	if db.engine, err = openEngine(library, path, memory, threads); err != nil {
-		return nil, opening(path, err)
-	}
-	if err := db.prepare(ctx, o.Create); err != nil {
-		return nil, errors.Join(opening(path, err), db.Close())
+	memory, threads := cmp.Or(o.MemoryBytes, defaultMemory), cmp.Or(o.Threads, defaultThreads)
+	db := &DB{path: path, memory: memory, sealed: sealed, readers: make(chan *connection, readers)}
+	db.open = func() (*engine, error) { return openEngine(library, path, memory, threads) }
+	if err := db.start(ctx, o.Create); err != nil {
+		return nil, err
 	}
 	return db, nil
 }
 
+// start opens the engine. The caller holds mu, or has the only reference.
+func (db *DB) start(ctx context.Context, create bool) (err error) {
+	if db.engine, err = db.open(); err != nil {
+		db.engine = nil
+		return opening(db.path, err)
+	}
+	if err := db.prepare(ctx, create); err != nil {
+		return errors.Join(opening(db.path, err), db.stop())
+	}
+	if db.writer.memory() >= db.memory/changedShare {
+		// The changes of a log can fill the buffers, and nothing could be written.
+		if err := db.writer.execute("CHECKPOINT"); err != nil {
+			return errors.Join(opening(db.path, err), db.stop())
+		}
+	}
+	return nil
+}
+
+// stop closes the engine. The caller holds mu, or has the only reference.
+func (db *DB) stop() error {
+	for range len(db.readers) {
+		(<-db.readers).close()
+	}
+	if db.writer != nil {
+		db.writer.close()
+	}
+	closing := db.engine
+	db.writer, db.engine = nil, nil
+	return closing.close()
+}
+
+// abandon closes the engine after an error of the disk, with which the state of
+// the engine can differ from that of the disk.
+func (db *DB) abandon(err error) error {
+	if kind := tea.AsError(err).Type; kind != tea.ResourceExhausted && kind != tea.InternalError {
+		return err
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.engine != nil {
+		_ = db.stop() // the first error says more
+	}
+	return err
+}
+
 // opening adds the path and a remedy to an error of the engine.
 func opening(path string, err error) error {
+	var log damaged
+	if errors.As(err, &log) {
+		return store.Unusable(tea.InternalError, "restore a backup with graph.restore, or remove the log to lose the changes in it", "the log %s%s of the graph is damaged: %s", path, walSuffix, log)
+	}
 	var typed *tea.Error
 	if errors.As(err, &typed) && typed.Type != tea.ResourceExhausted {
-		return tea.Errorf(tea.InternalError, "open the database %s of the graph: %s; if it is damaged, restore a backup", path, typed.Message)
+		return store.Unusable(tea.InternalError, "if it is damaged, restore a backup", "open the database %s of the graph: %s", path, typed.Message)
 	}
 	return err
 }
@@ -129,7 +187,7 @@ func check(path string) (isNew bool, err error) {
 	case n == 0 && errors.Is(err, io.EOF):
 		return true, nil // the engine creates the file before it writes the first page
 	case !bytes.HasPrefix(header[:n], []byte(magic)) && bytes.Count(header[:n], []byte{0}) != n:
-		return false, tea.Errorf(tea.ValidationError, "%s is not a database of a graph, or its beginning is damaged; restore a backup, or set another settings.graph.path", path)
+		return false, store.Unusable(tea.ValidationError, "restore a backup, or set another settings.graph.path", "%s is not a database of a graph, or its beginning is damaged", path)
 	case n == len(header) && header[len(magic)] > format:
 		return false, tea.Errorf(tea.ValidationError, "%s has Kuzu's storage format %d, which is newer than the format %d of this version; update the graph plugin", path, header[len(magic)], format)
 	}
@@ -149,6 +207,9 @@ func (db *DB) prepare(ctx context.Context, create bool) (err error) {
 		db.readers <- c
 	}
 	if create {
+		if err := db.unseal(); err != nil {
+			return err
+		}
 		if err := db.writer.transaction(func() error {
 			for _, statement := range schema {
 				if err := db.writer.execute(statement); err != nil {
@@ -162,23 +223,20 @@ func (db *DB) prepare(ctx context.Context, create bool) (err error) {
 		if err := db.writer.execute("CHECKPOINT"); err != nil {
 			return err
 		}
-		if err := syncFolder(filepath.Dir(db.path)); err != nil {
+		if err := atomicfile.SyncDir(filepath.Dir(db.path)); err != nil {
 			return err
 		}
 	}
 	r, err := db.writer.query(ctx, getDimension, nil)
-	if err == nil && r.next() {
-		db.vectors.dimension = int(r.integer())
-	}
-	return err
-}
-
-func syncFolder(dir string) error {
-	file, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(file.Sync(), file.Close())
+	dimension := 0
+	if r.next() {
+		dimension = int(r.integer())
+	}
+	db.vectors.Reset(dimension, maxIndexed)
+	return nil
 }
 
 // transaction runs f in a transaction of the connection.
@@ -194,19 +252,33 @@ func (c *connection) transaction(f func() error) error {
 	return c.execute("COMMIT")
 }
 
-// use registers a call until done is called. It fails after Close.
-func (db *DB) use() (done func(), err error) {
-	db.mu.RLock()
-	if db.closed {
+// use registers a call until done is called. It opens the engine after a failed
+// write, and fails after Close.
+func (db *DB) use(ctx context.Context) (done func(), err error) {
+	for {
+		db.mu.RLock()
+		if db.closed {
+			db.mu.RUnlock()
+			return nil, tea.Errorf(tea.InternalError, "the graph is closed")
+		}
+		if db.engine != nil {
+			return db.mu.RUnlock, nil
+		}
 		db.mu.RUnlock()
-		return nil, tea.Errorf(tea.InternalError, "the graph is closed")
+		db.mu.Lock()
+		if !db.closed && db.engine == nil {
+			err = db.start(ctx, false)
+		}
+		db.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
 	}
-	return db.mu.RUnlock, nil
 }
 
 // read calls f with an idle connection.
 func (db *DB) read(ctx context.Context, f func(*connection) error) error {
-	done, err := db.use()
+	done, err := db.use(ctx)
 	if err != nil {
 		return err
 	}
@@ -240,18 +312,34 @@ func (db *DB) snapshot(ctx context.Context, f func(*connection) error) error {
 	})
 }
 
-// checkpoint applies the write-ahead log when it is long.
-func (db *DB) checkpoint() error {
-	info, err := os.Stat(db.path + walSuffix)
-	if err != nil || info.Size() < checkpointSize {
-		return nil //nolint:nilerr // there is no log
+// grown reports whether a checkpoint is due. The caller has called use, or has the
+// only reference.
+func (db *DB) grown() bool {
+	if db.writer.memory() >= db.memory/changedShare {
+		return true
 	}
+	info, err := os.Stat(db.path + walSuffix)
+	return err == nil && info.Size() >= checkpointSize
+}
+
+// checkpoint applies the write-ahead log to the database. A sealed one has no log.
+func (db *DB) checkpoint() error {
 	db.mu.Lock()
-	defer db.mu.Unlock()
-	if db.closed {
+	if db.closed || db.engine == nil || db.sealed {
+		db.mu.Unlock()
 		return nil
 	}
-	return db.writer.execute("CHECKPOINT")
+	err := db.writer.execute("CHECKPOINT")
+	db.mu.Unlock()
+	if err == nil {
+		return nil
+	}
+	// The engine can report what follows from a failed write instead of its error.
+	var disk syscall.Statfs_t
+	if log, failed := os.Stat(db.path + walSuffix); failed == nil && syscall.Statfs(db.path, &disk) == nil && int64(disk.Bavail)*disk.Bsize < 2*log.Size() {
+		err = tea.Errorf(tea.ResourceExhausted, "the disk of the graph is full: %w", err)
+	}
+	return db.abandon(err)
 }
 
 // Close is [store.Store.Close].
@@ -262,39 +350,40 @@ func (db *DB) Close() error {
 		return nil
 	}
 	db.closed = true
-	for range len(db.readers) {
-		(<-db.readers).close()
+	if db.engine == nil {
+		return nil
 	}
-	if db.writer != nil {
-		db.writer.close()
+	if db.sealed {
+		return db.stop()
 	}
-	return db.engine.close()
+	// On a full disk the log remains, which the next Open applies.
+	failed := db.writer.execute("CHECKPOINT")
+	err := db.stop()
+	if failed == nil && err == nil {
+		_ = seal(db.path) // it is found without one
+	}
+	return err
 }
 
 // Backup is [store.Store.Backup]. The file of the database changes in
 // checkpoints only, so its copy is consistent while calls write the log.
 func (db *DB) Backup(ctx context.Context, dir string) error {
-	db.mu.Lock()
-	err := error(nil)
-	if !db.closed {
-		err = db.writer.execute("CHECKPOINT")
-	}
-	db.mu.Unlock()
-	if err != nil {
+	if err := db.checkpoint(); err != nil {
 		return err
 	}
-	done, err := db.use()
+	done, err := db.use(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := copyFile(ctx, filepath.Join(dir, databaseFile), db.path); err != nil {
+	if err := copyDatabase(ctx, filepath.Join(dir, databaseFile), db.path); err != nil {
 		return tea.Errorf(tea.InternalError, "back up the graph: %w", err)
 	}
 	return nil
 }
 
-func copyFile(ctx context.Context, to, from string) error {
+// copyDatabase copies a database and seals the copy.
+func copyDatabase(ctx context.Context, to, from string) error {
 	source, err := os.Open(from)
 	if err != nil {
 		return err
@@ -304,13 +393,19 @@ func copyFile(ctx context.Context, to, from string) error {
 	if err != nil {
 		return err
 	}
+	size, sum := int64(0), newChecksum()
 	for err == nil {
+		var n int64
 		if err = ctx.Err(); err == nil {
-			_, err = io.CopyN(target, source, 1<<20)
+			n, err = io.CopyN(io.MultiWriter(target, sum), source, 1<<20)
 		}
+		size += n
 	}
 	if errors.Is(err, io.EOF) {
 		err = target.Sync()
 	}
-	return errors.Join(err, target.Close())
+	if err = errors.Join(err, target.Close()); err != nil {
+		return err
+	}
+	return writeSeal(to, size, sum)
 }

@@ -4,13 +4,13 @@ package kuzu
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/graph/internal/exact"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
@@ -21,7 +21,7 @@ const (
 	// for each row.
 	joinFrom = 32
 	// maxRows is the number of rows of a statement.
-	maxRows = 2000
+	maxRows = 5000
 )
 
 // Apply is [store.Store.Apply].
@@ -29,7 +29,7 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	dimension, err := store.DimensionAfter(db.vectors.size(), b.Entities)
+	dimension, err := store.DimensionAfter(db.vectors.Dimension(), b.Entities)
 	if err != nil {
 		return err
 	}
@@ -38,28 +38,31 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 	}
 	db.writing.Lock()
 	defer db.writing.Unlock()
-	done, err := db.use()
+	done, err := db.use(ctx)
 	if err != nil {
 		return err
 	}
-	w := &writing{ctx: ctx, c: db.writer, namespace: namespace, dimension: dimension, hadDimension: db.vectors.size()}
-	// A search must not see the vectors of another state than the database's.
-	db.vectors.mu.Lock()
-	if err = w.c.transaction(func() error { return w.apply(b) }); err == nil {
-		db.vectors.apply(namespace, dimension, b)
-	} else {
-		db.vectors.forget() // it is not known whether the commit took place
+	if err := db.unseal(); err != nil {
+		done()
+		return err
+	}
+	w := &writing{ctx: ctx, c: db.writer, namespace: namespace, dimension: dimension, hadDimension: db.vectors.Dimension()}
+	err = db.vectors.Commit(dimension, exact.Changes(namespace, b), func() error { return w.c.transaction(func() error { return w.apply(b) }) })
+	if err != nil {
 		if fresh, failed := db.engine.connect(); failed == nil {
 			db.writer.close()
 			db.writer = fresh
 		}
 	}
-	db.vectors.mu.Unlock()
+	grown := err == nil && db.grown()
 	done()
 	if err != nil {
-		return err
+		return db.abandon(err)
 	}
-	return db.checkpoint()
+	if grown {
+		_ = db.checkpoint() // what was committed is durable
+	}
+	return nil
 }
 
 // checkSizes refuses texts that the engine cannot store.
@@ -123,11 +126,24 @@ func (w *writing) each(one, all string, rows []params) error {
 		return nil
 	}
 	for part := range slices.Chunk(rows, maxRows) {
-		if err := w.exec(all, params{"rows": part}); err != nil {
+		if err := w.exec(all, columns(part)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// columns returns the values of rows by column, and the number n of rows.
+func columns(rows []params) params {
+	all := params{"n": int64(len(rows))}
+	for name := range rows[0] {
+		list := make([]any, len(rows))
+		for i, row := range rows {
+			list[i] = row[name]
+		}
+		all[name] = list
+	}
+	return all
 }
 
 func (w *writing) apply(b store.Batch) error {
@@ -209,7 +225,7 @@ func (w *writing) entityRow(e *store.Entity) params {
 	}
 	return params{
 		"key": key(w.namespace, e.ID), "namespace": w.namespace, "id": e.ID, "type": e.Type, "created_at": e.CreatedAt, "updated_at": e.UpdatedAt,
-		"source": e.Source, "properties": string(e.Properties), "text": e.Text, "facts": e.Facts, "words": words, "embedding": toBlob(e.Embedding),
+		"source": e.Source, "properties": string(e.Properties), "text": e.Text, "facts": e.Facts, "words": words, "embedding": exact.ToBlob(e.Embedding),
 	}
 }
 
@@ -237,7 +253,7 @@ func (w *writing) putEntities(b store.Batch) error {
 		return err
 	}
 	for part := range slices.Chunk(created, maxRows) {
-		if err := w.exec(createEntities, params{"rows": part}); err != nil {
+		if err := w.exec(createEntities, columns(part)); err != nil {
 			return err
 		}
 	}
@@ -245,7 +261,7 @@ func (w *writing) putEntities(b store.Batch) error {
 }
 
 func (w *writing) keyParams(k store.RelationKey) params {
-	return params{"from_key": key(w.namespace, k.From), "to_key": key(w.namespace, k.To), "type": k.Type, "valid_from": k.ValidFrom}
+	return params{"from_key": key(w.namespace, k.From), "to_key": key(w.namespace, k.To), "type": k.Type, "valid_from": toColumn(k.ValidFrom)}
 }
 
 func (w *writing) putRelations(b store.Batch) error {
@@ -260,7 +276,7 @@ func (w *writing) putRelations(b store.Batch) error {
 	for i := range b.Relations {
 		r := &b.Relations[i]
 		row := w.keyParams(r.RelationKey)
-		row["valid_to"], row["weight"], row["created_at"], row["updated_at"], row["source"], row["properties"] = r.ValidTo, r.Weight, r.CreatedAt, r.UpdatedAt, r.Source, string(r.Properties)
+		row["valid_to"], row["weight"], row["created_at"], row["updated_at"], row["source"], row["properties"] = toColumn(r.ValidTo), r.Weight, r.CreatedAt, r.UpdatedAt, r.Source, string(r.Properties)
 		if existing[r.RelationKey] {
 			if err := w.exec(updateRelation, row); err != nil {
 				return err
@@ -289,23 +305,4 @@ func (w *writing) existing(relations []store.Relation) (map[store.RelationKey]bo
 		all[r.relation(true).RelationKey] = true
 	}
 	return all, nil
-}
-
-func toBlob(v []float32) []byte {
-	blob := make([]byte, 0, 4*len(v))
-	for _, f := range v {
-		blob = binary.LittleEndian.AppendUint32(blob, math.Float32bits(f))
-	}
-	return blob
-}
-
-func fromBlob(blob []byte) []float32 {
-	if len(blob) == 0 {
-		return nil
-	}
-	v := make([]float32, len(blob)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(blob[4*i:]))
-	}
-	return v
 }

@@ -5,6 +5,7 @@ package kuzu
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -133,4 +134,36 @@ func TestReadersSeeACommittedState(t *testing.T) {
 	}
 	close(done)
 	all.Wait()
+}
+
+// A sensor that updates one entity and one relation does so for ever: the engine
+// keeps each version in its buffers until a checkpoint.
+func TestUpdatesOfOneEntityDoNotFillTheBuffers(t *testing.T) {
+	t.Parallel()
+	db := opened(t, t.TempDir())
+	const updates = 1500
+	for n := range updates {
+		e, r := entity("sensor", "thing", fmt.Sprintf(`{"n":%d}`, n)), relation("sensor", "at", "place")
+		r.Weight = float64(n)
+		if err := db.Apply(t.Context(), "default", store.Batch{Entities: []store.Entity{e}, Relations: []store.Relation{r}}); err != nil {
+			t.Fatalf("update %d: %v", n, err)
+		}
+
+		if used := db.writer.memory(); used > defaultMemory/2 {
+			t.Fatalf("update %d: %d MiB of the buffers are in use", n, used>>20)
+		}
+	}
+	found, err := db.Entities(t.Context(), "default", []string{"sensor"}, store.Fields{})
+	if err != nil || len(found) != 1 || string(found[0].Properties) != fmt.Sprintf(`{"n":%d}`, updates-1) {
+		t.Errorf("%v, %v", found, err)
+	}
+	size := int64(0)
+	for _, suffix := range []string{"", walSuffix, ".shadow"} {
+		if info, err := os.Stat(db.path + suffix); err == nil {
+			size += info.Size()
+		}
+	}
+	if size > 16<<20 {
+		t.Errorf("the files have %d bytes", size)
+	}
 }

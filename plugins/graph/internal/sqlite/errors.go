@@ -10,6 +10,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
 // fault converts an error of SQLite or the operating system to a *tea.Error.
@@ -27,6 +29,9 @@ func fault(err error) error {
 	if !errors.As(err, &failure) {
 		return tea.Errorf(tea.InternalError, "the graph's database: %w", err)
 	}
+	if failure.Code() == sqlite3.SQLITE_IOERR_SHMSIZE { // the index of the log does not grow
+		return tea.Errorf(tea.ResourceExhausted, "the disk of the graph is full: %w", err)
+	}
 	switch failure.Code() & 0xff {
 	case sqlite3.SQLITE_INTERRUPT:
 		return context.Canceled
@@ -35,7 +40,7 @@ func fault(err error) error {
 	case sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_TOOBIG:
 		return tea.Errorf(tea.ResourceExhausted, "the graph's database: %w", err)
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return tea.Errorf(tea.InternalError, "the graph's database is damaged; restore a backup with graph.restore: %w", err)
+		return store.Unusable(tea.InternalError, "restore a backup with graph.restore", "the graph's database %s is damaged: %w", databaseFile, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN:
 		return tea.Errorf(tea.PermissionDenied, "the graph needs a folder that it can write; set settings.graph.path: %w", err)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:

@@ -15,7 +15,7 @@ type names struct {
 	kindNames  map[int64]string
 }
 
-func (n *names) load(ctx context.Context, db *sql.DB) error {
+func (n *names) load(ctx context.Context, db queryer) error {
 	n.namespaces, n.kinds, n.kindNames = map[string]int64{}, map[string]int64{}, map[int64]string{}
 	var pk int64
 	var name string

@@ -17,6 +17,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/graph/internal/exact"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
@@ -24,16 +25,20 @@ const (
 	databaseFile = "graph.sqlite"
 	// readers is the number of connections for reading.
 	readers = 4
-	// defaultMemory is the size of all page caches.
+	// defaultMemory is the size of all page caches, of which the writer has half.
 	defaultMemory = 10 << 20
+	// mapped is how much of the file each reader maps into memory, which costs no
+	// copies and which the operating system takes back when it needs memory.
+	mapped = 16 << 20
 )
 
 // DB is an open database. It implements [store.Store].
 type DB struct {
-	path        string
-	write, read *sql.DB
-	names       names
-	vectors     vectors
+	path    string
+	write   *sql.DB
+	read    *reader
+	names   names
+	vectors exact.Vectors[int64, tag]
 
 	// mu is held for reading by every call, and for writing by Close.
 	mu     sync.RWMutex
@@ -58,15 +63,20 @@ func Open(ctx context.Context, o store.Options) (store.Store, error) {
 	if memory == 0 {
 		memory = defaultMemory
 	}
-	common := []string{"busy_timeout(10000)", fmt.Sprintf("cache_size(-%d)", memory>>10/(readers+1)), "trusted_schema(0)"}
-	if db.write, err = connect(db.path, 1, append(common, "journal_mode(wal)", "synchronous(full)"), "immediate"); err != nil {
+	common := []string{"busy_timeout(10000)", "trusted_schema(0)"}
+	cache := func(bytes int64) string { return fmt.Sprintf("cache_size(-%d)", bytes>>10) }
+	if db.write, err = connect(db.path, 1, append(common, cache(memory/2), "journal_mode(wal)", "synchronous(full)"), "immediate"); err != nil {
 		return nil, fault(err)
 	}
 	if err = db.prepare(ctx, isNew, o.Create); err == nil {
-		db.read, err = connect(db.path, readers, append(common, "query_only(1)"), "deferred")
+		db.read = &reader{}
+		db.read.DB, err = connect(db.path, readers, append(common, cache(memory/2/readers), "query_only(1)", fmt.Sprintf("mmap_size(%d)", mapped)), "deferred")
 	}
 	if err == nil {
 		err = db.load(ctx)
+	}
+	if err == nil && o.Verify {
+		err = db.verify(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(fault(err), db.Close())
@@ -103,7 +113,7 @@ func check(path string) (isNew bool, err error) {
 	application, version := binary.BigEndian.Uint32(header[68:]), binary.BigEndian.Uint32(header[60:])
 	switch {
 	case string(header[:len(magic)]) != magic:
-		return false, tea.Errorf(tea.ValidationError, "%s is not a database of a graph, or its beginning is damaged; restore a backup, or set another settings.graph.path", path)
+		return false, store.Unusable(tea.ValidationError, "restore a backup, or set another settings.graph.path", "%s is not a database of a graph, or its beginning is damaged", path)
 	case application == 0 && version == 0:
 		return true, nil // prepare sees whether it has contents
 	case application != applicationID:
@@ -127,7 +137,7 @@ func connect(path string, connections int, pragmas []string, lock string) (*sql.
 }
 
 func (db *DB) missing() error {
-	return tea.Errorf(tea.InternalError, "the database %s of the graph is missing or empty; restore a backup, or remove %s to start with an empty graph", db.path, filepath.Dir(db.path))
+	return store.Unusable(tea.InternalError, "restore a backup, or remove "+filepath.Dir(db.path)+" to start with an empty graph", "the database %s of the graph is missing or empty", db.path)
 }
 
 // prepare creates the tables of a new database in one transaction.
@@ -159,6 +169,15 @@ func (db *DB) prepare(ctx context.Context, isNew, create bool) error {
 	return tx.Commit()
 }
 
+// verify reports damage that opening does not notice.
+func (db *DB) verify(ctx context.Context) error {
+	var found string
+	if err := db.write.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found); err != nil || found == "ok" {
+		return err
+	}
+	return store.Unusable(tea.InternalError, "restore a backup with graph.restore", "the graph's database %s is damaged: %s", databaseFile, found)
+}
+
 // load reads what is kept in memory.
 func (db *DB) load(ctx context.Context) error {
 	if err := db.names.load(ctx, db.read); err != nil {
@@ -167,7 +186,7 @@ func (db *DB) load(ctx context.Context) error {
 	var dimension sql.NullInt64
 	err := db.read.QueryRowContext(ctx, "SELECT (SELECT coalesce(max(pk), 0) FROM node), (SELECT value FROM meta WHERE name = 'dimension')").Scan(&db.nextNode, &dimension)
 	db.nextNode++
-	db.vectors.dimension = int(dimension.Int64)
+	db.vectors.Reset(int(dimension.Int64), maxIndexed)
 	return err
 }
 
@@ -190,7 +209,7 @@ func (db *DB) Close() error {
 	}
 	db.closed = true
 	var err error
-	if db.read != nil {
+	if db.read != nil && db.read.DB != nil {
 		err = db.read.Close()
 	}
 	return fault(errors.Join(err, db.write.Close()))

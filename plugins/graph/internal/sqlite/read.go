@@ -5,14 +5,36 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"strings"
+	"sync"
 
+	"github.com/the-edge-agent/tea/plugins/graph/internal/exact"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
 // queryer is a database or a transaction.
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// reader is a pool of connections that prepare each query once.
+type reader struct {
+	*sql.DB
+	statements sync.Map // *sql.Stmt by text, of which there are few
+}
+
+// QueryContext is [sql.DB.QueryContext] with a prepared statement.
+func (r *reader) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	statement, ok := r.statements.Load(text)
+	if !ok {
+		prepared, err := r.PrepareContext(ctx, text)
+		if err != nil {
+			return nil, err
+		}
+		if statement, ok = r.statements.LoadOrStore(text, prepared); ok {
+			prepared.Close()
+		}
+	}
+	return statement.(*sql.Stmt).QueryContext(ctx, args...)
 }
 
 // scan calls row after the columns of each row were stored in into, and returns
@@ -61,7 +83,7 @@ func (db *DB) reading(namespace string) (ns int64, done func(), err error) {
 	return ns, done, nil
 }
 
-const entityColumns = "n.id, n.kind, n.created, n.updated, n.source, n.properties, n.text"
+const entityColumns = "n.id, n.kind, b.created, b.updated, b.source, b.properties, b.text"
 
 // Entities is [store.Store.Entities].
 func (db *DB) Entities(ctx context.Context, namespace string, ids []string, o store.Fields) ([]store.Entity, error) {
@@ -71,15 +93,17 @@ func (db *DB) Entities(ctx context.Context, namespace string, ids []string, o st
 	}
 	defer done()
 	found := make([]store.Entity, 0, len(ids))
-	query := "SELECT " + entityColumns + optional(o) + " FROM json_each(?) j CROSS JOIN node n ON n.namespace = ? AND n.id = j.value" + embeddingJoin(o.Embeddings) + " WHERE n.kind IS NOT NULL ORDER BY j.key"
+	query := "SELECT " + entityColumns + optional(o) + " FROM json_each(?) j CROSS JOIN node n ON n.namespace = ? AND n.id = j.value" + bodyJoin + embeddingJoin(o.Embeddings) + " WHERE n.kind IS NOT NULL ORDER BY j.key"
 	err = db.entities(ctx, query, []any{list(ids), ns}, o, func(e *store.Entity) error { found = append(found, *e); return nil })
 	return found, err
 }
 
+const bodyJoin = " CROSS JOIN body b ON b.pk = n.pk"
+
 func optional(o store.Fields) string {
 	columns := ""
 	if o.Facts {
-		columns += ", n.facts"
+		columns += ", b.facts"
 	}
 	if o.Embeddings {
 		columns += ", e.vector"
@@ -109,7 +133,7 @@ func (db *DB) entities(ctx context.Context, query string, args []any, o store.Fi
 	return scan(ctx, db.read, query, args, func() error {
 		row := e
 		row.Type = db.names.kind(kind)
-		row.Embedding = fromBlob(vector)
+		row.Embedding = exact.FromBlob(vector)
 		return f(&row)
 	}, into...)
 }
@@ -122,16 +146,17 @@ func (db *DB) EachEntity(ctx context.Context, namespace string, s store.EntitySc
 	}
 	defer done()
 	fields := store.Fields{Embeddings: s.Embeddings, Facts: s.Facts}
-	query := "SELECT " + entityColumns + optional(fields) + " FROM node n" + embeddingJoin(s.Embeddings) + " WHERE n.namespace = ? AND n.id > ? AND n.kind IS NOT NULL"
+	columns, join := entityColumns+optional(fields), bodyJoin
+	if s.Keys {
+		columns, join = "n.id, n.kind, 0, 0, '', '', ''"+optional(fields), ""
+	}
+	query := "SELECT " + columns + " FROM node n" + join + embeddingJoin(s.Embeddings) + " WHERE n.namespace = ? AND n.id > ? AND n.kind IS NOT NULL"
 	args := []any{ns, s.After}
 	if kinds := db.names.known(s.Types); kinds != nil {
 		query += " AND n.kind IN (SELECT value FROM json_each(?))"
 		args = append(args, list(kinds))
 	}
 	query += " ORDER BY n.id"
-	if s.Keys {
-		query = strings.Replace(query, entityColumns, "n.id, n.kind, 0, 0, '', '', ''", 1)
-	}
 	return db.entities(ctx, query, args, fields, f)
 }
 
@@ -262,9 +287,10 @@ func (db *DB) Stats(ctx context.Context, namespace string) (store.Stats, error) 
 		return s, err
 	}
 	defer done()
-	s.Dimension = db.vectors.size()
+	s.Dimension = db.vectors.Dimension()
 	var name string
-	err = scan(ctx, db.read, "SELECT name FROM namespace WHERE EXISTS (SELECT 1 FROM node WHERE node.namespace = namespace.pk) ORDER BY name", nil,
+	err = scan(ctx, db.read, `SELECT name FROM namespace WHERE EXISTS (SELECT 1 FROM node n WHERE n.namespace = namespace.pk AND n.kind IS NOT NULL)
+		OR EXISTS (SELECT 1 FROM node n CROSS JOIN relation r ON r.source_pk = n.pk WHERE n.namespace = namespace.pk) ORDER BY name`, nil,
 		func() error { s.Namespaces = append(s.Namespaces, name); return nil }, &name)
 	if err != nil {
 		return s, err

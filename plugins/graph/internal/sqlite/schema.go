@@ -7,16 +7,19 @@ const (
 )
 
 // schema has integers instead of names, which keeps the indexes small. A node is
-// an entity, or, if its kind is NULL, only the end of relations. The columns that
-// traversals read come first.
+// an entity, or, if its kind is NULL, only the end of relations. The rest of an
+// entity is its body, so that the nodes that traversals read are on few pages.
 const schema = `
 CREATE TABLE namespace (pk INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE kind (pk INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE node (
 	pk INTEGER PRIMARY KEY, namespace INTEGER NOT NULL, id TEXT NOT NULL, kind INTEGER,
-	created INTEGER, updated INTEGER, source TEXT, properties TEXT, text TEXT, facts TEXT,
 	UNIQUE (namespace, id)
+);
+CREATE TABLE body (
+	pk INTEGER PRIMARY KEY, created INTEGER NOT NULL, updated INTEGER NOT NULL, source TEXT NOT NULL, properties TEXT NOT NULL,
+	text TEXT NOT NULL, facts TEXT NOT NULL
 );
 CREATE TABLE relation (
 	source_pk INTEGER NOT NULL, kind INTEGER NOT NULL, target_pk INTEGER NOT NULL, valid_from INTEGER NOT NULL,

@@ -3,8 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
-	"math"
+	"errors"
+	"slices"
 	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/exact"
@@ -28,7 +28,7 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 	for _, k := range b.DeleteRelations {
 		types[k.Type] = 0
 	}
-	dimension, err := store.DimensionAfter(db.vectors.size(), b.Entities)
+	dimension, err := store.DimensionAfter(db.vectors.Dimension(), b.Entities)
 	if err != nil {
 		return err
 	}
@@ -45,20 +45,15 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 	if err := w.apply(b); err != nil {
 		return fault(err)
 	}
-	if dimension != db.vectors.size() {
+	if dimension != db.vectors.Dimension() {
 		if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO meta VALUES ('dimension', ?)", dimension); err != nil {
 			return fault(err)
 		}
 	}
-	// From here on the change of the vectors in memory must follow.
-	db.vectors.mu.Lock()
-	defer db.vectors.mu.Unlock()
-	if err := tx.Commit(); err != nil {
-		db.vectors.forget() // it is not known whether the commit took place
+	if err := db.vectors.Commit(dimension, slices.Values(w.vectors), tx.Commit); err != nil {
 		return fault(err)
 	}
 	db.nextNode = w.next
-	db.vectors.apply(dimension, w.vectors)
 	return nil
 }
 
@@ -71,7 +66,7 @@ type writing struct {
 	nodes map[string]node
 	next  int64
 	// vectors are the embeddings that changed.
-	vectors []vectorChange
+	vectors []exact.Change[int64, tag]
 	// statements are the prepared ones, by text.
 	statements map[string]*sql.Stmt
 }
@@ -92,8 +87,9 @@ func (w *writing) exec(query string, args ...any) error {
 		}
 		w.statements[query] = statement
 	}
-	_, err := statement.ExecContext(w.ctx, args...)
-	return err
+	// Each statement is short. A context that can end would cost a goroutine.
+	_, err := statement.ExecContext(context.WithoutCancel(w.ctx), args...)
+	return errors.Join(err, w.ctx.Err())
 }
 
 func (w *writing) apply(b store.Batch) error {
@@ -157,13 +153,16 @@ func (w *writing) deleteEntity(id string) error {
 		return nil
 	}
 	// The node stays, since relations can have it as an end.
-	err := w.exec("UPDATE node SET kind = NULL, created = NULL, updated = NULL, source = NULL, properties = NULL, text = NULL, facts = NULL WHERE pk = ?", n.pk)
+	err := w.exec("UPDATE node SET kind = NULL WHERE pk = ?", n.pk)
+	if err == nil {
+		err = w.exec("DELETE FROM body WHERE pk = ?", n.pk)
+	}
 	if err == nil {
 		err = w.exec("DELETE FROM word WHERE rowid = ?", n.pk)
 	}
 	if err == nil && n.embedded {
 		err = w.exec("DELETE FROM embedding WHERE pk = ?", n.pk)
-		w.vectors = append(w.vectors, vectorChange{pk: n.pk})
+		w.vectors = append(w.vectors, exact.Change[int64, tag]{Key: n.pk})
 	}
 	w.nodes[id] = node{pk: n.pk}
 	return err
@@ -174,13 +173,14 @@ func (w *writing) putEntity(e *store.Entity) error {
 	kind := w.kinds[e.Type]
 	var err error
 	if known {
-		err = w.exec("UPDATE node SET kind = ?, created = ?, updated = ?, source = ?, properties = ?, text = ?, facts = ? WHERE pk = ?",
-			kind, e.CreatedAt, e.UpdatedAt, e.Source, string(e.Properties), e.Text, e.Facts, n.pk)
+		err = w.exec("UPDATE node SET kind = ? WHERE pk = ?", kind, n.pk)
 	} else {
 		n.pk = w.next
 		w.next++
-		err = w.exec("INSERT INTO node (pk, namespace, id, kind, created, updated, source, properties, text, facts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			n.pk, w.ns, e.ID, kind, e.CreatedAt, e.UpdatedAt, e.Source, string(e.Properties), e.Text, e.Facts)
+		err = w.exec("INSERT INTO node (pk, namespace, id, kind) VALUES (?, ?, ?, ?)", n.pk, w.ns, e.ID, kind)
+	}
+	if err == nil {
+		err = w.exec("INSERT OR REPLACE INTO body VALUES (?, ?, ?, ?, ?, ?, ?)", n.pk, e.CreatedAt, e.UpdatedAt, e.Source, string(e.Properties), e.Text, e.Facts)
 	}
 	if err == nil && n.entity {
 		err = w.exec("DELETE FROM word WHERE rowid = ?", n.pk)
@@ -192,11 +192,11 @@ func (w *writing) putEntity(e *store.Entity) error {
 	case err != nil:
 		return err
 	case e.Embedding != nil:
-		err = w.exec("INSERT OR REPLACE INTO embedding VALUES (?, ?)", n.pk, toBlob(e.Embedding))
-		w.vectors = append(w.vectors, vectorChange{pk: n.pk, tag: exact.Tag{Namespace: w.ns, Kind: kind}, vector: e.Embedding})
+		err = w.exec("INSERT OR REPLACE INTO embedding VALUES (?, ?)", n.pk, exact.ToBlob(e.Embedding))
+		w.vectors = append(w.vectors, exact.Change[int64, tag]{Key: n.pk, Tag: tag{w.ns, kind}, Vector: e.Embedding})
 	case n.embedded:
 		err = w.exec("DELETE FROM embedding WHERE pk = ?", n.pk)
-		w.vectors = append(w.vectors, vectorChange{pk: n.pk})
+		w.vectors = append(w.vectors, exact.Change[int64, tag]{Key: n.pk})
 	}
 	w.nodes[e.ID] = node{pk: n.pk, entity: true, embedded: e.Embedding != nil}
 	return err
@@ -235,23 +235,4 @@ func namespaceWord(ns int64) string {
 		word = append(word, digits[ns&15])
 	}
 	return string(word)
-}
-
-func toBlob(v []float32) []byte {
-	blob := make([]byte, 0, 4*len(v))
-	for _, f := range v {
-		blob = binary.LittleEndian.AppendUint32(blob, math.Float32bits(f))
-	}
-	return blob
-}
-
-func fromBlob(blob []byte) []float32 {
-	if len(blob) == 0 {
-		return nil
-	}
-	v := make([]float32, len(blob)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(blob[4*i:]))
-	}
-	return v
 }

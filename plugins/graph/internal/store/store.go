@@ -118,6 +118,9 @@ type TextQuery struct {
 	// Types are the types of the entities; empty = all.
 	Types []string
 	Limit int
+	// Enough is the number of entities above which none is added that has only words
+	// that more than Limit entities have.
+	Enough int
 }
 
 // VectorQuery is a search by cosine similarity.
@@ -224,8 +227,8 @@ type Options struct {
 	Create bool
 	// MemoryBytes bounds the database's buffers, 0 = the backend's default.
 	MemoryBytes int64
+	// Verify asks for a check of the whole database, where the backend has one.
+	Verify bool
 	// Threads bounds the threads of a query, 0 = the backend's default.
 	Threads int
-	// Library is a file with the native library, "" = where the backend looks for it.
-	Library string
 }

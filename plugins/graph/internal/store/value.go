@@ -48,6 +48,9 @@ const (
 	KindEntity   = "entity"
 	KindRelation = "relation"
 	KindPath     = "path"
+	// Those of [Other].
+	KindNode         = "node"
+	KindRelationship = "relationship"
 )
 
 // Node is an entity in a [Table].
@@ -58,6 +61,24 @@ func Node(id, kind string, properties map[string]any) map[string]any {
 // Edge is a relation in a [Table].
 func Edge(from, kind, to string, properties map[string]any) map[string]any {
 	return map[string]any{"kind": KindRelation, "from": from, "type": kind, "to": to, "properties": properties}
+}
+
+// Other is a node or relationship in a [Table] that is not of the graph but of a
+// table that a query has created, with its columns.
+func Other(kind, label string, columns map[string]any) map[string]any {
+	return map[string]any{"kind": kind, "label": label, "properties": columns}
+}
+
+// Number returns a number of a query's result, or an error for one that JSON does
+// not have.
+func Number(f float64) (any, error) {
+	switch {
+	case math.IsNaN(f):
+		return nil, tea.Errorf(tea.QueryError, "the query returns a result that is not a number, such as that of 0.0/0.0, which JSON does not have")
+	case math.IsInf(f, 0):
+		return nil, tea.Errorf(tea.QueryError, "the query returns an infinite number, which JSON does not have")
+	}
+	return f, nil
 }
 
 // Path is a path in a [Table]: n entities and the n-1 relations between them.

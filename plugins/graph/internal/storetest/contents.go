@@ -183,7 +183,7 @@ func testSearch(t *testing.T, s *suite) {
 	same(t, "of a type", s.search([]string{"other"}, "red"), "c")
 	same(t, "of an unknown type", s.search([]string{"none"}, "red"), "")
 	same(t, "no words", s.search(nil), "")
-	ids, err := s.Search(t.Context(), ns, store.TextQuery{Words: []string{"red", "blue"}, Limit: 1})
+	ids, err := s.Search(t.Context(), ns, store.TextQuery{Words: []string{"red", "blue"}, Limit: 1, Enough: 1})
 	if err != nil || len(ids) != 1 {
 		t.Errorf("a search with limit 1 found %v, %v", ids, err)
 	}

@@ -134,7 +134,7 @@ func (s *suite) adjacent(a store.Adjacency) []store.Relation {
 
 func (s *suite) search(types []string, words ...string) string {
 	s.t.Helper()
-	ids, err := s.Search(s.t.Context(), ns, store.TextQuery{Words: words, Types: types, Limit: 100})
+	ids, err := s.Search(s.t.Context(), ns, store.TextQuery{Words: words, Types: types, Limit: 100, Enough: 100})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -162,11 +162,15 @@ func (s *suite) stats(namespace string) store.Stats {
 func testReopen(t *testing.T, s *suite) {
 	e := entity("a", "red")
 	e.Embedding, e.Facts = []float32{1, 2}, `{"x":1}`
-	s.apply(store.Batch{Entities: []store.Entity{e, entity("b")}, Relations: []store.Relation{relation("a", "knows", "b")}})
+	dated := relation("b", "met", "a")
+	dated.ValidFrom, dated.ValidTo = -1_000_000, 1_577_836_800_000_000
+	relations := []store.Relation{relation("a", "knows", "b"), dated}
+	s.apply(store.Batch{Entities: []store.Entity{e, entity("b")}, Relations: relations})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	s.Store = s.opened(false)
+	same(t, "relations with their times", append(s.adjacent(store.Adjacency{IDs: []string{"a"}, Ever: true}), s.adjacent(store.Adjacency{IDs: []string{"b"}, Ever: true})...), relations)
 	same(t, "entity", s.entities(store.Fields{Embeddings: true, Facts: true}, "a"), []store.Entity{stored(e)})
 	same(t, "relations", keys(s.adjacent(store.Adjacency{IDs: []string{"b"}, Direction: store.In, Ever: true})), "a-knows-b")
 	same(t, "found by word", s.search(nil, "red"), "a")

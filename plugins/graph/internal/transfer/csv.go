@@ -6,18 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/big"
+	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
 var (
-	entityColumns   = []string{"id", "type", "text", "properties", "embedding", "source", "created_at", "updated_at"}
+	entityColumns   = []string{"id", "type", "text", "properties", "embedding", "facts", "source", "created_at", "updated_at"}
 	relationColumns = []string{"from", "type", "to", "weight", "valid_from", "valid_to", "properties", "source", "created_at", "updated_at"}
 )
 
-// csvWriter writes properties and embeddings as JSON. Former values of properties
-// are left out.
+// csvWriter writes properties, embeddings and facts as JSON.
 type csvWriter struct{ entities, relations *csv.Writer }
 
 func newCSV(entities, relations io.Writer) *csvWriter {
@@ -36,7 +40,7 @@ func (w *csvWriter) Entity(e *store.Entity) error {
 		}
 		embedding = string(text)
 	}
-	return w.entities.Write([]string{r.ID, r.Type, r.Text, string(r.Properties), embedding, r.Source, r.CreatedAt, r.UpdatedAt})
+	return w.entities.Write([]string{r.ID, r.Type, r.Text, string(r.Properties), embedding, e.Facts, r.Source, r.CreatedAt, r.UpdatedAt})
 }
 
 func (w *csvWriter) Relation(relation *store.Relation) error {
@@ -50,92 +54,243 @@ func (w *csvWriter) Close() error {
 	return errors.Join(w.entities.Error(), w.relations.Error())
 }
 
-// readCSV reads a file of entities and one of relations. A column with another
-// name is a property with a text.
+// readCSV reads a file of entities and one of relations. Another column is a
+// property; see column.
 func readCSV(inputs []Input, into Sink) error {
-	for i, kind := range []string{store.KindEntity, store.KindRelation} {
-		if err := readTable(inputs[i], kind, into); err != nil {
-			return fmt.Errorf("%s: %w", CSV.Files()[i], err)
+	for i, t := range newTables() {
+		t.file = CSV.Files()[i]
+		if err := t.read(inputs[i], into); err != nil {
+			return at(t.file, err)
 		}
 	}
 	return nil
 }
 
-func readTable(r io.Reader, kind string, into Sink) error {
-	table := csv.NewReader(r)
-	table.ReuseRecord = true
-	first, err := table.Read()
+// table is a file of entities, or of relations, that is read.
+type table struct {
+	file    string
+	kind    string
+	fields  []string
+	needed  []string
+	columns []column
+}
+
+func newTables() []*table {
+	return []*table{
+		{kind: store.KindEntity, fields: entityColumns, needed: []string{"id"}},
+		{kind: store.KindRelation, fields: relationColumns, needed: []string{"from", "type", "to"}},
+	}
+}
+
+// complete returns an error if a column is missing.
+func (t *table) complete(names []string) error {
+	for _, name := range t.needed {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("the column %q is missing; the columns are %q", name, names)
+		}
+	}
+	return nil
+}
+
+// column is the meaning of a column. One whose name ends in :string, :int,
+// :float, :bool or :json is a property with values of this type; other properties
+// are texts.
+type column struct {
+	name  string
+	field bool
+	kind  string
+}
+
+// columnKinds are the types that the name of a column can end in.
+var columnKinds = []string{"string", "int", "float", "bool", "json"}
+
+// cutLast cuts a text at the last separator that is not its beginning.
+func cutLast(text string, separator byte) (before, after string, found bool) {
+	i := strings.LastIndexByte(text, separator)
+	if i <= 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+1:], true
+}
+
+func (t *table) read(r io.Reader, into Sink) error {
+	reader := csv.NewReader(withLineFeeds(decoded(r)))
+	reader.ReuseRecord = true
+	header, err := reader.Read()
 	if errors.Is(err, io.EOF) {
-		return nil
+		return errors.New("the file is empty; its first line has the names of the columns")
 	}
 	if err != nil {
 		return err
 	}
-	header := append([]string(nil), first...)
+	if err := t.setColumns(header, into); err != nil {
+		return err
+	}
 	for {
-		row, err := table.Read()
+		row, err := reader.Read()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		line, _ := table.FieldPos(0)
-		record, err := fromRow(kind, header, row)
+		line, _ := reader.FieldPos(0)
+		record, err := t.record(row)
 		if err == nil {
 			err = record.send(into)
 		}
 		if err != nil {
-			return fmt.Errorf("line %d: %w", line, err)
+			return at(fmt.Sprintf("line %d", line), err)
 		}
 	}
 }
 
-func fromRow(kind string, header, row []string) (*record, error) {
-	r := &record{Kind: kind}
-	texts := map[string]*string{
+func (t *table) setColumns(header []string, into Sink) error {
+	seen := map[string]bool{}
+	for _, name := range header {
+		if !utf8.ValidString(name) {
+			return at("line 1", errNotUTF8)
+		}
+		c := column{name: name, field: slices.Contains(t.fields, name), kind: "string"}
+		before, kind, typed := cutLast(name, ':')
+		switch {
+		case name == "":
+			return errors.New("line 1: a column has no name; name or remove it (pandas writes its index without one: use index=False)")
+		case typed && slices.Contains(columnKinds, kind):
+			c.name, c.kind = before, kind
+		case typed:
+			into.Note(fmt.Sprintf("%s: the column %q is a property with this name; the types of columns are %s", t.file, name, strings.Join(columnKinds, ", ")))
+		}
+		if strings.TrimSpace(c.name) != c.name {
+			into.Note(fmt.Sprintf("%s: the name of the column %q begins or ends with a space", t.file, c.name))
+		}
+		if seen[c.name] {
+			return fmt.Errorf("line 1: two columns have the name %q", c.name)
+		}
+		seen[c.name] = true
+		t.columns = append(t.columns, c)
+	}
+	if err := t.complete(header); err != nil {
+		if strings.ContainsAny(header[0], ";\t") {
+			err = fmt.Errorf("%w. Columns are separated by commas", err)
+		}
+		return at("line 1", err)
+	}
+	return nil
+}
+
+func (t *table) record(row []string) (*record, error) {
+	r := &record{Kind: t.kind}
+	fields := r.texts()
+	others := map[string]json.RawMessage{}
+	for i, cell := range row {
+		c, err := t.columns[i], error(nil)
+		switch {
+		case !utf8.ValidString(cell):
+			err = errNotUTF8
+		case cell == "":
+		case !c.field:
+			others[c.name], err = jsonOf(c.kind, cell)
+		case fields[c.name] != nil:
+			*fields[c.name] = cell
+		case c.name == "facts":
+			r.Facts, err = json.RawMessage(cell), checkJSON([]byte(cell))
+		case c.name == "properties":
+			r.Properties, err = json.RawMessage(cell), checkJSON([]byte(cell))
+		case c.name == "embedding":
+			if json.Unmarshal([]byte(cell), &r.Embedding) != nil {
+				err = fmt.Errorf("%.50q is not a JSON list of numbers", cell)
+			}
+		case c.name == "weight":
+			r.Weight, err = parseWeight(cell)
+		}
+		if err != nil {
+			return nil, at(c.name, err)
+		}
+	}
+	return r, r.add(others)
+}
+
+// texts are the fields that are texts, by their names.
+func (r *record) texts() map[string]*string {
+	return map[string]*string{
 		"id": &r.ID, "from": &r.From, "to": &r.To, "type": &r.Type, "text": &r.Text, "valid_from": &r.ValidFrom, "valid_to": &r.ValidTo,
 		"source": &r.Source, "created_at": &r.CreatedAt, "updated_at": &r.UpdatedAt,
 	}
-	others := map[string]string{}
-	for i, cell := range row {
-		name := header[i]
-		switch into := texts[name]; {
-		case into != nil:
-			*into = cell
-		case name == "properties" && cell != "":
-			r.Properties = json.RawMessage(cell)
-		case name == "embedding" && cell != "":
-			if err := json.Unmarshal([]byte(cell), &r.Embedding); err != nil {
-				return nil, fmt.Errorf("embedding: %w", err)
-			}
-		case name == "weight" && cell != "":
-			weight, err := strconv.ParseFloat(cell, 64)
-			if err != nil {
-				return nil, fmt.Errorf("weight: %w", err)
-			}
-			r.Weight = &weight
-		case cell != "" && name != "properties" && name != "embedding" && name != "weight":
-			others[name] = cell
-		}
-	}
+}
+
+// add adds properties to those of a record.
+func (r *record) add(others map[string]json.RawMessage) error {
 	if len(others) == 0 {
-		return r, nil
+		return nil
 	}
 	all := map[string]json.RawMessage{}
 	if r.Properties != nil {
 		if err := json.Unmarshal(r.Properties, &all); err != nil {
-			return nil, fmt.Errorf("properties: %w", err)
+			return errors.New("properties: the text is not a JSON object")
 		}
 	}
 	for name, text := range others {
-		quoted, err := json.Marshal(text)
-		if err != nil {
-			return nil, err
+		if _, ok := all[name]; ok {
+			return fmt.Errorf("%s appears twice: in properties, and alone", name)
 		}
-		all[name] = quoted
+		all[name] = text
 	}
 	var err error
 	r.Properties, err = json.Marshal(all)
-	return r, err
+	return err
+}
+
+func parseWeight(text string) (*float64, error) {
+	weight, err := parseFloat(text)
+	return &weight, err
+}
+
+// parseFloat reads a decimal number.
+func parseFloat(text string) (float64, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || strings.ContainsAny(text, "xX_") {
+		return 0, fmt.Errorf("%.50q is not a number", text)
+	}
+	return n, nil
+}
+
+// jsonOf writes a value of a type, which is named as in CSV or GraphML, as JSON.
+func jsonOf(kind, text string) (json.RawMessage, error) {
+	trimmed := strings.TrimSpace(text)
+	switch kind {
+	case "int", "long":
+		n, ok := new(big.Int).SetString(trimmed, 10)
+		if !ok || strings.ContainsRune(trimmed, '_') {
+			return nil, fmt.Errorf("%.50q is not an integer", text)
+		}
+		return json.RawMessage(n.String()), nil
+	case "float", "double":
+		n, err := parseFloat(trimmed)
+		if err != nil {
+			return nil, err
+		}
+		if math.IsInf(n, 0) || math.IsNaN(n) {
+			return nil, fmt.Errorf("%.50q is not a finite number", text)
+		}
+		number := strconv.FormatFloat(n, 'g', -1, 64)
+		if !strings.ContainsAny(number, ".e") {
+			number += ".0"
+		}
+		return json.RawMessage(number), nil
+	case "bool", "boolean":
+		switch strings.ToLower(trimmed) { // Python writes True
+		case "true", "1":
+			return json.RawMessage("true"), nil
+		case "false", "0":
+			return json.RawMessage("false"), nil
+		}
+		return nil, fmt.Errorf("%.50q is not true or false", text)
+	case "json":
+		if !json.Valid([]byte(text)) {
+			return nil, fmt.Errorf("%.50q is not valid JSON", text)
+		}
+		return json.RawMessage(text), checkJSON([]byte(text))
+	}
+	return json.Marshal(text)
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/the-edge-agent/tea/sdk/value"
+
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
@@ -28,7 +30,7 @@ func (w *cytoscape) text(text string) error {
 func (w *cytoscape) begin(list int) error {
 	for w.begun < list {
 		w.begun++
-		text := `{"elements":{"nodes":[`
+		text := `{"format_version":"1.0","data":{"name":"graph"},"directed":true,"multigraph":true,"elements":{"nodes":[`
 		if w.begun == 2 {
 			text = "\n" + `],"edges":[`
 		}
@@ -39,7 +41,27 @@ func (w *cytoscape) begin(list int) error {
 	return nil
 }
 
-func (w *cytoscape) add(n *int, data map[string]any) error {
+// add writes an element. Properties are columns, except what columns do not have
+// and what has the name of another one: that is in the column properties.
+func (w *cytoscape) add(n *int, data map[string]any, properties []byte) error {
+	decoded, err := value.Decode(properties)
+	if err != nil {
+		return err
+	}
+	all, _ := decoded.(map[string]any)
+	for name, v := range all {
+		_, taken := data[name]
+		switch v.(type) {
+		case string, bool, int64, float64:
+			if !taken && name != "properties" {
+				data[name] = v
+				delete(all, name)
+			}
+		}
+	}
+	if len(all) > 0 {
+		data["properties"] = all
+	}
 	text, err := json.Marshal(map[string]any{"data": data})
 	if err != nil {
 		return err
@@ -56,7 +78,7 @@ func (w *cytoscape) Entity(e *store.Entity) error {
 	if err := w.begin(1); err != nil {
 		return err
 	}
-	return w.add(&w.nodes, map[string]any{"id": e.ID, "label": e.ID, "type": e.Type, "properties": json.RawMessage(e.Properties)})
+	return w.add(&w.nodes, map[string]any{"id": e.ID, "name": e.ID, "value": e.ID, "label": e.ID, "type": e.Type}, e.Properties)
 }
 
 func (w *cytoscape) Relation(r *store.Relation) error {
@@ -64,8 +86,8 @@ func (w *cytoscape) Relation(r *store.Relation) error {
 		return err
 	}
 	return w.add(&w.edges, map[string]any{
-		"id": "e" + strconv.Itoa(w.edges), "source": r.From, "target": r.To, "label": r.Type, "type": r.Type, "weight": r.Weight, "properties": json.RawMessage(r.Properties),
-	})
+		"id": "e" + strconv.Itoa(w.edges), "key": w.edges, "source": r.From, "target": r.To, "label": r.Type, "type": r.Type, "weight": r.Weight,
+	}, r.Properties)
 }
 
 func (w *cytoscape) Close() error {

@@ -1,194 +1,254 @@
 package transfer
 
 import (
+	"bytes"
 	"encoding/json"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// graphML writes GraphML with a key for each field. Properties are the JSON text
-// of an object.
+// graphML writes GraphML with a key for each field and for each property, which
+// other programs see as attributes with a type. What GraphML does not have, such
+// as lists, is the JSON text of an object in the key properties.
 type graphML struct {
-	w     io.Writer
-	begun bool
+	w io.Writer
+	// body has the nodes and edges, since all keys come before them.
+	body spool
+	keys map[graphKey]string
+	all  []graphKey
 }
 
-func newGraphML(w io.Writer) *graphML { return &graphML{w: w} }
+// graphKey is an attribute of nodes or edges.
+type graphKey struct{ domain, name, kind string }
 
-const graphMLHead = `<?xml version="1.0" encoding="UTF-8"?>
-<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
-<key id="type" for="all" attr.name="type" attr.type="string"/>
-<key id="text" for="node" attr.name="text" attr.type="string"/>
-<key id="properties" for="all" attr.name="properties" attr.type="string"/>
-<key id="weight" for="edge" attr.name="weight" attr.type="double"/>
-<key id="valid_from" for="edge" attr.name="valid_from" attr.type="string"/>
-<key id="valid_to" for="edge" attr.name="valid_to" attr.type="string"/>
-<key id="source" for="all" attr.name="source" attr.type="string"/>
-<graph edgedefault="directed">
-`
+// The keys of the fields. Their ids are their names.
+var (
+	nodeKeys = []graphKey{{"node", "text", "string"}}
+	edgeKeys = []graphKey{{"edge", "weight", "double"}, {"edge", "valid_from", "string"}, {"edge", "valid_to", "string"}}
+	bothKeys = []graphKey{{"all", "type", "string"}, {"all", "properties", "string"}, {"all", "source", "string"}, {"all", "created_at", "string"}, {"all", "updated_at", "string"}}
+)
 
-func (w *graphML) element(name string, attributes []xml.Attr, data [][2]string) error {
-	var b strings.Builder
-	if !w.begun {
-		w.begun = true
-		b.WriteString(graphMLHead)
+// isField reports whether a name is that of a field of nodes or edges.
+func isField(domain, name string) bool {
+	for _, keys := range [][]graphKey{nodeKeys, edgeKeys, bothKeys} {
+		for _, k := range keys {
+			if k.name == name && (k.domain == domain || k.domain == "all") {
+				return true
+			}
+		}
 	}
-	fmt.Fprintf(&b, "<%s", name)
+	return false
+}
+
+func newGraphML(w io.Writer) *graphML { return &graphML{w: w, keys: map[graphKey]string{}} }
+
+// keyOf returns the id of a key for a property.
+func (w *graphML) keyOf(k graphKey) string {
+	id, ok := w.keys[k]
+	if !ok {
+		id = "p" + strconv.Itoa(len(w.keys))
+		w.keys[k] = id
+		w.all = append(w.all, k)
+	}
+	return id
+}
+
+// datum is a value of a node or an edge, by the id of its key.
+type datum struct{ key, text string }
+
+// properties returns the properties as data: those that GraphML has a type for,
+// and the others as JSON.
+func (w *graphML) properties(domain string, text []byte) ([]datum, error) {
+	decoded, err := value.Decode(text)
+	if err != nil {
+		return nil, err
+	}
+	all, _ := decoded.(map[string]any)
+	var data []datum
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		kind, text := "", ""
+		switch v := all[name].(type) {
+		case string:
+			kind, text = "string", v
+		case bool:
+			kind, text = "boolean", strconv.FormatBool(v)
+		case int64:
+			kind, text = "long", strconv.FormatInt(v, 10)
+		case float64:
+			kind, text = "double", strconv.FormatFloat(v, 'g', -1, 64)
+		}
+		if kind == "" || name == "" || isField(domain, name) || !isXML(name) || !isXML(text) {
+			continue
+		}
+		data = append(data, datum{w.keyOf(graphKey{domain, name, kind}), text})
+		delete(all, name)
+	}
+	if len(all) == 0 {
+		return data, nil
+	}
+	rest, err := value.Encode(all)
+	return append(data, datum{"properties", string(rest)}), err
+}
+
+// isXML reports whether XML can have all characters of a text.
+func isXML(text string) bool {
+	for _, r := range text {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+			return false
+		}
+	}
+	return true
+}
+
+// element writes a node or an edge.
+func (w *graphML) element(name string, attributes, fields, properties []datum) error {
+	var b bytes.Buffer
+	escape := func(key, text string) error {
+		if !isXML(text) {
+			return tea.Errorf(tea.ValidationError, "the %s %q has a character that XML does not have; export it as jsonl", key, shortened(text))
+		}
+		return xml.EscapeText(&b, []byte(text))
+	}
+	b.WriteString("<" + name)
 	for _, a := range attributes {
-		fmt.Fprintf(&b, ` %s="`, a.Name.Local)
-		if err := xml.EscapeText(&b, []byte(a.Value)); err != nil {
+		b.WriteString(" " + a.key + `="`)
+		if err := escape(a.key, a.text); err != nil {
 			return err
 		}
 		b.WriteByte('"')
 	}
 	b.WriteByte('>')
-	for _, d := range data {
-		if d[1] == "" {
+	for i, d := range slices.Concat(fields, properties) {
+		if d.text == "" && i < len(fields) {
 			continue
 		}
-		fmt.Fprintf(&b, `<data key=%q>`, d[0])
-		if err := xml.EscapeText(&b, []byte(d[1])); err != nil {
+		b.WriteString(`<data key="` + d.key + `">`)
+		if err := escape(d.key, d.text); err != nil {
 			return err
 		}
 		b.WriteString("</data>")
 	}
-	fmt.Fprintf(&b, "</%s>\n", name)
-	_, err := io.WriteString(w.w, b.String())
+	b.WriteString("</" + name + ">\n")
+	_, err := w.body.Write(b.Bytes())
 	return err
 }
 
-func attribute(name, v string) xml.Attr { return xml.Attr{Name: xml.Name{Local: name}, Value: v} }
+func shortened(text string) string {
+	if r := []rune(text); len(r) > 40 {
+		return string(r[:40]) + "..."
+	}
+	return text
+}
 
 func (w *graphML) Entity(e *store.Entity) error {
-	return w.element("node", []xml.Attr{attribute("id", e.ID)}, [][2]string{{"type", e.Type}, {"text", e.Text}, {"properties", string(e.Properties)}, {"source", e.Source}})
+	r := fromEntity(e)
+	properties, err := w.properties("node", e.Properties)
+	if err != nil {
+		return err
+	}
+	fields := []datum{{"type", r.Type}, {"text", r.Text}, {"source", r.Source}, {"created_at", r.CreatedAt}, {"updated_at", r.UpdatedAt}}
+	return w.element("node", []datum{{"id", r.ID}}, fields, properties)
 }
 
 func (w *graphML) Relation(relation *store.Relation) error {
 	r := fromRelation(relation)
-	return w.element("edge", []xml.Attr{attribute("source", r.From), attribute("target", r.To)}, [][2]string{
-		{"type", r.Type}, {"weight", strconv.FormatFloat(relation.Weight, 'g', -1, 64)}, {"valid_from", r.ValidFrom}, {"valid_to", r.ValidTo}, {"properties", string(r.Properties)}, {"source", r.Source},
-	})
+	properties, err := w.properties("edge", relation.Properties)
+	if err != nil {
+		return err
+	}
+	fields := []datum{
+		{"type", r.Type},
+		{"weight", strconv.FormatFloat(relation.Weight, 'g', -1, 64)},
+		{"valid_from", r.ValidFrom},
+		{"valid_to", r.ValidTo},
+		{"source", r.Source},
+		{"created_at", r.CreatedAt},
+		{"updated_at", r.UpdatedAt},
+	}
+	return w.element("edge", []datum{{"source", r.From}, {"target", r.To}}, fields, properties)
 }
 
 func (w *graphML) Close() error {
-	text := "</graph>\n</graphml>\n"
-	if !w.begun {
-		text = graphMLHead + text
+	var b bytes.Buffer
+	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd">
+`)
+	for _, k := range slices.Concat(bothKeys, nodeKeys, edgeKeys, w.all) {
+		id, ok := w.keys[k]
+		if !ok {
+			id = k.name
+		}
+		fmt.Fprintf(&b, `<key id="%s" for="%s" attr.name="`, id, k.domain)
+		if err := xml.EscapeText(&b, []byte(k.name)); err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, `" attr.type="%s"/>`+"\n", k.kind)
 	}
-	_, err := io.WriteString(w.w, text)
+	b.WriteString(`<graph id="G" edgedefault="directed">` + "\n")
+	if _, err := b.WriteTo(w.w); err != nil {
+		return err
+	}
+	if err := w.body.copyTo(w.w); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w.w, "</graph>\n</graphml>\n")
 	return err
 }
 
-// The elements of GraphML that are read.
-type (
-	xmlKey struct {
-		ID   string `xml:"id,attr"`
-		Name string `xml:"attr.name,attr"`
-		Type string `xml:"attr.type,attr"`
-	}
-	xmlItem struct {
-		ID     string `xml:"id,attr"`
-		Source string `xml:"source,attr"`
-		Target string `xml:"target,attr"`
-		Data   []struct {
-			Key  string `xml:"key,attr"`
-			Text string `xml:",chardata"`
-		} `xml:"data"`
-	}
-)
+func (w *graphML) Discard() { w.body.discard() }
 
-// readGraphML reads GraphML of any program. Attributes that have another name
-// than a field are properties.
-func readGraphML(r io.Reader, into Sink) error {
-	decoder := xml.NewDecoder(r)
-	keys := map[string]xmlKey{}
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil {
-			err = readElement(decoder, token, keys, into)
-		}
-		if err != nil {
-			line, _ := decoder.InputPos()
-			return fmt.Errorf("line %d: %w", line, err)
-		}
-	}
-}
-
-func readElement(decoder *xml.Decoder, token xml.Token, keys map[string]xmlKey, into Sink) error {
-	start, ok := token.(xml.StartElement)
-	if !ok {
-		return nil
-	}
-	switch start.Name.Local {
-	case "key":
-		var k xmlKey
-		if err := decoder.DecodeElement(&k, &start); err != nil {
-			return err
-		}
-		keys[k.ID] = k
-	case "node", "edge":
-		var item xmlItem
-		if err := decoder.DecodeElement(&item, &start); err != nil {
-			return err
-		}
-		r, err := item.record(start.Name.Local, keys)
-		if err != nil {
-			return err
-		}
-		return r.send(into)
-	}
-	return nil
-}
-
-func (item *xmlItem) record(name string, keys map[string]xmlKey) (*record, error) {
+// record is the entity of a node or the relation of an edge.
+func (item *xmlItem) record(domain string, g *graphMLReader) (*record, error) {
 	r := &record{Kind: store.KindEntity, ID: item.ID}
-	if name == "edge" {
+	if domain == "edge" {
 		r = &record{Kind: store.KindRelation, From: item.Source, To: item.Target, Type: "related_to"}
 	}
-	fields := map[string]*string{"type": &r.Type, "text": &r.Text, "valid_from": &r.ValidFrom, "valid_to": &r.ValidTo, "source": &r.Source}
-	all := map[string]json.RawMessage{}
-	for _, d := range item.Data {
-		key, ok := keys[d.Key]
-		if !ok {
-			key = xmlKey{Name: d.Key, Type: "string"}
+	fields := map[string]*string{
+		"type": &r.Type, "text": &r.Text, "valid_from": &r.ValidFrom, "valid_to": &r.ValidTo, "source": &r.Source, "created_at": &r.CreatedAt, "updated_at": &r.UpdatedAt,
+	}
+	others := map[string]json.RawMessage{}
+	for _, d := range g.complete(domain, item.Data) {
+		key := g.key(d.Key)
+		name, text := key.Name, d.Text
+		if d.graphics() {
+			g.graphics = true
+			if text = d.label(); text == "" {
+				continue
+			}
+			name = "label"
 		}
-		text := strings.TrimSpace(d.Text)
-		if key.Type == "boolean" {
-			text = strings.ToLower(text) // Python writes True
-		}
-		switch into := fields[key.Name]; {
-		case into != nil:
-			*into = d.Text
-		case key.Name == "weight" && name == "edge":
-			weight, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				return nil, fmt.Errorf("weight: %w", err)
-			}
-			r.Weight = &weight
-		case key.Name == "properties" && strings.HasPrefix(text, "{"):
-			if err := json.Unmarshal([]byte(text), &all); err != nil {
-				return nil, fmt.Errorf("properties: %w", err)
-			}
-		case (key.Type == "string" || key.Type == "") || !json.Valid([]byte(text)):
-			quoted, err := json.Marshal(d.Text)
-			if err != nil {
-				return nil, err
-			}
-			all[key.Name] = quoted
+		var err error
+		switch into := fields[name]; {
+		case into != nil && isField(domain, name):
+			*into = text
+		case name == "weight" && domain == "edge":
+			r.Weight, err = parseWeight(strings.TrimSpace(text))
+		case name == "properties" && strings.HasPrefix(strings.TrimSpace(text), "{"):
+			r.Properties = json.RawMessage(text)
 		default:
-			all[key.Name] = json.RawMessage(text)
+			others[name], err = jsonOf(key.Type, text)
+		}
+		if err != nil {
+			return nil, at(name, err)
 		}
 	}
-	var err error
-	r.Properties, err = json.Marshal(all)
-	return r, err
+	for name, text := range map[string]string{"desc": item.Desc, "source_port": item.SourcePort, "target_port": item.TargetPort} {
+		if _, ok := others[name]; !ok && text != "" {
+			others[name], _ = json.Marshal(text) // a text
+		}
+	}
+	if r.Properties == nil {
+		r.Properties = json.RawMessage("{}")
+	}
+	return r, r.add(others)
 }

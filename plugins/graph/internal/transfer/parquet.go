@@ -1,11 +1,18 @@
 package transfer
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"time"
+	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
@@ -74,31 +81,27 @@ func (w *parquetWriter) Close() error {
 	return errors.Join(w.entities.Close(), w.relations.Close())
 }
 
+// readParquet reads a file of entities and one of relations. Another column is a
+// property, as in CSV.
 func readParquet(inputs []Input, sizes []int64, into Sink) error {
-	err := eachRow(inputs[0], sizes[0], func(row *entityRow) error {
-		return (&record{
-			Kind: store.KindEntity, ID: row.ID, Type: row.Type, Text: row.Text, Properties: []byte(row.Properties), Embedding: row.Embedding, Facts: []byte(row.Facts),
-			Source: row.Source, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
-		}).send(into)
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", Parquet.Files()[0], err)
-	}
-	err = eachRow(inputs[1], sizes[1], func(row *relationRow) error {
-		return (&record{
-			Kind: store.KindRelation, From: row.From, Type: row.Type, To: row.To, Weight: &row.Weight, ValidFrom: row.ValidFrom, ValidTo: row.ValidTo,
-			Properties: []byte(row.Properties), Source: row.Source, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
-		}).send(into)
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", Parquet.Files()[1], err)
+	for i, t := range newTables() {
+		if err := t.readParquet(inputs[i].(io.ReaderAt), sizes[i], into); err != nil {
+			return at(Parquet.Files()[i], err)
+		}
 	}
 	return nil
 }
 
-// eachRow calls f with each row of a file. A damaged file can make the library
-// panic.
-func eachRow[R any](input Input, size int64, f func(*R) error) (err error) {
+// parquetColumn is a column of values, or of lists of values.
+type parquetColumn struct {
+	name    string
+	kind    parquet.Type
+	list    bool
+	isField bool
+}
+
+// readParquet reads a file. A damaged one can make the library panic.
+func (t *table) readParquet(input io.ReaderAt, size int64, into Sink) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the file is damaged: %v", p)
@@ -106,25 +109,167 @@ func eachRow[R any](input Input, size int64, f func(*R) error) (err error) {
 	}()
 	file, err := parquet.OpenFile(input, size)
 	if err != nil {
+		return fmt.Errorf("it is not a Parquet file, or it is damaged: %w", err)
+	}
+	columns, err := t.parquetColumns(file.Schema())
+	if err != nil {
 		return err
 	}
-	reader := parquet.NewGenericReader[R](file)
-	defer func() { _ = reader.Close() }()
-	rows := make([]R, 256)
-	for n := 0; ; {
-		clear(rows)
-		read, err := reader.Read(rows)
-		for i := range rows[:read] {
-			n++
-			if err := f(&rows[i]); err != nil {
-				return fmt.Errorf("row %d: %w", n, err)
+	n, rows := 0, make([]parquet.Row, 256)
+	for _, group := range file.RowGroups() {
+		reader := group.Rows()
+		for end := false; !end; {
+			read, err := reader.ReadRows(rows)
+			if end = errors.Is(err, io.EOF); err != nil && !end {
+				return errors.Join(err, reader.Close())
+			}
+			for _, row := range rows[:read] {
+				n++
+				r, err := t.parquetRecord(columns, row)
+				if err == nil {
+					err = r.send(into)
+				}
+				if err != nil {
+					return errors.Join(at(fmt.Sprintf("row %d", n), err), reader.Close())
+				}
 			}
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
+		if err := reader.Close(); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+func (t *table) parquetColumns(schema *parquet.Schema) ([]parquetColumn, error) {
+	var columns []parquetColumn
+	var names []string
+	for _, path := range schema.Columns() {
+		leaf, ok := schema.Lookup(path...)
+		if !ok || leaf.MaxRepetitionLevel > 1 || len(path) > 1 && leaf.MaxRepetitionLevel == 0 || slices.Contains(names, path[0]) {
+			return nil, fmt.Errorf("the column %q has objects or lists of lists, which are not supported", path[0])
+		}
+		names = append(names, path[0])
+		columns = append(columns, parquetColumn{name: path[0], kind: leaf.Node.Type(), list: leaf.MaxRepetitionLevel == 1, isField: slices.Contains(t.fields, path[0])})
+	}
+	return columns, t.complete(names)
+}
+
+func (t *table) parquetRecord(columns []parquetColumn, row parquet.Row) (*record, error) {
+	r := &record{Kind: t.kind}
+	others := map[string]json.RawMessage{}
+	var err error
+	row.Range(func(i int, values []parquet.Value) bool {
+		c := &columns[i]
+		var list []any
+		for _, v := range values {
+			if v.IsNull() {
+				continue
+			}
+			var decoded any
+			if decoded, err = c.decode(v); err != nil {
+				break
+			}
+			list = append(list, decoded)
+		}
+		switch {
+		case err != nil, len(list) == 0:
+		case c.isField:
+			err = r.set(c.name, list)
+		case c.list:
+			others[c.name], err = value.Encode(list)
+		default:
+			others[c.name], err = value.Encode(list[0])
+		}
+		if err != nil {
+			err = at(c.name, err)
+		}
+		return err == nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, r.add(others)
+}
+
+// decode returns a value as JSON has it. Times are texts.
+func (c *parquetColumn) decode(v parquet.Value) (any, error) {
+	switch v.Kind() {
+	case parquet.Boolean:
+		return v.Boolean(), nil
+	case parquet.Int32:
+		return c.integer(int64(v.Int32()))
+	case parquet.Int64:
+		return c.integer(v.Int64())
+	case parquet.Float:
+		return float64(v.Float()), nil
+	case parquet.Double:
+		return v.Double(), nil
+	case parquet.ByteArray:
+		if text := string(v.ByteArray()); utf8.ValidString(text) {
+			return text, nil
+		}
+		return nil, errNotUTF8
+	}
+	return nil, fmt.Errorf("values of the type %s are not supported", c.kind)
+}
+
+// integer returns the value that an integer means.
+func (c *parquetColumn) integer(n int64) (any, error) {
+	logical := c.kind.LogicalType()
+	if logical == nil {
+		return n, nil
+	}
+	switch meaning := logical.Value.(type) {
+	case *format.TimestampType:
+		unit := meaning.Unit.Value.Duration()
+		second := int64(time.Second / unit)
+		return time.Unix(n/second, n%second*int64(unit)).UTC().Format(time.RFC3339Nano), nil
+	case *format.DateType:
+		return time.Unix(n*24*60*60, 0).UTC().Format(time.DateOnly), nil
+	case *format.IntType:
+		if n < 0 && !meaning.IsSigned {
+			return nil, errors.New("an integer has more than 63 bits")
+		}
+		return n, nil
+	}
+	return nil, fmt.Errorf("values of the type %s are not supported", c.kind)
+}
+
+// set sets a field.
+func (r *record) set(name string, list []any) error {
+	text, isText := list[0].(string)
+	switch name {
+	case "weight":
+		switch n := list[0].(type) {
+		case float64:
+			r.Weight = &n
+		case int64:
+			weight := float64(n)
+			r.Weight = &weight
+		default:
+			return fmt.Errorf("%.50q is not a number", fmt.Sprint(n))
+		}
+	case "embedding":
+		for _, v := range list {
+			n, ok := v.(float64)
+			if !ok {
+				return errors.New("an embedding is a list of floating-point numbers")
+			}
+			r.Embedding = append(r.Embedding, float32(n))
+		}
+	default:
+		if !isText {
+			text = fmt.Sprint(list[0])
+		}
+		switch name {
+		case "properties":
+			r.Properties = json.RawMessage(text)
+		case "facts":
+			r.Facts = json.RawMessage(text)
+		default:
+			*r.texts()[name] = text
+		}
+	}
+	return nil
 }

@@ -3,8 +3,11 @@
 package transfer
 
 import (
+	"errors"
 	"fmt"
 	"io"
+
+	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
@@ -21,6 +24,8 @@ type Writer interface {
 type Sink struct {
 	Entity   func(e *store.Entity) error
 	Relation func(r *store.Relation) error
+	// Note is called with what of the input was left out or means something else.
+	Note func(text string)
 }
 
 // Format is the name of a format.
@@ -60,10 +65,33 @@ func NewWriter(f Format, outputs ...io.Writer) Writer {
 	return newJSONL(outputs[0])
 }
 
-// Input is a file that is read.
-type Input interface {
-	io.Reader
-	io.ReaderAt
+// Discard releases what a writer keeps. It can be called after Close.
+func Discard(w Writer) {
+	if w, ok := w.(interface{ Discard() }); ok {
+		w.Discard()
+	}
+}
+
+// Input is a file that is read. One of the format Parquet is also an io.ReaderAt.
+type Input interface{ io.Reader }
+
+// at adds a place in the input to an error.
+func at(place string, err error) error {
+	var typed *tea.Error
+	if !errors.As(err, &typed) {
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	e := *typed
+	e.Message = place + ": " + typed.Message
+	return &e
+}
+
+// Readable returns an error for a format that is only written.
+func (f Format) Readable() error {
+	if f == Cytoscape {
+		return tea.Errorf(tea.ValidationError, "the format %s is for pictures and cannot be imported; use jsonl, csv, parquet or graphml", f)
+	}
+	return nil
 }
 
 // Read reads a graph. The error names the place in the input.
@@ -78,5 +106,5 @@ func Read(f Format, into Sink, inputs []Input, sizes []int64) error {
 	case GraphML:
 		return readGraphML(inputs[0], into)
 	}
-	return fmt.Errorf("the format %s is for pictures and cannot be imported", f)
+	return f.Readable()
 }

@@ -1,9 +1,8 @@
-// Package words splits texts into the words that full-text search finds. Start
-// with [Of].
+// Package words splits texts into the words that full-text search finds, and
+// matches those of a query with their forms. Start with [Of], [Index] and [Query].
 package words
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 
@@ -14,8 +13,8 @@ import (
 const maxWord = 64
 
 // Of returns the words of a text in order, with repetitions: runs of letters and
-// digits in lower case, without accents. Scripts without spaces, such as Chinese,
-// yield pairs of characters.
+// digits in lower case, without accents, and emoji. Scripts without spaces, such as
+// Chinese, yield pairs of characters, and so does Korean, whose words have particles.
 func Of(text string) []string {
 	var all []string
 	var word []rune
@@ -49,13 +48,15 @@ func Of(text string) []string {
 		flush()
 		return all
 	}
-	for _, r := range norm.NFKD.String(text) {
+	for _, r := range norm.NFC.String(strings.Map(withoutMarks, norm.NFKD.String(text))) {
 		switch {
-		case unicode.Is(unicode.Mn, r):
-		case unicode.IsLetter(r) || unicode.IsDigit(r):
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || isRegional(r):
 			for _, folded := range fold(r) {
 				add(folded)
 			}
+		case unicode.Is(unicode.So, r):
+			flush()
+			all = append(all, string(r))
 		default:
 			flush()
 		}
@@ -64,14 +65,49 @@ func Of(text string) []string {
 	return all
 }
 
-// Distinct returns the words of texts, sorted, each once.
-func Distinct(texts ...string) []string {
-	var all []string
-	for _, text := range texts {
-		all = append(all, Of(text)...)
+// withoutMarks drops accents, and what is not visible in a word. The marks of kana
+// make other letters.
+func withoutMarks(r rune) rune {
+	switch {
+	case r == '\u3099' || r == '\u309a':
+		return r
+	case unicode.Is(unicode.Mn, r), r == '\u00ad', r >= '\u200b' && r <= '\u200d', r == '\u2060', r == '\ufeff':
+		return -1
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return r
+}
+
+// isRegional reports whether r is half of a flag.
+func isRegional(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
+
+// All returns the words of a text as [Of] does, and also each character of Chinese, of
+// kanji and of Korean, which can be a word too. It is for texts that are searched, not for
+// queries.
+func All(text string) []string {
+	all := Of(text)
+	if isASCII(text) {
+		return all
+	}
+	for _, r := range norm.NFC.String(text) {
+		if unicode.In(r, unicode.Han, unicode.Hangul) {
+			all = append(all, string(r))
+		}
+	}
+	return all
+}
+
+// Apart separates the words of a name such as maintainedBy.
+func Apart(name string) string {
+	var b strings.Builder
+	lower := false
+	for _, r := range name {
+		if lower && unicode.IsUpper(r) {
+			b.WriteByte(' ')
+		}
+		lower = unicode.IsLower(r)
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 func isASCII(text string) bool {
@@ -107,9 +143,10 @@ func fold(r rune) string {
 	return string(r)
 }
 
-// isUnbroken reports whether the script of a letter has no spaces.
+// isUnbroken reports whether the script of a letter has no spaces between words and what
+// is attached to them.
 func isUnbroken(r rune) bool {
-	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
 func appendPairs(all []string, letters []rune) []string {

@@ -1,0 +1,15 @@
+// Package cloud has the object storage for exports and imports of graphs. Each
+// service is a package below this one that exports a function Option. A program
+// links only those that it names: tea-plugin-graph-cloud all of [Options], and
+// `tea build --with graph[s3]` the package s3.
+package cloud
+
+import (
+	"github.com/the-edge-agent/tea/plugins/graph"
+	"github.com/the-edge-agent/tea/plugins/graph/cloud/azure"
+	"github.com/the-edge-agent/tea/plugins/graph/cloud/gcs"
+	"github.com/the-edge-agent/tea/plugins/graph/cloud/s3"
+)
+
+// Options returns all services.
+func Options() []graph.Option { return []graph.Option{azure.Option(), gcs.Option(), s3.Option()} }

@@ -1,0 +1,288 @@
+package graph
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/the-edge-agent/tea/objstore"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/x/confine"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/transfer"
+)
+
+// realRoot returns the absolute path of the root, without symbolic links.
+func (s FileSettings) realRoot() (string, error) {
+	root, err := filepath.Abs(s.Root)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		return "", tea.Errorf(tea.NotFound, "settings.file.root: %w", err)
+	}
+	return root, nil
+}
+
+// locate returns the absolute path of a file or folder below the root, which need
+// not exist. Its folders are resolved; they must not lead out of the root.
+func (s FileSettings) locate(given string) (string, error) {
+	clean, err := confine.Clean(given)
+	if err != nil {
+		return "", err
+	}
+	root, err := s.realRoot()
+	if err != nil || clean == "." {
+		return root, err
+	}
+	full := filepath.Join(root, filepath.FromSlash(clean))
+	parent, rest := filepath.Dir(full), filepath.Base(full)
+	for {
+		if _, err := os.Lstat(parent); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		parent, rest = filepath.Dir(parent), filepath.Join(filepath.Base(parent), rest)
+	}
+	real, err := filepath.EvalSymlinks(parent)
+	if err != nil {
+		return "", tea.Errorf(tea.NotFound, "the folder %s cannot be used: %w", parent, err)
+	}
+	if !within(root, real) {
+		return "", leadsOut(given)
+	}
+	return filepath.Join(real, rest), nil
+}
+
+func leadsOut(given string) error {
+	return tea.Errorf(tea.PermissionDenied, "the path %q leads out of settings.file.root", given)
+}
+
+// within reports whether a path is a folder or below it.
+func within(folder, path string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// checkOutside refuses a path in the folder of this graph or of another one,
+// whose files it could replace.
+func (s settings) checkOutside(target string) error {
+	own, err := os.Stat(s.Path)
+	if err != nil {
+		own = nil
+	}
+	for dir := target; ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err == nil && info.IsDir() && (own != nil && os.SameFile(own, info) || isGraph(dir)) {
+			return tea.Errorf(tea.ValidationError, "%s is in the folder of the graph %s, whose files are not to be replaced; choose a path outside of it", target, dir)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}
+
+// isGraph reports whether a folder has a graph, or one that is being restored.
+func isGraph(dir string) bool {
+	for _, name := range []string{restoreReady, restoreMove} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	m, err := decodeMarker(filepath.Join(dir, markerFile))
+	return err == nil && m != nil
+}
+
+// files are where an export is written to and an import is read from.
+type files interface {
+	// write replaces the files of a format, which appear when write has returned
+	// without an error. It returns what they are called.
+	write(ctx context.Context, path string, format transfer.Format, write func([]io.Writer) error) ([]string, error)
+	open(ctx context.Context, path string, format transfer.Format) (*inputs, error)
+}
+
+// files returns where a path leads.
+func (g *Graph) files(path string) files {
+	if objstore.IsAddress(path) {
+		return storage{options: g.db.owners.options, settings: g.settings.Settings}
+	}
+	return folder{g.settings}
+}
+
+// inputs are the open files of an import.
+type inputs struct {
+	files   []transfer.Input
+	sizes   []int64
+	closers []func() error
+}
+
+func (in *inputs) add(file transfer.Input, size int64, closer func() error) {
+	in.files, in.sizes = append(in.files, file), append(in.sizes, size)
+	in.closing(closer)
+}
+
+func (in *inputs) closing(closer func() error) { in.closers = append(in.closers, closer) }
+
+func (in *inputs) close() {
+	for _, closer := range slices.Backward(in.closers) {
+		_ = closer() // they were only read
+	}
+}
+
+// folder is where files of exports and imports are: below settings.file.root.
+type folder struct{ settings settings }
+
+// paths returns the absolute paths of the files of a format.
+func (f folder) paths(given string, format transfer.Format) ([]string, error) {
+	target, err := f.settings.File.locate(given)
+	if err != nil {
+		return nil, err
+	}
+	names := format.Files()
+	if names == nil {
+		return []string{target}, nil
+	}
+	// The folder itself can be a link.
+	if real, err := filepath.EvalSymlinks(target); err == nil {
+		root, err := f.settings.File.realRoot()
+		if err != nil {
+			return nil, err
+		}
+		if !within(root, real) {
+			return nil, leadsOut(given)
+		}
+		target = real
+	}
+	for i := range names {
+		names[i] = filepath.Join(target, names[i])
+	}
+	return names, nil
+}
+
+// write replaces files atomically, the last one first.
+func (f folder) write(_ context.Context, given string, format transfer.Format, write func([]io.Writer) error) ([]string, error) {
+	paths, err := f.paths(given, format)
+	if err != nil {
+		return nil, err
+	}
+	for _, target := range paths {
+		if err := f.settings.checkOutside(target); err != nil {
+			return nil, err
+		}
+		if info, err := os.Lstat(target); err == nil && info.IsDir() {
+			return nil, tea.Errorf(tea.ValidationError, "%s is a folder, and the format %s needs a file; choose another path", target, format)
+		}
+	}
+	top, err := f.settings.File.realRoot()
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return nil, fileError("open settings.file.root", err)
+	}
+	defer root.Close()
+	outputs := make([]io.Writer, len(paths))
+	var next func(i int) error
+	next = func(i int) error {
+		if i == len(paths) {
+			return write(outputs)
+		}
+		name, err := filepath.Rel(top, paths[i])
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		return atomicfile.WriteIn(root, name, 0o644, func(w io.Writer) error {
+			buffered := bufio.NewWriterSize(w, 1<<16)
+			outputs[i] = buffered
+			return errors.Join(next(i+1), buffered.Flush())
+		})
+	}
+	if err := next(0); err != nil {
+		return nil, fileError("write "+paths[0], err)
+	}
+	return paths, nil
+}
+
+// fileError describes an error of a file below the root.
+func fileError(what string, err error) error {
+	var typed *tea.Error
+	if !errors.As(err, &typed) && isReadOnly(err) {
+		return tea.Errorf(tea.PermissionDenied, "%s: %w", what, err)
+	}
+	return systemError(what, err)
+}
+
+// open opens the files of an import.
+func (f folder) open(_ context.Context, given string, format transfer.Format) (_ *inputs, err error) {
+	paths, err := f.paths(given, format)
+	if err != nil {
+		return nil, err
+	}
+	in := &inputs{}
+	defer func() {
+		if err != nil {
+			in.close()
+		}
+	}()
+	for _, target := range paths {
+		file, err := f.openFile(given, target)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && len(paths) > 1:
+			return nil, tea.Errorf(tea.NotFound, "the file %s does not exist; the format %s needs %s and %s in the folder", target, format, filepath.Base(paths[0]), filepath.Base(paths[1]))
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, tea.Errorf(tea.NotFound, "the file %s does not exist", target)
+		case err != nil:
+			return nil, fileError("read "+target, err)
+		}
+		info, err := file.Stat()
+		if err != nil {
+			return nil, errors.Join(fileError("read "+target, err), file.Close())
+		}
+		in.add(file, info.Size(), file.Close)
+	}
+	return in, nil
+}
+
+// openFile opens a file, which can be a link within the root.
+func (f folder) openFile(given, target string) (*os.File, error) {
+	real, err := filepath.EvalSymlinks(target)
+	if err != nil {
+		return nil, err
+	}
+	top, err := f.settings.File.realRoot()
+	if err != nil {
+		return nil, err
+	}
+	if !within(top, real) {
+		return nil, leadsOut(given)
+	}
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	name, err := filepath.Rel(top, real)
+	if err != nil {
+		return nil, err
+	}
+	switch info, err := root.Stat(name); {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, tea.Errorf(tea.ValidationError, "%s is a folder, and the format needs a file", target)
+	case !info.Mode().IsRegular():
+		return nil, tea.Errorf(tea.ValidationError, "%s is not a file", target)
+	}
+	return root.Open(name)
+}

@@ -1,0 +1,20 @@
+package store
+
+import (
+	"fmt"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// Reason says why a database cannot be opened, without a remedy: that differs
+// between a graph and a backup of one.
+type Reason struct{ error }
+
+// Unwrap returns the cause.
+func (r *Reason) Unwrap() error { return r.error }
+
+// Unusable returns the error of Open for a database that cannot be used. It wraps
+// a [Reason].
+func Unusable(kind tea.ErrorType, remedy, format string, args ...any) error {
+	return tea.Errorf(kind, "%w; %s", &Reason{fmt.Errorf(format, args...)}, remedy)
+}

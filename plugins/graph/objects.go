@@ -1,0 +1,254 @@
+package graph
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/the-edge-agent/tea/objstore"
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/transfer"
+)
+
+// Option adds to the bundle what plugins/graph does not have itself.
+type Option func(*options)
+
+type options struct{ services []Objects }
+
+// Objects is a service for object storage.
+type Objects struct {
+	// Schemes are those of its addresses, and Env the environment variables that it
+	// reads.
+	Schemes, Env []string
+	// Open opens the bucket at an address. It does not call the service.
+	Open func(ctx context.Context, address string, settings objstore.Settings) (Bucket, error)
+}
+
+// Bucket is what the bundle needs of an [objstore.Bucket]. As an interface, a
+// build without services does not link the client.
+type Bucket interface {
+	Address() objstore.Address
+	Stat(ctx context.Context, name string) (objstore.Object, error)
+	Get(ctx context.Context, name string, offset, length int64) (objstore.Object, io.ReadCloser, error)
+	Put(ctx context.Context, name string, r io.Reader, o objstore.PutOptions) (objstore.Object, error)
+	Close() error
+}
+
+// WithObjects makes addresses of object storage usable as settings.graph.storage.
+// The packages of plugins/graph/cloud have the services.
+func WithObjects(s Objects) Option {
+	return func(o *options) { o.services = append(o.services, s) }
+}
+
+// env are the environment variables of the object storage.
+func (o *options) env() (all []string) {
+	for _, s := range o.services {
+		all = append(all, s.Env...)
+	}
+	return all
+}
+
+// cloudPackages are the packages of plugins/graph/cloud by scheme.
+var cloudPackages = map[string]string{"s3": "s3", "gs": "gcs", "azblob": "azure", "az": "azure"}
+
+// service returns the service of an address, which must be one of this build.
+func (o *options) service(what, scheme string) (Objects, error) {
+	for _, s := range o.services {
+		if slices.Contains(s.Schemes, scheme) {
+			return s, nil
+		}
+	}
+	if name, ok := cloudPackages[scheme]; ok {
+		return Objects{}, tea.Errorf(tea.DependencyMissing, "%s: this build of the graph plugin does not have object storage at %s://: install tea-plugin-graph-cloud in its place (scripts/build cloud), or link it into a program with `tea build --with graph[%s]`", what, scheme, name)
+	}
+	return Objects{}, tea.Errorf(tea.ValidationError, "%s: addresses that begin with %s:// are not supported; use s3://, gs:// or azblob://", what, scheme)
+}
+
+// check checks settings.graph.storage.
+func (o *options) check(storage string) error {
+	if storage == "" {
+		return nil
+	}
+	a, err := objstore.ParseAddress(storage)
+	if err != nil {
+		return tea.Errorf(tea.ValidationError, "settings.graph.storage: %s", tea.AsError(err).Message)
+	}
+	_, err = o.service("settings.graph.storage", a.Scheme)
+	return err
+}
+
+// storage is where the addresses of exports and imports are: below
+// settings.graph.storage.
+type storage struct {
+	options  *options
+	settings Settings
+}
+
+// objects returns the bucket and the names of the objects of a format.
+func (s storage) objects(ctx context.Context, given string, format transfer.Format) (Bucket, []string, error) {
+	// The scheme first: file:///x does not lack a bucket.
+	scheme, _, _ := strings.Cut(given, "://")
+	service, err := s.options.service("path "+given, scheme)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := objstore.ParseAddress(given)
+	if err != nil {
+		return nil, nil, tea.Errorf(tea.ValidationError, "path: %s", tea.AsError(err).Message)
+	}
+	if s.settings.Storage == "" {
+		return nil, nil, tea.Errorf(tea.PermissionDenied, "%s is not below settings.graph.storage, which is not set; set it to %s://%s/ to allow the addresses of this bucket", given, a.Scheme, a.Bucket)
+	}
+	root, err := objstore.ParseAddress(s.settings.Storage)
+	if err != nil {
+		return nil, nil, err
+	}
+	if slices.Contains(service.Schemes, root.Scheme) {
+		a.Scheme = root.Scheme // they can have two names
+	}
+	if !root.Contains(a) {
+		return nil, nil, tea.Errorf(tea.PermissionDenied, "%s is not below settings.graph.storage, %s", given, root)
+	}
+	name := strings.TrimSuffix(strings.TrimPrefix(a.Prefix, root.Prefix), "/")
+	names := format.Files()
+	switch {
+	case names == nil && name == "":
+		return nil, nil, tea.Errorf(tea.ValidationError, "%s does not name a file", given)
+	case names == nil:
+		names = []string{name}
+	case name != "":
+		for i := range names {
+			names[i] = name + "/" + names[i]
+		}
+	}
+	bucket, err := service.Open(ctx, root.String(), s.settings.StorageOptions)
+	return bucket, names, err
+}
+
+// upload is an object that is written.
+type upload struct {
+	*bufio.Writer
+	pipe *io.PipeWriter
+	done chan error
+}
+
+// write writes objects while they are produced. They appear one after the other
+// when all is written.
+func (s storage) write(ctx context.Context, given string, format transfer.Format, write func([]io.Writer) error) (addresses []string, err error) {
+	bucket, names, err := s.objects(ctx, given, format)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = bucket.Close() }()
+	var uploads []*upload
+	var outputs []io.Writer
+	for _, name := range names {
+		r, w := io.Pipe()
+		u := &upload{Writer: bufio.NewWriterSize(w, 1<<16), pipe: w, done: make(chan error, 1)}
+		go func() {
+			_, err := bucket.Put(ctx, name, r, objstore.PutOptions{})
+			_ = r.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // ends a write that nothing reads
+			u.done <- err
+		}()
+		uploads, outputs = append(uploads, u), append(outputs, u)
+		addresses = append(addresses, bucket.Address().String()+name)
+	}
+	err = write(outputs)
+	for _, u := range slices.Backward(uploads) {
+		if err == nil {
+			err = u.Flush()
+		}
+		_ = u.pipe.CloseWithError(err) // nil is the end
+		if failed := <-u.done; failed != nil && (err == nil || !errors.Is(failed, err)) {
+			err = failed
+		}
+	}
+	if err != nil {
+		return nil, objectError(err)
+	}
+	return addresses, nil
+}
+
+// objectError gives a type to the errors of objstore that have none.
+func objectError(err error) error {
+	var typed *tea.Error
+	switch {
+	case errors.As(err, &typed):
+		return typed
+	case errors.Is(err, objstore.ErrNotFound):
+		return tea.Errorf(tea.NotFound, "%w", err)
+	}
+	return err
+}
+
+// open opens objects for reading. Their content is read as it is needed, except
+// for a format that is read at any place: it is copied to a temporary file.
+func (s storage) open(ctx context.Context, given string, format transfer.Format) (_ *inputs, err error) {
+	bucket, names, err := s.objects(ctx, given, format)
+	if err != nil {
+		return nil, err
+	}
+	in := &inputs{}
+	in.closing(bucket.Close)
+	defer func() {
+		if err != nil {
+			in.close()
+		}
+	}()
+	for _, name := range names {
+		info, err := bucket.Stat(ctx, name)
+		if err != nil {
+			return nil, objectError(err)
+		}
+		if format != transfer.Parquet {
+			o := &object{ctx: ctx, bucket: bucket, name: name}
+			in.add(o, info.Size, o.close)
+			continue
+		}
+		file, err := os.CreateTemp("", "tea-graph-*")
+		if err != nil {
+			return nil, fileError("import "+given, err)
+		}
+		in.add(file, info.Size, func() error { return errors.Join(file.Close(), os.Remove(file.Name())) })
+		if _, err := io.Copy(file, &object{ctx: ctx, bucket: bucket, name: name}); err != nil {
+			return nil, fileError("import "+given, objectError(err))
+		}
+	}
+	return in, nil
+}
+
+// object is the content of an object. The first read opens it, since a
+// connection that waits for long is closed.
+type object struct {
+	ctx    context.Context //nolint:containedctx // it lives for one import
+	bucket Bucket
+	name   string
+	body   io.ReadCloser
+}
+
+func (o *object) Read(p []byte) (int, error) {
+	if o.body == nil {
+		_, body, err := o.bucket.Get(o.ctx, o.name, 0, objstore.All)
+		if err != nil {
+			return 0, objectError(err)
+		}
+		o.body = body
+	}
+	n, err := o.body.Read(p)
+	if err != nil && err != io.EOF {
+		err = objectError(err)
+	}
+	return n, err
+}
+
+func (o *object) close() error {
+	if o.body == nil {
+		return nil
+	}
+	return o.body.Close()
+}
