@@ -152,7 +152,7 @@ func (c *Client) provider(req *tea.Request, conn Connection, observe observer) (
 	}
 	server := &httpapi.Server{
 		HTTP: client, Base: base, Header: http.Header{}, Secrets: secretsOfConnection(conn),
-		MaxRetries: defaultMaxRetries, MaxRetryAfter: seconds(conn.RetryAfterMaxSeconds, defaultRetryAfterMax),
+		MaxRetries: defaultMaxRetries, MaxRetryAfter: seconds(conn.RetryAfterMaxSeconds, defaultRetryAfterMax), RetryConflicts: true,
 		TokenTimeout: seconds(conn.TokenTimeoutSeconds, defaultTokenTimeout),
 		MaxAnswer:    cmp.Or(conn.MaxAnswerBytes, defaultMaxAnswer), OnFailure: observe,
 	}
