@@ -1,0 +1,210 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/client"
+)
+
+func newClient(t *testing.T, address string, o client.Options) *client.Client {
+	t.Helper()
+	c, err := client.New(address, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"http://localhost:8311":       "",
+		"https://device.example/tea/": "",
+		"unix:/run/tea.sock":          "",
+		"localhost:8311":              "expected http://HOST:PORT",
+		"":                            "expected http://HOST:PORT",
+		"http://":                     "expected http://HOST:PORT",
+		"http://h?token=secret":       "expected http://HOST:PORT",
+		"https://me:secret@h":         "put the token into a file",
+		"http://me:secret\x00@h":      "not a valid URL",
+	} {
+		_, err := client.New(address, client.Options{})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, expected %q", address, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "me:secret") {
+			t.Errorf("the error has the password: %v", err)
+		}
+	}
+}
+
+// The events continue after the last one that was seen, and end when the run does.
+func TestEventsContinueWhenTheConnectionIsLost(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int64
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Header.Get("Last-Event-ID"))
+		event := func(seq int, kind string) {
+			fmt.Fprintf(w, "id: %d\ndata: {\"seq\":%d,\"event\":%q,\"run_id\":\"r\"}\n\n:\n\n", seq, seq, kind)
+		}
+		switch requests.Add(1) {
+		case 1:
+			event(1, "run_start")
+			event(2, "run_end") // of an earlier part of the run
+			event(3, "run_start")
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		case 2:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case 3:
+			event(3, "run_start") // again
+			event(4, "node_end")  // and the server stops
+		default:
+			event(5, "run_end")
+		}
+	}))
+	defer server.Close()
+	var got []int64
+	for e, err := range newClient(t, server.URL, client.Options{}).Events(t.Context(), "r", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, e.Seq)
+	}
+	if diff := cmp.Diff([]int64{1, 2, 3, 4, 5}, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"", "3", "3", "4"}, asked); diff != "" {
+		t.Errorf("Last-Event-ID (-want +got):\n%s", diff)
+	}
+}
+
+func TestEventsEndWithErrorsThatDoNotPass(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		do   http.HandlerFunc
+		want string
+	}{
+		"unknown run": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, `{"title": "Not Found", "status": 404, "detail": "there is no such run"}`)
+		}, "there is no such run"},
+		"another server": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "data: <html>\n\n") }, "read the events of the run"},
+		"unknown error":  {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) }, "status 418"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(c.do)
+			defer server.Close()
+			n := 0
+			for _, err := range newClient(t, server.URL, client.Options{}).Events(t.Context(), "r", 0) {
+				if n++; err == nil || !strings.Contains(err.Error(), c.want) || n > 1 {
+					t.Errorf("error %d: %v, expected %q", n, err, c.want)
+				}
+			}
+			if n == 0 {
+				t.Error("no error")
+			}
+		})
+	}
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	for _, err := range newClient(t, server.URL, client.Options{}).Events(t.Context(), "r", 0) {
+		if err == nil {
+			t.Error("no error of a server that is not there")
+		}
+	}
+}
+
+func TestEventsEndWithTheContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "data: {\"seq\":1,\"event\":\"run_start\"}\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	var last error
+	for _, err := range newClient(t, server.URL, client.Options{}).Events(ctx, "r", 0) {
+		last = err
+		cancel()
+	}
+	if !errors.Is(last, context.Canceled) {
+		t.Errorf("error: %v", last)
+	}
+}
+
+// The token is read for each request, and is not sent to another server.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	var got []string
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("the other server got a request with %q", r.Header.Get("Authorization"))
+	}))
+	defer other.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Header.Get("Authorization"))
+		if len(got) == 3 {
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+			return
+		}
+		fmt.Fprint(w, `{"workflows": []}`)
+	}))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "token")
+	c := newClient(t, server.URL, client.Options{TokenFile: file})
+	for _, token := range []string{"first", "second", "third"} {
+		if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := c.Workflows(t.Context())
+		if refused := (*client.Error)(nil); token == "third" && (!errors.As(err, &refused) || refused.Status != http.StatusTemporaryRedirect) || token != "third" && err != nil {
+			t.Errorf("%s: %v", token, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"Bearer first", "Bearer second", "Bearer third"}, got); diff != "" {
+		t.Errorf("tokens (-want +got):\n%s", diff)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.Workflows(t.Context()); !errors.Is(err, os.ErrNotExist) || len(got) != 3 {
+		t.Errorf("without its token file: %v", err)
+	}
+}
+
+func TestErrorsSayWhenToTryAgain(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "5")
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusTooManyRequests)
+		fmt.Fprint(w, `{"title": "Too Many Requests", "status": 429, "detail": "the queue is full"}`)
+	}))
+	defer server.Close()
+	_, err := newClient(t, server.URL, client.Options{}).Start(t.Context(), "w", client.Start{})
+	refused := (*client.Error)(nil)
+	if !errors.As(err, &refused) {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&client.Error{Status: 429, Title: "Too Many Requests", Detail: "the queue is full", RetryAfter: 5 * time.Second}, refused); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,160 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// maxLine is the size of a line of the stream of events.
+	maxLine = 64 << 20
+	// silence is how long a stream can be silent: the server sends something every 15
+	// seconds.
+	silence = time.Minute
+	// minPause and maxPause are the waits before a lost stream is opened again.
+	minPause, maxPause = 250 * time.Millisecond, 10 * time.Second
+)
+
+// Event is an event of a run.
+type Event struct {
+	// Seq is its number, from 1.
+	Seq   int64     `json:"seq"`
+	Time  time.Time `json:"ts"`
+	RunID string    `json:"run_id"`
+	// Type is its kind, such as node_end; the last one is run_end.
+	Type string `json:"event"`
+	Node string `json:"node,omitempty"`
+	Path string `json:"path,omitempty"`
+	// JSON is the whole event.
+	JSON json.RawMessage `json:"-"`
+}
+
+// Events returns the events of a run after a number, 0 for all, until the run ends or
+// waits. If the connection is lost or the server restarts, it continues after the last
+// event. With the number of the last event of a run that waits, it returns what follows
+// the answer. After an error it ends: that of the context, one of the server that does
+// not pass by itself, or that of the first connection.
+func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		s := &stream{c: c, id: id, last: after, pause: minPause, yield: yield}
+		for {
+			err := s.read(ctx)
+			if errors.Is(err, errEnded) {
+				return
+			}
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			} else if s.connected && passes(err) {
+				err = s.wait(ctx)
+			}
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+		}
+	}
+}
+
+// passes reports whether a request can be repeated after an error.
+func passes(err error) bool {
+	refused := (*Error)(nil)
+	if !errors.As(err, &refused) {
+		return !errors.Is(err, errBroken)
+	}
+	switch refused.Status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// errBroken reports a stream that is not one of events.
+var errBroken = errors.New("read the events of the run")
+
+// errEnded reports that there are no further events, or that they are not wanted.
+var errEnded = errors.New("the events have ended")
+
+// stream reads the events of a run.
+type stream struct {
+	c     *Client
+	id    string
+	last  int64
+	pause time.Duration
+	yield func(Event, error) bool
+	// connected reports that the server has answered, ended that the last event is the
+	// end of the run, or the beginning of a wait.
+	connected, ended bool
+}
+
+// wait waits before the stream is opened again.
+func (s *stream) wait(ctx context.Context) error {
+	timer := time.NewTimer(s.pause)
+	defer timer.Stop()
+	s.pause = min(2*s.pause, maxPause)
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// read reads events until the connection is lost. It returns errEnded after the last
+// one.
+func (s *stream) read(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	silent := time.AfterFunc(silence, cancel)
+	defer silent.Stop()
+	header := http.Header{"Accept": {"text/event-stream"}}
+	if s.last > 0 {
+		header.Set("Last-Event-Id", strconv.FormatInt(s.last, 10))
+	}
+	res, err := s.c.send(ctx, http.MethodGet, runPath(s.id)+"/events", nil, header, nil)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	s.connected = true
+	if res.StatusCode == http.StatusNoContent {
+		return errEnded
+	}
+	lines := bufio.NewScanner(res.Body)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		silent.Reset(silence)
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		e := Event{JSON: json.RawMessage(data)}
+		if err := json.Unmarshal(e.JSON, &e); err != nil {
+			return fmt.Errorf("%w: %w", errBroken, err)
+		}
+		if e.Seq <= s.last {
+			continue
+		}
+		s.last, s.pause, s.ended = e.Seq, minPause, e.Type == "run_end"
+		if !s.yield(e, nil) {
+			return errEnded
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return fmt.Errorf("%w: %w", errBroken, err)
+	case err != nil:
+		return err
+	case s.ended: // the server has closed the stream after it
+		return errEnded
+	}
+	return io.ErrUnexpectedEOF // the server stops
+}

@@ -1,0 +1,254 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Status is the status of a run.
+type Status string
+
+// The statuses of runs. Queued runs wait for their turn, parked ones failed too often
+// to be continued without a request.
+const (
+	Queued  Status = "queued"
+	Running Status = "running"
+	Waiting Status = "waiting"
+	Failed  Status = "failed"
+	Stopped Status = "stopped"
+	Parked  Status = "parked"
+	Done    Status = "done"
+)
+
+// Ended reports whether nothing more happens without a request.
+func (s Status) Ended() bool { return s != Queued && s != Running }
+
+// Run is a run. What the server has not sent is zero: [Client.Start] without Wait
+// returns the id and the status only.
+type Run struct {
+	ID       string `json:"id"`
+	Workflow string `json:"workflow"`
+	Status   Status `json:"status"`
+	// Trigger is the name of the trigger that has started the run, Node the last node.
+	Trigger    string    `json:"trigger,omitempty"`
+	Node       string    `json:"node,omitempty"`
+	AcceptedAt time.Time `json:"accepted_at,omitzero"`
+	StartedAt  time.Time `json:"started_at,omitzero"`
+	UpdatedAt  time.Time `json:"updated_at,omitzero"`
+	// ParentRun is the run of which this one is a copy.
+	ParentRun string `json:"parent_run,omitempty"`
+	// Attempts counts how often the run was continued after a failure.
+	Attempts      int       `json:"attempts,omitempty"`
+	NextAttemptAt time.Time `json:"next_attempt_at,omitzero"`
+	// QueuedBecause and Parked are the reasons of the status.
+	QueuedBecause  string      `json:"queued_because,omitempty"`
+	Parked         string      `json:"parked,omitempty"`
+	Error          string      `json:"error,omitempty"`
+	ErrorType      string      `json:"error_type,omitempty"`
+	Failures       []Failure   `json:"failures,omitempty"`
+	FailedBranches int         `json:"failed_branches,omitempty"`
+	Pending        []Interrupt `json:"pending,omitempty"`
+	Usage          *Usage      `json:"usage,omitempty"`
+	// State is the state as JSON, without secrets.
+	State json.RawMessage `json:"state,omitempty"`
+	Notes []string        `json:"notes,omitempty"`
+}
+
+// Failure is a node or branch that has failed.
+type Failure struct {
+	Path      string `json:"path"`
+	Branch    bool   `json:"branch,omitempty"`
+	ErrorType string `json:"error_type"`
+	Error     string `json:"error"`
+}
+
+// Interrupt is where a run waits. Those of the kind ask have a question, which is
+// answered by [Client.Resume] with the key ID.
+type Interrupt struct {
+	ID        string            `json:"id"`
+	Kind      string            `json:"kind"`
+	Node      string            `json:"node"`
+	Path      string            `json:"path"`
+	Question  string            `json:"question,omitempty"`
+	Schema    json.RawMessage   `json:"schema,omitempty"`
+	Choices   []json.RawMessage `json:"choices,omitempty"`
+	Default   json.RawMessage   `json:"default,omitempty"`
+	AskedAt   time.Time         `json:"asked_at,omitzero"`
+	Deadline  time.Time         `json:"deadline,omitzero"`
+	OnTimeout string            `json:"on_timeout,omitempty"`
+}
+
+// Usage is what a run has used.
+type Usage struct {
+	Steps     int     `json:"steps"`
+	Tokens    int64   `json:"tokens"`
+	USD       float64 `json:"usd"`
+	ToolCalls int     `json:"tool_calls"`
+}
+
+// Start is a request to start a run.
+type Start struct {
+	// Input is the input: a map, or a struct with JSON tags; nil is none.
+	Input any
+	// Key, if it is not empty, makes the request idempotent: requests with the same
+	// key start one run.
+	Key string
+	// Wait is how long the server waits for the end of the run before it answers, at
+	// most 10 minutes. See also [Client.Wait].
+	Wait time.Duration
+}
+
+// Start starts a run of a workflow. When it returns without an error, the run is on
+// the disk of the server and survives a crash. After an error that is not an [*Error]
+// the run can have started; repeat the request with the same Key.
+func (c *Client) Start(ctx context.Context, workflow string, s Start) (*Run, error) {
+	header := http.Header{}
+	if s.Key != "" {
+		header.Set("Idempotency-Key", s.Key)
+	}
+	body := map[string]any{}
+	if s.Input != nil {
+		body["input"] = s.Input
+	}
+	run := new(Run)
+	return run, c.call(ctx, http.MethodPost, "/v1/workflows/"+url.PathEscape(workflow)+"/runs", waiting(s.Wait), header, body, run)
+}
+
+func waiting(d time.Duration) url.Values {
+	if d <= 0 {
+		return nil
+	}
+	return url.Values{"wait": {strconv.FormatFloat(d.Seconds(), 'f', -1, 64)}}
+}
+
+func runPath(id string) string { return "/v1/runs/" + url.PathEscape(id) }
+
+// Run describes a run, with its state if state is true.
+func (c *Client) Run(ctx context.Context, id string, state bool) (*Run, error) {
+	query := url.Values{}
+	if state {
+		query.Set("state", "true")
+	}
+	run := new(Run)
+	return run, c.call(ctx, http.MethodGet, runPath(id), query, nil, nil, run)
+}
+
+// Wait waits until a run has ended or waits, and returns it with its state. It
+// continues when the connection is lost.
+func (c *Client) Wait(ctx context.Context, id string) (*Run, error) {
+	last := int64(0)
+	for {
+		for e, err := range c.Events(ctx, id, last) {
+			if err != nil {
+				return nil, err
+			}
+			last = e.Seq
+		}
+		if run, err := c.Run(ctx, id, true); err != nil || run.Status.Ended() {
+			return run, err
+		}
+	}
+}
+
+// State returns the state of a run as JSON, without secrets.
+func (c *Client) State(ctx context.Context, id string) (json.RawMessage, error) {
+	var state json.RawMessage
+	return state, c.call(ctx, http.MethodGet, runPath(id)+"/state", nil, nil, nil, &state)
+}
+
+// Graph draws the workflow of a run with the statuses of its nodes, as SVG.
+func (c *Client) Graph(ctx context.Context, id string) ([]byte, error) {
+	var svg json.RawMessage
+	return svg, c.call(ctx, http.MethodGet, runPath(id)+"/graph.svg", nil, nil, nil, &svg)
+}
+
+// Filter selects runs; what is zero selects all.
+type Filter struct {
+	Workflow string
+	Status   Status
+	Trigger  string
+}
+
+// pageSize is the number of runs of a page.
+const pageSize = 200
+
+// Runs returns runs, the newest first. It asks for the next page when it is needed.
+// After an error it ends.
+func (c *Client) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
+	return func(yield func(Run, error) bool) {
+		query := url.Values{"limit": {strconv.Itoa(pageSize)}}
+		for name, value := range map[string]string{"workflow": f.Workflow, "status": string(f.Status), "trigger": f.Trigger} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		for {
+			var page struct {
+				Runs []Run  `json:"runs"`
+				Next string `json:"next"`
+			}
+			if err := c.call(ctx, http.MethodGet, "/v1/runs", query, nil, nil, &page); err != nil {
+				yield(Run{}, err)
+				return
+			}
+			for _, run := range page.Runs {
+				if !yield(run, nil) {
+					return
+				}
+			}
+			if page.Next == "" {
+				return
+			}
+			query.Set("after", page.Next)
+		}
+	}
+}
+
+// Resume is a request to continue a run.
+type Resume struct {
+	// Answers are those of questions, by the id, path or node of the interrupt. Without
+	// any, a run that waits before or after a node continues.
+	Answers map[string]any `json:"answers,omitempty"`
+	// Input changes the state.
+	Input any `json:"input,omitempty"`
+	// RetryFailed runs failed branches and items again.
+	RetryFailed bool `json:"retry_failed,omitempty"`
+	// Migrate continues with the current version of the workflow.
+	Migrate bool `json:"migrate,omitempty"`
+	// Wait is that of [Start].
+	Wait time.Duration `json:"-"`
+}
+
+// Resume continues a run that waits or has failed.
+func (c *Client) Resume(ctx context.Context, id string, r Resume) (*Run, error) {
+	run := new(Run)
+	return run, c.call(ctx, http.MethodPost, runPath(id)+"/resume", waiting(r.Wait), nil, r, run)
+}
+
+// Retry runs the failed parts of a run again, also of one that is parked.
+func (c *Client) Retry(ctx context.Context, id string, wait time.Duration) (*Run, error) {
+	run := new(Run)
+	return run, c.call(ctx, http.MethodPost, runPath(id)+"/retry", waiting(wait), nil, nil, run)
+}
+
+// Cancel stops a run that is running, queued, parked or waits.
+func (c *Client) Cancel(ctx context.Context, id string) (*Run, error) {
+	run := new(Run)
+	return run, c.call(ctx, http.MethodPost, runPath(id)+"/cancel", nil, nil, nil, run)
+}
+
+// Fork copies a run up to a step, the number of a record or the path of a node, and
+// continues the copy with changes of its state; nil is none.
+func (c *Client) Fork(ctx context.Context, id, step string, input any, wait time.Duration) (*Run, error) {
+	body := map[string]any{"at": step}
+	if input != nil {
+		body["input"] = input
+	}
+	run := new(Run)
+	return run, c.call(ctx, http.MethodPost, runPath(id)+"/fork", waiting(wait), nil, body, run)
+}

@@ -1,0 +1,59 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Workflow is a workflow of the server.
+type Workflow struct {
+	Name        string    `json:"name"`
+	Description string    `json:"description,omitempty"`
+	File        string    `json:"file"`
+	Digest      string    `json:"digest"`
+	Triggers    []Trigger `json:"triggers"`
+	Running     int       `json:"running"`
+	Queued      int       `json:"queued"`
+	MaxRunning  int       `json:"max_running"`
+	TokensToday int64     `json:"tokens_today"`
+	USDToday    float64   `json:"usd_today"`
+	// InputSchema is the JSON Schema of the input; only [Client.Workflow] returns it.
+	InputSchema json.RawMessage `json:"input_schema,omitempty"`
+}
+
+// Trigger starts runs of a workflow.
+type Trigger struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+	// Last and Next are the times of a schedule.
+	Last *time.Time `json:"last,omitempty"`
+	Next *time.Time `json:"next,omitempty"`
+	// Problem is why the trigger does not work at the moment.
+	Problem string `json:"problem,omitempty"`
+}
+
+// FileProblem is what is wrong with a file of the server. Its workflow can be served
+// in a version before the mistake.
+type FileProblem struct {
+	File   string `json:"file"`
+	Detail string `json:"detail"`
+}
+
+// Workflows returns the workflows of the server, and what is wrong with its files.
+func (c *Client) Workflows(ctx context.Context) ([]Workflow, []FileProblem, error) {
+	var list struct {
+		Workflows []Workflow    `json:"workflows"`
+		Problems  []FileProblem `json:"problems"`
+	}
+	err := c.call(ctx, http.MethodGet, "/v1/workflows", nil, nil, nil, &list)
+	return list.Workflows, list.Problems, err
+}
+
+// Workflow describes a workflow with the schema of its input.
+func (c *Client) Workflow(ctx context.Context, name string) (*Workflow, error) {
+	w := new(Workflow)
+	return w, c.call(ctx, http.MethodGet, "/v1/workflows/"+url.PathEscape(name), nil, nil, nil, w)
+}

@@ -1,0 +1,184 @@
+// What the events of a run say about its nodes.
+
+// maxText is how much of the text of a model is kept per node.
+const maxText = 20000
+// maxListed is how much of it is one event of the list.
+const maxListed = 1000
+
+// nodeKey returns the path of a node in the graph, without branches, indexes and
+// visits: each/fetch for each[3]/fetch#2, check for start>disk/check.
+export function nodeKey(path) {
+	const names = []
+	for (let part of path.split("/")) {
+		if (part.includes(">")) {
+			continue // a branch of a fan-out is of the same graph
+		}
+		const at = part.search(/[[#~]/)
+		names.push(at > 0 ? part.slice(0, at) : part)
+	}
+	return names.join("/")
+}
+
+// groupOf returns the path of the node that has started a branch.
+function groupOf(branch) {
+	const at = Math.max(branch.lastIndexOf(">"), branch.lastIndexOf("["))
+	return at > 0 ? branch.slice(0, at) : branch
+}
+
+// Model collects the events of a run, in their order.
+export class Model {
+	// last is the number of the last event.
+	last = 0
+	events = []
+	// executions are the visits of nodes: path, key, status, start, end, attempts.
+	executions = []
+	// nodes has the number of visits by status, by key.
+	nodes = new Map()
+	// groups has the progress of branches and maps, by path.
+	groups = new Map()
+	// texts are the texts of models, by path.
+	texts = new Map()
+	problems = []
+	retries = 0
+	// usage is that of the run at its last end.
+	usage = null
+	first = 0
+	end = 0
+	#latest = new Map()
+	#branches = new Map()
+
+	add(event) {
+		if (event.seq <= this.last) {
+			return
+		}
+		this.last = event.seq
+		event.at = Date.parse(event.ts)
+		this.first ||= event.at
+		this.end = event.at
+		this.#list(event)
+		switch (event.event) {
+		case "node_start":
+			this.#begin(event)
+			break
+		case "node_end":
+			this.#finish(event, event.skipped ? "skipped" : "done")
+			break
+		case "node_error":
+			this.#finish(event, "failed")
+			this.problems.push(event)
+			break
+		case "retry":
+			this.retries++
+			break
+		case "interrupt":
+			this.#finish(event, "waiting")
+			break
+		case "branch_start":
+			this.#branch(event, "running")
+			break
+		case "branch_end":
+			this.#branch(event, event.success === false ? "failed" : "done")
+			break
+		case "token":
+			this.texts.set(event.path ?? "", ((this.texts.get(event.path ?? "") ?? "") + event.text).slice(-maxText))
+			break
+		case "run_end":
+			this.usage = {steps: event.steps, tokens: event.tokens, usd: event.usd}
+			this.#stop(event.at)
+		}
+	}
+
+	// list adds an event to the list. The tokens of a text are one event.
+	#list(event) {
+		const before = this.events.at(-1)
+		if (event.event === "token" && before?.event === "token" && before.path === event.path && before.text.length < maxListed) {
+			before.text += event.text
+			before.search = undefined
+			return
+		}
+		this.events.push({...event})
+	}
+
+	// stop ends what has not ended, unless the run is running: it was interrupted.
+	stop(status) {
+		if (status !== "running" && status !== "waiting") {
+			this.#stop(this.end)
+		}
+	}
+
+	#stop(at) {
+		for (const visit of this.#latest.values()) {
+			if (visit.status === "running") {
+				this.#change(visit, "stopped")
+				visit.end = at
+			}
+		}
+		for (const [path, status] of this.#branches) {
+			if (status === "running") {
+				this.groups.get(groupOf(path)).running--
+				this.#branches.delete(path)
+			}
+		}
+	}
+
+	#count(key, status, n) {
+		const counts = this.nodes.get(key) ?? {}
+		counts[status] = (counts[status] ?? 0) + n
+		this.nodes.set(key, counts)
+	}
+
+	#change(visit, status) {
+		this.#count(visit.key, visit.status, -1)
+		this.#count(visit.key, status, 1)
+		visit.status = status
+	}
+
+	#begin(event) {
+		const before = this.#latest.get(event.path)
+		if (before?.status === "waiting") { // it continues
+			this.#change(before, "running")
+			before.end = 0
+			return before
+		}
+		if (before) {
+			this.#count(before.key, before.status, -1)
+		}
+		const visit = {path: event.path, key: nodeKey(event.path), status: "running", start: event.at, end: 0, attempts: 1, uses: event.uses, seq: event.seq}
+		this.#latest.set(event.path, visit)
+		this.#count(visit.key, "running", 1)
+		this.executions.push(visit)
+		return visit
+	}
+
+	#finish(event, status) {
+		let visit = this.#latest.get(event.path)
+		if (!visit || visit.status !== "running" && visit.status !== "waiting") {
+			visit = this.#begin(event)
+			visit.start = event.at - (event.duration_ms ?? 0)
+		}
+		this.#change(visit, status)
+		visit.end = event.at
+		visit.attempts = event.attempts ?? 1
+		visit.tokens = event.usage?.total_tokens
+		visit.error = event.error
+	}
+
+	#branch(event, status) {
+		const path = groupOf(event.path)
+		const group = this.groups.get(path) ?? {path, total: 0, running: 0, done: 0, failed: 0}
+		this.groups.set(path, group)
+		const before = this.#branches.get(event.path)
+		if (before) {
+			group[before]--
+		}
+		this.#branches.set(event.path, status)
+		group[status]++
+		group.total = Math.max(group.total, event.count ?? 0, group.running + group.done + group.failed)
+	}
+
+	// status returns the status of a node of the graph.
+	status(key) {
+		const counts = this.nodes.get(key) ?? {}
+		return ["running", "waiting", "failed", "stopped", "done", "skipped"].find(status => counts[status] > 0) ?? "unreached"
+	}
+}

@@ -1,0 +1,24 @@
+// A report of a run: the file has its description, events and drawing.
+import {fill, h} from "./dom.js"
+import {RunView, section} from "./view.js"
+
+const report = JSON.parse(document.getElementById("run").textContent)
+const view = new RunView()
+view.doc = report.run
+for (const event of report.events) {
+	view.model.add(event)
+}
+view.model.stop(report.run.status)
+const questions = report.run.status === "waiting" ? report.run.pending ?? [] : []
+document.title = `${report.run.workflow} ${report.run.id}`
+fill(view.head, view.title(report.run.workflow, report.run.id), view.facts())
+document.getElementById("main").append(h("div", {class: "run"}, view.head, view.errors,
+	questions.length === 0 ? "" : h("section", {class: "questions", "aria-label": "Questions"}, h("h2", null, "Waiting for an answer"), questions.map(one => h("p", null, one.question ?? one.id))),
+	h("div", {class: "columns"}, section("Graph", view.graph, view.progress), section("Timeline", view.timeline.element)),
+	view.texts, section("Events and logs", view.events.element)))
+if (report.graph) {
+	view.drawGraph(report.graph)
+} else {
+	fill(view.graph, h("p", {class: "muted"}, report.note))
+}
+view.draw()

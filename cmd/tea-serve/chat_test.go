@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const echo = `nodes: [{name: n, run: 'return {answer = "You said " .. state.prompt .. " in " .. #state.messages .. " messages"}'}]`
+
+func TestChat(t *testing.T) {
+	t.Parallel()
+	s := newProject(t, map[string]string{"echo.yaml": echo, "fail.yaml": `nodes: [{name: n, run: 'error("no luck")'}]`}).serve()
+	const want = "You said hello in 2 messages"
+	body := func(model, more string) string {
+		return `{"model": "` + model + `", "temperature": 1, "messages": [{"role": "system", "content": "x"}, {"role": "user", "content": [{"type": "text", "text": "hello"}]}]` + more + `}`
+	}
+	r := s.request("POST", "/v1/chat/completions", body("echo", ""))
+	choice := r.body["choices"].([]any)[0].(map[string]any)
+	if message := choice["message"].(map[string]any); message["content"] != want || message["role"] != "assistant" || choice["finish_reason"] != "stop" {
+		t.Errorf("answer: %s", r)
+	}
+	for _, c := range []struct {
+		body   string
+		status int
+		want   string
+	}{
+		{body("gone", ""), 404, "there is no such workflow"},
+		{body("fail", ""), 500, "no luck"},
+		{body("", ""), 400, "model: expected the name of a workflow"},
+		{`{"model": "echo", "messages": []}`, 400, "messages: expected a list"},
+		{`[]`, 400, "expected an object"},
+	} {
+		r := s.request("POST", "/v1/chat/completions", c.body)
+		failure, _ := r.body["error"].(map[string]any) // as clients of OpenAI expect it
+		message, _ := failure["message"].(string)
+		if r.status != c.status || !strings.Contains(message, c.want) || failure["type"] == nil {
+			t.Errorf("%s: %s, want %d %s", c.body, r, c.status, c.want)
+		}
+	}
+	res, err := http.Post(s.url+"/v1/chat/completions", "application/json", strings.NewReader(body("echo", `, "stream": true`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, last, finish := "", "", any(nil)
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		if last = data; data == "[DONE]" {
+			break
+		}
+		var chunk struct {
+			Choices []struct {
+				Delta  struct{ Content string }
+				Finish any `json:"finish_reason"`
+			}
+		}
+		if err := json.Unmarshal([]byte(data), &chunk); err != nil {
+			t.Fatal(err)
+		}
+		text += chunk.Choices[0].Delta.Content
+		finish = chunk.Choices[0].Finish
+	}
+	if text != want || last != "[DONE]" || finish != "stop" || res.Header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("stream: %q, %q, %v, %v", text, last, finish, res.Header)
+	}
+	var models []string
+	for _, m := range s.request("GET", "/v1/models", "").body["data"].([]any) {
+		models = append(models, m.(map[string]any)["id"].(string))
+	}
+	if diff := cmp.Diff([]string{"echo", "fail"}, models); diff != "" {
+		t.Errorf("models (-want +got):\n%s", diff)
+	}
+	if r := s.request("GET", "/v1/models/echo", ""); r.body["id"] != "echo" {
+		t.Errorf("model: %s", r)
+	}
+	if r := s.request("GET", "/v1/models/gone", ""); r.status != http.StatusNotFound || r.body["error"] == nil {
+		t.Errorf("no model: %s", r)
+	}
+}
+
+func TestChatStreamOfAFailedRunEndsWithAnError(t *testing.T) {
+	t.Parallel()
+	s := newProject(t, map[string]string{"fail.yaml": `nodes: [{name: n, run: 'error("no luck")'}]`}).serve()
+	r := s.request("POST", "/v1/chat/completions", `{"model": "fail", "stream": true, "messages": [{"role": "user", "content": "hello"}]}`)
+	chunks := strings.Split(strings.TrimSpace(r.text), "\n\n")
+	if len(chunks) != 2 || chunks[1] != "data: [DONE]" || strings.Contains(r.text, "choices") {
+		t.Fatalf("stream: %s", r)
+	}
+	var chunk struct {
+		Error struct{ Message, Type string }
+	}
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(chunks[0], "data: ")), &chunk); err != nil || !strings.Contains(chunk.Error.Message, "no luck") || chunk.Error.Type != "server_error" {
+		t.Errorf("error: %s, %v", chunks[0], err)
+	}
+}
+
+func TestChatAnswersWithAValue(t *testing.T) {
+	t.Parallel()
+	s := newProject(t, map[string]string{
+		"list.yaml":  `nodes: [{name: n, run: 'return {answer = {a = 1}, other = 2}'}]`,
+		"state.yaml": `nodes: [{name: n, run: 'return {count = 3}'}]`,
+	}).serve()
+	for model, want := range map[string]string{"list": `{"a":1}`, "state": `{"count":3}`} {
+		r := s.request("POST", "/v1/chat/completions", `{"model": "`+model+`", "messages": [{"role": "user", "content": "hello"}]}`)
+		choices, _ := r.body["choices"].([]any)
+		if len(choices) != 1 || choices[0].(map[string]any)["message"].(map[string]any)["content"] != want {
+			t.Errorf("%s: %s, want %s", model, r, want)
+		}
+	}
+}

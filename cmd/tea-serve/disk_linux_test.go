@@ -1,0 +1,94 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+)
+
+// awaitReady waits until the server reports a status of its readiness.
+func (s *service) awaitReady(status int) response {
+	s.t.Helper()
+	for {
+		if r := s.request("GET", "/readyz", ""); r.status == status {
+			return r
+		}
+	}
+}
+
+func TestFullDiskIsReported(t *testing.T) {
+	t.Parallel()
+	disk := smalldisk.New(t, "2m")
+	p := newProject(t, map[string]string{"greet.yaml": greet})
+	gate := filepath.Join(p.home, "gate")
+	p.write("block.yaml", block(gate))
+	s := p.serve("-c", disk.Dir)
+	id := s.started()
+	disk.Fill(t, 0)
+	var r response
+	for r.status < 300 { // the last page of the file has room
+		r = s.request("POST", "/v1/workflows/block/runs", `{"input": {"name": "`+strings.Repeat("x", 4000)+`"}}`)
+	}
+	if r.status != http.StatusInsufficientStorage || r.header.Get("Retry-After") == "" || !strings.Contains(r.text, "no space left on device") || strings.Contains(r.text, disk.Dir) {
+		t.Errorf("full disk: %s", r)
+	}
+	s.awaitReady(http.StatusServiceUnavailable)
+	s.kill()
+	s = p.serve("-c", disk.Dir)
+	if r := s.awaitReady(http.StatusServiceUnavailable); !strings.Contains(r.text, "no space left") {
+		t.Errorf("ready after a restart: %s", r)
+	}
+	disk.Free(t)
+	s.awaitReady(http.StatusOK)
+	open(t, gate)
+	if status := s.status(id); status != "done" {
+		t.Errorf("run: %s\n%s", status, s.log)
+	}
+	if r := s.run("greet", `{"name": "x"}`); r["status"] != "done" {
+		t.Errorf("new run: %v", r)
+	}
+}
+
+func TestServerWhoseDirectoryWasMovedRefusesWork(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"greet.yaml": greet})
+	runs := filepath.Join(t.TempDir(), "runs")
+	s := p.serve("-c", runs)
+	s.run("greet", `{"name": "x"}`)
+	if err := os.Remove(filepath.Join(runs, "serve", "state.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	s.run("greet", `{"name": "y"}`) // and the file is back
+	if err := os.Rename(runs, runs+".away"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if r := s.request("POST", "/v1/workflows/greet/runs", `{"input": {"name": "z"}}`); r.status != http.StatusServiceUnavailable || !strings.Contains(r.text, "moved") {
+			t.Errorf("moved: %s", r)
+		}
+		s.awaitReady(http.StatusServiceUnavailable)
+		if err := os.MkdirAll(filepath.Join(runs, "serve"), 0o700); err != nil { // another one in its place
+			t.Fatal(err)
+		}
+	}
+	if err := os.RemoveAll(runs); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(runs+".away", runs); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitReady(http.StatusOK)
+	if err := os.Rename(p.dir, p.dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.awaitReady(http.StatusServiceUnavailable); !strings.Contains(r.text, "the directory of the workflows cannot be read") {
+		t.Errorf("without workflows: %s", r)
+	}
+	if err := os.Rename(p.dir+".away", p.dir); err != nil {
+		t.Fatal(err)
+	}
+}

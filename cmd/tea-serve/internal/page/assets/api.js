@@ -1,0 +1,145 @@
+// The API of the server. The token is asked for when the server needs one and kept
+// in the storage of the tab; it is sent in a header, never in a URL.
+import {dialog, h} from "./dom.js"
+
+const stored = "tea-token"
+
+// Problem is an error that the server reports.
+export class Problem extends Error {
+	constructor(status, detail) {
+		super(detail || `the server answered with status ${status}`)
+		this.status = status
+	}
+}
+
+let asking = null // the dialog that is open
+
+// askToken asks for a token unless another request has asked for one meanwhile.
+function askToken(refused) {
+	if (sessionStorage.getItem(stored) !== refused) {
+		return Promise.resolve(true)
+	}
+	asking ??= (async () => {
+		const field = h("input", {type: "password", id: "token", required: true, autocomplete: "off", spellcheck: "false"})
+		const content = h("p", null, refused ? "The server does not accept the token. " : "The server needs a token. ",
+			h("label", {for: "token"}, "Token"), field)
+		const token = await dialog("Token", content, "Use the token", () => {
+			const text = field.value.trim()
+			if (!/^[\x21-\x7e]+$/.test(text)) {
+				throw new Error("a token has letters, digits and signs without spaces")
+			}
+			return text
+		})
+		if (token !== null) {
+			sessionStorage.setItem(stored, token)
+		}
+		asking = null
+		return token !== null
+	})()
+	return asking
+}
+
+// request sends a request and returns the response of a server that accepts it.
+async function request(path, options) {
+	for (;;) {
+		const token = sessionStorage.getItem(stored)
+		const headers = {...options.headers}
+		if (token) {
+			headers.Authorization = `Bearer ${token}`
+		}
+		const response = await fetch(path, {...options, headers, cache: "no-store", credentials: "omit", redirect: "error"})
+		if (response.status === 401 && await askToken(token)) {
+			continue
+		}
+		if (response.ok) {
+			return response
+		}
+		const text = await response.text()
+		let detail = ""
+		try {
+			detail = JSON.parse(text).detail
+		} catch {
+			// not of this server
+		}
+		throw new Problem(response.status, detail)
+	}
+}
+
+// parse reads JSON. Integers that JavaScript would round are kept as they are
+// written.
+export function parse(text) {
+	return JSON.parse(text, (_, value, context) => {
+		if (typeof value === "number" && context && JSON.rawJSON && !Number.isSafeInteger(value) && /^-?\d+$/.test(context.source)) {
+			return JSON.rawJSON(context.source)
+		}
+		return value
+	})
+}
+
+// number returns a number for a request, as it is written.
+export function number(text) {
+	return JSON.rawJSON ? JSON.rawJSON(text) : Number(text)
+}
+
+// get reads a resource.
+export async function get(path, signal) {
+	return parse(await (await request(path, {signal})).text())
+}
+
+// getText reads a resource that is not JSON.
+export async function getText(path, signal) {
+	return (await request(path, {signal})).text()
+}
+
+// post sends a request that changes something.
+export async function post(path, body) {
+	const response = await request(path, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body)})
+	return parse(await response.text())
+}
+
+// upload sends a form with files.
+export async function upload(path, form) {
+	return parse(await (await request(path, {method: "POST", body: form})).text())
+}
+
+// events calls each with the events of a run after a number, several at a time, until
+// the stream ends. opened is called when the server has answered.
+export async function events(run, after, signal, opened, each) {
+	const response = await request(`/v1/runs/${encodeURIComponent(run)}/events`, {signal, headers: after ? {"Last-Event-ID": String(after)} : {}})
+	opened()
+	if (response.status === 204) {
+		return
+	}
+	const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+	let rest = ""
+	for (;;) {
+		const {done, value} = await reader.read()
+		if (done) {
+			return
+		}
+		const blocks = (rest + value).split("\n\n")
+		rest = blocks.pop()
+		const list = []
+		for (const block of blocks) {
+			for (const line of block.split("\n")) {
+				if (line.startsWith("data: ")) {
+					list.push(JSON.parse(line.slice(6)))
+				}
+			}
+		}
+		each(list)
+	}
+}
+
+// sleep waits, less if the signal is aborted.
+export function sleep(ms, signal) {
+	return new Promise(resolve => {
+		const end = () => {
+			clearTimeout(timer)
+			signal.removeEventListener("abort", end)
+			resolve()
+		}
+		const timer = setTimeout(end, ms)
+		signal.addEventListener("abort", end)
+	})
+}

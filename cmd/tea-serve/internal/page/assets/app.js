@@ -1,0 +1,68 @@
+// Shows the view of the path behind the #.
+import {fill, h} from "./dom.js"
+import {device, usage} from "./device.js"
+import {run} from "./run.js"
+import {runs} from "./runs.js"
+import {workflow, workflows} from "./workflows.js"
+
+const main = document.getElementById("main")
+let end = () => {}
+let shown = null
+
+// viewOf returns the view of a path, which is called with a signal that ends it.
+function viewOf(path) {
+	const [, first = "", second = ""] = path.split("/").map(decodeURIComponent)
+	switch (first) {
+	case "":
+		return {title: "Workflows", show: workflows}
+	case "workflows":
+		return {title: second, show: signal => workflow(second, signal)}
+	case "runs":
+		return second === "" ? {title: "Runs", show: runs} : {title: second, show: signal => run(second, signal)}
+	case "usage":
+		return {title: "Usage", show: usage}
+	case "plugins":
+		return {title: "Plugins", show: device}
+	}
+	return null
+}
+
+function show() {
+	const path = location.hash.slice(1).split("?")[0] || "/"
+	if (path === shown) {
+		return
+	}
+	end()
+	let view = null
+	try {
+		view = viewOf(path)
+	} catch {
+		// not a path that this page has made
+	}
+	const controller = new AbortController()
+	end = () => controller.abort()
+	document.title = view ? `${view.title} · tea` : "tea"
+	fill(main, view ? view.show(controller.signal) : h("p", null, "There is no such view. ", h("a", {href: "#/"}, "Workflows")))
+	for (const link of document.querySelectorAll("nav a")) {
+		const own = link.getAttribute("href").slice(1)
+		const here = own === "/" ? path === "/" || path.startsWith("/workflows") : path.startsWith(own)
+		here ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current")
+	}
+	if (shown !== null) {
+		main.focus({preventScroll: true})
+		scrollTo(0, 0)
+	}
+	shown = path
+}
+
+document.getElementById("skip").addEventListener("click", () => main.focus())
+addEventListener("hashchange", show)
+addEventListener("keydown", event => {
+	const typing = event.target.closest?.("input, textarea, select, dialog")
+	const search = main.querySelector("input[type=search]")
+	if (event.key === "/" && !typing && search && !event.ctrlKey && !event.metaKey && !event.altKey) {
+		event.preventDefault()
+		search.focus()
+	}
+})
+show()

@@ -1,0 +1,106 @@
+// The plugins of the device, and what runs have used per day.
+import {get, upload} from "./api.js"
+import {button, dialog, dollars, fill, h, notice, table} from "./dom.js"
+import {every} from "./runs.js"
+
+// maxPages is how many pages of runs are added up.
+const maxPages = 10
+
+// device shows the plugins that run and those that are installed, which are replaced and
+// rolled back.
+export function device(signal) {
+	const message = notice()
+	const done = h("p", {role: "status"})
+	const content = h("div")
+	async function read() {
+		const {plugins, installed} = await get("/v1/plugins", signal)
+		const names = new Set(plugins.map(plugin => plugin.name))
+		const idle = installed.filter(one => !names.has(one.name)).map(one => ({name: one.name, version: one.version, state: "not started"}))
+		const earlier = new Map(installed.map(one => [one.name, one.earlier]))
+		const focused = content.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null
+		fill(content, table("Plugins", ["Plugin", "Version", "State", "Generation", "Memory", "Calls", "Failed", "Crashes", ""],
+			[...plugins, ...idle].sort((a, b) => a.name.localeCompare(b.name)).map(plugin => [
+				plugin.name, plugin.version, [plugin.state, trouble("died", plugin.last_crash), trouble("not replaced", plugin.refused)],
+				plugin.generation ?? "", plugin.rss_bytes ? `${(plugin.rss_bytes / 1048576).toFixed(1)} MiB` : "",
+				plugin.calls ?? "", plugin.failures ?? "", plugin.crashes ?? "",
+				earlier.get(plugin.name)?.length ? button("Roll back …", () => change(rollback(plugin, earlier.get(plugin.name).at(-1))), message.fail,
+					{"aria-label": `Roll back ${plugin.name} …`}) : null,
+			])) ?? h("p", {class: "muted"}, "No plugin is running. Plugins start with the first call of their actions."))
+		if (focused) {
+			content.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus()
+		}
+	}
+	async function change(request) {
+		const result = await request
+		if (result) {
+			done.textContent = `${result.name} ${result.version} is active${result.before ? ` (before: ${result.before})` : ""}.`
+			await read()
+		}
+	}
+	every(signal, async () => {
+		await read()
+		message.clear()
+	}, message.fail)
+	return h("div", null, h("h1", null, "Plugins"), message.element, done, content,
+		h("p", null, button("Install or replace …", () => change(install()), message.fail)))
+}
+
+// trouble describes what has gone wrong with a plugin.
+function trouble(what, text) {
+	return text ? h("div", {class: "bad"}, `${what}: ${text}`) : null
+}
+
+// install asks for a bundle and installs it.
+function install() {
+	const bundle = h("input", {type: "file", id: "bundle", required: true, accept: ".teab"})
+	const signature = h("input", {type: "file", id: "signature", accept: ".minisig"})
+	const content = h("div", null, h("p", null, "The version that runs is replaced without a failed call. If the new one cannot be used, it stays."),
+		h("p", null, h("label", {for: "bundle"}, "Bundle"), bundle), h("p", null, h("label", {for: "signature"}, "Signature, if it has one"), signature))
+	return dialog("Install or replace a plugin", content, "Install", () => {
+		const form = new FormData()
+		form.set("bundle", bundle.files[0])
+		if (signature.files.length > 0) {
+			form.set("signature", signature.files[0])
+		}
+		return upload("/v1/plugins", form)
+	})
+}
+
+// rollback asks whether a plugin returns to a version.
+function rollback(plugin, version) {
+	return dialog(`Roll back ${plugin.name}`, h("p", null, `Return from version ${plugin.version} to version ${version}?`), "Roll back",
+		() => upload(`/v1/plugins/${encodeURIComponent(plugin.name)}/rollback`))
+}
+
+// usage shows tokens and cost of the runs that are kept, per day and workflow.
+export function usage(signal) {
+	const message = notice()
+	const content = h("div")
+	async function read() {
+		const days = new Map()
+		let after = ""
+		let n = 0
+		do {
+			const page = await get(`/v1/runs?limit=500${after ? `&after=${encodeURIComponent(after)}` : ""}`, signal)
+			for (const run of page.runs) {
+				const time = new Date(run.started_at ?? run.accepted_at)
+				const day = `${time.getFullYear()}-${String(time.getMonth() + 1).padStart(2, "0")}-${String(time.getDate()).padStart(2, "0")}`
+				const key = JSON.stringify([day, run.workflow])
+				const sum = days.get(key) ?? {day, workflow: run.workflow, runs: 0, failed: 0, tokens: 0, usd: 0}
+				sum.runs++
+				sum.failed += run.status === "failed" || run.status === "parked" ? 1 : 0
+				sum.tokens += Number(run.usage?.tokens ?? 0)
+				sum.usd += Number(run.usage?.usd ?? 0)
+				days.set(key, sum)
+			}
+			after = page.next
+		} while (after && ++n < maxPages)
+		message.clear()
+		const list = [...days.values()].sort((a, b) => b.day.localeCompare(a.day) || b.usd - a.usd || a.workflow.localeCompare(b.workflow))
+		fill(content, table("Usage", ["Day", "Workflow", "Runs", "Failed", "Tokens", "Cost"],
+			list.map(sum => [sum.day, sum.workflow, String(sum.runs), String(sum.failed), sum.tokens.toLocaleString(), dollars(sum.usd)])) ?? h("p", {class: "muted"}, "No runs."),
+		after ? h("p", {class: "muted"}, `Only the last ${maxPages * 500} runs are counted.`) : null)
+	}
+	read().catch(err => signal.aborted || message.fail(err))
+	return h("div", null, h("h1", null, "Usage"), h("p", {class: "muted"}, "Tokens and cost of the runs that the server keeps, by the day on which they started."), message.element, content)
+}

@@ -1,0 +1,196 @@
+// A run, live.
+import {events, get, getText, post, sleep} from "./api.js"
+import {button, dialog, fill, h, runLink, when, workflowLink} from "./dom.js"
+import {objectField, question} from "./form.js"
+import {steps} from "./state.js"
+import {fact, RunView, section} from "./view.js"
+
+// refreshMS is how often the description of the run is read.
+const refreshMS = 5000
+// drawMS is how often events are drawn.
+const drawMS = 150
+
+// run shows a run until the signal is aborted.
+export function run(id, signal) {
+	return new View(id, signal).element
+}
+
+class View extends RunView {
+	constructor(id, signal) {
+		super()
+		this.id = id
+		this.signal = signal
+		this.path = `/v1/runs/${encodeURIComponent(id)}`
+		this.connection = h("p", {class: "notice warn", role: "status", hidden: true}, "The connection to the server is lost. Trying again …")
+		this.pending = h("div")
+		this.wake = () => {} // connects to the events again, without a wait
+		this.changes = steps(id, signal, at => this.fork(at))
+		this.element = h("div", {class: "run"}, this.head, this.connection, this.message.element, this.errors, this.pending,
+			h("div", {class: "columns"}, section("Graph", this.graph, this.progress), h("div", null, section("Timeline", this.timeline.element), section("State", this.changes.element))),
+			this.texts, section("Events and logs", this.events.element))
+		this.start()
+	}
+
+	async start() {
+		await this.refresh()
+		this.draw()
+		this.follow()
+		while (!this.signal.aborted) {
+			await sleep(refreshMS, this.signal)
+			if (!document.hidden && !this.signal.aborted) {
+				await this.refresh()
+			}
+		}
+	}
+
+	// refresh reads the description of the run.
+	async refresh() {
+		try {
+			this.doc = await get(this.path, this.signal)
+		} catch (err) {
+			if (!this.signal.aborted && err.status) {
+				this.message.fail(err)
+			}
+			return
+		}
+		if (!this.marks) {
+			this.readGraph()
+		}
+		this.describe()
+	}
+
+	async readGraph() {
+		this.marks = {mark() {}}
+		try {
+			this.drawGraph(await getText(`${this.path}/graph.svg`, this.signal))
+		} catch (err) {
+			this.marks = null
+			if (!this.signal.aborted) {
+				fill(this.graph, h("p", {class: "muted"}, this.doc.status === "queued" ? "The run has not started." : err.message))
+			}
+		}
+	}
+
+	// follow reads the events, and connects again when the connection is lost or the
+	// run continues.
+	async follow() {
+		let wait = 500
+		while (!this.signal.aborted) {
+			try {
+				await events(this.id, this.model.last, this.signal, () => {
+					this.connection.hidden = true
+					wait = 500
+				}, list => this.add(list))
+				await this.refresh()
+				await Promise.race([sleep(this.active() ? 200 : refreshMS, this.signal), new Promise(resolve => {
+					this.wake = resolve
+				})])
+			} catch (err) {
+				if (this.signal.aborted) {
+					return
+				}
+				this.connection.hidden = Boolean(err.status) // the server has answered
+				await sleep(wait, this.signal)
+				wait = Math.min(wait * 2, 10000)
+			}
+		}
+	}
+
+	active() {
+		return ["running", "queued", "waiting"].includes(this.doc?.status)
+	}
+
+	add(list) {
+		for (const event of list) {
+			this.model.add(event)
+		}
+		if (list.some(event => event.event === "run_start" || event.event === "run_end" || event.event === "interrupt")) {
+			this.refresh()
+		}
+		if (!this.timer) {
+			this.timer = setTimeout(() => {
+				this.timer = null
+				if (!this.signal.aborted) {
+					this.draw()
+				}
+			}, drawMS)
+		}
+	}
+
+	// describe shows the description of the run.
+	describe() {
+		const doc = this.doc
+		const text = JSON.stringify(doc)
+		if (text === this.described) {
+			return
+		}
+		this.described = text
+		const fail = err => this.message.fail(err)
+		const act = (label, path) => button(label, async () => {
+			this.message.clear()
+			await post(`${this.path}/${path}`, {})
+			this.wake()
+			await this.refresh()
+		}, fail)
+		const can = (...statuses) => statuses.includes(doc.status)
+		fill(this.head,
+			this.title(workflowLink(doc.workflow), doc.id),
+			h("p", {class: "buttons"},
+				can("running", "queued", "parked", "waiting") ? act("Cancel", "cancel") : null,
+				can("failed", "parked") || doc.failed_branches > 0 && !can("running", "queued") ? act("Retry", "retry") : null,
+				can("failed", "stopped", "waiting") ? button("Continue with input …", () => this.resume(), fail) : null,
+				can("queued") ? null : button("Fork …", () => this.fork(""), fail)),
+			this.facts(fact("Trigger", doc.trigger), fact("Accepted", when(doc.accepted_at)),
+				fact("Attempts", doc.attempts > 1 ? doc.attempts : null), fact("Next attempt", when(doc.next_attempt_at)), fact("Queued because", doc.queued_because),
+				fact("Copy of", doc.parent_run ? runLink(doc.parent_run) : null)))
+		this.questions()
+		this.problems()
+	}
+
+	// questions shows what the run waits for. Forms that are the same stay as they
+	// are: somebody can be typing.
+	questions() {
+		const pending = this.doc.status === "waiting" ? this.doc.pending ?? [] : []
+		const text = JSON.stringify(pending)
+		if (text === this.asked) {
+			return
+		}
+		this.asked = text
+		fill(this.pending, pending.length === 0 ? null : h("section", {class: "questions", "aria-label": "Questions"}, h("h2", null, "Waiting for an answer"),
+			pending.map(one => question(one, async answer => {
+				this.message.clear()
+				await post(`${this.path}/resume`, {answers: {[one.id]: answer}})
+				await this.refresh()
+			}, err => this.message.fail(err)))))
+	}
+
+	choose(path) {
+		this.changes.show(path)
+	}
+
+	// resume continues the run with changes of its state.
+	async resume() {
+		const input = objectField("Input", "Keys of the state to set, as a JSON object.")
+		const migrate = h("input", {type: "checkbox", id: "migrate"})
+		const content = h("div", null, input.element, h("p", null, migrate, h("label", {for: "migrate"}, " with the current version of the workflow")))
+		await dialog("Continue the run", content, "Continue", () => post(`${this.path}/resume`, {input: input.read(), migrate: migrate.checked}))
+		this.wake()
+		await this.refresh()
+	}
+
+	// fork copies the run up to a step and shows the copy.
+	async fork(at) {
+		const step = h("input", {id: "fork-at", required: true, autocomplete: "off"})
+		step.value = String(at)
+		const input = objectField("Input", "Keys of the state to set in the copy, as a JSON object.")
+		const content = h("div", null, h("div", {class: "field"}, h("label", {for: "fork-at"}, "After step *"), step,
+			h("small", null, "The number of a step, or the path of a node.")), input.element)
+		const made = await dialog("Fork the run", content, "Fork", () => {
+			const text = step.value.trim()
+			return post(`${this.path}/fork`, {at: /^\d+$/.test(text) ? Number(text) : text, input: input.read()})
+		})
+		if (made) {
+			location.hash = `#/runs/${encodeURIComponent(made.id)}`
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	teacmd "github.com/the-edge-agent/tea/cmd"
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
+)
+
+const (
+	// maxAlerts is how many alerts wait for their delivery.
+	maxAlerts = 1000
+	// alertTimeout is how long the receiver has to answer.
+	alertTimeout = 30 * time.Second
+	// alertAttempts is how often an alert is sent: for about two hours.
+	alertAttempts = 30
+)
+
+// alert reports a run that needs attention.
+type alert struct {
+	// Type is run.failed, run.parked or run.waiting.
+	Type     string    `json:"type"`
+	At       time.Time `json:"at"`
+	Run      string    `json:"run_id"`
+	Workflow string    `json:"workflow"`
+	Trigger  string    `json:"trigger,omitempty"`
+	Error    string    `json:"error,omitempty"`
+	Pending  []any     `json:"pending,omitempty"`
+}
+
+// alerts sends alerts to the address of --alert-url, in order. It is safe for
+// concurrent use.
+type alerts struct {
+	s      *server
+	url    string
+	secret []byte
+	client *http.Client
+
+	mu    sync.Mutex
+	queue []alert
+	// more gets a value when the queue is no longer empty.
+	more chan struct{}
+}
+
+// newAlerts returns nil if no alerts are sent.
+func newAlerts(s *server) (*alerts, error) {
+	c := s.flags
+	if c.AlertURL == "" {
+		if c.AlertSecret != "" {
+			return nil, teacmd.UsageErrorf("--alert-secret has no use without --alert-url")
+		}
+		return nil, nil
+	}
+	u, err := url.Parse(c.AlertURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return nil, teacmd.UsageErrorf("--alert-url: expected http://HOST/PATH or https://HOST/PATH, without a user name")
+	}
+	a := &alerts{s: s, url: c.AlertURL, more: make(chan struct{}, 1), client: &http.Client{
+		Timeout:       alertTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // only the configured address is called
+	}}
+	if c.AlertSecret != "" {
+		secret, ok := s.svc.Secret(c.AlertSecret)
+		if !ok || secret == "" {
+			return nil, teacmd.UsageErrorf("--alert-secret: the secret %q is not set; pass it with --secrets", c.AlertSecret)
+		}
+		a.secret = []byte(secret)
+	}
+	return a, nil
+}
+
+// alert reports how a run has ended, if that needs attention. The caller holds the
+// mutex.
+func (s *server) alert(lv *live, res *flow.Result, err error) {
+	if s.alerts == nil || s.runs.Err() != nil && (res == nil || res.Status == flow.Stopped) {
+		return // the run goes on at the next start
+	}
+	it := lv.it
+	a := alert{At: time.Now().UTC(), Run: it.ID, Workflow: it.Workflow, Trigger: it.Trigger}
+	mask := func(text string) string {
+		if lv.v != nil {
+			text = lv.v.mask.Text(text)
+		}
+		return s.svc.Hide(text)
+	}
+	switch {
+	case it.Parked != "":
+		a.Type, a.Error = "run.parked", mask(it.Parked)
+	case res != nil && (res.Status == flow.Done || res.Status == flow.Stopped):
+		return
+	case res != nil && res.Status == flow.Waiting:
+		a.Type = "run.waiting"
+		m := host.Mask{}
+		if lv.v != nil {
+			m = lv.v.mask
+		}
+		for _, i := range res.Pending {
+			a.Pending = append(a.Pending, runview.Describe(m, i))
+		}
+	default:
+		if res != nil {
+			err = errors.Join(res.Err, err)
+		}
+		a.Type, a.Error = "run.failed", mask(fmt.Sprint(err))
+	}
+	s.alerts.put(a)
+}
+
+func (a *alerts) put(next alert) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.queue) >= maxAlerts {
+		a.lost(a.queue[0], errors.New("too many alerts wait"))
+		a.queue = a.queue[1:]
+	}
+	a.queue = append(a.queue, next)
+	select {
+	case a.more <- struct{}{}:
+	default:
+	}
+}
+
+// lost records an alert that was not delivered.
+func (a *alerts) lost(lost alert, err error) {
+	a.s.metrics.alerts.WithLabelValues("lost").Inc()
+	a.s.svc.Log.Error("the alert "+lost.Type+" of run "+lost.Run+" was not delivered", "run", lost.Run, "workflow", lost.Workflow, "error", a.s.svc.Hide(err.Error()))
+}
+
+// next removes the first alert from the queue; nil if there is none.
+func (a *alerts) next() *alert {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.queue) == 0 {
+		return nil
+	}
+	first := a.queue[0]
+	a.queue = a.queue[1:]
+	return &first
+}
+
+// run sends alerts until the context is done. The rest is lost.
+func (a *alerts) run(ctx context.Context) {
+	for {
+		next := a.next()
+		if next == nil {
+			select {
+			case <-a.more:
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		if err := a.deliver(ctx, *next); err != nil {
+			a.lost(*next, err)
+			continue
+		}
+		a.s.metrics.alerts.WithLabelValues("delivered").Inc()
+	}
+}
+
+// deliver sends an alert until the receiver takes or refuses it.
+func (a *alerts) deliver(ctx context.Context, next alert) error {
+	text, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	policy := backoff.Policy{Base: time.Second, Max: 5 * time.Minute, Multiplier: 2, Jitter: 0.2}
+	for attempt := 1; ; attempt++ {
+		again, err := a.send(ctx, text)
+		if err == nil || !again || attempt >= alertAttempts || ctx.Err() != nil {
+			return err
+		}
+		if attempt == 1 {
+			a.s.svc.Log.Warn("an alert cannot be delivered and is tried again", "error", err)
+		}
+		if backoff.Sleep(ctx, policy.Wait(attempt)) != nil {
+			return err
+		}
+	}
+}
+
+// send sends a text, and reports whether to try again after an error.
+func (a *alerts) send(ctx context.Context, text []byte) (again bool, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(text))
+	if err != nil {
+		return false, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "tea-serve")
+	if a.secret != nil {
+		mac := hmac.New(sha256.New, a.secret)
+		mac.Write(text)
+		req.Header.Set("X-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+	}
+	res, err := a.client.Do(req)
+	if failed := (*url.Error)(nil); errors.As(err, &failed) {
+		return true, failed.Err // without the address, which can have a secret
+	}
+	if err != nil {
+		return true, err
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so the connection can be used again
+	_ = res.Body.Close()                                         // it was only read
+	if res.StatusCode < http.StatusMultipleChoices {
+		return false, nil
+	}
+	again = res.StatusCode >= http.StatusInternalServerError || res.StatusCode == http.StatusTooManyRequests || res.StatusCode == http.StatusRequestTimeout
+	return again, fmt.Errorf("the receiver answered with status %d", res.StatusCode)
+}

@@ -1,0 +1,423 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+const (
+	// maxBody is the size of the body of a request.
+	maxBody = 4 << 20
+	// maxWait is how long a request can wait for the end of a run.
+	maxWait = 10 * time.Minute
+)
+
+// route is a request that the API serves, and the role that it needs.
+type route struct {
+	pattern string
+	role    role
+}
+
+// routes returns the handler of the API, and what it serves.
+func (s *server) routes(a *access) (http.Handler, []route) {
+	mux := http.NewServeMux()
+	var list []route
+	handle := func(pattern string, r role, do func(http.ResponseWriter, *http.Request) error) {
+		list = append(list, route{pattern, r})
+		mux.Handle(pattern, a.require(r, func(w http.ResponseWriter, req *http.Request) {
+			if err := do(w, req); err != nil {
+				s.fail(w, err)
+			}
+		}))
+	}
+	handle("GET /v1/workflows", roleView, s.getWorkflows)
+	handle("GET /v1/workflows/{name}", roleView, s.getWorkflow)
+	handle("GET /v1/workflows/{name}/graph.svg", roleView, s.getWorkflowGraph)
+	handle("POST /v1/workflows/{name}/runs", roleRun, s.postRun)
+	handle("GET /v1/runs", roleView, s.getRuns)
+	handle("GET /v1/runs/{id}", roleView, s.getRun)
+	handle("GET /v1/runs/{id}/events", roleView, s.getEvents)
+	handle("GET /v1/runs/{id}/state", roleView, s.getState)
+	handle("GET /v1/runs/{id}/changes", roleView, s.getChanges)
+	handle("GET /v1/runs/{id}/graph.svg", roleView, s.getRunGraph)
+	handle("POST /v1/runs/{id}/resume", roleAnswer, s.postResume)
+	handle("POST /v1/runs/{id}/cancel", roleRun, s.postCancel)
+	handle("POST /v1/runs/{id}/retry", roleRun, s.postRetry)
+	handle("POST /v1/runs/{id}/fork", roleRun, s.postFork)
+	handle("POST /v1/chat/completions", roleRun, s.openAI(s.postChat))
+	handle("GET /v1/models", roleView, s.openAI(s.getModels))
+	handle("GET /v1/models/{name}", roleView, s.openAI(s.getModel))
+	handle("GET /v1/actions", roleView, s.getActions)
+	handle("GET /v1/plugins", roleView, s.getPlugins)
+	handle("POST /v1/plugins", roleAdmin, s.postPlugin)
+	handle("POST /v1/plugins/{name}/rollback", roleAdmin, s.postRollback)
+	handle("GET /metrics", roleView, s.getMetrics)
+	open := func(pattern string, do http.HandlerFunc) {
+		list = append(list, route{pattern, roleNone})
+		mux.HandleFunc(pattern, do)
+	}
+	open("GET /v1/openapi.json", getOpenAPI)
+	open("POST /hooks/{path...}", s.postHook)
+	open("GET /healthz", s.getHealth)
+	open("GET /readyz", s.getReady)
+	for _, pattern := range []string{"GET /{$}", "GET /page/{version}/{file}"} {
+		mux.HandleFunc(pattern, s.getPage)
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if allowed := otherMethods(mux, r); len(allowed) > 0 {
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			refuse(w, fmt.Sprintf("%s is not a method of %.200s; use %s", r.Method, r.URL.Path, strings.Join(allowed, " or ")), http.StatusMethodNotAllowed)
+			return
+		}
+		refuse(w, fmt.Sprintf("there is nothing at %s %.200s", r.Method, r.URL.Path), http.StatusNotFound)
+	})
+	return mux, list
+}
+
+// getPage serves a file of the page.
+func (s *server) getPage(w http.ResponseWriter, r *http.Request) {
+	if !s.page.Has(r) {
+		refuse(w, fmt.Sprintf("there is nothing at GET %.200s", r.URL.Path), http.StatusNotFound)
+		return
+	}
+	s.page.ServeHTTP(w, r)
+}
+
+// otherMethods returns the methods with which the path of a request is served.
+func otherMethods(mux *http.ServeMux, r *http.Request) (list []string) {
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		other := *r
+		other.Method = method
+		if _, pattern := mux.Handler(&other); strings.HasPrefix(pattern, method) {
+			list = append(list, method)
+		}
+	}
+	return list
+}
+
+// reply answers a request with a value as JSON.
+func reply(w http.ResponseWriter, status int, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // the client is gone
+	return nil
+}
+
+// readObject reads the body of a request, which is an object with some of the
+// given members; no body is an empty object.
+func readObject(r *http.Request, members ...string) (map[string]any, []byte, error) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, nil, badRequest(err)
+	}
+	if len(text) == 0 {
+		return map[string]any{}, text, nil
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return nil, nil, &statusError{http.StatusUnsupportedMediaType, fmt.Errorf("the body must be application/json")}
+	}
+	if !utf8.Valid(text) {
+		return nil, nil, badRequest(errors.New("body: it is not UTF-8"))
+	}
+	object, err := decodeObject(text)
+	if err != nil {
+		return nil, nil, badRequest(fmt.Errorf("body: %w", err))
+	}
+	for name := range object {
+		known := false
+		for _, m := range members {
+			known = known || m == name
+		}
+		if !known {
+			return nil, nil, badRequest(fmt.Errorf("body: unknown member %q; expected %s", name, strings.Join(members, ", ")))
+		}
+	}
+	return object, text, nil
+}
+
+// objectIn returns a member that is an object; nil if it is absent.
+func objectIn(body map[string]any, name string) (map[string]any, error) {
+	switch v := body[name].(type) {
+	case nil:
+		return nil, nil
+	case map[string]any:
+		return v, nil
+	default:
+		return nil, badRequest(fmt.Errorf("%s: expected an object, got %s", name, value.TypeName(v)))
+	}
+}
+
+// boolIn returns a member that is a boolean.
+func boolIn(body map[string]any, name string) (bool, error) {
+	switch v := body[name].(type) {
+	case nil:
+		return false, nil
+	case bool:
+		return v, nil
+	default:
+		return false, badRequest(fmt.Errorf("%s: expected true or false, got %s", name, value.TypeName(v)))
+	}
+}
+
+// knownQuery returns an error for a parameter of the query that is not one of the
+// names.
+func knownQuery(query url.Values, names ...string) error {
+	for name := range query {
+		if slices.Contains(names, name) {
+			continue
+		}
+		if len(names) == 0 {
+			return badRequest(fmt.Errorf("the query has the parameter %.40q; the request takes none", name))
+		}
+		return badRequest(fmt.Errorf("the query has the unknown parameter %.40q; expected %s", name, strings.Join(names, ", ")))
+	}
+	return nil
+}
+
+// waitOf returns how long a request waits for the end of the run.
+func waitOf(query url.Values) (time.Duration, error) {
+	if err := knownQuery(query, "wait"); err != nil {
+		return 0, err
+	}
+	text := query.Get("wait")
+	if text == "" {
+		return 0, nil
+	}
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(seconds >= 0) || seconds > maxWait.Seconds() {
+		return 0, badRequest(fmt.Errorf("wait: expected a number of seconds up to %v, got %.40q", maxWait.Seconds(), text))
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
+// postRun starts a run.
+func (s *server) postRun(w http.ResponseWriter, r *http.Request) error {
+	wait, err := waitOf(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	body, text, err := readObject(r, "input")
+	if err != nil {
+		return err
+	}
+	input, err := objectIn(body, "input")
+	if err != nil {
+		return err
+	}
+	v := s.catalog.use(r.PathValue("name"))
+	if v == nil {
+		return errNoWorkflow
+	}
+	err = s.svc.CheckInput(v.Workflow, input)
+	key, keyErr := v.serving.Key(r.Context(), -1, map[string]any{"type": "api", "body": input}, s.svc.Environment())
+	v.uses.Done()
+	if err = cmp.Or(err, keyErr); err != nil {
+		return err
+	}
+	req := request{workflow: v.Name(), input: input, key: key}
+	if key = r.Header.Get("Idempotency-Key"); key != "" {
+		if len(key) > 255 {
+			return badRequest(fmt.Errorf("the Idempotency-Key has more than 255 characters"))
+		}
+		sum := sha256.Sum256(text)
+		req.key, req.hash = "request "+key, hex.EncodeToString(sum[:8])
+	}
+	a, err := s.accept(req)
+	if err != nil {
+		return err
+	}
+	return s.answer(w, r, a, wait)
+}
+
+// answer answers a request that has started or continued a run: with the run if
+// it ends in time, otherwise with its id.
+func (s *server) answer(w http.ResponseWriter, r *http.Request, a accepted, wait time.Duration) error {
+	w.Header().Set("Location", "/v1/runs/"+url.PathEscape(a.id))
+	if a.replayed {
+		w.Header().Set("Idempotent-Replayed", "true")
+	}
+	ended := a.done == nil
+	if wait > 0 && !ended {
+		ctx, cancel := context.WithTimeout(r.Context(), wait)
+		defer cancel()
+		select {
+		case <-a.done:
+			ended = true
+		case <-ctx.Done():
+		case <-s.runs.Done():
+		}
+	}
+	if wait == 0 || !ended {
+		return reply(w, http.StatusAccepted, map[string]any{"id": a.id, "status": s.statusOf(a.id)})
+	}
+	doc, err := s.finished(r.Context(), a)
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, doc)
+}
+
+// getWorkflows lists the workflows.
+func (s *server) getWorkflows(w http.ResponseWriter, _ *http.Request) error {
+	list := []workflowDoc{}
+	for _, name := range s.catalog.names() {
+		if v := s.catalog.use(name); v != nil {
+			list = append(list, s.describe(v))
+			v.uses.Done()
+		}
+	}
+	problems := []fileProblem{}
+	for file, text := range s.catalog.Problems() {
+		problems = append(problems, fileProblem{file, s.svc.Hide(text)})
+	}
+	return reply(w, http.StatusOK, map[string]any{"workflows": list, "problems": problems})
+}
+
+type fileProblem struct {
+	File   string `json:"file"`
+	Detail string `json:"detail"`
+}
+
+// workflowDoc is a workflow as clients see it.
+type workflowDoc struct {
+	Name        string       `json:"name"`
+	Description string       `json:"description,omitempty"`
+	File        string       `json:"file"`
+	Digest      string       `json:"digest"`
+	Triggers    []triggerDoc `json:"triggers"`
+	Running     int          `json:"running"`
+	Queued      int          `json:"queued"`
+	MaxRunning  int          `json:"max_running"`
+	Tokens      int64        `json:"tokens_today"`
+	USD         float64      `json:"usd_today"`
+	InputSchema any          `json:"input_schema,omitempty"`
+}
+
+type triggerDoc struct {
+	Name string           `json:"name"`
+	Kind host.TriggerKind `json:"kind"`
+	// Last is when a schedule started its last run.
+	Last *time.Time `json:"last,omitempty"`
+	Next *time.Time `json:"next,omitempty"`
+	// Problem is why the trigger does not work at the moment.
+	Problem string `json:"problem,omitempty"`
+}
+
+func (s *server) describe(v *version) workflowDoc {
+	problems := map[*trigger]string{}
+	for _, t := range v.triggers {
+		if t.Kind == host.TriggerMQTT {
+			problems[t] = s.brokers.problem(t)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ln := s.line(v.Name())
+	doc := workflowDoc{
+		Name: v.Name(), Description: v.mask.Text(v.Description()), File: v.file, Digest: v.Digest(), Triggers: []triggerDoc{},
+		Running: len(ln.running), Queued: len(ln.ready) + ln.entering, MaxRunning: maxRunning(v.serving.Config()),
+	}
+	if u := s.led.state.used[v.Name()]; u != nil && u.Day == day(time.Now()) {
+		doc.Tokens, doc.USD = u.Tokens, u.USD
+	}
+	for _, t := range v.triggers {
+		d := triggerDoc{Name: t.Name, Kind: t.Kind}
+		if last, ok := s.led.state.fired[t.id]; ok && t.next != nil {
+			next := t.next(last)
+			d.Last, d.Next = &last, &next
+		}
+		d.Problem = problems[t]
+		doc.Triggers = append(doc.Triggers, d)
+	}
+	return doc
+}
+
+// getWorkflow describes a workflow with its input.
+func (s *server) getWorkflow(w http.ResponseWriter, r *http.Request) error {
+	v := s.catalog.use(r.PathValue("name"))
+	if v == nil {
+		return errNoWorkflow
+	}
+	defer v.uses.Done()
+	doc := s.describe(v)
+	doc.InputSchema = v.mask.Value(v.InputSchema())
+	return reply(w, http.StatusOK, doc)
+}
+
+// getActions lists the actions.
+func (s *server) getActions(w http.ResponseWriter, _ *http.Request) error {
+	actions, err := s.svc.Host.Actions()
+	if err != nil {
+		return err
+	}
+	type actionDoc struct {
+		Name    string `json:"name"`
+		Summary string `json:"summary"`
+		Bundle  string `json:"bundle"`
+		Version string `json:"version"`
+		Kind    string `json:"kind"`
+	}
+	list := []actionDoc{}
+	for _, a := range actions {
+		list = append(list, actionDoc{a.Name, a.Summary, a.Bundle, a.Version, a.Kind})
+	}
+	return reply(w, http.StatusOK, map[string]any{"actions": list})
+}
+
+// getMetrics answers with the metrics of Prometheus.
+func (s *server) getMetrics(w http.ResponseWriter, r *http.Request) error {
+	promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	return nil
+}
+
+// getHealth reports that the server is alive.
+func (s *server) getHealth(w http.ResponseWriter, _ *http.Request) {
+	_ = reply(w, http.StatusOK, map[string]string{"status": "ok"}) // it can be encoded
+}
+
+// getReady reports whether the server accepts work.
+func (s *server) getReady(w http.ResponseWriter, _ *http.Request) {
+	if s.ctx.Err() != nil {
+		refuse(w, errStopping.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	s.mu.Lock()
+	err := s.led.check()
+	s.mu.Unlock()
+	if err == nil {
+		if _, dirErr := os.Stat(s.catalog.Path()); dirErr != nil {
+			err = fmt.Errorf("the directory of the workflows cannot be read: %w", withoutPath(dirErr))
+		}
+	}
+	if err != nil {
+		refuse(w, s.svc.Hide(err.Error()), http.StatusServiceUnavailable)
+		return
+	}
+	_ = reply(w, http.StatusOK, map[string]string{"status": "ready"}) // it can be encoded
+}

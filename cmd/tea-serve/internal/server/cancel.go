@@ -1,0 +1,105 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/flow"
+)
+
+// postCancel stops a run that is running, queued, parked or waits.
+func (s *server) postCancel(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	s.mu.Lock()
+	if lv := s.live[id]; lv != nil {
+		lv.cancel(errCanceled)
+		done := lv.it.done()
+		s.mu.Unlock()
+		select {
+		case <-done:
+		case <-r.Context().Done():
+		}
+		return reply(w, http.StatusOK, map[string]any{"id": id, "status": s.statusOf(id)})
+	}
+	b, err := s.stopIdle(id)
+	s.mu.Unlock()
+	if err == nil {
+		err = b.wait()
+	}
+	if err != nil {
+		return s.orDropped(id, err)
+	}
+	return reply(w, http.StatusOK, map[string]any{"id": id, "status": flow.Stopped})
+}
+
+// stopIdle stops a run that is not running, and starts what follows it. The
+// caller holds the mutex, and waits for the batch without it.
+func (s *server) stopIdle(id string) (*batch, error) {
+	it := s.led.state.items[id]
+	begun, err := s.stopBegun(id, it)
+	if err != nil {
+		return nil, err
+	}
+	if it == nil {
+		it = &item{ID: id, Workflow: begun, At: time.Now()}
+	}
+	ln := s.line(it.Workflow)
+	ln.ready = slices.DeleteFunc(ln.ready, func(other *item) bool { return other == it })
+	s.uncount(it)
+	end := &entry{End: id}
+	if begun == "" {
+		end.Drop = s.drop(it)
+	} else {
+		ln.keep(id, flow.Stopped, time.Now())
+		if s.led.state.over[id] == nil {
+			end.Over = &overRun{ID: id, Trigger: it.Trigger, At: it.At, Attempts: it.Attempts}
+		}
+	}
+	entries := []*entry{end}
+	res := &flow.Result{RunID: id, Status: flow.Stopped, Err: errCanceled}
+	if v := s.catalog.use(it.Workflow); v != nil {
+		s.follow(&live{it: it, v: v}, res, &entries)
+		v.uses.Done()
+	}
+	b, err := s.led.add(true, entries...)
+	if err != nil {
+		return nil, err
+	}
+	s.startFollowers()
+	it.finish(res, nil)
+	s.wake(id)
+	return b, nil
+}
+
+// stopBegun stops a run that has a checkpoint, and returns the name of its
+// workflow; "" for a run that has none. The caller holds the mutex.
+func (s *server) stopBegun(id string, it *item) (workflow string, err error) {
+	runs, contents, err := s.contents(id)
+	if errors.Is(err, errNoRun) && it != nil {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	entry, err := runs.Entry(id)
+	if err != nil {
+		return "", err
+	}
+	if it == nil && entry.Status != flow.Waiting || entry.Status == flow.Done {
+		return "", &statusError{http.StatusConflict, fmt.Errorf("the run cannot be stopped: its status is %s", entry.Status)}
+	}
+	return contents.Header.Workflow, runs.Stop(id, errCanceled.Error())
+}
+
+// startFollowers queues the runs that follow one that has ended. The caller holds
+// the mutex.
+func (s *server) startFollowers() {
+	for _, next := range s.followers {
+		s.count(next)
+		s.enqueue(next)
+	}
+	s.followers = nil
+}

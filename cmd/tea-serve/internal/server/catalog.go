@@ -1,0 +1,213 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/the-edge-agent/tea/cmd/internal/flowdir"
+	"github.com/the-edge-agent/tea/host"
+)
+
+// catalog has the workflows of the directory. It is safe for concurrent use.
+type catalog struct {
+	*flowdir.Dir
+	s        *server
+	sections *sections
+
+	// loaded is the source of the workflow that Load has returned last, for Offer.
+	loaded *host.Source
+
+	mu        sync.Mutex
+	workflows map[string]*version
+	// loadedNames are the names of the workflows that were loaded last, by file.
+	loadedNames map[string]string
+}
+
+// version is a loaded version of a workflow.
+type version struct {
+	*host.Workflow
+	file    string
+	mask    host.Mask
+	serving *host.Serving
+	// triggers are those of the version, checked.
+	triggers []*trigger
+	uses     sync.WaitGroup
+	// source is kept for the runs that begin with the version.
+	source *host.Source
+	kept   func() error
+}
+
+func newCatalog(s *server, dir string) (*catalog, error) {
+	c := &catalog{s: s, workflows: map[string]*version{}, loadedNames: map[string]string{}}
+	var err error
+	if c.Dir, err = flowdir.New(dir, "workflow", c, s.svc.Log, serveFile); err != nil {
+		return nil, err
+	}
+	c.sections = &sections{file: filepath.Join(c.Path(), serveFile), report: func(text string) { s.svc.Log.Error(text) }}
+	return c, nil
+}
+
+// loadTries is how often a workflow is read whose files change meanwhile.
+const loadTries = 3
+
+// Load loads a workflow file and checks its triggers.
+func (c *catalog) Load(file string) (wf *host.Workflow, err error) {
+	for n := 1; ; n++ {
+		if wf, err = c.s.svc.Load(file); err != nil {
+			return nil, err
+		}
+		if c.loaded, err = wf.Source(); err == nil {
+			break
+		}
+		err = errors.Join(err, wf.Close())
+		if n == loadTries || !errors.Is(err, host.ErrWorkflowRewritten) {
+			return nil, err
+		}
+	}
+	c.mu.Lock()
+	c.loadedNames[file] = wf.Name()
+	c.mu.Unlock()
+	serving, err := c.sections.of(wf)
+	if err == nil {
+		var triggers []*trigger
+		if triggers, err = c.s.triggersOf(wf, serving); err == nil {
+			err = c.hookTaken(file, triggers)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, wf.Close())
+	}
+	return wf, nil
+}
+
+// Offer serves a workflow.
+func (c *catalog) Offer(file string, wf *host.Workflow, _ string) (string, error) {
+	name := wf.Name()
+	if strings.ContainsAny(name, "/\x00") {
+		return "", fmt.Errorf("the name %q contains a slash, which the path of a request cannot; rename the workflow", name)
+	}
+	serving, err := c.sections.of(wf)
+	if err != nil {
+		return "", err
+	}
+	triggers, err := c.s.triggersOf(wf, serving)
+	if err != nil {
+		return "", err
+	}
+	mask, err := c.s.svc.Mask(wf)
+	if err != nil {
+		return "", err
+	}
+	v := &version{Workflow: wf, file: file, mask: mask, serving: serving, triggers: triggers, source: c.loaded}
+	v.kept = keepOnce(v.source, c.s.svc.Runs)
+	for _, t := range triggers {
+		t.v = v
+	}
+	c.mu.Lock()
+	old := c.workflows[name]
+	if old != nil && old.file != file {
+		c.mu.Unlock()
+		return "", fmt.Errorf("its workflow has the name %q, which that of %s has; rename one of them", name, old.file)
+	}
+	c.workflows[name] = v
+	c.mu.Unlock()
+	c.retire(old)
+	c.s.changed(name)
+	return name, nil
+}
+
+// hookTaken returns an error if another workflow has a webhook with the path of
+// one of the triggers.
+func (c *catalog) hookTaken(file string, triggers []*trigger) error {
+	var diags host.Diagnostics
+	for _, other := range c.triggers(host.TriggerWebhook) {
+		for _, t := range triggers {
+			if t.Kind == host.TriggerWebhook && other.v.file != file && t.hookPath() == other.hookPath() {
+				diags.Errorf(codeConflict, t.Pos, "use another path", "webhook: the workflow %s has the path %q too (%s)", other.workflow, t.hookPath(), other.v.file)
+			}
+		}
+	}
+	return diags.Err()
+}
+
+// keepOnce returns a function that stores the source of a workflow, unless it has.
+func keepOnce(source *host.Source, dir string) func() error {
+	var mu sync.Mutex
+	kept := false
+	return func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		if kept {
+			return nil
+		}
+		err := source.Keep(dir)
+		kept = err == nil
+		return err
+	}
+}
+
+// Withdraw stops serving a workflow.
+func (c *catalog) Withdraw(name string) {
+	c.mu.Lock()
+	old := c.workflows[name]
+	delete(c.workflows, name)
+	c.mu.Unlock()
+	c.retire(old)
+	c.s.changed(name)
+}
+
+// retire closes a version when its last run has ended.
+func (c *catalog) retire(v *version) {
+	if v == nil {
+		return
+	}
+	c.s.background.Go(func() {
+		v.uses.Wait()
+		c.s.closeWorkflow(v.Workflow)
+	})
+}
+
+// use returns the version of a workflow that is served, or nil. The caller calls
+// v.uses.Done afterwards.
+func (c *catalog) use(name string) *version {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v := c.workflows[name]
+	if v != nil {
+		v.uses.Add(1)
+	}
+	return v
+}
+
+// names returns the names of the workflows.
+func (c *catalog) names() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	names := make([]string, 0, len(c.workflows))
+	for name := range c.workflows {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// close closes all workflows, whose runs have ended.
+func (c *catalog) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, v := range c.workflows {
+		v.uses.Wait()
+		c.s.closeWorkflow(v.Workflow)
+	}
+	clear(c.workflows)
+}
+
+func (s *server) closeWorkflow(wf *host.Workflow) {
+	if err := wf.Close(); err != nil {
+		s.svc.Log.Warn("close workflow "+wf.Name(), "error", err)
+	}
+}

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// changesDoc is what a record of a run has changed, as clients see it.
+type changesDoc struct {
+	Step uint64    `json:"step"`
+	Kind string    `json:"kind"`
+	Path string    `json:"path,omitempty"`
+	Time time.Time `json:"time"`
+	// Before is absent for the first record.
+	Before json.RawMessage `json:"before,omitempty"`
+	After  json.RawMessage `json:"after"`
+}
+
+// getChanges answers with the state of a run before and after a record, which is
+// the last one or that of the parameter at: a number, or the path of a node.
+func (s *server) getChanges(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	if err := knownQuery(query, "at"); err != nil {
+		return err
+	}
+	runs, contents, err := s.contents(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	step := uint64(len(contents.Records))
+	if at := query.Get("at"); at != "" {
+		if step, err = runs.Step(contents.Header.RunID, at); err != nil {
+			return err
+		}
+	}
+	if step < 1 || step > uint64(len(contents.Records)) { // the run can have gone on since
+		return &statusError{http.StatusNotFound, errors.New("the run has not recorded anything yet")}
+	}
+	wf, release, err := s.versionOf(contents)
+	if err != nil {
+		return err
+	}
+	defer release()
+	mask, err := s.svc.Mask(wf)
+	if err != nil {
+		return err
+	}
+	rec := contents.Records[step-1]
+	doc := changesDoc{Step: step, Kind: rec.Kind, Path: mask.Text(rec.Path), Time: rec.Time.UTC()}
+	at := func(step uint64) (json.RawMessage, error) { return stateAfter(r, wf, contents, mask, step) }
+	if doc.After, err = at(step); err != nil {
+		return err
+	}
+	if step > 1 {
+		if doc.Before, err = at(step - 1); err != nil {
+			return err
+		}
+	}
+	return reply(w, http.StatusOK, doc)
+}
+
+// stateAfter returns the state of a run after a record, without secrets.
+func stateAfter(r *http.Request, wf *host.Workflow, contents *host.RunContents, mask host.Mask, step uint64) (json.RawMessage, error) {
+	state, err := wf.StateAt(r.Context(), contents, step)
+	if err != nil {
+		return nil, err
+	}
+	return value.Encode(mask.Value(state))
+}

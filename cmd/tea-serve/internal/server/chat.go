@@ -1,0 +1,275 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// answerKeys are the keys of the state that can have the answer of a chat, in the
+// order of precedence.
+var answerKeys = []string{"answer", "response", "content", "text"}
+
+// chat is a request of the OpenAI API that a workflow answers.
+type chat struct {
+	s        *server
+	w        http.ResponseWriter
+	model    string
+	messages []any
+	stream   bool
+	// id and created identify the answer.
+	id      string
+	created int64
+	sent    int
+}
+
+// postChat runs the workflow that a chat names as its model. Members that a
+// workflow has no use for, such as temperature, are ignored.
+func (s *server) postChat(w http.ResponseWriter, r *http.Request) error {
+	var text json.RawMessage
+	if err := json.NewDecoder(r.Body).Decode(&text); err != nil {
+		return badRequest(fmt.Errorf("body: %w", err))
+	}
+	body, err := decodeObject(text)
+	if err != nil {
+		return badRequest(fmt.Errorf("body: %w", err))
+	}
+	c := &chat{s: s, w: w, created: time.Now().Unix()}
+	c.model, _ = body["model"].(string)
+	c.messages, _ = body["messages"].([]any)
+	c.stream, _ = body["stream"].(bool)
+	if len(c.messages) == 0 {
+		return badRequest(errors.New("messages: expected a list with at least one message"))
+	}
+	if c.model == "" {
+		return badRequest(errors.New("model: expected the name of a workflow"))
+	}
+	v := s.catalog.use(c.model)
+	if v == nil {
+		return errNoWorkflow
+	}
+	input := map[string]any{"messages": c.messages, "prompt": promptOf(c.messages)}
+	err = s.svc.CheckInput(v.Workflow, input)
+	s.mu.Lock()
+	if err == nil && s.spent(v) {
+		err = errSpent // a client does not wait until tomorrow
+	}
+	s.mu.Unlock()
+	v.uses.Done()
+	if err != nil {
+		return err
+	}
+	a, err := s.accept(request{workflow: c.model, trigger: "chat", input: input})
+	if err != nil {
+		return err
+	}
+	c.id = a.id
+	return c.answer(r.Context(), a)
+}
+
+// openAI answers errors of a handler in the form of the OpenAI API, which its
+// clients show.
+func (s *server) openAI(do func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		err := do(w, r)
+		if err == nil {
+			return nil
+		}
+		status := s.prepare(w, err)
+		kind := "invalid_request_error"
+		if status >= http.StatusInternalServerError {
+			kind = "server_error"
+		}
+		return reply(w, status, errorDoc(s.svc.Hide(err.Error()), kind))
+	}
+}
+
+// errorDoc returns an error of the OpenAI API.
+func errorDoc(message, kind string) map[string]any {
+	return map[string]any{"error": map[string]any{"message": message, "type": kind, "param": nil, "code": nil}}
+}
+
+// promptOf returns the text of the last message.
+func promptOf(messages []any) string {
+	last, _ := messages[len(messages)-1].(map[string]any)
+	switch content := last["content"].(type) {
+	case string:
+		return content
+	case []any:
+		text := ""
+		for _, part := range content {
+			part, _ := part.(map[string]any)
+			piece, _ := part["text"].(string)
+			text += piece
+		}
+		return text
+	}
+	return ""
+}
+
+// answer waits for the run. If the client leaves, the run is stopped: nobody else
+// reads its answer.
+func (c *chat) answer(ctx context.Context, a accepted) error {
+	gone := context.AfterFunc(ctx, func() {
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+		if lv := c.s.live[a.id]; lv != nil {
+			lv.cancel(errCanceled)
+		} else if c.s.led.state.items[a.id] != nil {
+			_, _ = c.s.stopIdle(a.id) // it has ended, or the server is about to
+		}
+	})
+	defer gone()
+	if c.stream {
+		e := &eventStream{s: c.s, w: c.w, control: http.NewResponseController(c.w), id: a.id, each: c.event}
+		if err := e.start(); err != nil {
+			return err
+		}
+		if err := e.run(ctx); err != nil {
+			return nil //nolint:nilerr // the client is gone, or sees the end
+		}
+	}
+	select {
+	case <-a.done:
+	case <-ctx.Done():
+		return nil
+	case <-c.s.runs.Done():
+		return errStopping
+	}
+	c.s.mu.Lock()
+	res, failure := a.item.outcome, a.item.failure
+	c.s.mu.Unlock()
+	text, finish := c.text(res, failure)
+	failed := res == nil || res.Status == flow.Failed || res.Status == flow.Stopped
+	switch {
+	case failed && c.stream:
+		return c.fail(text)
+	case failed:
+		return &statusError{http.StatusInternalServerError, errors.New(text)}
+	case !c.stream:
+		return reply(c.w, http.StatusOK, c.document("chat.completion", map[string]any{
+			"index": 0, "message": map[string]any{"role": "assistant", "content": text}, "finish_reason": finish,
+		}, map[string]any{"prompt_tokens": 0, "completion_tokens": res.Usage.Tokens, "total_tokens": res.Usage.Tokens}))
+	}
+	if c.sent == 0 {
+		c.chunk(map[string]any{"role": "assistant", "content": text}, nil)
+	}
+	c.chunk(map[string]any{}, finish)
+	_, _ = fmt.Fprint(c.w, "data: [DONE]\n\n") // the client is gone
+	return nil
+}
+
+// text returns the answer of a run, and the reason for its end.
+func (c *chat) text(res *flow.Result, failure error) (text, finish string) {
+	v := c.s.catalog.use(c.model)
+	if v == nil || res == nil {
+		return c.s.svc.Hide(fmt.Sprint("the run could not start: ", failure)), "stop"
+	}
+	defer v.uses.Done()
+	if res.Status == flow.Waiting && len(res.Pending) > 0 {
+		return v.mask.Text(res.Pending[0].Question), "stop"
+	}
+	if res.Err != nil {
+		return v.mask.Text(res.Err.Error()), "stop"
+	}
+	state, _ := v.mask.Value(res.State).(map[string]any)
+	for _, key := range answerKeys {
+		if text, ok := state[key].(string); ok {
+			return text, "stop"
+		}
+	}
+	var answer any = withoutChat(state)
+	for _, key := range slices.Backward(answerKeys) {
+		if v := state[key]; v != nil {
+			answer = v
+		}
+	}
+	encoded, err := value.Encode(answer)
+	if err != nil {
+		return err.Error(), "stop"
+	}
+	return string(encoded), "stop"
+}
+
+// withoutChat returns a state without the input of the chat.
+func withoutChat(state map[string]any) map[string]any {
+	out := maps.Clone(state)
+	delete(out, "messages")
+	delete(out, "prompt")
+	return out
+}
+
+// event sends a token to the client.
+func (c *chat) event(line []byte) []byte {
+	var e struct{ Event, Text string }
+	if json.Unmarshal(line, &e) != nil || e.Event != string(flow.EventToken) {
+		return nil
+	}
+	delta := map[string]any{"content": e.Text}
+	if c.sent == 0 {
+		delta["role"] = "assistant"
+	}
+	c.sent++
+	return c.encode(delta, nil)
+}
+
+// fail ends a stream with an error, in the form of the OpenAI API.
+func (c *chat) fail(message string) error {
+	text, err := json.Marshal(errorDoc(message, "server_error"))
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(c.w, "data: %s\n\ndata: [DONE]\n\n", text) // the client is gone
+	return nil
+}
+
+// chunk sends a part of the answer.
+func (c *chat) chunk(delta map[string]any, finish any) {
+	_, _ = c.w.Write(c.encode(delta, finish)) // the client is gone
+}
+
+func (c *chat) encode(delta map[string]any, finish any) []byte {
+	text, err := json.Marshal(c.document("chat.completion.chunk", map[string]any{"index": 0, "delta": delta, "finish_reason": finish}, nil))
+	if err != nil {
+		return nil // the texts are valid
+	}
+	return fmt.Appendf(nil, "data: %s\n\n", text)
+}
+
+func (c *chat) document(kind string, choice, usage map[string]any) map[string]any {
+	doc := map[string]any{"id": "chatcmpl-" + c.id, "object": kind, "created": c.created, "model": c.model, "choices": []any{choice}}
+	if usage != nil {
+		doc["usage"] = usage
+	}
+	return doc
+}
+
+// getModels lists the workflows as the models of the OpenAI API.
+func (s *server) getModels(w http.ResponseWriter, _ *http.Request) error {
+	list := []any{}
+	for _, name := range s.catalog.names() {
+		list = append(list, s.model(name))
+	}
+	return reply(w, http.StatusOK, map[string]any{"object": "list", "data": list})
+}
+
+// getModel describes a workflow as a model.
+func (s *server) getModel(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("name")
+	if !slices.Contains(s.catalog.names(), name) {
+		return errNoWorkflow
+	}
+	return reply(w, http.StatusOK, s.model(name))
+}
+
+func (s *server) model(name string) map[string]any {
+	return map[string]any{"id": name, "object": "model", "created": s.started.Unix(), "owned_by": "tea"}
+}

@@ -1,0 +1,287 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	teacmd "github.com/the-edge-agent/tea/cmd"
+	"github.com/the-edge-agent/tea/cmd/tea-serve/internal/page"
+	"github.com/the-edge-agent/tea/host"
+)
+
+// stateDir is the directory of the state of the server, in that of the runs.
+const stateDir = "serve"
+
+// defaultListen is the default of --listen.
+const defaultListen = "localhost:8311"
+
+// Command returns the command serve.
+func Command() teacmd.Command {
+	return teacmd.ServerCommand("serve", "Run the workflows of a directory by schedule, webhook, file or request.", func() teacmd.Server { return new(serveCmd) })
+}
+
+type serveCmd struct {
+	Listen          string        `placeholder:"ADDR" help:"Address of the API: HOST:PORT, or unix:PATH for a socket. Default: localhost:8311."`
+	TokenFile       string        `placeholder:"FILE" help:"File with the tokens of the API, one a line: ROLE TOKEN. An address that is not a loopback address needs it or --tls-client-ca."`
+	TLSCert         string        `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server, in PEM form, with those between it and its authority. The API is then served over HTTPS."`
+	TLSKey          string        `name:"tls-key" placeholder:"FILE" help:"Private key of --tls-cert, in PEM form."`
+	TLSClientCA     string        `name:"tls-client-ca" placeholder:"FILE" help:"Certificates of the authorities of clients, in PEM form. The organizational unit (OU) of a client's certificate is its role."`
+	AllowHost       []string      `placeholder:"NAME" help:"Host name under which clients reach the server, such as that of a reverse proxy (repeatable)."`
+	AlertURL        string        `name:"alert-url" placeholder:"URL" help:"Address that gets a POST request when a run has failed, is parked or waits for an answer."`
+	AlertSecret     string        `placeholder:"NAME" help:"Secret that signs alerts, one of --secrets: X-Signature is the HMAC-SHA256 of the body."`
+	MetricsInterval time.Duration `default:"1m" placeholder:"TIME" help:"How often metrics are sent to --otlp-endpoint. Default: 1m."`
+	MaxRunning      int           `default:"32" placeholder:"N" help:"Maximum number of runs at a time. Default: 32."`
+	StopTimeout     time.Duration `default:"20s" placeholder:"TIME" help:"How long running nodes have to finish when the server stops. Afterwards their runs are stopped with a checkpoint. Default: 20s."`
+	Check           bool          `help:"Check the workflows and their triggers, and exit."`
+	teacmd.ServeFlags
+}
+
+// Serve serves until the service stops.
+func (c *serveCmd) Serve(svc *teacmd.Service) error {
+	if c.MaxRunning < 1 {
+		return teacmd.UsageErrorf("--max-running %d: expected 1 or more", c.MaxRunning)
+	}
+	if c.MetricsInterval < time.Second {
+		return teacmd.UsageErrorf("--metrics-interval %s: expected 1s or more", c.MetricsInterval)
+	}
+	socket, err := activated()
+	if err != nil {
+		return err
+	}
+	if socket != nil && c.Listen != "" {
+		svc.Log.Warn("--listen " + c.Listen + " has no effect: systemd has opened the socket " + socket.Addr().String())
+	}
+	c.Listen = cmp.Or(c.Listen, defaultListen)
+	access, err := c.access(svc.Log, socket)
+	if err != nil {
+		return err
+	}
+	s := newServer(svc, c)
+	if s.page, err = page.New(); err != nil {
+		return err
+	}
+	if s.catalog, err = newCatalog(s, c.Dir); err != nil {
+		return err
+	}
+	if s.alerts, err = newAlerts(s); err != nil {
+		return err
+	}
+	if c.Check {
+		return s.check()
+	}
+	if err := s.open(); err != nil {
+		return err
+	}
+	defer s.close()
+	return s.serveHTTP(socket, access)
+}
+
+// server runs the workflows of a directory.
+type server struct {
+	svc     *teacmd.Service
+	flags   *serveCmd
+	catalog *catalog
+	led     *ledger
+	unlock  func()
+	// ctx is done when the server accepts nothing more, runs when the runs are
+	// stopped.
+	ctx     context.Context
+	stop    context.CancelFunc
+	runs    context.Context
+	stopAll context.CancelCauseFunc
+
+	// mu is the mutex of the ledger. It guards what follows.
+	mu          *sync.Mutex
+	lines       map[string]*line
+	live        map[string]*live
+	running     int
+	maxRunning  int
+	queuedBytes int
+	// answers are closed when a run that waits continues or is stopped, by run.
+	answers map[string]chan struct{}
+	// suspects are the runs during which the server has ended several times; alone is
+	// the one of them that is tried.
+	suspects []*item
+	alone    *item
+	// ends counts the runs that have ended.
+	ends int
+	// followers are the runs that the run being settled starts.
+	followers []*item
+
+	// retimed gets the name of a workflow whose triggers have changed, endings a
+	// value when runs have ended.
+	retimed chan string
+	endings chan struct{}
+	started time.Time
+
+	// loose are the mistakes that were logged that no workflow has alone. Only the
+	// scheduler uses it.
+	loose map[string]bool
+
+	// installing is locked while a plugin is installed or rolled back.
+	installing sync.Mutex
+
+	page    *page.Page
+	metrics *metrics
+	alerts  *alerts
+	brokers *subscriptions
+	// lastBeat is when the scheduler was last at work; ended is closed when the
+	// server has ended.
+	lastBeat atomic.Int64
+	ended    chan struct{}
+
+	executing  sync.WaitGroup
+	background sync.WaitGroup
+	closing    sync.Once
+}
+
+func newServer(svc *teacmd.Service, c *serveCmd) *server {
+	s := &server{
+		svc: svc, flags: c, lines: map[string]*line{}, live: map[string]*live{}, answers: map[string]chan struct{}{}, maxRunning: c.MaxRunning,
+		retimed: make(chan string, 1), endings: make(chan struct{}, 1), started: time.Now(), mu: new(sync.Mutex), ended: make(chan struct{}),
+	}
+	s.metrics = newMetrics(s)
+	s.brokers = &subscriptions{s: s, open: map[string]*subscription{}}
+	s.beat()
+	s.ctx, s.stop = context.WithCancel(svc.Context)
+	s.runs, s.stopAll = context.WithCancelCause(context.WithoutCancel(svc.Context))
+	return s
+}
+
+// check loads the workflows and reports their mistakes.
+func (s *server) check() error {
+	s.catalog.Scan()
+	defer s.close()
+	if files, loose := s.faulty(); files+loose > 0 {
+		return teacmd.InvalidErrorf("%s", counted(files, "file has mistakes", "files have mistakes", loose))
+	}
+	n := 0
+	for _, name := range s.catalog.names() {
+		v := s.catalog.use(name)
+		n += len(v.triggers)
+		v.uses.Done()
+	}
+	s.svc.Announce(fmt.Sprintf("%d workflows, %d triggers", len(s.catalog.names()), n))
+	return nil
+}
+
+// counted describes the mistakes that a check has found.
+func counted(files int, one, many string, loose int) string {
+	text := fmt.Sprintf("%d %s", files, many)
+	if files == 1 {
+		text = "1 " + one
+	}
+	switch {
+	case loose == 0:
+		return text
+	case files == 0:
+		return fmt.Sprintf("%d triggers or sections name what does not exist", loose)
+	}
+	return fmt.Sprintf("%s, %d triggers or sections name what does not exist", text, loose)
+}
+
+// open reads the state, loads the workflows and continues the runs that have not
+// ended.
+func (s *server) open() (err error) {
+	dir := filepath.Join(s.svc.Runs, stateDir)
+	if s.unlock, err = lock(filepath.Join(dir, "lock")); err != nil {
+		return err
+	}
+	removeUploads(dir)
+	if s.led, err = openLedger(filepath.Join(dir, "state.jsonl")); err != nil {
+		s.unlock()
+		return err
+	}
+	if s.led.cut > 0 {
+		s.svc.Log.Warn(fmt.Sprintf("the last %d bytes of %s were damaged and are cut off, as after a power cut; changes in them are lost", s.led.cut, s.led.path))
+	}
+	s.mu = &s.led.mu
+	s.catalog.Scan()
+	s.warnLoose()
+	s.recover()
+	s.background.Go(func() { s.catalog.Watch(s.ctx) })
+	s.background.Go(s.schedule)
+	s.background.Go(s.sweep)
+	s.background.Go(s.watchdog)
+	if s.svc.Collector != nil {
+		s.background.Go(s.sendMetrics)
+	}
+	if s.alerts != nil {
+		s.background.Go(func() { s.alerts.run(s.runs) }) // also while the last runs end
+	}
+	return nil
+}
+
+// recover queues the runs that have not ended.
+func (s *server) recover() {
+	runs, err := host.OpenRuns(s.svc.Runs)
+	if err == nil {
+		s.listEnded(runs)
+	} else if !errors.Is(err, os.ErrNotExist) {
+		s.svc.Log.Warn("the runs cannot be listed", "error", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, it := range byAge(s.led.state.items) {
+		if it.Parked != "" {
+			continue
+		}
+		it.recovered, it.interrupted, it.Running = true, it.Running, false
+		s.count(it)
+		n++
+		if it.interrupted {
+			_, _ = s.led.add(false, &entry{Try: new(it.progress)}) // the server ends if it fails
+		}
+		if it.Stuck > 0 {
+			s.suspects = append(s.suspects, it)
+		} else {
+			s.enqueue(it)
+		}
+	}
+	s.release()
+	if n > 0 {
+		s.svc.Log.Info(fmt.Sprintf("%d runs continue", n))
+	}
+}
+
+// close stops what runs and writes the state.
+func (s *server) close() { s.closing.Do(s.closeOnce) }
+
+func (s *server) closeOnce() {
+	s.mu.Lock()
+	s.stop()
+	s.mu.Unlock()
+	s.drain()
+	s.stopAll(errClosed)
+	s.executing.Wait()
+	close(s.ended)
+	s.catalog.close()
+	s.background.Wait()
+	if s.led != nil {
+		s.led.close()
+		s.unlock()
+	}
+}
+
+// drain waits for the runs to end, for a while.
+func (s *server) drain() {
+	done := make(chan struct{})
+	go func() {
+		s.executing.Wait()
+		close(done)
+	}()
+	timer := time.NewTimer(s.flags.StopTimeout)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}

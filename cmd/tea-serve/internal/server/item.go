@@ -1,0 +1,142 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// item is a run that was accepted and has not ended. It is in the ledger; its
+// fields are guarded by the mutex of the ledger.
+type item struct {
+	ID       string `json:"id"`
+	Workflow string `json:"workflow"`
+	// Trigger is the name of the trigger, "" for a request to the API.
+	Trigger string          `json:"trigger,omitempty"`
+	Input   json.RawMessage `json:"input,omitempty"`
+	At      time.Time       `json:"at"`
+	// Depth counts the runs that led to this one by on_run.
+	Depth int `json:"depth,omitempty"`
+	// Resume is set for a run that continues.
+	Resume *resumption `json:"resume,omitempty"`
+
+	// Fork is set for a run that is a copy of another one.
+	Fork *forking `json:"fork,omitempty"`
+
+	progress `json:"-"`
+
+	// recovered reports that an earlier process can have begun the run, interrupted
+	// that it was running when that process ended.
+	recovered, interrupted bool
+	// counted reports that the input is one of those that wait.
+	counted bool
+	// spent is the usage of the run that was counted.
+	spent flow.Usage
+	// ended is closed when the run has ended, waits or is parked; outcome is set
+	// then.
+	ended chan struct{}
+	// moved is closed when the run has started or ended.
+	moved   chan struct{}
+	outcome *flow.Result
+	failure error
+}
+
+// forking is the run of which another one is a copy, up to a record.
+type forking struct {
+	Run string `json:"run"`
+	At  uint64 `json:"at"`
+}
+
+// resumption is how a run continues.
+type resumption struct {
+	Answers     json.RawMessage `json:"answers,omitempty"`
+	Input       json.RawMessage `json:"input,omitempty"`
+	RetryFailed bool            `json:"retry_failed,omitempty"`
+	Migrate     bool            `json:"migrate,omitempty"`
+}
+
+// progress is what has become of an item.
+type progress struct {
+	ID string `json:"id"`
+	// Attempts counts the starts. Records is the number of records in the
+	// checkpoint at the last one, and Stuck counts the starts in a row that were
+	// interrupted without a further record.
+	Attempts int `json:"attempts,omitempty"`
+	Records  int `json:"records,omitempty"`
+	Stuck    int `json:"stuck,omitempty"`
+	// Running reports that an attempt has begun and not ended.
+	Running bool `json:"running,omitempty"`
+	// Failure is the last failure, and Failures counts the equal ones in a row.
+	Failure  string `json:"failure,omitempty"`
+	Failures int    `json:"failures,omitempty"`
+	// NotBefore is when the next attempt is due, or the deadline of a question.
+	NotBefore time.Time `json:"not_before,omitzero"`
+	// Waiting reports that the run waits for an answer until NotBefore.
+	Waiting bool `json:"waiting,omitempty"`
+	// Parked is why the run is not continued.
+	Parked string `json:"parked,omitempty"`
+}
+
+// done returns a channel that is closed when the run has ended. The caller holds
+// the mutex.
+func (it *item) done() <-chan struct{} {
+	if it.ended == nil {
+		it.ended = make(chan struct{})
+	}
+	return it.ended
+}
+
+// starts returns a channel that is closed when the run has started or ended. The
+// caller holds the mutex.
+func (it *item) starts() <-chan struct{} {
+	if it.moved == nil {
+		it.moved = make(chan struct{})
+	}
+	return it.moved
+}
+
+// move wakes those who wait for the run to start or end. The caller holds the
+// mutex.
+func (it *item) move() {
+	if it.moved != nil {
+		close(it.moved)
+		it.moved = nil
+	}
+}
+
+// finish wakes those who wait for the run. The caller holds the mutex.
+func (it *item) finish(res *flow.Result, err error) {
+	it.outcome, it.failure = res, err
+	it.move()
+	if it.ended != nil {
+		close(it.ended)
+		it.ended = nil
+	}
+}
+
+// encodeObject returns an object of the value model as JSON; nil if it is empty.
+func encodeObject(v map[string]any) (json.RawMessage, error) {
+	if len(v) == 0 {
+		return nil, nil
+	}
+	return value.Encode(v)
+}
+
+// decodeObject returns the object in a text.
+func decodeObject(text json.RawMessage) (map[string]any, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	v, err := value.Decode(text)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := v.(map[string]any)
+	if !ok && v != nil {
+		return nil, fmt.Errorf("expected an object, got %s", value.TypeName(v))
+	}
+	return object, nil
+}

@@ -1,0 +1,274 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/eclipse/paho.golang/autopaho"
+	"github.com/eclipse/paho.golang/autopaho/queue/memory"
+	"github.com/eclipse/paho.golang/paho"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+const (
+	defaultBroker = "mqtt://localhost:1883"
+	// keepAlive is the interval of pings in seconds.
+	keepAlive = 30
+	// sessionExpiry is how long the broker keeps messages for a server that is
+	// off, in seconds.
+	sessionExpiry = 24 * 60 * 60
+	// refusedWait is the wait before a message is offered again that the queue has
+	// no room for.
+	refusedWait = time.Second
+	// publishTimeout is how long the result of a run waits for the queue of the
+	// client.
+	publishTimeout = 10 * time.Second
+)
+
+// checkMQTT checks a trigger of the kind mqtt.
+func (s *server) checkMQTT(t *trigger) (hint string, err error) {
+	broker, err := url.Parse(cmp.Or(t.Broker, defaultBroker))
+	if err != nil || broker.Host == "" {
+		return "use a URL such as " + defaultBroker, fmt.Errorf("broker: %q is not a URL", t.Broker)
+	}
+	switch broker.Scheme {
+	case "mqtt", "mqtts", "ws", "wss":
+	default:
+		return "use mqtt, mqtts, ws or wss", fmt.Errorf("broker: the scheme %q is not one of MQTT", broker.Scheme)
+	}
+	topic := t.Value.Value
+	if at := strings.IndexByte(topic, '#'); topic == "" || at >= 0 && at != len(topic)-1 {
+		return "# is the last level of a topic", fmt.Errorf("mqtt: %q is not a topic", topic)
+	}
+	if strings.ContainsAny(t.ResultTopic, "+#") {
+		return "name one topic", fmt.Errorf("result_topic: %q has wildcards", t.ResultTopic)
+	}
+	if t.ResultTopic != "" && matchesTopic(topic, t.ResultTopic) {
+		return "publish the results to a topic that the trigger does not have", fmt.Errorf("result_topic: %q is one of %q, so the workflow would start itself for ever", t.ResultTopic, topic)
+	}
+	if t.Secret.Value != "" {
+		var ok bool
+		if t.secret, ok = s.svc.Secret(t.Secret.Value); !ok {
+			return "pass it with --secrets or --secrets-env", fmt.Errorf("password_secret: the secret %q is missing", t.Secret.Value)
+		}
+	}
+	t.broker = broker
+	return "", nil
+}
+
+// matchesTopic reports whether a subscription receives a topic.
+func matchesTopic(filter, topic string) bool {
+	if rest, shared := strings.CutPrefix(filter, "$share/"); shared {
+		_, filter, _ = strings.Cut(rest, "/")
+	}
+	want, have := strings.Split(filter, "/"), strings.Split(topic, "/")
+	for i, level := range want {
+		switch {
+		case level == "#":
+			return true
+		case i >= len(have) || level != "+" && level != have[i]:
+			return false
+		}
+	}
+	return len(want) == len(have)
+}
+
+// subscriptions are the connections to brokers, one for each trigger.
+type subscriptions struct {
+	s *server
+
+	mu   sync.Mutex
+	open map[string]*subscription
+}
+
+// subscription is the connection of a trigger.
+type subscription struct {
+	trigger atomic.Pointer[trigger]
+	manager *autopaho.ConnectionManager
+	stop    context.CancelFunc
+	// problem is why the broker cannot be reached; nil if it is.
+	problem atomic.Pointer[string]
+}
+
+// problem returns why the broker of a trigger cannot be reached, "" if it can.
+func (c *subscriptions) problem(t *trigger) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if sub := c.open[t.connection()]; sub != nil {
+		if text := sub.problem.Load(); text != nil {
+			return *text
+		}
+	}
+	return ""
+}
+
+// connection identifies what a connection depends on.
+func (t *trigger) connection() string {
+	return strings.Join([]string{t.id, t.broker.String(), t.Value.Value, t.Username, t.secret, fmt.Sprint(t.QoS)}, "\x00")
+}
+
+// update opens and closes connections after a change of the triggers.
+func (c *subscriptions) update() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	current := map[string]bool{}
+	for _, t := range c.s.catalog.triggers(host.TriggerMQTT) {
+		name := t.connection()
+		current[name] = true
+		if sub := c.open[name]; sub != nil {
+			sub.trigger.Store(t)
+			continue
+		}
+		sub, err := c.connect(t)
+		if err != nil {
+			c.s.svc.Log.Error(fmt.Sprintf("the trigger %q of %s: %v", t.Name, t.workflow, err))
+			continue
+		}
+		c.open[name] = sub
+	}
+	for name, sub := range c.open {
+		if !current[name] {
+			sub.stop()
+			delete(c.open, name)
+		}
+	}
+}
+
+// connect begins to connect to the broker. The connection is made again whenever
+// it breaks.
+func (c *subscriptions) connect(t *trigger) (*subscription, error) {
+	ctx, stop := context.WithCancel(c.s.ctx)
+	sub := &subscription{stop: stop}
+	sub.trigger.Store(t)
+	label := fmt.Sprintf("the trigger %q of %s: broker %s", t.Name, t.workflow, t.broker.Redacted())
+	id := sha256.Sum256([]byte(c.s.svc.Runs + "\x00" + t.id))
+	manager, err := autopaho.NewConnection(ctx, autopaho.ClientConfig{
+		ServerUrls: []*url.URL{t.broker}, KeepAlive: keepAlive, SessionExpiryInterval: sessionExpiry,
+		ConnectUsername: t.Username, ConnectPassword: []byte(t.secret), Queue: memory.New(),
+		ReconnectBackoff: autopaho.NewExponentialBackoff(time.Second, time.Minute, time.Second, 2),
+		OnConnectionUp: func(m *autopaho.ConnectionManager, _ *paho.Connack) {
+			sub.problem.Store(nil)
+			_, err := m.Subscribe(ctx, &paho.Subscribe{Subscriptions: []paho.SubscribeOptions{{Topic: t.Value.Value, QoS: byte(t.QoS)}}})
+			if err != nil {
+				text := "cannot subscribe: " + c.s.svc.Hide(err.Error())
+				sub.problem.Store(&text)
+				c.s.svc.Log.Error(label + ": " + text)
+				return
+			}
+			c.s.svc.Log.Info(label+": subscribed", "topic", t.Value.Value)
+		},
+		OnConnectError: func(err error) {
+			text := c.s.svc.Hide(err.Error())
+			if before := sub.problem.Swap(&text); before == nil || *before != text {
+				c.s.svc.Log.Warn(label + ": " + text)
+			}
+		},
+		ClientConfig: paho.ClientConfig{
+			ClientID: "tea-" + hex.EncodeToString(id[:8]), EnableManualAcknowledgment: true, SendAcksInterval: 100 * time.Millisecond,
+			OnPublishReceived: []func(paho.PublishReceived) (bool, error){func(p paho.PublishReceived) (bool, error) {
+				if c.receive(ctx, sub.trigger.Load(), p.Packet) {
+					return true, p.Client.Ack(p.Packet)
+				}
+				return true, nil // the broker sends it again
+			}},
+		},
+	})
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	sub.manager = manager
+	return sub, nil
+}
+
+// receive starts a run for a message, and reports whether the message is done
+// with. It waits while the queue has no room.
+func (c *subscriptions) receive(ctx context.Context, t *trigger, p *paho.Publish) bool {
+	event := t.event(map[string]any{"topic": p.Topic, "retained": p.Retain})
+	setBody(event, p.Payload)
+	for {
+		err := c.s.fire(t, event, request{depth: depthOf(p)})
+		switch {
+		case errors.Is(err, errStopping), errors.Is(err, errLedgerClosed):
+			return false
+		case !errors.Is(err, errQueueFull):
+			return true
+		}
+		select {
+		case <-time.After(refusedWait):
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// depthProperty is the property of the result of a run that counts the runs that
+// led to it, so that a circle of messages ends.
+const depthProperty = "tea-depth"
+
+// depthOf returns the depth of the run that a message starts.
+func depthOf(p *paho.Publish) int {
+	if p.Properties == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(p.Properties.User.Get(depthProperty))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return min(n, maxDepth) + 1
+}
+
+// publish sends the result of a run to the topic of its trigger.
+func (c *subscriptions) publish(lv *live, res *flow.Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, sub := range c.open {
+		t := sub.trigger.Load()
+		if t.workflow != lv.it.Workflow || t.Name != lv.it.Trigger || t.ResultTopic == "" {
+			continue
+		}
+		doc := map[string]any{"run_id": lv.it.ID, "workflow": lv.it.Workflow, "status": res.Status}
+		if state, err := value.Encode(lv.v.mask.Value(res.State)); err == nil {
+			doc["state"] = json.RawMessage(state)
+		}
+		if res.Err != nil {
+			doc["error"] = lv.v.mask.Text(res.Err.Error())
+		}
+		text, err := json.Marshal(doc)
+		if err == nil {
+			ctx, cancel := context.WithTimeout(c.s.runs, publishTimeout)
+			err = sub.manager.PublishViaQueue(ctx, &autopaho.QueuePublish{Publish: &paho.Publish{
+				Topic: t.ResultTopic, QoS: byte(t.QoS), Payload: text,
+				Properties: &paho.PublishProperties{User: paho.UserProperties{{Key: depthProperty, Value: strconv.Itoa(lv.it.Depth)}}},
+			}})
+			cancel()
+		}
+		if err != nil {
+			c.s.svc.Log.Warn("the result of run "+lv.it.ID+" was not published", "run", lv.it.ID, "workflow", lv.it.Workflow, "error", err)
+		}
+	}
+}
+
+// close ends the connections.
+func (c *subscriptions) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, sub := range c.open {
+		sub.stop()
+		<-sub.manager.Done()
+	}
+}

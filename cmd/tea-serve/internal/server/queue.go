@@ -1,0 +1,402 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+)
+
+// The defaults of the serve section.
+const (
+	defaultMaxRunning = 8
+	defaultMaxQueue   = 1000
+	defaultKeyTime    = 24 * time.Hour
+	// maxQueuedBytes is the size of the input of all runs that wait.
+	maxQueuedBytes = 64 << 20
+	// maxKeys is how many deduplication keys are kept.
+	maxKeys = 100_000
+	// maxDrops is how many runs are kept that were stopped before they began.
+	maxDrops = 10_000
+)
+
+// line is the queue of a workflow.
+type line struct {
+	ready []*item
+	// entering counts the items that are being written to the ledger.
+	entering int
+	running  map[string]*live
+	// done are the runs that are done and kept, failed those that have failed or
+	// were stopped; the oldest first.
+	done, failed []endedRun
+	// warned is the day on which the end of the budget was logged.
+	warned string
+}
+
+// endedRun is a run that has ended, with the time of its end.
+type endedRun struct {
+	id string
+	at time.Time
+}
+
+// keep adds a run that has ended.
+func (ln *line) keep(id string, status flow.Status, at time.Time) {
+	switch status {
+	case flow.Done:
+		ln.done = append(ln.done, endedRun{id, at})
+	case flow.Failed, flow.Stopped:
+		ln.failed = append(ln.failed, endedRun{id, at})
+	}
+}
+
+// unkeep removes a run that continues.
+func (ln *line) unkeep(id string) {
+	same := func(r endedRun) bool { return r.id == id }
+	ln.done, ln.failed = slices.DeleteFunc(ln.done, same), slices.DeleteFunc(ln.failed, same)
+}
+
+// live is a run that is running.
+type live struct {
+	it     *item
+	v      *version
+	cancel context.CancelCauseFunc
+	hub    *hub
+	since  time.Time
+}
+
+// request asks for a run.
+type request struct {
+	workflow string
+	trigger  string
+	input    map[string]any
+	// key is the deduplication key, "" for none; hash identifies the input of
+	// requests that must be equal if their keys are.
+	key, hash string
+	// replay is a second key, of a request that can be sent again by others, and
+	// replayTime how long it is kept.
+	replay     string
+	replayTime time.Duration
+	// also are changes that are made with the acceptance of the run: the position
+	// of a schedule, a file that is processed. once reports that they are made
+	// although the run is refused, if it would be refused again.
+	also []*entry
+	once bool
+	// id and depth are those of a run that follows another one.
+	id    string
+	depth int
+}
+
+// The reasons for which a request is refused.
+var (
+	errStopping   = errors.New("the server is stopping")
+	errNoWorkflow = errors.New("there is no such workflow")
+	errQueueFull  = errors.New("the queue is full")
+	errSpent      = errors.New("the workflow has used its budget of the day")
+	errSkipped    = errors.New("a run is running, and overlap is skip")
+	errKeyReused  = errors.New("the idempotency key was used with another input")
+)
+
+// accepted is the answer to a request.
+type accepted struct {
+	id string
+	// replayed reports that the run is that of an earlier request with the key.
+	replayed bool
+	// done is closed when the run has ended or waits; nil if it has.
+	done <-chan struct{}
+	item *item
+}
+
+// accept makes a request durable: when it returns, the run exists, whatever
+// happens to the server.
+func (s *server) accept(r request) (accepted, error) {
+	input, err := encodeObject(r.input)
+	if err != nil {
+		return accepted{}, fmt.Errorf("input: %w", err)
+	}
+	s.mu.Lock()
+	a, entries, err := s.admit(r, input)
+	if err != nil && !(r.once && (errors.Is(err, errSkipped) || errors.Is(err, errQueueFull))) {
+		s.mu.Unlock()
+		return accepted{}, err
+	}
+	if err != nil || a.replayed {
+		b, addErr := s.led.add(true, r.also...)
+		s.mu.Unlock()
+		if addErr == nil {
+			addErr = b.wait() // the earlier request can be in the same batch
+		}
+		return a, cmp.Or(err, addErr)
+	}
+	b, err := s.led.add(true, entries...)
+	if err != nil {
+		s.mu.Unlock()
+		return accepted{}, err
+	}
+	ln := s.line(r.workflow)
+	ln.entering++
+	s.count(a.item)
+	s.mu.Unlock()
+	err = b.wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ln.entering--
+	if err != nil {
+		s.uncount(a.item)
+		delete(s.led.state.items, a.id)
+		for _, key := range []string{r.key, r.replay} {
+			delete(s.led.state.keys, keyName(r.workflow, key))
+		}
+		return accepted{}, err
+	}
+	if s.led.state.items[a.id] == a.item { // else it was cancelled meanwhile
+		s.enqueue(a.item)
+	}
+	return a, nil
+}
+
+// count adds the input of an item to the size of those that wait. The caller holds
+// the mutex.
+func (s *server) count(it *item) {
+	if !it.counted {
+		it.counted = true
+		s.queuedBytes += len(it.Input)
+	}
+}
+
+// uncount is the opposite of count.
+func (s *server) uncount(it *item) {
+	if it.counted {
+		it.counted = false
+		s.queuedBytes -= len(it.Input)
+	}
+}
+
+func keyName(workflow, key string) string { return workflow + "\x00" + key }
+
+// admit decides on a request. The caller holds the mutex.
+func (s *server) admit(r request, input []byte) (accepted, []*entry, error) {
+	now := time.Now()
+	if s.ctx.Err() != nil {
+		return accepted{}, nil, errStopping
+	}
+	for _, key := range []string{r.key, r.replay} {
+		k := s.led.state.keys[keyName(r.workflow, key)]
+		if key == "" || k == nil || now.After(k.Until) {
+			continue
+		}
+		if k.Hash != r.hash {
+			return accepted{}, nil, errKeyReused
+		}
+		a := accepted{id: k.Run, replayed: true}
+		if a.item = s.led.state.items[k.Run]; a.item != nil && a.item.Parked == "" && !a.item.Waiting {
+			a.done = a.item.done()
+		} else {
+			a.item = nil
+		}
+		return a, nil, nil
+	}
+	v := s.catalog.use(r.workflow)
+	if v == nil {
+		return accepted{}, nil, errNoWorkflow
+	}
+	defer v.uses.Done()
+	c, ln := v.serving.Config(), s.line(r.workflow)
+	waiting := len(ln.ready) + ln.entering
+	switch busy := len(ln.running)+waiting >= maxRunning(c); {
+	case busy && c.Overlap == "skip":
+		return accepted{}, nil, errSkipped
+	case waiting >= orDefault(c.MaxQueue, defaultMaxQueue) && (busy || s.running+waiting >= s.maxRunning), s.queuedBytes+len(input) > maxQueuedBytes:
+		return accepted{}, nil, errQueueFull
+	}
+	it := &item{ID: cmp.Or(r.id, host.NewRunID()), Workflow: r.workflow, Trigger: r.trigger, Input: input, At: now, Depth: r.depth, recovered: r.id != ""}
+	it.progress.ID = it.ID
+	entries := append([]*entry{{Item: it}}, r.also...)
+	if r.key != "" {
+		entries = append(entries, &entry{Key: &keyUse{Key: keyName(r.workflow, r.key), Run: it.ID, Hash: r.hash, Until: now.Add(keyTime(c))}})
+	}
+	if r.replay != "" {
+		entries = append(entries, &entry{Key: &keyUse{Key: keyName(r.workflow, r.replay), Run: it.ID, Until: now.Add(r.replayTime)}})
+	}
+	s.forgetKeys(now)
+	return accepted{id: it.ID, item: it, done: it.done()}, entries, nil
+}
+
+// forgetKeys removes keys that have expired, and the next ones to expire if there
+// are too many. The caller holds the mutex.
+func (s *server) forgetKeys(now time.Time) {
+	keys := s.led.state.keys
+	if len(keys) < maxKeys {
+		return
+	}
+	var list []*keyUse
+	for name, k := range keys {
+		if now.Before(k.Until) {
+			list = append(list, k)
+		} else {
+			delete(keys, name)
+		}
+	}
+	slices.SortFunc(list, func(a, b *keyUse) int { return a.Until.Compare(b.Until) })
+	for _, k := range list[:max(0, len(list)-maxKeys*3/4)] {
+		delete(keys, k.Key)
+	}
+}
+
+// drop returns the record of a run that is stopped before it begins: it is kept
+// as long as the keys of the run are. The caller holds the mutex.
+func (s *server) drop(it *item) *dropped {
+	d := &dropped{ID: it.ID, Workflow: it.Workflow, Trigger: it.Trigger, At: it.At, Until: time.Now().Add(defaultKeyTime)}
+	for _, k := range s.led.state.keys {
+		if k.Run == it.ID && k.Until.After(d.Until) {
+			d.Until = k.Until
+		}
+	}
+	drops := s.led.state.drops
+	if len(drops) < maxDrops {
+		return d
+	}
+	list := slices.SortedFunc(maps.Values(drops), func(a, b *dropped) int { return a.Until.Compare(b.Until) })
+	for _, old := range list[:len(list)-maxDrops*3/4] {
+		delete(drops, old.ID)
+	}
+	return d
+}
+
+func keyTime(c *host.ServeConfig) time.Duration {
+	if c.KeyTime != nil {
+		return *c.KeyTime
+	}
+	return defaultKeyTime
+}
+
+func maxRunning(c *host.ServeConfig) int { return orDefault(c.MaxRunning, defaultMaxRunning) }
+
+func orDefault(p *int, otherwise int) int {
+	if p != nil {
+		return *p
+	}
+	return otherwise
+}
+
+// line returns the queue of a workflow. The caller holds the mutex.
+func (s *server) line(workflow string) *line {
+	ln := s.lines[workflow]
+	if ln == nil {
+		ln = &line{running: map[string]*live{}}
+		s.lines[workflow] = ln
+	}
+	return ln
+}
+
+// enqueue puts an item into its queue, now or when it is due. The caller holds
+// the mutex.
+func (s *server) enqueue(it *item) {
+	if wait := time.Until(it.NotBefore); wait > 0 {
+		due := it.NotBefore
+		time.AfterFunc(wait, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.led.state.items[it.ID] == it && it.NotBefore.Equal(due) && s.live[it.ID] == nil {
+				it.NotBefore = time.Time{}
+				s.enqueue(it)
+			}
+		})
+		return
+	}
+	it.NotBefore = time.Time{}
+	ln := s.line(it.Workflow)
+	ln.ready = append(ln.ready, it)
+	s.dispatch()
+}
+
+// changed starts what a new version of a workflow allows.
+func (s *server) changed(workflow string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dispatch()
+	select {
+	case s.retimed <- workflow:
+	default:
+	}
+}
+
+// dispatch starts the runs that are next. The caller holds the mutex.
+func (s *server) dispatch() {
+	for name, ln := range s.lines {
+		if len(ln.ready) == 0 || s.ctx.Err() != nil {
+			continue
+		}
+		v := s.catalog.use(name)
+		if v == nil {
+			continue // until it is served again
+		}
+		c := v.serving.Config()
+		for len(ln.ready) > 0 && s.running < s.maxRunning && !s.spent(v) {
+			if len(ln.running) >= maxRunning(c) {
+				if c.Overlap == "cancel_running" {
+					ln.cancelOldest(len(ln.ready))
+				}
+				break
+			}
+			at := 0
+			if c.Order == "lifo" {
+				at = len(ln.ready) - 1
+			}
+			it := ln.ready[at]
+			ln.ready = slices.Delete(ln.ready, at, at+1)
+			s.start(it, ln, v)
+		}
+		v.uses.Done()
+	}
+}
+
+// cancelOldest cancels so many of the runs that run the longest.
+func (ln *line) cancelOldest(n int) {
+	list := make([]*live, 0, len(ln.running))
+	for _, lv := range ln.running {
+		list = append(list, lv)
+	}
+	slices.SortFunc(list, func(a, b *live) int { return a.since.Compare(b.since) })
+	for _, lv := range list[:min(n, len(list))] {
+		lv.cancel(errReplaced)
+	}
+}
+
+// start begins an item. The caller holds the mutex.
+func (s *server) start(it *item, ln *line, v *version) {
+	ctx, cancel := context.WithCancelCause(s.runs)
+	lv := &live{it: it, v: v, cancel: cancel, hub: &hub{}, since: time.Now()}
+	ln.running[it.ID], s.live[it.ID] = lv, lv
+	s.running++
+	it.move()
+	s.wake(it.ID)
+	s.uncount(it)
+	v.uses.Add(1)
+	s.executing.Go(func() { s.execute(ctx, lv) })
+}
+
+// spent reports whether a workflow has used up its budget of the day. The caller
+// holds the mutex.
+func (s *server) spent(v *version) bool {
+	c := v.serving.Config()
+	if c.Tokens == 0 && c.USD == 0 {
+		return false
+	}
+	u := s.led.state.used[v.Name()]
+	if u == nil || u.Day != day(time.Now()) || (c.Tokens == 0 || u.Tokens < c.Tokens) && (c.USD == 0 || u.USD < c.USD) {
+		return false
+	}
+	if ln := s.line(v.Name()); ln.warned != u.Day {
+		ln.warned = u.Day
+		s.svc.Log.Warn("the workflow "+v.Name()+" has used its budget of the day; its runs wait until tomorrow", "workflow", v.Name(), "tokens", u.Tokens, "usd", u.USD)
+	}
+	return true
+}
+
+func day(t time.Time) string { return t.Format(time.DateOnly) }

@@ -1,0 +1,244 @@
+package server
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// The reasons for which a run is not continued.
+var (
+	errBusy    = errors.New("the run is running or queued")
+	errEnded   = errors.New("the run is done")
+	errWaits   = errors.New("the run waits and has no failed part; answer it with POST /v1/runs/ID/resume")
+	errDropped = errors.New("the run was stopped before it began")
+)
+
+// postResume continues a run with answers or input.
+func (s *server) postResume(w http.ResponseWriter, r *http.Request) error {
+	wait, err := waitOf(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	body, _, err := readObject(r, "answers", "input", "retry_failed", "migrate")
+	if err != nil {
+		return err
+	}
+	answers, err1 := objectIn(body, "answers")
+	input, err2 := objectIn(body, "input")
+	retry, err3 := boolIn(body, "retry_failed")
+	migrate, err4 := boolIn(body, "migrate")
+	if err := cmp.Or(err1, err2, err3, err4); err != nil {
+		return err
+	}
+	_, contents, err := s.contents(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	pending, err := host.Pending(contents)
+	if err != nil {
+		return err
+	}
+	if answers, err = runview.AnswersTo(pending, answers); err != nil {
+		return &statusError{http.StatusUnprocessableEntity, err}
+	}
+	resume := &resumption{RetryFailed: retry, Migrate: migrate}
+	if resume.Answers, err1 = encodeObject(answers); err1 != nil {
+		return err1
+	}
+	if resume.Input, err2 = encodeObject(input); err2 != nil {
+		return err2
+	}
+	a, err := s.resume(contents, resume)
+	if err != nil {
+		return err
+	}
+	return s.answer(w, r, a, wait)
+}
+
+// postRetry runs the failed parts of a run again.
+func (s *server) postRetry(w http.ResponseWriter, r *http.Request) error {
+	wait, err := waitOf(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	_, contents, err := s.contents(r.PathValue("id"))
+	var a accepted
+	if errors.Is(err, errNoRun) { // parked before it could start
+		a, err = s.unpark(r.PathValue("id"))
+	} else if err == nil {
+		a, err = s.resume(contents, &resumption{RetryFailed: true})
+	}
+	if err != nil {
+		return s.orDropped(r.PathValue("id"), err)
+	}
+	return s.answer(w, r, a, wait)
+}
+
+// unpark tries a parked run again that has no checkpoint.
+func (s *server) unpark(id string) (accepted, error) {
+	s.mu.Lock()
+	it := s.led.state.items[id]
+	if it == nil || it.Parked == "" {
+		s.mu.Unlock()
+		return accepted{}, errNoRun
+	}
+	next := &item{ID: it.ID, Workflow: it.Workflow, Trigger: it.Trigger, Input: it.Input, At: time.Now(), Depth: it.Depth}
+	return s.requeue(next)
+}
+
+// resume makes the continuation of a run durable.
+func (s *server) resume(contents *host.RunContents, resume *resumption) (accepted, error) {
+	id := contents.Header.RunID
+	if !resume.Migrate {
+		if err := s.hasVersion(contents); err != nil {
+			return accepted{}, err
+		}
+	}
+	s.mu.Lock()
+	next := &item{ID: id, Workflow: contents.Header.Workflow, At: time.Now(), Resume: resume}
+	if it := s.led.state.items[id]; it != nil {
+		if it.Parked == "" && !it.Waiting {
+			s.mu.Unlock()
+			return accepted{}, errBusy
+		}
+		next.Trigger, next.Input, next.Depth = it.Trigger, it.Input, it.Depth
+	}
+	runs, err := host.OpenRuns(s.svc.Runs)
+	if err == nil {
+		var entry host.RunEntry
+		entry, err = runs.Entry(id)
+		switch {
+		case err != nil:
+		case entry.Status == flow.Done && !(resume.RetryFailed && entry.FailedBranches > 0):
+			err = errEnded
+		case entry.Status == flow.Waiting && resume.RetryFailed && entry.FailedBranches == 0 && resume.Answers == nil && resume.Input == nil:
+			err = errWaits
+		case entry.Status == flow.Running:
+			err = errBusy
+		}
+	}
+	if err != nil {
+		s.mu.Unlock()
+		return accepted{}, err
+	}
+	return s.requeue(next)
+}
+
+// hasVersion returns an error if the version of the workflow with which a run
+// began no longer exists, so that the run cannot continue.
+func (s *server) hasVersion(contents *host.RunContents) error {
+	if v := s.catalog.use(contents.Header.Workflow); v != nil {
+		defer v.uses.Done()
+		if v.Digest() == contents.Header.Digest {
+			return nil
+		}
+	}
+	info, err := host.FindRun(s.svc.Runs, contents.Header.RunID)
+	if err != nil {
+		return err
+	}
+	wf, err := s.svc.LoadRun(info, false)
+	if err != nil {
+		return &statusError{http.StatusConflict, err}
+	}
+	defer s.closeWorkflow(wf)
+	if wf.Digest() != contents.Header.Digest {
+		return fmt.Errorf("run %s: %w; pass \"migrate\": true to continue with the new version if everything the run used is still there", info.RunID, host.ErrWorkflowChanged)
+	}
+	return nil
+}
+
+// requeue accepts an item in place of the one that is parked or waits. The caller
+// holds the mutex, which requeue unlocks.
+func (s *server) requeue(next *item) (accepted, error) {
+	if s.ctx.Err() != nil {
+		s.mu.Unlock()
+		return accepted{}, errStopping
+	}
+	next.progress.ID = next.ID
+	before := s.led.state.items[next.ID]
+	a := accepted{id: next.ID, item: next, done: next.done()}
+	b, err := s.led.add(true, &entry{Item: next, Try: new(next.progress)})
+	s.mu.Unlock()
+	if err == nil {
+		err = b.wait()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		if delete(s.led.state.items, next.ID); before != nil {
+			s.led.state.items[next.ID] = before
+		}
+		return accepted{}, err
+	}
+	if s.led.state.items[next.ID] != next { // it was cancelled meanwhile
+		return a, nil
+	}
+	s.line(next.Workflow).unkeep(next.ID)
+	s.count(next)
+	s.enqueue(next)
+	return a, nil
+}
+
+// orDropped returns the reason for which a run that was not found cannot be
+// continued or stopped.
+func (s *server) orDropped(id string, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if errors.Is(err, errNoRun) && s.led.state.drops[id] != nil {
+		return errDropped
+	}
+	return err
+}
+
+// postFork copies a run up to a step and continues the copy.
+func (s *server) postFork(w http.ResponseWriter, r *http.Request) error {
+	wait, err := waitOf(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	body, _, err := readObject(r, "at", "input")
+	if err != nil {
+		return err
+	}
+	input, err := objectIn(body, "input")
+	if err != nil {
+		return err
+	}
+	var step string
+	switch at := body["at"].(type) {
+	case string:
+		step = at
+	case int64:
+		step = fmt.Sprint(at)
+	default:
+		return badRequest(fmt.Errorf("at: expected the number of a record or the path of a node, got %s", value.TypeName(at)))
+	}
+	runs, contents, err := s.contents(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	source := contents.Header.RunID
+	at, err := runs.Step(source, step)
+	if err != nil {
+		return err
+	}
+	text, err := encodeObject(input)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	a, err := s.requeue(&item{ID: host.NewRunID(), Workflow: contents.Header.Workflow, At: time.Now(), Fork: &forking{source, at}, Input: text})
+	if err != nil {
+		return err
+	}
+	return s.answer(w, r, a, wait)
+}

@@ -1,0 +1,497 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
+)
+
+// stopped is the cause of a run that the server stops.
+type stopped struct{ by string }
+
+func (s *stopped) Error() string { return "stopped by " + s.by }
+
+// Unwrap returns the error of the type canceled.
+func (s *stopped) Unwrap() error { return context.Canceled }
+
+var (
+	errClosed   = &stopped{"the end of the server"}
+	errCanceled = &stopped{"a request"}
+	errReplaced = &stopped{"a newer run (overlap: cancel_running)"}
+)
+
+const (
+	// maxEqual is after how many equal failures in a row a run is parked.
+	maxEqual = 3
+	// startRetry is the wait before a run that could not be started or recorded is
+	// tried again.
+	startRetry = time.Second
+	// maxStartRetry is the longest such wait while the disk is full.
+	maxStartRetry = 10 * time.Second
+)
+
+// parked is the reason for which a run is not continued.
+type parked struct{ reason string }
+
+func (p *parked) Error() string { return p.reason }
+
+// execute runs an item until it ends, waits or fails.
+func (s *server) execute(ctx context.Context, lv *live) {
+	res, err := s.attempt(ctx, lv)
+	lv.cancel(nil)
+	lv.hub.close()
+	s.settle(lv, res, err)
+	if res != nil {
+		s.brokers.publish(lv, res)
+	}
+	lv.v.uses.Done()
+}
+
+// attempt starts or continues the run.
+func (s *server) attempt(ctx context.Context, lv *live) (*flow.Result, error) {
+	it := lv.it
+	s.mu.Lock()
+	continues := it.Resume != nil || it.Attempts > 0 || it.recovered
+	s.mu.Unlock()
+	if continues {
+		res, err := s.proceed(ctx, lv)
+		if !errors.Is(err, fs.ErrNotExist) || it.Resume != nil {
+			return res, err
+		}
+	}
+	if err := lv.v.kept(); err != nil {
+		return nil, err
+	}
+	if err := s.begin(it, 0); err != nil {
+		return nil, err
+	}
+	input, err := decodeObject(it.Input)
+	if err != nil {
+		return nil, &parked{"its input cannot be read: " + err.Error()}
+	}
+	o := host.RunOptions{RunID: it.ID, Input: input, KeepOldRuns: true, Events: s.events(lv), Middleware: s.metrics.models.invoke}
+	if it.Fork != nil {
+		return s.fork(ctx, it, o)
+	}
+	return s.svc.Execute(ctx, lv.v.Workflow, o, lv.v.Run)
+}
+
+// events returns a function that passes the events of a run on.
+func (s *server) events(lv *live) func(flow.Event) {
+	return func(e flow.Event) {
+		s.metrics.event(lv.it.Workflow, e)
+		lv.hub.put(e)
+	}
+}
+
+// fork copies a run and continues the copy.
+func (s *server) fork(ctx context.Context, it *item, o host.RunOptions) (*flow.Result, error) {
+	info, err := host.FindRun(s.svc.Runs, it.Fork.Run)
+	if err != nil {
+		return nil, err
+	}
+	wf, err := s.svc.LoadRun(info, false)
+	if err != nil {
+		return nil, err
+	}
+	defer s.closeWorkflow(wf)
+	return s.svc.Execute(ctx, wf, o, func(ctx context.Context, o host.RunOptions) (*flow.Result, error) {
+		return wf.Fork(ctx, it.Fork.Run, it.Fork.At, o)
+	})
+}
+
+// proceed continues a run from its checkpoint.
+func (s *server) proceed(ctx context.Context, lv *live) (*flow.Result, error) {
+	it := lv.it
+	runs, err := host.OpenRuns(s.svc.Runs)
+	if err != nil {
+		return nil, err
+	}
+	contents, err := runs.Show(it.ID + ".tea")
+	if err != nil {
+		return nil, err
+	}
+	if res, err := s.outcome(ctx, runs, contents, it); res != nil || err != nil {
+		return res, err
+	}
+	wf := lv.v.Workflow
+	if contents.Header.Digest != wf.Digest() && (it.Resume == nil || !it.Resume.Migrate) {
+		info, err := host.FindRun(s.svc.Runs, it.ID)
+		if err != nil {
+			return nil, err
+		}
+		if wf, err = s.svc.LoadRun(info, false); err != nil {
+			return nil, err
+		}
+		defer s.closeWorkflow(wf)
+	}
+	o, err := it.resumeOptions(contents)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.begin(it, host.FinishedNodes(contents)); err != nil {
+		return nil, err
+	}
+	o.Events, o.Middleware = s.events(lv), s.metrics.models.invoke
+	return s.svc.Execute(ctx, wf, o, func(ctx context.Context, o host.RunOptions) (*flow.Result, error) {
+		return wf.Resume(ctx, it.ID, o)
+	})
+}
+
+// outcome returns the result of a run that ended before the server could record
+// it; nil if it is to be continued.
+func (s *server) outcome(ctx context.Context, runs *host.Runs, contents *host.RunContents, it *item) (*flow.Result, error) {
+	if it.Resume != nil && it.Attempts == 0 || !it.recovered {
+		return nil, nil
+	}
+	entry, err := runs.Entry(it.ID)
+	if err != nil {
+		return nil, err
+	}
+	res := &flow.Result{RunID: it.ID, Status: entry.Status, Checkpoint: entry.Path}
+	if entry.Status != flow.Running && entry.Status != flow.Stopped && len(contents.Records) > 0 {
+		if res.State, err = s.stateAt(ctx, contents); err != nil {
+			s.svc.Log.Warn("the state of run "+it.ID+" is missing", "run", it.ID, "error", s.svc.Hide(err.Error()))
+		}
+	}
+	switch entry.Status {
+	case flow.Done:
+		return res, nil
+	case flow.Waiting:
+		if it.Waiting {
+			return nil, nil // its deadline has passed
+		}
+		res.Pending, err = host.Pending(contents)
+		return res, err
+	case flow.Failed:
+		failed, err := host.FailureOf(contents)
+		res.Err, res.Failures = errors.New(failed.Error), failed.Failures
+		return res, err
+	}
+	return nil, nil
+}
+
+// resumeOptions returns the options with which the run continues. Answers that an
+// earlier attempt has given are left out.
+func (it *item) resumeOptions(contents *host.RunContents) (host.RunOptions, error) {
+	o := host.RunOptions{Hold: true, KeepOldRuns: true, RetryFailed: it.Failures > 0}
+	if it.Resume == nil {
+		return o, nil
+	}
+	var err error
+	if o.Input, err = decodeObject(it.Resume.Input); err != nil {
+		return o, err
+	}
+	answers, err := decodeObject(it.Resume.Answers)
+	if err != nil {
+		return o, err
+	}
+	pending, err := host.Pending(contents)
+	if err != nil {
+		return o, err
+	}
+	o.Answers = map[string]any{}
+	for _, i := range pending {
+		if answer, ok := answers[i.ID]; ok {
+			o.Answers[i.ID] = answer
+		}
+	}
+	o.RetryFailed, o.Migrate = o.RetryFailed || it.Resume.RetryFailed, it.Resume.Migrate
+	return o, nil
+}
+
+// begin records an attempt, with the number of nodes that have finished. A run
+// that was interrupted too often without progress is parked.
+func (s *server) begin(it *item, finished int) error {
+	s.mu.Lock()
+	switch {
+	case !it.interrupted:
+	case finished > it.Records:
+		it.Stuck = 1 // it was interrupted here for the first time
+	default:
+		it.Stuck++
+	}
+	recovered := it.recovered
+	it.recovered, it.interrupted, it.Waiting = false, false, false
+	if it.Stuck >= maxEqual {
+		s.mu.Unlock()
+		return &parked{fmt.Sprintf("the server ended %d times in a row while the run was at the same step", it.Stuck)}
+	}
+	it.Attempts++
+	it.Records, it.Running = finished, true
+	b, err := s.led.add(recovered, &entry{Try: new(it.progress)})
+	s.mu.Unlock()
+	if err == nil && recovered {
+		err = b.wait()
+	}
+	return err
+}
+
+// settle records how an attempt has ended.
+func (s *server) settle(lv *live, res *flow.Result, err error) {
+	it := lv.it
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ln := s.line(it.Workflow)
+	delete(ln.running, it.ID)
+	delete(s.live, it.ID)
+	s.running--
+	it.Running = false
+	s.cleared(it)
+	defer s.dispatch()
+	entries := s.account(lv, res)
+	goesOn := false // without those who wait for the end
+	switch reason := (*parked)(nil); {
+	case s.runs.Err() != nil && (res == nil || res.Status == flow.Stopped):
+		it.Attempts, it.Stuck = 0, 0 // it goes on at the next start
+		entries = append(entries, &entry{Try: new(it.progress)})
+	case errors.As(err, &reason):
+		s.park(lv, res, reason.reason, &entries)
+	case res == nil:
+		goesOn = s.notStarted(lv, err, &entries)
+	case res.Status == flow.Failed:
+		goesOn = s.failed(lv, res, &entries)
+	case res.Status == flow.Waiting && !deadline(res).IsZero():
+		s.await(it, res, &entries)
+	default:
+		s.end(lv, res, &entries)
+	}
+	s.report(lv, res, err, goesOn)
+	if !goesOn {
+		s.alert(lv, res, err)
+	}
+	if _, err := s.led.add(false, entries...); err != nil && !errors.Is(err, errLedgerClosed) {
+		s.svc.Log.Error("the state of the server cannot be written", "error", err)
+	}
+	s.startFollowers()
+	it.move()
+	if !goesOn {
+		it.finish(res, err)
+	}
+}
+
+// deadline returns the first deadline of the questions of a run.
+func deadline(res *flow.Result) (first time.Time) {
+	for _, i := range res.Pending {
+		if !i.Deadline.IsZero() && (first.IsZero() || i.Deadline.Before(first)) {
+			first = i.Deadline
+		}
+	}
+	return first
+}
+
+// account counts what an attempt has used. The caller holds the mutex.
+func (s *server) account(lv *live, res *flow.Result) []*entry {
+	if res == nil {
+		s.metrics.ended(lv.it.Workflow, nil, flow.Usage{})
+		return nil
+	}
+	used := res.Usage.Sub(lv.it.spent)
+	lv.it.spent = res.Usage
+	s.metrics.ended(lv.it.Workflow, res, used)
+	if used.Tokens <= 0 && used.USD <= 0 {
+		return nil
+	}
+	today := day(time.Now())
+	u := dayUse{Day: today, Workflow: lv.it.Workflow}
+	if before := s.led.state.used[u.Workflow]; before != nil && before.Day == today {
+		u = *before
+	}
+	u.Tokens += used.Tokens
+	u.USD += used.USD
+	return []*entry{{Used: &u}}
+}
+
+// end removes the item of a run that has ended, and starts what follows it.
+func (s *server) end(lv *live, res *flow.Result, entries *[]*entry) {
+	it := lv.it
+	ended := &entry{End: it.ID}
+	*entries = append(*entries, ended)
+	if res.Checkpoint != "" {
+		ended.Over = &overRun{it.ID, it.Trigger, it.At, it.Attempts, usageOf(res)}
+	}
+	if res.Checkpoint != "" {
+		s.line(it.Workflow).keep(it.ID, res.Status, time.Now())
+	}
+	s.ends++
+	s.follow(lv, res, entries)
+	select {
+	case s.endings <- struct{}{}:
+	default:
+	}
+}
+
+// usageOf returns the usage of a run, nil for none.
+func usageOf(res *flow.Result) *flow.Usage {
+	if res.Usage == (flow.Usage{}) {
+		return nil
+	}
+	return &res.Usage
+}
+
+// park keeps the item of a run that is not continued, for people to see, and
+// starts what follows its failure; res is nil if the attempt has no result.
+func (s *server) park(lv *live, res *flow.Result, reason string, entries *[]*entry) {
+	it := lv.it
+	it.Parked = reason
+	*entries = append(*entries, &entry{Try: new(it.progress)})
+	if res == nil {
+		res = &flow.Result{RunID: it.ID, Status: flow.Failed, Err: errors.New(reason)}
+	}
+	s.follow(lv, res, entries)
+}
+
+// notStarted decides on a run that could not be started or recorded, and reports
+// whether it is tried again.
+func (s *server) notStarted(lv *live, err error, entries *[]*entry) (again bool) {
+	it := lv.it
+	permanent := errors.As(err, new(*flow.InputError)) || errors.As(err, new(host.Diagnostics)) || errors.Is(err, host.ErrWorkflowChanged) ||
+		errors.As(err, new(*host.WorkflowNotFoundError)) || errors.As(err, new(*host.ConfigSecretError))
+	switch it.again(err.Error()); {
+	case full(err):
+		s.later(it, min(time.Duration(it.Failures)*startRetry, maxStartRetry), entries)
+		return true
+	case it.Resume != nil:
+		s.unresumed(it, entries)
+	case permanent || it.Failures >= maxEqual:
+		s.park(lv, nil, s.svc.Hide(err.Error()), entries)
+	default:
+		s.later(it, time.Duration(it.Failures)*startRetry, entries)
+		return true
+	}
+	return false
+}
+
+// unresumed makes a run that could not be continued what it was before: it waits
+// for its answers, or has ended.
+func (s *server) unresumed(it *item, entries *[]*entry) {
+	_, contents, err := s.contents(it.ID)
+	var res flow.Result
+	if err == nil {
+		res.Pending, err = host.Pending(contents)
+	}
+	if err != nil || deadline(&res).IsZero() {
+		*entries = append(*entries, &entry{End: it.ID})
+		return
+	}
+	s.await(it, &res, entries)
+}
+
+// await keeps the item of a run that waits, until the deadline of its questions.
+func (s *server) await(it *item, res *flow.Result, entries *[]*entry) {
+	it.Waiting, it.Resume, it.Attempts, it.Failures, it.NotBefore = true, nil, 0, 0, deadline(res)
+	*entries = append(*entries, &entry{Item: it, Try: new(it.progress)})
+	s.enqueue(it)
+}
+
+// full reports whether an error is that of a full disk, which does not tell
+// anything about the run.
+func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// again counts a failure.
+func (it *item) again(failure string) {
+	if failure != it.Failure {
+		it.Failure, it.Failures = failure, 0
+	}
+	it.Failures++
+}
+
+// later tries an item again after a wait.
+func (s *server) later(it *item, wait time.Duration, entries *[]*entry) {
+	it.NotBefore = time.Now().Add(wait)
+	*entries = append(*entries, &entry{Try: new(it.progress)})
+	s.enqueue(it)
+}
+
+// failed decides on a run that has failed, and reports whether it is tried again.
+func (s *server) failed(lv *live, res *flow.Result, entries *[]*entry) (again bool) {
+	it, c := lv.it, lv.v.serving.Config()
+	it.again(likeness(res.Err))
+	policy, most := retryPolicy(c)
+	switch {
+	case it.Attempts > most || most == 0 || !retried(c, res.Err):
+		s.end(lv, res, entries)
+	case it.Failures >= maxEqual:
+		s.park(lv, res, fmt.Sprintf("it failed in the same way %d times in a row: %s", it.Failures, lv.v.mask.Text(res.Err.Error())), entries)
+	default:
+		s.later(it, policy.Wait(it.Attempts), entries)
+		return true
+	}
+	return false
+}
+
+// retried reports whether the policy applies to a failure.
+func retried(c *host.ServeConfig, err error) bool {
+	if c.Retry == nil || len(c.Retry.RetryOn) == 0 {
+		return true
+	}
+	failure := (*tea.Error)(nil)
+	return errors.As(err, &failure) && slices.Contains(c.Retry.RetryOn, string(failure.Type))
+}
+
+// likeness returns what equal failures have in common.
+func likeness(err error) string {
+	if node := (*flow.NodeError)(nil); errors.As(err, &node) && node.Err != nil {
+		return node.Path + ": " + string(node.Err.Type)
+	}
+	return fmt.Sprint(err)
+}
+
+// retryPolicy returns the waits between the attempts of a run, and how often a run
+// is tried again.
+func retryPolicy(c *host.ServeConfig) (p backoff.Policy, most int) {
+	p = backoff.Policy{Base: time.Second, Max: 5 * time.Minute, Multiplier: 2, Jitter: 0.2}
+	r := c.Retry
+	if r == nil {
+		return p, 0
+	}
+	most = orDefault(r.MaxRetries, 2)
+	if r.Base != nil {
+		p.Base = *r.Base
+	}
+	if r.Max != nil {
+		p.Max = *r.Max
+	}
+	if r.Multiplier != nil {
+		p.Multiplier = *r.Multiplier
+	}
+	if r.Jitter != nil {
+		p.Jitter = *r.Jitter
+	}
+	return p, most
+}
+
+// report logs how an attempt has ended; again reports that another one follows.
+func (s *server) report(lv *live, res *flow.Result, err error, again bool) {
+	it := lv.it
+	name := "run " + it.ID + " of " + it.Workflow
+	log := s.svc.Log.With("run", it.ID, "workflow", it.Workflow)
+	var details []any
+	level := slog.LevelError
+	if again {
+		level = slog.LevelWarn
+		details = append(details, "next_attempt", it.NotBefore.UTC().Format(time.RFC3339))
+	}
+	switch {
+	case errors.As(err, new(*parked)): // logged below
+	case res == nil:
+		log.Log(s.ctx, level, name+" could not start", append(details, "error", s.svc.Hide(fmt.Sprint(err)))...)
+	case res.Status == flow.Failed || err != nil:
+		log.Log(s.ctx, level, name+" failed", append(details, "error", lv.v.mask.Text(fmt.Sprint(errors.Join(res.Err, err))), "attempts", it.Attempts)...)
+	default:
+		log.Info(name+": "+string(res.Status), "trigger", it.Trigger)
+	}
+	if it.Parked != "" {
+		log.Error(name+" is parked: "+it.Parked, "continue", "POST /v1/runs/"+it.ID+"/retry")
+	}
+}

@@ -1,0 +1,420 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+const (
+	// defaultPage and maxPage are the number of runs of a page.
+	defaultPage, maxPage = 50, 500
+	// statusQueued is the status of a run that waits for its turn.
+	statusQueued = "queued"
+	// statusParked is the status of a run that failed too often to be continued.
+	statusParked = "parked"
+)
+
+// runDoc is a run as clients see it.
+type runDoc struct {
+	ID         string          `json:"id"`
+	Workflow   string          `json:"workflow"`
+	Status     string          `json:"status"`
+	Trigger    string          `json:"trigger,omitempty"`
+	Node       string          `json:"node,omitempty"`
+	AcceptedAt time.Time       `json:"accepted_at,omitzero"`
+	StartedAt  time.Time       `json:"started_at,omitzero"`
+	UpdatedAt  time.Time       `json:"updated_at,omitzero"`
+	Parent     string          `json:"parent_run,omitempty"`
+	Attempts   int             `json:"attempts,omitempty"`
+	NextAt     time.Time       `json:"next_attempt_at,omitzero"`
+	Reason     string          `json:"queued_because,omitempty"`
+	Parked     string          `json:"parked,omitempty"`
+	Error      string          `json:"error,omitempty"`
+	ErrorType  tea.ErrorType   `json:"error_type,omitempty"`
+	Failures   []flow.Failure  `json:"failures,omitempty"`
+	Branches   int             `json:"failed_branches,omitempty"`
+	Pending    []any           `json:"pending,omitempty"`
+	Usage      *flow.Usage     `json:"usage,omitempty"`
+	State      json.RawMessage `json:"state,omitempty"`
+	Notes      []string        `json:"notes,omitempty"`
+}
+
+// statuses are the values of Status.
+var statuses = []string{string(flow.Running), string(flow.Waiting), string(flow.Failed), string(flow.Stopped), string(flow.Done), statusQueued, statusParked}
+
+// errNoRun reports a run that does not exist, or is not one of the directory.
+var errNoRun = errors.New("there is no such run")
+
+// getRuns lists runs, the newest first.
+func (s *server) getRuns(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	if err := knownQuery(q, "workflow", "status", "trigger", "limit", "after"); err != nil {
+		return err
+	}
+	if status := q.Get("status"); status != "" && !slices.Contains(statuses, status) {
+		return badRequest(fmt.Errorf("status: expected %s, got %.40q", strings.Join(statuses, ", "), status))
+	}
+	limit := defaultPage
+	if text := q.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxPage {
+			return badRequest(fmt.Errorf("limit: expected a number from 1 to %d, got %.40q", maxPage, text))
+		}
+		limit = n
+	}
+	list, err := s.listRuns()
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(d runDoc) bool {
+		return q.Get("workflow") != "" && q.Get("workflow") != d.Workflow || q.Get("status") != "" && q.Get("status") != d.Status ||
+			q.Get("trigger") != "" && q.Get("trigger") != d.Trigger
+	})
+	if text := q.Get("after"); text != "" {
+		after, err := positionOf(text)
+		if err != nil {
+			return err
+		}
+		list = slices.DeleteFunc(list, func(d runDoc) bool { return newestFirst(d, after) <= 0 })
+	}
+	page := map[string]any{"runs": list[:min(limit, len(list))]}
+	if len(list) > limit {
+		page["next"] = list[limit-1].position()
+	}
+	return reply(w, http.StatusOK, page)
+}
+
+// listRuns returns the runs of the directory, those in the queue included.
+func (s *server) listRuns() ([]runDoc, error) {
+	runs, err := host.OpenRuns(s.svc.Runs)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := runs.List()
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list, listed := []runDoc{}, map[string]bool{}
+	for _, e := range entries {
+		if !s.catalog.Owns(e.WorkflowFile) {
+			continue
+		}
+		doc := docOf(e)
+		s.complete(&doc)
+		listed[e.ID] = true
+		list = append(list, doc)
+	}
+	for id, it := range s.led.state.items {
+		if listed[id] {
+			continue
+		}
+		doc := runDoc{ID: id, Workflow: it.Workflow}
+		s.complete(&doc)
+		list = append(list, doc)
+	}
+	for id, d := range s.led.state.drops {
+		if !listed[id] && s.led.state.items[id] == nil {
+			list = append(list, d.doc())
+		}
+	}
+	slices.SortFunc(list, newestFirst)
+	return list, nil
+}
+
+// newestFirst compares runs by the time at which they were accepted.
+func newestFirst(a, b runDoc) int {
+	return cmp.Or(b.since().Compare(a.since()), cmp.Compare(b.ID, a.ID))
+}
+
+func (d runDoc) since() time.Time {
+	if d.AcceptedAt.IsZero() {
+		return d.StartedAt
+	}
+	return d.AcceptedAt
+}
+
+// position returns the place of a run in the list, also after the run is gone.
+func (d runDoc) position() string { return fmt.Sprintf("%d.%s", d.since().UnixNano(), d.ID) }
+
+// positionOf returns a run at a position.
+func positionOf(text string) (runDoc, error) {
+	at, id, ok := strings.Cut(text, ".")
+	nano, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || !ok {
+		return runDoc{}, badRequest(fmt.Errorf("after: expected the next of a page, got %.40q", text))
+	}
+	return runDoc{ID: id, AcceptedAt: time.Unix(0, nano)}, nil
+}
+
+func docOf(e host.RunEntry) runDoc {
+	return runDoc{
+		ID: e.ID, Workflow: e.Workflow, Status: string(e.Status), Node: e.Node, Parent: e.ParentRun, StartedAt: e.StartedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(),
+		Error: e.Problem,
+	}
+}
+
+// doc returns the run as clients see it.
+func (d *dropped) doc() runDoc {
+	return runDoc{ID: d.ID, Workflow: d.Workflow, Status: string(flow.Stopped), Trigger: d.Trigger, AcceptedAt: d.At.UTC(), Error: errDropped.Error()}
+}
+
+// complete adds what the server has of a run. The caller holds the mutex.
+func (s *server) complete(doc *runDoc) {
+	it := s.led.state.items[doc.ID]
+	if it == nil {
+		if o := s.led.state.over[doc.ID]; o != nil {
+			doc.Trigger, doc.AcceptedAt, doc.Attempts, doc.Usage = o.Trigger, o.At.UTC(), o.Attempts, o.Usage
+		}
+		return
+	}
+	doc.Trigger, doc.AcceptedAt, doc.Attempts, doc.Parked = it.Trigger, it.At.UTC(), it.Attempts, it.Parked
+	switch {
+	case s.live[doc.ID] != nil:
+		doc.Status = string(flow.Running)
+	case it.Parked != "":
+		doc.Status = statusParked
+		doc.Error = cmp.Or(doc.Error, it.Parked)
+	case it.Waiting:
+		doc.Status = string(flow.Waiting)
+	default:
+		doc.Status, doc.NextAt, doc.Reason = statusQueued, it.NotBefore, s.reason(it)
+	}
+}
+
+// reason returns why a run is queued. The caller holds the mutex.
+func (s *server) reason(it *item) string {
+	if it.NotBefore.After(time.Now()) || slices.Contains(s.suspects, it) {
+		return "it failed or was interrupted, and is tried again later"
+	}
+	v := s.catalog.use(it.Workflow)
+	if v == nil {
+		return "the workflow is not served at the moment"
+	}
+	defer v.uses.Done()
+	switch ln := s.line(it.Workflow); {
+	case s.spent(v):
+		return errSpent.Error()
+	case len(ln.running) >= maxRunning(v.serving.Config()):
+		return "the workflow has max_running runs"
+	case s.running >= s.maxRunning:
+		return "the server has --max-running runs"
+	}
+	return ""
+}
+
+// statusOf returns the status of a run that was accepted.
+func (s *server) statusOf(id string) string {
+	doc := runDoc{ID: id}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.complete(&doc); doc.Status != "" {
+		return doc.Status
+	}
+	runs, err := host.OpenRuns(s.svc.Runs)
+	if err != nil {
+		return string(flow.Done)
+	}
+	entry, err := runs.Entry(id)
+	if err != nil {
+		if s.led.state.drops[id] != nil {
+			return string(flow.Stopped)
+		}
+		return string(flow.Done) // and removed
+	}
+	return string(entry.Status)
+}
+
+// contents reads a run by its complete id: the beginning of one would show which
+// ids other workflows have.
+func (s *server) contents(id string) (*host.Runs, *host.RunContents, error) {
+	if !runview.ValidID(id) {
+		return nil, nil, errNoRun
+	}
+	runs, err := host.OpenRuns(s.svc.Runs)
+	if err != nil {
+		return nil, nil, err
+	}
+	contents, err := runs.Show(id + ".tea")
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !s.catalog.Owns(contents.Header.WorkflowFile) {
+		return nil, nil, errNoRun
+	}
+	return runs, contents, err
+}
+
+// getRun describes a run.
+func (s *server) getRun(w http.ResponseWriter, r *http.Request) error {
+	doc, err := s.describeRun(r.Context(), r.PathValue("id"), r.URL.Query().Get("state") == "true")
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, doc)
+}
+
+func (s *server) describeRun(ctx context.Context, id string, state bool) (runDoc, error) {
+	runs, contents, err := s.contents(id)
+	if errors.Is(err, errNoRun) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		it := s.led.state.items[id]
+		if d := s.led.state.drops[id]; it == nil && d != nil {
+			return d.doc(), nil
+		}
+		if it == nil {
+			return runDoc{}, err
+		}
+		doc := runDoc{ID: id, Workflow: it.Workflow}
+		s.complete(&doc)
+		return doc, nil
+	}
+	if err != nil {
+		return runDoc{}, err
+	}
+	entry, err := runs.Entry(id)
+	if err != nil {
+		return runDoc{}, err
+	}
+	doc := docOf(entry)
+	doc.Notes = slices.Clone(contents.Notes)
+	s.mu.Lock()
+	s.complete(&doc)
+	s.mu.Unlock()
+	failed, err := host.FailureOf(contents)
+	if err != nil {
+		return doc, err
+	}
+	doc.Error, doc.Failures, doc.Branches = cmp.Or(failed.Error, doc.Error), failed.Failures, failed.FailedBranches
+	pending, err := host.Pending(contents)
+	if err != nil {
+		return doc, err
+	}
+	for _, i := range pending {
+		doc.Pending = append(doc.Pending, runview.Describe(host.Mask{}, i)) // masked already
+	}
+	if state {
+		if doc.State, err = s.stateOf(ctx, contents); err != nil {
+			doc.Notes = append(doc.Notes, "the state is missing: "+s.svc.Hide(err.Error()))
+		}
+	}
+	return doc, nil
+}
+
+// finished describes a run that has ended or waits, as the server has it: its
+// checkpoint can be gone.
+func (s *server) finished(ctx context.Context, a accepted) (runDoc, error) {
+	if a.item == nil {
+		return s.describeRun(ctx, a.id, true)
+	}
+	s.mu.Lock()
+	res, failure, it := a.item.outcome, a.item.failure, a.item
+	doc := runDoc{ID: a.id, Workflow: it.Workflow, Trigger: it.Trigger, AcceptedAt: it.At.UTC(), Attempts: it.Attempts, Parked: it.Parked}
+	s.mu.Unlock()
+	if res == nil {
+		doc.Status, doc.Error = string(flow.Failed), s.svc.Hide(fmt.Sprint(failure))
+		if doc.Parked != "" {
+			doc.Status = statusParked
+		}
+		return doc, nil
+	}
+	doc.Status, doc.StartedAt, doc.Usage, doc.Branches = string(res.Status), res.Started.UTC(), &res.Usage, res.FailedBranches
+	if doc.Parked != "" {
+		doc.Status = statusParked
+	}
+	v := s.catalog.use(it.Workflow)
+	if v == nil { // withdrawn since
+		return s.describeRun(ctx, a.id, true)
+	}
+	defer v.uses.Done()
+	doc.Failures = runview.MaskedFailures(v.mask, res.Failures)
+	for _, i := range res.Pending {
+		doc.Pending = append(doc.Pending, runview.Describe(v.mask, i))
+	}
+	if err := errors.Join(res.Err, failure); err != nil {
+		doc.Error = v.mask.Text(err.Error())
+		if typed := (*tea.Error)(nil); errors.As(err, &typed) {
+			doc.ErrorType = typed.Type
+		}
+	}
+	var err error
+	doc.State, err = value.Encode(v.mask.Value(res.State))
+	return doc, err
+}
+
+// versionOf returns the workflow of a run, to look at it. The caller calls
+// release.
+func (s *server) versionOf(contents *host.RunContents) (wf *host.Workflow, release func(), err error) {
+	if v := s.catalog.use(contents.Header.Workflow); v != nil {
+		if v.Digest() == contents.Header.Digest {
+			return v.Workflow, v.uses.Done, nil
+		}
+		v.uses.Done()
+	}
+	info, err := host.FindRun(s.svc.Runs, contents.Header.RunID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if wf, err = s.svc.LoadRun(info, true); err != nil {
+		return nil, nil, err
+	}
+	return wf, func() { s.closeWorkflow(wf) }, nil
+}
+
+// stateOf computes the state of a run from its checkpoint, without secrets.
+func (s *server) stateOf(ctx context.Context, contents *host.RunContents) (json.RawMessage, error) {
+	if len(contents.Records) == 0 {
+		return nil, errors.New("the run has not recorded anything yet")
+	}
+	wf, release, err := s.versionOf(contents)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	mask, err := s.svc.Mask(wf)
+	if err != nil {
+		return nil, err
+	}
+	state, err := wf.StateAt(ctx, contents, contents.Records[len(contents.Records)-1].Seq)
+	if err != nil {
+		return nil, err
+	}
+	return value.Encode(mask.Value(state))
+}
+
+// stateAt computes the state of a run from its checkpoint, which has records.
+func (s *server) stateAt(ctx context.Context, contents *host.RunContents) (map[string]any, error) {
+	wf, release, err := s.versionOf(contents)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return wf.StateAt(ctx, contents, contents.Records[len(contents.Records)-1].Seq)
+}
+
+// getState answers with the state of a run.
+func (s *server) getState(w http.ResponseWriter, r *http.Request) error {
+	_, contents, err := s.contents(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	state, err := s.stateOf(r.Context(), contents)
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, state)
+}

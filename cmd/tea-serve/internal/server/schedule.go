@@ -1,0 +1,157 @@
+package server
+
+import (
+	"hash/maphash"
+	"time"
+
+	"github.com/the-edge-agent/tea/host"
+)
+
+const (
+	// maxSleep is how long the scheduler sleeps: the clock can be set, and the
+	// machine can be suspended.
+	maxSleep = 15 * time.Second
+	// onTime is how late a time is still not one that was missed.
+	onTime = time.Minute
+	// maxCatchUp is how many missed times catch_up: all makes up for.
+	maxCatchUp = 100
+)
+
+// schedule starts the runs of cron, every and at_start.
+func (s *server) schedule() {
+	for _, t := range s.catalog.triggers(host.TriggerAtStart) {
+		_ = s.fire(t, t.event(nil), request{once: true}) // it was logged
+	}
+	today := day(time.Now())
+	p := &planner{s: s, seed: maphash.MakeSeed(), base: map[string]time.Time{}, start: s.startScheduled}
+	files := newWatcher(s)
+	defer s.brokers.close()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-s.retimed:
+			s.warnLoose()
+		case <-s.ctx.Done():
+			return
+		}
+		s.beat()
+		s.brokers.update()
+		now := time.Now()
+		if d := day(now); d != today { // runs can wait for their budgets
+			today = d
+			s.mu.Lock()
+			s.dispatch()
+			s.mu.Unlock()
+		}
+		next := now.Add(maxSleep)
+		for _, t := range s.catalog.triggers(host.TriggerCron, host.TriggerEvery) {
+			if due := p.run(t, now); due.Before(next) {
+				next = due
+			}
+		}
+		if due := files.scan(now); due.Before(next) {
+			next = due
+		}
+		timer.Reset(max(time.Until(next), time.Millisecond))
+	}
+}
+
+// planner decides when schedules start runs.
+type planner struct {
+	s    *server
+	seed maphash.Seed
+	// start starts the run of a time.
+	start func(t *trigger, at time.Time)
+	// base is the time from which a schedule without a usable position counts.
+	base map[string]time.Time
+}
+
+// run starts the runs of a schedule that are due, and returns when the next one
+// is.
+func (p *planner) run(t *trigger, now time.Time) time.Time {
+	last := p.last(t, now)
+	due := t.next(last)
+	if t.Every > 0 && now.Sub(due) > t.Every { // without a step for each interval
+		due = last.Add(now.Sub(last).Truncate(t.Every))
+		if t.CatchUp == "all" {
+			due = later(t.next(last), due.Add(-maxCatchUp*t.Every))
+		}
+	}
+	var missed []time.Time
+	for !due.IsZero() && !due.Add(p.jitter(t, due)).After(now) {
+		if missed = append(missed, due); len(missed) > maxCatchUp {
+			missed = missed[1:]
+		}
+		due = t.next(due)
+	}
+	if len(missed) > 0 {
+		p.fire(t, missed, now)
+	}
+	if due.IsZero() {
+		return now.Add(maxSleep)
+	}
+	return due.Add(p.jitter(t, due))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// last returns the time after which the schedule continues.
+func (p *planner) last(t *trigger, now time.Time) time.Time {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	last, ok := p.s.led.state.fired[t.id]
+	if ok && !last.After(now) {
+		return last
+	}
+	if !ok { // the first time: times that pass while the server is off count from here
+		_, _ = p.s.led.add(false, &entry{Fired: &firing{t.id, now}}) // the server ends if it fails
+		return now
+	}
+	base, ok := p.base[t.id] // the clock was set back
+	if !ok || base.After(now) {
+		base = now
+		p.base[t.id] = now
+	}
+	return base
+}
+
+// fire starts the runs of the times that have passed.
+func (p *planner) fire(t *trigger, missed []time.Time, now time.Time) {
+	latest := missed[len(missed)-1]
+	late := now.Sub(latest.Add(p.jitter(t, latest))) > onTime
+	switch {
+	case t.CatchUp == "all":
+	case t.CatchUp == "skip" && late:
+		p.s.mu.Lock()
+		defer p.s.mu.Unlock()
+		_, _ = p.s.led.add(false, &entry{Fired: &firing{t.id, latest}})
+		return
+	default:
+		missed = missed[len(missed)-1:]
+	}
+	for _, at := range missed {
+		p.start(t, at)
+	}
+	delete(p.base, t.id)
+}
+
+// startScheduled starts the run of a time of a schedule, and records the position.
+func (s *server) startScheduled(t *trigger, at time.Time) {
+	event := t.event(map[string]any{"scheduled_at": at.Format(time.RFC3339)})
+	_ = s.fire(t, event, request{once: true, also: []*entry{{Fired: &firing{t.id, at}}}}) // it was logged
+}
+
+// jitter returns the delay of a time, which is random for each server.
+func (p *planner) jitter(t *trigger, due time.Time) time.Duration {
+	if t.Jitter <= 0 {
+		return 0
+	}
+	return time.Duration(maphash.String(p.seed, t.id+due.String()) % uint64(t.Jitter))
+}

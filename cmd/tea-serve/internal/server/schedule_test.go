@@ -1,0 +1,130 @@
+package server
+
+import (
+	"hash/maphash"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/host"
+)
+
+// plan is a schedule whose clock the test sets.
+type plan struct {
+	*planner
+	t       *trigger
+	started []string
+}
+
+const clock = "02 15:04:05"
+
+// at returns a time on a day of January 2026, such as 01 06:00:00.
+func at(t *testing.T, text string) time.Time {
+	t.Helper()
+	v, err := time.Parse("2006-01 "+clock, "2026-01 "+text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// newPlan returns the plan of a trigger at six o'clock, or of an interval.
+func newPlan(t *testing.T, c host.TriggerConfig) *plan {
+	t.Helper()
+	l := openTest(t, t.TempDir())
+	t.Cleanup(l.close)
+	p := &plan{t: &trigger{TriggerConfig: &c, id: "t"}}
+	p.t.next = func(after time.Time) time.Time { return after.Add(c.Every) }
+	if c.Every == 0 {
+		p.t.Value.Value, p.t.Zone.Value = "0 6 * * *", "UTC"
+		if _, err := p.t.cron(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.planner = &planner{s: &server{mu: &l.mu, led: l}, seed: maphash.MakeSeed(), base: map[string]time.Time{}, start: func(tr *trigger, at time.Time) {
+		p.started = append(p.started, at.UTC().Format(clock))
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if _, err := l.add(false, &entry{Fired: &firing{tr.id, at}}); err != nil {
+			t.Error(err)
+		}
+	}}
+	return p
+}
+
+func TestTimesThatPassed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		config host.TriggerConfig
+		// clock are the times at which the planner looks; the first one is the first
+		// start of the server.
+		clock []string
+		want  []string
+	}{
+		{"on time", host.TriggerConfig{}, []string{"01 12:00:00", "02 05:59:59", "02 06:00:00", "02 06:00:15", "03 06:00:10"}, []string{"02 06:00:00", "03 06:00:00"}},
+		{"one after being off", host.TriggerConfig{}, []string{"01 12:00:00", "05 12:00:00", "05 12:00:15"}, []string{"05 06:00:00"}},
+		{"skip after being off", host.TriggerConfig{CatchUp: "skip"}, []string{"01 12:00:00", "05 12:00:00", "06 06:00:00"}, []string{"06 06:00:00"}},
+		{"skip is not a little late", host.TriggerConfig{CatchUp: "skip"}, []string{"01 12:00:00", "02 06:00:50"}, []string{"02 06:00:00"}},
+		{"all after being off", host.TriggerConfig{CatchUp: "all"}, []string{"01 12:00:00", "04 12:00:00", "04 12:00:15"}, []string{"02 06:00:00", "03 06:00:00", "04 06:00:00"}},
+		{"clock set forward", host.TriggerConfig{}, []string{"01 12:00:00", "02 06:00:00", "20 12:00:00", "21 06:00:00"}, []string{"02 06:00:00", "20 06:00:00", "21 06:00:00"}},
+		{"clock set back", host.TriggerConfig{}, []string{"10 12:00:00", "11 06:00:00", "05 12:00:00", "05 12:00:15", "06 06:00:00", "07 06:00:00"}, []string{"11 06:00:00", "06 06:00:00", "07 06:00:00"}},
+		{"clock set back a little", host.TriggerConfig{}, []string{"01 12:00:00", "02 06:00:00", "02 05:59:30", "02 06:00:00", "02 06:00:15"}, []string{"02 06:00:00"}},
+		{"interval", host.TriggerConfig{Every: time.Hour}, []string{"01 12:00:00", "01 12:59:59", "01 13:00:00", "01 14:00:01", "01 14:00:02"}, []string{"01 13:00:00", "01 14:00:00"}},
+		{"interval after being off", host.TriggerConfig{Every: time.Hour}, []string{"01 12:00:00", "03 12:30:00", "03 12:30:15", "03 13:00:00"}, []string{"03 12:00:00", "03 13:00:00"}},
+		{"all of an interval", host.TriggerConfig{Every: time.Hour, CatchUp: "all"}, []string{"01 12:00:00", "01 15:30:00"}, []string{"01 13:00:00", "01 14:00:00", "01 15:00:00"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlan(t, c.config)
+			for _, now := range c.clock {
+				next := p.run(p.t, at(t, now))
+				if next.Before(at(t, now)) {
+					t.Errorf("at %s: the next time is %s", now, next)
+				}
+			}
+			if diff := cmp.Diff(c.want, p.started); diff != "" {
+				t.Errorf("runs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAllMissedTimesAreBounded(t *testing.T) {
+	t.Parallel()
+	p := newPlan(t, host.TriggerConfig{Every: time.Minute, CatchUp: "all"})
+	p.run(p.t, at(t, "01 00:00:00"))
+	p.run(p.t, at(t, "20 00:00:30"))
+	if len(p.started) != maxCatchUp || p.started[maxCatchUp-1] != "20 00:00:00" {
+		t.Errorf("%d runs: %v", len(p.started), p.started)
+	}
+}
+
+func TestJitterIsBoundedAndConstant(t *testing.T) {
+	t.Parallel()
+	delays := map[time.Duration]bool{}
+	due := at(t, "02 06:00:00")
+	for range 100 { // servers
+		p := newPlan(t, host.TriggerConfig{Jitter: time.Minute})
+		p.run(p.t, at(t, "01 12:00:00"))
+		next := p.run(p.t, at(t, "02 05:00:00"))
+		delay := next.Sub(due)
+		if delays[delay] = true; delay < 0 || delay >= time.Minute {
+			t.Fatalf("the delay is %s", delay)
+		}
+		p.run(p.t, next.Add(-time.Nanosecond))
+		if len(p.started) != 0 {
+			t.Fatalf("a run before its time: %v", p.started)
+		}
+		p.run(p.t, next)
+		p.run(p.t, next.Add(time.Second))
+		if !slices.Equal(p.started, []string{"02 06:00:00"}) {
+			t.Fatalf("runs: %v", p.started)
+		}
+	}
+	if len(delays) < 50 {
+		t.Errorf("100 servers have only %d delays", len(delays))
+	}
+}

@@ -1,0 +1,264 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	cron "github.com/netresearch/go-cron"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+)
+
+// The codes of a value that is not allowed, and of keys that exclude each other.
+const (
+	codeValue    = "TEA1104"
+	codeConflict = "TEA1108"
+)
+
+// trigger is a trigger of a version of a workflow.
+type trigger struct {
+	*host.TriggerConfig
+	v        *version
+	workflow string
+	index    int
+	// id is the name in the ledger.
+	id string
+	// next returns the first time of a schedule after a time.
+	next func(time.Time) time.Time
+	// dir is the directory of watch, and eventDir how events name it: relative to
+	// the directory of the workflow if it is configured so, as file actions expect.
+	dir, eventDir string
+	// secret is that of a webhook, or the password at the broker.
+	secret string
+	broker *url.URL
+}
+
+// triggersOf returns the triggers of a workflow. The error is a
+// [host.Diagnostics].
+func (s *server) triggersOf(wf *host.Workflow, serving *host.Serving) ([]*trigger, error) {
+	var list []*trigger
+	var diags host.Diagnostics
+	configs := serving.Config().Triggers
+	for i := range configs {
+		c := &configs[i]
+		t := &trigger{TriggerConfig: c, workflow: wf.Name(), index: i, id: wf.Name() + "\x00" + c.Name}
+		var hint string
+		var err error
+		switch c.Kind {
+		case host.TriggerCron:
+			hint, err = t.cron()
+		case host.TriggerEvery:
+			t.next = func(after time.Time) time.Time { return after.Add(c.Every) }
+		case host.TriggerWebhook:
+			hint, err = s.webhook(t)
+		case host.TriggerWatch:
+			hint, err = t.watch(wf.Dir())
+		case host.TriggerOnRun:
+			if c.Value.Value == wf.Name() {
+				hint, err = "use a schedule", fmt.Errorf("on_run: the workflow would start itself for ever")
+			}
+		case host.TriggerMQTT:
+			hint, err = s.checkMQTT(t)
+		}
+		if err == nil && c.Kind == host.TriggerWebhook && slices.ContainsFunc(list, func(other *trigger) bool { return other.Kind == c.Kind && other.hookPath() == t.hookPath() }) {
+			hint, err = "use another path", fmt.Errorf("webhook: another trigger of the workflow has the path %q", t.hookPath())
+		}
+		if err != nil {
+			diags.Errorf(codeValue, c.Pos, hint, "%v", err)
+		}
+		list = append(list, t)
+	}
+	return list, diags.Err()
+}
+
+// cron parses the expression.
+func (t *trigger) cron() (hint string, err error) {
+	zone := time.Local
+	if name := t.Zone.Value; name != "" {
+		if zone, err = time.LoadLocation(name); err != nil {
+			return "use a name such as Europe/Berlin or UTC", fmt.Errorf("timezone: %q is not a time zone", name)
+		}
+	}
+	text := t.Value.Value
+	if strings.HasPrefix(text, "@every") {
+		return "write every: 5m", errors.New("cron: @every is not a cron expression")
+	}
+	if strings.Contains(text, "TZ=") {
+		name, rest, _ := strings.Cut(text[strings.Index(text, "TZ=")+len("TZ="):], " ")
+		return "write cron: \"" + strings.TrimSpace(rest) + "\", timezone: " + name, errors.New("cron: the time zone is a key of its trigger")
+	}
+	schedule, err := cron.ParseStandard(text)
+	if err != nil {
+		return "write minute, hour, day of month, month and day of week: 0 6 * * 1-5", fmt.Errorf("cron: %q is not a cron expression: %w", text, err)
+	}
+	t.next = func(after time.Time) time.Time { return schedule.Next(after.In(zone)) }
+	if t.next(time.Now()).IsZero() {
+		return "", fmt.Errorf("cron: %q never happens", text)
+	}
+	return "", nil
+}
+
+// watch checks the pattern.
+func (t *trigger) watch(dir string) (hint string, err error) {
+	if t.dir = t.Value.Value; !filepath.IsAbs(t.dir) {
+		t.dir = filepath.Join(dir, t.dir)
+	}
+	if t.eventDir = t.dir; filepath.IsLocal(t.Value.Value) {
+		t.eventDir = t.Value.Value
+	}
+	if strings.Contains(t.Pattern.Value, "/") {
+		return "watch the directory with these files", fmt.Errorf("pattern: %q has a slash, which the name of a file cannot", t.Pattern.Value)
+	}
+	if _, err := path.Match(t.Pattern.Value, ""); err != nil {
+		return "use *, ? and [...]", fmt.Errorf("pattern: %q is not a pattern", t.Pattern.Value)
+	}
+	return "", nil
+}
+
+// event returns the members that the events of all triggers have.
+func (t *trigger) event(members map[string]any) map[string]any {
+	event := map[string]any{"type": string(t.Kind), "trigger": t.Name, "at": time.Now().UTC().Format(time.RFC3339Nano)}
+	for k, v := range members {
+		event[k] = v
+	}
+	return event
+}
+
+// request returns the request for a run that an event asks for.
+func (t *trigger) request(ctx context.Context, s *server, event map[string]any) (request, error) {
+	r := request{workflow: t.workflow, trigger: t.Name}
+	env := s.svc.Environment()
+	input, mapped, err := t.v.serving.Input(ctx, t.index, event, env)
+	if err != nil {
+		return r, err
+	}
+	body, isObject := event["body"].(map[string]any)
+	switch {
+	case mapped:
+		r.input = input
+	case isObject:
+		r.input = body
+	default:
+		r.input = map[string]any{"event": event}
+	}
+	if r.key, err = t.v.serving.Key(ctx, t.index, event, env); err != nil {
+		return r, err
+	}
+	return r, s.svc.CheckInput(t.v.Workflow, r.input)
+}
+
+// fire starts a run for an event. with has the fields also, once and depth of the
+// request.
+func (s *server) fire(t *trigger, event map[string]any, with request) error {
+	r, err := t.request(s.ctx, s, event)
+	r.also, r.once, r.depth = with.also, with.once, with.depth
+	if err == nil && r.depth > maxDepth {
+		err = errCircle
+	}
+	if err != nil {
+		s.refuse(t, err)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		_, addErr := s.led.add(false, r.also...) // it would be refused again
+		return errors.Join(err, addErr)
+	}
+	_, err = s.accept(r)
+	if err != nil && !errors.Is(err, errStopping) {
+		s.refuse(t, err)
+	}
+	return err
+}
+
+// refuse logs that an event does not start a run.
+func (s *server) refuse(t *trigger, err error) {
+	s.metrics.refused.WithLabelValues(s.metrics.workflow(t.workflow)).Inc()
+	s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s starts no run: %s", t.Name, t.workflow, s.svc.Hide(err.Error())), "workflow", t.workflow)
+}
+
+// maxDepth is how many runs can follow each other by on_run and by the messages
+// with their results.
+const maxDepth = 16
+
+var errCircle = fmt.Errorf("%d runs followed each other; do triggers form a circle?", maxDepth)
+
+// follow adds the runs that the end of a run starts. The caller holds the mutex.
+// The runs are accepted with the entry for the end, so they exist if and only if
+// it is recorded; their ids depend on that of the run, so a run that begins before
+// that is not started twice.
+func (s *server) follow(lv *live, res *flow.Result, entries *[]*entry) {
+	for _, t := range s.catalog.triggers(host.TriggerOnRun) {
+		if t.Value.Value != lv.it.Workflow || !slices.Contains(t.statuses(), string(res.Status)) {
+			continue
+		}
+		members := map[string]any{"run_id": lv.it.ID, "workflow": lv.it.Workflow, "status": string(res.Status), "state": lv.v.mask.Value(res.State)}
+		if res.Err != nil {
+			members["error"] = lv.v.mask.Text(res.Err.Error())
+		}
+		r, err := t.request(s.runs, s, t.event(members))
+		r.id, r.depth = followerID(lv.it, t.id, res.Status), lv.it.Depth+1
+		if err == nil && r.depth > maxDepth {
+			err = errCircle
+		}
+		var input []byte
+		if err == nil {
+			input, err = encodeObject(r.input)
+		}
+		var a accepted
+		var more []*entry
+		if s.led.state.items[r.id] != nil {
+			continue // a run that was continued ends again
+		}
+		if err == nil {
+			a, more, err = s.admit(r, input)
+		}
+		if err != nil {
+			s.refuse(t, err)
+			continue
+		}
+		if a.replayed {
+			continue
+		}
+		*entries = append(*entries, more...)
+		s.followers = append(s.followers, a.item)
+	}
+}
+
+// followerID returns the id of the run that a trigger starts at the end of a run.
+// A run that continues has another end.
+func followerID(it *item, trigger string, status flow.Status) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", it.ID, trigger, status, it.At.UnixNano()))
+	const timeSize = len("20061102-150405-")
+	return it.ID[:min(timeSize, len(it.ID))] + hex.EncodeToString(sum[:5])
+}
+
+func (t *trigger) statuses() []string {
+	if len(t.Statuses) == 0 {
+		return []string{string(flow.Done)}
+	}
+	return t.Statuses
+}
+
+// triggers returns the triggers of a kind.
+func (c *catalog) triggers(kinds ...host.TriggerKind) []*trigger {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var list []*trigger
+	for _, v := range c.workflows {
+		for _, t := range v.triggers {
+			if slices.Contains(kinds, t.Kind) {
+				list = append(list, t)
+			}
+		}
+	}
+	return list
+}

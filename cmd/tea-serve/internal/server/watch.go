@@ -1,0 +1,180 @@
+package server
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/the-edge-agent/tea/host"
+)
+
+// watchInterval is how often directories are read. Notifications of the kernel do
+// not work on all file systems.
+const watchInterval = time.Second
+
+// watcher finds the files that appear in directories.
+type watcher struct {
+	s    *server
+	next time.Time
+	// stamps are those of the last scan, by trigger and name: a file that changes
+	// is still being written.
+	stamps map[string]map[string]string
+	// problems are those that were logged, by trigger.
+	problems map[string]string
+	// sums are the digests of files that have changed, by trigger and name.
+	sums map[string]fileSum
+}
+
+func newWatcher(s *server) *watcher {
+	return &watcher{s: s, stamps: map[string]map[string]string{}, problems: map[string]string{}, sums: map[string]fileSum{}}
+}
+
+// scan starts runs for new files, and returns when to scan again.
+func (w *watcher) scan(now time.Time) time.Time {
+	triggers := w.s.catalog.triggers(host.TriggerWatch)
+	if len(triggers) == 0 {
+		return now.Add(maxSleep)
+	}
+	if now.Before(w.next) && w.next.Sub(now) <= watchInterval {
+		return w.next
+	}
+	w.next = now.Add(watchInterval)
+	for _, t := range triggers {
+		problem := ""
+		if err := w.scanDir(t); err != nil {
+			problem = err.Error()
+		}
+		if problem != w.problems[t.id] {
+			w.problems[t.id] = problem
+			if problem != "" {
+				w.s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s: %s", t.Name, t.workflow, problem))
+			}
+		}
+	}
+	return w.next
+}
+
+func (w *watcher) scanDir(t *trigger) error {
+	entries, err := os.ReadDir(t.dir)
+	if err != nil {
+		return fmt.Errorf("the directory cannot be read: %w", err)
+	}
+	var problem error
+	before, now := w.stamps[t.id], map[string]string{}
+	w.stamps[t.id] = now
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") || !e.Type().IsRegular() || !t.matches(e.Name()) {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			continue // it is gone
+		}
+		stamp := fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
+		now[e.Name()] = stamp
+		seen, sum, _ := cutLast(w.seen(t, e.Name()))
+		if before[e.Name()] != stamp || seen == stamp {
+			continue
+		}
+		content, err := w.sum(t, e.Name(), stamp)
+		if err != nil {
+			problem = fmt.Errorf("a file cannot be read: %w", err)
+			continue
+		}
+		done := []*entry{{File: &fileSeen{t.id, e.Name(), stamp + " " + content}}}
+		if content == sum && content != "" { // only its time has changed
+			w.s.mu.Lock()
+			_, err = w.s.led.add(false, done...)
+			w.s.mu.Unlock()
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		event := t.event(map[string]any{
+			"path": filepath.ToSlash(filepath.Join(t.eventDir, e.Name())), "name": e.Name(), "size": info.Size(), "modified_at": info.ModTime().UTC().Format(time.RFC3339Nano),
+		})
+		err = w.s.fire(t, event, request{also: done})
+		if errors.Is(err, errQueueFull) || errors.Is(err, errSkipped) || errors.Is(err, errStopping) {
+			return nil // the next scan tries again
+		}
+		delete(w.sums, t.id+"\x00"+e.Name())
+	}
+	w.forget(t, now)
+	return problem
+}
+
+// maxSum is the size up to which the content of a file is compared with that of the
+// last time.
+const maxSum = 64 << 20
+
+// sum returns the digest of a file, "" for one that is too large. A file that waits
+// for room in the queue is read once.
+func (w *watcher) sum(t *trigger, name, stamp string) (string, error) {
+	key := t.id + "\x00" + name
+	if known := w.sums[key]; known.stamp == stamp {
+		return known.sum, nil
+	}
+	f, err := os.Open(filepath.Join(t.dir, name))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	hash := sha256.New()
+	n, err := io.Copy(hash, io.LimitReader(f, maxSum+1))
+	if err != nil {
+		return "", err
+	}
+	sum := ""
+	if n <= maxSum {
+		sum = hex.EncodeToString(hash.Sum(nil)[:16])
+	}
+	w.sums[key] = fileSum{stamp, sum}
+	return sum, nil
+}
+
+// fileSum is the digest of a file with a stamp.
+type fileSum struct{ stamp, sum string }
+
+// cutLast returns what is before and after the last space.
+func cutLast(text string) (before, after string, found bool) {
+	at := strings.LastIndexByte(text, ' ')
+	if at < 0 {
+		return text, "", false
+	}
+	return text[:at], text[at+1:], true
+}
+
+// matches reports whether the trigger applies to a file.
+func (t *trigger) matches(name string) bool {
+	if t.Pattern.Value == "" {
+		return true
+	}
+	ok, _ := path.Match(t.Pattern.Value, name) // the pattern was checked
+	return ok
+}
+
+// seen returns the stamp with which a file was processed.
+func (w *watcher) seen(t *trigger, name string) string {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	return w.s.led.state.files[t.id][name]
+}
+
+// forget removes files that no longer exist from the ledger.
+func (w *watcher) forget(t *trigger, now map[string]string) {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	for name := range w.s.led.state.files[t.id] {
+		if _, ok := now[name]; !ok {
+			_, _ = w.s.led.add(false, &entry{File: &fileSeen{Trigger: t.id, Name: name}}) // it is tried again
+		}
+	}
+}

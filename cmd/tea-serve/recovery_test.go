@@ -1,0 +1,196 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestRunGoesOnAfterAKill(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	gate := filepath.Join(p.home, "gate")
+	p.write("block.yaml", block(gate)+"serve: {max_running: 1}\n")
+	s := p.serve()
+	first := s.started()
+	second := s.request("POST", "/v1/workflows/block/runs", "").body["id"].(string)
+	s.kill()
+	open(t, gate)
+	s = p.serve()
+	for _, id := range []string{first, second} {
+		if status := s.status(id); status != "done" {
+			t.Errorf("run %s: %s\n%s", id, status, s.log)
+		}
+	}
+}
+
+func TestRunThatKeepsTheServerFromRunningIsParked(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	p.write("block.yaml", block(filepath.Join(p.home, "gate")))
+	p.write("alarm.yaml", "nodes: [{name: n}]\nserve: {triggers: [{on_run: block, status: [failed], input: {error: \"{{ event.error }}\"}}]}\n")
+	s := p.serve()
+	id := s.started()
+	state := filepath.Join(p.home, "tea", "runs", "serve", "state.jsonl")
+	for n := 1; !strings.Contains(s.log.String(), "is parked: the server ended 3 times in a row while the run was at the same step"); {
+		text, err := os.ReadFile(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), fmt.Sprintf(`"attempts":%d`, n)) { // it is running
+			s.kill()
+			s = p.serve()
+			n++
+		}
+	}
+	if r := s.request("GET", "/v1/runs/"+id, ""); r.body["status"] != "parked" {
+		t.Fatalf("run: %s", r)
+	}
+	for !strings.Contains(s.request("GET", "/v1/runs?workflow=alarm&status=done", "").text, "alarm") {
+		continue
+	}
+}
+
+func TestStoppedServerRefusesWork(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	gate := filepath.Join(p.home, "gate")
+	p.write("block.yaml", block(gate))
+	s := p.serve("--stop-timeout", "10m")
+	id := s.started()
+	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Skip(err)
+	}
+	s.log.await(t, "the server is stopping")
+	for s.request("GET", "/readyz", "").status != http.StatusServiceUnavailable {
+		continue
+	}
+	if r := s.request("POST", "/v1/workflows/block/runs", ""); r.status != http.StatusServiceUnavailable {
+		t.Errorf("new run: %s", r)
+	}
+	open(t, gate)
+	if err := <-s.done; err != nil {
+		t.Errorf("exit: %v\n%s", err, s.log)
+	}
+	s = p.serve()
+	if r := s.request("GET", "/v1/runs/"+id, ""); r.body["status"] != "done" {
+		t.Errorf("run: %s", r)
+	}
+}
+
+func TestRunThatDoesNotEndInTimeGoesOnAtTheNextStart(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	gate := filepath.Join(p.home, "gate")
+	p.write("block.yaml", block(gate))
+	s := p.serve("--stop-timeout", "1ms")
+	id := s.started()
+	s.interrupt()
+	open(t, gate)
+	s = p.serve()
+	if status := s.status(id); status != "done" {
+		t.Errorf("run: %s\n%s", status, s.log)
+	}
+}
+
+func TestQuestionIsDecidedAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"ask.yaml": `nodes: [{name: q, uses: human.ask, with: {question: "Go?", timeout_seconds: 1, on_timeout: default, default: later}, output: {answer: "{{ result.answer }}"}}]`})
+	s := p.serve()
+	id := s.run("ask", "{}")["id"].(string)
+	s.kill()
+	s = p.serve()
+	s.log.await(t, "of ask: done")
+	if r := s.request("GET", "/v1/runs/"+id+"/state", ""); r.body["answer"] != "later" {
+		t.Errorf("state: %s", r)
+	}
+}
+
+func TestSecondServerOfTheRunsIsRefused(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"greet.yaml": greet})
+	s := p.serve()
+	log := newLogs()
+	if err := p.command(log, "serve", p.dir, "--listen", "127.0.0.1:0").Run(); err == nil || !strings.Contains(log.String(), "another tea serve uses the directory of runs") {
+		t.Errorf("second server: %v\n%s", err, log)
+	}
+	s.interrupt()
+}
+
+// TestAcceptedRequestsSurviveKills kills the server under load: each request that
+// was answered has its run, and no key has two.
+func TestAcceptedRequestsSurviveKills(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	p.write("count.yaml", note(p, "{{ state.key }}", "serve: {max_running: 4, keep_runs: 100000}\n"))
+	const kills, clients = 8, 4
+	accepted := map[string]string{} // run by key
+	var mu sync.Mutex
+	for round := range kills {
+		s := p.serve()
+		dead := make(chan struct{})
+		answered := make(chan struct{}, 10000)
+		var wg sync.WaitGroup
+		for c := range clients {
+			wg.Go(func() {
+				for n := 0; ; n++ {
+					select {
+					case <-dead:
+						return
+					default:
+					}
+					key := fmt.Sprintf("%d-%d-%d", round, c, n)
+					send := func() (string, bool) {
+						r, err := s.try("POST", "/v1/workflows/count/runs", `{"input": {"key": "`+key+`"}}`, "Idempotency-Key", key)
+						id, _ := r.body["id"].(string)
+						return id, err == nil && r.status < 300
+					}
+					id, ok := send()
+					if ok && n%3 == 0 {
+						if again, ok := send(); ok && again != id {
+							t.Errorf("key %s: runs %s and %s", key, id, again)
+						}
+					}
+					if ok {
+						mu.Lock()
+						accepted[key] = id
+						mu.Unlock()
+						answered <- struct{}{}
+					}
+				}
+			})
+		}
+		for range 10 + 7*round {
+			<-answered
+		}
+		s.kill()
+		close(dead)
+		wg.Wait()
+	}
+	s := p.serve()
+	for key, id := range accepted {
+		if status := s.status(id); status != "done" {
+			t.Errorf("key %s, run %s: %s\n%s", key, id, status, s.log)
+		}
+		if r := s.request("POST", "/v1/workflows/count/runs", `{"input": {"key": "`+key+`"}}`, "Idempotency-Key", key); r.body["id"] != id {
+			t.Errorf("key %s again: %s, want run %s", key, r, id)
+		}
+	}
+	s.interrupt()
+	runs := map[string]bool{}
+	for _, n := range p.notes() {
+		runs[n] = true
+	}
+	for key := range accepted {
+		if !runs[key] {
+			t.Errorf("key %s has not run", key)
+		}
+	}
+	if len(accepted) < kills*10 {
+		t.Errorf("%d requests", len(accepted))
+	}
+}
