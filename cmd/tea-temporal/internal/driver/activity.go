@@ -1,0 +1,394 @@
+package driver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+const (
+	// maxCall bounds the time of one call whose node has no time-out.
+	maxCall = 30 * 24 * time.Hour
+	// heartbeat is how often an activity reports; silence is how long Temporal
+	// waits for that before another worker repeats the call.
+	heartbeat = 4 * time.Second
+	silence   = 20 * time.Second
+)
+
+// openCall is a call that is under way, to which its action can come back.
+type openCall struct {
+	ctx  context.Context
+	host tea.Host
+	// inner cancels the calls that the action has made.
+	inner []workflow.CancelFunc
+}
+
+// activity makes a call an activity.
+func (r *run) activity(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+	v, err := req.Params.Shared()
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "parameters of %s: %w", req.Action, err)
+	}
+	params, err := sealed(v, r.wf.mask)
+	if err != nil {
+		return nil, err
+	}
+	c := call{Key: r.start.Key, Action: req.Action, Params: params, Call: req.Call}
+	opened := &openCall{ctx: ctx, host: req.Host}
+	r.open[req.IdempotencyKey] = opened
+	defer func() {
+		delete(r.open, req.IdempotencyKey)
+		for _, cancel := range opened.inner {
+			cancel()
+		}
+	}()
+	var out answer
+	err = r.schedule(ctx, c, &out)
+	for _, n := range out.Notices {
+		n.pass(ctx, req.Host)
+	}
+	result, err := out.value(ctx, r.wf.mask, err)
+	if err != nil {
+		return nil, err
+	}
+	return tea.Respond(result), nil
+}
+
+// schedule executes the activity of a call.
+func (r *run) schedule(ctx context.Context, c call, out *answer) error {
+	name, summary := activityName(c.Call.Node), c.Action+" at "+c.Call.Node
+	queue := r.queue(c.Action)
+	retry := &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: 10 * time.Second}
+	if r.start.Local && queue == "" {
+		w := workflow.WithLocalActivityOptions(coroutine(ctx), workflow.LocalActivityOptions{ScheduleToCloseTimeout: maxCall, Summary: summary, RetryPolicy: retry})
+		return workflow.ExecuteLocalActivity(w, recordCall, &localCall{r.worker, c}).Get(w, out)
+	}
+	w := workflow.WithActivityOptions(coroutine(ctx), workflow.ActivityOptions{
+		TaskQueue: queue, StartToCloseTimeout: maxCall, HeartbeatTimeout: silence, Summary: summary, RetryPolicy: retry,
+	})
+	return workflow.ExecuteActivity(w, name, c).Get(w, out)
+}
+
+// queue returns the task queue of an action; "" is that of the run.
+func (r *run) queue(action string) string { return "" }
+
+// activityName returns the name of the node in a path, without indices.
+func activityName(path string) string {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	if i := strings.IndexAny(name, "#[~!>"); i > 0 {
+		name = name[:i]
+	}
+	switch name {
+	case "recordOutcome", "recordCall": // are local activities
+		return name + " (node)"
+	}
+	return name
+}
+
+// act is the activity of all calls.
+func (k *worker) act(ctx context.Context, args converter.EncodedValues) (answer, error) {
+	var c call
+	if err := args.Get(&c); err != nil {
+		return answer{}, fmt.Errorf("read the call: %w", err)
+	}
+	return k.local(ctx, c)
+}
+
+// local executes a call in this process.
+func (k *worker) local(ctx context.Context, c call) (answer, error) {
+	info := activity.GetInfo(ctx)
+	wf, err := k.workflows.get(c.Key, func() (*definition, error) {
+		return fetch(ctx, k.client, info.WorkflowExecution.ID, info.WorkflowExecution.RunID)
+	})
+	if err != nil {
+		return answer{}, err // another worker can have it
+	}
+	params, err := unsealed(c.Params, wf.mask)
+	if err != nil {
+		return answer{}, err
+	}
+	if !info.IsLocalActivity {
+		beating, stop := context.WithCancel(ctx)
+		defer stop()
+		go beat(beating)
+	}
+	h := &remoteHost{client: k.client, wf: wf, info: info, key: c.Call.IdempotencyKey}
+	res, err := wf.Invoke(ctx, k.workflows.secrets, &tea.Request{Action: c.Action, Params: tea.ValuePayload(params), Call: c.Call, Host: h})
+	if ctx.Err() != nil && !info.IsLocalActivity {
+		select {
+		case <-activity.GetWorkerStopChannel(ctx):
+			return answer{}, errors.New("the worker stops") // another one repeats the call
+		default:
+		}
+		if err != nil {
+			return answer{}, ctx.Err()
+		}
+	}
+	var out answer
+	if err == nil && res == nil {
+		err = tea.Errorf(tea.InternalError, "%s returned neither a result nor an error", c.Action)
+	}
+	if err == nil {
+		var v any
+		if v, err = res.Result.Shared(); err == nil {
+			out, err = newAnswer(v, nil, wf.mask)
+		}
+	}
+	if err != nil {
+		if out, err = newAnswer(nil, err, wf.mask); err != nil {
+			return answer{}, err
+		}
+	}
+	out.Notices = h.end()
+	return out, nil
+}
+
+// beat reports that the call goes on, until ctx is done.
+func beat(ctx context.Context) {
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			activity.RecordHeartbeat(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// notice is something that an action logs or streams.
+type notice struct {
+	Kind     string         `json:"kind"`
+	Text     string         `json:"text"`
+	Level    slog.Level     `json:"level,omitempty"`
+	Fields   map[string]any `json:"fields,omitempty"`
+	Fraction float64        `json:"fraction,omitempty"`
+}
+
+func (n *notice) pass(ctx context.Context, h tea.Host) {
+	switch n.Kind {
+	case "log":
+		h.Log(ctx, n.Level, n.Text, n.Fields)
+	case "token":
+		h.Token(ctx, n.Text)
+	case "progress":
+		h.Progress(ctx, n.Fraction, n.Text)
+	}
+}
+
+// remoteHost is the host of an action in an activity. What changes the run goes
+// there as an update.
+type remoteHost struct {
+	client client.Client
+	wf     *loaded
+	info   activity.Info
+	key    string
+
+	mu      sync.Mutex
+	notices []notice
+	ended   bool
+	made    map[string]int
+}
+
+// hostRequest is the argument of the update host.
+type hostRequest struct {
+	Call   string          `json:"call"` // its idempotency key
+	Method string          `json:"method"`
+	Value  json.RawMessage `json:"value,omitempty"` // sealed
+}
+
+func (h *remoteHost) note(n notice) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.ended {
+		n.Text = h.wf.mask.Text(n.Text)
+		h.notices = append(h.notices, n)
+	}
+}
+
+// end returns the notices, after which there are none.
+func (h *remoteHost) end() []notice {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended = true
+	return h.notices
+}
+
+// ask makes an update of the run. A repeated activity gets the answers that it
+// got before.
+func (h *remoteHost) ask(ctx context.Context, method string, v any) (any, error) {
+	if h.info.IsLocalActivity {
+		return nil, tea.Errorf(tea.DependencyMissing, "an action that uses the run needs the durability sync on Temporal")
+	}
+	encoded, err := value.From(v)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "%w", err)
+	}
+	raw, err := sealed(encoded, h.wf.mask)
+	if err != nil {
+		return nil, err
+	}
+	at := digest(method, string(raw))
+	h.mu.Lock()
+	if h.made == nil {
+		h.made = map[string]int{}
+	}
+	h.made[at]++
+	id := fmt.Sprintf("%s-%s-%d", h.info.ActivityID, at, h.made[at])
+	h.mu.Unlock()
+	handle, err := h.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: h.info.WorkflowExecution.ID, RunID: h.info.WorkflowExecution.RunID, UpdateID: id, UpdateName: hostUpdate,
+		Args: []any{hostRequest{Call: h.key, Method: method, Value: raw}}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	var out answer
+	if err == nil {
+		err = handle.Get(ctx, &out)
+	}
+	if err != nil && ctx.Err() == nil {
+		return nil, tea.Errorf(tea.ConnectionError, "ask the run: %w", err)
+	}
+	return out.value(ctx, h.wf.mask, err)
+}
+
+// Invoke calls another action of the run.
+func (h *remoteHost) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
+	payload := tea.AsPayload(params)
+	v, err := payload.Shared()
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "parameters of %s: %w", action, err)
+	}
+	if action == "secrets.mask" {
+		object, _ := v.(map[string]any)
+		return tea.Respond(map[string]any{"success": true, "value": h.wf.mask.Value(object["value"])}), nil
+	}
+	result, err := h.ask(ctx, "invoke", map[string]any{"action": action, "params": v})
+	return tea.Respond(result), err
+}
+
+// InvokeAs is Invoke with a key or templates.
+func (h *remoteHost) InvokeAs(ctx context.Context, c tea.Invocation) (*tea.Response, error) {
+	result, err := h.ask(ctx, "invoke_as", c)
+	return tea.Respond(result), err
+}
+
+// ReportUsage counts against the budget of the run.
+func (h *remoteHost) ReportUsage(ctx context.Context, u tea.Usage) error {
+	_, err := h.ask(ctx, "usage", u)
+	return err
+}
+
+// Describe returns the description of an action.
+func (h *remoteHost) Describe(_ context.Context, action string) (*tea.ActionInfo, error) {
+	entry := h.wf.Action(action)
+	if entry == nil {
+		return nil, tea.Errorf(tea.NotFound, "unknown action %q", action)
+	}
+	return &entry.ActionInfo, nil
+}
+
+// Log, Token and Progress reach the run with the result of the call.
+func (h *remoteHost) Log(_ context.Context, level slog.Level, message string, fields map[string]any) {
+	v, _ := value.From(fields)
+	object, _ := h.wf.mask.Value(v).(map[string]any)
+	h.note(notice{Kind: "log", Level: level, Text: message, Fields: object})
+}
+
+// Token streams a piece of text.
+func (h *remoteHost) Token(_ context.Context, text string) {
+	h.note(notice{Kind: "token", Text: text})
+}
+
+// Progress reports the progress of the call.
+func (h *remoteHost) Progress(_ context.Context, fraction float64, message string) {
+	h.note(notice{Kind: "progress", Text: message, Fraction: fraction})
+}
+
+// Note reads a durable note.
+func (h *remoteHost) Note(ctx context.Context, key string) (tea.Payload, bool, error) {
+	v, err := h.ask(ctx, "note", key)
+	found, _ := v.(map[string]any)
+	note, ok := found["note"]
+	return tea.ValuePayload(note), ok, err
+}
+
+// SetNote stores a durable note.
+func (h *remoteHost) SetNote(ctx context.Context, key string, note any) error {
+	payload := tea.AsPayload(note)
+	v, err := payload.Shared()
+	if err != nil {
+		return tea.Errorf(tea.ValidationError, "note %q: %w", key, err)
+	}
+	_, err = h.ask(ctx, "set_note", map[string]any{"key": key, "note": v})
+	return err
+}
+
+// hostCall is the handler of the update host.
+func (r *run) hostCall(w workflow.Context, req hostRequest) (answer, error) {
+	opened := r.open[req.Call]
+	if opened == nil {
+		return newAnswer(nil, tea.Errorf(tea.Canceled, "the call has ended"), r.wf.mask)
+	}
+	w, cancel := workflow.NewDisconnectedContext(w) // opened cancels it
+	defer cancel()
+	opened.inner = append(opened.inner, cancel)
+	ctx := withCoroutine(opened.ctx, w)
+	v, err := unsealed(req.Value, r.wf.mask)
+	if err == nil {
+		v, err = serve(ctx, opened.host, req.Method, v)
+	}
+	return newAnswer(v, err, r.wf.mask)
+}
+
+// serve calls a method of the host of a call.
+func serve(ctx context.Context, h tea.Host, method string, v any) (any, error) {
+	args, _ := v.(map[string]any)
+	text := func(key string) string { s, _ := args[key].(string); return s }
+	result := func(res *tea.Response, err error) (any, error) {
+		if err != nil {
+			return nil, err
+		}
+		return res.Result.Shared()
+	}
+	switch method {
+	case "invoke":
+		return result(h.Invoke(ctx, text("action"), args["params"]))
+	case "invoke_as":
+		var c tea.Invocation
+		if err := value.Into(v, &c); err != nil {
+			return nil, err
+		}
+		return result((&tea.Request{Host: h}).Invoke(ctx, c))
+	case "usage":
+		var u tea.Usage
+		if err := value.Into(v, &u); err != nil {
+			return nil, err
+		}
+		return nil, (&tea.Request{Host: h}).Usage(ctx, u)
+	case "note":
+		key, _ := v.(string)
+		note, found, err := h.Note(ctx, key)
+		if err != nil || !found {
+			return nil, err
+		}
+		content, err := note.Shared()
+		return map[string]any{"note": content}, err
+	case "set_note":
+		return nil, h.SetNote(ctx, text("key"), args["note"])
+	}
+	return nil, tea.Errorf(tea.NotFound, "unknown method %q", method)
+}

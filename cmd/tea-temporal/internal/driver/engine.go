@@ -1,0 +1,374 @@
+package driver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	teacmd "github.com/the-edge-agent/tea/cmd"
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// Engine starts and follows runs on a Temporal server. It implements
+// [teacmd.Engine].
+type Engine struct {
+	// handOver is that of a start, for tests.
+	handOver int
+}
+
+// follower follows a run.
+type follower struct {
+	client client.Client
+	queue  string
+	run    string
+	// execution is the id that Temporal has for the present part of the run.
+	execution string
+	last      int64
+	options   host.RunOptions
+	mask      host.Mask
+}
+
+func connect(ctx context.Context, f teacmd.EngineFlags, run string, o host.RunOptions) (*follower, error) {
+	// The SDK logs each attempt of a query.
+	c, err := dial(ctx, f.TemporalFlags, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return &follower{client: c, queue: cmp.Or(f.Queue, defaultQueue), run: run, options: o}, nil
+}
+
+// Run starts a run and follows it until it ends or waits. When ctx is done, the run
+// is canceled.
+func (e Engine) Run(ctx context.Context, f teacmd.EngineFlags, job teacmd.Job) (*flow.Result, error) {
+	o := job.Options
+	if err := job.Workflow.CheckInput(o.Input, o.Secrets); errors.As(err, new(*flow.InputError)) {
+		return nil, err
+	}
+	mask, err := job.Workflow.Mask(o.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	def, key, err := newDefinition(job.Workflow, job.Load, o.Env)
+	if err != nil {
+		return nil, err
+	}
+	s := start{
+		RunID: cmp.Or(o.RunID, host.NewRunID()), Key: key, InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,
+		Local: o.Durability == flow.DurabilityAsync, HandOver: e.handOver,
+	}
+	if s.Input, err = sealed(o.Input, mask); err != nil {
+		return nil, fmt.Errorf("encode the input: %w", err)
+	}
+	run, err := connect(ctx, f, s.RunID, o)
+	if err != nil {
+		return nil, err
+	}
+	defer run.client.Close()
+	run.mask = mask
+	if err := run.begin(ctx, job.Workflow.Name(), s, def); err != nil {
+		return nil, err
+	}
+	return run.result(ctx)
+}
+
+// begin starts an execution of the run.
+func (r *follower) begin(ctx context.Context, name string, s start, more ...any) error {
+	handle, err := r.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: r.run, TaskQueue: r.queue, WorkflowExecutionErrorWhenAlreadyStarted: true}, name, append([]any{s}, more...)...)
+	if err != nil {
+		return fmt.Errorf("start the run on Temporal: %w", err)
+	}
+	r.execution = handle.GetRunID()
+	return nil
+}
+
+// Find returns the workflow of a run, and the interrupts that wait.
+func (Engine) Find(f teacmd.EngineFlags, h *host.Host, run string) (*host.Workflow, []flow.Interrupt, error) {
+	ctx := context.Background()
+	r, err := connect(ctx, f, run, host.RunOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.client.Close()
+	d, err := fetch(ctx, r.client, run, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := r.progress(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	wf, err := d.load(h)
+	if p.Outcome == nil {
+		return wf, nil, err
+	}
+	return wf, p.Outcome.Pending, err
+}
+
+// Resume answers what waits in a run, or runs one that failed or was stopped again
+// from where it was, and follows it.
+func (Engine) Resume(ctx context.Context, f teacmd.EngineFlags, run string, job teacmd.Job) (*flow.Result, error) {
+	r, err := connect(ctx, f, run, job.Options)
+	if err != nil {
+		return nil, err
+	}
+	defer r.client.Close()
+	if r.mask, err = job.Workflow.Mask(job.Options.Secrets); err != nil {
+		return nil, err
+	}
+	if err := r.resume(ctx, job.Options.Input, job.Options.Answers, job.Options.RetryFailed); err != nil {
+		return nil, err
+	}
+	return r.result(ctx)
+}
+
+// resume passes input and answers to a run that waits. One that has ended begins
+// again with its records.
+func (r *follower) resume(ctx context.Context, input, answers map[string]any, retry bool) error {
+	g := given{RetryFailed: retry}
+	var err error
+	if len(input) > 0 {
+		if g.Input, err = sealed(input, r.mask); err != nil {
+			return err
+		}
+	}
+	if len(answers) > 0 {
+		if g.Answers, err = sealed(answers, r.mask); err != nil {
+			return err
+		}
+	}
+	about, err := r.client.DescribeWorkflowExecution(ctx, r.run, "")
+	if err != nil {
+		return fmt.Errorf("find run %s on Temporal: %w", r.run, err)
+	}
+	r.execution = about.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	if about.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return r.again(ctx, about.GetWorkflowExecutionInfo().GetType().GetName(), &g)
+	}
+	handle, err := r.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: r.run, RunID: r.execution, UpdateName: resumeUpdate, Args: []any{g}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = handle.Get(ctx, &r.last)
+	}
+	var refused *temporal.ApplicationError
+	if errors.As(err, &refused) {
+		return tea.Errorf(tea.ValidationError, "%s", refused.Message())
+	}
+	return err
+}
+
+// again starts another execution of a run that has ended.
+func (r *follower) again(ctx context.Context, name string, g *given) error {
+	p, err := r.progress(ctx)
+	if err != nil {
+		return err
+	}
+	if p.Outcome != nil && p.Outcome.Status == flow.Done && !g.RetryFailed {
+		return tea.Errorf(tea.ValidationError, "run %s is done", r.run)
+	}
+	def, err := fetch(ctx, r.client, r.run, r.execution)
+	if err != nil {
+		return err
+	}
+	key, err := def.key()
+	if err != nil {
+		return err
+	}
+	v, err := r.client.QueryWorkflow(ctx, r.run, r.execution, recordsQuery)
+	var records []host.Record
+	if err == nil {
+		err = v.Get(&records)
+	}
+	if err != nil {
+		return fmt.Errorf("fetch the records of run %s: %w", r.run, err)
+	}
+	r.last = p.Last
+	s := start{RunID: r.run, Key: key, Segments: 1, LastSeq: p.Last, Given: g, StartedAt: p.StartedAt}
+	return r.begin(ctx, name, s, def, records)
+}
+
+// progress returns what has happened since the last event.
+func (r *follower) progress(ctx context.Context) (*progress, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	v, err := r.client.QueryWorkflow(ctx, r.run, r.execution, progressQuery, r.last)
+	if err != nil {
+		return nil, fmt.Errorf("follow run %s: %w", r.run, err)
+	}
+	p := new(progress)
+	return p, v.Get(p)
+}
+
+// queryTimeout bounds one look at a run; without a worker it is not answered.
+const queryTimeout = 20 * time.Second
+
+// The waits between two looks at a run.
+const (
+	shortWait = 5 * time.Millisecond
+	longWait  = 250 * time.Millisecond
+)
+
+// result follows the run until it ends, or waits without anyone to ask.
+func (r *follower) result(ctx context.Context) (*flow.Result, error) {
+	for {
+		out, err := r.follow(ctx)
+		if err != nil {
+			return nil, err
+		}
+		res, err := out.result(r.run, "temporal:"+r.run)
+		if err != nil {
+			return nil, err
+		}
+		if ctx.Err() != nil && res.Status == flow.Stopped {
+			res.Err = context.Cause(ctx)
+		}
+		if res.Status != flow.Waiting || r.options.Ask == nil {
+			return res, nil
+		}
+		answers, err := r.ask(ctx, res.Pending)
+		if err != nil || len(answers) == 0 {
+			return res, err
+		}
+		if err := r.resume(ctx, nil, answers, false); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// ask asks for the answers to interrupts.
+func (r *follower) ask(ctx context.Context, pending []flow.Interrupt) (map[string]any, error) {
+	answers := map[string]any{}
+	for _, i := range pending {
+		v, err := r.options.Ask(ctx, i)
+		switch {
+		case errors.Is(err, flow.ErrNobody):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		answers[i.ID] = v
+	}
+	return answers, nil
+}
+
+// follow passes on the events until the run has an outcome. When ctx is done, it
+// cancels the run and continues.
+func (r *follower) follow(ctx context.Context) (*outcome, error) {
+	stop, wait := ctx.Done(), shortWait
+	inner := context.WithoutCancel(ctx)
+	for {
+		p, err := r.progress(inner)
+		if err == nil {
+			if err := r.emit(p); err != nil {
+				return nil, err
+			}
+			if p.Outcome != nil && r.last >= p.Last {
+				return p.Outcome, nil
+			}
+		}
+		if err != nil || len(p.Events) == 0 {
+			out, gone := r.closed(inner, err == nil)
+			if out != nil || gone != nil {
+				return out, gone
+			}
+			wait = min(2*wait, longWait)
+		} else {
+			wait = shortWait
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-stop:
+			stop = nil
+			if err := r.client.CancelWorkflow(inner, r.run, r.execution); err != nil {
+				return nil, fmt.Errorf("cancel run %s: %w", r.run, err)
+			}
+		}
+		timer.Stop()
+	}
+}
+
+// emit passes on events.
+func (r *follower) emit(p *progress) error {
+	for i := range p.Events {
+		e, err := p.Events[i].flow(r.run)
+		if err != nil {
+			return fmt.Errorf("read an event of run %s: %w", r.run, err)
+		}
+		r.last = e.Seq
+		if r.options.Events != nil {
+			r.options.Events(e)
+		}
+	}
+	return nil
+}
+
+// closed looks at an execution without news. It moves on to the next one of the
+// run, and returns the outcome of one that has ended and does not answer.
+func (r *follower) closed(ctx context.Context, answers bool) (*outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	about, err := r.client.DescribeWorkflowExecution(ctx, r.run, r.execution)
+	if err != nil {
+		return nil, lost(err)
+	}
+	switch about.GetWorkflowExecutionInfo().GetStatus() {
+	case enums.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		return nil, nil
+	case enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
+		if !answers {
+			return nil, nil
+		}
+		return nil, r.follows(ctx)
+	}
+	var out *outcome
+	err = r.client.GetWorkflow(ctx, r.run, r.execution).GetWithOptions(ctx, &out, client.WorkflowRunGetOptions{DisableFollowingRuns: true})
+	var app *temporal.ApplicationError
+	var canceled *temporal.CanceledError
+	switch {
+	case err == nil, errors.As(err, &canceled) && canceled.Details(&out) == nil && out != nil:
+	case errors.As(err, &app) && app.HasDetails() && app.Details(&out) == nil && out != nil:
+	case errors.As(err, &app):
+		return nil, errors.New(app.Message())
+	default:
+		return nil, fmt.Errorf("run %s: %w", r.run, err)
+	}
+	if answers {
+		return nil, nil // its last events follow
+	}
+	return out, nil
+}
+
+// lost returns the error of a run that cannot be found; nil for errors that pass.
+func lost(err error) error {
+	var missing *serviceerror.NotFound
+	if errors.As(err, &missing) {
+		return fmt.Errorf("find the run on Temporal: %w", err)
+	}
+	return nil
+}
+
+// follows moves on to the execution after the present one.
+func (r *follower) follows(ctx context.Context) error {
+	history := r.client.GetWorkflowHistory(ctx, r.run, r.execution, false, enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	for history.HasNext() {
+		e, err := history.Next()
+		if err != nil {
+			return lost(err)
+		}
+		if next := e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(); next != "" {
+			r.execution = next
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package driver
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	teacmd "github.com/the-edge-agent/tea/cmd"
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// asWorker makes the test binary a program with the command worker. Its value is
+// the address to which the action mark.call reports.
+const asWorker = "TEA_TEMPORAL_TEST_WORKER"
+
+// workerMain is the main function of a worker of the tests.
+func workerMain(report string) int {
+	return teacmd.Main(teacmd.Options{Engine: Engine{}, Commands: []teacmd.Command{Command()}, Bundles: []*tea.Bundle{marks(report)}})
+}
+
+// marks has an action that reports its call, and returns when it is told to.
+func marks(report string) *tea.Bundle {
+	return &tea.Bundle{Name: "mark", Version: "1.0.0", Actions: []tea.Action{
+		tea.NewAction("mark.call", "Reports.", func(ctx context.Context, req *tea.Request, _ struct{}) (probeResult, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", report)
+			if err != nil {
+				return probeResult{}, err
+			}
+			defer conn.Close()
+			if _, err := fmt.Fprintf(conn, "%s %s\n", req.Node, req.IdempotencyKey); err != nil {
+				return probeResult{}, err
+			}
+			_, err = bufio.NewReader(conn).ReadString('\n')
+			return probeResult{Success: true, Value: req.Node}, err
+		}),
+	}}
+}
+
+// startWorker starts a process with a worker, which is killed at the end.
+func (s *site) startWorker(report string) *exec.Cmd {
+	s.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	home := s.t.TempDir()
+	cmd := exec.CommandContext(context.Background(), self, "worker", "--temporal", s.flags.Temporal, "--queue", s.flags.Queue, "--blobs", s.flags.Blobs)
+	cmd.Dir = home
+	cmd.Env = append(os.Environ(), asWorker+"="+report, "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home, "XDG_CACHE_HOME="+home, "TEA_PLUGINS=")
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+func TestKilledWorkerRepeatsOnlyWhatWasRunning(t *testing.T) {
+	t.Parallel()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	report := listener.Addr().String()
+	h, err := host.New(host.Options{Bundles: []*tea.Bundle{marks(report)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	s := newClient(t, h, nil)
+	first := s.startWorker(report)
+	calls := make(chan []string)
+	go func() {
+		var seen []string
+		held := false
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				calls <- seen
+				return
+			}
+			line, _ := bufio.NewReader(conn).ReadString('\n')
+			seen = append(seen, strings.TrimSpace(line))
+			if strings.HasPrefix(line, "second ") && !held {
+				held = true
+				_ = first.Process.Kill() // with the call under way
+				_ = first.Wait()
+				s.startWorker(report)
+			} else if _, err := fmt.Fprintln(conn, "go"); err != nil {
+				t.Error(err)
+			}
+			_ = conn.Close()
+		}
+	}()
+	res := s.run(t.Context(), `
+nodes:
+  - {name: first, uses: mark.call, output: a}
+  - {name: second, uses: mark.call, output: b}
+  - {name: third, uses: mark.call, output: c}
+`, host.RunOptions{})
+	_ = listener.Close()
+	seen := <-calls
+	if res.Status != flow.Done || len(seen) != 4 || seen[1] != seen[2] || len(slices.Compact(slices.Clone(seen))) != 3 {
+		t.Errorf("the run is %s (%v), and the calls were %q", res.Status, res.Err, seen)
+	}
+}

@@ -1,0 +1,466 @@
+package driver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// The queries and updates of a run.
+const (
+	progressQuery = "progress"
+	resumeUpdate  = "resume"
+	hostUpdate    = "host"
+)
+
+// maxProgress bounds the events in one answer, which has a size of some
+// megabytes at most.
+const maxProgress = 500
+
+// progress is the answer to the query progress: the events after a number.
+type progress struct {
+	Events []event `json:"events,omitempty"`
+	// Last is the number of the last event so far.
+	Last int64 `json:"last"`
+	// StartedAt is when the run began.
+	StartedAt time.Time `json:"started_at"`
+	// Outcome is set while the run waits and when it has ended.
+	Outcome *outcome `json:"outcome,omitempty"`
+}
+
+// run is one execution of a run inside of a Temporal workflow.
+type run struct {
+	worker *worker
+	start  start
+	def    definition
+	wf     *loaded
+	rt     *runtime
+
+	segments [][]host.Record
+	records  []host.Record
+	events   []event
+	lastSeq  int64
+	outcome  *outcome
+	// opened are the starts of nodes and branches without an end; repeated those
+	// which an execution before has emitted.
+	opened, repeated map[string]bool
+
+	// began are the paths of the nodes that have made a call in this execution.
+	began   map[string]bool
+	handing bool
+	open    map[string]*openCall
+	given   *given
+}
+
+// execute is the Temporal workflow of all workflows of tea.
+func (k *worker) execute(w workflow.Context, args converter.EncodedValues) (*outcome, error) {
+	r := &run{worker: k, open: map[string]*openCall{}, began: map[string]bool{}, opened: map[string]bool{}, repeated: map[string]bool{}}
+	if err := r.read(args); err != nil {
+		return nil, refuse(err)
+	}
+	var err error
+	if r.wf, err = k.workflows.get(r.start.Key, func() (*definition, error) { return &r.def, nil }); err != nil {
+		return nil, refuse(err)
+	}
+	r.rt = newRuntime(w)
+	r.rt.mask = r.wf.mask
+	r.given = r.start.Given
+	if r.start.StartedAt.IsZero() {
+		r.start.StartedAt = workflow.Now(w)
+	}
+	if err := r.handle(w); err != nil {
+		return nil, refuse(err)
+	}
+	err = r.drive(w)
+	// Those of calls that were canceled end too.
+	rest, cancel := workflow.NewDisconnectedContext(w)
+	defer cancel()
+	if wait := workflow.Await(rest, func() bool { return workflow.AllHandlersFinished(w) }); wait != nil && err == nil {
+		err = wait
+	}
+	return r.end(w, err)
+}
+
+// read decodes the arguments.
+func (r *run) read(args converter.EncodedValues) error {
+	if err := args.Get(&r.start); err != nil {
+		return fmt.Errorf("read the start of the run: %w", err)
+	}
+	r.segments = make([][]host.Record, r.start.Segments)
+	into := []any{&r.start, &r.def}
+	for i := range r.segments {
+		into = append(into, &r.segments[i])
+	}
+	if err := args.Get(into...); err != nil {
+		return fmt.Errorf("read the start of the run: %w", err)
+	}
+	r.records = slices.Concat(r.segments...)
+	r.lastSeq = r.start.LastSeq
+	for _, key := range r.start.Opened {
+		r.opened[key], r.repeated[key] = true, true
+	}
+	return nil
+}
+
+// refuse is the error of a run that could not start or continue.
+func refuse(err error) error {
+	return temporal.NewNonRetryableApplicationError(err.Error(), "refused", nil)
+}
+
+// drive runs the engine until the run has ended or is handed over.
+func (r *run) drive(w workflow.Context) error {
+	// Only cancel cancels the contexts of the engine: Temporal would cancel those of
+	// coroutines before the engine has the cause.
+	engine, _ := workflow.NewDisconnectedContext(w)
+	ctx, cancel := r.rt.WithCancel(withCoroutine(context.Background(), engine))
+	defer cancel(nil)
+	workflow.GoNamed(w, "cancel", func(w workflow.Context) {
+		w.Done().Receive(w, nil)
+		cancel(&canceled{})
+	})
+	for {
+		res, err := r.turn(ctx)
+		clear(r.repeated)
+		if err != nil {
+			return err
+		}
+		if r.handing && res.Status == flow.Waiting {
+			r.start.Steps = res.Usage.Steps - r.unfinished(res)
+			return errHandOver
+		}
+		if r.outcome, err = newOutcome(res, r.wf.mask); err != nil {
+			return err
+		}
+		if res.Status != flow.Waiting {
+			return nil
+		}
+		if err := r.await(w, res.Pending); err != nil {
+			// Canceled while it waited.
+			r.outcome.Status, r.outcome.Pending = flow.Stopped, nil
+			r.outcome.Error = &ending{Message: (&canceled{}).Error()}
+			return nil
+		}
+		r.outcome = nil
+	}
+}
+
+// errHandOver reports that the run continues in a new execution.
+var errHandOver = errors.New("hand over")
+
+// canceled is the cause of a run that was canceled.
+type canceled struct{}
+
+func (*canceled) Error() string { return "stopped by a cancellation" }
+
+// Unwrap returns the error of the type canceled.
+func (*canceled) Unwrap() error { return context.Canceled }
+
+// turn runs the engine from the records so far to its end or an interrupt.
+func (r *run) turn(ctx context.Context) (*flow.Result, error) {
+	o := host.RunOptions{
+		RunID: r.start.RunID, Secrets: r.worker.workflows.secrets, Env: r.wf.env, Hold: true,
+		InterruptBefore: r.start.InterruptBefore, InterruptAfter: r.start.InterruptAfter,
+		Middleware: r.call, Events: r.event,
+	}
+	var err error
+	if len(r.records) == 0 {
+		if o.Input, err = object(r.start.Input, r.wf.mask); err != nil {
+			return nil, err
+		}
+	}
+	if g := r.given; g != nil {
+		if o, err = r.options(o, g); err != nil {
+			return nil, err
+		}
+		r.given = nil
+	}
+	return r.wf.Drive(ctx, o, host.Drive{
+		Runtime: r.rt, Place: r.place(), StartedAt: r.start.StartedAt, Records: slices.Clone(r.records), Steps: r.steps(),
+		Append: func(rec host.Record) { r.records = append(r.records, rec) },
+	})
+}
+
+// unfinished counts the nodes that have begun and begin again after a hand-over.
+func (r *run) unfinished(res *flow.Result) (n int) {
+	for key := range r.opened {
+		if strings.HasPrefix(key, "node ") {
+			n++
+		}
+	}
+	for _, i := range res.Pending {
+		if i.Kind == flow.InterruptBefore {
+			n++
+		}
+	}
+	return n
+}
+
+// steps returns the number of steps before the execution, the first time.
+func (r *run) steps() int {
+	n := r.start.Steps
+	r.start.Steps = 0
+	return n
+}
+
+func (r *run) place() string { return "temporal:" + r.start.RunID }
+
+// options adds what a resume was given.
+func (r *run) options(o host.RunOptions, g *given) (host.RunOptions, error) {
+	var err error
+	if o.Input, err = object(g.Input, r.wf.mask); err != nil {
+		return o, err
+	}
+	o.Answers, err = object(g.Answers, r.wf.mask)
+	o.RetryFailed = g.RetryFailed
+	return o, err
+}
+
+// await waits until the run is resumed, or the deadline of a question has passed.
+func (r *run) await(w workflow.Context, pending []flow.Interrupt) error {
+	resumed := func() bool { return r.given != nil }
+	var deadline time.Time
+	for _, i := range pending {
+		if !i.Deadline.IsZero() && (deadline.IsZero() || i.Deadline.Before(deadline)) {
+			deadline = i.Deadline
+		}
+	}
+	if deadline.IsZero() {
+		return workflow.Await(w, resumed)
+	}
+	_, err := workflow.AwaitWithTimeout(w, max(0, deadline.Sub(workflow.Now(w))), resumed)
+	return err
+}
+
+// end returns the outcome of the execution as Temporal shows it.
+func (r *run) end(w workflow.Context, err error) (*outcome, error) {
+	switch {
+	case errors.Is(err, errHandOver):
+		return nil, r.next(w)
+	case err != nil && errors.As(err, new(*temporal.CanceledError)):
+		return nil, err
+	case err != nil:
+		return nil, refuse(err)
+	case r.outcome.Status == flow.Done:
+		return r.outcome, nil
+	}
+	message, kind := string(r.outcome.Status), string(r.outcome.Status)
+	if e := r.outcome.Error; e != nil {
+		message = e.Message
+		if e.Failure != nil {
+			kind = string(e.Failure.Type)
+		}
+	}
+	if w.Err() != nil {
+		return nil, temporal.NewCanceledError(r.outcome)
+	}
+	return nil, temporal.NewApplicationErrorWithOptions(message, kind, temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{r.outcome}})
+}
+
+// maxSegment is the size of a segment of the records after which another one
+// begins. A segment that has not changed is not stored again.
+const maxSegment = 512 << 10
+
+// next returns the error with which the run continues in a new execution.
+func (r *run) next(w workflow.Context) error {
+	next := r.start
+	next.LastSeq, next.Given, next.Opened = r.lastSeq, r.given, nil
+	for key := range r.opened {
+		next.Opened = append(next.Opened, key)
+	}
+	slices.Sort(next.Opened)
+	kept := 0
+	for _, s := range r.segments {
+		kept += len(s)
+	}
+	segments, more := r.segments, r.records[kept:]
+	if n := len(segments); n > 0 && sizeOf(segments[n-1]) < maxSegment {
+		segments, more = segments[:n-1], r.records[kept-len(segments[n-1]):]
+	}
+	segments = append(slices.Clone(segments), more)
+	next.Segments = len(segments)
+	args := []any{next, r.def}
+	for _, s := range segments {
+		args = append(args, s)
+	}
+	return workflow.NewContinueAsNewError(w, workflow.GetInfo(w).WorkflowType.Name, args...)
+}
+
+func sizeOf(records []host.Record) (size int) {
+	for _, r := range records {
+		size += len(r.Body) + len(r.Path)
+	}
+	return size
+}
+
+// event keeps an event for those who follow the run. A hand-over is not visible
+// in the events.
+func (r *run) event(e flow.Event) {
+	key, begins, ends := span(e)
+	switch {
+	case r.handing && (e.Type == flow.EventCheckpoint || e.Type == flow.EventRunEnd && e.Text("status") == string(flow.Waiting)):
+		return
+	case begins && r.repeated[key]:
+		delete(r.repeated, key)
+		return
+	case begins:
+		r.opened[key] = true
+	case ends:
+		delete(r.opened, key)
+		delete(r.repeated, key)
+	}
+	out, err := newEvent(e)
+	if err != nil {
+		return // its fields have no JSON, which a local run does not print either
+	}
+	r.lastSeq++
+	out.Seq = r.lastSeq
+	r.events = append(r.events, out)
+}
+
+// span returns what an event begins or ends.
+func span(e flow.Event) (key string, begins, ends bool) {
+	kind, edge, _ := strings.Cut(string(e.Type), "_")
+	switch e.Type {
+	case flow.EventRunStart, flow.EventNodeStart, flow.EventBranchStart:
+		begins = true
+	case flow.EventRunEnd, flow.EventNodeEnd, flow.EventNodeError, flow.EventBranchEnd:
+		ends = edge != ""
+	}
+	return kind + " " + e.Path, begins, ends
+}
+
+// handle answers queries and updates.
+func (r *run) handle(w workflow.Context) error {
+	queries := map[string]any{
+		definitionQuery: func() (*definition, error) { return &r.def, nil },
+		progressQuery: func(after int64) (*progress, error) {
+			first := r.lastSeq - int64(len(r.events))
+			from := min(max(after-first, 0), int64(len(r.events)))
+			list := r.events[from:]
+			if len(list) > maxProgress {
+				return &progress{Events: list[:maxProgress], Last: r.lastSeq, StartedAt: r.start.StartedAt}, nil
+			}
+			return &progress{Events: list, Last: r.lastSeq, StartedAt: r.start.StartedAt, Outcome: r.outcome}, nil
+		},
+		recordsQuery: func() ([]host.Record, error) { return r.records, nil },
+	}
+	for name, handler := range queries {
+		if err := workflow.SetQueryHandler(w, name, handler); err != nil {
+			return err
+		}
+	}
+	err := workflow.SetUpdateHandlerWithOptions(w, resumeUpdate, func(_ workflow.Context, g given) (int64, error) {
+		r.given = &g
+		return r.lastSeq, nil
+	}, workflow.UpdateHandlerOptions{Validator: r.checkResume})
+	if err != nil {
+		return err
+	}
+	return workflow.SetUpdateHandlerWithOptions(w, hostUpdate, r.hostCall, workflow.UpdateHandlerOptions{})
+}
+
+// recordsQuery is the query that returns the records of a run.
+const recordsQuery = "records"
+
+// checkResume refuses what the run cannot take.
+func (r *run) checkResume(g given) error {
+	if r.outcome == nil || r.outcome.Status != flow.Waiting || r.given != nil {
+		return fmt.Errorf("run %s does not wait for an answer", r.start.RunID)
+	}
+	o, err := r.options(host.RunOptions{Secrets: r.worker.workflows.secrets, Env: r.wf.env}, &g)
+	if err != nil {
+		return err
+	}
+	err = r.wf.CheckGiven(r.records, o, r.rt.Now())
+	if refused := (*tea.Error)(nil); errors.As(err, &refused) {
+		return errors.New(refused.Message) // the type is added where it is shown
+	}
+	return err
+}
+
+// call is the middleware of the run: it makes a call an activity, unless the
+// action belongs to the run.
+func (r *run) call(ctx context.Context, req *tea.Request, next func(context.Context, *tea.Request) (*tea.Response, error)) (*tea.Response, error) {
+	entry := r.wf.Action(req.Action)
+	if entry == nil || isInline(entry, req) {
+		return next(ctx, req)
+	}
+	if req.Action == "time.sleep" {
+		return r.sleep(ctx, req)
+	}
+	if entry.Bundle == "trace" {
+		v, err := r.rt.once(ctx, req.Action, func(ctx context.Context) (any, error) {
+			res, err := next(ctx, req)
+			if err != nil {
+				return nil, err
+			}
+			return res.Result.Value()
+		})
+		if err != nil {
+			return nil, err
+		}
+		return tea.Respond(v), nil
+	}
+	// A node that has made a call finishes here: it would make it again.
+	if !r.began[req.Node] {
+		if r.start.HandOver > 0 && len(r.began) >= r.start.HandOver || workflow.GetInfo(r.rt.root).GetContinueAsNewSuggested() {
+			r.handing = true
+		}
+		if r.handing {
+			return nil, host.ErrHandOver
+		}
+		r.began[req.Node] = true
+	}
+	return r.activity(ctx, req)
+}
+
+// isInline reports whether an action runs in the workflow: it is pure, or uses
+// the run.
+func isInline(entry *host.ActionEntry, req *tea.Request) bool {
+	switch {
+	case entry.Kind == "lua":
+		return true
+	case entry.Kind != "host":
+		return false
+	case req.Action == "csv.parse":
+		v, _ := req.Params.Shared()
+		params, _ := v.(map[string]any)
+		_, file := params["path"]
+		return !file
+	}
+	switch entry.Bundle {
+	case "human", "workflow", "checkpoint", "secrets", "json", "csv", "data":
+		return true
+	}
+	return false
+}
+
+// sleep is time.sleep with a durable timer.
+func (r *run) sleep(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+	var params struct {
+		Seconds float64 `json:"seconds"`
+	}
+	raw, err := req.Params.JSON()
+	if err == nil {
+		err = json.Unmarshal(raw, &params)
+	}
+	if err != nil || params.Seconds < 0 || params.Seconds > 31622400 {
+		return nil, tea.Errorf(tea.ValidationError, "time.sleep: seconds must be a number from 0 to 31622400")
+	}
+	if err := r.rt.Sleep(ctx, time.Duration(params.Seconds*float64(time.Second))); err != nil {
+		return nil, err
+	}
+	return tea.Respond(map[string]any{"success": true, "seconds": params.Seconds}), nil
+}

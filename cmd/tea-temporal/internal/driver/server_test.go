@@ -1,0 +1,154 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+	sdkworker "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	teacmd "github.com/the-edge-agent/tea/cmd"
+	"github.com/the-edge-agent/tea/host"
+)
+
+// server is the Temporal server of all tests of the package.
+var server struct {
+	once    sync.Once
+	dev     *testsuite.DevServer
+	address string
+	err     error
+}
+
+func TestMain(m *testing.M) {
+	if report := os.Getenv(asWorker); report != "" {
+		os.Exit(workerMain(report))
+	}
+	code := m.Run()
+	if server.dev != nil {
+		_ = server.dev.Stop()
+	}
+	os.Exit(code)
+}
+
+// quiet is a logger for what the tests cause on purpose.
+var quiet = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
+
+// address returns the address of a Temporal server.
+func address(t testing.TB) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(cache, "tea", "tools", "temporal-v1.5.1", "temporal")
+	if _, err := os.Stat(program); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("run scripts/temporal install")
+		}
+		t.Skip("run scripts/temporal install")
+	}
+	server.once.Do(func() {
+		server.dev, server.err = testsuite.StartDevServer(context.Background(), testsuite.DevServerOptions{
+			ExistingPath: program, LogLevel: "error", ClientOptions: &client.Options{Logger: quiet},
+			ExtraArgs: []string{
+				"--dynamic-config-value", `history.timerProcessorMaxTimeShift="10ms"`,
+				"--dynamic-config-value", "matching.numTaskqueueReadPartitions=1",
+				"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
+			},
+		})
+		if server.err == nil {
+			server.address = server.dev.FrontendHostPort()
+		}
+	})
+	if server.err != nil {
+		t.Fatal(server.err)
+	}
+	return server.address
+}
+
+// site is a queue of its own, with a worker.
+type site struct {
+	t      testing.TB
+	flags  teacmd.EngineFlags
+	client client.Client
+	worker *worker
+}
+
+// newClient returns a queue without a worker. Its values above 64 KB are in a
+// directory.
+func newClient(t testing.TB, h *host.Host, secrets map[string]any) *site {
+	t.Helper()
+	s := &site{t: t, flags: teacmd.EngineFlags{Engine: "temporal", TemporalFlags: teacmd.TemporalFlags{
+		Temporal: address(t), Queue: fmt.Sprintf("%s-%s", t.Name(), host.NewRunID()), Blobs: t.TempDir(),
+	}}}
+	var err error
+	if s.client, err = dial(t.Context(), s.flags.TemporalFlags, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	s.worker = &worker{client: s.client, workflows: workflows{host: h, secrets: secrets}}
+	t.Cleanup(func() {
+		s.worker.workflows.close()
+		s.client.Close()
+	})
+	return s
+}
+
+// newSite returns a queue with a worker.
+func newSite(t testing.TB, h *host.Host, secrets map[string]any) *site {
+	t.Helper()
+	s := newClient(t, h, secrets)
+	w := sdkworker.New(s.client, s.flags.Queue, sdkworker.Options{DeadlockDetectionTimeout: maxBlocked})
+	s.worker.register(w)
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+	return s
+}
+
+// histories returns the histories of all executions of a run.
+func (s *site) histories(run, execution string) (list []*historypb.History) {
+	s.t.Helper()
+	for execution != "" {
+		h := &historypb.History{}
+		events := s.client.GetWorkflowHistory(context.Background(), run, execution, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		execution = ""
+		for events.HasNext() {
+			e, err := events.Next()
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			h.Events = append(h.Events, e)
+			if next := e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(); next != "" {
+				execution = next
+			}
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
+// replay replays a history in a worker that has not loaded its workflow.
+func (s *site) replay(history *historypb.History) {
+	s.t.Helper()
+	fresh := &worker{client: s.client, workflows: workflows{host: s.worker.workflows.host, secrets: s.worker.workflows.secrets}}
+	defer fresh.workflows.close()
+	r, err := sdkworker.NewWorkflowReplayerWithOptions(sdkworker.WorkflowReplayerOptions{ExternalStorage: storage(s.flags.Blobs)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.RegisterDynamicWorkflow(fresh.execute, workflow.DynamicRegisterOptions{})
+	if err := r.ReplayWorkflowHistory(quiet, history); err != nil {
+		s.t.Errorf("replay: %v", err)
+	}
+}
