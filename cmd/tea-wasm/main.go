@@ -1,0 +1,67 @@
+//go:build js
+
+package main
+
+import (
+	"encoding/json"
+	"log/slog"
+	"syscall/js"
+
+	"github.com/the-edge-agent/tea/host"
+)
+
+// release is the version; scripts/npm sets it.
+var release = "0.0.0"
+
+// main makes the host available as globalThis.teaHost.call and never returns.
+// globalThis.teaHost has the options (a JSON text) and the callbacks of the page.
+func main() {
+	page := page{js.Global().Get("teaHost")}
+	s, err := newServer(page)
+	if err != nil {
+		page.Set("failed", js.ValueOf(string(encodeError(err))))
+		return
+	}
+	page.Set("call", js.FuncOf(func(_ js.Value, args []js.Value) any {
+		op, params, key := args[0].String(), args[1].String(), args[2]
+		go func() { s.answer(op, params, key) }()
+		return nil
+	}))
+	page.Call("ready")
+	select {}
+}
+
+// openOptions are those of openTea.
+type openOptions struct {
+	Dir     string            `json:"dir"`
+	RunsDir string            `json:"runs_dir"`
+	Config  json.RawMessage   `json:"config"`
+	Env     map[string]string `json:"env"`
+	Actions []pageAction      `json:"actions"`
+}
+
+func newServer(p page) (*server, error) {
+	s := &server{page: p, running: map[string]func(error){}}
+	if err := json.Unmarshal([]byte(p.Get("options").String()), &s.options); err != nil {
+		return nil, err
+	}
+	o := host.Options{Version: release, Bundles: bundles(), Logger: slog.New(slog.NewJSONHandler(logWriter{p}, &slog.HandlerOptions{Level: slog.LevelInfo}))}
+	for _, a := range s.options.Actions {
+		action, err := a.action(p)
+		if err != nil {
+			return nil, err
+		}
+		o.Actions = append(o.Actions, action)
+	}
+	var err error
+	s.host, err = host.New(o)
+	return s, err
+}
+
+// logWriter sends the host's log to the page.
+type logWriter struct{ page page }
+
+func (w logWriter) Write(line []byte) (int, error) {
+	w.page.Call("log", string(line))
+	return len(line), nil
+}

@@ -1,0 +1,95 @@
+//go:build !js
+
+package main_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/storage"
+	"github.com/chromedp/chromedp"
+)
+
+func TestMemorySaysThatTheStorageIsFull(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := startBrowser(t, filepath.Join(t.TempDir(), "profile")).open(t, s.URL)
+	quota := func(bytes *float64) {
+		t.Helper()
+		_, err := chromedp.Run(p.ctx, func(ctx context.Context, target *chromedp.Target) (cdp.Empty, error) {
+			return cdp.Call(ctx, target, storage.OverrideQuotaForOrigin, storage.OverrideQuotaForOriginParams{Origin: s.URL, QuotaSize: bytes})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	full := 1_000_000.0
+	quota(&full)
+	got := p.script(`
+		globalThis.tea = await openTea();
+		await tea.action('ltm.store', { key: 'small', value: 1 });
+		await tea.action('ltm.store', { key: 'large', value: Array.from({ length: 400_000 }, () => Math.random().toString(36)).join('') });
+		return ''`)
+	if !strings.Contains(got, `"resource_exhausted"`) {
+		t.Errorf("an entry larger than the quota: %s, want resource_exhausted", got)
+	}
+	quota(nil)
+	got = p.script(`
+		await tea.action('ltm.store', { key: 'after', value: 2 });
+		return (await tea.action('ltm.list')).entries.map((e) => e.key)`)
+	if got != `["after","small"]` {
+		t.Errorf("after that there are %s, want after and small", got)
+	}
+}
+
+// BenchmarkMemory measures calls among 10,000 entries of 1 KB, and the time until a
+// page has found an entry after a reload.
+func BenchmarkMemory(b *testing.B) {
+	const entries = 10_000
+	s := newSite(b)
+	p := startBrowser(b, filepath.Join(b.TempDir(), "profile")).open(b, s.URL)
+	p.script(fmt.Sprintf(`
+		globalThis.tea = await openTea();
+		const words = Array.from({ length: 2000 }, (_, i) => 'word' + i.toString(36));
+		for (let i = 0; i < %d; i += 500) {
+			const items = Array.from({ length: 500 }, (_, n) => ({ key: 'k' + (i + n), value: { text: Array.from({ length: 120 }, (_, w) => words[((i + n) * 31 + w * w * 7) %% 2000]).join(' ') } }));
+			await tea.action('ltm.store', { items });
+		}
+		await tea.action('ltm.search', { query: 'word1' });
+		return ''`, entries))
+	for b.Loop() {
+		for name, call := range map[string]string{
+			"retrieve": `'ltm.retrieve', { key: 'k' + (i * 37 % 10000) }`,
+			"store":    `'ltm.store', { key: 'new' + i, value: { text: 'a new entry ' + i } }`,
+			"search":   `'ltm.search', { query: 'word' + (i * 13 % 2000).toString(36) + ' word5 worda' }`,
+		} {
+			b.ReportMetric(p.number(b, `
+				const times = [];
+				for (let i = 0; i < 200; i++) {
+					const from = performance.now();
+					await tea.action(`+call+`);
+					times.push(performance.now() - from);
+				}
+				return times.sort((a, b) => a - b)[100]`), "ms-"+name)
+		}
+		p.load(s.URL)
+		b.ReportMetric(p.number(b, `
+			const from = performance.now();
+			globalThis.tea = await openTea();
+			await tea.action('ltm.search', { query: 'word1' });
+			return performance.now() - from`), "ms-ready")
+	}
+}
+
+func (p *page) number(b *testing.B, body string) (n float64) {
+	b.Helper()
+	text := p.script(body)
+	if _, err := fmt.Sscan(text, &n); err != nil {
+		b.Fatalf("%s: %v", text, err)
+	}
+	return n
+}

@@ -1,0 +1,60 @@
+import { openTea } from './tea/index.js';
+
+const $ = (id) => document.getElementById(id);
+const state = (text) => ($('state').textContent = text);
+
+function say(text, kind = '') {
+  const line = document.createElement('li');
+  line.className = kind;
+  line.textContent = text;
+  $('talk').append(line);
+  line.scrollIntoView({ block: 'nearest' });
+  return line;
+}
+
+const tea = await openTea({ storage: 'assistant', onWritable: () => state('ready') });
+const workflow = await (await fetch('./assistant.yaml')).text();
+
+// follow shows a run until it ends or asks.
+async function follow(run) {
+  $('form').inert = true;
+  try {
+    for await (const event of run) if (event.node) state(event.node);
+    const { status, state: values, pending, runId } = await run;
+    $('graph').srcdoc = await tea.show(runId);
+    if (status === 'waiting') ask(runId, pending[0]);
+    else say(values.answer);
+  } catch (e) {
+    say(e.message, 'error');
+  }
+  $('form').inert = false;
+  state(tea.writable ? 'ready' : 'another tab has the notes');
+}
+
+function ask(runId, { id, question, choices }) {
+  const line = say(`${question} `);
+  for (const choice of choices) {
+    const button = document.createElement('button');
+    button.textContent = choice;
+    button.onclick = () => {
+      for (const b of line.querySelectorAll('button')) b.disabled = true;
+      follow(tea.resume(runId, { durability: 'sync', answers: { [id]: choice } }));
+    };
+    line.append(button, ' ');
+  }
+}
+
+$('form').onsubmit = (e) => {
+  e.preventDefault();
+  const text = $('text').value;
+  say(text, 'user');
+  $('text').value = '';
+  follow(tea.run(workflow, { name: 'assistant.yaml', durability: 'sync', input: { text } }));
+};
+
+// A question of before the reload still waits.
+for (const { id, status } of tea.writable ? await tea.runs() : []) {
+  if (status === 'waiting') await follow(tea.resume(id, { hold: true }));
+}
+state(tea.writable ? 'ready' : 'another tab has the notes');
+document.documentElement.dataset.ready = 'true';

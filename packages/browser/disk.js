@@ -1,0 +1,66 @@
+// Disk keeps the files of a FileSystem in a database of IndexedDB. A commit is
+// one transaction: after a crash all of it is there, or nothing.
+
+/** The size of the pieces in which contents are stored. */
+export const chunkSize = 64 * 1024;
+
+const promised = (request) =>
+  new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+
+export async function openDisk(name) {
+  const request = indexedDB.open(name, 1);
+  request.onupgradeneeded = () => {
+    request.result.createObjectStore('nodes', { keyPath: 'ino' });
+    request.result.createObjectStore('chunks');
+  };
+  return new Disk(await promised(request));
+}
+
+class Disk {
+  constructor(db) {
+    this.db = db;
+    db.onversionchange = () => db.close(); // the database is deleted
+  }
+
+  /** Returns all nodes, without contents. */
+  nodes() {
+    return promised(this.db.transaction('nodes').objectStore('nodes').getAll());
+  }
+
+  /** Returns the content of a node. */
+  async content(ino, size) {
+    const data = new Uint8Array(size);
+    const range = IDBKeyRange.bound([ino, 0], [ino, Infinity]);
+    const store = this.db.transaction('chunks').objectStore('chunks');
+    const [keys, chunks] = await Promise.all([promised(store.getAllKeys(range)), promised(store.getAll(range))]);
+    keys.forEach(([, i], n) => {
+      const at = i * chunkSize;
+      if (at < size) data.set(chunks[n].subarray(0, size - at), at);
+    });
+    return data;
+  }
+
+  /** Stores nodes and chunks, and removes others, atomically. */
+  commit({ nodes, chunks, removed }) {
+    return new Promise((resolve, reject) => {
+      const t = this.db.transaction(['nodes', 'chunks'], 'readwrite', { durability: 'strict' });
+      t.oncomplete = () => resolve();
+      t.onabort = () => reject(t.error);
+      const n = t.objectStore('nodes'), c = t.objectStore('chunks');
+      for (const node of nodes) n.put(node);
+      for (const [key, data] of chunks) c.put(data, key);
+      for (const ino of removed) {
+        n.delete(ino);
+        c.delete(IDBKeyRange.bound([ino, 0], [ino, Infinity]));
+      }
+      t.commit();
+    });
+  }
+
+  close() {
+    this.db.close();
+  }
+}

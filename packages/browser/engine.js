@@ -1,0 +1,73 @@
+// Engine runs the host in this thread: the file system, Go, and the calls between
+// both sides.
+
+import './memory.js';
+import './wasm_exec.js';
+import { FileSystem } from './fs.js';
+import { openDisk } from './disk.js';
+
+const dir = '/work', runsDir = '/runs';
+
+/**
+ * Starts the host. on has callbacks: answer(key, text), event(key, text),
+ * action(name, params, idempotencyKey), which returns a promise of a text,
+ * log(text) and crashed(message).
+ */
+export async function startEngine(options, on) {
+  let panic = '';
+  const fs = new FileSystem((line) => {
+    if (/^(panic|fatal error): /.test(line)) panic ||= line;
+    on.log(line);
+  });
+  const disk = options.storage ? await openDisk(options.storage) : null;
+  if (disk) await fs.mount(disk);
+  fs.writable = options.writable;
+  const makeDirs = () => [dir, runsDir, '/tmp'].forEach((d) => fs.makeDirs(d));
+  if (fs.writable) makeDirs();
+  const module = options.module ?? (await compile(options.wasm));
+  const call = await startGo(module, fs, options.host, on, () => panic);
+  return {
+    fs,
+    module,
+    call,
+    /** Makes this thread the owner of the disk. */
+    async own() {
+      await fs.mount(disk);
+      fs.writable = true;
+      makeDirs();
+    },
+    async close() {
+      await fs.flush();
+      disk?.close();
+    },
+  };
+}
+
+async function compile(url) {
+  const response = await fetch(url, { credentials: 'same-origin' });
+  if (!response.ok) throw new Error(`${url}: status ${response.status}`);
+  if (response.headers.get('Content-Type')?.startsWith('application/wasm')) return WebAssembly.compileStreaming(response);
+  return WebAssembly.compile(await response.arrayBuffer());
+}
+
+// startGo starts the module and returns the function of its calls.
+function startGo(module, fs, options, on, panic) {
+  globalThis.fs = fs;
+  globalThis.process = {
+    pid: 1, ppid: 0, cwd: () => dir, chdir() {}, umask: () => 0o077,
+    getuid: () => 0, geteuid: () => 0, getgid: () => 0, getegid: () => 0, getgroups: () => [],
+  };
+  const go = new globalThis.Go();
+  go.env = { TMPDIR: '/tmp' };
+  return new Promise((resolve, reject) => {
+    const host = { ...on, options, ready: () => resolve(host.call) };
+    globalThis.teaHost = host;
+    go.exit = (code) => {
+      reject(Object.assign(new Error(panic() || `the host ended with ${code}`), { answer: host.failed }));
+      if (!host.failed) on.crashed(panic() || `the host ended with ${code}`);
+    };
+    WebAssembly.instantiate(module, go.importObject)
+      .then((instance) => go.run(instance))
+      .catch(reject);
+  });
+}

@@ -1,0 +1,22 @@
+import { parse } from './json.js';
+
+const types = { ENOENT: 'not_found', EROFS: 'permission_denied', ENOSPC: 'resource_exhausted' };
+
+/** TeaError is every failure of this package. */
+export class TeaError extends Error {
+  constructor({ type, message, retryable = false, retry_after, source, details, node, path, diagnostics }, more) {
+    super(message);
+    this.name = 'TeaError';
+    Object.assign(this, { type, retryable, retryAfter: retry_after, source, details, node, path, diagnostics }, more);
+  }
+}
+
+/** Converts a failure of the file system. */
+export const fileError = (code, message) => new TeaError({ type: types[code] ?? 'validation_error', message: message === code ? `the file: ${code}` : message });
+
+/** Returns the result of an answer, or throws its error. */
+export function resultOf(text) {
+  const answer = parse(text);
+  if (answer.error) throw new TeaError(answer.error);
+  return answer.result;
+}

@@ -1,0 +1,235 @@
+import { stringify, parse } from './json.js';
+import { Run } from './run.js';
+import { TeaError, fileError, resultOf } from './errors.js';
+
+export { TeaError, parse, stringify };
+
+/** Starts the host. */
+export async function openTea(options = {}) {
+  const tea = new Tea(options);
+  await tea.ready;
+  return tea;
+}
+
+const inWork = (path) => (path.startsWith('/') ? path : `/work/${path}`);
+
+class Tea {
+  #options;
+  #port;
+  #module;
+  #calls = new Map();
+  #lastKey = 0;
+  #writable = true;
+  #release = () => {};
+  #closed = false;
+
+  constructor(options) {
+    this.#options = options;
+    this.ready = this.#lock().then(() => this.#start());
+    this.ready.catch(() => this.#release());
+    this.files = {
+      read: (path) => this.#file('readFile', inWork(path)),
+      readText: async (path) => new TextDecoder().decode(await this.files.read(path)),
+      write: (path, data) => this.#file('writeFile', inWork(path), typeof data === 'string' ? new TextEncoder().encode(data) : data),
+      list: (path = '.') => this.#file('list', inWork(path)),
+      remove: (path) => this.#file('remove', inWork(path)),
+    };
+  }
+
+  get writable() {
+    return this.#writable;
+  }
+
+  // lock makes this page the owner of the storage. If another one is, this page
+  // reads until that one has gone.
+  async #lock() {
+    if (!this.#storage) return;
+    if (!globalThis.navigator?.locks) throw new TeaError({ type: 'dependency_missing', message: 'storage needs Web Locks, which a browser has for https and localhost only' });
+    const hold = (first) => new Promise((release) => ((this.#release = release), first?.()));
+    this.#writable = await new Promise((decided, fail) => {
+      navigator.locks.request(this.#storage, { ifAvailable: true }, (lock) => (lock ? hold(() => decided(true)) : decided(false))).catch(fail);
+    });
+    if (this.#writable) return;
+    const waiting = new AbortController();
+    this.#release = () => waiting.abort();
+    navigator.locks
+      .request(this.#storage, { signal: waiting.signal }, async () => {
+        const held = hold();
+        await this.ready;
+        await this.#send('own');
+        this.#writable = true;
+        this.#options.onWritable?.();
+        await held;
+      })
+      .catch(() => {}); // it was closed
+  }
+
+  get #storage() {
+    return this.#options.storage ? `tea:${this.#options.storage}` : null;
+  }
+
+  #start() {
+    const { config = null, env = {}, actions = {} } = this.#options;
+    const described = Object.entries(actions).map(([name, a]) => ({ name, summary: a.summary ?? name, params: a.params ?? undefined, idempotent: a.idempotent ?? false }));
+    return new Promise((opened, failed) => {
+      const port = this.#options.worker?.() ?? new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'tea' });
+      this.#port = port;
+      let isOpen = false;
+      port.onerror = (e) => {
+        e.preventDefault?.();
+        if (isOpen) return this.#restart(e.message);
+        failed(new TeaError({ type: 'internal_error', message: `the worker failed: ${e.message || 'its script could not be loaded'}` }));
+      };
+      port.onmessage = ({ data: [kind, key, ...rest] }) => this.#receive(kind, key, rest, () => opened((isOpen = true)), failed);
+      port.postMessage(['open', null, {
+        storage: this.#storage, writable: this.#writable, module: this.#module,
+        wasm: String(this.#options.wasm ?? new URL('./tea.wasm', import.meta.url)),
+        host: stringify({ dir: '/work', runs_dir: '/runs', config, env, actions: described }),
+      }]);
+    });
+  }
+
+  #receive(kind, key, rest, opened, failed) {
+    const call = this.#calls.get(key);
+    switch (kind) {
+      case 'opened':
+        this.#module = rest[0];
+        return opened();
+      case 'failed':
+        return failed(rest[0] ? new TeaError(parse(rest[0]).error) : new TeaError({ type: 'internal_error', message: `the host did not start: ${rest[1]}` }));
+      case 'log':
+        return this.#options.onLog?.(rest[0]);
+      case 'action':
+        return this.#act(key, ...rest);
+      case 'crashed':
+        return this.#restart(rest[0]);
+      case 'event':
+        return call?.event?.(rest[0]);
+      case 'answer':
+      case 'done':
+        call?.resolve(rest[0]);
+        break;
+      case 'refused':
+        call?.reject(fileError(...rest));
+    }
+    this.#calls.delete(key);
+  }
+
+  // restart replaces the worker after a panic. The calls that it had fail; runs
+  // with a checkpoint can be resumed.
+  #restart(message) {
+    this.#port.terminate();
+    if (!this.#closed) {
+      this.ready = this.#start();
+      this.ready.catch(() => {}); // the next call reports it
+    }
+    this.#fail(new TeaError({ type: 'internal_error', message: `the host has crashed and was started again: ${message}` }));
+  }
+
+  #fail(error) {
+    for (const call of this.#calls.values()) call.reject(error);
+    this.#calls.clear();
+  }
+
+  async #act(key, name, params, idempotencyKey) {
+    let text;
+    try {
+      const result = await this.#options.actions[name].run(parse(params), { idempotencyKey });
+      text = stringify({ result: result ?? null });
+    } catch (e) {
+      const { type = 'internal_error', message = String(e), retryable = false, details = null } = e ?? {};
+      text = stringify({ error: { type, message, retryable, details } });
+    }
+    this.#port.postMessage(['result', key, text]);
+  }
+
+  #send(kind, rest = [], event, key = String(++this.#lastKey)) {
+    return new Promise((resolve, reject) => {
+      this.#calls.set(key, { resolve, reject, event });
+      this.#port.postMessage([kind, key, ...rest]);
+    });
+  }
+
+  async #call(op, params, event, key) {
+    if (this.#closed) throw new TeaError({ type: 'canceled', message: 'tea is closed' });
+    await this.ready;
+    return this.#send('call', [op, stringify(params)], event, key);
+  }
+
+  async #file(name, ...args) {
+    await this.ready;
+    return this.#send('fs', [name, ...args]);
+  }
+
+  #execute(op, params, o) {
+    const key = String(++this.#lastKey);
+    const cancel = () => this.#call('cancel', { name: key }).catch(() => {});
+    const all = {
+      ...params, input: o.input, answers: o.answers, secrets: o.secrets, env: o.env ?? this.#options.env, durability: o.durability,
+      interrupt_before: o.interruptBefore, interrupt_after: o.interruptAfter, retry_failed: o.retryFailed, hold: o.hold, force: o.force, migrate: o.migrate,
+    };
+    const run = new Run((event) => this.#call(op, all, event, key), cancel);
+    if (o.signal?.aborted) cancel();
+    o.signal?.addEventListener('abort', cancel, { once: true });
+    return run;
+  }
+
+  run(workflow, options = {}) {
+    return this.#execute('run', workflowOf(workflow, options), options);
+  }
+
+  resume(run, options = {}) {
+    const changed = options.workflow === undefined ? {} : workflowOf(options.workflow, options);
+    return this.#execute('resume', { run, ...changed }, options);
+  }
+
+  async action(name, params = {}, options = {}) {
+    return resultOf(await this.#call('action', { name, params, secrets: options.secrets, env: options.env ?? this.#options.env }));
+  }
+
+  async validate(workflow, options = {}) {
+    return resultOf(await this.#call('validate', workflowOf(workflow, options)));
+  }
+
+  async inspect(workflow, format = 'text', options = {}) {
+    return resultOf(await this.#call('inspect', { ...workflowOf(workflow, options), format }));
+  }
+
+  async actions() {
+    return resultOf(await this.#call('actions', {}));
+  }
+
+  async runs() {
+    return resultOf(await this.#call('runs', {}));
+  }
+
+  async events(run, after = 0) {
+    return resultOf(await this.#call('events', { run, after }));
+  }
+
+  async show(run) {
+    return resultOf(await this.#call('show', { run }));
+  }
+
+  async remove(run) {
+    resultOf(await this.#call('remove', { run }));
+  }
+
+  /** Ends the worker. Runs that are not finished stop. */
+  async close() {
+    if (this.#closed) return;
+    this.#closed = true;
+    try {
+      await this.ready;
+      await this.#send('close');
+    } finally {
+      this.#port.terminate();
+      this.#release();
+      this.#fail(new TeaError({ type: 'canceled', message: 'tea is closed' }));
+    }
+  }
+}
+
+function workflowOf(workflow, { name = 'workflow.yaml' }) {
+  return typeof workflow === 'string' ? { source: workflow, file: name } : { file: workflow.file };
+}

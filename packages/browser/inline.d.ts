@@ -1,0 +1,2 @@
+/** Runs the host in the calling thread: `openTea({worker: inlineWorker})` in a service worker. */
+export function inlineWorker(): MessagePort;

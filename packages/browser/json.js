@@ -1,0 +1,79 @@
+// JSON whose integers keep their digits: those beyond 2^53 are BigInts in
+// JavaScript.
+
+const long = /\d{16}/;
+
+/** Parses a JSON text. */
+export function parse(text) {
+  if (!long.test(text)) return JSON.parse(text);
+  JSON.parse(text); // reports mistakes
+  return new Parser(text).value();
+}
+
+const token = /\s*(?:([{}[\],:])|("(?:[^"\\]|\\.)*")|(-?\d+(?![\d.eE]))|(-?[\d.eE+-]+)|(true|false|null))/y;
+
+// Parser parses a text that is valid.
+class Parser {
+  constructor(text) {
+    this.text = text;
+    this.at = 0;
+  }
+
+  next() {
+    token.lastIndex = this.at;
+    const found = token.exec(this.text);
+    this.at = token.lastIndex;
+    return found;
+  }
+
+  value(found = this.next()) {
+    const [, mark, string, integer, number, word] = found;
+    if (string !== undefined) return JSON.parse(string);
+    if (integer !== undefined) {
+      const n = Number(integer);
+      return Number.isSafeInteger(n) ? n : BigInt(integer);
+    }
+    if (number !== undefined) return Number(number);
+    if (word !== undefined) return JSON.parse(word);
+    return mark === '[' ? this.array() : this.object();
+  }
+
+  array() {
+    const list = [];
+    for (let found = this.next(); found[1] !== ']'; found = this.next()) {
+      list.push(this.value(found[1] === ',' ? this.next() : found));
+    }
+    return list;
+  }
+
+  object() {
+    const entries = [];
+    for (let found = this.next(); found[1] !== '}'; found = this.next()) {
+      if (found[1] === ',') found = this.next();
+      const key = JSON.parse(found[2]);
+      this.next(); // the colon
+      entries.push([key, this.value()]);
+    }
+    return Object.fromEntries(entries);
+  }
+}
+
+/** Returns the JSON text of a value, which can contain BigInts. */
+export function stringify(value) {
+  const text = encode(value);
+  return text === undefined ? 'null' : text;
+}
+
+function encode(v) {
+  if (typeof v === 'bigint') return v.toString();
+  if (typeof v?.toJSON === 'function') v = v.toJSON();
+  if (typeof v === 'number' && !Number.isFinite(v)) throw new TypeError(`JSON has no ${v}`);
+  if (v === null || typeof v !== 'object') return JSON.stringify(v);
+  if (Array.isArray(v)) return `[${v.map((e) => encode(e) ?? 'null').join()}]`;
+  const members = [];
+  for (const [key, member] of Object.entries(v)) {
+    const text = encode(member);
+    if (text !== undefined) members.push(`${JSON.stringify(key)}:${text}`);
+  }
+  return `{${members.join()}}`;
+}
