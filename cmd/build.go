@@ -14,7 +14,7 @@ import (
 )
 
 type buildCmd struct {
-	With      []string `sep:"none" placeholder:"BUNDLE[TAG,...],..." help:"Bundles to link in: a name (llm), a directory (./mine) or a module (example.com/mine@v1.2.0)."`
+	With      []string `sep:"none" placeholder:"BUNDLE[OPTION,...],..." help:"Bundles to link in: a name (llm), a directory (./mine) or a module (example.com/mine@v1.2.0). Options are build tags (memory[lite]) or further parts of the bundle (memory[postgres,s3])."`
 	Target    string   `placeholder:"OS/ARCH" help:"Platform of the program, such as linux/arm64 or linux/arm/v7. Default: this machine."`
 	Output    string   `short:"o" default:"agent" placeholder:"FILE" help:"The program to write; for Windows with the suffix .exe. Default: agent."`
 	Embed     []string `sep:"none" placeholder:"FILE" help:"Workflow that the program contains and runs by default, with the modules and subgraphs that it names. Further files are embedded too (repeatable)."`

@@ -141,16 +141,12 @@ type bundleInstallCmd struct {
 // Run installs bundles.
 func (c *bundleInstallCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
-	keys, err := a.keys(c.Key)
+	installer, err := a.installer(c.Key)
 	if err != nil {
 		return err
 	}
 	ctx, stop := stoppable()
 	defer stop(nil)
-	installer := bundles.Installer{Store: bundles.UserStore(a.getenv), Keys: keys}
-	if cache := xdg(a.getenv, "XDG_CACHE_HOME", ".cache"); cache != "" {
-		installer.CacheDir = filepath.Join(cache, "tea")
-	}
 	changes, err := installer.Install(ctx, c.Source)
 	for _, change := range changes {
 		fmt.Fprintf(a.out, "installed: %s\n", describeChange(change))
@@ -166,6 +162,20 @@ func (c *bundleInstallCmd) Run(a *app) error {
 		return a.bundleErrors(faults)
 	}
 	return bundleError(err)
+}
+
+// installer returns what installs bundles that are signed by one of the given keys,
+// if there are any, and as the configuration requires.
+func (a *app) installer(given []string) (*bundles.Installer, error) {
+	keys, err := a.keys(given)
+	if err != nil {
+		return nil, err
+	}
+	installer := &bundles.Installer{Store: bundles.UserStore(a.getenv), Keys: keys}
+	if cache := xdg(a.getenv, "XDG_CACHE_HOME", ".cache"); cache != "" {
+		installer.CacheDir = filepath.Join(cache, "tea")
+	}
+	return installer, nil
 }
 
 func describeChange(c bundles.Change) string {

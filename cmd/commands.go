@@ -8,9 +8,11 @@ import (
 type command struct {
 	name, help string
 	// grammar returns a new struct with the arguments and flags of the command.
-	// Its Run method executes the command. It is nil if the command is the
-	// program tea-NAME, because of the size of what that links.
+	// Its Run method executes the command. It is nil if the command is that of
+	// another program, because of the size of what that links.
 	grammar func() any
+	// program is tea-PROGRAM if grammar is nil; "" is the name of the command.
+	program string
 }
 
 // Command is a command for [Options.Commands].
@@ -19,25 +21,27 @@ type Command struct{ command }
 // commands returns the commands of tea, in the order of the help.
 func commands() []command {
 	return []command{
-		{"run", "Run a workflow.", func() any { return new(runCmd) }},
-		{"resume", "Continue a run that was interrupted, stopped or failed.", func() any { return new(resumeCmd) }},
-		{"fork", "Copy a run up to a step and continue from there with other input.", func() any { return new(forkCmd) }},
-		{"call", "Call one action, without a workflow.", func() any { return new(callCmd) }},
-		{"validate", "Check workflow files without running anything.", func() any { return new(validateCmd) }},
-		{"inspect", "Draw a workflow's graph as text, JSON, DOT, Mermaid or SVG.", func() any { return new(inspectCmd) }},
-		{"test", "Run the tests of workflows.", func() any { return new(testCmd) }},
-		{"actions", "List the actions, or show one with its parameters.", func() any { return new(actionsCmd) }},
-		{"runs", "List runs, show a run, print its events.", func() any { return new(runsCmd) }},
-		{"checkpoint", "Show and compare checkpoints, remove old ones.", func() any { return new(checkpointCmd) }},
-		{"memory", "Inspect or reset the memory of workflows.", func() any { return new(memoryCmd) }},
-		{"mcp", "Offer the workflows of a directory as the tools of an MCP server.", nil},
-		{"plugin", "Write, check, pack, sign, install, pin and watch plugins.", func() any { return new(pluginCmd) }},
-		{"build", "Build a program with bundles linked in, and a workflow.", func() any { return new(buildCmd) }},
-		{"schema", "Print the JSON Schema of workflow files, for editors.", func() any { return new(schemaCmd) }},
-		{"init", "Write a small working project.", func() any { return new(initCmd) }},
-		{"doctor", "Check that this machine can run workflows.", func() any { return new(doctorCmd) }},
-		{"completion", "Print the completion script for a shell.", func() any { return new(completionCmd) }},
-		{"version", "Print the version.", func() any { return new(versionCmd) }},
+		{name: "run", help: "Run a workflow.", grammar: func() any { return new(runCmd) }},
+		{name: "resume", help: "Continue a run that was interrupted, stopped or failed.", grammar: func() any { return new(resumeCmd) }},
+		{name: "fork", help: "Copy a run up to a step and continue from there with other input.", grammar: func() any { return new(forkCmd) }},
+		{name: "call", help: "Call one action, without a workflow.", grammar: func() any { return new(callCmd) }},
+		{name: "validate", help: "Check workflow files without running anything.", grammar: func() any { return new(validateCmd) }},
+		{name: "inspect", help: "Draw a workflow's graph as text, JSON, DOT, Mermaid or SVG.", grammar: func() any { return new(inspectCmd) }},
+		{name: "test", help: "Run the tests of workflows.", grammar: func() any { return new(testCmd) }},
+		{name: "actions", help: "List the actions, or show one with its parameters.", grammar: func() any { return new(actionsCmd) }},
+		{name: "runs", help: "List runs, show a run, print its events.", grammar: func() any { return new(runsCmd) }},
+		{name: "checkpoint", help: "Show and compare checkpoints, remove old ones.", grammar: func() any { return new(checkpointCmd) }},
+		{name: "memory", help: "Inspect or reset the memory of workflows.", grammar: func() any { return new(memoryCmd) }},
+		{name: "mcp", help: "Offer the workflows of a directory as the tools of an MCP server."},
+		{name: "worker", help: "Execute runs of a Temporal server.", program: engineProgram},
+		{name: "serve", help: "Run the workflows of a directory by schedule, webhook, file or request."},
+		{name: "plugin", help: "Write, check, pack, sign, install, pin and watch plugins.", grammar: func() any { return new(pluginCmd) }},
+		{name: "build", help: "Build a program with bundles linked in, and a workflow.", grammar: func() any { return new(buildCmd) }},
+		{name: "schema", help: "Print the JSON Schema of workflow files, for editors.", grammar: func() any { return new(schemaCmd) }},
+		{name: "init", help: "Write a small working project.", grammar: func() any { return new(initCmd) }},
+		{name: "doctor", help: "Check that this machine can run workflows.", grammar: func() any { return new(doctorCmd) }},
+		{name: "completion", help: "Print the completion script for a shell.", grammar: func() any { return new(completionCmd) }},
+		{name: "version", help: "Print the version.", grammar: func() any { return new(versionCmd) }},
 	}
 }
 

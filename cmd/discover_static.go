@@ -39,6 +39,8 @@ func (c *pluginRefreshCmd) Run(a *app) error {
 // Run fails: this build has no plugin processes.
 func (*pluginStatusCmd) Run(*app) error { return pluginError(errNoProcesses) }
 
+func pluginStatus(processes) any { return []any{} }
+
 func runningRows(string) [][]string { return nil }
 
 // Run fails: this build has no plugin processes.

@@ -178,19 +178,21 @@ func (a *app) deliver(f *runFlags, state any) error {
 // tracer returns the tracer that --trace-file and settings.trace configure.
 // Without either it does nothing.
 func (a *app) tracer(f *runFlags, wf *host.Workflow, secrets map[string]any) (*trace.Tracer, error) {
-	return a.newTracer(wf, secrets, trace.Options{File: f.TraceFile, Mask: a.mask, Logger: a.logger(f.reportFlags)})
-}
-
-func (a *app) newTracer(wf *host.Workflow, secrets map[string]any, o trace.Options) (*trace.Tracer, error) {
-	o.Console, o.Version = a.report, a.version
-	settings, err := wf.Settings(secrets)
-	if err != nil {
-		return nil, err
-	}
-	if err := o.Read(settings); err != nil {
+	o := trace.Options{File: f.TraceFile, Mask: a.mask, Logger: a.logger(f.reportFlags)}
+	if err := a.readTrace(&o, wf, secrets); err != nil {
 		return nil, err
 	}
 	return trace.New(o)
+}
+
+// readTrace completes options with those of the workflow.
+func (a *app) readTrace(o *trace.Options, wf *host.Workflow, secrets map[string]any) error {
+	o.Console, o.Version = a.report, a.version
+	settings, err := wf.Settings(secrets)
+	if err != nil {
+		return err
+	}
+	return o.Read(settings)
 }
 
 // traceGrace bounds the time that a collector has after the run.

@@ -8,20 +8,65 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
-	"syscall"
 )
 
-// runExternal replaces the process by the program of a command. args are the
+// hostFlag names the server on which a command runs.
+const hostFlag = "--host"
+
+// remoteNames are the commands that a server has, localNames those for runs of this
+// machine only.
+var (
+	remoteNames = []string{"run", "resume", "fork", "runs"}
+	localNames  = []string{"call", "checkpoint", "memory"}
+)
+
+// onServer returns the arguments without --host. If it or TEA_HOST names a server, the
+// commands are those of the server.
+func (a *app) onServer(args []string) ([]string, error) {
+	address, flag := a.getenv("TEA_HOST"), "TEA_HOST"
+	rest := args
+	if len(args) > 0 {
+		if name, given, ok := strings.Cut(args[0], "="); name == hostFlag {
+			if rest = args[1:]; !ok && len(rest) > 0 {
+				given, rest = rest[0], rest[1:]
+			}
+			if given == "" {
+				return nil, usageErrorf("%s: expected the address of a server: http://HOST:PORT, https://HOST:PORT or unix:PATH", hostFlag)
+			}
+			address, flag = given, hostFlag
+		}
+	}
+	if address == "" || len(rest) == 0 && flag != hostFlag {
+		return args, nil
+	}
+	if len(rest) == 0 {
+		return nil, usageErrorf("%s: expected one of the commands %s", hostFlag, strings.Join(remoteNames, ", "))
+	}
+	if !slices.Contains(remoteNames, rest[0]) {
+		if flag == hostFlag || slices.Contains(localNames, rest[0]) {
+			return nil, usageErrorf("`tea %s` does not run on a server (%s %s); those that do are %s", rest[0], flag, address, strings.Join(remoteNames, ", "))
+		}
+		return rest, nil
+	}
+	if a.remote == nil {
+		return nil, runExternal("serve", args)
+	}
+	a.server, a.added = address, a.remote
+	return rest, nil
+}
+
+// runExternal replaces the process by the program tea-PROGRAM. args are the
 // arguments of tea. Only the directories that belong to tea are searched, not
 // PATH.
-func runExternal(args []string) error {
+func runExternal(program string, args []string) error {
 	dirs := []string{"/usr/lib/tea"}
 	if self, err := os.Executable(); err == nil { // else there is no /proc
 		here := filepath.Dir(resolved(self))
 		dirs = []string{here, filepath.Join(filepath.Dir(here), "lib", "tea"), "/usr/lib/tea"}
 	}
-	name := "tea-" + args[0]
+	name := "tea-" + program
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
@@ -37,7 +82,7 @@ func runExternal(args []string) error {
 // on Windows, which has no such call.
 func replaceBy(path string, args []string) error {
 	if runtime.GOOS != "windows" {
-		return &os.PathError{Op: "start", Path: path, Err: syscall.Exec(path, args, os.Environ())}
+		return &os.PathError{Op: "start", Path: path, Err: execProgram(path, args, os.Environ())}
 	}
 	_, stop := stoppable() // the program gets the same signals
 	defer stop(nil)

@@ -36,7 +36,16 @@ func isMark(attr slog.Attr) bool {
 
 // Handle writes one line.
 func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
-	attrs := slices.Clone(h.attrs)
+	text := "! " + lineOf(h.attrs, r)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, err := io.WriteString(h.w, text)
+	return err
+}
+
+// lineOf returns a record as the handler writes it, without the mark before it.
+func lineOf(attrs []slog.Attr, r slog.Record) string {
+	attrs = slices.Clone(attrs)
 	r.Attrs(func(attr slog.Attr) bool {
 		attrs = append(attrs, attr)
 		return true
@@ -59,6 +68,10 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 			where = "plugin " + text + ": "
 		case "error":
 			reason = text
+		case "run", "workflow":
+			if !strings.Contains(r.Message, text) {
+				rest = append(rest, attr.Key+" "+text)
+			}
 		default:
 			rest = append(rest, attr.Key+" "+text)
 		}
@@ -72,14 +85,11 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	if reason != "" {
 		reason = " (" + reason + ")"
 	}
-	text := fmt.Sprintf("! %s%s%s\n", where, r.Message, reason)
+	text := fmt.Sprintf("%s%s%s\n", where, r.Message, reason)
 	for _, line := range below {
 		text += "    " + line + "\n"
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	_, err := io.WriteString(h.w, text)
-	return err
+	return text
 }
 
 // linesOf returns the lines that follow a record: a list or a text.

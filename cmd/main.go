@@ -1,6 +1,7 @@
 package teacmd
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -32,8 +33,16 @@ type Options struct {
 	// command; "" for none. Files contains it below files/, with what it names.
 	Workflow string
 	Files    fs.FS
-	// Commands are further commands; see [ServerCommand].
+	// Commands are further commands; see [ServerCommand] and [WorkerCommand].
 	Commands []Command
+	// Remote are the commands with --host; nil = another program has them. See
+	// [RemoteCommands].
+	Remote []Command
+	// Engine runs workflows with --engine temporal; nil = another program does.
+	Engine Engine
+	// Journal sends a message to the journal of systemd, instead of the log on
+	// stderr. nil is stderr.
+	Journal func(message string, priority int, fields map[string]string) error
 }
 
 // Main executes the command line of the process and returns the exit code. It
@@ -57,9 +66,16 @@ func Main(o Options) int {
 
 // dispatch parses the command line and runs the command.
 func (a *app) dispatch(args []string) error {
+	a.args = args
+	if a.embedded.workflow == "" {
+		var err error
+		if args, err = a.onServer(args); err != nil {
+			return err
+		}
+	}
 	if len(args) > 0 {
 		if c := a.find(args[0]); c != nil && c.grammar == nil {
-			return runExternal(args)
+			return runExternal(cmp.Or(c.program, c.name), args)
 		}
 	}
 	parser, err := a.newParser(args,
@@ -96,6 +112,14 @@ type app struct {
 	version string
 	commit  string
 	bundles []*tea.Bundle
+	// args are the arguments of tea.
+	args []string
+	// remote are the commands of the options for a server, whose address is server
+	// if --host or TEA_HOST names one.
+	remote []command
+	server string
+	// engine is that of the options.
+	engine Engine
 	// added are commands that tea does not have.
 	added []command
 	// embedded are the workflow files in the program.
@@ -125,12 +149,17 @@ type app struct {
 	mask host.Mask
 	// hide removes the secrets of several workflows from the log; nil = none.
 	hide func(string) string
+	// journal is that of the options.
+	journal func(message string, priority int, fields map[string]string) error
 }
 
 func newApp(o Options) *app {
-	a := &app{version: version(o.Release), commit: o.Commit, bundles: o.Bundles, stdin: os.Stdin, stdout: &output{file: os.Stdout}, stderr: os.Stderr, getenv: os.Getenv}
+	a := &app{version: version(o.Release), commit: o.Commit, bundles: o.Bundles, engine: o.Engine, journal: o.Journal, stdin: os.Stdin, stdout: &output{file: os.Stdout}, stderr: os.Stderr, getenv: os.Getenv}
 	for _, c := range o.Commands {
 		a.added = append(a.added, c.command)
+	}
+	for _, c := range o.Remote {
+		a.remote = append(a.remote, c.command)
 	}
 	if o.Workflow != "" {
 		a.embedded = embedded{o.Workflow, o.Files, []string{absolute(".")}}

@@ -14,13 +14,21 @@ import (
 
 type memoryCmd struct {
 	Inspect memoryInspectCmd `cmd:"" help:"Show the path and the contents of the memory, and whether it can be opened."`
+	Export  memoryExportCmd  `cmd:"" help:"Write everything in the memory to an archive."`
+	Import  memoryImportCmd  `cmd:"" help:"Add an archive to the memory."`
+	Backup  memoryBackupCmd  `cmd:"" help:"Write everything in the memory to an archive and check it."`
+	Restore memoryRestoreCmd `cmd:"" help:"Read an archive into an empty memory."`
 	Reset   memoryResetCmd   `cmd:"" help:"Remove everything in the memory."`
 }
 
 // memoryFlags select the memory.
 type memoryFlags struct {
-	Path   string `placeholder:"DIR" help:"The folder, as settings.memory.path of a workflow. Default: tea/memory in the user's data directory."`
-	Engine string `placeholder:"ENGINE" enum:",duckdb,sqlite" default:"" help:"duckdb or sqlite. Default: the engine of the memory."`
+	Path     string `placeholder:"DIR" help:"The folder, as settings.memory.path of a workflow. Default: tea/memory in the user's data directory."`
+	Engine   string `placeholder:"ENGINE" help:"As settings.memory.engine. Default: the embedded engine of the memory."`
+	URL      string `name:"url" env:"TEA_MEMORY_URL" placeholder:"URL" help:"Address of a memory that is not embedded, as settings.memory.url."`
+	Token    string `env:"TEA_MEMORY_TOKEN" placeholder:"TOKEN" help:"Its password or token."`
+	Options  string `placeholder:"JSON" help:"Its other settings, as settings.memory.options."`
+	archives string // folder of the archives
 	pluginFlags
 	reportFlags
 }
@@ -93,8 +101,19 @@ func (a *app) callMemory(f memoryFlags, action string, params map[string]any) (m
 		}
 		settings["path"] = path
 	}
-	if f.Engine != "" {
-		settings["engine"] = f.Engine
+	for key, value := range map[string]string{"engine": f.Engine, "url": f.URL, "token": f.Token} {
+		if value != "" {
+			settings[key] = value
+		}
+	}
+	if f.Options != "" {
+		if !json.Valid([]byte(f.Options)) {
+			return nil, usageErrorf("--options is not JSON")
+		}
+		settings["options"] = json.RawMessage(f.Options)
+	}
+	if f.archives != "" {
+		settings["archives"] = f.archives
 	}
 	workflow, err := json.Marshal(map[string]any{
 		"settings": map[string]any{"memory": settings},

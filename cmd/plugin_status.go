@@ -107,3 +107,11 @@ func mebibytes(n int64) string {
 	}
 	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
+
+// pluginStatus returns what the plugins of this process are doing.
+func pluginStatus(p processes) any {
+	if p, ok := p.(interface{ Status() []subproc.Status }); ok {
+		return append([]subproc.Status{}, p.Status()...)
+	}
+	return []subproc.Status{}
+}

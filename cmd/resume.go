@@ -36,6 +36,9 @@ func (c *resumeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if remote, err := c.remotely(a, given); remote {
+		return err
+	}
 	dir, run, runs, err := c.openRun(a, c.RunID, c.RetryFailed)
 	if err != nil {
 		return err
@@ -51,6 +54,31 @@ func (c *resumeCmd) Run(a *app) error {
 	return a.continueRun(&c.runFlags, dir.path, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
 		o.Answers, o.RetryFailed, o.Force, o.Migrate = answers, c.RetryFailed, c.Force, c.Migrate
 		return wf.Resume(ctx, run, o)
+	})
+}
+
+// remotely resumes the run on the engine of the flags. ok is false if that is this
+// process.
+func (c *resumeCmd) remotely(a *app, given map[string]any) (ok bool, err error) {
+	run, idErr := remoteID(c.RunID)
+	var pending []flow.Interrupt
+	return a.onEngine(&c.runFlags, func(h *host.Host, _ map[string]any) (*host.Workflow, error) {
+		switch {
+		case idErr != nil:
+			return nil, idErr
+		case c.Force || c.Migrate || c.Workflow != "" || c.Config != "":
+			return nil, usageErrorf("a run on Temporal keeps its workflow: --workflow, --config, --force and --migrate have no effect")
+		}
+		wf, waiting, err := a.engine.Find(c.EngineFlags, h, run)
+		pending = waiting
+		return wf, err
+	}, func(e Engine, ctx context.Context, job Job) (*flow.Result, error) {
+		answers, err := answersTo(pending, given, c.Pass)
+		if err != nil {
+			return nil, err
+		}
+		job.Options.Answers, job.Options.RetryFailed = answers, c.RetryFailed
+		return e.Resume(ctx, c.EngineFlags, run, job)
 	})
 }
 
@@ -236,6 +264,11 @@ type forkCmd struct {
 
 // Run starts the fork.
 func (c *forkCmd) Run(a *app) error {
+	if remote, err := c.remote(); err != nil {
+		return err
+	} else if remote {
+		return usageErrorf("tea fork works only with local runs, not with --engine temporal")
+	}
 	dir, run, runs, err := c.openRun(a, c.RunID, false)
 	if err != nil {
 		return err

@@ -27,6 +27,7 @@ type runFlags struct {
 	Output          string   `short:"o" placeholder:"FILE" help:"Write the final state to this file instead of stdout."`
 	FailOnState     []string `sep:"none" placeholder:"KEY=VALUE" help:"Exit with 1 if the final state has this value (repeatable)."`
 	TraceFile       string   `config:"" placeholder:"FILE" help:"Append the run's spans to this file, one JSON object a line."`
+	EngineFlags
 	pluginFlags
 	reportFlags
 }
@@ -132,6 +133,7 @@ func (f *runFlags) resumeCommand(res *flow.Result, mask host.Mask) string {
 	if f.SecretsEnv != "" {
 		words = append(words, "--secrets-env", f.SecretsEnv)
 	}
+	words = append(words, f.EngineFlags.words()...)
 	stops := stopsOf(res.Pending)
 	for _, i := range res.Pending {
 		if i.Kind == flow.InterruptAsk {
@@ -184,9 +186,17 @@ func (c *runCmd) workflowFiles() []string { return []string{c.File} }
 
 // Run runs the workflow.
 func (c *runCmd) Run(a *app) error {
-	return a.execute(&c.runFlags, func(h *host.Host, _ map[string]any) (*host.Workflow, error) {
+	load := func(h *host.Host, _ map[string]any) (*host.Workflow, error) {
 		return h.Load(c.File, c.loadOptions())
-	}, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
+	}
+	remote, err := a.onEngine(&c.runFlags, load, func(e Engine, ctx context.Context, job Job) (*flow.Result, error) {
+		job.Load = c.loadOptions()
+		return e.Run(ctx, c.EngineFlags, job)
+	})
+	if remote {
+		return err
+	}
+	return a.execute(&c.runFlags, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
 		return wf.Run(ctx, o)
 	})
 }

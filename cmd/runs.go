@@ -2,11 +2,13 @@ package teacmd
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"time"
 
+	"github.com/the-edge-agent/tea/cmd/internal/runpage"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 )
@@ -91,7 +93,7 @@ func when(t time.Time) string { return t.Local().Format(time.DateTime) }
 type runsShowCmd struct {
 	RunID string `arg:"" name:"run" help:"Id of the run or the beginning of it, or the file of its checkpoint."`
 	JSON  bool   `name:"json" xor:"form" help:"Print JSON."`
-	HTML  bool   `name:"html" xor:"form" help:"Print a page of HTML: the graph coloured by status, a timeline, tokens and errors."`
+	HTML  bool   `name:"html" xor:"form" help:"Print a file of HTML: the graph coloured by status, a timeline, errors and events."`
 	workflowFlag
 	keepFlags
 	pluginFlags
@@ -106,16 +108,39 @@ func (c *runsShowCmd) html(a *app, runs *host.Runs, dir, id string) error {
 		return err
 	}
 	defer h.Close()
-	note := ""
+	run, err := describeRun(runs, id)
+	if err != nil {
+		return err
+	}
+	report := runpage.Report{Run: run, Events: []json.RawMessage{}}
+	var graph *host.RunGraph
 	wf, err := a.loadOf(dir, id, host.LoadRunOptions{File: c.Workflow, Changed: true, View: true})(h, nil)
 	if err != nil {
-		note = "The graph is missing: " + err.Error()
+		report.Note = "The graph is missing: " + err.Error()
 		a.logger(c.reportFlags).Warn("the page has no graph: the workflow cannot be loaded", "error", err)
 	} else {
 		defer wf.Close()
+		graph = wf.RunGraph()
+	}
+	err = runs.Events(id, 0, func(_ int64, line []byte) error {
+		report.Events = append(report.Events, bytes.Clone(line))
+		if graph == nil {
+			return nil
+		}
+		return graph.Add(line)
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a run killed at its start has no events
+		return err
+	}
+	if graph != nil {
+		svg, err := graph.Inspect("svg", run.Status == flow.Running)
+		if err != nil {
+			return err
+		}
+		report.Graph = string(svg)
 	}
 	var page bytes.Buffer
-	if err := runs.WriteHTML(&page, id, wf, note); err != nil {
+	if err := runpage.Write(&page, report); err != nil {
 		return err
 	}
 	_, err = a.stdout.Write(page.Bytes())
@@ -139,27 +164,36 @@ func (c *runsShowCmd) Run(a *app) error {
 	if c.HTML {
 		return c.html(a, runs, dir.path, id)
 	}
-	contents, err := runs.Show(id)
+	out, err := describeRun(runs, id)
 	if err != nil {
-		return err
-	}
-	entry, err := runs.Entry(id)
-	if err != nil {
-		return err
-	}
-	out := runOutput{RunEntry: entry, Pending: []flow.Interrupt{}, Notes: contents.Notes}
-	pending, err := host.Pending(contents)
-	if err != nil {
-		return err
-	}
-	out.Pending = append(out.Pending, pending...)
-	if out.RunFailure, err = host.FailureOf(contents); err != nil {
 		return err
 	}
 	if c.JSON {
 		return writeJSON(a.stdout, out)
 	}
 	return a.table(nil, out.rows(a, dir))
+}
+
+// describeRun reads the description of a run.
+func describeRun(runs *host.Runs, id string) (*runOutput, error) {
+	contents, err := runs.Show(id)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := runs.Entry(id)
+	if err != nil {
+		return nil, err
+	}
+	out := &runOutput{RunEntry: entry, Pending: []flow.Interrupt{}, Notes: contents.Notes}
+	pending, err := host.Pending(contents)
+	if err != nil {
+		return nil, err
+	}
+	out.Pending = append(out.Pending, pending...)
+	if out.RunFailure, err = host.FailureOf(contents); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // rows describe the run for people.

@@ -12,6 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/trace"
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // Server is a command that serves the workflows of a directory. It is a struct
@@ -26,7 +27,7 @@ type Server interface {
 // ServerCommand returns a command for [Options.Commands]. grammar returns a new
 // struct with its flags, as kong reads them.
 func ServerCommand(name, help string, grammar func() Server) Command {
-	return Command{command{name, help, func() any {
+	return Command{command{name: name, help: help, grammar: func() any {
 		server := grammar()
 		server.flags().server = server
 		return server
@@ -42,6 +43,9 @@ type ServeFlags struct {
 	Secrets       string `config:"" placeholder:"JSON|@FILE" help:"Secrets by name."`
 	SecretsEnv    string `config:"" placeholder:"PREFIX" help:"Use the environment variables with this prefix as secrets."`
 	TraceFile     string `config:"" placeholder:"FILE" help:"Append the runs' spans to this file, one JSON object a line."`
+
+	OTLPEndpoint string            `name:"otlp-endpoint" placeholder:"URL" help:"OpenTelemetry collector that gets the spans of all runs over OTLP/HTTP, instead of those that workflows name. tea serve also sends metrics."`
+	OTLPHeader   map[string]string `name:"otlp-header" placeholder:"NAME=SECRET" help:"Header of the requests to the collector; its value is one of --secrets (repeatable)."`
 	pluginFlags
 	reportFlags
 
@@ -66,7 +70,7 @@ func (f *ServeFlags) Run(a *app) error {
 		return usageErrorf("--secrets - reads stdin, which the server uses; write the secrets to a file and pass @FILE")
 	}
 	a.setReport(f.reportFlags)
-	s := &Service{Version: a.version, Log: a.logger(f.reportFlags), app: a, flags: f, masks: map[string]host.Mask{}}
+	s := &Service{Version: a.version, Log: a.logger(f.reportFlags), app: a, flags: f, masks: map[string]host.Mask{}, collectors: map[string]*trace.Collector{}}
 	if s.options, err = f.options(a); err != nil {
 		return err
 	}
@@ -80,6 +84,10 @@ func (f *ServeFlags) Run(a *app) error {
 	defer stop(nil)
 	s.Context = ctx
 	go a.plugins.Watch(ctx)
+	if err := s.openCollector(); err != nil {
+		return err
+	}
+	defer s.closeCollectors()
 	return f.server.Serve(s)
 }
 
@@ -121,17 +129,31 @@ type Service struct {
 	Version string
 	// Runs is the directory of the runs.
 	Runs string
+	// Collector is that of --otlp-endpoint, or nil.
+	Collector *trace.Collector
 
 	app     *app
 	flags   *ServeFlags
 	options host.RunOptions
 
+	// swapping is locked while a plugin is installed or rolled back.
+	swapping sync.Mutex
+
 	mu    sync.Mutex
 	masks map[string]host.Mask
+	// collectors are those of workflows, by their options. A collector is slow or
+	// away without delaying the end of a run.
+	collectors map[string]*trace.Collector
 }
 
 // UsageErrorf returns an error of [Server.Serve] for wrong flags.
 func UsageErrorf(format string, args ...any) error { return usageErrorf(format, args...) }
+
+// InvalidErrorf returns an error of [Server.Serve] for workflows that are not
+// valid, whose mistakes were logged.
+func InvalidErrorf(format string, args ...any) error {
+	return &exitError{exitInvalid, fmt.Errorf(format, args...)}
+}
 
 // Announce prints a line for the user, unless -q is set.
 func (s *Service) Announce(text string) {
@@ -176,6 +198,10 @@ func (s *Service) loaded(file string, wf *host.Workflow, err error) (*host.Workf
 	return wf, nil
 }
 
+// Hide returns a text with *** in place of the secrets of all workflows that were
+// loaded.
+func (s *Service) Hide(text string) string { return s.hide(text) }
+
 func (s *Service) hide(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,21 +214,45 @@ func (s *Service) hide(text string) string {
 // Mask returns the mask for what runs of a workflow return.
 func (s *Service) Mask(wf *host.Workflow) (host.Mask, error) { return wf.Mask(s.options.Secrets) }
 
+// Secret returns the text of a secret, and reports whether there is one.
+func (s *Service) Secret(name string) (text string, ok bool) {
+	text, ok = s.options.Secrets[name].(string)
+	return text, ok
+}
+
+// CheckInput checks the input of a new run.
+func (s *Service) CheckInput(wf *host.Workflow, input map[string]any) error {
+	return wf.CheckInput(input, s.options.Secrets)
+}
+
+// PluginStatus returns what the plugins of the service are doing, as a list that
+// can be encoded as JSON.
+func (s *Service) PluginStatus() any { return pluginStatus(s.app.plugins.processes) }
+
+// Environment returns the environment variables, which must not be changed.
+func (s *Service) Environment() map[string]any { return s.options.Env }
+
 // Execute calls start with the options of a run: those of the command line, and
-// of o the input, the answers and the events. It is for [host.Workflow.Run] and
+// of o the input, the answers, the events and the middleware. It is for [host.Workflow.Run] and
 // [host.Workflow.Resume].
 func (s *Service) Execute(ctx context.Context, wf *host.Workflow, o host.RunOptions, start func(context.Context, host.RunOptions) (*flow.Result, error)) (*flow.Result, error) {
 	mask, err := s.Mask(wf)
 	if err != nil {
 		return nil, err
 	}
-	tracer, err := s.app.newTracer(wf, s.options.Secrets, trace.Options{File: s.flags.TraceFile, Mask: mask, Logger: s.Log})
+	tracer, err := s.tracer(wf, mask)
 	if err != nil {
 		return nil, err
 	}
 	defer s.app.closeTracer(tracer)
 	o.Secrets, o.Env, o.CheckpointDir, o.Durability = s.options.Secrets, s.options.Env, s.options.CheckpointDir, s.options.Durability
-	o.Middleware = tracer.Invoke
+	if wrap := o.Middleware; wrap == nil {
+		o.Middleware = tracer.Invoke
+	} else {
+		o.Middleware = func(ctx context.Context, req *tea.Request, next func(context.Context, *tea.Request) (*tea.Response, error)) (*tea.Response, error) {
+			return tracer.Invoke(ctx, req, func(ctx context.Context, req *tea.Request) (*tea.Response, error) { return wrap(ctx, req, next) })
+		}
+	}
 	events := o.Events
 	o.Events = func(e flow.Event) {
 		tracer.Event(e)

@@ -51,7 +51,7 @@ func reloadable(reload func(context.Context)) (context.Context, context.CancelCa
 
 // hasTerminal reports whether the process has a controlling terminal.
 func hasTerminal() bool {
-	terminal, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)
+	terminal, err := os.OpenFile("/dev/tty", os.O_RDWR|noTerminal, 0)
 	if err == nil {
 		terminal.Close()
 	}

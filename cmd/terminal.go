@@ -31,16 +31,23 @@ func (a *app) setReport(f reportFlags) {
 // logger returns a logger to the report at the level of the flags: warnings as
 // lines for people, or with -v everything as key=value.
 func (a *app) logger(f reportFlags) *slog.Logger {
-	w := maskedWriter{a}
+	level := slog.LevelDebug
 	switch {
 	case f.Quiet:
-		return slog.New(newLineHandler(w, slog.LevelError))
+		level = slog.LevelError
 	case f.Verbose == 0:
-		return slog.New(newLineHandler(w, slog.LevelWarn))
+		level = slog.LevelWarn
 	case f.Verbose == 1:
-		return newLogger(w, slog.LevelInfo)
+		level = slog.LevelInfo
 	}
-	return newLogger(w, slog.LevelDebug)
+	switch w := (maskedWriter{a}); {
+	case a.journal != nil:
+		return slog.New(&journalHandler{level: level, app: a})
+	case level >= slog.LevelWarn:
+		return slog.New(newLineHandler(w, level))
+	default:
+		return newLogger(w, level)
+	}
 }
 
 // masked removes secrets from a text for the log.

@@ -2,6 +2,9 @@ package teacmd
 
 import (
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/the-edge-agent/tea/cmd/internal/project"
 	"github.com/the-edge-agent/tea/host"
@@ -68,7 +71,7 @@ func (c *validateCmd) Run(a *app) error {
 }
 
 type inspectCmd struct {
-	File   string `arg:"" help:"Workflow file."`
+	File   string `arg:"" help:"Workflow file, or a graph that graph.export has written as .cyjs."`
 	Format string `default:"text" enum:"text,json,dot,mermaid,svg" help:"text, json, dot, mermaid or svg."`
 	JSON   bool   `name:"json" help:"The same as --format json."`
 	loadFlags
@@ -81,6 +84,12 @@ func (c *inspectCmd) workflowFiles() []string { return []string{c.File} }
 // Run draws the graph on stdout.
 func (c *inspectCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
+	if c.JSON {
+		c.Format = "json"
+	}
+	if filepath.Ext(c.File) == graphExt {
+		return c.drawGraph(a)
+	}
 	h, err := a.openHost(c.pluginFlags, c.reportFlags, readPlugins, host.Options{})
 	if err != nil {
 		return err
@@ -91,19 +100,46 @@ func (c *inspectCmd) Run(a *app) error {
 		return err
 	}
 	defer wf.Close()
-	if c.JSON {
-		c.Format = "json"
-	}
 	drawing, err := wf.Inspect(c.Format)
 	if err != nil {
 		return usageError(err)
 	}
+	return c.print(a, drawing)
+}
+
+func (c *inspectCmd) print(a *app, drawing []byte) error {
 	if c.Format == "json" {
-		_, err = a.stdout.Write(escapeJSON(drawing))
+		_, err := a.stdout.Write(escapeJSON(drawing))
 		return err
 	}
-	_, err = a.out.Write(drawing)
+	_, err := a.out.Write(drawing)
 	return err
+}
+
+// graphExt is the extension of graphs in the JSON of Cytoscape.
+const graphExt = ".cyjs"
+
+// maxGraphFile is the size of a file with a graph, whose properties are not drawn.
+const maxGraphFile = 16 << 20
+
+func (c *inspectCmd) drawGraph(a *app) error {
+	file, err := os.Open(c.File)
+	if err != nil {
+		return usageError(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxGraphFile+1))
+	if err != nil {
+		return err
+	}
+	if len(text) > maxGraphFile {
+		return fmt.Errorf("%s has more than %d MB; export a part of the graph, with entity_ids and depth", c.File, maxGraphFile>>20)
+	}
+	drawing, err := host.DrawGraph(filepath.Base(c.File), text, c.Format)
+	if err != nil {
+		return err
+	}
+	return c.print(a, drawing)
 }
 
 type schemaCmd struct {

@@ -97,7 +97,7 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	p := program{o, dir}
+	p := program{Options: o, dir: dir}
 	platforms, err := p.check(ctx)
 	if err != nil {
 		return nil, err
@@ -106,6 +106,9 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	if err := p.checkTags(ctx, platforms); err != nil {
+		return nil, err
+	}
+	if err := p.buildLibraries(ctx); err != nil {
 		return nil, err
 	}
 	// The program is built next to its place, so that a failure leaves the old one.
@@ -192,6 +195,7 @@ func (p *program) command(ctx context.Context, args ...string) *exec.Cmd {
 	if variant != "" {
 		cmd.Env = append(cmd.Env, variants[arch].variable+"="+variants[arch].values[variant])
 	}
+	cmd.Env = append(cmd.Env, p.env...)
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +25,42 @@ type Bundle struct {
 	Dir string
 	// Tags are the build tags in brackets.
 	Tags []string
+	// Options are the words in brackets that are packages of the bundle's
+	// extension, see extensions.
+	Options []string
+}
+
+// extensions are modules with parts of tea's bundles that a program links only if
+// it names them, by bundle. Each word in options is a package of the module; it
+// exports a function Option, whose result is an argument of the bundle's function
+// Bundle.
+var extensions = map[string]struct {
+	module  string
+	options []string
+}{
+	own + "/plugins/graph":  {own + "/plugins/graph/cloud", []string{"azure", "gcs", "s3"}},
+	own + "/plugins/memory": {own + "/plugins/memory/cloud", []string{"azure", "bucket", "d1", "firestore", "gcs", "libsql", "postgres", "s3"}},
+}
+
+// setWords divides the words in brackets into options and build tags.
+func (b *Bundle) setWords(words []string) {
+	for _, word := range words {
+		if slices.Contains(extensions[b.Package].options, word) {
+			b.Options = append(b.Options, word)
+			continue
+		}
+		b.Tags = append(b.Tags, word)
+	}
+	slices.Sort(b.Options)
+	b.Options = slices.Compact(b.Options)
+}
+
+// extension returns the path of the module with the options, "" if there are none.
+func (b *Bundle) extension() string {
+	if len(b.Options) == 0 {
+		return ""
+	}
+	return extensions[b.Package].module
 }
 
 // The forms are compiled when they are used: most runs of tea build nothing.
@@ -42,14 +79,14 @@ func ParseBundles(list string) ([]Bundle, error) {
 	for _, entry := range splitList(list) {
 		form := entryForm.FindStringSubmatch(entry)
 		if form == nil {
-			return nil, fmt.Errorf("bundle %q is not valid: expected NAME, ./DIRECTORY or MODULE@VERSION, each with optional [TAG,...]", entry)
+			return nil, fmt.Errorf("bundle %q is not valid: expected NAME, ./DIRECTORY or MODULE@VERSION, each with optional [OPTION,...]", entry)
 		}
 		b, err := find(form[1])
 		if err != nil {
 			return nil, err
 		}
 		if form[2] != "" {
-			b.Tags = strings.Split(form[2], ",")
+			b.setWords(strings.Split(form[2], ","))
 		}
 		for _, other := range bundles {
 			if other.Package == b.Package {

@@ -13,6 +13,8 @@ import (
 type program struct {
 	Options
 	dir string
+	// env are variables for the Go toolchain, for native libraries.
+	env []string
 }
 
 // write writes the module's files.
@@ -40,7 +42,12 @@ func (p *program) main() []byte {
 	var imports, bundles, workflow strings.Builder
 	for i, b := range p.Bundles {
 		fmt.Fprintf(&imports, "\tbundle%d %q\n", i, b.Package)
-		fmt.Fprintf(&bundles, "\t\t\tlinked(bundle%d.Bundle()),\n", i)
+		var options []string
+		for j, word := range b.Options {
+			fmt.Fprintf(&imports, "\toption%d%c %q\n", i, 'a'+j, b.extension()+"/"+word)
+			options = append(options, fmt.Sprintf("option%d%c.Option()", i, 'a'+j))
+		}
+		fmt.Fprintf(&bundles, "\t\t\tlinked(bundle%d.Bundle(%s)),\n", i, strings.Join(options, ", "))
 	}
 	embedded := ""
 	if p.Workflow != "" {
@@ -89,6 +96,9 @@ func (p *program) requirements() []byte {
 			v = b.Version
 		}
 		mod = fmt.Appendf(mod, "require %s %s\n", b.Module, v)
+		if extension := b.extension(); extension != "" {
+			mod = fmt.Appendf(mod, "require %s %s\n", extension, v)
+		}
 	}
 	dirs := p.directories()
 	for _, path := range slices.Sorted(maps.Keys(dirs)) {
@@ -108,10 +118,16 @@ func (p *program) directories() map[string]string {
 	if p.Source == "" {
 		return dirs
 	}
-	dirs[own], dirs[own+"/sdk"] = p.Source, filepath.Join(p.Source, "sdk")
+	dirs[own] = p.Source
+	for _, shared := range []string{"sdk", "objstore"} {
+		dirs[own+"/"+shared] = filepath.Join(p.Source, shared)
+	}
 	for _, b := range p.Bundles {
 		if rest, ok := strings.CutPrefix(b.Module, own+"/"); ok && b.Dir == "" {
 			dirs[b.Module] = filepath.Join(p.Source, filepath.FromSlash(rest))
+		}
+		if rest, ok := strings.CutPrefix(b.extension(), own+"/"); ok {
+			dirs[b.extension()] = filepath.Join(p.Source, filepath.FromSlash(rest))
 		}
 	}
 	return dirs

@@ -23,7 +23,7 @@ func (p *program) checkTags(ctx context.Context, platforms []string) error {
 		if err != nil {
 			return &CompileError{err}
 		}
-		var its, all []string
+		its, all := slices.Clone(extensions[b.Package].options), []string(nil)
 		for line := range strings.Lines(string(out)) {
 			module, dir, _ := strings.Cut(strings.TrimSpace(line), "\t")
 			tags, err := tagsIn(dir)
@@ -44,7 +44,7 @@ func (p *program) checkTags(ctx context.Context, platforms []string) error {
 	return nil
 }
 
-// describeTags names the build tags of a bundle, without those of platforms and
+// describeTags names the build tags and options of a bundle, without those of platforms and
 // of the Go toolchain.
 func describeTags(tags, platforms []string) string {
 	slices.Sort(tags)

@@ -8,13 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // startFake runs a loop whose compiler writes the number of the build, and
-// returns the outcomes. tick looks at the project once.
+// returns the outcomes. tick looks at the project once, and returns when the loop
+// waits for the next look. It is called in a bubble of synctest.
 func startFake(t *testing.T, dir, into string, during func(build int)) (outcomes <-chan Outcome, tick func()) {
 	t.Helper()
 	built := 0
@@ -38,85 +40,95 @@ func startFake(t *testing.T, dir, into string, during func(build int)) (outcomes
 			t.Error(err)
 		}
 	})
-	return all, func() { ticks <- time.Time{} }
+	synctest.Wait()
+	return all, func() {
+		ticks <- time.Time{}
+		synctest.Wait()
+	}
 }
 
 // A program that is put next to the sources is not a change of them, nor is what
 // each build writes.
 func TestBuildsAreNotChanges(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	outcomes, tick := startFake(t, dir, dir, func(build int) {
-		write(t, filepath.Join(dir, "debug.log"), fmt.Sprint("build ", build))
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		outcomes, tick := startFake(t, dir, dir, func(build int) {
+			write(t, filepath.Join(dir, "debug.log"), fmt.Sprint("build ", build))
+		})
+		wantVersion(t, outcomes, "1")
+		for range 40 {
+			tick()
+		}
+		if n := len(outcomes); n > echoes {
+			t.Errorf("the project was built %d more times without a change", n)
+		}
+		for range len(outcomes) {
+			<-outcomes
+		}
+		write(t, filepath.Join(dir, "source"), "changed")
+		for range 3 {
+			tick()
+		}
+		if len(outcomes) != 1 {
+			t.Errorf("the project was built %d times after a change, want once", len(outcomes))
+		}
+		write(t, filepath.Join(dir, "debug.log"), "written by hand")
+		for range 3 {
+			tick()
+		}
+		if len(outcomes) != 2 {
+			t.Errorf("the project was built %d times after a change between builds, want once more", len(outcomes)-1)
+		}
 	})
-	wantVersion(t, outcomes, "1")
-	for range 40 {
-		tick()
-	}
-	if n := len(outcomes); n > echoes {
-		t.Errorf("the project was built %d more times without a change", n)
-	}
-	for range len(outcomes) {
-		<-outcomes
-	}
-	write(t, filepath.Join(dir, "source"), "changed")
-	for range 3 {
-		tick()
-	}
-	if len(outcomes) != 1 {
-		t.Errorf("the project was built %d times after a change, want once", len(outcomes))
-	}
-	write(t, filepath.Join(dir, "debug.log"), "by hand")
-	for range 3 {
-		tick()
-	}
-	if len(outcomes) != 2 {
-		t.Errorf("the project was built %d times after a change between builds, want once more", len(outcomes)-1)
-	}
 }
 
 // A project in which some file changes all the time is built nevertheless.
 func TestProjectThatChangesAllTheTimeIsBuilt(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	outcomes, tick := startFake(t, dir, t.TempDir(), func(int) {})
-	wantVersion(t, outcomes, "1")
-	for i := range 4 * mostLooks {
-		write(t, filepath.Join(dir, "storm"), strings.Repeat("x", i+1))
-		if i == 2 {
-			write(t, filepath.Join(dir, "source"), "changed")
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		outcomes, tick := startFake(t, dir, t.TempDir(), func(int) {})
+		wantVersion(t, outcomes, "1")
+		for i := range 4 * mostLooks {
+			write(t, filepath.Join(dir, "storm"), strings.Repeat("x", i+1))
+			if i == 2 {
+				write(t, filepath.Join(dir, "source"), "changed")
+			}
+			tick()
 		}
-		tick()
-	}
-	if len(outcomes) == 0 {
-		t.Error("the project was not built")
-	}
+		if len(outcomes) == 0 {
+			t.Error("the project was not built")
+		}
+	})
 }
 
 // Editors write another file and rename it, with the times that the old one had.
 func TestRenamedFileIsAChange(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	source := filepath.Join(dir, "source")
-	write(t, source, "old")
-	outcomes, tick := startFake(t, dir, t.TempDir(), func(int) {})
-	wantVersion(t, outcomes, "1")
-	info, err := os.Stat(source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	next := filepath.Join(dir, ".source.swp")
-	write(t, next, "new")
-	if err := os.Chtimes(next, info.ModTime(), info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(next, source); err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		tick()
-	}
-	wantVersion(t, outcomes, "2")
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		source := filepath.Join(dir, "source")
+		write(t, source, "old")
+		outcomes, tick := startFake(t, dir, t.TempDir(), func(int) {})
+		wantVersion(t, outcomes, "1")
+		info, err := os.Stat(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := filepath.Join(dir, ".source.swp")
+		write(t, next, "new")
+		if err := os.Chtimes(next, info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(next, source); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			tick()
+		}
+		wantVersion(t, outcomes, "2")
+	})
 }
 
 func write(t *testing.T, file, text string) {

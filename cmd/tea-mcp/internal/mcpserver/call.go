@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -227,12 +228,12 @@ const maxState = 1 << 20
 // result describes the outcome of a run. lost is an error besides that of the
 // run.
 func (c *call) result(res *flow.Result, lost error, note string) *mcp.CallToolResult {
-	out := outcome{RunID: res.RunID, Status: res.Status, Failures: maskedFailures(c.mask, res.Failures), FailedBranches: res.FailedBranches, Note: note}
+	out := outcome{RunID: res.RunID, Status: res.Status, Failures: runview.MaskedFailures(c.mask, res.Failures), FailedBranches: res.FailedBranches, Note: note}
 	var noted string
 	out.State, noted = encodeState(c.mask, res.State)
 	out.add(noted)
 	for _, i := range res.Pending {
-		out.Pending = append(out.Pending, describe(c.mask, i))
+		out.Pending = append(out.Pending, runview.Describe(c.mask, i))
 	}
 	switch err := errors.Join(res.Err, lost); {
 	case err != nil:
@@ -282,26 +283,4 @@ func encodeState(mask host.Mask, state map[string]any) (raw json.RawMessage, not
 		return nil, fmt.Sprintf("the state has %d bytes and is not in this result, which has room for %d; the workflow can write large data to a file", len(raw), maxState)
 	}
 	return raw, ""
-}
-
-func maskedFailures(mask host.Mask, list []flow.Failure) []flow.Failure {
-	var out []flow.Failure
-	for _, f := range list {
-		f.Message = mask.Text(f.Message)
-		out = append(out, f)
-	}
-	return out
-}
-
-// describe returns an interrupt as clients see it.
-func describe(mask host.Mask, i flow.Interrupt) any {
-	raw, err := json.Marshal(i)
-	if err != nil {
-		return map[string]any{"id": i.ID}
-	}
-	v, err := value.Decode(raw)
-	if err != nil {
-		return map[string]any{"id": i.ID}
-	}
-	return mask.Value(v)
 }

@@ -21,8 +21,6 @@ const (
 	maxCalls = 64
 	// maxMessage is the size of a message from a client.
 	maxMessage = 4 << 20
-	// scanInterval is the interval at which changed files are noticed.
-	scanInterval = time.Second
 	// stopGrace is how long runs have to write their checkpoints at the end.
 	stopGrace = 30 * time.Second
 )
@@ -115,19 +113,8 @@ func newServer(svc *teacmd.Service, dir string) (*server, error) {
 		stop(nil)
 		return nil, err
 	}
-	s.catalog.scan()
-	s.scans.Go(func() {
-		ticker := time.NewTicker(scanInterval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				s.catalog.scan()
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
+	s.catalog.Scan()
+	s.scans.Go(func() { s.catalog.Watch(ctx) })
 	return s, nil
 }
 

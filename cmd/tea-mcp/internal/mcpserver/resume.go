@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -56,7 +53,7 @@ func (s *server) resume(ctx context.Context, req *mcp.CallToolRequest, given map
 	if err != nil {
 		return nil, err
 	}
-	answers, err := answersTo(pending, args.Answers)
+	answers, err := runview.AnswersTo(pending, args.Answers)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +100,7 @@ func (s *server) open(req *mcp.CallToolRequest, run string) (*call, *host.RunCon
 // beginning of one would show which ids other workflows have.
 func (s *server) contents(run string) (*host.RunContents, error) {
 	unknown := &unknownRunError{run}
-	if !validID().MatchString(run) {
+	if !runview.ValidID(run) {
 		return nil, unknown
 	}
 	runs, err := host.OpenRuns(s.svc.Runs)
@@ -117,58 +114,15 @@ func (s *server) contents(run string) (*host.RunContents, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !s.catalog.owns(contents.Header.WorkflowFile) {
+	if !s.catalog.Owns(contents.Header.WorkflowFile) {
 		return nil, unknown
 	}
 	return contents, nil
 }
-
-// validID matches the ids of runs.
-var validID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$`) })
 
 // unknownRunError reports a run that is not one of the directory's workflows.
 type unknownRunError struct{ run string }
 
 func (e *unknownRunError) Error() string {
 	return fmt.Sprintf("there is no run %.100q; the resource %s lists the runs", e.run, runsURI)
-}
-
-// answersTo returns the answers by interrupt id. Without answers, all stops are
-// passed.
-func answersTo(pending []flow.Interrupt, given map[string]any) (map[string]any, error) {
-	answers := map[string]any{}
-	var ids []string
-	for _, i := range pending {
-		ids = append(ids, i.ID)
-		if len(given) == 0 && i.Kind != flow.InterruptAsk {
-			answers[i.ID] = nil
-		}
-	}
-	for name, answer := range given {
-		matches := func(i flow.Interrupt) bool { return i.ID == name }
-		if !slices.ContainsFunc(pending, matches) {
-			matches = func(i flow.Interrupt) bool { return i.Path == name || i.Node == name }
-		}
-		at := slices.IndexFunc(pending, matches)
-		switch {
-		case at < 0:
-			return nil, fmt.Errorf("the run does not wait for %q; pending: %s", name, listed(ids))
-		case slices.ContainsFunc(pending[at+1:], matches):
-			return nil, fmt.Errorf("several interrupts match %q; name one of %s", name, listed(ids))
-		}
-		if pending[at].Kind == flow.InterruptAsk {
-			if err := pending[at].Check(answer); err != nil {
-				return nil, fmt.Errorf("answer %s: %w", name, err)
-			}
-		}
-		answers[pending[at].ID] = answer
-	}
-	return answers, nil
-}
-
-func listed(ids []string) string {
-	if len(ids) == 0 {
-		return "none"
-	}
-	return strings.Join(ids, ", ")
 }

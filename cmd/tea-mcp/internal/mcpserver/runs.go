@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 )
@@ -106,7 +107,7 @@ func (s *server) readRuns(_ context.Context, req *mcp.ReadResourceRequest) (*mcp
 	if err != nil {
 		return nil, err
 	}
-	list = slices.DeleteFunc(list, func(e host.RunEntry) bool { return !s.catalog.owns(e.WorkflowFile) })
+	list = slices.DeleteFunc(list, func(e host.RunEntry) bool { return !s.catalog.Owns(e.WorkflowFile) })
 	if after := u.Query().Get("after"); after != "" {
 		at := slices.IndexFunc(list, func(e host.RunEntry) bool { return e.ID == after })
 		if at < 0 {
@@ -171,7 +172,7 @@ func (s *server) readRun(ctx context.Context, uri, id, after string) (*mcp.ReadR
 		return nil, err
 	}
 	for _, i := range pending {
-		out.Pending = append(out.Pending, describe(host.Mask{}, i)) // masked already
+		out.Pending = append(out.Pending, runview.Describe(host.Mask{}, i)) // masked already
 	}
 	if err := out.readEvents(runs, id, first); err != nil {
 		return nil, err

@@ -1,23 +1,21 @@
 package mcpserver
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	teacmd "github.com/the-edge-agent/tea/cmd"
+	"github.com/the-edge-agent/tea/cmd/internal/webguard"
 )
 
 // The bounds of the server for HTTP.
@@ -36,18 +34,19 @@ const (
 	maxHeader = 64 << 10
 	// readHeaderTimeout is how long a client has to send it.
 	readHeaderTimeout = 10 * time.Second
-	// readBodyTimeout is how long it has to send the body.
-	readBodyTimeout = 30 * time.Second
 	// path is the path of the endpoint.
 	path = "/mcp"
 )
+
+// guard answers requests that fail a check.
+var guard = webguard.Guard(http.Error)
 
 // serveHTTP serves streamable HTTP until the service stops.
 func (s *server) serveHTTP(addr, token string) error {
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return teacmd.UsageErrorf("--http %s: expected HOST:PORT: %w", addr, err)
 	}
-	if !loopback(addr) && token == "" {
+	if !webguard.Loopback(addr) && token == "" {
 		return teacmd.UsageErrorf("--http %s: other machines can reach this address; pass --token-file FILE with the token that clients need, or use localhost", addr)
 	}
 	listener, err := new(net.ListenConfig).Listen(s.ctx, "tcp", addr)
@@ -55,7 +54,7 @@ func (s *server) serveHTTP(addr, token string) error {
 		return fmt.Errorf("--http %s: %w", addr, err)
 	}
 	web := &http.Server{
-		Handler: s.handler(token, loopback(addr)), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
+		Handler: s.handler(token, webguard.Loopback(addr)), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(s.svc.Log.Handler(), slog.LevelInfo),
 	}
 	s.svc.Announce(fmt.Sprintf("serving MCP at http://%s%s", listener.Addr(), path))
@@ -76,32 +75,18 @@ func ifFailed(err error, stopped bool) error {
 	return err
 }
 
-// loopback reports whether only this machine can reach an address.
-func loopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	return err == nil && loopbackName(host)
-}
-
-func loopbackName(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
-}
-
 // handler returns the endpoint with its checks, the cheapest first.
 func (s *server) handler(token string, local bool) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(path, read(s.endpoint()))
+	mux.Handle(path, guard.Read(s.endpoint(), maxMessage))
 	var h http.Handler = mux
-	h = bounded(h)
+	h = guard.Bounded(h, maxRequests)
 	if token != "" {
 		h = authorized(h, token)
 	}
-	h = http.NewCrossOriginProtection().Handler(sameOrigin(h))
+	h = http.NewCrossOriginProtection().Handler(guard.SameOrigin(h))
 	if local {
-		h = localHost(h)
+		h = guard.LocalHost(h)
 	}
 	return h
 }
@@ -140,41 +125,6 @@ func (s *server) full() bool {
 	return n >= maxSessions
 }
 
-// bounded refuses requests while too many are served.
-func bounded(next http.Handler) http.Handler {
-	slots := make(chan struct{}, maxRequests)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-			next.ServeHTTP(w, r)
-		default:
-			http.Error(w, "too many requests are being served", http.StatusServiceUnavailable)
-		}
-	})
-}
-
-// read reads the body of a request within a time: the deadline of the
-// connection would end streams, too.
-func read(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		control := http.NewResponseController(w)
-		_ = control.SetReadDeadline(time.Now().Add(readBodyTimeout)) // HTTP/1 has one
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
-		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-			http.Error(w, fmt.Sprintf("the request has more than %d bytes", maxMessage), http.StatusRequestEntityTooLarge)
-			return
-		}
-		if err != nil {
-			http.Error(w, "the request cannot be read", http.StatusBadRequest)
-			return
-		}
-		_ = control.SetReadDeadline(time.Time{})
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		next.ServeHTTP(w, r)
-	})
-}
-
 // authorized requires a bearer token.
 func authorized(next http.Handler, token string) http.Handler {
 	want := sha256.Sum256([]byte(token))
@@ -184,35 +134,6 @@ func authorized(next http.Handler, token string) http.Handler {
 		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "the request needs the bearer token of the server", http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// sameOrigin refuses requests that a page of another origin makes, of any
-// method.
-func sameOrigin(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origin := r.Header.Get("Origin")
-		if origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
-			http.Error(w, "requests from the pages of other origins are refused", http.StatusForbidden)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// localHost refuses requests whose Host is not this machine: the name of a page
-// of somebody else can resolve to a loopback address.
-func localHost(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if name, _, err := net.SplitHostPort(host); err == nil {
-			host = name
-		}
-		if !loopbackName(strings.Trim(host, "[]")) {
-			http.Error(w, "the Host of the request is not this machine", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -1,0 +1,204 @@
+package teacmd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+)
+
+// Engine runs workflows elsewhere, for --engine.
+type Engine interface {
+	// Run starts a run and follows it until it ends or waits.
+	Run(ctx context.Context, f EngineFlags, job Job) (*flow.Result, error)
+	// Find loads the workflow of a run and returns the interrupts that wait.
+	Find(f EngineFlags, h *host.Host, run string) (*host.Workflow, []flow.Interrupt, error)
+	// Resume continues a run and follows it.
+	Resume(ctx context.Context, f EngineFlags, run string, job Job) (*flow.Result, error)
+}
+
+// Job is a workflow to run with its options.
+type Job struct {
+	Workflow *host.Workflow
+	Options  host.RunOptions
+	// Load is how the workflow was loaded.
+	Load host.LoadOptions
+}
+
+// EngineFlags are the flags that choose an [Engine].
+type EngineFlags struct {
+	Engine string `config:"" placeholder:"local" values:"local,temporal" help:"What runs the workflow: local, or temporal for the workers of a Temporal server. Default: local."`
+	TemporalFlags
+}
+
+// TemporalFlags name a Temporal server.
+type TemporalFlags struct {
+	Temporal  string `config:"" placeholder:"HOST:PORT" help:"Address of the Temporal server. Default: localhost:7233."`
+	Namespace string `config:"" placeholder:"NAME" help:"Namespace on the Temporal server. Default: default."`
+	Queue     string `config:"" placeholder:"NAME" help:"Task queue of the workers. Default: tea."`
+	Blobs     string `config:"" placeholder:"DIR" help:"Directory, shared with the workers, for values above 64 KB, which Temporal should not store."`
+}
+
+// engineProgram is the program with the engine temporal and the command worker.
+const engineProgram = "temporal"
+
+// remote reports whether the run is not one of this process.
+func (f *EngineFlags) remote() (bool, error) {
+	switch f.Engine {
+	case "", "local":
+		for _, given := range []struct{ flag, value string }{{"temporal", f.Temporal}, {"namespace", f.Namespace}, {"queue", f.Queue}, {"blobs", f.Blobs}} {
+			if given.value != "" {
+				return false, usageErrorf("--%s has no effect without --engine temporal", given.flag)
+			}
+		}
+		return false, nil
+	case "temporal":
+		return true, nil
+	}
+	return false, usageErrorf("--engine %s: expected local or temporal", f.Engine)
+}
+
+// words are the flags on a command line.
+func (f *EngineFlags) words() (words []string) {
+	if f.Engine != "temporal" {
+		return nil
+	}
+	words = []string{"--engine", f.Engine}
+	for _, given := range [][2]string{{"--temporal", f.Temporal}, {"--namespace", f.Namespace}, {"--queue", f.Queue}, {"--blobs", f.Blobs}} {
+		if given[1] != "" {
+			words = append(words, given[:]...)
+		}
+	}
+	return words
+}
+
+// onEngine runs a command of a run on the engine of the flags. ok is false if that
+// is this process.
+func (a *app) onEngine(f *runFlags, load loader, start func(Engine, context.Context, Job) (*flow.Result, error)) (ok bool, err error) {
+	remote, err := f.remote()
+	if err != nil || !remote {
+		return err != nil, err
+	}
+	if f.CheckpointDir != "" {
+		return true, usageErrorf("-c has no effect with --engine temporal, which stores the runs")
+	}
+	if f.Durability == string(flow.DurabilityOff) {
+		return true, usageErrorf("durability off: Temporal stores every run; use sync, or async for short actions")
+	}
+	if a.engine == nil {
+		return true, runExternal(engineProgram, a.args)
+	}
+	return true, a.execute(f, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
+		o.CheckpointDir = ""
+		return start(a.engine, ctx, Job{Workflow: wf, Options: o})
+	})
+}
+
+// Worker is a command that executes the runs of an [Engine]. It is a struct with
+// the flags of the command, which embeds [WorkerFlags].
+type Worker interface {
+	// Work returns when the context of the service is done.
+	Work(s *Service) error
+	workerFlags() *WorkerFlags
+}
+
+// WorkerCommand returns a command for [Options.Commands]. grammar returns a new
+// struct with its flags, as kong reads them.
+func WorkerCommand(name, help string, grammar func() Worker) Command {
+	return Command{command{name: name, help: help, grammar: func() any {
+		w := grammar()
+		w.workerFlags().worker = w
+		return w
+	}}}
+}
+
+// WorkerFlags are the arguments and flags of a [Worker].
+type WorkerFlags struct {
+	Paths      []string `arg:"" optional:"" name:"path" help:"Workflow files, or directories of them, to check before the worker starts. The files of a run come with it."`
+	Secrets    string   `config:"" placeholder:"JSON|@FILE" help:"Secrets by name."`
+	SecretsEnv string   `config:"" placeholder:"PREFIX" help:"Use the environment variables with this prefix as secrets."`
+	TemporalFlags
+	pluginFlags
+	reportFlags
+
+	worker Worker `kong:"-"`
+}
+
+func (f *WorkerFlags) workerFlags() *WorkerFlags { return f } //nolint:unused // commands of other modules embed WorkerFlags
+
+// workflowFiles returns the paths, whose rules for plugins apply.
+func (f *WorkerFlags) workflowFiles() []string {
+	files := make([]string, len(f.Paths))
+	for i, path := range f.Paths {
+		if files[i] = path; !isFile(path) {
+			files[i] = filepath.Join(path, "*.yaml")
+		}
+	}
+	return files
+}
+
+// Run opens the service and works.
+func (f *WorkerFlags) Run(a *app) error {
+	if f.Secrets == "-" {
+		return usageErrorf("--secrets - reads stdin; write the secrets to a file and pass @FILE")
+	}
+	a.setReport(f.reportFlags)
+	serve := &ServeFlags{pluginFlags: f.pluginFlags, reportFlags: f.reportFlags}
+	s := &Service{Version: a.version, Log: a.logger(f.reportFlags), app: a, flags: serve, masks: map[string]host.Mask{}}
+	var err error
+	if s.options.Secrets, err = a.readSecrets(f.Secrets, f.SecretsEnv); err != nil {
+		return err
+	}
+	a.mask, a.hide = host.NewMask(s.options.Secrets), s.hide
+	if s.Host, err = a.openHost(f.pluginFlags, f.reportFlags, startPlugins, host.Options{}); err != nil {
+		return err
+	}
+	defer s.Host.Close()
+	if err := f.check(s); err != nil {
+		return err
+	}
+	ctx, stop := reloadable(a.reload)
+	defer stop(nil)
+	s.Context = ctx
+	go a.plugins.Watch(ctx)
+	return f.worker.Work(s)
+}
+
+// check loads the workflows of the arguments.
+func (f *WorkerFlags) check(s *Service) error {
+	for _, path := range f.Paths {
+		files := []string{path}
+		if info, err := os.Stat(path); err != nil {
+			return usageError(unreadable(path, err))
+		} else if info.IsDir() {
+			if files, err = filepath.Glob(filepath.Join(path, "*.y*ml")); err != nil {
+				return err
+			}
+		}
+		for _, file := range files {
+			wf, err := s.Load(file)
+			if err != nil {
+				return err
+			}
+			if err := wf.Close(); err != nil {
+				return fmt.Errorf("close %s: %w", file, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Secrets returns the secrets of the command line, which must not be changed.
+func (s *Service) Secrets() map[string]any { return s.options.Secrets }
+
+// remoteID returns the id of a run for [Engine.Resume].
+func remoteID(run string) (string, error) {
+	if isWorkflowFile(run) || strings.HasSuffix(run, ".tea") {
+		return "", usageErrorf("--engine temporal needs the id of the run, not the file %s", run)
+	}
+	return run, nil
+}

@@ -1,0 +1,327 @@
+// Package flowdir loads the workflows of a directory, and again when their files
+// change. It serves the programs that offer workflows; start with [New].
+package flowdir
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/the-edge-agent/tea/host"
+)
+
+// scanInterval is the interval at which changed files are noticed.
+const scanInterval = time.Second
+
+// Server offers the workflows of a directory. Its methods are called one at a
+// time.
+type Server interface {
+	// Load loads a workflow file.
+	Load(file string) (*host.Workflow, error)
+	// Offer offers a workflow in place of the version of the file that is offered
+	// under the name before; "" is none. It returns the name under which the
+	// workflow is offered. After an error the server has not taken the workflow.
+	Offer(file string, wf *host.Workflow, before string) (name string, err error)
+	// Withdraw stops offering the workflow of that name.
+	Withdraw(name string)
+}
+
+// Dir is a directory of workflows. It is safe for concurrent use.
+type Dir struct {
+	server Server
+	log    *slog.Logger
+	// kind is what a workflow is offered as, for messages.
+	kind string
+	// path is absolute, without symbolic links.
+	path string
+
+	// scanning guards what scans use.
+	scanning sync.Mutex
+	// tree is the state of the directory when a workflow was broken at last.
+	tree string
+	// files are the workflow files, by path.
+	files map[string]*source
+	// problems are the problems of the last scan, by path.
+	problems map[string]string
+	// shared are the names of files that are not workflows, but part of them.
+	shared []string
+}
+
+// source is a workflow file.
+type source struct {
+	// files are those of the last version that could be loaded, stamp their state
+	// then; "" if the file is not offered as it is.
+	files []string
+	stamp string
+	// name is that under which it is offered; "" for none.
+	name string
+	// problem is the last one that was logged.
+	problem string
+}
+
+// New returns a directory whose workflows the server offers as kind, such as
+// "tool". The files with the names in shared are not workflows; when one changes,
+// all workflows are loaded again.
+func New(path, kind string, server Server, log *slog.Logger, shared ...string) (*Dir, error) {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Dir{server: server, log: log, kind: kind, path: path, files: map[string]*source{}, shared: shared}, nil
+}
+
+// Path returns the absolute path of the directory, without symbolic links.
+func (d *Dir) Path() string { return d.path }
+
+// Owns reports whether a run's workflow is or was in the directory.
+func (d *Dir) Owns(workflowFile string) bool {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(workflowFile))
+	return err == nil && dir == d.path
+}
+
+// Problems returns what is wrong with files now, by path. A file can be offered
+// in a version before the mistake.
+func (d *Dir) Problems() map[string]string {
+	d.scanning.Lock()
+	defer d.scanning.Unlock()
+	out := map[string]string{}
+	for path, problem := range d.problems {
+		out[path] = problem
+	}
+	for file, src := range d.files {
+		if src.problem != "" {
+			out[file] = src.problem
+		}
+	}
+	return out
+}
+
+// Watch scans the directory at an interval until the context is done.
+func (d *Dir) Watch(ctx context.Context) {
+	ticker := time.NewTicker(scanInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			d.Scan()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Scan loads new and changed workflows and removes those that are gone.
+func (d *Dir) Scan() {
+	d.scanning.Lock()
+	defer d.scanning.Unlock()
+	before := d.problems
+	d.problems = map[string]string{}
+	files, err := d.list()
+	if err != nil {
+		d.problems[d.path] = "the directory of the workflows cannot be read: " + err.Error()
+	}
+	for path, problem := range d.problems {
+		if before[path] != problem {
+			d.log.Warn(path + ": " + problem)
+		}
+	}
+	if err != nil {
+		return
+	}
+	changed := d.repaired()
+	for file, src := range d.files {
+		if !slices.Contains(files, file) {
+			delete(d.files, file)
+			if src.name != "" {
+				d.log.Info("workflow removed", d.kind, src.name, "file", file)
+			}
+			d.withdraw(src)
+		}
+	}
+	for _, file := range files {
+		src := d.files[file]
+		switch {
+		case src == nil:
+			src = &source{files: []string{file}}
+			d.files[file] = src
+		case src.stamp == "" && changed:
+		case src.stamp != "" && src.stamp != stampOf(src.files):
+		default:
+			continue
+		}
+		d.load(file, src)
+	}
+}
+
+// list returns the workflow files, and adds to the problems. Names that begin
+// with a dot and tests are not workflows; a link must lead to a file in the
+// directory.
+func (d *Dir) list() ([]string, error) {
+	root, err := os.OpenRoot(d.path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // it was only read
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		name := e.Name()
+		ext := filepath.Ext(name)
+		if strings.HasPrefix(name, ".") || slices.Contains(d.shared, name) || ext != ".yaml" && ext != ".yml" || strings.HasSuffix(strings.TrimSuffix(name, ext), "_test") {
+			continue
+		}
+		info, err := root.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+			continue
+		}
+		if err != nil {
+			path := filepath.Join(d.path, name)
+			d.problems[path] = "it is not offered: it leads out of the directory"
+			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+				d.problems[path] = "it is not offered: it is a link to a file that does not exist"
+			}
+			continue
+		}
+		files = append(files, filepath.Join(d.path, name))
+	}
+	return files, nil
+}
+
+// repaired reports whether a workflow can have become valid since the last scan:
+// one is broken, and some file of the directory has changed.
+func (d *Dir) repaired() bool {
+	for _, src := range d.files {
+		if src.stamp == "" {
+			tree := treeStamp(d.path)
+			changed := tree != d.tree
+			d.tree = tree
+			return changed
+		}
+	}
+	return false
+}
+
+// load loads a file. If it is broken, the version that is offered remains.
+func (d *Dir) load(file string, src *source) {
+	before := stampOf(src.files)
+	src.stamp = ""
+	wf, err := d.server.Load(file)
+	if err != nil {
+		effect := "it is not offered"
+		if src.name != "" {
+			effect = "the " + d.kind + " " + src.name + " remains as it was before"
+		}
+		d.report(src, file, effect, err)
+		return
+	}
+	files := wf.Files()
+	for _, name := range d.shared {
+		files = append(files, filepath.Join(d.path, name))
+	}
+	warnings := wf.Warnings()
+	name, err := d.server.Offer(file, wf, src.name)
+	if err != nil {
+		if err := wf.Close(); err != nil {
+			d.log.Warn("close workflow "+wf.Name(), "error", err)
+		}
+		d.withdraw(src)
+		d.report(src, file, "it is not offered", err)
+		return
+	}
+	if now := stampOf(src.files); now == before { // else it changed meanwhile, and is loaded again
+		src.files = files
+		src.stamp = stampOf(src.files)
+	} else {
+		src.stamp = before
+	}
+	src.problem = ""
+	for _, w := range warnings {
+		d.log.Warn(w.Error())
+	}
+	if src.name != name {
+		d.withdraw(src)
+	}
+	src.name = name
+	d.log.Info("workflow offered", d.kind, name, "file", file)
+}
+
+// withdraw stops offering the workflow of a file.
+func (d *Dir) withdraw(src *source) {
+	if src.name != "" {
+		d.server.Withdraw(src.name)
+		src.name = ""
+	}
+}
+
+// report logs why a file is not offered, with the positions of mistakes, unless
+// it has been logged.
+func (d *Dir) report(src *source, file, effect string, err error) {
+	lines := []string{fmt.Sprintf("%s: %s: %v", file, effect, err)}
+	var diags host.Diagnostics
+	if errors.As(err, &diags) {
+		lines = lines[:0]
+		for _, d := range diags {
+			lines = append(lines, d.Error())
+		}
+		lines = append(lines, file+": "+effect)
+	}
+	if problem := strings.Join(lines, "\n"); problem != src.problem {
+		src.problem = problem
+		for _, line := range lines {
+			d.log.Error(line)
+		}
+	}
+}
+
+// stampOf identifies the state of files by size and time.
+func stampOf(files []string) string {
+	hash := sha256.New()
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			fmt.Fprintf(hash, "%s: %v\n", file, err)
+			continue
+		}
+		fmt.Fprintf(hash, "%s: %d %d\n", file, info.Size(), info.ModTime().UnixNano())
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// maxTree is how many files of a directory tree are watched for the mistakes in
+// a workflow to be gone.
+const maxTree = 10_000
+
+// treeStamp identifies the state of the files in a directory and below it.
+func treeStamp(dir string) string {
+	var files []string
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what cannot be read does not change
+		switch {
+		case len(files) == maxTree:
+			return fs.SkipAll
+		case err != nil:
+			return nil
+		case d.IsDir() && path != dir && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case !d.IsDir():
+			files = append(files, path)
+		}
+		return nil
+	})
+	return stampOf(files)
+}

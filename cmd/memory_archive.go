@@ -1,0 +1,104 @@
+package teacmd
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// archiveFlags name an archive.
+type archiveFlags struct {
+	File string `arg:"" help:"The archive."`
+	JSON bool   `name:"json" help:"Print JSON."`
+	memoryFlags
+}
+
+type memoryExportCmd struct{ archiveFlags }
+
+// Run writes an archive.
+func (c *memoryExportCmd) Run(a *app) error { return a.writeArchive(c.archiveFlags, "memory.export") }
+
+type memoryBackupCmd struct{ archiveFlags }
+
+// Run writes an archive and checks it.
+func (c *memoryBackupCmd) Run(a *app) error { return a.writeArchive(c.archiveFlags, "memory.backup") }
+
+type memoryImportCmd struct {
+	Keep bool `help:"Keep records that exist. Default: replace them."`
+	archiveFlags
+}
+
+// Run adds an archive to the memory.
+func (c *memoryImportCmd) Run(a *app) error {
+	existing := "replace"
+	if c.Keep {
+		existing = "keep"
+	}
+	return a.readArchive(c.archiveFlags, "memory.import", map[string]any{"existing": existing})
+}
+
+type memoryRestoreCmd struct{ archiveFlags }
+
+// Run reads an archive into an empty memory.
+func (c *memoryRestoreCmd) Run(a *app) error {
+	return a.readArchive(c.archiveFlags, "memory.restore", map[string]any{})
+}
+
+func (a *app) callArchive(f archiveFlags, action string, params map[string]any) (map[string]any, error) {
+	file, err := filepath.Abs(f.File)
+	if err != nil {
+		return nil, err
+	}
+	params["path"] = filepath.Base(file)
+	f.archives = filepath.Dir(file)
+	return a.callMemory(f.memoryFlags, action, params)
+}
+
+func (a *app) writeArchive(f archiveFlags, action string) error {
+	r, err := a.callArchive(f, action, map[string]any{})
+	switch {
+	case err != nil:
+		return err
+	case f.JSON:
+		return writeState(a.stdout, r)
+	}
+	fmt.Fprintf(a.out, "wrote %v bytes to %s: %s\n", r["bytes"], f.File, contentsOf(r))
+	if damaged := fmt.Sprint(r["damaged"]); damaged != "0" {
+		fmt.Fprintf(a.out, "%s damaged records are not in the archive\n", damaged)
+	}
+	return nil
+}
+
+func (a *app) readArchive(f archiveFlags, action string, params map[string]any) error {
+	r, err := a.callArchive(f, action, params)
+	switch {
+	case err != nil:
+		return err
+	case f.JSON:
+		return writeState(a.stdout, r)
+	}
+	fmt.Fprintf(a.out, "imported %s: %s\n", f.File, contentsOf(r))
+	refused, _ := r["refused"].([]any)
+	for _, reason := range refused {
+		fmt.Fprintf(a.out, "not stored: %v\n", reason)
+	}
+	return nil
+}
+
+// contentsOf lists what an archive has.
+func contentsOf(r map[string]any) string {
+	var parts []string
+	for key, unit := range map[string]string{"records": "", "rows": " rows"} {
+		counts, _ := r[key].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(counts)) {
+			parts = append(parts, fmt.Sprintf("%s %v%s", name, counts[name], unit))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing is stored"
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}

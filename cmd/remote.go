@@ -1,0 +1,330 @@
+package teacmd
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/the-edge-agent/tea/client"
+	"github.com/the-edge-agent/tea/host/flow"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+)
+
+// RemoteCommands returns the commands for [Options.Remote], which use the API of `tea
+// serve`. Programs that do not call it do not link the client.
+func RemoteCommands() []Command {
+	return []Command{
+		{command{name: "run", help: "Run a workflow of the server.", grammar: func() any { return new(remoteRunCmd) }}},
+		{command{name: "resume", help: "Continue a run that was interrupted, stopped or failed.", grammar: func() any { return new(remoteResumeCmd) }}},
+		{command{name: "fork", help: "Copy a run up to a step and continue from there with other input.", grammar: func() any { return new(remoteForkCmd) }}},
+		{command{name: "runs", help: "List runs, show a run, print its events.", grammar: func() any { return new(remoteRunsCmd) }}},
+	}
+}
+
+// serverFlags are the flags with which the server is reached.
+type serverFlags struct {
+	TokenFile string `placeholder:"FILE" help:"File with the token for the server. Default: that of TEA_TOKEN_FILE."`
+	TLSCA     string `name:"tls-ca" placeholder:"FILE" help:"Certificates of the authorities of the server, in PEM form. Default: those of the system."`
+	reportFlags
+}
+
+// open returns a client of the server.
+func (f *serverFlags) open(a *app) (*client.Client, error) {
+	a.setReport(f.reportFlags)
+	o := client.Options{TokenFile: f.TokenFile}
+	if o.TokenFile == "" {
+		o.TokenFile = a.getenv("TEA_TOKEN_FILE")
+	}
+	if f.TLSCA != "" {
+		text, err := os.ReadFile(f.TLSCA)
+		if err != nil {
+			return nil, usageErrorf("--tls-ca: %w", err)
+		}
+		o.TLS = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+		if !o.TLS.RootCAs.AppendCertsFromPEM(text) {
+			return nil, usageErrorf("--tls-ca: %s has no certificate in PEM form", absolute(f.TLSCA))
+		}
+	}
+	c, err := client.New(a.server, o)
+	if err != nil {
+		return nil, usageErrorf("--host: %w", err)
+	}
+	return c, nil
+}
+
+// remoteFlags are the common flags of commands that follow a run of a server. They mean
+// what they mean for `tea run`.
+type remoteFlags struct {
+	Input       string   `short:"i" placeholder:"JSON|@FILE|-" help:"Input, merged over the initial state; on resume, into the state."`
+	Stream      bool     `short:"s" config:"" help:"Print one JSON object per event to stdout during the run."`
+	Output      string   `short:"o" placeholder:"FILE" help:"Write the final state to this file instead of stdout."`
+	FailOnState []string `sep:"none" placeholder:"KEY=VALUE" help:"Exit with 1 if the final state has this value (repeatable)."`
+	serverFlags
+}
+
+// remoteRun is a run of a server that is followed.
+type remoteRun struct {
+	a     *app
+	c     *client.Client
+	flags *remoteFlags
+	// last is the number of the last event; elapsed and errorType are members of it.
+	last      int64
+	elapsed   time.Duration
+	errorType string
+	stream    *eventStream
+}
+
+// follow starts or continues a run, follows it until it ends or waits, and prints its
+// result. after is a run whose events so far are not printed, or "".
+func (f *remoteFlags) follow(a *app, after string, start func(context.Context, *client.Client, map[string]any) (*client.Run, error)) error {
+	input, err := a.readInput(f.Input)
+	if err != nil {
+		return err
+	}
+	for _, rule := range f.FailOnState {
+		if !strings.Contains(rule, "=") {
+			return usageErrorf("--fail-on-state %s: expected KEY=VALUE", rule)
+		}
+	}
+	if f.Output == "-" { // the usual name for stdout
+		f.Output = ""
+	}
+	if err := checkOutput(f.Output); err != nil {
+		return usageErrorf("--output: %w", err)
+	}
+	c, err := f.open(a)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, stop := stoppable()
+	defer stop(nil)
+	r := &remoteRun{a: a, c: c, flags: f, stream: &eventStream{}}
+	if f.Stream {
+		r.stream.w = a.stdout
+	}
+	if after != "" {
+		for e, err := range c.Events(ctx, after, 0) {
+			if err != nil {
+				return serverError(err)
+			}
+			r.last = e.Seq
+		}
+	}
+	run, err := start(ctx, c, input)
+	if err != nil {
+		return serverError(err)
+	}
+	if run, err = r.wait(ctx, run.ID); err != nil {
+		return serverError(err)
+	}
+	return r.finish(run)
+}
+
+// wait prints the events of a run until it ends or waits. If the command is
+// interrupted, the run is stopped.
+func (r *remoteRun) wait(ctx context.Context, id string) (*client.Run, error) {
+	for {
+		for e, err := range r.c.Events(ctx, id, r.last) {
+			if err != nil && ctx.Err() != nil {
+				late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+				defer cancel()
+				if _, err := r.c.Cancel(late, id); err != nil {
+					return nil, fmt.Errorf("stop run %s: %w", id, err)
+				}
+				return r.wait(late, id)
+			}
+			if err != nil {
+				return nil, err
+			}
+			r.last = e.Seq
+			if err := r.event(e); err != nil {
+				return nil, err
+			}
+		}
+		if run, err := r.c.Run(ctx, id, true); err != nil || run.Status.Ended() {
+			return run, err
+		}
+	}
+}
+
+// event shows an event.
+func (r *remoteRun) event(e client.Event) error {
+	known, err := toEvent(e)
+	if err != nil {
+		return err
+	}
+	r.a.report.Event(known)
+	r.stream.event(known)
+	if known.Type == flow.EventRunEnd {
+		for _, f := range known.Fields {
+			switch v := f.Value.(type) {
+			case float64:
+				if f.Key == "duration_ms" {
+					r.elapsed = time.Duration(v * float64(time.Millisecond))
+				}
+			case string:
+				if f.Key == "error_type" {
+					r.errorType = v
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// toEvent converts an event of the API.
+func toEvent(e client.Event) (flow.Event, error) {
+	out := flow.Event{Seq: e.Seq, Time: e.Time, RunID: e.RunID, Type: flow.EventType(e.Type), Node: e.Node, Path: e.Path}
+	v, err := value.Decode(e.JSON)
+	if err != nil {
+		return out, fmt.Errorf("read an event: %w", err)
+	}
+	object, _ := v.(map[string]any)
+	for key, v := range object {
+		if !slices.Contains([]string{"seq", "ts", "run_id", "event", "node", "path"}, key) {
+			out.Fields = append(out.Fields, flow.Field{Key: key, Value: v})
+		}
+	}
+	return out, nil
+}
+
+// finish prints the result of a run and returns the exit code as an error.
+func (r *remoteRun) finish(run *client.Run) error {
+	if run.ErrorType == "" {
+		run.ErrorType = r.errorType
+	}
+	res, err := resultOf(run)
+	if err != nil {
+		return err
+	}
+	res.Elapsed = r.elapsed
+	if lost := r.stream.end(res.State); lost != nil && r.a.stdout.lost() == nil {
+		r.a.logger(r.flags.reportFlags).Warn("the stream of events ended early", "error", lost)
+	}
+	a, f := r.a, r.flags
+	a.report.Close()
+	a.report.Summary(res, a.mask.Text)
+	resume := r.resumeCommand(res)
+	if res.Status != flow.Done {
+		a.report.Checkpoint("on "+a.server, resume)
+		return &exitError{code: codeOf(res)}
+	}
+	if res.FailedBranches > 0 {
+		a.report.Retry(resume + " --retry-failed")
+	}
+	local := &runFlags{Output: f.Output, Stream: f.Stream, FailOnState: f.FailOnState}
+	if err := a.deliver(local, res.State); err != nil {
+		return fmt.Errorf("write the final state: %w", err)
+	}
+	return local.failures(res.State)
+}
+
+// resumeCommand returns the command line that continues a run.
+func (r *remoteRun) resumeCommand(res *flow.Result) string {
+	words := []string{hostFlag, r.a.server, "resume", res.RunID}
+	if r.flags.TokenFile != "" {
+		words = append(words, "--token-file", r.flags.TokenFile)
+	}
+	if r.flags.TLSCA != "" {
+		words = append(words, "--tls-ca", r.flags.TLSCA)
+	}
+	for _, i := range res.Pending {
+		if i.Kind == flow.InterruptAsk {
+			words = append(words, "--answer", i.ID+"="+encoded(exampleAnswer(i)))
+		}
+	}
+	return commandLine(words)
+}
+
+// resultOf returns the result of a run of a server.
+func resultOf(run *client.Run) (*flow.Result, error) {
+	res := &flow.Result{
+		RunID: run.ID, Status: flow.Status(run.Status), FailedBranches: run.FailedBranches, Started: run.StartedAt,
+		State: map[string]any{},
+	}
+	if run.Usage != nil {
+		res.Usage = flow.Usage(*run.Usage)
+	}
+	for _, f := range run.Failures {
+		res.Failures = append(res.Failures, flow.Failure{Path: f.Path, Branch: f.Branch, Type: tea.ErrorType(f.ErrorType), Message: f.Error})
+	}
+	if len(run.State) > 0 {
+		state, err := value.Decode(run.State)
+		if err != nil {
+			return nil, fmt.Errorf("read the state of run %s: %w", run.ID, err)
+		}
+		res.State, _ = state.(map[string]any)
+	}
+	var err error
+	if res.Pending, err = pendingOf(run); err != nil {
+		return nil, err
+	}
+	switch run.Status {
+	case client.Done, client.Waiting:
+	case client.Parked:
+		res.Status = flow.Failed
+		fallthrough
+	default:
+		res.Err = failureOf(run)
+	}
+	return res, nil
+}
+
+func pendingOf(run *client.Run) (pending []flow.Interrupt, err error) {
+	text, err := json.Marshal(run.Pending)
+	if err == nil {
+		err = json.Unmarshal(text, &pending)
+	}
+	if err != nil {
+		err = fmt.Errorf("read what run %s waits for: %w", run.ID, err)
+	}
+	return pending, err
+}
+
+// remoteFailure is why a run of a server has failed or was stopped.
+type remoteFailure struct {
+	text  string
+	cause error
+}
+
+func (e *remoteFailure) Error() string { return e.text }
+func (e *remoteFailure) Unwrap() error { return e.cause }
+
+func failureOf(run *client.Run) error {
+	e := &remoteFailure{text: run.Error}
+	for _, text := range []string{run.Parked, "the run was stopped"} {
+		if e.text == "" {
+			e.text = text
+		}
+	}
+	if e.cause = (&tea.Error{Type: tea.ErrorType(run.ErrorType), Message: e.text}); run.Status == client.Stopped && run.ErrorType == string(tea.BudgetExceeded) {
+		e.cause = &flow.BudgetError{Limit: e.text}
+	}
+	return e
+}
+
+// serverError returns the exit code for an error of the server: a request that is not
+// valid is wrong usage.
+func serverError(err error) error {
+	refused := (*client.Error)(nil)
+	if !errors.As(err, &refused) {
+		return err
+	}
+	switch refused.Status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return usageErrorf("%w\n  hint: name the file of a token with --token-file or TEA_TOKEN_FILE", err)
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return usageError(err)
+	}
+	return err
+}

@@ -1,0 +1,244 @@
+package teacmd
+
+import (
+	"context"
+	"time"
+
+	"github.com/the-edge-agent/tea/client"
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+)
+
+type remoteRunCmd struct {
+	Workflow string `arg:"" help:"Name of a workflow of the server."`
+	Key      string `placeholder:"KEY" help:"Start one run only for commands with the same key."`
+	remoteFlags
+}
+
+// Run runs a workflow of the server.
+func (c *remoteRunCmd) Run(a *app) error {
+	if isWorkflowFile(c.Workflow) {
+		return usageErrorf("%s is a file; name a workflow of the server, which `%s` lists", c.Workflow, commandLine([]string{hostFlag, a.server, "runs", "workflows"}))
+	}
+	return c.follow(a, "", func(ctx context.Context, server *client.Client, input map[string]any) (*client.Run, error) {
+		start := client.Start{Key: c.Key}
+		if input != nil {
+			start.Input = input
+		}
+		return server.Start(ctx, c.Workflow, start)
+	})
+}
+
+type remoteResumeCmd struct {
+	RunID       string   `arg:"" name:"run" help:"Id of the run."`
+	Answer      []string `sep:"none" placeholder:"ID=JSON" help:"Answer an interrupt, by its id or its node (repeatable)."`
+	Pass        []string `sep:"none" placeholder:"ID|all|none" help:"Pass a stop before or after a node, by its id or its node (repeatable). Default: all, unless --answer is given."`
+	RetryFailed bool     `help:"Run failed branches and map items again, and what follows them."`
+	Migrate     bool     `help:"Resume with a changed workflow if everything that the run used still exists."`
+	remoteFlags
+}
+
+// Run continues a run of the server.
+func (c *remoteResumeCmd) Run(a *app) error {
+	given, err := parseAnswers(c.Answer)
+	if err != nil {
+		return err
+	}
+	return c.follow(a, c.RunID, func(ctx context.Context, server *client.Client, input map[string]any) (*client.Run, error) {
+		run, err := server.Run(ctx, c.RunID, false)
+		if err != nil {
+			return nil, err
+		}
+		pending, err := pendingOf(run)
+		if err != nil {
+			return nil, err
+		}
+		resume := client.Resume{RetryFailed: c.RetryFailed, Migrate: c.Migrate}
+		if resume.Answers, err = answersTo(pending, given, c.Pass); err != nil {
+			return nil, err
+		}
+		if input != nil {
+			resume.Input = input
+		}
+		return server.Resume(ctx, c.RunID, resume)
+	})
+}
+
+type remoteForkCmd struct {
+	RunID string `arg:"" name:"run" help:"Id of the run."`
+	At    string `required:"" placeholder:"STEP" help:"Number of the last record to copy, or path of the node after which the fork begins."`
+	remoteFlags
+}
+
+// Run copies a run of the server and continues the copy.
+func (c *remoteForkCmd) Run(a *app) error {
+	return c.follow(a, "", func(ctx context.Context, server *client.Client, input map[string]any) (*client.Run, error) {
+		var given any
+		if input != nil {
+			given = input
+		}
+		return server.Fork(ctx, c.RunID, c.At, given, 0)
+	})
+}
+
+type remoteRunsCmd struct {
+	List      remoteListCmd      `cmd:"" default:"withargs" help:"List runs, the newest first (the default)."`
+	Show      remoteShowCmd      `cmd:"" help:"Show the status of a run and what it waits for."`
+	Events    remoteEventsCmd    `cmd:"" help:"Print a run's events as JSON lines, until it ends or waits."`
+	Workflows remoteWorkflowsCmd `cmd:"" help:"List the workflows of the server."`
+}
+
+type remoteListCmd struct {
+	JSON     bool   `name:"json" help:"Print JSON."`
+	Workflow string `placeholder:"NAME" help:"Only runs of this workflow."`
+	Status   string `placeholder:"STATUS" help:"Only runs with this status."`
+	serverFlags
+}
+
+// Run lists the runs of the server.
+func (c *remoteListCmd) Run(a *app) error {
+	server, err := c.open(a)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	ctx, stop := stoppable()
+	defer stop(nil)
+	list, rows := []client.Run{}, [][]string{}
+	for run, err := range server.Runs(ctx, client.Filter{Workflow: c.Workflow, Status: client.Status(c.Status)}) {
+		if err != nil {
+			return serverError(err)
+		}
+		list = append(list, run)
+		rows = append(rows, []string{run.ID, run.Workflow, string(run.Status), run.Node, whenKnown(run.UpdatedAt)})
+	}
+	if c.JSON {
+		return writeJSON(a.stdout, list)
+	}
+	return a.table([]string{"RUN", "WORKFLOW", "STATUS", "NODE", "UPDATED"}, rows)
+}
+
+func whenKnown(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return when(t)
+}
+
+type remoteShowCmd struct {
+	RunID string `arg:"" name:"run" help:"Id of the run."`
+	JSON  bool   `name:"json" help:"Print JSON."`
+	serverFlags
+}
+
+// Run shows a run of the server.
+func (c *remoteShowCmd) Run(a *app) error {
+	server, err := c.open(a)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	ctx, stop := stoppable()
+	defer stop(nil)
+	run, err := server.Run(ctx, c.RunID, false)
+	if err != nil {
+		return serverError(err)
+	}
+	if c.JSON {
+		return writeJSON(a.stdout, run)
+	}
+	res, err := resultOf(run)
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	row := func(name, text string) {
+		if text != "" {
+			rows = append(rows, []string{name, text})
+		}
+	}
+	row("run", run.ID)
+	row("workflow", run.Workflow)
+	row("status", string(run.Status))
+	row("node", run.Node)
+	row("queued because", run.QueuedBecause)
+	row("parked", run.Parked)
+	row("error", run.Error)
+	for i, f := range res.Failures {
+		switch {
+		case f.Branch:
+			row("failed branch", f.String())
+		case i == 0 && run.Error != "":
+			row("first failure", f.String())
+		}
+	}
+	row("started", whenKnown(run.StartedAt))
+	row("updated", whenKnown(run.UpdatedAt))
+	row("forked from", run.ParentRun)
+	for _, note := range run.Notes {
+		row("note", note)
+	}
+	for _, i := range res.Pending {
+		row("waits for", i.ID)
+		row("question", i.Question)
+		row("answer by", host.Deadline(i))
+	}
+	if run.Status.Ended() && res.Status != flow.Done {
+		row("resume with", (&remoteRun{a: a, flags: &remoteFlags{serverFlags: c.serverFlags}}).resumeCommand(res))
+	}
+	return a.table(nil, rows)
+}
+
+type remoteEventsCmd struct {
+	RunID string `arg:"" name:"run" help:"Id of the run."`
+	After int64  `placeholder:"SEQ" help:"Omit the events up to this number."`
+	serverFlags
+}
+
+// Run prints the events of a run of the server.
+func (c *remoteEventsCmd) Run(a *app) error {
+	server, err := c.open(a)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	ctx, stop := stoppable()
+	defer stop(nil)
+	for e, err := range server.Events(ctx, c.RunID, c.After) {
+		if err != nil {
+			return serverError(err)
+		}
+		if _, err := a.stdout.Write(append(escapeJSON(e.JSON), '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type remoteWorkflowsCmd struct {
+	JSON bool `name:"json" help:"Print JSON."`
+	serverFlags
+}
+
+// Run lists the workflows of the server.
+func (c *remoteWorkflowsCmd) Run(a *app) error {
+	server, err := c.open(a)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	ctx, stop := stoppable()
+	defer stop(nil)
+	list, _, err := server.Workflows(ctx)
+	if err != nil {
+		return serverError(err)
+	}
+	if c.JSON {
+		return writeJSON(a.stdout, list)
+	}
+	var rows [][]string
+	for _, w := range list {
+		rows = append(rows, []string{w.Name, w.Description})
+	}
+	return a.table([]string{"WORKFLOW", "DESCRIPTION"}, rows)
+}
