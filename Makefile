@@ -7,7 +7,7 @@ SHELL := /bin/bash
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## build everything and run the main example; no network, no keys
@@ -25,6 +25,15 @@ static: ## one static binary without the plugin host, bin/tea-static
 .PHONY: test
 test: ## the tests of all modules, with the race detector
 	scripts/test
+
+.PHONY: test-stores
+test-stores: ## install the servers of all stores and run their tests
+	scripts/test-stores
+
+.PHONY: temporal
+temporal: ## compare 500 generated graphs here and on a Temporal server
+	scripts/temporal install
+	TEA_TEMPORAL_GRAPHS=500 go test -count=1 -timeout 60m -run Generated ./cmd/tea-temporal/internal/driver
 
 .PHONY: swaps
 swaps: ## 10,000 calls during 100 swaps, and 100 kills of the host during one
