@@ -16,7 +16,7 @@ var buildsPage = filepath.Join("docs", "reference", "builds.md")
 
 // combinations are the bundles of the programs on the page.
 func combinations() []string {
-	return []string{"", "llm", "memory[lite]", "llm,memory[lite]", "llm,memory", "plan", "web", "mcp", "web,plan,mcp"}
+	return []string{"", "llm", "memory[lite]", "llm,memory[lite]", "llm,memory", "plan", "web", "mcp", "web,plan,mcp", "graph[lite]", "graph"}
 }
 
 // writeBuilds builds each combination with bin/tea, measures it and writes the

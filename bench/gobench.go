@@ -56,19 +56,28 @@ func promises() []suite {
 			{Benchmark: "Call/sync", Metric: "ns/op", What: ", a workflow with one Lua node", Unit: "ms", Scale: 1e-6},
 			{Benchmark: "Call/exit", Metric: "ns/op", What: ", a workflow with one Lua node", Unit: "ms", Scale: 1e-6},
 		}},
+		{Package: "./cmd/tea-wasm", Prefix: "browser", Pattern: "^BenchmarkBrowser$", Promises: []promise{
+			{Benchmark: "Browser/Ready", Metric: "ms", Unit: "ms", Scale: 1, Limit: 800},
+			{Benchmark: "Browser/Chain3", Metric: "ms", Unit: "ms", Scale: 1, Limit: 0.6},
+			{Benchmark: "Browser/LuaNode", Metric: "ms", Unit: "ms", Scale: 1, Limit: 0.25},
+		}},
+		{Package: "./cmd/tea-serve", Prefix: "serve", Pattern: "^Benchmark(Runs|Start|Idle|Ready|Soak)$", Promises: servePromises()},
 		{Package: "./plugins/mcp", Prefix: "mcp client", Pattern: "^BenchmarkCall$", Promises: []promise{
 			{Benchmark: "Call/action", Metric: "ns/op", What: ", a tool of a process", Unit: "us", Scale: 1e-3},
 			{Benchmark: "Call/bare", Metric: "ns/op", What: ", the same with the SDK alone", Unit: "us", Scale: 1e-3},
 		}},
 		{Package: "./host/internal/plugproc", Prefix: "plugin", Pattern: "^Benchmark(RoundTrip|LuaLoop|NodeCalls|Tokens)$", Promises: pluginPromises()},
 		{Package: "./plugins/memory", Prefix: "memory", Pattern: "^Benchmark(Store|StoreAgainstInsert|StoreTogether|StoreItems|Among|BulkLoad|Start|Assemble|Data.*|VectorQuery)$", Promises: memoryPromises()},
+		{Package: "./plugins/memory/cloud/postgres", Prefix: "memory on PostgreSQL", Pattern: "^BenchmarkCalls$", Promises: storePromises()},
+		{Package: "./plugins/memory/cloud/libsql", Prefix: "memory on libSQL", Pattern: "^BenchmarkCalls$", Promises: storePromises()},
+		{Package: "./plugins/memory/cloud/d1", Prefix: "memory on D1", Pattern: "^BenchmarkCalls$", Promises: storePromises()},
 		{Package: "./plugins/memory/internal/vector", Prefix: "vectors", Pattern: "^BenchmarkExact$", Promises: []promise{
 			{Benchmark: "Exact/10000", Metric: "ms-median", Unit: "ms", Scale: 1, Limit: 6},
 		}},
 		{Package: "./plugins/memory/internal/vector", Prefix: "vectors", Pattern: "^BenchmarkGraph$/^clusters$/^100000$/^default$|^BenchmarkGraph$/^noise$/^10000$/^default$", Promises: []promise{
 			{Benchmark: "Graph/clusters/100000/default/inside", Metric: "ms-median", Unit: "ms", Scale: 1, Limit: 2},
 		}},
-		{Package: "./plugins/graph", Prefix: "graph", Pattern: "^Benchmark(Neighbors|StoreEntity|StoreEntities|RetrieveContext)$", Promises: graphPromises()},
+		{Package: "./plugins/graph", Prefix: "graph", Pattern: "^Benchmark(Neighbors|StoreEntity|StoreEntities|RetrieveContext|Process|Growth|Million)$", Promises: graphPromises()},
 		{Package: "./plugins/web/internal/local", Prefix: "web", Pattern: "^BenchmarkPages$", Promises: []promise{
 			{Benchmark: "Pages/scrape", Metric: "pages/s", Unit: "pages/s", Scale: 1},
 			{Benchmark: "Pages/scrape", Metric: "ns/page", What: ", a page", Unit: "ms", Scale: 1e-6, Limit: 20},
@@ -83,6 +92,20 @@ func promises() []suite {
 			{Benchmark: "Plan/concurrent", Metric: "ns/subtask", What: ", besides its action", Unit: "us", Scale: 1e-3, Limit: 150},
 			{Benchmark: "StateThroughBranches", Metric: "x-state", Unit: "x", Scale: 1, Limit: 2},
 		}},
+	}
+}
+
+// servePromises are those of tea serve.
+func servePromises() []promise {
+	return []promise{
+		{Benchmark: "Runs/exit", Metric: "ns/op", What: ", 8 clients", Unit: "ms", Scale: 1e-6, Limit: 2},
+		{Benchmark: "Runs/sync", Metric: "ns/op", What: ", 8 clients", Unit: "ms", Scale: 1e-6, Limit: 5},
+		{Benchmark: "Start", Metric: "ms-p99", What: ", p99 at 100 a second", Unit: "ms", Scale: 1, Limit: 10},
+		{Benchmark: "Idle", Metric: "MB-resident", What: ", RSS", Unit: "MB", Scale: 1, Limit: 25},
+		{Benchmark: "Idle", Metric: "%-cpu", What: ", of a processor", Unit: "%", Scale: 1, Limit: 0.2},
+		{Benchmark: "Idle", Metric: "B-written", What: ", in 10 s", Unit: "B", Scale: 1},
+		{Benchmark: "Ready", Metric: "ns/op", What: ", with 1,000 waiting runs", Unit: "ms", Scale: 1e-6, Limit: 1000},
+		{Benchmark: "Soak", Metric: "x-before", What: ", RSS after 10,000 runs against 2,000", Unit: "x", Scale: 1, Limit: 1.25},
 	}
 }
 
@@ -110,13 +133,15 @@ func pluginPromises() []promise {
 }
 
 // graphPromises are those of plugins/graph, by backend: among 10,000 entities and
-// 50,000 relations.
+// 50,000 relations, or 200,000 and a million. Growth has none.
 func graphPromises() []promise {
 	var list []promise
 	for _, backend := range []struct {
 		name string
 		hops [3]float64
-	}{{"memory", [3]float64{1, 3, 10}}, {"cozo", [3]float64{0.5, 1, 2.5}}, {"cypher", [3]float64{4, 4, 4}}} {
+		// resident is the memory of the process in MB.
+		resident float64
+	}{{"memory", [3]float64{1, 3, 10}, 30}, {"cozo", [3]float64{0.5, 1, 2.5}, 130}, {"cypher", [3]float64{4, 4, 4}, 130}} {
 		for i, limit := range backend.hops {
 			list = append(list, promise{Benchmark: fmt.Sprintf("Neighbors/%s/%dhops", backend.name, i+1), Metric: "ns/op", Unit: "ms", Scale: 1e-6, Limit: limit})
 		}
@@ -124,7 +149,30 @@ func graphPromises() []promise {
 			promise{Benchmark: "StoreEntity/" + backend.name, Metric: "ns/op", Unit: "ms", Scale: 1e-6},
 			promise{Benchmark: "StoreEntities/" + backend.name, Metric: "ns/entity", Unit: "us", Scale: 1e-3, Limit: 50},
 			promise{Benchmark: "RetrieveContext/" + backend.name, Metric: "ns/op", Unit: "ms", Scale: 1e-6, Limit: 15},
+			promise{Benchmark: "Process/" + backend.name, Metric: "median-ns/op", What: ", start to first answer", Unit: "ms", Scale: 1e-6, Limit: 150},
+			promise{Benchmark: "Process/" + backend.name, Metric: "MB-resident", What: ", RSS", Unit: "MB", Scale: 1, Limit: backend.resident},
+			promise{Benchmark: "Million/" + backend.name + "/open", Metric: "ns/op", What: ", with a first answer", Unit: "ms", Scale: 1e-6, Limit: 1000},
+			promise{Benchmark: "Million/" + backend.name + "/2hops", Metric: "ns/op", Unit: "ms", Scale: 1e-6, Limit: 10},
 		)
+	}
+	for _, backend := range []string{"memory", "cozo", "cypher"} {
+		for _, nodes := range []string{"1000", "10000", "100000"} {
+			for _, what := range []string{"2hops", "context", "store"} {
+				list = append(list, promise{Benchmark: "Growth/" + backend + "/" + nodes + "/" + what, Metric: "ns/op", Unit: "ms", Scale: 1e-6})
+			}
+		}
+	}
+	return list
+}
+
+// storePromises are those of memories on servers: round trips of a call.
+func storePromises() []promise {
+	var list []promise
+	for _, call := range []struct {
+		name  string
+		limit float64
+	}{{"ltm.retrieve", 1}, {"ltm.store", 2}, {"ltm.store,_1,000_items", 20}} {
+		list = append(list, promise{Benchmark: "Calls/" + call.name, Metric: "trips/op", What: ", round trips", Unit: "trips", Scale: 1, Limit: call.limit})
 	}
 	return list
 }
