@@ -164,10 +164,10 @@ nodes:
 `)
 	_, stderr, code := tea(t, dir, "run", "flow.yaml")
 	found := regexp.MustCompile(`go!ask!human\.ask:[0-9a-f]+:ask`).FindString(stderr)
-	if code != 130 || found == "" || strings.Contains(stderr, "new") {
+	if code != 130 || found == "" || strings.Contains(stderr, "go!new") {
 		t.Fatalf("code %d:\n%s", code, stderr)
 	}
-	if _, stderr, code = tea(t, dir, "resume", "flow.yaml", "--pass", "none"); code != 130 || strings.Contains(stderr, "new") {
+	if _, stderr, code = tea(t, dir, "resume", "flow.yaml", "--pass", "none"); code != 130 || strings.Contains(stderr, "go!new") {
 		t.Fatalf("code %d:\n%s", code, stderr)
 	}
 	stdout, stderr, code := tea(t, dir, "resume", "flow.yaml", "--answer", found+`="because"`)
