@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // asTea makes the test binary tea-serve.
@@ -108,9 +109,10 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-// await waits for a text that was not awaited before.
+// await waits for a text that was not awaited before, for five minutes at most.
 func (l *logs) await(t testing.TB, text string) {
 	t.Helper()
+	late := time.After(5 * time.Minute)
 	for {
 		if strings.Count(l.String(), text) > l.seen[text] {
 			l.seen[text]++
@@ -118,7 +120,7 @@ func (l *logs) await(t testing.TB, text string) {
 		}
 		select {
 		case <-l.more:
-		case <-t.Context().Done():
+		case <-late:
 			t.Fatalf("stderr has no %q:\n%s", text, l)
 		}
 	}
