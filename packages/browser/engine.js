@@ -25,7 +25,11 @@ export async function startEngine(options, on) {
   const makeDirs = () => [dir, runsDir, '/tmp'].forEach((d) => fs.makeDirs(d));
   if (fs.writable) makeDirs();
   const module = options.module ?? (await compile(options.wasm));
-  const call = await startGo(module, fs, options.host, on, () => panic);
+  const answer = async (key, text) => {
+    await fs.flush().catch((e) => on.log(`the disk: ${e.message}`)); // the page sees in the files what the answer says
+    on.answer(key, text);
+  };
+  const call = await startGo(module, fs, options.host, { ...on, answer }, () => panic);
   return {
     fs,
     module,
