@@ -1,16 +1,12 @@
 package gcs
 
 import (
-	"cmp"
 	"context"
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
-	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
@@ -29,6 +25,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/objstore"
+	"github.com/the-edge-agent/tea/objstore/googleauth"
 )
 
 // auth adds a token to requests. It looks for credentials at the first one.
@@ -39,31 +36,33 @@ type auth struct {
 
 	once   sync.Once
 	found  *google.Credentials
-	tokens oauth2.TokenSource
+	tokens *googleauth.Tokens
 	err    error
 }
 
 func (a *auth) credentials() (*google.Credentials, error) {
-	a.once.Do(func() {
-		ctx := context.WithValue(context.Background(), oauth2.HTTPClient, a.http)
-		if a.settings.Credentials != "" {
-			a.found, a.err = google.CredentialsFromJSON(ctx, []byte(a.settings.Credentials), storage.DevstorageReadWriteScope) //nolint:staticcheck // the settings are trusted
-		} else if !a.settings.MetadataServer && !credentialsFile() {
-			a.err = errors.New("no file")
-		} else {
-			a.found, a.err = google.FindDefaultCredentials(ctx, storage.DevstorageReadWriteScope)
-		}
-		if a.err != nil {
-			// The error can quote the credentials.
-			a.err = tea.Errorf(tea.PermissionDenied, "no valid credentials for Google Cloud Storage were found; set credentials to the JSON of a service account, GOOGLE_APPLICATION_CREDENTIALS to its file, or metadata_server: true on a machine of Google Cloud")
-			return
-		}
-		if _, _, a.err = serviceKey(a.found.JSON); errors.Is(a.err, errNoKey) {
-			a.err = nil // they are of another kind
-		}
-		a.tokens = oauth2.ReuseTokenSource(nil, a.found.TokenSource)
-	})
+	a.once.Do(func() { a.tokens, a.err = googleauth.New(a.http, a.find) })
 	return a.found, a.err
+}
+
+// find looks for credentials.
+func (a *auth) find(ctx context.Context) (oauth2.TokenSource, error) {
+	var err error
+	if a.settings.Credentials != "" {
+		a.found, err = google.CredentialsFromJSON(ctx, []byte(a.settings.Credentials), storage.DevstorageReadWriteScope) //nolint:staticcheck // the settings are trusted
+	} else if !a.settings.MetadataServer && !credentialsFile() {
+		err = errors.New("no file")
+	} else {
+		a.found, err = google.FindDefaultCredentials(ctx, storage.DevstorageReadWriteScope)
+	}
+	if err != nil {
+		// The error can quote the credentials.
+		return nil, tea.Errorf(tea.PermissionDenied, "no valid credentials for Google Cloud Storage were found; set credentials to the JSON of a service account, GOOGLE_APPLICATION_CREDENTIALS to its file, or metadata_server: true on a machine of Google Cloud")
+	}
+	if _, _, err := googleauth.ServiceKey(a.found.JSON); err != nil && !errors.Is(err, googleauth.ErrNoKey) {
+		return nil, err
+	}
+	return a.found.TokenSource, nil
 }
 
 // credentialsFile reports whether there is a file of credentials. Without one the
@@ -96,38 +95,13 @@ func (a *auth) RoundTrip(r *http.Request) (*http.Response, error) {
 	if _, err := a.credentials(); err != nil {
 		return fail(err)
 	}
-	token, err := a.tokens.Token()
+	token, err := a.tokens.Token(r.Context())
 	if err != nil {
-		return fail(tokenError(err))
+		return fail(err)
 	}
 	r = r.Clone(r.Context())
 	token.SetAuthHeader(r)
 	return a.http.Transport.RoundTrip(r)
-}
-
-// tokenError says why there is no token, without what was sent for one.
-func tokenError(err error) error {
-	var refused *oauth2.RetrieveError
-	if !errors.As(err, &refused) { // the key was checked
-		out := tea.Errorf(tea.ConnectionError, "the token for Google Cloud Storage cannot be fetched: the service for it cannot be reached")
-		out.Retryable = true
-		return out
-	}
-	said := struct {
-		Code        string `json:"error"`
-		Description string `json:"error_description"`
-	}{refused.ErrorCode, refused.ErrorDescription}
-	if said.Code == "" { // the answer to the assertion of a service account
-		_ = json.Unmarshal(refused.Body, &said) // or it has no code
-	}
-	if strings.Contains(said.Description, "timeframe") || strings.Contains(said.Description, "iat") {
-		out := tea.Errorf(tea.PermissionDenied, "Google Cloud does not accept the credentials: the clock of this device differs from that of the service; set the clock")
-		out.Details = map[string]any{"reason": objstore.ReasonClock, "code": said.Code}
-		return out
-	}
-	out := tea.Errorf(tea.PermissionDenied, "Google Cloud does not accept the credentials (%s); create another key of the service account", cmp.Or(said.Code, refused.Response.Status))
-	out.Details = map[string]any{"reason": objstore.ReasonCredentials, "code": said.Code}
-	return out
 }
 
 // Sign returns an address with a signature of version 4, which is made here with
@@ -175,8 +149,8 @@ func (a *auth) key() (account string, sign func(digest []byte) ([]byte, error), 
 	if err != nil {
 		return "", nil, err
 	}
-	account, private, err := serviceKey(found.JSON)
-	if errors.Is(err, errNoKey) {
+	account, private, err := googleauth.ServiceKey(found.JSON)
+	if errors.Is(err, googleauth.ErrNoKey) {
 		return "", nil, tea.Errorf(tea.PermissionDenied, "signed addresses need the key of a service account; set credentials to its JSON")
 	}
 	if err != nil {
@@ -185,30 +159,4 @@ func (a *auth) key() (account string, sign func(digest []byte) ([]byte, error), 
 	return account, func(digest []byte) ([]byte, error) {
 		return rsa.SignPKCS1v15(rand.Reader, private, crypto.SHA256, digest)
 	}, nil
-}
-
-// errNoKey reports credentials without a key.
-var errNoKey = errors.New("the credentials have no key")
-
-// serviceKey returns the name and the key of a service account.
-func serviceKey(text []byte) (account string, key *rsa.PrivateKey, err error) {
-	var service struct {
-		ClientEmail string `json:"client_email"`
-		PrivateKey  string `json:"private_key"`
-	}
-	if json.Unmarshal(text, &service) != nil || service.PrivateKey == "" {
-		return "", nil, errNoKey
-	}
-	var parsed any
-	if block, _ := pem.Decode([]byte(service.PrivateKey)); block != nil {
-		if parsed, err = x509.ParsePKCS8PrivateKey(block.Bytes); err != nil {
-			parsed, _ = x509.ParsePKCS1PrivateKey(block.Bytes) // or it is not valid
-		}
-	}
-	if key, ok := parsed.(*rsa.PrivateKey); ok && key != nil {
-		return service.ClientEmail, key, nil
-	}
-	out := tea.Errorf(tea.PermissionDenied, "the private key of the service account is not a valid RSA key; create another key of the account")
-	out.Details = map[string]any{"reason": objstore.ReasonCredentials}
-	return "", nil, out
 }

@@ -37,7 +37,7 @@ func TestMetadataServer(t *testing.T) {
 	if _, err := a.credentials(); err != nil {
 		t.Fatal(err)
 	}
-	if token, err := a.tokens.Token(); err != nil || token.AccessToken != "t" || asked.Load() == 0 {
+	if token, err := a.tokens.Token(t.Context()); err != nil || token.AccessToken != "t" || asked.Load() == 0 {
 		t.Errorf("with metadata_server: %v, %v", token, err)
 	}
 }

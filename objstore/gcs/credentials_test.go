@@ -2,6 +2,7 @@ package gcs
 
 import (
 	"cmp"
+	"context"
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
@@ -10,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -30,8 +32,11 @@ import (
 type services struct {
 	key      *rsa.PublicKey // of the service account
 	refusal  string         // the answer of the service of tokens, with the status 400
+	status   int            // another status of it
 	silent   bool
-	storage  int // the status of the storage; 0 = it stores
+	reached  func()        // called while it is silent
+	end      chan struct{} // when it stops being silent
+	storage  int           // the status of the storage; 0 = it stores
 	asked    atomic.Int64
 	metadata atomic.Int64
 }
@@ -70,12 +75,18 @@ func (g *services) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *services) token(w http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm()
 	if g.silent {
-		<-r.Context().Done()
+		if g.reached != nil {
+			g.reached()
+		}
+		select {
+		case <-r.Context().Done():
+		case <-g.end:
+		}
 		return
 	}
 	parts := strings.Split(r.PostForm.Get("assertion"), ".")
 	refuse := func(text string) {
-		w.WriteHeader(http.StatusBadRequest)
+		w.WriteHeader(cmp.Or(g.status, http.StatusBadRequest))
 		_, _ = io.WriteString(w, text)
 	}
 	if g.refusal != "" || len(parts) != 3 {
@@ -117,6 +128,12 @@ func newKey(t *testing.T) *rsa.PrivateKey {
 	return key
 }
 
+// The credentials of a user and of another cloud.
+const (
+	login      = `{"type": "authorized_user", "client_id": "c", "client_secret": "very-secret", %s"token_uri": "https://oauth2.example/token"}`
+	federation = `{"type": "external_account", "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/q", "subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "token_url": "https://oauth2.example/token", "credential_source": {"file": %q}}`
+)
+
 // Service accounts, from the settings and a file, with keys that Google accepts and
 // does not.
 func TestServiceAccounts(t *testing.T) {
@@ -139,18 +156,23 @@ func TestServiceAccounts(t *testing.T) {
 		kind     tea.ErrorType
 		reason   string
 	}{
-		"settings":           {settings: objstore.Settings{Credentials: own}},
-		"file":               {file: file},
-		"another key":        {settings: objstore.Settings{Credentials: serviceAccount(t, newKey(t))}, kind: tea.PermissionDenied, reason: objstore.ReasonCredentials},
-		"clock":              {settings: objstore.Settings{Credentials: own}, service: &services{refusal: `{"error": "invalid_grant", "error_description": "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe."}`}, kind: tea.PermissionDenied, reason: objstore.ReasonClock},
-		"removed account":    {settings: objstore.Settings{Credentials: own}, service: &services{refusal: `{"error": "invalid_grant", "error_description": "Invalid grant: account not found"}`}, kind: tea.PermissionDenied, reason: objstore.ReasonCredentials},
-		"no answer":          {settings: objstore.Settings{Credentials: own, StallSeconds: 0.5}, service: &services{silent: true}, kind: tea.ConnectionError},
-		"refused token":      {settings: objstore.Settings{Credentials: own}, service: &services{storage: http.StatusUnauthorized}, kind: tea.PermissionDenied, reason: objstore.ReasonCredentials},
-		"no credentials":     {kind: tea.PermissionDenied},
-		"missing file":       {file: file + "x", kind: tea.PermissionDenied},
-		"not JSON":           {settings: objstore.Settings{Credentials: "very-secret"}, kind: tea.PermissionDenied},
-		"damaged key":        {settings: objstore.Settings{Credentials: strings.Replace(own, "MII", "XXX", 1)}, kind: tea.PermissionDenied, reason: objstore.ReasonCredentials},
-		"of another service": {settings: objstore.Settings{Credentials: `{"type": "unknown", "private_key": "very-secret"}`}, kind: tea.PermissionDenied},
+		"settings":            {settings: objstore.Settings{Credentials: own}},
+		"file":                {file: file},
+		"another key":         {settings: objstore.Settings{Credentials: serviceAccount(t, newKey(t))}, kind: tea.PermissionDenied, reason: objstore.ReasonCredentials},
+		"clock":               {settings: objstore.Settings{Credentials: own}, service: &services{refusal: `{"error": "invalid_grant", "error_description": "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe."}`}, kind: tea.PermissionDenied, reason: objstore.ReasonClock},
+		"removed account":     {settings: objstore.Settings{Credentials: own}, service: &services{refusal: `{"error": "invalid_grant", "error_description": "Invalid grant: account not found"}`}, kind: tea.PermissionDenied, reason: objstore.ReasonCredentials},
+		"no answer":           {settings: objstore.Settings{Credentials: own, StallSeconds: 0.5}, service: &services{silent: true}, kind: tea.ConnectionError},
+		"service away":        {settings: objstore.Settings{Credentials: own}, service: &services{refusal: `{"error": "internal_failure"}`, status: http.StatusServiceUnavailable}, kind: tea.ConnectionError},
+		"revoked login":       {settings: objstore.Settings{Credentials: fmt.Sprintf(login, `"refresh_token": "r", `)}, service: &services{refusal: `{"error": "invalid_grant", "error_description": "Token has been expired or revoked."}`}, kind: tea.PermissionDenied, reason: objstore.ReasonExpired},
+		"incomplete login":    {settings: objstore.Settings{Credentials: fmt.Sprintf(login, "")}, kind: tea.PermissionDenied, reason: objstore.ReasonCredentials},
+		"federation":          {settings: objstore.Settings{Credentials: fmt.Sprintf(federation, file)}, service: &services{refusal: `{"error": "invalid_grant", "error_description": "very-secret"}`}, kind: tea.PermissionDenied, reason: objstore.ReasonCredentials},
+		"federation, no file": {settings: objstore.Settings{Credentials: fmt.Sprintf(federation, file+"x")}, kind: tea.PermissionDenied, reason: objstore.ReasonCredentials},
+		"refused token":       {settings: objstore.Settings{Credentials: own}, service: &services{storage: http.StatusUnauthorized}, kind: tea.PermissionDenied, reason: objstore.ReasonCredentials},
+		"no credentials":      {kind: tea.PermissionDenied},
+		"missing file":        {file: file + "x", kind: tea.PermissionDenied},
+		"not JSON":            {settings: objstore.Settings{Credentials: "very-secret"}, kind: tea.PermissionDenied},
+		"damaged key":         {settings: objstore.Settings{Credentials: strings.Replace(own, "MII", "XXX", 1)}, kind: tea.PermissionDenied, reason: objstore.ReasonCredentials},
+		"of another service":  {settings: objstore.Settings{Credentials: `{"type": "unknown", "private_key": "very-secret"}`}, kind: tea.PermissionDenied},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", c.file)
@@ -199,5 +221,22 @@ func TestTokenIsReused(t *testing.T) {
 	}
 	if n := service.asked.Load(); n != 1 {
 		t.Errorf("%d tokens were fetched, want 1", n)
+	}
+}
+
+// A call ends with its context while the service of tokens is silent.
+func TestContextEndsTheWaitForAToken(t *testing.T) {
+	t.Parallel()
+	key := newKey(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	service := &services{key: &key.PublicKey, silent: true, reached: cancel, end: make(chan struct{})}
+	b, err := objstore.Open(t.Context(), "gs://bucket", objstore.Settings{Credentials: serviceAccount(t, key)}, objtest.Rerouted(t, Scheme(), service))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	defer close(service.end)
+	if _, err := b.Put(ctx, "a", strings.NewReader("content"), objstore.PutOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that the context was cancelled", err)
 	}
 }
