@@ -9,39 +9,59 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
-//go:embed schema/pgvector.sql
-var pgvectorSchema string
+var (
+	//go:embed schema/pgvector.sql
+	pgvectorSchema string
+	//go:embed schema/pgvector_filled.sql
+	pgvectorFilled string
+)
 
 const (
 	// indexFrom is the number of items from which a collection has an index. The server
 	// compares fewer with a query in about 10 ms.
 	indexFrom = 10_000
-	// prepareNow is the size of the table up to which the columns are added before the
-	// first search, those of about 8,000 vectors of 384 numbers. For a larger one they
-	// are added in the background.
+	// prepareNow is the size of the table up to which the columns are filled before the
+	// first search, those of about 8,000 vectors of 384 numbers. Those of a larger one
+	// are filled in the background.
 	prepareNow = 16 << 20
+	// fillAtOnce is the number of rows that are filled in a transaction, for which
+	// writers wait.
+	fillAtOnce = 200
+	// lookAgain is when an extension that was not usable is looked for again.
+	lookAgain = 10 * time.Minute
 	// maxUnit is the largest dimension of the type vector.
 	maxUnit = 16_000
 )
 
+// attempts are the waits after failures of work in the background.
+var attempts = backoff.Policy{Base: time.Minute, Max: time.Hour, Multiplier: 2, Jitter: 0.5}
+
 // extension is the extension vector of the server. It is safe for concurrent use.
 type extension struct {
 	d *database
-	// indexFrom is the constant, except in tests.
-	indexFrom int
+	// indexFrom and prepareNow are the constants, except in tests.
+	indexFrom  int
+	prepareNow int64
+	now        func() time.Time
 
 	mu    sync.Mutex
 	state extensionState
 	// schema is that of the extension, quoted.
 	schema string
-	// building has the collections whose index this process has built, is building or
-	// failed to build.
-	building map[string]bool
+	// failures counts the failures to prepare the tables, again is when the extension is
+	// looked for again; zero = never, or while the tables are being prepared.
+	failures int
+	again    time.Time
+	// building has the indexes that this process is building, or failed to build.
+	building map[string]*building
 	built    map[string]bool // the indexes that were seen
 	closed   bool
 
@@ -51,8 +71,15 @@ type extension struct {
 	stop       context.CancelFunc
 }
 
+// building is an index that is being built, or after failures will be.
+type building struct {
+	running  bool
+	failures int
+	again    time.Time
+}
+
 func newExtension(d *database) *extension {
-	e := &extension{d: d, indexFrom: indexFrom, building: map[string]bool{}, built: map[string]bool{}}
+	e := &extension{d: d, indexFrom: indexFrom, prepareNow: prepareNow, now: time.Now, building: map[string]*building{}, built: map[string]bool{}}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e
 }
@@ -69,6 +96,9 @@ const (
 func (e *extension) use(ctx context.Context) (schema string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.state == extensionUnused && !e.again.IsZero() && !e.now().Before(e.again) {
+		e.look()
+	}
 	if e.state == extensionUnknown {
 		if err := e.detect(ctx); err != nil {
 			return "", err
@@ -110,39 +140,48 @@ func (e *extension) detect(ctx context.Context) error {
 	f := e.d.extension
 	e.d.migrating.Unlock()
 	e.schema = pgx.Identifier{f.schema}.Sanitize()
+	e.state, e.again = extensionUnused, e.now().Add(lookAgain)
 	switch {
-	case f.version == "":
-		e.state = extensionUnused
+	case f.version == "", !f.prepared && e.d.readOnly != "":
 	case !supported(f.version):
 		e.d.logger.Info("vectors are compared in the plugin: the extension vector is too old", "version", f.version, "needed", "0.8.0")
-		e.state = extensionUnused
 	case f.prepared:
 		e.state = extensionReady
-	case e.d.readOnly != "":
-		e.state = extensionUnused
-	case f.bytes <= prepareNow:
-		if err := e.prepare(ctx); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			e.failed("vectors are compared in the plugin: the tables cannot be prepared for the extension vector", err)
-			e.state = extensionUnused
-			return nil
+	case f.bytes <= e.prepareNow:
+		err := e.prepare(ctx, e.schema)
+		if ctx.Err() != nil {
+			e.state = extensionUnknown
+			return ctx.Err()
 		}
-		e.state = extensionReady
+		e.prepared(err)
 	default:
-		e.state = extensionUnused
+		e.again = time.Time{}
+		schema := e.schema
 		e.start(func(ctx context.Context) {
-			if err := e.prepare(ctx); err != nil {
-				e.failed("vectors are compared in the plugin: the tables cannot be prepared for the extension vector", err)
-				return
-			}
+			err := e.prepare(ctx, schema)
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			e.state = extensionReady
+			e.prepared(err)
 		})
 	}
 	return nil
+}
+
+// prepared notes the end of prepare. The caller holds the lock.
+func (e *extension) prepared(err error) {
+	if err == nil {
+		e.state, e.failures = extensionReady, 0
+		return
+	}
+	e.failures++
+	e.again = e.now().Add(attempts.Wait(e.failures))
+	e.failed("vectors are compared in the plugin: the tables cannot be prepared for the extension vector", err)
+}
+
+// look makes the next connection look for the extension. The caller holds the lock.
+func (e *extension) look() {
+	e.state, e.built = extensionUnknown, map[string]bool{}
+	e.d.ready.Store(false)
 }
 
 // supported reports whether a version has iterative scans.
@@ -171,8 +210,7 @@ func (e *extension) forget(err error) bool {
 	case "42703", "42704", "42883", "3F000": // column, type, function, schema
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.state = extensionUnknown
-		e.d.ready.Store(false) // the next connection looks for it again
+		e.look()
 		return true
 	}
 	return false
@@ -209,21 +247,49 @@ func (e *extension) connect(ctx context.Context, fn func(c *pgx.Conn) error) err
 	return fn(c)
 }
 
-// prepare adds the columns, unless another process has.
-func (e *extension) prepare(ctx context.Context) error {
-	sql := strings.ReplaceAll(pgvectorSchema, "{extension}", e.schema)
+const isPrepared = "SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = 'vectors'::regclass AND attname = 'unit' AND NOT attisdropped)"
+
+// prepare adds the columns and fills them, unless another process has. Nothing waits
+// for it longer than for a statement.
+func (e *extension) prepare(ctx context.Context, schema string) error {
 	return e.connect(ctx, func(c *pgx.Conn) error {
-		return e.d.alone(ctx, c, func(tx pgx.Tx) error {
-			var prepared bool
-			err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = 'vectors'::regclass AND attname = 'unit' AND NOT attisdropped)").Scan(&prepared)
-			if err != nil || prepared {
+		// The lock ends with the connection.
+		if _, err := c.Exec(ctx, "SELECT pg_advisory_lock(hashtextextended($1, 0))", "tea/vectors/"+e.d.schema); err != nil {
+			return err
+		}
+		var prepared bool
+		if err := c.QueryRow(ctx, isPrepared).Scan(&prepared); err != nil || prepared {
+			return err
+		}
+		change := func(sql string) error {
+			return e.d.alone(ctx, c, func(tx pgx.Tx) error {
+				// While a change waits for the table, so does everybody else.
+				_, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '5s'; "+strings.ReplaceAll(sql, "{extension}", schema), pgx.QueryExecModeSimpleProtocol)
+				return err
+			})
+		}
+		if err := change(pgvectorSchema); err != nil {
+			return err
+		}
+		for last, n := int64(0), fillAtOnce; n == fillAtOnce; {
+			err := pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+				// The lock of all writers of vectors.
+				if _, err := tx.Exec(ctx, "SELECT 1 FROM tea_seq WHERE name = 'vectors' FOR UPDATE"); err != nil {
+					return err
+				}
+				return tx.QueryRow(ctx, fillSQL, last, fillAtOnce).Scan(&n, &last)
+			})
+			if err != nil {
 				return err
 			}
-			_, err = tx.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol)
-			return err
-		})
+		}
+		return change(pgvectorFilled)
 	})
 }
+
+const fillSQL = `WITH next AS (SELECT id FROM vectors WHERE id > $1 ORDER BY id LIMIT $2),
+	filled AS (UPDATE vectors AS v SET unit_new = tea_unit(v.embedding), facts = tea_facts(v.metadata) FROM next WHERE v.id = next.id AND v.unit_new IS NULL)
+	SELECT count(*), coalesce(max(id), 0) FROM next`
 
 // indexName returns the name of a collection's index.
 func indexName(collection string, dimension int) string {
@@ -270,48 +336,60 @@ func (e *extension) know(name string) {
 	e.built[name] = true
 }
 
-// build builds the index of a collection in the background, once.
+// build builds the index of a collection in the background.
 func (e *extension) build(schema, collection string, dimension int) {
 	of, ok := indexOf(schema, dimension)
 	name := indexName(collection, dimension)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !ok || e.d.readOnly != "" || e.building[name] {
+	if !ok || e.d.readOnly != "" {
 		return
 	}
-	e.building[name] = true
+	b := e.building[name]
+	if b == nil {
+		b = &building{}
+		e.building[name] = b
+	}
+	if b.running || e.now().Before(b.again) {
+		return
+	}
+	b.running = true
 	e.start(func(ctx context.Context) {
 		sql := fmt.Sprintf("CREATE INDEX CONCURRENTLY %s ON vectors USING hnsw (%s %s) WHERE %s", name, of.expression, of.class, only(schema, collection, dimension))
-		err := e.connect(ctx, func(c *pgx.Conn) error {
-			// Two that are built in one database at the same time wait for each other. The
-			// lock ends with the connection.
-			var alone, there, valid bool
-			if err := c.QueryRow(ctx, "SELECT pg_try_advisory_lock(hashtextextended('tea/vectors', 0))").Scan(&alone); err != nil {
-				return err
-			}
-			if !alone {
-				e.mu.Lock()
-				defer e.mu.Unlock()
-				delete(e.building, name) // the next search tries again
-				return nil
-			}
-			err := c.QueryRow(ctx, "SELECT count(*) > 0, coalesce(bool_and(indisvalid), false) FROM pg_index WHERE indexrelid = to_regclass($1)", name).Scan(&there, &valid)
-			if err != nil || valid {
-				return err
-			}
-			if there { // an earlier process was interrupted
-				if _, err := c.Exec(ctx, "DROP INDEX CONCURRENTLY IF EXISTS "+name); err != nil {
-					return err
-				}
-			}
-			if _, err := c.Exec(ctx, sql); err != nil {
-				return err
-			}
-			_, err = c.Exec(ctx, "ANALYZE vectors")
-			return err
-		})
-		if err != nil {
-			e.failed(fmt.Sprintf("the index of collection %q cannot be built; its vectors are compared one by one", collection), err)
+		err := e.connect(ctx, func(c *pgx.Conn) error { return createIndex(ctx, c, name, sql) })
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if b.running = false; err == nil {
+			b.failures = 0
+			return
 		}
+		b.failures++
+		b.again = e.now().Add(attempts.Wait(b.failures))
+		e.failed(fmt.Sprintf("the index of collection %q cannot be built; its vectors are compared one by one", collection), err)
 	})
+}
+
+// createIndex creates an index, unless it exists or another process is creating
+// one.
+func createIndex(ctx context.Context, c *pgx.Conn, name, sql string) error {
+	// Two that are built in one database at the same time wait for each other. The
+	// lock ends with the connection.
+	var alone, there, valid bool
+	if err := c.QueryRow(ctx, "SELECT pg_try_advisory_lock(hashtextextended('tea/vectors', 0))").Scan(&alone); err != nil || !alone {
+		return err // the next search tries again
+	}
+	err := c.QueryRow(ctx, "SELECT count(*) > 0, coalesce(bool_and(indisvalid), false) FROM pg_index WHERE indexrelid = to_regclass($1)", name).Scan(&there, &valid)
+	if err != nil || valid {
+		return err
+	}
+	if there { // an earlier process was interrupted
+		if _, err := c.Exec(ctx, "DROP INDEX CONCURRENTLY IF EXISTS "+name); err != nil {
+			return err
+		}
+	}
+	if _, err := c.Exec(ctx, sql); err != nil {
+		return err
+	}
+	_, err = c.Exec(ctx, "ANALYZE vectors")
+	return err
 }

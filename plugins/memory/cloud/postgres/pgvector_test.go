@@ -311,6 +311,85 @@ func TestPgvectorOfADatabaseWithVectors(t *testing.T) {
 	}
 }
 
+// A large table is prepared in steps, during which it is read and written; rows
+// that were written meanwhile have the columns too. The extension can go and
+// come back.
+func TestALargeTableIsPreparedInSteps(t *testing.T) {
+	t.Parallel()
+	admin := openVectors(t, nil, indexFrom)
+	name := "large_" + pgvector.Schema(t)
+	admin.exec(t, "CREATE DATABASE "+name)
+	own := func(c *store.Config) { c.URL += "&dbname=" + name }
+	before := openVectors(t, own, indexFrom)
+	items := random(3*fillAtOnce+7, 8)
+	before.put(t, "c", items...)
+	before.exec(t, "CREATE EXTENSION vector SCHEMA public")
+	rewritten := func() (node int64) {
+		err := before.near.connect(t.Context(), func(c *pgx.Conn) error {
+			return c.QueryRow(t.Context(), "SELECT relfilenode::bigint FROM pg_class WHERE oid = 'vectors'::regclass").Scan(&node)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return node
+	}
+	file := rewritten()
+	for _, step := range []string{"", "DROP EXTENSION vector CASCADE; CREATE EXTENSION vector SCHEMA public"} {
+		if step != "" {
+			before.exec(t, step)
+		}
+		after := openVectors(t, own, indexFrom)
+		after.near.prepareNow = 0
+		after.find(t, "c", store.VectorQuery{Embedding: items[0].Embedding, K: 1}) // begins it
+		for i := range 20 {
+			before.put(t, "c", store.VectorItem{ID: fmt.Sprint("new", i), Embedding: items[i].Embedding})
+		}
+		after.near.background.Wait()
+		if !after.usesServer(t) {
+			t.Error("the server does not compare the vectors")
+		}
+		q := store.VectorQuery{Embedding: items[5].Embedding, K: 700, MinScore: -1, Exact: true}
+		if got := after.find(t, "c", q); len(got) != len(items)+20 {
+			t.Errorf("%d results, want %d", len(got), len(items)+20)
+		}
+	}
+	if rewritten() != file {
+		t.Error("the table was rewritten")
+	}
+}
+
+// A failure to prepare the tables or to build an index is tried again.
+func TestPgvectorIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	owner := openVectors(t, nil, 10)
+	now := time.Now()
+	owner.near.now = func() time.Time { return now }
+	q := store.VectorQuery{Embedding: random(1, 8)[0].Embedding, K: 1, MinScore: -1}
+	if err := owner.Store(t.Context(), "c", random(20, 8)...); err != nil {
+		t.Fatal(err)
+	}
+	owner.exec(t, "ALTER TABLE vectors ADD COLUMN unit_new integer")
+	owner.find(t, "c", q)
+	if owner.usesServer(t) {
+		t.Fatal("the tables are prepared although they cannot be")
+	}
+	owner.exec(t, "ALTER TABLE vectors DROP COLUMN unit_new")
+	if owner.usesServer(t) {
+		t.Error("it is tried again at once")
+	}
+	now = now.Add(attempts.Base)
+	if !owner.usesServer(t) {
+		t.Error("it is not tried again")
+	}
+	index := indexName("c", 8)
+	owner.exec(t, "CREATE TABLE "+index+" ()")
+	owner.find(t, "c", q)
+	owner.near.background.Wait()
+	owner.exec(t, "DROP TABLE "+index)
+	now = now.Add(attempts.Base)
+	owner.built(t, "c", q.Embedding)
+}
+
 // Users without the right to change the tables search in the plugin until the owner
 // has prepared them.
 func TestPgvectorOfAnotherUser(t *testing.T) {

@@ -1,11 +1,13 @@
 -- What searches of vectors need where the extension vector is installed, in the
--- schema {extension}. Both columns are derived, so devices without it, and those
--- with older versions of the plugin, write as before.
+-- schema {extension}. A trigger derives both columns, so devices without it, and those
+-- with older versions of the plugin, write as before. The columns are added empty:
+-- generated ones would rewrite a large table while nobody can read it. The rows
+-- that are there are filled in steps; until then the column unit is called unit_new.
 
 -- tea_unit returns an embedding, 32-bit floats in little-endian order, as a vector of
 -- length 1; NULL if it is damaged or has more dimensions than the type. A user who
 -- stores vectors needs no right to the extension.
-CREATE FUNCTION tea_unit(embedding bytea) RETURNS {extension}.vector LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SECURITY DEFINER SET search_path = pg_catalog AS $$
+CREATE OR REPLACE FUNCTION tea_unit(embedding bytea) RETURNS {extension}.vector LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
 	dimension integer := octet_length(embedding) / 4;
 	numbers float8[] := array_fill(0::float8, ARRAY[dimension]);
@@ -31,7 +33,7 @@ BEGIN
 END $$;
 
 -- tea_facts returns metadata as jsonb, NULL if it cannot: jsonb has no \u0000.
-CREATE FUNCTION tea_facts(metadata text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+CREATE OR REPLACE FUNCTION tea_facts(metadata text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
 	RETURN metadata::jsonb;
 EXCEPTION WHEN OTHERS THEN
@@ -39,6 +41,17 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 
 ALTER TABLE vectors
-	ADD COLUMN unit {extension}.vector GENERATED ALWAYS AS (tea_unit(embedding)) STORED,
-	ADD COLUMN facts jsonb GENERATED ALWAYS AS (tea_facts(metadata)) STORED,
-	ALTER COLUMN unit SET STORAGE MAIN; -- in the row: a comparison reads nothing else
+	ADD COLUMN IF NOT EXISTS unit_new {extension}.vector,
+	ADD COLUMN IF NOT EXISTS facts jsonb,
+	ALTER COLUMN unit_new SET STORAGE MAIN; -- in the row: a comparison reads nothing else
+
+CREATE OR REPLACE FUNCTION tea_derive() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+	NEW.unit_new := tea_unit(NEW.embedding);
+	NEW.facts := tea_facts(NEW.metadata);
+	RETURN NEW;
+END $$;
+-- The trigger goes with the extension, or all writes would fail without it.
+ALTER FUNCTION tea_derive() DEPENDS ON EXTENSION vector;
+DROP TRIGGER IF EXISTS vectors_derived ON vectors;
+CREATE TRIGGER vectors_derived BEFORE INSERT OR UPDATE OF embedding, metadata ON vectors FOR EACH ROW EXECUTE FUNCTION tea_derive();
