@@ -103,8 +103,8 @@ func (d *database) do(ctx context.Context, k kind, fn func(ctx context.Context, 
 		if again := repeatable(err, attempt); !again || time.Now().Add(wait).After(deadline) {
 			return d.typed(ctx, err)
 		}
-		if state := (*pgconn.PgError)(nil); errors.As(err, &state) && state.Code == readOnlyTransaction {
-			d.pool.Reset() // after a failover the server has become a standby
+		if state := (*pgconn.PgError)(nil); errors.As(err, &state) && state.Code == readOnlyTransaction || lost(err) && !pgconn.Timeout(err) {
+			d.pool.Reset() // after a failover the server has become a standby, or the other connections are lost too
 		}
 		d.logger.Debug("a statement is repeated", "attempt", attempt, "error", err.Error())
 		if backoff.Sleep(ctx, wait) != nil {

@@ -108,6 +108,9 @@ func poolConfig(c store.Config) (*pgxpool.Config, error) {
 	if c.ReadOnly != "" {
 		conn.RuntimeParams["default_transaction_read_only"] = "on"
 	}
+	// A ping after a pause would be a second round trip. A connection that was lost
+	// meanwhile is replaced by database.do.
+	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	config.MaxConns = defaultConnections
 	if c.Connections > 0 {
 		config.MaxConns = int32(min(c.Connections, 1000)) //nolint:gosec // it is bounded

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -138,6 +139,18 @@ func TestEachCallHasFewRoundTrips(t *testing.T) {
 		if n := trips.n.Load() - before; n > test.most {
 			t.Errorf("%s takes %d round trips, want at most %d", test.name, n, test.most)
 		}
+	}
+}
+
+// A connection that was idle is not pinged, which would be a further round trip.
+func TestAPauseTakesNoRoundTrip(t *testing.T) {
+	t.Parallel()
+	config, err := poolConfig(configOf(t, time.Now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.ShouldPing == nil || config.ShouldPing(t.Context(), pgxpool.ShouldPingParams{IdleDuration: time.Hour}) {
+		t.Error("a connection is pinged after a pause")
 	}
 }
 
