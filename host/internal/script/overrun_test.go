@@ -105,9 +105,15 @@ func hostileEnv() script.Env {
 // TestGarbageIsNoGrowth makes much more garbage than the limit: the run has to
 // wait for collections, and continues.
 func TestGarbageIsNoGrowth(t *testing.T) { //nolint:paralleltest // memory is measured for the whole process
-	rt := script.New(script.Options{Timeout: 10 * time.Minute, MemoryBytes: 96 << 20})
-	got, err := evalWith(t, rt, `local n = 0 for i = 1, 200 do local s = big:sub(2) .. i n = n + #s end return n > 0`, hostileEnv())
-	if err != nil || got != true {
-		t.Errorf("got %v, %v", got, err)
+	rt := script.New(script.Options{Timeout: 10 * time.Minute, MemoryBytes: 40 << 20})
+	for name, steps := range map[string]int{"by the clock": 0, "by instructions": 1 << 20} { //nolint:paralleltest // as above
+		t.Run(name, func(t *testing.T) {
+			env := hostileEnv()
+			env.Steps = steps
+			got, err := evalWith(t, rt, `local n = 0 for i = 1, 200 do local s = big:sub(2) .. i n = n + #s end return n > 0`, env)
+			if err != nil || got != true {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
 	}
 }

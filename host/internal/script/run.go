@@ -138,7 +138,9 @@ func (r *run) suspend() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.decision = make(chan struct{})
-	r.stop.CompareAndSwap(goingOn, suspended)
+	if !r.stop.CompareAndSwap(goingOn, suspended) {
+		r.stop.CompareAndSwap(counting, suspended)
+	}
 }
 
 // await waits for the end of a suspension.
@@ -153,6 +155,9 @@ func (r *run) await() {
 func (r *run) decide(sentence stopReason) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if sentence == goingOn && r.env.Steps > 0 {
+		sentence = counting
+	}
 	if r.stop.CompareAndSwap(suspended, sentence) {
 		close(r.decision)
 	}
