@@ -27,6 +27,8 @@ type Job struct {
 	Options  host.RunOptions
 	// Load is how the workflow was loaded.
 	Load host.LoadOptions
+	// Warn tells the user something while the run continues.
+	Warn func(message string)
 }
 
 // EngineFlags are the flags that choose an [Engine].
@@ -40,6 +42,7 @@ type TemporalFlags struct {
 	Temporal  string `config:"" placeholder:"HOST:PORT" help:"Address of the Temporal server. Default: localhost:7233."`
 	Namespace string `config:"" placeholder:"NAME" help:"Namespace on the Temporal server. Default: default."`
 	Queue     string `config:"" placeholder:"NAME" help:"Task queue of the workers. Default: tea."`
+	Keys      string `config:"" placeholder:"FILE" help:"Keys to encrypt what Temporal stores: on each line a name and 32 bytes in Base64. The first one encrypts, all decrypt."`
 	Blobs     string `config:"" placeholder:"DIR" help:"Directory, shared with the workers, for values above 64 KB, which Temporal should not store."`
 }
 
@@ -50,7 +53,7 @@ const engineProgram = "temporal"
 func (f *EngineFlags) remote() (bool, error) {
 	switch f.Engine {
 	case "", "local":
-		for _, given := range []struct{ flag, value string }{{"temporal", f.Temporal}, {"namespace", f.Namespace}, {"queue", f.Queue}, {"blobs", f.Blobs}} {
+		for _, given := range []struct{ flag, value string }{{"temporal", f.Temporal}, {"namespace", f.Namespace}, {"queue", f.Queue}, {"keys", f.Keys}, {"blobs", f.Blobs}} {
 			if given.value != "" {
 				return false, usageErrorf("--%s has no effect without --engine temporal", given.flag)
 			}
@@ -68,7 +71,7 @@ func (f *EngineFlags) words() (words []string) {
 		return nil
 	}
 	words = []string{"--engine", f.Engine}
-	for _, given := range [][2]string{{"--temporal", f.Temporal}, {"--namespace", f.Namespace}, {"--queue", f.Queue}, {"--blobs", f.Blobs}} {
+	for _, given := range [][2]string{{"--temporal", f.Temporal}, {"--namespace", f.Namespace}, {"--queue", f.Queue}, {"--keys", f.Keys}, {"--blobs", f.Blobs}} {
 		if given[1] != "" {
 			words = append(words, given[:]...)
 		}
@@ -94,7 +97,8 @@ func (a *app) onEngine(f *runFlags, load loader, start func(Engine, context.Cont
 	}
 	return true, a.execute(f, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
 		o.CheckpointDir = ""
-		return start(a.engine, ctx, Job{Workflow: wf, Options: o})
+		warn := a.logger(f.reportFlags).Warn
+		return start(a.engine, ctx, Job{Workflow: wf, Options: o, Warn: func(message string) { warn(message) }})
 	})
 }
 

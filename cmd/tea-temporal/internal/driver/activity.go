@@ -75,7 +75,7 @@ func (r *run) schedule(ctx context.Context, c call, out *answer) error {
 	retry := &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: 10 * time.Second}
 	if r.start.Local && queue == "" {
 		w := workflow.WithLocalActivityOptions(coroutine(ctx), workflow.LocalActivityOptions{ScheduleToCloseTimeout: maxCall, Summary: summary, RetryPolicy: retry})
-		return workflow.ExecuteLocalActivity(w, recordCall, &localCall{r.worker, c}).Get(w, out)
+		return workflow.ExecuteLocalActivity(w, recordCall, &localCall{r.worker, r.wf, c}).Get(w, out)
 	}
 	w := workflow.WithActivityOptions(coroutine(ctx), workflow.ActivityOptions{
 		TaskQueue: queue, StartToCloseTimeout: maxCall, HeartbeatTimeout: silence, Summary: summary, RetryPolicy: retry,
@@ -105,18 +105,18 @@ func (k *worker) act(ctx context.Context, args converter.EncodedValues) (answer,
 	if err := args.Get(&c); err != nil {
 		return answer{}, fmt.Errorf("read the call: %w", err)
 	}
-	return k.local(ctx, c)
-}
-
-// local executes a call in this process.
-func (k *worker) local(ctx context.Context, c call) (answer, error) {
 	info := activity.GetInfo(ctx)
-	wf, err := k.workflows.get(c.Key, func() (*definition, error) {
-		return fetch(ctx, k.client, info.WorkflowExecution.ID, info.WorkflowExecution.RunID)
-	})
+	wf, err := k.workflows.fetched(ctx, k.client, c.Key, info.WorkflowExecution.ID, info.WorkflowExecution.RunID)
 	if err != nil {
 		return answer{}, err // another worker can have it
 	}
+	defer k.workflows.release(wf)
+	return k.local(ctx, wf, c)
+}
+
+// local executes a call in this process.
+func (k *worker) local(ctx context.Context, wf *loaded, c call) (answer, error) {
+	info := activity.GetInfo(ctx)
 	params, err := unsealed(c.Params, wf.mask)
 	if err != nil {
 		return answer{}, err

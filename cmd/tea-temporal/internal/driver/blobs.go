@@ -3,11 +3,15 @@ package driver
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
@@ -27,18 +31,27 @@ func storage(dir string) converter.ExternalStorage {
 	return converter.ExternalStorage{Drivers: []converter.StorageDriver{blobs{dir}}, PayloadSizeThreshold: maxInline}
 }
 
-// blobs is a directory with values by their digest. Equal values are stored once.
+// blobs is a directory with a directory for each run, in that of its namespace. It
+// has the values by their digest, so equal values of a run are stored once.
 type blobs struct{ dir string }
 
-// digestClaim is the key of a claim with the digest of the value.
-const digestClaim = "sha256"
+// The keys of a claim: the digest of the value, and the directory of the run.
+const (
+	digestClaim = "sha256"
+	runClaim    = "run"
+)
 
 func (blobs) Name() string { return "tea" }
 
 func (blobs) Type() string { return "tea.directory" }
 
 // Store writes the payloads that are not there.
-func (b blobs) Store(_ converter.StorageDriverStoreContext, payloads []*commonpb.Payload) ([]converter.StorageDriverClaim, error) {
+func (b blobs) Store(c converter.StorageDriverStoreContext, payloads []*commonpb.Payload) ([]converter.StorageDriverClaim, error) {
+	run, ok := c.Target.(converter.StorageDriverWorkflowInfo)
+	if !ok {
+		return nil, errors.New("store a value: it does not belong to a run")
+	}
+	place := runPlace(run.Namespace, run.WorkflowID)
 	claims := make([]converter.StorageDriverClaim, len(payloads))
 	for i, p := range payloads {
 		raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
@@ -47,8 +60,8 @@ func (b blobs) Store(_ converter.StorageDriverStoreContext, payloads []*commonpb
 		}
 		sum := sha256.Sum256(raw)
 		name := hex.EncodeToString(sum[:])
-		claims[i] = converter.StorageDriverClaim{ClaimData: map[string]string{digestClaim: name}}
-		path := b.path(name)
+		claims[i] = converter.StorageDriverClaim{ClaimData: map[string]string{digestClaim: name, runClaim: place}}
+		path := b.path(place, name)
 		if _, err := os.Stat(path); err == nil {
 			continue
 		}
@@ -74,22 +87,59 @@ func (b blobs) Retrieve(_ converter.StorageDriverRetrieveContext, claims []conve
 		if len(name) != 2*sha256.Size || strings.Trim(name, "0123456789abcdef") != "" {
 			return nil, fmt.Errorf("read a value: %q is not a digest", name)
 		}
-		raw, err := os.ReadFile(b.path(name))
+		path := b.path(c.ClaimData[runClaim], name)
+		if !filepath.IsLocal(c.ClaimData[runClaim]) {
+			return nil, fmt.Errorf("read a value: %q is not the directory of a run", c.ClaimData[runClaim])
+		}
+		raw, err := os.ReadFile(path)
 		if err != nil {
 			return nil, fmt.Errorf("read a value: %w; is --blobs the same directory for all workers?", err)
 		}
 		if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != name {
-			return nil, fmt.Errorf("read a value: %s is damaged", b.path(name))
+			return nil, fmt.Errorf("read a value: %s is damaged", path)
 		}
 		payloads[i] = &commonpb.Payload{}
 		if err := proto.Unmarshal(raw, payloads[i]); err != nil {
-			return nil, fmt.Errorf("read a value: %s: %w", b.path(name), err)
+			return nil, fmt.Errorf("read a value: %s: %w", path, err)
 		}
 	}
 	return payloads, nil
 }
 
-func (b blobs) path(name string) string { return filepath.Join(b.dir, name[:2], name) }
+// runPlace is the directory of a run.
+func runPlace(namespace, run string) string {
+	return filepath.Join(url.PathEscape(namespace), "run-"+url.PathEscape(run))
+}
+
+func (b blobs) path(place, name string) string { return filepath.Join(b.dir, place, name) }
+
+// youngBlobs is the age below which values can belong to a run that is about to
+// start.
+const youngBlobs = time.Hour
+
+// prune removes the values of the runs of a namespace that gone reports.
+func (b blobs) prune(namespace string, before time.Time, gone func(run string) (bool, error)) error {
+	dir := filepath.Join(b.dir, url.PathEscape(namespace))
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	faults := []error{err}
+	for _, e := range entries {
+		name, ok := strings.CutPrefix(e.Name(), "run-")
+		run, bad := url.PathUnescape(name)
+		info, err := e.Info()
+		if !ok || bad != nil || err != nil || !info.ModTime().Before(before) {
+			continue
+		}
+		ended, err := gone(run)
+		if err == nil && ended {
+			err = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
 
 // digest is a short digest of texts.
 func digest(texts ...string) string {

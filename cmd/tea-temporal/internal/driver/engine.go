@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -28,14 +29,18 @@ type Engine struct {
 
 // follower follows a run.
 type follower struct {
-	client client.Client
-	queue  string
-	run    string
+	*connection
+	queue string
+	run   string
 	// execution is the id that Temporal has for the present part of the run.
 	execution string
 	last      int64
 	options   host.RunOptions
 	mask      host.Mask
+	// warn tells the user; nil = nobody.
+	warn func(message string)
+	// heard is the time of the last event, in nanoseconds.
+	heard atomic.Int64
 }
 
 func connect(ctx context.Context, f teacmd.EngineFlags, run string, o host.RunOptions) (*follower, error) {
@@ -44,7 +49,7 @@ func connect(ctx context.Context, f teacmd.EngineFlags, run string, o host.RunOp
 	if err != nil {
 		return nil, err
 	}
-	return &follower{client: c, queue: cmp.Or(f.Queue, defaultQueue), run: run, options: o}, nil
+	return &follower{connection: c, queue: cmp.Or(f.Queue, defaultQueue), run: run, options: o}, nil
 }
 
 // Run starts a run and follows it until it ends or waits. When ctx is done, the run
@@ -74,16 +79,22 @@ func (e Engine) Run(ctx context.Context, f teacmd.EngineFlags, job teacmd.Job) (
 		return nil, err
 	}
 	defer run.client.Close()
-	run.mask = mask
-	if err := run.begin(ctx, job.Workflow.Name(), s, def); err != nil {
+	run.mask, run.warn = mask, job.Warn
+	if err := run.begin(ctx, job.Workflow.Name(), enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, s, def); err != nil {
 		return nil, err
 	}
 	return run.result(ctx)
 }
 
-// begin starts an execution of the run.
-func (r *follower) begin(ctx context.Context, name string, s start, more ...any) error {
-	handle, err := r.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: r.run, TaskQueue: r.queue, WorkflowExecutionErrorWhenAlreadyStarted: true}, name, append([]any{s}, more...)...)
+// begin starts an execution of the run. again says whether there can be one that
+// has ended.
+func (r *follower) begin(ctx context.Context, name string, again enums.WorkflowIdReusePolicy, s start, more ...any) error {
+	handle, err := r.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: r.run, TaskQueue: r.queue, WorkflowIDReusePolicy: again, WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}, name, append([]any{s}, more...)...)
+	if there := (*serviceerror.WorkflowExecutionAlreadyStarted)(nil); errors.As(err, &there) {
+		return fmt.Errorf("run %s exists on Temporal: continue it with `tea resume`, or start one with another id", r.run)
+	}
 	if err != nil {
 		return fmt.Errorf("start the run on Temporal: %w", err)
 	}
@@ -122,6 +133,7 @@ func (Engine) Resume(ctx context.Context, f teacmd.EngineFlags, run string, job 
 		return nil, err
 	}
 	defer r.client.Close()
+	r.warn = job.Warn
 	if r.mask, err = job.Workflow.Mask(job.Options.Secrets); err != nil {
 		return nil, err
 	}
@@ -152,6 +164,7 @@ func (r *follower) resume(ctx context.Context, input, answers map[string]any, re
 	}
 	r.execution = about.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 	if about.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		r.queue = about.GetExecutionConfig().GetTaskQueue().GetName()
 		return r.again(ctx, about.GetWorkflowExecutionInfo().GetType().GetName(), &g)
 	}
 	handle, err := r.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
@@ -194,7 +207,7 @@ func (r *follower) again(ctx context.Context, name string, g *given) error {
 	}
 	r.last = p.Last
 	s := start{RunID: r.run, Key: key, Segments: 1, LastSeq: p.Last, Given: g, StartedAt: p.StartedAt}
-	return r.begin(ctx, name, s, def, records)
+	return r.begin(ctx, name, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, s, def, records)
 }
 
 // progress returns what has happened since the last event.
@@ -266,6 +279,10 @@ func (r *follower) ask(ctx context.Context, pending []flow.Interrupt) (map[strin
 func (r *follower) follow(ctx context.Context) (*outcome, error) {
 	stop, wait := ctx.Done(), shortWait
 	inner := context.WithoutCancel(ctx)
+	watched, stopWatch := context.WithCancel(inner)
+	defer stopWatch()
+	r.heard.Store(time.Now().UnixNano())
+	go r.watch(watched)
 	for {
 		p, err := r.progress(inner)
 		if err == nil {
@@ -284,6 +301,7 @@ func (r *follower) follow(ctx context.Context) (*outcome, error) {
 			wait = min(2*wait, longWait)
 		} else {
 			wait = shortWait
+			r.heard.Store(time.Now().UnixNano())
 		}
 		timer := time.NewTimer(wait)
 		select {

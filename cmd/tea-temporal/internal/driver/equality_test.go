@@ -199,11 +199,10 @@ const everyThird = 3
 // compare runs a workflow here and on Temporal, with each of these hand-overs.
 func (s *site) compare(t *testing.T, p *probe, wf *host.Workflow, o host.RunOptions, handOvers ...int) {
 	t.Helper()
-	o.RunID = host.NewRunID()
-	want := local(t, wf, o)
-	want.Calls = p.take(o.RunID)
 	for _, handOver := range handOvers {
-		// The keys depend on the id of the run, which is taken for each of them.
+		o.RunID = host.NewRunID() // on which the keys depend
+		want := local(t, wf, o)
+		want.Calls = p.take(o.RunID)
 		got := s.remote(t, wf, o, handOver)
 		got.Calls = p.take(o.RunID)
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {

@@ -67,13 +67,16 @@ type run struct {
 // execute is the Temporal workflow of all workflows of tea.
 func (k *worker) execute(w workflow.Context, args converter.EncodedValues) (*outcome, error) {
 	r := &run{worker: k, open: map[string]*openCall{}, began: map[string]bool{}, opened: map[string]bool{}, repeated: map[string]bool{}}
-	if err := r.read(args); err != nil {
-		return nil, refuse(err)
+	err := r.read(args)
+	if err == nil {
+		r.wf, err = k.workflows.get(r.start.Key, func() (*definition, error) { return &r.def, nil })
 	}
-	var err error
-	if r.wf, err = k.workflows.get(r.start.Key, func() (*definition, error) { return &r.def, nil }); err != nil {
-		return nil, refuse(err)
+	if err != nil {
+		// This worker lacks something: a plugin, the blobs, a key. The run waits for one
+		// that has it.
+		panic(err)
 	}
+	defer k.workflows.release(r.wf)
 	r.rt = newRuntime(w)
 	r.rt.mask = r.wf.mask
 	r.given = r.start.Given

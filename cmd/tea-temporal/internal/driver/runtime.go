@@ -131,10 +131,11 @@ func recordOutcome(ctx context.Context, r *recorded) (answer, error) {
 // localCall is a call that is a local activity.
 type localCall struct {
 	worker *worker
+	wf     *loaded
 	call   call
 }
 
 // recordCall is the local activity of a call.
 func recordCall(ctx context.Context, c *localCall) (answer, error) {
-	return c.worker.local(ctx, c.call)
+	return c.worker.local(ctx, c.wf, c.call)
 }

@@ -78,9 +78,9 @@ func address(t testing.TB) string {
 
 // site is a queue of its own, with a worker.
 type site struct {
-	t      testing.TB
-	flags  teacmd.EngineFlags
-	client client.Client
+	t     testing.TB
+	flags teacmd.EngineFlags
+	*connection
 	worker *worker
 }
 
@@ -92,10 +92,10 @@ func newClient(t testing.TB, h *host.Host, secrets map[string]any) *site {
 		Temporal: address(t), Queue: fmt.Sprintf("%s-%s", t.Name(), host.NewRunID()), Blobs: t.TempDir(),
 	}}}
 	var err error
-	if s.client, err = dial(t.Context(), s.flags.TemporalFlags, slog.New(slog.DiscardHandler)); err != nil {
+	if s.connection, err = dial(t.Context(), s.flags.TemporalFlags, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
-	s.worker = &worker{client: s.client, workflows: workflows{host: h, secrets: secrets}}
+	s.worker = &worker{connection: s.connection, workflows: workflows{host: h, secrets: secrets}}
 	t.Cleanup(func() {
 		s.worker.workflows.close()
 		s.client.Close()
@@ -107,13 +107,19 @@ func newClient(t testing.TB, h *host.Host, secrets map[string]any) *site {
 func newSite(t testing.TB, h *host.Host, secrets map[string]any) *site {
 	t.Helper()
 	s := newClient(t, h, secrets)
-	w := sdkworker.New(s.client, s.flags.Queue, sdkworker.Options{DeadlockDetectionTimeout: maxBlocked})
-	s.worker.register(w)
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.Stop)
+	s.start(s.worker)
 	return s
+}
+
+// start starts a worker on the queue of the site.
+func (s *site) start(k *worker) {
+	s.t.Helper()
+	w := sdkworker.New(s.client, s.flags.Queue, sdkworker.Options{DeadlockDetectionTimeout: maxBlocked})
+	k.register(w)
+	if err := w.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(w.Stop)
 }
 
 // histories returns the histories of all executions of a run.
@@ -141,9 +147,11 @@ func (s *site) histories(run, execution string) (list []*historypb.History) {
 // replay replays a history in a worker that has not loaded its workflow.
 func (s *site) replay(history *historypb.History) {
 	s.t.Helper()
-	fresh := &worker{client: s.client, workflows: workflows{host: s.worker.workflows.host, secrets: s.worker.workflows.secrets}}
+	fresh := &worker{connection: s.connection, workflows: workflows{host: s.worker.workflows.host, secrets: s.worker.workflows.secrets}}
 	defer fresh.workflows.close()
-	r, err := sdkworker.NewWorkflowReplayerWithOptions(sdkworker.WorkflowReplayerOptions{ExternalStorage: storage(s.flags.Blobs)})
+	r, err := sdkworker.NewWorkflowReplayerWithOptions(sdkworker.WorkflowReplayerOptions{
+		ExternalStorage: storage(s.flags.Blobs), DataConverter: s.data, FailureConverter: s.failures,
+	})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -3,13 +3,12 @@ package driver
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	sdkworker "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -23,33 +22,9 @@ func Command() teacmd.Command {
 
 type workerCmd struct{ teacmd.WorkerFlags }
 
-const (
-	defaultAddress   = "localhost:7233"
-	defaultNamespace = "default"
-	defaultQueue     = "tea"
-)
-
-// dialTimeout bounds the wait for the server.
-const dialTimeout = 30 * time.Second
-
-// dial connects to the server of the flags.
-func dial(ctx context.Context, f teacmd.TemporalFlags, logger *slog.Logger) (client.Client, error) {
-	address := cmp.Or(f.Temporal, defaultAddress)
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	c, err := client.DialContext(ctx, client.Options{
-		HostPort: address, Namespace: cmp.Or(f.Namespace, defaultNamespace), Logger: log.NewStructuredLogger(logger),
-		ExternalStorage: storage(f.Blobs),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("connect to the Temporal server at %s: %w", address, err)
-	}
-	return c, nil
-}
-
 // worker executes runs.
 type worker struct {
-	client    client.Client
+	*connection
 	workflows workflows
 }
 
@@ -61,24 +36,57 @@ const stopTimeout = 20 * time.Second
 const maxBlocked = 30 * time.Second
 
 // Work executes runs until the service stops.
-func (c *workerCmd) Work(s *teacmd.Service) error {
-	connection, err := dial(s.Context, c.TemporalFlags, s.Log)
+func (f *workerCmd) Work(s *teacmd.Service) error {
+	c, err := dial(s.Context, f.TemporalFlags, s.Log)
 	if err != nil {
 		return err
 	}
-	defer connection.Close()
-	k := &worker{client: connection, workflows: workflows{host: s.Host, secrets: s.Secrets()}}
+	defer c.client.Close()
+	k := &worker{connection: c, workflows: workflows{host: s.Host, secrets: s.Secrets()}}
 	defer k.workflows.close()
-	queue := cmp.Or(c.Queue, defaultQueue)
-	w := sdkworker.New(connection, queue, sdkworker.Options{WorkerStopTimeout: stopTimeout, DeadlockDetectionTimeout: maxBlocked})
+	queue := cmp.Or(f.Queue, defaultQueue)
+	w := sdkworker.New(c.client, queue, sdkworker.Options{WorkerStopTimeout: stopTimeout, DeadlockDetectionTimeout: maxBlocked})
 	k.register(w)
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("start the worker: %w", err)
 	}
 	s.Announce("working on queue " + queue)
+	if f.Blobs != "" {
+		go c.prune(s, f.Blobs)
+	}
 	<-s.Context.Done()
 	w.Stop()
 	return nil
+}
+
+// pruneEvery is how often a worker removes the values of runs that Temporal has
+// removed.
+const pruneEvery = time.Hour
+
+func (c *connection) prune(s *teacmd.Service, dir string) {
+	tick := time.NewTicker(pruneEvery)
+	defer tick.Stop()
+	for {
+		if err := c.pruneBlobs(s.Context, dir, time.Now().Add(-youngBlobs)); err != nil {
+			s.Log.Warn("values of old runs remain", "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-s.Context.Done():
+			return
+		}
+	}
+}
+
+// pruneBlobs removes the values of the runs that the server no longer has.
+func (c *connection) pruneBlobs(ctx context.Context, dir string, before time.Time) error {
+	return blobs{dir}.prune(c.namespace, before, func(run string) (bool, error) {
+		_, err := c.client.DescribeWorkflowExecution(ctx, run, "")
+		if errors.As(err, new(*serviceerror.NotFound)) {
+			return true, nil
+		}
+		return false, err
+	})
 }
 
 // register registers the workflow and the activity, for all names.

@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
 	"go.temporal.io/sdk/client"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/the-edge-agent/tea/host"
 )
@@ -75,46 +77,119 @@ func (d *definition) load(h *host.Host) (*host.Workflow, error) {
 	return h.LoadSource(d.Source, host.LoadOptions{Overlays: d.Overlays, Config: d.Config, LookupEnv: d.lookupEnv})
 }
 
-// loaded is a workflow that a worker has loaded.
+// loaded is a workflow that a worker has loaded. Its users release it.
 type loaded struct {
 	*host.Workflow
 	mask host.Mask
 	env  map[string]any
+
+	// These belong to workflows.
+	users int
+	used  uint64
 }
+
+// maxIdle is how many workflows without users a worker keeps.
+const maxIdle = 16
 
 // workflows are those that a worker has loaded, by key.
 type workflows struct {
 	host    *host.Host
 	secrets map[string]any
 
-	mu  sync.Mutex
-	all map[string]*loaded
+	fetching singleflight.Group
+
+	mu   sync.Mutex
+	all  map[string]*loaded
+	uses uint64
 }
 
-// get returns a workflow. find returns its definition if it is not loaded.
+// get returns a workflow, which the caller releases. find returns its definition if
+// it is not loaded; it can wait for a query that this worker answers.
 func (w *workflows) get(key string, find func() (*definition, error)) (*loaded, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if l := w.all[key]; l != nil {
+	if l := w.use(key); l != nil {
 		return l, nil
 	}
 	d, err := find()
 	if err != nil {
 		return nil, err
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all[key] == nil {
+		l, err := w.load(d)
+		if err != nil {
+			return nil, err
+		}
+		if w.all == nil {
+			w.all = map[string]*loaded{}
+		}
+		w.all[key] = l
+	}
+	return w.take(key), nil
+}
+
+// fetched is get for an activity of a run. Of activities that need the same
+// workflow at the same time, one asks the run.
+func (w *workflows) fetched(ctx context.Context, c client.Client, key, run, execution string) (*loaded, error) {
+	return w.get(key, func() (*definition, error) {
+		d, err, _ := w.fetching.Do(key, func() (any, error) { return fetch(ctx, c, run, execution) })
+		if err != nil {
+			return nil, err
+		}
+		return d.(*definition), nil
+	})
+}
+
+func (w *workflows) use(key string) *loaded {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.take(key)
+}
+
+// take returns a loaded workflow to a further user; nil if there is none.
+func (w *workflows) take(key string) *loaded {
+	l := w.all[key]
+	if l != nil {
+		l.users++
+	}
+	return l
+}
+
+func (w *workflows) load(d *definition) (*loaded, error) {
 	wf, err := d.load(w.host)
 	if err != nil {
 		return nil, err
 	}
 	l := &loaded{Workflow: wf, env: d.env()}
 	if l.mask, err = wf.Mask(w.secrets); err != nil {
-		return nil, err
+		return nil, errors.Join(err, wf.Close())
 	}
-	if w.all == nil {
-		w.all = map[string]*loaded{}
-	}
-	w.all[key] = l
 	return l, nil
+}
+
+// release ends a use. The workflows that were not used for the longest time are
+// closed.
+func (w *workflows) release(l *loaded) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.uses++
+	l.users, l.used = l.users-1, w.uses
+	for {
+		idle, oldest := 0, ""
+		for key, other := range w.all {
+			if other.users > 0 {
+				continue
+			}
+			if idle++; oldest == "" || other.used < w.all[oldest].used {
+				oldest = key
+			}
+		}
+		if idle <= maxIdle {
+			return
+		}
+		_ = w.all[oldest].Close() // it has no user who could be told
+		delete(w.all, oldest)
+	}
 }
 
 // close closes the workflows.
@@ -124,6 +199,7 @@ func (w *workflows) close() {
 	for _, l := range w.all {
 		_ = l.Close()
 	}
+	clear(w.all)
 }
 
 // definitionQuery is the query that returns the definition of a run.

@@ -1,0 +1,76 @@
+package driver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+
+	teacmd "github.com/the-edge-agent/tea/cmd"
+)
+
+const (
+	defaultAddress   = "localhost:7233"
+	defaultNamespace = "default"
+	defaultQueue     = "tea"
+)
+
+// dialTimeout bounds the wait for the server.
+const dialTimeout = 30 * time.Second
+
+// connection is a connection to a namespace of a Temporal server.
+type connection struct {
+	client             client.Client
+	address, namespace string
+	data               converter.DataConverter
+	failures           converter.FailureConverter
+}
+
+// converters returns those of the flags: with keys they encrypt.
+func converters(f teacmd.TemporalFlags) (converter.DataConverter, converter.FailureConverter, error) {
+	codec, err := newCodec(f.Keys)
+	if err != nil {
+		return nil, nil, err
+	}
+	data := converter.GetDefaultDataConverter()
+	if codec != nil {
+		data = converter.NewCodecDataConverter(data, codec)
+	}
+	return data, temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
+		DataConverter: data, EncodeCommonAttributes: codec != nil,
+	}), nil
+}
+
+// dial connects to the server of the flags, which replace what the environment
+// variables and the configuration file of Temporal's own tools say.
+func dial(ctx context.Context, f teacmd.TemporalFlags, logger *slog.Logger) (*connection, error) {
+	o, err := envconfig.LoadDefaultClientOptions()
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration of Temporal: %w", err)
+	}
+	o.HostPort = cmp.Or(f.Temporal, o.HostPort, defaultAddress)
+	o.Namespace = cmp.Or(f.Namespace, o.Namespace, defaultNamespace)
+	o.Logger, o.ExternalStorage = log.NewStructuredLogger(logger), storage(f.Blobs)
+	if o.DataConverter, o.FailureConverter, err = converters(f); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c, err := client.DialContext(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the Temporal server at %s: %w", o.HostPort, err)
+	}
+	return &connection{client: c, address: o.HostPort, namespace: o.Namespace, data: o.DataConverter, failures: o.FailureConverter}, nil
+}
+
+func executionOf(run, execution string) *commonpb.WorkflowExecution {
+	return &commonpb.WorkflowExecution{WorkflowId: run, RunId: execution}
+}

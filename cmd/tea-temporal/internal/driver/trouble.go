@@ -1,0 +1,129 @@
+package driver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+)
+
+// silent is how long a run has no events before its follower looks for the reason.
+const silent = 3 * time.Second
+
+// pollAge is the age of the last poll of a worker that is gone. A poll takes a
+// minute.
+const pollAge = 75 * time.Second
+
+// watch warns, once for each reason, while the run makes no progress, until ctx is
+// done.
+func (r *follower) watch(ctx context.Context) {
+	if r.warn == nil {
+		return
+	}
+	tick := time.NewTicker(silent)
+	defer tick.Stop()
+	said := map[string]bool{}
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if time.Since(time.Unix(0, r.heard.Load())) < silent {
+			continue
+		}
+		for _, reason := range r.troubles(ctx) {
+			if !said[reason] && ctx.Err() == nil {
+				said[reason] = true
+				r.warn(reason)
+			}
+		}
+	}
+}
+
+// troubles returns what the run waits for and may not get.
+func (r *follower) troubles(ctx context.Context) (reasons []string) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	about, err := r.client.DescribeWorkflowExecution(ctx, r.run, "")
+	if err != nil {
+		return []string{fmt.Sprintf("the Temporal server does not answer: %v", err)}
+	}
+	execution := about.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	if task := about.GetPendingWorkflowTask(); task != nil {
+		queue := about.GetExecutionConfig().GetTaskQueue().GetName()
+		switch {
+		case r.deserted(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW):
+			reasons = append(reasons, r.noWorker("run "+r.run, queue))
+		case task.GetAttempt() > 1:
+			reasons = append(reasons, fmt.Sprintf("no worker on the queue %s can execute run %s, which waits: %s", queue, r.run, r.taskFailure(ctx, execution)))
+		}
+	}
+	for _, a := range about.GetPendingActivities() {
+		if reason := r.activityTrouble(ctx, a); reason != "" {
+			reasons = append(reasons, reason)
+		}
+	}
+	return reasons
+}
+
+func (r *follower) noWorker(what, queue string) string {
+	return fmt.Sprintf("%s waits: no worker polls the queue %s of the namespace %s at %s; start one with `tea worker --queue %s`",
+		what, queue, r.namespace, r.address, queue)
+}
+
+// activityTrouble returns why a call does not begin; "" if it has.
+func (r *follower) activityTrouble(ctx context.Context, a *workflow.PendingActivityInfo) string {
+	if a.GetState() != enums.PENDING_ACTIVITY_STATE_SCHEDULED {
+		return ""
+	}
+	node := "node " + a.GetActivityType().GetName()
+	queue := a.GetActivityOptions().GetTaskQueue().GetName()
+	switch {
+	case a.GetLastFailure() != nil:
+		return fmt.Sprintf("%s waits for another attempt: %s", node, r.message(a.GetLastFailure()))
+	case queue != "" && r.deserted(ctx, queue, enums.TASK_QUEUE_TYPE_ACTIVITY):
+		return r.noWorker(node, queue)
+	}
+	return ""
+}
+
+// deserted reports whether no worker polls a queue.
+func (r *follower) deserted(ctx context.Context, queue string, kind enums.TaskQueueType) bool {
+	about, err := r.client.DescribeTaskQueue(ctx, queue, kind)
+	if err != nil {
+		return false
+	}
+	for _, p := range about.GetPollers() {
+		if time.Since(p.GetLastAccessTime().AsTime()) < pollAge {
+			return false
+		}
+	}
+	return true
+}
+
+// taskFailure returns why the last workflow task failed.
+func (r *follower) taskFailure(ctx context.Context, execution string) string {
+	res, err := r.client.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+		Namespace: r.namespace, Execution: executionOf(r.run, execution), MaximumPageSize: 10,
+	})
+	if err != nil {
+		return err.Error()
+	}
+	for _, e := range res.GetHistory().GetEvents() {
+		if failed := e.GetWorkflowTaskFailedEventAttributes(); failed != nil {
+			return r.message(failed.GetFailure())
+		}
+	}
+	return "see the log of the workers"
+}
+
+// message returns the message of a failure, which can be encrypted.
+func (r *follower) message(f *failurepb.Failure) string {
+	return cmp.Or(r.failures.FailureToError(f).Error(), f.GetMessage())
+}

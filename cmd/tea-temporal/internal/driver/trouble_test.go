@@ -1,0 +1,174 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+
+	teacmd "github.com/the-edge-agent/tea/cmd"
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+const oneCall = `
+nodes:
+  - {name: call, uses: probe.call, with: {value: 1}, output: got}
+`
+
+// warned runs a workflow, and calls then with the first warning.
+func (s *site) warned(text string, o host.RunOptions, then func(warning string)) *flow.Result {
+	s.t.Helper()
+	warnings := make(chan string, 100)
+	done := make(chan *flow.Result)
+	o.RunID = host.NewRunID()
+	job := teacmd.Job{Workflow: s.load(text), Options: o, Warn: func(m string) { warnings <- m }}
+	go func() {
+		res, err := Engine{}.Run(s.t.Context(), s.flags, job)
+		if err != nil {
+			s.t.Error(err)
+		}
+		done <- res
+	}()
+	select {
+	case w := <-warnings:
+		then(w)
+	case res := <-done:
+		s.t.Fatalf("the run ended without a warning: %v", res)
+	}
+	return <-done
+}
+
+func TestRunWithoutWorkerSaysSo(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newClient(t, h, nil)
+	res := s.warned(oneCall, host.RunOptions{}, func(warning string) {
+		if !strings.Contains(warning, "no worker polls the queue "+s.flags.Queue) {
+			t.Errorf("the warning is %q", warning)
+		}
+		s.start(s.worker)
+	})
+	if res == nil || res.Status != flow.Done {
+		t.Errorf("got %v", res)
+	}
+}
+
+// A worker that cannot load the workflow leaves the run to one that can.
+func TestWorkerWithoutPluginLeavesTheRunToAnother(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newClient(t, h, nil)
+	bare, err := host.New(host.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = bare.Close() })
+	lacking := &worker{connection: s.connection, workflows: workflows{host: bare}}
+	t.Cleanup(lacking.workflows.close)
+	s.start(lacking)
+	res := s.warned(oneCall, host.RunOptions{}, func(warning string) {
+		if !strings.Contains(warning, "probe") {
+			t.Errorf("the warning is %q", warning)
+		}
+		s.start(s.worker)
+	})
+	if res == nil || res.Status != flow.Done {
+		t.Errorf("got %v", res)
+	}
+}
+
+func TestRunIDIsUsedOnce(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newSite(t, h, nil)
+	res := s.run(t.Context(), oneCall, host.RunOptions{})
+	_, err := Engine{}.Run(t.Context(), s.flags, teacmd.Job{Workflow: s.load(oneCall), Options: host.RunOptions{RunID: res.RunID}})
+	if err == nil || !strings.Contains(err.Error(), "run "+res.RunID+" exists") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An activity asks the run for its workflow, which the same worker can have to load
+// for the answer.
+func TestFreshWorkerContinuesARun(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newSite(t, h, nil)
+	l, err := s.worker.workflows.get("other", func() (*definition, error) {
+		d, _, err := newDefinition(s.load(oneCall), host.LoadOptions{}, nil)
+		if err != nil {
+			return nil, err
+		}
+		inner, err := s.worker.workflows.get("other", func() (*definition, error) { return d, nil })
+		if err == nil {
+			s.worker.workflows.release(inner)
+		}
+		return d, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.worker.workflows.release(l)
+}
+
+func TestUnusedWorkflowsAreClosed(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newClient(t, h, nil)
+	d, _, err := newDefinition(s.load(oneCall), host.LoadOptions{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &s.worker.workflows
+	get := func(key string) *loaded {
+		l, err := w.get(key, func() (*definition, error) { return d, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	used := get("used")
+	for i := range 2 * maxIdle {
+		w.release(get(string(rune('a' + i))))
+	}
+	if len(w.all) != maxIdle+1 || w.all["used"] != used || w.all["a"] != nil {
+		t.Errorf("there are %d workflows", len(w.all))
+	}
+}
+
+func TestBlobsOfRemovedRunsAreRemoved(t *testing.T) {
+	t.Parallel()
+	h, err := host.New(host.Options{Actions: []tea.Action{host.Func("big.make", "Makes a text.", func(context.Context, map[string]any) (any, error) {
+		return map[string]any{"text": strings.Repeat("x", 1<<20)}, nil
+	})}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	s := newSite(t, h, nil)
+	const text = "nodes:\n  - {name: make, uses: big.make, output: big}\n"
+	gone, kept := s.run(t.Context(), text, host.RunOptions{}).RunID, s.run(t.Context(), text, host.RunOptions{}).RunID
+	_, err = s.client.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{Namespace: s.namespace, WorkflowExecution: executionOf(gone, "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err = nil; !errors.As(err, new(*serviceerror.NotFound)); {
+		_, err = s.client.DescribeWorkflowExecution(t.Context(), gone, "")
+	}
+	if err := s.pruneBlobs(t.Context(), s.flags.Blobs, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	for run, want := range map[string]bool{gone: false, kept: true} {
+		if _, err := os.Stat(filepath.Join(s.flags.Blobs, runPlace(s.namespace, run))); (err == nil) != want {
+			t.Errorf("values of the run exist: %v, want %v (%v)", err == nil, want, err)
+		}
+	}
+}
