@@ -27,7 +27,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // memory is an embedded memory.
 type memory struct {
 	*replica.Replica
-	close func() error
+	engine store.QueryEngine
+	close  func() error
 }
 
 func (m *memory) Close() error { return m.close() }
@@ -49,7 +50,7 @@ func openMemory(t *testing.T, driver engine.Driver, dir string) (*memory, error)
 	o.LongTerm = longterm.New(longterm.Options{Engine: e, Blobs: blobs, Clock: now, IndexDir: filepath.Join(dir, "index"), Language: "english"})
 	o.Vectors = vectors.New(vectors.Options{Engine: e, Dir: filepath.Join(dir, "vectors")})
 	o.Catalog = catalog.New(o.Documents, now)
-	return &memory{replica.New(o), func() error {
+	return &memory{replica.New(o), e, func() error {
 		return errors.Join(o.LongTerm.Close(), o.Vectors.Close(), e.Close(), blobs.Close())
 	}}, nil
 }

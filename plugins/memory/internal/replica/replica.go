@@ -18,6 +18,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -36,16 +37,13 @@ type Options struct {
 // Replica is the replica of a memory. It is safe for concurrent use.
 type Replica struct{ o Options }
 
-var _ store.Replica = (*Replica)(nil)
+var _ syncing.Device = (*Replica)(nil)
 
 // New returns the replica of a memory.
 func New(o Options) *Replica { return &Replica{o} }
 
 // Identity identifies the database.
 func (r *Replica) Identity(ctx context.Context) (string, error) { return r.o.Engine.Identity(ctx) }
-
-// Engine is the database of the memory.
-func (r *Replica) Engine() store.QueryEngine { return r.o.Engine }
 
 // Changes returns the records of a feed that changed after a number.
 func (r *Replica) Changes(ctx context.Context, query store.ChangeQuery) (store.ChangePage, error) {
@@ -183,9 +181,9 @@ func (r *Replica) Put(ctx context.Context, writes ...store.RecordWrite) ([]store
 	return r.PutWith(ctx, writes, nil)
 }
 
-// PutWith is Put with further changes in the same transaction, which can run more
-// than once. also can be nil.
-func (r *Replica) PutWith(ctx context.Context, writes []store.RecordWrite, also func(ctx context.Context, tx store.Tx, results []store.PutResult) error) ([]store.PutResult, error) {
+// PutWith is Put, and writes what also returns in the same transaction, which can
+// run more than once. also can be nil.
+func (r *Replica) PutWith(ctx context.Context, writes []store.RecordWrite, also func(results []store.PutResult) []syncing.Agreement) ([]store.PutResult, error) {
 	p := &putting{r: r, results: make([]store.PutResult, len(writes)), at: map[store.Feed][]int{}, writes: map[store.Feed][]store.RecordWrite{}}
 	for i, w := range writes {
 		if !slices.Contains(store.Feeds(), w.Feed) {
@@ -210,7 +208,7 @@ func (r *Replica) PutWith(ctx context.Context, writes []store.RecordWrite, also 
 		if also == nil {
 			return nil
 		}
-		return also(ctx, tx, p.results)
+		return agree(ctx, tx, also(p.results))
 	})
 	if err != nil {
 		p.failed(entries, err)

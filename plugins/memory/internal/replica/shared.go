@@ -42,7 +42,11 @@ type Tables interface {
 }
 
 // Writes are the writes of a Put that can be stored.
-type Writes struct{ Entries, Vectors, Documents []*Write }
+type Writes struct {
+	Entries, Vectors, Documents []*Write
+
+	all []*Write // in the order of the Put
+}
 
 // Write is a write with its record made ready to be stored.
 type Write struct {
@@ -154,6 +158,16 @@ func (s *Shared) Content(ctx context.Context, hash string) (io.ReadCloser, error
 
 // Put writes records.
 func (s *Shared) Put(ctx context.Context, writes ...store.RecordWrite) ([]store.PutResult, error) {
+	return s.put(ctx, writes, false)
+}
+
+// PutAll is Put, and calls Tables.Put also without writes. The Writes have their
+// results, in the order of writes.
+func (s *Shared) PutAll(ctx context.Context, writes []store.RecordWrite) ([]store.PutResult, error) {
+	return s.put(ctx, writes, true)
+}
+
+func (s *Shared) put(ctx context.Context, writes []store.RecordWrite, always bool) ([]store.PutResult, error) {
 	all := make([]*Write, len(writes))
 	var ready Writes
 	for i, w := range writes {
@@ -169,16 +183,23 @@ func (s *Shared) Put(ctx context.Context, writes ...store.RecordWrite) ([]store.
 			ready.add(one)
 		}
 	}
-	if len(ready.Entries)+len(ready.Vectors)+len(ready.Documents) > 0 {
+	ready.all = all
+	if always || len(ready.Entries)+len(ready.Vectors)+len(ready.Documents) > 0 {
 		if err := s.tables.Put(ctx, &ready); err != nil {
 			return nil, err
 		}
 	}
-	results := make([]store.PutResult, len(all))
-	for i, w := range all {
-		results[i] = w.Result
+	return ready.Results(), nil
+}
+
+// Results are the results of all writes of the Put, also those that cannot be
+// stored.
+func (w *Writes) Results() []store.PutResult {
+	results := make([]store.PutResult, len(w.all))
+	for i, one := range w.all {
+		results[i] = one.Result
 	}
-	return results, nil
+	return results
 }
 
 func (w *Writes) add(one *Write) {

@@ -245,7 +245,7 @@ func TestSyncAfterWeeksOffline(t *testing.T) {
 	put(t, local, storetest.Tombstone(entry("b", 0)))
 	put(t, remote, entry("d", 1)) // a later number than the tombstone's
 	for _, m := range []*memory{local, remote} {
-		if err := deletion.Sweep(t.Context(), m.Engine(), time.Now().Add(time.Hour)); err != nil {
+		if err := deletion.Sweep(t.Context(), m.engine, time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}

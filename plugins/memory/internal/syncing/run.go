@@ -30,9 +30,11 @@ const (
 // Device is the memory of the device.
 type Device interface {
 	store.Replica
-	Engine() store.QueryEngine
-	// PutWith is Put with further changes in the same transaction.
-	PutWith(ctx context.Context, writes []store.RecordWrite, also func(ctx context.Context, tx store.Tx, results []store.PutResult) error) ([]store.PutResult, error)
+	// Base is in the same database.
+	Base() Base
+	// PutWith is Put, and writes what also returns in the same transaction. also can
+	// be called more than once, and can be nil.
+	PutWith(ctx context.Context, writes []store.RecordWrite, also func(results []store.PutResult) []Agreement) ([]store.PutResult, error)
 }
 
 // Options configure a Run. Local, Remote and Policy are needed.
@@ -98,7 +100,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if own == identity {
 		return Result{}, tea.Errorf(tea.ValidationError, "the memory cannot be synchronised with itself or a copy of its folder")
 	}
-	r := &run{Options: o, base: base{engine: o.Local.Engine(), remote: identity}}
+	r := &run{Options: o, base: base{o.Local.Base(), identity}}
 	for _, feed := range store.Feeds() {
 		if err := r.feed(ctx, feed); err != nil {
 			return r.Result, fmt.Errorf("synchronise %s: %w", feed, err)
@@ -123,12 +125,12 @@ func (r *run) feed(ctx context.Context, feed store.Feed) error {
 		return err
 	}
 	// A feed from its beginning has no deletions that were removed.
-	full := len(known) > 0 && (n.local == 0 || n.remote == 0)
+	full := len(known) > 0 && (n.Local == 0 || n.Remote == 0)
 	// The remote comes twice, for the numbers of what was written to it.
 	for _, side := range []struct {
 		from store.Replica
 		last *int64
-	}{{r.Remote, &n.remote}, {r.Local, &n.local}, {r.Remote, &n.remote}} {
+	}{{r.Remote, &n.Remote}, {r.Local, &n.Local}, {r.Remote, &n.Remote}} {
 		for more := true; more; {
 			page, err := side.from.Changes(ctx, store.ChangeQuery{Feed: feed, After: *side.last, Limit: pageRecords, MaxBytes: pageBytes})
 			if errors.Is(err, store.ErrTooOld) {
@@ -168,7 +170,7 @@ func (r *run) page(ctx context.Context, records []store.Record) error {
 	seen := map[store.RecordName]bool{}
 	for _, record := range records {
 		a := known[record.RecordName]
-		if record.Hash == a.hash && a.pending == "" && !record.Deleted || seen[record.RecordName] {
+		if record.Hash == a.Hash && a.Pending == "" && !record.Deleted || seen[record.RecordName] {
 			continue
 		}
 		seen[record.RecordName] = true

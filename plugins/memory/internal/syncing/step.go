@@ -14,8 +14,8 @@ type step struct {
 	// toLocal and toRemote are the writes. After one, the side's record is what
 	// the other side has.
 	toLocal, toRemote []store.RecordWrite
-	bases             []agreed // after the writes of toLocal
-	before            []agreed // before the writes of toRemote
+	bases             []Agreed // after the writes of toLocal
+	before            []Agreed // before the writes of toRemote
 	settled           []settled
 	again             []store.RecordName
 	bytes             int64
@@ -24,32 +24,32 @@ type step struct {
 // settled is a record that needs no write.
 type settled struct {
 	name store.RecordName
-	agreed
+	Agreed
 }
 
 // decide compares the two records with the base.
-func (s *step) decide(ctx context.Context, local, remote store.Record, a agreed) error {
+func (s *step) decide(ctx context.Context, local, remote store.Record, a Agreed) error {
 	if local.Damaged || remote.Damaged {
 		s.r.Damaged++
 		return nil
 	}
-	stored, known := a, a.hash
-	if a.pending != "" && (remote.Hash == a.pending || a.pending == absent && remote.Deleted) {
+	stored, known := a, a.Hash
+	if a.Pending != "" && (remote.Hash == a.Pending || a.Pending == absent && remote.Deleted) {
 		known = remote.Hash // an earlier run has written it
 	}
-	a.hash, a.pending = known, "" // what a failed write goes back to
+	a.Hash, a.Pending = known, "" // what a failed write goes back to
 	now := s.r.Now()
 	past := func(t time.Time) bool { return !t.IsZero() && !t.After(now) }
 	switch {
 	case local.Hash == remote.Hash:
-		if stored != (agreed{hash: local.Hash, expires: a.expires}) {
-			s.settled = append(s.settled, settled{local.RecordName, agreed{hash: local.Hash, expires: local.Expires}})
+		if stored != (Agreed{Hash: local.Hash, Expires: a.Expires}) {
+			s.settled = append(s.settled, settled{local.RecordName, Agreed{Hash: local.Hash, Expires: local.Expires}})
 		}
-	case past(a.expires) && (local.Deleted && remote.Hash == known || remote.Deleted && local.Hash == known):
+	case past(a.Expires) && (local.Deleted && remote.Hash == known || remote.Deleted && local.Hash == known):
 		// It expired and one side has removed it. That is not a deletion.
 		s.settled = append(s.settled, settled{name: local.RecordName})
 	case local.Hash == known && !(local.Deleted && past(remote.Expires)):
-		s.pull(remote, local.Seq, local.Deleted, agreed{hash: remote.Hash, expires: remote.Expires})
+		s.pull(remote, local.Seq, local.Deleted, Agreed{Hash: remote.Hash, Expires: remote.Expires})
 	case local.Hash == known:
 	case remote.Hash == known && !(remote.Deleted && past(local.Expires)):
 		s.push(local, remote, a)
@@ -61,7 +61,7 @@ func (s *step) decide(ctx context.Context, local, remote store.Record, a agreed)
 }
 
 // pull replaces the local record, which must still have a number.
-func (s *step) pull(record store.Record, seq int64, absent bool, a agreed) {
+func (s *step) pull(record store.Record, seq int64, absent bool, a Agreed) {
 	if absent {
 		seq = 0
 	}
@@ -70,7 +70,7 @@ func (s *step) pull(record store.Record, seq int64, absent bool, a agreed) {
 }
 
 // push replaces the remote record.
-func (s *step) push(local, remote store.Record, a agreed) {
+func (s *step) push(local, remote store.Record, a Agreed) {
 	seq := remote.Seq
 	if remote.Deleted {
 		seq = 0
@@ -79,7 +79,7 @@ func (s *step) push(local, remote store.Record, a agreed) {
 	s.before = append(s.before, a)
 }
 
-func (s *step) conflict(ctx context.Context, local, remote store.Record, a agreed) error {
+func (s *step) conflict(ctx context.Context, local, remote store.Record, a Agreed) error {
 	winner := string(s.r.Policy)
 	if s.r.Policy == LastWrite {
 		winner = string(Remote)
@@ -91,14 +91,14 @@ func (s *step) conflict(ctx context.Context, local, remote store.Record, a agree
 	case Local:
 		s.push(local, remote, a)
 	case Remote:
-		s.pull(remote, local.Seq, local.Deleted, agreed{hash: remote.Hash, expires: remote.Expires})
+		s.pull(remote, local.Seq, local.Deleted, Agreed{Hash: remote.Hash, Expires: remote.Expires})
 	case Merge:
 		merged, err := s.r.Merge(ctx, local, remote)
 		if err != nil {
 			return fmt.Errorf("merge %q of %s: %w", local.Key, local.Space, err)
 		}
 		// The device gets it with the remote's record as base, so it is pushed next.
-		s.pull(merged, local.Seq, local.Deleted, agreed{hash: remote.Hash, expires: remote.Expires})
+		s.pull(merged, local.Seq, local.Deleted, Agreed{Hash: remote.Hash, Expires: remote.Expires})
 		s.again = append(s.again, local.RecordName)
 	}
 	s.r.Conflicts++
@@ -113,19 +113,14 @@ func (s *step) writeRemote(ctx context.Context) error {
 	if len(s.toRemote) == 0 {
 		return nil
 	}
-	err := s.r.base.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
-		for i, w := range s.toRemote {
-			pending := w.Hash
-			if w.Deleted {
-				pending = absent
-			}
-			if err := s.r.base.set(ctx, tx, w.RecordName, agreed{s.before[i].hash, pending, s.before[i].expires}); err != nil {
-				return err
-			}
+	pending := make([]Agreement, len(s.toRemote))
+	for i, w := range s.toRemote {
+		pending[i] = s.r.base.agreement(w.RecordName, s.before[i])
+		if pending[i].Pending = w.Hash; w.Deleted {
+			pending[i].Pending = absent
 		}
-		return nil
-	})
-	if err != nil {
+	}
+	if err := s.r.base.Agree(ctx, pending...); err != nil {
 		return err
 	}
 	results, err := s.r.Remote.Put(ctx, s.toRemote...)
@@ -142,7 +137,7 @@ func (s *step) writeRemote(ctx context.Context) error {
 			s.settled = append(s.settled, settled{w.RecordName, s.before[i]})
 			s.again = append(s.again, w.RecordName)
 		default:
-			s.settled = append(s.settled, settled{w.RecordName, agreed{hash: w.Hash, expires: w.Expires}})
+			s.settled = append(s.settled, settled{w.RecordName, Agreed{Hash: w.Hash, Expires: w.Expires}})
 			s.bytes += int64(len(w.Body))
 			if w.Deleted {
 				s.r.DeletedThere++
@@ -159,21 +154,16 @@ func (s *step) writeLocal(ctx context.Context) error {
 	if len(s.toLocal) == 0 && len(s.settled) == 0 {
 		return nil
 	}
-	results, err := s.r.Local.PutWith(ctx, s.toLocal, func(ctx context.Context, tx store.Tx, results []store.PutResult) error {
+	results, err := s.r.Local.PutWith(ctx, s.toLocal, func(results []store.PutResult) (all []Agreement) {
 		for i, w := range s.toLocal {
-			if results[i].Err != nil || results[i].Conflict {
-				continue
-			}
-			if err := s.r.base.set(ctx, tx, w.RecordName, s.bases[i]); err != nil {
-				return err
+			if results[i].Err == nil && !results[i].Conflict {
+				all = append(all, s.r.base.agreement(w.RecordName, s.bases[i]))
 			}
 		}
 		for _, done := range s.settled {
-			if err := s.r.base.set(ctx, tx, done.name, done.agreed); err != nil {
-				return err
-			}
+			all = append(all, s.r.base.agreement(done.name, done.Agreed))
 		}
-		return nil
+		return all
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,90 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// base has what is agreed with remotes, in tables of the embedded database.
+type base struct{ engine store.QueryEngine }
+
+// Base is what the memory has agreed on with others.
+func (r *Replica) Base() syncing.Base { return base{r.o.Engine} }
+
+// lookUp is how many records one statement looks up.
+const lookUp = 500
+
+// Agreed returns what is agreed about records.
+func (b base) Agreed(ctx context.Context, ids []string) (map[string]syncing.Agreed, error) {
+	found := make(map[string]syncing.Agreed, len(ids))
+	for part := range slices.Chunk(ids, lookUp) {
+		in, args := store.InList(part)
+		rows, err := b.engine.Query(ctx, "SELECT id, hash, pending, expires_at FROM tea_sync_base WHERE id IN "+in, args...)
+		var id string
+		var a syncing.Agreed
+		var expires int64
+		err = store.Scan(rows, err, func() {
+			a.Expires = clock.FromMicro(expires)
+			found[id] = a
+		}, &id, &a.Hash, &a.Pending, &expires)
+		if err != nil {
+			return nil, fmt.Errorf("read what is synchronised: %w", err)
+		}
+	}
+	return found, nil
+}
+
+// IDs returns the ids between two others.
+func (b base) IDs(ctx context.Context, after, before string, limit int) (all []string, err error) {
+	rows, err := b.engine.Query(ctx, "SELECT id FROM tea_sync_base WHERE id > ? AND id < ? ORDER BY id LIMIT ?", after, before, limit)
+	var id string
+	err = store.Scan(rows, err, func() { all = append(all, id) }, &id)
+	return all, err
+}
+
+// Agree writes what is agreed.
+func (b base) Agree(ctx context.Context, all ...syncing.Agreement) error {
+	return b.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error { return agree(ctx, tx, all) })
+}
+
+func agree(ctx context.Context, tx store.Tx, all []syncing.Agreement) error {
+	for _, a := range all {
+		if a.None() {
+			if _, err := tx.Exec(ctx, "DELETE FROM tea_sync_base WHERE id = ?", a.ID); err != nil {
+				return err
+			}
+			continue
+		}
+		expires := int64(0)
+		if !a.Expires.IsZero() {
+			expires = a.Expires.UnixMicro()
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO tea_sync_base VALUES (?, ?, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, pending = excluded.pending, expires_at = excluded.expires_at`, a.ID, a.Hash, a.Pending, expires)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Numbers returns how far the feeds of both sides were read.
+func (b base) Numbers(ctx context.Context, id string) (n syncing.Numbers, err error) {
+	rows, err := b.engine.Query(ctx, "SELECT local_seq, remote_seq FROM tea_sync WHERE id = ?", id)
+	err = store.Scan(rows, err, func() {}, &n.Local, &n.Remote)
+	return n, err
+}
+
+// SetNumbers notes how far the feeds were read.
+func (b base) SetNumbers(ctx context.Context, id string, n syncing.Numbers) error {
+	return b.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO tea_sync VALUES (?, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET local_seq = excluded.local_seq, remote_seq = excluded.remote_seq`, id, n.Local, n.Remote)
+		return err
+	})
+}
