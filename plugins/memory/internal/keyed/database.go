@@ -28,7 +28,8 @@ type DB interface {
 	// included, in the order of their keys; at most limit, which is positive.
 	Scan(ctx context.Context, from, to string, limit int) ([]Pair, error)
 	// Write does the operations atomically, in their order. They are durable on
-	// return. It is called only by the process that has the lock.
+	// return. It is called only by the process that has the lock. If the error wraps
+	// ErrChanged, it has done nothing.
 	Write(ctx context.Context, ops []Op) error
 	// Lock returns an error if another process writes to the database. Otherwise
 	// it returns a number that changes when the lock was lost in between.
@@ -36,6 +37,10 @@ type DB interface {
 	// Close releases the lock.
 	Close() error
 }
+
+// ErrChanged is wrapped by the error of a Write to a database that another process
+// has changed since Lock. The caller reads again what the write depends on.
+var ErrChanged = errors.New("another process has changed the memory")
 
 // Pair is a key with its value.
 type Pair struct {
@@ -100,13 +105,25 @@ type tx struct {
 	created map[string]int
 }
 
-// write runs fn and does its operations atomically. Other writes wait.
+// maxTries is how often a write is repeated that others have disturbed.
+const maxTries = 20
+
+// write runs fn and does its operations atomically. Other writes wait. fn can run
+// more than once.
 func (d *Database) write(ctx context.Context, fn func(t *tx) error) error {
 	if d.o.ReadOnly != "" {
 		return tea.Errorf(tea.PermissionDenied, "the memory is %w: %s", store.ErrReadOnly, d.o.ReadOnly)
 	}
 	d.writing.Lock()
 	defer d.writing.Unlock()
+	err := ErrChanged
+	for try := 0; errors.Is(err, ErrChanged) && try < maxTries; try++ {
+		err = d.tryWrite(ctx, fn)
+	}
+	return err
+}
+
+func (d *Database) tryWrite(ctx context.Context, fn func(t *tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -185,8 +202,10 @@ func (t *tx) remove(key string) { t.ops = append(t.ops, Op{Key: key}) }
 // slot is what the database has under the name of a record.
 type slot struct {
 	name store.RecordName
-	row  *row       // nil = none
+	row  *row       // nil = none; empty if it is damaged
 	tomb *tombstone // nil = none
+	// damaged is why the row cannot be read. It can be replaced and deleted.
+	damaged error
 }
 
 // slots reads what the database has under names.
@@ -204,12 +223,12 @@ func (d *Database) slots(ctx context.Context, names ...store.RecordName) ([]slot
 		all[i].name = n
 		if raw := found[2*i]; raw != nil {
 			if all[i].row, err = decodeRow(raw); err != nil {
-				return nil, damagedRow(n, err)
+				all[i].row, all[i].damaged = &row{}, damagedRow(n, err)
 			}
 		}
 		if raw := found[2*i+1]; raw != nil {
 			if all[i].tomb, err = decodeTombstone(raw); err != nil {
-				return nil, damagedRow(n, err)
+				all[i].tomb = &tombstone{}
 			}
 		}
 	}

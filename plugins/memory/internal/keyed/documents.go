@@ -33,7 +33,7 @@ func (s *documents) Get(ctx context.Context, kind, id string) (store.Document, e
 	if found[0].row == nil {
 		return store.Document{}, fmt.Errorf("%s %s: %w", kind, id, store.ErrNotFound)
 	}
-	return found[0].row.document(n), nil
+	return found[0].row.document(n), found[0].damaged
 }
 
 // Apply does changes.

@@ -252,6 +252,7 @@ func (m *entries) DeletePrefix(ctx context.Context, namespace, prefix string) (n
 	for {
 		removed, live := 0, 0
 		err := m.d.write(ctx, func(t *tx) error {
+			removed, live = 0, 0
 			return m.d.deleteRows(ctx, t, from, behind(from), func(r *row) bool {
 				removed++
 				if !m.d.expired(r) {
@@ -273,7 +274,7 @@ func (d *Database) deleteRows(ctx context.Context, t *tx, from, to string, fn fu
 	return d.each(ctx, from, to, func(p Pair) (bool, error) {
 		r, err := decodeRow(p.Value)
 		if err != nil {
-			return false, damagedRow(nameOf(p.Key), err)
+			r = &row{} // it can be deleted
 		}
 		if fn(r) {
 			left--
@@ -293,6 +294,7 @@ func (m *entries) Sweep(ctx context.Context, before time.Time) (n int, err error
 	for {
 		removed := 0
 		err := m.d.write(ctx, func(t *tx) error {
+			removed = 0
 			return m.d.deleteRows(ctx, t, string(rowTable(store.EntryFeed)), string(rowTable(store.EntryFeed)+1), func(r *row) bool {
 				if r.expires == 0 || r.expires >= before.UnixMicro() {
 					return false

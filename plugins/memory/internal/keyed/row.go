@@ -18,6 +18,8 @@ const (
 	fileTable       = 'F' // name of a blob -> its description
 	contentTable    = 'c' // name of a blob -> its content
 	indexTable      = 'X' // file of the text index -> its content
+	agreedTable     = 'Y' // id of a record -> what is agreed with another memory
+	numbersTable    = 'Z' // id of a feed -> how far it was synchronised
 	stateKey        = "S"
 )
 
@@ -121,7 +123,11 @@ func (r *row) encode() []byte {
 	for _, n := range []int64{r.id, r.seq, r.version, r.created, r.updated, r.expires, r.size} {
 		b = binary.AppendVarint(b, n)
 	}
-	for _, s := range []string{r.hash, r.metadata, r.body, r.text} {
+	return appendTexts(b, r.hash, r.metadata, r.body, r.text)
+}
+
+func appendTexts(b []byte, all ...string) []byte {
+	for _, s := range all {
 		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
 	}
 	return b

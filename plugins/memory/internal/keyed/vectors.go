@@ -214,7 +214,7 @@ func (x *vectors) Get(ctx context.Context, collection string, ids ...string) (it
 		return nil, fmt.Errorf("read collection %q: %w", collection, err)
 	}
 	for i, s := range slots {
-		if s.row != nil {
+		if s.row != nil && s.damaged == nil {
 			items = append(items, s.row.item(ids[i], true))
 		}
 	}

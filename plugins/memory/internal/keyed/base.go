@@ -1,0 +1,125 @@
+package keyed
+
+import (
+	"context"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// Replica is the database as records. It is a [syncing.Device] as well. It is safe
+// for concurrent use.
+type Replica struct {
+	*replica.Shared
+	d *Database
+}
+
+var _ syncing.Device = (*Replica)(nil)
+
+// Replica returns the records of the database.
+func (d *Database) Replica() *Replica {
+	return &Replica{replica.NewShared(records{d: d}, &documents{d}, &blobs{d}, d.o.InlineBytes), d}
+}
+
+// PutWith is Put, and writes what also returns in the same transaction, which can
+// run more than once. also can be nil.
+func (r *Replica) PutWith(ctx context.Context, writes []store.RecordWrite, also func(results []store.PutResult) []syncing.Agreement) ([]store.PutResult, error) {
+	if also == nil {
+		return r.Put(ctx, writes...)
+	}
+	with := records{d: r.d, also: func(t *tx, results []store.PutResult) {
+		for _, a := range also(results) {
+			t.agree(a)
+		}
+	}}
+	return replica.NewShared(with, &documents{r.d}, &blobs{r.d}, r.d.o.InlineBytes).PutAll(ctx, writes)
+}
+
+// Base is what the database has agreed on with others.
+func (r *Replica) Base() syncing.Base { return base{r.d} }
+
+// base has a pair for each record that is synchronised, and one for each feed.
+type base struct{ d *Database }
+
+// Agreed returns what is agreed about records.
+func (b base) Agreed(ctx context.Context, ids []string) (map[string]syncing.Agreed, error) {
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = tableKey(agreedTable, id)
+	}
+	raw, err := b.d.o.DB.Get(ctx, keys...)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]syncing.Agreed, len(ids))
+	for i, id := range ids {
+		if raw[i] == nil {
+			continue
+		}
+		var a syncing.Agreed
+		var expires int64
+		c := cursor{raw: raw[i]}
+		c.texts(&a.Hash, &a.Pending)
+		c.numbers(&expires)
+		if a.Expires = clock.FromMicro(expires); c.err == nil { // else the record is compared again
+			found[id] = a
+		}
+	}
+	return found, nil
+}
+
+// IDs returns the ids between two others.
+func (b base) IDs(ctx context.Context, after, before string, limit int) (all []string, err error) {
+	pairs, err := b.d.o.DB.Scan(ctx, tableKey(agreedTable, after)+"\x00", tableKey(agreedTable, before), limit)
+	for _, p := range pairs {
+		all = append(all, p.Key[1:])
+	}
+	return all, err
+}
+
+// Agree writes what is agreed.
+func (b base) Agree(ctx context.Context, all ...syncing.Agreement) error {
+	return b.d.write(ctx, func(t *tx) error {
+		for _, a := range all {
+			t.agree(a)
+		}
+		return nil
+	})
+}
+
+func (t *tx) agree(a syncing.Agreement) {
+	key := tableKey(agreedTable, a.ID)
+	if a.None() {
+		t.remove(key)
+		return
+	}
+	expires := int64(0)
+	if !a.Expires.IsZero() {
+		expires = a.Expires.UnixMicro()
+	}
+	raw := appendTexts(nil, a.Hash, a.Pending)
+	t.set(key, append(raw, encodeNumbers(expires)...))
+}
+
+// Numbers returns how far the feeds of both sides were read.
+func (b base) Numbers(ctx context.Context, id string) (n syncing.Numbers, err error) {
+	raw, err := b.d.o.DB.Get(ctx, tableKey(numbersTable, id))
+	if err != nil || raw[0] == nil {
+		return n, err
+	}
+	c := cursor{raw: raw[0]}
+	if c.numbers(&n.Local, &n.Remote); c.err != nil {
+		return syncing.Numbers{}, nil //nolint:nilerr // everything is compared again
+	}
+	return n, nil
+}
+
+// SetNumbers notes how far the feeds were read.
+func (b base) SetNumbers(ctx context.Context, id string, n syncing.Numbers) error {
+	return b.d.write(ctx, func(t *tx) error {
+		t.set(tableKey(numbersTable, id), encodeNumbers(n.Local, n.Remote))
+		return nil
+	})
+}
