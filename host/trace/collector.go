@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -52,7 +53,8 @@ type CollectorOptions struct {
 // goroutine, so that no run waits for the network. Tracers can share a collector.
 // It is safe for concurrent use. The caller closes it after its tracers.
 type Collector struct {
-	url      string
+	base     *url.URL
+	url      string // base for messages
 	headers  map[string]string
 	resource otlpResource
 	log      *slog.Logger
@@ -73,13 +75,13 @@ type Collector struct {
 
 // NewCollector returns a collector. The error says that the endpoint is not valid.
 func NewCollector(o CollectorOptions) (*Collector, error) {
-	url, err := baseURL(o.Endpoint)
+	base, err := baseURL(o.Endpoint)
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Collector{
-		url: url, headers: o.Headers, resource: resourceOf(o.Version, o.Instance), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		base: base, url: plainURL(base), headers: o.Headers, resource: resourceOf(o.Version, o.Instance), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		// A redirect is not followed: it would carry the headers, which may
 		// hold a key, to wherever it leads.
 		client: &http.Client{Timeout: sendTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
@@ -213,7 +215,7 @@ func (c *Collector) send(ctx context.Context, signal string, body []byte, tries 
 // post makes one try. again says that another one may succeed, after wait
 // where that is not negative.
 func (c *Collector) post(ctx context.Context, signal string, body []byte) (wait time.Duration, again bool, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/v1/"+signal, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.JoinPath("v1", signal).String(), bytes.NewReader(body))
 	if err != nil {
 		return 0, false, fmt.Errorf("make the request: %w", err)
 	}
@@ -223,7 +225,7 @@ func (c *Collector) post(ctx context.Context, signal string, body []byte) (wait 
 	}
 	resp, err := c.client.Do(req)
 	if err != nil {
-		return -1, true, fmt.Errorf("send %s: %w", signal, err)
+		return -1, true, fmt.Errorf("send %s: %w", signal, withoutURL(err))
 	}
 	defer resp.Body.Close()
 	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // only informs

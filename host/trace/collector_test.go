@@ -79,7 +79,7 @@ func server(t *testing.T, answers ...http.HandlerFunc) (url string, requests fun
 		}
 		mu.Lock()
 		answer := answers[min(len(seen), len(answers)-1)]
-		seen = append(seen, request{r.Method + " " + r.URL.Path, r.Header.Get("Content-Type"), r.Header.Get("X-Key"), string(body)})
+		seen = append(seen, request{r.Method + " " + r.URL.RequestURI(), r.Header.Get("Content-Type"), r.Header.Get("X-Key"), string(body)})
 		mu.Unlock()
 		answer(w, r)
 	}))
@@ -177,6 +177,27 @@ func TestCollectorIsAskedAgain(t *testing.T) {
 	got := requests()
 	if len(got) != 3 || got[0].body != got[2].body || got[0].path != "POST /otlp/v1/traces" {
 		t.Errorf("requests: %v", got)
+	}
+}
+
+func TestEndpointWithAKey(t *testing.T) {
+	t.Parallel()
+	url, requests := server(t, answer(200, ""), answer(400, "no"))
+	var log bytes.Buffer
+	o := trace.Options{Exporter: trace.OTLP, Endpoint: strings.Replace(url, "//", "//me:hush@", 1) + "/v1/traces?key=hush", Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	if err := feed(t, o, smallRun()); err != nil {
+		t.Fatal(err)
+	}
+	if got := requests()[0].path; got != "POST /v1/traces?key=hush" {
+		t.Errorf("request: %s", got)
+	}
+	if err := feed(t, o, smallRun()); err == nil || strings.Contains(err.Error()+log.String(), "hush") {
+		t.Errorf("the key is in the messages: %v, %s", err, &log)
+	}
+	for _, endpoint := range []string{"ftp://me:hush@c/?key=hush", "http://me:hush@c/%zz?key=hush"} {
+		if _, err := trace.New(trace.Options{Exporter: trace.OTLP, Endpoint: endpoint}); err == nil || strings.Contains(err.Error(), "hush") {
+			t.Errorf("%s: %v", endpoint, err)
+		}
 	}
 }
 

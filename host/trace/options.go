@@ -2,6 +2,7 @@ package trace
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -78,16 +79,31 @@ func (o *Options) Read(given map[string]any) error {
 }
 
 // baseURL returns the address of a collector without the path of a signal.
-func baseURL(endpoint string) (string, error) {
-	if endpoint == "" {
-		endpoint = "http://localhost:4318"
-	}
-	u, err := url.Parse(endpoint)
+func baseURL(endpoint string) (*url.URL, error) {
+	u, err := url.Parse(cmp.Or(endpoint, "http://localhost:4318"))
 	if err != nil {
-		return "", fmt.Errorf("the collector's endpoint: %w", err)
+		return nil, fmt.Errorf("the collector's endpoint is not a valid URL: %w", withoutURL(err))
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return "", fmt.Errorf("the collector's endpoint %q is not an http or https URL", endpoint)
+		return nil, fmt.Errorf("the collector's endpoint %q is not an http or https URL", plainURL(u))
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(u.String(), "/v1/traces"), "/"), nil
+	for _, path := range []*string{&u.Path, &u.RawPath} {
+		*path = strings.TrimSuffix(strings.TrimSuffix(*path, "/"), "/v1/traces")
+	}
+	return u, nil
+}
+
+// plainURL returns the URL without user and query, which can contain a key.
+func plainURL(u *url.URL) string {
+	plain := *u
+	plain.User, plain.RawQuery = nil, ""
+	return plain.String()
+}
+
+// withoutURL returns the cause of an error whose text contains a whole URL.
+func withoutURL(err error) error {
+	if outer := (*url.Error)(nil); errors.As(err, &outer) {
+		return outer.Err
+	}
+	return err
 }
