@@ -47,10 +47,11 @@ type LoadRunOptions struct {
 // [Workflow.Fork], with the overlays and the configuration of the run.
 //
 // With a File, LoadRun loads that file. Otherwise it loads the file with which
-// the run began. If that file no longer exists or has changed, LoadRun takes the
-// version that [Source.Keep] has stored, or looks for a file with the same digest near it, in the working directory and around the
-// checkpoint directory, since a directory can have been renamed. If there is
-// none, or with Changed, it loads the changed file; Resume then decides.
+// the run began. If that file no longer exists or has changed, LoadRun loads the
+// version that [Source.Keep] has stored, or a file with the same digest near it,
+// in the working directory or around the checkpoint directory, since a directory
+// can have been renamed. If there is none, or with Changed, it loads the changed
+// file; Resume then decides.
 //
 // The error is a [*WorkflowNotFoundError], a [*ConfigSecretError] or that of
 // [Host.Load].
@@ -71,6 +72,10 @@ func (h *Host) LoadRun(info *RunInfo, o LoadRunOptions) (*Workflow, error) {
 	if err == nil && (o.Changed || wf.Digest() == info.Digest) {
 		return wf, nil
 	}
+	_, gone := os.Stat(recorded.file)
+	if err != nil && gone == nil && o.Changed && !o.View {
+		return nil, err // another version is not what the caller asked for
+	}
 	if kept := keptSource(info); kept != nil {
 		recorded.options.kept = kept
 		if wf != nil {
@@ -78,7 +83,6 @@ func (h *Host) LoadRun(info *RunInfo, o LoadRunOptions) (*Workflow, error) {
 		}
 		return h.Load(kept.File, recorded.options)
 	}
-	_, gone := os.Stat(recorded.file)
 	for p := range info.places {
 		if !info.has(p) {
 			continue

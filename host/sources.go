@@ -23,8 +23,8 @@ type Source struct {
 	// File is the absolute path of the workflow file, Digest that of the workflow.
 	File   string `json:"file"`
 	Digest string `json:"digest"`
-	// Files are the contents by absolute path.
-	Files map[string]string `json:"files"`
+	// Files are the contents by absolute path. Modules need not be UTF-8.
+	Files map[string][]byte `json:"files"`
 }
 
 // ErrWorkflowRewritten reports that a file of a workflow has changed since the
@@ -34,13 +34,13 @@ var ErrWorkflowRewritten = errors.New("the files of the workflow changed while t
 // Source reads the files of the workflow. The error is [ErrWorkflowRewritten] if
 // they are not those that were loaded, or that of reading them.
 func (wf *Workflow) Source() (*Source, error) {
-	s := &Source{File: absolute(wf.spec.File), Digest: wf.spec.Digest, Files: map[string]string{}}
+	s := &Source{File: absolute(wf.spec.File), Digest: wf.spec.Digest, Files: map[string][]byte{}}
 	for _, file := range wf.Files() {
 		data, err := spec.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("read the source of %s: %w", wf.Name(), err)
 		}
-		s.Files[absolute(file)] = string(data)
+		s.Files[absolute(file)] = data
 	}
 	again, _ := spec.Load(s.File, spec.Options{Overlays: wf.options.Overlays, Config: wf.options.Config, LookupEnv: wf.options.LookupEnv, Embedded: s.read})
 	if again == nil || again.Digest != s.Digest {
@@ -51,8 +51,8 @@ func (wf *Workflow) Source() (*Source, error) {
 
 // read implements [Embedded].
 func (s *Source) read(file string) ([]byte, bool) {
-	text, ok := s.Files[file]
-	return []byte(text), ok
+	data, ok := s.Files[file]
+	return data, ok
 }
 
 // Keep stores the source in a checkpoint directory, where [Host.LoadRun] finds it
@@ -67,13 +67,12 @@ func (s *Source) Keep(dir string) error {
 	if old, err := os.ReadFile(path); err == nil && string(old) == string(text) {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("keep the source of a workflow: %w", err)
+	if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
+		err = atomicfile.Write(path, 0o600, func(w io.Writer) error {
+			_, err := w.Write(text)
+			return err
+		})
 	}
-	err = atomicfile.Write(path, 0o600, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
 	if err != nil {
 		return fmt.Errorf("keep the source of a workflow: %w", err)
 	}
@@ -100,16 +99,17 @@ func keptSource(info *RunInfo) *Source {
 	return s
 }
 
-// RemoveSources removes the kept sources of workflows that no run of the
-// directory began with, except those that keep lists.
+// RemoveSources removes the kept sources of workflows with which no run of the
+// directory began, except those in keep. It ignores incomplete files, which
+// [Source.Keep] is writing.
 func (r *Runs) RemoveSources(keep []*Source) error {
 	dir := r.store.Dir()
 	entries, err := os.ReadDir(filepath.Join(dir, sourcesDir))
-	if errors.Is(err, fs.ErrNotExist) || len(entries) == 0 {
-		return nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the sources of workflows: %w", err)
+	}
+	if len(entries) == 0 {
+		return nil
 	}
 	runs, err := r.List()
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *Runs) RemoveSources(keep []*Source) error {
 	}
 	var faults []error
 	for _, e := range entries {
-		if path := filepath.Join(dir, sourcesDir, e.Name()); !used[path] {
+		if path := filepath.Join(dir, sourcesDir, e.Name()); !used[path] && !atomicfile.IsTemporary(e.Name()) {
 			faults = append(faults, os.Remove(path))
 		}
 	}

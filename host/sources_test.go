@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,7 +21,8 @@ func TestRunGoesOnWithTheVersionThatWasKept(t *testing.T) {
 		return path
 	}
 	file := write("flow.yaml", "imports: [{path: m.lua, namespace: m}]\nnodes: [{name: ask, interrupt: after}, {name: say, uses: m.say}]\n")
-	write("m.lua", `return {register_actions = function(r) r.say = function() return {said = "old"} end end}`)
+	const latin1 = "-- gr\xf6\xdfe\n"
+	write("m.lua", latin1+`return {register_actions = function(r) r.say = function() return {said = "old"} end end}`)
 	h, err := host.New(host.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -74,6 +76,10 @@ func TestRunGoesOnWithTheVersionThatWasKept(t *testing.T) {
 	if said, err := resumed(host.LoadRunOptions{}); said != "old" || err != nil {
 		t.Errorf("after a change: %v, %v", said, err)
 	}
+	write("flow.yaml", "nodes: [")
+	if _, err := h.LoadRun(info, host.LoadRunOptions{Changed: true}); err == nil {
+		t.Error("another version was loaded instead of the changed one, which is not valid")
+	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
@@ -108,5 +114,18 @@ func TestRunGoesOnWithTheVersionThatWasKept(t *testing.T) {
 	}
 	if err := list.RemoveSources(nil); err != nil || kept() != 0 {
 		t.Errorf("sources that nothing needs: %d, %v", kept(), err)
+	}
+	sources := filepath.Join(runs, "sources")
+	if err := os.WriteFile(filepath.Join(sources, ".x.tea-tmp"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := list.RemoveSources(nil); err != nil || kept() != 1 {
+		t.Errorf("a source that is being written: %d, %v", kept(), err)
+	}
+	if err := errors.Join(os.RemoveAll(sources), os.WriteFile(sources, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := list.RemoveSources(nil); err == nil {
+		t.Error("sources that cannot be read are not an error")
 	}
 }
