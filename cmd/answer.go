@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -36,9 +37,9 @@ const (
 func answersTo(pending []flow.Interrupt, given map[string]any, pass []string) (map[string]any, error) {
 	answers := map[string]any{}
 	answer := func(flag, name string, value any) error {
-		i, err := interruptOf(flag, pending, name)
+		i, err := runview.Find(pending, name)
 		if err != nil {
-			return err
+			return usageErrorf("%s %s: %w", flag, name, err)
 		}
 		if _, twice := answers[i.ID]; twice {
 			return usageErrorf("%s %s: %s is answered twice", flag, name, i.ID)
@@ -80,31 +81,6 @@ func stopsOf(pending []flow.Interrupt) []string {
 		}
 	}
 	return ids
-}
-
-// interruptOf finds the interrupt that a flag names: by its id, or by a path or
-// node that only one interrupt has.
-func interruptOf(flag string, pending []flow.Interrupt, name string) (flow.Interrupt, error) {
-	var ids []string
-	var found []flow.Interrupt
-	for _, i := range pending {
-		if i.ID == name {
-			return i, nil
-		}
-		ids = append(ids, i.ID)
-		if i.Path == name || i.Node == name {
-			found = append(found, i)
-		}
-	}
-	switch {
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) > 1:
-		return flow.Interrupt{}, usageErrorf("%s %s: several interrupts match; name one of %s", flag, name, strings.Join(ids, ", "))
-	case len(ids) == 0:
-		ids = []string{"none"}
-	}
-	return flow.Interrupt{}, usageErrorf("no pending interrupt %q; pending: %s", name, strings.Join(ids, ", "))
 }
 
 // exampleAnswer returns an answer to a question, for a hint.

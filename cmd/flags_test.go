@@ -124,27 +124,6 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-func TestInterruptOf(t *testing.T) {
-	t.Parallel()
-	pending := []flow.Interrupt{
-		{ID: "each[0]/ask:ask", Path: "each[0]/ask", Node: "ask"},
-		{ID: "each[1]/ask:ask", Path: "each[1]/ask", Node: "ask"},
-		{ID: "gate:before", Path: "gate", Node: "gate"},
-	}
-	for name, want := range map[string]string{
-		"each[1]/ask:ask": "each[1]/ask:ask",
-		"each[1]/ask":     "each[1]/ask:ask",
-		"gate":            "gate:before",
-		"ask":             "",
-		"nope":            "",
-	} {
-		i, err := interruptOf("--answer", pending, name)
-		if i.ID != want || (err == nil) != (want != "") {
-			t.Errorf("%s: %q, %v, want %q", name, i.ID, err, want)
-		}
-	}
-}
-
 func TestExampleAnswerFits(t *testing.T) {
 	t.Parallel()
 	typed := func(name string) map[string]any { return map[string]any{"type": name} }

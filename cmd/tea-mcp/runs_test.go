@@ -218,7 +218,7 @@ func TestResumeToolAnswers(t *testing.T) {
 				t.Fatalf("result: %+v", out)
 			}
 			for args, want := range map[string]string{
-				`perhaps`: "answer review:ask", `other`: `the run does not wait for "other"; pending: review:ask`,
+				`perhaps`: "answer review:ask", `other`: `no pending interrupt "other"; pending: review:ask`,
 			} {
 				name := "review:ask"
 				if args == "other" {

@@ -1,12 +1,11 @@
-// Package runview prepares what clients see of a run, and what they answer, for the
-// programs that serve workflows. Start with [Describe] and [AnswersTo].
+// Package runview prepares what clients see of a run, and what they answer. Start
+// with [Describe] and [AnswersTo].
 package runview
 
 import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
@@ -47,38 +46,50 @@ func Describe(mask host.Mask, i flow.Interrupt) any {
 // passed.
 func AnswersTo(pending []flow.Interrupt, given map[string]any) (map[string]any, error) {
 	answers := map[string]any{}
-	var ids []string
 	for _, i := range pending {
-		ids = append(ids, i.ID)
 		if len(given) == 0 && i.Kind != flow.InterruptAsk {
 			answers[i.ID] = nil
 		}
 	}
 	for name, answer := range given {
-		matches := func(i flow.Interrupt) bool { return i.ID == name }
-		if !slices.ContainsFunc(pending, matches) {
-			matches = func(i flow.Interrupt) bool { return i.Path == name || i.Node == name }
+		i, err := Find(pending, name)
+		if err != nil {
+			return nil, err
 		}
-		at := slices.IndexFunc(pending, matches)
-		switch {
-		case at < 0:
-			return nil, fmt.Errorf("the run does not wait for %q; pending: %s", name, listed(ids))
-		case slices.ContainsFunc(pending[at+1:], matches):
-			return nil, fmt.Errorf("several interrupts match %q; name one of %s", name, listed(ids))
+		if _, twice := answers[i.ID]; twice {
+			return nil, fmt.Errorf("%s is answered twice", i.ID)
 		}
-		if pending[at].Kind == flow.InterruptAsk {
-			if err := pending[at].Check(answer); err != nil {
+		if i.Kind == flow.InterruptAsk {
+			if err := i.Check(answer); err != nil {
 				return nil, fmt.Errorf("answer %s: %w", name, err)
 			}
 		}
-		answers[pending[at].ID] = answer
+		answers[i.ID] = answer
 	}
 	return answers, nil
 }
 
-func listed(ids []string) string {
-	if len(ids) == 0 {
-		return "none"
+// Find returns the interrupt with an id, or the only one with a path or node of
+// that name.
+func Find(pending []flow.Interrupt, name string) (flow.Interrupt, error) {
+	var ids []string
+	var found []flow.Interrupt
+	for _, i := range pending {
+		if i.ID == name {
+			return i, nil
+		}
+		ids = append(ids, i.ID)
+		if i.Path == name || i.Node == name {
+			found = append(found, i)
+		}
 	}
-	return strings.Join(ids, ", ")
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return flow.Interrupt{}, fmt.Errorf("several interrupts match %q; name one of %s", name, strings.Join(ids, ", "))
+	case len(ids) == 0:
+		ids = []string{"none"}
+	}
+	return flow.Interrupt{}, fmt.Errorf("no pending interrupt %q; pending: %s", name, strings.Join(ids, ", "))
 }
