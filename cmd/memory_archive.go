@@ -1,6 +1,7 @@
 package teacmd
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -58,33 +59,38 @@ func (a *app) callArchive(f archiveFlags, action string, params map[string]any) 
 
 func (a *app) writeArchive(f archiveFlags, action string) error {
 	r, err := a.callArchive(f, action, map[string]any{})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case f.JSON:
-		return writeState(a.stdout, r)
 	}
-	fmt.Fprintf(a.out, "wrote %v bytes to %s: %s\n", r["bytes"], f.File, contentsOf(r))
-	if damaged := fmt.Sprint(r["damaged"]); damaged != "0" {
-		fmt.Fprintf(a.out, "%s damaged records are not in the archive\n", damaged)
+	if f.JSON {
+		err = writeState(a.stdout, r)
+	} else {
+		fmt.Fprintf(a.out, "wrote %v bytes to %s: %s\n", r["bytes"], f.File, contentsOf(r))
 	}
-	return nil
+	if damaged, _ := r["damaged"].(int64); damaged > 0 {
+		err = errors.Join(err, fmt.Errorf("the archive is not complete: %d damaged records are not in it", damaged))
+	}
+	return err
 }
 
 func (a *app) readArchive(f archiveFlags, action string, params map[string]any) error {
 	r, err := a.callArchive(f, action, params)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case f.JSON:
-		return writeState(a.stdout, r)
 	}
-	fmt.Fprintf(a.out, "imported %s: %s\n", f.File, contentsOf(r))
 	refused, _ := r["refused"].([]any)
-	for _, reason := range refused {
-		fmt.Fprintf(a.out, "not stored: %v\n", reason)
+	if f.JSON {
+		err = writeState(a.stdout, r)
+	} else {
+		fmt.Fprintf(a.out, "imported %s: %s\n", f.File, contentsOf(r))
+		for _, reason := range refused {
+			fmt.Fprintf(a.out, "not stored: %v\n", reason)
+		}
 	}
-	return nil
+	if len(refused) > 0 {
+		err = errors.Join(err, errors.New("the import is not complete: the memory cannot store some records"))
+	}
+	return err
 }
 
 // contentsOf lists what an archive has.

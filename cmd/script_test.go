@@ -19,6 +19,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/serve"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // TestMain makes the test binary the command tea as well.
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 	// The race detector sleeps a second before a process ends.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
 	testscript.Main(m, map[string]func(){
-		"tea": func() { os.Exit(Main(Options{})) }, "tea-plugin-greet": greet, "mistaken": mistaken, "tea-plugin-bad": bad, "counter-plugin": counter, "radio-plugin": radio,
+		"tea": func() { os.Exit(Main(Options{})) }, "tea-plugin-greet": greet, "tea-with-memory": memory, "mistaken": mistaken, "tea-plugin-bad": bad, "counter-plugin": counter, "radio-plugin": radio,
 	})
 }
 
@@ -102,6 +103,16 @@ func counter() {
 	serve.Main(tea.Bundle{Name: "counter", Version: version + ".0.0", Files: []string{"impl.sh"}, Actions: []tea.Action{
 		tea.NewAction("counter.version", "Returns the version.", answer),
 	}})
+}
+
+// memory is tea with a memory whose archives have the result in RESULT.
+func memory() {
+	archive := func(context.Context, *tea.Request, map[string]any) (any, error) {
+		return value.Decode([]byte(os.Getenv("RESULT")))
+	}
+	os.Exit(Main(Options{Bundles: []*tea.Bundle{{Name: "memory", Version: "1.0.0", Settings: map[string]*schema.Schema{"memory": schema.Of[map[string]any]()}, Actions: []tea.Action{
+		tea.NewAction("memory.export", "Exports.", archive), tea.NewAction("memory.import", "Imports.", archive),
+	}}}}))
 }
 
 // mistaken is greet under another name, which does nothing without a host.
