@@ -53,6 +53,9 @@ type Dir struct {
 	files map[string]*source
 	// problems are the problems of the last scan, by path.
 	problems map[string]string
+	// maxTree is how many files of the directory tree are watched for what repairs a
+	// broken workflow.
+	maxTree int
 	// shared are the names of files that are not workflows, but part of them.
 	shared []string
 }
@@ -60,9 +63,10 @@ type Dir struct {
 // source is a workflow file.
 type source struct {
 	// files are those of the last version that could be loaded, stamp their state
-	// then; "" if the file is not offered as it is.
-	files []string
-	stamp string
+	// when the file was loaded at last, with success unless it is broken.
+	files  []string
+	stamp  string
+	broken bool
 	// name is that under which it is offered; "" for none.
 	name string
 	// problem is the last one that was logged.
@@ -80,7 +84,7 @@ func New(path, kind string, server Server, log *slog.Logger, shared ...string) (
 	if err != nil {
 		return nil, err
 	}
-	return &Dir{server: server, log: log, kind: kind, path: path, files: map[string]*source{}, shared: shared}, nil
+	return &Dir{server: server, log: log, kind: kind, path: path, files: map[string]*source{}, maxTree: 10_000, shared: shared}, nil
 }
 
 // Path returns the absolute path of the directory, without symbolic links.
@@ -157,8 +161,7 @@ func (d *Dir) Scan() {
 		case src == nil:
 			src = &source{files: []string{file}}
 			d.files[file] = src
-		case src.stamp == "" && changed:
-		case src.stamp != "" && src.stamp != stampOf(src.files):
+		case src.broken && changed, src.stamp != stampOf(src.files):
 		default:
 			continue
 		}
@@ -166,9 +169,15 @@ func (d *Dir) Scan() {
 	}
 }
 
-// list returns the workflow files, and adds to the problems. Names that begin
-// with a dot and tests are not workflows; a link must lead to a file in the
-// directory.
+// IsWorkflow reports whether a file of a directory is a workflow by its name: names
+// that begin with a dot and tests are not.
+func IsWorkflow(name string) bool {
+	ext := filepath.Ext(name)
+	return (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(name, ".") && !strings.HasSuffix(strings.TrimSuffix(name, ext), "_test")
+}
+
+// list returns the workflow files, and adds to the problems. A link must lead to a
+// file in the directory.
 func (d *Dir) list() ([]string, error) {
 	root, err := os.OpenRoot(d.path)
 	if err != nil {
@@ -182,8 +191,7 @@ func (d *Dir) list() ([]string, error) {
 	var files []string
 	for _, e := range entries {
 		name := e.Name()
-		ext := filepath.Ext(name)
-		if strings.HasPrefix(name, ".") || slices.Contains(d.shared, name) || ext != ".yaml" && ext != ".yml" || strings.HasSuffix(strings.TrimSuffix(name, ext), "_test") {
+		if !IsWorkflow(name) || slices.Contains(d.shared, name) {
 			continue
 		}
 		info, err := root.Stat(name)
@@ -191,11 +199,13 @@ func (d *Dir) list() ([]string, error) {
 			continue
 		}
 		if err != nil {
-			path := filepath.Join(d.path, name)
-			d.problems[path] = "it is not offered: it leads out of the directory"
+			path, problem := filepath.Join(d.path, name), "it leads out of the directory"
 			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-				d.problems[path] = "it is not offered: it is a link to a file that does not exist"
+				problem = "it is a link to a file that does not exist"
+			} else if err != nil {
+				problem = err.Error()
 			}
+			d.problems[path] = "it is not offered: " + problem
 			continue
 		}
 		files = append(files, filepath.Join(d.path, name))
@@ -207,8 +217,8 @@ func (d *Dir) list() ([]string, error) {
 // one is broken, and some file of the directory has changed.
 func (d *Dir) repaired() bool {
 	for _, src := range d.files {
-		if src.stamp == "" {
-			tree := treeStamp(d.path)
+		if src.broken {
+			tree := d.treeStamp()
 			changed := tree != d.tree
 			d.tree = tree
 			return changed
@@ -219,8 +229,7 @@ func (d *Dir) repaired() bool {
 
 // load loads a file. If it is broken, the version that is offered remains.
 func (d *Dir) load(file string, src *source) {
-	before := stampOf(src.files)
-	src.stamp = ""
+	src.stamp, src.broken = stampOf(src.files), true
 	wf, err := d.server.Load(file)
 	if err != nil {
 		effect := "it is not offered"
@@ -244,13 +253,10 @@ func (d *Dir) load(file string, src *source) {
 		d.report(src, file, "it is not offered", err)
 		return
 	}
-	if now := stampOf(src.files); now == before { // else it changed meanwhile, and is loaded again
-		src.files = files
-		src.stamp = stampOf(src.files)
-	} else {
-		src.stamp = before
+	if src.stamp == stampOf(src.files) { // else it changed meanwhile, and is loaded again
+		src.files, src.stamp = files, stampOf(files)
 	}
-	src.problem = ""
+	src.problem, src.broken = "", false
 	for _, w := range warnings {
 		d.log.Warn(w.Error())
 	}
@@ -303,22 +309,18 @@ func stampOf(files []string) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// maxTree is how many files of a directory tree are watched for the mistakes in
-// a workflow to be gone.
-const maxTree = 10_000
-
-// treeStamp identifies the state of the files in a directory and below it.
-func treeStamp(dir string) string {
+// treeStamp identifies the state of the files in the directory and below it.
+func (d *Dir) treeStamp() string {
 	var files []string
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what cannot be read does not change
+	_ = filepath.WalkDir(d.path, func(path string, e fs.DirEntry, err error) error { // what cannot be read does not change
 		switch {
-		case len(files) == maxTree:
+		case len(files) == d.maxTree:
 			return fs.SkipAll
 		case err != nil:
 			return nil
-		case d.IsDir() && path != dir && strings.HasPrefix(d.Name(), "."):
+		case e.IsDir() && path != d.path && strings.HasPrefix(e.Name(), "."):
 			return fs.SkipDir
-		case !d.IsDir():
+		case !e.IsDir():
 			files = append(files, path)
 		}
 		return nil
