@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/the-edge-agent/tea/cmd/internal/flowdir"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 )
@@ -175,13 +176,12 @@ func (f *WorkerFlags) Run(a *app) error {
 // check loads the workflows of the arguments.
 func (f *WorkerFlags) check(s *Service) error {
 	for _, path := range f.Paths {
-		files := []string{path}
-		if info, err := os.Stat(path); err != nil {
+		files, err := workflowsAt(path)
+		if err != nil {
 			return usageError(unreadable(path, err))
-		} else if info.IsDir() {
-			if files, err = filepath.Glob(filepath.Join(path, "*.y*ml")); err != nil {
-				return err
-			}
+		}
+		if len(files) == 0 {
+			return usageErrorf("%s has no workflow files", path)
 		}
 		for _, file := range files {
 			wf, err := s.Load(file)
@@ -194,6 +194,22 @@ func (f *WorkerFlags) check(s *Service) error {
 		}
 	}
 	return nil
+}
+
+// workflowsAt returns a file, or the workflow files of a directory.
+func workflowsAt(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	var files []string
+	for _, e := range entries {
+		if flowdir.IsWorkflow(e.Name()) {
+			files = append(files, filepath.Join(path, e.Name()))
+		}
+	}
+	return files, err
 }
 
 // Secrets returns the secrets of the command line, which must not be changed.
