@@ -2,12 +2,11 @@ package teacmd
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/the-edge-agent/tea/cmd/internal/project"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
 // loadFlags change the workflow that is loaded.
@@ -123,14 +122,9 @@ const graphExt = ".cyjs"
 const maxGraphFile = 16 << 20
 
 func (c *inspectCmd) drawGraph(a *app) error {
-	file, err := os.Open(c.File)
+	text, err := confine.ReadRegular(c.File, maxGraphFile)
 	if err != nil {
 		return usageError(err)
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxGraphFile+1))
-	if err != nil {
-		return err
 	}
 	if len(text) > maxGraphFile {
 		return fmt.Errorf("%s has more than %d MB; export a part of the graph, with entity_ids and depth", c.File, maxGraphFile>>20)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // libraries are the scripts of tea's bundles that build the native library of a
@@ -47,6 +48,7 @@ func (p *program) buildLibraries(ctx context.Context) error {
 func (p *program) script(ctx context.Context, file, command string) ([]byte, error) {
 	arch, _, _ := strings.Cut(p.Arch, "/")
 	cmd := exec.CommandContext(ctx, "bash", file, command, p.OS+"/"+arch)
+	cmd.WaitDelay = time.Second // compilers can outlive the script
 	var messages bytes.Buffer
 	cmd.Stderr = io.MultiWriter(&messages, p.Log)
 	out, err := cmd.Output()
