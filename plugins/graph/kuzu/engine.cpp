@@ -21,6 +21,7 @@
 #include "null.h"
 #include "storage/buffer_manager/buffer_manager.h"
 #include "storage/buffer_manager/memory_manager.h"
+#include "words.h"
 
 using namespace kuzu::main;
 using kuzu::common::Value;
@@ -238,7 +239,7 @@ constexpr size_t planning = size_t{128} << 20;
 
 // tea_kuzu_interface returns the version of this interface.
 TEA_API int64_t tea_kuzu_interface() {
-    return 2;
+    return 3;
 }
 
 TEA_API void tea_kuzu_free(void* p) {
@@ -425,6 +426,19 @@ TEA_API int32_t tea_kuzu_adjacent(void* connection, const char* arguments, int64
         auto types = reader.texts();
         Following following{forward != 0, backward != 0, {types.begin(), types.end()}, ever != 0, at, static_cast<uint64_t>(most)};
         report(adjacent(context(connection), keys, columns, following).take(), out, size);
+        return Ok;
+    });
+}
+
+// tea_kuzu_having returns the entities of a namespace that have some words; the
+// lists are the namespace, words and types.
+TEA_API int32_t tea_kuzu_having(void* connection, const char* arguments, int64_t length, int64_t all, int64_t limit, char** out, int64_t* size) {
+    return guarded(out, size, [&]() -> int32_t {
+        Reader reader(arguments, length);
+        auto ns = reader.texts();
+        auto words = reader.texts();
+        auto types = reader.texts();
+        report(having(context(connection), Searching{ns.at(0), words, {types.begin(), types.end()}, all != 0, static_cast<uint64_t>(limit)}).take(), out, size);
         return Ok;
     });
 }

@@ -164,7 +164,20 @@ func (c *connection) adjacent(ctx context.Context, keys, columns []string, a sto
 	})
 }
 
-// lookup calls a function of kuzu/lookup.h.
+// having returns the ids of entities with the places of their words: those that
+// have all words, in order, or those of each word, at most limit each.
+func (c *connection) having(ctx context.Context, namespace string, words, types []string, all bool, limit int) (*result, error) {
+	spaced := make([]string, len(words))
+	for i, word := range words {
+		spaced[i] = " " + word + " "
+	}
+	arguments := appendTexts(appendTexts(appendTexts(nil, []string{namespace}), spaced), types)
+	return c.lookup(ctx, func(out *unsafe.Pointer, size *int64) int32 {
+		return c.library.having(c.handle, &arguments[0], int64(len(arguments)), flag(all), int64(limit), out, size)
+	})
+}
+
+// lookup calls a function of kuzu/lookup.h or words.h.
 func (c *connection) lookup(ctx context.Context, f func(out *unsafe.Pointer, size *int64) int32) (*result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ package kuzu
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/exact"
@@ -186,46 +185,37 @@ func (db *DB) EachRelation(ctx context.Context, namespace string, s store.Relati
 	})
 }
 
-// maxWords is the number of words of a search; further ones are ignored.
-const maxWords = 32
-
-// Search is [store.Store.Search].
+// Search is [store.Store.Search]. The entities of all words are read in one scan.
 func (db *DB) Search(ctx context.Context, namespace string, q store.TextQuery) ([]string, error) {
-	q.Words = q.Words[:min(len(q.Words), maxWords)]
-	var ids []string
-	err := db.read(ctx, func(c *connection) (err error) {
-		ids, err = store.Candidates(q, func(words []string, limit int) ([]string, error) { return c.having(ctx, namespace, q, words, limit) })
+	var found []string
+	err := db.read(ctx, func(c *connection) error {
+		r, err := c.having(ctx, namespace, q.Words, q.Types, false, q.Limit+1)
+		if err != nil {
+			return err
+		}
+		byWord := map[string][]string{}
+		for r.next() {
+			word := q.Words[r.integer()]
+			byWord[word] = append(byWord[word], r.text())
+		}
+		found, err = store.Candidates(q, func(words []string, limit int) ([]string, error) {
+			if limit > q.Limit {
+				return byWord[words[0]], nil
+			}
+			r, err := c.having(ctx, namespace, words, q.Types, true, limit)
+			if err != nil {
+				return nil, err
+			}
+			ids := make([]string, 0, r.rows)
+			for r.next() {
+				r.integer()
+				ids = append(ids, r.text())
+			}
+			return ids, nil
+		})
 		return err
 	})
-	return ids, err
-}
-
-// having returns the entities that have all words. Those beyond the limit of the
-// query are only counted: without an order the scan ends at the limit.
-func (c *connection) having(ctx context.Context, namespace string, q store.TextQuery, words []string, limit int) ([]string, error) {
-	text, p := "MATCH (e:Entity) WHERE e.namespace = $namespace", params{"namespace": namespace, "limit": int64(limit)}
-	for i, word := range words {
-		name := fmt.Sprintf("w%d", i)
-		text += " AND e.words CONTAINS $" + name
-		p[name] = " " + word + " "
-	}
-	if len(q.Types) > 0 {
-		text += " AND e.type IN $types"
-		p["types"] = q.Types
-	}
-	text += " RETURN e.id"
-	if limit <= q.Limit {
-		text += " ORDER BY e.id"
-	}
-	r, err := c.query(ctx, text+" LIMIT $limit", p)
-	if err != nil {
-		return nil, err
-	}
-	ids := make([]string, 0, r.rows)
-	for r.next() {
-		ids = append(ids, r.text())
-	}
-	return ids, nil
+	return found, err
 }
 
 // namespaces returns those that have entities or relations, in order. A deleted entity
