@@ -247,3 +247,29 @@ func TestFormerTextsAreBounded(t *testing.T) {
 		same(t, "texts left", texts, 4*8*600)
 	})
 }
+
+func TestAnEndThatIsMovedStaysBeforeTheNextBeginning(t *testing.T) {
+	on(t, func(t *testing.T, g *opened) {
+		store := func(from, to string) object {
+			return g.call("store_relation", object{"from_entity": "u", "relation_type": "r", "to_entity": "v", "valid_from": from, "valid_to": to, "create_missing": true})
+		}
+		store("2020-01-01", "2021-01-01")
+		store("2022-01-01", "")
+		same(t, "moved end", store("2020-01-01", "2023-01-01")["valid_to"], "2022-01-01T00:00:00Z")
+		same(t, "in 2022", short(g.call("get_relations", object{"entity_id": "u", "as_of": "2022-06-01"})["relations"]), "u-r-v")
+	})
+}
+
+func TestAFactThatWasCorrectedCanBecomeTrueAgain(t *testing.T) {
+	on(t, func(t *testing.T, g *opened) {
+		lives := func(in string) object {
+			return g.call("store_relation", object{"from_entity": "ana", "relation_type": "lives_in", "to_entity": in, "valid_from": "2020-01-01", "exclusive": true, "create_missing": true})
+		}
+		for _, in := range []string{"porto", "lisboa", "porto", "lisboa", "porto"} {
+			r := lives(in)
+			same(t, "times of "+in, []any{r["valid_from"], r["valid_to"]}, []any{"2020-01-01T00:00:00Z", ""})
+			same(t, "now", short(g.call("get_relations", object{"entity_id": "ana"})["relations"]), "ana-lives_in-"+in)
+		}
+		same(t, "the same again", lives("porto")["created"], false)
+	})
+}

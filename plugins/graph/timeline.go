@@ -99,9 +99,14 @@ func (t *timeline) put(f *RelationFields) error {
 		return tea.Errorf(tea.ValidationError, "the relation %s ends before it begins; pass valid_from", f)
 	}
 	r := &store.Relation{RelationKey: key, ValidTo: until, Weight: 1, CreatedAt: t.now}
-	existing := false
+	existing, known := false, false
 	for _, other := range same {
-		if other.ValidFrom == from {
+		switch {
+		case other.ValidFrom != from:
+		case other.ValidTo <= from: // it was never valid
+			*other = *r
+			r, known = other, true
+		default:
 			r, existing = other, true
 			if f.ValidTo != "" {
 				r.ValidTo = until
@@ -111,13 +116,17 @@ func (t *timeline) put(f *RelationFields) error {
 	if err := fill(r, f, existing); err != nil {
 		return err
 	}
-	if !existing {
+	if existing {
+		endAtNext(r, same)
+	} else {
 		if said := t.endBefore(r, same, f); said != nil {
 			t.last = said // it says the same
 			return t.endOthers(f, said)
 		}
 		t.created++
-		t.add(r)
+		if !known {
+			t.add(r)
+		}
 	}
 	t.store(r)
 	t.last = r
@@ -174,15 +183,21 @@ func fill(r *store.Relation, f *RelationFields, existing bool) error {
 	return nil
 }
 
+// endAtNext ends a relation where the next one that is the same begins.
+func endAtNext(r *store.Relation, same []*store.Relation) {
+	for _, other := range same {
+		if other.ValidTo > other.ValidFrom && other.ValidFrom > r.ValidFrom {
+			r.ValidTo = min(r.ValidTo, other.ValidFrom)
+		}
+	}
+}
+
 // endBefore ends the same relation where a new one begins, and the new one where
 // the next one begins. If the former says the same it is returned instead.
 func (t *timeline) endBefore(r *store.Relation, same []*store.Relation, f *RelationFields) *store.Relation {
+	endAtNext(r, same)
 	for _, other := range same {
-		switch {
-		case other.ValidTo <= other.ValidFrom:
-		case other.ValidFrom > r.ValidFrom:
-			r.ValidTo = min(r.ValidTo, other.ValidFrom)
-		case other.ValidTo > r.ValidFrom:
+		if other != r && other.ValidFrom <= r.ValidFrom && other.ValidTo > r.ValidFrom {
 			if f.ValidTo == "" && other.Weight == r.Weight && bytes.Equal(other.Properties, r.Properties) && (r.Source == "" || r.Source == other.Source) {
 				return other
 			}
