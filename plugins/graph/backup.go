@@ -130,8 +130,8 @@ func (g *Graph) Restore(ctx context.Context, _ *tea.Request, p RestoreParams) (*
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(source); err == nil && !info.IsDir() {
-		return nil, tea.Errorf(tea.ValidationError, "%s is a file; a backup is a folder that graph.backup has written", source)
+	if err := g.settings.checkBackup(p.Path, source); err != nil {
+		return nil, err
 	}
 	m, err := readMarker(source)
 	if err != nil {
@@ -139,9 +139,6 @@ func (g *Graph) Restore(ctx context.Context, _ *tea.Request, p RestoreParams) (*
 	}
 	if m == nil || !m.Ready {
 		return nil, tea.Errorf(tea.NotFound, "%s is not a backup of a graph: it has no %s", source, markerFile)
-	}
-	if source == g.settings.Path {
-		return nil, tea.Errorf(tea.ValidationError, "%s is the graph itself", source)
 	}
 	backend, err := chooseBackend(source, m, g.settings.Backend)
 	if err != nil {
@@ -166,6 +163,35 @@ func (g *Graph) Restore(ctx context.Context, _ *tea.Request, p RestoreParams) (*
 		return nil, err
 	}
 	return &RestoreResult{Success: true, Path: g.settings.Path, Backend: string(backend.name)}, db.openStore(ctx)
+}
+
+// checkBackup refuses a backup outside of the root, to which a link can lead, and one in
+// the folder of the graph, which would be copied into itself.
+func (s settings) checkBackup(given, source string) error {
+	info, err := os.Stat(source)
+	switch {
+	case err != nil:
+		return nil // it has no marker
+	case !info.IsDir():
+		return tea.Errorf(tea.ValidationError, "%s is a file; a backup is a folder that graph.backup has written", source)
+	}
+	real, err := filepath.EvalSymlinks(source)
+	if err != nil {
+		return systemError("open the backup "+source, err)
+	}
+	if root, err := s.File.realRoot(); err != nil || !within(root, real) {
+		return errors.Join(err, leadsOut(given))
+	}
+	own, err := os.Stat(s.Path)
+	for dir := real; err == nil; dir = filepath.Dir(dir) {
+		if info, failed := os.Stat(dir); failed == nil && os.SameFile(own, info) {
+			return tea.Errorf(tea.ValidationError, "%s is the graph itself, or in its folder; a backup is a folder outside of it", source)
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return nil
 }
 
 // replace replaces the graph by a copy of a backup, atomically. The caller holds

@@ -241,3 +241,25 @@ func TestFoldersInThePlaceOfFiles(t *testing.T) {
 	}
 	open(t, object{"path": link}).fails("stats", object{}, tea.ValidationError, link+" is a link to nowhere, which does not exist; create that folder, or set another path")
 }
+
+func TestARestoreThroughALink(t *testing.T) {
+	t.Parallel()
+	root, outside := t.TempDir(), t.TempDir()
+	for link, target := range map[string]string{"link": "kb", "out": outside} {
+		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(root, "kb"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	g := openWith(t, object{"graph": object{"path": filepath.Join(root, "link")}, "file": object{"root": root}})
+	g.link("a-knows-b")
+	for _, path := range []string{"kb", "link"} {
+		g.fails("restore", object{"path": path, "confirm": true}, tea.ValidationError, "is the graph itself, or in its folder")
+	}
+	other := openWith(t, object{"graph": object{"path": outside}})
+	other.link("a-knows-c")
+	g.fails("restore", object{"path": "out", "confirm": true}, tea.PermissionDenied, "leads out of settings.file.root")
+	same(t, "the graph", short(g.call("get_relations", object{"entity_id": "a"})["relations"]), "a-knows-b")
+}
