@@ -3,6 +3,7 @@
 package cozo
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"math"
@@ -230,7 +231,7 @@ func (r *reader) any() (any, error) {
 	case tagString:
 		return r.text(), nil
 	case tagBytes:
-		return r.bytes(), nil
+		return base64.StdEncoding.EncodeToString(r.bytes()), nil
 	case tagJSON:
 		return value.Decode(r.bytes())
 	case tagList:
@@ -245,7 +246,10 @@ func (r *reader) any() (any, error) {
 	case tagVector:
 		list := make([]any, r.count())
 		for i := range list {
-			list[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(r.b)))
+			var err error
+			if list[i], err = store.Number(float64(math.Float32frombits(binary.LittleEndian.Uint32(r.b)))); err != nil {
+				return nil, err
+			}
 			r.b = r.b[4:]
 		}
 		return list, nil

@@ -108,6 +108,10 @@ func TestQuery(t *testing.T) {
 			text: `{?[id] := *entity{id, type: 'light'} :create _lights {id}} {?[count(id)] := *_lights{id}}`,
 			want: store.Table{Columns: []string{"count(id)"}, Rows: [][]any{{int64(1)}}},
 		},
+		"bytes and vectors": {
+			text: `?[a, b] := a = decode_base64('aGVsbG8='), b = vec([0.5, 2.0])`,
+			want: store.Table{Columns: []string{"a", "b"}, Rows: [][]any{{"aGVsbG8=", []any{0.5, 2.0}}}},
+		},
 		"rows over the limit": {
 			text: `?[x] := x in int_range(1000)`,
 			want: store.Table{Columns: []string{"x"}, Truncated: true},
