@@ -24,11 +24,11 @@ type AlgorithmParams struct {
 	When
 	Algorithm     string     `json:"algorithm" enum:"pagerank,connected_components,community,centrality,shortest_paths" doc:"what is computed; community is the Louvain method"`
 	Measure       string     `json:"measure,omitempty" enum:"degree,betweenness,closeness" default:"degree" doc:"the kind of centrality"`
-	EntityID      string     `json:"entity_id,omitempty" doc:"where shortest_paths start"`
+	EntityID      string     `json:"entity_id,omitempty" doc:"where shortest_paths start; an error for other algorithms"`
 	Direction     Directions `json:"direction,omitempty" doc:"direction of the relations; default out for pagerank and shortest_paths, both for centrality; closeness to others is that of out, closeness of others to the entity that of in; connected_components and community follow both"`
 	RelationTypes []string   `json:"relation_types,omitempty" doc:"types of the relations; default all"`
 	EntityTypes   []string   `json:"entity_types,omitempty" doc:"types of the entities; relations of others are ignored; default all"`
-	Weighted      bool       `json:"weighted,omitempty" doc:"use the weights of the relations: as lengths for shortest_paths, betweenness and closeness, as strengths for pagerank and community"`
+	Weighted      bool       `json:"weighted,omitempty" doc:"use the weights of the relations: as lengths for shortest_paths, betweenness and closeness, as strengths for pagerank and community; an error for connected_components and the degree, which have no weights"`
 	Damping       float64    `json:"damping,omitempty" default:"0.85" minimum:"0" maximum:"1" doc:"of pagerank"`
 	Iterations    int        `json:"iterations,omitempty" default:"200" minimum:"1" maximum:"10000" doc:"largest number of rounds of pagerank"`
 	Limit         int        `json:"limit,omitempty" default:"100" minimum:"1" maximum:"100000" doc:"largest number of results"`
@@ -53,6 +53,7 @@ type AlgorithmResult struct {
 	Modularity *float64   `json:"modularity,omitempty" doc:"of community"`
 	Entities   int        `json:"entities" doc:"number of entities that were read"`
 	Relations  int        `json:"relations" doc:"number of relations that were read"`
+	Notes      []string   `json:"notes,omitempty" doc:"without relations: which relation_types and entity_types do not exist"`
 }
 
 // maxWork is the number of steps of an algorithm that looks at all relations for
@@ -61,6 +62,12 @@ const maxWork int64 = 20_000_000_000
 
 // Algorithm is the action graph.algorithm.
 func (g *Graph) Algorithm(ctx context.Context, _ *tea.Request, p AlgorithmParams) (*AlgorithmResult, error) {
+	switch {
+	case p.Weighted && p.Algorithm == "connected_components":
+		return nil, tea.Errorf(tea.ValidationError, "connected_components does not use weights; leave weighted out")
+	case p.EntityID != "" && p.Algorithm != "shortest_paths":
+		return nil, tea.Errorf(tea.ValidationError, "entity_id is where shortest_paths start, and %s looks at all entities; leave entity_id out", p.Algorithm)
+	}
 	v, err := g.read(ctx, p.Namespace)
 	if err != nil {
 		return nil, err
@@ -81,7 +88,10 @@ func (g *Graph) Algorithm(ctx context.Context, _ *tea.Request, p AlgorithmParams
 	r.Total = len(r.Results)
 	r.Results = r.Results[:min(r.Total, p.Limit)]
 	r.Count = len(r.Results)
-	return r, nil
+	if r.Relations == 0 {
+		r.Notes, err = v.noteTypes(ctx, p.RelationTypes, p.EntityTypes)
+	}
+	return r, err
 }
 
 // load reads the ids of all entities, in order, and the relations between them.

@@ -77,3 +77,11 @@ func TestCentralityIsThatOfNetworkX(t *testing.T) {
 		g.call("algorithm", object{"algorithm": "centrality", "measure": "closeness", "weighted": true})
 	})
 }
+
+func TestAnAlgorithmRefusesWhatItDoesNotUse(t *testing.T) {
+	t.Parallel()
+	g := open(t, object{"backend": "memory", "path": t.TempDir()})
+	g.link("a-knows-b")
+	g.fails("algorithm", object{"algorithm": "connected_components", "weighted": true}, tea.ValidationError, "connected_components does not use weights")
+	g.fails("algorithm", object{"algorithm": "pagerank", "entity_id": "a"}, tea.ValidationError, "entity_id is where shortest_paths start")
+}

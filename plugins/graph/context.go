@@ -84,18 +84,18 @@ func (g *Graph) RetrieveContext(ctx context.Context, req *tea.Request, p Retriev
 		return nil, err
 	}
 	if len(r.Relations) == 0 {
-		notes, err := v.noteTypes(ctx, p.RelationTypes)
+		notes, err := v.noteTypes(ctx, p.RelationTypes, nil)
 		if err != nil {
 			return nil, err
 		}
 		r.Notes = append(r.Notes, notes...)
 	}
 	if len(r.Entities) == 0 && p.Query != "" {
-		note, err := v.noteEmpty(ctx, f.query)
+		notes, err := v.noteEmpty(ctx, f.query, p.EntityTypes)
 		if err != nil {
 			return nil, err
 		}
-		r.Notes = append(r.Notes, note)
+		r.Notes = append(r.Notes, notes...)
 	}
 	w := newSummary(p.MaxTokens, f.query)
 	w.write(r)

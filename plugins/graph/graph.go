@@ -56,6 +56,9 @@ func (g *Graph) write(ctx context.Context, p Namespace) (*view, error) {
 	return v, nil
 }
 
+// defaultNamespace is the default of [Namespace].
+const defaultNamespace = "default"
+
 // Namespace is a parameter of all actions.
 type Namespace struct {
 	Namespace string `json:"namespace,omitempty" default:"default" doc:"name of a separate graph in the same database"`

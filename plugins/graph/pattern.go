@@ -98,7 +98,10 @@ func (v *view) pattern(ctx context.Context, p *QueryParams) (*QueryResult, error
 	}
 	r := &QueryResult{Success: true, Query: p.Pattern, Results: []map[string]any{}}
 	if _, hasRelation := pattern["relation"]; !hasRelation && pattern["to"] == nil {
-		return r, v.patternEntities(ctx, from, at, p.Limit, r)
+		if err := v.patternEntities(ctx, from, at, p.Limit, r); err != nil {
+			return nil, err
+		}
+		return r, v.notePattern(ctx, r, relation, from)
 	}
 	found, err := v.patternRelations(ctx, from, relation, to, at, p.Limit+1)
 	if err != nil {
@@ -107,7 +110,34 @@ func (v *view) pattern(ctx context.Context, p *QueryParams) (*QueryResult, error
 	if r.Truncated = len(found) > p.Limit; r.Truncated {
 		found = found[:p.Limit]
 	}
-	return r, v.rows(ctx, found, at, r)
+	if err := v.rows(ctx, found, at, r); err != nil {
+		return nil, err
+	}
+	return r, v.notePattern(ctx, r, relation, from, to)
+}
+
+// notePattern says which ids and types of a pattern without rows do not exist.
+func (v *view) notePattern(ctx context.Context, r *QueryResult, relation *part, ends ...*part) (err error) {
+	if r.Count > 0 {
+		return nil
+	}
+	var types []string
+	for _, end := range ends {
+		types = append(types, end.types()...)
+	}
+	if r.Notes, err = v.noteTypes(ctx, relation.types(), types); err != nil {
+		return err
+	}
+	for _, end := range ends {
+		switch missing := v.exist(ctx, end.id); {
+		case end.id == "" || missing == nil:
+		case tea.AsError(missing).Type != tea.NotFound:
+			return missing
+		default:
+			r.Notes = append(r.Notes, tea.AsError(missing).Message)
+		}
+	}
+	return nil
 }
 
 // patternEntities finds entities.

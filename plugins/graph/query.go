@@ -38,6 +38,7 @@ type QueryResult struct {
 	Columns   []string         `json:"columns"`
 	Truncated bool             `json:"truncated" doc:"whether there are more rows than limit"`
 	Query     any              `json:"query" doc:"the query or the pattern"`
+	Notes     []string         `json:"notes,omitempty" doc:"without rows: which ids and types of the pattern do not exist"`
 }
 
 // maxQueryBytes is the size of the rows of a query, as JSON.
@@ -88,6 +89,13 @@ func (g *Graph) native(ctx context.Context, v *view, p *QueryParams) (*QueryResu
 	text, language, other := p.Datalog, "datalog", "cozo"
 	if p.Cypher != "" {
 		text, language, other = p.Cypher, "cypher", "cypher"
+	}
+	// What is not used would be a result about other entities than those asked for.
+	switch {
+	case p.AsOf != "":
+		return nil, tea.Errorf(tea.ValidationError, "as_of is for a pattern; in %s compare valid_from and valid_to", language)
+	case v.ns != defaultNamespace:
+		return nil, tea.Errorf(tea.ValidationError, "namespace is for a pattern; %s sees all namespaces: compare the column namespace", language)
 	}
 	querier, ok := v.Store.(store.Querier)
 	if !ok || querier.Language() != language {

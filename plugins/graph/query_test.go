@@ -85,3 +85,27 @@ func TestStatsAndSchema(t *testing.T) {
 		})
 	})
 }
+
+func TestAQueryRefusesWhatOnlyAPatternUses(t *testing.T) {
+	on(t, func(t *testing.T, g *opened) {
+		language := map[string]string{"cozo": "datalog", "cypher": "cypher"}[g.call("stats", object{})["backend"].(string)]
+		if language == "" {
+			t.Skip("the backend has no language")
+		}
+		text := map[string]string{"datalog": "?[a] := a = 1", "cypher": "RETURN 1 AS a"}[language]
+		g.fails("query", object{language: text, "as_of": "2020-01-01"}, tea.ValidationError, "as_of is for a pattern")
+		g.fails("query", object{language: text, "namespace": "other"}, tea.ValidationError, "namespace is for a pattern")
+		same(t, "without them", field(g.call("query", object{language: text})["results"], "a"), []any{int64(1)})
+	})
+}
+
+func TestAPatternWithoutRowsSaysWhatDoesNotExist(t *testing.T) {
+	on(t, func(t *testing.T, g *opened) {
+		g.link("a-knows-b")
+		notes := func(pattern object) any { return g.call("query", object{"pattern": pattern})["notes"] }
+		same(t, "entities", notes(object{"from": object{"type": "persn"}}), []any{`no entity in the namespace "default" has the type "persn"`})
+		same(t, "relations", notes(object{"from": "aa", "relation": "knos", "to": "b"}), []any{`no relation in the namespace "default" has the type "knos"`, `there is no entity "aa" in the namespace "default" of the graph`})
+		same(t, "nothing is wrong", notes(object{"from": "b", "relation": "knows", "to": "a"}), nil)
+		same(t, "with rows", notes(object{"relation": "knows"}), nil)
+	})
+}

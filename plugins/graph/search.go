@@ -79,25 +79,26 @@ func (g *Graph) Search(ctx context.Context, _ *tea.Request, p SearchParams) (*Se
 	if len(found) > 0 {
 		return r, nil
 	}
-	note, err := v.noteEmpty(ctx, query)
-	r.Notes = []string{note}
+	r.Notes, err = v.noteEmpty(ctx, query, p.EntityTypes)
 	return r, err
 }
 
 // noteEmpty says why nothing was found.
-func (v *view) noteEmpty(ctx context.Context, query *words.Query) (string, error) {
-	note := fmt.Sprintf("the namespace %q of the graph has no entities", v.ns)
+func (v *view) noteEmpty(ctx context.Context, query *words.Query, types []string) ([]string, error) {
 	err := v.EachEntity(ctx, v.ns, store.EntityScan{Keys: true}, func(*store.Entity) error { return errEnough })
 	if !errors.Is(err, errEnough) {
-		return note, err
+		return []string{fmt.Sprintf("the namespace %q of the graph has no entities", v.ns)}, err
 	}
+	notes, err := v.noteTypes(ctx, nil, types)
 	switch {
+	case err != nil:
+		return nil, err
 	case len(query.Words) == 0:
-		return "the query has no words", nil
+		return append(notes, "the query has no words"), nil
 	case query.All:
-		return "the query has only function words, and no entity has all of them", nil
+		return append(notes, "the query has only function words, and no entity has all of them"), nil
 	}
-	return "no entity that was searched has a word of the query", nil
+	return append(notes, "no entity that was searched has a word of the query"), nil
 }
 
 // byWords returns the best entities that have words of a query.
@@ -226,10 +227,13 @@ func (g *Graph) VectorSearch(ctx context.Context, req *tea.Request, p VectorSear
 		found = slices.DeleteFunc(found, func(f Found) bool { return f.Score < *p.MinScore })
 	}
 	r := &SearchResult{Success: true, Results: found, Count: len(found)}
-	if dimension == 0 {
+	switch {
+	case dimension == 0:
 		r.Notes = []string{"the graph has no embeddings; store entities with embed: true, or with an embedding"}
+	case len(found) == 0:
+		r.Notes, err = v.noteTypes(ctx, nil, p.EntityTypes)
 	}
-	return r, nil
+	return r, err
 }
 
 // byVector returns the entities with the most similar embeddings.

@@ -92,16 +92,27 @@ func sizeOf(dir string) (total int64, err error) {
 	return total, err
 }
 
-// noteTypes says which types no relation has, to tell a mistake from an empty result.
-func (v *view) noteTypes(ctx context.Context, types []string) (notes []string, err error) {
-	for _, kind := range types {
-		err := v.EachRelation(ctx, v.ns, store.RelationScan{Types: []string{kind}, Ever: true, Lean: true}, func(*store.Relation) error { return errEnough })
-		switch {
-		case errors.Is(err, errEnough):
-		case err != nil:
+// noteTypes says which types no relation has and which no entity has, to tell a mistake
+// from an empty result.
+func (v *view) noteTypes(ctx context.Context, ofRelations, ofEntities []string) (notes []string, err error) {
+	note := func(what, kind string, err error) error {
+		if err == nil {
+			notes = append(notes, fmt.Sprintf("no %s in the namespace %q has the type %q", what, v.ns, kind))
+		} else if errors.Is(err, errEnough) {
+			err = nil
+		}
+		return err
+	}
+	for _, kind := range ofRelations {
+		scan := store.RelationScan{Types: []string{kind}, Ever: true, Lean: true}
+		if err := note("relation", kind, v.EachRelation(ctx, v.ns, scan, func(*store.Relation) error { return errEnough })); err != nil {
 			return nil, err
-		default:
-			notes = append(notes, fmt.Sprintf("no relation in the namespace %q has the type %q", v.ns, kind))
+		}
+	}
+	for _, kind := range ofEntities {
+		scan := store.EntityScan{Types: []string{kind}, Keys: true}
+		if err := note("entity", kind, v.EachEntity(ctx, v.ns, scan, func(*store.Entity) error { return errEnough })); err != nil {
+			return nil, err
 		}
 	}
 	return notes, nil

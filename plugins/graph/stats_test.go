@@ -46,3 +46,24 @@ func TestATypeThatNoRelationHas(t *testing.T) {
 		}
 	})
 }
+
+func TestATypeThatNoEntityHas(t *testing.T) {
+	on(t, func(t *testing.T, g *opened) {
+		g.link("pump-knows-b")
+		g.call("update_entity", object{"entity_id": "pump", "embedding": []any{1.0, 0.0}})
+		const note = `no entity in the namespace "default" has the type "persn"`
+		for action, params := range map[string]object{
+			"neighbors": {"entity_id": "pump"}, "subgraph": {"entity_id": "pump"}, "search": {"query": "pump"}, "vector_search": {"embedding": []any{1.0, 0.0}},
+			"retrieve_context": {"query": "pump", "embedding": []any{1.0, 0.0}}, "algorithm": {"algorithm": "pagerank"},
+		} {
+			params["entity_types"] = []any{"persn"}
+			if notes, _ := g.call(action, params)["notes"].([]any); len(notes) == 0 || notes[0] != note {
+				t.Errorf("%s: %q", action, notes)
+			}
+			params["entity_types"] = []any{"entity"}
+			if notes, _ := g.call(action, params)["notes"].([]any); len(notes) > 0 {
+				t.Errorf("%s with a type that exists: %q", action, notes)
+			}
+		}
+	})
+}

@@ -137,7 +137,7 @@ type NeighborsResult struct {
 	Neighbors []Neighbor `json:"neighbors" doc:"ordered by depth and id"`
 	Count     int        `json:"count"`
 	Truncated bool       `json:"truncated" doc:"whether there are more than limit"`
-	Notes     []string   `json:"notes,omitempty" doc:"without a result: which relation_types no relation has"`
+	Notes     []string   `json:"notes,omitempty" doc:"without a result: which relation_types and entity_types do not exist"`
 }
 
 // Neighbors is the action graph.neighbors.
@@ -166,36 +166,20 @@ func (g *Graph) Neighbors(ctx context.Context, _ *tea.Request, p NeighborsParams
 		return nil, err
 	}
 	r := &NeighborsResult{Success: true, Neighbors: []Neighbor{}}
-	// A page of entities at a time, until the limit is exceeded. The entity itself
-	// comes first.
-	isStart := true
-	for page := range slices.Chunk(order, max(p.Limit+2, 200)) {
-		found, err := v.Entities(ctx, v.ns, page, store.Fields{Facts: true})
-		if err != nil {
+	if len(order) == 1 { // otherwise it has relations
+		if err := v.exist(ctx, p.EntityID); err != nil {
 			return nil, err
-		}
-		if isStart {
-			if len(found) == 0 || found[0].ID != p.EntityID {
-				return nil, v.missing(p.EntityID)
-			}
-			isStart, found = false, found[1:]
-		}
-		entities, err := v.matching(found, p.EntityTypes, wanted, a.At)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range entities {
-			if r.Truncated = len(r.Neighbors) == p.Limit; r.Truncated {
-				break
-			}
-			r.Neighbors = append(r.Neighbors, Neighbor{Entity: e, Depth: reached[e.ID].depth})
-		}
-		if r.Truncated {
-			break
 		}
 	}
+	var entities []Entity
+	if entities, r.Truncated, err = v.firstEntities(ctx, order[1:], p.EntityTypes, wanted, a.At, p.Limit); err != nil {
+		return nil, err
+	}
+	for _, e := range entities {
+		r.Neighbors = append(r.Neighbors, Neighbor{Entity: e, Depth: reached[e.ID].depth})
+	}
 	if r.Count = len(r.Neighbors); r.Count == 0 {
-		r.Notes, err = v.noteTypes(ctx, p.RelationTypes)
+		r.Notes, err = v.noteTypes(ctx, p.RelationTypes, p.EntityTypes)
 		return r, err
 	}
 	return r, v.setVia(ctx, r.Neighbors, reached)
@@ -243,6 +227,21 @@ func (v *view) complete(ctx context.Context, lean []store.Relation) ([]Relation,
 		}
 	}
 	return all, nil
+}
+
+// firstEntities is selectEntities up to a limit, and reports whether there are more. It
+// reads a page of entities at a time.
+func (v *view) firstEntities(ctx context.Context, ids, types []string, wanted filter.Filter, at int64, limit int) (all []Entity, more bool, err error) {
+	for page := range slices.Chunk(ids, max(limit+1, 200)) {
+		found, err := v.selectEntities(ctx, page, types, wanted, at)
+		if err != nil {
+			return nil, false, err
+		}
+		if all = append(all, found...); len(all) > limit {
+			return all[:limit], true, nil
+		}
+	}
+	return all, false, nil
 }
 
 // selectEntities returns the entities with the ids, in their order, of some types and
@@ -342,7 +341,7 @@ func (g *Graph) ShortestPath(ctx context.Context, _ *tea.Request, p ShortestPath
 		return nil, err
 	}
 	if _, r.Found = reached[p.ToEntity]; !r.Found {
-		r.Notes, err = v.noteTypes(ctx, p.RelationTypes)
+		r.Notes, err = v.noteTypes(ctx, p.RelationTypes, nil)
 		return r, err
 	}
 	var lean []store.Relation
@@ -384,7 +383,7 @@ type SubgraphResult struct {
 	Entities  []Entity   `json:"entities" doc:"ordered by distance and id"`
 	Relations []Relation `json:"relations" doc:"all relations between the entities that are valid at the time"`
 	Truncated bool       `json:"truncated" doc:"whether there are more than limit entities"`
-	Notes     []string   `json:"notes,omitempty" doc:"without relations: which relation_types no relation has"`
+	Notes     []string   `json:"notes,omitempty" doc:"without relations: which relation_types and entity_types do not exist"`
 }
 
 // Subgraph is the action graph.subgraph.
@@ -416,17 +415,16 @@ func (g *Graph) Subgraph(ctx context.Context, _ *tea.Request, p SubgraphParams) 
 	if err != nil {
 		return nil, err
 	}
-	r := &SubgraphResult{Success: true}
-	if r.Entities, err = v.selectEntities(ctx, order, p.EntityTypes, nil, a.At); err != nil {
+	r := &SubgraphResult{Success: true, Entities: []Entity{}}
+	found, more, err := v.firstEntities(ctx, order, p.EntityTypes, nil, a.At, p.Limit)
+	if err != nil {
 		return nil, err
 	}
-	if r.Truncated = len(r.Entities) > p.Limit; r.Truncated {
-		r.Entities = r.Entities[:p.Limit]
-	}
+	r.Entities, r.Truncated = append(r.Entities, found...), more
 	if r.Relations, err = v.within(ctx, r.Entities, a); err != nil || len(r.Relations) > 0 {
 		return r, err
 	}
-	r.Notes, err = v.noteTypes(ctx, p.RelationTypes)
+	r.Notes, err = v.noteTypes(ctx, p.RelationTypes, p.EntityTypes)
 	return r, err
 }
 
