@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -148,6 +149,9 @@ func (e *EntityFields) check() error {
 	}
 	if _, unnamed := e.Properties[textName]; unnamed {
 		return tea.Errorf(tea.ValidationError, "entity %q has a property with an empty name", e.EntityID)
+	}
+	if err := checkProperties(fmt.Sprintf("entity %q", e.EntityID), e.Properties); err != nil {
+		return err
 	}
 	_, err := toInstant("valid_from", e.ValidFrom, 0)
 	return err

@@ -225,9 +225,9 @@ func (g *Graph) resolve(ctx context.Context, p *ExtractParams, found *answer, r 
 			}
 		}
 		text := fmt.Sprintf("a relation %q -%s-> %q was left out", shown(relation.From), shown(relation.Type), shown(relation.To))
-		extracted := ExtractedRelation{From: ends[0], To: ends[1], Type: relation.Type}
+		extracted := ExtractedRelation{From: ends[0], To: ends[1], Type: oneLine(relation.Type)}
 		switch {
-		case checkName("relation_type", relation.Type) != nil:
+		case checkName("relation_type", extracted.Type) != nil:
 			r.note("%s: its type is empty or not valid", text)
 		case ends[0] == "" || ends[1] == "":
 			r.note("%s: an end is neither among the entities of the text nor stored", text)
@@ -260,19 +260,23 @@ func (v *view) resolveEntities(ctx context.Context, found *answer, r *ExtractRes
 	n := &names{exact: map[string]string{}, folded: map[string]string{}}
 	at := map[string]int{}
 	for _, e := range found.Entities {
-		name := strings.Join(strings.Fields(e.Name), " ")
+		name := oneLine(e.Name)
 		if withoutAccents(name) == "" || checkName("name", name) != nil {
 			r.note("an entity with the name %q was left out", shown(name))
 			continue
 		}
 		id := n.exact[nameKey(name)]
 		if id == "" {
-			all, similar, err := v.named(ctx, name, e.Type)
+			kind := oneLine(e.Type)
+			if len(kind) > maxName {
+				kind = ""
+			}
+			all, similar, err := v.named(ctx, name, kind)
 			if err != nil {
 				return nil, err
 			}
 			r.noteSeveral(name, all)
-			extracted := ExtractedEntity{EntityID: name, Name: name, Type: cmp.Or(e.Type, defaultType), Properties: map[string]any{}}
+			extracted := ExtractedEntity{EntityID: name, Name: name, Type: cmp.Or(kind, defaultType), Properties: map[string]any{}}
 			if len(all) > 0 {
 				stored := &all[0]
 				extracted.EntityID, extracted.Type, extracted.Description, extracted.Known = stored.ID, stored.Type, stored.Text, true
@@ -298,9 +302,10 @@ func (v *view) resolveEntities(ctx context.Context, found *answer, r *ExtractRes
 
 // add adds a property that the model has found. A text does not change names.
 func (r *ExtractResult) add(e *ExtractedEntity, name string, v any) {
+	name = oneLine(name)
 	old, again := e.Properties[name]
 	switch {
-	case strings.TrimSpace(name) == "":
+	case name == "":
 		r.note("a property of %q without a name was left out", shown(e.Name))
 	case v == nil, again && value.Equal(old, v):
 	case name == "name", e.Known && slices.Contains(nameProperties, name):

@@ -157,3 +157,14 @@ func TestARelationToAStoredEntityThatTheModelDidNotRepeat(t *testing.T) {
 		same(t, "a stored entity does not change", g.call("get_entity", object{"entity_id": "p1"})["entity"].(object)["source"], "staff")
 	})
 }
+
+func TestAnAnswerWithCharactersThatNamesCannotHave(t *testing.T) {
+	on(t, func(t *testing.T, g *opened) {
+		g.answers([]any{named("Ana\u200b", "per\nson", "", "ro\u200ble", "engineer"), named("Acme", "company", "")}, "Ana-works\u200b_at-Acme")
+		r := g.call("extract", object{"text": "Ana works at Acme."})
+		same(t, "notes", r["notes"], []any{})
+		e := g.call("get_entity", object{"entity_id": "Ana"})["entity"].(object)
+		same(t, "entity", []any{e["type"], e["properties"]}, []any{"per son", object{"name": "Ana", "role": "engineer"}})
+		same(t, "relations", short(r["relations"]), "Ana-works_at-Acme")
+	})
+}

@@ -2,6 +2,9 @@ package graph
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -86,8 +89,28 @@ func checkName(what, name string) error {
 		return tea.Errorf(tea.ValidationError, "%s %q is not valid UTF-8", what, name)
 	}
 	for _, r := range name {
-		if r < ' ' || r == utf8.RuneError || r == 0x7f {
+		switch {
+		case r < ' ' || r == utf8.RuneError || r == 0x7f:
 			return tea.Errorf(tea.ValidationError, "%s %q has a control character or an invalid one", what, name)
+		case isInvisible(r):
+			return tea.Errorf(tea.ValidationError, "%s %q has the invisible character %U, with which it looks like another name; remove it", what, name, r)
+		}
+	}
+	return nil
+}
+
+// isInvisible reports whether a character is neither seen nor changes its neighbors, as
+// the joiners of emoji and of Persian do.
+func isInvisible(r rune) bool {
+	return r == 0xad || r == 0x200b || r == 0x200e || r == 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x206f || r == 0xfeff
+}
+
+// checkProperties checks the names of properties.
+func checkProperties(of string, properties map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if i := strings.IndexFunc(name, isInvisible); i >= 0 {
+			r, _ := utf8.DecodeRuneInString(name[i:])
+			return tea.Errorf(tea.ValidationError, "%s has the property %q with the invisible character %U, with which it looks like another one; remove it", of, name, r)
 		}
 	}
 	return nil

@@ -317,4 +317,10 @@ func TestNamesThatAreNotValid(t *testing.T) {
 	g.fails("store_entity", object{"entity_id": strings.Repeat("a", 2000)}, tea.ValidationError, "has 2000 bytes")
 	g.fails("store_entity", object{"entity_id": "a", "namespace": "\n"}, tea.ValidationError, "namespace")
 	g.fails("store_entity", object{"entity_id": "a", "embedding": []any{1e300}}, tea.ValidationError, "too large")
+	g.fails("store_entity", object{"entity_id": "ana\u200b"}, tea.ValidationError, "has the invisible character U+200B")
+	g.fails("store_entity", object{"entity_id": "a", "properties": object{"na\u200bme": "x"}}, tea.ValidationError, `entity "a" has the property "na\u200bme" with the invisible character U+200B`)
+	g.fails("store_relation", object{"from_entity": "a", "relation_type": "r", "to_entity": "b", "create_missing": true, "properties": object{"\ufeffx": int64(1)}}, tea.ValidationError, "invisible character U+FEFF")
+	g.fails("import", object{"data": `{"id": "a", "properties": {"na\u200bme": 1}}`}, tea.ValidationError, "invisible character U+200B")
+	g.call("store_entity", object{"entity_id": "👩\u200d🔧 می\u200cخواهم", "properties": object{"می\u200cخواهم": "a\u200bb"}})
+	same(t, "in a context", g.call("retrieve_context", object{"entity_id": "👩\u200d🔧 می\u200cخواهم"})["context_summary"], "👩\u200d🔧 می\u200cخواهم (entity): می\u200cخواهم ab")
 }

@@ -206,6 +206,9 @@ func (i *importer) properties(text *[]byte) (map[string]any, error) {
 	if err != nil || properties == nil {
 		return nil, tea.Errorf(tea.ValidationError, "properties are not a JSON object: %.50s", *text)
 	}
+	if err := checkProperties("an item", properties); err != nil {
+		return nil, err
+	}
 	*text, err = encodeProperties("an imported item", properties)
 	return withoutNull(properties), err
 }

@@ -100,6 +100,9 @@ func (f *RelationFields) check() error {
 	if err := checkSource(f.Source); err != nil {
 		return err
 	}
+	if err := checkProperties("the relation "+f.String(), f.Properties); err != nil {
+		return err
+	}
 	if f.Weight != nil && (math.IsNaN(*f.Weight) || math.IsInf(*f.Weight, 0)) {
 		return tea.Errorf(tea.ValidationError, "the weight of %s is not a finite number: %v", f, *f.Weight)
 	}

@@ -101,14 +101,14 @@ func (w *summary) fit(text, separator string, parts []described, size float64) s
 	return text
 }
 
-// oneLine is a text of others without line breaks and control characters, so that it
+// oneLine is a text of others without line breaks, control and invisible characters, so that it
 // cannot begin a line and reaches no terminal as a command.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case unicode.IsControl(r), r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+		case unicode.IsControl(r), isInvisible(r):
 			return -1
 		}
 		return r
