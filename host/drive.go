@@ -2,11 +2,14 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/host/internal/catalog"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/engine"
+	"github.com/the-edge-agent/tea/host/internal/spec"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -101,9 +104,56 @@ func (wf *Workflow) Invoke(ctx context.Context, secrets map[string]any, req *tea
 	return r.actions.Invoke(ctx, req)
 }
 
+// addElsewhere adds the bundles that the host does not have.
+func addElsewhere(c *catalog.Catalog, manifests []tea.Manifest) error {
+	for _, m := range manifests {
+		if c.Bundle(m.Name) != nil {
+			continue
+		}
+		err := c.Add(elsewhere, m, func(context.Context, map[string]any) (catalog.Invoker, error) {
+			return nil, tea.Errorf(tea.DependencyMissing, "the plugin %s is not installed here", m.Name)
+		})
+		if err != nil {
+			return fmt.Errorf("plugin %s: %w", m.Name, err)
+		}
+	}
+	return nil
+}
+
+// elsewhere is the kind of an action that the host does not have.
+const elsewhere = "elsewhere"
+
+// IsElsewhere reports whether an action of the workflow is one of
+// [LoadOptions.Elsewhere], which this host cannot call.
+func (wf *Workflow) IsElsewhere(action string) bool {
+	e := wf.catalog.Entry(action)
+	return e != nil && e.Kind == elsewhere
+}
+
 // Action returns the description of an action of the workflow; nil if there is
 // none.
 func (wf *Workflow) Action(name string) *ActionEntry { return wf.catalog.Entry(name) }
+
+// Queue is the task queue of some actions, from the section queues.
+type Queue = spec.Queue
+
+// Queues returns the section queues of the workflow file: task queues by action,
+// BUNDLE.* or *. It must not be changed.
+func (wf *Workflow) Queues() map[string]Queue { return wf.spec.Queues }
+
+// Plugins returns the manifests of the bundles and plugins that are not a part of
+// tea, for [LoadOptions.Elsewhere].
+func (wf *Workflow) Plugins() []tea.Manifest { return wf.host.manifests()[wf.host.own:] }
+
+// PluginNames returns the names of the bundles and plugins of this host that are
+// not a part of tea.
+func (h *Host) PluginNames() []string {
+	names := h.unread()
+	for _, m := range h.manifests()[h.own:] {
+		names = append(names, m.Name)
+	}
+	return names
+}
 
 // Seal returns v, which must be in the value model, with references in place of
 // secrets, as in checkpoints. It does not change v.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/digest"
 	"github.com/the-edge-agent/tea/host/internal/spec"
@@ -47,6 +48,16 @@ func (wf *Workflow) Source() (*Source, error) {
 		return nil, ErrWorkflowRewritten
 	}
 	return s, nil
+}
+
+// Names reports whether one of the files contains a text.
+func (s *Source) Names(text string) bool {
+	for _, file := range s.Files {
+		if strings.Contains(file, text) {
+			return true
+		}
+	}
+	return false
 }
 
 // read implements [Embedded].

@@ -17,6 +17,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/settings"
 	"github.com/the-edge-agent/tea/host/internal/spec"
+	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
@@ -30,6 +31,10 @@ type LoadOptions struct {
 	Strict bool
 	// LookupEnv finds ${VAR} in settings; nil is os.LookupEnv.
 	LookupEnv func(string) (string, bool)
+	// Elsewhere describes bundles that another process has. Those of this host take
+	// precedence. Their actions can be used in the workflow, and fail if this host
+	// calls them.
+	Elsewhere []tea.Manifest
 
 	// kept has the content of files in place of those on disk; nil for none.
 	kept *Source
@@ -141,13 +146,17 @@ func (h *Host) compile(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workf
 }
 
 func (h *Host) compileOnce(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workflow, error) {
-	declared := h.settings()
+	declared := settings.Declare(append(h.manifests(), o.Elsewhere...)...)
 	declared.Check(s, &diags)
 	wf := &Workflow{host: h, spec: s, options: o, lua: script.New(luaOptions(s.Settings)), graphs: map[string]*graph.Graph{}, catalogs: map[string]*catalog.Bound{}, declared: declared}
 	var err error
 	var dynamic *dynamicActions
 	if wf.catalog, dynamic, err = h.catalog(s.Settings, o.relist); err != nil {
 		wf.lua.Close()
+		return nil, err
+	}
+	if err := addElsewhere(wf.catalog, o.Elsewhere); err != nil {
+		wf.Close()
 		return nil, err
 	}
 	modules := wf.imports(s, &diags)

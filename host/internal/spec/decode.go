@@ -34,6 +34,7 @@ func (d *decoder) workflow(root element) *Workflow {
 		Config:       d.config(m.get("config")),
 		Errors:       d.errorPolicy(m.get("error_policy")),
 		Budget:       d.budget(m.get("budget")),
+		Queues:       d.queues(m.get("queues")),
 		Serve:        d.serve(m.get("serve")),
 	}
 	if w.Name == "" {

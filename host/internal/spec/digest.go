@@ -42,7 +42,7 @@ func canonical(root *source.Node) any {
 	document := make(map[string]any, len(root.Members))
 	for _, m := range root.Members {
 		switch m.Key.Text {
-		case "name", "description", "version", "settings", "budget", "serve":
+		case "name", "description", "version", "settings", "budget", "serve", "queues":
 			continue
 		}
 		if strings.HasPrefix(m.Key.Text, "x-") {

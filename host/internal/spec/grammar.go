@@ -25,6 +25,7 @@ const (
 type grammar struct {
 	workflow, schemaKey, imports, node, step, call, rule, edge *section
 	config, parallel, breaker, retry, errorPolicy, budget      *section
+	queue                                                      *section
 	serve, dayBudget, trigger, serveFile                       *section
 }
 
@@ -37,7 +38,7 @@ func (g *grammar) sections() []*section {
 	list = append(list, variantsOf(g.node)...)
 	list = append(list, g.step)
 	list = append(list, variantsOf(g.step)...)
-	return append(list, g.call, g.rule, g.edge, g.config, g.parallel, g.breaker, g.retry, g.errorPolicy, g.budget, g.serve, g.trigger, g.dayBudget, g.serveFile)
+	return append(list, g.call, g.rule, g.edge, g.config, g.parallel, g.breaker, g.retry, g.errorPolicy, g.budget, g.queue, g.serve, g.trigger, g.dayBudget, g.serveFile)
 }
 
 func variantsOf(s *section) []*section {
@@ -55,6 +56,7 @@ func newGrammar() *grammar {
 	g.parallel = parallelSection(g)
 	g.errorPolicy = errorPolicySection(g)
 	g.budget = budgetSection()
+	g.queue = queueSection()
 	g.trigger, g.dayBudget = triggerSection(), dayBudgetSection()
 	g.serve = serveSection(g)
 	g.serveFile = serveFileSection(g)
@@ -100,6 +102,7 @@ func workflowSection(g *grammar) *section {
 		{name: "config", shape: object(g.config), doc: "How the workflow runs."},
 		{name: "error_policy", shape: object(g.errorPolicy), doc: "Effect of a failure; the default of every node."},
 		{name: "budget", shape: object(g.budget), doc: "Limits for one run; a run that reaches one stops with a checkpoint and exit code 4."},
+		{name: "queues", shape: entriesOf(str().or(object(g.queue))), doc: "Task queues of actions on Temporal: the name of an action, BUNDLE.* or *, and the queue of the workers that execute it."},
 		{name: "serve", shape: object(g.serve), doc: "When `tea serve` starts runs, and how many."},
 	}}
 }

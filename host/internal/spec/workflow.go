@@ -38,6 +38,8 @@ type Workflow struct {
 	Config       Config
 	Errors       ErrorPolicy
 	Budget       Budget
+	// Queues are the task queues of actions, by action, BUNDLE.* or *.
+	Queues map[string]Queue
 	// Serve is nil if the file has no such section.
 	Serve *Serve
 }

@@ -70,9 +70,21 @@ func (r *run) activity(ctx context.Context, req *tea.Request) (*tea.Response, er
 
 // schedule executes the activity of a call.
 func (r *run) schedule(ctx context.Context, c call, out *answer) error {
+	for {
+		queue := r.queue(c.Action)
+		c.Routed = queue != ""
+		err := r.scheduleOn(ctx, queue, c, out)
+		if err != nil || !out.Elsewhere {
+			return err
+		}
+		r.elsewhere[r.wf.Action(c.Action).Bundle] = true
+	}
+}
+
+func (r *run) scheduleOn(ctx context.Context, queue string, c call, out *answer) error {
 	name, summary := activityName(c.Call.Node), c.Action+" at "+c.Call.Node
-	queue := r.queue(c.Action)
 	retry := &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: 10 * time.Second}
+	*out = answer{}
 	if r.start.Local && queue == "" {
 		w := workflow.WithLocalActivityOptions(coroutine(ctx), workflow.LocalActivityOptions{ScheduleToCloseTimeout: maxCall, Summary: summary, RetryPolicy: retry})
 		return workflow.ExecuteLocalActivity(w, recordCall, &localCall{r.worker, r.wf, c}).Get(w, out)
@@ -83,8 +95,23 @@ func (r *run) schedule(ctx context.Context, c call, out *answer) error {
 	return workflow.ExecuteActivity(w, name, c).Get(w, out)
 }
 
-// queue returns the task queue of an action; "" is that of the run.
-func (r *run) queue(action string) string { return "" }
+// queue returns the task queue of an action: that of the section queues, or that of
+// the plugin if not all workers of the run's queue have it; "" is the run's own.
+func (r *run) queue(action string) string {
+	bundle, _, _ := strings.Cut(action, ".")
+	for _, pattern := range []string{action, bundle + ".*", "*"} {
+		if q, ok := r.wf.Queues()[pattern]; ok {
+			return q.Name
+		}
+	}
+	if name := r.wf.Action(action).Bundle; r.elsewhere[name] {
+		return pluginQueue(workflow.GetInfo(r.rt.root).TaskQueueName, name)
+	}
+	return ""
+}
+
+// pluginQueue is the queue of the workers that have a plugin, beside their own.
+func pluginQueue(queue, plugin string) string { return queue + "/" + plugin }
 
 // activityName returns the name of the node in a path, without indices.
 func activityName(path string) string {
@@ -117,6 +144,13 @@ func (k *worker) act(ctx context.Context, args converter.EncodedValues) (answer,
 // local executes a call in this process.
 func (k *worker) local(ctx context.Context, wf *loaded, c call) (answer, error) {
 	info := activity.GetInfo(ctx)
+	switch {
+	case !wf.IsElsewhere(c.Action):
+	case c.Routed:
+		return answer{}, fmt.Errorf("a worker of the queue %s does not have the plugin of %s", info.TaskQueue, c.Action)
+	default:
+		return answer{Elsewhere: true}, nil
+	}
 	params, err := unsealed(c.Params, wf.mask)
 	if err != nil {
 		return answer{}, err

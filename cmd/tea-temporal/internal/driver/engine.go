@@ -11,6 +11,8 @@ import (
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -80,10 +82,32 @@ func (e Engine) Run(ctx context.Context, f teacmd.EngineFlags, job teacmd.Job) (
 	}
 	defer run.client.Close()
 	run.mask, run.warn = mask, job.Warn
+	if err := run.limit(ctx, job.Workflow.Queues()); err != nil {
+		return nil, err
+	}
 	if err := run.begin(ctx, job.Workflow.Name(), enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, s, def); err != nil {
 		return nil, err
 	}
 	return run.result(ctx)
+}
+
+// limit sets the rates of the section queues.
+func (r *follower) limit(ctx context.Context, queues map[string]host.Queue) error {
+	for _, q := range queues {
+		if q.PerSecond == 0 {
+			continue
+		}
+		_, err := r.client.WorkflowService().UpdateTaskQueueConfig(ctx, &workflowservice.UpdateTaskQueueConfigRequest{
+			Namespace: r.namespace, TaskQueue: q.Name, TaskQueueType: enums.TASK_QUEUE_TYPE_ACTIVITY,
+			UpdateQueueRateLimit: &workflowservice.UpdateTaskQueueConfigRequest_RateLimitUpdate{
+				RateLimit: &taskqueue.RateLimit{RequestsPerSecond: float32(q.PerSecond)}, Reason: "section queues of a workflow",
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("limit the queue %s: %w", q.Name, err)
+		}
+	}
+	return nil
 }
 
 // begin starts an execution of the run. again says whether there can be one that

@@ -58,6 +58,8 @@ type call struct {
 	Action string          `json:"action"`
 	Params json.RawMessage `json:"params"` // sealed
 	Call   tea.Call        `json:"call"`
+	// Routed reports that the queue is one for the action: its workers have it.
+	Routed bool `json:"routed,omitempty"`
 }
 
 // answer is the outcome of an action. A failure is not one of the activity, so
@@ -67,6 +69,8 @@ type answer struct {
 	Failure *failure        `json:"failure,omitempty"`
 	// Notices are what the action has logged and streamed, in order.
 	Notices []notice `json:"notices,omitempty"`
+	// Elsewhere reports that the worker does not have the plugin of the action.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 // failure is an error that workflows see.

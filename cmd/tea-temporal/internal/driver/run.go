@@ -62,11 +62,13 @@ type run struct {
 	handing bool
 	open    map[string]*openCall
 	given   *given
+	// elsewhere are the bundles that a worker of the run's queue does not have.
+	elsewhere map[string]bool
 }
 
 // execute is the Temporal workflow of all workflows of tea.
 func (k *worker) execute(w workflow.Context, args converter.EncodedValues) (*outcome, error) {
-	r := &run{worker: k, open: map[string]*openCall{}, began: map[string]bool{}, opened: map[string]bool{}, repeated: map[string]bool{}}
+	r := &run{worker: k, open: map[string]*openCall{}, began: map[string]bool{}, opened: map[string]bool{}, repeated: map[string]bool{}, elsewhere: map[string]bool{}}
 	err := r.read(args)
 	if err == nil {
 		r.wf, err = k.workflows.get(r.start.Key, func() (*definition, error) { return &r.def, nil })

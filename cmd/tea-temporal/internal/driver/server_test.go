@@ -160,3 +160,15 @@ func (s *site) replay(history *historypb.History) {
 		s.t.Errorf("replay: %v", err)
 	}
 }
+
+// replayAll replays the histories of all executions of a run.
+func (s *site) replayAll(run string) {
+	s.t.Helper()
+	about, err := s.client.DescribeWorkflowExecution(s.t.Context(), run, "")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, h := range s.histories(run, about.GetWorkflowExecutionInfo().GetFirstRunId()) {
+		s.replay(h)
+	}
+}

@@ -66,19 +66,12 @@ func TestWorkerWithoutPluginLeavesTheRunToAnother(t *testing.T) {
 	t.Parallel()
 	h, _ := newHost(t)
 	s := newClient(t, h, nil)
-	bare, err := host.New(host.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = bare.Close() })
-	lacking := &worker{connection: s.connection, workflows: workflows{host: bare}}
-	t.Cleanup(lacking.workflows.close)
-	s.start(lacking)
+	s.start(s.on(bareHost(t)))
 	res := s.warned(oneCall, host.RunOptions{}, func(warning string) {
 		if !strings.Contains(warning, "probe") {
 			t.Errorf("the warning is %q", warning)
 		}
-		s.start(s.worker)
+		s.offer(s.worker, pluginQueue(s.flags.Queue, "probe"))
 	})
 	if res == nil || res.Status != flow.Done {
 		t.Errorf("got %v", res)

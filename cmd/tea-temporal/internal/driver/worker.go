@@ -50,6 +50,13 @@ func (f *workerCmd) Work(s *teacmd.Service) error {
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("start the worker: %w", err)
 	}
+	for _, plugin := range s.Host.PluginNames() {
+		stop, err := k.offer(pluginQueue(queue, plugin))
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	s.Announce("working on queue " + queue)
 	if f.Blobs != "" {
 		go c.prune(s, f.Blobs)
@@ -57,6 +64,16 @@ func (f *workerCmd) Work(s *teacmd.Service) error {
 	<-s.Context.Done()
 	w.Stop()
 	return nil
+}
+
+// offer takes calls from a queue that has no runs.
+func (k *worker) offer(queue string) (stop func(), err error) {
+	w := sdkworker.New(k.client, queue, sdkworker.Options{WorkerStopTimeout: stopTimeout, DisableWorkflowWorker: true, MaxConcurrentActivityTaskPollers: 1})
+	w.RegisterDynamicActivity(k.act, activity.DynamicRegisterOptions{})
+	if err := w.Start(); err != nil {
+		return nil, fmt.Errorf("start the worker of the queue %s: %w", queue, err)
+	}
+	return w.Stop, nil
 }
 
 // pruneEvery is how often a worker removes the values of runs that Temporal has

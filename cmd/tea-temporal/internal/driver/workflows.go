@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/the-edge-agent/tea/host"
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // definition is a workflow as a run began with it: its files, and the environment
@@ -23,6 +24,9 @@ type definition struct {
 	Overlays []string          `json:"overlays,omitempty"`
 	Config   string            `json:"config,omitempty"`
 	Env      map[string]string `json:"env,omitempty"`
+	// Plugins are the manifests of those that the files name, for workers that do
+	// not have them.
+	Plugins []tea.Manifest `json:"plugins,omitempty"`
 }
 
 // newDefinition returns the definition of a workflow, and its key.
@@ -35,14 +39,15 @@ func newDefinition(wf *host.Workflow, o host.LoadOptions, env map[string]any) (*
 	for _, file := range o.Overlays {
 		d.Overlays = append(d.Overlays, absolute(file))
 	}
+	for _, m := range wf.Plugins() {
+		if source.Names(m.Name) || strings.Contains(o.Config, m.Name) {
+			d.Plugins = append(d.Plugins, m)
+		}
+	}
 	// Only the variables that the files name: others can be secret.
 	for name, v := range env {
-		text, _ := v.(string)
-		for _, file := range source.Files {
-			if strings.Contains(file, name) || strings.Contains(o.Config, name) {
-				d.Env[name] = text
-				break
-			}
+		if text, _ := v.(string); source.Names(name) || strings.Contains(o.Config, name) {
+			d.Env[name] = text
 		}
 	}
 	key, err := d.key()
@@ -74,7 +79,7 @@ func (d *definition) env() map[string]any {
 
 // load returns the workflow of the definition.
 func (d *definition) load(h *host.Host) (*host.Workflow, error) {
-	return h.LoadSource(d.Source, host.LoadOptions{Overlays: d.Overlays, Config: d.Config, LookupEnv: d.lookupEnv})
+	return h.LoadSource(d.Source, host.LoadOptions{Overlays: d.Overlays, Config: d.Config, LookupEnv: d.lookupEnv, Elsewhere: d.Plugins})
 }
 
 // loaded is a workflow that a worker has loaded. Its users release it.
