@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/digest"
 	"github.com/the-edge-agent/tea/host/internal/spec"
@@ -53,7 +53,7 @@ func (wf *Workflow) Source() (*Source, error) {
 // Names reports whether one of the files contains a text.
 func (s *Source) Names(text string) bool {
 	for _, file := range s.Files {
-		if strings.Contains(file, text) {
+		if bytes.Contains(file, []byte(text)) {
 			return true
 		}
 	}
