@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
@@ -252,40 +251,23 @@ func (t *archivedTables) Tables(ctx context.Context) ([]archive.Table, error) {
 	return all, nil
 }
 
-const (
-	rowsPerPage  = 2000
-	tableTimeout = 10 * time.Minute
-)
+const rowsPerPage = 2000
 
 // Rows calls page with all rows of a table.
-func (t *archivedTables) Rows(ctx context.Context, table archive.Table, page func([]map[string]any) error) error {
-	order := ""
-	for _, name := range table.PrimaryKey {
-		if order == "" {
-			order = " ORDER BY "
-		} else {
-			order += ", "
-		}
-		order += `"` + name + `"`
-	}
-	for offset := 0; ; {
-		got, err := t.f.tables.Query(ctx, store.TableQuery{
-			SQL: fmt.Sprintf(`SELECT * FROM "%s"%s LIMIT %d OFFSET %d`, table.Name, order, rowsPerPage, offset), Tables: []string{table.Name},
-			MaxRows: rowsPerPage, MaxBytes: maxAnswer, Timeout: tableTimeout,
-		})
+func (t *archivedTables) Rows(ctx context.Context, table archive.Table, page func([]json.RawMessage) error) error {
+	for after := ""; ; {
+		rows, next, err := t.f.tables.Rows(ctx, table.Name, after, rowsPerPage)
 		if err != nil {
 			return err
 		}
-		if len(got.Rows) == 0 {
-			if got.Truncated {
-				return tea.Errorf(tea.ResourceExhausted, "a row is larger than %d bytes", maxAnswer)
+		if len(rows) > 0 {
+			if err := page(rows); err != nil {
+				return err
 			}
+		}
+		if after = next; after == "" {
 			return nil
 		}
-		if err := page(got.Rows); err != nil {
-			return err
-		}
-		offset += len(got.Rows)
 	}
 }
 

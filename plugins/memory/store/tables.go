@@ -29,6 +29,11 @@ type TableStore interface {
 	// Query runs a SELECT of a workflow over the committed rows, under the
 	// restrictions of a [Sandbox].
 	Query(ctx context.Context, query TableQuery) (TableAnswer, error)
+	// Rows returns at most limit rows of a table as JSON objects, which can be inserted
+	// again, in an order that no change affects: the rows after a position that an earlier
+	// call has returned, "" for the first ones. next is "" after the last row. So a
+	// reader of all rows gets each one once that is there all the time.
+	Rows(ctx context.Context, table, after string, limit int) (rows []json.RawMessage, next string, err error)
 	// Consolidate brings a table into the form that is the fastest to read, and adds
 	// a snapshot of it to the catalog.
 	Consolidate(ctx context.Context, table string) (Consolidated, error)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 
@@ -39,6 +41,7 @@ func TableStore(t *testing.T, open func(t *testing.T) store.TableStore) {
 		"all or none":            tableAllOrNone,
 		"many rows":              tableManyRows,
 		"concurrent":             tableConcurrent,
+		"all rows":               tableAllRows,
 	})
 }
 
@@ -386,4 +389,70 @@ func tableConcurrent(t *testing.T, s *tables) {
 	}
 	group.Wait()
 	want(t, "rows", s.ask(t, "SELECT count(*) AS n, sum(value) AS total FROM sensors WHERE site = 's'"), jsons(t, `{"n": 20, "total": 20.0}`))
+}
+
+// A reader of all rows gets each one once that is there all the time, whatever is
+// written meanwhile, and what it gets can be inserted again.
+func tableAllRows(t *testing.T, s *tables) {
+	const schema = `{"id": "int", "name": "string", "f": "float", "b": "bool", "at": "timestamp", "on": "date", "price": "decimal(12,2)", "j": "json"}`
+	for _, key := range [][]string{{"id"}, nil} {
+		name := fmt.Sprint("rows", len(key))
+		s.create(t, name, schema, key...)
+		s.create(t, name+"_copy", schema, key...)
+		var rows []string
+		for i := range 50 {
+			rows = append(rows, fmt.Sprintf(`{"id": %d, "name": "row %[1]d", "f": 0.1, "b": %t, "at": "2026-03-01T12:00:00.5Z", "on": "2026-03-01", "price": 1.%02[1]d, "j": {"a": [1.5, null]}}`, i*10, i%2 == 0))
+		}
+		s.insert(t, name, "["+strings.Join(rows, ",")+"]", store.RowFail)
+		seen := map[int64]int{}
+		for after, n := "", 0; ; n++ {
+			page, next, err := s.Rows(t.Context(), name, after, 7)
+			if err != nil || len(page) > 7 {
+				t.Fatal(len(page), err)
+			}
+			for _, row := range page {
+				var one struct{ ID int64 }
+				if err := json.Unmarshal(row, &one); err != nil {
+					t.Fatal(err)
+				}
+				if seen[one.ID]++; seen[one.ID] > 1 {
+					t.Errorf("%s: row %d comes twice", name, one.ID)
+				}
+			}
+			copied := make([]store.TableRow, len(page))
+			for i, row := range page {
+				if err := json.Unmarshal(row, &copied[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := s.Insert(t.Context(), name+"_copy", copied, store.RowFail, store.TableCall{}); err != nil {
+				t.Fatal(err)
+			}
+			if after = next; after == "" {
+				break
+			}
+			// A row before, one between, one that is removed, and one that changes.
+			s.insert(t, name, fmt.Sprintf(`[{"id": %d, "name": "new"}, {"id": %d, "name": "new"}]`, -n-1, n*70+5), store.RowFail)
+			which := store.RowSelection{Where: store.TableRow{"name": json.RawMessage(`"row 1"`)}}
+			if _, err := s.Delete(t.Context(), name, which, store.TableCall{}); err != nil {
+				t.Fatal(err)
+			}
+			which = store.RowSelection{Where: store.TableRow{"name": json.RawMessage(`["row 2", "row 48"]`)}}
+			if _, err := s.Update(t.Context(), name, which, store.TableRow{"f": json.RawMessage("7")}, store.TableCall{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range int64(50) {
+			if i != 1 && seen[i*10] != 1 {
+				t.Errorf("%s: row %d comes %d times", name, i*10, seen[i*10])
+			}
+		}
+		sql := `SELECT b, "at", "on", price, j FROM %s WHERE name = 'row 7'`
+		if d := cmp.Diff(s.ask(t, fmt.Sprintf(sql, name)), s.ask(t, fmt.Sprintf(sql, name+"_copy"))); d != "" {
+			t.Error(d)
+		}
+	}
+	if _, _, err := s.Rows(t.Context(), "absent", "", 1); tea.AsError(err) == nil || tea.AsError(err).Type != tea.NotFound {
+		t.Errorf("a table that does not exist: %v", err)
+	}
 }

@@ -3,6 +3,7 @@ package bucket
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"io"
 	"slices"
 	"sync/atomic"
@@ -248,6 +249,14 @@ func (x tableStore) Delete(ctx context.Context, table string, which store.RowSel
 
 func (x tableStore) Query(ctx context.Context, query store.TableQuery) (store.TableAnswer, error) {
 	return with(ctx, x.s.read, func(t *tenure) (store.TableAnswer, error) { return t.tables.Query(ctx, query) })
+}
+
+func (x tableStore) Rows(ctx context.Context, table, after string, limit int) (rows []json.RawMessage, next string, err error) {
+	err = x.s.read(ctx, func(t *tenure) (err error) {
+		rows, next, err = t.tables.Rows(ctx, table, after, limit)
+		return err
+	})
+	return rows, next, err
 }
 
 func (x tableStore) Consolidate(ctx context.Context, table string) (store.Consolidated, error) {

@@ -28,7 +28,7 @@ type rowStore struct{ d *database }
 var _ tabular.RowStore = rowStore{}
 
 func newTables(d *database, metadata store.MetadataStore) store.TableStore {
-	return &tabular.Shared{Catalog: catalog.New(metadata, clock.New()), Rows: rowStore{d}, Selector: tableSelector{selector{d}}}
+	return &tabular.Shared{Catalog: catalog.New(metadata, clock.New()), Stored: rowStore{d}, Selector: tableSelector{selector{d}}}
 }
 
 // tableSelector runs queries that can read the given views only.
@@ -49,6 +49,33 @@ func (s rowStore) Count(ctx context.Context, table string) (rows, version int64,
 		return c.QueryRow(ctx, "SELECT (SELECT count(*) FROM tea_rows WHERE name = $1), coalesce((SELECT version FROM tea_tables WHERE name = $1), 0)", table).Scan(&rows, &version)
 	})
 	return rows, version, err
+}
+
+// Page returns the bodies of rows.
+func (s rowStore) Page(ctx context.Context, table, after string, limit int) (bodies []json.RawMessage, next string, err error) {
+	err = s.d.do(ctx, reading, func(ctx context.Context, c conn) error {
+		bodies, next = nil, ""
+		// The server reads no more than a page of large rows.
+		rows, _ := c.Query(ctx, `SELECT encode(key, 'hex'), body::text, before FROM (SELECT key, body, sum(pg_column_size(body)) OVER (ORDER BY key) AS before
+			FROM (SELECT key, body FROM tea_rows WHERE name = $1 AND key > decode($2, 'hex') ORDER BY key LIMIT $3) AS page) AS sized ORDER BY key`, table, after, limit)
+		var key, body string
+		var size int64
+		more := false
+		n, err := 0, error(nil)
+		_, err = pgx.ForEachRow(rows, []any{&key, &body, &size}, func() error {
+			if n++; len(bodies) > 0 && size > maxPage {
+				more = true
+				return nil
+			}
+			bodies, next = append(bodies, json.RawMessage(body)), key
+			return nil
+		})
+		if err == nil && n < limit && !more {
+			next = ""
+		}
+		return err
+	})
+	return bodies, next, err
 }
 
 // change is a change of a table in its transaction.

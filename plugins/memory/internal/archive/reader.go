@@ -17,7 +17,6 @@ import (
 	"sync"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -33,8 +32,6 @@ const (
 var names = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(records/[0-9]{6,9}\.jsonl|contents/[0-9a-f]{64}|tables/[A-Za-z_][A-Za-z0-9_]{0,62}(\.json|/[0-9]{6,9}\.jsonl))$`)
 })
-
-func encodeRow(row map[string]any) ([]byte, error) { return value.Encode(row) }
 
 // visitor gets the parts of an archive in their order.
 type visitor struct {

@@ -68,7 +68,7 @@ type Tables interface {
 	// Tables returns all tables.
 	Tables(ctx context.Context) ([]Table, error)
 	// Rows calls page with all rows of a table, some at a time.
-	Rows(ctx context.Context, table Table, page func(rows []map[string]any) error) error
+	Rows(ctx context.Context, table Table, page func(rows []json.RawMessage) error) error
 	// Create creates a table unless it exists with the same definition.
 	Create(ctx context.Context, table Table) error
 	// Insert adds rows. Those with an existing primary key replace it if replace is
@@ -240,14 +240,10 @@ func (e *export) tables(ctx context.Context, tables Tables) error {
 		}
 		e.Rows[table.Name] = 0
 		n := 0
-		err := tables.Rows(ctx, table, func(rows []map[string]any) error {
+		err := tables.Rows(ctx, table, func(rows []json.RawMessage) error {
 			var lines []byte
 			for _, row := range rows {
-				line, err := encodeRow(row)
-				if err != nil {
-					return err
-				}
-				lines = append(append(lines, line...), '\n')
+				lines = append(append(lines, row...), '\n')
 			}
 			n++
 			e.Rows[table.Name] += int64(len(rows))

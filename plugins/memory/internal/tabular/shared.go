@@ -19,8 +19,8 @@ import (
 // objects. It is safe for concurrent use.
 type Shared struct {
 	Catalog *catalog.Catalog
-	Rows    RowStore
-	// Selector runs the queries, over the tables of the database that Rows names.
+	Stored  RowStore
+	// Selector runs the queries, over the tables of the database that Stored names.
 	Selector store.Selector
 }
 
@@ -34,6 +34,10 @@ type RowStore interface {
 	Update(ctx context.Context, table string, where Where, rows []JSONRow, call store.TableCall) (store.TableResult, error)
 	// Delete removes the selected rows.
 	Delete(ctx context.Context, table string, where Where, call store.TableCall) (store.TableResult, error)
+	// Page returns the bodies of rows in the order of the hashes of their keys: those
+	// after one that an earlier call has returned, in hex; "" = the first ones. next is
+	// "" after the last row.
+	Page(ctx context.Context, table, after string, limit int) (bodies []json.RawMessage, next string, err error)
 	// Count returns the number of a table's rows and that of its last change.
 	Count(ctx context.Context, table string) (rows, version int64, err error)
 	// From is the beginning of a SELECT of a table's rows: their columns follow
@@ -130,7 +134,7 @@ func (s *Shared) Insert(ctx context.Context, name string, rows []store.TableRow,
 		}
 		bodies[i].At = r.at
 	}
-	result, refused, err := s.Rows.Insert(ctx, t.name, bodies, conflict, call)
+	result, refused, err := s.Stored.Insert(ctx, t.name, bodies, conflict, call)
 	if refused != nil && err == nil {
 		err = t.exists(&newRow{key: refused.Key, at: refused.At})
 	}
@@ -155,7 +159,7 @@ func (s *Shared) Update(ctx context.Context, name string, which store.RowSelecti
 	if err != nil {
 		return store.TableResult{}, err
 	}
-	return s.Rows.Update(ctx, t.name, where, []JSONRow{body}, call)
+	return s.Stored.Update(ctx, t.name, where, []JSONRow{body}, call)
 }
 
 // UpdateRows sets the given columns of the rows with the same primary keys.
@@ -174,7 +178,7 @@ func (s *Shared) UpdateRows(ctx context.Context, name string, rows []store.Table
 			return store.TableResult{}, err
 		}
 	}
-	return s.Rows.Update(ctx, t.name, Where{}, bodies, call)
+	return s.Stored.Update(ctx, t.name, Where{}, bodies, call)
 }
 
 // Delete removes the selected rows.
@@ -187,7 +191,7 @@ func (s *Shared) Delete(ctx context.Context, name string, which store.RowSelecti
 	if err != nil {
 		return store.TableResult{}, err
 	}
-	return s.Rows.Delete(ctx, t.name, where, call)
+	return s.Stored.Delete(ctx, t.name, where, call)
 }
 
 func (s *Shared) where(t *table, which store.RowSelection) (Where, error) {
@@ -263,7 +267,7 @@ func (s *Shared) views(t *table) []store.View {
 	for i, c := range t.columns {
 		columns[i], values[i] = store.Column{Name: c.Name}, c.value(s.Selector.Dialect())
 	}
-	before, after, _ := strings.Cut(s.Rows.From(t.name), "*")
+	before, after, _ := strings.Cut(s.Stored.From(t.name), "*")
 	names := map[string]bool{t.name: true, t.entry.Name: true}
 	var all []store.View
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -279,7 +283,7 @@ func (s *Shared) Consolidate(ctx context.Context, name string) (c store.Consolid
 		if err != nil {
 			return c, err
 		}
-		rows, version, err := s.Rows.Count(ctx, t.name)
+		rows, version, err := s.Stored.Count(ctx, t.name)
 		if err != nil {
 			return c, err
 		}

@@ -65,12 +65,17 @@ func (t *table) createLog(dialect store.Dialect) []string {
 // never change. The last one is what the user sees. It names no other view:
 // the check of a query looks only one level below a view for tables.
 func (t *table) createViews() []string {
-	from := " FROM " + t.log() + " AS r WHERE r._tea_op <> 'D' AND NOT EXISTS (SELECT 1 FROM " + t.log() + " AS n INDEXED BY " + t.log() + "_hiding" +
-		" WHERE n._tea_op <> 'I' AND n._tea_key = r._tea_key AND n._tea_seq > r._tea_seq)"
+	from := t.lastChanges()
 	return []string{
 		"CREATE VIEW " + t.live() + " AS SELECT " + t.allColumns() + from,
 		"CREATE VIEW " + quote(t.entry.Name) + " AS SELECT " + t.userColumns() + from,
 	}
+}
+
+// lastChanges is the end of a SELECT of the rows on SQLite.
+func (t *table) lastChanges() string {
+	return " FROM " + t.log() + " AS r WHERE r._tea_op <> 'D' AND NOT EXISTS (SELECT 1 FROM " + t.log() + " AS n INDEXED BY " + t.log() + "_hiding" +
+		" WHERE n._tea_op <> 'I' AND n._tea_key = r._tea_key AND n._tea_seq > r._tea_seq)"
 }
 
 // renewedViews returns the statements that create the views of DuckDB for the

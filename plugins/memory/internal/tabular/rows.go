@@ -1,0 +1,82 @@
+package tabular
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+const (
+	rowsTimeout = 10 * time.Minute
+	// rowsBytes bounds the size of rows that are read together.
+	rowsBytes = 16 << 20
+)
+
+// Rows returns rows in the order of their keys, which never change.
+func (s *Tables) Rows(ctx context.Context, name, after string, limit int) (rows []json.RawMessage, next string, err error) {
+	if err := s.open(ctx); err != nil {
+		return nil, "", err
+	}
+	t, err := s.find(ctx, name)
+	if err != nil {
+		return nil, "", err
+	}
+	defer s.readers.begin()() // no file is removed meanwhile
+	box := store.Sandbox{Views: []store.View{t.withKeys(s.dialect())}, MaxRows: limit, MaxBytes: rowsBytes, Timeout: rowsTimeout, Args: []any{after}}
+	found, err := s.o.Engine.Select(ctx, "SELECT * FROM tea_keyed WHERE _tea_key > ? ORDER BY _tea_key", box)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, row := range found.Rows {
+		members := make(map[string]any, len(t.columns))
+		for i, c := range t.columns {
+			members[c.Name] = row[i+1]
+		}
+		raw, err := value.Encode(members)
+		if err != nil {
+			return nil, "", err
+		}
+		rows = append(rows, raw)
+		next, _ = row[0].(string)
+	}
+	switch {
+	case !found.Truncated:
+		next = ""
+	case len(rows) == 0:
+		return nil, "", tea.Errorf(tea.ResourceExhausted, "a row of table %s is larger than %d bytes", t.entry.Name, rowsBytes)
+	}
+	return rows, next, nil
+}
+
+// withKeys is a view of the rows with their keys.
+func (t *table) withKeys(dialect store.Dialect) store.View {
+	v := store.View{Name: "tea_keyed", Columns: []store.Column{{Name: "_tea_key"}}}
+	for _, c := range t.columns {
+		shown := store.Column{Name: c.Name}
+		switch c.Type {
+		case JSON:
+			shown.Type = store.JSON
+		case Bool:
+			shown.Type = store.Boolean
+		}
+		v.Columns = append(v.Columns, shown)
+	}
+	if v.Query = "SELECT _tea_key, " + t.userColumns() + t.lastChanges(); dialect == store.DuckDB {
+		v.Query = "SELECT _tea_key, " + t.shownColumns() + " FROM " + t.live()
+	}
+	return v
+}
+
+// Rows returns rows in the order of the hashes of their keys.
+func (s *Shared) Rows(ctx context.Context, name, after string, limit int) (rows []json.RawMessage, next string, err error) {
+	t, err := s.find(ctx, name)
+	if err != nil {
+		return nil, "", err
+	}
+	return s.Stored.Page(ctx, t.name, after, limit)
+}
