@@ -46,7 +46,7 @@ func newBackends(options []Option) backends {
 // The backends of plugins/memory/cloud: names of engines, and schemes of URLs
 // with the name of their package.
 var (
-	cloudEngines = []string{"bucket", "d1", "firestore", "libsql", "postgres"}
+	cloudEngines = []string{"bucket", "d1", "firestore", "libsql", "objects", "postgres"}
 	cloudBlobs   = map[string]string{"az": "azure", "azblob": "azure", "gs": "gcs", "s3": "s3"}
 )
 

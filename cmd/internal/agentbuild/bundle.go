@@ -39,7 +39,7 @@ var extensions = map[string]struct {
 	options []string
 }{
 	own + "/plugins/graph":  {own + "/plugins/graph/cloud", []string{"azure", "gcs", "s3"}},
-	own + "/plugins/memory": {own + "/plugins/memory/cloud", []string{"azure", "bucket", "d1", "firestore", "gcs", "libsql", "postgres", "s3"}},
+	own + "/plugins/memory": {own + "/plugins/memory/cloud", []string{"azure", "bucket", "d1", "firestore", "gcs", "libsql", "objects", "postgres", "s3"}},
 }
 
 // setWords divides the words in brackets into options and build tags.

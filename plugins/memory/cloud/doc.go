@@ -14,11 +14,12 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/firestore"
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/gcs"
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/libsql"
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/objects"
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/postgres"
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/s3"
 )
 
 // Options returns all backends.
 func Options() []memory.Option {
-	return []memory.Option{azure.Option(), bucket.Option(), d1.Option(), firestore.Option(), gcs.Option(), libsql.Option(), postgres.Option(), s3.Option()}
+	return []memory.Option{azure.Option(), bucket.Option(), d1.Option(), firestore.Option(), gcs.Option(), libsql.Option(), objects.Option(), postgres.Option(), s3.Option()}
 }

@@ -23,6 +23,34 @@ func (d *Database) Replica() *Replica {
 	return &Replica{replica.NewShared(records{d: d}, &documents{d}, &blobs{d}, d.o.InlineBytes), d}
 }
 
+// pinner is an optional interface of a DB whose reads cost a request.
+type pinner interface {
+	// Pin returns a context whose reads see one state.
+	Pin(ctx context.Context) context.Context
+}
+
+func (d *Database) pin(ctx context.Context) context.Context {
+	if p, ok := d.o.DB.(pinner); ok {
+		return p.Pin(ctx)
+	}
+	return ctx
+}
+
+// Changes returns the records of a feed that changed after a number.
+func (r *Replica) Changes(ctx context.Context, query store.ChangeQuery) (store.ChangePage, error) {
+	return r.Shared.Changes(r.d.pin(ctx), query)
+}
+
+// Records returns the current records with these names.
+func (r *Replica) Records(ctx context.Context, names ...store.RecordName) ([]store.Record, error) {
+	return r.Shared.Records(r.d.pin(ctx), names...)
+}
+
+// Put writes records.
+func (r *Replica) Put(ctx context.Context, writes ...store.RecordWrite) ([]store.PutResult, error) {
+	return r.Shared.Put(r.d.pin(ctx), writes...)
+}
+
 // PutWith is Put, and writes what also returns in the same transaction, which can
 // run more than once. also can be nil.
 func (r *Replica) PutWith(ctx context.Context, writes []store.RecordWrite, also func(results []store.PutResult) []syncing.Agreement) ([]store.PutResult, error) {
