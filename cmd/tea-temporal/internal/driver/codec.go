@@ -40,8 +40,8 @@ type sealer struct {
 }
 
 // newCodec reads a file with keys, one on a line: a name, and 32 bytes in Base64.
-// It returns nil without a file.
-func newCodec(file string) (converter.PayloadCodec, error) {
+// Without a file there is no codec.
+func newCodec(file string) ([]converter.PayloadCodec, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -73,7 +73,7 @@ func newCodec(file string) (converter.PayloadCodec, error) {
 	if c.first == "" {
 		return nil, fmt.Errorf("read the keys: %s has none", file)
 	}
-	return c, lines.Err()
+	return []converter.PayloadCodec{c}, lines.Err()
 }
 
 func newSealer(key []byte) (s sealer, err error) {

@@ -36,16 +36,13 @@ type connection struct {
 
 // converters returns those of the flags: with keys they encrypt.
 func converters(f teacmd.TemporalFlags) (converter.DataConverter, converter.FailureConverter, error) {
-	codec, err := newCodec(f.Keys)
+	codecs, err := newCodec(f.Keys)
 	if err != nil {
 		return nil, nil, err
 	}
-	data := converter.GetDefaultDataConverter()
-	if codec != nil {
-		data = converter.NewCodecDataConverter(data, codec)
-	}
+	data := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), codecs...)
 	return data, temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
-		DataConverter: data, EncodeCommonAttributes: codec != nil,
+		DataConverter: data, EncodeCommonAttributes: len(codecs) > 0,
 	}), nil
 }
 

@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 // quiet is a logger for what the tests cause on purpose.
 var quiet = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 
-// address returns the address of a Temporal server.
-func address(t testing.TB) string {
+// program returns the path of the Temporal server.
+func program(t testing.TB) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -57,6 +57,13 @@ func address(t testing.TB) string {
 		}
 		t.Skip("run scripts/temporal install")
 	}
+	return program
+}
+
+// address returns the address of a Temporal server.
+func address(t testing.TB) string {
+	t.Helper()
+	program := program(t)
 	server.once.Do(func() {
 		server.dev, server.err = testsuite.StartDevServer(context.Background(), testsuite.DevServerOptions{
 			ExistingPath: program, LogLevel: "error", ClientOptions: &client.Options{Logger: quiet},
@@ -88,9 +95,13 @@ type site struct {
 // directory.
 func newClient(t testing.TB, h *host.Host, secrets map[string]any) *site {
 	t.Helper()
-	s := &site{t: t, flags: teacmd.EngineFlags{Engine: "temporal", TemporalFlags: teacmd.TemporalFlags{
-		Temporal: address(t), Queue: fmt.Sprintf("%s-%s", t.Name(), host.NewRunID()), Blobs: t.TempDir(),
-	}}}
+	return newClientWith(t, h, secrets, teacmd.TemporalFlags{})
+}
+
+func newClientWith(t testing.TB, h *host.Host, secrets map[string]any, f teacmd.TemporalFlags) *site {
+	t.Helper()
+	f.Temporal, f.Queue, f.Blobs = address(t), fmt.Sprintf("%s-%s", t.Name(), host.NewRunID()), t.TempDir()
+	s := &site{t: t, flags: teacmd.EngineFlags{Engine: "temporal", TemporalFlags: f}}
 	var err error
 	if s.connection, err = dial(t.Context(), s.flags.TemporalFlags, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)

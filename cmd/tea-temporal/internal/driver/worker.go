@@ -20,7 +20,11 @@ func Command() teacmd.Command {
 	return teacmd.WorkerCommand("worker", "Execute runs of a Temporal server.", func() teacmd.Worker { return new(workerCmd) })
 }
 
-type workerCmd struct{ teacmd.WorkerFlags }
+type workerCmd struct {
+	teacmd.WorkerFlags
+	Codec       string   `config:"" placeholder:"HOST:PORT" help:"Decrypt values for Temporal's UI and CLI at this address of this machine."`
+	CodecOrigin []string `config:"" placeholder:"URL" help:"Origins of the UI whose pages can use --codec. Default: http://localhost:8233 and http://localhost:8080."`
+}
 
 // worker executes runs.
 type worker struct {
@@ -52,6 +56,13 @@ func (f *workerCmd) Work(s *teacmd.Service) error {
 	}
 	for _, plugin := range s.Host.PluginNames() {
 		stop, err := k.offer(pluginQueue(queue, plugin))
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	if f.Codec != "" {
+		stop, err := f.serveCodec(s)
 		if err != nil {
 			return err
 		}
