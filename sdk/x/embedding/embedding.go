@@ -54,8 +54,8 @@ func Create(ctx context.Context, req *tea.Request, texts []string, model string)
 	}
 	answer, err := req.Host.Invoke(ctx, "embedding.create", params)
 	if err != nil {
-		if e := tea.AsError(err); e.Type == tea.NotFound {
-			return nil, "", tea.Errorf(tea.DependencyMissing, "texts are embedded by the action embedding.create, which is not installed; install the llm plugin, or pass the embeddings")
+		if e := tea.AsError(err); e.Type == tea.NotFound { // the action, or its model
+			return nil, "", tea.Errorf(tea.DependencyMissing, "embedding.create: %s; install the llm plugin if it is missing, or pass the embeddings", e.Message)
 		}
 		return nil, "", err
 	}
