@@ -26,27 +26,31 @@ func trimWhenIdle(c *calls) {
 			break
 		}
 	}
-	for {
+	for begun := 0; ; {
 		debug.FreeOSMemory()
 		trimFiles("/proc/self/smaps")
-		c.waitForPause(trimAgain)
+		begun = c.waitForPause(begun, trimAgain)
 	}
 }
 
-// waitForPause returns after the next call, when for some time none was running and none
-// has begun.
-func (c *calls) waitForPause(pause time.Duration) {
+// waitForPause waits for more than a number of calls, and then until for some time none
+// was running and none has begun. It returns the number of calls until then.
+func (c *calls) waitForPause(seen int, pause time.Duration) int {
 	c.mu.Lock()
 	next := make(chan struct{})
-	c.next = next
+	if c.begun > seen {
+		close(next)
+	} else {
+		c.next = next
+	}
 	c.mu.Unlock()
 	<-next
-	for before := -1; ; <-time.After(pause) {
+	for before := seen; ; <-time.After(pause) {
 		c.mu.Lock()
 		begun, idle := c.begun, c.running == 0
 		c.mu.Unlock()
 		if idle && begun == before {
-			return
+			return begun
 		}
 		before = begun
 	}

@@ -59,7 +59,7 @@ func TestAPauseFollowsTheLastCall(t *testing.T) {
 		c := &calls{}
 		paused := make(chan struct{})
 		go func() {
-			c.waitForPause(trimAgain)
+			c.waitForPause(0, trimAgain)
 			close(paused)
 		}()
 		isPaused := func() bool {
@@ -92,6 +92,11 @@ func TestAPauseFollowsTheLastCall(t *testing.T) {
 		<-time.After(2 * trimAgain)
 		if !isPaused() {
 			t.Error("no pause after the last call")
+		}
+		c.begin("while the memory is trimmed")
+		c.end("while the memory is trimmed")
+		if begun := c.waitForPause(c.begun-1, trimAgain); begun != c.begun {
+			t.Errorf("%d calls, want %d", begun, c.begun)
 		}
 	})
 }
