@@ -350,13 +350,11 @@ func (r *run) retryWait(policy graph.Retry, attempt int, failure *tea.Error) (ti
 			failure.RetryAfter.Round(time.Second), policy.RetryAfterMax.Seconds())
 		return 0, &final
 	}
-	wait := policy.Wait(attempt)
-	if r.o.Runtime != nil {
-		exact := policy.Policy
-		exact.Jitter = 0
-		wait = time.Duration(float64(exact.Wait(attempt)) * (1 - policy.Jitter*r.o.Runtime.Random()))
+	wait := policy.Wait
+	if rt := r.o.Runtime; rt != nil {
+		wait = func(attempt int) time.Duration { return policy.WaitBy(attempt, rt.Random()) }
 	}
-	return max(wait, failure.RetryAfter), nil
+	return max(wait(attempt), failure.RetryAfter), nil
 }
 
 func retryFields(attempt int, wait time.Duration, failure *tea.Error, more ...flow.Field) []flow.Field {

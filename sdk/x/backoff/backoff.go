@@ -28,12 +28,15 @@ type Policy struct {
 // Wait returns the wait after an attempt. Attempts are counted from 1. The
 // result is between (1-Jitter) x d and d, where d is
 // Base x Multiplier^(attempt-1) and at most Max.
-func (p Policy) Wait(attempt int) time.Duration {
+func (p Policy) Wait(attempt int) time.Duration { return p.WaitBy(attempt, rand.Float64()) }
+
+// WaitBy is [Policy.Wait] with a number in [0, 1) that the caller has drawn.
+func (p Policy) WaitBy(attempt int, random float64) time.Duration {
 	if p.Base <= 0 {
 		return 0
 	}
 	d := min(float64(p.Base)*math.Pow(p.Multiplier, float64(attempt-1)), float64(p.Max))
-	return time.Duration(d * (1 - p.Jitter*rand.Float64()))
+	return time.Duration(d * (1 - p.Jitter*random))
 }
 
 // Sleep waits for d. It returns early, with the cause of the context, when ctx
