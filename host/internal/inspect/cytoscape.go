@@ -25,10 +25,10 @@ func FromCytoscape(name string, text []byte) (*Diagram, error) {
 	var file struct {
 		Elements *struct {
 			Nodes []struct {
-				Data struct{ ID, Label, Type string }
+				Data struct{ ID, Type string }
 			}
 			Edges []struct {
-				Data struct{ Source, Target, Label, Type string }
+				Data struct{ Source, Target, Type string }
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 // Event has the fields of an event that say something about a status.
 type Event struct {
 	Type    string `json:"event"`
+	Node    string `json:"node"`
 	Path    string `json:"path"`
 	Skipped bool   `json:"skipped"`
 }
@@ -18,36 +19,39 @@ type Statuses struct {
 	// ended are the statuses of the last executions, by node of the diagram.
 	ended map[string]string
 	// open are the executions that run, wait or have failed, by path without visits.
-	open map[string]string
+	open map[string]execution
 }
+
+// execution is an execution of a node of the diagram.
+type execution struct{ node, status string }
 
 // NewStatuses returns the statuses of a run without events.
 func NewStatuses() *Statuses {
-	return &Statuses{ended: map[string]string{}, open: map[string]string{}}
+	return &Statuses{ended: map[string]string{}, open: map[string]execution{}}
 }
 
 // Add adds the next event of the run.
 func (s *Statuses) Add(e Event) {
-	path := withoutVisits(e.Path)
+	path, node := withoutVisits(e.Path), e.nodeKey()
 	switch e.Type {
 	case "run_start": // also of a run that continues
-		for path, status := range s.open {
-			if status != "failed" {
+		for path, x := range s.open {
+			if x.status != "failed" {
 				delete(s.open, path)
 			}
 		}
 	case "node_start":
-		s.open[path] = "running"
+		s.open[path] = execution{node, "running"}
 	case "node_end":
 		delete(s.open, path)
-		s.ended[nodeKey(path)] = "done"
+		s.ended[node] = "done"
 		if e.Skipped {
-			s.ended[nodeKey(path)] = "skipped"
+			s.ended[node] = "skipped"
 		}
 	case "node_error":
-		s.open[path] = "failed"
+		s.open[path] = execution{node, "failed"}
 	case "interrupt":
-		s.open[path] = "waiting"
+		s.open[path] = execution{node, "waiting"}
 	}
 }
 
@@ -59,12 +63,12 @@ var severity = map[string]int{"failed": 1, "stopped": 2, "waiting": 3, "running"
 // running are not running either, whatever its last event is.
 func (s *Statuses) Mark(d *Diagram, running bool) {
 	worst := map[string]string{}
-	for path, status := range s.open {
-		if status == "running" && !running {
-			status = "stopped"
+	for _, x := range s.open {
+		if x.status == "running" && !running {
+			x.status = "stopped"
 		}
-		if key := nodeKey(path); severity[status] > severity[worst[key]] {
-			worst[key] = status
+		if severity[x.status] > severity[worst[x.node]] {
+			worst[x.node] = x.status
 		}
 	}
 	s.mark(d, "", worst)
@@ -92,6 +96,25 @@ func withoutVisits(path string) string {
 		parts[i], _, _ = strings.Cut(part, "#")
 	}
 	return strings.Join(parts, "/")
+}
+
+// nodeKey returns the path of the node in the diagram. The name of the node can have
+// any characters, also those that separate the parts of paths.
+func (e Event) nodeKey() string {
+	outer, ok := strings.CutSuffix(e.Path, e.Node)
+	if at := strings.LastIndex(e.Path, "#"); !ok && at >= 0 {
+		outer, ok = strings.CutSuffix(e.Path[:at], e.Node)
+	}
+	switch {
+	case !ok || e.Node == "" || outer != "" && !strings.HasSuffix(outer, "/"):
+		return nodeKey(e.Path)
+	case outer == "":
+		return e.Node
+	}
+	if outer = nodeKey(strings.TrimSuffix(outer, "/")); outer != "" {
+		outer += "/"
+	}
+	return outer + e.Node
 }
 
 // nodeKey returns the path of a node in the diagram, without branches, indexes

@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,6 +46,11 @@ func TestStatusesOfNodes(t *testing.T) {
 			true,
 			map[string]string{"a": "done", "b": "running", "c": "unreached", "c/d": "unreached"},
 		},
+		"names like paths": {
+			events{{Type: "node_start", Path: "x>y", Node: "x>y"}, {Type: "node_end", Path: "a>b/b[1]#2", Node: "b[1]"}, {Type: "node_error", Path: "c[0]/d#/e#2", Node: "d#/e"}},
+			true,
+			map[string]string{"x>y": "running", "b[1]": "done", "c": "unreached", "c/d#/e": "failed"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,11 +58,23 @@ func TestStatusesOfNodes(t *testing.T) {
 			for _, event := range c.events {
 				s.Add(event)
 			}
-			d := &inspect.Diagram{Nodes: []inspect.Node{{Name: "a"}, {Name: "b"}, {Name: "c", Body: &inspect.Diagram{Nodes: []inspect.Node{{Name: "d"}}}}}}
+			d, body := &inspect.Diagram{}, &inspect.Diagram{}
+			for name := range c.want {
+				if name, inside := strings.CutPrefix(name, "c/"); inside {
+					body.Nodes = append(body.Nodes, inspect.Node{Name: name})
+				} else if name == "c" {
+					d.Nodes = append(d.Nodes, inspect.Node{Name: name, Body: body})
+				} else {
+					d.Nodes = append(d.Nodes, inspect.Node{Name: name})
+				}
+			}
 			s.Mark(d, c.running)
-			got := map[string]string{"c/d": d.Nodes[2].Body.Nodes[0].Status}
+			got := map[string]string{}
 			for _, n := range d.Nodes {
 				got[n.Name] = n.Status
+			}
+			for _, n := range body.Nodes {
+				got["c/"+n.Name] = n.Status
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("statuses (-want +got):\n%s", diff)
