@@ -72,6 +72,9 @@ const (
 	// ofOther follows it for copies of another database: the bucket was emptied, or
 	// its content replaced.
 	ofOther = "of-"
+	// withRefused follows it for copies that were merged except for records that the
+	// memory refuses.
+	withRefused = "refused-"
 	// maxCopies bounds the processes of a device that use the database together.
 	maxCopies = 64
 )

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
@@ -60,11 +59,17 @@ func (t *tenure) salvage(ctx context.Context) {
 		return // the pattern is valid
 	}
 	for _, dir := range folders {
-		if strings.HasPrefix(filepath.Base(dir), asidePrefix+ofOther) {
+		name := strings.TrimPrefix(filepath.Base(dir), asidePrefix)
+		if strings.HasPrefix(name, ofOther) || strings.HasPrefix(name, withRefused) {
 			continue
 		}
-		n, err := t.merge(ctx, dir)
-		if err == nil {
+		n, refused, err := t.merge(ctx, dir)
+		switch {
+		case err == nil && refused != nil:
+			if err = os.Rename(dir, filepath.Join(t.l.dir, asidePrefix+withRefused+name)); err == nil {
+				t.s.c.Logger.Warn("changes of this device that the memory refuses stay in a folder", "folder", asidePrefix+withRefused+name, "error", refused.Error())
+			}
+		case err == nil:
 			err = os.RemoveAll(dir)
 		}
 		if err != nil {
@@ -76,20 +81,20 @@ func (t *tenure) salvage(ctx context.Context) {
 }
 
 // merge writes the changes of a copy that were not published to the memory, and
-// publishes them. It returns their number.
-func (t *tenure) merge(ctx context.Context, dir string) (merged int, err error) {
+// publishes them. It returns their number, and why records were refused.
+func (t *tenure) merge(ctx context.Context, dir string) (merged int, refused, err error) {
 	old := local{dir: dir}
 	if _, err := os.Stat(old.path(stateFile)); errors.Is(err, fs.ErrNotExist) {
 		// Moving it aside was interrupted. The rest is still at its place and was
 		// moved into another folder, or has no changes.
-		return 0, nil
+		return 0, nil, nil
 	}
 	if err := old.readState(); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	e, err := engine.Open(ctx, engine.Options{Dir: dir, Driver: sqlite.Driver{}, LockTimeout: t.s.c.Timeout, Logger: t.s.c.Logger})
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	from := partsOn(e, dir, t.s.blobs, t.s.clock, t.s.c)
 	defer func() { err = errors.Join(err, from.close(), e.Close()) }()
@@ -103,11 +108,14 @@ func (t *tenure) merge(ctx context.Context, dir string) (merged int, err error) 
 				continue
 			}
 			if err != nil {
-				return merged, err
+				return merged, nil, err
 			}
-			n, err := t.mergePage(ctx, from.replica, page.Records, mark)
+			n, no, err := t.mergePage(ctx, from.replica, page.Records, mark)
+			if refused == nil {
+				refused = no
+			}
 			if merged += n; err != nil {
-				return merged, err
+				return merged, nil, err
 			}
 			if !page.More {
 				break
@@ -115,22 +123,22 @@ func (t *tenure) merge(ctx context.Context, dir string) (merged int, err error) 
 			query.After = page.Last
 		}
 	}
-	rows, kept, err := t.tables.MergeCopy(ctx, from.tables, func(log string) int64 { return old.state.Marks[store.Feed(log)] })
+	rows, kept, err := t.tables.MergeCopy(ctx, from.tables, filepath.Base(dir), func(log string) int64 { return old.state.Marks[store.Feed(log)] })
 	if merged += int(rows); err != nil {
-		return merged, err
+		return merged, nil, err
 	}
 	if kept > 0 {
 		t.s.c.Logger.Warn("rows that this device and another one have changed stay as the other one has published them", "rows", kept)
 	}
-	return merged, t.publish(ctx, false)
+	return merged, refused, t.publish(ctx, false)
 }
 
 // mergeAtOnce is the number of records that are compared together.
 const mergeAtOnce = 500
 
 // mergePage writes records that only this device has changed since the mark, or
-// that it has changed last.
-func (t *tenure) mergePage(ctx context.Context, from *replica.Replica, changed []store.Record, mark int64) (int, error) {
+// that it has changed last. It returns their number, and why the first refused one was.
+func (t *tenure) mergePage(ctx context.Context, from *replica.Replica, changed []store.Record, mark int64) (merged int, refused, err error) {
 	// A record can have a tombstone and be there again.
 	latest := map[store.RecordName]store.Record{}
 	var names []store.RecordName
@@ -142,7 +150,7 @@ func (t *tenure) mergePage(ctx context.Context, from *replica.Replica, changed [
 	}
 	current, err := t.replica.Records(ctx, names...)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	var writes []store.RecordWrite
 	for i, now := range current {
@@ -159,16 +167,20 @@ func (t *tenure) mergePage(ctx context.Context, from *replica.Replica, changed [
 		}
 	}
 	if len(writes) == 0 {
-		return 0, nil
+		return 0, nil, nil
 	}
 	results, err := t.replica.Put(ctx, writes...)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	if i := slices.IndexFunc(results, func(r store.PutResult) bool { return r.Err != nil }); i >= 0 {
-		return 0, results[i].Err
+	for _, r := range results {
+		if r.Err == nil {
+			merged++
+		} else if refused == nil {
+			refused = r.Err
+		}
 	}
-	return len(writes), nil
+	return merged, refused, nil
 }
 
 func contentOf(from *replica.Replica, hash string) func(context.Context) (io.ReadCloser, error) {

@@ -127,3 +127,53 @@ func TestLocalRowsAreMerged(t *testing.T) {
 		})
 	}
 }
+
+// A record that the memory no longer takes stops the merge of no other, and is
+// kept on the device.
+func TestRefusedRecordsStayOnTheDevice(t *testing.T) {
+	t.Parallel()
+	s := objtest.S3(t)
+	proxy, behind := objtest.NewProxy(t, s)
+	dir := t.TempDir()
+	options := map[string]any{"acknowledge": "local", "delay_seconds": 3600, "lease_seconds": 10, "stall_timeout": 1, "attempts": 1, "idle_seconds": 60}
+	device, err := Backend().Open(t.Context(), config(t, behind, prefixOf(t), dir, options))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(s *store.Stores, key string, embedding ...float32) {
+		t.Helper()
+		if _, err := s.LongTerm.Store(t.Context(), store.Entry{Key: key, Value: json.RawMessage("1")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Vectors.Store(t.Context(), "c", store.VectorItem{ID: key, Embedding: embedding}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := device.LongTerm.Store(t.Context(), store.Entry{Key: "first", Value: json.RawMessage("1")}); err != nil {
+		t.Fatal(err)
+	}
+	other := openStores(t, config(t, s, prefixOf(t), t.TempDir(), nil))
+	if _, err := other.LongTerm.Retrieve(t.Context(), "", "first"); err != nil {
+		t.Fatal(err)
+	}
+	put(device, "mine", 1, 0)
+	proxy.Hold(1)
+	put(other, "theirs", 1, 0, 0)
+	if err := device.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Hold(0)
+	again := openStores(t, config(t, behind, prefixOf(t), dir, options))
+	for _, key := range []string{"first", "mine", "theirs"} {
+		if _, err := again.LongTerm.Retrieve(t.Context(), "", key); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	left, _ := filepath.Glob(filepath.Join(dir, "*", "aside-*"))
+	if len(left) != 1 || !strings.Contains(left[0], withRefused) {
+		t.Errorf("%v is left, want a folder with the refused item", left)
+	}
+}

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -14,9 +17,10 @@ const copied = 500
 
 // MergeCopy writes what was changed in a copy of the tables since both were the
 // same; mark returns the number of a table's last change then, by the name of its
-// log. A row that was changed in both stays as it is here, and is counted in kept.
-// Both are SQLite databases.
-func (s *Tables) MergeCopy(ctx context.Context, from *Tables, mark func(log string) int64) (merged, kept int64, err error) {
+// log, and id identifies the copy. A row that was changed in both stays as it is here,
+// and is counted in kept. Merging a copy again changes nothing, also one that has
+// the rows of an earlier merge. Both are SQLite databases.
+func (s *Tables) MergeCopy(ctx context.Context, from *Tables, id string, mark func(log string) int64) (merged, kept int64, err error) {
 	names, _, err := from.readable(ctx, nil)
 	if err != nil {
 		return 0, 0, err
@@ -26,14 +30,13 @@ func (s *Tables) MergeCopy(ctx context.Context, from *Tables, mark func(log stri
 		if err != nil {
 			return merged, kept, err
 		}
-		if _, err := s.Create(ctx, store.NewTable{Name: name, Schema: old.entry.Schema, PrimaryKey: old.entry.PrimaryKey, Description: old.entry.Description}); err != nil {
+		m := &merging{to: s, from: from, old: old, id: id}
+		if m.t, err = s.home(ctx, old); err != nil {
 			return merged, kept, err
 		}
-		t, err := s.find(ctx, name)
-		if err != nil {
-			return merged, kept, err
+		if m.t.name == old.name {
+			m.mark = mark(old.log())
 		}
-		m := &merging{to: s, t: t, from: from, old: old, mark: mark(t.log())}
 		if err = m.changed(ctx); err == nil {
 			err = m.removed(ctx)
 		}
@@ -44,10 +47,38 @@ func (s *Tables) MergeCopy(ctx context.Context, from *Tables, mark func(log stri
 	return merged, kept, nil
 }
 
+// maxHomes bounds the names that are tried for a table of a copy.
+const maxHomes = 100
+
+// maxTableName is the length of a name; see identifier.
+const maxTableName = 63
+
+// home returns the table for the rows of one of a copy: the one with its name, or,
+// where that has another definition, NAME_2 and so on.
+func (s *Tables) home(ctx context.Context, old *table) (*table, error) {
+	for n := 1; ; n++ {
+		name := old.entry.Name
+		if n > 1 {
+			name = name[:min(len(name), maxTableName-4)] + "_" + strconv.Itoa(n)
+		}
+		_, err := s.Create(ctx, store.NewTable{Name: name, Schema: old.entry.Schema, PrimaryKey: old.entry.PrimaryKey, Description: old.entry.Description})
+		switch typed := tea.AsError(err); {
+		case err == nil && n > 1:
+			s.o.Logger.Warn("another device has created a table with another definition; the rows of this device are in a table of their own", "table", old.entry.Name, "rows", name)
+			fallthrough
+		case err == nil:
+			return s.find(ctx, name)
+		case typed.Type != tea.ValidationError || n == maxHomes:
+			return nil, err
+		}
+	}
+}
+
 // merging is the merge of one table.
 type merging struct {
 	to, from     *Tables
 	t, old       *table
+	id           string
 	mark         int64
 	merged, kept int64
 }
@@ -68,10 +99,10 @@ func (m *merging) changed(ctx context.Context) error {
 			for _, r := range rows {
 				n := *r
 				switch at, there := here[r.key]; {
-				case m.added(r.key): // the number of another row here
-					n.key = ""
 				case there && at > m.mark:
-					kept++
+					if len(m.t.key) > 0 || !strings.Contains(r.key, "/") { // else it is from an earlier merge
+						kept++
+					}
 					continue
 				case there:
 					n.op = updated
@@ -109,7 +140,12 @@ func (m *merging) page(ctx context.Context, after int64) (rows []*newRow, last i
 		into = append(into, &values[i])
 	}
 	found, err := m.from.o.Engine.Query(ctx, "SELECT _tea_seq, _tea_key, "+m.t.userColumns()+" FROM "+m.old.live()+" WHERE _tea_seq > ? ORDER BY _tea_seq LIMIT "+strconv.Itoa(copied), after)
-	err = store.Scan(found, err, func() { rows = append(rows, &newRow{op: inserted, key: key, values: slices.Clone(values)}) }, into...)
+	err = store.Scan(found, err, func() {
+		if m.added(key) { // the number can be that of another row here
+			key = m.id + "/" + key
+		}
+		rows = append(rows, &newRow{op: inserted, key: key, values: slices.Clone(values)})
+	}, into...)
 	return rows, last, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -185,4 +186,68 @@ func TestACallIsKnownAgain(t *testing.T) {
 		}
 		want(t, "the oldest went", []any{k.version, k.same}, []any{int64(1), true})
 	})
+}
+
+// copies are copies of a database that were changed apart.
+type copies struct{ base string }
+
+func (c copies) open(t *testing.T) *device {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(dir, os.DirFS(c.base)); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, sqlite.Driver{}, dir)
+}
+
+// A merge that was interrupted, and one of a copy in which another one was merged,
+// add no row twice.
+func TestCopiesAreMergedOnce(t *testing.T) {
+	t.Parallel()
+	base := open(t, sqlite.Driver{}, t.TempDir())
+	base.make(t, "events", `{"text": "string"}`)
+	base.insert(t, "events", `[{"text": "a"}]`, store.RowFail)
+	base.close()
+	c := copies{base.dir}
+	lost, unpublished, here := c.open(t), c.open(t), c.open(t)
+	var rows []string
+	for i := range 2*copied + 10 {
+		rows = append(rows, fmt.Sprintf(`{"text": "row %d"}`, i))
+	}
+	lost.insert(t, "events", "["+strings.Join(rows, ",")+"]", store.RowFail)
+	here.insert(t, "events", `[{"text": "b"}]`, store.RowFail)
+	mark := func(string) int64 { return 1 }
+	for _, m := range []struct {
+		to, from *device
+		id       string
+	}{{unpublished, lost, "aside-3"}, {here, lost, "aside-3"}, {here, unpublished, "aside-5"}, {here, lost, "aside-3"}} {
+		if _, kept, err := m.to.MergeCopy(t.Context(), m.from.Tables, m.id, mark); err != nil {
+			t.Fatal(kept, err)
+		}
+	}
+	want(t, "rows", here.read(t, "SELECT count(*), count(DISTINCT text) FROM events"), []string{fmt.Sprintf("%d|%[1]d", len(rows)+2)})
+}
+
+// A table that another device has created with another definition does not stop a
+// merge.
+func TestACopyWithAnotherDefinitionIsMerged(t *testing.T) {
+	t.Parallel()
+	base := open(t, sqlite.Driver{}, t.TempDir())
+	base.close()
+	c := copies{base.dir}
+	lost, here := c.open(t), c.open(t)
+	here.make(t, "orders", `{"id": "int"}`, "id")
+	here.insert(t, "orders", `[{"id": 1}]`, store.RowFail)
+	lost.make(t, "orders", `{"id": "string"}`, "id")
+	lost.insert(t, "orders", `[{"id": "x"}]`, store.RowFail)
+	lost.make(t, "others", `{"id": "int"}`, "id")
+	lost.insert(t, "others", `[{"id": 7}]`, store.RowFail)
+	for range 2 {
+		if _, _, err := here.MergeCopy(t.Context(), lost.Tables, "aside-3", func(string) int64 { return 0 }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for sql, row := range map[string]string{"SELECT id FROM orders": "1", "SELECT id FROM orders_2": "x", "SELECT id FROM others": "7"} {
+		want(t, sql, here.read(t, sql), []string{row})
+	}
 }
