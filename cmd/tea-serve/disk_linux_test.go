@@ -92,3 +92,25 @@ func TestServerWhoseDirectoryWasMovedRefusesWork(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A file that appears while the disk is full is processed when there is room.
+func TestFileWaitsForADiskThatIsFull(t *testing.T) {
+	t.Parallel()
+	disk := smalldisk.New(t, "2m")
+	p := newProject(t, map[string]string{"greet.yaml": greet, "files.yaml": "nodes: [{name: n}]\nserve: {triggers: [{watch: inbox}]}\n"})
+	inbox := filepath.Join(p.dir, "inbox")
+	if err := os.Mkdir(inbox, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := p.serve("-c", disk.Dir)
+	disk.Fill(t, 0)
+	for r := (response{}); r.status < 300; {
+		r = s.request("POST", "/v1/workflows/greet/runs", `{"input": {"name": "`+strings.Repeat("x", 4000)+`"}}`)
+	}
+	if err := os.WriteFile(filepath.Join(inbox, "a"), []byte(strings.Repeat("a", 10)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.log.await(t, "of files starts no run")
+	disk.Free(t)
+	s.log.await(t, "of files: done")
+}

@@ -10,11 +10,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
@@ -27,25 +29,32 @@ const (
 	// lazySync is how long a change that nobody waits for can be in the memory of
 	// the kernel only.
 	lazySync = time.Second
+	// growth is how much room the file gets at a time. A write into it changes
+	// neither the size nor the blocks of the file, so it does not wait for the
+	// journal of the file system, which the checkpoints of runs keep busy.
+	growth = 256 << 10
 )
 
 // entry is a change of the ledger. It sets a value, so applying it twice has no
 // effect. A line of the ledger has the entries of one atomic change.
 type entry struct {
-	Format int       `json:"format,omitempty"`
-	Item   *item     `json:"item,omitempty"`
-	Try    *progress `json:"try,omitempty"`
-	End    string    `json:"end,omitempty"`
-	Drop   *dropped  `json:"drop,omitempty"`
-	Over   *overRun  `json:"over,omitempty"`
-	Gone   string    `json:"gone,omitempty"`
-	Key    *keyUse   `json:"key,omitempty"`
-	Fired  *firing   `json:"fired,omitempty"`
-	File   *fileSeen `json:"file,omitempty"`
-	Used   *dayUse   `json:"used,omitempty"`
+	Format int `json:"format,omitempty"`
+	// Safe is how much of the file was on disk when the line was written: what is
+	// damaged after it was never acknowledged.
+	Safe  int64     `json:"safe,omitempty"`
+	Item  *item     `json:"item,omitempty"`
+	Try   *progress `json:"try,omitempty"`
+	End   string    `json:"end,omitempty"`
+	Drop  *dropped  `json:"drop,omitempty"`
+	Over  *overRun  `json:"over,omitempty"`
+	Gone  string    `json:"gone,omitempty"`
+	Key   *keyUse   `json:"key,omitempty"`
+	Fired *firing   `json:"fired,omitempty"`
+	File  *fileSeen `json:"file,omitempty"`
+	Used  *dayUse   `json:"used,omitempty"`
 }
 
-// firing is the last time of a schedule.
+// firing is the last time of a schedule; At is zero if it has none.
 type firing struct {
 	Trigger string    `json:"trigger"`
 	At      time.Time `json:"at"`
@@ -76,6 +85,8 @@ type overRun struct {
 	At       time.Time   `json:"at"`
 	Attempts int         `json:"attempts,omitempty"`
 	Usage    *flow.Usage `json:"usage,omitempty"`
+	// ErrorType is that of the failure.
+	ErrorType tea.ErrorType `json:"error_type,omitempty"`
 }
 
 // keyUse is the run of a deduplication key.
@@ -133,6 +144,9 @@ func (s *ledgerState) apply(e *entry) {
 	}
 	if e.Fired != nil {
 		s.fired[e.Fired.Trigger] = e.Fired.At
+		if e.Fired.At.IsZero() {
+			delete(s.fired, e.Fired.Trigger)
+		}
 	}
 	if f := e.File; f != nil {
 		if s.files[f.Trigger] == nil {
@@ -146,6 +160,19 @@ func (s *ledgerState) apply(e *entry) {
 	if e.Used != nil {
 		s.used[e.Used.Workflow] = e.Used // a new day replaces the last one
 	}
+}
+
+// before returns the entries that take back those of a trigger.
+func (s *ledgerState) before(entries []*entry) (list []*entry) {
+	for _, e := range entries {
+		if e.Fired != nil {
+			list = append(list, &entry{Fired: &firing{e.Fired.Trigger, s.fired[e.Fired.Trigger]}})
+		}
+		if e.File != nil {
+			list = append(list, &entry{File: &fileSeen{e.File.Trigger, e.File.Name, s.files[e.File.Trigger][e.File.Name]}})
+		}
+	}
+	return list
 }
 
 // entries returns entries that make up the state.
@@ -201,15 +228,18 @@ type ledger struct {
 	home os.FileInfo
 
 	// file is the writer's, size that of what it has written, and live the size
-	// after it was compacted. lost reports that it lacks changes, because a write
-	// failed.
+	// after it was compacted. Zeros follow up to room. The file is on disk up to safe,
+	// and its lines say so up to said. lost reports that it lacks changes, because a
+	// write failed.
 	// info identifies the file.
-	file *os.File
-	info os.FileInfo
-	size int64
-	live int64
-	lost bool
-	// cut is how much of a torn tail was cut off when the file was opened.
+	file       *os.File
+	info       os.FileInfo
+	size, live int64
+	room       int64
+	safe, said int64
+	lost       bool
+	// cut is how much of a torn tail was cut off when the file was opened, without
+	// zeros.
 	cut int64
 }
 
@@ -262,40 +292,45 @@ func (l *ledger) read() error {
 		return err
 	}
 	defer f.Close()
-	begun := false // a file exists with its first line or not at all
+	begun, chained := false, false // a file exists with its first line or not at all
 	in := bufio.NewReaderSize(f, 1<<16)
 	offset, torn := int64(0), int64(-1)
 	for {
-		line, err := in.ReadBytes('\n')
+		whole, err := in.ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
+		line := bytes.TrimLeft(whole, "\x00") // a killed server has left room
+		at := offset + int64(len(whole)-len(line))
+		entries, ok := decodeLine(line)
 		if !begun {
-			entries, ok := decodeLine(line)
-			if begun = ok && len(entries) == 1 && entries[0].Format > 0; !begun {
+			if begun = ok && at == 0 && len(entries) == 1 && entries[0].Format > 0; !begun {
 				return fmt.Errorf("%s is not a state of tea serve, or damaged from its beginning; %s", l.path, moveAway)
 			}
+			chained = entries[0].Safe > 0
 		}
 		if len(line) > 0 {
-			entries, ok := decodeLine(line)
 			switch {
 			case !ok && torn < 0:
-				torn = offset
-			case ok && torn >= 0:
+				torn = at
+			case ok && torn >= 0 && (!chained || slices.ContainsFunc(entries, func(e *entry) bool { return e.Safe > torn })):
 				return fmt.Errorf("%s is damaged at byte %d; %s", l.path, torn, moveAway)
 			}
-			for _, e := range entries {
-				if e.Format > ledgerFormat {
-					return fmt.Errorf("%s has the format %d, which a newer tea has written; this one reads up to %d", l.path, e.Format, ledgerFormat)
-				}
+		}
+		for _, e := range entries {
+			if e.Format > ledgerFormat {
+				return fmt.Errorf("%s has the format %d, which a newer tea has written; this one reads up to %d", l.path, e.Format, ledgerFormat)
+			}
+			if torn < 0 {
 				l.state.apply(e)
 			}
 		}
-		offset += int64(len(line))
+		if offset += int64(len(whole)); torn >= 0 && len(line) > 0 {
+			l.cut = at + int64(len(bytes.TrimRight(line, "\x00"))) - torn
+		} else if len(line) > 0 {
+			l.size = offset
+		}
 		if err != nil {
-			if torn >= 0 {
-				l.cut = offset - torn
-			}
 			return nil
 		}
 	}
@@ -325,7 +360,7 @@ func decodeLine(line []byte) (entries []*entry, ok bool) {
 	return entries, true
 }
 
-// open opens the file as it is, without its torn tail.
+// open opens the file as it was read, without its torn tail.
 func (l *ledger) open() error {
 	f, err := os.OpenFile(l.path, os.O_RDWR, 0)
 	if err != nil {
@@ -333,8 +368,7 @@ func (l *ledger) open() error {
 	}
 	info, err := f.Stat()
 	if err == nil {
-		l.size = info.Size() - l.cut
-		l.live = l.size
+		l.live, l.room = l.size, l.size
 		err = f.Truncate(l.size)
 	}
 	if err != nil {
@@ -432,13 +466,21 @@ func (l *ledger) write() {
 	defer close(l.done)
 	lazy := time.NewTimer(lazySync)
 	defer lazy.Stop()
+	armed := true
+	arm := func() {
+		if !armed { // else changes that go on would put it off for ever
+			lazy.Reset(lazySync)
+			armed = true
+		}
+	}
 	for {
 		select {
 		case <-l.wake:
 		case <-lazy.C:
+			armed = false
 			err := l.settle()
 			if l.report(err); err != nil {
-				lazy.Reset(lazySync)
+				arm()
 			}
 			continue
 		}
@@ -449,7 +491,7 @@ func (l *ledger) write() {
 		if b != nil {
 			err := l.put(b)
 			if err != nil || !b.sync {
-				lazy.Reset(lazySync)
+				arm()
 			}
 			if l.report(err); err != nil {
 				b.err = &unwritable{withoutPath(err)}
@@ -457,7 +499,7 @@ func (l *ledger) write() {
 			close(b.written)
 		}
 		if closed {
-			_ = errors.Join(l.settle(), l.file.Close()) // what is lost was reported to those who waited
+			_ = errors.Join(l.settle(), l.file.Truncate(l.size), l.file.Close()) // what is lost was reported to those who waited
 			return
 		}
 		if l.size > compactSize && l.size > 4*l.live {
@@ -481,11 +523,23 @@ func (l *ledger) report(err error) {
 // lost.
 func (l *ledger) settle() error {
 	if l.look(); !l.lost {
-		return l.file.Sync()
+		return l.sync()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.compact()
+}
+
+// sync brings what was written to the disk.
+func (l *ledger) sync() error {
+	if l.safe == l.size {
+		return nil
+	}
+	err := syncData(l.file)
+	if err == nil {
+		l.safe = l.size
+	}
+	return err
 }
 
 // put writes a batch. If that fails, nothing of it stays in the file.
@@ -493,19 +547,49 @@ func (l *ledger) put(b *batch) error {
 	if l.look(); l.lost {
 		return l.settle()
 	}
-	n, err := l.file.WriteAt(b.text, l.size)
-	if err == nil && b.sync {
-		err = l.file.Sync()
-	}
-	if err != nil {
-		l.lost = true
-		if n > 0 {
-			err = errors.Join(err, l.file.Truncate(l.size))
+	text := b.text
+	if l.safe > l.said {
+		line, err := appendLine(nil, &entry{Safe: l.safe})
+		if err != nil {
+			return err
 		}
-		return err
+		text = append(line, text...)
 	}
-	l.size += int64(len(b.text))
-	return nil
+	if end := l.size + int64(len(text)); end > l.room {
+		l.grow(end + growth)
+	}
+	n, err := l.file.WriteAt(text, l.size)
+	if err == nil {
+		l.size += int64(len(text))
+		l.room = max(l.room, l.size)
+		l.said = l.safe
+		if b.sync {
+			err = l.sync()
+		}
+		if err == nil {
+			return nil
+		}
+		l.size -= int64(len(text))
+	}
+	if l.lost = true; n > 0 {
+		l.room = l.size
+		err = errors.Join(err, l.file.Truncate(l.size))
+	}
+	return err
+}
+
+// grow makes room for further changes. If there is none, the file stays as it is.
+func (l *ledger) grow(size int64) {
+	_, err := l.file.WriteAt(make([]byte, size-l.size), l.size)
+	if err == nil {
+		err = syncData(l.file)
+	}
+	if err == nil {
+		l.room, l.safe = size, l.size
+		return
+	}
+	_ = l.file.Truncate(l.size) // the next write reports what is wrong
+	l.room = l.size
 }
 
 // compact replaces the file by one with the state. The caller holds mu, or is the
@@ -514,11 +598,14 @@ func (l *ledger) compact() error {
 	if err := l.moved(); err != nil {
 		return err
 	}
-	text, err := appendLine(nil, &entry{Format: ledgerFormat})
+	text, err := appendLine(nil, &entry{Format: ledgerFormat, Safe: 1})
 	for _, e := range l.state.entries(time.Now()) {
 		if err == nil {
 			text, err = appendLine(text, e)
 		}
+	}
+	if err == nil {
+		text, err = appendLine(text, &entry{Safe: int64(len(text))})
 	}
 	if err != nil {
 		return err
@@ -543,6 +630,7 @@ func (l *ledger) compact() error {
 	}
 	l.info = info
 	l.file, l.size, l.live, l.lost = f, int64(len(text)), int64(len(text)), false
+	l.room, l.safe, l.said = l.size, l.size, l.size
 	if l.next != nil { // its changes are in the new file
 		b := l.next
 		l.next = nil

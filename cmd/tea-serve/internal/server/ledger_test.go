@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -222,7 +223,7 @@ func TestTornTailIsMeasured(t *testing.T) {
 	l.close()
 	f, err := os.OpenFile(l.path, os.O_APPEND|os.O_WRONLY, 0)
 	if err == nil {
-		_, err = f.Write(make([]byte, 4096))
+		_, err = f.WriteString(strings.Repeat("x", 4096))
 	}
 	if err == nil {
 		err = f.Close()
@@ -234,5 +235,100 @@ func TestTornTailIsMeasured(t *testing.T) {
 	defer l.close()
 	if l.cut != 4096 {
 		t.Errorf("%d bytes were cut off", l.cut)
+	}
+}
+
+// A power cut can leave a later change and not an earlier one, if nobody waited for
+// either.
+func TestChangesThatNobodyWaitedForCanBeTorn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l := openTest(t, dir)
+	l.putTest(t, acceptTest("a"))
+	l.putTest(t, acceptTest("b"))
+	from := l.size
+	for _, id := range []string{"c", "d"} {
+		l.mu.Lock()
+		b, err := l.add(false, acceptTest(id))
+		l.mu.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(l.path) // with the room of a server that was killed
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.close()
+	for n, want := range map[int64]map[string]bool{from: {"a": true, "b": true}, from + 40: {"a": true, "b": true}} {
+		torn := t.TempDir()
+		damaged := append([]byte{}, text...)
+		clear(damaged[n : n+20])
+		if err := os.WriteFile(filepath.Join(torn, "state.jsonl"), damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l := openTest(t, torn)
+		if diff := cmp.Diff(want, l.ids()); diff != "" {
+			t.Errorf("byte %d: runs (-want +got):\n%s", n, diff)
+		}
+		l.putTest(t, acceptTest("e"))
+		l.close()
+		if l = openTest(t, torn); !l.ids()["e"] {
+			t.Errorf("byte %d: a run is missing that was added later", n)
+		}
+		l.close()
+	}
+}
+
+// Changes that nobody waits for reach the disk also while further ones are made.
+func TestLazyChangesAreNotPutOffForEver(t *testing.T) {
+	t.Parallel()
+	l := openTest(t, t.TempDir())
+	defer l.close()
+	start := l.size
+	late := time.Now().Add(30 * time.Second)
+	for time.Now().Before(late) {
+		l.mu.Lock()
+		b, err := l.add(false, &entry{End: "none"})
+		l.mu.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.wait(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(l.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text[start:]), `"safe"`) {
+			return
+		}
+	}
+	t.Error("nothing reached the disk within 30 s")
+}
+
+func TestResultsThatWaitForABrokerAreBounded(t *testing.T) {
+	t.Parallel()
+	q := new(results)
+	n := 0
+	for q.Enqueue(strings.NewReader(strings.Repeat("x", 1<<20))) == nil {
+		n++
+	}
+	if n != maxResults>>20 {
+		t.Errorf("%d results", n)
+	}
+	e, err := q.Peek()
+	if err == nil {
+		err = e.Remove()
+	}
+	if err == nil {
+		err = q.Enqueue(strings.NewReader("y"))
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -70,6 +70,7 @@ func (w *watcher) scanDir(t *trigger) error {
 	before, now := w.stamps[t.id], map[string]string{}
 	w.stamps[t.id] = now
 	for _, e := range entries {
+		w.s.beat() // many large files are progress, too
 		if strings.HasPrefix(e.Name(), ".") || !e.Type().IsRegular() || !t.matches(e.Name()) {
 			continue
 		}
@@ -102,7 +103,7 @@ func (w *watcher) scanDir(t *trigger) error {
 			"path": filepath.ToSlash(filepath.Join(t.eventDir, e.Name())), "name": e.Name(), "size": info.Size(), "modified_at": info.ModTime().UTC().Format(time.RFC3339Nano),
 		})
 		err = w.s.fire(t, event, request{also: done})
-		if errors.Is(err, errQueueFull) || errors.Is(err, errSkipped) || errors.Is(err, errStopping) {
+		if errors.Is(err, errQueueFull) || errors.Is(err, errSkipped) || errors.Is(err, errStopping) || errors.As(err, new(*unwritable)) {
 			return nil // the next scan tries again
 		}
 		delete(w.sums, t.id+"\x00"+e.Name())
