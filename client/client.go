@@ -43,7 +43,7 @@ type Client struct {
 // has a user name or password, which must be in a file.
 func New(address string, o Options) (*Client, error) {
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: o.TLS, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8,
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: o.TLS, MaxIdleConnsPerHost: 8,
 		IdleConnTimeout: 50 * time.Second, TLSHandshakeTimeout: 10 * time.Second, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 	}
 	c := &Client{tokenFile: o.TokenFile, http: &http.Client{
@@ -165,7 +165,10 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 		return err
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	if err == nil && len(text) > maxAnswer {
+		err = fmt.Errorf("it has more than %d bytes", maxAnswer)
+	}
 	if err != nil {
 		return fmt.Errorf("read the answer of the server: %w", err)
 	}

@@ -167,10 +167,29 @@ func TestEventsAndWaitsOverTLS(t *testing.T) {
 	if !strings.Contains(r.text, `"run_end"`) {
 		t.Errorf("events: %s", r)
 	}
-	if res, err := s.client.Get(s.url + "/healthz"); err != nil || res.ProtoMajor != 2 {
+	if res, err := s.client.Get(s.url + "/healthz"); err != nil || res.StatusCode != http.StatusOK {
 		t.Errorf("health: %v, %v", res, err)
 	} else {
 		res.Body.Close()
+	}
+}
+
+// Releases are built without HTTP/2: a client that chose it would get no answer.
+func TestOfferedProtocolIsServed(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"greet.yaml": greet})
+	ca := newAuthority(t)
+	cert, key := ca.write(p.home, ca.issue(2))
+	s := p.serve("--tls-cert", cert, "--tls-key", key)
+	config := ca.client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.NextProtos = []string{"h2", "http/1.1"}
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if got := conn.ConnectionState().NegotiatedProtocol; got != "http/1.1" {
+		t.Errorf("protocol %q", got)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/the-edge-agent/tea/cmd/internal/webguard"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -28,6 +29,9 @@ import (
 const (
 	// maxBody is the size of the body of a request.
 	maxBody = 4 << 20
+	// maxHooks is how many webhooks are served concurrently: their senders are not known
+	// before the body was read.
+	maxHooks = 32
 	// maxWait is how long a request can wait for the end of a run.
 	maxWait = 10 * time.Minute
 )
@@ -41,14 +45,18 @@ type route struct {
 // routes returns the handler of the API, and what it serves.
 func (s *server) routes(a *access) (http.Handler, []route) {
 	mux := http.NewServeMux()
+	guard := webguard.Guard(refuse)
 	var list []route
-	handle := func(pattern string, r role, do func(http.ResponseWriter, *http.Request) error) {
+	raw := func(pattern string, r role, do func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 		list = append(list, route{pattern, r})
-		mux.Handle(pattern, a.require(r, func(w http.ResponseWriter, req *http.Request) {
+		return func(w http.ResponseWriter, req *http.Request) {
 			if err := do(w, req); err != nil {
 				s.fail(w, err)
 			}
-		}))
+		}
+	}
+	handle := func(pattern string, r role, do func(http.ResponseWriter, *http.Request) error) {
+		mux.Handle(pattern, a.require(r, guard.Read(raw(pattern, r, do), maxBody).ServeHTTP)) // nobody else fills the memory
 	}
 	handle("GET /v1/workflows", roleView, s.getWorkflows)
 	handle("GET /v1/workflows/{name}", roleView, s.getWorkflow)
@@ -69,7 +77,7 @@ func (s *server) routes(a *access) (http.Handler, []route) {
 	handle("GET /v1/models/{name}", roleView, s.openAI(s.getModel))
 	handle("GET /v1/actions", roleView, s.getActions)
 	handle("GET /v1/plugins", roleView, s.getPlugins)
-	handle("POST /v1/plugins", roleAdmin, s.postPlugin)
+	mux.Handle("POST /v1/plugins", a.require(roleAdmin, raw("POST /v1/plugins", roleAdmin, s.postPlugin))) // it reads its body
 	handle("POST /v1/plugins/{name}/rollback", roleAdmin, s.postRollback)
 	handle("GET /metrics", roleView, s.getMetrics)
 	open := func(pattern string, do http.HandlerFunc) {
@@ -77,7 +85,7 @@ func (s *server) routes(a *access) (http.Handler, []route) {
 		mux.HandleFunc(pattern, do)
 	}
 	open("GET /v1/openapi.json", getOpenAPI)
-	open("POST /hooks/{path...}", s.postHook)
+	open("POST /hooks/{path...}", guard.Bounded(guard.Read(http.HandlerFunc(s.postHook), maxBody), maxHooks).ServeHTTP)
 	open("GET /healthz", s.getHealth)
 	open("GET /readyz", s.getReady)
 	for _, pattern := range []string{"GET /{$}", "GET /page/{version}/{file}"} {
@@ -232,7 +240,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request) error {
 	}
 	v := s.catalog.use(r.PathValue("name"))
 	if v == nil {
-		return errNoWorkflow
+		return noWorkflow(r.PathValue("name"))
 	}
 	err = s.svc.CheckInput(v.Workflow, input)
 	key, keyErr := v.serving.Key(r.Context(), -1, map[string]any{"type": "api", "body": input}, s.svc.Environment())
@@ -277,6 +285,9 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, a accepted, wait
 		return reply(w, http.StatusAccepted, map[string]any{"id": a.id, "status": s.statusOf(a.id)})
 	}
 	doc, err := s.finished(r.Context(), a)
+	if errors.Is(err, errNoRun) && a.replayed { // it has ended and was removed
+		return reply(w, http.StatusOK, map[string]any{"id": a.id, "status": s.statusOf(a.id)})
+	}
 	if err != nil {
 		return err
 	}
@@ -362,7 +373,7 @@ func (s *server) describe(v *version) workflowDoc {
 func (s *server) getWorkflow(w http.ResponseWriter, r *http.Request) error {
 	v := s.catalog.use(r.PathValue("name"))
 	if v == nil {
-		return errNoWorkflow
+		return noWorkflow(r.PathValue("name"))
 	}
 	defer v.uses.Done()
 	doc := s.describe(v)

@@ -26,32 +26,21 @@ const (
 	readHeaderTimeout = 10 * time.Second
 )
 
-// serveHTTP serves the API until the service stops. listener is the socket that
-// systemd has opened, or nil.
+// serveHTTP serves the API until the service stops.
 func (s *server) serveHTTP(listener net.Listener, a *access) (err error) {
-	if listener == nil {
-		if listener, err = listen(s.ctx, s.flags.Listen); err != nil {
-			return err
-		}
-	}
 	guard := webguard.Guard(refuse)
 	routes, _ := s.routes(a)
-	read := guard.Read(routes, maxBody)
-	h := guard.Bounded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isUpload(r) {
-			routes.ServeHTTP(w, r)
-			return
-		}
-		read.ServeHTTP(w, r)
-	}), maxRequests)
+	h := guard.Bounded(routes, maxRequests)
 	h = guard.SameOrigin(h)
 	if a.loopback {
 		h = guard.LocalHost(h, s.flags.AllowHost...)
 	}
 	web := &http.Server{
-		Handler: h, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
+		Protocols: new(http.Protocols),
+		Handler:   h, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(s.svc.Log.Handler(), slog.LevelInfo),
 	}
+	web.Protocols.SetHTTP1(true) // ServeTLS would offer HTTP/2 also where it is not linked
 	s.svc.Announce("serving at " + urlOf(listener, a.tls != nil))
 	s.notify(daemon.SdNotifyReady)
 	failed := make(chan error, 1)

@@ -15,6 +15,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
+// protocols are those that the server offers. HTTP/2 is not linked into releases, see
+// scripts/build.
+var protocols = []string{"http/1.1"}
+
 // maxPEM is the size of a file with certificates or a key.
 const maxPEM = 1 << 20
 
@@ -55,15 +59,15 @@ func (c *serveCmd) transport(log *slog.Logger, isSocket bool) (*transport, error
 
 // serving returns the configuration of a listener.
 func (t *transport) serving() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: t.config.NextProtos, GetConfigForClient: t.forClient}
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols, GetConfigForClient: t.forClient}
 }
 
 // forClient returns the configuration of a connection. Files are compared here and
 // not by a timer: an idle server does not wake up.
 func (t *transport) forClient(*tls.ClientHelloInfo) (*tls.Config, error) {
+	stamps := t.stat() // without the lock: a file system can hang
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	stamps := t.stat()
 	if stamps == t.stamps {
 		return t.config, nil
 	}
@@ -108,7 +112,7 @@ func (t *transport) load() (*tls.Config, error) {
 	if time.Now().After(pair.Leaf.NotAfter) { // the clock of a device can be wrong, so it is not an error
 		t.log.Warn(fmt.Sprintf("the certificate %s expired on %s; clients refuse it", t.cert, pair.Leaf.NotAfter.UTC().Format(time.DateTime)))
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{pair}}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols, Certificates: []tls.Certificate{pair}}
 	if t.clientCA == "" {
 		return config, nil
 	}
