@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -126,5 +127,58 @@ func TestOptionsOfAlerts(t *testing.T) {
 		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(log.String(), c.want) {
 			t.Errorf("%v: %v\n%s", c.args, err, log)
 		}
+	}
+}
+
+// An alert that the receiver does not take does not delay the others.
+func TestAlertsDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	got, release := make(chan string, 10), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		var a map[string]any
+		if err := json.NewDecoder(req.Body).Decode(&a); err != nil {
+			t.Error(err)
+		}
+		switch workflow, _ := a["workflow"].(string); workflow {
+		case "refused":
+			w.WriteHeader(http.StatusBadGateway)
+		case "slow":
+			<-release
+		default:
+			got <- workflow
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(release) })
+	fails := "nodes: [{name: n, run: 'error(\"broken\")'}]\n"
+	s := newProject(t, map[string]string{"refused.yaml": fails, "slow.yaml": fails, "last.yaml": fails}).serve("--alert-url", server.URL)
+	for _, workflow := range []string{"refused", "slow", "last"} {
+		s.run(workflow, "{}")
+	}
+	select {
+	case workflow := <-got:
+		if workflow != "last" {
+			t.Errorf("alert of %s", workflow)
+		}
+	case <-time.After(20 * time.Second): // less than a receiver has to answer
+		t.Errorf("no alert\n%s", s.log)
+	}
+}
+
+// A run that waits has not failed if an answer cannot continue it.
+func TestWaitingRunThatCannotContinueIsNotReportedAsFailed(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t)
+	s := newProject(t, map[string]string{"ask.yaml": "state_schema: {n: int}" + ask, "broken.yaml": broken}).serve("--secrets", `{"HOOK": "`+hookSecret+`"}`, "--alert-url", r.URL, "--alert-secret", "HOOK")
+	id := s.run("ask", "{}")["id"].(string)
+	if a := <-r.got; a["type"] != "run.waiting" {
+		t.Errorf("alert: %v", a)
+	}
+	if r := s.request("POST", "/v1/runs/"+id+"/resume?wait=600", `{"answers": {"q": "no"}, "input": {"n": "text"}}`); r.body["status"] != "waiting" || r.body["error"] == nil {
+		t.Errorf("resume: %s\n%s", r, s.log)
+	}
+	failed := s.run("broken", "{}")
+	if a := <-r.got; a["run_id"] != failed["id"] {
+		t.Errorf("alert: %v", a)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +30,9 @@ const (
 	alertTimeout = 30 * time.Second
 	// alertAttempts is how often an alert is sent: for about two hours.
 	alertAttempts = 30
+	// maxSending is how many alerts are sent concurrently: a receiver that is slow to
+	// answer one of them gets the others meanwhile.
+	maxSending = 4
 )
 
 // alert reports a run that needs attention.
@@ -43,8 +47,8 @@ type alert struct {
 	Pending  []any     `json:"pending,omitempty"`
 }
 
-// alerts sends alerts to the address of --alert-url, in order. It is safe for
-// concurrent use.
+// alerts sends alerts to the address of --alert-url. The first attempts are in order;
+// one that fails does not delay those after it. It is safe for concurrent use.
 type alerts struct {
 	s      *server
 	url    string
@@ -52,9 +56,16 @@ type alerts struct {
 	client *http.Client
 
 	mu    sync.Mutex
-	queue []alert
-	// more gets a value when the queue is no longer empty.
+	queue []*delivery
+	// more gets a value when the queue has changed.
 	more chan struct{}
+}
+
+// delivery is an alert that waits for its next attempt.
+type delivery struct {
+	alert
+	attempts int
+	due      time.Time
 }
 
 // newAlerts returns nil if no alerts are sent.
@@ -99,6 +110,8 @@ func (s *server) alert(lv *live, res *flow.Result, err error) {
 		return s.svc.Hide(text)
 	}
 	switch {
+	case res == nil && it.unresumed == flow.Waiting: // as it was reported before
+		return
 	case it.Parked != "":
 		a.Type, a.Error = "run.parked", mask(it.Parked)
 	case res != nil && (res.Status == flow.Done || res.Status == flow.Stopped):
@@ -121,14 +134,28 @@ func (s *server) alert(lv *live, res *flow.Result, err error) {
 	s.alerts.put(a)
 }
 
-func (a *alerts) put(next alert) {
+func (a *alerts) put(next alert) { a.enqueue(&delivery{alert: next}) }
+
+// enqueue adds an alert. If too many wait, that with the most attempts is lost: its
+// receiver has had the most time.
+func (a *alerts) enqueue(next *delivery) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.queue) >= maxAlerts {
-		a.lost(a.queue[0], errors.New("too many alerts wait"))
-		a.queue = a.queue[1:]
-	}
 	a.queue = append(a.queue, next)
+	if len(a.queue) > maxAlerts {
+		at := 0
+		for i, d := range a.queue {
+			if d.attempts > a.queue[at].attempts {
+				at = i
+			}
+		}
+		a.lost(a.queue[at].alert, errors.New("too many alerts wait"))
+		a.queue = slices.Delete(a.queue, at, at+1)
+	}
+	a.wake()
+}
+
+func (a *alerts) wake() {
 	select {
 	case a.more <- struct{}{}:
 	default:
@@ -141,56 +168,76 @@ func (a *alerts) lost(lost alert, err error) {
 	a.s.svc.Log.Error("the alert "+lost.Type+" of run "+lost.Run+" was not delivered", "run", lost.Run, "workflow", lost.Workflow, "error", a.s.svc.Hide(err.Error()))
 }
 
-// next removes the first alert from the queue; nil if there is none.
-func (a *alerts) next() *alert {
+// next removes the first alert that is due from the queue. If there is none, it returns
+// how long to wait for one.
+func (a *alerts) next(now time.Time) (_ *delivery, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.queue) == 0 {
-		return nil
+	wait = time.Hour
+	for i, d := range a.queue {
+		if left := d.due.Sub(now); left > 0 {
+			wait = min(wait, left)
+			continue
+		}
+		a.queue = slices.Delete(a.queue, i, i+1)
+		return d, 0
 	}
-	first := a.queue[0]
-	a.queue = a.queue[1:]
-	return &first
+	return nil, wait
 }
 
 // run sends alerts until the context is done. The rest is lost.
 func (a *alerts) run(ctx context.Context) {
-	for {
-		next := a.next()
-		if next == nil {
+	var sending sync.WaitGroup
+	slots := make(chan struct{}, maxSending)
+	for ctx.Err() == nil {
+		d, wait := a.next(time.Now())
+		if d == nil {
+			timer := time.NewTimer(wait)
 			select {
 			case <-a.more:
-				continue
+			case <-timer.C:
 			case <-ctx.Done():
-				return
 			}
-		}
-		if err := a.deliver(ctx, *next); err != nil {
-			a.lost(*next, err)
+			timer.Stop()
 			continue
 		}
-		a.s.metrics.alerts.WithLabelValues("delivered").Inc()
+		slots <- struct{}{}
+		sending.Go(func() {
+			a.deliver(ctx, d)
+			<-slots
+		})
 	}
+	sending.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, d := range a.queue {
+		a.lost(d.alert, errClosed)
+	}
+	a.queue = nil
 }
 
-// deliver sends an alert until the receiver takes or refuses it.
-func (a *alerts) deliver(ctx context.Context, next alert) error {
-	text, err := json.Marshal(next)
-	if err != nil {
-		return err
+// alertBackoff is how long an alert waits for its next attempt.
+var alertBackoff = backoff.Policy{Base: time.Second, Max: 5 * time.Minute, Multiplier: 2, Jitter: 0.2}
+
+// deliver sends an alert, and queues it again if the receiver does not take it.
+func (a *alerts) deliver(ctx context.Context, d *delivery) {
+	text, err := json.Marshal(d.alert)
+	again := false
+	if err == nil {
+		again, err = a.send(ctx, text)
 	}
-	policy := backoff.Policy{Base: time.Second, Max: 5 * time.Minute, Multiplier: 2, Jitter: 0.2}
-	for attempt := 1; ; attempt++ {
-		again, err := a.send(ctx, text)
-		if err == nil || !again || attempt >= alertAttempts || ctx.Err() != nil {
-			return err
+	d.attempts++
+	switch {
+	case err == nil:
+		a.s.metrics.alerts.WithLabelValues("delivered").Inc()
+	case again && d.attempts < alertAttempts && ctx.Err() == nil:
+		if d.attempts == 1 {
+			a.s.svc.Log.Warn("an alert cannot be delivered and is tried again", "run", d.Run, "error", a.s.svc.Hide(err.Error()))
 		}
-		if attempt == 1 {
-			a.s.svc.Log.Warn("an alert cannot be delivered and is tried again", "error", err)
-		}
-		if backoff.Sleep(ctx, policy.Wait(attempt)) != nil {
-			return err
-		}
+		d.due = time.Now().Add(alertBackoff.Wait(d.attempts))
+		a.enqueue(d)
+	default:
+		a.lost(d.alert, err)
 	}
 }
 
