@@ -48,7 +48,8 @@ type InstalledPlugin struct {
 type PluginChange struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Before is the version that was replaced; "" for a new plugin.
+	// Before is the version that was replaced; "" for a new plugin, and for one that was
+	// installed again.
 	Before string `json:"before,omitempty"`
 	// SignedBy is the ID of the key that has verified the signature.
 	SignedBy string `json:"signed_by,omitempty"`

@@ -16,7 +16,8 @@ import (
 type PluginChange struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Before is the version that was replaced; "" for a new plugin.
+	// Before is the version that was replaced; "" for a new plugin, and for one that was
+	// installed again.
 	Before string `json:"before,omitempty"`
 	// SignedBy is the ID of the key that has verified the signature.
 	SignedBy string `json:"signed_by,omitempty"`
@@ -148,7 +149,7 @@ func (s *Service) replacePlugin(before, now *bundles.Entry, undo func() error) (
 		return nil, errors.Join(err, undo())
 	}
 	done := &PluginChange{Name: now.Name, Version: now.Version}
-	if before != nil {
+	if before != nil && before.Version != now.Version {
 		done.Before = before.Version
 	}
 	if k, err := bundles.ParseKey(now.Key); err == nil {

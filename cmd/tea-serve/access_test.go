@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"bufio"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -316,5 +318,64 @@ func TestUnixSocket(t *testing.T) {
 		client.CloseIdleConnections()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
+	}
+}
+
+// A client without a role cannot fill the memory with bodies.
+func TestBodyIsReadAfterTheRole(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"greet.yaml": greet})
+	s := p.serveAdmin()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "POST /v1/workflows/greet/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000000\r\n\r\n")
+	if err == nil {
+		err = conn.SetReadDeadline(time.Now().Add(25 * time.Second)) // less than a body has
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("%v, %v", res, err)
+	}
+}
+
+// systemd makes sockets that each user can open, unless its unit says otherwise.
+func TestSocketThatOthersCanOpenIsNotAdmin(t *testing.T) {
+	t.Parallel()
+	for mode, status := range map[os.FileMode]int{0o600: http.StatusNotFound, 0o666: http.StatusForbidden} {
+		p := newProject(t, map[string]string{"greet.yaml": greet})
+		dir, err := os.MkdirTemp("", "tea") //nolint:usetesting // t.TempDir is too deep for a socket's path
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		socket := filepath.Join(dir, "s")
+		listener, err := net.Listen("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		if err := os.Chmod(socket, mode); err != nil {
+			t.Fatal(err)
+		}
+		log := newLogs()
+		cmd := p.activated(log, listener)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill() })
+		log.await(t, "serving at unix:")
+		s := &service{t: t, url: "http://localhost", cmd: cmd, log: log, client: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		}}}}
+		if r := s.request("POST", "/v1/plugins/none/rollback", ""); r.status != status {
+			t.Errorf("mode %o: %s", mode, r)
+		}
+		s.client.CloseIdleConnections()
 	}
 }

@@ -40,11 +40,11 @@ func TestMetrics(t *testing.T) {
 // activated returns a call of tea serve to which systemd passes a socket.
 func (p *project) activated(log *logs, listener net.Listener, args ...string) *exec.Cmd {
 	p.t.Helper()
-	tcp, ok := listener.(*net.TCPListener)
+	socket, ok := listener.(interface{ File() (*os.File, error) })
 	if !ok {
 		p.t.Fatalf("listener: %T", listener)
 	}
-	file, err := tcp.File()
+	file, err := socket.File()
 	if err != nil {
 		p.t.Skip(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -48,8 +49,9 @@ type access struct {
 	// each client is roleAdmin on a Unix socket, which only the user of the server
 	// can open, and roleRun on a loopback address, which each user can reach.
 	tokens []grant
-	// loopback reports that only this machine can reach the address.
-	loopback bool
+	// loopback reports that only this machine can reach the address, and shared that
+	// other users of it can.
+	loopback, shared bool
 	// tls is the encryption, or nil. certificates reports that certificates of
 	// clients have roles.
 	tls          *transport
@@ -82,6 +84,7 @@ func (c *serveCmd) access(log *slog.Logger, l net.Listener) (_ *access, err erro
 		return nil, teacmd.UsageErrorf("%s: expected HOST:PORT or unix:PATH: %w", at, err)
 	}
 	a.loopback = !isSocket && webguard.Loopback(address)
+	a.shared = a.loopback || l != nil && isSocket && public(l.Addr().String())
 	if a.tls, err = c.transport(log, isSocket); err != nil {
 		return nil, err
 	}
@@ -93,6 +96,13 @@ func (c *serveCmd) access(log *slog.Logger, l net.Listener) (_ *access, err erro
 		return nil, teacmd.UsageErrorf("%s: other machines can reach this address; pass --token-file FILE with the tokens that clients need, or --tls-client-ca FILE with the authority of their certificates, or use localhost", at)
 	}
 	return a, nil
+}
+
+// public reports whether other users can connect to a Unix socket. systemd makes them
+// so unless its unit has a SocketMode.
+func public(path string) bool {
+	info, err := os.Stat(path)
+	return err != nil || info.Mode().Perm()&0o022 != 0
 }
 
 // readTokens reads the file of --token-file.
@@ -132,8 +142,8 @@ func (a *access) readTokens(path string) error {
 func (a *access) require(needed role, next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(a.tokens) == 0 && !a.certificates {
-			if needed == roleAdmin && a.loopback {
-				refuse(w, "this request needs the role admin, and without tokens all users of this machine can make it; start the server with --token-file FILE or --listen unix:PATH", http.StatusForbidden)
+			if needed == roleAdmin && a.shared {
+				refuse(w, "this request needs the role admin, and without tokens all users of this machine can make it; start the server with --token-file FILE, or at a Unix socket that only its user can open", http.StatusForbidden)
 				return
 			}
 			next(w, r)

@@ -76,6 +76,12 @@ func (c *serveCmd) Serve(svc *teacmd.Service) error {
 	if c.Check {
 		return s.check()
 	}
+	if socket == nil { // before a run starts
+		if socket, err = listen(s.ctx, c.Listen); err != nil {
+			return err
+		}
+	}
+	defer socket.Close()
 	if err := s.open(); err != nil {
 		return err
 	}
@@ -127,6 +133,8 @@ type server struct {
 
 	// installing is locked while a plugin is installed or rolled back.
 	installing sync.Mutex
+	// uploads has an element for each bundle that is received.
+	uploads chan struct{}
 
 	page    *page.Page
 	metrics *metrics
@@ -145,7 +153,7 @@ type server struct {
 func newServer(svc *teacmd.Service, c *serveCmd) *server {
 	s := &server{
 		svc: svc, flags: c, lines: map[string]*line{}, live: map[string]*live{}, answers: map[string]chan struct{}{}, maxRunning: c.MaxRunning,
-		retimed: make(chan string, 1), endings: make(chan struct{}, 1), started: time.Now(), mu: new(sync.Mutex), ended: make(chan struct{}),
+		retimed: make(chan string, 1), endings: make(chan struct{}, 1), started: time.Now(), mu: new(sync.Mutex), ended: make(chan struct{}), uploads: make(chan struct{}, maxUploads),
 	}
 	s.metrics = newMetrics(s)
 	s.brokers = &subscriptions{s: s, open: map[string]*subscription{}}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	teacmd "github.com/the-edge-agent/tea/cmd"
@@ -27,12 +28,6 @@ const (
 	uploadPrefix = "upload-"
 )
 
-// isUpload reports whether a request has a body that is too large for the memory. Its
-// handler reads it.
-func isUpload(r *http.Request) bool {
-	return r.Method == http.MethodPost && r.URL.Path == "/v1/plugins"
-}
-
 // getPlugins lists the plugins with what they are doing, and those that are installed.
 func (s *server) getPlugins(w http.ResponseWriter, _ *http.Request) error {
 	text, err := json.Marshal(s.svc.PluginStatus())
@@ -48,10 +43,12 @@ func (s *server) getPlugins(w http.ResponseWriter, _ *http.Request) error {
 
 // postPlugin installs an uploaded bundle and replaces the running version.
 func (s *server) postPlugin(w http.ResponseWriter, r *http.Request) error {
-	if !s.installing.TryLock() {
+	select {
+	case s.uploads <- struct{}{}:
+		defer func() { <-s.uploads }()
+	default:
 		return errInstalling
 	}
-	defer s.installing.Unlock()
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(uploadTimeout)) // HTTP/1 has one
 	r.Body = http.MaxBytesReader(w, r.Body, maxBundle+2*maxSignature)
 	dir, err := os.MkdirTemp(filepath.Join(s.svc.Runs, stateDir), uploadPrefix)
@@ -67,18 +64,19 @@ func (s *server) postPlugin(w http.ResponseWriter, r *http.Request) error {
 	return s.changePlugin(w, "installed", func() (*teacmd.PluginChange, error) { return s.svc.InstallPlugin(file, name) })
 }
 
+// maxUploads is how many bundles are received concurrently.
+const maxUploads = 4
+
 // postRollback returns to the version of a plugin before.
 func (s *server) postRollback(w http.ResponseWriter, r *http.Request) error {
-	if !s.installing.TryLock() {
-		return errInstalling
-	}
-	defer s.installing.Unlock()
 	return s.changePlugin(w, "rolled back", func() (*teacmd.PluginChange, error) { return s.svc.RollbackPlugin(r.PathValue("name")) })
 }
 
 // changePlugin answers with the change of a plugin.
 func (s *server) changePlugin(w http.ResponseWriter, how string, change func() (*teacmd.PluginChange, error)) error {
+	s.installing.Lock() // for as long as a change takes, and not as a client sends
 	done, err := change()
+	s.installing.Unlock()
 	if err != nil {
 		return pluginError(err)
 	}
@@ -86,13 +84,13 @@ func (s *server) changePlugin(w http.ResponseWriter, how string, change func() (
 	return reply(w, http.StatusOK, done)
 }
 
-var errInstalling = errors.New("another plugin is being installed; try again")
+var errInstalling = errors.New("other plugins are being installed; try again")
 
 // pluginError adds the status of the response to the error of a plugin that is not
 // replaced.
 func pluginError(err error) error {
 	switch {
-	case full(err):
+	case full(err), isIO(err):
 		return err
 	case errors.As(err, new(*bundles.NotInstalledError)):
 		return &statusError{http.StatusNotFound, err}
@@ -102,6 +100,15 @@ func pluginError(err error) error {
 		return &statusError{http.StatusForbidden, err}
 	}
 	return &statusError{http.StatusUnprocessableEntity, err}
+}
+
+// isIO reports whether an error is one of this machine, and not of the bundle.
+func isIO(err error) bool {
+	path := (*os.PathError)(nil)
+	if errors.As(err, &path) {
+		return path.Op != "fork/exec" && errors.As(path.Err, new(syscall.Errno))
+	}
+	return errors.As(err, new(*os.LinkError)) || errors.As(err, new(*os.SyscallError))
 }
 
 // receive stores the bundle of a request in a file, and its signature next to it, and
