@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/eclipse/paho.golang/autopaho"
-	"github.com/eclipse/paho.golang/autopaho/queue/memory"
 	"github.com/eclipse/paho.golang/paho"
 
 	"github.com/the-edge-agent/tea/host"
@@ -158,7 +157,7 @@ func (c *subscriptions) connect(t *trigger) (*subscription, error) {
 	id := sha256.Sum256([]byte(c.s.svc.Runs + "\x00" + t.id))
 	manager, err := autopaho.NewConnection(ctx, autopaho.ClientConfig{
 		ServerUrls: []*url.URL{t.broker}, KeepAlive: keepAlive, SessionExpiryInterval: sessionExpiry,
-		ConnectUsername: t.Username, ConnectPassword: []byte(t.secret), Queue: memory.New(),
+		ConnectUsername: t.Username, ConnectPassword: []byte(t.secret), Queue: new(results),
 		ReconnectBackoff: autopaho.NewExponentialBackoff(time.Second, time.Minute, time.Second, 2),
 		OnConnectionUp: func(m *autopaho.ConnectionManager, _ *paho.Connack) {
 			sub.problem.Store(nil)
@@ -205,7 +204,7 @@ func (c *subscriptions) receive(ctx context.Context, t *trigger, p *paho.Publish
 		switch {
 		case errors.Is(err, errStopping), errors.Is(err, errLedgerClosed):
 			return false
-		case !errors.Is(err, errQueueFull):
+		case !errors.Is(err, errQueueFull) && !errors.As(err, new(*unwritable)):
 			return true
 		}
 		select {
