@@ -116,3 +116,13 @@ func TestChatAnswersWithAValue(t *testing.T) {
 		}
 	}
 }
+
+// Clients of OpenAI repeat requests after a status of 500, unless the header says no.
+func TestChatThatHasFailedIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	s := newProject(t, map[string]string{"fail.yaml": "nodes: [{name: n, run: 'error(\"broken\")'}]\n"}).serve()
+	r := s.request("POST", "/v1/chat/completions", `{"model": "fail", "messages": [{"role": "user", "content": "Hi"}]}`)
+	if r.status != http.StatusInternalServerError || r.header.Get("X-Should-Retry") != "false" {
+		t.Errorf("%s %v", r, r.header)
+	}
+}

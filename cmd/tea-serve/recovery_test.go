@@ -194,3 +194,38 @@ func TestAcceptedRequestsSurviveKills(t *testing.T) {
 		t.Errorf("%d requests", len(accepted))
 	}
 }
+
+// The deadline of a question passes while the server runs.
+func TestDeadlinePassesWithoutARestart(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"ask.yaml": `nodes: [{name: q, uses: human.ask, with: {question: "Go?", timeout_seconds: 1, on_timeout: default, default: later}, output: {answer: "{{ result.answer }}"}}]`})
+	s := p.serve()
+	s.run("ask", "{}")
+	s.log.await(t, "of ask: done")
+	if text := s.log.String(); strings.Contains(text, "could not start") {
+		t.Errorf("log:\n%s", text)
+	}
+}
+
+// The end of a run while the server stops starts what follows it, at the next start.
+func TestEndWhileTheServerStopsStartsFollowers(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"next.yaml": "nodes: [{name: n}]\nserve: {triggers: [{on_run: block}]}\n"})
+	gate := filepath.Join(p.home, "gate")
+	p.write("block.yaml", block(gate))
+	s := p.serve("--stop-timeout", "10m")
+	s.started()
+	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Skip(err)
+	}
+	s.log.await(t, "the server is stopping")
+	for s.request("GET", "/readyz", "").status != http.StatusServiceUnavailable {
+		continue
+	}
+	open(t, gate)
+	if err := <-s.done; err != nil {
+		t.Errorf("exit: %v\n%s", err, s.log)
+	}
+	s = p.serve()
+	s.log.await(t, "of next: done")
+}

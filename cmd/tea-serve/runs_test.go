@@ -238,3 +238,28 @@ func TestEventsContinueAfterLastEventID(t *testing.T) {
 		t.Errorf("after the last event: status %d", status)
 	}
 }
+
+func TestRunOfAnEarlierServerIsDescribedAsBefore(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"fail.yaml": "nodes: [{name: n, uses: file.read, with: {path: none}}]\n", "budget.yaml": "budget: {steps: 1}\nnodes: [{name: a, run: 'return {a = 1}'}, {name: b, run: 'return {b = 1}'}]\n"})
+	s := p.serve()
+	runs := map[string]any{}
+	for _, workflow := range []string{"fail", "budget"} {
+		run := s.run(workflow, "{}")
+		if runs[run["id"].(string)] = run["error_type"]; run["error_type"] == nil {
+			t.Errorf("run: %v", run)
+		}
+	}
+	s.interrupt()
+	s = p.serve()
+	for id, want := range runs {
+		if r := s.request("GET", "/v1/runs/"+id, ""); r.body["error_type"] != want {
+			t.Errorf("expected %v: %s", want, r)
+		}
+	}
+	for path, want := range map[string]string{"/v1/runs/none": `\"none\"`, "/v1/workflows/gone": `\"gone\"`} {
+		if r := s.request("GET", path, ""); r.status != http.StatusNotFound || !strings.Contains(r.text, want) {
+			t.Errorf("%s: %s", path, r)
+		}
+	}
+}

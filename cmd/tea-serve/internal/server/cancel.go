@@ -14,20 +14,26 @@ import (
 func (s *server) postCancel(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	s.mu.Lock()
-	if lv := s.live[id]; lv != nil {
+	ran := false
+	for lv := s.live[id]; lv != nil; lv = s.live[id] {
+		ran, lv.canceled = true, true
 		lv.cancel(errCanceled)
-		done := lv.it.done()
+		settled := lv.it.starts()
 		s.mu.Unlock()
 		select {
-		case <-done:
+		case <-settled:
 		case <-r.Context().Done():
+			return nil // the client is gone
 		}
-		return reply(w, http.StatusOK, map[string]any{"id": id, "status": s.statusOf(id)})
+		s.mu.Lock()
 	}
-	b, err := s.stopIdle(id)
+	b, err := s.stopIdle(id) // it can wait since
 	s.mu.Unlock()
 	if err == nil {
 		err = b.wait()
+	}
+	if conflict := (*statusError)(nil); ran && errors.As(err, &conflict) {
+		return reply(w, http.StatusOK, map[string]any{"id": id, "status": s.statusOf(id)}) // it has ended
 	}
 	if err != nil {
 		return s.orDropped(id, err)
@@ -77,21 +83,17 @@ func (s *server) stopIdle(id string) (*batch, error) {
 // stopBegun stops a run that has a checkpoint, and returns the name of its
 // workflow; "" for a run that has none. The caller holds the mutex.
 func (s *server) stopBegun(id string, it *item) (workflow string, err error) {
-	runs, contents, err := s.contents(id)
+	runs, entry, err := s.entry(id)
 	if errors.Is(err, errNoRun) && it != nil {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	entry, err := runs.Entry(id)
-	if err != nil {
-		return "", err
-	}
 	if it == nil && entry.Status != flow.Waiting || entry.Status == flow.Done {
 		return "", &statusError{http.StatusConflict, fmt.Errorf("the run cannot be stopped: its status is %s", entry.Status)}
 	}
-	return contents.Header.Workflow, runs.Stop(id, errCanceled.Error())
+	return entry.Workflow, runs.Stop(id, errCanceled.Error())
 }
 
 // startFollowers queues the runs that follow one that has ended. The caller holds

@@ -198,12 +198,13 @@ func (c *catalog) names() []string {
 // close closes all workflows, whose runs have ended.
 func (c *catalog) close() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, v := range c.workflows {
+	all := c.workflows
+	c.workflows = map[string]*version{}
+	c.mu.Unlock()
+	for _, v := range all { // those that use one can ask for another
 		v.uses.Wait()
 		c.s.closeWorkflow(v.Workflow)
 	}
-	clear(c.workflows)
 }
 
 func (s *server) closeWorkflow(wf *host.Workflow) {

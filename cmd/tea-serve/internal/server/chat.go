@@ -54,7 +54,7 @@ func (s *server) postChat(w http.ResponseWriter, r *http.Request) error {
 	}
 	v := s.catalog.use(c.model)
 	if v == nil {
-		return errNoWorkflow
+		return noWorkflow(c.model)
 	}
 	input := map[string]any{"messages": c.messages, "prompt": promptOf(c.messages)}
 	err = s.svc.CheckInput(v.Workflow, input)
@@ -153,6 +153,7 @@ func (c *chat) answer(ctx context.Context, a accepted) error {
 	case failed && c.stream:
 		return c.fail(text)
 	case failed:
+		c.w.Header().Set("X-Should-Retry", "false") // clients of OpenAI would run the workflow again
 		return &statusError{http.StatusInternalServerError, errors.New(text)}
 	case !c.stream:
 		return reply(c.w, http.StatusOK, c.document("chat.completion", map[string]any{
@@ -265,7 +266,7 @@ func (s *server) getModels(w http.ResponseWriter, _ *http.Request) error {
 func (s *server) getModel(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	if !slices.Contains(s.catalog.names(), name) {
-		return errNoWorkflow
+		return noWorkflow(name)
 	}
 	return reply(w, http.StatusOK, s.model(name))
 }

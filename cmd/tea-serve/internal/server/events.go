@@ -28,7 +28,7 @@ func (s *server) getEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = s.contents(id)
+	_, _, err = s.entry(id)
 	s.mu.Lock()
 	known := s.led.state.items[id] != nil || s.led.state.drops[id] != nil
 	s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 func (s *server) getWorkflowGraph(w http.ResponseWriter, r *http.Request) error {
 	v := s.catalog.use(r.PathValue("name"))
 	if v == nil {
-		return errNoWorkflow
+		return noWorkflow(r.PathValue("name"))
 	}
 	defer v.uses.Done()
 	svg, err := v.Inspect("svg")

@@ -33,8 +33,6 @@ type item struct {
 	recovered, interrupted bool
 	// counted reports that the input is one of those that wait.
 	counted bool
-	// spent is the usage of the run that was counted.
-	spent flow.Usage
 	// ended is closed when the run has ended, waits or is parked; outcome is set
 	// then.
 	ended chan struct{}
@@ -42,6 +40,10 @@ type item struct {
 	moved   chan struct{}
 	outcome *flow.Result
 	failure error
+	// unresumed is the status of a run that could not be continued.
+	unresumed flow.Status
+	// refused is why the item was not recorded, so that it does not exist.
+	refused error
 }
 
 // forking is the run of which another one is a copy, up to a record.
@@ -74,6 +76,8 @@ type progress struct {
 	Failures int    `json:"failures,omitempty"`
 	// NotBefore is when the next attempt is due, or the deadline of a question.
 	NotBefore time.Time `json:"not_before,omitzero"`
+	// Spent is the usage of the run that was counted.
+	Spent flow.Usage `json:"spent,omitzero"`
 	// Waiting reports that the run waits for an answer until NotBefore.
 	Waiting bool `json:"waiting,omitempty"`
 	// Parked is why the run is not continued.

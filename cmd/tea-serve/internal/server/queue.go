@@ -68,6 +68,8 @@ type live struct {
 	cancel context.CancelCauseFunc
 	hub    *hub
 	since  time.Time
+	// canceled reports that a request has stopped the run, so it is not tried again.
+	canceled bool
 }
 
 // request asks for a run.
@@ -102,6 +104,8 @@ var (
 	errKeyReused  = errors.New("the idempotency key was used with another input")
 )
 
+func noWorkflow(name string) error { return fmt.Errorf("%w: %.100q", errNoWorkflow, name) }
+
 // accepted is the answer to a request.
 type accepted struct {
 	id string
@@ -131,8 +135,14 @@ func (s *server) accept(r request) (accepted, error) {
 		if addErr == nil {
 			addErr = b.wait() // the earlier request can be in the same batch
 		}
-		return a, cmp.Or(err, addErr)
+		if err = cmp.Or(err, addErr); err == nil && a.item != nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			err = a.item.refused // the earlier one was not recorded, so its run does not exist
+		}
+		return a, err
 	}
+	undo := s.led.state.before(r.also)
 	b, err := s.led.add(true, entries...)
 	if err != nil {
 		s.mu.Unlock()
@@ -152,6 +162,11 @@ func (s *server) accept(r request) (accepted, error) {
 		for _, key := range []string{r.key, r.replay} {
 			delete(s.led.state.keys, keyName(r.workflow, key))
 		}
+		for _, e := range undo { // so that the file or time is tried again
+			s.led.state.apply(e)
+		}
+		a.item.refused = err
+		a.item.finish(nil, err)
 		return accepted{}, err
 	}
 	if s.led.state.items[a.id] == a.item { // else it was cancelled meanwhile
@@ -182,7 +197,7 @@ func keyName(workflow, key string) string { return workflow + "\x00" + key }
 // admit decides on a request. The caller holds the mutex.
 func (s *server) admit(r request, input []byte) (accepted, []*entry, error) {
 	now := time.Now()
-	if s.ctx.Err() != nil {
+	if s.ctx.Err() != nil && r.id == "" { // a run that follows another one waits for the next start
 		return accepted{}, nil, errStopping
 	}
 	for _, key := range []string{r.key, r.replay} {
@@ -203,7 +218,7 @@ func (s *server) admit(r request, input []byte) (accepted, []*entry, error) {
 	}
 	v := s.catalog.use(r.workflow)
 	if v == nil {
-		return accepted{}, nil, errNoWorkflow
+		return accepted{}, nil, noWorkflow(r.workflow)
 	}
 	defer v.uses.Done()
 	c, ln := v.serving.Config(), s.line(r.workflow)

@@ -88,9 +88,9 @@ func (s *server) unpark(id string) (accepted, error) {
 	it := s.led.state.items[id]
 	if it == nil || it.Parked == "" {
 		s.mu.Unlock()
-		return accepted{}, errNoRun
+		return accepted{}, noRun(id)
 	}
-	next := &item{ID: it.ID, Workflow: it.Workflow, Trigger: it.Trigger, Input: it.Input, At: time.Now(), Depth: it.Depth}
+	next := &item{ID: it.ID, Workflow: it.Workflow, Trigger: it.Trigger, Input: it.Input, At: time.Now(), Depth: it.Depth, Fork: it.Fork}
 	return s.requeue(next)
 }
 
@@ -109,7 +109,9 @@ func (s *server) resume(contents *host.RunContents, resume *resumption) (accepte
 			s.mu.Unlock()
 			return accepted{}, errBusy
 		}
-		next.Trigger, next.Input, next.Depth = it.Trigger, it.Input, it.Depth
+		next.Trigger, next.Input, next.Depth, next.Spent = it.Trigger, it.Input, it.Depth, it.Spent
+	} else if o := s.led.state.over[id]; o != nil && o.Usage != nil {
+		next.Spent = *o.Usage // it is part of the usage of the run
 	}
 	runs, err := host.OpenRuns(s.svc.Runs)
 	if err == nil {

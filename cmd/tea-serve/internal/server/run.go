@@ -50,8 +50,7 @@ func (s *server) execute(ctx context.Context, lv *live) {
 	res, err := s.attempt(ctx, lv)
 	lv.cancel(nil)
 	lv.hub.close()
-	s.settle(lv, res, err)
-	if res != nil {
+	if goesOn := s.settle(lv, res, err); res != nil && !goesOn {
 		s.brokers.publish(lv, res)
 	}
 	lv.v.uses.Done()
@@ -61,11 +60,12 @@ func (s *server) execute(ctx context.Context, lv *live) {
 func (s *server) attempt(ctx context.Context, lv *live) (*flow.Result, error) {
 	it := lv.it
 	s.mu.Lock()
-	continues := it.Resume != nil || it.Attempts > 0 || it.recovered
+	begun := it.Resume != nil || it.Waiting // it has a checkpoint
+	continues := begun || it.Attempts > 0 || it.recovered
 	s.mu.Unlock()
 	if continues {
 		res, err := s.proceed(ctx, lv)
-		if !errors.Is(err, fs.ErrNotExist) || it.Resume != nil {
+		if !errors.Is(err, fs.ErrNotExist) || begun {
 			return res, err
 		}
 	}
@@ -237,8 +237,9 @@ func (s *server) begin(it *item, finished int) error {
 	return err
 }
 
-// settle records how an attempt has ended.
-func (s *server) settle(lv *live, res *flow.Result, err error) {
+// settle records how an attempt has ended, and reports whether the run goes on by
+// itself.
+func (s *server) settle(lv *live, res *flow.Result, err error) (goesOn bool) {
 	it := lv.it
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,9 +251,9 @@ func (s *server) settle(lv *live, res *flow.Result, err error) {
 	s.cleared(it)
 	defer s.dispatch()
 	entries := s.account(lv, res)
-	goesOn := false // without those who wait for the end
+	stopping := s.runs.Err() != nil && (res == nil || res.Status == flow.Stopped)
 	switch reason := (*parked)(nil); {
-	case s.runs.Err() != nil && (res == nil || res.Status == flow.Stopped):
+	case stopping:
 		it.Attempts, it.Stuck = 0, 0 // it goes on at the next start
 		entries = append(entries, &entry{Try: new(it.progress)})
 	case errors.As(err, &reason):
@@ -278,6 +279,7 @@ func (s *server) settle(lv *live, res *flow.Result, err error) {
 	if !goesOn {
 		it.finish(res, err)
 	}
+	return goesOn || stopping
 }
 
 // deadline returns the first deadline of the questions of a run.
@@ -296,8 +298,8 @@ func (s *server) account(lv *live, res *flow.Result) []*entry {
 		s.metrics.ended(lv.it.Workflow, nil, flow.Usage{})
 		return nil
 	}
-	used := res.Usage.Sub(lv.it.spent)
-	lv.it.spent = res.Usage
+	used := res.Usage.Sub(lv.it.Spent)
+	lv.it.Spent = res.Usage
 	s.metrics.ended(lv.it.Workflow, res, used)
 	if used.Tokens <= 0 && used.USD <= 0 {
 		return nil
@@ -318,7 +320,7 @@ func (s *server) end(lv *live, res *flow.Result, entries *[]*entry) {
 	ended := &entry{End: it.ID}
 	*entries = append(*entries, ended)
 	if res.Checkpoint != "" {
-		ended.Over = &overRun{it.ID, it.Trigger, it.At, it.Attempts, usageOf(res)}
+		ended.Over = &overRun{it.ID, it.Trigger, it.At, it.Attempts, usageOf(res), typeOf(res.Err)}
 	}
 	if res.Checkpoint != "" {
 		s.line(it.Workflow).keep(it.ID, res.Status, time.Now())
@@ -357,7 +359,7 @@ func (s *server) notStarted(lv *live, err error, entries *[]*entry) (again bool)
 	it := lv.it
 	permanent := errors.As(err, new(*flow.InputError)) || errors.As(err, new(host.Diagnostics)) || errors.Is(err, host.ErrWorkflowChanged) ||
 		errors.As(err, new(*host.WorkflowNotFoundError)) || errors.As(err, new(*host.ConfigSecretError))
-	switch it.again(err.Error()); {
+	switch it.again(s.svc.Hide(err.Error())); {
 	case full(err):
 		s.later(it, min(time.Duration(it.Failures)*startRetry, maxStartRetry), entries)
 		return true
@@ -379,6 +381,9 @@ func (s *server) unresumed(it *item, entries *[]*entry) {
 	var res flow.Result
 	if err == nil {
 		res.Pending, err = host.Pending(contents)
+	}
+	if it.unresumed = flow.Failed; len(res.Pending) > 0 {
+		it.unresumed = flow.Waiting
 	}
 	if err != nil || deadline(&res).IsZero() {
 		*entries = append(*entries, &entry{End: it.ID})
@@ -416,10 +421,10 @@ func (s *server) later(it *item, wait time.Duration, entries *[]*entry) {
 // failed decides on a run that has failed, and reports whether it is tried again.
 func (s *server) failed(lv *live, res *flow.Result, entries *[]*entry) (again bool) {
 	it, c := lv.it, lv.v.serving.Config()
-	it.again(likeness(res.Err))
+	it.again(lv.v.mask.Text(likeness(res.Err)))
 	policy, most := retryPolicy(c)
 	switch {
-	case it.Attempts > most || most == 0 || !retried(c, res.Err):
+	case lv.canceled, it.Attempts > most || most == 0 || !retried(c, res.Err):
 		s.end(lv, res, entries)
 	case it.Failures >= maxEqual:
 		s.park(lv, res, fmt.Sprintf("it failed in the same way %d times in a row: %s", it.Failures, lv.v.mask.Text(res.Err.Error())), entries)

@@ -60,6 +60,8 @@ var statuses = []string{string(flow.Running), string(flow.Waiting), string(flow.
 // errNoRun reports a run that does not exist, or is not one of the directory.
 var errNoRun = errors.New("there is no such run")
 
+func noRun(id string) error { return fmt.Errorf("%w: %.100q", errNoRun, id) }
+
 // getRuns lists runs, the newest first.
 func (s *server) getRuns(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
@@ -180,7 +182,7 @@ func (s *server) complete(doc *runDoc) {
 	it := s.led.state.items[doc.ID]
 	if it == nil {
 		if o := s.led.state.over[doc.ID]; o != nil {
-			doc.Trigger, doc.AcceptedAt, doc.Attempts, doc.Usage = o.Trigger, o.At.UTC(), o.Attempts, o.Usage
+			doc.Trigger, doc.AcceptedAt, doc.Attempts, doc.Usage, doc.ErrorType = o.Trigger, o.At.UTC(), o.Attempts, o.Usage, o.ErrorType
 		}
 		return
 	}
@@ -245,7 +247,7 @@ func (s *server) statusOf(id string) string {
 // ids other workflows have.
 func (s *server) contents(id string) (*host.Runs, *host.RunContents, error) {
 	if !runview.ValidID(id) {
-		return nil, nil, errNoRun
+		return nil, nil, noRun(id)
 	}
 	runs, err := host.OpenRuns(s.svc.Runs)
 	if err != nil {
@@ -253,9 +255,26 @@ func (s *server) contents(id string) (*host.Runs, *host.RunContents, error) {
 	}
 	contents, err := runs.Show(id + ".tea")
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !s.catalog.Owns(contents.Header.WorkflowFile) {
-		return nil, nil, errNoRun
+		return nil, nil, noRun(id)
 	}
 	return runs, contents, err
+}
+
+// entry returns the summary of a run, which is read without the rest of its
+// checkpoint.
+func (s *server) entry(id string) (*host.Runs, host.RunEntry, error) {
+	if !runview.ValidID(id) {
+		return nil, host.RunEntry{}, noRun(id)
+	}
+	runs, err := host.OpenRuns(s.svc.Runs)
+	if err != nil {
+		return nil, host.RunEntry{}, err
+	}
+	entry, err := runs.Entry(id + ".tea")
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !s.catalog.Owns(entry.WorkflowFile) {
+		return nil, entry, noRun(id)
+	}
+	return runs, entry, err
 }
 
 // getRun describes a run.
@@ -300,6 +319,9 @@ func (s *server) describeRun(ctx context.Context, id string, state bool) (runDoc
 		return doc, err
 	}
 	doc.Error, doc.Failures, doc.Branches = cmp.Or(failed.Error, doc.Error), failed.Failures, failed.FailedBranches
+	if own := slices.IndexFunc(failed.Failures, func(f flow.Failure) bool { return !f.Branch }); own >= 0 && doc.ErrorType == "" {
+		doc.ErrorType = failed.Failures[own].Type
+	}
 	pending, err := host.Pending(contents)
 	if err != nil {
 		return doc, err
@@ -325,6 +347,11 @@ func (s *server) finished(ctx context.Context, a accepted) (runDoc, error) {
 	res, failure, it := a.item.outcome, a.item.failure, a.item
 	doc := runDoc{ID: a.id, Workflow: it.Workflow, Trigger: it.Trigger, AcceptedAt: it.At.UTC(), Attempts: it.Attempts, Parked: it.Parked}
 	s.mu.Unlock()
+	if res == nil && it.unresumed == flow.Waiting {
+		doc, err := s.describeRun(ctx, a.id, true)
+		doc.Error = s.svc.Hide(fmt.Sprint(failure))
+		return doc, err
+	}
 	if res == nil {
 		doc.Status, doc.Error = string(flow.Failed), s.svc.Hide(fmt.Sprint(failure))
 		if doc.Parked != "" {
@@ -346,14 +373,22 @@ func (s *server) finished(ctx context.Context, a accepted) (runDoc, error) {
 		doc.Pending = append(doc.Pending, runview.Describe(v.mask, i))
 	}
 	if err := errors.Join(res.Err, failure); err != nil {
-		doc.Error = v.mask.Text(err.Error())
-		if typed := (*tea.Error)(nil); errors.As(err, &typed) {
-			doc.ErrorType = typed.Type
-		}
+		doc.Error, doc.ErrorType = v.mask.Text(err.Error()), typeOf(err)
 	}
 	var err error
 	doc.State, err = value.Encode(v.mask.Value(res.State))
 	return doc, err
+}
+
+// typeOf returns the type of an error of a run, "" if it has none.
+func typeOf(err error) tea.ErrorType {
+	if typed := (*tea.Error)(nil); errors.As(err, &typed) {
+		return typed.Type
+	}
+	if errors.As(err, new(*flow.BudgetError)) {
+		return tea.BudgetExceeded
+	}
+	return ""
 }
 
 // versionOf returns the workflow of a run, to look at it. The caller calls
