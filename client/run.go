@@ -143,6 +143,7 @@ func (c *Client) Run(ctx context.Context, id string, state bool) (*Run, error) {
 func (c *Client) Wait(ctx context.Context, id string) (*Run, error) {
 	last := int64(0)
 	for {
+		before := last
 		for e, err := range c.Events(ctx, id, last) {
 			if err != nil {
 				return nil, err
@@ -151,6 +152,14 @@ func (c *Client) Wait(ctx context.Context, id string) (*Run, error) {
 		}
 		if run, err := c.Run(ctx, id, true); err != nil || run.Status.Ended() {
 			return run, err
+		}
+		if last > before {
+			continue
+		}
+		select { // its next event is about to come
+		case <-time.After(minPause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (a *app) onServer(args []string) ([]string, error) {
 	}
 	if !slices.Contains(remoteNames, rest[0]) {
 		if flag == hostFlag || slices.Contains(localNames, rest[0]) {
-			return nil, usageErrorf("`tea %s` does not run on a server (%s %s); those that do are %s", rest[0], flag, address, strings.Join(remoteNames, ", "))
+			return nil, usageErrorf("`tea %s` does not run on a server (%s %s); those that do are %s", rest[0], flag, withoutPassword(address), strings.Join(remoteNames, ", "))
 		}
 		return rest, nil
 	}
@@ -55,6 +55,15 @@ func (a *app) onServer(args []string) ([]string, error) {
 	}
 	a.server, a.added = address, a.remote
 	return rest, nil
+}
+
+// withoutPassword returns an address for messages.
+func withoutPassword(address string) string {
+	scheme, rest, ok := strings.Cut(address, "//")
+	if at := strings.LastIndexByte(rest, '@'); ok && at >= 0 {
+		return scheme + "//***" + rest[at:]
+	}
+	return address
 }
 
 // runExternal replaces the process by the program tea-PROGRAM. args are the

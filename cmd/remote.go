@@ -1,6 +1,7 @@
 package teacmd
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -11,12 +12,14 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/the-edge-agent/tea/client"
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 // RemoteCommands returns the commands for [Options.Remote], which use the API of `tea
@@ -66,6 +69,7 @@ func (f *serverFlags) open(a *app) (*client.Client, error) {
 type remoteFlags struct {
 	Input       string   `short:"i" placeholder:"JSON|@FILE|-" help:"Input, merged over the initial state; on resume, into the state."`
 	Stream      bool     `short:"s" config:"" help:"Print one JSON object per event to stdout during the run."`
+	Interactive bool     `short:"I" help:"Ask on the terminal instead of stopping at interrupts."`
 	Output      string   `short:"o" placeholder:"FILE" help:"Write the final state to this file instead of stdout."`
 	FailOnState []string `sep:"none" placeholder:"KEY=VALUE" help:"Exit with 1 if the final state has this value (repeatable)."`
 	serverFlags
@@ -86,6 +90,9 @@ type remoteRun struct {
 // follow starts or continues a run, follows it until it ends or waits, and prints its
 // result. after is a run whose events so far are not printed, or "".
 func (f *remoteFlags) follow(a *app, after string, start func(context.Context, *client.Client, map[string]any) (*client.Run, error)) error {
+	if f.Interactive && f.Input == "-" {
+		return usageErrorf("-I and -i - both read stdin")
+	}
 	input, err := a.readInput(f.Input)
 	if err != nil {
 		return err
@@ -120,41 +127,125 @@ func (f *remoteFlags) follow(a *app, after string, start func(context.Context, *
 			r.last = e.Seq
 		}
 	}
-	run, err := start(ctx, c, input)
+	starting, cancel := patient(ctx) // so that a run is not left behind that has just begun
+	defer cancel()
+	run, err := start(starting, c, input)
 	if err != nil {
 		return serverError(err)
 	}
-	if run, err = r.wait(ctx, run.ID); err != nil {
+	if run, err = r.converse(ctx, run.ID); err != nil {
 		return serverError(err)
 	}
 	return r.finish(run)
 }
 
+// stopTime is how long the server has to answer after the command was interrupted.
+const stopTime = 30 * time.Second
+
+// patient returns a context that is done some time after another one.
+func patient(ctx context.Context) (_ context.Context, cancel func()) {
+	late, done := context.WithCancel(context.WithoutCancel(ctx))
+	var timer atomic.Pointer[time.Timer]
+	stop := context.AfterFunc(ctx, func() { timer.Store(time.AfterFunc(stopTime, done)) })
+	return late, func() {
+		stop()
+		if t := timer.Load(); t != nil {
+			t.Stop()
+		}
+		done()
+	}
+}
+
+// converse prints the events of a run until it ends, or waits for somebody else than
+// the user.
+func (r *remoteRun) converse(ctx context.Context, id string) (*client.Run, error) {
+	k := &asker{app: r.a}
+	for {
+		run, err := r.wait(ctx, id)
+		if err != nil || !r.flags.Interactive || run.Status != client.Waiting {
+			return run, err
+		}
+		pending, err := pendingOf(run)
+		if err != nil {
+			return nil, err
+		}
+		answers := map[string]any{}
+		var left error
+		for _, i := range pending {
+			var answer any
+			if answer, left = k.ask(ctx, i); left != nil {
+				break
+			}
+			answers[i.ID] = answer
+		}
+		if len(answers) == 0 {
+			return run, nil // the user has left
+		}
+		sending, cancel := patient(ctx)
+		_, err = r.c.Resume(sending, id, client.Resume{Answers: answers})
+		cancel()
+		switch refused := (*client.Error)(nil); {
+		case errors.As(err, &refused) && (refused.Status == http.StatusConflict || refused.Status == http.StatusUnprocessableEntity):
+			fmt.Fprintf(k.out(), "%v\n", err) // somebody else was faster, or the time has passed
+		case err != nil:
+			return nil, err
+		}
+		if left != nil {
+			return r.wait(ctx, id)
+		}
+	}
+}
+
+// pause is the wait before the description of a run without new events is read again.
+const pause = 200 * time.Millisecond
+
 // wait prints the events of a run until it ends or waits. If the command is
 // interrupted, the run is stopped.
 func (r *remoteRun) wait(ctx context.Context, id string) (*client.Run, error) {
+	following, stopped := ctx, false
 	for {
-		for e, err := range r.c.Events(ctx, id, r.last) {
-			if err != nil && ctx.Err() != nil {
-				late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-				defer cancel()
-				if _, err := r.c.Cancel(late, id); err != nil {
-					return nil, fmt.Errorf("stop run %s: %w", id, err)
-				}
-				return r.wait(late, id)
-			}
-			if err != nil {
-				return nil, err
-			}
-			r.last = e.Seq
-			if err := r.event(e); err != nil {
-				return nil, err
+		before := r.last
+		err := r.print(following, id)
+		if err == nil {
+			var run *client.Run
+			if run, err = r.c.Run(following, id, true); err == nil && run.Status.Ended() {
+				return run, nil
 			}
 		}
-		if run, err := r.c.Run(ctx, id, true); err != nil || run.Status.Ended() {
-			return run, err
+		if err == nil && r.last == before {
+			err = backoff.Sleep(following, pause)
+		}
+		switch {
+		case err == nil:
+		case ctx.Err() == nil:
+			return nil, err
+		case stopped:
+			return nil, fmt.Errorf("run %s was told to stop and has not: %w", id, err)
+		default:
+			stopped = true
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+			defer cancel()
+			following = late
+			refused := (*client.Error)(nil)
+			if _, err := r.c.Cancel(late, id); err != nil && !(errors.As(err, &refused) && refused.Status == http.StatusConflict) { // it has ended meanwhile
+				return nil, fmt.Errorf("stop run %s: %w", id, err)
+			}
 		}
 	}
+}
+
+// print prints the events of a run until it ends or waits.
+func (r *remoteRun) print(ctx context.Context, id string) error {
+	for e, err := range r.c.Events(ctx, id, r.last) {
+		if err != nil {
+			return err
+		}
+		r.last = e.Seq
+		if err := r.event(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // event shows an event.
@@ -302,11 +393,11 @@ func (e *remoteFailure) Unwrap() error { return e.cause }
 
 func failureOf(run *client.Run) error {
 	e := &remoteFailure{text: run.Error}
-	for _, text := range []string{run.Parked, "the run was stopped"} {
-		if e.text == "" {
-			e.text = text
-		}
+	without := "the run has failed, and the server has no reason"
+	if run.Status == client.Stopped {
+		without = "the run was stopped"
 	}
+	e.text = cmp.Or(e.text, run.Parked, without)
 	if e.cause = (&tea.Error{Type: tea.ErrorType(run.ErrorType), Message: e.text}); run.Status == client.Stopped && run.ErrorType == string(tea.BudgetExceeded) {
 		e.cause = &flow.BudgetError{Limit: e.text}
 	}

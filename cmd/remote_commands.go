@@ -18,7 +18,7 @@ type remoteRunCmd struct {
 // Run runs a workflow of the server.
 func (c *remoteRunCmd) Run(a *app) error {
 	if isWorkflowFile(c.Workflow) {
-		return usageErrorf("%s is a file; name a workflow of the server, which `%s` lists", c.Workflow, commandLine([]string{hostFlag, a.server, "runs", "workflows"}))
+		return usageErrorf("%s is a file; name a workflow of the server, which `%s` lists", c.Workflow, commandLine([]string{hostFlag, withoutPassword(a.server), "runs", "workflows"}))
 	}
 	return c.follow(a, "", func(ctx context.Context, server *client.Client, input map[string]any) (*client.Run, error) {
 		start := client.Start{Key: c.Key}
@@ -52,6 +52,9 @@ func (c *remoteResumeCmd) Run(a *app) error {
 		pending, err := pendingOf(run)
 		if err != nil {
 			return nil, err
+		}
+		if c.Interactive && len(c.Pass) == 0 {
+			c.Pass = []string{passNone} // the user is asked about each
 		}
 		resume := client.Resume{RetryFailed: c.RetryFailed, Migrate: c.Migrate}
 		if resume.Answers, err = answersTo(pending, given, c.Pass); err != nil {

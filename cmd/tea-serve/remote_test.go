@@ -152,6 +152,8 @@ func TestCommandsThatAServerDoesNotHave(t *testing.T) {
 		{nil, []string{"--host", "http://localhost:1"}, 2, "expected one of the commands"},
 		{nil, []string{"--host", "ftp://localhost", "runs"}, 2, "expected http://HOST:PORT"},
 		{nil, []string{"--host", "http://me:secret@localhost:1", "runs"}, 2, "put the token into a file"},
+		{nil, []string{"--host", "http://me:secret@localhost:1", "validate", "x.yaml"}, 2, "does not run on a server"},
+		{nil, []string{"--host", "http://me:secret@localhost:1", "run", "x.yaml"}, 2, "x.yaml is a file"},
 		{nil, []string{"--host", "http://localhost:1", "run", "x.yaml"}, 2, "x.yaml is a file"},
 		{[]string{"TEA_HOST=http://localhost:1"}, []string{"checkpoint", "show", "x"}, 2, "TEA_HOST"},
 		{[]string{"TEA_HOST=http://localhost:1"}, []string{"version"}, 0, ""},
@@ -160,5 +162,37 @@ func TestCommandsThatAServerDoesNotHave(t *testing.T) {
 		if got := p.tea(c.env, c.args...); got.code != c.code || !strings.Contains(got.report, c.want) || strings.Contains(got.report, "secret") {
 			t.Errorf("%v: %+v, expected %d %q", c.args, got, c.code, c.want)
 		}
+	}
+}
+
+func TestRemoteRunAsksAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"ask.yaml": ask, "twice.yaml": `
+nodes:
+  - {name: name, uses: human.ask, with: {question: "Name?"}, output: {name: "{{ result.answer }}"}}
+  - {name: age, uses: human.ask, with: {question: "Age?", schema: {type: integer}}, output: {age: "{{ result.answer }}"}}
+`})
+	s := p.serve()
+	run := func(input string, args ...string) called {
+		log := newLogs()
+		cmd := p.command(log, append([]string{"--host", s.url}, args...)...)
+		var out bytes.Buffer
+		cmd.Stdin, cmd.Stdout = strings.NewReader(input), &out
+		_ = cmd.Run() // the code says it
+		return called{cmd.ProcessState.ExitCode(), out.String(), log.String()}
+	}
+	if c := run("Ada\nold\n36\n", "run", "twice", "-I"); c.code != 0 || !strings.Contains(c.out, `"age": 36`) || !strings.Contains(c.out, `"name": "Ada"`) {
+		t.Errorf("run: %+v", c)
+	}
+	c := run("Ada\n", "run", "twice", "-I")
+	m := regexp.MustCompile(`resume (\S+) --answer`).FindStringSubmatch(c.report)
+	if c.code != 130 || m == nil {
+		t.Fatalf("end of the input: %+v", c)
+	}
+	if c := run("40\n", "resume", m[1], "-I"); c.code != 0 || !strings.Contains(c.out, `"age": 40`) {
+		t.Errorf("resume: %+v", c)
+	}
+	if c := run("", "run", "ask", "-I", "-i", "-"); c.code != 2 {
+		t.Errorf("-I and -i -: %+v", c)
 	}
 }
