@@ -6,16 +6,22 @@ const maxText = 20000
 const maxListed = 1000
 
 // nodeKey returns the path of a node in the graph, without branches, indexes and
-// visits: each/fetch for each[3]/fetch#2, check for start>disk/check.
-export function nodeKey(path) {
+// visits: each/fetch for each[3]/fetch#2, check for start>disk/check. The last part is
+// that of the node; known are the names of nodes, which tell them from branches.
+export function nodeKey(path, node, known) {
 	const names = []
-	for (let part of path.split("/")) {
-		if (part.includes(">")) {
-			continue // a branch of a fan-out is of the same graph
+	const parts = path.split("/")
+	parts.forEach((part, i) => {
+		if (i === parts.length - 1 && node && part.startsWith(node) && (part === node || "[#~!".includes(part[node.length]))) {
+			names.push(node)
+			return
 		}
 		const at = part.search(/[[#~]/)
-		names.push(at > 0 ? part.slice(0, at) : part)
-	}
+		const name = at > 0 ? part.slice(0, at) : part
+		if (!part.includes(">") || known.has(name)) { // else a branch of a fan-out, which is of the same graph
+			names.push(name)
+		}
+	})
 	return names.join("/")
 }
 
@@ -46,6 +52,7 @@ export class Model {
 	end = 0
 	#latest = new Map()
 	#branches = new Map()
+	#names = new Set()
 
 	add(event) {
 		if (event.seq <= this.last) {
@@ -143,7 +150,8 @@ export class Model {
 		if (before) {
 			this.#count(before.key, before.status, -1)
 		}
-		const visit = {path: event.path, key: nodeKey(event.path), status: "running", start: event.at, end: 0, attempts: 1, uses: event.uses, seq: event.seq}
+		this.#names.add(event.node)
+		const visit = {path: event.path, key: nodeKey(event.path, event.node, this.#names), status: "running", start: event.at, end: 0, attempts: 1, uses: event.uses, seq: event.seq}
 		this.#latest.set(event.path, visit)
 		this.#count(visit.key, "running", 1)
 		this.executions.push(visit)
