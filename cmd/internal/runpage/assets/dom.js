@@ -28,6 +28,20 @@ export function fill(element, ...children) {
 	return element
 }
 
+// refill replaces the content of an element that is drawn again and again. What has the
+// focus keeps it, if its successor is there.
+export function refill(element, ...children) {
+	const nameOf = one => one.getAttribute("href") ?? one.getAttribute("aria-label") ?? one.textContent
+	const before = element.contains(document.activeElement) && document.activeElement !== element ? document.activeElement : null
+	const same = one => one.localName === before.localName && nameOf(one) === nameOf(before)
+	const nth = before ? [...element.querySelectorAll(before.localName)].filter(same).indexOf(before) : -1
+	fill(element, ...children)
+	if (before) {
+		[...element.querySelectorAll(before.localName)].filter(same).at(nth)?.focus({preventScroll: true})
+	}
+	return element
+}
+
 // table returns a table, whose rows are lists of cells; null for no rows.
 export function table(caption, head, rows) {
 	if (rows.length === 0) {

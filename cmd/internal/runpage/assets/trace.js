@@ -4,30 +4,21 @@ import {longList} from "./list.js"
 
 const rowHeight = 28
 
-// filter keeps the items of a growing list whose text has all words of a query.
+// Filter keeps the items whose text has all words of a query. The texts of visits and
+// of the last event change.
 class Filter {
 	#words = []
-	#list = []
-	#seen = 0
 	constructor(text) {
 		this.text = text
 	}
 	set(query) {
 		this.#words = query.toLowerCase().split(/\s+/).filter(word => word !== "")
-		this.#list = []
-		this.#seen = 0
 	}
 	of(items) {
-		if (this.#words.length === 0) {
-			return items
-		}
-		for (; this.#seen < items.length; this.#seen++) {
-			const text = this.text(items[this.#seen])
-			if (this.#words.every(word => text.includes(word))) {
-				this.#list.push(items[this.#seen])
-			}
-		}
-		return this.#list
+		return this.#words.length === 0 ? items : items.filter(item => {
+			const text = this.text(item)
+			return this.#words.every(word => text.includes(word))
+		})
 	}
 }
 

@@ -27,6 +27,7 @@ export class RunView {
 	graph = h("div")
 	progress = h("div", {class: "progress"})
 	texts = h("div")
+	shownTexts = new Map()
 	marks = null
 	timeline = timeline(this.model, path => this.choose(path))
 	events = eventList(this.model)
@@ -69,10 +70,26 @@ export class RunView {
 		fill(this.progress, [...this.model.groups.values()].slice(0, 20).map(group => h("p", null,
 			h("label", null, h("code", null, group.path), ` ${group.done + group.failed} of ${group.total}`, group.running > 0 ? `, ${group.running} running` : "", group.failed > 0 ? `, ${group.failed} failed` : "", " ",
 				h("progress", {max: group.total, value: group.done + group.failed})))))
-		const texts = [...this.model.texts].slice(-8)
-		fill(this.texts, texts.length === 0 ? null : section("Texts of models",
-			texts.map(([path, text]) => h("details", {open: true}, h("summary", null, h("code", null, path)), h("pre", {class: "text"}, text)))))
+		this.modelTexts()
 		this.problems()
+	}
+
+	// modelTexts shows the last texts of models. Those that are shown stay as they are:
+	// somebody can have closed or marked one.
+	modelTexts() {
+		const texts = [...this.model.texts].slice(-8)
+		const shown = this.shownTexts
+		this.shownTexts = new Map(texts.map(([path]) => [path, shown.get(path) ?? h("pre", {class: "text"})]))
+		for (const [path, text] of texts) {
+			const element = this.shownTexts.get(path)
+			if (element.textContent !== text) {
+				element.textContent = text
+			}
+		}
+		if (texts.some(([path]) => !shown.has(path))) {
+			fill(this.texts, section("Texts of models",
+				[...this.shownTexts].map(([path, element]) => element.parentElement ?? h("details", {open: true}, h("summary", null, h("code", null, path)), element))))
+		}
 	}
 
 	// problems shows the errors of the run and of its nodes.

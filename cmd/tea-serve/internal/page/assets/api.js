@@ -13,11 +13,15 @@ export class Problem extends Error {
 }
 
 let asking = null // the dialog that is open
+let declined // the token for which nobody has given another one
 
 // askToken asks for a token unless another request has asked for one meanwhile.
 function askToken(refused) {
 	if (sessionStorage.getItem(stored) !== refused) {
 		return Promise.resolve(true)
+	}
+	if (declined === refused && !asking) { // not again with each request
+		return Promise.resolve(false)
 	}
 	asking ??= (async () => {
 		const field = h("input", {type: "password", id: "token", required: true, autocomplete: "off", spellcheck: "false"})
@@ -32,6 +36,8 @@ function askToken(refused) {
 		})
 		if (token !== null) {
 			sessionStorage.setItem(stored, token)
+		} else {
+			declined = refused
 		}
 		asking = null
 		return token !== null
@@ -61,7 +67,7 @@ async function request(path, options) {
 		} catch {
 			// not of this server
 		}
-		throw new Problem(response.status, detail)
+		throw new Problem(response.status, response.status === 401 ? `${detail}. Load the page again to enter a token.` : detail)
 	}
 }
 
@@ -74,6 +80,11 @@ export function parse(text) {
 		}
 		return value
 	})
+}
+
+// parseEvent reads an event. Those without long numbers, which are most, are read fast.
+function parseEvent(text) {
+	return /\d{16}/.test(text) ? parse(text) : JSON.parse(text)
 }
 
 // number returns a number for a request, as it is written.
@@ -123,7 +134,7 @@ export async function events(run, after, signal, opened, each) {
 		for (const block of blocks) {
 			for (const line of block.split("\n")) {
 				if (line.startsWith("data: ")) {
-					list.push(JSON.parse(line.slice(6)))
+					list.push(parseEvent(line.slice(6)))
 				}
 			}
 		}

@@ -1,6 +1,6 @@
 // The plugins of the device, and what runs have used per day.
 import {get, upload} from "./api.js"
-import {button, dialog, dollars, fill, h, notice, table} from "./dom.js"
+import {button, dialog, dollars, fill, h, notice, refill, table} from "./dom.js"
 import {every} from "./runs.js"
 
 // maxPages is how many pages of runs are added up.
@@ -17,8 +17,7 @@ export function device(signal) {
 		const names = new Set(plugins.map(plugin => plugin.name))
 		const idle = installed.filter(one => !names.has(one.name)).map(one => ({name: one.name, version: one.version, state: "not started"}))
 		const earlier = new Map(installed.map(one => [one.name, one.earlier]))
-		const focused = content.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null
-		fill(content, table("Plugins", ["Plugin", "Version", "State", "Generation", "Memory", "Calls", "Failed", "Crashes", ""],
+		refill(content, table("Plugins", ["Plugin", "Version", "State", "Generation", "Memory", "Calls", "Failed", "Crashes", ""],
 			[...plugins, ...idle].sort((a, b) => a.name.localeCompare(b.name)).map(plugin => [
 				plugin.name, plugin.version, [plugin.state, trouble("died", plugin.last_crash), trouble("not replaced", plugin.refused)],
 				plugin.generation ?? "", plugin.rss_bytes ? `${(plugin.rss_bytes / 1048576).toFixed(1)} MiB` : "",
@@ -26,9 +25,6 @@ export function device(signal) {
 				earlier.get(plugin.name)?.length ? button("Roll back …", () => change(rollback(plugin, earlier.get(plugin.name).at(-1))), message.fail,
 					{"aria-label": `Roll back ${plugin.name} …`}) : null,
 			])) ?? h("p", {class: "muted"}, "No plugin is running. Plugins start with the first call of their actions."))
-		if (focused) {
-			content.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus()
-		}
 	}
 	async function change(request) {
 		const result = await request

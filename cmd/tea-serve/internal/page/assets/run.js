@@ -1,6 +1,6 @@
 // A run, live.
 import {events, get, getText, post, sleep} from "./api.js"
-import {button, dialog, fill, h, runLink, when, workflowLink} from "./dom.js"
+import {button, dialog, fill, h, notice, refill, runLink, when, workflowLink} from "./dom.js"
 import {objectField, question} from "./form.js"
 import {steps} from "./state.js"
 import {fact, RunView, section} from "./view.js"
@@ -15,6 +15,31 @@ export function run(id, signal) {
 	return new View(id, signal).element
 }
 
+// visible returns when the page is shown, or the signal is aborted.
+async function visible(signal) {
+	while (document.hidden && !signal.aborted) {
+		await new Promise(resolve => {
+			const end = () => {
+				document.removeEventListener("visibilitychange", end)
+				signal.removeEventListener("abort", end)
+				resolve()
+			}
+			document.addEventListener("visibilitychange", end)
+			signal.addEventListener("abort", end)
+		})
+	}
+}
+
+// whileVisible returns a controller that is aborted when the page is hidden, or with a
+// signal. The caller aborts it, too.
+function whileVisible(signal) {
+	const controller = new AbortController()
+	const change = () => (document.hidden || signal.aborted) && controller.abort()
+	document.addEventListener("visibilitychange", change, {signal: controller.signal})
+	signal.addEventListener("abort", change, {signal: controller.signal})
+	return controller
+}
+
 class View extends RunView {
 	constructor(id, signal) {
 		super()
@@ -23,9 +48,10 @@ class View extends RunView {
 		this.path = `/v1/runs/${encodeURIComponent(id)}`
 		this.connection = h("p", {class: "notice warn", role: "status", hidden: true}, "The connection to the server is lost. Trying again …")
 		this.pending = h("div")
+		this.trouble = notice() // of the server, until it answers again
 		this.wake = () => {} // connects to the events again, without a wait
 		this.changes = steps(id, signal, at => this.fork(at))
-		this.element = h("div", {class: "run"}, this.head, this.connection, this.message.element, this.errors, this.pending,
+		this.element = h("div", {class: "run"}, this.head, this.connection, this.trouble.element, this.message.element, this.errors, this.pending,
 			h("div", {class: "columns"}, section("Graph", this.graph, this.progress), h("div", null, section("Timeline", this.timeline.element), section("State", this.changes.element))),
 			this.texts, section("Events and logs", this.events.element))
 		this.start()
@@ -49,10 +75,11 @@ class View extends RunView {
 			this.doc = await get(this.path, this.signal)
 		} catch (err) {
 			if (!this.signal.aborted && err.status) {
-				this.message.fail(err)
+				this.trouble.fail(err)
 			}
 			return
 		}
+		this.trouble.clear()
 		if (!this.marks) {
 			this.readGraph()
 		}
@@ -73,11 +100,16 @@ class View extends RunView {
 
 	// follow reads the events, and connects again when the connection is lost or the
 	// run continues.
+	//
+	// A page that is hidden does not read them: a browser has six connections to a server
+	// over HTTP/1.1, which the tabs share.
 	async follow() {
 		let wait = 500
 		while (!this.signal.aborted) {
+			await visible(this.signal)
+			const shown = whileVisible(this.signal)
 			try {
-				await events(this.id, this.model.last, this.signal, () => {
+				await events(this.id, this.model.last, shown.signal, () => {
 					this.connection.hidden = true
 					wait = 500
 				}, list => this.add(list))
@@ -89,9 +121,14 @@ class View extends RunView {
 				if (this.signal.aborted) {
 					return
 				}
+				if (shown.signal.aborted) {
+					continue
+				}
 				this.connection.hidden = Boolean(err.status) // the server has answered
 				await sleep(wait, this.signal)
 				wait = Math.min(wait * 2, 10000)
+			} finally {
+				shown.abort()
 			}
 		}
 	}
@@ -133,7 +170,7 @@ class View extends RunView {
 			await this.refresh()
 		}, fail)
 		const can = (...statuses) => statuses.includes(doc.status)
-		fill(this.head,
+		refill(this.head,
 			this.title(workflowLink(doc.workflow), doc.id),
 			h("p", {class: "buttons"},
 				can("running", "queued", "parked", "waiting") ? act("Cancel", "cancel") : null,

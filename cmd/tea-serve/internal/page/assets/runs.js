@@ -1,6 +1,6 @@
 // The list of runs.
 import {get, sleep} from "./api.js"
-import {badge, button, dollars, fill, h, notice, runLink, table, when, workflowLink} from "./dom.js"
+import {badge, button, dollars, h, notice, refill, runLink, table, when, workflowLink} from "./dom.js"
 
 const statuses = ["", "running", "waiting", "failed", "stopped", "done", "queued", "parked"]
 // refreshMS is how often a list is read again.
@@ -56,7 +56,7 @@ export function runs(signal) {
 			}
 		}
 		message.clear()
-		fill(content, runTable(list) ?? h("p", {class: "muted"}, "No runs."),
+		refill(content, runTable(list) ?? h("p", {class: "muted"}, "No runs."),
 			after ? button("More", () => {
 				pages++
 				return read()

@@ -46,15 +46,20 @@ function cell(tag, value) {
 // number of a record, "" for the last one.
 export function steps(run, signal, forked) {
 	const content = h("div", {"aria-live": "polite"}, h("p", {class: "muted"}, "Choose a node in the graph or the timeline."))
+	let asked = 0
 	async function show(at) {
+		const mine = ++asked
 		let doc
 		try {
 			doc = await get(`/v1/runs/${encodeURIComponent(run)}/changes${at === "" ? "" : `?at=${encodeURIComponent(at)}`}`, signal)
 		} catch (err) {
-			if (!signal.aborted) {
+			if (!signal.aborted && mine === asked) {
 				fill(content, h("p", null, err.status === 404 ? `${at}: it has not ended, so its state is not recorded.` : err.message))
 			}
 			return
+		}
+		if (mine !== asked) {
+			return // another step was chosen meanwhile
 		}
 		const list = changes(doc.before ?? {}, doc.after)
 		fill(content,

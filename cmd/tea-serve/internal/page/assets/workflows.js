@@ -1,6 +1,6 @@
 // The workflows, and one of them with its start form.
 import {get, getText, post} from "./api.js"
-import {badge, dollars, fill, h, notice, runLink, table, when, workflowLink} from "./dom.js"
+import {badge, dollars, fill, h, notice, refill, runLink, table, when, workflowLink} from "./dom.js"
 import {field, objectField} from "./form.js"
 import {drawing} from "./graph.js"
 import {every, runTable} from "./runs.js"
@@ -24,7 +24,7 @@ export function workflows(signal) {
 				last.set(run.workflow, run)
 			}
 		}
-		fill(content,
+		refill(content,
 			list.problems.map(problem => h("section", {class: "errors"}, h("p", null, h("code", null, problem.file)), h("pre", null, problem.detail))),
 			table("Workflows", ["Workflow", "Triggers", "Last run", "Running", "Queued", "Tokens today", "Cost today"], list.workflows.map(one => {
 				const run = last.get(one.name)
@@ -40,30 +40,34 @@ export function workflows(signal) {
 export function workflow(name, signal) {
 	const path = `/v1/workflows/${encodeURIComponent(name)}`
 	const message = notice()
+	const trouble = notice() // of the server, until it answers again
 	const facts = h("div")
 	const form = h("div")
 	const graph = h("div")
 	const list = h("div")
 
-	async function load() {
-		try {
-			const doc = await get(path, signal)
+	let digest = null // of the version that is shown
+	let schema = null
+	async function load(doc) {
+		const text = JSON.stringify(doc.input_schema ?? {})
+		if (text !== schema) { // else somebody can be typing
+			schema = text
 			fill(form, startForm(path, doc.input_schema ?? {}, message))
-			fill(graph, drawing(await getText(`${path}/graph.svg`, signal)).element)
-		} catch (err) {
-			if (!signal.aborted) {
-				message.fail(err)
-			}
 		}
+		fill(graph, drawing(await getText(`${path}/graph.svg`, signal)).element)
+		digest = doc.digest
 	}
-	load()
 	every(signal, async () => {
 		const [doc, runs] = await Promise.all([get(path, signal), get(`/v1/runs?limit=20&workflow=${encodeURIComponent(name)}`, signal)])
-		fill(facts, doc.description ? h("p", null, doc.description) : null, h("p", {class: "muted"}, h("code", null, doc.file)), triggers(doc.triggers),
+		trouble.clear()
+		refill(facts, doc.description ? h("p", null, doc.description) : null, h("p", {class: "muted"}, h("code", null, doc.file)), triggers(doc.triggers),
 			h("p", null, `${doc.running} of ${doc.max_running} running, ${doc.queued} queued · today ${doc.tokens_today} tokens, ${dollars(doc.usd_today)}`))
-		fill(list, runTable(runs.runs, true) ?? h("p", {class: "muted"}, "No runs."))
-	}, message.fail)
-	return h("div", null, h("h1", null, name), message.element, facts,
+		refill(list, runTable(runs.runs, true) ?? h("p", {class: "muted"}, "No runs."))
+		if (doc.digest !== digest) {
+			await load(doc)
+		}
+	}, trouble.fail)
+	return h("div", null, h("h1", null, name), trouble.element, message.element, facts,
 		h("div", {class: "columns"}, h("section", {"aria-label": "Graph"}, h("h2", null, "Graph"), graph),
 			h("div", null, h("section", {"aria-label": "Start a run"}, h("h2", null, "Start a run"), form), h("section", {"aria-label": "Runs"}, h("h2", null, "Runs"), list))))
 }
