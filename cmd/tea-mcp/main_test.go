@@ -1,17 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/the-edge-agent/tea/test/teaproc"
 )
 
 // asTea makes the test binary tea-mcp.
@@ -79,46 +78,13 @@ func (p *project) command(log *logs, args ...string) *exec.Cmd {
 }
 
 // logs is what a program prints to stderr.
-type logs struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	more chan struct{}
-	// seen counts the texts that were awaited.
-	seen map[string]int
-}
+type logs struct{ *teaproc.Log }
 
-func newLogs() *logs { return &logs{more: make(chan struct{}, 1), seen: map[string]int{}} }
+func newLogs() *logs { return &logs{teaproc.NewLog()} }
 
-func (l *logs) Write(text []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	select {
-	case l.more <- struct{}{}:
-	default:
-	}
-	return l.text.Write(text)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// await waits for a text that was not awaited before.
 func (l *logs) await(t testing.TB, text string) {
 	t.Helper()
-	for {
-		if strings.Count(l.String(), text) > l.seen[text] {
-			l.seen[text]++
-			return
-		}
-		select {
-		case <-l.more:
-		case <-t.Context().Done():
-			t.Fatalf("stderr has no %q:\n%s", text, l)
-		}
-	}
+	l.Await(t, text)
 }
 
 // client is a client of a server on stdin and stdout.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,9 +13,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
-	"time"
+
+	"github.com/the-edge-agent/tea/test/teaproc"
 )
 
 // asTea makes the test binary tea-serve.
@@ -83,47 +82,13 @@ func (p *project) command(log *logs, args ...string) *exec.Cmd {
 }
 
 // logs is what a program prints to stderr.
-type logs struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	more chan struct{}
-	// seen counts the texts that were awaited.
-	seen map[string]int
-}
+type logs struct{ *teaproc.Log }
 
-func newLogs() *logs { return &logs{more: make(chan struct{}, 1), seen: map[string]int{}} }
+func newLogs() *logs { return &logs{teaproc.NewLog()} }
 
-func (l *logs) Write(text []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	select {
-	case l.more <- struct{}{}:
-	default:
-	}
-	return l.text.Write(text)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// await waits for a text that was not awaited before, for five minutes at most.
 func (l *logs) await(t testing.TB, text string) {
 	t.Helper()
-	late := time.After(5 * time.Minute)
-	for {
-		if strings.Count(l.String(), text) > l.seen[text] {
-			l.seen[text]++
-			return
-		}
-		select {
-		case <-l.more:
-		case <-late:
-			t.Fatalf("stderr has no %q:\n%s", text, l)
-		}
-	}
+	l.Await(t, text)
 }
 
 // service is a running tea serve.
@@ -157,7 +122,7 @@ func (p *project) serve(args ...string) *service {
 			return s
 		}
 		select {
-		case <-s.log.more:
+		case <-s.log.More():
 		case err := <-s.done:
 			p.t.Fatalf("the server ended: %v\n%s", err, s.log)
 		}

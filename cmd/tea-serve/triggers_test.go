@@ -38,13 +38,8 @@ func (p *project) notes() []string {
 // awaitNotes waits until runs have written so many lines.
 func (s *service) awaitNotes(p *project, n int) {
 	p.t.Helper()
-	for len(p.notes()) < n {
-		select {
-		case <-s.log.more: // the end of a run is logged after its last node
-		case <-p.t.Context().Done():
-			p.t.Fatalf("notes: %q\n%s", p.notes(), s.log)
-		}
-	}
+	// The end of a run is logged after its last node.
+	s.log.Until(p.t, fmt.Sprint(n, " notes"), func() bool { return len(p.notes()) >= n })
 }
 
 func TestScheduleStartsRuns(t *testing.T) {

@@ -15,9 +15,7 @@ func TestWaitingRunIsAnsweredAfterAnEdit(t *testing.T) {
 	first, second := s.run("ask", "{}")["id"].(string), s.run("ask", "{}")["id"].(string)
 	offered := strings.Count(s.log.String(), "workflow offered")
 	p.write("ask.yaml", strings.Replace(ask, "m = state.n + 1", "m = 0, new = true", 1))
-	for strings.Count(s.log.String(), "workflow offered") == offered {
-		<-s.log.more
-	}
+	s.log.Until(t, "workflow offered", func() bool { return strings.Count(s.log.String(), "workflow offered") > offered })
 	check := func(id string) {
 		t.Helper()
 		r := s.request("POST", "/v1/runs/"+id+"/resume?wait=600", `{"answers": {"q": "yes"}}`)
