@@ -56,11 +56,15 @@ func serve() error {
 		_, err = fmt.Fprintf(os.Stdout, "%s\n", text)
 		return err
 	}
-	traces, err := consumer.NewTraces(func(_ context.Context, d ptrace.Traces) error { return print(new(ptrace.JSONMarshaler).MarshalTraces(d)) })
+	traces, err := consumer.NewTraces(func(_ context.Context, d ptrace.Traces) error {
+		return print(new(ptrace.JSONMarshaler).MarshalTraces(d))
+	})
 	if err != nil {
 		return err
 	}
-	metrics, err := consumer.NewMetrics(func(_ context.Context, d pmetric.Metrics) error { return print(new(pmetric.JSONMarshaler).MarshalMetrics(d)) })
+	metrics, err := consumer.NewMetrics(func(_ context.Context, d pmetric.Metrics) error {
+		return print(new(pmetric.JSONMarshaler).MarshalMetrics(d))
+	})
 	if err != nil {
 		return err
 	}
