@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -72,21 +73,25 @@ func (s *shared) beginReading(ctx context.Context) (*tenure, error) {
 			end()
 			return nil, err
 		}
-		t.parts = partsOn(t.engine, t.l.dir, s.blobs, s.clock, s.c)
+		t.parts = partsOn(t.engine, t.l.dir, currentBlobs{s.blobs, t}, s.clock, s.c)
 		return t, nil
 	}
 }
 
 // look runs a call on the state that was published last when it began.
 func (s *shared) look(ctx context.Context, fn func(*tenure) error) error {
-	for began := time.Now(); ; {
+	began := time.Now()
+	for swept := 0; ; {
 		t, err := s.join(ctx)
 		if err != nil {
 			return err
 		}
 		latest, err := t.latest(ctx, began)
 		if latest && err == nil {
-			err = fn(t)
+			if err = fn(t); errors.Is(err, errSwept) && swept < maxLost {
+				latest, err = false, nil
+				swept++
+			}
 		}
 		if !latest && err == nil {
 			s.retire(t)
@@ -96,6 +101,27 @@ func (s *shared) look(ctx context.Context, fn func(*tenure) error) error {
 			return err
 		}
 	}
+}
+
+// errSwept says that a blob is not there any more, since another state was
+// published.
+var errSwept = tea.Errorf(tea.ConnectionError, "the memory in the bucket changes faster than it can be read")
+
+// currentBlobs are the blobs of a reader's copy.
+type currentBlobs struct {
+	store.BlobStorage
+	t *tenure
+}
+
+// Get opens a blob.
+func (b currentBlobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	r, err := b.BlobStorage.Get(ctx, name)
+	if errors.Is(err, store.ErrNotFound) {
+		if latest, headErr := b.t.latest(ctx, time.Now()); headErr == nil && !latest {
+			return nil, errSwept
+		}
+	}
+	return r, err
 }
 
 // latest reports whether the copy of a reader is the state that was published

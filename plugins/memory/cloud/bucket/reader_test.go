@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -84,4 +86,32 @@ func insertNumber(t *testing.T, s *store.Stores, n int) {
 	t.Helper()
 	createTable(t, s, "rows_of_all", `{"id": "int"}`, "id")
 	insertRows(t, s, "rows_of_all", fmt.Sprintf(`[{"id": %d}]`, n))
+}
+
+// A large value is read again if it was replaced, and its blob removed, after the
+// reader has fetched the state that names it.
+func TestAReaderMeetsASweep(t *testing.T) {
+	t.Parallel()
+	s := objtest.S3(t)
+	writer := openStores(t, config(t, s, prefixOf(t), t.TempDir(), map[string]any{"idle_seconds": 600}))
+	large := func(of string) string { return strings.Repeat(of, 5000) }
+	set(t, writer, "a", large("old"))
+	reading := config(t, s, prefixOf(t), t.TempDir(), nil)
+	reading.ReadOnly = "settings.memory.read_only is set"
+	reader := openStores(t, reading).LongTerm.(*entries).s
+	calls := 0
+	var got store.Memory
+	err := reader.look(t.Context(), func(x *tenure) (err error) {
+		if calls++; calls == 1 {
+			set(t, writer, "a", large("new"))
+			if _, err := writer.LongTerm.Sweep(t.Context(), time.Now()); err != nil {
+				return err
+			}
+		}
+		got, err = x.longterm.Retrieve(t.Context(), "", "a")
+		return err
+	})
+	if err != nil || calls != 2 || string(got.Value) != `"`+large("new")+`"` {
+		t.Errorf("%d calls, %.20s, %v; want the new value after two", calls, got.Value, err)
+	}
 }

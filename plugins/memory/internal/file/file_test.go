@@ -1,11 +1,13 @@
 package file_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -350,5 +352,37 @@ func TestManyTogether(t *testing.T) {
 				t.Errorf("%s: %v, %v", f.Path, err, readErr)
 			}
 		}
+	})
+}
+
+// swept are blobs of which another device removes one before it is read.
+type swept struct {
+	store.BlobStorage
+	before func()
+}
+
+func (s *swept) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	if s.before != nil {
+		before := s.before
+		s.before = nil
+		before()
+	}
+	return s.BlobStorage.Get(ctx, name)
+}
+
+// Another device replaces a file and removes the old content while this one reads
+// it.
+func TestTheContentIsReplacedWhileItIsRead(t *testing.T) {
+	each(t, func(t *testing.T, d *device) {
+		d.put(t, "a", "old")
+		blobs := &swept{BlobStorage: d.Folder}
+		reader := &device{d.Device, file.New(file.Options{Documents: d.Documents, Blobs: blobs, Clock: d.Clock})}
+		blobs.before = func() {
+			d.put(t, "a", "new")
+			if err := d.Sweep(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		want(t, "content", reader.content(t, "a"), "new")
 	})
 }

@@ -66,18 +66,22 @@ func (f *Files) Read(ctx context.Context, path string) (File, []byte, error) {
 // content is damaged, reading ends with an error that wraps content.ErrDamaged.
 func (f *Files) Open(ctx context.Context, path string) (File, io.ReadCloser, error) {
 	defer f.content.Hold()()
-	file, err := f.Stat(ctx, path)
-	if err != nil {
-		return File{}, nil, err
+	for gone := ""; ; {
+		file, err := f.Stat(ctx, path)
+		if err != nil {
+			return File{}, nil, err
+		}
+		r, err := f.content.Open(ctx, file.Hash)
+		switch {
+		case err == nil:
+			return file, r, nil
+		case !errors.Is(err, store.ErrNotFound):
+			return File{}, nil, fmt.Errorf("read %s: %w", path, err)
+		case gone == file.Hash:
+			return File{}, nil, fmt.Errorf("the content of %s is gone: %w", path, content.ErrDamaged) // the file itself was found
+		}
+		gone = file.Hash // another device can have replaced it, and removed the old content
 	}
-	r, err := f.content.Open(ctx, file.Hash)
-	if errors.Is(err, store.ErrNotFound) {
-		return File{}, nil, fmt.Errorf("the content of %s is gone: %w", path, content.ErrDamaged) // the file itself was found
-	}
-	if err != nil {
-		return File{}, nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	return file, r, nil
 }
 
 // listed opens a file with the content of a listing, or with the current one if
