@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/the-edge-agent/tea/cmd/internal/flowdir"
@@ -20,6 +21,24 @@ type Engine interface {
 	Find(f EngineFlags, h *host.Host, run string) (*host.Workflow, []flow.Interrupt, error)
 	// Resume continues a run and follows it.
 	Resume(ctx context.Context, f EngineFlags, run string, job Job) (*flow.Result, error)
+	// Runs lists the runs, the newest first.
+	Runs(ctx context.Context, f EngineFlags) ([]host.RunEntry, error)
+	// Show describes a run.
+	Show(ctx context.Context, f EngineFlags, run string) (EngineRun, error)
+	// Events calls fn with the events of a run after the one numbered after. With
+	// follow it continues until the run ends or waits.
+	Events(ctx context.Context, f EngineFlags, run string, after int64, follow bool, fn func(flow.Event)) error
+	// Cancel cancels a run.
+	Cancel(ctx context.Context, f EngineFlags, run string) error
+	// Fork starts a run with the records of another one up to a step, and follows it.
+	Fork(ctx context.Context, f EngineFlags, run, step string, job Job) (*flow.Result, error)
+}
+
+// EngineRun describes a run of an [Engine].
+type EngineRun struct {
+	host.RunEntry
+	host.RunFailure
+	Pending []flow.Interrupt
 }
 
 // Job is a workflow to run with its options.
@@ -64,6 +83,34 @@ func (f *EngineFlags) remote() (bool, error) {
 		return true, nil
 	}
 	return false, usageErrorf("--engine %s: expected local or temporal", f.Engine)
+}
+
+// engineNames are the commands that read the runs of an engine with grammars of
+// their own; see [EngineCommands].
+var engineNames = []string{"fork", "runs"}
+
+// onTemporal chooses the commands for the runs of an engine, if the arguments or
+// TEA_ENGINE name one. Another program has them if it has the engine.
+func (a *app) onTemporal(args []string) error {
+	if len(args) == 0 || !slices.Contains(engineNames, args[0]) {
+		return nil
+	}
+	engine := a.getenv("TEA_ENGINE")
+	for i, arg := range args {
+		if value, ok := strings.CutPrefix(arg, "--engine="); ok {
+			engine = value
+		} else if arg == "--engine" && i+1 < len(args) {
+			engine = args[i+1]
+		}
+	}
+	if engine != engineProgram {
+		return nil
+	}
+	if a.engine == nil {
+		return runExternal(engineProgram, args)
+	}
+	a.added = append(slices.Clone(a.engineCommands), a.added...)
+	return nil
 }
 
 // words are the flags on a command line.

@@ -40,6 +40,8 @@ type Options struct {
 	Remote []Command
 	// Engine runs workflows with --engine temporal; nil = another program does.
 	Engine Engine
+	// EngineCommands are the commands for its runs; see [EngineCommands].
+	EngineCommands []Command
 	// Journal sends a message to the journal of systemd, instead of the log on
 	// stderr. nil is stderr.
 	Journal func(message string, priority int, fields map[string]string) error
@@ -70,6 +72,11 @@ func (a *app) dispatch(args []string) error {
 	if a.embedded.workflow == "" {
 		var err error
 		if args, err = a.onServer(args); err != nil {
+			return err
+		}
+	}
+	if a.server == "" {
+		if err := a.onTemporal(args); err != nil {
 			return err
 		}
 	}
@@ -118,8 +125,9 @@ type app struct {
 	// if --host or TEA_HOST names one.
 	remote []command
 	server string
-	// engine is that of the options.
-	engine Engine
+	// engine is that of the options, engineCommands are the commands for its runs.
+	engine         Engine
+	engineCommands []command
 	// added are commands that tea does not have.
 	added []command
 	// embedded are the workflow files in the program.
@@ -157,6 +165,9 @@ func newApp(o Options) *app {
 	a := &app{version: version(o.Release), commit: o.Commit, bundles: o.Bundles, engine: o.Engine, journal: o.Journal, stdin: os.Stdin, stdout: &output{file: os.Stdout}, stderr: os.Stderr, getenv: os.Getenv}
 	for _, c := range o.Commands {
 		a.added = append(a.added, c.command)
+	}
+	for _, c := range o.EngineCommands {
+		a.engineCommands = append(a.engineCommands, c.command)
 	}
 	for _, c := range o.Remote {
 		a.remote = append(a.remote, c.command)

@@ -264,11 +264,6 @@ type forkCmd struct {
 
 // Run starts the fork.
 func (c *forkCmd) Run(a *app) error {
-	if remote, err := c.remote(); err != nil {
-		return err
-	} else if remote {
-		return usageErrorf("tea fork works only with local runs, not with --engine temporal")
-	}
 	dir, run, runs, err := c.openRun(a, c.RunID, false)
 	if err != nil {
 		return err

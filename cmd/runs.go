@@ -171,7 +171,7 @@ func (c *runsShowCmd) Run(a *app) error {
 	if c.JSON {
 		return writeJSON(a.stdout, out)
 	}
-	return a.table(nil, out.rows(a, dir))
+	return a.table(nil, out.rows(a, &runFlags{CheckpointDir: dir.given}))
 }
 
 // describeRun reads the description of a run.
@@ -197,7 +197,7 @@ func describeRun(runs *host.Runs, id string) (*runOutput, error) {
 }
 
 // rows describe the run for people.
-func (out *runOutput) rows(a *app, dir runDir) [][]string {
+func (out *runOutput) rows(a *app, f *runFlags) [][]string {
 	var rows [][]string
 	row := func(name, text string) {
 		if text != "" {
@@ -231,7 +231,7 @@ func (out *runOutput) rows(a *app, dir runDir) [][]string {
 		row("answer by", host.Deadline(i))
 	}
 	if open := out.Status != flow.Done && out.Status != flow.Running; open {
-		row("resume with", (&runFlags{CheckpointDir: dir.given}).resumeCommand(&flow.Result{RunID: out.ID, Pending: out.Pending}, a.mask))
+		row("resume with", f.resumeCommand(&flow.Result{RunID: out.ID, Pending: out.Pending}, a.mask))
 	}
 	return rows
 }

@@ -24,6 +24,13 @@ func (m Mask) Value(v any) any { return m.set.Redact(v) }
 // Text is Value for a text.
 func (m Mask) Text(text string) string { return m.set.Text(text) }
 
+// Stream returns a filter for the pieces of a streamed text, in which a secret can
+// be split over several of them.
+func (m Mask) Stream() *MaskStream { return m.set.Stream() }
+
+// MaskStream is a [Mask] for one streamed text. It is not safe for concurrent use.
+type MaskStream = secret.Stream
+
 // Mask returns the mask for a run of the workflow with these secrets. The error
 // reports a template in the settings that cannot be evaluated.
 func (wf *Workflow) Mask(secrets map[string]any) (Mask, error) {

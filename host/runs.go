@@ -183,18 +183,23 @@ func (r *Runs) Step(run, step string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	return StepOf(contents.Header.RunID, contents.Records, step)
+}
+
+// StepOf is [Runs.Step] for the records of a run.
+func StepOf(run string, records []Record, step string) (uint64, error) {
 	if seq, err := strconv.ParseUint(step, 10, 64); err == nil {
-		if last := len(contents.Records); seq < 1 || seq > uint64(last) {
-			return 0, fmt.Errorf("run %s: %w: it has records 1 to %d", contents.Header.RunID, ErrNoStep, last)
+		if last := len(records); seq < 1 || seq > uint64(last) {
+			return 0, fmt.Errorf("run %s: %w: it has records 1 to %d", run, ErrNoStep, last)
 		}
 		return seq, nil
 	}
-	for _, rec := range slices.Backward(contents.Records) {
+	for _, rec := range slices.Backward(records) {
 		if rec.Path == step && rec.Kind == replay.KindNode {
 			return rec.Seq, nil
 		}
 	}
-	return 0, fmt.Errorf("run %s: %w: no node %q has ended", contents.Header.RunID, ErrNoStep, step)
+	return 0, fmt.Errorf("run %s: %w: no node %q has ended", run, ErrNoStep, step)
 }
 
 // Prunable returns the ids of the runs that Prune would remove.

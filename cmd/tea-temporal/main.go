@@ -15,6 +15,7 @@ var release, commit string
 
 func main() {
 	os.Exit(teacmd.Main(teacmd.Options{
-		Release: release, Commit: commit, Engine: driver.Engine{}, Commands: []teacmd.Command{driver.Command()},
+		Release: release, Commit: commit, Engine: driver.Engine{}, EngineCommands: teacmd.EngineCommands(),
+		Commands: []teacmd.Command{driver.Command()},
 	}))
 }

@@ -39,6 +39,8 @@ type follower struct {
 	last      int64
 	options   host.RunOptions
 	mask      host.Mask
+	// passive leaves the run as it is when the context is done.
+	passive bool
 	// warn tells the user; nil = nobody.
 	warn func(message string)
 	// heard is the time of the last event, in nanoseconds.
@@ -113,9 +115,13 @@ func (r *follower) limit(ctx context.Context, queues map[string]host.Queue) erro
 // begin starts an execution of the run. again says whether there can be one that
 // has ended.
 func (r *follower) begin(ctx context.Context, name string, again enums.WorkflowIdReusePolicy, s start, more ...any) error {
-	handle, err := r.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+	o := client.StartWorkflowOptions{
 		ID: r.run, TaskQueue: r.queue, WorkflowIDReusePolicy: again, WorkflowExecutionErrorWhenAlreadyStarted: true,
-	}, name, append([]any{s}, more...)...)
+	}
+	if s.Attributes = r.hasAttributes(ctx); s.Attributes {
+		o.TypedSearchAttributes = temporal.NewSearchAttributes(workflowAttribute.ValueSet(name), statusAttribute.ValueSet(string(flow.Running)))
+	}
+	handle, err := r.client.ExecuteWorkflow(ctx, o, name, append([]any{s}, more...)...)
 	if there := (*serviceerror.WorkflowExecutionAlreadyStarted)(nil); errors.As(err, &there) {
 		return fmt.Errorf("run %s exists on Temporal: continue it with `tea resume`, or start one with another id", r.run)
 	}
@@ -221,17 +227,25 @@ func (r *follower) again(ctx context.Context, name string, g *given) error {
 	if err != nil {
 		return err
 	}
-	v, err := r.client.QueryWorkflow(ctx, r.run, r.execution, recordsQuery)
-	var records []host.Record
-	if err == nil {
-		err = v.Get(&records)
-	}
+	records, err := r.records(ctx)
 	if err != nil {
-		return fmt.Errorf("fetch the records of run %s: %w", r.run, err)
+		return err
 	}
 	r.last = p.Last
 	s := start{RunID: r.run, Key: key, Segments: 1, LastSeq: p.Last, Given: g, StartedAt: p.StartedAt}
 	return r.begin(ctx, name, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, s, def, records)
+}
+
+// records returns the records of the run.
+func (r *follower) records(ctx context.Context) (records []host.Record, err error) {
+	v, err := r.client.QueryWorkflow(ctx, r.run, r.execution, recordsQuery)
+	if err == nil {
+		err = v.Get(&records)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fetch the records of run %s: %w", r.run, err)
+	}
+	return records, nil
 }
 
 // progress returns what has happened since the last event.
@@ -331,7 +345,9 @@ func (r *follower) follow(ctx context.Context) (*outcome, error) {
 		select {
 		case <-timer.C:
 		case <-stop:
-			stop = nil
+			if stop = nil; r.passive {
+				return nil, ctx.Err()
+			}
 			if err := r.client.CancelWorkflow(inner, r.run, r.execution); err != nil {
 				return nil, fmt.Errorf("cancel run %s: %w", r.run, err)
 			}

@@ -23,7 +23,7 @@ const asWorker = "TEA_TEMPORAL_TEST_WORKER"
 
 // workerMain is the main function of a worker of the tests.
 func workerMain(report string) int {
-	return teacmd.Main(teacmd.Options{Engine: Engine{}, Commands: []teacmd.Command{Command()}, Bundles: []*tea.Bundle{marks(report)}})
+	return teacmd.Main(teacmd.Options{Engine: Engine{}, EngineCommands: teacmd.EngineCommands(), Commands: []teacmd.Command{Command()}, Bundles: []*tea.Bundle{marks(report)}})
 }
 
 // marks has an action that reports its call, and returns when it is told to.
@@ -44,17 +44,25 @@ func marks(report string) *tea.Bundle {
 	}}
 }
 
-// startWorker starts a process with a worker, which is killed at the end.
-func (s *site) startWorker(report string) *exec.Cmd {
+// tea returns a command of tea for the queue.
+func (s *site) tea(report string, args ...string) *exec.Cmd {
 	s.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	home := s.t.TempDir()
-	cmd := exec.CommandContext(context.Background(), self, "worker", "--temporal", s.flags.Temporal, "--queue", s.flags.Queue, "--blobs", s.flags.Blobs)
+	args = append(args, "--temporal", s.flags.Temporal, "--queue", s.flags.Queue, "--blobs", s.flags.Blobs)
+	cmd := exec.CommandContext(context.Background(), self, args...) //nolint:gosec // the test itself
 	cmd.Dir = home
 	cmd.Env = append(os.Environ(), asWorker+"="+report, "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home, "XDG_CACHE_HOME="+home, "TEA_PLUGINS=")
+	return cmd
+}
+
+// startWorker starts a process with a worker, which is killed at the end.
+func (s *site) startWorker(report string) *exec.Cmd {
+	s.t.Helper()
+	cmd := s.tea(report, "worker")
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}

@@ -26,8 +26,10 @@ type start struct {
 	InterruptBefore []string        `json:"interrupt_before,omitempty"`
 	InterruptAfter  []string        `json:"interrupt_after,omitempty"`
 	// Local makes actions local activities.
-	Local     bool      `json:"local,omitempty"`
-	StartedAt time.Time `json:"started_at,omitzero"`
+	Local bool `json:"local,omitempty"`
+	// Attributes reports that the server has the search attributes of tea.
+	Attributes bool      `json:"attributes,omitempty"`
+	StartedAt  time.Time `json:"started_at,omitzero"`
 
 	// What follows continues a run: an execution begins where the one
 	// before has ended.

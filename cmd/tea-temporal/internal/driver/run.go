@@ -52,6 +52,7 @@ type run struct {
 	records  []host.Record
 	events   []event
 	lastSeq  int64
+	nodes    int // that have begun in this execution
 	outcome  *outcome
 	// opened are the starts of nodes and branches without an end; repeated those
 	// which an execution before has emitted.
@@ -151,7 +152,12 @@ func (r *run) drive(w workflow.Context) error {
 		if res.Status != flow.Waiting {
 			return nil
 		}
-		if err := r.await(w, res.Pending); err != nil {
+		r.attribute(w, flow.Waiting, res.Pending[0].Path)
+		err = r.await(w, res.Pending)
+		if err == nil {
+			r.attribute(w, flow.Running, "")
+		}
+		if err != nil {
 			// Canceled while it waited.
 			r.outcome.Status, r.outcome.Pending = flow.Stopped, nil
 			r.outcome.Error = &ending{Message: (&canceled{}).Error()}
@@ -258,8 +264,14 @@ func (r *run) end(w workflow.Context, err error) (*outcome, error) {
 	case err != nil:
 		return nil, refuse(err)
 	case r.outcome.Status == flow.Done:
+		r.attribute(w, flow.Done, "")
 		return r.outcome, nil
 	}
+	node := ""
+	if e := r.outcome.Error; e != nil && e.Node != nil {
+		node = e.Node.Path
+	}
+	r.attribute(w, r.outcome.Status, node)
 	message, kind := string(r.outcome.Status), string(r.outcome.Status)
 	if e := r.outcome.Error; e != nil {
 		message = e.Message
@@ -321,6 +333,10 @@ func (r *run) event(e flow.Event) {
 		return
 	case begins:
 		r.opened[key] = true
+		if e.Type == flow.EventNodeStart {
+			r.nodes++
+			workflow.SetCurrentDetails(r.rt.root, fmt.Sprintf("Node %d: `%s`", r.nodes, e.Path))
+		}
 	case ends:
 		delete(r.opened, key)
 		delete(r.repeated, key)

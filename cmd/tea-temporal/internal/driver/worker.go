@@ -68,6 +68,9 @@ func (f *workerCmd) Work(s *teacmd.Service) error {
 		}
 		defer stop()
 	}
+	if err := c.addAttributes(s.Context); err != nil {
+		s.Log.Warn("runs have no search attributes; add TeaWorkflow, TeaStatus and TeaNode of the type Keyword to the namespace", "error", err)
+	}
 	s.Announce("working on queue " + queue)
 	if f.Blobs != "" {
 		go c.prune(s, f.Blobs)

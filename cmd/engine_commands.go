@@ -1,0 +1,121 @@
+package teacmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+)
+
+// EngineCommands returns the commands for the runs of an engine, for
+// [Options.EngineCommands].
+func EngineCommands() []Command {
+	return []Command{
+		{command{name: "fork", help: "Copy a run up to a step and continue from there with other input.", grammar: func() any { return new(engineForkCmd) }}},
+		{command{name: "runs", help: "List runs, show a run, print its events, cancel it.", grammar: func() any { return new(engineRunsCmd) }}},
+	}
+}
+
+type engineRunsCmd struct {
+	List   engineListCmd   `cmd:"" default:"withargs" help:"List runs, the newest first (the default)."`
+	Show   engineShowCmd   `cmd:"" help:"Show the status of a run and what it waits for."`
+	Events engineEventsCmd `cmd:"" help:"Print a run's events as JSON lines."`
+	Cancel engineCancelCmd `cmd:"" help:"Cancel a run."`
+}
+
+type engineListCmd struct {
+	JSON bool `name:"json" help:"Print JSON."`
+	EngineFlags
+}
+
+// Run lists the runs.
+func (c *engineListCmd) Run(a *app) error {
+	ctx, stop := stoppable()
+	defer stop(nil)
+	list, err := a.engine.Runs(ctx, c.EngineFlags)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return writeJSON(a.stdout, list)
+	}
+	rows := make([][]string, len(list))
+	for i, r := range list {
+		rows[i] = []string{r.ID, r.Workflow, string(r.Status), r.Node, when(r.UpdatedAt)}
+	}
+	return a.table([]string{"RUN", "WORKFLOW", "STATUS", "NODE", "UPDATED"}, rows)
+}
+
+type engineShowCmd struct {
+	RunID string `arg:"" name:"run" help:"Id of the run."`
+	JSON  bool   `name:"json" help:"Print JSON."`
+	EngineFlags
+}
+
+// Run shows one run.
+func (c *engineShowCmd) Run(a *app) error {
+	ctx, stop := stoppable()
+	defer stop(nil)
+	run, err := a.engine.Show(ctx, c.EngineFlags, c.RunID)
+	if err != nil {
+		return err
+	}
+	out := &runOutput{RunEntry: run.RunEntry, RunFailure: run.RunFailure, Pending: append([]flow.Interrupt{}, run.Pending...)}
+	if c.JSON {
+		return writeJSON(a.stdout, out)
+	}
+	return a.table(nil, out.rows(a, &runFlags{EngineFlags: c.EngineFlags}))
+}
+
+type engineEventsCmd struct {
+	RunID  string `arg:"" name:"run" help:"Id of the run."`
+	After  int64  `placeholder:"SEQ" help:"Omit the events up to this number."`
+	Follow bool   `help:"Continue until the run ends or waits."`
+	EngineFlags
+}
+
+// Run prints the events.
+func (c *engineEventsCmd) Run(a *app) error {
+	ctx, stop := stoppable()
+	defer stop(nil)
+	stream := &eventStream{w: a.stdout}
+	err := a.engine.Events(ctx, c.EngineFlags, c.RunID, c.After, c.Follow, stream.print)
+	stream.mu.Lock()
+	defer stream.mu.Unlock()
+	stream.flush()
+	return errors.Join(err, stream.failed)
+}
+
+type engineCancelCmd struct {
+	RunID string `arg:"" name:"run" help:"Id of the run."`
+	EngineFlags
+}
+
+// Run cancels a run.
+func (c *engineCancelCmd) Run(a *app) error {
+	ctx, stop := stoppable()
+	defer stop(nil)
+	return a.engine.Cancel(ctx, c.EngineFlags, c.RunID)
+}
+
+type engineForkCmd struct {
+	RunID string `arg:"" name:"run" help:"Id of the run."`
+	At    string `required:"" placeholder:"STEP" help:"Number of the last record to copy, or path of the node after which the fork begins."`
+	runFlags
+}
+
+// Run starts the fork.
+func (c *engineForkCmd) Run(a *app) error {
+	_, err := a.onEngine(&c.runFlags, func(h *host.Host, _ map[string]any) (*host.Workflow, error) {
+		wf, _, err := a.engine.Find(c.EngineFlags, h, c.RunID)
+		return wf, err
+	}, func(e Engine, ctx context.Context, job Job) (*flow.Result, error) {
+		return e.Fork(ctx, c.EngineFlags, c.RunID, c.At, job)
+	})
+	if errors.Is(err, host.ErrNoStep) {
+		return fmt.Errorf("%w; `tea runs events` lists its nodes", err)
+	}
+	return err
+}

@@ -1,0 +1,193 @@
+package driver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+
+	teacmd "github.com/the-edge-agent/tea/cmd"
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+)
+
+// Runs lists the runs of the queue, the newest first.
+func (Engine) Runs(ctx context.Context, f teacmd.EngineFlags) ([]host.RunEntry, error) {
+	r, err := connect(ctx, f, "", host.RunOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer r.client.Close()
+	query := fmt.Sprintf("TaskQueue = '%s' AND ExecutionStatus != 'ContinuedAsNew'", strings.ReplaceAll(r.queue, "'", "''"))
+	list, seen := []host.RunEntry{}, map[string]bool{}
+	for next := []byte(nil); ; {
+		page, err := r.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query, NextPageToken: next})
+		if err != nil {
+			return nil, fmt.Errorf("list the runs on Temporal: %w", err)
+		}
+		for _, info := range page.GetExecutions() {
+			// A run that was continued has several executions, of which the last one
+			// comes first.
+			if e := r.entry(info); !seen[e.ID] {
+				seen[e.ID] = true
+				list = append(list, e)
+			}
+		}
+		if next = page.GetNextPageToken(); len(next) == 0 {
+			return list, nil
+		}
+	}
+}
+
+// entry describes a run by its execution.
+func (c *connection) entry(info *workflow.WorkflowExecutionInfo) host.RunEntry {
+	id := info.GetExecution().GetWorkflowId()
+	e := host.RunEntry{
+		ID: id, Workflow: info.GetType().GetName(), Path: "temporal:" + id, Size: info.GetHistorySizeBytes(),
+		StartedAt: info.GetStartTime().AsTime(), UpdatedAt: info.GetStartTime().AsTime(), Status: statusOf(info.GetStatus()),
+	}
+	if end := info.GetCloseTime(); end != nil {
+		e.UpdatedAt = end.AsTime()
+	}
+	text := func(name string) (text string) {
+		if p := info.GetSearchAttributes().GetIndexedFields()[name]; p != nil {
+			_ = converter.GetDefaultDataConverter().FromPayload(p, &text) // else it has another type
+		}
+		return text
+	}
+	if e.Status == flow.Running {
+		e.Status = flow.Status(cmp.Or(text(statusAttribute.GetName()), string(e.Status)))
+	}
+	e.Node = text(nodeAttribute.GetName())
+	return e
+}
+
+// statusOf returns the status of a run by that of its execution.
+func statusOf(s enums.WorkflowExecutionStatus) flow.Status {
+	switch s {
+	case enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		return flow.Done
+	case enums.WORKFLOW_EXECUTION_STATUS_FAILED, enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return flow.Failed
+	case enums.WORKFLOW_EXECUTION_STATUS_CANCELED, enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return flow.Stopped
+	}
+	return flow.Running
+}
+
+// Show describes a run.
+func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out teacmd.EngineRun, err error) {
+	r, err := connect(ctx, f, run, host.RunOptions{})
+	if err != nil {
+		return out, err
+	}
+	defer r.client.Close()
+	about, err := r.client.DescribeWorkflowExecution(ctx, run, "")
+	if err != nil {
+		return out, fmt.Errorf("find run %s on Temporal: %w", run, err)
+	}
+	out.RunEntry = r.entry(about.GetWorkflowExecutionInfo())
+	p, err := r.progress(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.StartedAt = p.StartedAt
+	o := p.Outcome
+	if o == nil {
+		return out, nil
+	}
+	out.Status, out.Pending, out.Failures, out.RunFailure.FailedBranches = o.Status, o.Pending, o.Failures, o.FailedBranches
+	if o.Error != nil {
+		out.Error = o.Error.Message
+	}
+	return out, nil
+}
+
+// Events calls fn with the events of the last execution of a run after a number,
+// and follow waits for more until the run ends or waits.
+func (Engine) Events(ctx context.Context, f teacmd.EngineFlags, run string, after int64, follow bool, fn func(flow.Event)) error {
+	r, err := connect(ctx, f, run, host.RunOptions{Events: fn})
+	if err != nil {
+		return err
+	}
+	defer r.client.Close()
+	r.last = after
+	if follow {
+		r.passive = true
+		_, err := r.follow(ctx)
+		return err
+	}
+	for {
+		p, err := r.progress(ctx)
+		if err == nil {
+			err = r.emit(p)
+		}
+		if err != nil || len(p.Events) == 0 || r.last >= p.Last {
+			return err
+		}
+	}
+}
+
+// Cancel cancels a run.
+func (Engine) Cancel(ctx context.Context, f teacmd.EngineFlags, run string) error {
+	r, err := connect(ctx, f, run, host.RunOptions{})
+	if err != nil {
+		return err
+	}
+	defer r.client.Close()
+	if err := r.client.CancelWorkflow(ctx, run, ""); err != nil {
+		return fmt.Errorf("cancel run %s: %w", run, err)
+	}
+	return nil
+}
+
+// Fork starts a run with the records of another one up to a step, and follows it.
+func (Engine) Fork(ctx context.Context, f teacmd.EngineFlags, run, step string, job teacmd.Job) (*flow.Result, error) {
+	r, err := connect(ctx, f, run, job.Options)
+	if err != nil {
+		return nil, err
+	}
+	defer r.client.Close()
+	if r.mask, err = job.Workflow.Mask(job.Options.Secrets); err != nil {
+		return nil, err
+	}
+	r.warn = job.Warn
+	about, err := r.client.DescribeWorkflowExecution(ctx, run, "")
+	if err != nil {
+		return nil, fmt.Errorf("find run %s on Temporal: %w", run, err)
+	}
+	r.execution, r.queue = about.GetWorkflowExecutionInfo().GetExecution().GetRunId(), about.GetExecutionConfig().GetTaskQueue().GetName()
+	def, err := fetch(ctx, r.client, run, r.execution)
+	if err != nil {
+		return nil, err
+	}
+	key, err := def.key()
+	if err != nil {
+		return nil, err
+	}
+	records, err := r.records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at, err := host.StepOf(run, records, step)
+	if err != nil {
+		return nil, err
+	}
+	s := start{Key: key, Segments: 1, Local: job.Options.Durability == flow.DurabilityAsync, Given: &given{}}
+	if len(job.Options.Input) > 0 {
+		if s.Given.Input, err = sealed(job.Options.Input, r.mask); err != nil {
+			return nil, err
+		}
+	}
+	r.run = cmp.Or(job.Options.RunID, host.NewRunID())
+	s.RunID = r.run
+	if err := r.begin(ctx, about.GetWorkflowExecutionInfo().GetType().GetName(), enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, s, def, records[:at]); err != nil {
+		return nil, err
+	}
+	return r.result(ctx)
+}

@@ -1,0 +1,110 @@
+package driver
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+)
+
+// output returns what a command of tea prints.
+func (s *site) output(args ...string) string {
+	s.t.Helper()
+	cmd := s.tea("-", append(args, "--engine", "temporal")...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		s.t.Fatalf("tea %q: %v\n%s", args, err, stderr.String())
+	}
+	return string(out)
+}
+
+// eventually waits for what the server shows a moment later.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(30 * time.Second); !holds(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatal("never: " + what)
+		}
+	}
+}
+
+func TestCommandsForRuns(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newSite(t, h, nil)
+	if err := s.addAttributes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the namespace has the search attributes", func() bool { return s.hasAttributes(t.Context()) })
+	const text = `
+name: asking
+nodes:
+  - {name: first, uses: json.parse, with: {text: "1"}, output: a}
+  - {name: ask, uses: human.ask, with: {question: "go?", choices: ["yes", "no"]}, output: answer}
+  - {name: last, run: 'return {b = (state.given or 0) + 1}'}
+`
+	waiting := s.run(t.Context(), text, host.RunOptions{})
+	failed := s.run(t.Context(), "name: failing\nnodes:\n  - {name: bad, run: 'error(\"broken\")'}\n", host.RunOptions{})
+
+	want := map[string][]string{waiting.RunID: {"asking", "waiting", "ask"}, failed.RunID: {"failing", "failed", "bad"}}
+	eventually(t, "both runs are listed", func() bool {
+		var list []host.RunEntry
+		if err := json.Unmarshal([]byte(s.output("runs", "--json")), &list); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string][]string{}
+		for _, e := range list {
+			got[e.ID] = []string{e.Workflow, string(e.Status), e.Node}
+		}
+		return cmp.Equal(got, want)
+	})
+	found, err := exec.CommandContext(t.Context(), program(t), "workflow", "list", "--address", s.address, "--query", `TeaWorkflow = "failing" AND TeaStatus = "failed" AND TeaNode = "bad" AND TaskQueue = "`+s.flags.Queue+`"`, "-o", "json").CombinedOutput() //nolint:gosec // of the tests
+	if err != nil || !strings.Contains(string(found), failed.RunID) {
+		t.Errorf("a search by attributes finds %s, %v", found, err)
+	}
+
+	for run, parts := range map[string][]string{
+		waiting.RunID: {"asking", "waiting", "go?", "resume with", "--engine temporal"}, failed.RunID: {"failing", "failed", "broken"},
+	} {
+		for _, part := range parts {
+			if out := s.output("runs", "show", run); !strings.Contains(out, part) {
+				t.Errorf("tea runs show has no %q:\n%s", part, out)
+			}
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(s.output("runs", "events", failed.RunID, "--follow")), "\n")
+	if !strings.Contains(lines[0], `"run_start"`) || !strings.Contains(lines[len(lines)-1], `"run_end"`) {
+		t.Errorf("the events are %q", lines)
+	}
+
+	// A fork after the first node asks again, and takes input.
+	cmd := s.tea("-", "fork", waiting.RunID, "--at", "first", "-i", `{"given": 41}`, "--engine", "temporal")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 130 {
+		t.Fatalf("tea fork: %v\n%s", err, stderr.String())
+	}
+	_, after, _ := strings.Cut(stderr.String(), " resume ")
+	fork, _, _ := strings.Cut(after, " ")
+	if out := s.output("resume", fork, "--answer", `ask="yes"`); !strings.Contains(out, `"b":42`) && !strings.Contains(out, `"b": 42`) {
+		t.Errorf("the fork ends with %s", out)
+	}
+
+	s.output("runs", "cancel", waiting.RunID)
+	eventually(t, "the run is stopped", func() bool {
+		run, err := Engine{}.Show(t.Context(), s.flags, waiting.RunID)
+		return err == nil && run.Status == flow.Stopped
+	})
+	s.replayAll(waiting.RunID)
+	s.replayAll(fork)
+}
