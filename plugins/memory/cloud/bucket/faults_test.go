@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -172,4 +173,58 @@ func TestDisturbedConnections(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What is written after a head whose answer was lost is published on top of it.
+func TestLostAnswerOfTheHead(t *testing.T) {
+	t.Parallel()
+	s := objtest.S3(t)
+	target, err := url.Parse(s.Settings.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lose, refuse atomic.Bool
+	pass := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host // it is signed
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			if resp.Request.Method == http.MethodPut && strings.HasSuffix(resp.Request.URL.Path, headName) && lose.CompareAndSwap(true, false) {
+				refuse.Store(true) // until another change is there
+				panic(http.ErrAbortHandler)
+			}
+			return nil
+		},
+	}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refuse.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	behind := *s
+	behind.Settings.Endpoint = proxy.URL
+	device := openStores(t, config(t, &behind, prefixOf(t), t.TempDir(), map[string]any{"idle_seconds": 60, "attempts": 1, "lease_seconds": 600}))
+	set(t, device, "a", "1")
+	for n := range 10 { // segments are merged, too
+		lose.Store(true)
+		for _, key := range []string{"lost", "refused"} {
+			if _, err := device.LongTerm.Store(t.Context(), store.Entry{Key: fmt.Sprint(key, n), Value: json.RawMessage(`"1"`)}); err == nil || !tea.AsError(err).Retryable {
+				t.Errorf("%s: %v", key, err)
+			}
+		}
+		refuse.Store(false)
+		set(t, device, fmt.Sprint("done", n), "1")
+		reader := config(t, s, prefixOf(t), t.TempDir(), nil)
+		reader.ReadOnly = "the test only reads"
+		other := openStores(t, reader)
+		for _, key := range []string{"lost", "refused", "done"} {
+			if got := get(t, other, fmt.Sprint(key, n)); got != "1" {
+				t.Errorf("%s%d = %q", key, n, got)
+			}
+		}
+	}
 }

@@ -74,9 +74,6 @@ func (t *tenure) publish(ctx context.Context, release bool) error {
 	err := p.run(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if lost := (*lostError)(nil); errors.As(err, &lost) && lost.published {
-		t.done = p.upTo // the lease was lost after this
-	}
 	if err == nil {
 		t.done = p.upTo
 	} else {
@@ -135,8 +132,12 @@ func (p *publication) run(ctx context.Context) (err error) {
 		if _, err := t.s.bucket.Put(ctx, name, upload, objstore.PutOptions{}); err != nil {
 			return err
 		}
+		t.l.indexes[name] = x
 	}
 	before := t.current()
+	t.mu.Lock()
+	t.written = p.upTo
+	t.mu.Unlock()
 	err = t.swap(ctx, func(next *head) {
 		next.Version, next.PageSize, next.Pages, next.Segments = h.Version, h.PageSize, h.Pages, h.Segments
 		p.finish(next)
@@ -144,7 +145,7 @@ func (p *publication) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	p.published(h, name, x, before)
+	p.published(h, x, before)
 	return nil
 }
 
@@ -188,7 +189,9 @@ func (p *publication) take(ctx context.Context) error {
 // page differs.
 func (p *publication) segment(ctx context.Context) (h head, x index, upload io.ReadCloser, err error) {
 	t := p.t
-	h = t.current()
+	if h, err = t.settled(ctx); err != nil {
+		return h, x, nil, err
+	}
 	h.Version++
 	h.PageSize, h.Pages = t.pages.Size(), p.snapshot.Count()
 	if !t.s.o.remote() {
@@ -281,11 +284,8 @@ func marks(ctx context.Context, s *sqlite.Snapshot) (map[store.Feed]int64, error
 
 // published notes what the bucket has now, and removes the segments that were
 // merged.
-func (p *publication) published(h head, name string, x index, before head) {
+func (p *publication) published(h head, x index, before head) {
 	l := p.t.l
-	if name != "" {
-		l.indexes[name] = x
-	}
 	hashes := make([]uint64, h.Pages)
 	copy(hashes, l.published)
 	for i, n := range x.numbers {

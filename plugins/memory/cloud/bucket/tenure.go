@@ -38,8 +38,9 @@ type tenure struct {
 	// reports that there can be others.
 	pending map[uint32]struct{}
 	compare bool
-	// commits counts the changes of the database, done those that are published.
-	commits, done int64
+	// commits counts the changes of the database, done those that are published, and
+	// written those of the last state that was written to the head.
+	commits, done, written int64
 	// failed is the error of the last attempt to publish, which had the changes up
 	// to failedUpTo. attempts counts them.
 	failed     error
@@ -107,13 +108,40 @@ func notDone(head) bool { return false }
 
 // swap changes the head; see grip.swap.
 func (t *tenure) swap(ctx context.Context, change func(*head), done func(head) bool) error {
+	return t.gripped(func(g *grip) error { return g.swap(ctx, change, done) })
+}
+
+// settled returns the head. If the answer to its last write was lost, it is read
+// again: a state that is built on an older one would leave out what that write has
+// published.
+func (t *tenure) settled(ctx context.Context) (h head, err error) {
+	err = t.gripped(func(g *grip) (err error) {
+		if g.stale {
+			err = g.reread(ctx)
+		}
+		h = g.current
+		return err
+	})
+	return h, err
+}
+
+// gripped calls fn with the grip, and notes what it finds out.
+func (t *tenure) gripped(fn func(g *grip) error) error {
 	t.gripping.Lock()
 	defer t.gripping.Unlock()
-	err := t.grip.swap(ctx, change, done)
-	if lost := (*lostError)(nil); errors.As(err, &lost) {
-		t.mu.Lock()
+	before := t.grip.current.Version
+	err := fn(t.grip)
+	lost := (*lostError)(nil)
+	ended := errors.As(err, &lost)
+	t.mu.Lock()
+	if t.grip.current.Version > before || ended && lost.published {
+		t.done = max(t.done, t.written)
+	}
+	if ended {
 		t.lost = lost
-		t.mu.Unlock()
+	}
+	t.mu.Unlock()
+	if ended {
 		t.s.retire(t)
 	}
 	return err
