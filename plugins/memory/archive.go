@@ -226,7 +226,7 @@ func (m *Memory) mustBeEmpty(ctx context.Context, r store.Replica) error {
 			for _, record := range page.Records {
 				found = found || !record.Deleted
 			}
-			query.After, more = page.Last, page.More
+			query.After, query.FromStart, more = page.Last, true, page.More
 		}
 	}
 	if found {

@@ -11,6 +11,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -168,7 +169,7 @@ func merged(ctx context.Context, req *tea.Request, action string, local, remote 
 		Body   json.RawMessage `json:"body"`
 		Delete bool            `json:"delete"`
 	}
-	if err := json.Unmarshal(raw, &answer); err != nil || len(answer.Body) == 0 && !answer.Delete {
+	if err := json.Unmarshal(raw, &answer); err != nil || (len(answer.Body) == 0 || string(answer.Body) == "null") && !answer.Delete {
 		return store.Record{}, tea.Errorf(tea.ValidationError, "the action %s must return body, or delete: true", action)
 	}
 	r := local
@@ -177,6 +178,10 @@ func merged(ctx context.Context, req *tea.Request, action string, local, remote 
 	}
 	if r.Body, r.Deleted = answer.Body, answer.Delete; answer.Delete {
 		r.Body = nil
+	}
+	var described file.File
+	if r.Feed == store.DocumentFeed && r.Space == file.Kind && json.Unmarshal(r.Body, &described) == nil {
+		r.Content = described.Hash // that of the side whose content the action has chosen
 	}
 	r.Updated = time.Time{} // now
 	return r, nil

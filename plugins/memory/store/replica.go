@@ -33,7 +33,8 @@ type Replica interface {
 	// order of their last changes. A deleted record is a tombstone, which can
 	// appear in addition to the record if that was stored again later. If
 	// tombstones after the number were removed, or the number is larger than any
-	// the store has assigned, the error wraps ErrTooOld; after 0 it never does.
+	// the store has assigned, the error wraps ErrTooOld; after 0 it never does, and
+	// with ChangeQuery.FromStart only in the second case.
 	Changes(ctx context.Context, query ChangeQuery) (ChangePage, error)
 	// Records returns the current records with these names, in their order. One
 	// that does not exist has Deleted set, with the number and time of its
@@ -122,6 +123,10 @@ type ChangeQuery struct {
 	Feed Feed
 	// After is the number after which the changes begin; 0 = the first one.
 	After int64
+	// FromStart reports that this is a further page for a caller that has begun
+	// after 0: tombstones that were removed before are of records that it has never
+	// seen.
+	FromStart bool
 	// Limit bounds the number of records, which is at least 1.
 	Limit int
 	// MaxBytes bounds the size of the bodies, except the first one; 0 = no bound.
@@ -145,7 +150,8 @@ type RecordWrite struct {
 	If int64
 	// Open opens the content; it is called if the record has one that the store
 	// lacks. The caller of Put guarantees that it is what Record.Content says, the
-	// store checks it.
+	// store checks it, and refuses the record if it is not or if the error wraps
+	// ErrNotFound.
 	Open func(ctx context.Context) (io.ReadCloser, error)
 }
 

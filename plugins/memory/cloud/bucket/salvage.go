@@ -104,7 +104,7 @@ func (t *tenure) merge(ctx context.Context, dir string) (merged int, refused, er
 		for {
 			page, err := from.replica.Changes(ctx, query)
 			if errors.Is(err, store.ErrTooOld) && query.After > 0 {
-				query.After = 0
+				query.After, query.FromStart = 0, true
 				continue
 			}
 			if err != nil {

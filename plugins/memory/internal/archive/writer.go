@@ -157,7 +157,7 @@ func (e *export) feed(ctx context.Context, feed store.Feed) error {
 		if err := e.page(ctx, page.Records); err != nil {
 			return err
 		}
-		if query.After = page.Last; !page.More {
+		if query.After, query.FromStart = page.Last, true; !page.More {
 			return nil
 		}
 	}

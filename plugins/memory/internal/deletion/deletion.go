@@ -48,7 +48,7 @@ func CheckBounds(query store.ChangeQuery, forgotten, last int64) error {
 	case query.After == 0:
 	case query.After > last:
 		return fmt.Errorf("%s after change %d, but the last one is %d: %w", query.Feed, query.After, last, store.ErrTooOld)
-	case query.After < forgotten:
+	case query.After < forgotten && !query.FromStart:
 		return fmt.Errorf("%s after change %d, but deletions up to %d were removed: %w", query.Feed, query.After, forgotten, store.ErrTooOld)
 	}
 	return nil

@@ -32,6 +32,10 @@ func TestASweepTellsWhoWasAwayTooLong(t *testing.T) {
 			if errors.Is(err, store.ErrTooOld) != tooOld {
 				t.Errorf("after %d: %v", after, err)
 			}
+			err = deletion.Check(t.Context(), d.Engine, store.ChangeQuery{Feed: store.EntryFeed, After: after, FromStart: true}, 9)
+			if errors.Is(err, store.ErrTooOld) != (after > 9) {
+				t.Errorf("a further page after %d: %v", after, err)
+			}
 		}
 		if err := deletion.Check(t.Context(), d.Engine, store.ChangeQuery{Feed: store.VectorFeed, After: 1}, 4); err != nil {
 			t.Error(err)

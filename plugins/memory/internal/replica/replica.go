@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -257,12 +258,21 @@ func (p *putting) saveContents(ctx context.Context) (release func(), err error) 
 		if err == nil {
 			err = files.Save(ctx, described.Content, data)
 		}
-		if err != nil {
+		if p.refused[i], err = refusal(err); err != nil {
 			release()
 			return nil, err
 		}
 	}
 	return release, nil
+}
+
+// refusal returns the reason why a record is refused whose content was not stored: the
+// other store has lost it. Further attempts do not find it either.
+func refusal(err error) (refused, failed error) {
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, content.ErrDamaged) {
+		return tea.Errorf(tea.InternalError, "%w", err), nil
+	}
+	return nil, err
 }
 
 // contentOf reads the content of a write.

@@ -117,11 +117,14 @@ func (s *Shared) Changes(ctx context.Context, query store.ChangeQuery) (store.Ch
 
 // Records returns the current records with these names.
 func (s *Shared) Records(ctx context.Context, names ...store.RecordName) ([]store.Record, error) {
-	kept, err := keptOf(ctx, s.catalog, true)
-	if err != nil {
-		return nil, err
-	}
 	return eachFeed(names, func(feed store.Feed, some []store.RecordName) ([]store.Record, error) {
+		var kept documents.Kept
+		if feed == store.DocumentFeed {
+			var err error
+			if kept, err = keptOf(ctx, s.catalog, true); err != nil {
+				return nil, err
+			}
+		}
 		found, err := s.tables.Named(ctx, feed, some)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", feed, err)
@@ -243,7 +246,7 @@ func (s *Shared) prepare(ctx context.Context, w *Write) (refused, err error) {
 	if addContent(&described); described.Damaged {
 		return tea.Errorf(tea.ValidationError, "the record of the file %q is damaged", w.Key), nil
 	}
-	return nil, s.saveContent(ctx, described.Content, w.RecordWrite)
+	return refusal(s.saveContent(ctx, described.Content, w.RecordWrite))
 }
 
 // saveContent stores the content of a file unless it is there.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -80,7 +81,7 @@ func contents(t *testing.T, r store.Replica) map[string]string {
 					delete(all, name)
 				}
 			}
-			if query.After = page.Last; !page.More {
+			if query.After, query.FromStart = page.Last, true; !page.More {
 				break
 			}
 		}
@@ -264,4 +265,95 @@ func TestSyncAfterWeeksOffline(t *testing.T) {
 	if err := from.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// cutChanges is a store whose connection breaks after some pages of changes.
+type cutChanges struct {
+	store.Replica
+	pages int
+}
+
+func (c *cutChanges) Changes(ctx context.Context, query store.ChangeQuery) (store.ChangePage, error) {
+	if c.pages--; c.pages < 0 {
+		return store.ChangePage{}, errCut
+	}
+	return c.Replica.Changes(ctx, query)
+}
+
+// TestInterruptedSyncOfAllRecords interrupts a comparison of all records. The next
+// run still finds the deletions whose tombstones are gone.
+func TestInterruptedSyncOfAllRecords(t *testing.T) {
+	t.Parallel()
+	local, remote := mustOpen(t, sqlite.Driver{}), mustOpen(t, sqlite.Driver{})
+	var all []store.RecordWrite
+	for n := range 600 { // more than a page
+		all = append(all, store.RecordWrite{Record: entry(fmt.Sprint("k", n), 1), If: store.AnySeq})
+	}
+	if _, err := remote.Put(t.Context(), all...); err != nil {
+		t.Fatal(err)
+	}
+	mustSync(t, local, remote, syncing.LastWrite)
+	put(t, remote, storetest.Tombstone(entry("k0", 0)))
+	put(t, remote, entry("later", 1))
+	if err := deletion.Sweep(t.Context(), remote.engine, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := syncing.Run(t.Context(), options(local, &cutChanges{Replica: remote, pages: 2}, syncing.LastWrite)); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	mustSync(t, local, remote, syncing.LastWrite)
+	if diff := cmp.Diff(contents(t, remote), contents(t, local)); diff != "" {
+		t.Errorf("remote (-) and device (+):\n%s", diff)
+	}
+}
+
+// TestSyncWithARefusedMerge merges two records to one that cannot be stored.
+func TestSyncWithARefusedMerge(t *testing.T) {
+	t.Parallel()
+	local, remote := mustOpen(t, sqlite.Driver{}), mustOpen(t, sqlite.Driver{})
+	put(t, local, entry("k", 1), entry("other", 1))
+	put(t, remote, entry("k", 2))
+	o := options(local, remote, syncing.Merge)
+	calls := 0
+	o.Merge = func(_ context.Context, local, _ store.Record) (store.Record, error) {
+		calls++
+		local.Body = []byte(`{"metadata":{}}`)
+		return local, nil
+	}
+	r, err := syncing.Run(t.Context(), o)
+	if err != nil || len(r.Refused) != 1 || r.Conflicts != 1 || r.Pushed != 1 || calls != 1 {
+		t.Errorf("%+v %v after %d calls", r, err, calls)
+	}
+}
+
+// TestSyncWithoutAContent synchronises a file whose content is lost.
+func TestSyncWithoutAContent(t *testing.T) {
+	t.Parallel()
+	local, remote := mustOpen(t, sqlite.Driver{}), mustOpen(t, sqlite.Driver{})
+	for _, path := range []string{"a.txt", "b.txt"} {
+		if _, err := remote.Put(t.Context(), storetest.FileRecord(path, path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lost := storetest.FileRecord("a.txt", "a.txt").Content
+	r, err := syncing.Run(t.Context(), options(local, &withoutContent{remote, lost}, syncing.LastWrite))
+	if err != nil || len(r.Refused) != 1 || r.Pulled != 1 {
+		t.Errorf("%+v %v", r, err)
+	}
+	if got := contents(t, local); len(got) != 1 || got["documents file b.txt"] == "" {
+		t.Errorf("the device has %v", got)
+	}
+}
+
+// withoutContent is a store that has lost a content.
+type withoutContent struct {
+	store.Replica
+	hash string
+}
+
+func (w *withoutContent) Content(ctx context.Context, hash string) (io.ReadCloser, error) {
+	if hash == w.hash {
+		return nil, fmt.Errorf("content %s: %w", hash, store.ErrNotFound)
+	}
+	return w.Replica.Content(ctx, hash)
 }

@@ -100,7 +100,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if own == identity {
 		return Result{}, tea.Errorf(tea.ValidationError, "the memory cannot be synchronised with itself or a copy of its folder")
 	}
-	r := &run{Options: o, base: base{o.Local.Base(), identity}}
+	r := &run{Options: o, base: base{o.Local.Base(), identity}, refused: map[store.RecordName]bool{}}
 	for _, feed := range store.Feeds() {
 		if err := r.feed(ctx, feed); err != nil {
 			return r.Result, fmt.Errorf("synchronise %s: %w", feed, err)
@@ -113,6 +113,8 @@ type run struct {
 	Options
 	Result
 	base base
+	// refused are the records that were refused, which the feeds of both sides can have.
+	refused map[store.RecordName]bool
 }
 
 func (r *run) feed(ctx context.Context, feed store.Feed) error {
@@ -124,17 +126,34 @@ func (r *run) feed(ctx context.Context, feed store.Feed) error {
 	if err != nil {
 		return err
 	}
-	// A feed from its beginning has no deletions that were removed.
-	full := len(known) > 0 && (n.Local == 0 || n.Remote == 0)
+	full := false
+	compare := func() error {
+		if full {
+			return nil
+		}
+		full, r.Full = true, true
+		return r.deletions(ctx, feed)
+	}
+	// A feed from its beginning has no deletions that were removed. They are compared
+	// before the numbers are noted, with which a later run would continue without them.
+	if len(known) > 0 && (n.Local == 0 || n.Remote == 0) {
+		if err := compare(); err != nil {
+			return err
+		}
+	}
+	fromStart := map[*int64]bool{&n.Remote: n.Remote == 0, &n.Local: n.Local == 0}
 	// The remote comes twice, for the numbers of what was written to it.
 	for _, side := range []struct {
 		from store.Replica
 		last *int64
 	}{{r.Remote, &n.Remote}, {r.Local, &n.Local}, {r.Remote, &n.Remote}} {
 		for more := true; more; {
-			page, err := side.from.Changes(ctx, store.ChangeQuery{Feed: feed, After: *side.last, Limit: pageRecords, MaxBytes: pageBytes})
+			page, err := side.from.Changes(ctx, store.ChangeQuery{Feed: feed, After: *side.last, FromStart: fromStart[side.last], Limit: pageRecords, MaxBytes: pageBytes})
 			if errors.Is(err, store.ErrTooOld) {
-				full, *side.last = true, 0
+				if err := compare(); err != nil {
+					return err
+				}
+				*side.last, fromStart[side.last] = 0, true
 				continue
 			}
 			if err != nil {
@@ -149,11 +168,7 @@ func (r *run) feed(ctx context.Context, feed store.Feed) error {
 			}
 		}
 	}
-	if !full {
-		return nil
-	}
-	r.Full = true
-	return r.deletions(ctx, feed)
+	return nil
 }
 
 // page reconciles the records of a page of one side that differ from the base.
@@ -170,7 +185,7 @@ func (r *run) page(ctx context.Context, records []store.Record) error {
 	seen := map[store.RecordName]bool{}
 	for _, record := range records {
 		a := known[record.RecordName]
-		if record.Hash == a.Hash && a.Pending == "" && !record.Deleted || seen[record.RecordName] {
+		if record.Hash == a.Hash && a.Pending == "" && !record.Deleted || seen[record.RecordName] || r.refused[record.RecordName] {
 			continue
 		}
 		seen[record.RecordName] = true
@@ -213,7 +228,7 @@ func (r *run) reconcile(ctx context.Context, names []store.RecordName) error {
 		if err != nil {
 			return err
 		}
-		s := &step{r: r}
+		s := &step{r: r, merged: map[store.RecordName]bool{}}
 		for i, name := range names {
 			if err := s.decide(ctx, local[i], remote[i], known[name]); err != nil {
 				return err

@@ -17,6 +17,7 @@ type step struct {
 	bases             []Agreed // after the writes of toLocal
 	before            []Agreed // before the writes of toRemote
 	settled           []settled
+	merged            map[store.RecordName]bool // those of toLocal that are pushed next
 	again             []store.RecordName
 	bytes             int64
 }
@@ -99,7 +100,7 @@ func (s *step) conflict(ctx context.Context, local, remote store.Record, a Agree
 		}
 		// The device gets it with the remote's record as base, so it is pushed next.
 		s.pull(merged, local.Seq, local.Deleted, Agreed{Hash: remote.Hash, Expires: remote.Expires})
-		s.again = append(s.again, local.RecordName)
+		s.merged[local.RecordName] = true
 	}
 	s.r.Conflicts++
 	if len(s.r.Resolved) < maxListed {
@@ -169,6 +170,9 @@ func (s *step) writeLocal(ctx context.Context) error {
 		return err
 	}
 	for i, w := range s.toLocal {
+		if results[i].Err == nil && s.merged[w.RecordName] {
+			s.again = append(s.again, w.RecordName)
+		}
 		switch {
 		case results[i].Err != nil:
 			s.r.refuse("device", w, results[i].Err)
@@ -185,6 +189,7 @@ func (s *step) writeLocal(ctx context.Context) error {
 }
 
 func (r *run) refuse(side string, w store.RecordWrite, err error) {
+	r.refused[w.RecordName] = true
 	if len(r.Refused) < maxListed {
 		r.Refused = append(r.Refused, fmt.Sprintf("%s %q %q is not stored on the %s: %v", w.Feed, w.Space, w.Key, side, err))
 	}
