@@ -27,7 +27,7 @@ type memoryFlags struct {
 	Engine   string `placeholder:"ENGINE" help:"As settings.memory.engine. Default: the embedded engine of the memory."`
 	URL      string `name:"url" env:"TEA_MEMORY_URL" placeholder:"URL" help:"Address of a memory that is not embedded, as settings.memory.url."`
 	Token    string `env:"TEA_MEMORY_TOKEN" placeholder:"TOKEN" help:"Its password or token."`
-	Options  string `placeholder:"JSON" help:"Its other settings, as settings.memory.options."`
+	Options  string `env:"TEA_MEMORY_OPTIONS" placeholder:"JSON|@FILE|-" help:"Its other settings, as settings.memory.options. A file or the variable keeps keys out of the list of processes."`
 	archives string // folder of the archives
 	pluginFlags
 	reportFlags
@@ -107,10 +107,11 @@ func (a *app) callMemory(f memoryFlags, action string, params map[string]any) (m
 		}
 	}
 	if f.Options != "" {
-		if !json.Valid([]byte(f.Options)) {
-			return nil, usageErrorf("--options is not JSON")
+		options, err := a.readObject("--options", f.Options)
+		if err != nil {
+			return nil, err
 		}
-		settings["options"] = json.RawMessage(f.Options)
+		settings["options"] = options
 	}
 	if f.archives != "" {
 		settings["archives"] = f.archives

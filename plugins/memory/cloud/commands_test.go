@@ -69,9 +69,11 @@ func TestCommandsOfARemoteMemory(t *testing.T) {
 	}
 	url := server.Address + "/agents"
 	dir := t.TempDir()
-	c := &commands{t: t, dir: dir, tea: filepath.Join(bin, "tea"), env: []string{"TEA_MEMORY_URL=" + url}, args: []string{
-		"--plugins", bin, "--path", filepath.Join(dir, "memory"), "--engine", "bucket", "--options", string(options),
+	c := &commands{t: t, dir: dir, tea: filepath.Join(bin, "tea"), args: []string{
+		"--plugins", bin, "--path", filepath.Join(dir, "memory"), "--engine", "bucket",
 	}}
+	with := func(options string) { c.env = []string{"TEA_MEMORY_URL=" + url, "TEA_MEMORY_OPTIONS=" + options} }
+	with(string(options))
 	call := opened(t, map[string]any{"engine": "bucket", "url": url, "path": t.TempDir(), "options": server.Settings})
 	for _, step := range []struct {
 		action string
@@ -101,14 +103,14 @@ func TestCommandsOfARemoteMemory(t *testing.T) {
 		t.Errorf("the restored rows: %v, %v", found, err)
 	}
 
-	c.args[len(c.args)-1] = "{"
+	with("{")
 	c.want(2, "--options", "inspect")
 	wrong := server.Settings
 	wrong.SecretAccessKey = "wrong-secret"
 	if options, err = json.Marshal(wrong); err != nil {
 		t.Fatal(err)
 	}
-	c.args[len(c.args)-1] = string(options)
+	with(string(options))
 	c.want(1, "permission", "export", "denied.teamem")
 	if _, err := os.Stat(filepath.Join(dir, "denied.teamem")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a failed export leaves an archive: %v", err)
