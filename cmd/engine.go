@@ -47,7 +47,7 @@ type Job struct {
 	Options  host.RunOptions
 	// Load is how the workflow was loaded.
 	Load host.LoadOptions
-	// Warn tells the user something while the run continues.
+	// Warn shows a message to the user while the run continues.
 	Warn func(message string)
 }
 
@@ -69,14 +69,23 @@ type TemporalFlags struct {
 // engineProgram is the program with the engine temporal and the command worker.
 const engineProgram = "temporal"
 
-// remote reports whether the run is not one of this process.
-func (f *EngineFlags) remote() (bool, error) {
+// given returns the first of the flags that is on the command line, "" for none.
+func (a *app) given(flags ...string) string {
+	for _, word := range a.args {
+		if flag, _, _ := strings.Cut(word, "="); slices.Contains(flags, flag) {
+			return flag
+		}
+	}
+	return ""
+}
+
+// remote reports whether the run is not one of this process. Flags without
+// effect are refused, not variables, which apply to all commands.
+func (f *EngineFlags) remote(a *app) (bool, error) {
 	switch f.Engine {
 	case "", "local":
-		for _, given := range []struct{ flag, value string }{{"temporal", f.Temporal}, {"namespace", f.Namespace}, {"queue", f.Queue}, {"keys", f.Keys}, {"blobs", f.Blobs}} {
-			if given.value != "" {
-				return false, usageErrorf("--%s has no effect without --engine temporal", given.flag)
-			}
+		if flag := a.given("--temporal", "--namespace", "--queue", "--keys", "--blobs"); flag != "" {
+			return false, usageErrorf("%s has no effect without --engine temporal", flag)
 		}
 		return false, nil
 	case "temporal":
@@ -130,12 +139,12 @@ func (f *EngineFlags) words() (words []string) {
 // onEngine runs a command of a run on the engine of the flags. ok is false if that
 // is this process.
 func (a *app) onEngine(f *runFlags, load loader, start func(Engine, context.Context, Job) (*flow.Result, error)) (ok bool, err error) {
-	remote, err := f.remote()
+	remote, err := f.remote(a)
 	if err != nil || !remote {
 		return err != nil, err
 	}
-	if f.CheckpointDir != "" {
-		return true, usageErrorf("-c has no effect with --engine temporal, which stores the runs")
+	if flag := a.given("-c", "--checkpoint-dir"); flag != "" {
+		return true, usageErrorf("%s has no effect with --engine temporal, which stores the runs", flag)
 	}
 	if f.Durability == string(flow.DurabilityOff) {
 		return true, usageErrorf("durability off: Temporal stores every run; use sync, or async for short actions")

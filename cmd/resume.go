@@ -264,6 +264,9 @@ type forkCmd struct {
 
 // Run starts the fork.
 func (c *forkCmd) Run(a *app) error {
+	if _, err := c.remote(a); err != nil {
+		return err
+	}
 	dir, run, runs, err := c.openRun(a, c.RunID, false)
 	if err != nil {
 		return err
