@@ -16,18 +16,13 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/the-edge-agent/tea/host"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-const (
-	// maxCall bounds the time of one call whose node has no time-out.
-	maxCall = 30 * 24 * time.Hour
-	// heartbeat is how often an activity reports; silence is how long Temporal
-	// waits for that before another worker repeats the call.
-	heartbeat = 4 * time.Second
-	silence   = 20 * time.Second
-)
+// maxCall bounds the time of one call whose node has no time-out.
+const maxCall = 30 * 24 * time.Hour
 
 // openCall is a call that is under way, to which its action can come back.
 type openCall struct {
@@ -155,12 +150,12 @@ func (k *worker) local(ctx context.Context, wf *loaded, c call) (answer, error) 
 	if err != nil {
 		return answer{}, err
 	}
+	h := &remoteHost{client: k.client, wf: wf, info: info, key: c.Call.IdempotencyKey, tokens: wf.mask.Stream()}
 	if !info.IsLocalActivity {
 		beating, stop := context.WithCancel(ctx)
 		defer stop()
-		go beat(beating)
+		go h.beat(beating, c.Call)
 	}
-	h := &remoteHost{client: k.client, wf: wf, info: info, key: c.Call.IdempotencyKey}
 	res, err := wf.Invoke(ctx, k.workflows.secrets, &tea.Request{Action: c.Action, Params: tea.ValuePayload(params), Call: c.Call, Host: h})
 	if ctx.Err() != nil && !info.IsLocalActivity {
 		select {
@@ -189,20 +184,6 @@ func (k *worker) local(ctx context.Context, wf *loaded, c call) (answer, error) 
 	}
 	out.Notices = h.end()
 	return out, nil
-}
-
-// beat reports that the call goes on, until ctx is done.
-func beat(ctx context.Context) {
-	tick := time.NewTicker(heartbeat)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			activity.RecordHeartbeat(ctx)
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // notice is something that an action logs or streams.
@@ -235,6 +216,7 @@ type remoteHost struct {
 
 	mu      sync.Mutex
 	notices []notice
+	tokens  *host.MaskStream
 	ended   bool
 	made    map[string]int
 }
@@ -255,10 +237,21 @@ func (h *remoteHost) note(n notice) {
 	}
 }
 
+// token adds a piece of text. Its end waits for the next one if a secret can begin
+// there.
+func (h *remoteHost) token(text string) {
+	if text != "" {
+		h.notices = append(h.notices, notice{Kind: "token", Text: text})
+	}
+}
+
 // end returns the notices, after which there are none.
 func (h *remoteHost) end() []notice {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if !h.ended {
+		h.token(h.tokens.End())
+	}
 	h.ended = true
 	return h.notices
 }
@@ -335,7 +328,8 @@ func (h *remoteHost) Describe(_ context.Context, action string) (*tea.ActionInfo
 	return &entry.ActionInfo, nil
 }
 
-// Log, Token and Progress reach the run with the result of the call.
+// Log, Token and Progress reach the run with the result of the call. Those who follow
+// it have the tokens before; see [live].
 func (h *remoteHost) Log(_ context.Context, level slog.Level, message string, fields map[string]any) {
 	v, _ := value.From(fields)
 	object, _ := h.wf.mask.Value(v).(map[string]any)
@@ -344,7 +338,11 @@ func (h *remoteHost) Log(_ context.Context, level slog.Level, message string, fi
 
 // Token streams a piece of text.
 func (h *remoteHost) Token(_ context.Context, text string) {
-	h.note(notice{Kind: "token", Text: text})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.ended {
+		h.token(h.tokens.Next(text))
+	}
 }
 
 // Progress reports the progress of the call.

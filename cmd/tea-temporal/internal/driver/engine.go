@@ -43,6 +43,10 @@ type follower struct {
 	passive bool
 	// warn tells the user; nil = nobody.
 	warn func(message string)
+	// ahead has, by activity, what was passed on before the run emitted it; early is
+	// the number of these events.
+	ahead map[string]*ahead
+	early int64
 	// heard is the time of the last event, in nanoseconds.
 	heard atomic.Int64
 }
@@ -364,7 +368,8 @@ func (r *follower) emit(p *progress) error {
 			return fmt.Errorf("read an event of run %s: %w", r.run, err)
 		}
 		r.last = e.Seq
-		if r.options.Events != nil {
+		if r.options.Events != nil && !r.wasEarly(&e) {
+			e.Seq += r.early // the number of events is the same in the end
 			r.options.Events(e)
 		}
 	}
@@ -382,6 +387,7 @@ func (r *follower) closed(ctx context.Context, answers bool) (*outcome, error) {
 	}
 	switch about.GetWorkflowExecutionInfo().GetStatus() {
 	case enums.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		r.emitLive(about.GetPendingActivities())
 		return nil, nil
 	case enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
 		if !answers {

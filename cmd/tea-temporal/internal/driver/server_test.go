@@ -125,7 +125,7 @@ func newSite(t testing.TB, h *host.Host, secrets map[string]any) *site {
 // start starts a worker on the queue of the site.
 func (s *site) start(k *worker) {
 	s.t.Helper()
-	w := sdkworker.New(s.client, s.flags.Queue, sdkworker.Options{DeadlockDetectionTimeout: maxBlocked})
+	w := sdkworker.New(s.client, s.flags.Queue, workerOptions())
 	k.register(w)
 	if err := w.Start(); err != nil {
 		s.t.Fatal(err)

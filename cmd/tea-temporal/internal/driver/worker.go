@@ -39,6 +39,10 @@ const stopTimeout = 20 * time.Second
 // replay a long run.
 const maxBlocked = 30 * time.Second
 
+func workerOptions() sdkworker.Options {
+	return sdkworker.Options{WorkerStopTimeout: stopTimeout, DeadlockDetectionTimeout: maxBlocked, MaxHeartbeatThrottleInterval: liveEvery}
+}
+
 // Work executes runs until the service stops.
 func (f *workerCmd) Work(s *teacmd.Service) error {
 	c, err := dial(s.Context, f.TemporalFlags, s.Log)
@@ -49,7 +53,7 @@ func (f *workerCmd) Work(s *teacmd.Service) error {
 	k := &worker{connection: c, workflows: workflows{host: s.Host, secrets: s.Secrets()}}
 	defer k.workflows.close()
 	queue := cmp.Or(f.Queue, defaultQueue)
-	w := sdkworker.New(c.client, queue, sdkworker.Options{WorkerStopTimeout: stopTimeout, DeadlockDetectionTimeout: maxBlocked})
+	w := sdkworker.New(c.client, queue, workerOptions())
 	k.register(w)
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("start the worker: %w", err)
@@ -82,7 +86,9 @@ func (f *workerCmd) Work(s *teacmd.Service) error {
 
 // offer takes calls from a queue that has no runs.
 func (k *worker) offer(queue string) (stop func(), err error) {
-	w := sdkworker.New(k.client, queue, sdkworker.Options{WorkerStopTimeout: stopTimeout, DisableWorkflowWorker: true, MaxConcurrentActivityTaskPollers: 1})
+	o := workerOptions()
+	o.DisableWorkflowWorker, o.MaxConcurrentActivityTaskPollers = true, 1
+	w := sdkworker.New(k.client, queue, o)
 	w.RegisterDynamicActivity(k.act, activity.DynamicRegisterOptions{})
 	if err := w.Start(); err != nil {
 		return nil, fmt.Errorf("start the worker of the queue %s: %w", queue, err)

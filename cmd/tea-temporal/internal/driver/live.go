@@ -1,0 +1,152 @@
+package driver
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/activity"
+
+	"github.com/the-edge-agent/tea/host/flow"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+const (
+	// beatEvery is how often an activity reports, and liveEvery how often if there
+	// are new tokens; silence is how long Temporal waits for that before another
+	// worker repeats the call.
+	beatEvery = 4 * time.Second
+	liveEvery = 100 * time.Millisecond
+	silence   = 20 * time.Second
+)
+
+// maxLive bounds the text in one report.
+const maxLive = 32 << 10
+
+// live is what an activity that is under way reports to those who follow the run:
+// the last part of the text that it has streamed. Reports are not in the history.
+type live struct {
+	Path string `json:"path"`
+	Node string `json:"node"`
+	// From is the number of tokens before these.
+	From   int      `json:"from"`
+	Tokens []string `json:"tokens"`
+}
+
+// beat reports that the call goes on, until ctx is done.
+func (h *remoteHost) beat(ctx context.Context, c tea.Call) {
+	// A repeated attempt streams what was streamed before.
+	streams := c.Attempt <= 1 && h.info.Attempt == 1
+	tick := time.NewTicker(liveEvery)
+	defer tick.Stop()
+	var report *live
+	last, seen := time.Now(), 0
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if streams {
+			if l, n := h.live(c, seen); n > seen {
+				report, seen = l, n
+				last = time.Time{}
+			}
+		}
+		if time.Since(last) < beatEvery {
+			continue
+		}
+		last = time.Now()
+		if report == nil {
+			activity.RecordHeartbeat(ctx)
+		} else {
+			activity.RecordHeartbeat(ctx, report)
+		}
+	}
+}
+
+// live returns the report after the first seen notices, and the number of notices.
+func (h *remoteHost) live(c tea.Call, seen int) (*live, int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.notices) == seen {
+		return nil, seen
+	}
+	l := &live{Path: c.Node, Node: activityName(c.Node)}
+	var tokens []string
+	for _, n := range h.notices {
+		if n.Kind == "token" {
+			tokens = append(tokens, n.Text)
+		}
+	}
+	size := 0
+	for l.From = len(tokens); l.From > 0 && size+len(tokens[l.From-1]) <= maxLive; l.From-- {
+		size += len(tokens[l.From-1])
+	}
+	l.Tokens = tokens[l.From:]
+	return l, len(h.notices)
+}
+
+// ahead is what the follower of a run has passed on of the tokens of a call before
+// the call has ended.
+type ahead struct {
+	path string
+	// tokens are counted; lost is set when some were missed.
+	tokens int
+	lost   bool
+	// text is what the run has not emitted yet.
+	text string
+}
+
+// emitLive passes on the tokens of the calls that are under way.
+func (r *follower) emitLive(calls []*workflow.PendingActivityInfo) {
+	if r.options.Events == nil {
+		return
+	}
+	for _, c := range calls {
+		if c.GetHeartbeatDetails() == nil {
+			continue
+		}
+		var l live
+		if r.data.FromPayloads(c.GetHeartbeatDetails(), &l) != nil || l.Path == "" {
+			continue
+		}
+		if r.ahead == nil {
+			r.ahead = map[string]*ahead{}
+		}
+		a := r.ahead[c.GetActivityId()]
+		if a == nil {
+			a = &ahead{path: l.Path}
+			r.ahead[c.GetActivityId()] = a
+		}
+		if a.lost = a.lost || l.From > a.tokens; a.lost {
+			continue // the rest comes with the result
+		}
+		for _, text := range l.Tokens[min(a.tokens-l.From, len(l.Tokens)):] {
+			a.tokens++
+			a.text += text
+			r.early++
+			r.options.Events(flow.Event{
+				Seq: r.last + r.early, Time: time.Now(), RunID: r.run, Type: flow.EventToken, Node: l.Node, Path: l.Path,
+				Fields: []flow.Field{{Key: "text", Value: text}},
+			})
+		}
+	}
+}
+
+// wasEarly reports whether an event has been passed on before the run emitted it.
+func (r *follower) wasEarly(e *flow.Event) bool {
+	if e.Type != flow.EventToken || r.early == 0 {
+		return false
+	}
+	text := e.Text("text")
+	for _, a := range r.ahead {
+		if a.path == e.Path && text != "" && strings.HasPrefix(a.text, text) {
+			a.text = a.text[len(text):]
+			r.early--
+			return true
+		}
+	}
+	return false
+}
