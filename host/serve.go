@@ -8,8 +8,10 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 	"github.com/the-edge-agent/tea/host/internal/graph"
+	"github.com/the-edge-agent/tea/host/internal/source"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/confine"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
@@ -55,7 +57,7 @@ func (wf *Workflow) HasServing() bool { return wf.spec.Serve != nil }
 // LoadServe reads a file with the serve sections of workflows, by their names. The
 // error is a [Diagnostics], or that of reading the file.
 func LoadServe(file string) (map[string]*ServeConfig, error) {
-	data, err := spec.ReadFile(file)
+	data, err := confine.ReadRegular(file, source.MaxBytes) // a pipe would stop the server
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +123,8 @@ func (wf *Workflow) CheckInput(input, secrets map[string]any) error {
 // it starts.
 func NewRunID() string { return checkpoint.NewRunID(time.Now()) }
 
-// FinishedNodes counts the executions of nodes that a run has recorded: a run that
-// is interrupted again and again before the next one makes no progress.
+// FinishedNodes counts the executions of nodes that a run has recorded. A run whose
+// count does not grow from one crash to the next makes no progress.
 func FinishedNodes(contents *RunContents) int {
 	n := 0
 	for _, r := range contents.Records {
