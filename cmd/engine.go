@@ -202,7 +202,7 @@ func (f *WorkerFlags) workflowFiles() []string {
 	return files
 }
 
-// Run opens the service and works.
+// Run opens the service and executes runs until a signal stops it.
 func (f *WorkerFlags) Run(a *app) error {
 	if f.Secrets == "-" {
 		return usageErrorf("--secrets - reads stdin; write the secrets to a file and pass @FILE")

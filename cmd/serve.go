@@ -141,8 +141,8 @@ type Service struct {
 
 	mu    sync.Mutex
 	masks map[string]host.Mask
-	// collectors are those of workflows, by their options. A collector is slow or
-	// away without delaying the end of a run.
+	// collectors are those of workflows, by their options. Runs share them, so a slow
+	// or unreachable collector does not delay the end of a run.
 	collectors map[string]*trace.Collector
 }
 

@@ -61,8 +61,8 @@ func (wf *Workflow) Drive(ctx context.Context, o RunOptions, d Drive) (*flow.Res
 	return engine.Execute(ctx, eo)
 }
 
-// CheckGiven rejects answers and input that the run with these records cannot
-// take, with the errors of [Workflow.Resume].
+// CheckGiven rejects answers and input that the run with these records does not
+// accept, with the errors of [Workflow.Resume].
 func (wf *Workflow) CheckGiven(records []Record, o RunOptions, now time.Time) error {
 	eo, err := wf.engineOptions(o)
 	if err != nil {
@@ -71,7 +71,7 @@ func (wf *Workflow) CheckGiven(records []Record, o RunOptions, now time.Time) er
 	return checkGiven(records, eo, now)
 }
 
-// memoryJournal passes the records on.
+// memoryJournal numbers records and passes them to the driver.
 type memoryJournal struct {
 	place string
 	last  uint64

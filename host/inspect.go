@@ -28,7 +28,7 @@ func (wf *Workflow) RunGraph() *RunGraph {
 	return &RunGraph{inspect.New(wf.graph), inspect.NewStatuses()}
 }
 
-// Add adds the next event of the run, as JSON. The error reports a text that is not
+// Add adds the next event of the run, as JSON. It returns an error if the text is not
 // an event.
 func (g *RunGraph) Add(event []byte) error {
 	var e inspect.Event
@@ -40,8 +40,8 @@ func (g *RunGraph) Add(event []byte) error {
 }
 
 // Inspect draws the graph in one of [InspectFormats]; those other than svg and json
-// do not show statuses. Nodes of a run that is not running any more and have not
-// ended are shown as stopped. The error reports an unknown format.
+// do not show statuses. If the run is no longer running, nodes that have not ended are
+// shown as stopped. The error reports an unknown format.
 func (g *RunGraph) Inspect(format string, running bool) ([]byte, error) {
 	g.statuses.Mark(g.diagram, running)
 	return g.diagram.Draw(format)

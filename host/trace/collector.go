@@ -45,7 +45,7 @@ type CollectorOptions struct {
 	// Version is that of the program. Instance distinguishes it from others of
 	// the same service; "" if it has no metrics.
 	Version, Instance string
-	// Logger records what does not reach the collector; nil drops that.
+	// Logger reports lost spans; nil discards the reports.
 	Logger *slog.Logger
 }
 

@@ -94,9 +94,9 @@ type (
 // cumulative is the temporality of values that add up since the start.
 const cumulative = 2
 
-// SendMetrics sends the values that metrics have now, once: later values replace
-// them. Those that add up do so since start. The error says that the collector did
-// not accept them.
+// SendMetrics sends the current values of metrics. It does not retry, since later
+// values replace them. start is the time since which cumulative values add up. The
+// error says that the collector did not accept the values.
 func (c *Collector) SendMetrics(ctx context.Context, start time.Time, metrics []Metric) error {
 	now := time.Now()
 	list := make([]otlpMetric, len(metrics))

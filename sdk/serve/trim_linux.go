@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// trimAfter is the time after which an idle plugin gives back what its start used.
+	// trimAfter is the time after which an idle plugin releases what its start used.
 	trimAfter = time.Second
-	// trimAgain is the time without a call after which it gives back what calls used.
+	// trimAgain is the time without a call after which it releases what calls used.
 	trimAgain = 30 * time.Second
 )
 
-// trimWhenIdle gives memory back to the system when the plugin has no call: what was
-// allocated, and the code and constants that were used. Those are read from the file
-// again where they are needed.
+// trimWhenIdle releases memory to the system while the plugin is idle: freed
+// allocations, and the code and constants that were used, which the system reads from
+// the file again on the next access.
 func trimWhenIdle(c *calls) {
 	for range time.Tick(trimAfter) {
 		if c.isIdle() {
@@ -33,8 +33,8 @@ func trimWhenIdle(c *calls) {
 	}
 }
 
-// waitForPause waits for more than a number of calls, and then until for some time none
-// was running and none has begun. It returns the number of calls until then.
+// waitForPause waits until more than seen calls have begun, and then for a pause without
+// calls. It returns the number of calls that have begun.
 func (c *calls) waitForPause(seen int, pause time.Duration) int {
 	c.mu.Lock()
 	next := make(chan struct{})

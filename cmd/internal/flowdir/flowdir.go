@@ -47,14 +47,14 @@ type Dir struct {
 
 	// scanning guards what scans use.
 	scanning sync.Mutex
-	// tree is the state of the directory when a workflow was broken at last.
+	// tree is the state of the directory when a workflow was last found broken.
 	tree string
 	// files are the workflow files, by path.
 	files map[string]*source
 	// problems are the problems of the last scan, by path.
 	problems map[string]string
-	// maxTree is how many files of the directory tree are watched for what repairs a
-	// broken workflow.
+	// maxTree is the number of files in the directory tree that are watched while a
+	// workflow is broken.
 	maxTree int
 	// shared are the names of files that are not workflows, but part of them.
 	shared []string
@@ -62,8 +62,8 @@ type Dir struct {
 
 // source is a workflow file.
 type source struct {
-	// files are those of the last version that could be loaded, stamp their state
-	// when the file was loaded at last, with success unless it is broken.
+	// files are those of the last version that could be loaded. stamp is their state
+	// at the last attempt to load the file, broken reports that it failed.
 	files  []string
 	stamp  string
 	broken bool
@@ -96,8 +96,8 @@ func (d *Dir) Owns(workflowFile string) bool {
 	return err == nil && dir == d.path
 }
 
-// Problems returns what is wrong with files now, by path. A file can be offered
-// in a version before the mistake.
+// Problems returns what is wrong with files now, by path. The last valid version of
+// such a file can still be offered.
 func (d *Dir) Problems() map[string]string {
 	d.scanning.Lock()
 	defer d.scanning.Unlock()

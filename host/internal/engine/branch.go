@@ -106,7 +106,7 @@ type fanOut struct {
 	results []branchResult
 	// cancel ends the other branches with fail_fast.
 	cancel func(error)
-	// limit is the number of workers at most.
+	// limit is the maximum number of workers.
 	limit int
 	// worker runs as a goroutine; nil with a [Runtime], which starts the workers.
 	worker func()

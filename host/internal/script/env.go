@@ -23,8 +23,8 @@ type Env struct {
 	// Globals are further global names, such as variables and item. A value can
 	// also be [Objects].
 	Globals map[string]any
-	// Steps limits the number of instructions in place of the time, for runs that
-	// are repeated: 0 = the time is limited.
+	// Steps limits the number of instructions instead of the time, so that a replay
+	// stops at the same place; 0 limits the time.
 	Steps int
 	// Action is tea.action; if it is nil, tea.action fails. It must return soon
 	// after ctx is done. Its errors should be *tea.Error.

@@ -59,7 +59,8 @@ type RunError struct {
 	cause error
 }
 
-// CodePosition returns the position, also where an error is a copy of this one.
+// CodePosition returns the position. Errors that another engine has stored and
+// restored have it, too.
 func (e *RunError) CodePosition() (file string, line int) { return e.File, e.Line }
 
 // Error returns file:line: message.

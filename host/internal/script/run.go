@@ -13,8 +13,8 @@ import (
 // watchAfter is the time after which the memory of a run is watched.
 const watchAfter = 5 * time.Millisecond
 
-// maxCounting bounds the time of a run whose instructions are counted, should
-// they be slow.
+// maxCounting bounds the time of a run whose instructions are counted, in case they
+// are slow.
 const maxCounting = time.Hour
 
 // run is one use of a machine. It is the context of the machine's threads,

@@ -107,7 +107,7 @@ func (rt *Runtime) execute(ctx context.Context, env Env, name string, body func(
 	}
 	m := rt.take()
 	r := newRun(ctx, rt, m, env, name)
-	ended := false // it has not where the goroutine ends inside of an action
+	ended := false // stays false if the goroutine exits inside an action
 	defer func() {
 		p := recover()
 		f, ok := p.(failed)

@@ -134,8 +134,8 @@ func (s *Store) Rollback(name string) (from, to *Entry, err error) {
 	return from, to, s.activate(name, to.ID)
 }
 
-// Activate makes a version active that was active before. It is for the version
-// before one that turns out not to work.
+// Activate makes a version active that was active before: the previous one, after a
+// newer one has failed.
 func (s *Store) Activate(e *Entry) error {
 	unlock, err := s.lock()
 	if err != nil {

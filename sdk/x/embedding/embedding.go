@@ -1,5 +1,5 @@
-// Package embedding has what the plugins share that store embeddings: [Vector] is
-// one as a parameter of an action, and [Create] asks the host for those of texts.
+// Package embedding is shared by the plugins that store embeddings. [Vector] is an
+// embedding as a parameter of an action; [Create] requests those of texts.
 package embedding
 
 import (
