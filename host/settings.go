@@ -17,10 +17,6 @@ func (wf *Workflow) Settings(secrets map[string]any) (map[string]any, error) {
 	return r.settings, err
 }
 
-// settings returns the keys of settings that have a reader: the host's, and those
-// that bundles and plugins declare in their manifests.
-func (h *Host) settings() settings.Declared { return settings.Declare(h.manifests()...) }
-
 // manifests returns the manifests of the bundles and of the plugins that are
 // known.
 func (h *Host) manifests() []tea.Manifest {
