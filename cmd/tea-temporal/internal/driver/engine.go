@@ -20,6 +20,7 @@ import (
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 // Engine starts and follows runs on a Temporal server. It implements
@@ -37,6 +38,9 @@ type follower struct {
 	// execution is the id that Temporal has for the present part of the run.
 	execution string
 	last      int64
+	// continued is an execution that was seen to be continued in another one: what
+	// it answers after that is complete.
+	continued string
 	options   host.RunOptions
 	mask      host.Mask
 	// passive leaves the run as it is when the context is done.
@@ -192,22 +196,53 @@ func (r *follower) resume(ctx context.Context, input, answers map[string]any, re
 			return err
 		}
 	}
-	about, err := r.client.DescribeWorkflowExecution(ctx, r.run, "")
-	if err != nil {
-		return fmt.Errorf("find run %s on Temporal: %w", r.run, err)
+	id := host.NewRunID()
+	watched, stop := context.WithCancel(ctx)
+	defer stop()
+	r.heard.Store(time.Now().UnixNano())
+	go r.watch(watched)
+	for tries := 1; ; tries++ {
+		about, err := r.client.DescribeWorkflowExecution(ctx, r.run, "")
+		if err != nil {
+			return fmt.Errorf("find run %s on Temporal: %w", r.run, err)
+		}
+		last := r.execution
+		r.execution = about.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+		if about.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+			r.queue = about.GetExecutionConfig().GetTaskQueue().GetName()
+			return r.again(ctx, about.GetWorkflowExecutionInfo().GetType().GetName(), &g)
+		}
+		err = r.answer(ctx, id, g)
+		switch {
+		case errors.As(err, new(*serviceerror.NotFound)) && last != r.execution: // it has continued in another one
+		case ctx.Err() == nil && (errors.As(err, new(*serviceerror.WorkflowNotReady)) || errors.As(err, new(*client.WorkflowUpdateServiceTimeoutOrCanceledError))): // no worker can execute it now
+		case errors.As(err, new(notWaitingError)) && tries < 5: // it can be about to, at the start of an execution
+		default:
+			return err
+		}
+		if err := backoff.Sleep(ctx, longWait); err != nil {
+			return err
+		}
 	}
-	r.execution = about.GetWorkflowExecutionInfo().GetExecution().GetRunId()
-	if about.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		r.queue = about.GetExecutionConfig().GetTaskQueue().GetName()
-		return r.again(ctx, about.GetWorkflowExecutionInfo().GetType().GetName(), &g)
-	}
+}
+
+// notWaitingError is the error of an answer that the run does not wait for now.
+type notWaitingError struct{ error }
+
+func (e notWaitingError) Unwrap() error { return e.error }
+
+// answer passes what a run continues with to the present execution.
+func (r *follower) answer(ctx context.Context, id string, g given) error {
 	handle, err := r.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: r.run, RunID: r.execution, UpdateName: resumeUpdate, Args: []any{g}, WaitForStage: client.WorkflowUpdateStageCompleted,
+		WorkflowID: r.run, RunID: r.execution, UpdateID: id, UpdateName: resumeUpdate, Args: []any{g}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	if err == nil {
 		err = handle.Get(ctx, &r.last)
 	}
 	var refused *temporal.ApplicationError
+	if errors.As(err, &refused) && refused.Type() == notWaiting {
+		return notWaitingError{tea.Errorf(tea.ValidationError, "%s", refused.Message())}
+	}
 	if errors.As(err, &refused) {
 		return tea.Errorf(tea.ValidationError, "%s", refused.Message())
 	}
@@ -390,7 +425,8 @@ func (r *follower) closed(ctx context.Context, answers bool) (*outcome, error) {
 		r.emitLive(about.GetPendingActivities())
 		return nil, nil
 	case enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
-		if !answers {
+		if !answers || r.continued != r.execution {
+			r.continued = r.execution
 			return nil, nil
 		}
 		return nil, r.follows(ctx)

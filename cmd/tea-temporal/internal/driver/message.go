@@ -39,6 +39,8 @@ type start struct {
 	// Steps is the number of steps before a hand-over.
 	Steps int    `json:"steps,omitempty"`
 	Given *given `json:"given,omitempty"`
+	// Generation is the lowest one of a worker for the execution.
+	Generation int `json:"generation,omitempty"`
 	// Opened are the nodes and branches that have begun and not ended.
 	Opened []string `json:"opened,omitempty"`
 	// HandOver is the number of actions after which the run continues in a new

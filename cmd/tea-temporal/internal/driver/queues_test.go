@@ -12,7 +12,7 @@ import (
 // on returns a worker with another host for queues of the site.
 func (s *site) on(h *host.Host) *worker {
 	s.t.Helper()
-	k := &worker{connection: s.connection, workflows: workflows{host: h}}
+	k := newWorker(s.connection, h, nil)
 	s.t.Cleanup(k.workflows.close)
 	return k
 }

@@ -61,6 +61,8 @@ type run struct {
 	// began are the paths of the nodes that have made a call in this execution.
 	began   map[string]bool
 	handing bool
+	// leaving reports that the next execution is for workers of a later generation.
+	leaving bool
 	open    map[string]*openCall
 	given   *given
 	// elsewhere are the bundles that a worker of the run's queue does not have.
@@ -80,6 +82,7 @@ func (k *worker) execute(w workflow.Context, args converter.EncodedValues) (*out
 		panic(err)
 	}
 	defer k.workflows.release(r.wf)
+	r.pin(w)
 	r.rt = newRuntime(w)
 	r.rt.mask = r.wf.mask
 	r.given = r.start.Given
@@ -136,6 +139,7 @@ func (r *run) drive(w workflow.Context) error {
 		w.Done().Receive(w, nil)
 		cancel(&canceled{})
 	})
+	r.takeSignals(engine)
 	for {
 		res, err := r.turn(ctx)
 		clear(r.repeated)
@@ -162,6 +166,9 @@ func (r *run) drive(w workflow.Context) error {
 			r.outcome.Status, r.outcome.Pending = flow.Stopped, nil
 			r.outcome.Error = &ending{Message: (&canceled{}).Error()}
 			return nil
+		}
+		if r.given == nil && r.leaving {
+			return errHandOver
 		}
 		r.outcome = nil
 	}
@@ -240,7 +247,7 @@ func (r *run) options(o host.RunOptions, g *given) (host.RunOptions, error) {
 
 // await waits until the run is resumed, or the deadline of a question has passed.
 func (r *run) await(w workflow.Context, pending []flow.Interrupt) error {
-	resumed := func() bool { return r.given != nil }
+	resumed := func() bool { return r.given != nil || r.leaving }
 	var deadline time.Time
 	for _, i := range pending {
 		if !i.Deadline.IsZero() && (deadline.IsZero() || i.Deadline.Before(deadline)) {
@@ -293,6 +300,9 @@ const maxSegment = 512 << 10
 func (r *run) next(w workflow.Context) error {
 	next := r.start
 	next.LastSeq, next.Given, next.Opened = r.lastSeq, r.given, nil
+	if r.leaving {
+		next.Generation = r.worker.generation + 1
+	}
 	for key := range r.opened {
 		next.Opened = append(next.Opened, key)
 	}
@@ -395,10 +405,13 @@ func (r *run) handle(w workflow.Context) error {
 // recordsQuery is the query that returns the records of a run.
 const recordsQuery = "records"
 
+// notWaiting is the type of the error for an answer that the run does not wait for.
+const notWaiting = "not_waiting"
+
 // checkResume refuses what the run cannot take.
 func (r *run) checkResume(g given) error {
 	if r.outcome == nil || r.outcome.Status != flow.Waiting || r.given != nil {
-		return fmt.Errorf("run %s does not wait for an answer", r.start.RunID)
+		return temporal.NewApplicationError(fmt.Sprintf("run %s does not wait for an answer", r.start.RunID), notWaiting)
 	}
 	o, err := r.options(host.RunOptions{Secrets: r.worker.workflows.secrets, Env: r.wf.env}, &g)
 	if err != nil {

@@ -106,7 +106,7 @@ func newClientWith(t testing.TB, h *host.Host, secrets map[string]any, f teacmd.
 	if s.connection, err = dial(t.Context(), s.flags.TemporalFlags, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
-	s.worker = &worker{connection: s.connection, workflows: workflows{host: h, secrets: secrets}}
+	s.worker = newWorker(s.connection, h, secrets)
 	t.Cleanup(func() {
 		s.worker.workflows.close()
 		s.client.Close()
@@ -123,7 +123,7 @@ func newSite(t testing.TB, h *host.Host, secrets map[string]any) *site {
 }
 
 // start starts a worker on the queue of the site.
-func (s *site) start(k *worker) {
+func (s *site) start(k *worker) (stop func()) {
 	s.t.Helper()
 	w := sdkworker.New(s.client, s.flags.Queue, workerOptions())
 	k.register(w)
@@ -131,6 +131,7 @@ func (s *site) start(k *worker) {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(w.Stop)
+	return w.Stop
 }
 
 // histories returns the histories of all executions of a run.
@@ -155,10 +156,14 @@ func (s *site) histories(run, execution string) (list []*historypb.History) {
 	return list
 }
 
+// replays is how often each history is replayed.
+const replays = 5
+
 // replay replays a history in a worker that has not loaded its workflow.
 func (s *site) replay(history *historypb.History) {
 	s.t.Helper()
-	fresh := &worker{connection: s.connection, workflows: workflows{host: s.worker.workflows.host, secrets: s.worker.workflows.secrets}}
+	fresh := newWorker(s.connection, s.worker.workflows.host, s.worker.workflows.secrets)
+	fresh.generation = s.worker.generation
 	defer fresh.workflows.close()
 	r, err := sdkworker.NewWorkflowReplayerWithOptions(sdkworker.WorkflowReplayerOptions{
 		ExternalStorage: storage(s.flags.Blobs), DataConverter: s.data, FailureConverter: s.failures,
@@ -167,8 +172,10 @@ func (s *site) replay(history *historypb.History) {
 		s.t.Fatal(err)
 	}
 	r.RegisterDynamicWorkflow(fresh.execute, workflow.DynamicRegisterOptions{})
-	if err := r.ReplayWorkflowHistory(quiet, history); err != nil {
-		s.t.Errorf("replay: %v", err)
+	for range replays {
+		if err := r.ReplayWorkflowHistory(quiet, history); err != nil {
+			s.t.Errorf("replay: %v", err)
+		}
 	}
 }
 

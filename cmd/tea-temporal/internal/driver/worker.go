@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	teacmd "github.com/the-edge-agent/tea/cmd"
+	"github.com/the-edge-agent/tea/host"
 )
 
 // Command returns the command worker.
@@ -22,6 +23,7 @@ func Command() teacmd.Command {
 
 type workerCmd struct {
 	teacmd.WorkerFlags
+	HandOver    bool     `help:"Ask the runs of the queue to continue with a later version of tea. Use it with the version that they began with."`
 	Codec       string   `config:"" placeholder:"HOST:PORT" help:"Decrypt values for Temporal's UI and CLI at this address of this machine."`
 	CodecOrigin []string `config:"" placeholder:"URL" help:"Origins of the UI whose pages can use --codec. Default: http://localhost:8233 and http://localhost:8080."`
 }
@@ -30,6 +32,12 @@ type workerCmd struct {
 type worker struct {
 	*connection
 	workflows workflows
+	// generation is that of the program, except in tests.
+	generation int
+}
+
+func newWorker(c *connection, h *host.Host, secrets map[string]any) *worker {
+	return &worker{connection: c, workflows: workflows{host: h, secrets: secrets}, generation: generation}
 }
 
 // stopTimeout is how long running calls have when a worker stops.
@@ -50,7 +58,7 @@ func (f *workerCmd) Work(s *teacmd.Service) error {
 		return err
 	}
 	defer c.client.Close()
-	k := &worker{connection: c, workflows: workflows{host: s.Host, secrets: s.Secrets()}}
+	k := newWorker(c, s.Host, s.Secrets())
 	defer k.workflows.close()
 	queue := cmp.Or(f.Queue, defaultQueue)
 	w := sdkworker.New(c.client, queue, workerOptions())
@@ -64,6 +72,13 @@ func (f *workerCmd) Work(s *teacmd.Service) error {
 			return err
 		}
 		defer stop()
+	}
+	if f.HandOver {
+		asked, err := c.handOverAll(s.Context, queue)
+		if err != nil {
+			return err
+		}
+		s.Announce(fmt.Sprintf("asked %d runs to continue with a later version", asked))
 	}
 	if f.Codec != "" {
 		stop, err := f.serveCodec(s)
