@@ -209,7 +209,7 @@ func (f *WorkerFlags) Run(a *app) error {
 	}
 	a.setReport(f.reportFlags)
 	serve := &ServeFlags{pluginFlags: f.pluginFlags, reportFlags: f.reportFlags}
-	s := &Service{Version: a.version, Log: a.logger(f.reportFlags), app: a, flags: serve, masks: map[string]host.Mask{}}
+	s := &Service{Version: a.version, Log: a.logger(f.reportFlags), app: a, flags: serve}
 	var err error
 	if s.options.Secrets, err = a.readSecrets(f.Secrets, f.SecretsEnv); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/the-edge-agent/tea/host"
@@ -70,7 +71,7 @@ func (f *ServeFlags) Run(a *app) error {
 		return usageErrorf("--secrets - reads stdin, which the server uses; write the secrets to a file and pass @FILE")
 	}
 	a.setReport(f.reportFlags)
-	s := &Service{Version: a.version, Log: a.logger(f.reportFlags), app: a, flags: f, masks: map[string]host.Mask{}, collectors: map[string]*trace.Collector{}}
+	s := &Service{Version: a.version, Log: a.logger(f.reportFlags), app: a, flags: f, collectors: map[string]*trace.Collector{}}
 	if s.options, err = f.options(a); err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ type Service struct {
 	swapping sync.Mutex
 
 	mu    sync.Mutex
-	masks map[string]host.Mask
+	masks []host.Mask
 	// collectors are those of workflows, by their options. Runs share them, so a slow
 	// or unreachable collector does not delay the end of a run.
 	collectors map[string]*trace.Collector
@@ -174,17 +175,17 @@ func (s *Service) ResumeCommand(run string) string {
 // Load loads a workflow file.
 func (s *Service) Load(file string) (*host.Workflow, error) {
 	wf, err := s.Host.Load(file, host.LoadOptions{})
-	return s.loaded(file, wf, err)
+	return s.loaded(wf, err)
 }
 
 // LoadRun loads the workflow of a run.
 func (s *Service) LoadRun(run *host.RunInfo, view bool) (*host.Workflow, error) {
 	wf, err := s.Host.LoadRun(run, host.LoadRunOptions{Secrets: s.options.Secrets, View: view})
-	return s.loaded(run.WorkflowFile, wf, err)
+	return s.loaded(wf, err)
 }
 
 // loaded adds the secrets in the settings of a workflow to those of the log.
-func (s *Service) loaded(file string, wf *host.Workflow, err error) (*host.Workflow, error) {
+func (s *Service) loaded(wf *host.Workflow, err error) (*host.Workflow, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +195,10 @@ func (s *Service) loaded(file string, wf *host.Workflow, err error) (*host.Workf
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.masks[file] = mask
+	// The masks of earlier versions stay: runs that began with them continue.
+	if !slices.ContainsFunc(s.masks, mask.Equal) {
+		s.masks = append(s.masks, mask)
+	}
 	return wf, nil
 }
 

@@ -17,6 +17,9 @@ type Mask struct{ set *secret.Set }
 // that are secret.
 func NewMask(secrets map[string]any) Mask { return Mask{secret.New(secrets, nil)} }
 
+// Equal reports whether both masks replace the same values.
+func (m Mask) Equal(other Mask) bool { return m.set.Equal(other.set) }
+
 // Value returns v, which must be in the value model, with *** in place of
 // secrets. It does not change v.
 func (m Mask) Value(v any) any { return m.set.Redact(v) }

@@ -147,6 +147,26 @@ func (s *Set) add(l leaf, text string) {
 	}
 }
 
+// Equal reports whether both sets have the same secrets under the same names.
+func (s *Set) Equal(other *Set) bool {
+	if s == nil || other == nil {
+		return s == other
+	}
+	count := map[leaf]int{}
+	for _, l := range slices.Concat(s.leaves, s.short) {
+		count[l]++
+	}
+	for _, l := range slices.Concat(other.leaves, other.short) {
+		count[l]--
+	}
+	for _, n := range count {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Values returns the secrets for templates. The caller must not change them.
 func (s *Set) Values() map[string]any {
 	if s == nil {
