@@ -3,8 +3,11 @@ package archive_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/archive"
@@ -140,4 +143,76 @@ func TestARestoreNeedsAnEmptyMemory(t *testing.T) {
 	to = &records{all: map[store.RecordName]store.Record{}}
 	run(to, 1, first, archive.Options{Replace: true}, errFull)
 	run(to, -1, first, restore, errNotEmpty) // that was not a restore
+}
+
+// rowsOf is a table whose changes are identified by keys.
+type rowsOf struct {
+	done map[string]bool
+	rows int
+}
+
+func (*rowsOf) Tables(context.Context) ([]archive.Table, error) {
+	return []archive.Table{{Name: "t", Schema: []byte("[]")}}, nil
+}
+
+func (*rowsOf) Rows(_ context.Context, _ archive.Table, page func([]json.RawMessage) error) error {
+	return page([]json.RawMessage{[]byte(`{"a":1}`)})
+}
+
+func (*rowsOf) Create(context.Context, archive.Table) error { return nil }
+
+func (r *rowsOf) Insert(_ context.Context, _ string, rows []json.RawMessage, _ bool, key string) error {
+	if !r.done[key] {
+		r.rows += len(rows)
+	}
+	r.done[key] = true
+	return nil
+}
+
+// TestASecondImportWritesRowsAgain imports an archive, loses its rows, and imports it
+// again. A continued import writes them once.
+func TestASecondImportWritesRowsAgain(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if _, err := archive.Export(t.Context(), &b, &records{all: map[store.RecordName]store.Record{}}, &rowsOf{}); err != nil {
+		t.Fatal(err)
+	}
+	to, table := &records{all: map[store.RecordName]store.Record{}}, &rowsOf{done: map[string]bool{}}
+	run := func(puts int, want error) {
+		t.Helper()
+		to.puts = puts
+		if _, err := archive.Import(t.Context(), bytes.NewReader(b.Bytes()), to, archive.Options{Tables: table, Replace: true}); !errors.Is(err, want) {
+			t.Fatalf("%v, want %v", err, want)
+		}
+	}
+	run(1, errFull) // at the end
+	run(-1, nil)
+	if table.rows != 1 {
+		t.Errorf("%d rows, want 1", table.rows)
+	}
+	run(-1, nil)
+	if table.rows != 2 {
+		t.Error("the second import has written no rows")
+	}
+}
+
+// TestAnExportLeavesOutWhatCannotBeRead has a file without its content.
+func TestAnExportLeavesOutWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	from := &records{all: map[store.RecordName]store.Record{}}
+	for i := range 3 {
+		r := storetest.EntryRecord("", fmt.Sprint(i), "1")
+		if i == 1 {
+			r.Content = strings.Repeat("0", 64)
+		}
+		from.all[r.RecordName] = r
+	}
+	s, err := archive.Export(t.Context(), io.Discard, from, nil)
+	if err != nil || s.Damaged != 1 || s.Records["ltm"] != 2 {
+		t.Errorf("%+v %v", s, err)
+	}
+}
+
+func (r *records) Content(_ context.Context, hash string) (io.ReadCloser, error) {
+	return nil, fmt.Errorf("content %s: %w", hash, store.ErrNotFound)
 }

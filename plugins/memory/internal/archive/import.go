@@ -3,6 +3,7 @@ package archive
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -64,6 +65,16 @@ func Import(ctx context.Context, r io.ReadSeeker, to store.Replica, o Options) (
 		}
 		i.empty = true
 	}
+	if !i.Resumed {
+		i.run = rand.Text()
+		mark, err := i.markWrite(0)
+		if err == nil {
+			_, err = to.Put(ctx, mark)
+		}
+		if err != nil {
+			return Result{}, fmt.Errorf("begin the import: %w", err)
+		}
+	}
 	if _, err := walk(ctx, r, visitor{content: i.content, records: i.records, table: i.table, rows: i.rows}); err != nil {
 		return Result{}, err
 	}
@@ -76,6 +87,7 @@ type importing struct {
 	to       store.Replica
 	empty    bool // the memory was empty at the beginning
 	mark     store.RecordName
+	run      string            // identifies this import, also when it is continued
 	contents map[string][]byte // of the next page
 	done     int64             // the pages that an earlier import has written
 	page     int64
@@ -87,6 +99,14 @@ type progress struct {
 	Pages int64 `json:"pages"`
 	// Empty reports that the memory was empty before the import.
 	Empty bool `json:"empty,omitempty"`
+	// Run identifies the import, "" for one that an older version has begun.
+	Run string `json:"run,omitempty"`
+}
+
+// markWrite writes the document of the import after a number of pages.
+func (i *importing) markWrite(pages int64) (store.RecordWrite, error) {
+	body, err := json.Marshal(progress{Pages: pages, Empty: i.empty, Run: i.run})
+	return store.RecordWrite{Record: store.Record{RecordName: i.mark, Body: body}, If: store.AnySeq}, err
 }
 
 func (i *importing) resume(ctx context.Context) error {
@@ -98,7 +118,7 @@ func (i *importing) resume(ctx context.Context) error {
 	if err := json.Unmarshal(found[0].Body, &p); err != nil {
 		return tea.Errorf(tea.InternalError, "the document of the interrupted import is damaged: %w", err)
 	}
-	i.done, i.empty, i.Resumed = p.Pages, p.Empty, true
+	i.done, i.empty, i.run, i.Resumed = p.Pages, p.Empty, p.Run, true
 	return nil
 }
 
@@ -128,17 +148,15 @@ func (i *importing) records(ctx context.Context, records []store.Record) error {
 			seen[r.RecordName] = true
 			writes = append(writes, store.RecordWrite{Record: r, If: condition, Open: i.opener(r.Content)})
 		}
-		body, err := json.Marshal(progress{Pages: i.page - 1, Empty: i.empty}) // the last part completes the page
+		pages := i.page - 1
+		if &part[len(part)-1] == &records[len(records)-1] {
+			pages = i.page // the last part completes the page
+		}
+		mark, err := i.markWrite(pages)
 		if err != nil {
 			return err
 		}
-		if last := len(records) == 0 || &part[len(part)-1] == &records[len(records)-1]; last {
-			body, err = json.Marshal(progress{Pages: i.page, Empty: i.empty})
-		}
-		if err != nil {
-			return err
-		}
-		writes = append(writes, store.RecordWrite{Record: store.Record{RecordName: i.mark, Body: body}, If: store.AnySeq})
+		writes = append(writes, mark)
 		results, err := i.to.Put(ctx, writes...)
 		if err != nil {
 			return fmt.Errorf("import page %d: %w", i.page, err)
@@ -176,5 +194,5 @@ func (i *importing) table(ctx context.Context, table Table) error { return i.Tab
 // rows adds a page of rows. A repeated import adds none twice.
 func (i *importing) rows(ctx context.Context, table string, rows []json.RawMessage) error {
 	i.page++
-	return i.Tables.Insert(ctx, table, rows, i.Replace, fmt.Sprintf("import-%s-%d", i.mark.Key, i.page))
+	return i.Tables.Insert(ctx, table, rows, i.Replace, fmt.Sprintf("import-%s%s-%d", i.mark.Key, i.run, i.page))
 }

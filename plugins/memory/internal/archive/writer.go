@@ -7,11 +7,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"time"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -186,6 +188,10 @@ func (e *export) page(ctx context.Context, records []store.Record) error {
 		}
 		if r.Content != "" {
 			n, err := e.content(ctx, r.Content)
+			if errors.Is(err, store.ErrNotFound) || errors.Is(err, content.ErrDamaged) {
+				e.Damaged++ // or replaced since, and its later change follows
+				continue
+			}
 			if err != nil {
 				return fmt.Errorf("read the content of %q: %w", r.Key, err)
 			}
