@@ -213,6 +213,15 @@ func (w *parquetWriter) write(ctx context.Context) (err error) {
 		return store.SystemError(err)
 	}
 	defer func() { err = errors.Join(err, ids.Close()) }()
+	// What is changed while the records are read has a later number, and is read again
+	// by the next call.
+	last, err := w.m.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, OrderBy: "seq", Descending: true, Limit: 1})
+	if err != nil {
+		return err
+	}
+	for _, doc := range last {
+		w.seq = doc.Seq
+	}
 	rowsTo, idsTo := bufio.NewWriter(rows), bufio.NewWriter(ids)
 	gone := make(map[string]bool, len(w.before))
 	for path := range w.before {
@@ -220,7 +229,6 @@ func (w *parquetWriter) write(ctx context.Context) (err error) {
 	}
 	if err := w.each(ctx, func(doc store.Document) error {
 		delete(gone, doc.ID)
-		w.seq = max(w.seq, doc.Seq)
 		if err := json.NewEncoder(idsTo).Encode(map[string]string{"file_path": doc.ID}); err != nil {
 			return err
 		}

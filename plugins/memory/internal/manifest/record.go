@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -66,7 +67,11 @@ func texts(v any) string {
 
 func numbers(v any) string {
 	list, ok := v.([]any)
-	if !ok || slices.ContainsFunc(list, func(v any) bool { _, ok := v.(json.Number); return !ok }) {
+	if !ok || slices.ContainsFunc(list, func(v any) bool {
+		n, _ := v.(json.Number)
+		_, err := strconv.ParseFloat(n.String(), 32) // a Parquet file has no larger ones
+		return err != nil
+	}) {
 		return "a list of numbers"
 	}
 	return ""
