@@ -125,8 +125,11 @@ func (b *Bucket) Put(ctx context.Context, name string, r io.Reader, o PutOptions
 	case source.err != nil:
 		return Object{}, fmt.Errorf("write %s: %w", b.show(key), source.err)
 	case err != nil && o.Match != "" && isConflict(b.driver.Fault(err)):
-		if now, statErr := b.driver.Stat(ctx, key); statErr == nil && now.Metadata[writeID] == id {
+		switch now, statErr := b.driver.Stat(ctx, key); {
+		case statErr == nil && now.Metadata[writeID] == id:
 			return b.object(now, key), nil
+		case statErr != nil && b.driver.Fault(statErr).Status != http.StatusNotFound:
+			err = statErr // it is not known which write was the first one
 		}
 	}
 	if err != nil {

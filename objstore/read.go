@@ -5,6 +5,7 @@ import (
 	"crypto/md5" //nolint:gosec // what services store
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"hash"
 	"hash/crc32"
 	"hash/crc64"
@@ -40,6 +41,9 @@ func (b *Bucket) Get(ctx context.Context, name string, offset, length int64) (Ob
 	o, body, err := b.open(ctx, key, offset, length)
 	if err != nil {
 		return Object{}, nil, b.failure(ctx, "read", key, err)
+	}
+	if o.Size < 0 {
+		return Object{}, nil, errors.Join(tea.Errorf(tea.ConnectionError, "read %s: the service has not said how large the object is", b.show(key)), body.Close())
 	}
 	r := &reader{ctx: ctx, bucket: b, key: key, version: o.Version, body: body, offset: offset, left: max(o.Size-offset, 0)}
 	if length >= 0 {

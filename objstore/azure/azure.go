@@ -307,7 +307,7 @@ func (d *driver) Read(ctx context.Context, key string, offset, length int64, mat
 	if err != nil {
 		return o, nil, err
 	}
-	o = objstore.Object{Name: key, Version: version(found.ETag), Metadata: values(found.Metadata)}
+	o = objstore.Object{Name: key, Size: -1, Version: version(found.ETag), Metadata: values(found.Metadata)}
 	set(&o.Size, found.ContentLength)
 	set(&o.Modified, found.LastModified)
 	set(&o.ContentType, found.ContentType)

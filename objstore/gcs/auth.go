@@ -83,6 +83,12 @@ func credentialsFile() bool {
 }
 
 func (a *auth) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if r.URL.Query().Get("alt") == "media" {
+		// Without it the service unpacks objects that are stored compressed: range, size
+		// and checksum are those of what is stored. The client does not set it.
+		r.Header.Set("Accept-Encoding", "gzip")
+	}
 	if a.anonymous {
 		return a.http.Transport.RoundTrip(r)
 	}
@@ -99,7 +105,6 @@ func (a *auth) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return fail(err)
 	}
-	r = r.Clone(r.Context())
 	token.SetAuthHeader(r)
 	return a.http.Transport.RoundTrip(r)
 }

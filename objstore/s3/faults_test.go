@@ -1,6 +1,8 @@
 package s3_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -141,4 +143,27 @@ func TestServerIsKilled(t *testing.T) {
 	if entries, err := os.ReadDir(server.Dir); err != nil || len(entries) == 0 {
 		t.Errorf("the server has %v, %v", entries, err)
 	}
+}
+
+// unseen is a driver that cannot describe objects.
+type unseen struct{ objstore.Driver }
+
+func (unseen) Stat(context.Context, string) (objstore.Object, error) {
+	return objstore.Object{}, errors.New("cut")
+}
+
+// A conditional write whose answer is lost is not a conflict unless it is known that
+// another writer was faster.
+func TestUnknownOutcomeOfAConditionalWrite(t *testing.T) {
+	t.Parallel()
+	proxy, behind := objtest.NewProxy(t, objtest.S3(t))
+	scheme := s3.Scheme()
+	connect := scheme.Connect
+	scheme.Connect = func(ctx context.Context, target objstore.Target) (objstore.Driver, error) {
+		d, err := connect(ctx, target)
+		return unseen{d}, err
+	}
+	proxy.Cut(1, 1)
+	_, err := behind.Open(t, nil, scheme).Put(t.Context(), "a", strings.NewReader("1"), objstore.PutOptions{Match: objstore.Absent})
+	objtest.Refused(t, err, tea.ConnectionError, "")
 }
