@@ -75,9 +75,6 @@ func (b backends) env() (names []string) {
 	for _, backend := range b.blobs {
 		names = append(names, backend.Env...)
 	}
-	for _, backend := range b.engines {
-		names = append(names, backend.Env...)
-	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }

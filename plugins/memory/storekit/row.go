@@ -207,7 +207,7 @@ func Limit(q store.DocumentQuery) int {
 // Page returns the documents of sorted rows between the offset and the limit of a
 // query.
 func Page(rows []Row, q store.DocumentQuery) []store.Document {
-	rows = rows[min(q.Offset, len(rows)):]
+	rows = rows[min(max(q.Offset, 0), len(rows)):]
 	var found []store.Document
 	for _, r := range rows[:min(Limit(q), len(rows))] {
 		found = append(found, r.Document)

@@ -148,7 +148,7 @@ func metadataConditions(t *testing.T, open func(t *testing.T) store.MetadataStor
 	s := open(t)
 	apply(
 		t, s,
-		put("k", "int", `{"v": 5, "in": {"v": true}}`), put("k", "float", `{"v": 5.5}`), put("k", "text", `{"v": "5", "in": {"v": "true"}}`), put("k", "true", `{"v": true}`),
+		put("k", "int", `{"v": 5, "in": {"v": true}, "null": 1}`), put("k", "float", `{"v": 5.5}`), put("k", "text", `{"v": "5", "in": {"v": "true"}}`), put("k", "true", `{"v": true}`),
 		put("k", "null", `{"v": null}`), put("k", "none", `{}`), put("k", "big", `{"v": 9007199254740993}`), put("k", "list", `{"v": [5]}`),
 		put("k", "time", `{"v": "2026-03-01T12:00:00.000000Z"}`), put("k", "ümlaut/é", `{"v": "ünï%_x"}`), put("k", "minus", `{"v": -3}`),
 		put("other", "int", `{"v": 5}`),
@@ -183,6 +183,7 @@ func metadataConditions(t *testing.T, open func(t *testing.T) store.MetadataStor
 		{"v", store.Prefix, "Ün", ""},
 		{"v", store.Prefix, "", "text time ümlaut/é"},
 		{"in.v", store.Eq, true, "int"},
+		{"null", store.Eq, int64(1), "int"},
 		{"in.v", store.Eq, "true", "text"},
 		{"id", store.Eq, "list", "list"},
 		{"id", store.Gt, "true", "ümlaut/é"},

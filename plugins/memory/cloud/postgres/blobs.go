@@ -8,6 +8,9 @@ import (
 	"iter"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
@@ -90,7 +93,12 @@ func (b *blobStorage) put(ctx context.Context, name string, id, size int64, data
 			batch.Queue("INSERT INTO blob_parts SELECT part_id, 0, $2 FROM blobs WHERE name = $1", name, data)
 		} else {
 			batch.Queue("UPDATE blobs SET part_id = $4, size = $2, modified = $3 WHERE name = $1", name, size, now, id)
-			batch.Queue("DELETE FROM blobs_gone WHERE part_id = $1", id)
+			batch.Queue("DELETE FROM blobs_gone WHERE part_id = $1", id).Exec(func(tag pgconn.CommandTag) error {
+				if tag.RowsAffected() == 0 { // its parts are removed with it
+					return tea.Errorf(tea.Timeout, "the upload of %s took longer than a day; store it again", name)
+				}
+				return nil
+			})
 		}
 		forget(batch)
 		batch.Queue("COMMIT")

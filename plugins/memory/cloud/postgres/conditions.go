@@ -40,7 +40,7 @@ type field struct{ value, kind string }
 
 // fieldOf returns a field. Its path has been checked.
 func fieldOf(path string) field {
-	value := "fields #> '{" + strings.ReplaceAll(path, ".", ",") + "}'"
+	value := `fields #> '{"` + strings.ReplaceAll(path, ".", `","`) + `"}'` // null is no name without the quotation marks
 	return field{value: "(" + value + ")", kind: "jsonb_typeof(" + value + ")"}
 }
 

@@ -381,7 +381,7 @@ func (p *putting) remove(b *pgx.Batch) {
 	}
 	if gone := chosen(p.w.Vectors, true); len(gone) > 0 {
 		b.Queue(`WITH gone AS (DELETE FROM vectors WHERE hash = ANY($1) RETURNING collection, id)
-			INSERT INTO vectors_gone SELECT $2 + row_number() OVER (), collection, id FROM gone`, hashesOf(gone), p.last[store.VectorFeed])
+			INSERT INTO vectors_gone SELECT $2 + row_number() OVER (), collection, id FROM gone`, hashesOf(gone), p.last[store.VectorFeed]+int64(len(p.w.Vectors)-len(gone))) // after those of the writes
 		done(gone)
 	}
 	if gone := chosen(p.w.Documents, true); len(gone) > 0 {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
 
 // TestADatabaseOfTheFirstVersion opens a database with the schema of an older
@@ -171,5 +173,43 @@ func TestChangesWhileOthersWrite(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the feed's last state (-stored +feed):\n%s", diff)
+	}
+}
+
+// TestNumbersOfVectors are different for those that one call writes and deletes: a
+// reader of changes in pages would miss one otherwise.
+func TestNumbersOfVectors(t *testing.T) {
+	t.Parallel()
+	s, err := openStores(t, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(s.LongTerm.Close(), s.Vectors.Close(), s.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	write := func(deleted bool, names ...string) (writes []store.RecordWrite) {
+		for _, name := range names {
+			r := storetest.VectorRecord("c", name, "text", 1, 2)
+			if deleted {
+				r = storetest.Tombstone(r)
+			}
+			writes = append(writes, store.RecordWrite{Record: r, If: store.AnySeq})
+		}
+		return writes
+	}
+	for _, writes := range [][]store.RecordWrite{write(false, "a", "b"), append(write(true, "a", "b"), write(false, "c", "d", "e")...)} {
+		if _, err := s.Replica.Put(t.Context(), writes...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := s.Vectors.(*vectorIndex)
+	var same int
+	err = x.d.do(t.Context(), reading, func(ctx context.Context, c conn) error {
+		return c.QueryRow(ctx, "SELECT count(*) FROM vectors JOIN vectors_gone USING (seq)").Scan(&same)
+	})
+	if err != nil || same != 0 {
+		t.Errorf("%d numbers are those of two changes, %v", same, err)
 	}
 }

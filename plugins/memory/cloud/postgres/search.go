@@ -226,6 +226,7 @@ const (
 func (s *search) run(ctx context.Context, c conn) error {
 	s.results.Found, s.results.More, s.large, s.bytes, s.skipped = nil, false, nil, 0, 0
 	after, offset := s.q.After, 0
+	var last *float32 // the score of the last row
 	if len(s.q.Metadata) == 0 {
 		offset, s.skipped = s.q.Skip, s.q.Skip
 	}
@@ -234,12 +235,13 @@ func (s *search) run(ctx context.Context, c conn) error {
 		size = max(size+s.q.Skip, smallestBatch)
 	}
 	for {
-		rows, scores, err := s.read(ctx, c, after, offset, size)
+		rows, scores, err := s.read(ctx, c, after, last, offset, size)
 		if err != nil {
 			return err
 		}
 		for i := range rows {
-			after = rows[i].Key
+			score := float32(scores[i])
+			after, last = rows[i].Key, &score
 			if !filter.Matches(rows[i].Metadata, s.q.Metadata) {
 				continue
 			}
@@ -250,11 +252,11 @@ func (s *search) run(ctx context.Context, c conn) error {
 		if len(rows) < size {
 			return s.fill(ctx, c)
 		}
-		offset, size = offset+len(rows), min(4*size, max(size, largestBatch))
+		offset, size = 0, min(4*size, max(size, largestBatch))
 	}
 }
 
-func (s *search) read(ctx context.Context, c conn, after string, offset, size int) ([]entry, []float64, error) {
+func (s *search) read(ctx context.Context, c conn, after string, last *float32, offset, size int) ([]entry, []float64, error) {
 	a := &args{}
 	columns := entryColumns
 	if s.q.KeysOnly {
@@ -264,8 +266,12 @@ func (s *search) read(ctx context.Context, c conn, after string, offset, size in
 	if s.query != "" {
 		query := a.add(s.query) + "::tsquery"
 		where += " AND words @@ " + query
-		if s.ranked {
-			columns += ", ts_rank(words, " + query + ", 1) AS score"
+		if score := "ts_rank(words, " + query + ", 1)"; s.ranked {
+			columns += ", " + score + " AS score"
+			if last != nil {
+				than := a.add(*last) + "::real"
+				where += " AND (" + score + " < " + than + " OR " + score + " = " + than + " AND key > " + a.add([]byte(after)) + ")"
+			}
 		}
 	}
 	order := " ORDER BY " + beginning + ", key"

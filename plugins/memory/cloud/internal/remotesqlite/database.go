@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,9 +29,9 @@ type database struct {
 	writes   atomic.Int64
 	turn     chan struct{} // the writer is in it
 
-	mu       sync.Mutex
-	prepared bool
-	fullText bool // FTS5 is there
+	preparing chan struct{} // guards what follows
+	prepared  bool
+	fullText  bool // FTS5 is there
 }
 
 // Open returns the stores of a database. The server belongs to them. name is that
@@ -42,7 +41,7 @@ func Open(name string, server Server, c store.Config) (*store.Stores, error) {
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "settings.ltm.language: %w", err)
 	}
-	d := &database{name: name, server: server, terms: terms, now: c.Now, inline: c.InlineBytes, readOnly: c.ReadOnly, logger: c.Logger, turn: make(chan struct{}, 1)}
+	d := &database{name: name, server: server, terms: terms, now: c.Now, inline: c.InlineBytes, readOnly: c.ReadOnly, logger: c.Logger, turn: make(chan struct{}, 1), preparing: make(chan struct{}, 1)}
 	stores := &store.Stores{
 		LongTerm: &Memory{d: d}, Metadata: &Documents{d: d}, Vectors: newVectors(d), Blobs: &Blobs{d: d}, Inspect: d.inspect, Reset: d.reset, Close: server.Close,
 	}

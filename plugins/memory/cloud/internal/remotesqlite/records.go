@@ -406,6 +406,7 @@ func (r *records) vectors(p *putting, writes []*replica.Write) error {
 	done := 0
 	return p.each(writes, rows, of, func(rows string) {
 		p.add("INSERT INTO vectors_gone SELECT "+lastVector+" + j.key + 1, l.collection, l.id FROM json_each(?2) AS j JOIN vectors AS l ON "+of.named+" WHERE "+putGone+" AND "+pending, rows)
+		p.count("vectors", rows) // the writes have other numbers
 		p.add("DELETE FROM vectors WHERE id IN (SELECT l.id FROM json_each(?2) AS j JOIN vectors AS l ON "+of.named+" WHERE "+putGone+") AND "+pending, rows)
 		p.add(`INSERT INTO vector_collections SELECT json_extract(j.value, '$[0]'), json_extract(j.value, '$[7]'), `+lastVector+` + 1
 			FROM json_each(?2) AS j LEFT JOIN vectors AS l ON `+of.named+" WHERE "+putWritten+" AND "+pending+" ORDER BY j.key ON CONFLICT DO NOTHING", rows)

@@ -99,8 +99,12 @@ func (d *database) prepare(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	select { // not a mutex: the server can be slow
+	case d.preparing <- struct{}{}:
+		defer func() { <-d.preparing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	if d.prepared {
 		return nil
 	}
