@@ -1,11 +1,13 @@
 package firestore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -139,15 +141,24 @@ func (c *client) post(ctx context.Context, parent, method string, body any, cons
 	return err
 }
 
-// each decodes the elements of a list as they arrive until use returns false.
+// each decodes the elements of a list as they arrive until use returns false. An error
+// that occurs after the first results is an element, too.
 func each[T any](r httpapi.Reply, use func(T) bool) error {
 	decoder := json.NewDecoder(io.LimitReader(r.Body, httpapi.MaxBody))
 	if _, err := decoder.Token(); err != nil {
 		return notAList(err)
 	}
 	for decoder.More() {
+		var raw json.RawMessage
+		var failed failure
 		var element T
-		if err := decoder.Decode(&element); err != nil {
+		if err := decoder.Decode(&raw); err != nil {
+			return notAList(err)
+		}
+		if json.Unmarshal(raw, &failed) == nil && failed.Error.Status != "" {
+			return failed.typed(r.Header)
+		}
+		if err := json.Unmarshal(raw, &element); err != nil {
 			return notAList(err)
 		}
 		if !use(element) {
@@ -293,11 +304,22 @@ func (c *client) commit(ctx context.Context, writes []write) error {
 	})
 }
 
-// each does writes that need not be atomic, and returns which of them were done.
+// refusals are the codes of writes that were not done since their preconditions were
+// not met, others those of errors.
+var (
+	refusals = []int{5, 6, 9} // NOT_FOUND, ALREADY_EXISTS, FAILED_PRECONDITION
+	others   = map[int]string{
+		1: "CANCELLED", 3: "INVALID_ARGUMENT", 4: "DEADLINE_EXCEEDED", 7: "PERMISSION_DENIED", 8: "RESOURCE_EXHAUSTED", 10: "ABORTED", 13: "INTERNAL", 14: "UNAVAILABLE", 16: "UNAUTHENTICATED",
+	}
+)
+
+// eachWrite does writes that need not be atomic, and returns which of them were done.
+// One whose precondition is not met is not an error.
 func (c *client) eachWrite(ctx context.Context, writes []write) (done []bool, err error) {
 	var answer struct {
 		Status []struct {
-			Code int `json:"code"`
+			Code    int    `json:"code"`
+			Message string `json:"message"`
 		} `json:"status"`
 	}
 	err = c.post(ctx, "", "batchWrite", map[string]any{"writes": writes}, func(r httpapi.Reply) error {
@@ -306,11 +328,19 @@ func (c *client) eachWrite(ctx context.Context, writes []write) (done []bool, er
 	if err != nil {
 		return nil, err
 	}
-	done = make([]bool, len(writes))
-	for i, s := range answer.Status[:min(len(answer.Status), len(writes))] {
-		done[i] = s.Code == 0
+	if len(answer.Status) < len(writes) {
+		return nil, tea.Errorf(tea.ConnectionError, "the server's answer has the results of %d writes, not of %d", len(answer.Status), len(writes))
 	}
-	return done, nil
+	done = make([]bool, len(writes))
+	for i := range writes {
+		s := answer.Status[i]
+		if done[i] = s.Code == 0; !done[i] && !slices.Contains(refusals, s.Code) {
+			var f failure
+			f.Error.Message, f.Error.Status = s.Message, cmp.Or(others[s.Code], "UNKNOWN")
+			err = f.typed(nil)
+		}
+	}
+	return done, err
 }
 
 // reason is the member of an error's details with Google's name of the error.
@@ -357,12 +387,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part of it is still a message
-	var answer struct {
-		Error struct {
-			Message string `json:"message"`
-			Status  string `json:"status"`
-		} `json:"error"`
-	}
+	var answer failure
 	text := strings.TrimSpace(string(body))
 	if strings.HasPrefix(text, "[") { // that of a stream is in a list
 		text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
@@ -371,11 +396,21 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp.Body = io.NopCloser(strings.NewReader(string(body))) // not of Firestore: a proxy's, for example
 		return resp, nil
 	}
-	return nil, typed(resp, answer.Error.Status, answer.Error.Message)
+	return nil, answer.typed(resp.Header)
+}
+
+// failure is an error of Google's APIs.
+type failure struct {
+	Error struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+		Status  string `json:"status"`
+	} `json:"error"`
 }
 
 // typed returns the error for one of Google's.
-func typed(resp *http.Response, status, message string) error {
+func (f failure) typed(header http.Header) error {
+	status, message := f.Error.Status, f.Error.Message
 	e := tea.Errorf(tea.QueryError, "Firestore: %s", message)
 	switch status {
 	case "UNAUTHENTICATED":
@@ -393,8 +428,8 @@ func typed(resp *http.Response, status, message string) error {
 	case "ABORTED":
 		e.Type = tea.ConnectionError // commit is tried again by its caller
 	}
-	e.Details = map[string]any{reason: status, "status": int64(resp.StatusCode)}
-	if after, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+	e.Details = map[string]any{reason: status, "status": int64(f.Error.Code)}
+	if after, err := strconv.Atoi(header.Get("Retry-After")); err == nil {
 		e.RetryAfter = time.Duration(after) * time.Second
 	}
 	return e

@@ -317,7 +317,7 @@ func (m *Memory) DeletePrefix(ctx context.Context, namespace, prefix string) (in
 			return nil
 		}
 		if _, err := m.d.eachWrite(ctx, waiting); err != nil {
-			return err
+			return err // some can be removed; the call can be repeated
 		}
 		n, live, waiting = n+live, 0, nil
 		return nil
