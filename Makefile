@@ -7,7 +7,7 @@ SHELL := /bin/bash
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## build everything and run the main example; no network, no keys
@@ -34,6 +34,11 @@ test-stores: ## install the servers of all stores and run their tests
 temporal: ## compare 500 generated graphs here and on a Temporal server
 	scripts/temporal install
 	TEA_TEMPORAL_GRAPHS=500 go test -count=1 -timeout 60m -run Generated ./cmd/tea-temporal/internal/driver
+
+.PHONY: temporal-kills
+temporal-kills: ## kill two workers and a Temporal server 200 times during runs
+	scripts/temporal install
+	TEA_TEMPORAL_KILLS=200 go test -count=1 -timeout 60m -v -run RandomKills ./cmd/tea-temporal/internal/driver
 
 .PHONY: swaps
 swaps: ## 10,000 calls during 100 swaps, and 100 kills of the host during one

@@ -41,6 +41,8 @@ type follower struct {
 	// continued is an execution that was seen to be continued in another one: what
 	// it answers after that is complete.
 	continued string
+	// ended is when the run was first seen to have ended.
+	ended time.Time
 	options   host.RunOptions
 	mask      host.Mask
 	// passive leaves the run as it is when the context is done.
@@ -302,6 +304,10 @@ func (r *follower) progress(ctx context.Context) (*progress, error) {
 // queryTimeout bounds one look at a run; without a worker it is not answered.
 const queryTimeout = 20 * time.Second
 
+// lastEvents is how long the last events of a run that has ended are tried for: a
+// worker that is busy answers late.
+const lastEvents = 15 * time.Second
+
 // The waits between two looks at a run.
 const (
 	shortWait = 5 * time.Millisecond
@@ -443,7 +449,10 @@ func (r *follower) closed(ctx context.Context, answers bool) (*outcome, error) {
 	default:
 		return nil, fmt.Errorf("run %s: %w", r.run, err)
 	}
-	if answers {
+	if r.ended.IsZero() {
+		r.ended = time.Now()
+	}
+	if answers || time.Since(r.ended) < lastEvents {
 		return nil, nil // its last events follow
 	}
 	return out, nil

@@ -40,8 +40,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// quiet is a logger for what the tests cause on purpose.
-var quiet = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
+// discard and quiet are loggers for what the tests cause on purpose.
+var (
+	discard = slog.New(slog.DiscardHandler)
+	quiet   = log.NewStructuredLogger(discard)
+)
 
 // program returns the path of the Temporal server.
 func program(t testing.TB) string {
@@ -103,7 +106,7 @@ func newClientWith(t testing.TB, h *host.Host, secrets map[string]any, f teacmd.
 	f.Temporal, f.Queue, f.Blobs = address(t), fmt.Sprintf("%s-%s", t.Name(), host.NewRunID()), t.TempDir()
 	s := &site{t: t, flags: teacmd.EngineFlags{Engine: "temporal", TemporalFlags: f}}
 	var err error
-	if s.connection, err = dial(t.Context(), s.flags.TemporalFlags, slog.New(slog.DiscardHandler)); err != nil {
+	if s.connection, err = dial(t.Context(), s.flags.TemporalFlags, discard); err != nil {
 		t.Fatal(err)
 	}
 	s.worker = newWorker(s.connection, h, secrets)
