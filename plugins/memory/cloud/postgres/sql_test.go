@@ -130,6 +130,8 @@ func TestSelectRefusesEverythingElse(t *testing.T) {
 		"SELECT * INTO x FROM memories":                                "INTO",
 		"SELECT current_user":                                          "CURRENT_USER",
 		"SELECT 'sets.secret'::regclass":                               "REGCLASS",
+		`SELECT 'sets.secret'::"regclass"`:                             "REGCLASS",
+		`SELECT "xml" '<a/>'`:                                          "XML",
 		"SELECT 1 OPERATOR(sets.+) 2":                                  "OPERATOR",
 		"SELECT U&'\\0061'":                                            "prefix",
 		`SELECT * FROM U&"\0073ets".secret`:                            "prefix",

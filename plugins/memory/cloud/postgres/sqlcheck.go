@@ -260,7 +260,7 @@ func (c *checker) named(kind tokenKind, at int, name string) error {
 	switch {
 	case strings.HasPrefix(strings.ToLower(name), "pg_"), strings.ToLower(name) == "information_schema":
 		return c.denied(at, name, "the server's own names are not open to queries")
-	case kind == word && refused()[name]:
+	case kind == word && refused()[name], refusedTypes()[name]: // a type can be quoted
 		return c.denied(at, strings.ToUpper(name), "it is not part of what queries can use")
 	}
 	c.qualifier, c.called, c.nameAt = name, name, at
@@ -298,9 +298,12 @@ func words(text string) func() map[string]bool {
 	})
 }
 
-// refused are words with which a query reads more than its tables, or writes.
-var refused = words(`current_catalog current_role current_schema current_user session_user system_user user into operator tablesample xml
-	regclass regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole regtype`)
+// refused are words with which a query reads more than its tables, or writes, and
+// refusedTypes are types of this kind.
+var (
+	refused      = words(`current_catalog current_role current_schema current_user session_user system_user user into operator tablesample`)
+	refusedTypes = words(`regclass regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole regtype xml`)
+)
 
 // keywords are words before parentheses that call nothing.
 var keywords = words(`all and any array as between by case cross distinct else except exists filter from group having ilike in inner intersect is
