@@ -431,14 +431,14 @@ TEA_API int32_t tea_kuzu_adjacent(void* connection, const char* arguments, int64
 }
 
 // tea_kuzu_having returns the entities of a namespace that have some words; the
-// lists are the namespace, words and types.
+// lists are the beginning of the namespace's keys, words and types.
 TEA_API int32_t tea_kuzu_having(void* connection, const char* arguments, int64_t length, int64_t all, int64_t limit, char** out, int64_t* size) {
     return guarded(out, size, [&]() -> int32_t {
         Reader reader(arguments, length);
-        auto ns = reader.texts();
+        auto start = reader.texts();
         auto words = reader.texts();
         auto types = reader.texts();
-        report(having(context(connection), Searching{ns.at(0), words, {types.begin(), types.end()}, all != 0, static_cast<uint64_t>(limit)}).take(), out, size);
+        report(having(context(connection), Searching{start.at(0), words, {types.begin(), types.end()}, all != 0, static_cast<uint64_t>(limit)}).take(), out, size);
         return Ok;
     });
 }

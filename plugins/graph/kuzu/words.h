@@ -73,7 +73,7 @@ private:
 
 // Searching selects entities.
 struct Searching {
-    std::string ns;
+    std::string start; // of the keys in the namespace; the id follows
     // Words are between spaces, as in the column.
     std::vector<std::string> words;
     std::unordered_set<std::string_view> types; // empty = all
@@ -86,14 +86,19 @@ struct Searching {
 // having returns a row for each word that an entity has: the place of the word
 // and the id.
 inline Writer having(kuzu::main::ClientContext* context, const Searching& s) {
-    enum { Namespace, Words, Type, Id };
+    enum { Key, Words, Type };
     Reading reading(context);
-    Tables tables(context);
-    Scan scan(context, tables.entities, {"namespace", "words", "type", "id"});
+    auto entities = context->getCatalog()->getTableCatalogEntry(context->getTransaction(), "Entity");
+    std::vector<std::string> columns = {"key", "words"};
+    if (!s.types.empty()) {
+        columns.push_back("type");
+    }
+    Scan scan(context, entities, columns);
     std::vector<std::vector<std::string>> found(s.all ? 1 : s.words.size());
     size_t open = found.size(); // lists that are not full
     scan.each([&](auto at) {
-        if (scan.text(Namespace, at) != s.ns) {
+        auto key = scan.text(Key, at);
+        if (key.compare(0, s.start.size(), s.start) != 0) {
             return true;
         }
         auto words = scan.text(Words, at);
@@ -104,7 +109,7 @@ inline Writer having(kuzu::main::ClientContext* context, const Searching& s) {
         if (!s.types.empty() && !s.types.contains(scan.text(Type, at))) {
             return true;
         }
-        std::string id(scan.text(Id, at));
+        std::string id(key.substr(s.start.size()));
         for (size_t i = 0; i < found.size(); i++) {
             if (s.all || (found[i].size() < s.limit && wanted(s.words[i]))) {
                 found[i].push_back(id);

@@ -171,7 +171,7 @@ func (c *connection) having(ctx context.Context, namespace string, words, types 
 	for i, word := range words {
 		spaced[i] = " " + word + " "
 	}
-	arguments := appendTexts(appendTexts(appendTexts(nil, []string{namespace}), spaced), types)
+	arguments := appendTexts(appendTexts(appendTexts(nil, []string{key(namespace, "")}), spaced), types)
 	return c.lookup(ctx, func(out *unsafe.Pointer, size *int64) int32 {
 		return c.library.having(c.handle, &arguments[0], int64(len(arguments)), flag(all), int64(limit), out, size)
 	})
