@@ -146,7 +146,7 @@ func TestABridgeOfAnotherVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	const crash = "{ __builtin_trap(); }\n"
 	var others strings.Builder
-	for _, name := range []string{"free", "open", "close", "connect", "disconnect", "memory", "interrupt", "prepare", "finalize", "run", "execute", "entities", "adjacent"} {
+	for _, name := range []string{"free", "open", "close", "connect", "disconnect", "memory", "interrupt", "prepare", "finalize", "run", "execute", "entities", "adjacent", "having"} {
 		fmt.Fprintf(&others, "void tea_kuzu_%s(void) %s", name, crash)
 	}
 	for code, says := range map[string]string{
