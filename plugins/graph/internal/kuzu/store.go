@@ -26,8 +26,12 @@ const (
 	walSuffix    = ".wal"
 	// readers is the number of connections that read.
 	readers = 4
-	// defaultMemory is the size of the engine's buffers.
+	// defaultMemory is the least size of the engine's buffers, and buffersPerByte the
+	// least one for each byte of the database. A checkpoint rewrites the relations of
+	// 131,072 entities together. If it runs out of buffers, it can leave keys of
+	// the log in the database, and the log cannot be applied any more.
 	defaultMemory  int64 = 64 << 20
+	buffersPerByte       = 3
 	defaultThreads       = 2
 	// checkpointSize is the size of the write-ahead log from which it is applied.
 	checkpointSize = 16 << 20
@@ -39,8 +43,8 @@ const (
 // DB is an open database. It implements [store.Store] and [store.Querier].
 type DB struct {
 	path    string
-	open    func() (*engine, error)
-	memory  int64
+	open    func(memory int64) (*engine, error)
+	memory  int64 // size of the engine's buffers
 	vectors exact.Vectors[exact.Name, exact.Type]
 
 	// mu is held for reading by every call, and for writing by checkpoints, which
@@ -92,7 +96,7 @@ func Open(ctx context.Context, o store.Options) (store.Store, error) {
 	}
 	memory, threads := cmp.Or(o.MemoryBytes, defaultMemory), cmp.Or(o.Threads, defaultThreads)
 	db := &DB{path: path, memory: memory, sealed: sealed, readers: make(chan *connection, readers)}
-	db.open = func() (*engine, error) { return openEngine(library, path, memory, threads) }
+	db.open = func(memory int64) (*engine, error) { return openEngine(library, path, memory, threads) }
 	if err := db.start(ctx, o.Create); err != nil {
 		return nil, err
 	}
@@ -101,7 +105,8 @@ func Open(ctx context.Context, o store.Options) (store.Store, error) {
 
 // start opens the engine. The caller holds mu, or has the only reference.
 func (db *DB) start(ctx context.Context, create bool) (err error) {
-	if db.engine, err = db.open(); err != nil {
+	db.memory = max(db.memory, db.needed())
+	if db.engine, err = db.open(db.memory); err != nil {
 		db.engine = nil
 		return opening(db.path, err)
 	}
@@ -115,6 +120,30 @@ func (db *DB) start(ctx context.Context, create bool) (err error) {
 		}
 	}
 	return nil
+}
+
+// needed returns the least size of the buffers for a checkpoint of the database.
+func (db *DB) needed() (size int64) {
+	for _, suffix := range []string{"", walSuffix} {
+		if info, err := os.Stat(db.path + suffix); err == nil {
+			size += buffersPerByte * info.Size()
+		}
+	}
+	return size
+}
+
+// enlarge opens the engine with larger buffers if the database has grown. The caller
+// holds mu, and there is no log to apply.
+func (db *DB) enlarge() error {
+	needed := db.needed()
+	if needed <= db.memory {
+		return nil
+	}
+	if err := db.stop(); err != nil {
+		return err
+	}
+	db.memory = 2 * needed
+	return db.start(context.Background(), false)
 }
 
 // stop closes the engine. The caller holds mu, or has the only reference.
@@ -330,6 +359,9 @@ func (db *DB) checkpoint() error {
 		return nil
 	}
 	err := db.writer.execute("CHECKPOINT")
+	if err == nil {
+		err = db.enlarge()
+	}
 	db.mu.Unlock()
 	if err == nil {
 		return nil

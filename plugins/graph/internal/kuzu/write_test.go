@@ -167,3 +167,39 @@ func TestUpdatesOfOneEntityDoNotFillTheBuffers(t *testing.T) {
 		t.Errorf("the files have %d bytes", size)
 	}
 }
+
+// A checkpoint rewrites the relations of many entities together, and the database cannot
+// be opened any more if it runs out of buffers.
+func TestAGraphThatIsLargerThanItsBuffers(t *testing.T) {
+	t.Parallel()
+	need(t)
+	dir := t.TempDir()
+	s, err := Open(t.Context(), store.Options{Dir: dir, Create: true, MemoryBytes: 16 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rounds, each, nodes = 6, 5000, 5000
+	for round := range rounds {
+		var b store.Batch
+		for i := range each {
+			n := round*each + i
+			b.Relations = append(b.Relations, relation(fmt.Sprintf("e%05d", n%nodes), fmt.Sprintf("r%d", n/nodes), fmt.Sprintf("e%05d", n*7919%nodes)))
+		}
+		apply(t, s.(*DB), b)
+	}
+	apply(t, s.(*DB), store.Batch{Entities: []store.Entity{entity("last", "thing", "{}")}})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(t.Context(), store.Options{Dir: dir, MemoryBytes: 16 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if db := s.(*DB); db.memory <= 16<<20 || db.memory < db.needed() {
+		t.Errorf("the buffers have %d bytes, and the database needs %d", db.memory, db.needed())
+	}
+	stats, err := s.Stats(t.Context(), "default")
+	if err != nil || stats.Relations != rounds*each || stats.Entities != 1 {
+		t.Errorf("%d relations and %d entities (%v)", stats.Relations, stats.Entities, err)
+	}
+}
