@@ -211,7 +211,9 @@ func Describe(ctx context.Context, path string, o Options) (m tea.Manifest, err 
 	}
 	l := &launcher{options: o.withDefaults()}
 	defer l.close() //nolint:errcheck // the manifest has been read
-	m, err = l.describe(ctx, binary{name: strings.TrimPrefix(filepath.Base(path), prefix), path: path})
+	m, err = whenWritten(ctx, func() (tea.Manifest, error) {
+		return l.describe(ctx, binary{name: strings.TrimPrefix(filepath.Base(path), prefix), path: path})
+	})
 	if err == nil {
 		err = m.Check()
 	}

@@ -56,7 +56,7 @@ func (s *supervisor) swap(ctx context.Context, b binary) (done Swap, isOther boo
 
 	old := s.version()
 	done = Swap{Name: s.name, Path: b.path, From: old.manifest.Version}
-	m, err := s.learnFinished(ctx, b)
+	m, err := whenWritten(ctx, func() (tea.Manifest, error) { return s.learn(ctx, b) })
 	if err == nil {
 		done.To = m.Version
 		err = compatible(old.manifest, m)
@@ -70,16 +70,17 @@ func (s *supervisor) swap(ctx context.Context, b binary) (done Swap, isOther boo
 	return s.report(done), true
 }
 
-// learnFinished is learn for a binary that can have been written just now. The
-// system does not execute it while it is open for writing.
-func (s *supervisor) learnFinished(ctx context.Context, b binary) (tea.Manifest, error) {
+// whenWritten calls a function that starts a binary that can have been written just
+// now. The system does not execute it while it is open for writing, also by a process
+// that this one is starting.
+func whenWritten(ctx context.Context, start func() (tea.Manifest, error)) (tea.Manifest, error) {
 	for range writingTries {
-		m, err := s.learn(ctx, b)
+		m, err := start()
 		if !errors.Is(err, syscall.ETXTBSY) || backoff.Sleep(ctx, writingWait) != nil {
 			return m, err
 		}
 	}
-	return s.learn(ctx, b)
+	return start()
 }
 
 // learn returns the manifest of a binary, the stored one or its own.
