@@ -50,11 +50,18 @@ func TestHostileScripts(t *testing.T) {
 // healthy checks that a runtime still runs an ordinary script.
 func healthy(t *testing.T, rt *script.Runtime) {
 	t.Helper()
-	got, err := evalWith(t, rt, `
+	const text = `
 		local co = coroutine.wrap(function() coroutine.yield("c") end)
 		local _, caught = pcall(error, "caught")
-		return table.concat({string.rep("a", 2), ("b"):upper(), co(), caught, tostring(x), #tea.json.encode(state)}, ",")`,
-		script.Env{State: object{"k": int64(1)}})
+		return table.concat({string.rep("a", 2), ("b"):upper(), co(), caught, tostring(x), #tea.json.encode(state)}, ",")`
+	got, err := evalWith(t, rt, text, script.Env{State: object{"k": int64(1)}})
+	for range 5 { // a busy machine can take longer than the deadline
+		var late *script.RunError
+		if !errors.As(err, &late) || late.Kind != script.DeadlineError {
+			break
+		}
+		got, err = evalWith(t, rt, text, script.Env{State: object{"k": int64(1)}})
+	}
 	if err != nil || got != "aa,B,c,caught,nil,7" {
 		t.Errorf("the runtime is spoiled: %v, %v", got, err)
 	}
