@@ -120,6 +120,9 @@ func (r records) Page(ctx context.Context, q store.ChangeQuery) (all []store.Rec
 			if err != nil {
 				return nil, false, err
 			}
+			if record.Damaged && record.Seq == 0 { // its own number cannot be read
+				record.Seq = numberOf(p.Key)
+			}
 			if ok && record.Seq == numberOf(p.Key) { // else it has changed since
 				all = append(all, record)
 			}

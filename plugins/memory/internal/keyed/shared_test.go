@@ -131,3 +131,21 @@ func TestTheTextIndexIsNotBuiltAgainAtEachStart(t *testing.T) {
 		t.Errorf("the first search after a start reads %d rows, want those of the changes after the last flush", db.rows)
 	}
 }
+
+// TestDamagedRowsAreRecords damages the row of an entry, which a reader of changes is
+// told.
+func TestDamagedRowsAreRecords(t *testing.T) {
+	t.Parallel()
+	db := newMemoryDB()
+	d := open(t, db, time.Now)
+	d.store("kept", "lost")
+	for key, value := range db.pairs {
+		if strings.Contains(key, "lost") && strings.Contains(value, "pot of tea") {
+			db.pairs[key] = "\xff"
+		}
+	}
+	page, err := d.Replica.Changes(t.Context(), store.ChangeQuery{Feed: store.EntryFeed, Limit: 10})
+	if err != nil || len(page.Records) != 2 || page.Records[0].Damaged || !page.Records[1].Damaged {
+		t.Errorf("%+v %v", page.Records, err)
+	}
+}

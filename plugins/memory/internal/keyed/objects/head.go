@@ -13,6 +13,8 @@ const (
 	headName = "head.json"
 	format   = "tea-memory-pairs"
 	version  = 1
+	// keptWrites is the number of earlier writes that a head has.
+	keptWrites = 32
 )
 
 // head names the objects that make up the database.
@@ -20,7 +22,10 @@ type head struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
 	// Write identifies the write of this head.
-	Write  string  `json:"write"`
+	Write string `json:"write"`
+	// Earlier are the last writes before it.
+	Earlier []string `json:"earlier,omitempty"`
+
 	Leaves []leaf  `json:"leaves"`
 	Deltas []delta `json:"deltas"`
 }

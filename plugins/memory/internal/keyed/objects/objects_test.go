@@ -252,3 +252,46 @@ func TestAnotherObjectIsNotReplaced(t *testing.T) {
 		}
 	}
 }
+
+// overtaken is a storage that writes the head, and then says that it did not: the
+// client has sent the request twice, and another device was faster than the second one.
+type overtaken struct {
+	*folder
+	then func()
+}
+
+func (o *overtaken) Put(ctx context.Context, name string, data []byte, match string) (string, error) {
+	version, err := o.folder.Put(ctx, name, data, match)
+	if then := o.then; name == "head.json" && then != nil && err == nil {
+		o.then = nil
+		then()
+		return "", objects.ErrConflict
+	}
+	return version, err
+}
+
+// A write that another device has continued and merged is done.
+func TestAContinuedWriteIsDone(t *testing.T) {
+	t.Parallel()
+	f := newFolder()
+	write := func(d *objects.DB, key string) {
+		t.Helper()
+		if _, err := d.Lock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Write(t.Context(), []keyed.Op{{Key: key, Value: []byte("1")}}); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	other := objects.Open(f)
+	write(other, "a")
+	write(objects.Open(&overtaken{folder: f, then: func() {
+		for n := range 5 {
+			write(other, fmt.Sprint("b", n))
+		}
+	}}), "c")
+	found, err := objects.Open(f).Get(t.Context(), "a", "b0", "b4", "c")
+	if err != nil || slices.ContainsFunc(found, func(value []byte) bool { return value == nil }) {
+		t.Errorf("%q %v", found, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed"
@@ -99,6 +100,9 @@ func (w *write) changes(ctx context.Context, ops []keyed.Op) (pairs, error) {
 func (w *write) prepare(ctx context.Context, changes pairs) error {
 	from := w.from
 	w.next.head = head{Format: format, Version: version, Write: rand.Text(), Leaves: from.Leaves, Deltas: from.Deltas}
+	if from.Write != "" {
+		w.next.Earlier = append(slices.Clone(from.Earlier[max(0, len(from.Earlier)-keptWrites+1):]), from.Write)
+	}
 	w.next.deltas = from.deltas
 	w.next.changes = merge(from.changes, changes)
 	stored := 0
@@ -182,21 +186,20 @@ func (w *write) publish(ctx context.Context) error {
 	// The answer of a write that has succeeded can be lost.
 	raw, v, readErr := w.d.storage.Get(ctx, headName, "")
 	var now head
-	if readErr == nil && json.Unmarshal(raw, &now) == nil && now.Write == w.next.Write {
+	if readErr == nil {
+		readErr = json.Unmarshal(raw, &now)
+	}
+	switch {
+	case readErr == nil && now.Write == w.next.Write:
 		w.next.version = v
 		return nil
-	}
-	if !errors.Is(err, ErrConflict) {
+	case readErr == nil && slices.Contains(now.Earlier, w.next.Write):
+		return errContinued
+	case readErr != nil && !errors.Is(readErr, ErrNotFound):
+		return fmt.Errorf("write to the shared memory: %w", readErr) // it can be done
+	case !errors.Is(err, ErrConflict):
 		return fmt.Errorf("write to the shared memory: %w", err) // it can still arrive, so its objects stay
-	}
-	if readErr == nil && now.Write != w.from.Write {
-		// Another head with an object of this write continues it.
-		used := now.names()
-		for _, name := range w.made {
-			if used[name] {
-				return errContinued
-			}
-		}
+	case now.Write != w.from.Write:
 		w.remove(ctx, w.made)
 	}
 	return fmt.Errorf("%w: %w", keyed.ErrChanged, err)
