@@ -24,6 +24,7 @@ var bin string
 var built = map[string]string{
 	"tea":               "./cmd/tea",
 	"tea-mcp":           "./cmd/tea-mcp",
+	"tea-temporal":      "./cmd/tea-temporal",
 	"tea-plugin-graph":  "./plugins/graph/cmd/tea-plugin-graph",
 	"tea-plugin-llm":    "./plugins/llm/cmd/tea-plugin-llm",
 	"tea-plugin-mcp":    "./plugins/mcp/cmd/tea-plugin-mcp",
@@ -82,7 +83,7 @@ var needCozo = []string{"topology"}
 
 // elsewhere are folders whose commands need more than tea and have tests of
 // their own.
-var elsewhere = []string{"embed", "plugin-go", "plugin-node", "plugin-python", "plugin-rust", "research", "topology-cypher", "web"}
+var elsewhere = []string{"embed", "plugin-go", "plugin-node", "plugin-python", "plugin-rust", "research", "temporal", "topology-cypher", "web"}
 
 func TestREADMEs(t *testing.T) {
 	t.Parallel()

@@ -102,7 +102,7 @@ func workflowSection(g *grammar) *section {
 		{name: "config", shape: object(g.config), doc: "How the workflow runs."},
 		{name: "error_policy", shape: object(g.errorPolicy), doc: "Effect of a failure; the default of every node."},
 		{name: "budget", shape: object(g.budget), doc: "Limits for one run; a run that reaches one stops with a checkpoint and exit code 4."},
-		{name: "queues", shape: entriesOf(str().or(object(g.queue))), doc: "Task queues of actions on Temporal: the name of an action, BUNDLE.* or *, and the queue of the workers that execute it."},
+		{name: "queues", shape: entriesOf(str().or(object(g.queue))), doc: "Task queues of actions on Temporal: the name of an action, NAME.* for a bundle or namespace, or *, and the queue of the workers that execute it."},
 		{name: "serve", shape: object(g.serve), doc: "When `tea serve` starts runs, and how many."},
 	}}
 }

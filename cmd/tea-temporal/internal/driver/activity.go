@@ -93,14 +93,15 @@ func (r *run) scheduleOn(ctx context.Context, queue string, c call, out *answer)
 // queue returns the task queue of an action: that of the section queues, or that of
 // the plugin if not all workers of the run's queue have it; "" is the run's own.
 func (r *run) queue(action string) string {
-	bundle, _, _ := strings.Cut(action, ".")
-	for _, pattern := range []string{action, bundle + ".*", "*"} {
+	namespace, _, _ := strings.Cut(action, ".")
+	bundle := r.wf.Action(action).Bundle
+	for _, pattern := range []string{action, namespace + ".*", bundle + ".*", "*"} {
 		if q, ok := r.wf.Queues()[pattern]; ok {
 			return q.Name
 		}
 	}
-	if name := r.wf.Action(action).Bundle; r.elsewhere[name] {
-		return pluginQueue(workflow.GetInfo(r.rt.root).TaskQueueName, name)
+	if r.elsewhere[bundle] {
+		return pluginQueue(workflow.GetInfo(r.rt.root).TaskQueueName, bundle)
 	}
 	return ""
 }

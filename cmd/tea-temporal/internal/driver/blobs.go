@@ -54,22 +54,9 @@ func (b blobs) Store(c converter.StorageDriverStoreContext, payloads []*commonpb
 	place := runPlace(run.Namespace, run.WorkflowID)
 	claims := make([]converter.StorageDriverClaim, len(payloads))
 	for i, p := range payloads {
-		raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
-		if err != nil {
-			return nil, fmt.Errorf("encode a value: %w", err)
-		}
-		sum := sha256.Sum256(raw)
-		name := hex.EncodeToString(sum[:])
-		claims[i] = converter.StorageDriverClaim{ClaimData: map[string]string{digestClaim: name, runClaim: place}}
-		path := b.path(place, name)
-		if _, err := os.Stat(path); err == nil {
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, fmt.Errorf("store a value: %w", err)
-		}
-		err = atomicfile.Write(path, 0o600, func(w io.Writer) error {
-			_, err := w.Write(raw)
+		err := c.GetLimiter().Permit(c.Context, p, func() error {
+			name, err := b.store(place, p)
+			claims[i] = converter.StorageDriverClaim{ClaimData: map[string]string{digestClaim: name, runClaim: place}}
 			return err
 		})
 		if err != nil {
@@ -79,31 +66,61 @@ func (b blobs) Store(c converter.StorageDriverStoreContext, payloads []*commonpb
 	return claims, nil
 }
 
+func (b blobs) store(place string, p *commonpb.Payload) (name string, err error) {
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(raw)
+	name = hex.EncodeToString(sum[:])
+	path := b.path(place, name)
+	if _, err := os.Stat(path); err == nil {
+		return name, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", err
+	}
+	return name, atomicfile.Write(path, 0o600, func(w io.Writer) error {
+		_, err := w.Write(raw)
+		return err
+	})
+}
+
 // Retrieve reads the payloads and checks their digests.
-func (b blobs) Retrieve(_ converter.StorageDriverRetrieveContext, claims []converter.StorageDriverClaim) ([]*commonpb.Payload, error) {
+func (b blobs) Retrieve(c converter.StorageDriverRetrieveContext, claims []converter.StorageDriverClaim) ([]*commonpb.Payload, error) {
 	payloads := make([]*commonpb.Payload, len(claims))
-	for i, c := range claims {
-		name := c.ClaimData[digestClaim]
-		if len(name) != 2*sha256.Size || strings.Trim(name, "0123456789abcdef") != "" {
-			return nil, fmt.Errorf("read a value: %q is not a digest", name)
-		}
-		path := b.path(c.ClaimData[runClaim], name)
-		if !filepath.IsLocal(c.ClaimData[runClaim]) {
-			return nil, fmt.Errorf("read a value: %q is not the directory of a run", c.ClaimData[runClaim])
-		}
-		raw, err := os.ReadFile(path)
+	for i, claim := range claims {
+		err := c.GetLimiter().Permit(c.Context, claim, func() (err error) {
+			payloads[i], err = b.read(claim.ClaimData[runClaim], claim.ClaimData[digestClaim])
+			return err
+		})
 		if err != nil {
-			return nil, fmt.Errorf("read a value: %w; is --blobs the same directory for all workers?", err)
-		}
-		if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != name {
-			return nil, fmt.Errorf("read a value: %s is damaged", path)
-		}
-		payloads[i] = &commonpb.Payload{}
-		if err := proto.Unmarshal(raw, payloads[i]); err != nil {
-			return nil, fmt.Errorf("read a value: %s: %w", path, err)
+			return nil, fmt.Errorf("read a value: %w", err)
 		}
 	}
 	return payloads, nil
+}
+
+func (b blobs) read(place, name string) (*commonpb.Payload, error) {
+	if len(name) != 2*sha256.Size || strings.Trim(name, "0123456789abcdef") != "" {
+		return nil, fmt.Errorf("%q is not a digest", name)
+	}
+	if !filepath.IsLocal(place) {
+		return nil, fmt.Errorf("%q is not the directory of a run", place)
+	}
+	path := b.path(place, name)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w; is --blobs the same directory for all workers?", err)
+	}
+	if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != name {
+		return nil, fmt.Errorf("%s is damaged", path)
+	}
+	p := new(commonpb.Payload)
+	if err := proto.Unmarshal(raw, p); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
 }
 
 // runPlace is the directory of a run.

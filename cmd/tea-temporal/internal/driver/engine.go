@@ -42,9 +42,9 @@ type follower struct {
 	// it answers after that is complete.
 	continued string
 	// ended is when the run was first seen to have ended.
-	ended time.Time
-	options   host.RunOptions
-	mask      host.Mask
+	ended   time.Time
+	options host.RunOptions
+	mask    host.Mask
 	// passive leaves the run as it is when the context is done.
 	passive bool
 	// warn tells the user; nil = nobody.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -40,7 +41,12 @@ func newDefinition(wf *host.Workflow, o host.LoadOptions, env map[string]any) (*
 		d.Overlays = append(d.Overlays, absolute(file))
 	}
 	for _, m := range wf.Plugins() {
-		if source.Names(m.Name) || strings.Contains(o.Config, m.Name) {
+		names := []string{m.Name}
+		for _, a := range m.Actions {
+			namespace, _, _ := strings.Cut(a.Name, ".")
+			names = append(names, namespace+".")
+		}
+		if slices.ContainsFunc(names, func(name string) bool { return source.Names(name) || strings.Contains(o.Config, name) }) {
 			d.Plugins = append(d.Plugins, m)
 		}
 	}
