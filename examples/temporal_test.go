@@ -88,7 +88,9 @@ func start(t *testing.T, program string, args ...string) *bufio.Scanner {
 // wait waits until a worker works.
 func wait(t *testing.T, lines *bufio.Scanner) {
 	t.Helper()
+	last := ""
 	for lines.Scan() {
+		last = lines.Text()
 		if strings.Contains(lines.Text(), "working on queue") {
 			go func() {
 				for lines.Scan() { // an unread pipe would stop the worker
@@ -97,5 +99,5 @@ func wait(t *testing.T, lines *bufio.Scanner) {
 			return
 		}
 	}
-	t.Fatal("the worker ended")
+	t.Fatal("the worker ended: " + last)
 }

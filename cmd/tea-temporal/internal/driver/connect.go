@@ -3,6 +3,7 @@ package driver
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	teacmd "github.com/the-edge-agent/tea/cmd"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 const (
@@ -46,6 +48,31 @@ func converters(f teacmd.TemporalFlags) (converter.DataConverter, converter.Fail
 	}), nil
 }
 
+// unreachableError is the error of a server that may be there later.
+type unreachableError struct{ error }
+
+func (e unreachableError) Unwrap() error { return e.error }
+
+// waits are those between the attempts of a worker to connect.
+var waits = backoff.Policy{Base: 250 * time.Millisecond, Max: 30 * time.Second, Multiplier: 2, Jitter: 0.2}
+
+// await is dial for a worker, which can start before the server or the network. It
+// returns nil when ctx is done.
+func await(ctx context.Context, f teacmd.TemporalFlags, logger *slog.Logger) (*connection, error) {
+	for attempt := 1; ; attempt++ {
+		c, err := dial(ctx, f, logger)
+		if !errors.As(err, new(unreachableError)) {
+			return c, err
+		}
+		if ctx.Err() == nil {
+			logger.Warn("the server is away", "error", err)
+		}
+		if backoff.Sleep(ctx, waits.Wait(attempt)) != nil {
+			return nil, nil
+		}
+	}
+}
+
 // dial connects to the server of the flags, which replace what the environment
 // variables and the configuration file of Temporal's own tools say.
 func dial(ctx context.Context, f teacmd.TemporalFlags, logger *slog.Logger) (*connection, error) {
@@ -63,7 +90,7 @@ func dial(ctx context.Context, f teacmd.TemporalFlags, logger *slog.Logger) (*co
 	defer cancel()
 	c, err := client.DialContext(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("connect to the Temporal server at %s: %w", o.HostPort, err)
+		return nil, unreachableError{fmt.Errorf("connect to the Temporal server at %s: %w", o.HostPort, err)}
 	}
 	return &connection{client: c, address: o.HostPort, namespace: o.Namespace, data: o.DataConverter, failures: o.FailureConverter}, nil
 }

@@ -53,8 +53,8 @@ func workerOptions() sdkworker.Options {
 
 // Work executes runs until the service stops.
 func (f *workerCmd) Work(s *teacmd.Service) error {
-	c, err := dial(s.Context, f.TemporalFlags, s.Log)
-	if err != nil {
+	c, err := await(s.Context, f.TemporalFlags, s.Log)
+	if c == nil {
 		return err
 	}
 	defer c.client.Close()
