@@ -125,10 +125,8 @@ func (p *publication) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	name := ""
 	if upload != nil {
-		last := &h.Segments[len(h.Segments)-1]
-		name = last.Name
+		name := h.Segments[len(h.Segments)-1].Name
 		if _, err := t.s.bucket.Put(ctx, name, upload, objstore.PutOptions{}); err != nil {
 			return err
 		}

@@ -61,8 +61,8 @@ func (s rowStore) Page(ctx context.Context, table, after string, limit int) (bod
 		var key, body string
 		var size int64
 		more := false
-		n, err := 0, error(nil)
-		_, err = pgx.ForEachRow(rows, []any{&key, &body, &size}, func() error {
+		n := 0
+		_, err := pgx.ForEachRow(rows, []any{&key, &body, &size}, func() error {
 			if n++; len(bodies) > 0 && size > maxPage {
 				more = true
 				return nil

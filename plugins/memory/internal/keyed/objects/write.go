@@ -41,7 +41,7 @@ func (d *DB) Write(ctx context.Context, ops []keyed.Op) error {
 		return err
 	}
 	switch err := w.publish(ctx); {
-	case err == errContinued: //nolint:errorlint // it is not wrapped
+	case err == errContinued:
 		return nil
 	case err != nil:
 		return err
@@ -130,7 +130,7 @@ func (w *write) fold(ctx context.Context) error {
 	changes := w.next.changes
 	w.next.Leaves, w.next.Deltas, w.next.deltas, w.next.changes = nil, nil, nil, nil
 	old := w.from.Leaves
-	for i := 0; i < max(1, len(old)); i++ {
+	for i := range max(1, len(old)) {
 		start, end := "", ""
 		if i > 0 {
 			start = string(old[i].From)
