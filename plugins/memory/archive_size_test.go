@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestAnArchiveOfManyEntries exports and restores a memory. TEA_ARCHIVE_ENTRIES
+// TestAnArchiveOfManyEntries exports, synchronises and restores a memory. TEA_ARCHIVE_ENTRIES
 // sets another number of entries; the log has the times and the largest memory of
 // the process.
 func TestAnArchiveOfManyEntries(t *testing.T) {
@@ -29,7 +29,8 @@ func TestAnArchiveOfManyEntries(t *testing.T) {
 		do()
 		t.Logf("%s: %v, peak %s", name, time.Since(began).Round(time.Millisecond), peak())
 	}
-	from := mustOpen(t, map[string]any{"path": t.TempDir(), "engine": "sqlite", "memory_mb": 64, "archives": archives})
+	dir := t.TempDir()
+	from := mustOpen(t, map[string]any{"path": dir, "engine": "sqlite", "memory_mb": 64, "archives": archives})
 	step("store", func() {
 		for n := 0; n < entries; n += 1000 {
 			items := make([]map[string]any, 1000)
@@ -39,7 +40,14 @@ func TestAnArchiveOfManyEntries(t *testing.T) {
 			from.must("ltm.store", map[string]any{"items": items})
 		}
 	})
+	from.close() // it indexes in the background
+	from = mustOpen(t, map[string]any{"path": dir, "engine": "sqlite", "memory_mb": 64, "archives": archives})
 	step("export", func() { from.must("memory.export", map[string]any{"path": "a"}) })
+	from.close()
+	synced := map[string]any{"path": t.TempDir(), "engine": "sqlite"}
+	from = mustOpen(t, map[string]any{"path": dir, "engine": "sqlite", "memory_mb": 64, "sync": synced})
+	step("sync", func() { from.equal("pushed", from.must("memory.sync", nil)["pushed"], int64(entries)) })
+	step("sync without changes", func() { from.equal("pushed", from.must("memory.sync", nil)["pushed"], int64(0)) })
 	from.close()
 	to := mustOpen(t, map[string]any{"path": t.TempDir(), "engine": "sqlite", "memory_mb": 64, "archives": archives})
 	defer to.close()

@@ -159,6 +159,8 @@ const (
 	JSON
 	// Boolean is 1 or 0 if the database has no booleans.
 	Boolean
+	// Instant is a text in RFC 3339 if the database has no instants.
+	Instant
 )
 
 // Table is the result of a Select, with values of the value model.

@@ -92,3 +92,9 @@ func TestReplica(t *testing.T) {
 	d := newDatabases(t, 40)
 	storetest.Replica(t, func(t *testing.T) store.Replica { return d.open(t, nil).Replica })
 }
+
+func TestTableStore(t *testing.T) {
+	t.Parallel()
+	d := newDatabases(t, 40)
+	storetest.TableStore(t, func(t *testing.T) store.TableStore { return d.open(t, nil).Tables })
+}

@@ -93,3 +93,9 @@ func TestReplica(t *testing.T) {
 	d := newDatabases(t)
 	storetest.Replica(t, func(t *testing.T) store.Replica { return d.open(t, nil).Replica })
 }
+
+func TestTableStore(t *testing.T) {
+	t.Parallel()
+	d := newDatabases(t)
+	storetest.TableStore(t, func(t *testing.T) store.TableStore { return d.open(t, nil).Tables })
+}

@@ -57,19 +57,25 @@ func (s *Tables) Rows(ctx context.Context, name, after string, limit int) (rows 
 func (t *table) withKeys(dialect store.Dialect) store.View {
 	v := store.View{Name: "tea_keyed", Columns: []store.Column{{Name: "_tea_key"}}}
 	for _, c := range t.columns {
-		shown := store.Column{Name: c.Name}
-		switch c.Type {
-		case JSON:
-			shown.Type = store.JSON
-		case Bool:
-			shown.Type = store.Boolean
-		}
-		v.Columns = append(v.Columns, shown)
+		v.Columns = append(v.Columns, store.Column{Name: c.Name, Type: c.shown()})
 	}
 	if v.Query = "SELECT _tea_key, " + t.userColumns() + t.lastChanges(); dialect == store.DuckDB {
 		v.Query = "SELECT _tea_key, " + t.shownColumns() + " FROM " + t.live()
 	}
 	return v
+}
+
+// shown is the type of the column in a view.
+func (c Column) shown() store.ColumnType {
+	switch c.Type {
+	case JSON:
+		return store.JSON
+	case Bool:
+		return store.Boolean
+	case Timestamp:
+		return store.Instant
+	}
+	return store.Plain
 }
 
 // Rows returns rows in the order of the hashes of their keys.

@@ -45,6 +45,10 @@ type RowStore interface {
 	From(table string) string
 }
 
+// JSONRows is the dialect of SQLite for rows that are JSON objects, in the columns
+// key and body.
+const JSONRows store.Dialect = "sqlite, rows in JSON"
+
 // JSONRow is a row as an object. Key identifies it, "" = a row of a table without
 // a primary key. At is its position in the call.
 type JSONRow struct {
@@ -266,6 +270,9 @@ func (s *Shared) views(t *table) []store.View {
 	values := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		columns[i], values[i] = store.Column{Name: c.Name}, c.value(s.Selector.Dialect())
+		if s.Selector.Dialect() == JSONRows {
+			columns[i].Type = c.shown()
+		}
 	}
 	before, after, _ := strings.Cut(s.Stored.From(t.name), "*")
 	names := map[string]bool{t.name: true, t.entry.Name: true}

@@ -144,7 +144,7 @@ func (c Column) stored(dialect store.Dialect, v any) any {
 
 // bound is a value in the form for a parameter of a statement.
 func (c Column) bound(dialect store.Dialect, v any) any {
-	if d, ok := v.(store.Decimal); ok && dialect == store.SQLite {
+	if d, ok := v.(store.Decimal); ok && (dialect == store.SQLite || dialect == JSONRows) {
 		return decimalNumber(d)
 	}
 	return c.plain(v)
@@ -165,6 +165,10 @@ func (c Column) plain(v any) any {
 // value is a column of a row in SQL.
 func (c Column) value(dialect store.Dialect) string {
 	switch {
+	case dialect == JSONRows && c.Type == JSON:
+		return "nullif(body -> '$." + c.Name + "', 'null')"
+	case dialect == JSONRows:
+		return c.cast("json_extract(body, '$." + c.Name + "')")
 	case dialect != store.PostgreSQL:
 		return quote(c.Name)
 	case c.Type == JSON:
@@ -173,12 +177,26 @@ func (c Column) value(dialect store.Dialect) string {
 	return "(body ->> '" + c.Name + "')::" + c.Type.sql(dialect)
 }
 
+// cast is a number in JSON, or in a text, as one of SQLite.
+func (c Column) cast(expression string) string {
+	switch name := c.Type.sql(store.SQLite); name {
+	case "BIGINT", "BOOLEAN":
+		return "CAST(" + expression + " AS INTEGER)"
+	case "DOUBLE":
+		return "CAST(" + expression + " AS REAL)"
+	}
+	return expression
+}
+
 // parameter is the placeholder of a bound value in a statement.
 func (c Column) parameter(dialect store.Dialect) string {
-	if dialect != store.SQLite {
-		return "CAST(? AS " + c.Type.sql(dialect) + ")"
+	switch dialect {
+	case store.SQLite:
+		return "?"
+	case JSONRows:
+		return c.cast("?")
 	}
-	return "?"
+	return "CAST(? AS " + c.Type.sql(dialect) + ")"
 }
 
 func (c Column) timeText(t time.Time) string {

@@ -129,6 +129,8 @@ func execAll(ctx context.Context, tx store.Tx, statements []string) error {
 // of strings.
 func within(dialect store.Dialect) string {
 	switch dialect {
+	case JSONRows:
+		return "key IN (SELECT value FROM json_each(?))"
 	case store.PostgreSQL:
 		return "key IN (SELECT sha256(convert_to(value, 'UTF8')) FROM json_array_elements_text(CAST(? AS json)))"
 	case store.DuckDB:

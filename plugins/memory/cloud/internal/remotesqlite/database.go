@@ -3,6 +3,7 @@ package remotesqlite
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -11,9 +12,12 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -43,11 +47,14 @@ func Open(name string, server Server, c store.Config) (*store.Stores, error) {
 	}
 	d := &database{name: name, server: server, terms: terms, now: c.Now, inline: c.InlineBytes, readOnly: c.ReadOnly, logger: c.Logger, turn: make(chan struct{}, 1), preparing: make(chan struct{}, 1)}
 	stores := &store.Stores{
-		LongTerm: &Memory{d: d}, Metadata: &Documents{d: d}, Vectors: newVectors(d), Blobs: &Blobs{d: d}, Inspect: d.inspect, Reset: d.reset, Close: server.Close,
+		LongTerm: &Memory{d: d}, Metadata: &Documents{d: d}, Vectors: newVectors(d), Blobs: &Blobs{d: d}, Inspect: d.inspect, Reset: d.reset,
 	}
 	if c.Blobs != nil {
 		stores.Blobs = c.Blobs
 	}
+	mirror := &rowMirror{d: d}
+	stores.Tables = &tabular.Shared{Catalog: catalog.New(stores.Metadata, clock.New()), Stored: rowStore{d}, Selector: mirror}
+	stores.Close = func() error { return errors.Join(mirror.close(), server.Close()) }
 	stores.Replica = replica.NewShared(&records{d: d, m: &Memory{d: d}}, stores.Metadata, stores.Blobs, c.InlineBytes)
 	return stores, nil
 }
@@ -168,6 +175,7 @@ func (d *database) inspect(ctx context.Context) (entries, bytes map[string]int64
 	rows, err := d.query(ctx, `SELECT 'ltm', count(*), coalesce(sum(size), 0) FROM ltm
 		UNION ALL SELECT 'vectors', count(*), coalesce(sum(length(embedding) * 3 / 4 + length(text)), 0) FROM vectors
 		UNION ALL SELECT kind, count(*), sum(length(body)) FROM documents GROUP BY kind
+		UNION ALL SELECT 'rows', count(*), coalesce(sum(length(body)), 0) FROM tea_rows
 		UNION ALL SELECT 'blobs', count(*), coalesce(sum(size), 0) FROM blobs`)
 	entries, bytes = map[string]int64{}, map[string]int64{}
 	for _, row := range rows {

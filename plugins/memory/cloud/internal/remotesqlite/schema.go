@@ -13,7 +13,7 @@ import (
 
 // version is that of the tables. The tables of an older version are migrated, a
 // newer one is refused.
-const version = 2
+const version = 3
 
 // The names of the rows of tea_settings.
 const (
@@ -91,7 +91,7 @@ func (w *write) untracked(add func()) {
 const textTable = `CREATE VIRTUAL TABLE IF NOT EXISTS ltm_text USING fts5(stems, spelled, forms, content='', contentless_delete=1, tokenize="ascii tokenchars '_'")`
 
 // data are the tables that Reset empties.
-var data = []string{"ltm", "ltm_parts", "documents", "vector_collections", "vectors", "vectors_gone", "blobs", "blob_parts", "tea_deleted", "tea_forgotten"}
+var data = []string{"ltm", "ltm_parts", "documents", "vector_collections", "vectors", "vectors_gone", "blobs", "blob_parts", "tea_deleted", "tea_forgotten", "tea_rows", "tea_tables", "tea_calls"}
 
 // prepare reads the settings of the database at the first call, and creates the
 // tables where there are none.
@@ -152,7 +152,7 @@ func (d *database) readSettings(ctx context.Context) (map[string]string, error) 
 // can go on.
 func (d *database) migrate(ctx context.Context) error {
 	var statements []Statement
-	for _, sql := range replicaTables {
+	for _, sql := range slices.Concat(replicaTables, rowTables) {
 		statements = append(statements, Statement{SQL: sql})
 	}
 	statements = append(statements, Statement{SQL: fmt.Sprintf("UPDATE tea_settings SET value = '%d' WHERE name = '%s' AND CAST(value AS INTEGER) < %[1]d", version, settingVersion)})
@@ -163,7 +163,7 @@ func (d *database) migrate(ctx context.Context) error {
 // create creates the tables. Several processes can do so at the same time.
 func (d *database) create(ctx context.Context) error {
 	var statements []Statement
-	for _, sql := range slices.Concat(tables, replicaTables) {
+	for _, sql := range slices.Concat(tables, replicaTables, rowTables) {
 		statements = append(statements, Statement{SQL: sql})
 	}
 	settings := func(fullText string) Statement {

@@ -123,7 +123,7 @@ func standIns(ctx context.Context, conn *sql.Conn, bounds store.Sandbox) (string
 	for _, v := range bounds.Views {
 		columns := make([]declaration, len(v.Columns))
 		for i, c := range v.Columns {
-			columns[i] = declaration{name: c.Name, kind: map[store.ColumnType]string{store.JSON: jsonText, store.Boolean: boolean}[c.Type]}
+			columns[i] = declaration{name: c.Name, kind: map[store.ColumnType]string{store.JSON: jsonText, store.Boolean: boolean, store.Instant: instantText}[c.Type]}
 		}
 		standIn(&all, "temp", v.Name, columns)
 	}

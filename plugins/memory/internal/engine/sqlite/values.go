@@ -12,10 +12,11 @@ import (
 )
 
 // Declared types of columns for values that SQLite does not have: booleans are
-// stored as 1 and 0, JSON as its text.
+// stored as 1 and 0, JSON and instants of rows in JSON as their texts.
 const (
-	boolean  = "BOOLEAN"
-	jsonText = "JSON_TEXT"
+	boolean     = "BOOLEAN"
+	jsonText    = "JSON_TEXT"
+	instantText = "INSTANT_TEXT"
 )
 
 // toValue converts a value of the driver to the value model: an instant becomes
@@ -34,6 +35,11 @@ func toValue(declared string, v any) (any, error) {
 	case string:
 		if declared == jsonText {
 			return value.Decode([]byte(v))
+		}
+		if declared == instantText {
+			if at, err := time.Parse(time.RFC3339Nano, v); err == nil {
+				return at.UTC().Format(time.RFC3339Nano), nil
+			}
 		}
 		return strings.ToValidUTF8(v, "\ufffd"), nil
 	case []byte:

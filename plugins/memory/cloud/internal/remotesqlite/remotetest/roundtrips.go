@@ -101,6 +101,29 @@ func otherCalls(s *store.Stores) []call {
 			return len(hits), err
 		}},
 		{"vector.delete", 1, 1, func(ctx context.Context) (any, error) { return s.Vectors.Delete(ctx, "c", "a", "b") }},
+		{"data.create_table", 2, true, func(ctx context.Context) (any, error) {
+			return s.Tables.Create(ctx, store.NewTable{Name: "t", Schema: json.RawMessage(`{"id": "int", "n": "int"}`), PrimaryKey: []string{"id"}})
+		}},
+		{"data.insert", 2, int64(2), func(ctx context.Context) (any, error) {
+			r, err := s.Tables.Insert(ctx, "t", []store.TableRow{{"id": json.RawMessage("1")}, {"id": json.RawMessage("2")}}, store.RowFail, store.TableCall{})
+			return r.Inserted, err
+		}},
+		{"data.update", 2, int64(2), func(ctx context.Context) (any, error) {
+			r, err := s.Tables.Update(ctx, "t", store.RowSelection{All: true}, store.TableRow{"n": json.RawMessage("7")}, store.TableCall{})
+			return r.Updated, err
+		}},
+		{"data.delete", 2, int64(1), func(ctx context.Context) (any, error) {
+			r, err := s.Tables.Delete(ctx, "t", store.RowSelection{Keys: []json.RawMessage{json.RawMessage("1")}}, store.TableCall{})
+			return r.Deleted, err
+		}},
+		{"data.query, the first", 4, 1, func(ctx context.Context) (any, error) {
+			a, err := s.Tables.Query(ctx, store.TableQuery{SQL: "SELECT n FROM t WHERE n = 7", Tables: []string{"t"}})
+			return len(a.Rows), err
+		}},
+		{"data.query", 2, 1, func(ctx context.Context) (any, error) {
+			a, err := s.Tables.Query(ctx, store.TableQuery{SQL: "SELECT n FROM t", Tables: []string{"t"}})
+			return len(a.Rows), err
+		}},
 		{"blob, write", 2, "a", func(ctx context.Context) (any, error) {
 			info, err := s.Blobs.Put(ctx, "a", strings.NewReader(strings.Repeat("content", 10_000)))
 			return info.Name, err
