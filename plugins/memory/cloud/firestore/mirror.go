@@ -113,7 +113,7 @@ func (x *Vectors) refresh(ctx context.Context, collection string, m *mirror) err
 		return nil
 	}
 	s := toSetting(d)
-	if m.index != nil && (m.setting.born != s.born || m.setting.dimension != s.dimension || m.setting.last < s.last-keepGone) {
+	if m.index != nil && (m.setting.born != s.born || m.setting.dimension != s.dimension || m.setting.last > s.last || m.setting.last < s.last-keepGone) {
 		m.drop()
 	}
 	if m.index == nil {

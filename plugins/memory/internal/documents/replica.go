@@ -30,15 +30,16 @@ func (d *Documents) Changes(ctx context.Context, query store.ChangeQuery, kept K
 	d.mu.Lock()
 	last := d.seq
 	d.mu.Unlock()
-	if err := deletion.Check(ctx, d.engine, query, last); err != nil {
-		return store.ChangePage{}, err
-	}
 	// One statement, so that no change is missed between two.
 	rows, err := listedRows(d.engine.Query(ctx, "SELECT seq, kind, id, body FROM documents WHERE seq > ? UNION ALL "+
 		"SELECT seq, space, key, '' FROM tea_deleted WHERE feed = ? AND seq > ? ORDER BY 1 LIMIT ?",
 		query.After, string(store.DocumentFeed), query.After, max(query.Limit, 1)+1))
 	if err != nil {
 		return store.ChangePage{}, fmt.Errorf("read the changes of the documents: %w", err)
+	}
+	// After the page: what was removed before is missing in it.
+	if err := deletion.Check(ctx, d.engine, query, last); err != nil {
+		return store.ChangePage{}, err
 	}
 	return deletion.Page(query, rows, func(l listed) int64 { return l.Seq }, func(l listed) (store.Record, bool, error) {
 		return l.record(), kept(l.Document), nil

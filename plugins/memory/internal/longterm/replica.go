@@ -32,14 +32,15 @@ func (m *Memory) Changes(ctx context.Context, query store.ChangeQuery) (store.Ch
 	m.mu.Lock()
 	last := m.numbers.seq
 	m.mu.Unlock()
-	if err := deletion.Check(ctx, m.o.Engine, query, last); err != nil {
-		return store.ChangePage{}, err
-	}
 	// One statement, so that no change is missed between two.
 	rows, err := m.listed(ctx, "SELECT "+listedColumns+" FROM ltm WHERE seq > ? UNION ALL "+
 		"SELECT seq, space, key, NULL, NULL, '', deleted_at, deleted_at, NULL FROM tea_deleted WHERE feed = ? AND seq > ? ORDER BY 1 LIMIT ?",
 		query.After, string(store.EntryFeed), query.After, max(query.Limit, 1)+1)
 	if err != nil {
+		return store.ChangePage{}, err
+	}
+	// After the page: what was removed before is missing in it.
+	if err := deletion.Check(ctx, m.o.Engine, query, last); err != nil {
 		return store.ChangePage{}, err
 	}
 	return deletion.Page(query, rows, func(l listed) int64 { return l.seq }, func(l listed) (store.Record, bool, error) { return m.record(ctx, l) })

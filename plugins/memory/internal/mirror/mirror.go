@@ -182,7 +182,8 @@ func (m *mirror) refresh(ctx context.Context, source Source, collection string) 
 		if page.Dimension == 0 {
 			return m.drop()
 		}
-		if m.index != nil && (m.born != page.Born || seen < page.Last-KeepGone && seen > 0) {
+		// With a smaller number than before, an older state of the database was restored.
+		if m.index != nil && (m.born != page.Born || page.Last < seen || seen < page.Last-KeepGone && seen > 0) {
 			if err := m.drop(); err != nil {
 				return err
 			}

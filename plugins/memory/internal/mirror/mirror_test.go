@@ -44,3 +44,20 @@ func TestSearchOfMoreItemsThanRemovedOnesAreRemembered(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestARestoredDatabase has an older state of a collection than the mirror.
+func TestARestoredDatabase(t *testing.T) {
+	t.Parallel()
+	from := &source{5}
+	all := mirror.New(from)
+	for _, n := range []int64{5, 3, 4} {
+		from.n = n
+		hits, err := all.Search(t.Context(), "c", store.VectorQuery{Embedding: []float32{1, 0}, K: 10})
+		if err != nil || len(hits) != int(n) {
+			t.Errorf("%d items, %v, want %d", len(hits), err, n)
+		}
+	}
+	if err := all.Close(); err != nil {
+		t.Error(err)
+	}
+}

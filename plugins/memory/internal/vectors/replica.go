@@ -30,14 +30,15 @@ func (x *Index) Changes(ctx context.Context, query store.ChangeQuery) (store.Cha
 	x.mu.Lock()
 	last := x.seq
 	x.mu.Unlock()
-	if err := deletion.Check(ctx, x.o.Engine, query, last); err != nil {
-		return store.ChangePage{}, err
-	}
 	// One statement, so that no change is missed between two.
 	rows, err := x.listed(ctx, "SELECT seq, collection, name, text, embedding, metadata FROM vectors WHERE seq > ? UNION ALL "+
 		"SELECT seq, space, key, '', NULL, NULL FROM tea_deleted WHERE feed = ? AND seq > ? ORDER BY 1 LIMIT ?",
 		query.After, string(store.VectorFeed), query.After, max(query.Limit, 1)+1)
 	if err != nil {
+		return store.ChangePage{}, err
+	}
+	// After the page: what was removed before is missing in it.
+	if err := deletion.Check(ctx, x.o.Engine, query, last); err != nil {
 		return store.ChangePage{}, err
 	}
 	return deletion.Page(query, rows, func(l listed) int64 { return l.seq }, func(l listed) (store.Record, bool, error) {
