@@ -105,10 +105,10 @@ func TestOpenSaysWhyItBeginsEmpty(t *testing.T) {
 	}{
 		{"nothing there", "there is none yet", "", func(t *testing.T, dir string) { os.RemoveAll(dir) }},
 		{"other language", `for the language "english", not "german"`, "german", func(*testing.T, string) {}},
-		{"newer", "has format 3, this program reads 2", "", func(t *testing.T, dir string) {
-			edit(t, filepath.Join(dir, manifestName), "tea-fulltext 2", "tea-fulltext 3")
+		{"newer", "has format 4, this program reads 3", "", func(t *testing.T, dir string) {
+			edit(t, filepath.Join(dir, manifestName), "tea-fulltext 3", "tea-fulltext 4")
 		}},
-		{"older", "has format 1, this program reads 2", "", func(t *testing.T, dir string) {
+		{"older", "has format 1, this program reads 3", "", func(t *testing.T, dir string) {
 			older := `{"analysis":"3","language":"english","watermark":1,"next":2,"segments":[{"name":"00000001.seg","sum":7}]}`
 			head := fmt.Sprintf("tea-fulltext 1 %08x\n", checksum([]byte(older)))
 			if err := os.WriteFile(filepath.Join(dir, manifestName), []byte(head+older), 0o600); err != nil {

@@ -122,7 +122,7 @@ func FuzzManifest(f *testing.F) {
 		settle(f, h.x)
 	}
 	f.Add(d.files[manifestName].data)
-	f.Add([]byte("tea-fulltext 2 00000000\n{}"))
+	f.Add([]byte("tea-fulltext 3 00000000\n{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		damaged := d.clone()
 		damaged.files[manifestName] = &memFile{data: data}

@@ -11,7 +11,7 @@ import (
 
 const (
 	manifestName    = "manifest"
-	manifestVersion = 2
+	manifestVersion = 3
 )
 
 // manifest lists the segments that make up the index. Its file is a line with

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -25,12 +24,77 @@ const (
 	maxKeyBytes   = 6 * maxFormBytes
 )
 
-// segmentTail is what of a segment is read into memory, encoded by gob.
+// segmentTail is what of a segment is read into memory.
 type segmentTail struct {
 	Keys   []string // the first of each block
 	Blocks []int64  // where they begin, and where the last one ends
 	IDs    []int64  // ascending
 	Lens   []uint32
+}
+
+// encode returns the lists, each with its length in front; ascending numbers are
+// stored as differences.
+func (t *segmentTail) encode() []byte {
+	b := binary.AppendUvarint(nil, uint64(len(t.Keys)))
+	for _, key := range t.Keys {
+		b = append(binary.AppendUvarint(b, uint64(len(key))), key...)
+	}
+	for _, list := range [][]int64{t.Blocks, t.IDs} {
+		b = binary.AppendUvarint(b, uint64(len(list)))
+		last := int64(0)
+		for _, n := range list {
+			b = binary.AppendVarint(b, n-last)
+			last = n
+		}
+	}
+	b = binary.AppendUvarint(b, uint64(len(t.Lens)))
+	for _, n := range t.Lens {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	return b
+}
+
+// decode reads what encode has written, and reports whether it is complete.
+func (t *segmentTail) decode(b []byte) bool {
+	ok := true
+	next := func() uint64 {
+		n, used := binary.Uvarint(b)
+		if used <= 0 {
+			ok, used, n = false, 0, 0
+		}
+		b = b[used:]
+		return n
+	}
+	length := func() int { // each element has at least one byte
+		if n := next(); n <= uint64(len(b)) {
+			return int(n) //nolint:gosec // bounded
+		}
+		ok = false
+		return 0
+	}
+	t.Keys = make([]string, length())
+	for i := range t.Keys {
+		size := length()
+		t.Keys[i], b = string(b[:size]), b[size:]
+	}
+	for _, list := range []*[]int64{&t.Blocks, &t.IDs} {
+		*list = make([]int64, length())
+		last := int64(0)
+		for i := range *list {
+			n, used := binary.Varint(b)
+			if used <= 0 {
+				return false
+			}
+			b = b[used:]
+			last += n
+			(*list)[i] = last
+		}
+	}
+	t.Lens = make([]uint32, length())
+	for i := range t.Lens {
+		t.Lens[i] = uint32(next()) //nolint:gosec // as it was written
+	}
+	return ok && len(b) == 0
 }
 
 // segment is an open segment file.
@@ -79,8 +143,8 @@ func (s *segment) load() error {
 	if checksum(data) != s.Sum {
 		return corrupt("its tail does not match the manifest")
 	}
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&tail); err != nil {
-		return corrupt("decode its tail: %v", err)
+	if !tail.decode(data) {
+		return corrupt("its tail cannot be decoded")
 	}
 	s.keys, s.blocks, s.ids, s.lens = tail.Keys, tail.Blocks, tail.IDs, tail.Lens
 	dead := s.Dead
@@ -257,11 +321,8 @@ func (s *segmentWriter) finish() (tail int64, sum uint32, err error) {
 		s.tail.Blocks[i] += s.offset
 	}
 	s.write(s.spooled)
-	var encoded bytes.Buffer
-	if err := gob.NewEncoder(&encoded).Encode(s.tail); err != nil {
-		return 0, 0, err
-	}
+	encoded := s.tail.encode()
 	tail = s.offset
-	s.write(encoded.Bytes())
-	return tail, checksum(encoded.Bytes()), s.w.Flush()
+	s.write(encoded)
+	return tail, checksum(encoded), s.w.Flush()
 }

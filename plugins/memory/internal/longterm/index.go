@@ -2,7 +2,6 @@ package longterm
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -187,14 +186,14 @@ func (m *Memory) changesAfter(ctx context.Context, after int64) ([]change, error
 		UNION ALL SELECT seq, id, NULL, NULL, NULL, NULL FROM ltm_gone WHERE seq > ? ORDER BY 1 LIMIT ?`, after, after, readAhead)
 	var found []change
 	var seq, id int64
-	var key, text, metadata, hash sql.NullString
+	var key, value, metadata, hash text
 	err = store.Scan(rows, err, func() {
 		c := change{seq: seq, gone: !key.Valid}
 		c.ID, c.ContentHash = id, hash.String
 		c.Namespace, c.Key = splitRowKey(key.String)
-		c.hold(text, metadata, sql.NullInt64{})
+		c.hold(value, metadata, number{})
 		found = append(found, c)
-	}, &seq, &id, &key, &text, &metadata, &hash)
+	}, &seq, &id, &key, &value, &metadata, &hash)
 	return found, err
 }
 

@@ -2,7 +2,6 @@ package longterm
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,9 +51,9 @@ func notFound(key string) error { return fmt.Errorf("key %q: %w", key, store.Err
 func (m *Memory) content(ctx context.Context, namespace, key string) (*entry, error) {
 	rows, err := m.o.Engine.Query(ctx, "SELECT value, metadata, content_hash, expires_at FROM ltm WHERE key = ?", rowKey(namespace, key))
 	var found *entry
-	var value, metadata sql.NullString
+	var value, metadata text
 	var hash string
-	var expires sql.NullInt64
+	var expires number
 	err = store.Scan(rows, err, func() {
 		found = &entry{store.Memory{Namespace: namespace, Key: key, ContentHash: hash}}
 		found.hold(value, metadata, expires)
@@ -75,8 +74,8 @@ func (m *Memory) read(ctx context.Context, columns, condition string, args ...an
 	var found []entry
 	var id, created, updated int64
 	var key, hash string
-	var value, metadata sql.NullString
-	var expires sql.NullInt64
+	var value, metadata text
+	var expires number
 	err = store.Scan(rows, err, func() {
 		e := entry{store.Memory{ID: id, ContentHash: hash, CreatedAt: clock.FromMicro(created), UpdatedAt: clock.FromMicro(updated)}}
 		e.Namespace, e.Key = splitRowKey(key)
@@ -87,7 +86,7 @@ func (m *Memory) read(ctx context.Context, columns, condition string, args ...an
 }
 
 // hold takes in columns that may be NULL.
-func (e *entry) hold(value, metadata sql.NullString, expires sql.NullInt64) {
+func (e *entry) hold(value, metadata text, expires number) {
 	if value.Valid {
 		e.Value = json.RawMessage(value.String)
 	}

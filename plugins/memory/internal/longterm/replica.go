@@ -2,7 +2,6 @@ package longterm
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -94,8 +93,8 @@ func (m *Memory) listed(ctx context.Context, query string, args ...any) ([]liste
 	var found []listed
 	var seq, created, updated int64
 	var space, key, hash string
-	var value, metadata sql.NullString
-	var expires sql.NullInt64
+	var value, metadata text
+	var expires number
 	err = store.Scan(rows, err, func() {
 		l := listed{seq: seq, deleted: hash == "", entry: entry{store.Memory{ContentHash: hash, CreatedAt: clock.FromMicro(created), UpdatedAt: clock.FromMicro(updated)}}}
 		if l.Namespace, l.Key = space, key; !l.deleted {
