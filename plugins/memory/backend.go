@@ -29,10 +29,18 @@ func WithBlobs(b store.BlobBackend) Option {
 	}
 }
 
+// WithOnline adds a source of the news that the network is back: subscribe calls
+// wake then, until stop is called. Synchronising in the background does not wait
+// for its next attempt.
+func WithOnline(subscribe func(wake func()) (stop func())) Option {
+	return func(all *backends) { all.online = subscribe }
+}
+
 // backends are what a bundle has besides the embedded databases.
 type backends struct {
 	engines map[string]store.Backend
 	blobs   map[string]store.BlobBackend // by the scheme of the URL
+	online  func(wake func()) (stop func())
 }
 
 func newBackends(options []Option) backends {

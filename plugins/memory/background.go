@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // syncAtEnd bounds the last synchronisation of a process that ends after changes.
@@ -28,7 +30,21 @@ type SyncStatus struct {
 	Pulled    int64         `json:"pulled" doc:"number of records that were written to this memory or deleted in it since the start of the plugin"`
 	Pushed    int64         `json:"pushed" doc:"the same for the other memory"`
 	Conflicts int64         `json:"conflicts" doc:"number of conflicts since the start of the plugin"`
-	Refused   []string      `json:"refused" doc:"records that one side cannot store, of the last time"`
+	// Resolved are the last maxResolved conflicts.
+	Resolved []syncing.Conflict `json:"resolved" doc:"the last conflicts since the start of the plugin, with the side that won; at most 100"`
+	Refused  []string           `json:"refused" doc:"records that one side cannot store, of the last time"`
+}
+
+const maxResolved = 100
+
+// opened is closed at the first use of a memory. A page opens it for a use.
+func (f *folder) opened() <-chan struct{} {
+	if !inPage {
+		return f.embedded.engine.Opened()
+	}
+	opened := make(chan struct{})
+	close(opened)
+	return opened
 }
 
 // background synchronises a folder in the background: at its first use, after
@@ -39,9 +55,11 @@ type background struct {
 	now             func() time.Time
 	delay, interval time.Duration
 	retries         backoff.Policy
+	online          func(wake func()) (stop func()) // see WithOnline; nil = unknown
 	logger          *slog.Logger
 
 	wake   chan struct{}
+	again  chan struct{} // the network is back
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -53,7 +71,7 @@ type background struct {
 func (f *folders) synchronises(local *folder) *background {
 	with := local.settings.Sync
 	b := &background{
-		opened: local.embedded.engine.Opened(), now: local.clock.Now, logger: slog.Default(),
+		opened: local.opened(), online: f.backends.online, now: local.clock.Now, logger: slog.Default(),
 		delay: time.Duration(with.DelaySeconds * float64(time.Second)), interval: time.Duration(with.IntervalSeconds * float64(time.Second)),
 		retries: syncRetries,
 		run: func(ctx context.Context) (syncing.Result, error) {
@@ -71,8 +89,8 @@ func (f *folders) synchronises(local *folder) *background {
 
 func (b *background) start() {
 	ctx, cancel := context.WithCancel(context.Background())
-	b.wake, b.done, b.cancel = make(chan struct{}, 1), make(chan struct{}), cancel
-	b.state = SyncStatus{State: "waiting", Refused: []string{}}
+	b.wake, b.again, b.done, b.cancel = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}), cancel
+	b.state = SyncStatus{State: "waiting", Resolved: []syncing.Conflict{}, Refused: []string{}}
 	go b.loop(ctx)
 }
 
@@ -81,9 +99,14 @@ func (b *background) changed() {
 	b.mu.Lock()
 	b.state.Changes = true
 	b.mu.Unlock()
+	signal(b.wake)
+}
+
+// signal wakes a loop that is not awake yet.
+func signal(c chan<- struct{}) {
 	select {
-	case b.wake <- struct{}{}:
-	default: // it is awake
+	case c <- struct{}{}:
+	default:
 	}
 }
 
@@ -102,6 +125,9 @@ func (b *background) loop(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
+	if b.online != nil {
+		defer b.online(func() { signal(b.again) })()
+	}
 	due := time.Now()
 	next := time.NewTimer(0)
 	defer next.Stop()
@@ -114,6 +140,9 @@ func (b *background) loop(ctx context.Context) {
 				due = soon
 				next.Reset(b.delay)
 			}
+		case <-b.again:
+			due = time.Now()
+			next.Reset(0)
 		case <-next.C:
 			wait := b.interval
 			if b.once(ctx) != nil {
@@ -151,6 +180,10 @@ func (b *background) once(ctx context.Context) error {
 		s.State, s.Changes = "waiting", true
 		return err
 	}
+	if errors.Is(err, store.ErrReadOnly) { // another tab synchronises
+		s.State, s.Error = "waiting", err.Error()
+		return nil
+	}
 	if err != nil {
 		s.State, s.Changes, s.Error = "failing", true, err.Error()
 		if s.Failures++; s.Failures == 1 {
@@ -162,6 +195,8 @@ func (b *background) once(ctx context.Context) error {
 		b.logger.Info("the memory is synchronised again", "failures", s.Failures)
 	}
 	s.State, s.Error, s.Failures, s.Last = "waiting", "", 0, clock.Instant{Time: b.now()}
+	s.Resolved = append(s.Resolved, r.Resolved...)
+	s.Resolved = s.Resolved[max(0, len(s.Resolved)-maxResolved):]
 	if s.Refused = r.Refused; s.Refused == nil {
 		s.Refused = []string{}
 	}

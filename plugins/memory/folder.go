@@ -115,7 +115,7 @@ func (f *folder) writable() error {
 
 // close closes the families and then the database.
 func (f *folder) close() error {
-	if !inPage && f.background != nil {
+	if f.background != nil {
 		f.background.end()
 	}
 	if f.sweeper != nil {
@@ -235,18 +235,22 @@ func (f *folders) take(ctx context.Context, settings settings) (*folder, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := f.lockOpen(ctx, at.name); err != nil {
-		return nil, err
+	for {
+		if err := f.lockOpen(ctx, at.name); err != nil {
+			return nil, err
+		}
+		open := f.byName[at.name]
+		if open == nil || open.settings == settings || open.users > 0 {
+			break
+		}
+		if err := f.end(open); err != nil { // a page has kept it open
+			return nil, err
+		}
 	}
 	defer f.mu.Unlock()
 	f.exported = false
 	if open := f.byName[at.name]; open != nil {
-		if open.settings != settings && open.users == 0 {
-			delete(f.byName, at.name)
-			if err := open.close(); err != nil {
-				return nil, err
-			}
-		} else if open.settings != settings {
+		if open.settings != settings {
 			return nil, tea.Errorf(tea.ValidationError, "%s is open with other settings of the memory; workflows that share a folder at the same time need the same ones", at.name)
 		}
 	}
@@ -261,7 +265,7 @@ func (f *folders) take(ctx context.Context, settings settings) (*folder, error) 
 	opened.users, opened.shortterm = 1, f.shortTermOf(at.name)
 	opened.shortterm.Bound(shortterm.Bounds{Entries: settings.ShortTerm.MaxEntries, Bytes: settings.ShortTerm.MaxBytes})
 	f.byName[at.name] = opened
-	if !inPage && settings.Sync.Background && opened.readOnly == "" {
+	if settings.Sync.Background && opened.readOnly == "" {
 		opened.background = f.synchronises(opened)
 	}
 	return opened, nil
@@ -291,6 +295,11 @@ func (f *folders) give(given *folder) error {
 		f.mu.Unlock()
 		return nil
 	}
+	return f.end(given)
+}
+
+// end closes a folder that no one uses. f.mu is locked before it, and not after.
+func (f *folders) end(given *folder) error {
 	delete(f.byName, given.name)
 	closing := make(chan struct{})
 	f.closing[given.name] = closing

@@ -14,9 +14,14 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-func maintenanceActions() []tea.Action {
+func inspectActions() []tea.Action {
 	return []tea.Action{
 		tea.NewMethod("memory.inspect", "Describes the memory: where it is, how many entries and how many bytes it has, and whether it can be opened.", (*Memory).Inspect, tea.Idempotent()),
+	}
+}
+
+func maintenanceActions() []tea.Action {
+	return []tea.Action{
 		tea.NewMethod("memory.reset", "Removes everything that the memory has stored. It must not be in use.", writes((*Memory).Reset), tea.Idempotent()),
 	}
 }
@@ -46,7 +51,7 @@ type InspectResult struct {
 // Inspect is memory.inspect.
 func (m *Memory) Inspect(ctx context.Context, _ *tea.Request, _ struct{}) (*InspectResult, error) {
 	f := m.folder
-	if f.remote != nil {
+	if inPage || f.remote != nil {
 		return f.inspectRemote(ctx)
 	}
 	r := &InspectResult{Success: true, Path: f.dir, Engine: string(f.embedded.engine.Dialect()), State: "ok", Entries: map[string]int64{}, Bytes: map[string]int64{}}

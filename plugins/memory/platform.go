@@ -37,8 +37,8 @@ const inPage = false
 // XDG_DATA_HOME; "" = below the home directory.
 const dataFolder = ""
 
-// checkPlatform returns an error for settings that do not work on this platform.
-func (s *settings) checkPlatform() error { return nil }
+// resolvePlatform replaces what settings mean on this platform only.
+func (s *settings) resolvePlatform() error { return nil }
 
 // scratchFolder creates a folder for files of this process.
 func scratchFolder() (string, error) { return os.MkdirTemp("", "tea-memory-") }
@@ -74,6 +74,10 @@ func driverOf(dialect store.Dialect) (engine.Driver, error) {
 	return sqlite.Driver{}, nil
 }
 
+func (s Settings) limits() engine.Limits {
+	return engine.Limits{Connections: s.Connections, Threads: s.Threads, MemoryBytes: s.MemoryMB << 20, SpillDir: s.SpillDir}
+}
+
 func (f *folder) openEmbedded(ctx context.Context, overrun func()) error {
 	driver, err := f.settings.driver(f.dir)
 	if err != nil {
@@ -82,14 +86,14 @@ func (f *folder) openEmbedded(ctx context.Context, overrun func()) error {
 	if f.readOnly, err = f.settings.readOnly(f.dir); err != nil {
 		return err
 	}
-	e := &embedded{}
-	e.engine, err = engine.Open(ctx, engine.Options{
+	opened, err := engine.Open(ctx, engine.Options{
 		Dir: f.dir, Driver: driver, Limits: f.settings.limits(), LockTimeout: f.settings.lockTimeout(), Warmup: f.settings.warmup(), Logger: slog.Default(), Overrun: overrun,
 		ReadOnly: f.readOnly,
 	})
 	if err != nil {
 		return err
 	}
+	e := &embedded{engine: opened}
 	if e.blobs, err = blob.Open(filepath.Join(f.dir, "blobs")); err != nil {
 		return errors.Join(err, e.engine.Close())
 	}
@@ -127,6 +131,7 @@ func actions() []tea.Action {
 		catalogActions(),
 		dataActions(),
 		sqlActions(),
+		inspectActions(),
 		maintenanceActions(),
 		archiveActions(),
 		syncActions(),

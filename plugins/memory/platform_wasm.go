@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -18,11 +19,19 @@ const inPage = true
 // nothing.
 const dataFolder = "/"
 
-// checkPlatform returns an error for settings that do not work on this platform.
-func (s *settings) checkPlatform() error {
-	if s.LTM.EnableSync || s.LTM.OfflineFallback || s.LTM.Storage.EnableSync || s.LTM.Storage.OfflineFallback || s.Sync.URL != "" || s.Sync.Path != "" || s.Blobs != "" {
-		return tea.Errorf(tea.DependencyMissing, "this build of the memory does not synchronise in a browser; remove settings.memory.sync and blobs, and settings.ltm.storage, enable_sync and offline_fallback")
+// resolvePlatform replaces what settings mean on this platform only: the memory is
+// on the device in any case, and the storage is what it synchronises with.
+func (s *settings) resolvePlatform() error {
+	if s.Sync.Path != "" {
+		return tea.Errorf(tea.DependencyMissing, "a browser has no folders to synchronise with; set settings.memory.sync.url in place of path")
 	}
+	if s.Blobs != "" && s.Sync.URL != "" && s.Blobs != s.Sync.URL {
+		return tea.Errorf(tea.ValidationError, "settings.memory.sync.url and settings.ltm.storage.uri differ; in a browser both are the storage to synchronise with, so set one of them")
+	}
+	s.Sync.URL = cmp.Or(s.Sync.URL, s.Blobs)
+	s.Sync.Engine = cmp.Or(s.Sync.Engine, "objects")
+	s.Sync.Background = s.Sync.Background || s.LTM.EnableSync || s.LTM.OfflineFallback || s.LTM.Storage.EnableSync || s.LTM.Storage.OfflineFallback
+	s.Blobs, s.LTM.EnableSync, s.LTM.OfflineFallback, s.LTM.Storage = "", false, false, LTMStorage{}
 	return nil
 }
 
@@ -36,5 +45,5 @@ func (f *folder) openEmbedded(context.Context, func()) error {
 // actions are those that a page has: the others need an embedded database, or more
 // code than a page should load.
 func actions() []tea.Action {
-	return slices.Concat(shortTermActions(), ltmActions(), vectorActions())
+	return slices.Concat(shortTermActions(), ltmActions(), vectorActions(), syncActions(), inspectActions())
 }

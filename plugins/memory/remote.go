@@ -61,7 +61,9 @@ func (f *folder) openRemote(ctx context.Context, backend store.Backend) error {
 		f.catalog = catalog.New(s.Metadata, f.clock)
 		f.families(func(context.Context) (string, error) { return filepath.Base(f.dir), nil }, r.scratch)
 	}
-	if f.readOnly == "" {
+	// A page leaves the memory that it synchronises with alone: its clock is not that
+	// of others.
+	if f.readOnly == "" && (!inPage || s.Acknowledged == "local") {
 		f.sweeper = f.sweepsRemote()
 	}
 	return nil
@@ -72,6 +74,9 @@ func (r *remote) close() error { return errors.Join(r.stores.Close(), os.RemoveA
 // inspectRemote is memory.inspect for a Backend.
 func (f *folder) inspectRemote(ctx context.Context) (*InspectResult, error) {
 	r := &InspectResult{Success: true, Path: f.dir, Engine: f.settings.Engine, State: "ok", Entries: map[string]int64{}, Bytes: map[string]int64{}}
+	if f.background != nil {
+		r.Sync = f.background.status()
+	}
 	if f.remote.stores.Inspect == nil {
 		return r, nil
 	}

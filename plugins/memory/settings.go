@@ -8,7 +8,6 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
 )
@@ -63,7 +62,7 @@ func (s *settings) resolve(backend string) error {
 // resolveSync replaces enable_sync and offline_fallback. For a database that is
 // not embedded they mean an embedded one in front of it.
 func (s *settings) resolveSync() error {
-	if err := s.checkPlatform(); err != nil {
+	if err := s.resolvePlatform(); err != nil {
 		return err
 	}
 	enable, fallback := s.LTM.EnableSync || s.LTM.Storage.EnableSync, s.LTM.OfflineFallback || s.LTM.Storage.OfflineFallback
@@ -88,7 +87,7 @@ func (s *settings) resolveSync() error {
 	switch {
 	case s.Sync.URL == "" && s.Sync.Path == "":
 		return tea.Errorf(tea.ValidationError, "synchronising in the background needs settings.memory.sync with the url or path of the other memory")
-	case !embeddedEngine(s.Engine):
+	case !inPage && !embeddedEngine(s.Engine):
 		return tea.Errorf(tea.ValidationError, "settings.memory.sync.background needs an embedded memory, with settings.memory.engine duckdb or sqlite; %s is shared already", s.Engine)
 	case s.Sync.Conflicts == string(syncing.Merge):
 		return tea.Errorf(tea.ValidationError, "settings.memory.sync.conflicts: merge calls an action, which only a call of memory.sync can do; set another policy, or background: false")
@@ -177,7 +176,6 @@ type Sync struct {
 }
 
 const (
-	megabyte = 1 << 20
 	// syncDelay and syncInterval are the defaults of Sync, in seconds.
 	syncDelay    = 2
 	syncInterval = 300
@@ -202,10 +200,6 @@ func (s Settings) dir() (string, error) {
 		return "", tea.Errorf(tea.ValidationError, "settings.memory.path %q: %w", s.Path, err)
 	}
 	return abs, nil
-}
-
-func (s Settings) limits() engine.Limits {
-	return engine.Limits{Connections: s.Connections, Threads: s.Threads, MemoryBytes: s.MemoryMB * megabyte, SpillDir: s.SpillDir}
 }
 
 func (s Settings) lockTimeout() time.Duration {

@@ -48,7 +48,7 @@ type SyncResult struct {
 // Sync is memory.sync.
 func (m *Memory) Sync(ctx context.Context, req *tea.Request, p SyncParams) (*SyncResult, error) {
 	with := m.folder.settings.Sync
-	if m.folder.embedded == nil {
+	if m.folder.device() == nil {
 		return nil, tea.Errorf(tea.ValidationError, "memory.sync needs an embedded memory, with settings.memory.engine duckdb or sqlite; %s is shared already", m.folder.settings.Engine)
 	}
 	if with.Path == "" && with.URL == "" {
@@ -72,6 +72,9 @@ func (m *Memory) Sync(ctx context.Context, req *tea.Request, p SyncParams) (*Syn
 		Success: true, Pulled: r.Pulled, Pushed: r.Pushed, DeletedLocally: r.DeletedLocally, DeletedRemotely: r.DeletedThere, Conflicts: r.Conflicts,
 		Resolved: r.Resolved, Refused: r.Refused, Damaged: r.Damaged, Full: r.Full, Bytes: r.Bytes, SkippedTables: r.Tables,
 	}
+	if result.SkippedTables == nil {
+		result.SkippedTables = []string{}
+	}
 	if result.Resolved == nil {
 		result.Resolved = []syncing.Conflict{}
 	}
@@ -79,6 +82,18 @@ func (m *Memory) Sync(ctx context.Context, req *tea.Request, p SyncParams) (*Syn
 		result.Refused = []string{}
 	}
 	return result, nil
+}
+
+// device returns the memory as one that synchronises, nil for one that devices
+// share.
+func (f *folder) device() syncing.Device {
+	if !inPage && f.embedded != nil {
+		return f.embeddedReplica()
+	}
+	if d, ok := f.remote.stores.Replica.(syncing.Device); ok && f.acknowledged == "local" {
+		return d
+	}
+	return nil
 }
 
 // synchronise synchronises a memory with the other one. change sets options.
@@ -95,10 +110,10 @@ func (f *folders) synchronise(ctx context.Context, local *folder, with Sync, cha
 	if err != nil {
 		return syncing.Result{}, errors.Join(err, f.give(other))
 	}
-	o := syncing.Options{Local: local.embeddedReplica(), Remote: remote, Policy: syncing.LastWrite, Now: local.clock.Now}
+	o := syncing.Options{Local: local.device(), Remote: remote, Policy: syncing.LastWrite, Now: local.clock.Now}
 	change(&o)
 	r, err := syncing.Run(ctx, o)
-	if err == nil {
+	if err == nil && !inPage {
 		r.Tables, err = tablesOf(ctx, local, other)
 	}
 	return r, store.SystemError(errors.Join(err, f.give(other)))

@@ -19,14 +19,15 @@ type options struct {
 	Database string `json:"database,omitempty" doc:"name of the database in IndexedDB; default tea-memory"`
 }
 
-// open opens the stores of a database. The first call of a store connects. There is
-// no Replica, since a page has no action that needs one.
+// open opens the stores of a database. The first call of a store connects.
 func open(_ context.Context, c store.Config) (*store.Stores, error) {
 	opened, err := openDatabase(c)
 	if err != nil {
 		return nil, err
 	}
-	return opened.Stores(), nil
+	s := opened.Stores()
+	s.Replica = opened.Replica()
+	return s, nil
 }
 
 func openDatabase(c store.Config) (*keyed.Database, error) {

@@ -8,4 +8,6 @@ import (
 
 // Bundle returns the memory's bundle with the engine wasm, to be linked into a host
 // for js/wasm.
-func Bundle() tea.Bundle { return memory.Bundle(memory.WithBackend(Backend())) }
+func Bundle() tea.Bundle {
+	return memory.Bundle(memory.WithBackend(Backend()), memory.WithBackend(objectsBackend()), memory.WithOnline(online))
+}

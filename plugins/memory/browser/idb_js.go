@@ -36,7 +36,7 @@ func (d *database) open(ctx context.Context) (js.Value, error) {
 	switch {
 	case d.closed:
 		return js.Value{}, tea.Errorf(tea.ConnectionError, "the memory is closed")
-	case d.handle.Truthy():
+	case d.handle.Truthy() && !d.handle.Get("closed").Bool(): // else the browser has closed it
 		return d.handle, nil
 	}
 	glue := js.Global().Get("teaMemory")
