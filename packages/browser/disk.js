@@ -30,17 +30,19 @@ class Disk {
     return promised(this.db.transaction('nodes').objectStore('nodes').getAll());
   }
 
-  /** Returns the content of a node. */
-  async content(ino, size) {
-    const data = new Uint8Array(size);
+  /** Returns the node as it is stored, undefined if it is not, and its content. */
+  async content(ino) {
     const range = IDBKeyRange.bound([ino, 0], [ino, Infinity]);
-    const store = this.db.transaction('chunks').objectStore('chunks');
-    const [keys, chunks] = await Promise.all([promised(store.getAllKeys(range)), promised(store.getAll(range))]);
+    const t = this.db.transaction(['nodes', 'chunks']);
+    const store = t.objectStore('chunks');
+    const [node, keys, chunks] = await Promise.all([promised(t.objectStore('nodes').get(ino)), promised(store.getAllKeys(range)), promised(store.getAll(range))]);
+    const size = node?.size ?? 0;
+    const data = new Uint8Array(size);
     keys.forEach(([, i], n) => {
       const at = i * chunkSize;
       if (at < size) data.set(chunks[n].subarray(0, size - at), at);
     });
-    return data;
+    return { node, data };
   }
 
   /** Stores nodes and chunks, and removes others, atomically. */

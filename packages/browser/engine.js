@@ -11,7 +11,7 @@ const dir = '/work', runsDir = '/runs';
 /**
  * Starts the host. on has callbacks: answer(key, text), event(key, text),
  * action(name, params, idempotencyKey), which returns a promise of a text,
- * log(text) and crashed(message).
+ * objects(request), which returns one of an answer, log(text) and crashed(message).
  */
 export async function startEngine(options, on) {
   let panic = '';
@@ -25,15 +25,27 @@ export async function startEngine(options, on) {
   const makeDirs = () => [dir, runsDir, '/tmp'].forEach((d) => fs.makeDirs(d));
   if (fs.writable) makeDirs();
   const module = options.module ?? (await compile(options.wasm));
+  const refresh = async () => {
+    if (disk && !fs.writable && !fs.busy) await fs.mount(disk);
+  };
   const answer = async (key, text) => {
     await fs.flush().catch((e) => on.log(`the disk: ${e.message}`)); // the page sees in the files what the answer says
     on.answer(key, text);
   };
-  const call = await startGo(module, fs, options.host, { ...on, answer }, () => panic);
+  const started = await startGo(module, fs, options, { ...on, answer }, () => panic);
   return {
     fs,
     module,
-    call,
+    /** Starts an operation. A page that only reads sees what the owner has written. */
+    async call(...args) {
+      await refresh().catch((e) => on.log(`the disk: ${e.message}`));
+      started(...args);
+    },
+    /** Does something with the files for the page. */
+    async file(name, ...args) {
+      await refresh();
+      return fs[name](...args);
+    },
     /** Makes this thread the owner of the disk. */
     async own() {
       await fs.mount(disk);
@@ -43,6 +55,7 @@ export async function startEngine(options, on) {
     async close() {
       await fs.flush();
       disk?.close();
+      globalThis.teaMemory.close(); // others can write
     },
   };
 }
@@ -64,8 +77,9 @@ function startGo(module, fs, options, on, panic) {
   const go = new globalThis.Go();
   go.env = { TMPDIR: '/tmp' };
   return new Promise((resolve, reject) => {
-    const host = { ...on, options, ready: () => resolve(host.call) };
+    const host = { ...on, options: options.host, ready: () => resolve(host.call) };
     globalThis.teaHost = host;
+    globalThis.teaObjects = options.objects ? on.objects : undefined;
     go.exit = (code) => {
       reject(Object.assign(new Error(panic() || `the host ended with ${code}`), { answer: host.failed }));
       if (!host.failed) on.crashed(panic() || `the host ended with ${code}`);

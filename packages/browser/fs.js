@@ -62,6 +62,11 @@ export class FileSystem {
     }
   }
 
+  /** Reports whether files are open. */
+  get busy() {
+    return this.#open.size > 0;
+  }
+
   /** Waits until everything that has changed is on the disk. */
   flush() {
     clearTimeout(this.#timer);
@@ -198,10 +203,14 @@ export class FileSystem {
   // load reads the content of a node. Its users share it.
   async #load(node) {
     if (node.data) return;
-    node.loading ??= this.#disk.content(node.ino, node.size).then((data) => {
-      node.data = data;
-      delete node.loading;
-    });
+    node.loading ??= this.#disk
+      .content(node.ino)
+      .then(({ node: stored, data }) => {
+        // While another tab owns the disk, it can have changed the file.
+        if (!stored || stored.entries) throw failure('ENOENT');
+        Object.assign(node, { size: stored.size, data });
+      })
+      .finally(() => delete node.loading);
     await node.loading;
   }
 

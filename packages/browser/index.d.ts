@@ -1,3 +1,5 @@
+import type { Objects } from './sync.js';
+
 /** A value of JSON. An integer beyond 2^53 is a bigint, with all its digits. */
 export type Value = null | boolean | number | bigint | string | Value[] | { [key: string]: Value };
 export type Values = { [key: string]: Value };
@@ -153,6 +155,8 @@ export interface OpenOptions {
   env?: Record<string, string>;
   /** Actions by name, `namespace.verb`. */
   actions?: Record<string, Action>;
+  /** Reaches the object storage that the memory synchronises with; see @tea/browser/sync. */
+  objects?: Objects;
   /** Receives the lines of the log, JSON objects. */
   onLog?(line: string): void;
   /** Called when this page becomes the owner of the storage. */

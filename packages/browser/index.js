@@ -55,13 +55,25 @@ class Tea {
     navigator.locks
       .request(this.#storage, { signal: waiting.signal }, async () => {
         const held = hold();
-        await this.ready;
-        await this.#send('own');
+        await this.#own();
         this.#writable = true;
         this.#options.onWritable?.();
         await held;
       })
-      .catch(() => {}); // it was closed
+      .catch((e) => this.#closed || e.name === 'AbortError' || this.#options.onLog?.(`the page does not become the owner of its storage: ${e.message}`));
+  }
+
+  // own makes the worker the owner, also one that is started again meanwhile.
+  async #own() {
+    for (;;) {
+      const ready = this.ready;
+      await ready;
+      try {
+        return await this.#send('own');
+      } catch (e) {
+        if (this.#closed || this.ready === ready) throw e;
+      }
+    }
   }
 
   get #storage() {
@@ -82,7 +94,7 @@ class Tea {
       };
       port.onmessage = ({ data: [kind, key, ...rest] }) => this.#receive(kind, key, rest, () => opened((isOpen = true)), failed);
       port.postMessage(['open', null, {
-        storage: this.#storage, writable: this.#writable, module: this.#module,
+        objects: Boolean(this.#options.objects), storage: this.#storage, writable: this.#writable, module: this.#module,
         wasm: String(this.#options.wasm ?? new URL('./tea.wasm', import.meta.url)),
         host: stringify({ dir: '/work', runs_dir: '/runs', config, env, actions: described }),
       }]);
@@ -101,6 +113,8 @@ class Tea {
         return this.#options.onLog?.(rest[0]);
       case 'action':
         return this.#act(key, ...rest);
+      case 'objects':
+        return this.#request(key, ...rest);
       case 'crashed':
         return this.#restart(rest[0]);
       case 'event':
@@ -131,7 +145,20 @@ class Tea {
     this.#calls.clear();
   }
 
+  async #request(key, request) {
+    const port = this.#port;
+    let result;
+    try {
+      result = { answer: await this.#options.objects(request) };
+    } catch (e) {
+      const { type = 'internal_error', message = String(e), retryable = false, reason } = e ?? {};
+      result = { error: { type, message, retryable, reason } };
+    }
+    port.postMessage(['result', key, result]);
+  }
+
   async #act(key, name, params, idempotencyKey) {
+    const port = this.#port; // another one has other keys
     let text;
     try {
       const result = await this.#options.actions[name].run(parse(params), { idempotencyKey });
@@ -140,7 +167,7 @@ class Tea {
       const { type = 'internal_error', message = String(e), retryable = false, details = null } = e ?? {};
       text = stringify({ error: { type, message, retryable, details } });
     }
-    this.#port.postMessage(['result', key, text]);
+    port.postMessage(['result', key, text]);
   }
 
   #send(kind, rest = [], event, key = String(++this.#lastKey)) {

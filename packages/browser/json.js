@@ -10,7 +10,7 @@ export function parse(text) {
   return new Parser(text).value();
 }
 
-const token = /\s*(?:([{}[\],:])|("(?:[^"\\]|\\.)*")|(-?\d+(?![\d.eE]))|(-?[\d.eE+-]+)|(true|false|null))/y;
+const token = /\s*(?:([{}[\],:])|(")|(-?\d+(?![\d.eE]))|(-?[\d.eE+-]+)|(true|false|null))/y;
 
 // Parser parses a text that is valid.
 class Parser {
@@ -23,7 +23,21 @@ class Parser {
     token.lastIndex = this.at;
     const found = token.exec(this.text);
     this.at = token.lastIndex;
+    if (found[2]) found[2] = this.string();
     return found;
+  }
+
+  // string returns the string whose first quote was read. A regular expression would
+  // exceed the stack for a long one.
+  string() {
+    const from = this.at - 1;
+    for (;;) {
+      const end = this.text.indexOf('"', this.at);
+      let escapes = 0;
+      while (this.text[end - 1 - escapes] === '\\') escapes++;
+      this.at = end + 1;
+      if (escapes % 2 === 0) return this.text.slice(from, this.at);
+    }
   }
 
   value(found = this.next()) {

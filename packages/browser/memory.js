@@ -46,19 +46,24 @@
     return bytes;
   };
 
+  const opened = new Set();
+  let tenures = 0; // counts the times that a lock was granted
+
   class Database {
     constructor(db, lockName) {
       this.db = db;
-      this.tenure = 0; // counts the times that the lock was granted
+      opened.add(this);
+      this.tenure = 0; // the number of the lock
       this.held = false;
       this.closed = false;
       this.asked = false;
       db.onversionchange = () => this.close();
+      db.onclose = () => this.close(); // the user has cleared the site's data
       this.granted = new Promise((resolve) => {
         this.abort = new AbortController();
         navigator.locks.request(lockName, { signal: this.abort.signal }, () => {
           if (this.closed) return undefined;
-          this.tenure++;
+          this.tenure = ++tenures;
           this.held = true;
           resolve();
           return new Promise((release) => { this.release = release; });
@@ -113,6 +118,7 @@
     close() {
       if (this.closed) return;
       this.closed = true;
+      opened.delete(this);
       this.held = false;
       this.db.close();
       if (this.release) this.release();
@@ -126,6 +132,10 @@
       const opening = indexedDB.open(name, 1);
       opening.onupgradeneeded = () => opening.result.createObjectStore(storeName);
       return new Database(await request(opening), name);
+    },
+    /** Closes all databases. */
+    close() {
+      for (const database of opened) database.close();
     },
     remove: (name) => request(indexedDB.deleteDatabase(name)),
   };

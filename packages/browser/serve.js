@@ -5,9 +5,15 @@ import { startEngine } from './engine.js';
 
 export function serve(port) {
   const post = (...message) => port.postMessage(message);
-  const actions = new Map(); // resolves the calls of the page's actions
+  const asked = new Map(); // resolves what the page was asked for, by keys
   let engine;
-  let lastAction = 0;
+  let lastAsked = 0;
+
+  const ask = (kind, ...rest) =>
+    new Promise((resolve) => {
+      asked.set(++lastAsked, resolve);
+      post(kind, lastAsked, ...rest);
+    });
 
   const on = {
     answer: (key, text) => post('answer', key, text),
@@ -17,11 +23,12 @@ export function serve(port) {
       await engine?.fs.flush().catch(() => {});
       post('crashed', null, message);
     },
-    action: (name, params, idempotencyKey) =>
-      new Promise((resolve) => {
-        actions.set(++lastAction, resolve);
-        post('action', lastAction, name, params, idempotencyKey);
-      }),
+    action: (name, params, idempotencyKey) => ask('action', name, params, idempotencyKey),
+    async objects(request) {
+      const { error, answer } = await ask('objects', request);
+      if (error) throw Object.assign(new Error(error.message), error);
+      return answer;
+    },
   };
 
   const handlers = {
@@ -34,11 +41,11 @@ export function serve(port) {
       }
     },
     call: (key, op, params) => engine.call(op, params, key),
-    result(key, text) {
-      actions.get(key)?.(text);
-      actions.delete(key);
+    result(key, result) {
+      asked.get(key)?.(result);
+      asked.delete(key);
     },
-    fs: (key, name, ...args) => attempt(key, () => engine.fs[name](...args)),
+    fs: (key, name, ...args) => attempt(key, () => engine.file(name, ...args)),
     own: (key) => attempt(key, () => engine.own()),
     close: (key) => attempt(key, () => engine.close()),
   };
