@@ -71,7 +71,7 @@ func (f *ServeFlags) Run(a *app) error {
 		return usageErrorf("--secrets - reads stdin, which the server uses; write the secrets to a file and pass @FILE")
 	}
 	a.setReport(f.reportFlags)
-	s := &Service{Version: a.version, Log: a.logger(f.reportFlags), app: a, flags: f, collectors: map[string]*trace.Collector{}}
+	s := &Service{Version: a.version, Log: a.logger(f.reportFlags), app: a, flags: f}
 	if s.options, err = f.options(a); err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ type Service struct {
 	masks []host.Mask
 	// collectors are those of workflows, by their options. Runs share them, so a slow
 	// or unreachable collector does not delay the end of a run.
-	collectors map[string]*trace.Collector
+	collectors collectors
 }
 
 // UsageErrorf returns an error of [Server.Serve] for wrong flags.
@@ -244,10 +244,11 @@ func (s *Service) Execute(ctx context.Context, wf *host.Workflow, o host.RunOpti
 	if err != nil {
 		return nil, err
 	}
-	tracer, err := s.tracer(wf, mask)
+	tracer, release, err := s.tracer(wf, mask)
 	if err != nil {
 		return nil, err
 	}
+	defer release()
 	defer s.app.closeTracer(tracer)
 	o.Secrets, o.Env, o.CheckpointDir, o.Durability = s.options.Secrets, s.options.Env, s.options.CheckpointDir, s.options.Durability
 	if wrap := o.Middleware; wrap == nil {

@@ -3,9 +3,11 @@ package teacmd
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/trace"
@@ -49,41 +51,104 @@ func (s *Service) instance() string {
 
 // tracer returns the tracer of a run. Tracers share their collectors, so the end of
 // a run does not wait until its spans are sent.
-func (s *Service) tracer(wf *host.Workflow, mask host.Mask) (*trace.Tracer, error) {
+//
+// The caller calls release when the tracer is closed.
+func (s *Service) tracer(wf *host.Workflow, mask host.Mask) (_ *trace.Tracer, release func(), err error) {
 	o := trace.Options{File: s.flags.TraceFile, Mask: mask, Logger: s.Log, Collector: s.Collector}
 	if s.Collector != nil {
 		o.Exporter = trace.OTLP
 	}
 	if err := s.app.readTrace(&o, wf, s.options.Secrets); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	release = func() {}
 	if o.Exporter == trace.OTLP && o.Collector == nil {
-		key := fmt.Sprintf("%q %q", o.Endpoint, o.Headers)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.collectors[key] == nil {
-			c, err := trace.NewCollector(trace.CollectorOptions{Endpoint: o.Endpoint, Headers: o.Headers, Version: s.Version, Logger: s.Log})
-			if err != nil {
-				return nil, err
-			}
-			s.collectors[key] = c
+		if o.Collector, release, err = s.collectors.use(trace.CollectorOptions{Endpoint: o.Endpoint, Headers: o.Headers, Version: s.Version, Logger: s.Log}); err != nil {
+			return nil, nil, err
 		}
-		o.Collector = s.collectors[key]
 	}
-	return trace.New(o)
+	t, err := trace.New(o)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return t, release, nil
+}
+
+// maxIdleCollectors is how many collectors are kept that no run uses. Workflows that
+// were changed can name others.
+const maxIdleCollectors = 8
+
+// collectors are those that workflows name, by their options. It is safe for concurrent
+// use. The zero value has none.
+type collectors struct {
+	mu  sync.Mutex
+	all map[string]*usedCollector
+}
+
+// usedCollector is a collector with the number of runs that use it.
+type usedCollector struct {
+	*trace.Collector
+	uses int
+}
+
+// use returns the collector with these options. The caller calls release when a run has
+// ended. If too many are idle, they are closed.
+func (c *collectors) use(o trace.CollectorOptions) (_ *trace.Collector, release func(), err error) {
+	key := fmt.Sprintf("%q %q", o.Endpoint, o.Headers)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	used := c.all[key]
+	if used == nil {
+		used = new(usedCollector)
+		if used.Collector, err = trace.NewCollector(o); err != nil {
+			return nil, nil, err
+		}
+		c.closeIdle(o.Logger)
+		if c.all == nil {
+			c.all = map[string]*usedCollector{}
+		}
+		c.all[key] = used
+	}
+	used.uses++
+	return used.Collector, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		used.uses--
+	}, nil
+}
+
+// closeIdle closes the collectors that no run uses, if there are many. The caller holds
+// the mutex.
+func (c *collectors) closeIdle(log *slog.Logger) {
+	if len(c.all) < maxIdleCollectors {
+		return
+	}
+	maps.DeleteFunc(c.all, func(_ string, idle *usedCollector) bool {
+		if idle.uses == 0 {
+			go closeCollector(idle.Collector, log)
+		}
+		return idle.uses == 0
+	})
+}
+
+// closeCollector sends the spans that are left, for a while.
+func closeCollector(c *trace.Collector, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), traceGrace)
+	defer cancel()
+	if err := c.Close(ctx); err != nil {
+		log.Warn("spans are lost", "error", err)
+	}
 }
 
 // closeCollectors sends the spans that are left, for a while.
 func (s *Service) closeCollectors() {
-	ctx, cancel := context.WithTimeout(context.Background(), traceGrace)
-	defer cancel()
-	all := slices.Collect(maps.Values(s.collectors))
+	var closing sync.WaitGroup
+	defer closing.Wait()
 	if s.Collector != nil {
-		all = append(all, s.Collector)
+		closing.Go(func() { closeCollector(s.Collector, s.Log) })
 	}
-	for _, c := range all {
-		if err := c.Close(ctx); err != nil {
-			s.Log.Warn("spans are lost", "error", err)
-		}
+	for _, c := range s.collectors.all {
+		closing.Go(func() { closeCollector(c.Collector, s.Log) })
 	}
 }
