@@ -74,6 +74,8 @@ func address(t testing.TB) string {
 				"--dynamic-config-value", `history.timerProcessorMaxTimeShift="10ms"`,
 				"--dynamic-config-value", "matching.numTaskqueueReadPartitions=1",
 				"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
+				"--dynamic-config-value", "history.transferProcessorMaxPollRPS=1000",
+				"--dynamic-config-value", "system.enableActivityEagerExecution=true",
 			},
 		})
 		if server.err == nil {
