@@ -171,7 +171,7 @@ func (s *site) replay(history *historypb.History) {
 	fresh.generation = s.worker.generation
 	defer fresh.workflows.close()
 	r, err := sdkworker.NewWorkflowReplayerWithOptions(sdkworker.WorkflowReplayerOptions{
-		ExternalStorage: storage(s.flags.Blobs), DataConverter: s.data, FailureConverter: s.failures,
+		ExternalStorage: storage(s.flags.Blobs), DataConverter: s.data, FailureConverter: s.failures, DisableDeadlockDetection: true,
 	})
 	if err != nil {
 		s.t.Fatal(err)
