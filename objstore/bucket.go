@@ -124,11 +124,19 @@ func (b *Bucket) Put(ctx context.Context, name string, r io.Reader, o PutOptions
 	switch {
 	case source.err != nil:
 		return Object{}, fmt.Errorf("write %s: %w", b.show(key), source.err)
-	case err != nil && o.Match != "" && isConflict(b.driver.Fault(err)):
+	case err != nil && o.Match != "":
+		f := b.driver.Fault(err)
+		if !isConflict(f) && f.Status != 0 {
+			break
+		}
+		// A service that refuses a write may close the connection before its answer
+		// is read.
 		switch now, statErr := b.driver.Stat(ctx, key); {
 		case statErr == nil && now.Metadata[writeID] == id:
 			return b.object(now, key), nil
-		case statErr != nil && b.driver.Fault(statErr).Status != http.StatusNotFound:
+		case statErr == nil && (o.Match == Absent || now.Version != o.Match):
+			return Object{}, fmt.Errorf("write %s: %w", b.show(key), ErrConflict)
+		case isConflict(f) && statErr != nil && b.driver.Fault(statErr).Status != http.StatusNotFound:
 			err = statErr // it is not known which write was the first one
 		}
 	}

@@ -82,6 +82,12 @@ func lostAnswer(t *testing.T, s *Server, scheme objstore.Scheme) {
 	}
 	_, err := b.Put(t.Context(), "a", strings.NewReader("4444"), objstore.PutOptions{Match: version})
 	want(t, "an old version is a conflict", errors.Is(err, objstore.ErrConflict), true)
+	once := behind.Open(t, func(o *objstore.Settings) { o.Attempts = 1 }, scheme)
+	before := proxy.Cuts()
+	proxy.Cut(1, 1)
+	_, err = once.Put(t.Context(), "a", strings.NewReader("55555"), objstore.PutOptions{Match: objstore.Absent})
+	want(t, "it exists", errors.Is(err, objstore.ErrConflict), true)
+	want(t, "cuts", proxy.Cuts(), before+1)
 }
 
 // A server that stops in the middle, without closing the connection, is given up.
