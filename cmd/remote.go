@@ -225,7 +225,7 @@ func (r *remoteRun) wait(ctx context.Context, id string) (*client.Run, error) {
 			stopped = true
 			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 			defer cancel()
-			following = late
+			following = late //nolint:fatcontext // once, since stopped is set
 			refused := (*client.Error)(nil)
 			if _, err := r.c.Cancel(late, id); err != nil && !(errors.As(err, &refused) && refused.Status == http.StatusConflict) { // it has ended meanwhile
 				return nil, fmt.Errorf("stop run %s: %w", id, err)

@@ -1,0 +1,181 @@
+package server
+
+import (
+	"time"
+
+	"github.com/the-edge-agent/tea/host/flow"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// entry is a change of the ledger. It sets a value, so applying it twice has no
+// effect. A line of the ledger has the entries of one atomic change.
+type entry struct {
+	Format int `json:"format,omitempty"`
+	// Safe is how much of the file was on disk when the line was written: what is
+	// damaged after it was never acknowledged.
+	Safe  int64     `json:"safe,omitempty"`
+	Item  *item     `json:"item,omitempty"`
+	Try   *progress `json:"try,omitempty"`
+	End   string    `json:"end,omitempty"`
+	Drop  *dropped  `json:"drop,omitempty"`
+	Over  *overRun  `json:"over,omitempty"`
+	Gone  string    `json:"gone,omitempty"`
+	Key   *keyUse   `json:"key,omitempty"`
+	Fired *firing   `json:"fired,omitempty"`
+	File  *fileSeen `json:"file,omitempty"`
+	Used  *dayUse   `json:"used,omitempty"`
+}
+
+// firing is the last time of a schedule; At is zero if it has none.
+type firing struct {
+	Trigger string    `json:"trigger"`
+	At      time.Time `json:"at"`
+}
+
+// fileSeen is a file that a trigger has processed; Stamp is "" if it is gone.
+type fileSeen struct {
+	Trigger string `json:"trigger"`
+	Name    string `json:"name"`
+	Stamp   string `json:"stamp,omitempty"`
+}
+
+// dropped is a run that was stopped before it began, so that it has no
+// checkpoint.
+type dropped struct {
+	ID       string    `json:"id"`
+	Workflow string    `json:"workflow"`
+	Trigger  string    `json:"trigger,omitempty"`
+	At       time.Time `json:"at"`
+	Until    time.Time `json:"until"`
+}
+
+// overRun is what the server has of a run that has ended, as long as its checkpoint
+// is kept.
+type overRun struct {
+	ID       string      `json:"id"`
+	Trigger  string      `json:"trigger,omitempty"`
+	At       time.Time   `json:"at"`
+	Attempts int         `json:"attempts,omitempty"`
+	Usage    *flow.Usage `json:"usage,omitempty"`
+	// ErrorType is that of the failure.
+	ErrorType tea.ErrorType `json:"error_type,omitempty"`
+}
+
+// keyUse is the run of a deduplication key.
+type keyUse struct {
+	Key   string    `json:"key"`
+	Run   string    `json:"run"`
+	Hash  string    `json:"hash,omitempty"`
+	Until time.Time `json:"until"`
+}
+
+// dayUse is what the runs of a workflow have used on a day.
+type dayUse struct {
+	Day      string  `json:"day"`
+	Workflow string  `json:"workflow"`
+	Tokens   int64   `json:"tokens"`
+	USD      float64 `json:"usd"`
+}
+
+// ledgerState is the sum of the entries.
+type ledgerState struct {
+	items map[string]*item
+	drops map[string]*dropped
+	over  map[string]*overRun
+	keys  map[string]*keyUse
+	fired map[string]time.Time
+	files map[string]map[string]string
+	used  map[string]*dayUse
+}
+
+func newLedgerState() ledgerState {
+	return ledgerState{items: map[string]*item{}, drops: map[string]*dropped{}, over: map[string]*overRun{}, keys: map[string]*keyUse{}, fired: map[string]time.Time{}, files: map[string]map[string]string{}, used: map[string]*dayUse{}}
+}
+
+func (s *ledgerState) apply(e *entry) {
+	if e.Item != nil {
+		s.items[e.Item.ID] = e.Item
+	}
+	if e.Try != nil {
+		if it := s.items[e.Try.ID]; it != nil {
+			it.progress = *e.Try
+		}
+	}
+	if e.End != "" {
+		delete(s.items, e.End)
+	}
+	if e.Drop != nil {
+		s.drops[e.Drop.ID] = e.Drop
+	}
+	if e.Over != nil {
+		s.over[e.Over.ID] = e.Over
+	}
+	delete(s.over, e.Gone)
+	if e.Key != nil {
+		s.keys[e.Key.Key] = e.Key
+	}
+	if e.Fired != nil {
+		s.fired[e.Fired.Trigger] = e.Fired.At
+		if e.Fired.At.IsZero() {
+			delete(s.fired, e.Fired.Trigger)
+		}
+	}
+	if f := e.File; f != nil {
+		if s.files[f.Trigger] == nil {
+			s.files[f.Trigger] = map[string]string{}
+		}
+		s.files[f.Trigger][f.Name] = f.Stamp
+		if f.Stamp == "" {
+			delete(s.files[f.Trigger], f.Name)
+		}
+	}
+	if e.Used != nil {
+		s.used[e.Used.Workflow] = e.Used // a new day replaces the last one
+	}
+}
+
+// before returns the entries that take back those of a trigger.
+func (s *ledgerState) before(entries []*entry) (list []*entry) {
+	for _, e := range entries {
+		if e.Fired != nil {
+			list = append(list, &entry{Fired: &firing{e.Fired.Trigger, s.fired[e.Fired.Trigger]}})
+		}
+		if e.File != nil {
+			list = append(list, &entry{File: &fileSeen{e.File.Trigger, e.File.Name, s.files[e.File.Trigger][e.File.Name]}})
+		}
+	}
+	return list
+}
+
+// entries returns entries that make up the state.
+func (s *ledgerState) entries(now time.Time) []*entry {
+	var list []*entry
+	for _, it := range s.items {
+		list = append(list, &entry{Item: it, Try: &it.progress})
+	}
+	for _, d := range s.drops {
+		if now.Before(d.Until) {
+			list = append(list, &entry{Drop: d})
+		}
+	}
+	for _, o := range s.over {
+		list = append(list, &entry{Over: o})
+	}
+	for _, k := range s.keys {
+		if now.Before(k.Until) {
+			list = append(list, &entry{Key: k})
+		}
+	}
+	for trigger, at := range s.fired {
+		list = append(list, &entry{Fired: &firing{trigger, at}})
+	}
+	for trigger, files := range s.files {
+		for name, stamp := range files {
+			list = append(list, &entry{File: &fileSeen{trigger, name, stamp}})
+		}
+	}
+	for _, u := range s.used {
+		list = append(list, &entry{Used: u})
+	}
+	return list
+}
