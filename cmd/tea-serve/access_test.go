@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -13,8 +14,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"bufio"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -339,8 +338,12 @@ func TestBodyIsReadAfterTheRole(t *testing.T) {
 		t.Fatal(err)
 	}
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil || res.StatusCode != http.StatusUnauthorized {
-		t.Errorf("%v, %v", res, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("status %d", res.StatusCode)
 	}
 }
 

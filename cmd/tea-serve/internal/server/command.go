@@ -81,7 +81,7 @@ func (c *serveCmd) Serve(svc *teacmd.Service) error {
 			return err
 		}
 	}
-	defer socket.Close()
+	defer func() { _ = socket.Close() }()
 	if err := s.open(); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 func syncData(f *os.File) error {
 	for {
 		err := syscall.Fdatasync(int(f.Fd()))
-		if err != syscall.EINTR { //nolint:errorlint // a number of the kernel
+		if err != syscall.EINTR {
 			return os.NewSyscallError("fdatasync", err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +75,10 @@ func ltmCalls(m store.LongTermMemory) []call {
 	}
 }
 
+func allCalls(s *store.Stores) []call {
+	return slices.Concat(ltmCalls(s.LongTerm), otherCalls(s), tableCalls(s))
+}
+
 func otherCalls(s *store.Stores) []call {
 	apply := func(c store.Change) func(ctx context.Context) (any, error) {
 		return func(ctx context.Context) (any, error) {
@@ -101,6 +106,25 @@ func otherCalls(s *store.Stores) []call {
 			return len(hits), err
 		}},
 		{"vector.delete", 1, 1, func(ctx context.Context) (any, error) { return s.Vectors.Delete(ctx, "c", "a", "b") }},
+		{"blob, write", 2, "a", func(ctx context.Context) (any, error) {
+			info, err := s.Blobs.Put(ctx, "a", strings.NewReader(strings.Repeat("content", 10_000)))
+			return info.Name, err
+		}},
+		{"blob, move", 1, nil, func(ctx context.Context) (any, error) { return nil, s.Blobs.Move(ctx, "a", "b") }},
+		{"blob, read", 1, 70_000, func(ctx context.Context) (any, error) {
+			r, err := s.Blobs.Get(ctx, "b")
+			if err != nil {
+				return nil, err
+			}
+			content, err := io.ReadAll(r)
+			return len(content), errors.Join(err, r.Close())
+		}},
+		{"blob, remove", 1, nil, func(ctx context.Context) (any, error) { return nil, s.Blobs.Delete(ctx, "b") }},
+	}
+}
+
+func tableCalls(s *store.Stores) []call {
+	return []call{
 		{"data.create_table", 2, true, func(ctx context.Context) (any, error) {
 			return s.Tables.Create(ctx, store.NewTable{Name: "t", Schema: json.RawMessage(`{"id": "int", "n": "int"}`), PrimaryKey: []string{"id"}})
 		}},
@@ -124,20 +148,6 @@ func otherCalls(s *store.Stores) []call {
 			a, err := s.Tables.Query(ctx, store.TableQuery{SQL: "SELECT n FROM t", Tables: []string{"t"}})
 			return len(a.Rows), err
 		}},
-		{"blob, write", 2, "a", func(ctx context.Context) (any, error) {
-			info, err := s.Blobs.Put(ctx, "a", strings.NewReader(strings.Repeat("content", 10_000)))
-			return info.Name, err
-		}},
-		{"blob, move", 1, nil, func(ctx context.Context) (any, error) { return nil, s.Blobs.Move(ctx, "a", "b") }},
-		{"blob, read", 1, 70_000, func(ctx context.Context) (any, error) {
-			r, err := s.Blobs.Get(ctx, "b")
-			if err != nil {
-				return nil, err
-			}
-			content, err := io.ReadAll(r)
-			return len(content), errors.Join(err, r.Close())
-		}},
-		{"blob, remove", 1, nil, func(ctx context.Context) (any, error) { return nil, s.Blobs.Delete(ctx, "b") }},
 	}
 }
 
@@ -149,7 +159,7 @@ func RoundTrips(t *testing.T, open Open) {
 	if _, err := stores.LongTerm.Retrieve(t.Context(), "", "creates the tables"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("an empty memory returns %v", err)
 	}
-	for _, c := range append(ltmCalls(stores.LongTerm), otherCalls(stores)...) {
+	for _, c := range allCalls(stores) {
 		before := trips.Count()
 		got, err := c.do(t.Context())
 		if err != nil || !cmp.Equal(got, c.want) {
@@ -169,7 +179,7 @@ func Benchmark(b *testing.B, open Open) {
 	b.Helper()
 	trips := &servertest.Trips{}
 	stores := open(b, trips)
-	for _, c := range append(ltmCalls(stores.LongTerm), otherCalls(stores)...) {
+	for _, c := range allCalls(stores) {
 		b.Run(c.name, func(b *testing.B) {
 			before := trips.Count()
 			for b.Loop() {
@@ -188,7 +198,7 @@ func LostAnswers(t *testing.T, open Open) {
 	t.Helper()
 	trips := &servertest.Trips{Lose: func(n int64) bool { return n%2 == 1 }}
 	stores := open(t, trips)
-	for _, c := range append(ltmCalls(stores.LongTerm), otherCalls(stores)...) {
+	for _, c := range allCalls(stores) {
 		if got, err := c.do(t.Context()); err != nil || !cmp.Equal(got, c.want) {
 			t.Errorf("%s returns %v, %v, want %v", c.name, got, err, c.want)
 		}
