@@ -125,28 +125,33 @@ func (b *Bucket) Put(ctx context.Context, name string, r io.Reader, o PutOptions
 	case source.err != nil:
 		return Object{}, fmt.Errorf("write %s: %w", b.show(key), source.err)
 	case err != nil && o.Match != "":
-		f := b.driver.Fault(err)
-		if !isConflict(f) && f.Status != 0 {
-			break
-		}
-		// A service that refuses a write may close the connection before its answer
-		// is read.
-		switch now, statErr := b.driver.Stat(ctx, key); {
-		case statErr == nil && now.Metadata[writeID] == id:
-			return b.object(now, key), nil
-		case statErr == nil && (o.Match == Absent || now.Version != o.Match):
-			return Object{}, fmt.Errorf("write %s: %w", b.show(key), ErrConflict)
-		case isConflict(f) && statErr != nil && b.driver.Fault(statErr).Status != http.StatusNotFound:
-			err = statErr // it is not known which write was the first one
-		}
-	}
-	if err != nil {
+		return b.settle(ctx, key, id, o.Match, err)
+	case err != nil:
 		return Object{}, b.failure(ctx, "write", key, err)
 	}
 	if o.Match != "" && o.Match != Absent && written.Version == o.Match {
 		return Object{}, tea.Errorf(tea.InternalError, "write %s: the service has not changed the version of the object", b.show(key))
 	}
 	return b.object(written, key), nil
+}
+
+// settle finds out the outcome of a conditional write, of which the service says that
+// it was refused, or says nothing: an answer can be lost, and a service that refuses a
+// large write may close the connection before its answer is read.
+func (b *Bucket) settle(ctx context.Context, key, id, match string, err error) (Object, error) {
+	f := b.driver.Fault(err)
+	silent := f.Status == 0 && f.Code == "" && !errors.As(err, new(*tea.Error))
+	if silent || isConflict(f) {
+		switch now, statErr := b.driver.Stat(ctx, key); {
+		case statErr == nil && now.Metadata[writeID] == id:
+			return b.object(now, key), nil
+		case statErr == nil && silent && (match == Absent || now.Version != match):
+			return Object{}, fmt.Errorf("write %s: %w", b.show(key), ErrConflict)
+		case statErr != nil && !silent && b.driver.Fault(statErr).Status != http.StatusNotFound:
+			err = statErr // it is not known which write was the first one
+		}
+	}
+	return Object{}, b.failure(ctx, "write", key, err)
 }
 
 // source keeps the error of a reader, which a client would wrap or retry.
