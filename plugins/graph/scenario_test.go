@@ -40,21 +40,29 @@ func (g *opened) run(t *testing.T, language string, all []scenario) {
 			g.fails("query", p, tea.QueryError, s.want)
 			continue
 		}
-		r, err := g.try("query", p)
-		if err != nil {
-			t.Errorf("%s: %v", s.query, err)
-			continue
+		if rows := g.rowsOf(p); rows != nil {
+			same(t, s.query, rows, s.rows)
 		}
-		rows := []any{}
-		for _, row := range r["results"].([]any) {
-			var values []any
-			for _, column := range r["columns"].([]any) {
-				values = append(values, row.(object)[fmt.Sprint(column)])
-			}
-			rows = append(rows, values)
-		}
-		same(t, s.query, rows, s.rows)
 	}
+}
+
+// rowsOf returns the rows of a query, or reports its error.
+func (g *opened) rowsOf(params object) []any {
+	g.t.Helper()
+	r, err := g.try("query", params)
+	if err != nil {
+		g.t.Errorf("%v: %v", params, err)
+		return nil
+	}
+	rows := []any{}
+	for _, row := range r["results"].([]any) {
+		var values []any
+		for _, column := range r["columns"].([]any) {
+			values = append(values, row.(object)[fmt.Sprint(column)])
+		}
+		rows = append(rows, values)
+	}
+	return rows
 }
 
 // row is a list of values, or of rows.
