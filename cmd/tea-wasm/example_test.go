@@ -59,13 +59,19 @@ func TestExample(t *testing.T) {
 		const answer = talk.lastChild.textContent;
 		return [question, answer, await say('where is the key?')];`)
 	b.stop()
+	s.onlyOrigin(t, log)
+}
+
+// onlyOrigin fails if pages or workers have requested something of another origin.
+func (s *site) onlyOrigin(t *testing.T, log string) {
+	t.Helper()
 	requests := requestsIn(t, log)
 	if len(requests) < 8 {
 		t.Errorf("the network log has %v", requests)
 	}
 	for _, url := range requests {
 		if !strings.HasPrefix(url, s.URL+"/") && !strings.HasPrefix(url, "data:") {
-			t.Errorf("the page has loaded %s", url)
+			t.Errorf("the page has requested %s", url)
 		}
 	}
 }

@@ -34,6 +34,8 @@ func TestPackage(t *testing.T) {
 		"tsconfig.json": `{"compilerOptions": {"strict": true, "noEmit": true, "module": "nodenext", "target": "es2022", "lib": ["es2022", "dom", "dom.asynciterable"], "types": [], "exactOptionalPropertyTypes": true, "noUncheckedIndexedAccess": true}, "files": ["app.ts"]}`,
 		"app.ts": `import { openTea, TeaError, parse, stringify, type Event, type Result, type Tea } from '@tea/browser';
 import { inlineWorker } from '@tea/browser/inline.js';
+import { azure, presigned, s3, StorageError, type Objects } from '@tea/browser/sync';
+import { openDuckDB, type DuckDB } from '@tea/browser/duckdb';
 
 export async function main(text: string): Promise<string> {
 	const tea: Tea = await openTea({ storage: 'app', worker: inlineWorker, actions: { 'app.add': { params: { type: 'object' }, run: ({ a }) => ({ sum: Number(a) + 1 }) } } });
@@ -53,6 +55,24 @@ export async function main(text: string): Promise<string> {
 	}
 }
 
+export const drivers: Objects[] = [
+	s3({ region: 'eu-central-1', credentials: { accessKeyId: 'a', secretAccessKey: 'b' } }),
+	azure({ account: 'a', credentials: async () => ({ sasToken: 's' }) }),
+	presigned(async ({ method, key }) => ({ url: '/sign?' + method + key, headers: { a: 'b' } })),
+	async ({ method, ifMatch }) => {
+		if (method === 'PUT' && !ifMatch) throw new StorageError('connection_error', 'offline', 'no network');
+		return { status: 404, version: null };
+	},
+];
+
+export async function total(tea: Tea): Promise<number> {
+	const db: DuckDB = await openDuckDB({ tea, assets: '/duckdb', fullText: 'english' });
+	const [row] = await db.query<{ n: number }>('SELECT count(*) AS n FROM entries WHERE key = ?', ['k']);
+	const file: Uint8Array = await db.toParquet();
+	await db.register('a.parquet', file);
+	return (row?.n ?? 0) + (await db.refresh());
+}
+
 function show(event: Event): void {
 	const seq: number = event.seq;
 	console.log(seq, event.event, event.node ?? '');
@@ -62,6 +82,11 @@ function show(event: Event): void {
 export const wrong: Result['status'] = 'finished';
 `,
 		"check.js": `import { parse, stringify } from '@tea/browser';
+import { s3 } from '@tea/browser/sync';
+import { openDuckDB } from '@tea/browser/duckdb';
+if (typeof s3 !== 'function') throw new Error('sync');
+const missing = await openDuckDB({ tea: null, assets: 'http://localhost/' }).catch((e) => e.type);
+if (missing !== 'dependency_missing') throw new Error(missing);
 const text = '{"a":[9007199254740993,-1,1.5,"\\"1234567890123456789",true,null,{}],"__proto__":{"b":12345678901234567890}}';
 if (stringify(parse(text)) !== text) throw new Error(stringify(parse(text)));
 for (const broken of ['{"a":12345678901234567890', '[1234567890123456789,]']) {
