@@ -49,6 +49,10 @@ bench: ## measure the figures that tea promises: a table, and JSON
 	scripts/build
 	go run ./bench >bin/bench.json
 
+.PHONY: soak
+soak: ## 100,000 runs of tea serve with 1,000 clients that follow events: its memory
+	TEA_SOAK_RUNS=100000 go test -run '^$$' -bench '^BenchmarkSoak' -benchtime 1x -timeout 1h ./cmd/tea-serve
+
 .PHONY: performance
 performance: ## write docs/reference/performance.md from the last make bench
 	go run ./bench -page

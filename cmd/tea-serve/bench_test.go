@@ -180,13 +180,43 @@ func BenchmarkReady(b *testing.B) {
 	}
 }
 
-// BenchmarkSoak compares the memory after 10,000 runs with that after 2,000.
+// BenchmarkSoak compares the memory after 10,000 runs, or as many as TEA_SOAK_RUNS, with
+// that after a fifth of them, while 1,000 clients follow the events of a run.
 func BenchmarkSoak(b *testing.B) {
-	s := newProject(b, map[string]string{"greet.yaml": greet}).serve("--durability", "exit")
+	p := newProject(b, map[string]string{"greet.yaml": greet})
+	gate := filepath.Join(p.home, "gate")
+	p.write("block.yaml", block(gate))
+	s := p.serve("--durability", "exit")
+	runs := 10_000
+	if text := os.Getenv("TEA_SOAK_RUNS"); text != "" {
+		var err error
+		if runs, err = strconv.Atoi(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	const clients = 1000
+	id := s.request("POST", "/v1/workflows/block/runs", "{}").body["id"].(string)
+	var connected, followed sync.WaitGroup
+	connected.Add(clients)
+	for range clients {
+		followed.Go(func() {
+			first := true
+			s.events(id, "", func(event) bool {
+				if first {
+					connected.Done()
+					first = false
+				}
+				return true
+			})
+		})
+	}
+	connected.Wait()
+	defer followed.Wait()
+	defer s.kill()
 	for b.Loop() {
-		s.many(2_000)
+		s.many(runs / 5)
 		before := s.memory("VmRSS")
-		s.many(8_000)
+		s.many(runs - runs/5)
 		b.ReportMetric(float64(s.memory("VmRSS"))/1024, "MB-resident")
 		b.ReportMetric(float64(s.memory("VmRSS"))/float64(max(before, 1)), "x-before")
 	}

@@ -98,6 +98,8 @@ func TestPage(t *testing.T) {
 		"retries":                            pageRetries,
 		"hostile names and outputs":          pageHostile,
 		"a connection cut and back":          pageConnection,
+		"in the background":                  pageHidden,
+		"names with marks of paths":          pageMarks,
 		"token":                              pageToken,
 		"a map of 10,000 items":              pageMap,
 		"plugins":                            pagePlugins,
@@ -341,6 +343,46 @@ func pageConnection(t *testing.T, c *chromium) {
 	if n := b.eval("document.querySelectorAll('.row[data-event=run_start]').length"); n != "1" {
 		t.Errorf("the page shows %s starts of the run", n)
 	}
+}
+
+// pageHidden shows a run in a tab in the background, which has no connection, and keeps
+// the focus while the page is drawn again.
+func pageHidden(t *testing.T, c *chromium) {
+	p := newProject(t, nil)
+	gate := filepath.Join(p.home, "gate")
+	p.write("block.yaml", block(gate))
+	s := p.serve()
+	id := s.started()
+	b := c.open(t, s.url+"/#/runs/"+id)
+	b.await("document.querySelector('.graph g.running')")
+	show := func(hidden string) {
+		t.Helper()
+		b.eval(`{Object.defineProperty(document, "hidden", {configurable: true, value: ` + hidden + `}); document.dispatchEvent(new Event("visibilitychange"))}`)
+	}
+	show("true")
+	open(t, gate)
+	s.status(id)
+	b.eval("(await fetch('/v1/runs/" + id + "/events')).text()") // the stream of the page would have ended before
+	if b.eval("document.querySelectorAll('.graph g.running').length") == "0" {
+		t.Error("a hidden page reads events")
+	}
+	show("false")
+	b.status("done")
+	b.await("!document.querySelector('.graph g.running')")
+	b.eval("location.hash = '#/runs'")
+	b.await("document.querySelector('td a')")
+	b.eval("{const a = document.querySelector('td a'); a.focus(); a.dataset.old = 'yes'}")
+	b.await("!document.activeElement.dataset.old") // the list was drawn again
+	if got := b.eval("document.activeElement.textContent"); got != quote(id) {
+		t.Errorf("the focus is on %s", got)
+	}
+}
+
+func pageMarks(t *testing.T, c *chromium) {
+	s := newProject(t, map[string]string{"marks.yaml": "nodes: [{name: a>b, run: 'return {n = 1}'}, {name: last, run: 'return {m = 1}'}]\n"}).serve()
+	id := s.run("marks", "{}")["id"].(string)
+	b := c.open(t, s.url+"/#/runs/"+id)
+	b.await("[...document.querySelectorAll('.graph g.done > .name')].map(e => e.textContent).join() === 'a>b,last'")
 }
 
 func pageToken(t *testing.T, c *chromium) {
