@@ -308,11 +308,19 @@ const queryTimeout = 20 * time.Second
 // worker that is busy answers late.
 const lastEvents = 15 * time.Second
 
-// The waits between two looks at a run.
+// The waits between two looks at a run. A look needs the server and a worker, which
+// the run needs, too: it gets a tenth of the time at most.
 const (
 	shortWait = 5 * time.Millisecond
 	longWait  = 250 * time.Millisecond
+	maxWait   = 2 * time.Second
 )
+
+// waitAfter returns the wait after a look that took so long, at a run that has been
+// followed for some time.
+func waitAfter(look, followed time.Duration) time.Duration {
+	return max(shortWait, min(followed/20, longWait), min(10*look, maxWait))
+}
 
 // result follows the run until it ends, or waits without anyone to ask.
 func (r *follower) result(ctx context.Context) (*flow.Result, error) {
@@ -360,13 +368,18 @@ func (r *follower) ask(ctx context.Context, pending []flow.Interrupt) (map[strin
 // follow passes on the events until the run has an outcome. When ctx is done, it
 // cancels the run and continues.
 func (r *follower) follow(ctx context.Context) (*outcome, error) {
-	stop, wait := ctx.Done(), shortWait
+	stop := ctx.Done()
 	inner := context.WithoutCancel(ctx)
 	watched, stopWatch := context.WithCancel(inner)
 	defer stopWatch()
 	r.heard.Store(time.Now().UnixNano())
 	go r.watch(watched)
+	begin, execution, end := time.Now(), "", (<-chan struct{})(nil)
 	for {
+		if execution != r.execution {
+			execution, end = r.execution, r.ends(watched)
+		}
+		look := time.Now()
 		p, err := r.progress(inner)
 		if err == nil {
 			if err := r.emit(p); err != nil {
@@ -376,19 +389,23 @@ func (r *follower) follow(ctx context.Context) (*outcome, error) {
 				return p.Outcome, nil
 			}
 		}
+		wait := waitAfter(time.Since(look), time.Since(begin))
 		if err != nil || len(p.Events) == 0 {
 			out, gone := r.closed(inner, err == nil)
 			if out != nil || gone != nil {
 				return out, gone
 			}
-			wait = min(2*wait, longWait)
 		} else {
-			wait = shortWait
 			r.heard.Store(time.Now().UnixNano())
+			if r.last < p.Last {
+				wait = 0
+			}
 		}
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
+		case <-end:
+			end = nil
 		case <-stop:
 			if stop = nil; r.passive {
 				return nil, ctx.Err()
@@ -399,6 +416,18 @@ func (r *follower) follow(ctx context.Context) (*outcome, error) {
 		}
 		timer.Stop()
 	}
+}
+
+// ends returns a channel that is closed when the execution has ended, or cannot be
+// watched.
+func (r *follower) ends(ctx context.Context) <-chan struct{} {
+	end := make(chan struct{})
+	history := r.client.GetWorkflowHistory(ctx, r.run, r.execution, true, enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	go func() {
+		defer close(end)
+		_, _ = history.Next() // the next look has the error
+	}()
+	return end
 }
 
 // emit passes on events.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,11 +19,15 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// TEA_TEMPORAL_NUMBERS prints what runs on the development server cost. They depend
-// on what else the machine does.
+// TEA_TEMPORAL_NUMBERS prints what so many calls on the development server cost; 1
+// means 1,000. The times depend on what else the machine does.
 func TestNumbers(t *testing.T) { //nolint:paralleltest // time is measured
-	if os.Getenv("TEA_TEMPORAL_NUMBERS") == "" {
+	calls, _ := strconv.Atoi(os.Getenv("TEA_TEMPORAL_NUMBERS"))
+	if calls == 0 {
 		t.Skip("set TEA_TEMPORAL_NUMBERS=1")
+	}
+	if calls == 1 {
+		calls = 1000
 	}
 	h, err := host.New(host.Options{Actions: []tea.Action{host.Func("none.call", "Does nothing.", func(context.Context, map[string]any) (any, error) { return map[string]any{"success": true}, nil })}})
 	if err != nil {
@@ -46,19 +53,23 @@ func TestNumbers(t *testing.T) { //nolint:paralleltest // time is measured
 		return text
 	}
 	timed(chain(1), host.RunOptions{})
-	took, run := timed(chain(1000), host.RunOptions{})
-	events, size := s.cost(run)
-	t.Logf("chain of 1,000 calls: %v, %v a node, %.1f events and %d bytes a node", took.Round(time.Millisecond), took/1000, float64(events)/1000, size/1000)
-	took, run = timed(chain(1000), host.RunOptions{Durability: flow.DurabilityAsync})
-	events, size = s.cost(run)
-	t.Logf("the same with local activities: %v, %v a node, %.1f events and %d bytes a node", took.Round(time.Millisecond), took/1000, float64(events)/1000, size/1000)
-	took, run = timed("nodes:\n  - {name: all, type: dynamic_parallel, items: \"{{ range(900) | list }}\", action: {uses: none.call}}\n", host.RunOptions{})
-	events, size = s.cost(run)
-	t.Logf("map of 900 items, two workers: %v, %.1f events and %d bytes an item", took.Round(time.Millisecond), float64(events)/900, size/900)
+	report := func(what string, n int, text string, o host.RunOptions) {
+		own, others := cpuTimes(t)
+		took, run := timed(text, o)
+		nowOwn, nowOthers := cpuTimes(t)
+		events, size := s.cost(run)
+		t.Logf("%s: %v, %v each, %.1f events and %d bytes; of the processor %v, and of the server %v each", what, took.Round(time.Millisecond),
+			took/time.Duration(n), float64(events)/float64(n), size/n, (nowOwn-own)/time.Duration(n), (nowOthers-others)/time.Duration(n))
+	}
+	report(fmt.Sprintf("chain of %d calls", calls), calls, chain(calls), host.RunOptions{})
+	report("the same with local activities", calls, chain(calls), host.RunOptions{Durability: flow.DurabilityAsync})
+	items := calls * 9 / 10
+	report(fmt.Sprintf("map of %d items, two workers", items), items, fmt.Sprintf("nodes:\n  - {name: all, type: dynamic_parallel, items: \"{{ range(%d) | list }}\", action: {uses: none.call}}\n", items), host.RunOptions{})
 	wf := s.load(chain(20))
 	begin := time.Now()
+	own, others := cpuTimes(t)
 	var wg sync.WaitGroup
-	for range 100 {
+	for range calls / 10 {
 		wg.Go(func() {
 			if _, err := (Engine{}).Run(t.Context(), s.flags, teacmd.Job{Workflow: wf}); err != nil {
 				t.Error(err)
@@ -66,8 +77,36 @@ func TestNumbers(t *testing.T) { //nolint:paralleltest // time is measured
 		})
 	}
 	wg.Wait()
-	took = time.Since(begin)
-	t.Logf("100 runs of 20 calls: %v, %.0f calls a second", took.Round(time.Millisecond), 2000/took.Seconds())
+	took := time.Since(begin)
+	nowOwn, nowOthers := cpuTimes(t)
+	t.Logf("%d runs of 20 calls: %v, %.0f calls a second; of the processor %v, and of the server %v each", calls/10, took.Round(time.Millisecond), float64(2*calls)/took.Seconds(), (nowOwn-own)/time.Duration(2*calls), (nowOthers-others)/time.Duration(2*calls))
+}
+
+// cpuTimes returns the time of the processor that this process and its children,
+// among them the server, have used.
+func cpuTimes(t *testing.T) (own, children time.Duration) {
+	t.Helper()
+	list, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range list {
+		raw, _ := os.ReadFile(file) // of a process that has ended
+		_, text, _ := strings.Cut(string(raw), ") ")
+		fields := strings.Fields(text)
+		if len(fields) < 13 {
+			continue
+		}
+		user, _ := strconv.Atoi(fields[11])
+		system, _ := strconv.Atoi(fields[12])
+		used := time.Duration(user+system) * time.Second / 100
+		if file == fmt.Sprintf("/proc/%d/stat", os.Getpid()) {
+			own = used
+		} else if fields[1] == strconv.Itoa(os.Getpid()) {
+			children += used
+		}
+	}
+	return own, children
 }
 
 // cost returns the number of events and the size of the histories of a run.
