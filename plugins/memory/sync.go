@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -42,7 +40,7 @@ type SyncResult struct {
 	Damaged         int64              `json:"damaged" doc:"number of records that cannot be read"`
 	Full            bool               `json:"full" doc:"all records were compared, since one side no longer had all deletions"`
 	Bytes           int64              `json:"bytes" doc:"size of the records that were transferred"`
-	SkippedTables   []string           `json:"skipped_tables" doc:"the tables of data.* in either memory, whose rows are not synchronised; an archive carries them"`
+	SkippedTables   []string           `json:"skipped_tables" doc:"the tables of data.* in either memory whose rows are not synchronised: those without a primary key, and all if the other memory has no tables; an archive carries them"`
 }
 
 // Sync is memory.sync.
@@ -70,7 +68,7 @@ func (m *Memory) Sync(ctx context.Context, req *tea.Request, p SyncParams) (*Syn
 	}
 	result := &SyncResult{
 		Success: true, Pulled: r.Pulled, Pushed: r.Pushed, DeletedLocally: r.DeletedLocally, DeletedRemotely: r.DeletedThere, Conflicts: r.Conflicts,
-		Resolved: r.Resolved, Refused: r.Refused, Damaged: r.Damaged, Full: r.Full, Bytes: r.Bytes, SkippedTables: r.Tables,
+		Resolved: r.Resolved, Refused: r.Refused, Damaged: r.Damaged, Full: r.Full, Bytes: r.Bytes, SkippedTables: r.SkippedTables,
 	}
 	if result.SkippedTables == nil {
 		result.SkippedTables = []string{}
@@ -112,25 +110,11 @@ func (f *folders) synchronise(ctx context.Context, local *folder, with Sync, cha
 	}
 	o := syncing.Options{Local: local.device(), Remote: remote, Policy: syncing.LastWrite, Now: local.clock.Now}
 	change(&o)
+	if !inPage {
+		o.LocalTables, o.RemoteTables = local.deviceTables(), other.syncedTables()
+	}
 	r, err := syncing.Run(ctx, o)
-	if err == nil && !inPage {
-		r.Tables, err = tablesOf(ctx, local, other)
-	}
 	return r, store.SystemError(errors.Join(err, f.give(other)))
-}
-
-// tablesOf returns the names of the tables of memories, in their order.
-func tablesOf(ctx context.Context, memories ...*folder) ([]string, error) {
-	all := []string{}
-	for _, f := range memories {
-		managed, err := f.catalog.ManagedTables(ctx)
-		if err != nil {
-			return nil, err
-		}
-		all = slices.AppendSeq(all, maps.Keys(managed))
-	}
-	slices.Sort(all)
-	return slices.Compact(all), nil
 }
 
 // takeSynced opens the memory to synchronise with. The caller gives it back.

@@ -41,8 +41,67 @@ func TestSync(t *testing.T) {
 		b.must("memory.sync", nil)
 		a.equal("deleted", a.must("memory.sync", nil)["deleted_locally"], int64(1))
 		a.equal("nothing to do", a.must("memory.sync", nil)["bytes"], int64(0))
-		a.must("data.create_table", map[string]any{"name": "Orders", "schema": map[string]any{"id": "int"}})
-		a.equal("tables stay", fmt.Sprint(a.must("memory.sync", nil)["skipped_tables"]), "[orders]")
+	})
+}
+
+func TestSyncOfTables(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, engine string) {
+		shared := t.TempDir()
+		device := func(dir string) *opened {
+			return mustOpen(t, map[string]any{"path": dir, "engine": engine, "sync": map[string]any{"path": shared, "engine": "sqlite"}})
+		}
+		dir := t.TempDir()
+		a, b := device(dir), device(t.TempDir())
+		defer b.close()
+		query := func(o *opened) string {
+			return fmt.Sprint(o.must("data.query", map[string]any{"sql": "SELECT id, site, value FROM Sensors ORDER BY id"})["rows"])
+		}
+		insert := func(o *opened, rows ...map[string]any) {
+			o.must("data.insert", map[string]any{"table": "Sensors", "rows": rows, "on_conflict": "replace"})
+		}
+		row := func(id int, site string) map[string]any { return map[string]any{"id": id, "site": site, "value": 0.5} }
+		a.must("data.create_table", map[string]any{"name": "Sensors", "primary_key": []string{"id"}, "schema": map[string]any{"id": "int", "site": "string", "value": "float"}})
+		a.must("data.create_table", map[string]any{"name": "Log", "schema": map[string]any{"text": "string"}})
+		insert(a, row(1, "a"), row(2, "a"), row(3, "a"), row(4, "a"))
+		r := a.must("memory.sync", nil)
+		a.equal("pushed", r["pushed"], int64(4))
+		a.equal("a table without a key", fmt.Sprint(r["skipped_tables"]), "[log]")
+		b.equal("pulled", b.must("memory.sync", nil)["pulled"], int64(4))
+		b.equal("rows", query(b), query(a))
+		// Each device changes and deletes rows, one of them both.
+		insert(a, row(1, "changed by a"), row(2, "conflict a"), row(5, "new"))
+		a.must("data.delete", map[string]any{"table": "Sensors", "keys": []int{3}})
+		b.must("data.update", map[string]any{"table": "Sensors", "keys": []int{2}, "set": map[string]any{"site": "conflict b"}})
+		b.must("data.delete", map[string]any{"table": "Sensors", "keys": []int{4}})
+		a.must("memory.sync", nil)
+		r = b.must("memory.sync", map[string]any{"conflicts": "local"})
+		b.equal("conflicts", fmt.Sprint(r["resolved"]), `[map[feed:rows key:[2] space:sensors winner:local]]`)
+		b.equal("pulled", r["pulled"], int64(2))
+		b.equal("deleted", fmt.Sprint(r["deleted_locally"], r["deleted_remotely"]), "1 1")
+		a.equal("no conflict", a.must("memory.sync", nil)["conflicts"], int64(0))
+		a.equal("rows", query(a), "[map[id:1 site:changed by a value:0.5] map[id:2 site:conflict b value:0.5] map[id:5 site:new value:0.5]]")
+		b.equal("rows", query(b), query(a))
+		a.must("data.consolidate", map[string]any{"table": "Sensors"})
+		a.equal("consolidated", a.must("memory.sync", nil)["bytes"], int64(0))
+		a.must("data.delete", map[string]any{"table": "Sensors", "keys": []int{1}})
+		a.must("data.consolidate", map[string]any{"table": "Sensors"})
+		a.close()
+		a = device(dir)
+		defer a.close()
+		a.equal("opened again", a.must("memory.sync", nil)["deleted_remotely"], int64(1))
+		b.must("memory.sync", nil)
+		b.equal("rows", query(b), query(a))
+		b.must("data.create_table", map[string]any{"name": "Other", "primary_key": []string{"id"}, "schema": map[string]any{"id": "int"}})
+		b.must("memory.sync", nil)
+		c := device(t.TempDir())
+		defer c.close()
+		c.must("data.create_table", map[string]any{"name": "other", "primary_key": []string{"id"}, "schema": map[string]any{"id": "string"}})
+		r = c.must("memory.sync", nil)
+		if refused := fmt.Sprint(r["refused"]); !strings.Contains(refused, `column "id" is string not null, not int not null`) {
+			t.Error("two tables that differ: ", refused)
+		}
+		c.equal("rows", query(c), query(a))
 	})
 }
 

@@ -67,6 +67,10 @@ const (
 	VectorFeed Feed = "vectors"
 	// DocumentFeed has the documents of the metadata store. The space is the kind.
 	DocumentFeed Feed = "documents"
+	// RowFeed names rows of data.* in the result of memory.sync. The space is the
+	// table, the key a JSON list with the values of the primary key. It is not a feed
+	// of a Replica.
+	RowFeed Feed = "rows"
 )
 
 // Feeds returns the feeds in the order in which records are copied.

@@ -259,6 +259,26 @@ func (x tableStore) Rows(ctx context.Context, table, after string, limit int) (r
 	return rows, next, err
 }
 
+func (x tableStore) Versions(ctx context.Context) (map[string]int64, error) {
+	return with(ctx, x.s.read, func(t *tenure) (map[string]int64, error) { return t.tables.Versions(ctx) })
+}
+
+func (x tableStore) CountRows(ctx context.Context, table string) (int64, error) {
+	return with(ctx, x.s.read, func(t *tenure) (int64, error) { return t.tables.CountRows(ctx, table) })
+}
+
+func (x tableStore) ChangedRows(ctx context.Context, table string, after int64, limit int) (store.ChangePage, error) {
+	return with(ctx, x.s.read, func(t *tenure) (store.ChangePage, error) { return t.tables.ChangedRows(ctx, table, after, limit) })
+}
+
+func (x tableStore) RowRecords(ctx context.Context, table string, keys ...string) ([]store.Record, error) {
+	return with(ctx, x.s.read, func(t *tenure) ([]store.Record, error) { return t.tables.RowRecords(ctx, table, keys...) })
+}
+
+func (x tableStore) PutRows(ctx context.Context, table string, writes ...store.RecordWrite) ([]store.PutResult, error) {
+	return with(ctx, x.s.read, func(t *tenure) ([]store.PutResult, error) { return t.tables.PutRows(ctx, table, writes...) })
+}
+
 func (x tableStore) Consolidate(ctx context.Context, table string) (store.Consolidated, error) {
 	return with(ctx, x.s.read, func(t *tenure) (store.Consolidated, error) { return t.tables.Consolidate(ctx, table) })
 }

@@ -49,10 +49,11 @@ func (b base) IDs(ctx context.Context, after, before string, limit int) (all []s
 
 // Agree writes what is agreed.
 func (b base) Agree(ctx context.Context, all ...syncing.Agreement) error {
-	return b.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error { return agree(ctx, tx, all) })
+	return b.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error { return AgreeIn(ctx, tx, all) })
 }
 
-func agree(ctx context.Context, tx store.Tx, all []syncing.Agreement) error {
+// AgreeIn writes what is agreed in a transaction of the database.
+func AgreeIn(ctx context.Context, tx store.Tx, all []syncing.Agreement) error {
 	for _, a := range all {
 		if a.None() {
 			if _, err := tx.Exec(ctx, "DELETE FROM tea_sync_base WHERE id = ?", a.ID); err != nil {

@@ -209,7 +209,7 @@ func (r *Replica) PutWith(ctx context.Context, writes []store.RecordWrite, also 
 		if also == nil {
 			return nil
 		}
-		return agree(ctx, tx, also(p.results))
+		return AgreeIn(ctx, tx, also(p.results))
 	})
 	if err != nil {
 		p.failed(entries, err)

@@ -83,25 +83,25 @@ func (b base) read(ctx context.Context, names []store.RecordName) (map[store.Rec
 	return byName, nil
 }
 
-// after returns the names of the feed's records that follow an id, "" = the
-// first ones.
-func (b base) after(ctx context.Context, feed store.Feed, id string, limit int) (names []store.RecordName, last string, err error) {
-	prefix := list(b.remote, string(feed))
+// after returns the names of records that follow an id, "" = the first ones: those of
+// a feed, or of a space in it.
+func (b base) after(ctx context.Context, id string, limit int, of ...string) (names []store.RecordName, last string, err error) {
+	prefix := list(append([]string{b.remote}, of...)...)
 	prefix = prefix[:len(prefix)-1] + ","
 	ids, err := b.IDs(ctx, max(id, prefix), prefix+"\U0010FFFF", limit)
 	for _, last = range ids {
 		var parts [4]string
 		if json.Unmarshal([]byte(last), &parts) == nil {
-			names = append(names, store.RecordName{Feed: feed, Space: parts[2], Key: parts[3]})
+			names = append(names, store.RecordName{Feed: store.Feed(parts[1]), Space: parts[2], Key: parts[3]})
 		}
 	}
 	return names, last, err
 }
 
-func (b base) numbers(ctx context.Context, feed store.Feed) (Numbers, error) {
-	return b.Numbers(ctx, list(b.remote, string(feed)))
+func (b base) numbers(ctx context.Context, of ...string) (Numbers, error) {
+	return b.Numbers(ctx, list(append([]string{b.remote}, of...)...))
 }
 
-func (b base) setNumbers(ctx context.Context, feed store.Feed, n Numbers) error {
-	return b.SetNumbers(ctx, list(b.remote, string(feed)), n)
+func (b base) setNumbers(ctx context.Context, n Numbers, of ...string) error {
+	return b.SetNumbers(ctx, list(append([]string{b.remote}, of...)...), n)
 }

@@ -42,6 +42,9 @@ type Options struct {
 	Local  Device
 	Remote store.Replica
 	Policy Policy
+	// LocalTables and RemoteTables are the tables of data.*; nil = there are none.
+	LocalTables  DeviceTables
+	RemoteTables Tables
 	// Merge returns the record that replaces both, for the policy Merge.
 	Merge func(ctx context.Context, local, remote store.Record) (store.Record, error)
 	// Wait is called after bytes were transferred, to limit the bandwidth; nil = no
@@ -65,9 +68,9 @@ type Result struct {
 	// Full reports that all records were compared, since one side no longer had all
 	// deletions.
 	Full bool
-	// Tables are the names of the tables of both memories, which the caller sets.
-	Tables []string
-	Bytes  int64
+	// SkippedTables are the names of tables whose rows are not synchronised.
+	SkippedTables []string
+	Bytes         int64
 }
 
 // Conflict is a record that changed on both sides. Winner is local, remote or
@@ -100,11 +103,14 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if own == identity {
 		return Result{}, tea.Errorf(tea.ValidationError, "the memory cannot be synchronised with itself or a copy of its folder")
 	}
-	r := &run{Options: o, base: base{o.Local.Base(), identity}, refused: map[store.RecordName]bool{}}
+	r := &run{Options: o, base: base{o.Local.Base(), identity}, local: o.Local, remote: o.Remote, refused: map[store.RecordName]bool{}}
 	for _, feed := range store.Feeds() {
 		if err := r.feed(ctx, feed); err != nil {
 			return r.Result, fmt.Errorf("synchronise %s: %w", feed, err)
 		}
+	}
+	if err := r.tables(ctx); err != nil {
+		return r.Result, fmt.Errorf("synchronise tables: %w", err)
 	}
 	return r.Result, nil
 }
@@ -113,16 +119,19 @@ type run struct {
 	Options
 	Result
 	base base
+	// local and remote are the records that are compared.
+	local  localRecords
+	remote remoteRecords
 	// refused are the records that were refused, which the feeds of both sides can have.
 	refused map[store.RecordName]bool
 }
 
 func (r *run) feed(ctx context.Context, feed store.Feed) error {
-	n, err := r.base.numbers(ctx, feed)
+	n, err := r.base.numbers(ctx, string(feed))
 	if err != nil {
 		return err
 	}
-	known, _, err := r.base.after(ctx, feed, "", 1)
+	known, _, err := r.base.after(ctx, "", 1, string(feed))
 	if err != nil {
 		return err
 	}
@@ -132,7 +141,7 @@ func (r *run) feed(ctx context.Context, feed store.Feed) error {
 			return nil
 		}
 		full, r.Full = true, true
-		return r.deletions(ctx, feed)
+		return r.deletions(ctx, string(feed))
 	}
 	// A feed from its beginning has no deletions that were removed. They are compared
 	// before the numbers are noted, with which a later run would continue without them.
@@ -163,7 +172,7 @@ func (r *run) feed(ctx context.Context, feed store.Feed) error {
 				return err
 			}
 			*side.last, more = page.Last, page.More
-			if err := r.base.setNumbers(ctx, feed, n); err != nil {
+			if err := r.base.setNumbers(ctx, n, string(feed)); err != nil {
 				return err
 			}
 		}
@@ -196,9 +205,9 @@ func (r *run) page(ctx context.Context, records []store.Record) error {
 
 // deletions compares the records of the base, which has those that one side has
 // deleted since.
-func (r *run) deletions(ctx context.Context, feed store.Feed) error {
+func (r *run) deletions(ctx context.Context, of ...string) error {
 	for last := ""; ; {
-		names, next, err := r.base.after(ctx, feed, last, pageRecords)
+		names, next, err := r.base.after(ctx, last, pageRecords, of...)
 		if err != nil || len(names) == 0 {
 			return err
 		}
@@ -216,11 +225,11 @@ func (r *run) reconcile(ctx context.Context, names []store.RecordName) error {
 		if len(names) == 0 {
 			return nil
 		}
-		local, err := r.Local.Records(ctx, names...)
+		local, err := r.local.Records(ctx, names...)
 		if err != nil {
 			return err
 		}
-		remote, err := r.Remote.Records(ctx, names...)
+		remote, err := r.remote.Records(ctx, names...)
 		if err != nil {
 			return err
 		}

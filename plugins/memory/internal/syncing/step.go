@@ -124,7 +124,7 @@ func (s *step) writeRemote(ctx context.Context) error {
 	if err := s.r.base.Agree(ctx, pending...); err != nil {
 		return err
 	}
-	results, err := s.r.Remote.Put(ctx, s.toRemote...)
+	results, err := s.r.remote.Put(ctx, s.toRemote...)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (s *step) writeLocal(ctx context.Context) error {
 	if len(s.toLocal) == 0 && len(s.settled) == 0 {
 		return nil
 	}
-	results, err := s.r.Local.PutWith(ctx, s.toLocal, func(results []store.PutResult) (all []Agreement) {
+	results, err := s.r.local.PutWith(ctx, s.toLocal, func(results []store.PutResult) (all []Agreement) {
 		for i, w := range s.toLocal {
 			if results[i].Err == nil && !results[i].Conflict {
 				all = append(all, s.r.base.agreement(w.RecordName, s.bases[i]))

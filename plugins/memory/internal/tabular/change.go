@@ -104,39 +104,48 @@ func (t *table) keyList(keys []json.RawMessage) (list string, n int64, err error
 }
 
 func (t *table) readKey(raw json.RawMessage) (string, error) {
+	values, err := t.keyValues(raw)
+	if err != nil {
+		return "", err
+	}
+	return keyOf(t.keyColumns(), values)
+}
+
+// keyValues reads the values of a key.
+func (t *table) keyValues(raw json.RawMessage) ([]any, error) {
 	columns := t.keyColumns()
 	var parts []json.RawMessage
 	switch {
 	case bytes.HasPrefix(raw, []byte("[")):
 		if err := json.Unmarshal(raw, &parts); err != nil {
-			return "", err
+			return nil, err
 		}
 	case bytes.HasPrefix(raw, []byte("{")):
 		var row store.TableRow
 		if err := json.Unmarshal(raw, &row); err != nil {
-			return "", err
+			return nil, err
 		}
 		for _, c := range columns {
 			parts = append(parts, row[c.Name])
 			delete(row, c.Name)
 		}
 		for name := range row {
-			return "", tea.Errorf(tea.ValidationError, "%q is not a column of the primary key (%s)", name, strings.Join(t.entry.PrimaryKey, ", "))
+			return nil, tea.Errorf(tea.ValidationError, "%q is not a column of the primary key (%s)", name, strings.Join(t.entry.PrimaryKey, ", "))
 		}
 	default:
 		parts = []json.RawMessage{raw}
 	}
 	if len(parts) != len(columns) {
-		return "", tea.Errorf(tea.ValidationError, "the primary key has %d columns (%s), not %d", len(columns), strings.Join(t.entry.PrimaryKey, ", "), len(parts))
+		return nil, tea.Errorf(tea.ValidationError, "the primary key has %d columns (%s), not %d", len(columns), strings.Join(t.entry.PrimaryKey, ", "), len(parts))
 	}
 	values := make([]any, len(parts))
 	for i, c := range columns {
 		var err error
 		if values[i], err = c.parse(parts[i]); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
-	return keyOf(columns, values)
+	return values, nil
 }
 
 // compare adds the condition that a column has a value, or any of a list.

@@ -26,41 +26,52 @@ func (s *Tables) Rows(ctx context.Context, name, after string, limit int) (rows 
 	if err != nil {
 		return nil, "", err
 	}
-	defer s.readers.begin()() // no file is removed meanwhile
-	box := store.Sandbox{Views: []store.View{t.withKeys(s.dialect())}, MaxRows: limit, MaxBytes: rowsBytes, Timeout: rowsTimeout, Args: []any{after}}
-	found, err := s.o.Engine.Select(ctx, "SELECT * FROM tea_keyed WHERE _tea_key > ? ORDER BY _tea_key", box)
+	found, err := s.keyed(ctx, t, "_tea_key > ? ORDER BY _tea_key", limit, after)
 	if err != nil {
 		return nil, "", err
 	}
 	for _, row := range found.Rows {
-		members := make(map[string]any, len(t.columns))
-		for i, c := range t.columns {
-			members[c.Name] = row[i+1]
-		}
-		raw, err := value.Encode(members)
+		raw, err := t.object(row)
 		if err != nil {
 			return nil, "", err
 		}
 		rows = append(rows, raw)
 		next, _ = row[0].(string)
 	}
-	switch {
-	case !found.Truncated:
+	if !found.Truncated {
 		next = ""
-	case len(rows) == 0:
-		return nil, "", tea.Errorf(tea.ResourceExhausted, "a row of table %s is larger than %d bytes", t.entry.Name, rowsBytes)
 	}
 	return rows, next, nil
 }
 
-// withKeys is a view of the rows with their keys.
+// keyed returns rows with their keys and numbers, at least one if there are any.
+func (s *Tables) keyed(ctx context.Context, t *table, which string, limit int, args ...any) (store.Table, error) {
+	defer s.readers.begin()() // no file is removed meanwhile
+	box := store.Sandbox{Views: []store.View{t.withKeys(s.dialect())}, MaxRows: limit, MaxBytes: rowsBytes, Timeout: rowsTimeout, Args: args}
+	found, err := s.o.Engine.Select(ctx, "SELECT * FROM tea_keyed WHERE "+which, box)
+	if err == nil && found.Truncated && len(found.Rows) == 0 {
+		err = tea.Errorf(tea.ResourceExhausted, "a row of table %s is larger than %d bytes", t.entry.Name, rowsBytes)
+	}
+	return found, err
+}
+
+// object returns a row of keyed as a JSON object.
+func (t *table) object(row []any) (json.RawMessage, error) {
+	members := make(map[string]any, len(t.columns))
+	for i, c := range t.columns {
+		members[c.Name] = row[i+2]
+	}
+	return value.Encode(members)
+}
+
+// withKeys is a view of the rows with their keys and numbers.
 func (t *table) withKeys(dialect store.Dialect) store.View {
-	v := store.View{Name: "tea_keyed", Columns: []store.Column{{Name: "_tea_key"}}}
+	v := store.View{Name: "tea_keyed", Columns: []store.Column{{Name: "_tea_key"}, {Name: "_tea_seq"}}}
 	for _, c := range t.columns {
 		v.Columns = append(v.Columns, store.Column{Name: c.Name, Type: c.shown()})
 	}
-	if v.Query = "SELECT _tea_key, " + t.userColumns() + t.lastChanges(); dialect == store.DuckDB {
-		v.Query = "SELECT _tea_key, " + t.shownColumns() + " FROM " + t.live()
+	if v.Query = "SELECT _tea_key, _tea_seq, " + t.userColumns() + t.lastChanges(); dialect == store.DuckDB {
+		v.Query = "SELECT _tea_key, _tea_seq, " + t.shownColumns() + " FROM " + t.live()
 	}
 	return v
 }
