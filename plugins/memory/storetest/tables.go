@@ -257,6 +257,10 @@ func tableNames(t *testing.T, s *tables) {
 	r, err := s.Update(t.Context(), "Select", store.RowSelection{Keys: raws(`["'); DROP TABLE \"select\"; --", 1]`)}, store.TableRow{"rowid": json.RawMessage("6")}, store.TableCall{})
 	want(t, "updated", []any{r.Updated, err}, []any{int64(1), error(nil)})
 	want(t, "rows", s.ask(t, `SELECT * FROM "select" WHERE "order" = 1`), jsons(t, `{"from": "'); DROP TABLE \"select\"; --", "order": 1, "rowid": 6, "group": {"$.x": "'"}}`))
+	s.create(t, "Mixed", `{"a": "int"}`)
+	s.insert(t, "mIXED", `[{"a": 1}]`, store.RowFail)
+	want(t, "without quotes", s.ask(t, "SELECT a FROM mixed"), jsons(t, `{"a": 1}`))
+	want(t, "with quotes", s.ask(t, `SELECT a FROM "Mixed"`), jsons(t, `{"a": 1}`))
 }
 
 func tableWithoutKey(t *testing.T, s *tables) {

@@ -19,7 +19,7 @@ func TestSync(t *testing.T) {
 			t.Parallel()
 			server := start(t)
 			syncsuite.All(t, func(t *testing.T) syncsuite.Remote {
-				return syncsuite.Remote{Settings: settings(t, server), Option: objects.Option()}
+				return syncsuite.Remote{Settings: settings(t, server), Option: objects.Option(), NoTables: true}
 			})
 		})
 	}

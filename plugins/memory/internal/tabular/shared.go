@@ -268,8 +268,8 @@ func (s *Shared) Query(ctx context.Context, q store.TableQuery) (store.TableAnsw
 	return store.AnswerOf(found), nil
 }
 
-// views returns the view of a table by its name, and by the one to which SQL folds
-// a name without quotes.
+// views returns the view of a table by its name, and by the one to which PostgreSQL
+// folds a name without quotes.
 func (s *Shared) views(t *table) []store.View {
 	columns := make([]store.Column, len(t.columns))
 	values := make([]string, len(t.columns))
@@ -280,7 +280,10 @@ func (s *Shared) views(t *table) []store.View {
 		}
 	}
 	before, after, _ := strings.Cut(s.Stored.From(t.name), "*")
-	names := map[string]bool{t.name: true, t.entry.Name: true}
+	names := map[string]bool{t.entry.Name: true}
+	if s.Selector.Dialect() == store.PostgreSQL {
+		names[t.name] = true
+	}
 	var all []store.View
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		all = append(all, store.View{Name: name, Columns: columns, Query: before + strings.Join(values, ", ") + after})

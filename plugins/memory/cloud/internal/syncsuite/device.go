@@ -20,6 +20,8 @@ type Remote struct {
 	Settings map[string]any
 	// Option adds the engine to the bundle.
 	Option memory.Option
+	// NoTables says that the memory has no tables of data.*.
+	NoTables bool
 }
 
 // Device is a memory of a device.

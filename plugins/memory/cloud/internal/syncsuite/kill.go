@@ -27,7 +27,12 @@ type work struct {
 	Dir   string         `json:"dir"`
 	Sync  map[string]any `json:"sync"`
 	Round int            `json:"round"`
+	// Tables says that the remote has tables.
+	Tables bool `json:"tables"`
 }
+
+// readings is a table.
+var readings = map[string]any{"name": "readings", "primary_key": []string{"id"}, "schema": map[string]any{"id": "string", "value": "int"}}
 
 // writes are the entries of a round, nil for a deletion: new ones, some that every
 // round changes, and one that an earlier round has stored.
@@ -62,6 +67,16 @@ func Child(t *testing.T, option memory.Option) {
 			d.Do("ltm.store", map[string]any{"key": key, "value": value})
 		}
 	}
+	if w.Tables {
+		d.Do("data.create_table", readings)
+		for key, value := range w.writes() {
+			if value == nil {
+				d.Do("data.delete", map[string]any{"table": "readings", "keys": []string{key}})
+			} else {
+				d.Do("data.insert", map[string]any{"table": "readings", "on_conflict": "replace", "rows": []map[string]any{{"id": key, "value": value}}})
+			}
+		}
+	}
 	fmt.Fprintln(os.Stdout, "written")
 	for {
 		r := d.Do("memory.sync", nil)
@@ -85,10 +100,14 @@ func Kill(t *testing.T, r Remote) {
 	other := r.Device(t, nil)
 	want := map[string]any{}
 	for round := range kills {
-		w := work{Dir: dir, Sync: r.Settings, Round: round}
+		w := work{Dir: dir, Sync: r.Settings, Round: round, Tables: !r.NoTables}
 		killOne(t, w)
 		maps.Copy(want, w.writes())
 		other.Do("ltm.store", map[string]any{"key": fmt.Sprintf("other/%d", round), "value": round})
+		if w.Tables {
+			other.Do("data.create_table", readings)
+			other.Do("data.insert", map[string]any{"table": "readings", "rows": []map[string]any{{"id": fmt.Sprintf("other/%d", round), "value": round}}})
+		}
 		want[fmt.Sprintf("other/%d", round)] = int64(round)
 		other.Same("the other device", other.Do("memory.sync", nil), map[string]any{"conflicts": int64(0)})
 	}
@@ -99,6 +118,16 @@ func Kill(t *testing.T, r Remote) {
 	for name, d := range map[string]Device{"the device": device, "the other device": other, "the server": r.Shared(t, nil)} {
 		if diff := cmp.Diff(want, d.Values("")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if r.NoTables {
+			continue
+		}
+		rows := map[string]any{}
+		for id, row := range d.rows("readings") {
+			rows[id] = row.(map[string]any)["value"] //nolint:forcetypeassert // that is its schema
+		}
+		if diff := cmp.Diff(want, rows); diff != "" {
+			t.Errorf("rows of %s (-want +got):\n%s", name, diff)
 		}
 	}
 }

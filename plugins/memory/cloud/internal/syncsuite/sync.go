@@ -11,11 +11,15 @@ import (
 func All(t *testing.T, open func(t *testing.T) Remote) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Remote){
-		"two devices": twoDevices, "matrix": matrix, "archives": archives, "large": large,
+		"two devices": twoDevices, "matrix": matrix, "archives": archives, "large": large, "tables": tables,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, open(t))
+			r := open(t)
+			if name == "tables" && r.NoTables {
+				t.Skip("the memory has no tables")
+			}
+			test(t, r)
 		})
 	}
 }
