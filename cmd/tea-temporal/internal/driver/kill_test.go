@@ -60,9 +60,10 @@ func (s *site) tea(report string, args ...string) *exec.Cmd {
 }
 
 // startWorker starts a process with a worker, which is killed at the end.
-func (s *site) startWorker(report string) *exec.Cmd {
+func (s *site) startWorker(report string, env ...string) *exec.Cmd {
 	s.t.Helper()
 	cmd := s.tea(report, "worker")
+	cmd.Env = append(cmd.Env, env...)
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
