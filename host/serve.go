@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 	"github.com/the-edge-agent/tea/host/internal/graph"
@@ -133,4 +134,14 @@ func FinishedNodes(contents *RunContents) int {
 		}
 	}
 	return n
+}
+
+// UsageAt returns what a run had used when it wrote a record, which is part of the usage
+// of a fork at this record.
+func UsageAt(contents *RunContents, at uint64) (flow.Usage, error) {
+	p, err := replay.New(veiled(contents.Records[:min(at, uint64(len(contents.Records)))]), nil, false)
+	if err != nil {
+		return flow.Usage{}, err
+	}
+	return p.Used, nil
 }

@@ -237,8 +237,14 @@ func (s *server) postFork(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	used, err := host.UsageAt(contents, at) // it was counted for the source
+	if err != nil {
+		return err
+	}
 	s.mu.Lock()
-	a, err := s.requeue(&item{ID: host.NewRunID(), Workflow: contents.Header.Workflow, At: time.Now(), Fork: &forking{source, at}, Input: text})
+	a, err := s.requeue(&item{
+		ID: host.NewRunID(), Workflow: contents.Header.Workflow, At: time.Now(), Fork: &forking{source, at}, Input: text, progress: progress{Spent: used},
+	})
 	if err != nil {
 		return err
 	}
