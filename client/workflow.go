@@ -20,8 +20,17 @@ type Workflow struct {
 	MaxRunning  int       `json:"max_running"`
 	TokensToday int64     `json:"tokens_today"`
 	USDToday    float64   `json:"usd_today"`
+	// LastRun is the run that has ended last, nil if there was none.
+	LastRun *LastRun `json:"last_run,omitempty"`
 	// InputSchema is the JSON Schema of the input; only [Client.Workflow] returns it.
 	InputSchema json.RawMessage `json:"input_schema,omitempty"`
+}
+
+// LastRun is the run of a workflow that has ended last. It can have been removed since.
+type LastRun struct {
+	ID      string    `json:"id"`
+	Status  string    `json:"status"`
+	EndedAt time.Time `json:"ended_at"`
 }
 
 // Trigger starts runs of a workflow.
@@ -56,4 +65,26 @@ func (c *Client) Workflows(ctx context.Context) ([]Workflow, []FileProblem, erro
 func (c *Client) Workflow(ctx context.Context, name string) (*Workflow, error) {
 	w := new(Workflow)
 	return w, c.call(ctx, http.MethodGet, "/v1/workflows/"+url.PathEscape(name), nil, nil, nil, w)
+}
+
+// DayUsage is what the runs of a workflow have used on a day.
+type DayUsage struct {
+	// Day is a date like 2026-11-23, in the time zone of the server.
+	Day      string `json:"day"`
+	Workflow string `json:"workflow"`
+	// Runs are those that have ended, Failed those of them that have failed or were
+	// parked.
+	Runs   int64   `json:"runs"`
+	Failed int64   `json:"failed"`
+	Tokens int64   `json:"tokens"`
+	USD    float64 `json:"usd"`
+}
+
+// Usage returns what runs have used, also those that were removed, the newest day first.
+func (c *Client) Usage(ctx context.Context) ([]DayUsage, error) {
+	var list struct {
+		Days []DayUsage `json:"days"`
+	}
+	err := c.call(ctx, http.MethodGet, "/v1/usage", nil, nil, nil, &list)
+	return list.Days, err
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,12 +20,12 @@ serve: {budget_per_day: {tokens: 5}}
 
 // spend writes to the state of a server that is off that a workflow has used up
 // its budget of today.
-func (p *project) spend(workflow, day string) {
+func (p *project) spend(workflow, day string, tokens int) {
 	p.t.Helper()
 	path := filepath.Join(p.home, "tea", "runs", "serve", "state.jsonl")
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err == nil {
-		_, err = f.WriteString(stateLine(`[{"used":{"day":"` + day + `","workflow":"` + workflow + `","tokens":7,"usd":0}}]`))
+		_, err = f.WriteString(stateLine(`[{"used":{"day":"` + day + `","workflow":"` + workflow + `","tokens":` + strconv.Itoa(tokens) + `,"usd":0}}]`))
 	}
 	if err == nil {
 		err = f.Close()
@@ -47,7 +48,7 @@ func TestBudgetOfTheDay(t *testing.T) {
 	s := p.serve()
 	s.run("spender", "{}")
 	s.interrupt()
-	p.spend("spender", today())
+	p.spend("spender", today(), 7)
 	s = p.serve()
 	r := s.request("POST", "/v1/workflows/spender/runs", "{}")
 	id := r.body["id"].(string)
@@ -67,7 +68,8 @@ func TestBudgetOfTheDay(t *testing.T) {
 		t.Errorf("workflow: %s", r)
 	}
 	s.kill()
-	p.spend("spender", "2020-01-01") // the budget of another day
+	p.spend("spender", "2020-01-01", 7) // the budget of another day
+	p.spend("spender", today(), 4)
 	s = p.serve()
 	if status := s.status(id); status != "done" {
 		t.Errorf("run on the next day: %s", status)

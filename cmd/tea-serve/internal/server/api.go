@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -75,6 +76,7 @@ func (s *server) routes(a *access) (http.Handler, []route) {
 	handle("POST /v1/chat/completions", roleRun, s.openAI(s.postChat))
 	handle("GET /v1/models", roleView, s.openAI(s.getModels))
 	handle("GET /v1/models/{name}", roleView, s.openAI(s.getModel))
+	handle("GET /v1/usage", roleView, s.getUsage)
 	handle("GET /v1/actions", roleView, s.getActions)
 	handle("GET /v1/plugins", roleView, s.getPlugins)
 	mux.Handle("POST /v1/plugins", a.require(roleAdmin, raw("POST /v1/plugins", roleAdmin, s.postPlugin))) // it reads its body
@@ -327,6 +329,7 @@ type workflowDoc struct {
 	MaxRunning  int          `json:"max_running"`
 	Tokens      int64        `json:"tokens_today"`
 	USD         float64      `json:"usd_today"`
+	LastRun     *lastRun     `json:"last_run,omitempty"`
 	InputSchema any          `json:"input_schema,omitempty"`
 }
 
@@ -354,9 +357,9 @@ func (s *server) describe(v *version) workflowDoc {
 		Name: v.Name(), Description: v.mask.Text(v.Description()), File: v.file, Digest: v.Digest(), Triggers: []triggerDoc{},
 		Running: len(ln.running), Queued: len(ln.ready) + ln.entering, MaxRunning: maxRunning(v.serving.Config()),
 	}
-	if u := s.led.state.used[v.Name()]; u != nil && u.Day == day(time.Now()) {
-		doc.Tokens, doc.USD = u.Tokens, u.USD
-	}
+	used := s.led.state.used[v.Name()]
+	today := used.on(day(time.Now()))
+	doc.Tokens, doc.USD, doc.LastRun = today.Tokens, today.USD, used.last()
 	for _, t := range v.triggers {
 		d := triggerDoc{Name: t.Name, Kind: t.Kind}
 		if last, ok := s.led.state.fired[t.id]; ok && t.next != nil {
@@ -379,6 +382,29 @@ func (s *server) getWorkflow(w http.ResponseWriter, r *http.Request) error {
 	doc := s.describe(v)
 	doc.InputSchema = v.mask.Value(v.InputSchema())
 	return reply(w, http.StatusOK, doc)
+}
+
+// getUsage lists what runs have used, the newest day first.
+func (s *server) getUsage(w http.ResponseWriter, _ *http.Request) error {
+	s.mu.Lock()
+	list := slices.Concat(slices.Collect(maps.Values(s.led.state.used))...)
+	s.mu.Unlock()
+	slices.SortFunc(list, func(a, b *dayUse) int {
+		return cmp.Or(cmp.Compare(b.Day, a.Day), cmp.Compare(a.Workflow, b.Workflow))
+	})
+	type usageDoc struct {
+		Day      string  `json:"day"`
+		Workflow string  `json:"workflow"`
+		Runs     int64   `json:"runs"`
+		Failed   int64   `json:"failed"`
+		Tokens   int64   `json:"tokens"`
+		USD      float64 `json:"usd"`
+	}
+	days := []usageDoc{}
+	for _, u := range list {
+		days = append(days, usageDoc{u.Day, u.Workflow, u.Runs, u.Failed, u.Tokens, u.USD})
+	}
+	return reply(w, http.StatusOK, map[string]any{"days": days})
 }
 
 // getActions lists the actions.

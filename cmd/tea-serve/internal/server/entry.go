@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
@@ -69,12 +70,60 @@ type keyUse struct {
 	Until time.Time `json:"until"`
 }
 
-// dayUse is what the runs of a workflow have used on a day.
+// dayUse is what the runs of a workflow have used on a day. It is kept when the runs
+// are removed.
 type dayUse struct {
 	Day      string  `json:"day"`
 	Workflow string  `json:"workflow"`
 	Tokens   int64   `json:"tokens"`
 	USD      float64 `json:"usd"`
+	// Runs are those that have ended, Failed those of them that have failed or were
+	// parked.
+	Runs   int64    `json:"runs,omitempty"`
+	Failed int64    `json:"failed,omitempty"`
+	Last   *lastRun `json:"last,omitempty"`
+}
+
+// lastRun is the run of a workflow that has ended last.
+type lastRun struct {
+	ID      string    `json:"id"`
+	Status  string    `json:"status"`
+	EndedAt time.Time `json:"ended_at"`
+}
+
+const (
+	// maxDays is how many days the usage of a workflow is kept, without those on which
+	// it had no run.
+	maxDays = 100
+	// maxDaysIdle is after how many days without a run it is forgotten.
+	maxDaysIdle = 400
+)
+
+// usedDays is the usage of a workflow by day, the last one that has changed at the end.
+type usedDays []*dayUse
+
+// on returns the usage of a day.
+func (l usedDays) on(day string) dayUse {
+	for _, u := range l {
+		if u.Day == day {
+			return *u
+		}
+	}
+	return dayUse{Day: day}
+}
+
+// set replaces the usage of a day.
+func (l usedDays) set(u *dayUse) usedDays {
+	l = append(slices.DeleteFunc(l, func(old *dayUse) bool { return old.Day == u.Day }), u)
+	return l[max(0, len(l)-maxDays):]
+}
+
+// last returns the run that has ended last, nil if it is not known.
+func (l usedDays) last() *lastRun {
+	if len(l) == 0 {
+		return nil
+	}
+	return l[len(l)-1].Last
 }
 
 // ledgerState is the sum of the entries.
@@ -85,11 +134,11 @@ type ledgerState struct {
 	keys  map[string]*keyUse
 	fired map[string]time.Time
 	files map[string]map[string]string
-	used  map[string]*dayUse
+	used  map[string]usedDays
 }
 
 func newLedgerState() ledgerState {
-	return ledgerState{items: map[string]*item{}, drops: map[string]*dropped{}, over: map[string]*overRun{}, keys: map[string]*keyUse{}, fired: map[string]time.Time{}, files: map[string]map[string]string{}, used: map[string]*dayUse{}}
+	return ledgerState{items: map[string]*item{}, drops: map[string]*dropped{}, over: map[string]*overRun{}, keys: map[string]*keyUse{}, fired: map[string]time.Time{}, files: map[string]map[string]string{}, used: map[string]usedDays{}}
 }
 
 func (s *ledgerState) apply(e *entry) {
@@ -130,7 +179,7 @@ func (s *ledgerState) apply(e *entry) {
 		}
 	}
 	if e.Used != nil {
-		s.used[e.Used.Workflow] = e.Used // a new day replaces the last one
+		s.used[e.Used.Workflow] = s.used[e.Used.Workflow].set(e.Used)
 	}
 }
 
@@ -174,8 +223,13 @@ func (s *ledgerState) entries(now time.Time) []*entry {
 			list = append(list, &entry{File: &fileSeen{trigger, name, stamp}})
 		}
 	}
-	for _, u := range s.used {
-		list = append(list, &entry{Used: u})
+	for _, days := range s.used {
+		if days[len(days)-1].Day < day(now.AddDate(0, 0, -maxDaysIdle)) {
+			continue
+		}
+		for _, u := range days {
+			list = append(list, &entry{Used: u})
+		}
 	}
 	return list
 }

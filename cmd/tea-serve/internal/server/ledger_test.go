@@ -55,12 +55,13 @@ func TestLedgerIsReadAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	l := openTest(t, dir)
-	at := time.Unix(1_000_000, 0).UTC()
+	at, today := time.Unix(1_000_000, 0).UTC(), day(time.Now())
 	l.putTest(t, acceptTest("a"), &entry{Key: &keyUse{Key: "k", Run: "a", Until: at.AddDate(1000, 0, 0)}})
 	l.putTest(t, acceptTest("b"), &entry{Fired: &firing{"t", at}})
 	l.putTest(t, &entry{Try: &progress{ID: "b", Attempts: 2, Parked: "why"}}, &entry{End: "a"})
 	l.putTest(t, &entry{File: &fileSeen{"t", "x", "1"}}, &entry{File: &fileSeen{"t", "y", "1"}}, &entry{File: &fileSeen{"t", "x", ""}})
-	l.putTest(t, &entry{Used: &dayUse{"2026-01-01", "w", 5, 0.5}}, &entry{Used: &dayUse{"2026-01-01", "w", 7, 0.75}})
+	l.putTest(t, &entry{Used: &dayUse{Day: today, Workflow: "w", Tokens: 5}}, &entry{Used: &dayUse{Day: "2026-01-01", Workflow: "w"}},
+		&entry{Used: &dayUse{Day: today, Workflow: "w", Tokens: 7, USD: 0.75, Runs: 2, Failed: 1, Last: &lastRun{"a", "done", at}}})
 	want := l.state
 	l.close()
 	for range 2 { // the first time from the log, then compacted

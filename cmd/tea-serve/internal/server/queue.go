@@ -403,8 +403,8 @@ func (s *server) spent(v *version) bool {
 	if c.Tokens == 0 && c.USD == 0 {
 		return false
 	}
-	u := s.led.state.used[v.Name()]
-	if u == nil || u.Day != day(time.Now()) || (c.Tokens == 0 || u.Tokens < c.Tokens) && (c.USD == 0 || u.USD < c.USD) {
+	u := s.led.state.used[v.Name()].on(day(time.Now()))
+	if (c.Tokens == 0 || u.Tokens < c.Tokens) && (c.USD == 0 || u.USD < c.USD) {
 		return false
 	}
 	if ln := s.line(v.Name()); ln.warned != u.Day {

@@ -250,7 +250,8 @@ func (s *server) settle(lv *live, res *flow.Result, err error) (goesOn bool) {
 	it.Running = false
 	s.cleared(it)
 	defer s.dispatch()
-	entries := s.account(lv, res)
+	used := s.account(lv, res)
+	var entries []*entry
 	stopping := s.runs.Err() != nil && (res == nil || res.Status == flow.Stopped)
 	switch reason := (*parked)(nil); {
 	case stopping:
@@ -266,6 +267,9 @@ func (s *server) settle(lv *live, res *flow.Result, err error) (goesOn bool) {
 		s.await(it, res, &entries)
 	default:
 		s.end(lv, res, &entries)
+	}
+	if !stopping {
+		entries = append(entries, s.tally(it, res, used, goesOn)...)
 	}
 	s.report(lv, res, err, goesOn)
 	if !goesOn {
@@ -292,25 +296,37 @@ func deadline(res *flow.Result) (first time.Time) {
 	return first
 }
 
-// account counts what an attempt has used. The caller holds the mutex.
-func (s *server) account(lv *live, res *flow.Result) []*entry {
-	if res == nil {
-		s.metrics.ended(lv.it.Workflow, nil, flow.Usage{})
-		return nil
+// account returns what an attempt has used. The caller holds the mutex.
+func (s *server) account(lv *live, res *flow.Result) (used flow.Usage) {
+	if res != nil {
+		used = res.Usage.Sub(lv.it.Spent)
+		lv.it.Spent = res.Usage
 	}
-	used := res.Usage.Sub(lv.it.Spent)
-	lv.it.Spent = res.Usage
 	s.metrics.ended(lv.it.Workflow, res, used)
-	if used.Tokens <= 0 && used.USD <= 0 {
+	return used
+}
+
+// tally adds an attempt to the usage of the day. The caller holds the mutex.
+func (s *server) tally(it *item, res *flow.Result, used flow.Usage, goesOn bool) []*entry {
+	ended := !goesOn && (it.Parked != "" || res != nil && res.Status != flow.Waiting)
+	if !ended && used.Tokens <= 0 && used.USD <= 0 {
 		return nil
 	}
-	today := day(time.Now())
-	u := dayUse{Day: today, Workflow: lv.it.Workflow}
-	if before := s.led.state.used[u.Workflow]; before != nil && before.Day == today {
-		u = *before
+	now := time.Now()
+	u := s.led.state.used[it.Workflow].on(day(now))
+	u.Workflow = it.Workflow
+	u.Tokens += max(0, used.Tokens)
+	u.USD += max(0, used.USD)
+	if ended {
+		u.Runs++
+		u.Last = &lastRun{ID: it.ID, Status: statusParked, EndedAt: now.UTC()}
+		if it.Parked == "" {
+			u.Last.Status = string(res.Status)
+		}
+		if it.Parked != "" || res.Status == flow.Failed {
+			u.Failed++
+		}
 	}
-	u.Tokens += used.Tokens
-	u.USD += used.USD
 	return []*entry{{Used: &u}}
 }
 

@@ -1,10 +1,7 @@
 // The plugins of the device, and what runs have used per day.
 import {get, upload} from "./api.js"
-import {button, dialog, dollars, fill, h, notice, refill, table} from "./dom.js"
+import {button, dialog, dollars, h, notice, refill, table} from "./dom.js"
 import {every} from "./runs.js"
-
-// maxPages is how many pages of runs are added up.
-const maxPages = 10
 
 // device shows the plugins that run and those that are installed, which are replaced and
 // rolled back.
@@ -68,35 +65,15 @@ function rollback(plugin, version) {
 		() => upload(`/v1/plugins/${encodeURIComponent(plugin.name)}/rollback`))
 }
 
-// usage shows tokens and cost of the runs that are kept, per day and workflow.
+// usage shows what runs have used, per day and workflow.
 export function usage(signal) {
 	const message = notice()
 	const content = h("div")
-	async function read() {
-		const days = new Map()
-		let after = ""
-		let n = 0
-		do {
-			const page = await get(`/v1/runs?limit=500${after ? `&after=${encodeURIComponent(after)}` : ""}`, signal)
-			for (const run of page.runs) {
-				const time = new Date(run.started_at ?? run.accepted_at)
-				const day = `${time.getFullYear()}-${String(time.getMonth() + 1).padStart(2, "0")}-${String(time.getDate()).padStart(2, "0")}`
-				const key = JSON.stringify([day, run.workflow])
-				const sum = days.get(key) ?? {day, workflow: run.workflow, runs: 0, failed: 0, tokens: 0, usd: 0}
-				sum.runs++
-				sum.failed += run.status === "failed" || run.status === "parked" ? 1 : 0
-				sum.tokens += Number(run.usage?.tokens ?? 0)
-				sum.usd += Number(run.usage?.usd ?? 0)
-				days.set(key, sum)
-			}
-			after = page.next
-		} while (after && ++n < maxPages)
+	every(signal, async () => {
+		const {days} = await get("/v1/usage", signal)
 		message.clear()
-		const list = [...days.values()].sort((a, b) => b.day.localeCompare(a.day) || b.usd - a.usd || a.workflow.localeCompare(b.workflow))
-		fill(content, table("Usage", ["Day", "Workflow", "Runs", "Failed", "Tokens", "Cost"],
-			list.map(sum => [sum.day, sum.workflow, String(sum.runs), String(sum.failed), sum.tokens.toLocaleString(), dollars(sum.usd)])) ?? h("p", {class: "muted"}, "No runs."),
-		after ? h("p", {class: "muted"}, `Only the last ${maxPages * 500} runs are counted.`) : null)
-	}
-	read().catch(err => signal.aborted || message.fail(err))
-	return h("div", null, h("h1", null, "Usage"), h("p", {class: "muted"}, "Tokens and cost of the runs that the server keeps, by the day on which they started."), message.element, content)
+		refill(content, table("Usage", ["Day", "Workflow", "Runs", "Failed", "Tokens", "Cost"],
+			days.map(one => [one.day, one.workflow, String(one.runs), String(one.failed), one.tokens.toLocaleString(), dollars(one.usd)])) ?? h("p", {class: "muted"}, "No runs."))
+	}, message.fail)
+	return h("div", null, h("h1", null, "Usage"), h("p", {class: "muted"}, "Runs by the day on which they ended, with their tokens and cost."), message.element, content)
 }

@@ -29,7 +29,7 @@ export function workflows(signal) {
 			table("Workflows", ["Workflow", "Triggers", "Last run", "Running", "Queued", "Tokens today", "Cost today"], list.workflows.map(one => {
 				const run = last.get(one.name)
 				return [[workflowLink(one.name), one.description ? h("div", {class: "muted"}, one.description) : null], triggers(one.triggers),
-					run ? [badge(run.status), " ", runLink(run.id)] : "", `${one.running} of ${one.max_running}`, String(one.queued), String(one.tokens_today), dollars(one.usd_today)]
+					run ? [badge(run.status), " ", runLink(run.id)] : one.last_run ? [badge(one.last_run.status), " ", when(one.last_run.ended_at)] : "", `${one.running} of ${one.max_running}`, String(one.queued), String(one.tokens_today), dollars(one.usd_today)]
 			})) ?? h("p", {class: "muted"}, "The directory has no workflows."),
 			h("h2", null, "Recent runs"), runTable(recent.runs.slice(0, 20)) ?? h("p", {class: "muted"}, "No runs."))
 	}, message.fail)
