@@ -5,9 +5,11 @@ package main
 import (
 	"encoding/json"
 	"log/slog"
+	"os"
 	"syscall/js"
 
 	"github.com/the-edge-agent/tea/host"
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // release is the version; scripts/npm sets it.
@@ -44,6 +46,11 @@ func newServer(p page) (*server, error) {
 	s := &server{page: p, running: map[string]func(error){}}
 	if err := json.Unmarshal([]byte(p.Get("options").String()), &s.options); err != nil {
 		return nil, err
+	}
+	for name, text := range s.options.Env {
+		if err := os.Setenv(name, text); err != nil { // for ${VAR} in settings, also in those of a run that is resumed
+			return nil, tea.Errorf(tea.ValidationError, "the variable %q of env: %w", name, err)
+		}
 	}
 	o := host.Options{Version: release, Bundles: bundles(), Logger: slog.New(slog.NewJSONHandler(logWriter{p}, &slog.HandlerOptions{Level: slog.LevelInfo}))}
 	for _, a := range s.options.Actions {

@@ -46,6 +46,16 @@ func TestMemorySaysThatTheStorageIsFull(t *testing.T) {
 	}
 }
 
+// The folder of the memory means nothing in a page: it must not make two writers.
+func TestMemoryWithAFolder(t *testing.T) {
+	t.Parallel()
+	newPage(t).expect(`1`, `
+		const tea = await openTea();
+		await tea.action('ltm.list');
+		await tea.run("settings: {memory: {path: mine}}\nnodes: [{name: a, uses: ltm.store, with: {key: k, value: 1}}]");
+		return (await tea.action('ltm.retrieve', { key: 'k' })).value`)
+}
+
 // BenchmarkMemory measures calls among 10,000 entries of 1 KB, and the time until a
 // page has found an entry after a reload.
 func BenchmarkMemory(b *testing.B) {

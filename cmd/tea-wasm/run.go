@@ -99,7 +99,7 @@ func (s *server) prepare(op string, r *request, o *host.RunOptions) (*host.Workf
 		if err != nil {
 			return nil, err
 		}
-		return s.host.LoadRun(info, host.LoadRunOptions{Secrets: o.Secrets})
+		return s.loadRun(info, host.LoadRunOptions{Secrets: o.Secrets})
 	}
 	if err := s.keep(r); err != nil {
 		return nil, err
@@ -117,6 +117,18 @@ func (s *server) prepare(op string, r *request, o *host.RunOptions) (*host.Workf
 		return nil, err
 	}
 	return wf, nil
+}
+
+// loadRun loads the workflow of a run. A checkpoint does not store what is secret in
+// a configuration; the page still has it.
+func (s *server) loadRun(info *host.RunInfo, o host.LoadRunOptions) (*host.Workflow, error) {
+	wf, err := s.host.LoadRun(info, o)
+	if missing := (*host.ConfigSecretError)(nil); errors.As(err, &missing) {
+		if o.Config = s.loadOptions().Config; o.Config != "" {
+			return s.host.LoadRun(info, o)
+		}
+	}
+	return wf, err
 }
 
 // toResult converts the outcome of a run, with *** in place of secrets.

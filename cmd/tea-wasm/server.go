@@ -122,10 +122,7 @@ func (s *server) path(file string) string {
 }
 
 func (s *server) loadOptions() host.LoadOptions {
-	o := host.LoadOptions{LookupEnv: func(name string) (string, bool) {
-		text, ok := s.options.Env[name]
-		return text, ok
-	}}
+	o := host.LoadOptions{}
 	if len(s.options.Config) > 0 && string(s.options.Config) != "null" {
 		o.Config = string(s.options.Config)
 	}

@@ -86,6 +86,26 @@ func TestResumeAfterReload(t *testing.T) {
 		return [run.status, status, text, before];`)
 }
 
+// A checkpoint does not store the secret part of a configuration, nor variables.
+func TestResumeWithConfigurationOfThePage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := startBrowser(t, t.TempDir()).open(t, s.URL)
+	const open = `
+		const options = { storage: 'test', env: { LANGUAGE: 'german' }, config: { settings: { memory: { options: { database: 'mine' } } } } };
+		globalThis.tea = await openTea(options);`
+	p.expect(`"waiting"`, open+`
+		const flow = "settings: {ltm: {language: '${LANGUAGE}'}}\nnodes:\n  - {name: ask, uses: human.ask, with: {question: continue}}\n  - {name: store, uses: ltm.store, with: {key: k, value: Häuser}}\n";
+		return (await tea.run(flow)).status;`)
+	p.load(s.URL)
+	p.expect(`["waiting","done",["k"]]`, open+`
+		const [run] = await tea.runs();
+		const held = await tea.resume(run.id, { hold: true });
+		const { status } = await tea.resume(run.id, { answers: { [held.pending[0].id]: 'yes' } });
+		const found = await tea.run("settings: {ltm: {language: '${LANGUAGE}'}}\nnodes: [{name: a, uses: ltm.search, with: {query: Haus}}]");
+		return [held.status, status, found.state.results.map((r) => r.key)];`)
+}
+
 // Another tab reads while the first one owns the storage, and takes over.
 func TestTwoTabs(t *testing.T) {
 	t.Parallel()

@@ -12,8 +12,15 @@ function say(text, kind = '') {
   return line;
 }
 
-const tea = await openTea({ storage: 'assistant', onWritable: () => state('ready') });
-const workflow = await (await fetch('./assistant.yaml')).text();
+let tea, workflow;
+
+const idle = () => state(tea.writable ? 'ready' : 'another tab has the notes');
+
+async function showNotes() {
+  const { entries } = await tea.action('ltm.list', { prefix: 'note/', limit: 1000 });
+  $('count').textContent = entries.length;
+  $('notes').replaceChildren(...entries.map(({ value }) => Object.assign(document.createElement('li'), { textContent: value })));
+}
 
 // follow shows a run until it ends or asks.
 async function follow(run) {
@@ -23,12 +30,16 @@ async function follow(run) {
     const { status, state: values, pending, runId } = await run;
     $('graph').srcdoc = await tea.show(runId);
     if (status === 'waiting') ask(runId, pending[0]);
-    else say(values.answer);
+    else {
+      say(values.answer);
+      await tea.remove(runId);
+    }
+    await showNotes();
   } catch (e) {
     say(e.message, 'error');
   }
   $('form').inert = false;
-  state(tea.writable ? 'ready' : 'another tab has the notes');
+  idle();
 }
 
 function ask(runId, { id, question, choices }) {
@@ -52,9 +63,21 @@ $('form').onsubmit = (e) => {
   follow(tea.run(workflow, { name: 'assistant.yaml', durability: 'sync', input: { text } }));
 };
 
-// A question of before the reload still waits.
-for (const { id, status } of tea.writable ? await tea.runs() : []) {
-  if (status === 'waiting') await follow(tea.resume(id, { hold: true }));
+try {
+  navigator.storage?.persist?.(); // the browser keeps the notes when it needs space
+  const config = { settings: { memory: { options: { database: 'assistant-notes' } } } };
+  tea = await openTea({ storage: 'assistant', config, onWritable: idle });
+  workflow = await (await fetch('./assistant.yaml')).text();
+  await showNotes();
+  // A question of before the reload still waits.
+  for (const { id, status } of tea.writable ? await tea.runs() : []) {
+    if (status === 'waiting') await follow(tea.resume(id, { hold: true }));
+  }
+  $('form').inert = false;
+  idle();
+  await navigator.serviceWorker?.register('./sw.js').then(() => navigator.serviceWorker.ready);
+  document.documentElement.dataset.ready = 'true';
+} catch (e) {
+  state('failed');
+  say(e.message, 'error');
 }
-state(tea.writable ? 'ready' : 'another tab has the notes');
-document.documentElement.dataset.ready = 'true';

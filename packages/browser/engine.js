@@ -75,7 +75,6 @@ function startGo(module, fs, options, on, panic) {
     getuid: () => 0, geteuid: () => 0, getgid: () => 0, getegid: () => 0, getgroups: () => [],
   };
   const go = new globalThis.Go();
-  go.env = { TMPDIR: '/tmp' };
   return new Promise((resolve, reject) => {
     const host = { ...on, options: options.host, ready: () => resolve(host.call) };
     globalThis.teaHost = host;

@@ -28,6 +28,7 @@ func (s *settings) resolvePlatform() error {
 	if s.Blobs != "" && s.Sync.URL != "" && s.Blobs != s.Sync.URL {
 		return tea.Errorf(tea.ValidationError, "settings.memory.sync.url and settings.ltm.storage.uri differ; in a browser both are the storage to synchronise with, so set one of them")
 	}
+	s.Path = "" // a page has no folders, and one memory must not be open under two names
 	s.Sync.URL = cmp.Or(s.Sync.URL, s.Blobs)
 	s.Sync.Engine = cmp.Or(s.Sync.Engine, "objects")
 	s.Sync.Background = s.Sync.Background || s.LTM.EnableSync || s.LTM.OfflineFallback || s.LTM.Storage.EnableSync || s.LTM.Storage.OfflineFallback
