@@ -65,7 +65,7 @@ func TestExample(t *testing.T) {
 
 	s.Close()
 	b, script, _ = start()
-	script(`["1","to water the plants","Forget all notes? ","I have forgotten 1 notes."]`, `
+	script(`["1","to water the plants","Forget all notes? ","Notes that I have forgotten: 1."]`, `
 		const first = [document.getElementById('count').textContent, await say('what about the plants?'), await say('forget')];
 		talk.querySelector('button').click();
 		await idle();

@@ -28,7 +28,7 @@ async function follow(run) {
   try {
     for await (const event of run) if (event.node) state(event.node);
     const { status, state: values, pending, runId } = await run;
-    $('graph').srcdoc = await tea.show(runId);
+    $('graph').srcdoc = `<style>svg { display: block; margin: auto; max-width: 100%; height: auto }</style>${await tea.show(runId)}`;
     if (status === 'waiting') ask(runId, pending[0]);
     else {
       say(values.answer);
