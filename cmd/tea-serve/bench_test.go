@@ -183,9 +183,8 @@ func BenchmarkReady(b *testing.B) {
 // BenchmarkSoak compares the memory after 10,000 runs, or as many as TEA_SOAK_RUNS, with
 // that after a fifth of them, while 1,000 clients follow the events of a run.
 func BenchmarkSoak(b *testing.B) {
-	p := newProject(b, map[string]string{"greet.yaml": greet})
-	gate := filepath.Join(p.home, "gate")
-	p.write("block.yaml", block(gate))
+	long := `nodes: [{name: long, uses: time.sleep, with: {seconds: 1000000}}]`
+	p := newProject(b, map[string]string{"greet.yaml": greet, "long.yaml": long})
 	s := p.serve("--durability", "exit")
 	runs := 10_000
 	if text := os.Getenv("TEA_SOAK_RUNS"); text != "" {
@@ -195,7 +194,7 @@ func BenchmarkSoak(b *testing.B) {
 		}
 	}
 	const clients = 1000
-	id := s.request("POST", "/v1/workflows/block/runs", "{}").body["id"].(string)
+	id := s.request("POST", "/v1/workflows/long/runs", "{}").body["id"].(string)
 	var connected, followed sync.WaitGroup
 	connected.Add(clients)
 	for range clients {
