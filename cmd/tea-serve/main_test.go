@@ -38,8 +38,10 @@ type project struct {
 	t    testing.TB
 	dir  string
 	home string
-	// program is tea-serve, if it is not the test binary.
+	// program is tea-serve, if it is neither TEA_SERVE_PROGRAM nor the test binary.
 	program string
+	// env is added to the environment of the program.
+	env []string
 }
 
 func newProject(t testing.TB, files map[string]string) *project {
@@ -74,9 +76,10 @@ func (p *project) command(log *logs, args ...string) *exec.Cmd {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	cmd := exec.CommandContext(context.Background(), cmp.Or(p.program, self), args...)
+	cmd := exec.CommandContext(context.Background(), cmp.Or(p.program, os.Getenv("TEA_SERVE_PROGRAM"), self), args...)
 	cmd.Dir = p.home
 	cmd.Env = append(os.Environ(), asTea+"=1", "HOME="+p.home, "XDG_STATE_HOME="+p.home, "XDG_CONFIG_HOME="+p.home, "XDG_DATA_HOME="+p.home, "XDG_CACHE_HOME="+p.home, "TEA_PLUGINS=")
+	cmd.Env = append(cmd.Env, p.env...)
 	cmd.Stderr = log
 	return cmd
 }

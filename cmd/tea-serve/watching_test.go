@@ -56,6 +56,24 @@ func (p *project) activated(log *logs, listener net.Listener, args ...string) *e
 	return cmd
 }
 
+// Secrets are files of the directory that systemd names.
+func TestCredentialsOfSystemd(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"hook.yaml": "nodes: [{name: n}]\nserve: {triggers: [{webhook: in, secret: HOOK}]}\n"})
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "HOOK"), []byte(hookSecret+"\n"), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	p.env = []string{"CREDENTIALS_DIRECTORY=" + dir}
+	s := p.serve()
+	if r := s.request("POST", "/hooks/in", "{}", "X-Signature", sign("{}")); r.status != http.StatusAccepted {
+		t.Errorf("webhook: %s", r)
+	}
+	if r := s.request("POST", "/hooks/in", "{}", "X-Signature", sign("{ }")); r.status != http.StatusUnauthorized {
+		t.Errorf("webhook with another signature: %s", r)
+	}
+}
+
 // TestSystemdIsNotified plays systemd: its socket gets the state of the server.
 func TestSystemdIsNotified(t *testing.T) {
 	t.Parallel()
