@@ -17,6 +17,9 @@ import (
 type Engine interface {
 	// Run starts a run and follows it until it ends or waits.
 	Run(ctx context.Context, f EngineFlags, job Job) (*flow.Result, error)
+	// Schedule starts a run at each of the times, which are cron expressions. It
+	// replaces the schedule with this id; no times remove it.
+	Schedule(ctx context.Context, f EngineFlags, id string, times []string, job Job) error
 	// Find loads the workflow of a run and returns the interrupts that wait.
 	Find(f EngineFlags, h *host.Host, run string) (*host.Workflow, []flow.Interrupt, error)
 	// Resume continues a run and follows it.

@@ -1,11 +1,13 @@
 package teacmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/the-edge-agent/tea/cmd/internal/checkup"
@@ -177,7 +179,9 @@ func (f *runFlags) failures(state map[string]any) error {
 }
 
 type runCmd struct {
-	File string `arg:"" help:"Workflow file."`
+	File       string   `arg:"" help:"Workflow file."`
+	Schedule   []string `sep:"none" placeholder:"CRON" help:"With --engine temporal: run the workflow at these times instead of now (repeatable). off removes the schedule."`
+	ScheduleID string   `placeholder:"ID" help:"Name of the schedule. Default: the name of the workflow."`
 	loadFlags
 	runFlags
 }
@@ -191,12 +195,35 @@ func (c *runCmd) Run(a *app) error {
 	}
 	remote, err := a.onEngine(&c.runFlags, load, func(e Engine, ctx context.Context, job Job) (*flow.Result, error) {
 		job.Load = c.loadOptions()
+		if len(c.Schedule) > 0 {
+			return nil, c.schedule(ctx, a, e, job)
+		}
 		return e.Run(ctx, c.EngineFlags, job)
 	})
-	if remote {
+	if remote || err != nil {
 		return err
+	}
+	if len(c.Schedule) > 0 {
+		return usageErrorf("--schedule needs --engine temporal; `tea serve` starts the runs of this machine by its own schedules")
 	}
 	return a.execute(&c.runFlags, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
 		return wf.Run(ctx, o)
 	})
+}
+
+// schedule creates, replaces or removes a schedule.
+func (c *runCmd) schedule(ctx context.Context, a *app, e Engine, job Job) error {
+	id, times := cmp.Or(c.ScheduleID, job.Workflow.Name()), c.Schedule
+	if slices.Contains(times, "off") {
+		times = nil
+	}
+	if err := e.Schedule(ctx, c.EngineFlags, id, times, job); err != nil {
+		return err
+	}
+	if times == nil {
+		fmt.Fprintf(a.report, "removed the schedule %s\n", id)
+	} else {
+		fmt.Fprintf(a.report, "the schedule %s starts runs at %s\n", id, strings.Join(times, "; "))
+	}
+	return nil
 }

@@ -66,29 +66,39 @@ func connect(ctx context.Context, f teacmd.EngineFlags, run string, o host.RunOp
 	return &follower{connection: c, queue: cmp.Or(f.Queue, defaultQueue), run: run, options: o}, nil
 }
 
-// Run starts a run and follows it until it ends or waits. When ctx is done, the run
-// is canceled.
-func (e Engine) Run(ctx context.Context, f teacmd.EngineFlags, job teacmd.Job) (*flow.Result, error) {
+// prepare returns the arguments of a new run.
+func (e Engine) prepare(job teacmd.Job) (start, *definition, host.Mask, error) {
 	o := job.Options
+	s := start{
+		RunID: cmp.Or(o.RunID, host.NewRunID()), InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,
+		Local: o.Durability == flow.DurabilityAsync, HandOver: e.handOver,
+	}
 	if err := job.Workflow.CheckInput(o.Input, o.Secrets); errors.As(err, new(*flow.InputError)) {
-		return nil, err
+		return s, nil, host.Mask{}, err
 	}
 	mask, err := job.Workflow.Mask(o.Secrets)
 	if err != nil {
-		return nil, err
+		return s, nil, mask, err
 	}
 	def, key, err := newDefinition(job.Workflow, job.Load, o.Env)
 	if err != nil {
+		return s, nil, mask, err
+	}
+	s.Key = key
+	if s.Input, err = sealed(o.Input, mask); err != nil {
+		return s, nil, mask, fmt.Errorf("encode the input: %w", err)
+	}
+	return s, def, mask, nil
+}
+
+// Run starts a run and follows it until it ends or waits. When ctx is done, the run
+// is canceled.
+func (e Engine) Run(ctx context.Context, f teacmd.EngineFlags, job teacmd.Job) (*flow.Result, error) {
+	s, def, mask, err := e.prepare(job)
+	if err != nil {
 		return nil, err
 	}
-	s := start{
-		RunID: cmp.Or(o.RunID, host.NewRunID()), Key: key, InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,
-		Local: o.Durability == flow.DurabilityAsync, HandOver: e.handOver,
-	}
-	if s.Input, err = sealed(o.Input, mask); err != nil {
-		return nil, fmt.Errorf("encode the input: %w", err)
-	}
-	run, err := connect(ctx, f, s.RunID, o)
+	run, err := connect(ctx, f, s.RunID, job.Options)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,6 +83,8 @@ func (k *worker) execute(w workflow.Context, args converter.EncodedValues) (*out
 		panic(err)
 	}
 	defer k.workflows.release(r.wf)
+	// A schedule does not name its runs.
+	r.start.RunID = cmp.Or(r.start.RunID, workflow.GetInfo(w).WorkflowExecution.ID)
 	r.pin(w)
 	r.rt = newRuntime(w)
 	r.rt.mask = r.wf.mask

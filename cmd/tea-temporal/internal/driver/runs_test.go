@@ -2,12 +2,15 @@ package driver
 
 import (
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
 
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
@@ -107,4 +110,59 @@ nodes:
 	})
 	s.replayAll(waiting.RunID)
 	s.replayAll(fork)
+}
+
+func TestScheduleStartsRuns(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newSite(t, h, nil)
+	id := "daily-" + host.NewRunID()
+	at := func(text string, more ...string) (string, error) {
+		cmd := s.tea("-", append([]string{"run", write(t, "flow.yaml", text), "--engine", "temporal", "--schedule-id", id}, more...)...)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	handle := s.client.ScheduleClient().GetHandle(t.Context(), id)
+	text := func(n int) string {
+		return fmt.Sprintf("name: daily\nnodes:\n  - {name: last, run: 'return {n = state.given + %d}'}\n", n)
+	}
+	// The second one replaces the first.
+	for i := range 2 {
+		if out, err := at(text(i), "-i", `{"given": 40}`, "--schedule", "CRON_TZ=Europe/Berlin 0 6 * * *", "--schedule", "CRON_TZ=Europe/Berlin 30 7 * * 1"); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if err := handle.Trigger(t.Context(), client.ScheduleTriggerOptions{Overlap: enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "both runs are done", func() bool {
+		list, err := Engine{}.Runs(t.Context(), s.flags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list) == 2 && list[0].Status == flow.Done && list[1].Status == flow.Done
+	})
+	list, err := Engine{}.Runs(t.Context(), s.flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The ids of the runs begin with that of the schedule.
+	for i, n := range []string{`"n":41`, `"n":40`} {
+		var end outcome
+		if err := s.client.GetWorkflow(t.Context(), list[i].ID, "").Get(t.Context(), &end); err != nil || !strings.Contains(string(end.State), n) {
+			t.Errorf("the run has the state %s, %v", end.State, err)
+		}
+		if out := s.output("runs", "events", list[i].ID); !strings.HasPrefix(list[i].ID, id+"-") || !strings.Contains(out, `"run_id":"`+list[i].ID+`"`) {
+			t.Errorf("run %s has the events\n%s", list[i].ID, out)
+		}
+	}
+	if out, err := at(text(0), "--schedule", "at noon"); err == nil || !strings.Contains(out, "at noon") {
+		t.Errorf("a wrong time: %v\n%s", err, out)
+	}
+	if out, err := at(text(0), "--schedule", "off"); err != nil || !strings.Contains(out, "removed the schedule") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, err := handle.Describe(t.Context()); err == nil {
+		t.Error("the schedule remains")
+	}
 }

@@ -1,0 +1,65 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	teacmd "github.com/the-edge-agent/tea/cmd"
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+)
+
+// Schedule makes Temporal start a run of the workflow at each of the times. A
+// schedule that exists is replaced; without times it is removed.
+func (e Engine) Schedule(ctx context.Context, f teacmd.EngineFlags, id string, times []string, job teacmd.Job) error {
+	// What a schedule has is stored with it: values in the directory belong to runs.
+	f.Blobs = ""
+	r, err := connect(ctx, f, id, host.RunOptions{})
+	if err != nil {
+		return err
+	}
+	defer r.client.Close()
+	handle := r.client.ScheduleClient().GetHandle(ctx, id)
+	if len(times) == 0 {
+		if err := handle.Delete(ctx); err != nil {
+			return fmt.Errorf("remove the schedule %s: %w", id, err)
+		}
+		return nil
+	}
+	s, def, _, err := e.prepare(job)
+	if err != nil {
+		return err
+	}
+	s.RunID = "" // each run has its own
+	if err := r.limit(ctx, job.Workflow.Queues()); err != nil {
+		return err
+	}
+	o := client.ScheduleOptions{ID: id, Spec: client.ScheduleSpec{CronExpressions: times}}
+	name := job.Workflow.Name()
+	action := &client.ScheduleWorkflowAction{ID: id, Workflow: name, TaskQueue: r.queue}
+	if s.Attributes = r.hasAttributes(ctx); s.Attributes {
+		action.TypedSearchAttributes = temporal.NewSearchAttributes(workflowAttribute.ValueSet(name), statusAttribute.ValueSet(string(flow.Running)))
+	}
+	action.Args = []any{s, def}
+	o.Action = action
+	_, err = r.client.ScheduleClient().Create(ctx, o)
+	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
+		err = handle.Update(ctx, client.ScheduleUpdateOptions{DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+			was := in.Description.Schedule
+			was.Spec, was.Action = &o.Spec, action
+			return &client.ScheduleUpdate{Schedule: &was}, nil
+		}})
+	}
+	if errors.As(err, new(*serviceerror.InvalidArgument)) {
+		return fmt.Errorf("schedule %s at %q: %w", id, times, err)
+	}
+	if err != nil {
+		return fmt.Errorf("create the schedule %s: %w", id, err)
+	}
+	return nil
+}
