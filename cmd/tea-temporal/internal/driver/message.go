@@ -36,6 +36,8 @@ type start struct {
 	// The records are in the further arguments, as many as there are Segments.
 	Segments int   `json:"segments,omitempty"`
 	LastSeq  int64 `json:"last_seq,omitempty"`
+	// Previous is the execution that had ended, if it was not continued as new.
+	Previous string `json:"previous,omitempty"`
 	// Steps is the number of steps before a hand-over.
 	Steps int    `json:"steps,omitempty"`
 	Given *given `json:"given,omitempty"`

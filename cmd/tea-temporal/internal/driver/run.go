@@ -35,6 +35,10 @@ type progress struct {
 	Events []event `json:"events,omitempty"`
 	// Last is the number of the last event so far.
 	Last int64 `json:"last"`
+	// First is the number of the last event before the execution, and Previous the
+	// execution that has it.
+	First    int64  `json:"first,omitempty"`
+	Previous string `json:"previous,omitempty"`
 	// StartedAt is when the run began.
 	StartedAt time.Time `json:"started_at"`
 	// Outcome is set while the run waits and when it has ended.
@@ -302,7 +306,7 @@ const maxSegment = 512 << 10
 // next returns the error with which the run continues in a new execution.
 func (r *run) next(w workflow.Context) error {
 	next := r.start
-	next.LastSeq, next.Given, next.Opened = r.lastSeq, r.given, nil
+	next.LastSeq, next.Given, next.Opened, next.Previous = r.lastSeq, r.given, nil, ""
 	if r.leaving {
 		next.Generation = r.worker.generation + 1
 	}
@@ -380,13 +384,15 @@ func (r *run) handle(w workflow.Context) error {
 	queries := map[string]any{
 		definitionQuery: func() (*definition, error) { return &r.def, nil },
 		progressQuery: func(after int64) (*progress, error) {
-			first := r.lastSeq - int64(len(r.events))
-			from := min(max(after-first, 0), int64(len(r.events)))
-			list := r.events[from:]
-			if len(list) > maxProgress {
-				return &progress{Events: list[:maxProgress], Last: r.lastSeq, StartedAt: r.start.StartedAt}, nil
+			p := &progress{Last: r.lastSeq, First: r.start.LastSeq, StartedAt: r.start.StartedAt}
+			p.Previous = cmp.Or(workflow.GetInfo(w).ContinuedExecutionRunID, r.start.Previous)
+			from := min(max(after-p.First, 0), int64(len(r.events)))
+			if p.Events = r.events[from:]; len(p.Events) > maxProgress {
+				p.Events = p.Events[:maxProgress]
+			} else {
+				p.Outcome = r.outcome
 			}
-			return &progress{Events: list, Last: r.lastSeq, StartedAt: r.start.StartedAt, Outcome: r.outcome}, nil
+			return p, nil
 		},
 		recordsQuery: func() ([]host.Record, error) { return r.records, nil },
 	}

@@ -3,10 +3,14 @@ package driver
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
@@ -108,29 +112,65 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 	return out, nil
 }
 
-// Events calls fn with the events of the last execution of a run after a number,
-// and follow waits for more until the run ends or waits.
+// Events calls fn with the events of a run after a number, and follow waits for more
+// until the run ends or waits. Those of executions that the server has removed are
+// missing.
 func (Engine) Events(ctx context.Context, f teacmd.EngineFlags, run string, after int64, follow bool, fn func(flow.Event)) error {
 	r, err := connect(ctx, f, run, host.RunOptions{Events: fn})
 	if err != nil {
 		return err
 	}
 	defer r.client.Close()
-	r.last = after
-	if follow {
-		r.passive = true
-		_, err := r.follow(ctx)
+	r.last, r.passive = after, true
+	executions, err := r.executions(ctx, after)
+	if err != nil {
 		return err
 	}
-	for {
-		p, err := r.progress(ctx)
-		if err == nil {
-			err = r.emit(p)
-		}
-		if err != nil || len(p.Events) == 0 || r.last >= p.Last {
+	for i, execution := range executions {
+		r.execution = execution
+		if follow && i == len(executions)-1 {
+			_, err := r.follow(ctx)
 			return err
 		}
+		for more := true; more; {
+			p, err := r.progress(ctx)
+			if err == nil {
+				err = r.emit(p)
+			}
+			if err != nil {
+				return err
+			}
+			more = len(p.Events) > 0 && r.last < p.Last
+		}
 	}
+	return nil
+}
+
+// executions returns the executions with the events of the run after a number, in
+// order.
+func (r *follower) executions(ctx context.Context, after int64) (list []string, err error) {
+	about, err := r.client.DescribeWorkflowExecution(ctx, r.run, "")
+	if err != nil {
+		return nil, fmt.Errorf("find run %s on Temporal: %w", r.run, err)
+	}
+	// Without events.
+	none := &follower{connection: r.connection, run: r.run, last: math.MaxInt64}
+	none.execution = about.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	for none.execution != "" {
+		p, err := none.progress(ctx)
+		if errors.As(err, new(*serviceerror.NotFound)) && len(list) > 0 {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, none.execution)
+		if none.execution = p.Previous; p.First <= after {
+			break
+		}
+	}
+	slices.Reverse(list)
+	return list, nil
 }
 
 // Cancel cancels a run.

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
+	teacmd "github.com/the-edge-agent/tea/cmd"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 )
@@ -164,5 +166,40 @@ func TestScheduleStartsRuns(t *testing.T) {
 	}
 	if _, err := handle.Describe(t.Context()); err == nil {
 		t.Error("the schedule remains")
+	}
+}
+
+// A run has several executions when it is continued, and when it goes on after a
+// failure.
+func TestEventsOfAllExecutions(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newSite(t, h, nil)
+	wf := s.load(`
+nodes:
+  - {name: all, type: dynamic_parallel, max_concurrency: 1, items: "{{ range(7) | list }}", action: {uses: probe.call, with: {value: "{{ item }}"}}, output: all}
+  - {name: check, run: 'if not state.ok then error("not yet") end'}
+  - {name: last, uses: probe.call, with: {value: 2}, output: last}
+`)
+	var want, got []int64
+	o := host.RunOptions{RunID: host.NewRunID(), Events: func(e flow.Event) { want = append(want, e.Seq) }}
+	e := Engine{handOver: everyThird}
+	res, err := e.Run(t.Context(), s.flags, teacmd.Job{Workflow: wf, Options: o})
+	if err != nil || res.Status != flow.Failed {
+		t.Fatalf("got %v, %v", res, err)
+	}
+	o.Input = map[string]any{"ok": true}
+	res, err = e.Resume(t.Context(), s.flags, o.RunID, teacmd.Job{Workflow: wf, Options: o})
+	if err != nil || res.Status != flow.Done {
+		t.Fatalf("got %v, %v", res, err)
+	}
+	for _, follow := range []bool{false, true} {
+		for _, after := range []int64{0, 4, want[len(want)-1]} {
+			got = nil
+			err := e.Events(t.Context(), s.flags, o.RunID, after, follow, func(e flow.Event) { got = append(got, e.Seq) })
+			if diff := cmp.Diff(want[after:], got, cmpopts.EquateEmpty()); diff != "" || err != nil {
+				t.Errorf("after %d, follow %v: %v, (-want +got):\n%s", after, follow, err, diff)
+			}
+		}
 	}
 }
