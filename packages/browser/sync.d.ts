@@ -29,7 +29,7 @@ export type Objects = (request: ObjectRequest) => Promise<ObjectAnswer>;
 export class StorageError extends Error {
   constructor(type: string, reason: string, message: string, retryable?: boolean);
   readonly type: string;
-  /** offline, cors, unreachable, broken or address. */
+  /** offline, signing, cors, unreachable, broken or address. */
   readonly reason: string;
   readonly retryable: boolean;
 }

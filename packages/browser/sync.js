@@ -41,12 +41,23 @@ export function presigned(sign) {
   return async (request) => {
     const { bucket, key } = locate(request);
     const { url, method, name } = request;
-    const signed = await sign({ url, method, name, bucket, key });
+    const signed = await resolve(() => sign({ url, method, name, bucket, key }));
     return typeof signed === 'string' ? send(new URL(signed), request, {}) : send(new URL(signed.url), request, signed.headers ?? {});
   };
 }
 
-const resolve = (credentials) => (typeof credentials === 'function' ? credentials() : credentials);
+const isOffline = () => globalThis.navigator?.onLine === false;
+
+// resolve returns credentials or a signed address, for which a page often asks a
+// server.
+async function resolve(given) {
+  try {
+    return await (typeof given === 'function' ? given() : given);
+  } catch (e) {
+    if (e?.type) throw e;
+    throw new StorageError('connection_error', isOffline() ? 'offline' : 'signing', `the page has not signed the request: ${e?.message ?? e}`);
+  }
+}
 
 function locate({ url, name }) {
   const [, bucket, prefix] = /^[a-z0-9]+:\/\/([^/]+)\/?(.*)$/.exec(url) ?? [];
@@ -76,7 +87,7 @@ async function send(url, { method, ifMatch, ifNoneMatch, body, immutable }, head
 // explain finds out why fetch has failed, which browsers do not report: a request
 // without CORS succeeds if the service can be reached.
 async function explain(url, e) {
-  if (globalThis.navigator?.onLine === false) return new StorageError('connection_error', 'offline', 'the device is offline');
+  if (isOffline()) return new StorageError('connection_error', 'offline', 'the device is offline');
   try {
     await fetch(url.origin, { mode: 'no-cors', credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer' });
   } catch {
