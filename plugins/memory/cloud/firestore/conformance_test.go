@@ -109,6 +109,12 @@ func TestVectorIndex(t *testing.T) {
 	})
 }
 
+func TestTableStore(t *testing.T) {
+	t.Parallel()
+	d := newDatabases(t)
+	storetest.TableStore(t, func(t *testing.T) store.TableStore { return d.open(t, nil).Tables })
+}
+
 // The contents of files are those of settings.memory.blobs.
 func TestBlobStorage(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package firestore
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -13,6 +14,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/rowmirror"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -36,11 +41,14 @@ func newClient(endpoint, root, prefix string, c store.Config, h *http.Client) *c
 func newStores(cl *client, c store.Config) (*store.Stores, error) {
 	d := &db{client: cl, now: c.Now, inline: c.InlineBytes, readOnly: c.ReadOnly, logger: c.Logger}
 	stores := &store.Stores{
-		LongTerm: &Memory{d: d}, Metadata: &Documents{d: d}, Vectors: newVectors(d), Blobs: noBlobs{}, Inspect: d.inspect, Reset: d.reset, Close: cl.Close,
+		LongTerm: &Memory{d: d}, Metadata: &Documents{d: d}, Vectors: newVectors(d), Blobs: noBlobs{}, Inspect: d.inspect, Reset: d.reset,
 	}
 	if c.Blobs != nil {
 		stores.Blobs = c.Blobs
 	}
+	mirror := rowmirror.New(rowSource{d}, d.logger)
+	stores.Tables = &tabular.Shared{Catalog: catalog.New(stores.Metadata, clock.New()), Stored: rowStore{d, mirror}, Selector: mirror}
+	stores.Close = func() error { return errors.Join(mirror.Close(), cl.Close()) }
 	return stores, nil
 }
 
@@ -170,7 +178,7 @@ func (d *db) collections(ctx context.Context) (names []string, err error) {
 		IDs  []string `json:"collectionIds"`
 		Next string   `json:"nextPageToken"`
 	}
-	known := map[string]bool{entriesName: true, vectorsName: true, opsName: true}
+	known := map[string]bool{entriesName: true, vectorsName: true, opsName: true, inlinedName: true, callsName: true}
 	for _, name := range kinds {
 		known[name] = true
 	}
@@ -201,7 +209,13 @@ func (d *db) inspect(ctx context.Context) (entries, bytes map[string]int64, err 
 	entries, bytes = map[string]int64{"ltm": 0, "vectors": 0}, map[string]int64{}
 	for _, name := range names {
 		switch name {
-		case opsName:
+		case opsName, callsName:
+			continue
+		case inlinedName:
+			err := d.tables(ctx, func(_ string, t tableState) error { entries["rows"] += t.rows; return nil })
+			if err != nil {
+				return nil, nil, err
+			}
 			continue
 		case entriesName:
 			n, err := d.count(ctx, "", structured{From: []from{{d.prefix + name}}, Where: equal("part", boolean(false))})
@@ -255,6 +269,11 @@ func (d *db) reset(ctx context.Context) error {
 				}
 			}
 			continue
+		}
+		if name == inlinedName {
+			if err := d.emptyTables(ctx); err != nil {
+				return err
+			}
 		}
 		if err := d.empty(ctx, "", d.prefix+name); err != nil {
 			return err

@@ -8,6 +8,7 @@
 //
 // The collections are agent_memory, sessions, ducklake_tables, ducklake_files,
 // ducklake_snapshots and tea_KIND with the documents of the MetadataStore, ltm
-// with the entries, and embeddings with the vectors. No query needs a composite
+// with the entries, embeddings with the vectors, and ducklake_inlined with the rows
+// of data.*. No query needs a composite
 // index.
 package firestore

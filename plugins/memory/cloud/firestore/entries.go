@@ -368,6 +368,7 @@ func (m *Memory) Sweep(ctx context.Context, before time.Time) (int, error) {
 			return n, errors.Join(
 				m.d.sweepOlder(ctx, entriesName, uploadedField, time.Now().Add(-keep)),
 				m.d.sweepOlder(ctx, opsName, opExpiry, time.Now()),
+				m.d.sweepOlder(ctx, callsName, opExpiry, time.Now()),
 			)
 		}
 	}

@@ -99,7 +99,7 @@ func TestIndexesOfTheExample(t *testing.T) {
 	for _, o := range file.Overrides {
 		overridden[o.Collection+" "+o.Field] = o.TTL
 	}
-	want := map[string]bool{opsName + " " + opExpiry: true, "agent_memory embedding": false, collectionOf("file") + " " + bodyField: false}
+	want := map[string]bool{opsName + " " + opExpiry: true, callsName + " " + opExpiry: true, rowsName + " " + bodyField: false, callsName + " result": false, "agent_memory embedding": false, collectionOf("file") + " " + bodyField: false}
 	for _, name := range kinds {
 		want[name+" "+bodyField] = false
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,9 +128,44 @@ func vectorCalls(x store.VectorIndex) []call {
 	}
 }
 
+func rowCalls(s store.TableStore) []call {
+	row := func(id string) []store.TableRow { return []store.TableRow{{"id": []byte(id), "n": []byte("1")}} }
+	one := store.RowSelection{Keys: []json.RawMessage{[]byte("1")}}
+	result := func(r store.TableResult, err error) (any, error) {
+		return []int64{r.Inserted, r.Updated, r.Deleted, r.Missing}, err
+	}
+	return []call{
+		{"data.create_table", 2, true, func(ctx context.Context) (any, error) {
+			return s.Create(ctx, store.NewTable{Name: "t", Schema: []byte(`{"id": "int", "n": "int"}`), PrimaryKey: []string{"id"}})
+		}},
+		{"data.insert", 3, []int64{1, 0, 0, 0}, func(ctx context.Context) (any, error) {
+			return result(s.Insert(ctx, "t", row("1"), store.RowFail, store.TableCall{}))
+		}},
+		{"data.insert with a key", 3, []int64{1, 0, 0, 0}, func(ctx context.Context) (any, error) {
+			return result(s.Insert(ctx, "t", row("2"), store.RowFail, store.TableCall{Key: "k", Hash: "h"}))
+		}},
+		{"data.insert again", 2, []int64{1, 0, 0, 0}, func(ctx context.Context) (any, error) {
+			return result(s.Insert(ctx, "t", row("2"), store.RowFail, store.TableCall{Key: "k", Hash: "h"}))
+		}},
+		{"data.query, the first", 4, 2, func(ctx context.Context) (any, error) {
+			a, err := s.Query(ctx, store.TableQuery{SQL: "SELECT * FROM t", Tables: []string{"t"}, MaxRows: 10})
+			return len(a.Rows), err
+		}},
+		{"data.update of rows", 3, []int64{0, 1, 0, 1}, func(ctx context.Context) (any, error) {
+			return result(s.UpdateRows(ctx, "t", append(row("1"), row("7")...), store.TableCall{}))
+		}},
+		{"data.update", 6, []int64{0, 1, 0, 0}, func(ctx context.Context) (any, error) {
+			return result(s.Update(ctx, "t", one, store.TableRow{"n": []byte("5")}, store.TableCall{}))
+		}},
+		{"data.delete", 7, []int64{0, 0, 1, 0}, func(ctx context.Context) (any, error) {
+			return result(s.Delete(ctx, "t", one, store.TableCall{}))
+		}},
+	}
+}
+
 func calls(t testing.TB, s *store.Stores) []call {
 	t.Helper()
-	return append(append(entryCalls(t, s.LongTerm), documentCalls(s.Metadata)...), vectorCalls(s.Vectors)...)
+	return slices.Concat(entryCalls(t, s.LongTerm), documentCalls(s.Metadata), vectorCalls(s.Vectors), rowCalls(s.Tables))
 }
 
 func opener(t testing.TB) remotetest.Open {

@@ -28,7 +28,8 @@ type rowStore struct{ d *database }
 var _ tabular.RowStore = rowStore{}
 
 func newTables(d *database, metadata store.MetadataStore) store.TableStore {
-	return &tabular.Shared{Catalog: catalog.New(metadata, clock.New()), Stored: rowStore{d}, Selector: tableSelector{selector{d}}}
+	shared := &tabular.Shared{Catalog: catalog.New(metadata, clock.New()), Stored: rowStore{d}, Selector: tableSelector{selector{d}}}
+	return &tabular.SharedReplica{Shared: shared, Numbered: rowStore{d}}
 }
 
 // tableSelector runs queries that can read the given views only.

@@ -280,24 +280,46 @@ type RowWrite struct {
 	Deleted bool
 }
 
+// SharedReplica is tables of a database that devices share, whose rows they
+// synchronise.
+type SharedReplica struct {
+	*Shared
+	Numbered NumberedRows
+}
+
+// NumberedRows has the rows of a RowStore with their numbers.
+type NumberedRows interface {
+	// Changed returns the rows that changed after a number, in the order of their
+	// numbers, and whether there are more.
+	Changed(ctx context.Context, table string, after int64, limit int) (rows []NumberedRow, more bool, err error)
+	// Find returns the rows with keys.
+	Find(ctx context.Context, table string, keys []string) ([]NumberedRow, error)
+	// Put does the writes whose conditions are met, of different rows. It returns the
+	// numbers of the rows then, 0 for one that does not exist, and -1 for a write that was
+	// not done.
+	Put(ctx context.Context, table string, writes []RowWrite) (numbers []int64, err error)
+	// Versions returns the number of the last change of each table.
+	Versions(ctx context.Context) (map[string]int64, error)
+}
+
 // Versions returns the number of the last change of each table.
-func (s *Shared) Versions(ctx context.Context) (map[string]int64, error) {
-	return s.Stored.Versions(ctx)
+func (s *SharedReplica) Versions(ctx context.Context) (map[string]int64, error) {
+	return s.Numbered.Versions(ctx)
 }
 
 // CountRows returns the number of a table's rows.
-func (s *Shared) CountRows(ctx context.Context, name string) (int64, error) {
+func (s *SharedReplica) CountRows(ctx context.Context, name string) (int64, error) {
 	rows, _, err := s.Stored.Count(ctx, strings.ToLower(name))
 	return rows, err
 }
 
 // ChangedRows returns the rows that changed after a number.
-func (s *Shared) ChangedRows(ctx context.Context, name string, after int64, limit int) (store.ChangePage, error) {
+func (s *SharedReplica) ChangedRows(ctx context.Context, name string, after int64, limit int) (store.ChangePage, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
 		return store.ChangePage{}, err
 	}
-	rows, more, err := s.Stored.Changed(ctx, t.name, after, limit)
+	rows, more, err := s.Numbered.Changed(ctx, t.name, after, limit)
 	page := store.ChangePage{Last: after, More: more}
 	for _, row := range rows {
 		record, err := t.record(row.Body, row.Seq)
@@ -310,12 +332,12 @@ func (s *Shared) ChangedRows(ctx context.Context, name string, after int64, limi
 }
 
 // RowRecords returns the rows with these keys, in their order.
-func (s *Shared) RowRecords(ctx context.Context, name string, keys ...string) ([]store.Record, error) {
+func (s *SharedReplica) RowRecords(ctx context.Context, name string, keys ...string) ([]store.Record, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.Stored.Find(ctx, t.name, keys)
+	rows, err := s.Numbered.Find(ctx, t.name, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -329,7 +351,7 @@ func (s *Shared) RowRecords(ctx context.Context, name string, keys ...string) ([
 }
 
 // PutRows writes and deletes rows, each if it has the number of the write.
-func (s *Shared) PutRows(ctx context.Context, name string, writes ...store.RecordWrite) ([]store.PutResult, error) {
+func (s *SharedReplica) PutRows(ctx context.Context, name string, writes ...store.RecordWrite) ([]store.PutResult, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
 		return nil, err
@@ -352,7 +374,7 @@ func (s *Shared) PutRows(ctx context.Context, name string, writes ...store.Recor
 	if len(rows) == 0 {
 		return results, nil
 	}
-	numbers, err := s.Stored.Put(ctx, t.name, rows)
+	numbers, err := s.Numbered.Put(ctx, t.name, rows)
 	for i, seq := range numbers {
 		results[rows[i].At] = store.PutResult{Seq: seq, Conflict: seq < 0}
 	}

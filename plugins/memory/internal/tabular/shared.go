@@ -38,17 +38,6 @@ type RowStore interface {
 	// after one that an earlier call has returned, in hex; "" = the first ones. next is
 	// "" after the last row.
 	Page(ctx context.Context, table, after string, limit int) (bodies []json.RawMessage, next string, err error)
-	// Changed returns the rows that changed after a number, in the order of their
-	// numbers, and whether there are more.
-	Changed(ctx context.Context, table string, after int64, limit int) (rows []NumberedRow, more bool, err error)
-	// Find returns the rows with keys.
-	Find(ctx context.Context, table string, keys []string) ([]NumberedRow, error)
-	// Put does the writes whose conditions are met, of different rows. It returns the
-	// numbers of the rows then, 0 for one that does not exist, and -1 for a write that was
-	// not done.
-	Put(ctx context.Context, table string, writes []RowWrite) (numbers []int64, err error)
-	// Versions returns the number of the last change of each table.
-	Versions(ctx context.Context) (map[string]int64, error)
 	// Count returns the number of a table's rows and that of its last change.
 	Count(ctx context.Context, table string) (rows, version int64, err error)
 	// From is the beginning of a SELECT of a table's rows: their columns follow

@@ -12,6 +12,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/rowmirror"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
@@ -52,9 +53,10 @@ func Open(name string, server Server, c store.Config) (*store.Stores, error) {
 	if c.Blobs != nil {
 		stores.Blobs = c.Blobs
 	}
-	mirror := &rowMirror{d: d}
-	stores.Tables = &tabular.Shared{Catalog: catalog.New(stores.Metadata, clock.New()), Stored: rowStore{d}, Selector: mirror}
-	stores.Close = func() error { return errors.Join(mirror.close(), server.Close()) }
+	mirror := rowmirror.New(rowSource{d}, d.logger)
+	shared := &tabular.Shared{Catalog: catalog.New(stores.Metadata, clock.New()), Stored: rowStore{d}, Selector: mirror}
+	stores.Tables = &tabular.SharedReplica{Shared: shared, Numbered: rowStore{d}}
+	stores.Close = func() error { return errors.Join(mirror.Close(), server.Close()) }
 	stores.Replica = replica.NewShared(&records{d: d, m: &Memory{d: d}}, stores.Metadata, stores.Blobs, c.InlineBytes)
 	return stores, nil
 }

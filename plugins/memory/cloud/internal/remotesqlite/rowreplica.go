@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/rowmirror"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -36,6 +37,32 @@ func numbered(rows [][]any) []tabular.NumberedRow {
 		all[i] = tabular.NumberedRow{Key: text(row, 0), Seq: number(row, 1), Body: json.RawMessage(text(row, 2))}
 	}
 	return all
+}
+
+// rowsAtOnce is the number of rows that a request of a mirror reads.
+const rowsAtOnce = 5000
+
+// rowSource is what a mirror reads.
+type rowSource struct{ d *database }
+
+// States returns the states of all tables.
+func (s rowSource) States(ctx context.Context) (map[string]rowmirror.State, error) {
+	rows, err := s.d.query(ctx, "SELECT name, version, removed, born FROM tea_tables")
+	states := make(map[string]rowmirror.State, len(rows))
+	for _, row := range rows {
+		states[text(row, 0)] = rowmirror.State{Version: number(row, 1), Removed: number(row, 2), Born: text(row, 3)}
+	}
+	return states, err
+}
+
+// Changed returns rows that changed after a number.
+func (s rowSource) Changed(ctx context.Context, table string, after int64) ([]rowmirror.Row, bool, error) {
+	rows, more, err := rowStore(s).Changed(ctx, table, after, rowsAtOnce)
+	all := make([]rowmirror.Row, len(rows))
+	for i, r := range rows {
+		all[i] = rowmirror.Row{Key: r.Key, Seq: r.Seq, Body: r.Body}
+	}
+	return all, more, err
 }
 
 // Find returns the rows with keys.

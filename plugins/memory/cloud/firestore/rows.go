@@ -1,0 +1,427 @@
+package firestore
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/rowmirror"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// rowStore has the rows of data.*. A table is a document in ducklake_inlined, which
+// has the number of its last change; its rows are in the collection rows below it. A
+// row that was removed stays for a while, with the operation D. Conditions of a workflow are
+// applied to a copy of the table. It is safe for concurrent use.
+type rowStore struct {
+	d      *db
+	mirror *rowmirror.Mirror
+}
+
+var _ tabular.RowStore = rowStore{}
+
+const (
+	inlinedName = "ducklake_inlined"
+	rowsName    = "rows"
+	// callsName is the collection of the results of calls that can be repeated.
+	callsName = "tea-calls"
+	// keepCalls is how long these are kept.
+	keepCalls = 30 * 24 * time.Hour
+)
+
+// The fields of a row besides its columns, and of a table.
+const (
+	opField      = "_op" // I, U, or D for a row that was removed
+	numberField  = "_version"
+	keyField     = "_pk"
+	removedField = "removed" // changes up to this number can be removals that are gone
+	goneRows     = "gone"    // the number of rows with the operation D
+)
+
+const inserted, updated, deleted = "I", "U", "D"
+
+// table returns the name of a table's document.
+func (s rowStore) table(name string) string {
+	if !plainName.MatchString(name) {
+		name = "~" + base64.RawURLEncoding.EncodeToString([]byte(name))
+	}
+	return s.d.name(inlinedName, name)
+}
+
+func rowName(table, key string) string { return table + "/" + rowsName + "/" + hexOf(key) }
+
+func hexOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// tableState is what the document of a table says.
+type tableState struct {
+	name                         string
+	born                         string
+	version, removed, rows, gone int64
+}
+
+func toTableState(d document) tableState {
+	f := d.Fields
+	return tableState{f["name"].text(), f[bornField].text(), f["version"].int(), f[removedField].int(), f["count"].int(), f[goneRows].int()}
+}
+
+func (t tableState) write(name, updateTime string) write {
+	return write{CurrentDocument: unchanged(updateTime), Update: &document{Name: name, Fields: map[string]value{
+		"name": text(t.name), bornField: text(t.born), "version": integer(t.version), removedField: integer(t.removed), "count": integer(t.rows), goneRows: integer(t.gone),
+	}}}
+}
+
+// rowChange is a change of a table, from the documents that were read.
+type rowChange struct {
+	tableState
+	document string
+	found    map[string]document
+	writes   []write
+	result   store.TableResult
+}
+
+// body returns the body of a row, nil if there is none.
+func (x *rowChange) body(key string) json.RawMessage {
+	if d, ok := x.found[rowName(x.document, key)]; ok && d.Fields[opField].text() != deleted {
+		return json.RawMessage(d.Fields[bodyField].text())
+	}
+	return nil
+}
+
+func (x *rowChange) exists(key string) bool { return x.body(key) != nil }
+
+// put writes a row. Without a key it gets its number as one.
+func (x *rowChange) put(key string, body json.RawMessage) error {
+	x.version++
+	op := updated
+	if key == "" {
+		key = fmt.Sprintf("%020d", x.version)
+	}
+	if !x.exists(key) {
+		x.rows++
+		op = inserted
+		if _, gone := x.found[rowName(x.document, key)]; gone {
+			x.gone--
+		}
+	}
+	all, err := toFields(body)
+	if err != nil {
+		return err
+	}
+	all[opField], all[numberField], all[keyField], all[bodyField] = text(op), integer(x.version), text(key), text(string(body))
+	if size := sizeOf(all); size > maxDocument {
+		return tea.Errorf(tea.ResourceExhausted, "the row %s takes %d bytes in Firestore, more than the %d of a document", key, size, maxDocument)
+	}
+	x.writes = append(x.writes, write{Update: &document{Name: rowName(x.document, key), Fields: all}})
+	return nil
+}
+
+// remove removes a row that exists.
+func (x *rowChange) remove(key string) {
+	x.version, x.rows, x.gone = x.version+1, x.rows-1, x.gone+1
+	x.writes = append(x.writes, write{Update: &document{Name: rowName(x.document, key), Fields: map[string]value{opField: text(deleted), numberField: integer(x.version), keyField: text(key)}}})
+}
+
+// rowFields are what a change reads of the table, its rows and the call.
+var rowFields = []string{"name", bornField, "version", removedField, "count", goneRows, opField, bodyField, "hash", "result"}
+
+// change does what fn adds to a change, unless the call was done before. The numbers of
+// changes are the time in milliseconds, or the next ones after the last.
+func (s rowStore) change(ctx context.Context, table string, call store.TableCall, keys []string, fn func(x *rowChange) error) (store.TableResult, error) {
+	head := s.table(table)
+	names := []string{head}
+	for _, key := range keys {
+		names = append(names, rowName(head, key))
+	}
+	done := ""
+	if call.Key != "" {
+		done = s.d.name(callsName, hexOf(call.Key))
+		names = append(names, done)
+	}
+	now, born := s.d.now(), rand.Text()
+	return change(ctx, s.d, rowFields, names, func(found map[string]document) (a attempt[store.TableResult], err error) {
+		if before, ok := found[done]; ok && before.Fields["hash"].text() == call.Hash {
+			return a, json.Unmarshal([]byte(before.Fields["result"].text()), &a.result)
+		}
+		x := &rowChange{tableState: tableState{name: table, born: born}, document: head, found: found}
+		if before, ok := found[head]; ok {
+			x.tableState = toTableState(before)
+		}
+		before := x.version
+		x.version = max(before, now.UnixMilli())
+		if err := fn(x); err != nil {
+			return a, err
+		}
+		if len(x.writes) == 0 {
+			x.version = before
+		}
+		x.result.Version = x.version
+		// The document of the table has changed if one of its rows has.
+		a.result, a.writes = x.result, x.writes
+		if len(x.writes) > 0 {
+			a.writes = append(a.writes, x.write(head, found[head].UpdateTime))
+		}
+		if done != "" {
+			raw, err := json.Marshal(x.result)
+			if err != nil {
+				return a, err
+			}
+			a.writes = append(a.writes, write{CurrentDocument: unchanged(found[done].UpdateTime), Update: &document{Name: done, Fields: map[string]value{
+				"hash": text(call.Hash), "result": text(string(raw)), opExpiry: timestamp(time.Now().Add(keepCalls).UnixMicro()),
+			}}})
+		}
+		return a, nil
+	})
+}
+
+func keysOf(rows []tabular.JSONRow) (keys []string) {
+	for _, r := range rows {
+		if r.Key != "" {
+			keys = append(keys, r.Key)
+		}
+	}
+	return keys
+}
+
+// errRefused ends a change because of a row whose key exists, errStale since the copy
+// of the table is older than the table.
+var (
+	errRefused = errors.New("a row with the key exists")
+	errStale   = errors.New("the table has changed")
+)
+
+// Insert writes rows.
+func (s rowStore) Insert(ctx context.Context, table string, rows []tabular.JSONRow, conflict store.RowConflict, call store.TableCall) (result store.TableResult, refused *tabular.JSONRow, err error) {
+	result, err = s.change(ctx, table, call, keysOf(rows), func(x *rowChange) error {
+		for i, r := range rows {
+			there := r.Key != "" && x.exists(r.Key)
+			switch {
+			case !there:
+				x.result.Inserted++
+			case conflict == store.RowReplace:
+				x.result.Updated++
+			case conflict == store.RowIgnore:
+				x.result.Ignored++
+				continue
+			default:
+				refused = &rows[i]
+				return errRefused
+			}
+			if err := x.put(r.Key, r.Body); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errRefused) {
+		return result, refused, nil
+	}
+	return result, nil, err
+}
+
+// Update sets members of rows.
+func (s rowStore) Update(ctx context.Context, table string, where tabular.Where, rows []tabular.JSONRow, call store.TableCall) (store.TableResult, error) {
+	if where.SQL == "" {
+		return s.change(ctx, table, call, keysOf(rows), func(x *rowChange) error {
+			for _, r := range rows {
+				if !x.exists(r.Key) {
+					x.result.Missing++
+					continue
+				}
+				x.result.Updated++
+				if err := x.set(r.Key, x.body(r.Key), r.Body); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return s.selected(ctx, table, where, call, func(x *rowChange, found []rowmirror.Row) error {
+		x.result.Updated = int64(len(found))
+		for _, r := range found {
+			if err := x.set(r.Key, r.Body, rows[0].Body); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// set writes a row with some members of another body.
+func (x *rowChange) set(key string, body, some json.RawMessage) error {
+	var members map[string]json.RawMessage
+	for _, raw := range []json.RawMessage{body, some} {
+		if err := json.Unmarshal(raw, &members); err != nil {
+			return fmt.Errorf("read the row %s: %w", key, err)
+		}
+	}
+	merged, err := json.Marshal(members)
+	if err != nil {
+		return err
+	}
+	return x.put(key, merged)
+}
+
+// Delete removes rows.
+func (s rowStore) Delete(ctx context.Context, table string, where tabular.Where, call store.TableCall) (store.TableResult, error) {
+	result, err := s.selected(ctx, table, where, call, func(x *rowChange, found []rowmirror.Row) error {
+		x.result.Deleted = int64(len(found))
+		for _, r := range found {
+			x.remove(r.Key)
+		}
+		return nil
+	})
+	if err == nil && result.Deleted > 0 {
+		if err := s.forget(ctx, table); err != nil {
+			s.d.logger.Warn("remove deleted rows", "table", table, "error", err)
+		}
+	}
+	return result, err
+}
+
+// selected changes the rows that match a condition in the copy of the table, which is
+// that of the last change.
+func (s rowStore) selected(ctx context.Context, table string, where tabular.Where, call store.TableCall, fn func(x *rowChange, found []rowmirror.Row) error) (store.TableResult, error) {
+	for range maxTries {
+		found, version, err := s.mirror.Where(ctx, table, where)
+		if err != nil {
+			return store.TableResult{}, err
+		}
+		keys := make([]string, len(found))
+		for i, r := range found {
+			keys[i] = r.Key
+		}
+		result, err := s.change(ctx, table, call, keys, func(x *rowChange) error {
+			if toTableState(x.found[x.document]).version != version {
+				return errStale
+			}
+			x.result.Missing = max(0, where.Keys-int64(len(found)))
+			return fn(x, found)
+		})
+		if !errors.Is(err, errStale) {
+			return result, err
+		}
+	}
+	e := tea.Errorf(tea.ConnectionError, "other writers change the table %s all the time", table)
+	e.Retryable = true
+	return store.TableResult{}, e
+}
+
+// forget removes the documents of deleted rows if there are many. A device that has
+// not seen them reads the table again.
+func (s rowStore) forget(ctx context.Context, table string) error {
+	head := s.table(table)
+	found, err := s.d.get(ctx, rowFields, head)
+	if err != nil || toTableState(found[head]).gone < keepGone {
+		return err
+	}
+	state := toTableState(found[head])
+	state.removed, state.gone = state.version, 0
+	if err := s.d.commit(ctx, []write{state.write(head, found[head].UpdateTime)}); err != nil {
+		if conflicts(err) {
+			return nil // another device is faster
+		}
+		return err
+	}
+	q := structured{From: []from{{rowsName}}, Where: equal(opField, text(deleted)), Limit: batch, Select: selected([]string{nameField})}
+	for {
+		p, err := s.d.query(ctx, head, q, "")
+		if err != nil || len(p.documents) == 0 {
+			return err
+		}
+		if err := s.d.remove(ctx, p.documents); err != nil {
+			return err
+		}
+	}
+}
+
+// Page returns the bodies of rows in the order of the hashes of their keys.
+func (s rowStore) Page(ctx context.Context, table, after string, limit int) (bodies []json.RawMessage, next string, err error) {
+	head := s.table(table)
+	q := structured{From: []from{{rowsName}}, OrderBy: []order{{field{nameField}}}, Select: selected([]string{opField, bodyField}), Limit: limit}
+	for last := head + "/" + rowsName + "/" + after; ; {
+		if after != "" {
+			q.Where = &filterOf{FieldFilter: &fieldFilter{field{nameField}, "GREATER_THAN", value{Reference: &last}}}
+		}
+		p, err := s.d.query(ctx, head, q, "")
+		if err != nil {
+			return nil, "", err
+		}
+		for _, d := range p.documents {
+			if last, after = d.Name, d.Name[len(head)+len(rowsName)+2:]; d.Fields[opField].text() != deleted {
+				bodies = append(bodies, json.RawMessage(d.Fields[bodyField].text()))
+			}
+		}
+		switch {
+		case !p.more:
+			return bodies, "", nil
+		case len(bodies) > 0:
+			return bodies, after, nil
+		}
+	}
+}
+
+// Count returns the number of rows and of the last change.
+func (s rowStore) Count(ctx context.Context, table string) (rows, version int64, err error) {
+	head := s.table(table)
+	found, err := s.d.get(ctx, rowFields, head)
+	state := toTableState(found[head])
+	return state.rows, state.version, err
+}
+
+// From returns the SELECT of a table's rows in the copy.
+func (rowStore) From(table string) string {
+	return "SELECT * FROM main.tea_rows WHERE name = '" + table + "'"
+}
+
+// rowSource is what the copy is read from.
+type rowSource struct{ d *db }
+
+// States returns the states of all tables.
+func (s rowSource) States(ctx context.Context) (map[string]rowmirror.State, error) {
+	states := map[string]rowmirror.State{}
+	err := s.d.tables(ctx, func(_ string, t tableState) error {
+		states[t.name] = rowmirror.State{Version: t.version, Removed: t.removed, Born: t.born}
+		return nil
+	})
+	return states, err
+}
+
+// Changed returns rows that changed after a number.
+func (s rowSource) Changed(ctx context.Context, table string, after int64) (rows []rowmirror.Row, more bool, err error) {
+	p, err := s.d.query(ctx, rowStore{d: s.d}.table(table), structured{
+		From: []from{{rowsName}}, OrderBy: []order{{field{numberField}}}, Select: selected([]string{opField, numberField, keyField, bodyField}),
+		Where: &filterOf{FieldFilter: &fieldFilter{field{numberField}, "GREATER_THAN", integer(after)}},
+	}, "")
+	for _, d := range p.documents {
+		f := d.Fields
+		rows = append(rows, rowmirror.Row{Key: f[keyField].text(), Seq: f[numberField].int(), Body: json.RawMessage(f[bodyField].text()), Gone: f[opField].text() == deleted})
+	}
+	return rows, p.more, err
+}
+
+// tables calls use with the documents of all tables.
+func (d *db) tables(ctx context.Context, use func(name string, t tableState) error) error {
+	var failed error
+	err := d.all(ctx, "", structured{From: []from{{d.prefix + inlinedName}}}, func(one document) bool {
+		failed = use(one.Name, toTableState(one))
+		return failed == nil
+	})
+	return errors.Join(err, failed)
+}
+
+// emptyTables removes the rows of all tables.
+func (d *db) emptyTables(ctx context.Context) error {
+	return d.tables(ctx, func(name string, _ tableState) error { return d.empty(ctx, name, rowsName) })
+}

@@ -1,0 +1,229 @@
+// Package rowmirror has a copy of the tables of data.* of a database whose own queries
+// cannot be those of a workflow. Start with [New].
+package rowmirror
+
+import (
+	"context"
+	"errors"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// Source is the database. Its methods are safe for concurrent use.
+type Source interface {
+	// States returns the states of all tables.
+	States(ctx context.Context) (map[string]State, error)
+	// Changed returns rows that changed after a number, in the order of their numbers,
+	// and whether there are more.
+	Changed(ctx context.Context, table string, after int64) (rows []Row, more bool, err error)
+}
+
+// State is the state of a table: the number of its last change, and one from which on
+// Changed has all removals. Born tells a table from an earlier one.
+type State struct {
+	Version, Removed int64
+	Born             string
+}
+
+// Row is a row, as a JSON object. Gone says that it was removed.
+type Row struct {
+	Key  string
+	Seq  int64
+	Body json.RawMessage
+	Gone bool
+}
+
+// Mirror runs the queries of data.* on a copy of the tables that they read. It reads
+// what has changed before each query. It is safe for concurrent use.
+type Mirror struct {
+	source Source
+	logger *slog.Logger
+	mu     sync.Mutex
+	// engine is opened by the first query, in a temporary folder.
+	engine *engine.Engine
+	dir    string
+	seen   map[string]State
+	closed bool
+}
+
+var _ store.Selector = (*Mirror)(nil)
+
+// New returns the mirror of a database. It needs nothing before the first query; the
+// caller closes it.
+func New(source Source, logger *slog.Logger) *Mirror { return &Mirror{source: source, logger: logger} }
+
+// Where returns the keys and bodies of the rows of a table that match a condition,
+// and the number of the table's last change then.
+func (m *Mirror) Where(ctx context.Context, table string, w tabular.Where) (rows []Row, version int64, err error) {
+	if err := m.refresh(ctx, []string{table}); err != nil {
+		return nil, 0, fmt.Errorf("read the tables: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.open(ctx); err != nil {
+		return nil, 0, err
+	}
+	found, err := m.engine.Query(ctx, "SELECT key, seq, body FROM tea_rows WHERE name = ? AND ("+w.SQL+") ORDER BY seq", append([]any{table}, w.Args...)...)
+	var r Row
+	var body string
+	err = store.Scan(found, err, func() {
+		r.Body = json.RawMessage(body)
+		rows = append(rows, r)
+	}, &r.Key, &r.Seq, &body)
+	return rows, m.seen[table].Version, err
+}
+
+// Dialect is that of the views.
+func (*Mirror) Dialect() store.Dialect { return tabular.JSONRows }
+
+// Select runs a query.
+func (m *Mirror) Select(ctx context.Context, query string, bounds store.Sandbox) (store.Table, error) {
+	var names []string
+	for _, v := range bounds.Views {
+		names = append(names, strings.ToLower(v.Name))
+	}
+	slices.Sort(names)
+	if err := m.refresh(ctx, slices.Compact(names)); err != nil {
+		return store.Table{}, fmt.Errorf("read the tables: %w", err)
+	}
+	return m.engine.Select(ctx, query, bounds)
+}
+
+// maxRounds bounds how often tables that change meanwhile are read again.
+const maxRounds = 20
+
+// refresh makes the copies of tables those of one moment.
+func (m *Mirror) refresh(ctx context.Context, names []string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.open(ctx); err != nil {
+		return err
+	}
+	for range maxRounds {
+		now, err := m.source.States(ctx)
+		if err != nil {
+			return err
+		}
+		changed := false
+		for _, name := range names {
+			if m.seen[name] == now[name] {
+				continue
+			}
+			changed = true
+			if err := m.read(ctx, name, now[name]); err != nil {
+				return err
+			}
+		}
+		if !changed {
+			return nil
+		}
+	}
+	e := tea.Errorf(tea.ConnectionError, "the tables change faster than they can be read")
+	e.Retryable = true
+	return e
+}
+
+// read reads what has changed in a table.
+func (m *Mirror) read(ctx context.Context, name string, now State) error {
+	have := m.seen[name]
+	if have.Born != now.Born || now.Removed > have.Version || now.Version < have.Version {
+		delete(m.seen, name)
+		have = State{}
+		if err := m.exec(ctx, "DELETE FROM tea_rows WHERE name = ?", name); err != nil {
+			return err
+		}
+	}
+	for after, more := have.Version, have.Version < now.Version; more; {
+		var rows []Row
+		var err error
+		if rows, more, err = m.source.Changed(ctx, name, after); err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			break
+		}
+		after = rows[len(rows)-1].Seq
+		if err := m.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error { return apply(ctx, tx, name, rows) }); err != nil {
+			return err
+		}
+	}
+	if now.Born != "" {
+		m.seen[name] = now
+	}
+	return nil
+}
+
+func apply(ctx context.Context, tx store.Tx, name string, rows []Row) error {
+	for _, r := range rows {
+		sql, args := "INSERT INTO tea_rows VALUES (?, ?, ?, ?) ON CONFLICT (name, key) DO UPDATE SET seq = excluded.seq, body = excluded.body", []any{name, r.Key, r.Seq, string(r.Body)}
+		if r.Gone {
+			sql, args = "DELETE FROM tea_rows WHERE name = ? AND key = ?", args[:2]
+		}
+		if _, err := tx.Exec(ctx, sql, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Mirror) exec(ctx context.Context, sql string, args ...any) error {
+	return m.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		_, err := tx.Exec(ctx, sql, args...)
+		return err
+	})
+}
+
+func (m *Mirror) open(ctx context.Context) (err error) {
+	if m.closed {
+		return tea.Errorf(tea.ConnectionError, "the memory is closed")
+	}
+	if m.engine != nil {
+		return nil
+	}
+	if m.dir == "" {
+		if m.dir, err = os.MkdirTemp("", "tea-tables-"); err != nil {
+			return store.SystemError(err)
+		}
+	}
+	e, err := engine.Open(ctx, engine.Options{Dir: m.dir, Driver: sqlite.Driver{}, Logger: m.logger})
+	if err != nil {
+		return err
+	}
+	m.engine, m.seen = e, map[string]State{}
+	err = m.exec(ctx, "CREATE TABLE IF NOT EXISTS tea_rows (name TEXT NOT NULL, key TEXT NOT NULL, seq INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (name, key))")
+	if err == nil {
+		err = m.exec(ctx, "DELETE FROM tea_rows")
+	}
+	if err != nil {
+		m.engine = nil
+		return errors.Join(err, e.Close())
+	}
+	return nil
+}
+
+// Close removes the copy.
+func (m *Mirror) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	var err error
+	if m.engine != nil {
+		err = m.engine.Close()
+	}
+	if m.dir != "" {
+		err = errors.Join(err, store.SystemError(os.RemoveAll(m.dir)))
+	}
+	return err
+}
