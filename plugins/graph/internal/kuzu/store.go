@@ -33,8 +33,12 @@ const (
 	defaultMemory  int64 = 64 << 20
 	buffersPerByte       = 3
 	defaultThreads       = 2
-	// checkpointSize is the size of the write-ahead log from which it is applied.
-	checkpointSize = 16 << 20
+	// checkpointSize is the least size of the write-ahead log from which it is applied,
+	// and checkpointShare the part of the database, as a divisor: a checkpoint rewrites
+	// most of the database, so that with a fixed size the cost of many writes would
+	// grow with its square.
+	checkpointSize  int64 = 16 << 20
+	checkpointShare       = 4
 	// changedShare is the part of the buffers, as a divisor, from which what has
 	// changed in them is applied: each version of an updated row stays in them.
 	changedShare = 4
@@ -122,14 +126,17 @@ func (db *DB) start(ctx context.Context, create bool) (err error) {
 	return nil
 }
 
-// needed returns the least size of the buffers for a checkpoint of the database.
-func (db *DB) needed() (size int64) {
-	for _, suffix := range []string{"", walSuffix} {
-		if info, err := os.Stat(db.path + suffix); err == nil {
-			size += buffersPerByte * info.Size()
+// needed returns the least size of the buffers for the next checkpoint.
+func (db *DB) needed() int64 {
+	size := func(path string) int64 {
+		info, err := os.Stat(path)
+		if err != nil {
+			return 0
 		}
+		return info.Size()
 	}
-	return size
+	database := size(db.path)
+	return buffersPerByte * (database + max(size(db.path+walSuffix), database/checkpointShare))
 }
 
 // enlarge opens the engine with larger buffers if the database has grown. The caller
@@ -347,9 +354,13 @@ func (db *DB) grown() bool {
 	if db.writer.memory() >= db.memory/changedShare {
 		return true
 	}
-	info, err := os.Stat(db.path + walSuffix)
-	return err == nil && info.Size() >= checkpointSize
+	log, missing := os.Stat(db.path + walSuffix)
+	database, err := os.Stat(db.path)
+	return missing == nil && err == nil && due(log.Size(), database.Size())
 }
+
+// due reports whether a log of a size is applied to a database of a size.
+func due(log, database int64) bool { return log >= max(checkpointSize, database/checkpointShare) }
 
 // checkpoint applies the write-ahead log to the database. A sealed one has no log.
 func (db *DB) checkpoint() error {

@@ -168,6 +168,26 @@ func TestUpdatesOfOneEntityDoNotFillTheBuffers(t *testing.T) {
 	}
 }
 
+// A checkpoint rewrites most of the database: with a fixed size of the log the cost of a
+// million relations would be that of some hundred databases.
+func TestTheSizeOfALogGrowsWithTheDatabase(t *testing.T) {
+	t.Parallel()
+	const mb = 1 << 20
+	var written int64
+	for database, log := int64(0), int64(0); database < 1000*mb; {
+		if log += mb; due(log, database) {
+			database, log = database+log, 0
+			written += database
+		}
+	}
+	if written > 6*1000*mb {
+		t.Errorf("checkpoints write %d MB until the database has 1000", written/mb)
+	}
+	if due(15*mb, 0) || !due(16*mb, 0) || due(99*mb, 400*mb) || !due(100*mb, 400*mb) {
+		t.Error("a log is applied too early or too late")
+	}
+}
+
 // A checkpoint rewrites the relations of many entities together, and the database cannot
 // be opened any more if it runs out of buffers.
 func TestAGraphThatIsLargerThanItsBuffers(t *testing.T) {
