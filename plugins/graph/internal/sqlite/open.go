@@ -27,9 +27,6 @@ const (
 	readers = 4
 	// defaultMemory is the size of all page caches, of which the writer has half.
 	defaultMemory = 10 << 20
-	// mapped is how much of the file each reader maps into memory, which costs no
-	// copies and which the operating system takes back when it needs memory.
-	mapped = 16 << 20
 )
 
 // DB is an open database. It implements [store.Store].
@@ -70,7 +67,7 @@ func Open(ctx context.Context, o store.Options) (store.Store, error) {
 	}
 	if err = db.prepare(ctx, isNew, o.Create); err == nil {
 		db.read = &reader{}
-		db.read.DB, err = connect(db.path, readers, append(common, cache(memory/2/readers), "query_only(1)", fmt.Sprintf("mmap_size(%d)", mapped)), "deferred")
+		db.read.DB, err = connect(db.path, readers, append(common, cache(memory/2/readers), "query_only(1)"), "deferred")
 	}
 	if err == nil {
 		err = db.load(ctx)
