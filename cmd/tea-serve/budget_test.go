@@ -22,10 +22,16 @@ serve: {budget_per_day: {tokens: 5}}
 // its budget of today.
 func (p *project) spend(workflow, day string, tokens int) {
 	p.t.Helper()
+	p.record(`[{"used":{"day":"` + day + `","workflow":"` + workflow + `","tokens":` + strconv.Itoa(tokens) + `,"usd":0}}]`)
+}
+
+// record adds a line to the state of a server that is off.
+func (p *project) record(text string) {
+	p.t.Helper()
 	path := filepath.Join(p.home, "tea", "runs", "serve", "state.jsonl")
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err == nil {
-		_, err = f.WriteString(stateLine(`[{"used":{"day":"` + day + `","workflow":"` + workflow + `","tokens":` + strconv.Itoa(tokens) + `,"usd":0}}]`))
+		_, err = f.WriteString(stateLine(text))
 	}
 	if err == nil {
 		err = f.Close()

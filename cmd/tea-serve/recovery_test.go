@@ -110,6 +110,36 @@ func TestQuestionIsDecidedAtItsDeadline(t *testing.T) {
 	}
 }
 
+// A failed run is tried again although the server was killed before it had recorded the
+// failure, and although the clock was set back since.
+func TestFailedRunIsTriedAgainAfterAKill(t *testing.T) {
+	t.Parallel()
+	for name, progress := range map[string]string{
+		"the failure was not recorded": `"running":true`,
+		"the clock was set back":       `"failures":1,"failure":"n: internal_error","not_before":"2100-01-01T00:00:00Z"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, nil)
+			policy := func(base int) {
+				p.write("late.yaml", fmt.Sprintf("nodes: [{name: n, run: 'error(\"no luck\")'}]\nserve: {retry: {max_retries: 1, backoff_base_ms: %d, backoff_max_ms: %[1]d}}\n", base))
+			}
+			policy(3_600_000)
+			s := p.serve()
+			id := s.request("POST", "/v1/workflows/late/runs", "{}").body["id"].(string)
+			s.log.await(t, "next_attempt")
+			s.interrupt()
+			p.record(`[{"try":{"id":"` + id + `","attempts":1,` + progress + `}}]`)
+			policy(10)
+			s = p.serve()
+			s.status(id)
+			if r := s.request("GET", "/v1/runs/"+id, ""); r.body["status"] != "failed" || r.body["attempts"] != 2.0 {
+				t.Errorf("run: %s\n%s", r, s.log)
+			}
+		})
+	}
+}
+
 func TestSecondServerOfTheRunsIsRefused(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{"greet.yaml": greet})

@@ -312,7 +312,7 @@ func (s *server) line(workflow string) *line {
 // enqueue puts an item into its queue, now or when it is due. The caller holds
 // the mutex.
 func (s *server) enqueue(it *item) {
-	if wait := time.Until(it.NotBefore); wait > 0 {
+	if wait := s.wait(it); wait > 0 {
 		due := it.NotBefore
 		time.AfterFunc(wait, func() {
 			s.mu.Lock()
@@ -328,6 +328,35 @@ func (s *server) enqueue(it *item) {
 	ln := s.line(it.Workflow)
 	ln.ready = append(ln.ready, it)
 	s.dispatch()
+}
+
+// wait returns how long an item waits for its time. After a restart with the clock set
+// back, an attempt does not wait longer than its policy allows. The caller holds the
+// mutex.
+func (s *server) wait(it *item) time.Duration {
+	wait := time.Until(it.NotBefore)
+	if it.Waiting || wait <= maxStartRetry {
+		return wait
+	}
+	v := s.catalog.use(it.Workflow)
+	if v == nil {
+		return wait
+	}
+	defer v.uses.Done()
+	policy, _ := retryPolicy(v.serving.Config())
+	return min(wait, 2*policy.Max) // with jitter it is longer than Max
+}
+
+// retime counts the waits of all items again: timers do not notice that the clock was
+// set.
+func (s *server) retime() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, it := range s.led.state.items {
+		if !it.NotBefore.IsZero() && it.Parked == "" && s.live[it.ID] == nil && !slices.Contains(s.suspects, it) {
+			s.enqueue(it)
+		}
+	}
 }
 
 // changed starts what a new version of a workflow allows.

@@ -158,6 +158,9 @@ func (s *server) outcome(ctx context.Context, runs *host.Runs, contents *host.Ru
 	if err != nil {
 		return nil, err
 	}
+	if entry.Status == flow.Failed && it.Attempts > 0 && !it.interrupted {
+		return nil, nil // it was recorded
+	}
 	res := &flow.Result{RunID: it.ID, Status: entry.Status, Checkpoint: entry.Path}
 	if entry.Status != flow.Running && entry.Status != flow.Stopped && len(contents.Records) > 0 {
 		if res.State, err = s.stateAt(ctx, contents); err != nil {
@@ -247,7 +250,9 @@ func (s *server) settle(lv *live, res *flow.Result, err error) (goesOn bool) {
 	delete(ln.running, it.ID)
 	delete(s.live, it.ID)
 	s.running--
-	it.Running = false
+	if it.Running = false; res != nil {
+		it.recovered, it.interrupted = false, false // the next attempt does not look for an outcome
+	}
 	s.cleared(it)
 	defer s.dispatch()
 	used := s.account(lv, res)

@@ -28,6 +28,7 @@ func (s *server) schedule() {
 	defer s.brokers.close()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	before := time.Now()
 	for {
 		select {
 		case <-timer.C:
@@ -39,6 +40,10 @@ func (s *server) schedule() {
 		s.beat()
 		s.brokers.update()
 		now := time.Now()
+		if clockSet(before, now) {
+			s.retime()
+		}
+		before = now
 		if d := day(now); d != today { // runs can wait for their budgets
 			today = d
 			s.mu.Lock()
@@ -56,6 +61,13 @@ func (s *server) schedule() {
 		}
 		timer.Reset(max(time.Until(next), time.Millisecond))
 	}
+}
+
+// clockSet reports whether the clock was set between two readings, or the machine was
+// suspended.
+func clockSet(before, now time.Time) bool {
+	step := now.Round(0).Sub(before.Round(0)) - now.Sub(before)
+	return step.Abs() > time.Second
 }
 
 // planner decides when schedules start runs.
