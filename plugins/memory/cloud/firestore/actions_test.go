@@ -67,7 +67,7 @@ func TestDevicesShareAMemory(t *testing.T) {
 		{"ltm.list", map[string]any{"prefix": "a/"}, "count", int64(1)},
 		{"ltm.search", map[string]any{"metadata_filter": map[string]any{"kind": "x"}}, "count", int64(1)},
 		{"vector.store", map[string]any{"ids": []any{"v"}, "embeddings": []any{[]any{1.0, 0.0}}}, "stored", int64(1)},
-		{"vector.query", map[string]any{"embedding": []any{1.0, 0.1}}, "row_count", int64(1)},
+		{"vector.query", map[string]any{"embedding": []any{1.0, 0.1}}, "count", int64(1)},
 		{"session.create", map[string]any{"session_id": "s1", "user_id": "ann"}, "status", "active"},
 		{"session.get", map[string]any{"session_id": "s1"}, "status", "active"},
 		{"session.end", map[string]any{"session_id": "s1"}, "status", "archived"},
