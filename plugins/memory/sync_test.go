@@ -105,6 +105,33 @@ func TestSyncOfTables(t *testing.T) {
 	})
 }
 
+// A sync with a limit takes at least the time that its bytes need.
+func TestSyncLimitsTheBandwidth(t *testing.T) {
+	t.Parallel()
+	shared := t.TempDir()
+	device := func(sync map[string]any) *opened {
+		sync["path"], sync["engine"] = shared, "sqlite"
+		return mustOpen(t, map[string]any{"path": t.TempDir(), "engine": "sqlite", "sync": sync})
+	}
+	a, b := device(map[string]any{}), device(map[string]any{"max_bytes_per_second": 400_000})
+	defer a.close()
+	defer b.close()
+	for i := range 4 {
+		a.must("ltm.store", map[string]any{"key": fmt.Sprint(i), "value": strings.Repeat("x", 50_000)})
+	}
+	limited(t, a, map[string]any{"max_bytes_per_second": 400_000})
+	limited(t, b, nil)
+}
+
+func limited(t *testing.T, o *opened, params map[string]any) {
+	t.Helper()
+	began := time.Now()
+	bytes, _ := o.must("memory.sync", params)["bytes"].(int64)
+	if least := time.Duration(bytes) * time.Second / 400_000; bytes < 200_000 || time.Since(began) < least {
+		t.Errorf("%d bytes in %v, want at least %v", bytes, time.Since(began), least)
+	}
+}
+
 func TestSyncSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -356,4 +357,54 @@ func (w *withoutContent) Content(ctx context.Context, hash string) (io.ReadClose
 		return nil, fmt.Errorf("content %s: %w", hash, store.ErrNotFound)
 	}
 	return w.Replica.Content(ctx, hash)
+}
+
+// measured is a store whose largest answer of Records is measured. It has forgotten all
+// deletions once.
+type measured struct {
+	store.Replica
+	largest, total int
+	forgot         map[store.Feed]bool
+}
+
+func (m *measured) Records(ctx context.Context, names ...store.RecordName) ([]store.Record, error) {
+	records, err := m.Replica.Records(ctx, names...)
+	size := 0
+	for _, r := range records {
+		size += len(r.Body)
+	}
+	m.largest, m.total = max(m.largest, size), m.total+size
+	return records, err
+}
+
+func (m *measured) Changes(ctx context.Context, query store.ChangeQuery) (store.ChangePage, error) {
+	if m.forgot != nil && !m.forgot[query.Feed] {
+		m.forgot[query.Feed] = true
+		return store.ChangePage{}, store.ErrTooOld
+	}
+	return m.Replica.Changes(ctx, query)
+}
+
+// TestLargeRecordsAreComparedInSteps compares all records of a memory, of which each
+// is small or large.
+func TestLargeRecordsAreComparedInSteps(t *testing.T) {
+	t.Parallel()
+	local, remote := mustOpen(t, sqlite.Driver{}), mustOpen(t, sqlite.Driver{})
+	var writes []store.RecordWrite
+	large := `"` + strings.Repeat("x", 100_000) + `"`
+	for i := range 150 {
+		writes = append(writes, store.RecordWrite{Record: storetest.EntryRecord("", fmt.Sprintf("%03d", i), large), If: store.AnySeq})
+	}
+	if _, err := local.Put(t.Context(), writes...); err != nil {
+		t.Fatal(err)
+	}
+	m := &measured{Replica: remote}
+	mustSync(t, local, m, syncing.LastWrite)
+	m.forgot = map[store.Feed]bool{}
+	if r := mustSync(t, local, m, syncing.LastWrite); !r.Full {
+		t.Error("not all records were compared")
+	}
+	if m.largest > 8<<20 || m.total < 15_000_000 {
+		t.Errorf("%d bytes were read at once, %d in all", m.largest, m.total)
+	}
 }

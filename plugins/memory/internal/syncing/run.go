@@ -81,9 +81,10 @@ type Conflict struct {
 }
 
 const (
-	pageRecords = 500
-	pageBytes   = 4 << 20
-	maxListed   = 100
+	pageRecords  = 500
+	firstRecords = 64 // before the size of the records is known
+	pageBytes    = 4 << 20
+	maxListed    = 100
 	// maxTries is how often records are compared again that others change
 	// meanwhile.
 	maxTries = 20
@@ -103,7 +104,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if own == identity {
 		return Result{}, tea.Errorf(tea.ValidationError, "the memory cannot be synchronised with itself or a copy of its folder")
 	}
-	r := &run{Options: o, base: base{o.Local.Base(), identity}, local: o.Local, remote: o.Remote, refused: map[store.RecordName]bool{}}
+	r := &run{Options: o, base: base{o.Local.Base(), identity}, local: o.Local, remote: o.Remote, atOnce: firstRecords, refused: map[store.RecordName]bool{}}
 	for _, feed := range store.Feeds() {
 		if err := r.feed(ctx, feed); err != nil {
 			return r.Result, fmt.Errorf("synchronise %s: %w", feed, err)
@@ -119,6 +120,8 @@ type run struct {
 	Options
 	Result
 	base base
+	// atOnce is how many records are compared together.
+	atOnce int
 	// local and remote are the records that are compared.
 	local  localRecords
 	remote remoteRecords
@@ -218,46 +221,66 @@ func (r *run) deletions(ctx context.Context, of ...string) error {
 	}
 }
 
-// reconcile makes records equal on both sides, and compares again those that
-// others change meanwhile.
+// reconcile makes records equal on both sides. How large they are is not known before
+// they are read: the next ones are as many as fit on a page if they have the size of
+// the last ones.
 func (r *run) reconcile(ctx context.Context, names []store.RecordName) error {
+	for len(names) > 0 {
+		n := min(len(names), r.atOnce)
+		size, err := r.reconcileSome(ctx, names[:n])
+		if err != nil {
+			return err
+		}
+		names = names[n:]
+		fit := int64(n) * pageBytes / max(size, 1)
+		r.atOnce = int(max(1, min(pageRecords, fit, int64(max(r.atOnce, 2*n)))))
+	}
+	return nil
+}
+
+// reconcileSome compares records that are read together, and again those that others
+// change meanwhile. It returns the size of the bodies on both sides.
+func (r *run) reconcileSome(ctx context.Context, names []store.RecordName) (size int64, err error) {
 	for range maxTries {
 		if len(names) == 0 {
-			return nil
+			return size, nil
 		}
 		local, err := r.local.Records(ctx, names...)
 		if err != nil {
-			return err
+			return size, err
 		}
 		remote, err := r.remote.Records(ctx, names...)
 		if err != nil {
-			return err
+			return size, err
+		}
+		for i := range names {
+			size += int64(len(local[i].Body) + len(remote[i].Body))
 		}
 		known, err := r.base.read(ctx, names)
 		if err != nil {
-			return err
+			return size, err
 		}
 		s := &step{r: r, merged: map[store.RecordName]bool{}}
 		for i, name := range names {
 			if err := s.decide(ctx, local[i], remote[i], known[name]); err != nil {
-				return err
+				return size, err
 			}
 		}
 		if err := s.writeRemote(ctx); err != nil {
-			return err
+			return size, err
 		}
 		if err := s.writeLocal(ctx); err != nil {
-			return err
+			return size, err
 		}
 		r.Bytes += s.bytes
 		if r.Wait != nil && s.bytes > 0 {
 			if err := r.Wait(ctx, s.bytes); err != nil {
-				return err
+				return size, err
 			}
 		}
 		names = distinct(s.again)
 	}
-	return tea.Errorf(tea.ConnectionError, "other writers change the same records all the time; synchronise again later")
+	return size, tea.Errorf(tea.ConnectionError, "other writers change the same records all the time; synchronise again later")
 }
 
 func distinct(names []store.RecordName) []store.RecordName {
