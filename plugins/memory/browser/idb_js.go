@@ -158,7 +158,7 @@ func toError(thrown *jspromise.Error) error {
 	case "SecurityError":
 		return tea.Errorf(tea.DependencyMissing, "the browser does not let this page store data: %s", thrown.Message)
 	case "VersionError":
-		return tea.Errorf(tea.ValidationError, "the memory was created by a newer version of tea: %s", thrown.Message)
+		return tea.Errorf(tea.DependencyMissing, "the memory was created by a newer version of tea: %s", thrown.Message)
 	}
 	return tea.Errorf(tea.InternalError, "IndexedDB: %w", thrown)
 }

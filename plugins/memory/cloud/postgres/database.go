@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,11 +34,28 @@ type database struct {
 	writes      atomic.Int64
 	retries     backoff.Policy
 
-	migrating sync.Mutex // held while the schema is checked
+	migrating turn // held while the schema is checked
 	extension found
 	ready     atomic.Bool
 	closed    atomic.Bool
 }
+
+// turn is a lock that is awaited as long as a call's context allows. It has a place
+// for one.
+type turn chan struct{}
+
+func newTurn() turn { return make(turn, 1) }
+
+func (t turn) lock(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t turn) unlock() { <-t }
 
 func millis(t time.Duration) string { return strconv.FormatInt(t.Milliseconds(), 10) }
 

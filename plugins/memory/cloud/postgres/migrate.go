@@ -36,8 +36,10 @@ var (
 // migrate creates the tables or brings them up to date. Processes that do so at
 // the same time wait for each other.
 func (d *database) migrate(ctx context.Context, c *pgx.Conn) error {
-	d.migrating.Lock()
-	defer d.migrating.Unlock()
+	if err := d.migrating.lock(ctx); err != nil {
+		return err
+	}
+	defer d.migrating.unlock()
 	if d.ready.Load() {
 		return nil
 	}

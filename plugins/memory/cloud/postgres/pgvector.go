@@ -52,6 +52,9 @@ type extension struct {
 	prepareNow int64
 	now        func() time.Time
 
+	// detecting is held while the extension is looked for, before mu.
+	detecting turn
+
 	mu    sync.Mutex
 	state extensionState
 	// schema is that of the extension, quoted.
@@ -79,7 +82,7 @@ type building struct {
 }
 
 func newExtension(d *database) *extension {
-	e := &extension{d: d, indexFrom: indexFrom, prepareNow: prepareNow, now: time.Now, building: map[string]*building{}, built: map[string]bool{}}
+	e := &extension{d: d, detecting: newTurn(), indexFrom: indexFrom, prepareNow: prepareNow, now: time.Now, building: map[string]*building{}, built: map[string]bool{}}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e
 }
@@ -94,13 +97,20 @@ const (
 
 // use returns the schema of the extension, "" if searches cannot use it.
 func (e *extension) use(ctx context.Context) (schema string, err error) {
+	if err := e.detecting.lock(ctx); err != nil {
+		return "", err
+	}
+	defer e.detecting.unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.state == extensionUnused && !e.again.IsZero() && !e.now().Before(e.again) {
 		e.look()
 	}
 	if e.state == extensionUnknown {
-		if err := e.detect(ctx); err != nil {
+		e.mu.Unlock()
+		err := e.detect(ctx)
+		e.mu.Lock()
+		if err != nil {
 			return "", err
 		}
 	}
@@ -131,14 +141,18 @@ func findExtension(ctx context.Context, c conn) (f found, err error) {
 }
 
 // detect decides how searches use what the first connection has found, and adds the
-// columns where they are missing.
+// columns where they are missing. The caller has its turn.
 func (e *extension) detect(ctx context.Context) error {
 	if err := e.d.do(ctx, reading, func(context.Context, conn) error { return nil }); err != nil {
 		return err
 	}
-	e.d.migrating.Lock()
+	if err := e.d.migrating.lock(ctx); err != nil {
+		return err
+	}
 	f := e.d.extension
-	e.d.migrating.Unlock()
+	e.d.migrating.unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.schema = pgx.Identifier{f.schema}.Sanitize()
 	e.state, e.again = extensionUnused, e.now().Add(lookAgain)
 	switch {
@@ -148,7 +162,10 @@ func (e *extension) detect(ctx context.Context) error {
 	case f.prepared:
 		e.state = extensionReady
 	case f.bytes <= e.prepareNow:
-		err := e.prepare(ctx, e.schema)
+		schema := e.schema
+		e.mu.Unlock()
+		err := e.prepare(ctx, schema)
+		e.mu.Lock()
 		if ctx.Err() != nil {
 			e.state = extensionUnknown
 			return ctx.Err()

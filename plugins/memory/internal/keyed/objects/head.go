@@ -99,7 +99,7 @@ func (d *DB) refresh(ctx context.Context) (*snapshot, error) {
 			return nil, tea.Errorf(tea.ValidationError, "%s in the object storage is not that of a memory; set another url", headName)
 		}
 		if s.Version != version {
-			return nil, tea.Errorf(tea.ValidationError, "the memory in the object storage was created by a newer version of tea (format %d)", s.Version)
+			return nil, tea.Errorf(tea.DependencyMissing, "the memory in the object storage was written by a newer version (format %d, this one supports %d); install that version of the memory plugin", s.Version, version)
 		}
 		err = d.readDeltas(ctx, s, old)
 		if errors.Is(err, ErrNotFound) { // they were merged meanwhile

@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	tea "github.com/the-edge-agent/tea/sdk"
+
 	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed/objects"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
@@ -240,15 +242,15 @@ func TestConcurrentWriters(t *testing.T) {
 
 func TestAnotherObjectIsNotReplaced(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
-		`{"a":1}`: "is not that of a memory", `no json`: "is not that of a memory",
-		`{"format":"tea-memory-pairs","version":2}`: "newer version of tea",
+	for text, want := range map[string]tea.ErrorType{
+		`{"a":1}`: tea.ValidationError, `no json`: tea.ValidationError,
+		`{"format":"tea-memory-pairs","version":2}`: tea.DependencyMissing,
 	} {
 		f := newFolder()
 		f.objects["head.json"], f.versions["head.json"] = []byte(text), "1"
 		_, err := openStores(f, time.Now).LongTerm.Store(t.Context(), store.Entry{Key: "k", Value: json.RawMessage(`1`)})
-		if err == nil || !cmp.Equal(string(f.objects["head.json"]), text) {
-			t.Errorf("%s: %v, want an error with %q", text, err, want)
+		if e := tea.AsError(err); e == nil || e.Type != want || string(f.objects["head.json"]) != text {
+			t.Errorf("%s: %v, want a %s", text, err, want)
 		}
 	}
 }
