@@ -1,14 +1,12 @@
 package driver
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,24 +14,22 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
 // maxInline is the size of a value above which it is stored outside of Temporal.
 const maxInline = 64 << 10
 
-// storage stores large values in a directory; "" stores them in Temporal.
-func storage(dir string) converter.ExternalStorage {
-	if dir == "" {
+// storage stores large values in a store; nil stores them in Temporal.
+func storage(s store) converter.ExternalStorage {
+	if s == nil {
 		return converter.ExternalStorage{}
 	}
-	return converter.ExternalStorage{Drivers: []converter.StorageDriver{blobs{dir}}, PayloadSizeThreshold: maxInline}
+	return converter.ExternalStorage{Drivers: []converter.StorageDriver{blobs{s}}, PayloadSizeThreshold: maxInline}
 }
 
-// blobs is a directory with a directory for each run, in that of its namespace. It
-// has the values by their digest, so equal values of a run are stored once.
-type blobs struct{ dir string }
+// blobs is a store with a directory for each run, in that of its namespace. It has
+// the values by their digest, so equal values of a run are stored once.
+type blobs struct{ store store }
 
 // The keys of a claim: the digest of the value, and the directory of the run.
 const (
@@ -55,7 +51,7 @@ func (b blobs) Store(c converter.StorageDriverStoreContext, payloads []*commonpb
 	claims := make([]converter.StorageDriverClaim, len(payloads))
 	for i, p := range payloads {
 		err := c.GetLimiter().Permit(c.Context, p, func() error {
-			name, err := b.store(place, p)
+			name, err := b.write(c.Context, place, p)
 			claims[i] = converter.StorageDriverClaim{ClaimData: map[string]string{digestClaim: name, runClaim: place}}
 			return err
 		})
@@ -66,24 +62,17 @@ func (b blobs) Store(c converter.StorageDriverStoreContext, payloads []*commonpb
 	return claims, nil
 }
 
-func (b blobs) store(place string, p *commonpb.Payload) (name string, err error) {
+func (b blobs) write(ctx context.Context, place string, p *commonpb.Payload) (name string, err error) {
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.Sum256(raw)
 	name = hex.EncodeToString(sum[:])
-	path := b.path(place, name)
-	if _, err := os.Stat(path); err == nil {
-		return name, nil
+	if there, err := b.store.has(ctx, place+"/"+name); there || err != nil {
+		return name, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", err
-	}
-	return name, atomicfile.Write(path, 0o600, func(w io.Writer) error {
-		_, err := w.Write(raw)
-		return err
-	})
+	return name, b.store.write(ctx, place+"/"+name, raw)
 }
 
 // Retrieve reads the payloads and checks their digests.
@@ -91,7 +80,7 @@ func (b blobs) Retrieve(c converter.StorageDriverRetrieveContext, claims []conve
 	payloads := make([]*commonpb.Payload, len(claims))
 	for i, claim := range claims {
 		err := c.GetLimiter().Permit(c.Context, claim, func() (err error) {
-			payloads[i], err = b.read(claim.ClaimData[runClaim], claim.ClaimData[digestClaim])
+			payloads[i], err = b.read(c.Context, claim.ClaimData[runClaim], claim.ClaimData[digestClaim])
 			return err
 		})
 		if err != nil {
@@ -101,57 +90,50 @@ func (b blobs) Retrieve(c converter.StorageDriverRetrieveContext, claims []conve
 	return payloads, nil
 }
 
-func (b blobs) read(place, name string) (*commonpb.Payload, error) {
+func (b blobs) read(ctx context.Context, place, name string) (*commonpb.Payload, error) {
 	if len(name) != 2*sha256.Size || strings.Trim(name, "0123456789abcdef") != "" {
 		return nil, fmt.Errorf("%q is not a digest", name)
 	}
 	if !filepath.IsLocal(place) {
 		return nil, fmt.Errorf("%q is not the directory of a run", place)
 	}
-	path := b.path(place, name)
-	raw, err := os.ReadFile(path)
+	raw, err := b.store.read(ctx, filepath.ToSlash(place)+"/"+name)
 	if err != nil {
-		return nil, fmt.Errorf("%w; is --blobs the same directory for all workers?", err)
+		return nil, fmt.Errorf("%w; is --blobs the same for all workers and clients?", err)
 	}
 	if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != name {
-		return nil, fmt.Errorf("%s is damaged", path)
+		return nil, fmt.Errorf("%s/%s is damaged", place, name)
 	}
 	p := new(commonpb.Payload)
 	if err := proto.Unmarshal(raw, p); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s/%s: %w", place, name, err)
 	}
 	return p, nil
 }
 
 // runPlace is the directory of a run.
 func runPlace(namespace, run string) string {
-	return filepath.Join(url.PathEscape(namespace), "run-"+url.PathEscape(run))
+	return url.PathEscape(namespace) + "/run-" + url.PathEscape(run)
 }
-
-func (b blobs) path(place, name string) string { return filepath.Join(b.dir, place, name) }
 
 // youngBlobs is the age below which values can belong to a run that is about to
 // start.
 const youngBlobs = time.Hour
 
 // prune removes the values of the runs of a namespace that gone reports.
-func (b blobs) prune(namespace string, before time.Time, gone func(run string) (bool, error)) error {
-	dir := filepath.Join(b.dir, url.PathEscape(namespace))
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+func (b blobs) prune(ctx context.Context, namespace string, before time.Time, gone func(run string) (bool, error)) error {
+	place := url.PathEscape(namespace)
+	entries, err := b.store.below(ctx, place)
 	faults := []error{err}
-	for _, e := range entries {
-		name, ok := strings.CutPrefix(e.Name(), "run-")
+	for entry, written := range entries {
+		name, ok := strings.CutPrefix(entry, "run-")
 		run, bad := url.PathUnescape(name)
-		info, err := e.Info()
-		if !ok || bad != nil || err != nil || !info.ModTime().Before(before) {
+		if !ok || bad != nil || !written.Before(before) {
 			continue
 		}
 		ended, err := gone(run)
 		if err == nil && ended {
-			err = os.RemoveAll(filepath.Join(dir, e.Name()))
+			err = b.store.remove(ctx, place+"/"+entry)
 		}
 		faults = append(faults, err)
 	}

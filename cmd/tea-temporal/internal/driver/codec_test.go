@@ -79,7 +79,7 @@ nodes:
 	}
 
 	// Temporal's own command line shows them with the codec server, except the secret.
-	handler, err := codecHandler(s.flags.TemporalFlags, uiOrigins)
+	handler, err := codecHandler(s.flags.Keys, s.store, uiOrigins)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,12 +24,12 @@ const maxCodecRequest = 64 << 20
 
 // codecHandler returns the handler of the codec server: it decrypts the values that
 // Temporal's user interface and command line show.
-func codecHandler(f teacmd.TemporalFlags, origins []string) (http.Handler, error) {
-	codecs, err := newCodec(f.Keys)
+func codecHandler(keys string, values store, origins []string) (http.Handler, error) {
+	codecs, err := newCodec(keys)
 	if err != nil {
 		return nil, err
 	}
-	codec, err := converter.NewPayloadHTTPHandler(converter.PayloadHTTPHandlerOptions{PreStorageCodecs: codecs, ExternalStorage: storage(f.Blobs)})
+	codec, err := converter.NewPayloadHTTPHandler(converter.PayloadHTTPHandlerOptions{PreStorageCodecs: codecs, ExternalStorage: storage(values)})
 	if err != nil {
 		return nil, fmt.Errorf("start the codec server: %w", err)
 	}
@@ -56,7 +56,7 @@ func codecHandler(f teacmd.TemporalFlags, origins []string) (http.Handler, error
 }
 
 // serveCodec starts the codec server.
-func (f *workerCmd) serveCodec(s *teacmd.Service) (stop func(), err error) {
+func (f *workerCmd) serveCodec(s *teacmd.Service, values store) (stop func(), err error) {
 	if !webguard.Loopback(f.Codec) {
 		return nil, fmt.Errorf("--codec %s: whoever reaches the codec server can read all values; use an address of this machine, such as 127.0.0.1:8234, and a proxy that authenticates", f.Codec)
 	}
@@ -64,7 +64,7 @@ func (f *workerCmd) serveCodec(s *teacmd.Service) (stop func(), err error) {
 	if len(origins) == 0 {
 		origins = uiOrigins
 	}
-	handler, err := codecHandler(f.TemporalFlags, origins)
+	handler, err := codecHandler(f.Keys, values, origins)
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,17 @@ type connection struct {
 	address, namespace string
 	data               converter.DataConverter
 	failures           converter.FailureConverter
+	// store has the values above 64 KB, or is nil. storeID tells stores apart.
+	store   store
+	storeID string
+}
+
+// close ends the connection.
+func (c *connection) close() {
+	c.client.Close()
+	if c.store != nil {
+		_ = c.store.close() // nothing is written
+	}
 }
 
 // converters returns those of the flags: with keys they encrypt.
@@ -84,17 +95,26 @@ func dial(ctx context.Context, f teacmd.TemporalFlags, logger *slog.Logger) (*co
 	o.Namespace = cmp.Or(f.Namespace, o.Namespace, defaultNamespace)
 	// Messages are small: to compress them costs a third of the time of a call.
 	o.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
-	o.Logger, o.ExternalStorage = log.NewStructuredLogger(logger), storage(f.Blobs)
+	o.Logger = log.NewStructuredLogger(logger)
 	if o.DataConverter, o.FailureConverter, err = converters(f); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	c, err := client.DialContext(ctx, o)
-	if err != nil {
+	c := &connection{address: o.HostPort, namespace: o.Namespace, data: o.DataConverter, failures: o.FailureConverter}
+	if f.Blobs != "" {
+		if c.store, c.storeID, err = openStore(ctx, f.Blobs); err != nil {
+			return nil, err
+		}
+		o.ExternalStorage = storage(c.store)
+	}
+	if c.client, err = client.DialContext(ctx, o); err != nil {
+		if c.store != nil {
+			_ = c.store.close() // the first error is the one to report
+		}
 		return nil, unreachableError{fmt.Errorf("connect to the Temporal server at %s: %w", o.HostPort, err)}
 	}
-	return &connection{client: c, address: o.HostPort, namespace: o.Namespace, data: o.DataConverter, failures: o.FailureConverter}, nil
+	return c, nil
 }
 
 func executionOf(run, execution string) *commonpb.WorkflowExecution {

@@ -80,11 +80,10 @@ func (e Engine) prepare(job teacmd.Job) (start, *definition, host.Mask, error) {
 	if err != nil {
 		return s, nil, mask, err
 	}
-	def, key, err := newDefinition(job.Workflow, job.Load, o.Env)
+	def, err := newDefinition(job.Workflow, job.Load, o.Env)
 	if err != nil {
 		return s, nil, mask, err
 	}
-	s.Key = key
 	if s.Input, err = sealed(o.Input, mask); err != nil {
 		return s, nil, mask, fmt.Errorf("encode the input: %w", err)
 	}
@@ -102,8 +101,8 @@ func (e Engine) Run(ctx context.Context, f teacmd.EngineFlags, job teacmd.Job) (
 	if err != nil {
 		return nil, err
 	}
-	defer run.client.Close()
-	run.mask, run.warn = mask, job.Warn
+	defer run.close()
+	run.mask, run.warn, def.Store = mask, job.Warn, run.storeID
 	if err := run.limit(ctx, job.Workflow.Queues()); err != nil {
 		return nil, err
 	}
@@ -134,14 +133,18 @@ func (r *follower) limit(ctx context.Context, queues map[string]host.Queue) erro
 
 // begin starts an execution of the run. again says whether there can be one that
 // has ended.
-func (r *follower) begin(ctx context.Context, name string, again enums.WorkflowIdReusePolicy, s start, more ...any) error {
+func (r *follower) begin(ctx context.Context, name string, again enums.WorkflowIdReusePolicy, s start, def *definition, more ...any) error {
+	var err error
+	if s.Key, err = def.key(); err != nil {
+		return err
+	}
 	o := client.StartWorkflowOptions{
 		ID: r.run, TaskQueue: r.queue, WorkflowIDReusePolicy: again, WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}
 	if s.Attributes = r.hasAttributes(ctx); s.Attributes {
 		o.TypedSearchAttributes = temporal.NewSearchAttributes(workflowAttribute.ValueSet(name), statusAttribute.ValueSet(string(flow.Running)))
 	}
-	handle, err := r.client.ExecuteWorkflow(ctx, o, name, append([]any{s}, more...)...)
+	handle, err := r.client.ExecuteWorkflow(ctx, o, name, append([]any{s, def}, more...)...)
 	if there := (*serviceerror.WorkflowExecutionAlreadyStarted)(nil); errors.As(err, &there) {
 		return fmt.Errorf("run %s exists on Temporal: continue it with `tea resume`, or start one with another id", r.run)
 	}
@@ -159,8 +162,8 @@ func (Engine) Find(f teacmd.EngineFlags, h *host.Host, run string) (*host.Workfl
 	if err != nil {
 		return nil, nil, err
 	}
-	defer r.client.Close()
-	d, err := fetch(ctx, r.client, run, "")
+	defer r.close()
+	d, err := r.definition(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -175,6 +178,18 @@ func (Engine) Find(f teacmd.EngineFlags, h *host.Host, run string) (*host.Workfl
 	return wf, p.Outcome.Pending, err
 }
 
+// definition returns that of the run.
+func (r *follower) definition(ctx context.Context) (*definition, error) {
+	d, err := fetch(ctx, r.client, r.run, r.execution)
+	if err == nil {
+		err = d.checkStore(r.storeID)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", r.run, err)
+	}
+	return d, nil
+}
+
 // Resume answers what waits in a run, or runs one that failed or was stopped again
 // from where it was, and follows it.
 func (Engine) Resume(ctx context.Context, f teacmd.EngineFlags, run string, job teacmd.Job) (*flow.Result, error) {
@@ -182,7 +197,7 @@ func (Engine) Resume(ctx context.Context, f teacmd.EngineFlags, run string, job 
 	if err != nil {
 		return nil, err
 	}
-	defer r.client.Close()
+	defer r.close()
 	r.warn = job.Warn
 	if r.mask, err = job.Workflow.Mask(job.Options.Secrets); err != nil {
 		return nil, err
@@ -270,11 +285,7 @@ func (r *follower) again(ctx context.Context, name string, g *given) error {
 	if p.Outcome != nil && p.Outcome.Status == flow.Done && !g.RetryFailed {
 		return tea.Errorf(tea.ValidationError, "run %s is done", r.run)
 	}
-	def, err := fetch(ctx, r.client, r.run, r.execution)
-	if err != nil {
-		return err
-	}
-	key, err := def.key()
+	def, err := r.definition(ctx)
 	if err != nil {
 		return err
 	}
@@ -283,7 +294,7 @@ func (r *follower) again(ctx context.Context, name string, g *given) error {
 		return err
 	}
 	r.last = p.Last
-	s := start{RunID: r.run, Key: key, Segments: 1, LastSeq: p.Last, Given: g, StartedAt: p.StartedAt, Previous: r.execution}
+	s := start{RunID: r.run, Segments: 1, LastSeq: p.Last, Given: g, StartedAt: p.StartedAt, Previous: r.execution}
 	return r.begin(ctx, name, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, s, def, records)
 }
 

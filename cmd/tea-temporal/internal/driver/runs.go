@@ -26,7 +26,7 @@ func (Engine) Runs(ctx context.Context, f teacmd.EngineFlags) ([]host.RunEntry, 
 	if err != nil {
 		return nil, err
 	}
-	defer r.client.Close()
+	defer r.close()
 	query := fmt.Sprintf("TaskQueue = '%s' AND ExecutionStatus != 'ContinuedAsNew'", strings.ReplaceAll(r.queue, "'", "''"))
 	list, seen := []host.RunEntry{}, map[string]bool{}
 	for next := []byte(nil); ; {
@@ -90,7 +90,7 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 	if err != nil {
 		return out, err
 	}
-	defer r.client.Close()
+	defer r.close()
 	about, err := r.client.DescribeWorkflowExecution(ctx, run, "")
 	if err != nil {
 		return out, fmt.Errorf("find run %s on Temporal: %w", run, err)
@@ -120,7 +120,7 @@ func (Engine) Events(ctx context.Context, f teacmd.EngineFlags, run string, afte
 	if err != nil {
 		return err
 	}
-	defer r.client.Close()
+	defer r.close()
 	r.last, r.passive = after, true
 	executions, err := r.executions(ctx, after)
 	if err != nil {
@@ -179,7 +179,7 @@ func (Engine) Cancel(ctx context.Context, f teacmd.EngineFlags, run string) erro
 	if err != nil {
 		return err
 	}
-	defer r.client.Close()
+	defer r.close()
 	if err := r.client.CancelWorkflow(ctx, run, ""); err != nil {
 		return fmt.Errorf("cancel run %s: %w", run, err)
 	}
@@ -192,7 +192,7 @@ func (Engine) Fork(ctx context.Context, f teacmd.EngineFlags, run, step string, 
 	if err != nil {
 		return nil, err
 	}
-	defer r.client.Close()
+	defer r.close()
 	if r.mask, err = job.Workflow.Mask(job.Options.Secrets); err != nil {
 		return nil, err
 	}
@@ -202,11 +202,7 @@ func (Engine) Fork(ctx context.Context, f teacmd.EngineFlags, run, step string, 
 		return nil, fmt.Errorf("find run %s on Temporal: %w", run, err)
 	}
 	r.execution, r.queue = about.GetWorkflowExecutionInfo().GetExecution().GetRunId(), about.GetExecutionConfig().GetTaskQueue().GetName()
-	def, err := fetch(ctx, r.client, run, r.execution)
-	if err != nil {
-		return nil, err
-	}
-	key, err := def.key()
+	def, err := r.definition(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +214,7 @@ func (Engine) Fork(ctx context.Context, f teacmd.EngineFlags, run, step string, 
 	if err != nil {
 		return nil, err
 	}
-	s := start{Key: key, Segments: 1, Local: job.Options.Durability == flow.DurabilityAsync, Given: &given{}}
+	s := start{Segments: 1, Local: job.Options.Durability == flow.DurabilityAsync, Given: &given{}}
 	if len(job.Options.Input) > 0 {
 		if s.Given.Input, err = sealed(job.Options.Input, r.mask); err != nil {
 			return nil, err

@@ -17,13 +17,18 @@ import (
 // Schedule makes Temporal start a run of the workflow at each of the times. A
 // schedule that exists is replaced; without times it is removed.
 func (e Engine) Schedule(ctx context.Context, f teacmd.EngineFlags, id string, times []string, job teacmd.Job) error {
-	// What a schedule has is stored with it: values in the directory belong to runs.
-	f.Blobs = ""
 	r, err := connect(ctx, f, id, host.RunOptions{})
 	if err != nil {
 		return err
 	}
-	defer r.client.Close()
+	values := r.storeID
+	r.close()
+	// What a schedule has is stored with it: values in --blobs belong to runs.
+	f.Blobs = ""
+	if r, err = connect(ctx, f, id, host.RunOptions{}); err != nil {
+		return err
+	}
+	defer r.close()
 	handle := r.client.ScheduleClient().GetHandle(ctx, id)
 	if len(times) == 0 {
 		if err := handle.Delete(ctx); err != nil {
@@ -35,7 +40,10 @@ func (e Engine) Schedule(ctx context.Context, f teacmd.EngineFlags, id string, t
 	if err != nil {
 		return err
 	}
-	s.RunID = "" // each run has its own
+	def.Store, s.RunID = values, "" // each run has its own
+	if s.Key, err = def.key(); err != nil {
+		return err
+	}
 	if err := r.limit(ctx, job.Workflow.Queues()); err != nil {
 		return err
 	}

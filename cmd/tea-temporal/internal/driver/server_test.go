@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -105,7 +106,7 @@ func newClient(t testing.TB, h *host.Host, secrets map[string]any) *site {
 
 func newClientWith(t testing.TB, h *host.Host, secrets map[string]any, f teacmd.TemporalFlags) *site {
 	t.Helper()
-	f.Temporal, f.Queue, f.Blobs = address(t), fmt.Sprintf("%s-%s", t.Name(), host.NewRunID()), t.TempDir()
+	f.Temporal, f.Queue, f.Blobs = address(t), fmt.Sprintf("%s-%s", t.Name(), host.NewRunID()), cmp.Or(f.Blobs, t.TempDir())
 	s := &site{t: t, flags: teacmd.EngineFlags{Engine: "temporal", TemporalFlags: f}}
 	var err error
 	if s.connection, err = dial(t.Context(), s.flags.TemporalFlags, discard); err != nil {
@@ -114,7 +115,7 @@ func newClientWith(t testing.TB, h *host.Host, secrets map[string]any, f teacmd.
 	s.worker = newWorker(s.connection, h, secrets)
 	t.Cleanup(func() {
 		s.worker.workflows.close()
-		s.client.Close()
+		s.close()
 	})
 	return s
 }
@@ -171,7 +172,7 @@ func (s *site) replay(history *historypb.History) {
 	fresh.generation = s.worker.generation
 	defer fresh.workflows.close()
 	r, err := sdkworker.NewWorkflowReplayerWithOptions(sdkworker.WorkflowReplayerOptions{
-		ExternalStorage: storage(s.flags.Blobs), DataConverter: s.data, FailureConverter: s.failures, DisableDeadlockDetection: true,
+		ExternalStorage: storage(s.store), DataConverter: s.data, FailureConverter: s.failures, DisableDeadlockDetection: true,
 	})
 	if err != nil {
 		s.t.Fatal(err)

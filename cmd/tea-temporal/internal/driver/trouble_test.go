@@ -96,7 +96,7 @@ func TestFreshWorkerContinuesARun(t *testing.T) {
 	h, _ := newHost(t)
 	s := newSite(t, h, nil)
 	l, err := s.worker.workflows.get("other", func() (*definition, error) {
-		d, _, err := newDefinition(s.load(oneCall), host.LoadOptions{}, nil)
+		d, err := newDefinition(s.load(oneCall), host.LoadOptions{}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func TestUnusedWorkflowsAreClosed(t *testing.T) {
 	t.Parallel()
 	h, _ := newHost(t)
 	s := newClient(t, h, nil)
-	d, _, err := newDefinition(s.load(oneCall), host.LoadOptions{}, nil)
+	d, err := newDefinition(s.load(oneCall), host.LoadOptions{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestBlobsOfRemovedRunsAreRemoved(t *testing.T) {
 	for err = nil; !errors.As(err, new(*serviceerror.NotFound)); {
 		_, err = s.client.DescribeWorkflowExecution(t.Context(), gone, "")
 	}
-	if err := s.pruneBlobs(t.Context(), s.flags.Blobs, time.Now().Add(time.Hour)); err != nil {
+	if err := s.pruneBlobs(t.Context(), time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	for run, want := range map[string]bool{gone: false, kept: true} {

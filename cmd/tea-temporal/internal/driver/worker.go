@@ -37,7 +37,7 @@ type worker struct {
 }
 
 func newWorker(c *connection, h *host.Host, secrets map[string]any) *worker {
-	return &worker{connection: c, workflows: workflows{host: h, secrets: secrets}, generation: generation}
+	return &worker{connection: c, workflows: workflows{host: h, secrets: secrets, store: c.storeID}, generation: generation}
 }
 
 // stopTimeout is how long running calls have when a worker stops.
@@ -57,7 +57,7 @@ func (f *workerCmd) Work(s *teacmd.Service) error {
 	if c == nil {
 		return err
 	}
-	defer c.client.Close()
+	defer c.close()
 	k := newWorker(c, s.Host, s.Secrets())
 	defer k.workflows.close()
 	queue := cmp.Or(f.Queue, defaultQueue)
@@ -81,7 +81,7 @@ func (f *workerCmd) Work(s *teacmd.Service) error {
 		s.Announce(fmt.Sprintf("asked %d runs to continue with a later version", asked))
 	}
 	if f.Codec != "" {
-		stop, err := f.serveCodec(s)
+		stop, err := f.serveCodec(s, c.store)
 		if err != nil {
 			return err
 		}
@@ -91,8 +91,8 @@ func (f *workerCmd) Work(s *teacmd.Service) error {
 		s.Log.Warn("runs have no search attributes; add TeaWorkflow, TeaStatus and TeaNode of the type Keyword to the namespace", "error", err)
 	}
 	s.Announce("working on queue " + queue)
-	if f.Blobs != "" {
-		go c.prune(s, f.Blobs)
+	if c.store != nil {
+		go c.prune(s)
 	}
 	<-s.Context.Done()
 	w.Stop()
@@ -115,11 +115,11 @@ func (k *worker) offer(queue string) (stop func(), err error) {
 // removed.
 const pruneEvery = time.Hour
 
-func (c *connection) prune(s *teacmd.Service, dir string) {
+func (c *connection) prune(s *teacmd.Service) {
 	tick := time.NewTicker(pruneEvery)
 	defer tick.Stop()
 	for {
-		if err := c.pruneBlobs(s.Context, dir, time.Now().Add(-youngBlobs)); err != nil {
+		if err := c.pruneBlobs(s.Context, time.Now().Add(-youngBlobs)); err != nil {
 			s.Log.Warn("values of old runs remain", "error", err)
 		}
 		select {
@@ -131,8 +131,8 @@ func (c *connection) prune(s *teacmd.Service, dir string) {
 }
 
 // pruneBlobs removes the values of the runs that the server no longer has.
-func (c *connection) pruneBlobs(ctx context.Context, dir string, before time.Time) error {
-	return blobs{dir}.prune(c.namespace, before, func(run string) (bool, error) {
+func (c *connection) pruneBlobs(ctx context.Context, before time.Time) error {
+	return blobs{c.store}.prune(ctx, c.namespace, before, func(run string) (bool, error) {
 		_, err := c.client.DescribeWorkflowExecution(ctx, run, "")
 		if errors.As(err, new(*serviceerror.NotFound)) {
 			return true, nil

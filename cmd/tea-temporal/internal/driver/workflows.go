@@ -28,13 +28,15 @@ type definition struct {
 	// Plugins are the manifests of those that the files name, for workers that do
 	// not have them.
 	Plugins []tea.Manifest `json:"plugins,omitempty"`
+	// Store is the identity of the store of large values.
+	Store string `json:"store,omitempty"`
 }
 
-// newDefinition returns the definition of a workflow, and its key.
-func newDefinition(wf *host.Workflow, o host.LoadOptions, env map[string]any) (*definition, string, error) {
+// newDefinition returns the definition of a workflow.
+func newDefinition(wf *host.Workflow, o host.LoadOptions, env map[string]any) (*definition, error) {
 	source, err := wf.Source()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	d := &definition{Source: source, Config: o.Config, Env: map[string]string{}}
 	for _, file := range o.Overlays {
@@ -56,8 +58,7 @@ func newDefinition(wf *host.Workflow, o host.LoadOptions, env map[string]any) (*
 			d.Env[name] = text
 		}
 	}
-	key, err := d.key()
-	return d, key, err
+	return d, nil
 }
 
 // key identifies the content of a definition.
@@ -88,6 +89,19 @@ func (d *definition) load(h *host.Host) (*host.Workflow, error) {
 	return h.LoadSource(d.Source, host.LoadOptions{Overlays: d.Overlays, Config: d.Config, LookupEnv: d.lookupEnv, Elsewhere: d.Plugins})
 }
 
+// checkStore refuses another store than that of the run: its values are not there.
+func (d *definition) checkStore(id string) error {
+	switch {
+	case d.Store == id:
+		return nil
+	case id == "":
+		return errors.New("the run stores values in --blobs, which is missing here")
+	case d.Store == "":
+		return errors.New("the run was started without --blobs, which is given here")
+	}
+	return errors.New("the run stores values in another place than the --blobs that is given here")
+}
+
 // loaded is a workflow that a worker has loaded. Its users release it.
 type loaded struct {
 	*host.Workflow
@@ -106,6 +120,8 @@ const maxIdle = 16
 type workflows struct {
 	host    *host.Host
 	secrets map[string]any
+	// store is the identity of the store of large values.
+	store string
 
 	fetching singleflight.Group
 
@@ -167,6 +183,9 @@ func (w *workflows) take(key string) *loaded {
 }
 
 func (w *workflows) load(d *definition) (*loaded, error) {
+	if err := d.checkStore(w.store); err != nil {
+		return nil, err
+	}
 	wf, err := d.load(w.host)
 	if err != nil {
 		return nil, err
@@ -220,7 +239,7 @@ const definitionQuery = "definition"
 func fetch(ctx context.Context, c client.Client, run, execution string) (*definition, error) {
 	v, err := c.QueryWorkflow(ctx, run, execution, definitionQuery)
 	if err != nil {
-		return nil, fmt.Errorf("fetch the workflow of run %s: %w", run, err)
+		return nil, fmt.Errorf("fetch the workflow: %w", err)
 	}
 	d := new(definition)
 	return d, v.Get(d)
