@@ -59,7 +59,7 @@ type ImportResult struct {
 	Written int64    `json:"written" doc:"number of records that were written"`
 	Kept    int64    `json:"kept" doc:"number of records that existed and were kept"`
 	Resumed bool     `json:"resumed" doc:"an interrupted import was continued; the numbers are those of this call"`
-	Refused []string `json:"refused" doc:"records that the memory cannot store, with the reasons; at most 100"`
+	Refused []string `json:"refused" doc:"records and rows that the memory cannot store, with the reasons; at most 100"`
 }
 
 // replica returns the contents of the memory as records.

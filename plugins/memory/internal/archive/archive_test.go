@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
+
+	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/archive"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
@@ -193,6 +196,49 @@ func TestASecondImportWritesRowsAgain(t *testing.T) {
 	run(-1, nil)
 	if table.rows != 2 {
 		t.Error("the second import has written no rows")
+	}
+}
+
+// fussy is a table that cannot store the row 3.
+type fussy struct{ rowsOf }
+
+func (*fussy) Tables(context.Context) ([]archive.Table, error) {
+	return []archive.Table{{Name: "t", Schema: []byte("[]"), PrimaryKey: []string{"a"}}}, nil
+}
+
+func (*fussy) Rows(_ context.Context, _ archive.Table, page func([]json.RawMessage) error) error {
+	return page([]json.RawMessage{[]byte(`{"a":1}`), []byte(`{"a":2}`), []byte(`{"a":3,"b":4}`), []byte(`{"a":5}`), []byte(`{"a":6}`)})
+}
+
+func (f *fussy) Insert(ctx context.Context, table string, rows []json.RawMessage, replace bool, key string) error {
+	for n, row := range rows {
+		if strings.Contains(string(row), "3") {
+			return tea.Errorf(tea.ValidationError, "row %d: it has a 3", n)
+		}
+	}
+	return f.rowsOf.Insert(ctx, table, rows, replace, key)
+}
+
+// TestOneRowThatCannotBeStoredStopsNoImport imports it twice: nothing is written
+// twice.
+func TestOneRowThatCannotBeStoredStopsNoImport(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	table := &fussy{rowsOf{done: map[string]bool{}}}
+	if _, err := archive.Export(t.Context(), &b, &records{all: map[store.RecordName]store.Record{}}, table); err != nil {
+		t.Fatal(err)
+	}
+	to := &records{all: map[store.RecordName]store.Record{}, puts: 1}
+	if _, err := archive.Import(t.Context(), bytes.NewReader(b.Bytes()), to, archive.Options{Tables: table, Replace: true}); !errors.Is(err, errFull) {
+		t.Fatal(err)
+	}
+	to.puts = -1
+	got, err := archive.Import(t.Context(), bytes.NewReader(b.Bytes()), to, archive.Options{Tables: table, Replace: true})
+	if err != nil || table.rows != 4 {
+		t.Errorf("%d rows, %v; want 4", table.rows, err)
+	}
+	if want := []string{"table t, row [3]: it has a 3"}; !slices.Equal(got.Refused, want) {
+		t.Errorf("refused: %q, want %q", got.Refused, want)
 	}
 }
 

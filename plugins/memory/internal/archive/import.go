@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
@@ -91,6 +92,7 @@ type importing struct {
 	contents map[string][]byte // of the next page
 	done     int64             // the pages that an earlier import has written
 	page     int64
+	key      []string // the primary key of the table
 	Result
 }
 
@@ -170,9 +172,7 @@ func (i *importing) count(records []store.Record, results []store.PutResult) {
 	for n, r := range records {
 		switch {
 		case results[n].Err != nil:
-			if len(i.Refused) < maxRefused {
-				i.Refused = append(i.Refused, fmt.Sprintf("%s %q %q: %v", r.Feed, r.Space, r.Key, results[n].Err))
-			}
+			i.refuse(fmt.Sprintf("%s %q %q: %v", r.Feed, r.Space, r.Key, results[n].Err))
 		case results[n].Conflict:
 			i.Kept++
 		default:
@@ -189,10 +189,53 @@ func (i *importing) opener(sha string) func(context.Context) (io.ReadCloser, err
 	return func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 }
 
-func (i *importing) table(ctx context.Context, table Table) error { return i.Tables.Create(ctx, table) }
+func (i *importing) refuse(reason string) {
+	if len(i.Refused) < maxRefused {
+		i.Refused = append(i.Refused, reason)
+	}
+}
+
+func (i *importing) table(ctx context.Context, table Table) error {
+	i.key = table.PrimaryKey
+	return i.Tables.Create(ctx, table)
+}
 
 // rows adds a page of rows. A repeated import adds none twice.
 func (i *importing) rows(ctx context.Context, table string, rows []json.RawMessage) error {
 	i.page++
-	return i.Tables.Insert(ctx, table, rows, i.Replace, fmt.Sprintf("import-%s%s-%d", i.mark.Key, i.run, i.page))
+	return i.insert(ctx, table, rows, fmt.Sprintf("import-%s%s-%d", i.mark.Key, i.run, i.page))
+}
+
+// insert adds rows except those that the memory cannot store, which it finds by
+// halves.
+func (i *importing) insert(ctx context.Context, table string, rows []json.RawMessage, key string) error {
+	err := i.Tables.Insert(ctx, table, rows, i.Replace, key)
+	refused := tea.AsError(err)
+	switch {
+	case refused == nil || refused.Type != tea.ValidationError:
+		return err
+	case len(rows) == 1:
+		i.refuse(fmt.Sprintf("table %s, row %s: %s", table, keyOf(rows[0], i.key), strings.TrimPrefix(refused.Message, "row 0: ")))
+		return nil
+	}
+	half := len(rows) / 2
+	if err := i.insert(ctx, table, rows[:half], key+"a"); err != nil {
+		return err
+	}
+	return i.insert(ctx, table, rows[half:], key+"b")
+}
+
+// keyOf is the primary key of a row as JSON, or the beginning of a row without
+// one.
+func keyOf(row json.RawMessage, columns []string) string {
+	var members map[string]json.RawMessage
+	if len(columns) == 0 || json.Unmarshal(row, &members) != nil {
+		return fmt.Sprintf("%.100s", row)
+	}
+	values := make([]json.RawMessage, len(columns))
+	for n, c := range columns {
+		values[n] = members[c]
+	}
+	key, _ := json.Marshal(values) // parts of JSON
+	return string(key)
 }
