@@ -58,6 +58,16 @@ func (a *app) callArchive(f archiveFlags, action string, params map[string]any) 
 }
 
 func (a *app) writeArchive(f archiveFlags, action string) error {
+	if f.URL == "" {
+		// A mistyped path would be an empty archive.
+		found, err := a.callMemory(f.memoryFlags, "memory.inspect", map[string]any{})
+		if err != nil {
+			return err
+		}
+		if found["state"] == "new" {
+			return fmt.Errorf("there is no memory in %v; name its folder with --path", found["path"])
+		}
+	}
 	r, err := a.callArchive(f, action, map[string]any{})
 	if err != nil {
 		return err

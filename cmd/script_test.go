@@ -110,8 +110,12 @@ func memory() {
 	archive := func(context.Context, *tea.Request, map[string]any) (any, error) {
 		return value.Decode([]byte(os.Getenv("RESULT")))
 	}
+	inspect := func(context.Context, *tea.Request, map[string]any) (any, error) {
+		return map[string]any{"path": "/memory", "state": cmp.Or(os.Getenv("STATE"), "ok")}, nil
+	}
 	os.Exit(Main(Options{Bundles: []*tea.Bundle{{Name: "memory", Version: "1.0.0", Settings: map[string]*schema.Schema{"memory": schema.Of[map[string]any]()}, Actions: []tea.Action{
-		tea.NewAction("memory.export", "Exports.", archive), tea.NewAction("memory.import", "Imports.", archive),
+		tea.NewAction("memory.export", "Exports.", archive), tea.NewAction("memory.import", "Imports.", archive), tea.NewAction("memory.backup", "Backs up.", archive),
+		tea.NewAction("memory.inspect", "Inspects.", inspect),
 	}}}}))
 }
 

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"os"
 	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"syscall"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -35,25 +37,41 @@ const (
 // Opening and reading changes nothing. From its first Put or Move on, a Folder
 // must be the only writer of the directory.
 type Folder struct {
-	root *os.Root
+	dir string
 
 	mu      sync.Mutex
-	writing bool            // the files that a crash left are removed
+	writing bool            // the folder exists, and the files that a crash left are removed
 	synced  map[string]bool // directories that are durable
+
+	opening sync.Mutex
+	opened  *os.Root // nil until the folder is used, or if it is closed
+	closed  bool
 }
 
 var _ store.BlobStorage = (*Folder)(nil)
 
-// Open opens a folder and creates it if it does not exist. The caller closes it.
+// Open returns the storage of a folder, which the first write creates. The caller
+// closes it.
 func Open(dir string) (*Folder, error) {
-	if err := os.MkdirAll(dir, dirMode); err != nil {
-		return nil, store.SystemError(fmt.Errorf("create the folder of blobs: %w", err))
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
+	f := &Folder{dir: dir, synced: map[string]bool{}}
+	if _, err := f.root(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, store.SystemError(fmt.Errorf("open the folder of blobs: %w", err))
 	}
-	return &Folder{root: root, synced: map[string]bool{}}, nil
+	return f, nil
+}
+
+// root is the directory; the error is fs.ErrNotExist before the first write.
+func (f *Folder) root() (*os.Root, error) {
+	f.opening.Lock()
+	defer f.opening.Unlock()
+	if f.closed {
+		return nil, os.ErrClosed
+	}
+	var err error
+	if f.opened == nil {
+		f.opened, err = os.OpenRoot(f.dir)
+	}
+	return f.opened, err
 }
 
 // begin is called before a write. The first call removes the files that a crash
@@ -64,14 +82,26 @@ func (f *Folder) begin() error {
 	if f.writing {
 		return nil
 	}
-	err := f.removeUnfinished()
+	_, err := f.root()
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(f.dir, dirMode); err == nil {
+			err = atomicfile.SyncDir(filepath.Dir(f.dir))
+		}
+	}
+	if err == nil {
+		err = f.removeUnfinished()
+	}
 	f.writing = err == nil
 	return err
 }
 
 // removeUnfinished removes half-written files, which are all in the top folder.
 func (f *Folder) removeUnfinished() error {
-	names, err := fs.ReadDir(f.root.FS(), ".")
+	root, err := f.root()
+	if err != nil {
+		return fmt.Errorf("open the folder of blobs: %w", err)
+	}
+	names, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return fmt.Errorf("list the folder of blobs: %w", err)
 	}
@@ -79,7 +109,7 @@ func (f *Folder) removeUnfinished() error {
 		if !strings.HasPrefix(name.Name(), temporary) {
 			continue
 		}
-		if err := f.root.Remove(name.Name()); err != nil {
+		if err := root.Remove(name.Name()); err != nil {
 			return fmt.Errorf("remove an unfinished blob: %w", err)
 		}
 	}
@@ -88,10 +118,22 @@ func (f *Folder) removeUnfinished() error {
 
 // Sweep removes the files that a crash left half written. It is safe during
 // writes.
-func (f *Folder) Sweep() error { return f.begin() }
+func (f *Folder) Sweep() error {
+	if _, err := f.root(); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return f.begin()
+}
 
 // Close closes the folder.
-func (f *Folder) Close() error { return f.root.Close() }
+func (f *Folder) Close() error {
+	f.opening.Lock()
+	defer f.opening.Unlock()
+	if f.closed = true; f.opened == nil {
+		return nil
+	}
+	return f.opened.Close()
+}
 
 // Put stores the data of r under name. It is durable on return.
 func (f *Folder) Put(ctx context.Context, name string, r io.Reader) (store.BlobInfo, error) {
@@ -121,7 +163,11 @@ func check(name string) error {
 }
 
 func (f *Folder) write(ctx context.Context, name string, r io.Reader) error {
-	file, err := f.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode)
+	root, err := f.root()
+	if err != nil {
+		return err
+	}
+	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode)
 	if err != nil {
 		return err
 	}
@@ -133,23 +179,31 @@ func (f *Folder) write(ctx context.Context, name string, r io.Reader) error {
 }
 
 func (f *Folder) discard(name string) error {
-	if err := f.root.Remove(name); err != nil && !missing(err) {
-		return err
+	root, err := f.root()
+	if err == nil {
+		err = root.Remove(name)
 	}
-	return nil
+	if missing(err) {
+		return nil
+	}
+	return err
 }
 
 // rename renames a file and makes the name durable.
 func (f *Folder) rename(from, to string) error {
+	root, err := f.root()
+	if err != nil {
+		return err
+	}
 	dir := path.Dir(to)
 	if err := f.makeDir(dir); err != nil {
 		return err
 	}
-	err := f.root.Rename(from, to)
+	err = root.Rename(from, to)
 	if errors.Is(err, fs.ErrNotExist) && f.forget(dir) {
 		// The directory was removed behind our back: create it again.
 		if err = f.makeDir(dir); err == nil {
-			err = f.root.Rename(from, to)
+			err = root.Rename(from, to)
 		}
 	}
 	if err != nil {
@@ -175,7 +229,11 @@ func (f *Folder) makeDir(dir string) error {
 	if f.synced[dir] {
 		return nil
 	}
-	if err := f.root.MkdirAll(dir, dirMode); err != nil {
+	root, err := f.root()
+	if err != nil {
+		return err
+	}
+	if err := root.MkdirAll(dir, dirMode); err != nil {
 		return err
 	}
 	for parent := dir; parent != "."; parent = path.Dir(parent) {
@@ -192,7 +250,11 @@ func (f *Folder) sync(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
-	d, err := f.root.Open(dir)
+	root, err := f.root()
+	if err != nil {
+		return err
+	}
+	d, err := root.Open(dir)
 	if err != nil {
 		return err
 	}
@@ -204,7 +266,11 @@ func (f *Folder) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	if _, err := f.Stat(ctx, name); err != nil {
 		return nil, err // for a directory too, which Open would open
 	}
-	file, err := f.root.Open(name)
+	root, err := f.root()
+	if err != nil {
+		return nil, f.fault("read", name, err)
+	}
+	file, err := root.Open(name)
 	if err != nil {
 		return nil, f.fault("read", name, err)
 	}
@@ -216,7 +282,11 @@ func (f *Folder) Stat(_ context.Context, name string) (store.BlobInfo, error) {
 	if err := check(name); err != nil {
 		return store.BlobInfo{}, err
 	}
-	info, err := f.root.Stat(name)
+	root, err := f.root()
+	if err != nil {
+		return store.BlobInfo{}, f.fault("stat", name, err)
+	}
+	info, err := root.Stat(name)
 	if err == nil && !info.Mode().IsRegular() {
 		err = fs.ErrNotExist
 	}
@@ -232,8 +302,10 @@ func (f *Folder) Delete(_ context.Context, name string) error {
 		return err
 	}
 	// A directory is not a blob, and a Put may need an empty one.
-	if info, err := f.root.Lstat(name); err == nil && info.IsDir() {
-		return nil
+	if root, err := f.root(); err == nil {
+		if info, err := root.Lstat(name); err == nil && info.IsDir() {
+			return nil
+		}
 	}
 	if err := f.discard(name); err != nil {
 		return f.fault("remove", name, err)
@@ -307,8 +379,15 @@ func (f *Folder) names(ctx context.Context, prefix string) ([]string, error) {
 	if !fs.ValidPath(start) {
 		return nil, nil // not the beginning of a name
 	}
+	root, err := f.root()
+	if err != nil {
+		if missing(err) {
+			err = nil
+		}
+		return nil, err
+	}
 	var names []string
-	err := fs.WalkDir(f.root.FS(), start, func(name string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(root.FS(), start, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case missing(err):
 			return nil

@@ -39,6 +39,29 @@ func put(t *testing.T, f *blob.Folder, name, content string) {
 	}
 }
 
+// A command that looks at a memory with a mistyped path must not create it.
+func TestReadingCreatesNoFolder(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "mistyped", "blobs")
+	f := open(t, dir)
+	if _, err := f.Get(t.Context(), "a"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("Get: %v", err)
+	}
+	if err := errors.Join(f.Delete(t.Context(), "a"), f.Sweep()); err != nil {
+		t.Error(err)
+	}
+	for _, err := range f.List(t.Context(), "") {
+		t.Errorf("List: %v", err)
+	}
+	if _, err := os.Stat(filepath.Dir(dir)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder was created: %v", err)
+	}
+	put(t, f, "a", "a")
+	if info, err := f.Stat(t.Context(), "a"); err != nil || info.Size != 1 {
+		t.Errorf("Stat: %v, %v", info, err)
+	}
+}
+
 // A process that only opens the folder must not remove the file that another one
 // is writing.
 func TestOpeningTakesNothingFromTheOneThatWrites(t *testing.T) {
