@@ -165,6 +165,11 @@ func tableValues(t *testing.T, s *tables) {
 	}
 	want(t, "after the updates", s.ask(t, "SELECT * FROM v WHERE id = 9007199254740993"), jsons(t, rows[0]))
 	want(t, "typed", s.ask(t, "SELECT count(*) AS n FROM v WHERE f > 2 AND b AND s <> ''"), jsons(t, `{"n": 1}`))
+	for where, n := range map[string]string{
+		"ts >= '2026-03-01T12:00:00Z' AND ts < '2026-03-01T12:00:01Z'": `{"n": 1}`, "ts = '2026-03-01 12:00:00.250'": `{"n": 1}`, "ts > '2026-03-01T12:00:00.25Z'": `{"n": 1}`,
+	} {
+		want(t, where, s.ask(t, "SELECT count(*) AS n FROM v WHERE "+where), jsons(t, n))
+	}
 	// A store that cannot keep a NUL refuses it.
 	if _, err := s.Insert(t.Context(), "v", rowsOf(t, `[{"id": 1, "s": "a\u0000b", "j": {"a\u0000": 1}}]`), store.RowFail, store.TableCall{}); err != nil {
 		refusedAs(t, "NUL", err, tea.ValidationError, "U+0000")

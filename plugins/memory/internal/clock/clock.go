@@ -4,6 +4,7 @@ package clock
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -73,6 +74,40 @@ func (i *Instant) UnmarshalJSON(data []byte) error {
 		i.Time, err = FromText(text)
 	}
 	return err
+}
+
+// forms are those of [Parse].
+var forms = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", time.DateOnly}
+
+// Parse reads an instant that a user wrote: RFC 3339, also with a space between
+// date and time, without a zone for UTC, or a date for its midnight. It is
+// truncated to microseconds. Years outside of 1 to 9999 are not accepted.
+func Parse(s string) (time.Time, bool) {
+	for _, form := range forms {
+		if t, err := time.Parse(form, s); err == nil {
+			t = t.UTC().Truncate(time.Microsecond)
+			return t, t.Year() >= 1 && t.Year() <= 9999
+		}
+	}
+	return time.Time{}, false
+}
+
+// Collation is the name of Compare in SQLite.
+const Collation = "tea_instant"
+
+// Compare orders texts that are instants by time, in whatever form [Parse]
+// accepts. Other texts are ordered by their bytes, among the texts of instants.
+func Compare(a, b string) int { return strings.Compare(canonical(a), canonical(b)) }
+
+// canonical is the form of [Text] if the text is an instant.
+func canonical(s string) string {
+	if len(s) < len(time.DateOnly) || len(s) == len(layout) && s[len(s)-1] == 'Z' && s[len("2006-01-02")] == 'T' {
+		return s
+	}
+	if t, ok := Parse(s); ok {
+		return t.Format(layout)
+	}
+	return s
 }
 
 // FromText parses a Text; "" is the zero time.

@@ -3,6 +3,7 @@ package longterm
 import (
 	"strconv"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -35,7 +36,7 @@ func (m *Memory) View() store.View {
 }
 
 // instant is a column of microseconds as text for SQLite, in the form that the
-// documents have.
+// documents have, which compares with other forms.
 func instant(column string) string {
-	return "strftime('%Y-%m-%dT%H:%M:%S', " + column + " / 1000000, 'unixepoch') || printf('.%06dZ', " + column + " % 1000000)"
+	return "strftime('%Y-%m-%dT%H:%M:%S', " + column + " / 1000000, 'unixepoch') || printf('.%06dZ', " + column + " % 1000000) COLLATE " + clock.Collation
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -17,11 +18,41 @@ func (s *Tables) Query(ctx context.Context, q store.TableQuery) (store.TableAnsw
 		return store.TableAnswer{}, err
 	}
 	defer s.readers.begin()() // no file is removed meanwhile
-	found, err := s.o.Engine.Select(ctx, q.SQL, store.Sandbox{Tables: names, Broken: broken, MaxRows: q.MaxRows, MaxBytes: q.MaxBytes, Timeout: q.Timeout, Args: q.Args})
+	box := store.Sandbox{Tables: names, Broken: broken, MaxRows: q.MaxRows, MaxBytes: q.MaxBytes, Timeout: q.Timeout, Args: q.Args}
+	if s.dialect() == store.SQLite {
+		if box.Tables, box.Views, err = s.inTime(ctx, names); err != nil {
+			return store.TableAnswer{}, err
+		}
+	}
+	found, err := s.o.Engine.Select(ctx, q.SQL, box)
 	if err != nil {
 		return store.TableAnswer{}, cmp.Or(s.damage(ctx, names), err)
 	}
 	return store.AnswerOf(found), nil
+}
+
+// inTime returns views in place of the tables with instants, which are texts in
+// SQLite: in the views they compare with an instant in any form.
+func (s *Tables) inTime(ctx context.Context, names []string) (tables []string, views []store.View, err error) {
+	for _, name := range names {
+		t, err := s.find(ctx, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !slices.ContainsFunc(t.columns, func(c Column) bool { return c.Type == Timestamp }) {
+			tables = append(tables, name)
+			continue
+		}
+		v := store.View{Name: name}
+		values := make([]string, len(t.columns))
+		for i, c := range t.columns {
+			v.Columns = append(v.Columns, store.Column{Name: c.Name, Type: c.shown()})
+			values[i] = c.inTime(quote(c.Name))
+		}
+		v.Query = "SELECT " + strings.Join(values, ", ") + t.lastChanges()
+		views = append(views, v)
+	}
+	return tables, views, nil
 }
 
 // damage returns the reason why a query of these tables failed, if it is a file.

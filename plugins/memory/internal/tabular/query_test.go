@@ -51,6 +51,35 @@ func TestQueryGivesValuesAsTheyWereInserted(t *testing.T) {
 	})
 }
 
+func TestInstantsCompareInEveryForm(t *testing.T) {
+	each(t, func(t *testing.T, d *device) {
+		d.make(t, "seen", `{"id": "int", "ts": "timestamp", "note": "string"}`, "id")
+		d.insert(t, "seen", `[{"id": 1, "ts": "2026-03-01T06:29:59.9Z"}, {"id": 2, "ts": "2026-03-01T06:30:00Z", "note": "2026-03-01T06:30:00Z"},
+			{"id": 3, "ts": "2026-03-01T06:30:00.25Z"}, {"id": 4, "ts": "2026-03-02T00:00:00Z"}]`, store.RowFail)
+		for _, test := range []struct {
+			where string
+			args  []any
+			want  []int64
+		}{
+			{"ts >= ?", []any{"2026-03-01T06:30:00Z"}, []int64{2, 3, 4}},
+			{"ts = ?", []any{"2026-03-01T06:30:00Z"}, []int64{2}},
+			{"ts = ?", []any{"2026-03-01 06:30:00.250"}, []int64{3}},
+			{"? > ts", []any{"2026-03-01T06:30:00.25Z"}, []int64{1, 2}},
+			{"ts IN (?, ?)", []any{"2026-03-02", "2026-03-01T06:30:00Z"}, []int64{2, 4}},
+			{"ts BETWEEN '2026-03-01T06:30:00Z' AND '2026-03-01T06:30:00.3Z'", nil, []int64{2, 3}},
+			{"ts = (SELECT max(ts) FROM seen WHERE ts < '2026-03-02')", nil, []int64{3}},
+			{"note = ?", []any{"2026-03-01T06:30:00Z"}, []int64{2}},
+			{"note = ?", []any{"2026-03-01T06:30:00.0Z"}, nil},
+		} {
+			var got []int64
+			for _, row := range d.ask(t, "SELECT id FROM seen WHERE "+test.where+" ORDER BY ts", test.args...).Rows {
+				got = append(got, row["id"].(int64))
+			}
+			want(t, test.where, got, test.want)
+		}
+	})
+}
+
 func TestQueryReadsTheTablesAlone(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		d.make(t, "a", `{"id": "int"}`, "id")

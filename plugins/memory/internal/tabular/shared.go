@@ -265,7 +265,7 @@ func (s *Shared) views(t *table) []store.View {
 	for i, c := range t.columns {
 		columns[i], values[i] = store.Column{Name: c.Name}, c.value(s.Selector.Dialect())
 		if s.Selector.Dialect() == JSONRows {
-			columns[i].Type = c.shown()
+			columns[i].Type, values[i] = c.shown(), c.inTime(values[i])
 		}
 	}
 	before, after, _ := strings.Cut(s.Stored.From(t.name), "*")

@@ -11,6 +11,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -20,10 +21,6 @@ const (
 	timestampText = "2006-01-02T15:04:05.000000Z"
 	dateText      = "2006-01-02"
 )
-
-// timestampForms are the accepted forms of a timestamp; without a zone it is in
-// UTC.
-var timestampForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", dateText}
 
 // parse converts a JSON value for the column to nil, a string, int64, float64,
 // bool, store.Decimal or time.Time. The error is a validation_error.
@@ -70,9 +67,13 @@ func (c Column) convert(raw json.RawMessage) (any, bool) {
 	case Bool:
 		return string(raw) == "true", string(raw) == "true" || string(raw) == "false"
 	case Timestamp:
-		return instant(raw, timestampForms...)
+		s, ok := text(raw)
+		t, valid := clock.Parse(s)
+		return t, ok && valid
 	case Date:
-		return instant(raw, dateText)
+		s, ok := text(raw)
+		t, err := time.Parse(dateText, s)
+		return t, ok && err == nil && t.Year() >= 1
 	default:
 		var compact bytes.Buffer
 		err := json.Compact(&compact, raw)
@@ -115,23 +116,6 @@ func exactly(number string) (*big.Rat, bool) {
 		}
 	}
 	return new(big.Rat).SetString(number)
-}
-
-// instant reads a time, truncated to microseconds.
-func instant(raw json.RawMessage, forms ...string) (time.Time, bool) {
-	s, ok := text(raw)
-	if !ok {
-		return time.Time{}, false
-	}
-	for _, form := range forms {
-		t, err := time.Parse(form, s)
-		if err != nil {
-			continue
-		}
-		t = t.UTC().Truncate(time.Microsecond)
-		return t, t.Year() >= 1 && t.Year() <= 9999
-	}
-	return time.Time{}, false
 }
 
 // stored is a value in the form for [store.Tx.Append].
@@ -186,6 +170,15 @@ func (c Column) cast(expression string) string {
 		return "CAST(" + expression + " AS REAL)"
 	}
 	return expression
+}
+
+// inTime is a column of a query on SQLite, where an instant compares with texts
+// in other forms than its own.
+func (c Column) inTime(column string) string {
+	if c.Type == Timestamp {
+		return column + " COLLATE " + clock.Collation
+	}
+	return column
 }
 
 // parameter is the placeholder of a bound value in a statement.

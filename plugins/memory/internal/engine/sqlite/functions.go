@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"modernc.org/sqlite"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 )
 
 // connector opens connections whose functions take time linear in the length of
@@ -25,6 +27,7 @@ func newConnector(dsn string) (connector, error) {
 	err := errors.Join(
 		d.RegisterDeterministicScalarFunction("instr", 2, instr),
 		d.RegisterDeterministicScalarFunction("replace", 3, replace),
+		d.RegisterCollationUtf8(clock.Collation, clock.Compare),
 	)
 	for name, cut := range map[string]func(string, func(rune) bool) string{"trim": strings.TrimFunc, "ltrim": strings.TrimLeftFunc, "rtrim": strings.TrimRightFunc} {
 		err = errors.Join(err, d.RegisterDeterministicScalarFunction(name, 2, trim(cut)))
