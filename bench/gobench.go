@@ -56,10 +56,15 @@ func promises() []suite {
 			{Benchmark: "Call/sync", Metric: "ns/op", What: ", a workflow with one Lua node", Unit: "ms", Scale: 1e-6},
 			{Benchmark: "Call/exit", Metric: "ns/op", What: ", a workflow with one Lua node", Unit: "ms", Scale: 1e-6},
 		}},
-		{Package: "./cmd/tea-wasm", Prefix: "browser", Pattern: "^BenchmarkBrowser$", Promises: []promise{
+		{Package: "./cmd/tea-wasm", Prefix: "browser", Pattern: "^Benchmark(Browser|Memory)$", Promises: []promise{
 			{Benchmark: "Browser/Ready", Metric: "ms", Unit: "ms", Scale: 1, Limit: 800},
 			{Benchmark: "Browser/Chain3", Metric: "ms", Unit: "ms", Scale: 1, Limit: 0.6},
 			{Benchmark: "Browser/LuaNode", Metric: "ms", Unit: "ms", Scale: 1, Limit: 0.25},
+			{Benchmark: "Memory", Metric: "ms-retrieve", What: ", ltm.retrieve among 10,000 entries", Unit: "ms", Scale: 1, Limit: 1.5},
+			{Benchmark: "Memory", Metric: "ms-store", What: ", ltm.store among 10,000 entries", Unit: "ms", Scale: 1, Limit: 6},
+			{Benchmark: "Memory", Metric: "ms-search", What: ", ltm.search among 10,000 entries", Unit: "ms", Scale: 1, Limit: 5},
+			{Benchmark: "Memory", Metric: "ms-ready", What: ", first search after a reload", Unit: "ms", Scale: 1, Limit: 1800},
+			{Benchmark: "Memory", Metric: "MB-linear", What: ", linear memory after a reload", Unit: "MB", Scale: 1, Limit: 32},
 		}},
 		{Package: "./cmd/tea-serve", Prefix: "serve", Pattern: "^Benchmark(Runs|Start|Idle|Ready|Soak)$", Promises: servePromises()},
 		{Package: "./plugins/mcp", Prefix: "mcp client", Pattern: "^BenchmarkCall$", Promises: []promise{

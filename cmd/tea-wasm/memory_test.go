@@ -56,8 +56,8 @@ func TestMemoryWithAFolder(t *testing.T) {
 		return (await tea.action('ltm.retrieve', { key: 'k' })).value`)
 }
 
-// BenchmarkMemory measures calls among 10,000 entries of 1 KB, and the time until a
-// page has found an entry after a reload.
+// BenchmarkMemory measures calls among 10,000 entries of 1 KB, the time until a
+// page has found an entry after a reload, and the memory of WebAssembly then.
 func BenchmarkMemory(b *testing.B) {
 	const entries = 10_000
 	s := newSite(b)
@@ -92,7 +92,19 @@ func BenchmarkMemory(b *testing.B) {
 			globalThis.tea = await openTea();
 			await tea.action('ltm.search', { query: 'word1' });
 			return performance.now() - from`), "ms-ready")
+		p.load(s.URL)
+		b.ReportMetric(p.number(b, `
+			const { instantiate } = WebAssembly;
+			let instance;
+			WebAssembly.instantiate = async (...args) => (instance = await instantiate(...args));
+			const { inlineWorker } = await import('/tea/inline.js');
+			globalThis.tea = await openTea({ worker: inlineWorker });
+			await tea.action('ltm.search', { query: 'word1' });
+			return instance.exports.mem.buffer.byteLength / 1e6`), "MB-linear")
+		p.load(s.URL)
+		p.script(`globalThis.tea = await openTea(); return ''`)
 	}
+	b.ReportMetric(0, "ns/op")
 }
 
 func (p *page) number(b *testing.B, body string) (n float64) {
