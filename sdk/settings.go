@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -21,7 +22,7 @@ type Settings map[string]json.RawMessage
 // tags, as parameters do; otherwise v keeps its values. Settings that do not
 // fit the type and its tags are a validation_error that names every problem.
 func (s Settings) Decode(key string, v any) error {
-	compiled, err := jsonschema.Compile(schema.OfType(reflect.TypeOf(v)))
+	compiled, err := schemaOf(reflect.TypeOf(v))
 	if err != nil {
 		return Errorf(InternalError, "settings.%s: %w", key, err)
 	}
@@ -48,6 +49,21 @@ func (s Settings) Decode(key string, v any) error {
 		return Errorf(ValidationError, "settings.%s: %w", key, err)
 	}
 	return nil
+}
+
+// schemas has the compiled schema of each type of settings. Bundles decode them at
+// every start of a run.
+var schemas sync.Map
+
+func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
+	if known, ok := schemas.Load(t); ok {
+		return known.(*jsonschema.Schema), nil
+	}
+	compiled, err := jsonschema.Compile(schema.OfType(t))
+	if err == nil {
+		schemas.Store(t, compiled)
+	}
+	return compiled, err
 }
 
 // settingsError describes what does not fit. The given values can be secret and
