@@ -259,3 +259,72 @@ func TestEndWhileTheServerStopsStartsFollowers(t *testing.T) {
 	s = p.serve()
 	s.log.await(t, "of next: done")
 }
+
+// A run whose checkpoint is damaged is shown with the reason and can be stopped.
+func TestRunWithADamagedCheckpointIsParked(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	p.write("block.yaml", block(filepath.Join(p.home, "gate")))
+	s := p.serve()
+	id := s.started()
+	s.kill()
+	file := filepath.Join(p.home, "tea", "runs", id+".tea")
+	if err := os.WriteFile(file, []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = p.serve()
+	if r := s.request("GET", "/v1/runs/"+id, ""); r.body["status"] == nil || !strings.Contains(r.text, "damaged") {
+		t.Errorf("before it is parked: %s", r)
+	}
+	s.log.await(t, "is parked: ")
+	if r := s.request("GET", "/v1/runs/"+id, ""); r.body["status"] != "parked" || !strings.Contains(fmt.Sprint(r.body["error"]), "damaged") {
+		t.Errorf("run: %s", r)
+	}
+	if r := s.request("POST", "/v1/runs/"+id+"/cancel", ""); r.body["status"] != "stopped" {
+		t.Errorf("cancel: %s", r)
+	}
+	if r := s.request("GET", "/v1/runs?status=parked", ""); strings.Contains(r.text, id) {
+		t.Errorf("parked: %s", r)
+	}
+	if text, err := os.ReadFile(file); string(text) != "damaged" {
+		t.Errorf("the checkpoint was changed: %q, %v", text, err)
+	}
+}
+
+// The state of the server has references in place of secrets, as checkpoints do.
+func TestStateHasNoSecrets(t *testing.T) {
+	t.Parallel()
+	const key = "sk-ABCDEFGH12345678"
+	p := newProject(t, map[string]string{
+		"greet.yaml": greet + "serve: {max_running: 1}\n",
+		"ask.yaml":   "nodes: [{name: q, uses: human.ask, with: {question: \"Go on?\"}}, {name: n, run: 'return {key = state.q, size = string.len(state.answer)}'}]\n",
+	})
+	p.write("block.yaml", block(filepath.Join(p.home, "gate")))
+	args := []string{"--secrets", `{"KEY": "` + key + `"}`, "--max-running", "1"}
+	s := p.serve(args...)
+	asked := s.run("ask", "{}")["id"].(string)
+	s.started()
+	greeted := s.request("POST", "/v1/workflows/greet/runs", `{"input": {"name": "`+key+`"}}`, "Idempotency-Key", key).body["id"].(string)
+	s.request("POST", "/v1/runs/"+asked+"/resume", `{"answers": {"q": "`+key+`"}}`)
+	text, err := os.ReadFile(filepath.Join(p.home, "tea", "runs", "serve", "state.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), key[3:9]) {
+		t.Errorf("state:\n%s", text)
+	}
+	s.kill()
+	open(t, filepath.Join(p.home, "gate"))
+	s = p.serve(args...)
+	if again := s.request("POST", "/v1/workflows/greet/runs", `{"input": {"name": "`+key+`"}}`, "Idempotency-Key", key).body["id"]; again != greeted {
+		t.Errorf("a key with a secret is another one after a restart: %v", again)
+	}
+	for _, id := range []string{asked, greeted} {
+		if status := s.status(id); status != "done" {
+			t.Errorf("run %s: %s", id, status)
+		}
+	}
+	if r := s.request("GET", "/v1/runs/"+asked+"?state=true", ""); !strings.Contains(r.text, fmt.Sprintf(`"size":%d`, len(key))) {
+		t.Errorf("answer: %s", r)
+	}
+}

@@ -91,8 +91,10 @@ func (c *serveCmd) Serve(svc *teacmd.Service) error {
 
 // server runs the workflows of a directory.
 type server struct {
-	svc     *teacmd.Service
-	flags   *serveCmd
+	svc   *teacmd.Service
+	flags *serveCmd
+	// secrets replaces secrets by references in what is stored.
+	secrets host.Mask
 	catalog *catalog
 	led     *ledger
 	unlock  func()
@@ -152,7 +154,7 @@ type server struct {
 
 func newServer(svc *teacmd.Service, c *serveCmd) *server {
 	s := &server{
-		svc: svc, flags: c, lines: map[string]*line{}, live: map[string]*live{}, answers: map[string]chan struct{}{}, maxRunning: c.MaxRunning,
+		svc: svc, flags: c, secrets: host.NewMask(svc.Secrets()), lines: map[string]*line{}, live: map[string]*live{}, answers: map[string]chan struct{}{}, maxRunning: c.MaxRunning,
 		retimed: make(chan string, 1), endings: make(chan struct{}, 1), started: time.Now(), mu: new(sync.Mutex), ended: make(chan struct{}), uploads: make(chan struct{}, maxUploads),
 	}
 	s.metrics = newMetrics(s)

@@ -121,12 +121,24 @@ func (it *item) finish(res *flow.Result, err error) {
 	}
 }
 
-// encodeObject returns an object of the value model as JSON; nil if it is empty.
-func encodeObject(v map[string]any) (json.RawMessage, error) {
+// seal returns an object of the value model as JSON, with references in place of
+// secrets; nil if it is empty.
+func (s *server) seal(v map[string]any) (json.RawMessage, error) {
 	if len(v) == 0 {
 		return nil, nil
 	}
-	return value.Encode(v)
+	return value.Encode(s.secrets.Seal(v))
+}
+
+// unseal returns the object that was sealed.
+func (s *server) unseal(text json.RawMessage) (map[string]any, error) {
+	object, err := decodeObject(text)
+	if err != nil || object == nil {
+		return nil, err
+	}
+	v, err := s.secrets.Unseal(object)
+	object, _ = v.(map[string]any)
+	return object, err
 }
 
 // decodeObject returns the object in a text.

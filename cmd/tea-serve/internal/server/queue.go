@@ -119,7 +119,7 @@ type accepted struct {
 // accept makes a request durable: when it returns, the run exists, whatever
 // happens to the server.
 func (s *server) accept(r request) (accepted, error) {
-	input, err := encodeObject(r.input)
+	input, err := s.seal(r.input)
 	if err != nil {
 		return accepted{}, fmt.Errorf("input: %w", err)
 	}
@@ -160,7 +160,7 @@ func (s *server) accept(r request) (accepted, error) {
 		s.uncount(a.item)
 		delete(s.led.state.items, a.id)
 		for _, key := range []string{r.key, r.replay} {
-			delete(s.led.state.keys, keyName(r.workflow, key))
+			delete(s.led.state.keys, s.keyName(r.workflow, key))
 		}
 		for _, e := range undo { // so that the file or time is tried again
 			s.led.state.apply(e)
@@ -192,7 +192,9 @@ func (s *server) uncount(it *item) {
 	}
 }
 
-func keyName(workflow, key string) string { return workflow + "\x00" + key }
+func (s *server) keyName(workflow, key string) string {
+	return workflow + "\x00" + s.secrets.Seal(key).(string)
+}
 
 // admit decides on a request. The caller holds the mutex.
 func (s *server) admit(r request, input []byte) (accepted, []*entry, error) {
@@ -201,7 +203,7 @@ func (s *server) admit(r request, input []byte) (accepted, []*entry, error) {
 		return accepted{}, nil, errStopping
 	}
 	for _, key := range []string{r.key, r.replay} {
-		k := s.led.state.keys[keyName(r.workflow, key)]
+		k := s.led.state.keys[s.keyName(r.workflow, key)]
 		if key == "" || k == nil || now.After(k.Until) {
 			continue
 		}
@@ -233,10 +235,10 @@ func (s *server) admit(r request, input []byte) (accepted, []*entry, error) {
 	it.progress.ID = it.ID
 	entries := append([]*entry{{Item: it}}, r.also...)
 	if r.key != "" {
-		entries = append(entries, &entry{Key: &keyUse{Key: keyName(r.workflow, r.key), Run: it.ID, Hash: r.hash, Until: now.Add(keyTime(c))}})
+		entries = append(entries, &entry{Key: &keyUse{Key: s.keyName(r.workflow, r.key), Run: it.ID, Hash: r.hash, Until: now.Add(keyTime(c))}})
 	}
 	if r.replay != "" {
-		entries = append(entries, &entry{Key: &keyUse{Key: keyName(r.workflow, r.replay), Run: it.ID, Until: now.Add(r.replayTime)}})
+		entries = append(entries, &entry{Key: &keyUse{Key: s.keyName(r.workflow, r.replay), Run: it.ID, Until: now.Add(r.replayTime)}})
 	}
 	s.forgetKeys(now)
 	return accepted{id: it.ID, item: it, done: it.done()}, entries, nil

@@ -50,10 +50,10 @@ func (s *server) postResume(w http.ResponseWriter, r *http.Request) error {
 		return &statusError{http.StatusUnprocessableEntity, err}
 	}
 	resume := &resumption{RetryFailed: retry, Migrate: migrate}
-	if resume.Answers, err1 = encodeObject(answers); err1 != nil {
+	if resume.Answers, err1 = s.seal(answers); err1 != nil {
 		return err1
 	}
-	if resume.Input, err2 = encodeObject(input); err2 != nil {
+	if resume.Input, err2 = s.seal(input); err2 != nil {
 		return err2
 	}
 	a, err := s.resume(contents, resume)
@@ -233,7 +233,7 @@ func (s *server) postFork(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text, err := encodeObject(input)
+	text, err := s.seal(input)
 	if err != nil {
 		return err
 	}

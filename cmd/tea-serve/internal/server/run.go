@@ -75,7 +75,7 @@ func (s *server) attempt(ctx context.Context, lv *live) (*flow.Result, error) {
 	if err := s.begin(it, 0); err != nil {
 		return nil, err
 	}
-	input, err := decodeObject(it.Input)
+	input, err := s.unseal(it.Input)
 	if err != nil {
 		return nil, &parked{"its input cannot be read: " + err.Error()}
 	}
@@ -135,7 +135,7 @@ func (s *server) proceed(ctx context.Context, lv *live) (*flow.Result, error) {
 		}
 		defer s.closeWorkflow(wf)
 	}
-	o, err := it.resumeOptions(contents)
+	o, err := s.resumeOptions(it, contents)
 	if err != nil {
 		return nil, err
 	}
@@ -186,16 +186,16 @@ func (s *server) outcome(ctx context.Context, runs *host.Runs, contents *host.Ru
 
 // resumeOptions returns the options with which the run continues. Answers that an
 // earlier attempt has given are left out.
-func (it *item) resumeOptions(contents *host.RunContents) (host.RunOptions, error) {
+func (s *server) resumeOptions(it *item, contents *host.RunContents) (host.RunOptions, error) {
 	o := host.RunOptions{Hold: true, KeepOldRuns: true, RetryFailed: it.Failures > 0}
 	if it.Resume == nil {
 		return o, nil
 	}
 	var err error
-	if o.Input, err = decodeObject(it.Resume.Input); err != nil {
+	if o.Input, err = s.unseal(it.Resume.Input); err != nil {
 		return o, err
 	}
-	answers, err := decodeObject(it.Resume.Answers)
+	answers, err := s.unseal(it.Resume.Answers)
 	if err != nil {
 		return o, err
 	}

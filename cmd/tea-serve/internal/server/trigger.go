@@ -211,7 +211,7 @@ func (s *server) follow(lv *live, res *flow.Result, entries *[]*entry) {
 		}
 		var input []byte
 		if err == nil {
-			input, err = encodeObject(r.input)
+			input, err = s.seal(r.input)
 		}
 		var a accepted
 		var more []*entry
