@@ -84,7 +84,7 @@ func (s *server) stopIdle(id string) (*batch, error) {
 // workflow; "" for a run that has none. The caller holds the mutex.
 func (s *server) stopBegun(id string, it *item) (workflow string, err error) {
 	runs, entry, err := s.entry(id)
-	if errors.Is(err, errNoRun) && it != nil {
+	if it != nil && (errors.Is(err, errNoRun) || err != nil && it.Parked != "") { // a damaged checkpoint stays
 		return "", nil
 	}
 	if err != nil {

@@ -299,7 +299,9 @@ func (s *server) describeRun(ctx context.Context, id string, state bool) (runDoc
 			return runDoc{}, err
 		}
 		doc := runDoc{ID: id, Workflow: it.Workflow}
-		s.complete(&doc)
+		if s.complete(&doc); !errors.Is(err, errNoRun) {
+			doc.Notes = []string{s.svc.Hide(err.Error())} // its checkpoint is damaged
+		}
 		return doc, nil
 	}
 	if err != nil {
