@@ -114,3 +114,48 @@ func TestFileWaitsForADiskThatIsFull(t *testing.T) {
 	disk.Free(t)
 	s.log.await(t, "of files: done")
 }
+
+// Runs that wait for a disk that is full do not all try again and again.
+func TestQueueWaitsForADiskThatIsFull(t *testing.T) {
+	t.Parallel()
+	disk := smalldisk.New(t, "2m")
+	p := newProject(t, map[string]string{"greet.yaml": greet + "serve: {max_running: 3, retry: {max_retries: 1}}\n"})
+	gate := filepath.Join(p.home, "gate")
+	p.write("block.yaml", block(gate))
+	s := p.serve("-c", disk.Dir, "--max-running", "3", "-vv")
+	for range 3 {
+		s.started()
+	}
+	for range 50 {
+		s.request("POST", "/v1/workflows/greet/runs", `{"input": {"name": "x"}}`)
+	}
+	disk.Fill(t, 0)
+	open(t, gate)
+	for strings.Count(s.log.String(), "could not start") < 6 {
+		<-s.log.More()
+	}
+	if r := s.awaitReady(http.StatusServiceUnavailable); !strings.Contains(r.text, "no space left on device") {
+		t.Errorf("ready: %s", r)
+	}
+	if r := s.request("GET", "/v1/workflows/greet", ""); r.body["queued"].(float64) < 40 {
+		t.Errorf("workflow: %s", r)
+	}
+	if got := s.statuses("greet")["queued"]; got < 40 {
+		t.Errorf("%d runs are queued", got)
+	}
+	disk.Free(t)
+	s.awaitStatuses("greet", map[string]int{"done": 50})
+	log := s.log.String()
+	if n := strings.Count(log, "could not start"); n > 10 {
+		t.Errorf("%d attempts", n)
+	}
+	for _, text := range []string{"the disk is full: runs wait until there is room", "the disk has room again"} {
+		if n := strings.Count(log, text); n != 1 {
+			t.Errorf("%d messages %q", n, text)
+		}
+	}
+	if strings.Contains(s.request("GET", "/metrics", "").text, `status="failed"`) {
+		t.Error("runs that wait count as failed")
+	}
+	s.awaitReady(http.StatusOK)
+}

@@ -446,6 +446,9 @@ func (s *server) getReady(w http.ResponseWriter, _ *http.Request) {
 	}
 	s.mu.Lock()
 	err := s.led.check()
+	if err == nil && s.room.err != nil {
+		err = fmt.Errorf("runs cannot be recorded: %w", s.room.err)
+	}
 	s.mu.Unlock()
 	if err == nil {
 		if _, dirErr := os.Stat(s.catalog.Path()); dirErr != nil {

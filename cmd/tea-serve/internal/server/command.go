@@ -118,6 +118,9 @@ type server struct {
 	// the one of them that is tried.
 	suspects []*item
 	alone    *item
+	// room is whether the disk is full; probe is the run that is tried then.
+	room  noRoom
+	probe atomic.Pointer[item]
 	// ends counts the runs that have ended.
 	ends int
 	// followers are the runs that the run being settled starts.

@@ -70,6 +70,8 @@ type live struct {
 	since  time.Time
 	// canceled reports that a request has stopped the run, so it is not tried again.
 	canceled bool
+	// attempts is the number of attempts before this one.
+	attempts int
 }
 
 // request asks for a run.
@@ -337,7 +339,7 @@ func (s *server) enqueue(it *item) {
 // mutex.
 func (s *server) wait(it *item) time.Duration {
 	wait := time.Until(it.NotBefore)
-	if it.Waiting || wait <= maxStartRetry {
+	if it.Waiting || wait <= maxEqual*startRetry {
 		return wait
 	}
 	v := s.catalog.use(it.Workflow)
@@ -374,6 +376,9 @@ func (s *server) changed(workflow string) {
 
 // dispatch starts the runs that are next. The caller holds the mutex.
 func (s *server) dispatch() {
+	if s.room.waits() {
+		return
+	}
 	for name, ln := range s.lines {
 		if len(ln.ready) == 0 || s.ctx.Err() != nil {
 			continue
@@ -383,7 +388,7 @@ func (s *server) dispatch() {
 			continue // until it is served again
 		}
 		c := v.serving.Config()
-		for len(ln.ready) > 0 && s.running < s.maxRunning && !s.spent(v) {
+		for len(ln.ready) > 0 && s.running < s.maxRunning && !s.spent(v) && !s.room.waits() {
 			if len(ln.running) >= maxRunning(c) {
 				if c.Overlap == "cancel_running" {
 					ln.cancelOldest(len(ln.ready))
@@ -417,12 +422,13 @@ func (ln *line) cancelOldest(n int) {
 // start begins an item. The caller holds the mutex.
 func (s *server) start(it *item, ln *line, v *version) {
 	ctx, cancel := context.WithCancelCause(s.runs)
-	lv := &live{it: it, v: v, cancel: cancel, hub: &hub{}, since: time.Now()}
+	lv := &live{it: it, v: v, cancel: cancel, hub: &hub{}, since: time.Now(), attempts: it.Attempts}
 	ln.running[it.ID], s.live[it.ID] = lv, lv
 	s.running++
 	it.move()
 	s.wake(it.ID)
 	s.uncount(it)
+	s.probing(it)
 	v.uses.Add(1)
 	s.executing.Go(func() { s.execute(ctx, lv) })
 }

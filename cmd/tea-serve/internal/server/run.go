@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
@@ -36,8 +35,6 @@ const (
 	// startRetry is the wait before a run that could not be started or recorded is
 	// tried again.
 	startRetry = time.Second
-	// maxStartRetry is the longest such wait while the disk is full.
-	maxStartRetry = 10 * time.Second
 )
 
 // parked is the reason for which a run is not continued.
@@ -91,6 +88,11 @@ func (s *server) events(lv *live) func(flow.Event) {
 	return func(e flow.Event) {
 		s.metrics.event(lv.it.Workflow, e)
 		lv.hub.put(e)
+		if s.probe.Load() == lv.it {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.begun(lv.it)
+		}
 	}
 }
 
@@ -255,13 +257,21 @@ func (s *server) settle(lv *live, res *flow.Result, err error) (goesOn bool) {
 	}
 	s.cleared(it)
 	defer s.dispatch()
-	used := s.account(lv, res)
+	noRoom := res == nil && full(err)
+	var used flow.Usage
+	if !noRoom {
+		s.begun(it)
+		used = s.account(lv, res)
+	}
 	var entries []*entry
 	stopping := s.runs.Err() != nil && (res == nil || res.Status == flow.Stopped)
 	switch reason := (*parked)(nil); {
 	case stopping:
 		it.Attempts, it.Stuck = 0, 0 // it goes on at the next start
 		entries = append(entries, &entry{Try: new(it.progress)})
+	case noRoom:
+		goesOn = true
+		s.holdBack(lv, err, &entries)
 	case errors.As(err, &reason):
 		s.park(lv, res, reason.reason, &entries)
 	case res == nil:
@@ -381,9 +391,6 @@ func (s *server) notStarted(lv *live, err error, entries *[]*entry) (again bool)
 	permanent := errors.As(err, new(*flow.InputError)) || errors.As(err, new(host.Diagnostics)) || errors.Is(err, host.ErrWorkflowChanged) ||
 		errors.As(err, new(*host.WorkflowNotFoundError)) || errors.As(err, new(*host.ConfigSecretError))
 	switch it.again(s.svc.Hide(err.Error())); {
-	case full(err):
-		s.later(it, min(time.Duration(it.Failures)*startRetry, maxStartRetry), entries)
-		return true
 	case it.Resume != nil:
 		s.unresumed(it, entries)
 	case permanent || it.Failures >= maxEqual:
@@ -419,10 +426,6 @@ func (s *server) await(it *item, res *flow.Result, entries *[]*entry) {
 	*entries = append(*entries, &entry{Item: it, Try: new(it.progress)})
 	s.enqueue(it)
 }
-
-// full reports whether an error is that of a full disk, which does not tell
-// anything about the run.
-func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // again counts a failure.
 func (it *item) again(failure string) {
@@ -504,7 +507,9 @@ func (s *server) report(lv *live, res *flow.Result, err error, again bool) {
 	log := s.svc.Log.With("run", it.ID, "workflow", it.Workflow)
 	var details []any
 	level := slog.LevelError
-	if again {
+	if again && res == nil && full(err) {
+		level = slog.LevelDebug // it is logged once
+	} else if again {
 		level = slog.LevelWarn
 		details = append(details, "next_attempt", it.NotBefore.UTC().Format(time.RFC3339))
 	}

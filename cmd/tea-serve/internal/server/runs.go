@@ -202,6 +202,9 @@ func (s *server) complete(doc *runDoc) {
 
 // reason returns why a run is queued. The caller holds the mutex.
 func (s *server) reason(it *item) string {
+	if s.room.err != nil {
+		return "the disk is full"
+	}
 	if it.NotBefore.After(time.Now()) || slices.Contains(s.suspects, it) {
 		return "it failed or was interrupted, and is tried again later"
 	}
@@ -288,11 +291,11 @@ func (s *server) getRun(w http.ResponseWriter, r *http.Request) error {
 
 func (s *server) describeRun(ctx context.Context, id string, state bool) (runDoc, error) {
 	runs, contents, err := s.contents(id)
-	if errors.Is(err, errNoRun) {
+	if err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		it := s.led.state.items[id]
-		if d := s.led.state.drops[id]; it == nil && d != nil {
+		it, d := s.led.state.items[id], s.led.state.drops[id]
+		if it == nil && d != nil {
 			return d.doc(), nil
 		}
 		if it == nil {
@@ -303,9 +306,6 @@ func (s *server) describeRun(ctx context.Context, id string, state bool) (runDoc
 			doc.Notes = []string{s.svc.Hide(err.Error())} // its checkpoint is damaged
 		}
 		return doc, nil
-	}
-	if err != nil {
-		return runDoc{}, err
 	}
 	entry, err := runs.Entry(id)
 	if err != nil {

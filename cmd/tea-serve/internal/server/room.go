@@ -1,0 +1,81 @@
+package server
+
+import (
+	"errors"
+	"slices"
+	"syscall"
+	"time"
+)
+
+const (
+	// roomRetry is the wait before a run is tried again while the disk is full, and
+	// maxRoomRetry the longest one.
+	roomRetry    = time.Second
+	maxRoomRetry = 10 * time.Second
+)
+
+// full reports whether an error is that of a full disk, which does not tell
+// anything about the run.
+func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// noRoom is the state of a server whose disk is full: runs wait, and one at a time
+// is tried. Its fields are guarded by the mutex of the server.
+type noRoom struct {
+	// err is the failure of the last run that was tried, nil while there is room.
+	err  error
+	wait time.Duration
+	// next is when another run can be tried.
+	next time.Time
+}
+
+// waits reports whether no run can be tried at the moment.
+func (n *noRoom) waits() bool { return n.err != nil && time.Now().Before(n.next) }
+
+// holdBack puts a run back to the head of its queue, since the disk is full. The
+// caller holds the mutex.
+func (s *server) holdBack(lv *live, err error, entries *[]*entry) {
+	it := lv.it
+	it.Attempts, it.NotBefore = lv.attempts, time.Time{}
+	*entries = append(*entries, &entry{Try: new(it.progress)})
+	ln, at := s.line(it.Workflow), 0
+	if lv.v.serving.Config().Order == "lifo" {
+		at = len(ln.ready)
+	}
+	ln.ready = slices.Insert(ln.ready, at, it)
+	s.count(it)
+	if s.room.err != nil && s.probe.Load() != it {
+		return // it began before the disk was known to be full
+	}
+	if s.room.err == nil {
+		s.svc.Log.Error("the disk is full: runs wait until there is room", "error", s.svc.Hide(err.Error()))
+	}
+	wait := min(max(2*s.room.wait, roomRetry), maxRoomRetry)
+	s.room = noRoom{withoutPath(err), wait, time.Now().Add(wait)}
+	s.probe.Store(nil)
+	time.AfterFunc(wait, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.dispatch(); s.probe.Load() == nil {
+			s.room = noRoom{} // nothing is left that needs it
+		}
+	})
+}
+
+// probing notes that a run starts while the disk is full. The caller holds the
+// mutex.
+func (s *server) probing(it *item) {
+	if s.room.err != nil {
+		s.room.next = time.Now().Add(maxRoomRetry)
+		s.probe.Store(it)
+	}
+}
+
+// begun lets the other runs start if the run is the one that is tried while the
+// disk is full. The caller holds the mutex.
+func (s *server) begun(it *item) {
+	if s.probe.CompareAndSwap(it, nil) {
+		s.room = noRoom{}
+		s.svc.Log.Info("the disk has room again")
+		s.dispatch()
+	}
+}
