@@ -100,6 +100,7 @@ func TestFreshWorkerContinuesARun(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
+		d.Store = s.storeID
 		inner, err := s.worker.workflows.get("other", func() (*definition, error) { return d, nil })
 		if err == nil {
 			s.worker.workflows.release(inner)
@@ -120,6 +121,7 @@ func TestUnusedWorkflowsAreClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.Store = s.storeID
 	w := &s.worker.workflows
 	get := func(key string) *loaded {
 		l, err := w.get(key, func() (*definition, error) { return d, nil })
@@ -135,6 +137,15 @@ func TestUnusedWorkflowsAreClosed(t *testing.T) {
 	if len(w.all) != maxIdle+1 || w.all["used"] != used || w.all["a"] != nil {
 		t.Errorf("there are %d workflows", len(w.all))
 	}
+	// With other plugins they are loaded again, and those in use go on.
+	w.renew()
+	if again := get("used"); again == used || len(w.all) != 1 {
+		t.Errorf("there are %d workflows, the same one is used: %v", len(w.all), again == used)
+	}
+	if _, err := used.Run(t.Context(), host.RunOptions{}); err != nil {
+		t.Error(err)
+	}
+	w.release(used)
 }
 
 func TestBlobsOfRemovedRunsAreRemoved(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -66,12 +67,10 @@ func (f *workerCmd) Work(s *teacmd.Service) error {
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("start the worker: %w", err)
 	}
-	for _, plugin := range s.Host.PluginNames() {
-		stop, err := k.offer(pluginQueue(queue, plugin))
-		if err != nil {
-			return err
-		}
-		defer stop()
+	plugins := &offers{worker: k, queue: queue, stops: map[string]func(){}}
+	defer plugins.stop()
+	if _, err := plugins.add(s.Host.PluginNames()); err != nil {
+		return err
 	}
 	if f.HandOver {
 		asked, err := c.handOverAll(s.Context, queue)
@@ -94,9 +93,61 @@ func (f *workerCmd) Work(s *teacmd.Service) error {
 	if c.store != nil {
 		go c.prune(s)
 	}
-	<-s.Context.Done()
+	plugins.watch(s)
 	w.Stop()
 	return nil
+}
+
+// offers are the plugins whose calls a worker takes from queues of their own.
+type offers struct {
+	worker *worker
+	queue  string
+	stops  map[string]func()
+}
+
+// add offers the plugins that are new, and returns their names.
+func (o *offers) add(names []string) (added []string, err error) {
+	for _, plugin := range names {
+		if o.stops[plugin] != nil {
+			continue
+		}
+		if o.stops[plugin], err = o.worker.offer(pluginQueue(o.queue, plugin)); err != nil {
+			delete(o.stops, plugin)
+			return added, err
+		}
+		added = append(added, plugin)
+	}
+	return added, nil
+}
+
+func (o *offers) stop() {
+	for _, stop := range o.stops {
+		stop()
+	}
+}
+
+// pluginsEvery is how often a worker looks for plugins that were installed.
+const pluginsEvery = 2 * time.Second
+
+// watch offers the plugins that are installed until the service stops.
+func (o *offers) watch(s *teacmd.Service) {
+	tick := time.NewTicker(pluginsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-s.Context.Done():
+			return
+		}
+		added, err := o.add(s.Host.PluginNames())
+		if err != nil {
+			s.Log.Warn("a plugin is not offered", "error", err)
+		}
+		if len(added) > 0 {
+			o.worker.workflows.renew()
+			s.Announce("new plugins: " + strings.Join(added, ", "))
+		}
+	}
 }
 
 // offer takes calls from a queue that has no runs.

@@ -111,6 +111,8 @@ type loaded struct {
 	// These belong to workflows.
 	users int
 	used  uint64
+	// stale closes it when its last user releases it.
+	stale bool
 }
 
 // maxIdle is how many workflows without users a worker keeps.
@@ -204,6 +206,10 @@ func (w *workflows) release(l *loaded) {
 	defer w.mu.Unlock()
 	w.uses++
 	l.users, l.used = l.users-1, w.uses
+	if l.stale && l.users == 0 {
+		_ = l.Close() // it has no user who could be told
+		return
+	}
 	for {
 		idle, oldest := 0, ""
 		for key, other := range w.all {
@@ -220,6 +226,18 @@ func (w *workflows) release(l *loaded) {
 		_ = w.all[oldest].Close() // it has no user who could be told
 		delete(w.all, oldest)
 	}
+}
+
+// renew loads each workflow again on its next use, as the host has other plugins.
+func (w *workflows) renew() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range w.all {
+		if l.stale = true; l.users == 0 {
+			_ = l.Close() // it has no user who could be told
+		}
+	}
+	clear(w.all)
 }
 
 // close closes the workflows.
