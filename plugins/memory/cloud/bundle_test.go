@@ -3,12 +3,20 @@ package cloud_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/objstore"
 	"github.com/the-edge-agent/tea/objstore/objtest"
+	"github.com/the-edge-agent/tea/objstore/s3"
 	"github.com/the-edge-agent/tea/plugins/memory"
 	"github.com/the-edge-agent/tea/plugins/memory/cloud"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
@@ -136,5 +144,68 @@ func TestMemoryInABucket(t *testing.T) {
 				t.Errorf("rows %v, %v", got, err)
 			}
 		})
+	}
+}
+
+// DuckDB reads the Parquet file of the last snapshot from the bucket, to write the next
+// one.
+func TestParquetInABucket(t *testing.T) {
+	t.Parallel()
+	if !duckdb.Available {
+		t.Skip("the build has no DuckDB")
+	}
+	server := objtest.S3(t)
+	call := opened(t, map[string]any{"path": t.TempDir(), "engine": "duckdb", "blobs": server.Address + "/agents", "blob_options": server.Settings})
+	do := func(action string, params map[string]any) map[string]any {
+		t.Helper()
+		result, err := call(action, params)
+		if err != nil {
+			t.Fatalf("%s: %v", action, err)
+		}
+		return result
+	}
+	bucket := server.Open(t, nil, s3.Scheme())
+	rows := func(synced map[string]any) (all []string) {
+		t.Helper()
+		name, _ := synced["path"].(string)
+		_, r, err := bucket.Get(t.Context(), "agents/"+name, 0, objstore.All)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "a.parquet"), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err = duckdb.Texts(t.Context(), dir, "SELECT file_path || '=' || content FROM read_parquet('"+filepath.Join(dir, "a.parquet")+"') ORDER BY 1", func(row string) { all = append(all, row) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	for i := range 3 {
+		do("memory.cloud_store", map[string]any{"path": fmt.Sprintf("%d.md", i), "content": "first"})
+	}
+	do("memory.sync_parquet", nil)
+	do("memory.cloud_store", map[string]any{"path": "1.md", "content": "second"})
+	synced := do("memory.sync_parquet", nil)
+	if synced["changed"] != int64(1) || synced["row_count"] != int64(3) {
+		t.Errorf("synchronised %v", synced)
+	}
+	if diff := cmp.Diff([]string{"0.md=first", "1.md=second", "2.md=first"}, rows(synced)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	server.Kill()
+	do("memory.inspect", nil)
+	if _, err := call("memory.sync_parquet", nil); err == nil || tea.AsError(err).Type != tea.ConnectionError {
+		t.Errorf("without the server: %v", err)
+	}
+	server.Restart(t)
+	if again := do("memory.sync_parquet", nil); again["snapshot_id"] != synced["snapshot_id"] {
+		t.Errorf("again: %v", again)
 	}
 }
