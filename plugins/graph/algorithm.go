@@ -65,6 +65,8 @@ func (g *Graph) Algorithm(ctx context.Context, _ *tea.Request, p AlgorithmParams
 	switch {
 	case p.Weighted && p.Algorithm == "connected_components":
 		return nil, tea.Errorf(tea.ValidationError, "connected_components does not use weights; leave weighted out")
+	case p.EntityID == "" && p.Algorithm == "shortest_paths":
+		return nil, tea.Errorf(tea.ValidationError, "shortest_paths need entity_id, where they start")
 	case p.EntityID != "" && p.Algorithm != "shortest_paths":
 		return nil, tea.Errorf(tea.ValidationError, "entity_id is where shortest_paths start, and %s looks at all entities; leave entity_id out", p.Algorithm)
 	}

@@ -83,5 +83,6 @@ func TestAnAlgorithmRefusesWhatItDoesNotUse(t *testing.T) {
 	g := open(t, object{"backend": "memory", "path": t.TempDir()})
 	g.link("a-knows-b")
 	g.fails("algorithm", object{"algorithm": "connected_components", "weighted": true}, tea.ValidationError, "connected_components does not use weights")
+	g.fails("algorithm", object{"algorithm": "shortest_paths"}, tea.ValidationError, "shortest_paths need entity_id")
 	g.fails("algorithm", object{"algorithm": "pagerank", "entity_id": "a"}, tea.ValidationError, "entity_id is where shortest_paths start")
 }

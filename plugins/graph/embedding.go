@@ -19,10 +19,15 @@ func checkEmbedding(id string, e Embedding) error {
 	if e != nil && len(e) == 0 || len(e) > maxDimension {
 		return tea.Errorf(tea.ValidationError, "the embedding of %q has %d dimensions; it needs 1 to %d", id, len(e), maxDimension)
 	}
+	zeros := e != nil
 	for i, f := range e {
+		zeros = zeros && f == 0
 		if math.IsInf(float64(f), 0) || math.IsNaN(float64(f)) {
 			return tea.Errorf(tea.ValidationError, "dimension %d of the embedding of %q is too large, or not a number", i, id)
 		}
+	}
+	if zeros {
+		return tea.Errorf(tea.ValidationError, "the embedding of %q is all zeros, which are similar to nothing", id)
 	}
 	return nil
 }

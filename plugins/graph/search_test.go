@@ -75,6 +75,8 @@ func TestEmbeddingsFindEntities(t *testing.T) {
 		same(t, "with a lowest score", ids(g.call("vector_search", object{"query": "people", "min_score": 0.9})["results"]), "b")
 		g.fails("vector_search", object{"embedding": []any{1, 2}}, tea.ValidationError, "has 2 dimensions, and those of this graph have 3")
 		g.fails("store_entity", object{"entity_id": "d", "embedding": []any{1, 2}}, tea.ValidationError, "has 2 dimensions")
+		g.fails("store_entity", object{"entity_id": "d", "embedding": []any{0, 1e-300, 0}}, tea.ValidationError, "all zeros, which are similar to nothing")
+		g.fails("vector_search", object{"embedding": []any{0, 0, 0}}, tea.ValidationError, "all zeros")
 		g.call("update_entity", object{"entity_id": "c", "text": "new text"})
 		same(t, "the embedding of an old text is gone", g.call("get_entity", object{"entity_id": "c"})["entity"].(object)["has_embedding"], false)
 		g.host = &teatest.Host{}
