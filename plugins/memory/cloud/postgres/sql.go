@@ -188,7 +188,13 @@ func fromText(oid uint32, raw []byte) any {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return n
 		}
-	case pgtype.Float4OID, pgtype.Float8OID, pgtype.NumericOID:
+	case pgtype.NumericOID:
+		// A sum of integers is one; a number with places after the point has a point.
+		if v, err := value.Decode(raw); err == nil && !strings.Contains(text, ".") {
+			return v
+		}
+		fallthrough
+	case pgtype.Float4OID, pgtype.Float8OID:
 		if f, err := strconv.ParseFloat(text, 64); err == nil {
 			return sandbox.Float(f)
 		}

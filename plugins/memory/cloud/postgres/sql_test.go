@@ -62,6 +62,7 @@ func TestSelectReadsTheMemory(t *testing.T) {
 		{`WITH "v" AS (SELECT * FROM vectors) SELECT v.id, v."dimension" FROM v`, nil, [][]any{{"v", int64(2)}}},
 		{"SELECT $1::int + 1, ?", []any{int64(41), "it's"}, [][]any{{int64(42), "it's"}}},
 		{"SELECT $b, $a, $b", []any{sql.Named("a", "1"), sql.Named("b", "2")}, [][]any{{"2", "1", "2"}}},
+		{"SELECT sum(n), 2::numeric(3,1), 'NaN'::numeric, 1e20::numeric FROM (VALUES (9007199254740993::bigint), (0)) AS v (n)", nil, [][]any{{int64(9007199254740993), 2.0, nil, json.Number("100000000000000000000")}}},
 		{"SELECT 1.5::numeric(3,1), 'NaN'::float8, 'a''b;--', '\\x00ff'::bytea, NULL, ARRAY[1,2], timestamp '2026-01-02 03:04:05'", nil, [][]any{{1.5, nil, "a'b;--", "AP8=", nil, "{1,2}", "2026-01-02T03:04:05Z"}}},
 		{"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) SELECT string_agg(i::text, ',' ORDER BY i) FROM n", nil, [][]any{{"1,2,3"}}},
 		{"SELECT count(*) FILTER (WHERE key > '') AS user_count, max(region.x) FROM memories, (SELECT 1) AS region(x)", nil, [][]any{{int64(2), int64(1)}}},

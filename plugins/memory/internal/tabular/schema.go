@@ -68,7 +68,7 @@ func checkTableName(name string) error {
 	lower := strings.ToLower(name)
 	switch {
 	case !identifier().MatchString(name):
-		return tea.Errorf(tea.ValidationError, "%q is not a valid table name: use at most 63 letters, digits and _, and no digit first", name)
+		return tea.Errorf(tea.ValidationError, "%q is not a valid table name: use at most 63 ASCII letters, digits and _, and no digit first", name)
 	case slices.ContainsFunc([]string{reserved, "_tea_", "sqlite_", "duckdb_", "pragma_", "information_schema", "pg_"}, func(p string) bool { return strings.HasPrefix(lower, p) }),
 		lower == "json_each", lower == "json_tree": // a table would hide the function, which statements need
 		return reservedName(name)
@@ -104,7 +104,7 @@ func ParseSchema(raw json.RawMessage, primaryKey []string) ([]Column, error) {
 		lower := strings.ToLower(c.Name)
 		switch {
 		case !identifier().MatchString(c.Name):
-			return nil, tea.Errorf(tea.ValidationError, "%q is not a valid column name: use at most 63 letters, digits and _, and no digit first", c.Name)
+			return nil, tea.Errorf(tea.ValidationError, "%q is not a valid column name: use at most 63 ASCII letters, digits and _, and no digit first", c.Name)
 		case strings.HasPrefix(lower, reservedColumn):
 			return nil, tea.Errorf(tea.ValidationError, "column %q: names that begin with %s are reserved", c.Name, reservedColumn)
 		case lower == "true", lower == "false":
