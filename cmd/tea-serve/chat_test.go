@@ -118,6 +118,15 @@ func TestChatAnswersWithAValue(t *testing.T) {
 }
 
 // Clients of OpenAI repeat requests after a status of 500, unless the header says no.
+func TestChatWithAWrongStreamIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newProject(t, map[string]string{"greet.yaml": greet}).serve()
+	r := s.request("POST", "/v1/chat/completions", `{"model": "greet", "messages": [{"role": "user", "content": "Hi"}], "stream": "yes"}`)
+	if r.status != http.StatusBadRequest || !strings.Contains(r.text, "stream: expected true or false") {
+		t.Errorf("chat: %s", r)
+	}
+}
+
 func TestChatThatHasFailedIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	s := newProject(t, map[string]string{"fail.yaml": "nodes: [{name: n, run: 'error(\"broken\")'}]\n"}).serve()

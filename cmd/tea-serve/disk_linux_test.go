@@ -70,6 +70,9 @@ func TestServerWhoseDirectoryWasMovedRefusesWork(t *testing.T) {
 		if r := s.request("POST", "/v1/workflows/greet/runs", `{"input": {"name": "z"}}`); r.status != http.StatusServiceUnavailable || !strings.Contains(r.text, "moved") {
 			t.Errorf("moved: %s", r)
 		}
+		if r := s.request("GET", "/v1/runs", ""); r.status != http.StatusServiceUnavailable || !strings.Contains(r.text, "moved") {
+			t.Errorf("list: %s", r)
+		}
 		s.awaitReady(http.StatusServiceUnavailable)
 		if err := os.MkdirAll(filepath.Join(runs, "serve"), 0o700); err != nil { // another one in its place
 			t.Fatal(err)

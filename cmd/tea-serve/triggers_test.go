@@ -113,6 +113,42 @@ func TestFilesAreProcessedOnce(t *testing.T) {
 	}
 }
 
+func TestWatchedDirectoryThatIsMissingIsReported(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	p.write("import.yaml", note(p, "{{ state.event.name }}", `serve: {triggers: [{watch: inbox}]}`))
+	p.write("inbox/a.csv", "1")
+	s := p.serve()
+	s.awaitNotes(p, 1)
+	problem := func(want string) {
+		t.Helper()
+		for {
+			r := s.request("GET", "/v1/workflows/import", "")
+			text, _ := r.body["triggers"].([]any)[0].(map[string]any)["problem"].(string)
+			if want == "" && text == "" || want != "" && strings.Contains(text, want) {
+				return
+			}
+			if t.Context().Err() != nil {
+				t.Fatalf("workflow: %s", r)
+			}
+		}
+	}
+	inbox := filepath.Join(p.dir, "inbox")
+	if err := os.Rename(inbox, inbox+"2"); err != nil {
+		t.Fatal(err)
+	}
+	problem("the directory cannot be read")
+	if err := os.Rename(inbox+"2", inbox); err != nil {
+		t.Fatal(err)
+	}
+	problem("")
+	p.write("inbox/b.csv", "2")
+	s.awaitNotes(p, 2)
+	if diff := cmp.Diff([]string{"a.csv", "b.csv"}, p.notes()); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
 func TestFileWithTheSameContentIsNotProcessedAgain(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, nil)

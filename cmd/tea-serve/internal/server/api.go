@@ -366,7 +366,7 @@ func (s *server) describe(v *version) workflowDoc {
 			next := t.next(last)
 			d.Last, d.Next = &last, &next
 		}
-		d.Problem = problems[t]
+		d.Problem = cmp.Or(problems[t], s.unwatched[t.id])
 		doc.Triggers = append(doc.Triggers, d)
 	}
 	return doc

@@ -45,7 +45,11 @@ func (s *server) postChat(w http.ResponseWriter, r *http.Request) error {
 	c := &chat{s: s, w: w, created: time.Now().Unix()}
 	c.model, _ = body["model"].(string)
 	c.messages, _ = body["messages"].([]any)
-	c.stream, _ = body["stream"].(bool)
+	if stream, ok := body["stream"].(bool); ok || body["stream"] == nil {
+		c.stream = stream
+	} else {
+		return badRequest(errors.New("stream: expected true or false"))
+	}
 	if len(c.messages) == 0 {
 		return badRequest(errors.New("messages: expected a list with at least one message"))
 	}

@@ -114,6 +114,8 @@ type server struct {
 	queuedBytes int
 	// answers are closed when a run that waits continues or is stopped, by run.
 	answers map[string]chan struct{}
+	// unwatched is why directories cannot be watched at the moment, by trigger.
+	unwatched map[string]string
 	// suspects are the runs during which the server has ended several times; alone is
 	// the one of them that is tried.
 	suspects []*item
@@ -157,7 +159,7 @@ type server struct {
 
 func newServer(svc *teacmd.Service, c *serveCmd) *server {
 	s := &server{
-		svc: svc, flags: c, secrets: host.NewMask(svc.Secrets()), lines: map[string]*line{}, live: map[string]*live{}, answers: map[string]chan struct{}{}, maxRunning: c.MaxRunning,
+		svc: svc, flags: c, secrets: host.NewMask(svc.Secrets()), lines: map[string]*line{}, live: map[string]*live{}, answers: map[string]chan struct{}{}, unwatched: map[string]string{}, maxRunning: c.MaxRunning,
 		retimed: make(chan string, 1), endings: make(chan struct{}, 1), started: time.Now(), mu: new(sync.Mutex), ended: make(chan struct{}), uploads: make(chan struct{}, maxUploads),
 	}
 	s.metrics = newMetrics(s)

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
@@ -181,7 +180,7 @@ func (e *eventStream) answered(it *item) <-chan struct{} {
 		return nil
 	}
 	if it == nil {
-		runs, err := host.OpenRuns(e.s.svc.Runs)
+		runs, err := e.s.openRuns()
 		if err != nil {
 			return nil
 		}
@@ -230,7 +229,7 @@ func (e *eventStream) stored(before int64) error {
 // storedEvents calls fn with the events of a run on disk that are after a number
 // and before another one; 0 is all.
 func (s *server) storedEvents(id string, after, before int64, fn func(seq int64, line []byte) error) error {
-	runs, err := host.OpenRuns(s.svc.Runs)
+	runs, err := s.openRuns()
 	if err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func (s *server) resume(contents *host.RunContents, resume *resumption) (accepte
 	} else if o := s.led.state.over[id]; o != nil && o.Usage != nil {
 		next.Spent = *o.Usage // it is part of the usage of the run
 	}
-	runs, err := host.OpenRuns(s.svc.Runs)
+	runs, err := s.openRuns()
 	if err == nil {
 		var entry host.RunEntry
 		entry, err = runs.Entry(id)

@@ -115,7 +115,7 @@ func (s *server) fork(ctx context.Context, it *item, o host.RunOptions) (*flow.R
 // proceed continues a run from its checkpoint.
 func (s *server) proceed(ctx context.Context, lv *live) (*flow.Result, error) {
 	it := lv.it
-	runs, err := host.OpenRuns(s.svc.Runs)
+	runs, err := s.openRuns()
 	if err != nil {
 		return nil, err
 	}

@@ -103,7 +103,7 @@ func (s *server) getRuns(w http.ResponseWriter, r *http.Request) error {
 
 // listRuns returns the runs of the directory, those in the queue included.
 func (s *server) listRuns() ([]runDoc, error) {
-	runs, err := host.OpenRuns(s.svc.Runs)
+	runs, err := s.openRuns()
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func (s *server) statusOf(id string) string {
 	if s.complete(&doc); doc.Status != "" {
 		return doc.Status
 	}
-	runs, err := host.OpenRuns(s.svc.Runs)
+	runs, err := s.openRuns()
 	if err != nil {
 		return string(flow.Done)
 	}
@@ -246,13 +246,21 @@ func (s *server) statusOf(id string) string {
 	return string(entry.Status)
 }
 
+// openRuns opens the directory of runs. The error is [unwritable] if it was moved.
+func (s *server) openRuns() (*host.Runs, error) {
+	if err := s.led.moved(); err != nil {
+		return nil, &unwritable{err}
+	}
+	return host.OpenRuns(s.svc.Runs)
+}
+
 // contents reads a run by its complete id: the beginning of one would show which
 // ids other workflows have.
 func (s *server) contents(id string) (*host.Runs, *host.RunContents, error) {
 	if !runview.ValidID(id) {
 		return nil, nil, noRun(id)
 	}
-	runs, err := host.OpenRuns(s.svc.Runs)
+	runs, err := s.openRuns()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -269,7 +277,7 @@ func (s *server) entry(id string) (*host.Runs, host.RunEntry, error) {
 	if !runview.ValidID(id) {
 		return nil, host.RunEntry{}, noRun(id)
 	}
-	runs, err := host.OpenRuns(s.svc.Runs)
+	runs, err := s.openRuns()
 	if err != nil {
 		return nil, host.RunEntry{}, err
 	}

@@ -68,7 +68,7 @@ func (s *server) sweep() {
 		case <-s.ctx.Done():
 			return
 		}
-		runs, err := host.OpenRuns(s.svc.Runs)
+		runs, err := s.openRuns()
 		if err != nil {
 			continue // no run has a checkpoint
 		}

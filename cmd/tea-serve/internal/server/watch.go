@@ -26,14 +26,12 @@ type watcher struct {
 	// stamps are those of the last scan, by trigger and name: a file that changes
 	// is still being written.
 	stamps map[string]map[string]string
-	// problems are those that were logged, by trigger.
-	problems map[string]string
 	// sums are the digests of files that have changed, by trigger and name.
 	sums map[string]fileSum
 }
 
 func newWatcher(s *server) *watcher {
-	return &watcher{s: s, stamps: map[string]map[string]string{}, problems: map[string]string{}, sums: map[string]fileSum{}}
+	return &watcher{s: s, stamps: map[string]map[string]string{}, sums: map[string]fileSum{}}
 }
 
 // scan starts runs for new files, and returns when to scan again.
@@ -51,11 +49,12 @@ func (w *watcher) scan(now time.Time) time.Time {
 		if err := w.scanDir(t); err != nil {
 			problem = err.Error()
 		}
-		if problem != w.problems[t.id] {
-			w.problems[t.id] = problem
-			if problem != "" {
-				w.s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s: %s", t.Name, t.workflow, problem))
-			}
+		w.s.mu.Lock()
+		before := w.s.unwatched[t.id]
+		w.s.unwatched[t.id] = problem
+		w.s.mu.Unlock()
+		if problem != before && problem != "" {
+			w.s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s: %s", t.Name, t.workflow, problem))
 		}
 	}
 	return w.next
