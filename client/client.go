@@ -61,7 +61,7 @@ func New(address string, o Options) (*Client, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return nil, errors.New("the address of the server is not a valid URL") // which could have a password
+		return nil, errors.New("the address of the server is not a valid URL; expected http://HOST:PORT, https://HOST:PORT or unix:PATH") // which could have a password
 	case u.User != nil:
 		return nil, errors.New("the address of the server has a user name or password; put the token into a file")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":

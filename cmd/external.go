@@ -44,6 +44,9 @@ func (a *app) onServer(args []string) ([]string, error) {
 	if len(rest) == 0 {
 		return nil, usageErrorf("%s: expected one of the commands %s", hostFlag, strings.Join(remoteNames, ", "))
 	}
+	if flag == hostFlag && strings.HasPrefix(rest[0], "-") && rest[0] != "--help" && rest[0] != "-h" {
+		return nil, usageErrorf("%s: expected one of the commands %s before %s", hostFlag, strings.Join(remoteNames, ", "), rest[0])
+	}
 	if !slices.Contains(remoteNames, rest[0]) {
 		if flag == hostFlag || slices.Contains(localNames, rest[0]) {
 			return nil, usageErrorf("`tea %s` does not run on a server (%s %s); those that do are %s", rest[0], flag, withoutPassword(address), strings.Join(remoteNames, ", "))

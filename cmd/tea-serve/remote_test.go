@@ -147,6 +147,7 @@ func TestCommandsThatAServerDoesNotHave(t *testing.T) {
 		want string
 	}{
 		{nil, []string{"--host", "http://localhost:1", "validate", "x.yaml"}, 2, "`tea validate` does not run on a server"},
+		{nil, []string{"--host", "http://localhost:1", "--token-file", "x", "runs"}, 2, "expected one of the commands run, resume, fork, runs before --token-file"},
 		{nil, []string{"--host=http://localhost:1", "call", "json.parse"}, 2, "does not run on a server"},
 		{nil, []string{"--host"}, 2, "expected the address"},
 		{nil, []string{"--host", "http://localhost:1"}, 2, "expected one of the commands"},
