@@ -105,15 +105,34 @@ func isInvisible(r rune) bool {
 	return r == 0xad || r == 0x200b || r == 0x200e || r == 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x206f || r == 0xfeff
 }
 
-// checkProperties checks the names of properties.
+// maxDepth is how deep lists and objects of a property can be nested: the reader of
+// JSON in CozoDB has a limit of 128 for a whole row.
+const maxDepth = 100
+
+// checkProperties checks the names of properties, and how deep their values are nested.
 func checkProperties(of string, properties map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if isDeeper(properties[name], maxDepth) {
+			return tea.Errorf(tea.ValidationError, "%s has the property %q with more than %d lists and objects in each other; store it as a text", of, name, maxDepth)
+		}
 		if i := strings.IndexFunc(name, isInvisible); i >= 0 {
 			r, _ := utf8.DecodeRuneInString(name[i:])
 			return tea.Errorf(tea.ValidationError, "%s has the property %q with the invisible character %U, with which it looks like another one; remove it", of, name, r)
 		}
 	}
 	return nil
+}
+
+// isDeeper reports whether a value has more than depth lists and objects in each other.
+func isDeeper(v any, depth int) bool {
+	deeper := func(v any) bool { return isDeeper(v, depth-1) }
+	switch v := v.(type) {
+	case []any:
+		return depth == 0 || slices.ContainsFunc(v, deeper)
+	case map[string]any:
+		return depth == 0 || slices.ContainsFunc(slices.Collect(maps.Values(v)), deeper)
+	}
+	return false
 }
 
 // checkSource checks what says where a fact comes from. It is a line in texts for

@@ -324,3 +324,35 @@ func TestNamesThatAreNotValid(t *testing.T) {
 	g.call("store_entity", object{"entity_id": "👩\u200d🔧 می\u200cخواهم", "properties": object{"می\u200cخواهم": "a\u200bb"}})
 	same(t, "in a context", g.call("retrieve_context", object{"entity_id": "👩\u200d🔧 می\u200cخواهم"})["context_summary"], "👩\u200d🔧 می\u200cخواهم (entity): می\u200cخواهم ab")
 }
+
+// CozoDB failed with an internal error where the other backends stored a value.
+func TestPropertiesThatAreNestedTooDeep(t *testing.T) {
+	on(t, func(t *testing.T, g *opened) {
+		nested := func(depth int) any {
+			var v any = int64(1)
+			for i := range depth {
+				if v = []any{v}; i%2 == 1 {
+					v = object{"in": v.([]any)[0]}
+				}
+			}
+			return v
+		}
+		properties := object{"deep": nested(100)}
+		g.call("store_entity", object{"entity_id": "a", "properties": properties})
+		g.call("store_relation", object{"from_entity": "a", "to_entity": "a", "relation_type": "r", "properties": properties})
+		read := g.call("get_entity", object{"entity_id": "a"})["entity"].(object)["properties"]
+		same(t, "properties", string(encode(t, read)), string(encode(t, properties))) // cmp compares each level twice
+		exported := g.call("export", object{"format": "jsonl"})["data"].(string)
+		g.call("import", object{"data": exported})
+
+		properties = object{"deep": nested(101)}
+		for action, params := range map[string]object{
+			"store_entity":   {"entity_id": "a", "properties": properties},
+			"update_entity":  {"entity_id": "a", "properties": properties},
+			"store_relation": {"from_entity": "a", "to_entity": "a", "relation_type": "r", "properties": properties},
+			"import":         {"data": string(encode(t, object{"id": "b", "properties": properties}))},
+		} {
+			g.fails(action, params, tea.ValidationError, "100 lists and objects")
+		}
+	})
+}
