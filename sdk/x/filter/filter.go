@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -38,6 +39,9 @@ func Parse(name string, wanted map[string]any) (Filter, error) {
 	var f Filter
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		c := Condition{Field: field, want: fields[field]}
+		if err := foreign(c); err != nil {
+			return nil, tea.Errorf(tea.ValidationError, "%s: %w", name, err)
+		}
 		if ops, ok := c.want.(map[string]any); ok && hasOperator(ops) {
 			for _, op := range slices.Sorted(maps.Keys(ops)) {
 				comparison, err := operator.New(op, ops[op])
@@ -50,6 +54,39 @@ func Parse(name string, wanted map[string]any) (Filter, error) {
 		f = append(f, c)
 	}
 	return f, nil
+}
+
+// foreign returns an error for the operators of other languages, such as $gt and
+// >=: they would be members of an object that nothing is equal to.
+func foreign(c Condition) error {
+	switch c.Field {
+	case "$and", "$or", "$nor", "$not":
+		return fmt.Errorf("%s is not an operator: all fields must match, and a list means any of its values", c.Field)
+	}
+	object, _ := c.want.(map[string]any)
+	for _, op := range slices.Sorted(maps.Keys(object)) {
+		ours := strings.TrimPrefix(op, "$")
+		switch op {
+		case "=", "==":
+			ours = "eq"
+		case "!=", "<>":
+			ours = "ne"
+		case ">":
+			ours = "gt"
+		case ">=":
+			ours = "gte"
+		case "<":
+			ours = "lt"
+		case "<=":
+			ours = "lte"
+		case "$nin":
+			ours = "not_in"
+		}
+		if ours != op && slices.Contains(operator.Names(), ours) {
+			return fmt.Errorf("field %q: unknown operator %q; use %s, or eq to compare with an object", c.Field, op, ours)
+		}
+	}
+	return nil
 }
 
 // hasOperator reports whether a name of the object is an operator: the others

@@ -56,6 +56,8 @@ func TestMatches(t *testing.T) {
 		`{"none": {"exists": true}}`:             true,
 		`{"n": {"exists": false}}`:               false,
 		`{"tags": {"gt": 0}}`:                    false,
+		`{"o": {"eq": {"$gt": 1}}}`:              false,
+		`{"o": {"$ref": 1}}`:                     false,
 	} {
 		f := parse(t, wanted)
 		if got := filter.Matches([]byte(metadata), f); got != want {
@@ -93,6 +95,10 @@ func TestParseRefuses(t *testing.T) {
 		"an unknown operator": {map[string]any{"n": map[string]any{"gt": 1, "below": 2}}, `metadata_filter: field "n": unknown operator "below"`},
 		"in without a list":   {map[string]any{"n": map[string]any{"in": 1}}, "operator in takes a list, not integer"},
 		"a prefix of numbers": {map[string]any{"n": map[string]any{"startswith": 1}}, "operator startswith takes a string"},
+		"MongoDB's operator":  {map[string]any{"n": map[string]any{"$gt": 1}}, `field "n": unknown operator "$gt"; use gt`},
+		"another of its":      {map[string]any{"n": map[string]any{"$nin": []any{1}}}, `use not_in`},
+		"an operator of Lua":  {map[string]any{"n": map[string]any{">=": 1}}, `unknown operator ">="; use gte`},
+		"a list of filters":   {map[string]any{"$or": []any{map[string]any{"n": 1}}}, "$or is not an operator"},
 		"exists with a text":  {map[string]any{"n": map[string]any{"exists": "yes"}}, "operator exists takes true or false"},
 	} {
 		_, err := filter.Parse("metadata_filter", test.wanted)
