@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -71,20 +72,43 @@ func WriteIn(root *os.Root, name string, perm fs.FileMode, write func(io.Writer)
 const abandoned = 10 * time.Minute
 
 // create opens a new temporary file for the file with the base name in a
-// directory. Its name is that of the last write, unless a concurrent writer uses
-// it or the name would be too long.
+// directory. Its name is the first one that no concurrent writer uses, so that the
+// files of killed writers are found again, or random if it would be too long.
 func create(root *os.Root, dir, base string, perm fs.FileMode) (f *os.File, name string, err error) {
-	name = path.Join(dir, "."+base+temporarySuffix)
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > abandoned {
-		_ = root.Remove(name) // the name is taken if it fails
-	}
-	if f, err = root.OpenFile(name, flags, perm); err == nil {
-		return f, name, nil
+	for n := range writers {
+		name = path.Join(dir, temporaryName(base, n))
+		removeAbandoned(root, name)
+		if f, err = root.OpenFile(name, flags, perm); err == nil {
+			for n++; removeAbandoned(root, path.Join(dir, temporaryName(base, n))); n++ {
+			}
+			return f, name, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
 	}
 	name = path.Join(dir, "."+rand.Text()+temporarySuffix)
 	f, err = root.OpenFile(name, flags, perm)
 	return f, name, err
+}
+
+// writers is the number of concurrent writers whose files are found after they
+// were killed.
+const writers = 100
+
+func temporaryName(base string, n int) string {
+	if n > 0 {
+		base += "." + strconv.Itoa(n)
+	}
+	return "." + base + temporarySuffix
+}
+
+// removeAbandoned removes the file of a killed writer, and reports whether it was
+// one.
+func removeAbandoned(root *os.Root, name string) bool {
+	info, err := root.Lstat(name)
+	return err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > abandoned && root.Remove(name) == nil
 }
 
 // temporarySuffix ends the name of a file until it is complete. A crash can

@@ -67,19 +67,21 @@ func TestWrite(t *testing.T) {
 	wantFile(t, path, "two", 0o666)
 }
 
+// leave writes a file as a process that is killed meanwhile, and returns the name
+// of the temporary file.
+func leave(path string) (temporary string) {
+	defer func() { _ = recover() }()
+	_ = atomicfile.Write(path, 0o600, func(w io.Writer) error {
+		temporary = w.(*os.File).Name()
+		panic("killed")
+	})
+	return temporary
+}
+
 func TestWriteRemovesTheFileOfAKilledWrite(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
-	killed := errors.New("killed")
-	leave := func() (temporary string) {
-		defer func() { _ = recover() }() // as if the process ended there
-		_ = atomicfile.Write(path, 0o600, func(w io.Writer) error {
-			temporary = w.(*os.File).Name()
-			panic(killed)
-		})
-		return temporary
-	}
-	temporary := leave()
+	temporary := leave(path)
 	// It can be that of another process that still writes.
 	if err := atomicfile.Write(path, 0o600, text("one")); err != nil {
 		t.Fatal(err)
@@ -95,6 +97,25 @@ func TestWriteRemovesTheFileOfAKilledWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFile(t, path, "two", 0o600)
+}
+
+func TestWriteRemovesTheFilesOfSeveralKilledWrites(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	left := []string{leave(path), leave(path), leave(path)}
+	old := time.Now().Add(-time.Hour)
+	for _, name := range left {
+		if err := os.Chtimes(name, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := atomicfile.Write(path, 0o600, text("one")); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v; want one file", entries, err)
+	}
 }
 
 func TestWriteOfALongName(t *testing.T) {
