@@ -142,3 +142,22 @@ func TestTheEngineAndItsAliases(t *testing.T) {
 		})
 	}
 }
+
+// A backend without a required part is an error that names it, not a panic.
+func TestABackendThatIsNotComplete(t *testing.T) {
+	t.Parallel()
+	for want, stores := range map[string]*store.Stores{
+		"has opened no stores": nil,
+		"Stores.LongTerm":      {Close: func() error { return nil }},
+	} {
+		option := memory.WithBackend(store.Backend{Name: "partly", Open: func(context.Context, store.Config) (*store.Stores, error) { return stores, nil }})
+		o, err := openWith(t, map[string]any{"memory": map[string]any{"engine": "partly", "url": "partly://x", "path": t.TempDir()}}, option)
+		if err == nil {
+			_, err = o.call("ltm.retrieve", map[string]any{"key": "k"})
+			o.close()
+		}
+		if typeOf(err) != tea.InternalError || !contains(err, want) {
+			t.Errorf("%v, want an internal_error with %q", err, want)
+		}
+	}
+}

@@ -54,6 +54,9 @@ func (f *folder) openRemote(ctx context.Context, backend store.Backend) error {
 	if r.stores, err = backend.Open(ctx, config); err != nil {
 		return errors.Join(err, os.RemoveAll(r.scratch), f.cloud.close())
 	}
+	if err := complete(f.settings.Engine, r.stores); err != nil {
+		return errors.Join(err, os.RemoveAll(r.scratch), f.cloud.close())
+	}
 	s := r.stores
 	f.acknowledged = cmp.Or(s.Acknowledged, "remote")
 	f.remote, f.documents, f.blobs, f.longterm, f.vectors, f.tables = r, s.Metadata, s.Blobs, s.LongTerm, s.Vectors, s.Tables
@@ -65,6 +68,22 @@ func (f *folder) openRemote(ctx context.Context, backend store.Backend) error {
 	// of others.
 	if f.readOnly == "" && (!inPage || s.Acknowledged == "local") {
 		f.sweeper = f.sweepsRemote()
+	}
+	return nil
+}
+
+// complete returns an error if a backend lacks a part that the actions need.
+func complete(engine string, s *store.Stores) error {
+	if s == nil {
+		return tea.Errorf(tea.InternalError, "the backend of settings.memory.engine %s has opened no stores", engine)
+	}
+	for _, part := range []struct {
+		name  string
+		there bool
+	}{{"LongTerm", s.LongTerm != nil}, {"Metadata", s.Metadata != nil}, {"Vectors", s.Vectors != nil}, {"Blobs", s.Blobs != nil}, {"Close", s.Close != nil}} {
+		if !part.there {
+			return tea.Errorf(tea.InternalError, "the backend of settings.memory.engine %s does not set store.Stores.%s, which is required", engine, part.name)
+		}
 	}
 	return nil
 }
