@@ -26,7 +26,11 @@ func main() {
 	}
 	page.Set("call", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		op, params, key := args[0].String(), args[1].String(), args[2]
-		go func() { s.answer(op, params, key) }()
+		ctx, done := s.track(key) // before an operation that cancels it
+		go func() {
+			defer done()
+			s.answer(ctx, op, params, key)
+		}()
 		return nil
 	}))
 	page.Call("ready")
@@ -45,7 +49,7 @@ type openOptions struct {
 func newServer(p page) (*server, error) {
 	s := &server{page: p, running: map[string]func(error){}}
 	if err := json.Unmarshal([]byte(p.Get("options").String()), &s.options); err != nil {
-		return nil, err
+		return nil, tea.Errorf(tea.ValidationError, "the options: %w", err)
 	}
 	for name, text := range s.options.Env {
 		if err := os.Setenv(name, text); err != nil { // for ${VAR} in settings, also in those of a run that is resumed
@@ -61,8 +65,10 @@ func newServer(p page) (*server, error) {
 		o.Actions = append(o.Actions, action)
 	}
 	var err error
-	s.host, err = host.New(o)
-	return s, err
+	if s.host, err = host.New(o); err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "%w", err)
+	}
+	return s, nil
 }
 
 // logWriter sends the host's log to the page.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -57,7 +58,7 @@ func object(text json.RawMessage) (map[string]any, error) {
 }
 
 // execute runs a workflow, or resumes a run.
-func (s *server) execute(op string, r *request, key js.Value) (any, error) {
+func (s *server) execute(ctx context.Context, op string, r *request, key js.Value) (any, error) {
 	o, err := s.runOptions(r, key)
 	if err != nil {
 		return nil, err
@@ -77,8 +78,6 @@ func (s *server) execute(op string, r *request, key js.Value) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, done := s.track(key)
-	defer done()
 	var res *flow.Result
 	if op == "resume" {
 		res, err = wf.Resume(ctx, r.Run, o)
@@ -97,7 +96,7 @@ func (s *server) prepare(op string, r *request, o *host.RunOptions) (*host.Workf
 	if op == "resume" && r.Source == nil && r.File == "" {
 		info, err := host.FindRun(o.CheckpointDir, r.Run)
 		if err != nil {
-			return nil, err
+			return nil, notFound(err)
 		}
 		return s.loadRun(info, host.LoadRunOptions{Secrets: o.Secrets})
 	}
@@ -118,6 +117,9 @@ func (s *server) prepare(op string, r *request, o *host.RunOptions) (*host.Workf
 	}
 	return wf, nil
 }
+
+// notFound is the error of a run that does not exist, or of a name that no run has.
+func notFound(err error) error { return tea.Errorf(tea.NotFound, "%w", err) }
 
 // loadRun loads the workflow of a run. A checkpoint does not store what is secret in
 // a configuration; the page still has it.
@@ -170,7 +172,7 @@ func (s *server) show(r *request) (any, error) {
 	}
 	info, err := host.FindRun(s.options.RunsDir, r.Run)
 	if err != nil {
-		return nil, err
+		return nil, notFound(err)
 	}
 	wf, err := s.host.LoadRun(info, host.LoadRunOptions{View: true})
 	if err != nil {

@@ -57,8 +57,8 @@ type request struct {
 }
 
 // answer carries out an operation and sends its outcome to the page.
-func (s *server) answer(op, params string, key js.Value) {
-	result, err := s.do(op, params, key)
+func (s *server) answer(ctx context.Context, op, params string, key js.Value) {
+	result, err := s.do(ctx, op, params, key)
 	text := []byte(nil)
 	if err == nil {
 		text, err = value.Encode(map[string]any{"result": result})
@@ -69,16 +69,16 @@ func (s *server) answer(op, params string, key js.Value) {
 	s.page.Call("answer", key, string(text))
 }
 
-func (s *server) do(op, params string, key js.Value) (any, error) {
+func (s *server) do(ctx context.Context, op, params string, key js.Value) (any, error) {
 	var r request
 	if err := json.Unmarshal([]byte(params), &r); err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "the parameters of %s: %w", op, err)
 	}
 	switch op {
 	case "run", "resume":
-		return s.execute(op, &r, key)
+		return s.execute(ctx, op, &r, key)
 	case "action":
-		return s.call(&r, key)
+		return s.call(ctx, &r, key)
 	case "cancel":
 		s.mu.Lock()
 		stop := s.running[r.Name]
@@ -96,7 +96,10 @@ func (s *server) do(op, params string, key js.Value) (any, error) {
 		}
 		defer wf.Close()
 		text, err := wf.Inspect(r.Format)
-		return string(text), err
+		if err != nil {
+			return nil, tea.Errorf(tea.ValidationError, "%w", err)
+		}
+		return string(text), nil
 	case "actions":
 		entries, err := s.host.Actions()
 		if err != nil {
@@ -162,7 +165,7 @@ func diagnostics(found host.Diagnostics) (any, error) {
 }
 
 // call calls one action.
-func (s *server) call(r *request, key js.Value) (any, error) {
+func (s *server) call(ctx context.Context, r *request, key js.Value) (any, error) {
 	params, err := object(r.Params)
 	if err != nil {
 		return nil, err
@@ -177,8 +180,6 @@ func (s *server) call(r *request, key js.Value) (any, error) {
 		return nil, err
 	}
 	o.Input, o.CheckpointDir, o.Events = input, "", nil
-	ctx, done := s.track(key)
-	defer done()
 	res, err := wf.Run(ctx, o)
 	if err != nil {
 		return nil, err

@@ -25,15 +25,23 @@ class Disk {
     db.onversionchange = () => db.close(); // the database is deleted
   }
 
+  #begin(...args) {
+    try {
+      return this.db.transaction(...args);
+    } catch (e) {
+      throw Object.assign(new Error(`the browser has closed the storage, whose data were deleted; call openTea again: ${e.message}`), { code: 'EIO' });
+    }
+  }
+
   /** Returns all nodes, without contents. */
   nodes() {
-    return promised(this.db.transaction('nodes').objectStore('nodes').getAll());
+    return promised(this.#begin('nodes').objectStore('nodes').getAll());
   }
 
   /** Returns the node as it is stored, undefined if it is not, and its content. */
   async content(ino) {
     const range = IDBKeyRange.bound([ino, 0], [ino, Infinity]);
-    const t = this.db.transaction(['nodes', 'chunks']);
+    const t = this.#begin(['nodes', 'chunks']);
     const store = t.objectStore('chunks');
     const [node, keys, chunks] = await Promise.all([promised(t.objectStore('nodes').get(ino)), promised(store.getAllKeys(range)), promised(store.getAll(range))]);
     const size = node?.size ?? 0;
@@ -48,7 +56,7 @@ class Disk {
   /** Stores nodes and chunks, and removes others, atomically. */
   commit({ nodes, chunks, removed }) {
     return new Promise((resolve, reject) => {
-      const t = this.db.transaction(['nodes', 'chunks'], 'readwrite', { durability: 'strict' });
+      const t = this.#begin(['nodes', 'chunks'], 'readwrite', { durability: 'strict' });
       t.oncomplete = () => resolve();
       t.onabort = () => reject(t.error);
       const n = t.objectStore('nodes'), c = t.objectStore('chunks');

@@ -1,6 +1,7 @@
 import { parse } from './json.js';
 
-const types = { ENOENT: 'not_found', EROFS: 'permission_denied', ENOSPC: 'resource_exhausted' };
+const types = { ENOENT: 'not_found', EROFS: 'permission_denied', ENOSPC: 'resource_exhausted', EIO: 'connection_error' };
+const texts = { ENOENT: 'does not exist', EISDIR: 'is a directory', ENOTDIR: 'is not a directory', EEXIST: 'exists', EROFS: 'cannot be written: another page owns the storage' };
 
 /** TeaError is every failure of this package. */
 export class TeaError extends Error {
@@ -12,7 +13,10 @@ export class TeaError extends Error {
 }
 
 /** Converts a failure of the file system. */
-export const fileError = (code, message) => new TeaError({ type: types[code] ?? 'validation_error', message: message === code ? `the file: ${code}` : message });
+export const fileError = (code, message, path) => new TeaError({ type: types[code] ?? 'validation_error', message: `${path}: ${message === code && texts[code] ? texts[code] : message}` });
+
+/** Returns the failure of a call with wrong parameters. */
+export const misuse = (message) => new TeaError({ type: 'validation_error', message });
 
 /** Returns the result of an answer, or throws its error. */
 export function resultOf(text) {

@@ -123,7 +123,7 @@ export class FileSystem {
   #withCallback(fn) {
     return (...args) => {
       const done = args.pop();
-      const fail = (e) => done(e.code ? e : failure('EINVAL', e.message));
+      const fail = (e) => done(typeof e.code === 'string' ? e : failure('EIO', e.message)); // Go panics on others
       let result;
       try {
         result = fn.apply(this, args);

@@ -1,17 +1,30 @@
 import { stringify, parse } from './json.js';
 import { Run } from './run.js';
-import { TeaError, fileError, resultOf } from './errors.js';
+import { TeaError, fileError, misuse, resultOf } from './errors.js';
 
 export { TeaError, parse, stringify };
 
 /** Starts the host. */
 export async function openTea(options = {}) {
+  for (const [name, action] of Object.entries(options.actions ?? {})) {
+    if (typeof action?.run !== 'function') throw misuse(`the action ${name} has no function run`);
+  }
   const tea = new Tea(options);
   await tea.ready;
   return tea;
 }
 
-const inWork = (path) => (path.startsWith('/') ? path : `/work/${path}`);
+function inWork(path) {
+  if (typeof path !== 'string') throw misuse(`the path of a file is a string, not ${path}`);
+  return path.startsWith('/') ? path : `/work/${path}`;
+}
+
+function bytesOf(data) {
+  if (typeof data === 'string') return new TextEncoder().encode(data);
+  if (data instanceof ArrayBuffer) return new Uint8Array(data);
+  if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  throw misuse('the content of a file is a string or bytes');
+}
 
 class Tea {
   #options;
@@ -28,11 +41,11 @@ class Tea {
     this.ready = this.#lock().then(() => this.#start());
     this.ready.catch(() => this.#release());
     this.files = {
-      read: (path) => this.#file('readFile', inWork(path)),
+      read: async (path) => this.#file('readFile', inWork(path)),
       readText: async (path) => new TextDecoder().decode(await this.files.read(path)),
-      write: (path, data) => this.#file('writeFile', inWork(path), typeof data === 'string' ? new TextEncoder().encode(data) : data),
-      list: (path = '.') => this.#file('list', inWork(path)),
-      remove: (path) => this.#file('remove', inWork(path)),
+      write: async (path, data) => this.#file('writeFile', inWork(path), bytesOf(data)),
+      list: async (path = '.') => this.#file('list', inWork(path)),
+      remove: async (path) => this.#file('remove', inWork(path)),
     };
   }
 
@@ -124,7 +137,7 @@ class Tea {
         call?.resolve(rest[0]);
         break;
       case 'refused':
-        call?.reject(fileError(...rest));
+        call?.reject(fileError(...rest, call.path));
     }
     this.#calls.delete(key);
   }
@@ -165,27 +178,33 @@ class Tea {
       text = stringify({ result: result ?? null });
     } catch (e) {
       const { type = 'internal_error', message = String(e), retryable = false, details = null } = e ?? {};
-      text = stringify({ error: { type, message, retryable, details } });
+      text = stringify({ error: { type: String(type), message: String(message), retryable: Boolean(retryable), details: details?.constructor === Object ? details : null } });
     }
     port.postMessage(['result', key, text]);
   }
 
-  #send(kind, rest = [], event, key = String(++this.#lastKey)) {
+  #send(kind, rest = [], { event, path, key = String(++this.#lastKey) } = {}) {
     return new Promise((resolve, reject) => {
-      this.#calls.set(key, { resolve, reject, event });
+      if (this.#closed && kind !== 'close') throw new TeaError({ type: 'canceled', message: 'tea is closed' });
+      this.#calls.set(key, { resolve, reject, event, path });
       this.#port.postMessage([kind, key, ...rest]);
     });
   }
 
-  async #call(op, params, event, key) {
-    if (this.#closed) throw new TeaError({ type: 'canceled', message: 'tea is closed' });
-    await this.ready;
-    return this.#send('call', [op, stringify(params)], event, key);
+  async #call(op, params, more) {
+    let text;
+    try {
+      text = stringify(params);
+    } catch (e) {
+      throw misuse(`the parameters of ${op} cannot be JSON: ${e.message}`);
+    }
+    if (!this.#closed) await this.ready;
+    return this.#send('call', [op, text], more);
   }
 
-  async #file(name, ...args) {
-    await this.ready;
-    return this.#send('fs', [name, ...args]);
+  async #file(name, path, ...args) {
+    if (!this.#closed) await this.ready;
+    return this.#send('fs', [name, path, ...args], { path });
   }
 
   #execute(op, params, o) {
@@ -195,7 +214,7 @@ class Tea {
       ...params, input: o.input, answers: o.answers, secrets: o.secrets, env: o.env ?? this.#options.env, durability: o.durability,
       interrupt_before: o.interruptBefore, interrupt_after: o.interruptAfter, retry_failed: o.retryFailed, hold: o.hold, force: o.force, migrate: o.migrate,
     };
-    const run = new Run((event) => this.#call(op, all, event, key), cancel);
+    const run = new Run((event) => this.#call(op, all, { event, key }), cancel);
     if (o.signal?.aborted) cancel();
     o.signal?.addEventListener('abort', cancel, { once: true });
     return run;
@@ -206,6 +225,7 @@ class Tea {
   }
 
   resume(run, options = {}) {
+    if (typeof run !== 'string' || !run) throw misuse('a run is resumed by its id, a string');
     const changed = options.workflow === undefined ? {} : workflowOf(options.workflow, options);
     return this.#execute('resume', { run, ...changed }, options);
   }
@@ -257,6 +277,8 @@ class Tea {
   }
 }
 
-function workflowOf(workflow, { name = 'workflow.yaml' }) {
-  return typeof workflow === 'string' ? { source: workflow, file: name } : { file: workflow.file };
+function workflowOf(workflow, { name }) {
+  if (typeof workflow === 'string') return { source: workflow, file: name || 'workflow.yaml' };
+  if (typeof workflow?.file !== 'string' || !workflow.file) throw misuse('a workflow is its text, or {file: ...} for one in tea.files');
+  return { file: workflow.file };
 }

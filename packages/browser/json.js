@@ -82,6 +82,7 @@ function encode(v) {
   if (typeof v === 'bigint') return v.toString();
   if (typeof v?.toJSON === 'function') v = v.toJSON();
   if (typeof v === 'number' && !Number.isFinite(v)) throw new TypeError(`JSON has no ${v}`);
+  if (Number.isInteger(v) && Math.abs(v) < 1e21) return BigInt(v).toString(); // JSON.stringify rounds it beyond 2^53
   if (v === null || typeof v !== 'object') return JSON.stringify(v);
   if (Array.isArray(v)) return `[${v.map((e) => encode(e) ?? 'null').join()}]`;
   const members = [];

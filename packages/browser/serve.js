@@ -54,7 +54,7 @@ export function serve(port) {
     try {
       post('done', key, (await fn()) ?? null);
     } catch (e) {
-      post('refused', key, e.code ?? '', e.message);
+      post('refused', key, typeof e.code === 'string' ? e.code : 'EIO', e.message);
     }
   }
 

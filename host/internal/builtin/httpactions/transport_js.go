@@ -110,7 +110,7 @@ func fetchError(ctx context.Context, call *call, err error) error {
 	var thrown *jspromise.Error
 	if errors.As(err, &thrown) && thrown.Name == "TypeError" {
 		err = errors.New("no response: the server cannot be reached, its certificate is not valid, or it does not allow this origin (CORS); a browser does not report which")
-		if online := js.Global().Get("navigator").Get("onLine"); online.Type() == js.TypeBoolean && !online.Bool() {
+		if n := js.Global().Get("navigator"); n.Truthy() && n.Get("onLine").Equal(js.ValueOf(false)) {
 			err = errors.New("the device is offline")
 		}
 	}
