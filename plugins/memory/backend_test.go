@@ -117,6 +117,8 @@ func TestTheEngineAndItsAliases(t *testing.T) {
 		"blob-sqlite":         {map[string]any{"ltm": map[string]any{"backend": "blob-sqlite"}}, tea.DependencyMissing, "--with memory[bucket]"},
 		"unknown":             {map[string]any{"memory": map[string]any{"engine": "oracle"}}, tea.ValidationError, "must be one of"},
 		"two engines":         {map[string]any{"memory": map[string]any{"engine": "sqlite"}, "ltm_backend": "postgres"}, tea.ValidationError, "set one of them"},
+		"no engine":           {map[string]any{"memory": map[string]any{"url": url}}, tea.ValidationError, "settings.memory.url needs settings.memory.engine"},
+		"no engine to sync":   {map[string]any{"memory": map[string]any{"sync": map[string]any{"url": url}}}, tea.ValidationError, "settings.memory.sync.url needs settings.memory.sync.engine"},
 		"no url":              {map[string]any{"memory": map[string]any{"engine": "elsewhere"}}, tea.ValidationError, "settings.memory.url"},
 		"another url":         {map[string]any{"memory": map[string]any{"engine": "elsewhere", "url": "other://x"}}, tea.ValidationError, "elsewhere://"},
 		"unknown options":     {map[string]any{"memory": map[string]any{"engine": "elsewhere", "url": url, "options": map[string]any{"prat": "x"}}}, tea.ValidationError, "prat"},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -56,7 +57,18 @@ func (s *settings) resolve(backend string) error {
 	s.Blobs = cmp.Or(s.Blobs, s.LTM.Storage.URI)
 	s.LTM.InlineBytes = cmp.Or(s.LTM.InlineBytes, s.LTM.InlineThreshold)
 	s.LTM.InlineThreshold = 0
-	return s.resolveSync()
+	if err := s.resolveSync(); err != nil {
+		return err
+	}
+	// It would be ignored, and the data be on this device.
+	for name, ignored := range map[string]bool{
+		"settings.memory.url": s.URL != "" && s.Engine == "", "settings.memory.sync.url": s.Sync.URL != "" && s.Sync.Engine == "",
+	} {
+		if ignored {
+			return tea.Errorf(tea.ValidationError, "%s needs %s, such as postgres: it says what is at the address", name, strings.TrimSuffix(name, "url")+"engine")
+		}
+	}
+	return nil
 }
 
 // resolveSync replaces enable_sync and offline_fallback. For a database that is
