@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -389,19 +390,19 @@ func (r *follower) ask(ctx context.Context, pending []flow.Interrupt) (map[strin
 // follow passes on the events until the run has an outcome. When ctx is done, it
 // cancels the run and continues.
 func (r *follower) follow(ctx context.Context) (*outcome, error) {
-	stop := ctx.Done()
 	inner := context.WithoutCancel(ctx)
 	watched, stopWatch := context.WithCancel(inner)
 	defer stopWatch()
 	r.heard.Store(time.Now().UnixNano())
 	go r.watch(watched)
-	begin, execution, end := time.Now(), "", (<-chan struct{})(nil)
+	begin, execution, stop, end := time.Now(), "", ctx.Done(), (<-chan struct{})(nil)
+	looks := ctx // a query without a worker takes long
 	for {
 		if execution != r.execution {
 			execution, end = r.execution, r.ends(watched)
 		}
 		look := time.Now()
-		p, err := r.progress(inner)
+		p, err := r.progress(looks)
 		if err == nil {
 			if err := r.emit(p); err != nil {
 				return nil, err
@@ -411,10 +412,17 @@ func (r *follower) follow(ctx context.Context) (*outcome, error) {
 			}
 		}
 		wait := waitAfter(time.Since(look), time.Since(begin))
-		if err != nil || len(p.Events) == 0 {
+		if stop != nil && ctx.Err() != nil {
+			wait = maxWait // stop is ready
+		} else if err != nil || len(p.Events) == 0 {
 			out, gone := r.closed(inner, err == nil)
 			if out != nil || gone != nil {
 				return out, gone
+			}
+			if stop == nil && err != nil {
+				if reasons := r.troubles(inner); len(reasons) > 0 {
+					return nil, fmt.Errorf("run %s was asked to stop and does so when a worker takes it: %s", r.run, strings.Join(reasons, "; "))
+				}
 			}
 		} else {
 			r.heard.Store(time.Now().UnixNano())
@@ -428,10 +436,10 @@ func (r *follower) follow(ctx context.Context) (*outcome, error) {
 		case <-end:
 			end = nil
 		case <-stop:
-			if stop = nil; r.passive {
+			if stop, looks = nil, inner; r.passive {
 				return nil, ctx.Err()
 			}
-			if err := r.client.CancelWorkflow(inner, r.run, r.execution); err != nil {
+			if err := r.client.CancelWorkflow(inner, r.run, r.execution); err != nil && lost(err) == nil {
 				return nil, fmt.Errorf("cancel run %s: %w", r.run, err)
 			}
 		}
