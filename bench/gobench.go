@@ -92,6 +92,12 @@ func promises() []suite {
 		{Package: "./plugins/graph/internal/cozo", Prefix: "graph on CozoDB", Pattern: "^Benchmark(Put|Batches)$|^BenchmarkHops$/^1000000$", Promises: []promise{
 			{Benchmark: "Put", Metric: "x-own", What: ", a durable entity against the engine's own put", Unit: "x", Scale: 1, Limit: 1.2},
 		}},
+		{Package: "./plugins/graph/internal/kuzu", Prefix: "graph on Kuzu", Pattern: "^BenchmarkPut$", Promises: []promise{
+			{Benchmark: "Put", Metric: "x-own", What: ", a durable entity against the engine's own put", Unit: "x", Scale: 1, Limit: 1.2},
+		}},
+		{Package: "./plugins/graph/internal/sqlite", Prefix: "graph on SQLite", Pattern: "^BenchmarkPut$", Promises: []promise{
+			{Benchmark: "Put", Metric: "x-own", What: ", a durable entity against the engine's own put", Unit: "x", Scale: 1, Limit: 1.2},
+		}},
 		{Package: "./bench", Prefix: "growth", Pattern: ".", Promises: []promise{
 			{Benchmark: "DurableStep", Metric: "median-ns/step", Unit: "ms", Scale: 1e-6, Limit: 0.4},
 			{Benchmark: "Plan/concurrent", Metric: "ns/subtask", What: ", besides its action", Unit: "us", Scale: 1e-3, Limit: 150},

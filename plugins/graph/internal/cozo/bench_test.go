@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+	"github.com/the-edge-agent/tea/plugins/graph/internal/storetest"
 )
 
 const ns = "default"
@@ -154,36 +155,16 @@ func residentMemory(b *testing.B) string {
 	return "RSS " + strings.TrimSpace(line)
 }
 
-// BenchmarkPut alternates the plugin's way and the engine's own.
 func BenchmarkPut(b *testing.B) {
 	db := openBench(b, b.TempDir())
-	fill(b, db, 10_000, 0)
-	var ours, own []time.Duration
-	for i := 0; b.Loop(); i++ {
-		began := time.Now()
-		if err := db.Apply(b.Context(), ns, store.Batch{Entities: []store.Entity{benchEntity(20_000 + i)}}); err != nil {
-			b.Fatal(err)
-		}
-		ours = append(ours, time.Since(began))
-		e := benchEntity(1_000_000 + i)
+	storetest.Put(b, db, func(e store.Entity) error {
 		p := newParams(ns)
 		p.add("id").string(e.ID)
 		p.add("properties").json(e.Properties)
-		began = time.Now()
-		err := db.engine.run(`?[namespace, id, type, properties, embedding, created_at, updated_at, source, text, facts, exact, words] <-
+		return db.engine.run(`?[namespace, id, type, properties, embedding, created_at, updated_at, source, text, facts, exact, words] <-
 			[[$namespace, $id, 'device', $properties, null, 1, 1, '', '', '', null, []]] :put entity {namespace, id => type, properties, embedding,
 			created_at, updated_at, source, text, facts, exact, words}`, p.done(), nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		own = append(own, time.Since(began))
-	}
-	slices.Sort(ours)
-	slices.Sort(own)
-	a, c := float64(ours[len(ours)/2]), float64(own[len(own)/2])
-	b.ReportMetric(a/1e6, "ms-median")
-	b.ReportMetric(c/1e6, "own-ms-median")
-	b.ReportMetric(a/c, "x-own")
+	})
 }
 
 func BenchmarkBatches(b *testing.B) {

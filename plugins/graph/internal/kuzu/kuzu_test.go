@@ -4,11 +4,15 @@ package kuzu
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/storetest"
 )
 
@@ -21,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // need skips a test where the library is not prepared. In CI that is a failure.
-func need(t *testing.T) {
+func need(t testing.TB) {
 	t.Helper()
 	if _, err := load(""); err != nil {
 		if os.Getenv("CI") == "true" {
@@ -35,4 +39,25 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	need(t)
 	storetest.Run(t, Open)
+}
+
+// BenchmarkPut compares with a statement of its own transaction.
+func BenchmarkPut(b *testing.B) {
+	need(b)
+	s, err := Open(b.Context(), store.Options{Dir: b.TempDir(), Create: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	db := s.(*DB)
+	w := writing{namespace: "default"}
+	names := slices.Sorted(maps.Keys(w.entityRow(&store.Entity{})))
+	for i, name := range names {
+		names[i] = name + ": $" + name
+	}
+	create := "CREATE (:Entity {" + strings.Join(names, ", ") + "})"
+	storetest.Put(b, db, func(e store.Entity) error {
+		_, err := db.writer.query(b.Context(), create, w.entityRow(&e))
+		return err
+	})
 }

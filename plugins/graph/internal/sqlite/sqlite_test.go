@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"database/sql"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,4 +73,31 @@ func TestFilesThatAreNotDatabases(t *testing.T) {
 			}
 		})
 	}
+}
+
+// BenchmarkPut compares with a row of a table without indexes, in a database of its own
+// with the same durability.
+func BenchmarkPut(b *testing.B) {
+	db, err := sqlite.Open(b.Context(), store.Options{Dir: b.TempDir(), Create: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	own, err := sql.Open("sqlite", filepath.Join(b.TempDir(), "own.sqlite")+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer own.Close()
+	if _, err := own.ExecContext(b.Context(), "CREATE TABLE entity (id TEXT PRIMARY KEY, type TEXT, properties TEXT, text TEXT, words TEXT, created INTEGER, updated INTEGER)"); err != nil {
+		b.Fatal(err)
+	}
+	put, err := own.PrepareContext(b.Context(), "INSERT OR REPLACE INTO entity VALUES (?, ?, ?, ?, ?, ?, ?)")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer put.Close()
+	storetest.Put(b, db, func(e store.Entity) error {
+		_, err := put.ExecContext(b.Context(), e.ID, e.Type, string(e.Properties), e.Text, strings.Join(e.Words, " "), e.CreatedAt, e.UpdatedAt)
+		return err
+	})
 }
