@@ -40,15 +40,17 @@ type DB struct {
 	// mu is held for reading by every call, and for writing by Close.
 	mu     sync.RWMutex
 	closed bool
-	// nextNode is the key of the next node. Only Apply uses it.
+	// nextNode is the key of the next node, and kept are the prepared statements of
+	// earlier transactions, by text. Only Apply uses them.
 	nextNode int64
+	kept     map[string]*sql.Stmt
 }
 
 var _ store.Store = (*DB)(nil)
 
 // Open opens the database of a folder, or creates it.
 func Open(ctx context.Context, o store.Options) (store.Store, error) {
-	db := &DB{path: filepath.Join(o.Dir, databaseFile)}
+	db := &DB{path: filepath.Join(o.Dir, databaseFile), kept: map[string]*sql.Stmt{}}
 	isNew, err := check(db.path)
 	if err != nil {
 		return nil, err

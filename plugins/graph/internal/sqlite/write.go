@@ -41,7 +41,7 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 		return fault(err)
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
-	w := &writing{ctx: ctx, tx: tx, ns: ns, kinds: types, next: db.nextNode}
+	w := &writing{ctx: ctx, tx: tx, ns: ns, kinds: types, next: db.nextNode, kept: db.kept, statements: map[string]*sql.Stmt{}}
 	if err := w.apply(b); err != nil {
 		return fault(err)
 	}
@@ -54,6 +54,12 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 		return fault(err)
 	}
 	db.nextNode = w.next
+	for query := range w.statements {
+		if db.kept[query] == nil {
+			// Without it the next transaction prepares the statement again.
+			db.kept[query], _ = db.write.PrepareContext(ctx, query)
+		}
+	}
 	return nil
 }
 
@@ -67,8 +73,9 @@ type writing struct {
 	next  int64
 	// vectors are the embeddings that changed.
 	vectors []exact.Change[int64, tag]
-	// statements are the prepared ones, by text.
-	statements map[string]*sql.Stmt
+	// kept are the statements of earlier transactions, and statements those of this
+	// one, by text.
+	kept, statements map[string]*sql.Stmt
 }
 
 // node is what is stored under an ID.
@@ -78,27 +85,44 @@ type node struct {
 	entity, embedded bool
 }
 
-func (w *writing) exec(query string, args ...any) error {
-	statement := w.statements[query]
-	if statement == nil {
+// statement returns the prepared statement of a text. The transaction closes it.
+func (w *writing) statement(query string) (*sql.Stmt, error) {
+	if s := w.statements[query]; s != nil {
+		return s, nil
+	}
+	var s *sql.Stmt
+	if kept := w.kept[query]; kept != nil {
+		s = w.tx.StmtContext(w.ctx, kept)
+	} else {
 		var err error
-		if statement, err = w.tx.PrepareContext(w.ctx, query); err != nil {
-			return err
+		if s, err = w.tx.PrepareContext(w.ctx, query); err != nil {
+			return nil, err
 		}
-		w.statements[query] = statement
+	}
+	w.statements[query] = s
+	return s, nil
+}
+
+func (w *writing) exec(query string, args ...any) error {
+	s, err := w.statement(query)
+	if err != nil {
+		return err
 	}
 	// Each statement is short. A context that can end would cost a goroutine.
-	_, err := statement.ExecContext(context.WithoutCancel(w.ctx), args...)
+	_, err = s.ExecContext(context.WithoutCancel(w.ctx), args...)
 	return errors.Join(err, w.ctx.Err())
 }
 
+// QueryContext is [sql.Tx.QueryContext] with a prepared statement.
+func (w *writing) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	s, err := w.statement(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.QueryContext(ctx, args...)
+}
+
 func (w *writing) apply(b store.Batch) error {
-	w.statements = map[string]*sql.Stmt{}
-	defer func() {
-		for _, s := range w.statements {
-			s.Close()
-		}
-	}()
 	if err := w.find(b); err != nil {
 		return err
 	}
@@ -142,7 +166,7 @@ func (w *writing) find(b store.Batch) error {
 	w.nodes = make(map[string]node, len(ids))
 	var id string
 	var n node
-	return scan(w.ctx, w.tx, `SELECT n.id, n.pk, n.kind IS NOT NULL, e.pk IS NOT NULL FROM json_each(?) j
+	return scan(w.ctx, w, `SELECT n.id, n.pk, n.kind IS NOT NULL, e.pk IS NOT NULL FROM json_each(?) j
 		CROSS JOIN node n ON n.namespace = ? AND n.id = j.value LEFT JOIN embedding e ON e.pk = n.pk`,
 		[]any{list(ids), w.ns}, func() error { w.nodes[id] = n; return nil }, &id, &n.pk, &n.entity, &n.embedded)
 }
