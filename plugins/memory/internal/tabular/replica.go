@@ -74,7 +74,8 @@ type rowWrite struct {
 func (t *table) checkWrites(writes []store.RecordWrite, results []store.PutResult) []rowWrite {
 	checked := make([]rowWrite, len(writes))
 	for i, w := range writes {
-		r, size, err := &newRow{op: deleted, values: make([]any, len(t.columns))}, 0, error(nil)
+		r, size := &newRow{op: deleted, values: make([]any, len(t.columns))}, 0
+		var err error
 		if w.Deleted {
 			var parts []any
 			if parts, err = t.keyValues(json.RawMessage(w.Key)); err == nil {
