@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,12 @@ func mosquitto(t *testing.T, port int) *exec.Cmd {
 // broker starts a broker at any port.
 func broker(t *testing.T) *url.URL {
 	t.Helper()
+	address, _ := startBroker(t)
+	return address
+}
+
+func startBroker(t *testing.T) (*url.URL, *exec.Cmd) {
+	t.Helper()
 	for {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -68,8 +75,8 @@ func broker(t *testing.T) *url.URL {
 		}
 		port := l.Addr().(*net.TCPAddr).Port
 		_ = l.Close()
-		if mosquitto(t, port) != nil { // else another process has the port now
-			return &url.URL{Scheme: "mqtt", Host: fmt.Sprintf("127.0.0.1:%d", port)}
+		if cmd := mosquitto(t, port); cmd != nil { // else another process has the port now
+			return &url.URL{Scheme: "mqtt", Host: fmt.Sprintf("127.0.0.1:%d", port)}, cmd
 		}
 	}
 }
@@ -139,6 +146,57 @@ serve:
 	stop, done := context.WithTimeout(context.Background(), 10*time.Second)
 	defer done()
 	_ = client.Disconnect(stop)
+}
+
+// A broker that restarts without its sessions gets the subscription again.
+func TestBrokerThatRestartsIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	address, process := startBroker(t)
+	s := newProject(t, map[string]string{"sensor.yaml": "nodes: [{name: n}]\nserve: {triggers: [{mqtt: raw, broker: \"" + address.String() + "\"}]}\n"}).serve()
+	problem := func(want bool) {
+		t.Helper()
+		for {
+			r := s.request("GET", "/v1/workflows/sensor", "")
+			if got := r.body["triggers"].([]any)[0].(map[string]any)["problem"]; (got != nil) == want {
+				return
+			}
+			if t.Context().Err() != nil {
+				t.Fatalf("workflow: %s", r)
+			}
+		}
+	}
+	send := func() {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		client, err := autopaho.NewConnection(ctx, autopaho.ClientConfig{ServerUrls: []*url.URL{address}, KeepAlive: 30, ClientConfig: paho.ClientConfig{ClientID: "test"}})
+		if err == nil {
+			err = client.AwaitConnection(ctx)
+		}
+		if err == nil {
+			_, err = client.Publish(ctx, &paho.Publish{Topic: "raw", QoS: 1, Payload: []byte("{}")})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = client.Disconnect(ctx)
+	}
+	problem(false)
+	send()
+	s.awaitStatuses("sensor", map[string]int{"done": 1})
+	_ = process.Process.Kill()
+	_ = process.Wait()
+	problem(true)
+	port, err := strconv.Atoi(address.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mosquitto(t, port) == nil {
+		t.Skip("another process has the port of the broker now")
+	}
+	problem(false)
+	send()
+	s.awaitStatuses("sensor", map[string]int{"done": 2})
 }
 
 func TestCircleOfMessagesEnds(t *testing.T) {
