@@ -89,15 +89,9 @@ func promises() []suite {
 			{Benchmark: "Pages/crawl", Metric: "pages/s", Unit: "pages/s", Scale: 1},
 			{Benchmark: "Pages/crawl", Metric: "ns/page", What: ", a page", Unit: "ms", Scale: 1e-6, Limit: 20},
 		}},
-		{Package: "./plugins/graph/internal/cozo", Prefix: "graph on CozoDB", Pattern: "^Benchmark(Put|Batches)$|^BenchmarkHops$/^1000000$", Promises: []promise{
-			{Benchmark: "Put", Metric: "x-own", What: ", a durable entity against the engine's own put", Unit: "x", Scale: 1, Limit: 1.2},
-		}},
-		{Package: "./plugins/graph/internal/kuzu", Prefix: "graph on Kuzu", Pattern: "^BenchmarkPut$", Promises: []promise{
-			{Benchmark: "Put", Metric: "x-own", What: ", a durable entity against the engine's own put", Unit: "x", Scale: 1, Limit: 1.2},
-		}},
-		{Package: "./plugins/graph/internal/sqlite", Prefix: "graph on SQLite", Pattern: "^BenchmarkPut$", Promises: []promise{
-			{Benchmark: "Put", Metric: "x-own", What: ", a durable entity against the engine's own put", Unit: "x", Scale: 1, Limit: 1.2},
-		}},
+		{Package: "./plugins/graph/internal/cozo", Prefix: "graph on CozoDB", Pattern: "^Benchmark(Put|Batches)$|^BenchmarkHops$/^1000000$", Promises: durablePut},
+		{Package: "./plugins/graph/internal/kuzu", Prefix: "graph on Kuzu", Pattern: "^BenchmarkPut$", Promises: durablePut},
+		{Package: "./plugins/graph/internal/sqlite", Prefix: "graph on SQLite", Pattern: "^BenchmarkPut$", Promises: durablePut},
 		{Package: "./bench", Prefix: "growth", Pattern: ".", Promises: []promise{
 			{Benchmark: "DurableStep", Metric: "median-ns/step", Unit: "ms", Scale: 1e-6, Limit: 0.4},
 			{Benchmark: "Plan/concurrent", Metric: "ns/subtask", What: ", besides its action", Unit: "us", Scale: 1e-3, Limit: 150},
@@ -142,6 +136,9 @@ func pluginPromises() []promise {
 		{Benchmark: "Tokens", Metric: "bare-median-ns/token", What: ", bare go-plugin with JSON", Unit: "us", Scale: 1e-3},
 	}
 }
+
+// durablePut is that of each engine of plugins/graph.
+var durablePut = []promise{{Benchmark: "Put", Metric: "x-own", What: ", a durable entity against the engine's own put", Unit: "x", Scale: 1, Limit: 1.2}}
 
 // graphPromises are those of plugins/graph, by backend: among 10,000 entities and
 // 50,000 relations, or 200,000 and a million. Growth has none.
