@@ -66,15 +66,23 @@ func TestDuckDB(t *testing.T) {
 		globalThis.db = await openDuckDB({ tea, assets, fullText: 'english' });
 		return (await db.query('SELECT count(*) AS n FROM entries'))[0].n`)
 	for _, test := range []struct{ name, body, want string }{
-		{"sums of members", `await db.query("SELECT fields['city.name'][1] AS city, sum(fields['price'][1]::DOUBLE) AS total FROM entries WHERE metadata['year'][1] = '2021' AND key LIKE 'sale/%' GROUP BY city ORDER BY city")`,
-			`[{"city":"L'Aquila","total":12525},{"city":"São Paulo","total":12400}]`},
+		{
+			"sums of members", `await db.query("SELECT fields['city.name'][1] AS city, sum(fields['price'][1]::DOUBLE) AS total FROM entries WHERE metadata['year'][1] = '2021' AND key LIKE 'sale/%' GROUP BY city ORDER BY city")`,
+			`[{"city":"L'Aquila","total":12525},{"city":"São Paulo","total":12400}]`,
+		},
 		{"parameters", `await db.query('SELECT value FROM entries WHERE key = ? AND length(value) > ?', ['note/1100', 3])`, `[{"value":"the teapot \"green\", \n number 1100"}]`},
-		{"JSON, lists and maps", `await db.query("SELECT value, fields, [1, NULL] AS list FROM entries WHERE key = 'sale/1'")`,
-			`[{"value":"{\"city\":{\"name\":\"São Paulo\"},\"price\":0.25,\"tags\":[\"a\",\"b\"]}","fields":{"city.name":"São Paulo","price":"0.25","tags.0":"a","tags.1":"b"},"list":[1,null]}]`},
-		{"integers", `await db.query("SELECT value::BIGINT AS n, sum(value::BIGINT) AS sum, -5::HUGEINT AS small, 1.25 AS d, -0.5::DECIMAL(9,1) AS e, 170141183460469231731687303715884105727::HUGEINT AS h FROM entries WHERE key = 'big/2001' GROUP BY ALL")`,
-			`[{"n":9007199254740993,"sum":9007199254740993,"small":-5,"d":1.25,"e":-0.5,"h":170141183460469231731687303715884105727}]`},
-		{"words", `await db.query("SELECT key FROM (SELECT key, fts_main_entries.match_bm25(id, 'teapots') AS score FROM entries) WHERE score IS NOT NULL ORDER BY score DESC, key LIMIT 2")`,
-			`[{"key":"note/1000"},{"key":"note/1100"}]`},
+		{
+			"JSON, lists and maps", `await db.query("SELECT value, fields, [1, NULL] AS list FROM entries WHERE key = 'sale/1'")`,
+			`[{"value":"{\"city\":{\"name\":\"São Paulo\"},\"price\":0.25,\"tags\":[\"a\",\"b\"]}","fields":{"city.name":"São Paulo","price":"0.25","tags.0":"a","tags.1":"b"},"list":[1,null]}]`,
+		},
+		{
+			"integers", `await db.query("SELECT value::BIGINT AS n, sum(value::BIGINT) AS sum, -5::HUGEINT AS small, 1.25 AS d, -0.5::DECIMAL(9,1) AS e, 170141183460469231731687303715884105727::HUGEINT AS h FROM entries WHERE key = 'big/2001' GROUP BY ALL")`,
+			`[{"n":9007199254740993,"sum":9007199254740993,"small":-5,"d":1.25,"e":-0.5,"h":170141183460469231731687303715884105727}]`,
+		},
+		{
+			"words", `await db.query("SELECT key FROM (SELECT key, fts_main_entries.match_bm25(id, 'teapots') AS score FROM entries) WHERE score IS NOT NULL ORDER BY score DESC, key LIMIT 2")`,
+			`[{"key":"note/1000"},{"key":"note/1100"}]`,
+		},
 		{"times", `await db.query("SELECT count(*) AS n, min(updated_at) > now()::TIMESTAMP - INTERVAL 1 HOUR AS recent FROM entries WHERE expires_at BETWEEN updated_at + INTERVAL 3599 SECOND AND updated_at + INTERVAL 3601 SECOND")`, `[{"n":1000,"recent":true}]`},
 		{"a timestamp", `(await db.query("SELECT TIMESTAMP '2026-01-02 03:04:05' AS t"))[0].t.toISOString()`, `"2026-01-02T03:04:05.000Z"`},
 		{"Parquet", `await (async () => { const file = await db.toParquet("SELECT key, fields FROM entries WHERE key LIKE 'sale/%'"); await db.register('sales.parquet', file);
