@@ -81,6 +81,18 @@ func TestSQLQueryReadsWhatTheMemoryHolds(t *testing.T) {
 	})
 }
 
+func TestSQLQueryComparesInstantsInEveryForm(t *testing.T) {
+	t.Parallel()
+	linkedAgents(t, func() *teatest.Host { return &teatest.Host{} }, func(t *testing.T, a *agent) {
+		filled(t, a)
+		for table, one := range map[string]string{"memories": "key = 'none'", "sessions": "session_id = 's1'", "files": "path = 'notes/a.md'"} {
+			rows := a.do(t, "memory.sql_query", map[string]any{"sql": "SELECT created_at FROM " + table + " WHERE " + one})["rows"].([]any)
+			created := rows[0].(map[string]any)["created_at"].(string)
+			same(t, table, a.ask(t, "SELECT count(*) AS n FROM "+table+" WHERE "+one+" AND created_at = ?", []any{strings.Replace(created, "T", " ", 1)}), `[{"n":1}]`)
+		}
+	})
+}
+
 func TestSQLQueryTakesParameters(t *testing.T) {
 	t.Parallel()
 	linkedAgents(t, func() *teatest.Host { return &teatest.Host{} }, func(t *testing.T, a *agent) {

@@ -3,6 +3,7 @@ package documents
 import (
 	"strings"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -57,6 +58,8 @@ func (s Shown) sql(dialect store.Dialect) string {
 		return s.postgres()
 	case dialect == store.SQLite && s.As == Object:
 		return "(CASE WHEN json_valid(body) THEN body -> '$." + s.Field + "' END)"
+	case dialect == store.SQLite && s.As == Instant:
+		return Field(dialect, s.Field) + " COLLATE " + clock.Collation
 	case dialect == store.SQLite:
 		return Field(dialect, s.Field)
 	}
