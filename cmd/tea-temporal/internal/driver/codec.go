@@ -16,6 +16,8 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
+
+	teacmd "github.com/the-edge-agent/tea/cmd"
 )
 
 // The metadata of an encrypted payload.
@@ -40,16 +42,16 @@ type sealer struct {
 }
 
 // newCodec reads a file with keys, one on a line: a name, and 32 bytes in Base64.
-// Without a file there is no codec.
-func newCodec(file string) ([]converter.PayloadCodec, error) {
+// Without a file the codec leaves values as they are, and says what it cannot decrypt.
+func newCodec(file string) (*codec, error) {
+	c := &codec{keys: map[string]sealer{}}
 	if file == "" {
-		return nil, nil
+		return c, nil
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("read the keys: %w", err)
+		return nil, teacmd.UsageErrorf("read the keys: %w", err)
 	}
-	c := &codec{keys: map[string]sealer{}}
 	lines := bufio.NewScanner(strings.NewReader(string(text)))
 	for n := 1; lines.Scan(); n++ {
 		words := strings.Fields(lines.Text())
@@ -57,11 +59,11 @@ func newCodec(file string) ([]converter.PayloadCodec, error) {
 			continue
 		}
 		if len(words) != 2 || c.keys[words[0]].aead != nil {
-			return nil, fmt.Errorf("read the keys: %s:%d: expected a name that is not used twice, and a key", file, n)
+			return nil, teacmd.UsageErrorf("read the keys: %s:%d: expected a name that is not used twice, and a key", file, n)
 		}
 		key, err := base64.StdEncoding.DecodeString(words[1])
 		if err != nil || len(key) != 32 {
-			return nil, fmt.Errorf("read the keys: %s:%d: the key %s is not 32 bytes in Base64, as `openssl rand -base64 32` prints them", file, n, words[0])
+			return nil, teacmd.UsageErrorf("read the keys: %s:%d: the key %s is not 32 bytes in Base64, as `openssl rand -base64 32` prints them", file, n, words[0])
 		}
 		if c.keys[words[0]], err = newSealer(key); err != nil {
 			return nil, fmt.Errorf("read the keys: %w", err)
@@ -71,9 +73,9 @@ func newCodec(file string) ([]converter.PayloadCodec, error) {
 		}
 	}
 	if c.first == "" {
-		return nil, fmt.Errorf("read the keys: %s has none", file)
+		return nil, teacmd.UsageErrorf("read the keys: %s has none", file)
 	}
-	return []converter.PayloadCodec{c}, lines.Err()
+	return c, lines.Err()
 }
 
 func newSealer(key []byte) (s sealer, err error) {
@@ -94,6 +96,9 @@ func newSealer(key []byte) (s sealer, err error) {
 
 // Encode encrypts payloads.
 func (c *codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+	if c.first == "" {
+		return payloads, nil
+	}
 	out := make([]*commonpb.Payload, len(payloads))
 	for i, p := range payloads {
 		plain, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
@@ -121,6 +126,9 @@ func (c *codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 		}
 		name := string(p.GetMetadata()[keyName])
 		s, ok := c.keys[name]
+		if c.first == "" {
+			return nil, fmt.Errorf("decrypt a value: it is encrypted with the key %q; pass the file that has it with --keys", name)
+		}
 		if !ok {
 			return nil, fmt.Errorf("decrypt a value: the file of --keys does not have the key %q", name)
 		}

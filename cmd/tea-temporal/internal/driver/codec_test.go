@@ -125,29 +125,39 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(`"x"`)}}
-	sealed, err := old[0].Encode(plain)
+	sealed, err := old.Encode(plain)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := old[0].Encode(plain)
+	again, err := old.Encode(plain)
 	if err != nil || !proto.Equal(sealed[0], again[0]) {
 		t.Errorf("equal values differ: %v", err)
 	}
-	opened, err := both[0].Decode(sealed)
+	opened, err := both.Decode(sealed)
 	if err != nil || !proto.Equal(opened[0], plain[0]) {
 		t.Errorf("got %v, %v", opened, err)
 	}
-	if sealed, err = both[0].Encode(plain); err != nil {
+	if sealed, err = both.Encode(plain); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := old[0].Decode(sealed); err == nil || !strings.Contains(err.Error(), `does not have the key "new"`) {
+	if _, err := old.Decode(sealed); err == nil || !strings.Contains(err.Error(), `does not have the key "new"`) {
 		t.Errorf("got %v", err)
 	}
-	if sealed, err = old[0].Encode(plain); err != nil {
+	none, err := newCodec("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := none.Decode(sealed); err == nil || !strings.Contains(err.Error(), `encrypted with the key "new"; pass the file that has it with --keys`) {
+		t.Errorf("without keys: %v", err)
+	}
+	if same, err := none.Encode(plain); err != nil || !proto.Equal(same[0], plain[0]) {
+		t.Errorf("without keys: %v, %v", same, err)
+	}
+	if sealed, err = old.Encode(plain); err != nil {
 		t.Fatal(err)
 	}
 	sealed[0].Data[len(sealed[0].Data)-1] ^= 1
-	if _, err := both[0].Decode(sealed); err == nil {
+	if _, err := both.Decode(sealed); err == nil {
 		t.Error("a damaged value was decrypted")
 	}
 }

@@ -25,11 +25,11 @@ const maxCodecRequest = 64 << 20
 // codecHandler returns the handler of the codec server: it decrypts the values that
 // Temporal's user interface and command line show.
 func codecHandler(keys string, values store, origins []string) (http.Handler, error) {
-	codecs, err := newCodec(keys)
+	keyring, err := newCodec(keys)
 	if err != nil {
 		return nil, err
 	}
-	codec, err := converter.NewPayloadHTTPHandler(converter.PayloadHTTPHandlerOptions{PreStorageCodecs: codecs, ExternalStorage: storage(values)})
+	codec, err := converter.NewPayloadHTTPHandler(converter.PayloadHTTPHandlerOptions{PreStorageCodecs: []converter.PayloadCodec{keyring}, ExternalStorage: storage(values)})
 	if err != nil {
 		return nil, fmt.Errorf("start the codec server: %w", err)
 	}

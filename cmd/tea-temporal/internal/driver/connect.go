@@ -49,13 +49,13 @@ func (c *connection) close() {
 
 // converters returns those of the flags: with keys they encrypt.
 func converters(f teacmd.TemporalFlags) (converter.DataConverter, converter.FailureConverter, error) {
-	codecs, err := newCodec(f.Keys)
+	codec, err := newCodec(f.Keys)
 	if err != nil {
 		return nil, nil, err
 	}
-	data := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), codecs...)
+	data := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), codec)
 	return data, temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
-		DataConverter: data, EncodeCommonAttributes: len(codecs) > 0,
+		DataConverter: data, EncodeCommonAttributes: codec.first != "",
 	}), nil
 }
 

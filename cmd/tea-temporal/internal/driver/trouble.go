@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -123,7 +124,14 @@ func (r *follower) taskFailure(ctx context.Context, execution string) string {
 	return "see the log of the workers"
 }
 
+// hiddenFailure is the message of a failure that is encrypted.
+const hiddenFailure = "Encoded failure"
+
 // message returns the message of a failure, which can be encrypted.
 func (r *follower) message(f *failurepb.Failure) string {
-	return cmp.Or(r.failures.FailureToError(f).Error(), f.GetMessage())
+	text := cmp.Or(r.failures.FailureToError(f).Error(), f.GetMessage())
+	if f.GetEncodedAttributes() != nil && strings.HasPrefix(text, hiddenFailure) {
+		return "the reason is encrypted with a key that is not in the file of --keys here; workers and clients need the same keys"
+	}
+	return text
 }
