@@ -149,6 +149,59 @@ func TestWatchedDirectoryThatIsMissingIsReported(t *testing.T) {
 	}
 }
 
+// A directory is empty while its file system is not mounted. Its files are not processed
+// again when they are back.
+func TestFilesThatAreBackAreNotProcessedAgain(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	p.write("import.yaml", note(p, "{{ state.event.name }}", `serve: {triggers: [{watch: inbox}]}`))
+	p.write("clock.yaml", "nodes: [{name: n}]\nserve: {triggers: [{watch: clock}]}\n")
+	p.write("inbox/a.csv", "1")
+	p.write("inbox/b.csv", "2")
+	p.write("clock/0", "0")
+	inbox := filepath.Join(p.dir, "inbox")
+	s := p.serve()
+	s.awaitNotes(p, 2)
+	scans := 0
+	scanned := func() { // both directories
+		t.Helper()
+		scans++
+		p.write(fmt.Sprintf("clock/%d", scans), "x")
+		s.awaitStatuses("clock", map[string]int{"done": scans + 1})
+	}
+	move := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scanned()
+	move(inbox, inbox+"2")
+	s.kill()
+	p.write("inbox/c", "")
+	if err := os.Remove(filepath.Join(inbox, "c")); err != nil {
+		t.Fatal(err)
+	}
+	s = p.serve()
+	scanned()
+	if err := os.Remove(inbox); err != nil {
+		t.Fatal(err)
+	}
+	move(inbox+"2", inbox)
+	scanned()
+	if notes := p.notes(); len(notes) != 2 {
+		t.Errorf("notes: %v", notes)
+	}
+	for _, name := range []string{"a.csv", "b.csv"} {
+		if err := os.Remove(filepath.Join(inbox, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scanned()
+	p.write("inbox/a.csv", "1") // another file
+	s.awaitNotes(p, 3)
+}
+
 func TestFileWithTheSameContentIsNotProcessedAgain(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, nil)

@@ -26,12 +26,15 @@ type watcher struct {
 	// stamps are those of the last scan, by trigger and name: a file that changes
 	// is still being written.
 	stamps map[string]map[string]string
+	// gone are files that were processed and are missing from a directory that has no
+	// other files, by trigger and name: its file system may not be mounted.
+	gone map[string]bool
 	// sums are the digests of files that have changed, by trigger and name.
 	sums map[string]fileSum
 }
 
 func newWatcher(s *server) *watcher {
-	return &watcher{s: s, stamps: map[string]map[string]string{}, sums: map[string]fileSum{}}
+	return &watcher{s: s, stamps: map[string]map[string]string{}, sums: map[string]fileSum{}, gone: map[string]bool{}}
 }
 
 // scan starts runs for new files, and returns when to scan again.
@@ -80,7 +83,11 @@ func (w *watcher) scanDir(t *trigger) error {
 		stamp := fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
 		now[e.Name()] = stamp
 		seen, sum, _ := cutLast(w.seen(t, e.Name()))
-		if before[e.Name()] != stamp || seen == stamp {
+		if seen == stamp {
+			delete(w.gone, t.id+"\x00"+e.Name())
+			continue
+		}
+		if before[e.Name()] != stamp {
 			continue
 		}
 		content, err := w.sum(t, e.Name(), stamp)
@@ -89,7 +96,7 @@ func (w *watcher) scanDir(t *trigger) error {
 			continue
 		}
 		done := []*entry{{File: &fileSeen{t.id, e.Name(), stamp + " " + content}}}
-		if content == sum && content != "" { // only its time has changed
+		if content == sum && content != "" && !w.gone[t.id+"\x00"+e.Name()] { // only its time has changed
 			w.s.mu.Lock()
 			_, err = w.s.led.add(false, done...)
 			w.s.mu.Unlock()
@@ -106,6 +113,7 @@ func (w *watcher) scanDir(t *trigger) error {
 			return nil // the next scan tries again
 		}
 		delete(w.sums, t.id+"\x00"+e.Name())
+		delete(w.gone, t.id+"\x00"+e.Name())
 	}
 	w.forget(t, now)
 	return problem
@@ -168,12 +176,18 @@ func (w *watcher) seen(t *trigger, name string) string {
 	return w.s.led.state.files[t.id][name]
 }
 
-// forget removes files that no longer exist from the ledger.
+// forget removes files that no longer exist from the ledger, when there are others.
 func (w *watcher) forget(t *trigger, now map[string]string) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
 	for name := range w.s.led.state.files[t.id] {
-		if _, ok := now[name]; !ok {
+		if _, ok := now[name]; ok {
+			continue
+		}
+		if key := t.id + "\x00" + name; len(now) == 0 {
+			w.gone[key] = true
+		} else {
+			delete(w.gone, key)
 			_, _ = w.s.led.add(false, &entry{File: &fileSeen{Trigger: t.id, Name: name}}) // it is tried again
 		}
 	}
