@@ -88,7 +88,7 @@ func TestOtherBlobsAreRefused(t *testing.T) {
 	}
 }
 
-func TestValuesInS3(t *testing.T) { //nolint:paralleltest // the credentials are in the environment
+func TestValuesInS3(t *testing.T) { // the credentials are in the environment
 	bucket := objtest.S3(t)
 	t.Setenv("AWS_ENDPOINT_URL", bucket.Settings.Endpoint)
 	t.Setenv("AWS_ACCESS_KEY_ID", bucket.Settings.AccessKeyID)
