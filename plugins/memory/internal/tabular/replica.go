@@ -74,16 +74,11 @@ type rowWrite struct {
 func (t *table) checkWrites(writes []store.RecordWrite, results []store.PutResult) []rowWrite {
 	checked := make([]rowWrite, len(writes))
 	for i, w := range writes {
-		r, size := &newRow{op: deleted, values: make([]any, len(t.columns))}, 0
+		var r *newRow
+		var size int
 		var err error
 		if w.Deleted {
-			var parts []any
-			if parts, err = t.keyValues(json.RawMessage(w.Key)); err == nil {
-				for part, at := range t.key {
-					r.values[at] = parts[part]
-				}
-				r.key, err = keyOf(t.keyColumns(), parts)
-			}
+			r, err = t.deletion(w.Key)
 		} else if r, size, err = t.readRow(w.Body); err == nil && r.key != w.Key {
 			err = tea.Errorf(tea.ValidationError, "the row has the key %s", r.key)
 		}
@@ -95,6 +90,20 @@ func (t *table) checkWrites(writes []store.RecordWrite, results []store.PutResul
 		checked[i] = rowWrite{r, size}
 	}
 	return slices.DeleteFunc(checked, func(w rowWrite) bool { return w.newRow == nil })
+}
+
+// deletion returns the row that removes the one with a key.
+func (t *table) deletion(key string) (*newRow, error) {
+	parts, err := t.keyValues(json.RawMessage(key))
+	if err != nil {
+		return nil, err
+	}
+	r := &newRow{op: deleted, values: make([]any, len(t.columns))}
+	for part, at := range t.key {
+		r.values[at] = parts[part]
+	}
+	r.key, err = keyOf(t.keyColumns(), parts)
+	return r, err
 }
 
 // Versions returns the number of the last change of each table.
