@@ -385,7 +385,10 @@ func (s *server) getWorkflow(w http.ResponseWriter, r *http.Request) error {
 }
 
 // getUsage lists what runs have used, the newest day first.
-func (s *server) getUsage(w http.ResponseWriter, _ *http.Request) error {
+func (s *server) getUsage(w http.ResponseWriter, r *http.Request) error {
+	if err := knownQuery(r.URL.Query()); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	list := slices.Concat(slices.Collect(maps.Values(s.led.state.used))...)
 	s.mu.Unlock()
