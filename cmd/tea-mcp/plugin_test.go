@@ -10,6 +10,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/serve"
+	"github.com/the-edge-agent/tea/test/teaproc"
 )
 
 // servePlugin serves a plugin whose action returns the id of its process.
@@ -54,11 +55,7 @@ func TestPluginsRunAsInRun(t *testing.T) {
 		t.Errorf("close: %v", err)
 	}
 	// The server has ended; init reaps the plugin.
-	for syscall.Kill(int(pid), 0) == nil {
-		if t.Context().Err() != nil {
-			t.Fatal("the plugin still runs")
-		}
-	}
+	teaproc.Poll(t, func() (bool, any) { return syscall.Kill(int(pid), 0) != nil, "running: the plugin" })
 }
 
 func TestLockAppliesToTheDirectory(t *testing.T) {

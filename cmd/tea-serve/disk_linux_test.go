@@ -8,16 +8,17 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+	"github.com/the-edge-agent/tea/test/teaproc"
 )
 
 // awaitReady waits until the server reports a status of its readiness.
-func (s *service) awaitReady(status int) response {
+func (s *service) awaitReady(status int) (r response) {
 	s.t.Helper()
-	for {
-		if r := s.request("GET", "/readyz", ""); r.status == status {
-			return r
-		}
-	}
+	teaproc.Poll(s.t, func() (bool, any) {
+		r = s.request("GET", "/readyz", "")
+		return r.status == status, r
+	})
+	return r
 }
 
 func TestFullDiskIsReported(t *testing.T) {

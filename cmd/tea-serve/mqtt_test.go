@@ -17,6 +17,8 @@ import (
 
 	"github.com/eclipse/paho.golang/autopaho"
 	"github.com/eclipse/paho.golang/paho"
+
+	"github.com/the-edge-agent/tea/test/teaproc"
 )
 
 // mosquitto starts a broker at a port that was free, and returns its URL.
@@ -153,18 +155,6 @@ func TestBrokerThatRestartsIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	address, process := startBroker(t)
 	s := newProject(t, map[string]string{"sensor.yaml": "nodes: [{name: n}]\nserve: {triggers: [{mqtt: raw, broker: \"" + address.String() + "\"}]}\n"}).serve()
-	problem := func(want bool) {
-		t.Helper()
-		for {
-			r := s.request("GET", "/v1/workflows/sensor", "")
-			if got := r.body["triggers"].([]any)[0].(map[string]any)["problem"]; (got != nil) == want {
-				return
-			}
-			if t.Context().Err() != nil {
-				t.Fatalf("workflow: %s", r)
-			}
-		}
-	}
 	send := func() {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -181,12 +171,15 @@ func TestBrokerThatRestartsIsUsedAgain(t *testing.T) {
 		}
 		_ = client.Disconnect(ctx)
 	}
-	problem(false)
+	s.log.await(t, "subscribed")
 	send()
 	s.awaitStatuses("sensor", map[string]int{"done": 1})
 	_ = process.Process.Kill()
 	_ = process.Wait()
-	problem(true)
+	teaproc.Poll(t, func() (bool, any) {
+		r := s.request("GET", "/v1/workflows/sensor", "")
+		return r.body["triggers"].([]any)[0].(map[string]any)["problem"] != nil, r
+	})
 	port, err := strconv.Atoi(address.Port())
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +187,7 @@ func TestBrokerThatRestartsIsUsedAgain(t *testing.T) {
 	if mosquitto(t, port) == nil {
 		t.Skip("another process has the port of the broker now")
 	}
-	problem(false)
+	s.log.await(t, "subscribed")
 	send()
 	s.awaitStatuses("sensor", map[string]int{"done": 2})
 }

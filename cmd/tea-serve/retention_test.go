@@ -4,7 +4,7 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/the-edge-agent/tea/test/teaproc"
 )
 
 // statuses counts the runs of a workflow by status.
@@ -20,15 +20,10 @@ func (s *service) statuses(workflow string) map[string]int {
 // awaitStatuses waits until a workflow has these runs.
 func (s *service) awaitStatuses(workflow string, want map[string]int) {
 	s.t.Helper()
-	for {
+	teaproc.Poll(s.t, func() (bool, any) {
 		got := s.statuses(workflow)
-		if maps.Equal(got, want) {
-			return
-		}
-		if s.t.Context().Err() != nil {
-			s.t.Fatalf("runs (-want +got):\n%s", cmp.Diff(want, got))
-		}
-	}
+		return maps.Equal(got, want), got
+	})
 }
 
 func TestOldRunsAreRemoved(t *testing.T) {

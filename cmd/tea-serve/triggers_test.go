@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/test/teaproc"
 )
 
 // note is a workflow that appends a line to a file, whose first run in a row
@@ -122,16 +124,11 @@ func TestWatchedDirectoryThatIsMissingIsReported(t *testing.T) {
 	s.awaitNotes(p, 1)
 	problem := func(want string) {
 		t.Helper()
-		for {
+		teaproc.Poll(t, func() (bool, any) {
 			r := s.request("GET", "/v1/workflows/import", "")
 			text, _ := r.body["triggers"].([]any)[0].(map[string]any)["problem"].(string)
-			if want == "" && text == "" || want != "" && strings.Contains(text, want) {
-				return
-			}
-			if t.Context().Err() != nil {
-				t.Fatalf("workflow: %s", r)
-			}
-		}
+			return want == "" && text == "" || want != "" && strings.Contains(text, want), r
+		})
 	}
 	inbox := filepath.Join(p.dir, "inbox")
 	if err := os.Rename(inbox, inbox+"2"); err != nil {

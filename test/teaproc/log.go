@@ -48,11 +48,29 @@ func (l *Log) Await(t testing.TB, text string) {
 	l.seen[text]++
 }
 
+// patience is how long a test waits for what must happen.
+const patience = 5 * time.Minute
+
+// Poll calls done until it returns true, for five minutes at most. The state is what a
+// failure reports.
+func Poll(t testing.TB, done func() (ok bool, state any)) {
+	t.Helper()
+	for late := time.Now().Add(patience); ; {
+		ok, state := done()
+		if ok {
+			return
+		}
+		if time.Now().After(late) {
+			t.Fatalf("still %v", state)
+		}
+	}
+}
+
 // Until waits until done returns true, which is called after each text, for five
 // minutes at most.
 func (l *Log) Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	late := time.After(5 * time.Minute)
+	late := time.After(patience)
 	for !done() {
 		select {
 		case <-l.more:
