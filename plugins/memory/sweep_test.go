@@ -132,7 +132,7 @@ func TestSweepTakesWhatIsOldAndWhatACrashHasLeft(t *testing.T) {
 func sweepFolder(t *testing.T, f *folder) {
 	t.Helper()
 	half := filepath.Join(f.dir, "blobs", ".writing-HALF")
-	if err := os.WriteFile(half, nil, 0o600); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(half), 0o700), os.WriteFile(half, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.sweep(t.Context(), sweepGrace); err != nil {

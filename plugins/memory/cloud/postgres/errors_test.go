@@ -52,7 +52,7 @@ func administer(t *testing.T, url string, statements ...string) {
 func TestErrorsOfAWriteHaveTypesAndRemedies(t *testing.T) {
 	t.Parallel()
 	config := configOf(t, time.Now)
-	config.Timeout = 2 * time.Second
+	config.Timeout = 5 * time.Second
 	schema := server.Schema(t)
 	stores, err := Open(t.Context(), config)
 	if err != nil {
