@@ -93,7 +93,7 @@ func dial(ctx context.Context, f teacmd.TemporalFlags, logger *slog.Logger) (*co
 	}
 	o.HostPort = cmp.Or(f.Temporal, o.HostPort, defaultAddress)
 	o.Namespace = cmp.Or(f.Namespace, o.Namespace, defaultNamespace)
-	// Messages are small: to compress them costs a third of the time of a call.
+	// Messages are small: compressing them costs more time than it saves.
 	o.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	o.Logger = log.NewStructuredLogger(logger)
 	if o.DataConverter, o.FailureConverter, err = converters(f); err != nil {
