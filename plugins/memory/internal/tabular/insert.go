@@ -2,7 +2,6 @@ package tabular
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -107,18 +106,23 @@ func (t *table) keyOfRow(values []any) (string, error) {
 // insert writes the rows in the transaction.
 func (w *writing) insert(ctx context.Context, rows []*newRow, size int, conflict store.RowConflict) error {
 	t := w.t
-	var exists map[string]bool
+	var there map[string]int64
 	if len(t.key) > 0 {
+		keys := make([]string, len(rows))
+		for i, r := range rows {
+			keys[i] = r.key
+		}
 		var err error
-		if exists, err = w.existing(ctx, rows); err != nil {
+		if there, err = w.numbers(ctx, keys); err != nil {
 			return err
 		}
 	}
 	chosen := make([]*newRow, 0, len(rows))
 	for _, r := range rows {
+		_, found := there[r.key]
 		n := *r // the transaction can run again
 		switch {
-		case !exists[r.key]:
+		case !found:
 			w.result.Inserted++
 		case conflict == store.RowReplace:
 			n.op = updated
@@ -144,23 +148,6 @@ func (w *writing) insert(ctx context.Context, rows []*newRow, size int, conflict
 // exists returns the error of a row whose key exists.
 func (t *table) exists(r *newRow) error {
 	return tea.Errorf(tea.ValidationError, "row %d: table %q already has a row with the key %s; set on_conflict to replace or ignore to allow that", r.at, t.entry.Name, r.key)
-}
-
-// existing returns the keys of the rows that the table has.
-func (w *writing) existing(ctx context.Context, rows []*newRow) (map[string]bool, error) {
-	keys := make([]string, len(rows))
-	for i, r := range rows {
-		keys[i] = r.key
-	}
-	list, err := json.Marshal(keys)
-	if err != nil {
-		return nil, err
-	}
-	exists := map[string]bool{}
-	var key string
-	found, err := w.tx.Query(ctx, "SELECT _tea_key FROM "+w.t.live()+" WHERE "+within(w.s.dialect()), string(list))
-	err = store.Scan(found, err, func() { exists[key] = true }, &key)
-	return exists, err
 }
 
 func (w *writing) append(ctx context.Context, before int64, rows []*newRow) error {

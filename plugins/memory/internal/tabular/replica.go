@@ -213,7 +213,11 @@ func (s *Tables) PutRowsWith(ctx context.Context, name string, writes []store.Re
 
 // putRows writes the rows whose conditions are met.
 func (w *writing) putRows(ctx context.Context, checked []rowWrite, writes []store.RecordWrite, results []store.PutResult) error {
-	have, err := w.numbers(ctx, checked)
+	keys := make([]string, len(checked))
+	for i, c := range checked {
+		keys[i] = c.key
+	}
+	have, err := w.numbers(ctx, keys)
 	if err != nil {
 		return err
 	}
@@ -256,12 +260,8 @@ func (w *writing) putRows(ctx context.Context, checked []rowWrite, writes []stor
 	return w.settle(ctx, before, n, size)
 }
 
-// numbers returns the numbers of rows by their keys.
-func (w *writing) numbers(ctx context.Context, rows []rowWrite) (map[string]int64, error) {
-	keys := make([]string, len(rows))
-	for i, r := range rows {
-		keys[i] = r.key
-	}
+// numbers returns the numbers of the rows with keys.
+func (w *writing) numbers(ctx context.Context, keys []string) (map[string]int64, error) {
 	list, err := json.Marshal(keys)
 	if err != nil {
 		return nil, err
