@@ -42,6 +42,8 @@ type EngineRun struct {
 	host.RunEntry
 	host.RunFailure
 	Pending []flow.Interrupt
+	// Notes are for the user, such as why the run waits.
+	Notes []string
 }
 
 // Job is a workflow to run with its options.
@@ -99,12 +101,15 @@ func (f *EngineFlags) remote(a *app) (bool, error) {
 
 // engineNames are the commands that read the runs of an engine with grammars of
 // their own; see [EngineCommands].
-var engineNames = []string{"fork", "runs"}
+var engineNames = []string{"fork", "inspect", "runs"}
 
 // onTemporal chooses the commands for the runs of an engine, if the arguments or
 // TEA_ENGINE name one. Another program has them if it has the engine.
 func (a *app) onTemporal(args []string) error {
 	if len(args) == 0 || !slices.Contains(engineNames, args[0]) {
+		return nil
+	}
+	if args[0] == "inspect" && slices.ContainsFunc(args[1:], func(arg string) bool { return isWorkflowFile(arg) || filepath.Ext(arg) == graphExt }) {
 		return nil
 	}
 	engine := a.getenv("TEA_ENGINE")

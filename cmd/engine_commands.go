@@ -14,6 +14,7 @@ import (
 func EngineCommands() []Command {
 	return []Command{
 		{command{name: "fork", help: "Copy a run up to a step and continue from there with other input.", grammar: func() any { return new(engineForkCmd) }}},
+		{command{name: "inspect", help: "Draw the graph of a run's workflow with the statuses of the nodes.", grammar: func() any { return new(engineInspectCmd) }}},
 		{command{name: "runs", help: "List runs, show a run, print its events, cancel it.", grammar: func() any { return new(engineRunsCmd) }}},
 	}
 }
@@ -50,23 +51,76 @@ func (c *engineListCmd) Run(a *app) error {
 
 type engineShowCmd struct {
 	RunID string `arg:"" name:"run" help:"Id of the run."`
-	JSON  bool   `name:"json" help:"Print JSON."`
+	JSON  bool   `name:"json" xor:"form" help:"Print JSON."`
+	HTML  bool   `name:"html" xor:"form" help:"Print a file of HTML: the graph coloured by status, a timeline, errors and events."`
 	EngineFlags
+	pluginFlags
+	reportFlags
 }
 
 // Run shows one run.
 func (c *engineShowCmd) Run(a *app) error {
 	ctx, stop := stoppable()
 	defer stop(nil)
-	run, err := a.engine.Show(ctx, c.EngineFlags, c.RunID)
+	view, err := a.viewEngineRun(ctx, c.EngineFlags, c.RunID)
 	if err != nil {
 		return err
 	}
-	out := &runOutput{RunEntry: run.RunEntry, RunFailure: run.RunFailure, Pending: append([]flow.Interrupt{}, run.Pending...)}
-	if c.JSON {
-		return writeJSON(a.stdout, out)
+	switch {
+	case c.HTML:
+		return view.html(a, c.pluginFlags, c.reportFlags)
+	case c.JSON:
+		return writeJSON(a.stdout, view.run)
 	}
-	return a.table(nil, out.rows(a, &runFlags{EngineFlags: c.EngineFlags}))
+	return a.table(nil, view.run.rows(a, &runFlags{EngineFlags: c.EngineFlags}))
+}
+
+// viewEngineRun returns what is shown of a run of the engine.
+func (a *app) viewEngineRun(ctx context.Context, f EngineFlags, run string) (*runView, error) {
+	r, err := a.engine.Show(ctx, f, run)
+	if err != nil {
+		return nil, err
+	}
+	return &runView{
+		run: &runOutput{RunEntry: r.RunEntry, RunFailure: r.RunFailure, Pending: append([]flow.Interrupt{}, r.Pending...), Notes: r.Notes},
+		load: func(h *host.Host, _ map[string]any) (*host.Workflow, error) {
+			wf, _, err := a.engine.Find(f, h, run)
+			return wf, err
+		},
+		events: func(fn func(line []byte) error) error {
+			var failed error
+			err := a.engine.Events(ctx, f, run, 0, false, func(e flow.Event) {
+				if failed != nil {
+					return
+				}
+				var line []byte
+				if line, failed = e.MarshalJSON(); failed == nil {
+					failed = fn(line)
+				}
+			})
+			return errors.Join(err, failed)
+		},
+	}, nil
+}
+
+type engineInspectCmd struct {
+	RunID string `arg:"" name:"run" help:"Id of the run."`
+	drawFlags
+	EngineFlags
+	pluginFlags
+	reportFlags
+}
+
+// Run draws the graph on stdout.
+func (c *engineInspectCmd) Run(a *app) error {
+	a.setReport(c.reportFlags)
+	ctx, stop := stoppable()
+	defer stop(nil)
+	view, err := a.viewEngineRun(ctx, c.EngineFlags, c.RunID)
+	if err != nil {
+		return err
+	}
+	return view.inspect(a, &c.drawFlags, c.pluginFlags, c.reportFlags)
 }
 
 type engineEventsCmd struct {

@@ -2,13 +2,11 @@ package teacmd
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"time"
 
-	"github.com/the-edge-agent/tea/cmd/internal/runpage"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 )
@@ -100,51 +98,19 @@ type runsShowCmd struct {
 	reportFlags
 }
 
-// html prints the run as a page. The workflow can be missing or changed.
-func (c *runsShowCmd) html(a *app, runs *host.Runs, dir, id string) error {
-	a.setReport(c.reportFlags)
-	h, err := a.openHost(c.pluginFlags, c.reportFlags, readPlugins, host.Options{})
-	if err != nil {
-		return err
-	}
-	defer h.Close()
+// viewRun returns what is shown of a run of a directory.
+func (a *app) viewRun(runs *host.Runs, dir, id, file string) (*runView, error) {
 	run, err := describeRun(runs, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	report := runpage.Report{Run: run, Events: []json.RawMessage{}}
-	var graph *host.RunGraph
-	wf, err := a.loadOf(dir, id, host.LoadRunOptions{File: c.Workflow, Changed: true, View: true})(h, nil)
-	if err != nil {
-		report.Note = "The graph is missing: " + err.Error()
-		a.logger(c.reportFlags).Warn("the page has no graph: the workflow cannot be loaded", "error", err)
-	} else {
-		defer wf.Close()
-		graph = wf.RunGraph()
-	}
-	err = runs.Events(id, 0, func(_ int64, line []byte) error {
-		report.Events = append(report.Events, bytes.Clone(line))
-		if graph == nil {
+	return &runView{run: run, load: a.loadOf(dir, id, host.LoadRunOptions{File: file, Changed: true, View: true}), events: func(fn func(line []byte) error) error {
+		err := runs.Events(id, 0, func(_ int64, line []byte) error { return fn(line) })
+		if errors.Is(err, fs.ErrNotExist) { // a run killed at its start has no events
 			return nil
 		}
-		return graph.Add(line)
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a run killed at its start has no events
 		return err
-	}
-	if graph != nil {
-		svg, err := graph.Inspect("svg", run.Status == flow.Running)
-		if err != nil {
-			return err
-		}
-		report.Graph = string(svg)
-	}
-	var page bytes.Buffer
-	if err := runpage.Write(&page, report); err != nil {
-		return err
-	}
-	_, err = a.stdout.Write(page.Bytes())
-	return err
+	}}, nil
 }
 
 // runOutput is the JSON form of a run.
@@ -161,17 +127,17 @@ func (c *runsShowCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if c.HTML {
-		return c.html(a, runs, dir.path, id)
-	}
-	out, err := describeRun(runs, id)
+	view, err := a.viewRun(runs, dir.path, id, c.Workflow)
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return writeJSON(a.stdout, out)
+	switch {
+	case c.HTML:
+		return view.html(a, c.pluginFlags, c.reportFlags)
+	case c.JSON:
+		return writeJSON(a.stdout, view.run)
 	}
-	return a.table(nil, out.rows(a, &runFlags{CheckpointDir: dir.given}))
+	return a.table(nil, view.run.rows(a, &runFlags{CheckpointDir: dir.given}))
 }
 
 // describeRun reads the description of a run.

@@ -2,6 +2,7 @@ package teacmd
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/the-edge-agent/tea/cmd/internal/project"
@@ -70,12 +71,45 @@ func (c *validateCmd) Run(a *app) error {
 }
 
 type inspectCmd struct {
-	File   string `arg:"" help:"Workflow file, or a graph that graph.export has written as .cyjs."`
-	Format string `default:"text" enum:"text,json,dot,mermaid,svg" help:"text, json, dot, mermaid or svg."`
-	JSON   bool   `name:"json" help:"The same as --format json."`
+	File string `arg:"" help:"Workflow file, id of a run for its workflow with the statuses of the nodes in the formats json and svg, or a graph that graph.export has written as .cyjs."`
+	drawFlags
+	keepFlags
 	loadFlags
 	pluginFlags
 	reportFlags
+}
+
+// drawFlags choose the format of a drawing.
+type drawFlags struct {
+	Format string `default:"text" enum:"text,json,dot,mermaid,svg" help:"text, json, dot, mermaid or svg."`
+	JSON   bool   `name:"json" help:"The same as --format json."`
+}
+
+func (f *drawFlags) format() string {
+	if f.JSON {
+		return "json"
+	}
+	return f.Format
+}
+
+func (f *drawFlags) print(a *app, drawing []byte) error {
+	if f.format() == "json" {
+		_, err := a.stdout.Write(escapeJSON(drawing))
+		return err
+	}
+	_, err := a.out.Write(drawing)
+	return err
+}
+
+// isRunID reports whether an argument that is a file or the id of a run is the
+// latter, which has neither an extension nor a folder.
+func isRunID(arg string) bool {
+	return filepath.Ext(arg) == "" && filepath.Base(arg) == arg && !exists(arg)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func (c *inspectCmd) workflowFiles() []string { return []string{c.File} }
@@ -83,11 +117,19 @@ func (c *inspectCmd) workflowFiles() []string { return []string{c.File} }
 // Run draws the graph on stdout.
 func (c *inspectCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
-	if c.JSON {
-		c.Format = "json"
-	}
 	if filepath.Ext(c.File) == graphExt {
 		return c.drawGraph(a)
+	}
+	if isRunID(c.File) {
+		runs, dir, id, err := c.open(a, c.File)
+		if err != nil {
+			return err
+		}
+		view, err := a.viewRun(runs, dir.path, id, "")
+		if err != nil {
+			return err
+		}
+		return view.inspect(a, &c.drawFlags, c.pluginFlags, c.reportFlags)
 	}
 	h, err := a.openHost(c.pluginFlags, c.reportFlags, readPlugins, host.Options{})
 	if err != nil {
@@ -99,20 +141,11 @@ func (c *inspectCmd) Run(a *app) error {
 		return err
 	}
 	defer wf.Close()
-	drawing, err := wf.Inspect(c.Format)
+	drawing, err := wf.Inspect(c.format())
 	if err != nil {
 		return usageError(err)
 	}
 	return c.print(a, drawing)
-}
-
-func (c *inspectCmd) print(a *app, drawing []byte) error {
-	if c.Format == "json" {
-		_, err := a.stdout.Write(escapeJSON(drawing))
-		return err
-	}
-	_, err := a.out.Write(drawing)
-	return err
 }
 
 // graphExt is the extension of graphs in the JSON of Cytoscape.
@@ -129,7 +162,7 @@ func (c *inspectCmd) drawGraph(a *app) error {
 	if len(text) > maxGraphFile {
 		return fmt.Errorf("%s has more than %d MB; export a part of the graph, with entity_ids and depth", c.File, maxGraphFile>>20)
 	}
-	drawing, err := host.DrawGraph(filepath.Base(c.File), text, c.Format)
+	drawing, err := host.DrawGraph(filepath.Base(c.File), text, c.format())
 	if err != nil {
 		return err
 	}

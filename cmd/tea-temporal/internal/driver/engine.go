@@ -295,7 +295,7 @@ func (r *follower) again(ctx context.Context, name string, g *given) error {
 		return err
 	}
 	r.last = p.Last
-	s := start{RunID: r.run, Segments: 1, LastSeq: p.Last, Given: g, StartedAt: p.StartedAt, Previous: r.execution}
+	s := start{RunID: r.run, Segments: 1, LastSeq: p.Last, Given: g, StartedAt: p.StartedAt, Parent: p.Parent, Previous: r.execution}
 	return r.begin(ctx, name, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, s, def, records)
 }
 

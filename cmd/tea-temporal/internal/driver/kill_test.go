@@ -47,12 +47,17 @@ func marks(report string) *tea.Bundle {
 // tea returns a command of tea for the queue.
 func (s *site) tea(report string, args ...string) *exec.Cmd {
 	s.t.Helper()
+	return command(s.t, report, append(args, "--temporal", s.flags.Temporal, "--queue", s.flags.Queue, "--blobs", s.flags.Blobs)...)
+}
+
+// command returns a command of tea.
+func command(t testing.TB, report string, args ...string) *exec.Cmd {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	home := s.t.TempDir()
-	args = append(args, "--temporal", s.flags.Temporal, "--queue", s.flags.Queue, "--blobs", s.flags.Blobs)
+	home := t.TempDir()
 	cmd := exec.CommandContext(context.Background(), self, args...) //nolint:gosec // the test itself
 	cmd.Dir = home
 	cmd.Env = append(os.Environ(), asWorker+"="+report, "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home, "XDG_CACHE_HOME="+home, "TEA_PLUGINS=")

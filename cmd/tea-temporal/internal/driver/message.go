@@ -30,6 +30,8 @@ type start struct {
 	// Attributes reports that the server has the search attributes of tea.
 	Attributes bool      `json:"attributes,omitempty"`
 	StartedAt  time.Time `json:"started_at,omitzero"`
+	// Parent is the run that this one is a fork of.
+	Parent string `json:"parent,omitempty"`
 
 	// What follows continues a run: an execution begins where the one
 	// before has ended.

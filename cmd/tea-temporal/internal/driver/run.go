@@ -39,8 +39,16 @@ type progress struct {
 	// execution that has it.
 	First    int64  `json:"first,omitempty"`
 	Previous string `json:"previous,omitempty"`
-	// StartedAt is when the run began.
+	// StartedAt is when the run began, UpdatedAt the time of the last event of the
+	// execution.
 	StartedAt time.Time `json:"started_at"`
+	UpdatedAt time.Time `json:"updated_at,omitzero"`
+	// Node is the path of the last record, and Records is their number.
+	Node    string `json:"node,omitempty"`
+	Records int    `json:"records,omitempty"`
+	// File is the workflow file, and Parent the run that this one is a fork of.
+	File   string `json:"file,omitempty"`
+	Parent string `json:"parent,omitempty"`
 	// Outcome is set while the run waits and when it has ended.
 	Outcome *outcome `json:"outcome,omitempty"`
 }
@@ -383,18 +391,8 @@ func span(e flow.Event) (key string, begins, ends bool) {
 func (r *run) handle(w workflow.Context) error {
 	queries := map[string]any{
 		definitionQuery: func() (*definition, error) { return &r.def, nil },
-		progressQuery: func(after int64) (*progress, error) {
-			p := &progress{Last: r.lastSeq, First: r.start.LastSeq, StartedAt: r.start.StartedAt}
-			p.Previous = cmp.Or(workflow.GetInfo(w).ContinuedExecutionRunID, r.start.Previous)
-			from := min(max(after-p.First, 0), int64(len(r.events)))
-			if p.Events = r.events[from:]; len(p.Events) > maxProgress {
-				p.Events = p.Events[:maxProgress]
-			} else {
-				p.Outcome = r.outcome
-			}
-			return p, nil
-		},
-		recordsQuery: func() ([]host.Record, error) { return r.records, nil },
+		progressQuery:   func(after int64) (*progress, error) { return r.progress(w, after), nil },
+		recordsQuery:    func() ([]host.Record, error) { return r.records, nil },
 	}
 	for name, handler := range queries {
 		if err := workflow.SetQueryHandler(w, name, handler); err != nil {
@@ -409,6 +407,27 @@ func (r *run) handle(w workflow.Context) error {
 		return err
 	}
 	return workflow.SetUpdateHandlerWithOptions(w, hostUpdate, r.hostCall, workflow.UpdateHandlerOptions{})
+}
+
+// progress returns the events after a number.
+func (r *run) progress(w workflow.Context, after int64) *progress {
+	p := &progress{
+		Last: r.lastSeq, First: r.start.LastSeq, Previous: cmp.Or(workflow.GetInfo(w).ContinuedExecutionRunID, r.start.Previous),
+		StartedAt: r.start.StartedAt, Records: len(r.records), File: r.def.Source.File, Parent: r.start.Parent,
+	}
+	if n := len(r.records); n > 0 {
+		p.Node = r.records[n-1].Path
+	}
+	if n := len(r.events); n > 0 {
+		p.UpdatedAt = r.events[n-1].Time
+	}
+	from := min(max(after-p.First, 0), int64(len(r.events)))
+	if p.Events = r.events[from:]; len(p.Events) > maxProgress {
+		p.Events = p.Events[:maxProgress]
+	} else {
+		p.Outcome = r.outcome
+	}
+	return p
 }
 
 // recordsQuery is the query that returns the records of a run.

@@ -96,11 +96,20 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 		return out, fmt.Errorf("find run %s on Temporal: %w", run, err)
 	}
 	out.RunEntry = r.entry(about.GetWorkflowExecutionInfo())
+	r.last = math.MaxInt64 // without events
 	p, err := r.progress(ctx)
 	if err != nil {
+		// Without a worker, the server knows this much.
+		if out.Notes = r.troubles(ctx); len(out.Notes) > 0 && ctx.Err() == nil {
+			return out, nil
+		}
 		return out, err
 	}
-	out.StartedAt = p.StartedAt
+	out.StartedAt, out.WorkflowFile, out.Records, out.ParentRun = p.StartedAt, p.File, p.Records, p.Parent
+	if !p.UpdatedAt.IsZero() {
+		out.UpdatedAt = p.UpdatedAt
+	}
+	out.Node = cmp.Or(out.Node, p.Node)
 	o := p.Outcome
 	if o == nil {
 		return out, nil
@@ -214,7 +223,7 @@ func (Engine) Fork(ctx context.Context, f teacmd.EngineFlags, run, step string, 
 	if err != nil {
 		return nil, err
 	}
-	s := start{Segments: 1, Local: job.Options.Durability == flow.DurabilityAsync, Given: &given{}}
+	s := start{Parent: run, Segments: 1, Local: job.Options.Durability == flow.DurabilityAsync, Given: &given{}}
 	if len(job.Options.Input) > 0 {
 		if s.Given.Input, err = sealed(job.Options.Input, r.mask); err != nil {
 			return nil, err

@@ -21,12 +21,16 @@ import (
 // output returns what a command of tea prints.
 func (s *site) output(args ...string) string {
 	s.t.Helper()
-	cmd := s.tea("-", append(args, "--engine", "temporal")...)
+	return output(s.t, s.tea("-", append(args, "--engine", "temporal")...))
+}
+
+func output(t testing.TB, cmd *exec.Cmd) string {
+	t.Helper()
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		s.t.Fatalf("tea %q: %v\n%s", args, err, stderr.String())
+		t.Fatalf("tea %q: %v\n%s", cmd.Args[1:], err, stderr.String())
 	}
 	return string(out)
 }
