@@ -67,6 +67,8 @@ func (g *Graph) Algorithm(ctx context.Context, _ *tea.Request, p AlgorithmParams
 		return nil, tea.Errorf(tea.ValidationError, "connected_components does not use weights; leave weighted out")
 	case p.EntityID == "" && p.Algorithm == "shortest_paths":
 		return nil, tea.Errorf(tea.ValidationError, "shortest_paths need entity_id, where they start")
+	case p.Direction != "" && p.Direction != "both" && (p.Algorithm == "connected_components" || p.Algorithm == "community"):
+		return nil, tea.Errorf(tea.ValidationError, "%s follows relations in both directions; leave direction out", p.Algorithm)
 	case p.EntityID != "" && p.Algorithm != "shortest_paths":
 		return nil, tea.Errorf(tea.ValidationError, "entity_id is where shortest_paths start, and %s looks at all entities; leave entity_id out", p.Algorithm)
 	}
@@ -91,7 +93,7 @@ func (g *Graph) Algorithm(ctx context.Context, _ *tea.Request, p AlgorithmParams
 	r.Results = r.Results[:min(r.Total, p.Limit)]
 	r.Count = len(r.Results)
 	if r.Relations == 0 {
-		r.Notes, err = v.noteTypes(ctx, p.RelationTypes, p.EntityTypes)
+		r.Notes, err = v.notes(ctx, asked{relationTypes: p.RelationTypes, entityTypes: p.EntityTypes})
 	}
 	return r, err
 }

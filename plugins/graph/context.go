@@ -84,14 +84,14 @@ func (g *Graph) RetrieveContext(ctx context.Context, req *tea.Request, p Retriev
 		return nil, err
 	}
 	if len(r.Relations) == 0 {
-		notes, err := v.noteTypes(ctx, p.RelationTypes, nil)
-		if err != nil {
-			return nil, err
+		asked := asked{relationTypes: p.RelationTypes}
+		if len(r.Entities) == 0 {
+			asked.entityTypes = p.EntityTypes
 		}
-		r.Notes = append(r.Notes, notes...)
-	}
-	if len(r.Entities) == 0 && p.Query != "" {
-		notes, err := v.noteEmpty(ctx, f.query, p.EntityTypes)
+		notes, err := v.notes(ctx, asked)
+		if len(r.Entities) == 0 && p.Query != "" {
+			notes, err = v.noteWords(ctx, f.query, asked)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -509,9 +509,10 @@ type DeleteEntityParams struct {
 
 // DeleteEntityResult is the result of graph.delete_entity.
 type DeleteEntityResult struct {
-	Success          bool `json:"success"`
-	Deleted          int  `json:"deleted" doc:"number of entities that existed"`
-	DeletedRelations int  `json:"deleted_relations"`
+	Success          bool     `json:"success"`
+	Deleted          int      `json:"deleted" doc:"number of entities that existed"`
+	DeletedRelations int      `json:"deleted_relations"`
+	Notes            []string `json:"notes,omitempty" doc:"without an entity: which ids do not exist, at most 10"`
 }
 
 // DeleteEntity is the action graph.delete_entity.
@@ -538,7 +539,8 @@ func (g *Graph) DeleteEntity(ctx context.Context, _ *tea.Request, p DeleteEntity
 	for i := range found {
 		existing[found[i].ID] = true
 	}
-	ids = slices.DeleteFunc(ids, func(id string) bool { return !existing[id] })
+	given := ids
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !existing[id] })
 	relations, err := v.adjacent(ctx, store.Adjacency{IDs: ids, Direction: store.Both, Ever: true, Lean: true})
 	if err != nil {
 		return nil, err
@@ -552,7 +554,8 @@ func (g *Graph) DeleteEntity(ctx context.Context, _ *tea.Request, p DeleteEntity
 	}
 	r := &DeleteEntityResult{Success: true, Deleted: len(ids), DeletedRelations: len(relations)}
 	if len(ids) == 0 {
-		return r, nil
+		r.Notes, err = v.notes(ctx, asked{ids: given[:min(len(given), 10)]})
+		return r, err
 	}
 	return r, v.Apply(ctx, v.ns, batch)
 }

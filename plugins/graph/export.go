@@ -121,8 +121,12 @@ func (v *view) export(ctx context.Context, p *ExportParams, r *ExportResult, w t
 		r.Relations++
 		return w.Relation(relation)
 	})
-	if r.Entities+r.Relations == 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("nothing in the namespace %q matches", v.ns))
+	if err == nil && r.Entities+r.Relations == 0 {
+		var notes []string
+		if notes, err = v.notes(ctx, asked{relationTypes: p.RelationTypes, entityTypes: p.EntityTypes}); len(notes) == 0 {
+			notes = []string{fmt.Sprintf("nothing in the namespace %q matches", v.ns)}
+		}
+		r.Notes = append(r.Notes, notes...)
 	}
 	if r.Format == string(transfer.GraphML) {
 		r.Notes = append(r.Notes, lost.notes()...)

@@ -297,7 +297,7 @@ func TestAnExportWithoutAPathHasData(t *testing.T) {
 	g := open(t, object{"backend": "memory", "path": t.TempDir()})
 	data, ok := g.call("export", object{})["data"]
 	same(t, "data of an empty graph", []any{data, ok}, []any{"", true})
-	same(t, "notes", g.call("export", object{"namespace": "typo"})["notes"], []any{`nothing in the namespace "typo" matches`})
+	same(t, "notes", g.call("export", object{"namespace": "typo"})["notes"], []any{`the namespace "typo" of the graph has no entities`})
 	g.sample()
 	same(t, "no notes", g.call("export", object{})["notes"], []any{})
 	same(t, "notes of GraphML", g.call("export", object{"format": "graphml"})["notes"], []any{

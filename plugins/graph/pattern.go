@@ -101,7 +101,7 @@ func (v *view) pattern(ctx context.Context, p *QueryParams) (*QueryResult, error
 		if err := v.patternEntities(ctx, from, at, p.Limit, r); err != nil {
 			return nil, err
 		}
-		return r, v.notePattern(ctx, r, relation, from)
+		return r, v.notePattern(ctx, r, at, relation, from)
 	}
 	found, err := v.patternRelations(ctx, from, relation, to, at, p.Limit+1)
 	if err != nil {
@@ -113,31 +113,23 @@ func (v *view) pattern(ctx context.Context, p *QueryParams) (*QueryResult, error
 	if err := v.rows(ctx, found, at, r); err != nil {
 		return nil, err
 	}
-	return r, v.notePattern(ctx, r, relation, from, to)
+	return r, v.notePattern(ctx, r, at, relation, from, to)
 }
 
-// notePattern says which ids and types of a pattern without rows do not exist.
-func (v *view) notePattern(ctx context.Context, r *QueryResult, relation *part, ends ...*part) (err error) {
+// notePattern says which ids, types and properties of a pattern without rows do not exist.
+func (v *view) notePattern(ctx context.Context, r *QueryResult, at int64, relation *part, ends ...*part) (err error) {
 	if r.Count > 0 {
 		return nil
 	}
-	var types []string
+	a := asked{relationTypes: relation.types(), ofRelations: relation.filter, at: at}
 	for _, end := range ends {
-		types = append(types, end.types()...)
-	}
-	if r.Notes, err = v.noteTypes(ctx, relation.types(), types); err != nil {
-		return err
-	}
-	for _, end := range ends {
-		switch missing := v.exist(ctx, end.id); {
-		case end.id == "" || missing == nil:
-		case tea.AsError(missing).Type != tea.NotFound:
-			return missing
-		default:
-			r.Notes = append(r.Notes, tea.AsError(missing).Message)
+		a.entityTypes, a.filter = append(a.entityTypes, end.types()...), append(a.filter, end.filter...)
+		if end.id != "" {
+			a.ids = append(a.ids, end.id)
 		}
 	}
-	return nil
+	r.Notes, err = v.notes(ctx, a)
+	return err
 }
 
 // patternEntities finds entities.

@@ -38,7 +38,7 @@ type QueryResult struct {
 	Columns   []string         `json:"columns"`
 	Truncated bool             `json:"truncated" doc:"whether there are more rows than limit"`
 	Query     any              `json:"query" doc:"the query or the pattern"`
-	Notes     []string         `json:"notes,omitempty" doc:"without rows: which ids and types of the pattern do not exist"`
+	Notes     []string         `json:"notes,omitempty" doc:"without rows: which ids, types and properties of the pattern do not exist"`
 }
 
 // maxQueryBytes is the size of the rows of a query, as JSON.

@@ -269,7 +269,7 @@ type GetRelationsResult struct {
 	Relations []Relation `json:"relations" doc:"ordered by from, type, to and valid_from"`
 	Count     int        `json:"count"`
 	Total     int        `json:"total" doc:"number before the limit"`
-	Notes     []string   `json:"notes,omitempty" doc:"without a result: which of the entities do not exist"`
+	Notes     []string   `json:"notes,omitempty" doc:"without a result: which of the entities and relation_types do not exist"`
 }
 
 // GetRelations is the action graph.get_relations.
@@ -304,17 +304,9 @@ func (g *Graph) GetRelations(ctx context.Context, _ *tea.Request, p GetRelations
 	if r.Relations, err = toRelations(found[:r.Count]); err != nil || r.Total > 0 {
 		return r, err
 	}
-	for _, id := range []string{p.EntityID, p.FromEntity, p.ToEntity} {
-		missing := v.exist(ctx, id)
-		switch {
-		case id == "" || missing == nil:
-		case tea.AsError(missing).Type != tea.NotFound:
-			return nil, missing
-		default:
-			r.Notes = append(r.Notes, tea.AsError(missing).Message)
-		}
-	}
-	return r, nil
+	ids := slices.DeleteFunc([]string{p.EntityID, p.FromEntity, p.ToEntity}, func(id string) bool { return id == "" })
+	r.Notes, err = v.notes(ctx, asked{ids: ids, relationTypes: p.RelationTypes})
+	return r, err
 }
 
 // DeleteRelationParams are the parameters of graph.delete_relation.
@@ -329,9 +321,10 @@ type DeleteRelationParams struct {
 
 // DeleteRelationResult is the result of graph.delete_relation.
 type DeleteRelationResult struct {
-	Success bool `json:"success"`
-	Deleted int  `json:"deleted" doc:"number of removed relations"`
-	Closed  int  `json:"closed" doc:"number of relations that valid_to ended"`
+	Success bool     `json:"success"`
+	Deleted int      `json:"deleted" doc:"number of removed relations"`
+	Closed  int      `json:"closed" doc:"number of relations that valid_to ended"`
+	Notes   []string `json:"notes,omitempty" doc:"without such a relation: which of the names do not exist, or when it is valid"`
 }
 
 // DeleteRelation is the action graph.delete_relation.
@@ -368,7 +361,12 @@ func (g *Graph) DeleteRelation(ctx context.Context, _ *tea.Request, p DeleteRela
 		}
 	}
 	if r.Deleted+r.Closed == 0 {
-		return r, nil
+		if len(found) > 0 {
+			r.Notes = []string{fmt.Sprintf("the relation is valid at other times (%d)", len(found))}
+			return r, nil
+		}
+		r.Notes, err = v.notes(ctx, asked{ids: []string{p.FromEntity, p.ToEntity}, relationTypes: []string{p.RelationType}})
+		return r, err
 	}
 	return r, v.Apply(ctx, v.ns, batch)
 }

@@ -3,7 +3,6 @@ package graph
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -79,26 +78,22 @@ func (g *Graph) Search(ctx context.Context, _ *tea.Request, p SearchParams) (*Se
 	if len(found) > 0 {
 		return r, nil
 	}
-	r.Notes, err = v.noteEmpty(ctx, query, p.EntityTypes)
+	r.Notes, err = v.noteWords(ctx, query, asked{entityTypes: p.EntityTypes, filter: wanted, at: at})
 	return r, err
 }
 
-// noteEmpty says why nothing was found.
-func (v *view) noteEmpty(ctx context.Context, query *words.Query, types []string) ([]string, error) {
-	err := v.EachEntity(ctx, v.ns, store.EntityScan{Keys: true}, func(*store.Entity) error { return errEnough })
-	if !errors.Is(err, errEnough) {
-		return []string{fmt.Sprintf("the namespace %q of the graph has no entities", v.ns)}, err
-	}
-	notes, err := v.noteTypes(ctx, nil, types)
+// noteWords says why nothing was found by words.
+func (v *view) noteWords(ctx context.Context, query *words.Query, a asked) ([]string, error) {
+	notes, err := v.notes(ctx, a)
 	switch {
-	case err != nil:
-		return nil, err
+	case err != nil || len(notes) > 0:
+		return notes, err
 	case len(query.Words) == 0:
-		return append(notes, "the query has no words"), nil
+		return []string{"the query has no words"}, nil
 	case query.All:
-		return append(notes, "the query has only function words, and no entity has all of them"), nil
+		return []string{"the query has only function words, and no entity has all of them"}, nil
 	}
-	return append(notes, "no entity that was searched has a word of the query"), nil
+	return []string{"no entity that was searched has a word of the query"}, nil
 }
 
 // byWords returns the best entities that have words of a query.
@@ -223,15 +218,20 @@ func (g *Graph) VectorSearch(ctx context.Context, req *tea.Request, p VectorSear
 	if err != nil {
 		return nil, err
 	}
+	r := &SearchResult{Success: true, Results: found}
 	if p.MinScore != nil {
-		found = slices.DeleteFunc(found, func(f Found) bool { return f.Score < *p.MinScore })
+		enough := func(f Found) bool { return f.Score >= *p.MinScore }
+		if len(found) > 0 && !enough(found[0]) {
+			r.Notes = []string{fmt.Sprintf("the best result has the score %.4g, below min_score", found[0].Score)}
+		}
+		r.Results = slices.DeleteFunc(found, func(f Found) bool { return !enough(f) })
 	}
-	r := &SearchResult{Success: true, Results: found, Count: len(found)}
+	r.Count = len(r.Results)
 	switch {
 	case dimension == 0:
 		r.Notes = []string{"the graph has no embeddings; store entities with embed: true, or with an embedding"}
 	case len(found) == 0:
-		r.Notes, err = v.noteTypes(ctx, nil, p.EntityTypes)
+		r.Notes, err = v.notes(ctx, asked{entityTypes: p.EntityTypes, filter: wanted, at: v.now})
 	}
 	return r, err
 }

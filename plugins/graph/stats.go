@@ -39,7 +39,7 @@ type StatsResult struct {
 	EntityTypes   map[string]int64 `json:"entity_types"`
 	RelationTypes map[string]int64 `json:"relation_types"`
 	Namespaces    []string         `json:"namespaces" doc:"those that have something"`
-	Notes         []string         `json:"notes,omitempty" doc:"that the graph does not have the namespace"`
+	Notes         []string         `json:"notes,omitempty" doc:"that the graph is empty, or does not have the namespace"`
 }
 
 // Stats is the action graph.stats.
@@ -62,10 +62,19 @@ func (g *Graph) Stats(ctx context.Context, _ *tea.Request, p StatsParams) (*Stat
 		Entities: s.Entities, Relations: s.Relations, Embeddings: s.Embeddings, Dimension: s.Dimension,
 		EntityTypes: s.EntityTypes, RelationTypes: s.RelationTypes, Namespaces: s.Namespaces,
 	}
-	if len(s.Namespaces) > 0 && !slices.Contains(s.Namespaces, v.ns) {
-		r.Notes = []string{fmt.Sprintf("the graph has no namespace %q; it has %s", v.ns, strings.Join(s.Namespaces[:min(len(s.Namespaces), 10)], ", "))}
-	}
+	r.Notes = v.noteNamespace(&s)
 	return r, nil
+}
+
+// noteNamespace says that there is nothing in the namespace.
+func (v *view) noteNamespace(s *store.Stats) []string {
+	switch {
+	case slices.Contains(s.Namespaces, v.ns):
+		return nil
+	case len(s.Namespaces) == 0:
+		return []string{"the graph is empty"}
+	}
+	return []string{fmt.Sprintf("the graph has no namespace %q; it has %s", v.ns, strings.Join(s.Namespaces[:min(len(s.Namespaces), 10)], ", "))}
 }
 
 // sizeOf adds up the files of a folder, which can be a link to one.
@@ -92,32 +101,6 @@ func sizeOf(dir string) (total int64, err error) {
 	return total, err
 }
 
-// noteTypes says which types no relation has and which no entity has, to tell a mistake
-// from an empty result.
-func (v *view) noteTypes(ctx context.Context, ofRelations, ofEntities []string) (notes []string, err error) {
-	note := func(what, kind string, err error) error {
-		if err == nil {
-			notes = append(notes, fmt.Sprintf("no %s in the namespace %q has the type %q", what, v.ns, kind))
-		} else if errors.Is(err, errEnough) {
-			err = nil
-		}
-		return err
-	}
-	for _, kind := range ofRelations {
-		scan := store.RelationScan{Types: []string{kind}, Ever: true, Lean: true}
-		if err := note("relation", kind, v.EachRelation(ctx, v.ns, scan, func(*store.Relation) error { return errEnough })); err != nil {
-			return nil, err
-		}
-	}
-	for _, kind := range ofEntities {
-		scan := store.EntityScan{Types: []string{kind}, Keys: true}
-		if err := note("entity", kind, v.EachEntity(ctx, v.ns, scan, func(*store.Entity) error { return errEnough })); err != nil {
-			return nil, err
-		}
-	}
-	return notes, nil
-}
-
 // SchemaParams are the parameters of graph.schema.
 type SchemaParams struct {
 	Namespace
@@ -139,6 +122,7 @@ type SchemaResult struct {
 	EntityTypes   []TypeSchema `json:"entity_types" doc:"ordered by type"`
 	RelationTypes []TypeSchema `json:"relation_types" doc:"ordered by type"`
 	Sampled       bool         `json:"sampled" doc:"whether there is more than was looked at"`
+	Notes         []string     `json:"notes,omitempty" doc:"that the graph is empty, or does not have the namespace"`
 }
 
 // Schema is the action graph.schema.
@@ -152,7 +136,7 @@ func (g *Graph) Schema(ctx context.Context, _ *tea.Request, p SchemaParams) (*Sc
 	if err != nil {
 		return nil, err
 	}
-	r := &SchemaResult{Success: true, Sampled: s.Entities > int64(p.Sample) || s.Relations > int64(p.Sample)}
+	r := &SchemaResult{Success: true, Sampled: s.Entities > int64(p.Sample) || s.Relations > int64(p.Sample), Notes: v.noteNamespace(&s)}
 	entities, relations := newSampler(s.EntityTypes), newSampler(s.RelationTypes)
 	err = v.EachEntity(ctx, v.ns, store.EntityScan{}, atMost(p.Sample, func(e *store.Entity) error { return entities.add(e.Type, e.Properties) }))
 	if err != nil && !errors.Is(err, errEnough) {
@@ -171,19 +155,6 @@ func (g *Graph) Schema(ctx context.Context, _ *tea.Request, p SchemaParams) (*Sc
 	}
 	r.EntityTypes, r.RelationTypes = entities.list(), relations.list()
 	return r, nil
-}
-
-// errEnough ends a scan.
-var errEnough = errors.New("enough")
-
-// atMost ends a scan after n items.
-func atMost[T any](n int, f func(T) error) func(T) error {
-	return func(item T) error {
-		if n--; n < 0 {
-			return errEnough
-		}
-		return f(item)
-	}
 }
 
 // sampleEnds notes the types of the entities at the ends of relations.

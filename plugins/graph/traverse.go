@@ -137,7 +137,7 @@ type NeighborsResult struct {
 	Neighbors []Neighbor `json:"neighbors" doc:"ordered by depth and id"`
 	Count     int        `json:"count"`
 	Truncated bool       `json:"truncated" doc:"whether there are more than limit"`
-	Notes     []string   `json:"notes,omitempty" doc:"without a result: which relation_types and entity_types do not exist"`
+	Notes     []string   `json:"notes,omitempty" doc:"without a result: which relation_types, entity_types and properties do not exist"`
 }
 
 // Neighbors is the action graph.neighbors.
@@ -179,7 +179,7 @@ func (g *Graph) Neighbors(ctx context.Context, _ *tea.Request, p NeighborsParams
 		r.Neighbors = append(r.Neighbors, Neighbor{Entity: e, Depth: reached[e.ID].depth})
 	}
 	if r.Count = len(r.Neighbors); r.Count == 0 {
-		r.Notes, err = v.noteTypes(ctx, p.RelationTypes, p.EntityTypes)
+		r.Notes, err = v.notes(ctx, asked{relationTypes: p.RelationTypes, entityTypes: p.EntityTypes, filter: wanted, at: a.At})
 		return r, err
 	}
 	return r, v.setVia(ctx, r.Neighbors, reached)
@@ -341,7 +341,7 @@ func (g *Graph) ShortestPath(ctx context.Context, _ *tea.Request, p ShortestPath
 		return nil, err
 	}
 	if _, r.Found = reached[p.ToEntity]; !r.Found {
-		r.Notes, err = v.noteTypes(ctx, p.RelationTypes, nil)
+		r.Notes, err = v.notes(ctx, asked{relationTypes: p.RelationTypes})
 		return r, err
 	}
 	var lean []store.Relation
@@ -424,7 +424,7 @@ func (g *Graph) Subgraph(ctx context.Context, _ *tea.Request, p SubgraphParams) 
 	if r.Relations, err = v.within(ctx, r.Entities, a); err != nil || len(r.Relations) > 0 {
 		return r, err
 	}
-	r.Notes, err = v.noteTypes(ctx, p.RelationTypes, p.EntityTypes)
+	r.Notes, err = v.notes(ctx, asked{relationTypes: p.RelationTypes, entityTypes: p.EntityTypes})
 	return r, err
 }
 

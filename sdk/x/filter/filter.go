@@ -28,8 +28,8 @@ type Condition struct {
 
 // Parse checks a filter that was passed in a parameter of the given name. Each
 // member names a field. Its value is the value that the field must have, a list
-// of which it must have one, or an object whose names are all operators, such as
-// {"gte": 5, "lt": 10}. The error is a validation_error.
+// of which it must have one, or an object of operators, such as {"gte": 5, "lt": 10}.
+// An object as a value is written {"eq": {...}}. The error is a validation_error.
 func Parse(name string, wanted map[string]any) (Filter, error) {
 	model, err := value.From(wanted)
 	if err != nil {
@@ -39,60 +39,65 @@ func Parse(name string, wanted map[string]any) (Filter, error) {
 	var f Filter
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		c := Condition{Field: field, want: fields[field]}
-		if err := foreign(c); err != nil {
+		if err := c.parse(); err != nil {
 			return nil, tea.Errorf(tea.ValidationError, "%s: %w", name, err)
-		}
-		if ops, ok := c.want.(map[string]any); ok && hasOperator(ops) {
-			for _, op := range slices.Sorted(maps.Keys(ops)) {
-				comparison, err := operator.New(op, ops[op])
-				if err != nil {
-					return nil, tea.Errorf(tea.ValidationError, "%s: field %q: %w", name, field, err)
-				}
-				c.comparisons = append(c.comparisons, comparison)
-			}
 		}
 		f = append(f, c)
 	}
 	return f, nil
 }
 
-// foreign returns an error for the operators of other languages, such as $gt and
-// >=: they would be members of an object that nothing is equal to.
-func foreign(c Condition) error {
+// parse sets the comparisons. What looks like a value and is none is refused: it would
+// select nothing.
+func (c *Condition) parse() error {
 	switch c.Field {
 	case "$and", "$or", "$nor", "$not":
 		return fmt.Errorf("%s is not an operator: all fields must match, and a list means any of its values", c.Field)
 	}
-	object, _ := c.want.(map[string]any)
+	choices, _ := c.want.([]any)
+	if slices.ContainsFunc(choices, func(choice any) bool { _, ok := choice.(map[string]any); return ok }) {
+		return fmt.Errorf("field %q: a list of values has an object; use {\"in\": [...]} to compare with objects", c.Field)
+	}
+	object, ok := c.want.(map[string]any)
+	if ok && len(object) == 0 {
+		return fmt.Errorf("field %q: an object without operators; use {\"eq\": {}} to compare with an empty one", c.Field)
+	}
 	for _, op := range slices.Sorted(maps.Keys(object)) {
-		ours := strings.TrimPrefix(op, "$")
-		switch op {
-		case "=", "==":
-			ours = "eq"
-		case "!=", "<>":
-			ours = "ne"
-		case ">":
-			ours = "gt"
-		case ">=":
-			ours = "gte"
-		case "<":
-			ours = "lt"
-		case "<=":
-			ours = "lte"
-		case "$nin":
-			ours = "not_in"
+		if !slices.Contains(operator.Names(), op) {
+			return fmt.Errorf("field %q: unknown operator %q; use %s", c.Field, op, instead(c.Field, op))
 		}
-		if ours != op && slices.Contains(operator.Names(), ours) {
-			return fmt.Errorf("field %q: unknown operator %q; use %s, or eq to compare with an object", c.Field, op, ours)
+		comparison, err := operator.New(op, object[op])
+		if err != nil {
+			return fmt.Errorf("field %q: %w", c.Field, err)
 		}
+		c.comparisons = append(c.comparisons, comparison)
 	}
 	return nil
 }
 
-// hasOperator reports whether a name of the object is an operator: the others
-// must be too.
-func hasOperator(object map[string]any) bool {
-	return slices.ContainsFunc(operator.Names(), func(op string) bool { _, ok := object[op]; return ok })
+// instead says what to write for an unknown operator: the one that means the same as
+// one of another language, such as $gt or >=, or what there is.
+func instead(field, foreign string) string {
+	switch foreign {
+	case "=", "==":
+		return "eq"
+	case "!=", "<>":
+		return "ne"
+	case ">":
+		return "gt"
+	case ">=":
+		return "gte"
+	case "<":
+		return "lt"
+	case "<=":
+		return "lte"
+	case "$nin":
+		return "not_in"
+	}
+	if op := strings.TrimPrefix(foreign, "$"); op != foreign && slices.Contains(operator.Names(), op) {
+		return op
+	}
+	return fmt.Sprintf("one of %s, or the field %q for a member of an object, or eq to compare with one", strings.Join(operator.Names(), ", "), field+"."+foreign)
 }
 
 // Matches reports whether metadata, the JSON text of an object, fits the

@@ -22,8 +22,8 @@ func TestMatches(t *testing.T) {
 		`{"tags": "b"}`:                          true,
 		`{"tags": ["c", "b"]}`:                   true,
 		`{"o.deep": true}`:                       true,
-		`{"o": {"deep": true}}`:                  true,
-		`{"o": {"deep": false}}`:                 false,
+		`{"o": {"eq": {"deep": false}}}`:         false,
+		`{"o": {"in": [{"deep": true}, 1]}}`:     true,
 		`{"missing": null}`:                      false,
 		`{"none": null}`:                         true,
 		`{"gt": 1}`:                              true,
@@ -57,7 +57,6 @@ func TestMatches(t *testing.T) {
 		`{"n": {"exists": false}}`:               false,
 		`{"tags": {"gt": 0}}`:                    false,
 		`{"o": {"eq": {"$gt": 1}}}`:              false,
-		`{"o": {"$ref": 1}}`:                     false,
 	} {
 		f := parse(t, wanted)
 		if got := filter.Matches([]byte(metadata), f); got != want {
@@ -93,6 +92,10 @@ func TestParseRefuses(t *testing.T) {
 		says   string
 	}{
 		"an unknown operator": {map[string]any{"n": map[string]any{"gt": 1, "below": 2}}, `metadata_filter: field "n": unknown operator "below"`},
+		"no known operator":   {map[string]any{"n": map[string]any{"greater": 5}}, `field "n": unknown operator "greater"; use one of eq, ne,`},
+		"a member":            {map[string]any{"site": map[string]any{"city": "Porto"}}, `exists, or the field "site.city" for a member of an object, or eq to compare with one`},
+		"no operators":        {map[string]any{"n": map[string]any{}}, `field "n": an object without operators`},
+		"operators in a list": {map[string]any{"n": []any{1, map[string]any{"gt": 5}}}, `field "n": a list of values has an object; use {"in": [...]}`},
 		"in without a list":   {map[string]any{"n": map[string]any{"in": 1}}, "operator in takes a list, not integer"},
 		"a prefix of numbers": {map[string]any{"n": map[string]any{"startswith": 1}}, "operator startswith takes a string"},
 		"MongoDB's operator":  {map[string]any{"n": map[string]any{"$gt": 1}}, `field "n": unknown operator "$gt"; use gt`},

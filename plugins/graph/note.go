@@ -1,0 +1,138 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/filter"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+)
+
+// errEnough ends a scan.
+var errEnough = errors.New("enough")
+
+// atMost ends a scan after n items.
+func atMost[T any](n int, f func(T) error) func(T) error {
+	return func(item T) error {
+		if n--; n < 0 {
+			return errEnough
+		}
+		return f(item)
+	}
+}
+
+// asked is what a call without a result has asked for.
+type asked struct {
+	ids                        []string
+	relationTypes, entityTypes []string
+	// filter is that of entities, ofRelations that of relations.
+	filter, ofRelations filter.Filter
+	at                  int64
+}
+
+// notes says which of the names in a call do not exist, to tell a mistake from an empty
+// result.
+func (v *view) notes(ctx context.Context, a asked) (notes []string, err error) {
+	err = v.EachEntity(ctx, v.ns, store.EntityScan{Keys: true}, func(*store.Entity) error { return errEnough })
+	if !errors.Is(err, errEnough) {
+		return []string{fmt.Sprintf("the namespace %q of the graph has no entities", v.ns)}, err
+	}
+	note := func(err error, format string, args ...any) error {
+		if err == nil {
+			notes = append(notes, fmt.Sprintf(format, args...))
+		} else if errors.Is(err, errEnough) {
+			err = nil
+		}
+		return err
+	}
+	for _, kind := range a.relationTypes {
+		scan := store.RelationScan{Types: []string{kind}, Ever: true, Lean: true}
+		if err := note(v.EachRelation(ctx, v.ns, scan, func(*store.Relation) error { return errEnough }), "no relation in the namespace %q has the type %q", v.ns, kind); err != nil {
+			return nil, err
+		}
+	}
+	for _, kind := range a.entityTypes {
+		scan := store.EntityScan{Types: []string{kind}, Keys: true}
+		if err := note(v.EachEntity(ctx, v.ns, scan, func(*store.Entity) error { return errEnough }), "no entity in the namespace %q has the type %q", v.ns, kind); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range a.ids {
+		err := v.exist(ctx, id)
+		switch {
+		case err == nil:
+		case tea.AsError(err).Type != tea.NotFound:
+			return nil, err
+		default:
+			notes = append(notes, tea.AsError(err).Message)
+		}
+	}
+	if len(notes) > 0 {
+		return notes, nil
+	}
+	return v.missingProperties(ctx, &a)
+}
+
+// maxNoted is the number of entities, and of relations, among which a property is looked for.
+const maxNoted = 10_000
+
+// missingProperties says which properties of the filters nothing has. It says nothing about
+// a graph that is too large to look at all of it.
+func (v *view) missingProperties(ctx context.Context, a *asked) (notes []string, err error) {
+	note := func(f fields, what string, err error) error {
+		if err == nil {
+			notes = append(notes, f.notes(what, v.ns)...)
+		} else if errors.Is(err, errEnough) {
+			err = nil
+		}
+		return err
+	}
+	if f := fieldsOf(a.filter); len(f) > 0 {
+		err = note(f, "entity", v.EachEntity(ctx, v.ns, store.EntityScan{Facts: true}, atMost(maxNoted, func(e *store.Entity) error {
+			entity, err := v.toEntity(e, a.at)
+			return errors.Join(err, f.drop(entity.Properties))
+		})))
+	}
+	if f := fieldsOf(a.ofRelations); len(f) > 0 && err == nil {
+		err = note(f, "relation", v.EachRelation(ctx, v.ns, store.RelationScan{Ever: true}, atMost(maxNoted, func(r *store.Relation) error {
+			properties, err := readProperties(r.Properties)
+			return errors.Join(err, f.drop(properties))
+		})))
+	}
+	return notes, err
+}
+
+// fields are names of properties.
+type fields map[string]bool
+
+// fieldsOf are those that a filter needs.
+func fieldsOf(f filter.Filter) fields {
+	all := fields{}
+	for _, c := range f {
+		if !c.Holds(nil, false) {
+			all[c.Field] = true
+		}
+	}
+	return all
+}
+
+// drop drops those that exist. It returns errEnough if none is left.
+func (f fields) drop(properties map[string]any) error {
+	maps.DeleteFunc(f, func(field string, _ bool) bool { _, found := filter.Lookup(properties, field); return found })
+	if len(f) == 0 {
+		return errEnough
+	}
+	return nil
+}
+
+func (f fields) notes(what, ns string) (notes []string) {
+	for _, field := range slices.Sorted(maps.Keys(f)) {
+		notes = append(notes, fmt.Sprintf("no %s in the namespace %q has the property %q", what, ns, field))
+	}
+	return notes
+}
