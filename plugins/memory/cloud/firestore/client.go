@@ -177,7 +177,13 @@ func notAList(err error) error {
 
 // get returns the documents with these names that exist, by their names; fieldPaths
 // restricts their fields. All are of the same instant.
-func (c *client) get(ctx context.Context, fieldPaths []string, names ...string) (found map[string]document, err error) {
+func (c *client) get(ctx context.Context, fieldPaths []string, names ...string) (map[string]document, error) {
+	found, _, err := c.getAt(ctx, fieldPaths, names...)
+	return found, err
+}
+
+// getAt is get, and returns the time on the server in microseconds.
+func (c *client) getAt(ctx context.Context, fieldPaths []string, names ...string) (found map[string]document, now int64, err error) {
 	body := map[string]any{"documents": names}
 	if fieldPaths != nil {
 		body["mask"] = mask{fieldPaths}
@@ -185,16 +191,18 @@ func (c *client) get(ctx context.Context, fieldPaths []string, names ...string) 
 	err = c.post(ctx, "", "batchGet", body, func(r httpapi.Reply) error {
 		found = map[string]document{}
 		return each(r, func(one struct {
-			Found *document `json:"found"`
+			Found    *document `json:"found"`
+			ReadTime string    `json:"readTime"`
 		},
 		) bool {
+			now = micros(one.ReadTime)
 			if one.Found != nil {
 				found[one.Found.Name] = *one.Found
 			}
 			return true
 		})
 	})
-	return found, err
+	return found, now, err
 }
 
 // page is an answer to a query.

@@ -115,6 +115,22 @@ func TestTableStore(t *testing.T) {
 	storetest.TableStore(t, func(t *testing.T) store.TableStore { return d.open(t, nil).Tables })
 }
 
+func TestReplica(t *testing.T) {
+	t.Parallel()
+	d := newDatabases(t)
+	var dirs storetest.Dirs
+	storetest.Replica(t, func(t *testing.T) store.Replica {
+		blobs, err := blob.Open(filepath.Join(dirs.Of(t), "blobs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = blobs.Close() })
+		c := config(d.url(t))
+		c.Blobs = blobs
+		return openAt(t, d.server.Address, c, (&servertest.Trips{}).Wrap).Replica
+	})
+}
+
 // The contents of files are those of settings.memory.blobs.
 func TestBlobStorage(t *testing.T) {
 	t.Parallel()

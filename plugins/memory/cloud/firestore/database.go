@@ -17,6 +17,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/rowmirror"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -40,14 +41,17 @@ func newClient(endpoint, root, prefix string, c store.Config, h *http.Client) *c
 
 func newStores(cl *client, c store.Config) (*store.Stores, error) {
 	d := &db{client: cl, now: c.Now, inline: c.InlineBytes, readOnly: c.ReadOnly, logger: c.Logger}
+	memory := &Memory{d: d}
 	stores := &store.Stores{
-		LongTerm: &Memory{d: d}, Metadata: &Documents{d: d}, Vectors: newVectors(d), Blobs: noBlobs{}, Inspect: d.inspect, Reset: d.reset,
+		LongTerm: memory, Metadata: &Documents{d: d}, Vectors: newVectors(d), Blobs: noBlobs{}, Inspect: d.inspect, Reset: d.reset,
 	}
 	if c.Blobs != nil {
 		stores.Blobs = c.Blobs
 	}
 	mirror := rowmirror.New(rowSource{d}, d.logger)
-	stores.Tables = &tabular.Shared{Catalog: catalog.New(stores.Metadata, clock.New()), Stored: rowStore{d, mirror}, Selector: mirror}
+	rows := rowStore{d, mirror}
+	stores.Tables = &tabular.SharedReplica{Shared: &tabular.Shared{Catalog: catalog.New(stores.Metadata, clock.New()), Stored: rows, Selector: mirror}, Numbered: rows}
+	stores.Replica = replica.NewShared(&records{d: d, m: memory}, stores.Metadata, stores.Blobs, c.InlineBytes)
 	stores.Close = func() error { return errors.Join(mirror.Close(), cl.Close()) }
 	return stores, nil
 }
@@ -77,6 +81,10 @@ type attempt[T any] struct {
 	// writes are the changes, with the preconditions that what was read is still so;
 	// none = there is nothing to change.
 	writes []write
+	// dropped is the collection of vectors that they remove.
+	dropped string
+	// numbered reports that they assign the numbers of the records, too; see number.
+	numbered bool
 	// result is that of the call if the writes are done.
 	result T
 }
@@ -99,9 +107,11 @@ func change[T any](ctx context.Context, d *db, fieldPaths, names []string, plan 
 		if len(tries) > 0 {
 			paths, all = append([]string{tryField}, fieldPaths...), append([]string{op}, names...)
 		}
-		found, err := d.get(ctx, paths, all...)
-		if err != nil {
-			return result, err
+		found := map[string]document{}
+		if len(all) > 0 {
+			if found, err = d.get(ctx, paths, all...); err != nil {
+				return result, err
+			}
 		}
 		if done, ok := found[op]; ok {
 			return tries[done.Fields[tryField].int()].result, nil
@@ -110,12 +120,13 @@ func change[T any](ctx context.Context, d *db, fieldPaths, names []string, plan 
 		if err != nil || len(a.writes) == 0 {
 			return a.result, err
 		}
-		mark := write{
-			Update:          &document{Name: op, Fields: map[string]value{tryField: integer(int64(len(tries))), opExpiry: timestamp(time.Now().Add(keep).UnixMicro())}},
-			CurrentDocument: absent(),
+		noted := a.writes
+		if a.numbered {
+			noted = nil
 		}
+		marks := d.marks(op, len(tries), noted, a.dropped)
 		tries = append(tries, a)
-		if err = d.commit(ctx, append([]write{mark}, a.writes...)); err == nil {
+		if err = d.commit(ctx, append(marks, a.writes...)); err == nil {
 			return a.result, nil
 		}
 		if !conflicts(err) {
@@ -178,7 +189,7 @@ func (d *db) collections(ctx context.Context) (names []string, err error) {
 		IDs  []string `json:"collectionIds"`
 		Next string   `json:"nextPageToken"`
 	}
-	known := map[string]bool{entriesName: true, vectorsName: true, opsName: true, inlinedName: true, callsName: true}
+	known := map[string]bool{entriesName: true, vectorsName: true, opsName: true, inlinedName: true, callsName: true, changesName: true}
 	for _, name := range kinds {
 		known[name] = true
 	}
@@ -209,7 +220,7 @@ func (d *db) inspect(ctx context.Context) (entries, bytes map[string]int64, err 
 	entries, bytes = map[string]int64{"ltm": 0, "vectors": 0}, map[string]int64{}
 	for _, name := range names {
 		switch name {
-		case opsName, callsName:
+		case opsName, callsName, changesName:
 			continue
 		case inlinedName:
 			err := d.tables(ctx, func(_ string, t tableState) error { entries["rows"] += t.rows; return nil })

@@ -316,7 +316,8 @@ func (m *Memory) DeletePrefix(ctx context.Context, namespace, prefix string) (in
 		if len(waiting) == 0 {
 			return nil
 		}
-		if _, err := m.d.eachWrite(ctx, waiting); err != nil {
+		_, err := change(ctx, m.d, nil, nil, func(map[string]document) (attempt[struct{}], error) { return attempt[struct{}]{writes: waiting}, nil })
+		if err != nil {
 			return err // some can be removed; the call can be repeated
 		}
 		n, live, waiting = n+live, 0, nil
@@ -369,6 +370,7 @@ func (m *Memory) Sweep(ctx context.Context, before time.Time) (int, error) {
 				m.d.sweepOlder(ctx, entriesName, uploadedField, time.Now().Add(-keep)),
 				m.d.sweepOlder(ctx, opsName, opExpiry, time.Now()),
 				m.d.sweepOlder(ctx, callsName, opExpiry, time.Now()),
+				m.d.forget(ctx),
 			)
 		}
 	}

@@ -134,7 +134,7 @@ func (x *rowChange) remove(key string) {
 }
 
 // rowFields are what a change reads of the table, its rows and the call.
-var rowFields = []string{"name", bornField, "version", removedField, "count", goneRows, opField, bodyField, "hash", "result"}
+var rowFields = []string{"name", bornField, "version", removedField, "count", goneRows, opField, numberField, bodyField, "hash", "result"}
 
 // change does what fn adds to a change, unless the call was done before. The numbers of
 // changes are the time in milliseconds, or the next ones after the last.
@@ -400,9 +400,13 @@ func (s rowSource) States(ctx context.Context) (map[string]rowmirror.State, erro
 
 // Changed returns rows that changed after a number.
 func (s rowSource) Changed(ctx context.Context, table string, after int64) (rows []rowmirror.Row, more bool, err error) {
+	return s.page(ctx, table, after, pageDocuments)
+}
+
+func (s rowSource) page(ctx context.Context, table string, after int64, limit int) (rows []rowmirror.Row, more bool, err error) {
 	p, err := s.d.query(ctx, rowStore{d: s.d}.table(table), structured{
 		From: []from{{rowsName}}, OrderBy: []order{{field{numberField}}}, Select: selected([]string{opField, numberField, keyField, bodyField}),
-		Where: &filterOf{FieldFilter: &fieldFilter{field{numberField}, "GREATER_THAN", integer(after)}},
+		Where: &filterOf{FieldFilter: &fieldFilter{field{numberField}, "GREATER_THAN", integer(after)}}, Limit: limit,
 	}, "")
 	for _, d := range p.documents {
 		f := d.Fields

@@ -207,6 +207,7 @@ func (x *Vectors) Drop(ctx context.Context, collection string) (items int, exist
 		if d, ok := found[name]; ok {
 			a.result = &d
 			a.writes = []write{{Delete: name, CurrentDocument: unchanged(d.UpdateTime)}}
+			a.dropped = strings.TrimPrefix(name, x.d.root+"/")
 		}
 		return a, nil
 	})

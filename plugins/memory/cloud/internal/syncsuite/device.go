@@ -20,8 +20,9 @@ type Remote struct {
 	Settings map[string]any
 	// Option adds the engine to the bundle.
 	Option memory.Option
-	// NoTables says that the memory has no tables of data.*.
-	NoTables bool
+	// NoTables says that the memory has no tables of data.*, and NoFullText that its
+	// ltm.search takes no text.
+	NoTables, NoFullText bool
 }
 
 // Device is a memory of a device.
