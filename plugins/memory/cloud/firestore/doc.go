@@ -9,6 +9,7 @@
 // The collections are agent_memory, sessions, ducklake_tables, ducklake_files,
 // ducklake_snapshots and tea_KIND with the documents of the MetadataStore, ltm
 // with the entries, embeddings with the vectors, and ducklake_inlined with the rows
-// of data.*. No query needs a composite
+// of data.*. tea-changes has the numbers of the records for archives and memory.sync;
+// see number. No query needs a composite
 // index.
 package firestore

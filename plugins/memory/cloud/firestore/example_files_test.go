@@ -106,6 +106,10 @@ func TestIndexesOfTheExample(t *testing.T) {
 	for _, name := range []string{valueField, metadataField, "data"} {
 		want[entriesName+" "+name] = false
 	}
+	want[opsName+" "+changedField] = false
+	for _, name := range []string{spaceField, recordField, ofField} {
+		want[changesName+" "+name] = false
+	}
 	for _, name := range []string{"text", metadataField, "embedding"} {
 		want[itemsName+" "+name] = false
 	}

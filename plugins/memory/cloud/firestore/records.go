@@ -259,7 +259,7 @@ func (r *records) Named(ctx context.Context, feed store.Feed, names []store.Reco
 const (
 	// putRecords and putBytes bound the records of a commit.
 	putRecords = 400
-	putBytes   = 4 << 20
+	putBytes   = 1 << 20 // a commit has documents twice, as fields and as text
 )
 
 // Put does the writes in the order of their feeds. They are atomic together if they have
