@@ -236,7 +236,7 @@ func Require(t testing.TB, err error) {
 	t.Helper()
 	switch {
 	case err == nil:
-	case errors.Is(err, ErrAbsent) && os.Getenv("CI") == "":
+	case errors.Is(err, ErrAbsent) && os.Getenv("CI") != "true":
 		t.Skip(err)
 	default:
 		t.Fatal(err)
