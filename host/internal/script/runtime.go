@@ -68,7 +68,7 @@ func New(o Options) *Runtime {
 	if o.MaxDepth <= 0 {
 		o.MaxDepth = defaultMaxDepth
 	}
-	return &Runtime{options: o, programs: compilePrograms(), watch: watcher{limit: uint64(o.MemoryBytes)}, compiled: map[programKey]*program{}}
+	return &Runtime{options: o, programs: ownPrograms(), watch: watcher{limit: uint64(o.MemoryBytes)}, compiled: map[programKey]*program{}}
 }
 
 // Close releases the idle states. Chunks can still run afterwards, on new

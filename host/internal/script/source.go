@@ -142,6 +142,9 @@ type programs struct {
 	start *lua.FunctionProto // function(yield, f) return f(yield()) end
 }
 
+// ownPrograms returns the programs, which all runtimes share.
+var ownPrograms = sync.OnceValue(compilePrograms)
+
 func compilePrograms() programs {
 	compile := func(text string) *lua.FunctionProto {
 		stmts, err := parse.Parse(strings.NewReader("return "+text), ownSource)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/expr"
@@ -187,8 +188,8 @@ type Events struct {
 }
 
 // own returns the schemas of the host's own keys.
-func own() map[string]*schema.Schema {
+var own = sync.OnceValue(func() map[string]*schema.Schema {
 	return map[string]*schema.Schema{
 		EventsKey: schema.Of[Events](), LuaKey: schema.Of[Lua](), PluginsKey: pluginLimits(), TraceKey: schema.Of[Trace](),
 	}
-}
+})
