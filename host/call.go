@@ -22,6 +22,7 @@ func (h *Host) LoadCall(action string, params map[string]any, o LoadOptions) (wf
 	if s != nil && len(s.Nodes) == 1 {
 		if call, ok := s.Nodes[0].Body.(*spec.ActionBody); ok && call.With != nil {
 			call.With.Known = params // so all mistakes are reported together
+			defer func() { call.With.Known = nil }()
 		}
 	}
 	wf, err = h.compile(s, diags, o)
@@ -45,5 +46,9 @@ func callText(action string, params map[string]any) (text []byte, input map[stri
 			"name": "call", "uses": action, "with": with, "output": CallResult,
 		}},
 	})
-	return text, map[string]any{"params": params}, err
+	return text, CallInput(params), err
 }
+
+// CallInput returns the input of a [Host.LoadCall] workflow for further runs of it,
+// with parameters of the same names.
+func CallInput(params map[string]any) map[string]any { return map[string]any{"params": params} }

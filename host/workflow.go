@@ -341,11 +341,26 @@ func (wf *Workflow) Actions() []ActionEntry { return wf.catalog.Entries() }
 
 // Close closes the bundles that the workflow's runs opened.
 func (wf *Workflow) Close() error {
-	err := wf.catalog.Close()
+	wf.lua.Close()
+	return errors.Join(wf.catalog.Close(), wf.unbind())
+}
+
+// Release closes the bundles that the workflow's runs opened, and forgets their
+// secrets, while no run is in progress. The next run opens them again. It reports
+// whether the workflow is still that of its file: it is not known if the workflow
+// consists of several files.
+func (wf *Workflow) Release() (current bool, err error) {
+	return len(wf.Files()) == 1 && len(wf.graphs) == 0, errors.Join(wf.catalog.Release(), wf.unbind())
+}
+
+// unbind closes the catalogs of runs whose settings contain secrets.
+func (wf *Workflow) unbind() (err error) {
+	wf.mu.Lock()
+	defer wf.mu.Unlock()
 	for _, c := range wf.catalogs {
 		err = errors.Join(err, c.Close())
 	}
-	wf.lua.Close()
+	clear(wf.catalogs)
 	return err
 }
 

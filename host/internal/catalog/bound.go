@@ -47,7 +47,7 @@ func (b *Bound) Close() error {
 	defer b.mu.Unlock()
 	var all error
 	for _, s := range b.sources {
-		all = errors.Join(all, s.close())
+		all = errors.Join(all, s.release(true))
 	}
 	return all
 }

@@ -307,18 +307,23 @@ func (s *source) get(ctx context.Context) (Invoker, error) {
 }
 
 // Close closes every bundle that was opened.
-func (c *Catalog) Close() error {
+func (c *Catalog) Close() error { return c.release(true) }
+
+// Release closes every bundle that was opened. The next call opens it again.
+func (c *Catalog) Release() error { return c.release(false) }
+
+func (c *Catalog) release(forGood bool) error {
 	var all error
 	for _, s := range c.sources {
-		all = errors.Join(all, s.close())
+		all = errors.Join(all, s.release(forGood))
 	}
 	return all
 }
 
-func (s *source) close() error {
+func (s *source) release(forGood bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = true
+	s.closed = s.closed || forGood
 	if s.invoker == nil {
 		return nil
 	}
