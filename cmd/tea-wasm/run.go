@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"os"
 	"syscall/js"
 
 	"github.com/the-edge-agent/tea/host"
@@ -66,11 +67,11 @@ func (s *server) execute(ctx context.Context, op string, r *request, key js.Valu
 	if _, err := flow.ParseDurability(string(o.Durability)); err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "%w", err)
 	}
-	wf, err := s.prepare(op, r, &o)
+	wf, done, err := s.prepare(op, r, &o)
 	if err != nil {
 		return nil, err
 	}
-	defer wf.Close()
+	defer done()
 	if err := wf.CheckNodes(append(o.InterruptBefore, o.InterruptAfter...)...); err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "interrupt: %w", err)
 	}
@@ -91,31 +92,43 @@ func (s *server) execute(ctx context.Context, op string, r *request, key js.Valu
 }
 
 // prepare loads the workflow of a run. With a checkpoint it keeps the workflow's
-// files next to it.
-func (s *server) prepare(op string, r *request, o *host.RunOptions) (*host.Workflow, error) {
+// files next to it. The caller calls done after the run.
+func (s *server) prepare(op string, r *request, o *host.RunOptions) (wf *host.Workflow, done func(), err error) {
 	if op == "resume" && r.Source == nil && r.File == "" {
 		info, err := host.FindRun(o.CheckpointDir, r.Run)
 		if err != nil {
-			return nil, notFound(err)
+			return nil, nil, notFound(err)
 		}
-		return s.loadRun(info, host.LoadRunOptions{Secrets: o.Secrets})
+		wf, err = s.loadRun(info, host.LoadRunOptions{Secrets: o.Secrets})
+		return wf, func() { _ = wf.Close() }, err
+	}
+	text := ""
+	if r.Source != nil {
+		text = *r.Source
+	} else if data, err := os.ReadFile(s.path(r.File)); err == nil { // else loading reports it
+		text = string(data)
 	}
 	if err := s.keep(r); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	wf, err := s.load(r)
-	if err != nil || o.Durability == flow.DurabilityOff {
-		return wf, err
+	key := textKey(s.path(r.File), text)
+	wf, _, err = s.loaded.take(key, func() (*host.Workflow, error) { return s.load(r) })
+	if err != nil {
+		return nil, nil, err
+	}
+	done = func() { s.loaded.give(key, wf) }
+	if o.Durability == flow.DurabilityOff {
+		return wf, done, nil
 	}
 	source, err := wf.Source()
 	if err == nil {
 		err = source.Keep(o.CheckpointDir)
 	}
 	if err != nil {
-		wf.Close()
-		return nil, err
+		done()
+		return nil, nil, err
 	}
-	return wf, nil
+	return wf, done, nil
 }
 
 // notFound is the error of a run that does not exist, or of a name that no run has.

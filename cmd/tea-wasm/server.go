@@ -25,6 +25,7 @@ type server struct {
 	page    page
 	options openOptions
 	host    *host.Host
+	loaded  loaded
 
 	mu      sync.Mutex
 	running map[string]func(error) // stops the run of a call
@@ -170,22 +171,35 @@ func (s *server) call(ctx context.Context, r *request, key js.Value) (any, error
 	if err != nil {
 		return nil, err
 	}
-	wf, input, err := s.host.LoadCall(r.Name, params, s.loadOptions())
-	if err != nil {
-		return nil, err
-	}
-	defer wf.Close()
 	o, err := s.runOptions(r, key)
 	if err != nil {
 		return nil, err
 	}
-	o.Input, o.CheckpointDir, o.Events = input, "", nil
+	load := func() (*host.Workflow, error) {
+		wf, _, err := s.host.LoadCall(r.Name, params, s.loadOptions())
+		return wf, err
+	}
+	name := callKey(r.Name, params)
+	wf, wasLoaded, err := s.loaded.take(name, load)
+	if err != nil {
+		return nil, err
+	}
+	defer s.loaded.give(name, wf)
+	o.Input, o.CheckpointDir, o.Events = host.CallInput(params), "", nil
 	res, err := wf.Run(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	if res.Err != nil {
-		return nil, tea.AsError(res.Err)
+		failure := tea.AsError(res.Err)
+		if wasLoaded && failure.Type == tea.ValidationError { // loading reports all mistakes in parameters
+			if again, err := load(); err != nil {
+				return nil, err
+			} else {
+				_ = again.Close() // it has opened nothing
+			}
+		}
+		return nil, failure
 	}
 	mask, err := wf.Mask(o.Secrets)
 	if err != nil {
