@@ -3,6 +3,7 @@ package teacmd
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,8 +32,9 @@ type Engine interface {
 	// Events calls fn with the events of a run after the one numbered after. With
 	// follow it continues until the run ends or waits.
 	Events(ctx context.Context, f EngineFlags, run string, after int64, follow bool, fn func(flow.Event)) error
-	// Cancel cancels a run.
-	Cancel(ctx context.Context, f EngineFlags, run string) error
+	// Cancel cancels a run, and returns when it has stopped. With force it does not
+	// wait for a worker.
+	Cancel(ctx context.Context, f EngineFlags, run string, force bool) error
 	// Fork starts a run with the records of another one up to a step, and follows it.
 	Fork(ctx context.Context, f EngineFlags, run, step string, job Job) (*flow.Result, error)
 }
@@ -130,6 +132,11 @@ func (a *app) onTemporal(args []string) error {
 	return nil
 }
 
+// Command returns the command line of a command of tea with the flags.
+func (f *EngineFlags) Command(words ...string) string {
+	return commandLine(append(words, f.words()...))
+}
+
 // words are the flags on a command line.
 func (f *EngineFlags) words() (words []string) {
 	if f.Engine != "temporal" {
@@ -163,7 +170,11 @@ func (a *app) onEngine(f *runFlags, load loader, start func(Engine, context.Cont
 	return true, a.execute(f, load, func(ctx context.Context, wf *host.Workflow, o host.RunOptions) (*flow.Result, error) {
 		o.CheckpointDir = ""
 		warn := a.logger(f.reportFlags).Warn
-		return start(a.engine, ctx, Job{Workflow: wf, Options: o, Warn: func(message string) { warn(message) }})
+		res, err := start(a.engine, ctx, Job{Workflow: wf, Options: o, Warn: func(message string) { warn(message) }})
+		if res == nil && err != nil && ctx.Err() != nil {
+			err = &exitError{exitStopped, err}
+		}
+		return res, err
 	})
 }
 
@@ -252,12 +263,28 @@ func (f *WorkerFlags) check(s *Service) error {
 			if err != nil {
 				return err
 			}
+			warnTriggers(s.Log, wf, file)
 			if err := wf.Close(); err != nil {
 				return fmt.Errorf("close %s: %w", file, err)
 			}
 		}
 	}
 	return nil
+}
+
+// warnTriggers warns that a worker starts no runs by the section serve.
+func warnTriggers(log *slog.Logger, wf *host.Workflow, file string) {
+	for _, trigger := range wf.Serving().Config().Triggers {
+		text := fmt.Sprintf("a worker does not start runs of %s by its section serve, which is for `tea serve`", file)
+		if trigger.Kind == host.TriggerCron {
+			times := trigger.Value.Value
+			if zone := trigger.Zone.Value; zone != "" {
+				times = "CRON_TZ=" + zone + " " + times
+			}
+			text += "; for the times of this trigger: `" + commandLine([]string{"run", file, "--engine", "temporal", "--schedule", times}) + "`"
+		}
+		log.Warn(text, "trigger", trigger.Name)
+	}
 }
 
 // workflowsAt returns a file, or the workflow files of a directory.

@@ -127,6 +127,9 @@ type engineEventsCmd struct {
 	RunID  string `arg:"" name:"run" help:"Id of the run."`
 	After  int64  `placeholder:"SEQ" help:"Omit the events up to this number."`
 	Follow bool   `help:"Continue until the run ends or waits."`
+	// Events have *** in place of the secrets of the workers anyway.
+	Secrets    string `config:"" placeholder:"JSON|@FILE" help:"Secrets to mask, besides those of the workers."`
+	SecretsEnv string `config:"" placeholder:"PREFIX" help:"Mask the environment variables with this prefix, too."`
 	EngineFlags
 }
 
@@ -134,8 +137,17 @@ type engineEventsCmd struct {
 func (c *engineEventsCmd) Run(a *app) error {
 	ctx, stop := stoppable()
 	defer stop(nil)
-	stream := &eventStream{w: a.stdout}
-	err := a.engine.Events(ctx, c.EngineFlags, c.RunID, c.After, c.Follow, stream.print)
+	secrets, err := a.readSecrets(c.Secrets, c.SecretsEnv)
+	if err != nil {
+		return err
+	}
+	mask, stream := host.NewMask(secrets), &eventStream{w: a.stdout}
+	err = a.engine.Events(ctx, c.EngineFlags, c.RunID, c.After, c.Follow, func(e flow.Event) {
+		for i, f := range e.Fields {
+			e.Fields[i].Value = mask.Value(f.Value)
+		}
+		stream.print(e)
+	})
 	stream.mu.Lock()
 	defer stream.mu.Unlock()
 	stream.flush()
@@ -144,14 +156,15 @@ func (c *engineEventsCmd) Run(a *app) error {
 
 type engineCancelCmd struct {
 	RunID string `arg:"" name:"run" help:"Id of the run."`
+	Force bool   `help:"End the run immediately, also if no worker can take it. It has no last events."`
 	EngineFlags
 }
 
-// Run cancels a run.
+// Run cancels a run and waits until it has stopped.
 func (c *engineCancelCmd) Run(a *app) error {
 	ctx, stop := stoppable()
 	defer stop(nil)
-	return a.engine.Cancel(ctx, c.EngineFlags, c.RunID)
+	return a.engine.Cancel(ctx, c.EngineFlags, c.RunID, c.Force)
 }
 
 type engineForkCmd struct {

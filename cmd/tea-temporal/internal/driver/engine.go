@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +33,7 @@ type Engine struct {
 // follower follows a run.
 type follower struct {
 	*connection
+	flags teacmd.EngineFlags
 	queue string
 	run   string
 	// execution is the id that Temporal has for the present part of the run.
@@ -64,7 +64,7 @@ func connect(ctx context.Context, f teacmd.EngineFlags, run string, o host.RunOp
 	if err != nil {
 		return nil, err
 	}
-	return &follower{connection: c, queue: cmp.Or(f.Queue, defaultQueue), run: run, options: o}, nil
+	return &follower{connection: c, flags: f, queue: cmp.Or(f.Queue, defaultQueue), run: run, options: o}, nil
 }
 
 // prepare returns the arguments of a new run.
@@ -145,7 +145,8 @@ func (r *follower) begin(ctx context.Context, name string, again enums.WorkflowI
 	if s.Attributes = r.hasAttributes(ctx); s.Attributes {
 		o.TypedSearchAttributes = temporal.NewSearchAttributes(workflowAttribute.ValueSet(name), statusAttribute.ValueSet(string(flow.Running)))
 	}
-	handle, err := r.client.ExecuteWorkflow(ctx, o, name, append([]any{s, def}, more...)...)
+	// Without the cancellation, after which the run could have begun or not.
+	handle, err := r.client.ExecuteWorkflow(context.WithoutCancel(ctx), o, name, append([]any{s, def}, more...)...)
 	if there := (*serviceerror.WorkflowExecutionAlreadyStarted)(nil); errors.As(err, &there) {
 		return fmt.Errorf("run %s exists on Temporal: continue it with `tea resume`, or start one with another id", r.run)
 	}
@@ -186,9 +187,17 @@ func (r *follower) definition(ctx context.Context) (*definition, error) {
 		err = d.checkStore(r.storeID)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", r.run, err)
+		return nil, fmt.Errorf("run %s: %w", r.run, unbegun(err))
 	}
 	return d, nil
+}
+
+// unbegun explains the error of a query that no worker could answer ever.
+func unbegun(err error) error {
+	if errors.As(err, new(*serviceerror.WorkflowNotReady)) {
+		return fmt.Errorf("no worker has begun the run; if it was ended, start it again with `tea run`: %w", err)
+	}
+	return err
 }
 
 // Resume answers what waits in a run, or runs one that failed or was stopped again
@@ -317,7 +326,7 @@ func (r *follower) progress(ctx context.Context) (*progress, error) {
 	defer cancel()
 	v, err := r.client.QueryWorkflow(ctx, r.run, r.execution, progressQuery, r.last)
 	if err != nil {
-		return nil, fmt.Errorf("follow run %s: %w", r.run, err)
+		return nil, fmt.Errorf("follow run %s: %w", r.run, unbegun(err))
 	}
 	p := new(progress)
 	return p, v.Get(p)
@@ -397,9 +406,14 @@ func (r *follower) follow(ctx context.Context) (*outcome, error) {
 	go r.watch(watched)
 	begin, execution, stop, end := time.Now(), "", ctx.Done(), (<-chan struct{})(nil)
 	looks := ctx // a query without a worker takes long
+	asked, unasked := false, error(nil)
 	for {
 		if execution != r.execution {
 			execution, end = r.execution, r.ends(watched)
+		}
+		if stop == nil && !asked {
+			unasked = r.askToStop(inner)
+			asked = unasked == nil
 		}
 		look := time.Now()
 		p, err := r.progress(looks)
@@ -420,8 +434,8 @@ func (r *follower) follow(ctx context.Context) (*outcome, error) {
 				return out, gone
 			}
 			if stop == nil && err != nil {
-				if reasons := r.troubles(inner); len(reasons) > 0 {
-					return nil, fmt.Errorf("run %s was asked to stop and does so when a worker takes it: %s", r.run, strings.Join(reasons, "; "))
+				if left := r.leave(inner, unasked); left != nil {
+					return left, nil
 				}
 			}
 		} else {
@@ -439,12 +453,40 @@ func (r *follower) follow(ctx context.Context) (*outcome, error) {
 			if stop, looks = nil, inner; r.passive {
 				return nil, ctx.Err()
 			}
-			if err := r.client.CancelWorkflow(inner, r.run, r.execution); err != nil && lost(err) == nil {
-				return nil, fmt.Errorf("cancel run %s: %w", r.run, err)
-			}
 		}
 		timer.Stop()
 	}
+}
+
+// askToStop cancels the run.
+func (r *follower) askToStop(ctx context.Context) error {
+	err := r.client.CancelWorkflow(ctx, r.run, "")
+	if errors.As(err, new(*serviceerror.NotFound)) {
+		return nil // it has ended
+	}
+	return err
+}
+
+// leave returns the outcome of a run that was to stop and cannot do so now, with a
+// warning; nil if it can. unasked is why the server could not be told.
+func (r *follower) leave(ctx context.Context, unasked error) *outcome {
+	reasons := r.troubles(ctx)
+	if len(reasons) == 0 {
+		return nil
+	}
+	text := r.asked(reasons)
+	if unasked != nil {
+		text = fmt.Sprintf("run %s was not stopped and continues when the server is back: %v; stop it then with `%s`", r.run, unasked, r.flags.Command("runs", "cancel", r.run))
+	}
+	if r.warn != nil {
+		r.warn(text)
+	}
+	return stoppedBy(text)
+}
+
+// stoppedBy is the outcome of a run that did not record one.
+func stoppedBy(message string) *outcome {
+	return &outcome{Status: flow.Stopped, State: []byte("{}"), Error: &ending{Message: message}}
 }
 
 // ends returns a channel that is closed when the execution has ended, or cannot be
@@ -500,6 +542,8 @@ func (r *follower) closed(ctx context.Context, answers bool) (*outcome, error) {
 	var app *temporal.ApplicationError
 	var canceled *temporal.CanceledError
 	switch {
+	case errors.As(err, new(*temporal.TerminatedError)):
+		return stoppedBy("the run was terminated on the Temporal server"), nil
 	case err == nil, errors.As(err, &canceled) && canceled.Details(&out) == nil && out != nil:
 	case errors.As(err, &app) && app.HasDetails() && app.Details(&out) == nil && out != nil:
 	case errors.As(err, &app):

@@ -100,12 +100,26 @@ func ownServer(t testing.TB) (p *process, address string) {
 	_, port, _ := net.SplitHostPort(address)
 	file := filepath.Join(t.TempDir(), "temporal.db")
 	p = &process{start: func() *exec.Cmd {
-		return exec.CommandContext(context.Background(), program(t), "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port, "--db-filename", file, "--log-level", "never",
-			"--dynamic-config-value", `history.timerProcessorMaxTimeShift="10ms"`, "--dynamic-config-value", "matching.numTaskqueueReadPartitions=1", "--dynamic-config-value", "matching.numTaskqueueWritePartitions=1") //nolint:gosec // of the tests
+		args := append([]string{"server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port, "--db-filename", file, "--log-level", "never"}, tuned()...)
+		return exec.CommandContext(context.Background(), program(t), args...) //nolint:gosec // of the tests
 	}}
 	p.run(t)
 	t.Cleanup(func() { p.kill() })
 	return p, address
+}
+
+// newClientAt returns a queue of a server that is starting.
+func newClientAt(t testing.TB, h *host.Host, address string) *site {
+	t.Helper()
+	s := &site{t: t, flags: teacmd.EngineFlags{Engine: "temporal", TemporalFlags: teacmd.TemporalFlags{Temporal: address, Queue: "tests", Blobs: t.TempDir()}}}
+	eventually(t, "the server is up", func() (up bool) {
+		var err error
+		s.connection, err = dial(t.Context(), s.flags.TemporalFlags, discard)
+		return err == nil
+	})
+	t.Cleanup(s.close)
+	s.worker = newWorker(s.connection, h, nil)
+	return s
 }
 
 const killed = `
@@ -135,10 +149,7 @@ func TestRandomKills(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = h.Close() })
 	server, address := ownServer(t)
-	s := &site{t: t, flags: teacmd.EngineFlags{Engine: "temporal", TemporalFlags: teacmd.TemporalFlags{Temporal: address, Queue: "kills", Blobs: t.TempDir()}}}
-	eventually(t, "the server is up", func() bool { s.connection, err = dial(t.Context(), s.flags.TemporalFlags, discard); return err == nil })
-	t.Cleanup(s.client.Close)
-	s.worker = newWorker(s.connection, h, nil)
+	s := newClientAt(t, h, address)
 	processes := []*process{server}
 	for range 2 {
 		p := &process{start: func() *exec.Cmd { return s.tea(report, "worker", "-q") }}

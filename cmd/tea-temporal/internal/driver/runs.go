@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -18,6 +19,7 @@ import (
 	teacmd "github.com/the-edge-agent/tea/cmd"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 // Runs lists the runs of the queue, the newest first.
@@ -182,17 +184,57 @@ func (r *follower) executions(ctx context.Context, after int64) (list []string, 
 	return list, nil
 }
 
-// Cancel cancels a run.
-func (Engine) Cancel(ctx context.Context, f teacmd.EngineFlags, run string) error {
+// stopTime bounds the wait for a run that was canceled.
+const stopTime = 30 * time.Second
+
+// Cancel cancels a run and waits until it has stopped. With force it ends the run
+// without a worker.
+func (Engine) Cancel(ctx context.Context, f teacmd.EngineFlags, run string, force bool) error {
 	r, err := connect(ctx, f, run, host.RunOptions{})
 	if err != nil {
 		return err
 	}
 	defer r.close()
-	if err := r.client.CancelWorkflow(ctx, run, ""); err != nil {
+	if force {
+		err = r.client.TerminateWorkflow(ctx, run, "", "tea runs cancel --force")
+	} else {
+		err = r.client.CancelWorkflow(ctx, run, "")
+	}
+	if err != nil {
 		return fmt.Errorf("cancel run %s: %w", run, err)
 	}
-	return nil
+	begin := time.Now()
+	for {
+		about, err := r.client.DescribeWorkflowExecution(ctx, run, "")
+		if err != nil {
+			return fmt.Errorf("find run %s on Temporal: %w", run, err)
+		}
+		if about.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+			return nil
+		}
+		took := time.Since(begin)
+		if took > silent {
+			if reasons := r.troubles(ctx); len(reasons) > 0 {
+				return errors.New(r.asked(reasons))
+			}
+		}
+		if took > stopTime {
+			return fmt.Errorf("run %s was asked to stop, and stops when its running calls have ended; `%s` ends it now", run, r.forceCommand())
+		}
+		if err := backoff.Sleep(ctx, waitAfter(0, took)); err != nil {
+			return err
+		}
+	}
+}
+
+// forceCommand returns the command that ends the run without a worker.
+func (r *follower) forceCommand() string {
+	return r.flags.Command("runs", "cancel", r.run, "--force")
+}
+
+// asked describes a run that was canceled, and what it waits for.
+func (r *follower) asked(reasons []string) string {
+	return fmt.Sprintf("run %s was asked to stop and does so when a worker takes it; `%s` ends it now: %s", r.run, r.forceCommand(), strings.Join(reasons, "; "))
 }
 
 // Fork starts a run with the records of another one up to a step, and follows it.

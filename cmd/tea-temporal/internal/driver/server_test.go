@@ -64,6 +64,18 @@ func program(t testing.TB) string {
 	return program
 }
 
+// tuned are the flags of a server that does not wait: its timers are exact, and it
+// would start ten activities a second.
+func tuned() (flags []string) {
+	for _, v := range []string{
+		`history.timerProcessorMaxTimeShift="10ms"`, "matching.numTaskqueueReadPartitions=1", "matching.numTaskqueueWritePartitions=1",
+		"history.transferProcessorMaxPollRPS=1000", "system.enableActivityEagerExecution=true",
+	} {
+		flags = append(flags, "--dynamic-config-value", v)
+	}
+	return flags
+}
+
 // address returns the address of a Temporal server.
 func address(t testing.TB) string {
 	t.Helper()
@@ -71,13 +83,7 @@ func address(t testing.TB) string {
 	server.once.Do(func() {
 		server.dev, server.err = testsuite.StartDevServer(context.Background(), testsuite.DevServerOptions{
 			ExistingPath: program, LogLevel: "error", ClientOptions: &client.Options{Logger: quiet},
-			ExtraArgs: []string{
-				"--dynamic-config-value", `history.timerProcessorMaxTimeShift="10ms"`,
-				"--dynamic-config-value", "matching.numTaskqueueReadPartitions=1",
-				"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
-				"--dynamic-config-value", "history.transferProcessorMaxPollRPS=1000",
-				"--dynamic-config-value", "system.enableActivityEagerExecution=true",
-			},
+			ExtraArgs: tuned(),
 		})
 		if server.err == nil {
 			server.address = server.dev.FrontendHostPort()

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,33 +30,13 @@ func TestNumbers(t *testing.T) { //nolint:paralleltest // time is measured
 	if calls == 1 {
 		calls = 1000
 	}
-	h, err := host.New(host.Options{Actions: []tea.Action{host.Func("none.call", "Does nothing.", func(context.Context, map[string]any) (any, error) { return map[string]any{"success": true}, nil })}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = h.Close() })
+	h := newEmptyHost(t)
 	s := newSite(t, h, nil)
 	s.start(s.on(h))
-	timed := func(text string, o host.RunOptions) (time.Duration, string) {
-		begin := time.Now()
-		res := s.run(t.Context(), text, o)
-		if res.Status != flow.Done {
-			t.Fatal(res.Err)
-		}
-		return time.Since(begin), res.RunID
-	}
-	// A run begins with the start of the client.
-	chain := func(n int) string {
-		text := "config: {max_steps: 10000}\nnodes:\n"
-		for i := range n {
-			text += fmt.Sprintf("  - {name: n%d, uses: none.call}\n", i)
-		}
-		return text
-	}
-	timed(chain(1), host.RunOptions{})
+	s.timed(chain(1), host.RunOptions{}) // a run begins with the start of the client
 	report := func(what string, n int, text string, o host.RunOptions) {
 		own, others := cpuTimes(t)
-		took, run := timed(text, o)
+		took, run := s.timed(text, o)
 		nowOwn, nowOthers := cpuTimes(t)
 		events, size := s.cost(run)
 		t.Logf("%s: %v, %v each, %.1f events and %d bytes; of the processor %v, and of the server %v each", what, took.Round(time.Millisecond),
@@ -80,6 +61,78 @@ func TestNumbers(t *testing.T) { //nolint:paralleltest // time is measured
 	took := time.Since(begin)
 	nowOwn, nowOthers := cpuTimes(t)
 	t.Logf("%d runs of 20 calls: %v, %.0f calls a second; of the processor %v, and of the server %v each", calls/10, took.Round(time.Millisecond), float64(2*calls)/took.Seconds(), (nowOwn-own)/time.Duration(2*calls), (nowOthers-others)/time.Duration(2*calls))
+}
+
+// TestNumbersWithAFile prints what a call costs on a server that stores its runs in a
+// file, relative to the time that the disk takes in the same seconds.
+func TestNumbersWithAFile(t *testing.T) { //nolint:paralleltest // time is measured
+	calls, _ := strconv.Atoi(os.Getenv("TEA_TEMPORAL_NUMBERS"))
+	if calls == 0 {
+		t.Skip("set TEA_TEMPORAL_NUMBERS=1")
+	}
+	calls = max(calls, 200)
+	_, address := ownServer(t)
+	s := newClientAt(t, newEmptyHost(t), address)
+	s.start(s.worker)
+	s.timed(chain(1), host.RunOptions{})
+	disk := diskSync(t)
+	took, _ := s.timed(chain(calls), host.RunOptions{})
+	disk = (disk + diskSync(t)) / 2
+	each := took / time.Duration(calls)
+	t.Logf("chain of %d calls, with a file: %v, %v each; fdatasync took %v before and after: %.1f of them each", calls, took.Round(time.Millisecond), each, disk, float64(each)/float64(disk))
+}
+
+// diskSync returns the time of an fdatasync of a page.
+func diskSync(t *testing.T) time.Duration {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "page"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const syncs = 200
+	page := make([]byte, 4096)
+	begin := time.Now()
+	for range syncs {
+		if _, err := f.Write(page); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Fdatasync(int(f.Fd())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return time.Since(begin) / syncs
+}
+
+// newEmptyHost returns a host with the action none.call.
+func newEmptyHost(t *testing.T) *host.Host {
+	t.Helper()
+	h, err := host.New(host.Options{Actions: []tea.Action{host.Func("none.call", "Does nothing.", func(context.Context, map[string]any) (any, error) { return map[string]any{"success": true}, nil })}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return h
+}
+
+// chain is a workflow with so many calls, one after another.
+func chain(n int) string {
+	text := "config: {max_steps: 10000}\nnodes:\n"
+	for i := range n {
+		text += fmt.Sprintf("  - {name: n%d, uses: none.call}\n", i)
+	}
+	return text
+}
+
+// timed returns the time that a run takes.
+func (s *site) timed(text string, o host.RunOptions) (took time.Duration, run string) {
+	s.t.Helper()
+	begin := time.Now()
+	res := s.run(s.t.Context(), text, o)
+	if res.Status != flow.Done {
+		s.t.Fatal(res.Err)
+	}
+	return time.Since(begin), res.RunID
 }
 
 // cpuTimes returns the time of the processor that this process and its children,
