@@ -71,6 +71,7 @@ const (
 	createRelations = eachRow + `WITH i, $from_key[i] AS a, $to_key[i] AS b MATCH (s:Entity) WHERE s.key = a WITH s, b, i MATCH (t:Entity) WHERE t.key = b CREATE (s)-[:Relation {type: $type[i], valid_from: $valid_from[i], valid_to: $valid_to[i], from_id: $from_id[i], to_id: $to_id[i], weight: $weight[i], created_at: $created_at[i], updated_at: $updated_at[i], source: $source[i], properties: $properties[i]}]->(t)`
 	oneRelation     = `MATCH (s:Entity)-[r:Relation]->(t:Entity) WHERE s.key = $from_key AND t.key = $to_key AND r.type = $type AND r.valid_from = $valid_from `
 	updateRelation  = oneRelation + `SET r.valid_to = $valid_to, r.weight = $weight, r.created_at = $created_at, r.updated_at = $updated_at, r.source = $source, r.properties = $properties`
+	updateRelations = eachRow + `WITH i, $from_key[i] AS a, $to_key[i] AS b, $type[i] AS y, $valid_from[i] AS f MATCH (s:Entity) WHERE s.key = a WITH s, i, b, y, f MATCH (t:Entity) WHERE t.key = b WITH s, t, i, y, f MATCH (s)-[r:Relation]->(t) WHERE r.type = y AND r.valid_from = f SET r.valid_to = $valid_to[i], r.weight = $weight[i], r.created_at = $created_at[i], r.updated_at = $updated_at[i], r.source = $source[i], r.properties = $properties[i]`
 	deleteRelation  = oneRelation + `DELETE r`
 
 	setDimension = `MERGE (m:Meta {name: 'dimension'}) SET m.value = $value`

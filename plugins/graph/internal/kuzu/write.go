@@ -272,19 +272,20 @@ func (w *writing) putRelations(b store.Batch) error {
 	if err != nil {
 		return err
 	}
-	var created []params
+	var created, updated []params
 	for i := range b.Relations {
 		r := &b.Relations[i]
 		row := w.keyParams(r.RelationKey)
 		row["valid_to"], row["weight"], row["created_at"], row["updated_at"], row["source"], row["properties"] = toColumn(r.ValidTo), r.Weight, r.CreatedAt, r.UpdatedAt, r.Source, string(r.Properties)
 		if existing[r.RelationKey] {
-			if err := w.exec(updateRelation, row); err != nil {
-				return err
-			}
+			updated = append(updated, row)
 			continue
 		}
 		row["from_id"], row["to_id"] = r.From, r.To
 		created = append(created, row)
+	}
+	if err := w.each(updateRelation, updateRelations, updated); err != nil {
+		return err
 	}
 	return w.each(createRelation, createRelations, created)
 }

@@ -29,7 +29,9 @@ func TestLargeAndSmallBatchesStoreTheSame(t *testing.T) {
 			b.Entities = append(b.Entities, e)
 			r := relation(e.ID, "next", fmt.Sprintf("e%03d", (i+1)%n))
 			r.Weight = float64(round)
-			b.Relations = append(b.Relations, r, relation(e.ID, "also", fmt.Sprintf("end%d", i)))
+			again, later := relation(e.ID, "also", r.To), r // between the same entities
+			later.ValidFrom, later.Weight = 5, r.Weight+0.5
+			b.Relations = append(b.Relations, r, later, again, relation(e.ID, "self", e.ID))
 		}
 		return b
 	}
@@ -39,14 +41,14 @@ func TestLargeAndSmallBatchesStoreTheSame(t *testing.T) {
 		apply(t, large, b)
 		for i := 0; i < n; i += 10 {
 			end := min(i+10, n)
-			apply(t, small, store.Batch{Entities: b.Entities[i:end], Relations: b.Relations[2*i : 2*end]})
+			apply(t, small, store.Batch{Entities: b.Entities[i:end], Relations: b.Relations[4*i : 4*end]})
 		}
 	}
 	if diff := cmp.Diff(contents(t, small), contents(t, large)); diff != "" {
 		t.Errorf("large and small batches differ (-small +large):\n%s", diff)
 	}
-	if got := len(strings.Split(contents(t, large), "\n")); got != 3*n+1 {
-		t.Errorf("%d lines of contents, want %d", got, 3*n+1)
+	if got := len(strings.Split(contents(t, large), "\n")); got != 5*n+1 {
+		t.Errorf("%d lines of contents, want %d", got, 5*n+1)
 	}
 }
 
