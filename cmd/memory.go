@@ -92,6 +92,13 @@ func (c *memoryResetCmd) Run(a *app) error {
 
 // callMemory calls an action of the memory plugin outside of a workflow.
 func (a *app) callMemory(f memoryFlags, action string, params map[string]any) (map[string]any, error) {
+	state, err := a.runMemory(f, map[string]any{"name": "memory", "uses": action, "with": params, "output": "result"})
+	result, _ := state["result"].(map[string]any)
+	return result, err
+}
+
+// runMemory runs nodes that call the memory plugin, and returns the state.
+func (a *app) runMemory(f memoryFlags, nodes ...any) (map[string]any, error) {
 	a.setReport(f.reportFlags)
 	settings := map[string]any{}
 	if f.Path != "" {
@@ -118,7 +125,7 @@ func (a *app) callMemory(f memoryFlags, action string, params map[string]any) (m
 	}
 	workflow, err := json.Marshal(map[string]any{
 		"settings": map[string]any{"memory": settings},
-		"nodes":    []any{map[string]any{"name": "memory", "uses": action, "with": params, "output": "result"}},
+		"nodes":    nodes,
 	})
 	if err != nil {
 		return nil, err
@@ -150,6 +157,5 @@ func (a *app) callMemory(f memoryFlags, action string, params map[string]any) (m
 	if res.Err != nil {
 		return nil, &exitError{codeOf(res), res.Err}
 	}
-	result, _ := res.State["result"].(map[string]any)
-	return result, nil
+	return res.State, nil
 }

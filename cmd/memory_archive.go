@@ -47,31 +47,32 @@ func (c *memoryRestoreCmd) Run(a *app) error {
 	return a.readArchive(c.archiveFlags, "memory.restore", map[string]any{})
 }
 
-func (a *app) callArchive(f archiveFlags, action string, params map[string]any) (map[string]any, error) {
+// path returns the name of the archive in its folder, which it sets.
+func (f *archiveFlags) path() (string, error) {
 	file, err := filepath.Abs(f.File)
-	if err != nil {
-		return nil, err
-	}
-	params["path"] = filepath.Base(file)
 	f.archives = filepath.Dir(file)
-	return a.callMemory(f.memoryFlags, action, params)
+	return filepath.Base(file), err
 }
 
 func (a *app) writeArchive(f archiveFlags, action string) error {
-	if f.URL == "" {
-		// A mistyped path would be an empty archive.
-		found, err := a.callMemory(f.memoryFlags, "memory.inspect", map[string]any{})
-		if err != nil {
-			return err
-		}
-		if found["state"] == "new" {
-			return fmt.Errorf("there is no memory in %v; name its folder with --path", found["path"])
-		}
-	}
-	r, err := a.callArchive(f, action, map[string]any{})
+	path, err := f.path()
 	if err != nil {
 		return err
 	}
+	write := map[string]any{"name": "memory", "uses": action, "with": map[string]any{"path": path}, "output": "result"}
+	nodes := []any{write}
+	if f.URL == "" { // a mistyped path would be an empty archive
+		write["if"] = "state.found.state ~= 'new'"
+		nodes = []any{map[string]any{"name": "inspect", "uses": "memory.inspect", "output": "found"}, write}
+	}
+	state, err := a.runMemory(f.memoryFlags, nodes...)
+	if err != nil {
+		return err
+	}
+	if found, _ := state["found"].(map[string]any); found["state"] == "new" {
+		return fmt.Errorf("there is no memory in %v; name its folder with --path", found["path"])
+	}
+	r, _ := state["result"].(map[string]any)
 	if f.JSON {
 		err = writeState(a.stdout, r)
 	} else {
@@ -84,7 +85,12 @@ func (a *app) writeArchive(f archiveFlags, action string) error {
 }
 
 func (a *app) readArchive(f archiveFlags, action string, params map[string]any) error {
-	r, err := a.callArchive(f, action, params)
+	path, err := f.path()
+	if err != nil {
+		return err
+	}
+	params["path"] = path
+	r, err := a.callMemory(f.memoryFlags, action, params)
 	if err != nil {
 		return err
 	}
