@@ -110,13 +110,20 @@ func (d *database) do(ctx context.Context, k kind, fn func(ctx context.Context, 
 		return tea.Errorf(tea.PermissionDenied, "the memory in PostgreSQL is %w: %s", store.ErrReadOnly, d.readOnly)
 	}
 	deadline := time.Now().Add(d.timeout)
+	var first error
 	for attempt := 1; ; attempt++ {
-		err := d.once(ctx, fn)
+		err := d.once(ctx, deadline.Add(answerGrace), fn)
+		if first == nil {
+			first = err
+		}
 		if err == nil || ctx.Err() != nil {
 			return d.typed(ctx, err)
 		}
 		wait := d.retries.Wait(attempt)
 		if again := repeatable(err, attempt); !again || time.Now().Add(wait).After(deadline) {
+			if errors.Is(err, context.DeadlineExceeded) && !errors.As(err, new(*tea.Error)) {
+				return d.silent(first)
+			}
 			return d.typed(ctx, err)
 		}
 		if state := (*pgconn.PgError)(nil); errors.As(err, &state) && state.Code == readOnlyTransaction || lost(err) && !pgconn.Timeout(err) {
@@ -134,11 +141,11 @@ func (d *database) do(ctx context.Context, k kind, fn func(ctx context.Context, 
 const answerGrace = 2 * time.Second
 
 // once runs fn once. It ends also if the server no longer answers.
-func (d *database) once(ctx context.Context, fn func(ctx context.Context, c conn) error) error {
+func (d *database) once(ctx context.Context, until time.Time, fn func(ctx context.Context, c conn) error) error {
 	if d.closed.Load() {
 		return tea.Errorf(tea.ConnectionError, "the memory is closed")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, d.timeout+answerGrace, errSilent)
+	ctx, cancel := context.WithDeadlineCause(ctx, until, errSilent)
 	defer cancel()
 	c, err := d.pool.Acquire(ctx)
 	if err != nil {

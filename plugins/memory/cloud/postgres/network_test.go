@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -139,6 +140,24 @@ func TestAServerThatDoesNotAnswerIsATimeout(t *testing.T) {
 	p.silent.Store(false)
 	if _, err := s.LongTerm.Store(t.Context(), store.Entry{Key: "a", Value: json.RawMessage("3")}); err != nil {
 		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// The error of a server that no longer answers has the settings' time-out and what
+// happened first.
+func TestSilenceKeepsTheFirstCause(t *testing.T) {
+	t.Parallel()
+	p := newProxy(t)
+	s := openThrough(t, p, 2*time.Second)
+	if _, err := s.LongTerm.Store(t.Context(), store.Entry{Key: "a", Value: json.RawMessage("1")}); err != nil {
+		t.Fatal(err)
+	}
+	p.silent.Store(true)
+	p.cut()
+	_, err := s.LongTerm.Retrieve(t.Context(), "", "a")
+	e := tea.AsError(err)
+	if e == nil || e.Type != tea.Timeout || !e.Retryable || !strings.Contains(e.Message, "settings.memory.timeout (2s); before: ") || strings.Contains(e.Message, "before: context") {
+		t.Errorf("%v, want a timeout that names the setting and the first cause", err)
 	}
 }
 

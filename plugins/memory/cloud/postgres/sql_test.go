@@ -3,6 +3,7 @@ package postgres
 import (
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,14 @@ func openSQL(t testing.TB) *store.Stores {
 
 func sandboxed(args ...any) store.Sandbox {
 	return store.Sandbox{Views: []store.View{file.View(store.PostgreSQL)}, MaxRows: 10, MaxBytes: 100_000, Timeout: time.Minute, Args: args}
+}
+
+func TestZeroHasNoSign(t *testing.T) {
+	t.Parallel()
+	found, err := openSQL(t).SQL.Select(t.Context(), "SELECT '-0'::float8, '-0'::float4", sandboxed())
+	if got := fmt.Sprint(found.Rows); err != nil || got != "[[0 0]]" {
+		t.Errorf("%s, %v", got, err)
+	}
 }
 
 func TestSelectReadsTheMemory(t *testing.T) {

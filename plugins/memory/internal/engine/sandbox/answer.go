@@ -21,6 +21,10 @@ type Answer struct {
 	bytes  int
 }
 
+// ErrFirstRow is wrapped by the error of a query whose first row is larger than the
+// bound of the result.
+var ErrFirstRow = errors.New("the first row alone has more than")
+
 // NewAnswer makes an Answer with the given columns, whose names it makes
 // unique.
 func NewAnswer(bounds store.Sandbox, columns []string) *Answer {
@@ -70,7 +74,7 @@ func (a *Answer) Add(row []any) (more bool, err error) {
 	}
 	if a.bytes > a.bounds.MaxBytes {
 		if len(a.table.Rows) == 0 {
-			return false, tea.Errorf(tea.ValidationError, "SQL: the first row alone has more than %d bytes; select less of it", a.bounds.MaxBytes)
+			return false, tea.Errorf(tea.ValidationError, "SQL: %w %d bytes; select less of it", ErrFirstRow, a.bounds.MaxBytes)
 		}
 		a.table.Truncated = true
 		return false, nil
@@ -131,7 +135,7 @@ func Float(f float64) any {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil
 	}
-	return f
+	return f + 0 // -0 is 0: not all engines keep its sign
 }
 
 // Failure sets the type of the error of a running query. Errors that have one
