@@ -44,6 +44,24 @@ func TestSync(t *testing.T) {
 	})
 }
 
+// A row of any size is synchronised and is in archives.
+func TestLargeRows(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, engine string) {
+		dir := t.TempDir()
+		a := mustOpen(t, map[string]any{"path": t.TempDir(), "engine": engine, "archives": dir, "sync": map[string]any{"path": t.TempDir(), "engine": "sqlite"}})
+		defer a.close()
+		a.must("data.create_table", map[string]any{"name": "texts", "primary_key": []string{"id"}, "schema": map[string]any{"id": "int", "text": "string"}})
+		a.must("data.insert", map[string]any{"table": "texts", "rows": []map[string]any{{"id": 1, "text": "small"}, {"id": 2, "text": strings.Repeat("x", 17<<20)}, {"id": 3, "text": strings.Repeat("y", 2<<20)}}})
+		a.equal("pushed", a.must("memory.sync", nil)["pushed"], int64(3))
+		a.must("memory.export", map[string]any{"path": "a.teamem"})
+		b := mustOpen(t, map[string]any{"path": t.TempDir(), "engine": engine, "archives": dir})
+		defer b.close()
+		b.must("memory.restore", map[string]any{"path": "a.teamem"})
+		b.equal("rows", fmt.Sprint(b.must("data.query", map[string]any{"sql": "SELECT id FROM texts ORDER BY id"})["rows"]), "[map[id:1] map[id:2] map[id:3]]")
+	})
+}
+
 func TestSyncOfTables(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, engine string) {

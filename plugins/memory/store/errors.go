@@ -23,6 +23,10 @@ var ErrReadOnly = errors.New("read-only")
 // [Unsupported].
 var ErrUnsupported = errors.New("cannot do this")
 
+// ErrTooLarge is wrapped by the error of a write because one of its records or rows
+// is larger than the store accepts. memory.sync and memory.import write the others.
+var ErrTooLarge = errors.New("larger than the store accepts")
+
 // IsFull reports whether an error of the operating system means that no space
 // is left.
 func IsFull(err error) bool {

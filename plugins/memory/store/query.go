@@ -124,6 +124,9 @@ type Sandbox struct {
 	MaxRows int
 	// MaxBytes bounds the size of the result.
 	MaxBytes int
+	// MaxValue bounds the size of a text or blob that the query reads or makes, on an
+	// engine that can; 0 = the engine's bound.
+	MaxValue int
 	// MaxMemory bounds the growth of the process while the query runs.
 	MaxMemory int64
 	// Timeout bounds the run time.

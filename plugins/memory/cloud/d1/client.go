@@ -17,6 +17,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpstatus"
 
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/remotesqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // client runs statements by the REST API of a database.
@@ -213,8 +214,12 @@ func (e *envelope) typed(status string) error {
 	switch {
 	case strings.Contains(f.Message, "SQLITE_BUSY"):
 		failed.Type, failed.Retryable = tea.ConnectionError, true
-	case strings.Contains(f.Message, "SQLITE_FULL"), strings.Contains(f.Message, "SQLITE_TOOBIG"):
+	case strings.Contains(f.Message, "SQLITE_FULL"):
 		failed.Type = tea.ResourceExhausted
+	case strings.Contains(f.Message, "string or blob too big"):
+		details := failed.Details
+		failed = tea.Errorf(tea.ResourceExhausted, "%w: %s", store.ErrTooLarge, f.Message)
+		failed.Details = details
 	case strings.Contains(f.Message, "SQLITE_"), code == 0:
 	case code == http.StatusBadRequest && f.Code == codeQuery:
 	default:

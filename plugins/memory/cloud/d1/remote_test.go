@@ -56,7 +56,7 @@ func TestSync(t *testing.T) {
 	d := newDatabases(t, 10)
 	syncsuite.All(t, func(t *testing.T) syncsuite.Remote {
 		t.Helper()
-		return syncsuite.Remote{Settings: map[string]any{"engine": "d1", "url": d.url(t)}, Option: Option()}
+		return syncsuite.Remote{Settings: map[string]any{"engine": "d1", "url": d.url(t)}, Option: Option(), TooLarge: 2_500_000}
 	})
 }
 

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	tea "github.com/the-edge-agent/tea/sdk"
-
 	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/plugins/memory/storekit"
@@ -158,7 +156,7 @@ func (s *Documents) write(m documents.Written, i int, found map[string]document)
 		all[idField] = text(m.ID)
 	}
 	if size := sizeOf(all); size > maxDocument {
-		return write{}, tea.Errorf(tea.ResourceExhausted, "%s %s takes %d bytes in Firestore, more than the %d of a document; store large contents as a file", m.Kind, m.ID, size, maxDocument)
+		return write{}, tooLarge(m.Kind+" "+m.ID, size)
 	}
 	return write{Update: &document{Name: name, Fields: all}, CurrentDocument: condition}, nil
 }

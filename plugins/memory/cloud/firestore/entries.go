@@ -147,7 +147,7 @@ func (m *Memory) Store(ctx context.Context, entries ...store.Entry) ([]store.Sto
 	for i, e := range entries {
 		names[i] = m.d.name(entriesName, spaceOf(e.Namespace).id(e.Key))
 		if n := len(contents[i].Metadata); n > maxMetadata {
-			return nil, tea.Errorf(tea.ValidationError, "the metadata of key %q has %d bytes, more than %d; store them as a part of the value", e.Key, n, maxMetadata)
+			return nil, metadataTooLarge(e.Key, n)
 		}
 	}
 	if err := m.d.writable(); err != nil {
@@ -174,6 +174,10 @@ func (m *Memory) Store(ctx context.Context, entries ...store.Entry) ([]store.Sto
 		}
 		return a, nil
 	})
+}
+
+func metadataTooLarge(key string, size int) error {
+	return tea.Errorf(tea.ValidationError, "the metadata of key %q has %d bytes, more than %d; store them as a part of the value", key, size, maxMetadata)
 }
 
 // writes are the changes that store an entry in place of the document before, which

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -301,7 +301,7 @@ func (r *records) put(ctx context.Context, writes []*replica.Write) error {
 		read = append(append(read, r.withHead(p.names[i])...), r.d.changeName(p.names[i]))
 		if w.Feed == store.EntryFeed && !w.Deleted {
 			if len(w.Entry.Metadata) > maxMetadata {
-				w.Result.Err = tooLarge("the metadata of key "+w.Key, len(w.Entry.Metadata), maxMetadata)
+				w.Result.Err = metadataTooLarge(w.Key, len(w.Entry.Metadata))
 				continue
 			}
 			stored, entries, contents = append(stored, p.names[i]), append(entries, store.Entry{Namespace: w.Space, Key: w.Key}), append(contents, w.Entry)
@@ -320,10 +320,6 @@ func (r *records) put(ctx context.Context, writes []*replica.Write) error {
 		w.Result = results[i]
 	}
 	return nil
-}
-
-func tooLarge(what string, got, limit int) error {
-	return tea.Errorf(tea.ResourceExhausted, "%s takes %d bytes in Firestore, more than the %d that it stores", what, got, limit)
 }
 
 // putting is a Put.
@@ -457,7 +453,7 @@ func (p *putting) item(w *replica.Write, name string, exists bool) ([]write, err
 		}
 	}
 	if size := sizeOf(f); size > maxDocument {
-		return nil, tooLarge("the item "+strings.ToValidUTF8(w.Key, "?"), size, maxDocument)
+		return nil, tooLarge(fmt.Sprintf("item %q", w.Key), size)
 	}
 	p.heads[head] = s
 	s.last++

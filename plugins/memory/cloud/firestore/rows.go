@@ -121,7 +121,7 @@ func (x *rowChange) put(key string, body json.RawMessage) error {
 	}
 	all[opField], all[numberField], all[keyField], all[bodyField] = text(op), integer(x.version), text(key), text(string(body))
 	if size := sizeOf(all); size > maxDocument {
-		return tea.Errorf(tea.ResourceExhausted, "the row %s takes %d bytes in Firestore, more than the %d of a document", key, size, maxDocument)
+		return tooLarge("the row "+key, size)
 	}
 	x.writes = append(x.writes, write{Update: &document{Name: rowName(x.document, key), Fields: all}})
 	return nil
@@ -194,29 +194,21 @@ func keysOf(rows []tabular.JSONRow) (keys []string) {
 	return keys
 }
 
-// errRefused ends a change because of a row whose key exists, errStale since the copy
-// of the table is older than the table.
-var (
-	errRefused = errors.New("a row with the key exists")
-	errStale   = errors.New("the table has changed")
-)
+// errStale ends a change since the copy of the table is older than the table.
+var errStale = errors.New("the table has changed")
 
 // Insert writes rows.
 func (s rowStore) Insert(ctx context.Context, table string, rows []tabular.JSONRow, conflict store.RowConflict, call store.TableCall) (result store.TableResult, refused *tabular.JSONRow, err error) {
 	result, err = s.change(ctx, table, call, keysOf(rows), func(x *rowChange) error {
 		for i, r := range rows {
 			there := r.Key != "" && x.exists(r.Key)
-			switch {
-			case !there:
-				x.result.Inserted++
-			case conflict == store.RowReplace:
-				x.result.Updated++
-			case conflict == store.RowIgnore:
-				x.result.Ignored++
-				continue
-			default:
+			written, err := tabular.CountInsert(&x.result, there, conflict)
+			if err != nil {
 				refused = &rows[i]
-				return errRefused
+				return err
+			}
+			if !written {
+				continue
 			}
 			if err := x.put(r.Key, r.Body); err != nil {
 				return err
@@ -224,7 +216,7 @@ func (s rowStore) Insert(ctx context.Context, table string, rows []tabular.JSONR
 		}
 		return nil
 	})
-	if errors.Is(err, errRefused) {
+	if errors.Is(err, tabular.ErrKeyExists) {
 		return result, refused, nil
 	}
 	return result, nil, err

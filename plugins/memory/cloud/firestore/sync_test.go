@@ -24,7 +24,7 @@ func (d *databases) remote(t *testing.T, address string) syncsuite.Remote {
 	t.Helper()
 	return syncsuite.Remote{
 		Settings: map[string]any{"engine": "firestore", "url": d.url(t), "blobs": t.TempDir(), "options": map[string]any{"endpoint": "http://" + address}},
-		Option:   Option(), NoFullText: true,
+		Option:   Option(), NoFullText: true, TooLarge: 1_100_000,
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	jsonvalue "github.com/the-edge-agent/tea/sdk/value"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // value is a value of a field. One of its members is set.
@@ -265,6 +267,11 @@ func (v value) decode() any {
 
 // maxDocument is the size of a document that Firestore stores, less that of its name.
 const maxDocument = 1<<20 - 8<<10
+
+// tooLarge is the error of a document that Firestore does not store.
+func tooLarge(what string, size int) error {
+	return tea.Errorf(tea.ResourceExhausted, "%s takes %d bytes, %w (Firestore: %d); store large contents as a file", what, size, store.ErrTooLarge, maxDocument)
+}
 
 // sizeOf returns the size of fields as Firestore counts it.
 func sizeOf(fields map[string]value) int {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	tea "github.com/the-edge-agent/tea/sdk"
 	jsonvalue "github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
@@ -130,7 +129,7 @@ func (x *Vectors) Store(ctx context.Context, collection string, items ...store.V
 				f[metadataField] = text(metadata[i])
 			}
 			if size := sizeOf(f); size > maxDocument {
-				return a, tea.Errorf(tea.ResourceExhausted, "item %q takes %d bytes in Firestore, more than the %d of a document", one.ID, size, maxDocument)
+				return a, tooLarge(fmt.Sprintf("item %q", one.ID), size)
 			}
 			if before, ok := found[names[i+1]]; !ok || !s.has(before) {
 				s.count++

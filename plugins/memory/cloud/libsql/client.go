@@ -11,6 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/remotesqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // client runs statements by the pipeline of a server.
@@ -194,8 +195,10 @@ func (f *failure) typed() error {
 	switch {
 	case strings.HasPrefix(code, "SQLITE_BUSY"), strings.HasPrefix(code, "SQLITE_LOCKED"), strings.HasPrefix(code, "TRANSACTION_"), strings.HasPrefix(code, "STREAM_"):
 		e.Type, e.Retryable = tea.ConnectionError, true
-	case strings.HasPrefix(code, "SQLITE_FULL"), code == "RESPONSE_TOO_LARGE", strings.HasPrefix(code, "SQLITE_TOOBIG"):
+	case strings.HasPrefix(code, "SQLITE_FULL"), code == "RESPONSE_TOO_LARGE":
 		e.Type = tea.ResourceExhausted
+	case strings.HasPrefix(code, "SQLITE_TOOBIG"):
+		e = tea.Errorf(tea.ResourceExhausted, "%w: %s", store.ErrTooLarge, f.Message)
 	case strings.HasPrefix(code, "SQLITE_READONLY"), strings.HasPrefix(code, "SQLITE_AUTH"), code == "BLOCKED":
 		e.Type = tea.PermissionDenied
 	case strings.HasPrefix(code, "SQLITE_IOERR"), strings.HasPrefix(code, "SQLITE_CORRUPT"), strings.HasPrefix(code, "SQLITE_NOTADB"):

@@ -83,12 +83,20 @@ func (d *database) typed(ctx context.Context, err error) error {
 		return fromServer(refused)
 	case untrusted(err):
 		return tea.Errorf(tea.PermissionDenied, "PostgreSQL: the server's certificate is refused; check the host in settings.%s, its sslrootcert and this device's clock: %w", urlSetting, err)
-	case errors.Is(err, context.DeadlineExceeded):
-		return retryable(tea.Errorf(tea.Timeout, "PostgreSQL: %w after %s", errSilent, d.timeout+answerGrace))
 	case lost(err), errors.As(err, new(noConnectionError)):
 		return retryable(tea.Errorf(tea.ConnectionError, "PostgreSQL cannot be reached: %w", err))
 	}
 	return tea.Errorf(tea.QueryError, "PostgreSQL: %w", err)
+}
+
+// silent is the error of a call that has ended without an answer. first is that of its
+// first try.
+func (d *database) silent(first error) error {
+	before := ""
+	if !errors.Is(first, context.DeadlineExceeded) {
+		before = "; before: " + first.Error()
+	}
+	return tea.Errorf(tea.Timeout, "PostgreSQL: %w within settings.memory.timeout (%s)%s", errSilent, d.timeout, before)
 }
 
 // fromServer converts an error of the server.
@@ -114,7 +122,9 @@ func fromServer(e *pgconn.PgError) error {
 		return problem(tea.ResourceExhausted, "free space on the server or delete entries")
 	case e.Code == tooManyConnections:
 		return retryable(problem(tea.ResourceExhausted, "lower settings.memory.connections or raise the server's max_connections"))
-	case class == "53", class == "54":
+	case class == "54": // the server's limits of a row, a value or an index
+		return tea.Errorf(tea.ResourceExhausted, "PostgreSQL: %w: %s (SQLSTATE %s)", store.ErrTooLarge, e.Message, e.Code)
+	case class == "53":
 		return problem(tea.ResourceExhausted, "")
 	case stopping(e.Code):
 		return retryable(problem(tea.ConnectionError, ""))

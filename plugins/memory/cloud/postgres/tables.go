@@ -187,17 +187,13 @@ func (s rowStore) Insert(ctx context.Context, table string, rows []tabular.JSONR
 		var bodies []string
 		for i, r := range rows {
 			there := r.Key != "" && exists[string(keyOf(r.Key))]
-			switch {
-			case !there:
-				x.result.Inserted++
-			case conflict == store.RowReplace:
-				x.result.Updated++
-			case conflict == store.RowIgnore:
-				x.result.Ignored++
-				continue
-			default:
+			written, err := tabular.CountInsert(&x.result, there, conflict)
+			if err != nil {
 				refused = &rows[i]
-				return nil, errRefused
+				return nil, err
+			}
+			if !written {
+				continue
 			}
 			if r.Key == "" { // the number is unique
 				r.Key = strconv.FormatInt(x.version+int64(len(keys))+1, 10)
@@ -210,14 +206,11 @@ func (s rowStore) Insert(ctx context.Context, table string, rows []tabular.JSONR
 		}
 		return b, nil
 	})
-	if errors.Is(err, errRefused) {
+	if errors.Is(err, tabular.ErrKeyExists) {
 		err = nil
 	}
 	return result, refused, err
 }
-
-// errRefused ends a change because of a row whose key exists.
-var errRefused = tea.Errorf(tea.ValidationError, "a row with the key exists")
 
 // numbers are the n numbers after one.
 func numbers(before int64, n int) []int64 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -159,7 +161,7 @@ func (i *importing) records(ctx context.Context, records []store.Record) error {
 			return err
 		}
 		writes = append(writes, mark)
-		results, err := i.to.Put(ctx, writes...)
+		results, err := syncing.Put(ctx, i.to, writes)
 		if err != nil {
 			return fmt.Errorf("import page %d: %w", i.page, err)
 		}
@@ -212,7 +214,7 @@ func (i *importing) insert(ctx context.Context, table string, rows []json.RawMes
 	err := i.Tables.Insert(ctx, table, rows, i.Replace, key)
 	refused := tea.AsError(err)
 	switch {
-	case refused == nil || refused.Type != tea.ValidationError:
+	case refused == nil || refused.Type != tea.ValidationError && !errors.Is(err, store.ErrTooLarge):
 		return err
 	case len(rows) == 1:
 		i.refuse(fmt.Sprintf("table %s, row %s: %s", table, keyOf(rows[0], i.key), strings.TrimPrefix(refused.Message, "row 0: ")))

@@ -2,6 +2,7 @@ package syncing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -124,7 +125,7 @@ func (s *step) writeRemote(ctx context.Context) error {
 	if err := s.r.base.Agree(ctx, pending...); err != nil {
 		return err
 	}
-	results, err := s.r.remote.Put(ctx, s.toRemote...)
+	results, err := Put(ctx, s.r.remote, s.toRemote)
 	if err != nil {
 		return err
 	}
@@ -148,6 +149,27 @@ func (s *step) writeRemote(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Put writes records. If one is too large for the store, it is refused, and the others
+// are written: Put finds it by halves.
+func Put(ctx context.Context, to interface {
+	Put(ctx context.Context, writes ...store.RecordWrite) ([]store.PutResult, error)
+}, writes []store.RecordWrite,
+) ([]store.PutResult, error) {
+	results, err := to.Put(ctx, writes...)
+	if !errors.Is(err, store.ErrTooLarge) {
+		return results, err
+	}
+	if len(writes) == 1 {
+		return []store.PutResult{{Err: err}}, nil
+	}
+	half := len(writes) / 2
+	if results, err = Put(ctx, to, writes[:half]); err != nil {
+		return nil, err
+	}
+	further, err := Put(ctx, to, writes[half:])
+	return append(results, further...), err
 }
 
 // writeLocal writes to the device, and the base with it.

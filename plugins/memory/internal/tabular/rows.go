@@ -3,11 +3,12 @@ package tabular
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
-	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sandbox"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -15,6 +16,8 @@ const (
 	rowsTimeout = 10 * time.Minute
 	// rowsBytes bounds the size of rows that are read together.
 	rowsBytes = 16 << 20
+	// rowBytes bounds the size of a row.
+	rowBytes = 256 << 20
 )
 
 // Rows returns rows in the order of their keys, which never change.
@@ -47,10 +50,11 @@ func (s *Tables) Rows(ctx context.Context, name, after string, limit int) (rows 
 // keyed returns rows with their keys and numbers, at least one if there are any.
 func (s *Tables) keyed(ctx context.Context, t *table, which string, limit int, args ...any) (store.Table, error) {
 	defer s.readers.begin()() // no file is removed meanwhile
-	box := store.Sandbox{Views: []store.View{t.withKeys(s.dialect())}, MaxRows: limit, MaxBytes: rowsBytes, Timeout: rowsTimeout, Args: args}
+	box := store.Sandbox{Views: []store.View{t.withKeys(s.dialect())}, MaxRows: limit, MaxBytes: rowsBytes, MaxValue: rowBytes, Timeout: rowsTimeout, Args: args}
 	found, err := s.o.Engine.Select(ctx, "SELECT * FROM tea_keyed WHERE "+which, box)
-	if err == nil && found.Truncated && len(found.Rows) == 0 {
-		err = tea.Errorf(tea.ResourceExhausted, "a row of table %s is larger than %d bytes", t.entry.Name, rowsBytes)
+	if errors.Is(err, sandbox.ErrFirstRow) {
+		box.MaxRows, box.MaxBytes = 1, rowBytes
+		found, err = s.o.Engine.Select(ctx, "SELECT * FROM tea_keyed WHERE "+which, box)
 	}
 	return found, err
 }

@@ -57,6 +57,27 @@ type JSONRow struct {
 	At   int
 }
 
+// ErrKeyExists ends an insertion because of a row whose key exists.
+var ErrKeyExists = tea.Errorf(tea.ValidationError, "a row with the key exists")
+
+// CountInsert counts a row of an insertion and reports whether it is written. exists
+// says that there is one with its key; if conflict refuses that, the error is
+// ErrKeyExists.
+func CountInsert(r *store.TableResult, exists bool, conflict store.RowConflict) (written bool, err error) {
+	switch {
+	case !exists:
+		r.Inserted++
+	case conflict == store.RowReplace:
+		r.Updated++
+	case conflict == store.RowIgnore:
+		r.Ignored++
+		return false, nil
+	default:
+		return false, ErrKeyExists
+	}
+	return true, nil
+}
+
 // Where selects rows by a condition in SQL with ? as parameters.
 type Where struct {
 	SQL  string

@@ -23,6 +23,9 @@ type Remote struct {
 	// NoTables says that the memory has no tables of data.*, and NoFullText that its
 	// ltm.search takes no text.
 	NoTables, NoFullText bool
+	// TooLarge is the size of a text that the memory does not store in a row, 0 = it
+	// stores all.
+	TooLarge int
 }
 
 // Device is a memory of a device.

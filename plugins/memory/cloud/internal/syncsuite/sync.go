@@ -11,13 +11,16 @@ import (
 func All(t *testing.T, open func(t *testing.T) Remote) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Remote){
-		"two devices": twoDevices, "matrix": matrix, "archives": archives, "large": large, "tables": tables,
+		"two devices": twoDevices, "matrix": matrix, "archives": archives, "large": large, "tables": tables, "too large": tooLarge,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := open(t)
 			if name == "tables" && r.NoTables {
 				t.Skip("the memory has no tables")
+			}
+			if name == "too large" && r.TooLarge == 0 {
+				t.Skip("the memory stores all")
 			}
 			test(t, r)
 		})

@@ -2,6 +2,7 @@ package syncsuite
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,4 +86,47 @@ func tables(t *testing.T, r Remote) {
 	b.Do("memory.sync", nil)
 	sameRows(t, "many", shared, a, b)
 	unchanged("all")
+}
+
+// tooLarge synchronises and imports rows and vectors of which one is larger than the
+// memory stores: it is refused, and the others are stored.
+func tooLarge(t *testing.T, r Remote) {
+	dir := t.TempDir()
+	device, shared := r.Device(t, map[string]any{}), r.Shared(t, map[string]any{"archives": dir})
+	from := Open(t, r.Option, map[string]any{"engine": "sqlite", "path": t.TempDir(), "archives": dir})
+	text := strings.Repeat("x", r.TooLarge)
+	for _, d := range []Device{device, from} {
+		d.Do("data.create_table", map[string]any{"name": "texts", "primary_key": []string{"id"}, "schema": map[string]any{"id": "string", "text": "string"}})
+		d.Do("data.insert", map[string]any{"table": "texts", "rows": []map[string]any{{"id": "a", "text": "1"}, {"id": "huge", "text": text}, {"id": "z", "text": "3"}}})
+		d.Do("vector.store", map[string]any{"ids": []string{"a", "huge", "z"}, "texts": []string{"1", text, "3"}, "embeddings": [][]float64{{1, 0}, {0, 1}, {1, 1}}})
+	}
+	refused := func(what string, result map[string]any) {
+		t.Helper()
+		all := fmt.Sprint(result["refused"])
+		if n := len(result["refused"].([]any)); n != 2 || strings.Count(all, "huge") < 2 || strings.Count(all, "larger than the store accepts") != 2 { //nolint:forcetypeassert // that is its schema
+			t.Errorf("%s refuses %d: %.2000s", what, n, all)
+		}
+		if diff := cmp.Diff(map[string]any{"a": "1", "z": "3"}, shared.texts()); diff != "" {
+			t.Errorf("%s (-want +got):\n%.2000s", what, diff)
+		}
+		if n := len(shared.Do("vector.query", map[string]any{"embedding": []float64{1, 0}})["results"].([]any)); n != 2 { //nolint:forcetypeassert // that is its schema
+			t.Errorf("%s stores %d vectors", what, n)
+		}
+	}
+	synced := device.Do("memory.sync", nil)
+	refused("memory.sync", synced)
+	device.Same("memory.sync", synced, map[string]any{"pushed": int64(4)})
+	device.Same("again", device.Do("memory.sync", nil), map[string]any{"pushed": int64(0), "deleted_locally": int64(0), "deleted_remotely": int64(0)})
+	shared.Do("memory.reset", map[string]any{"confirm": true})
+	from.Do("memory.export", map[string]any{"path": "a.teamem"})
+	refused("memory.import", shared.Do("memory.import", map[string]any{"path": "a.teamem"}))
+}
+
+// texts returns the rows of the table texts.
+func (d Device) texts() map[string]any {
+	all := map[string]any{}
+	for id, row := range d.rows("texts") {
+		all[id] = row.(map[string]any)["text"] //nolint:forcetypeassert // that is its schema
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 
@@ -106,13 +107,13 @@ func (p *policy) deny(what, rule string) sqlite.AuthorizerReturnCode {
 	return sqlite.AuthorizerDeny
 }
 
-// maxValue bounds a text or blob that a query makes.
+// maxValue bounds a text or blob that a query reads or makes.
 const maxValue = 1 << 20
 
 // limits are those of SQLite for a query from outside.
 func limits(bounds store.Sandbox) map[int]int {
 	return map[int]int{
-		sqlite3.SQLITE_LIMIT_LENGTH:              maxValue,
+		sqlite3.SQLITE_LIMIT_LENGTH:              cmp.Or(bounds.MaxValue, maxValue),
 		sqlite3.SQLITE_LIMIT_SQL_LENGTH:          2 * sandbox.MaxQuery,
 		sqlite3.SQLITE_LIMIT_EXPR_DEPTH:          500,
 		sqlite3.SQLITE_LIMIT_COMPOUND_SELECT:     100,
