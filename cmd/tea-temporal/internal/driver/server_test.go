@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -31,6 +32,10 @@ var server struct {
 }
 
 func TestMain(m *testing.M) {
+	if version, report, ok := strings.Cut(os.Getenv(asPlugin), " "); ok {
+		pluginMain(version, report)
+		return
+	}
 	if report := os.Getenv(asWorker); report != "" {
 		os.Exit(workerMain(report))
 	}
