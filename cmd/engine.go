@@ -70,7 +70,7 @@ type TemporalFlags struct {
 	Namespace string `config:"" placeholder:"NAME" help:"Namespace on the Temporal server. Default: default."`
 	Queue     string `config:"" placeholder:"NAME" help:"Task queue of the workers. Default: tea."`
 	Keys      string `config:"" placeholder:"FILE" help:"Keys to encrypt what Temporal stores: on each line a name and 32 bytes in Base64. The first one encrypts, all decrypt."`
-	Blobs     string `config:"" placeholder:"DIR|s3://BUCKET" help:"Directory, shared with the workers, or bucket for values above 64 KB, which Temporal should not store."`
+	Blobs     string `config:"" placeholder:"DIR|s3://BUCKET" help:"Directory, shared with the workers, or bucket (s3://, gs:// or azblob://) for values above 64 KB, which Temporal should not store."`
 }
 
 // engineProgram is the program with the engine temporal and the command worker.

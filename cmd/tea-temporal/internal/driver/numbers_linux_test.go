@@ -23,13 +23,7 @@ import (
 // TEA_TEMPORAL_NUMBERS prints what so many calls on the development server cost; 1
 // means 1,000. The times depend on what else the machine does.
 func TestNumbers(t *testing.T) { //nolint:paralleltest // time is measured
-	calls, _ := strconv.Atoi(os.Getenv("TEA_TEMPORAL_NUMBERS"))
-	if calls == 0 {
-		t.Skip("set TEA_TEMPORAL_NUMBERS=1")
-	}
-	if calls == 1 {
-		calls = 1000
-	}
+	calls := measuredCalls(t)
 	h := newEmptyHost(t)
 	s := newSite(t, h, nil)
 	s.start(s.on(h))
@@ -66,11 +60,7 @@ func TestNumbers(t *testing.T) { //nolint:paralleltest // time is measured
 // TestNumbersWithAFile prints what a call costs on a server that stores its runs in a
 // file, relative to the time that the disk takes in the same seconds.
 func TestNumbersWithAFile(t *testing.T) { //nolint:paralleltest // time is measured
-	calls, _ := strconv.Atoi(os.Getenv("TEA_TEMPORAL_NUMBERS"))
-	if calls == 0 {
-		t.Skip("set TEA_TEMPORAL_NUMBERS=1")
-	}
-	calls = max(calls, 200)
+	calls := measuredCalls(t)
 	_, address := ownServer(t)
 	s := newClientAt(t, newEmptyHost(t), address)
 	s.start(s.worker)
@@ -80,6 +70,18 @@ func TestNumbersWithAFile(t *testing.T) { //nolint:paralleltest // time is measu
 	disk = (disk + diskSync(t)) / 2
 	each := took / time.Duration(calls)
 	t.Logf("chain of %d calls, with a file: %v, %v each; fdatasync took %v before and after: %.1f of them each", calls, took.Round(time.Millisecond), each, disk, float64(each)/float64(disk))
+}
+
+func measuredCalls(t *testing.T) int {
+	t.Helper()
+	calls, _ := strconv.Atoi(os.Getenv("TEA_TEMPORAL_NUMBERS"))
+	switch calls {
+	case 0:
+		t.Skip("set TEA_TEMPORAL_NUMBERS=1")
+	case 1:
+		return 1000
+	}
+	return calls
 }
 
 // diskSync returns the time of an fdatasync of a page.

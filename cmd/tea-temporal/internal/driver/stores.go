@@ -15,6 +15,8 @@ import (
 
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/objstore"
+	"github.com/the-edge-agent/tea/objstore/azure"
+	"github.com/the-edge-agent/tea/objstore/gcs"
 	"github.com/the-edge-agent/tea/objstore/s3"
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
@@ -41,7 +43,7 @@ const identity = "store-id"
 // the same one have the same identity.
 func openStore(ctx context.Context, address string) (s store, id string, err error) {
 	if s = folder(address); objstore.IsAddress(address) {
-		bucket, err := objstore.Open(ctx, address, objstore.Settings{}, s3.Scheme())
+		bucket, err := objstore.Open(ctx, address, objstore.Settings{}, s3.Scheme(), gcs.Scheme(), azure.Scheme())
 		if err != nil {
 			return nil, "", fmt.Errorf("open --blobs: %w", err)
 		}
