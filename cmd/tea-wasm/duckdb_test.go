@@ -103,7 +103,7 @@ func TestDuckDB(t *testing.T) {
 	}
 	p.script(`await db.close(); await tea.close()`)
 	b.stop()
-	if n := s.onlyOrigin(t, log); n < 8 {
+	if n := onlyOrigin(t, s.URL, log); n < 8 {
 		t.Errorf("the network log has %d requests", n)
 	}
 }

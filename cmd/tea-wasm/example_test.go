@@ -3,28 +3,64 @@
 package main_test
 
 import (
+	"bufio"
 	"encoding/json"
-	"net/http"
+	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 )
+
+// serveExample starts tea serve with the page of examples/browser, and returns its
+// origin.
+func serveExample(t *testing.T) (origin string, stop func()) {
+	t.Helper()
+	dir, err := packageDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := t.TempDir()
+	if err := errors.Join(os.CopyFS(site, os.DirFS("../../examples/browser")), os.CopyFS(filepath.Join(site, "tea"), os.DirFS(dir))); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "tea-serve")
+	if out, err := exec.Command("go", "build", "-o", program, "../tea-serve").CombinedOutput(); err != nil {
+		t.Fatalf("build tea-serve: %v\n%s", err, out)
+	}
+	cmd := exec.Command(program, "serve", t.TempDir(), "--listen", "127.0.0.1:0", "--static", site)
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop = sync.OnceFunc(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+	t.Cleanup(stop)
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		if _, at, ok := strings.Cut(lines.Text(), "serving at "); ok {
+			go func() { _, _ = io.Copy(io.Discard, stderr) }()
+			return at, stop
+		}
+	}
+	t.Fatal("tea serve has ended")
+	return "", nil
+}
 
 // The page of examples/browser on a phone: notes, a question that survives a
 // reload, the graph, and a restart of the browser without a server. Nothing is
 // loaded from elsewhere.
 func TestExample(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	s.mux.Handle("/example/", http.StripPrefix("/example/", http.FileServer(http.Dir("../../examples/browser"))))
-	dir, err := packageDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.mux.Handle("/example/tea/", http.StripPrefix("/example/tea/", http.FileServer(http.Dir(dir))))
+	origin, stop := serveExample(t)
 	log, profile := filepath.Join(t.TempDir(), "net.json"), t.TempDir()
 	start := func() (b *browser, script func(want, body string), open func()) {
 		b = startBrowser(t, profile, chromedp.Flag("log-net-log", log), chromedp.WindowSize(390, 844))
@@ -33,7 +69,7 @@ func TestExample(t *testing.T) {
 		p := &page{t, ctx}
 		open = func() {
 			t.Helper()
-			if err := chromedp.Do(ctx, chromedp.Navigate(s.URL+"/example/")); err != nil {
+			if err := chromedp.Do(ctx, chromedp.Navigate(origin+"/static/")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -59,11 +95,11 @@ func TestExample(t *testing.T) {
 		const answer = talk.lastChild.textContent;
 		return [question, answer, await say('where is the key?'), document.getElementById('count').textContent];`)
 	b.stop()
-	if n := s.onlyOrigin(t, log); n < 8 {
+	if n := onlyOrigin(t, origin, log); n < 8 {
 		t.Errorf("the network log has %d requests", n)
 	}
 
-	s.Close()
+	stop()
 	b, script, _ = start()
 	script(`["1","to water the plants","Forget all notes? ","Notes that I have forgotten: 1."]`, `
 		const first = [document.getElementById('count').textContent, await say('what about the plants?'), await say('forget')];
@@ -71,7 +107,7 @@ func TestExample(t *testing.T) {
 		await idle();
 		return [...first, talk.lastChild.textContent];`)
 	b.stop()
-	s.onlyOrigin(t, log)
+	onlyOrigin(t, origin, log)
 }
 
 // said waits for the page of the example, and defines what tests do with it.
@@ -83,11 +119,11 @@ const said = `const until = async (ok) => { while (!ok()) await new Promise((r) 
 
 // onlyOrigin fails if pages or workers have requested something of another origin,
 // and returns the number of requests.
-func (s *site) onlyOrigin(t *testing.T, log string) int {
+func onlyOrigin(t *testing.T, origin, log string) int {
 	t.Helper()
 	requests := requestsIn(t, log)
 	for _, url := range requests {
-		if !strings.HasPrefix(url, s.URL+"/") && !strings.HasPrefix(url, "data:") {
+		if !strings.HasPrefix(url, origin+"/") && !strings.HasPrefix(url, "data:") {
 			t.Errorf("the page has requested %s", url)
 		}
 	}

@@ -77,16 +77,16 @@ func New() (*Page, error) {
 	texts[index] = bytes.ReplaceAll(texts[index], []byte("/page/"), []byte(p.folder))
 	for name, text := range texts {
 		sum := sha256.Sum256(text)
-		f := &file{kind: kindOf(name), tag: `"` + hex.EncodeToString(sum[:8]) + `"`, text: text}
+		f := &file{kind: KindOf(name), tag: `"` + hex.EncodeToString(sum[:8]) + `"`, text: text}
 		f.packed = sync.OnceValue(f.pack)
 		p.files[name] = f
 	}
 	return p, nil
 }
 
-// kindOf returns the media type of a file. The database of the system can lack
+// KindOf returns the media type of a file. The database of the system can lack
 // these or have others.
-func kindOf(name string) string {
+func KindOf(name string) string {
 	switch ext := path.Ext(name); ext {
 	case ".js":
 		return "text/javascript; charset=utf-8"

@@ -93,6 +93,9 @@ func (s *server) routes(a *access) (http.Handler, []route) {
 	for _, pattern := range []string{"GET /{$}", "GET /page/{version}/{file}"} {
 		mux.HandleFunc(pattern, s.getPage)
 	}
+	if s.static != "" {
+		mux.Handle("GET /static/{path...}", s.static)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if allowed := otherMethods(mux, r); len(allowed) > 0 {
 			w.Header().Set("Allow", strings.Join(allowed, ", "))

@@ -34,6 +34,7 @@ type serveCmd struct {
 	TLSKey          string        `name:"tls-key" placeholder:"FILE" help:"Private key of --tls-cert, in PEM form."`
 	TLSClientCA     string        `name:"tls-client-ca" placeholder:"FILE" help:"Certificates of the authorities of clients, in PEM form. The organizational unit (OU) of a client's certificate is its role."`
 	AllowHost       []string      `placeholder:"NAME" help:"Host name under which clients reach the server, such as that of a reverse proxy (repeatable)."`
+	Static          static        `placeholder:"DIR" help:"Directory whose files are served under /static/, without a token."`
 	AlertURL        string        `name:"alert-url" placeholder:"URL" help:"Address that gets a POST request when a run has failed, is parked or waits for an answer."`
 	AlertSecret     string        `placeholder:"NAME" help:"Secret that signs alerts, one of --secrets: X-Signature is the HMAC-SHA256 of the body."`
 	MetricsInterval time.Duration `default:"1m" placeholder:"TIME" help:"How often metrics are sent to --otlp-endpoint. Default: 1m."`
@@ -59,6 +60,9 @@ func (c *serveCmd) Serve(svc *teacmd.Service) error {
 		svc.Log.Warn("--listen " + c.Listen + " has no effect: systemd has opened the socket " + socket.Addr().String())
 	}
 	c.Listen = cmp.Or(c.Listen, defaultListen)
+	if err := c.Static.check(); err != nil {
+		return err
+	}
 	access, err := c.access(svc.Log, socket)
 	if err != nil {
 		return err
@@ -144,6 +148,7 @@ type server struct {
 	uploads chan struct{}
 
 	page    *page.Page
+	static  static
 	metrics *metrics
 	alerts  *alerts
 	brokers *subscriptions
@@ -159,7 +164,7 @@ type server struct {
 
 func newServer(svc *teacmd.Service, c *serveCmd) *server {
 	s := &server{
-		svc: svc, flags: c, secrets: host.NewMask(svc.Secrets()), lines: map[string]*line{}, live: map[string]*live{}, answers: map[string]chan struct{}{}, unwatched: map[string]string{}, maxRunning: c.MaxRunning,
+		svc: svc, flags: c, static: c.Static, secrets: host.NewMask(svc.Secrets()), lines: map[string]*line{}, live: map[string]*live{}, answers: map[string]chan struct{}{}, unwatched: map[string]string{}, maxRunning: c.MaxRunning,
 		retimed: make(chan string, 1), endings: make(chan struct{}, 1), started: time.Now(), mu: new(sync.Mutex), ended: make(chan struct{}), uploads: make(chan struct{}, maxUploads),
 	}
 	s.metrics = newMetrics(s)
