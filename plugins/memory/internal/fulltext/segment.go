@@ -10,7 +10,6 @@ import (
 	"iter"
 	"slices"
 	"sort"
-	"strings"
 )
 
 // A segment is an immutable file with a part: the lists in the order of their
@@ -212,6 +211,22 @@ func (s *segment) scan(prefix string) iter.Seq[list] {
 	}
 }
 
+// appendEntry appends an entry of a block. shared is the number of bytes that its key has
+// in common with the key before it.
+func appendEntry(b []byte, shared int, l list) []byte {
+	for _, n := range [...]uint64{uint64(shared), uint64(len(l.key) - shared), uint64(l.df), uint64(l.at), uint64(l.docsLen), uint64(l.posLen)} {
+		b = binary.AppendUvarint(b, n)
+	}
+	return append(b, l.key[shared:]...)
+}
+
+func sharedBytes(a, b string) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
 // readEntry reads an entry of a block. The key before it is overwritten.
 func readEntry(before, data []byte) (key []byte, l list, rest []byte) {
 	var n [6]uint64
@@ -237,7 +252,7 @@ type segmentWriter struct {
 	offset  int64
 	lang    *language
 	tail    segmentTail
-	stems   []list
+	stems   stems
 	spooled []byte // the dictionary, which comes after the lists and is much smaller
 	block   []byte
 	last    string
@@ -278,7 +293,7 @@ func (s *segmentWriter) add(form string, entries []entry) {
 	for _, stem := range s.lang.keys(form) {
 		if stem != "" {
 			l.key = stemKey(stem, form)
-			s.stems = append(s.stems, l)
+			s.stems.add(l)
 		}
 	}
 }
@@ -289,14 +304,9 @@ func (s *segmentWriter) enter(l list) {
 	if len(s.block) == 0 {
 		s.tail.Keys = append(s.tail.Keys, l.key)
 	} else {
-		for shared < len(l.key) && shared < len(s.last) && l.key[shared] == s.last[shared] {
-			shared++
-		}
+		shared = sharedBytes(s.last, l.key)
 	}
-	for _, n := range [...]uint64{uint64(shared), uint64(len(l.key) - shared), uint64(l.df), uint64(l.at), uint64(l.docsLen), uint64(l.posLen)} {
-		s.block = binary.AppendUvarint(s.block, n)
-	}
-	s.block = append(s.block, l.key[shared:]...)
+	s.block = appendEntry(s.block, shared, l)
 	if s.last = l.key; len(s.block) >= blockBytes {
 		s.endBlock()
 	}
@@ -310,10 +320,7 @@ func (s *segmentWriter) endBlock() {
 
 // finish writes the rest. It returns where the tail begins, and its checksum.
 func (s *segmentWriter) finish() (tail int64, sum uint32, err error) {
-	slices.SortFunc(s.stems, func(a, b list) int { return strings.Compare(a.key, b.key) })
-	for _, l := range s.stems {
-		s.enter(l)
-	}
+	s.stems.each(s.enter)
 	if len(s.block) > 0 {
 		s.endBlock()
 	}

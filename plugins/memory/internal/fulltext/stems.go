@@ -1,0 +1,85 @@
+package fulltext
+
+import (
+	"bytes"
+	"container/heap"
+	"slices"
+	"strings"
+)
+
+// stems are the entries of stems on their way into a dictionary. They arrive in the
+// order of their forms, and there are as many as forms: those before the last ones are
+// sorted runs, encoded as in a block.
+type stems struct {
+	last   []list
+	runs   []*stemRun
+	buffer []byte
+}
+
+// stemsPerRun bounds the entries that are not encoded.
+const stemsPerRun = 1 << 14
+
+func (s *stems) add(l list) {
+	if s.last = append(s.last, l); len(s.last) == stemsPerRun {
+		s.endRun()
+	}
+}
+
+func (s *stems) endRun() {
+	slices.SortFunc(s.last, func(a, b list) int { return strings.Compare(a.key, b.key) })
+	data := s.buffer[:0]
+	before := ""
+	for _, l := range s.last {
+		data = appendEntry(data, sharedBytes(before, l.key), l)
+		before = l.key
+	}
+	s.runs = append(s.runs, &stemRun{rest: bytes.Clone(data)})
+	s.last, s.buffer = s.last[:0], data
+}
+
+// each calls use with all entries in the order of their keys. It can be called once.
+func (s *stems) each(use func(list)) {
+	s.endRun()
+	merged := stemHeap(slices.DeleteFunc(s.runs, func(r *stemRun) bool { return !r.next() }))
+	heap.Init(&merged)
+	for len(merged) > 0 {
+		first := merged[0]
+		first.key = string(first.bytes)
+		use(first.list)
+		if first.next() {
+			heap.Fix(&merged, 0)
+		} else {
+			heap.Pop(&merged)
+		}
+	}
+}
+
+// stemRun reads a run. The key of its entry is bytes.
+type stemRun struct {
+	list
+	bytes, rest []byte
+}
+
+// next reads the next entry and reports whether there is one.
+func (r *stemRun) next() bool {
+	if len(r.rest) == 0 {
+		return false
+	}
+	r.bytes, r.list, r.rest = readEntry(r.bytes, r.rest)
+	return true
+}
+
+// stemHeap has the run with the smallest key first.
+type stemHeap []*stemRun
+
+func (h stemHeap) Len() int           { return len(h) }
+func (h stemHeap) Less(i, j int) bool { return bytes.Compare(h[i].bytes, h[j].bytes) < 0 }
+func (h stemHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *stemHeap) Push(x any)        { *h = append(*h, x.(*stemRun)) } //nolint:forcetypeassert // of its own
+
+func (h *stemHeap) Pop() any {
+	last := len(*h) - 1
+	r := (*h)[last]
+	*h = (*h)[:last]
+	return r
+}
