@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"maps"
+	"slices"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -163,6 +164,9 @@ func present(v any) (any, error) {
 	case *object:
 		return v.present()
 	case *path:
+		if v.missing() {
+			return nil, nil
+		}
 		nodes, err := present(v.nodes)
 		if err != nil {
 			return nil, err
@@ -192,6 +196,13 @@ func present(v any) (any, error) {
 		return store.Number(v)
 	}
 	return v, nil
+}
+
+// missing reports whether a path of OPTIONAL MATCH was not found: the engine leaves its
+// beginning, and null for the rest.
+func (p *path) missing() bool {
+	isNull := func(part any) bool { o, ok := part.(*object); return !ok || o.id == "" }
+	return slices.ContainsFunc(p.nodes, isNull) || slices.ContainsFunc(p.relations, isNull)
 }
 
 // present returns an entity or relation of the graph, or a node or relationship of

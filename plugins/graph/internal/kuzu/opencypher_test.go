@@ -1,0 +1,93 @@
+//go:build linux && (amd64 || arm64) && !lite
+
+package kuzu
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+)
+
+// The planner read the last operator of an empty plan, which ended the process.
+func TestAConditionOnConstantsOnly(t *testing.T) {
+	t.Parallel()
+	db := pipes(t)
+	rows := func(values ...any) [][]any {
+		all := [][]any{}
+		for _, v := range values {
+			all = append(all, []any{v})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		text string
+		want [][]any
+	}{
+		{"WITH 1 AS x WHERE x > 0 RETURN x", rows(int64(1))},
+		{"WITH 1 AS x WHERE x > 1 RETURN x", rows()},
+		{"WITH 1 AS x WHERE x IS NULL RETURN x", rows()},
+		{"WITH 1 AS x, 2 AS y WHERE y > x WITH x + y AS z WHERE z = 3 RETURN z", rows(int64(3))},
+		{"WITH [1, 2] AS l WHERE 1 IN l UNWIND l AS x RETURN x ORDER BY x", rows(int64(1), int64(2))},
+		{"WITH $id AS id WHERE id <> '' MATCH (e:Entity) WHERE e.id = id RETURN e.id", rows("v1")},
+		{"WITH $id AS id WHERE id = '' MATCH (e:Entity) WHERE e.id = id RETURN e.id", rows()},
+		{"WITH 1 AS x WHERE EXISTS { MATCH (e:Entity {id: 'v1'}) } RETURN x", rows(int64(1))},
+		{"WITH 1 AS x WHERE EXISTS { MATCH (e:Entity {id: 'none'}) } RETURN x", rows()},
+		{"WITH 1 AS x WHERE false RETURN x", rows()},
+	} {
+		p := map[string]any{}
+		if c.text[5] == '$' {
+			p["id"] = "v1"
+		}
+		got, err := query(t.Context(), db, c.text, p)
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+		} else if diff := cmp.Diff(c.want, got.Rows); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.text, diff)
+		}
+	}
+}
+
+// A path that OPTIONAL MATCH did not find had a relation without a type.
+func TestAPathThatWasNotFoundIsNull(t *testing.T) {
+	t.Parallel()
+	db := pipes(t)
+	for text, want := range map[string][][]any{
+		"MATCH (a:Entity {id: 'v1'}), (b:Entity {id: 't1'}) OPTIONAL MATCH p = (a)-[:Relation]->(b) RETURN p":                         {{nil}},
+		"MATCH (a:Entity {id: 't1'}) OPTIONAL MATCH p = (a)-[:Relation]->(:Entity)-[:Relation]->(:Entity) RETURN p":                   {{nil}},
+		"MATCH (a:Entity {id: 't1'}) OPTIONAL MATCH p = (a)-[:Relation]->(:Entity)-[:Relation*1..3]->(:Entity) RETURN p":              {{nil}},
+		"MATCH (a:Entity {id: 'v1'}), (b:Entity {id: 'v2'}) OPTIONAL MATCH p = (a)-[:Relation]->(b) RETURN length(p), size(nodes(p))": {{int64(1), int64(2)}},
+	} {
+		got, err := query(t.Context(), db, text, nil)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if diff := cmp.Diff(want, got.Rows); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// The guide says in what the language differs from openCypher.
+func TestDifferencesFromOpenCypher(t *testing.T) {
+	t.Parallel()
+	db := opened(t, t.TempDir())
+	apply(t, db, store.Batch{Relations: []store.Relation{relation("a", "next", "b"), relation("b", "next", "c"), relation("c", "next", "b"), relation("c", "self", "c")}})
+	for text, want := range map[string]any{
+		"MATCH (:Entity {id: 'a'})-[:Relation]->(b:Entity)<-[:Relation]-(c:Entity) RETURN count(*)": int64(2), // one relation twice
+		"MATCH (:Entity)-[r:Relation]-(:Entity) WHERE r.type = 'self' RETURN count(*)":              int64(2), // in both directions
+		"MATCH (:Entity {id: 'a'})-[:Relation*1..6]->(b:Entity) RETURN count(*)":                    int64(20),
+		"MATCH (:Entity {id: 'a'})-[:Relation* TRAIL 1..6]->(b:Entity) RETURN count(*)":             int64(5),
+		"MATCH (:Entity {id: 'a'})-[:Relation* SHORTEST 1..6]->(b:Entity) RETURN count(*)":          int64(2),
+		"MATCH (e:Entity {id: 'none'}) RETURN collect(e.id)":                                        nil,
+		"RETURN null IN []":                      nil,
+		"RETURN any(x IN [null, 2] WHERE x = 1)": false,
+	} {
+		got, err := query(t.Context(), db, text, nil)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if diff := cmp.Diff([][]any{{want}}, got.Rows); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
