@@ -16,7 +16,6 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/archive"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -64,18 +63,13 @@ type ImportResult struct {
 
 // replica returns the contents of the memory as records.
 func (f *folder) replica() (store.Replica, error) {
-	if f.embedded != nil {
+	if !inPage && f.embedded != nil {
 		return f.embeddedReplica(), nil
 	}
 	if f.remote.stores.Replica == nil {
 		return nil, store.Unsupported(f.settings.Engine, store.Records, "use settings.memory.engine duckdb, sqlite, bucket, objects, postgres, libsql or d1")
 	}
 	return f.remote.stores.Replica, nil
-}
-
-func (f *folder) embeddedReplica() *replica.Replica {
-	e := f.embedded
-	return replica.New(replica.Options{Engine: e.engine, LongTerm: e.longterm, Vectors: e.vectors, Documents: e.documents, Catalog: f.catalog, Files: f.files, Sessions: f.sessions})
 }
 
 // archiveTables returns the tables of the memory, nil for one without tables.

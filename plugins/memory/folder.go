@@ -83,6 +83,18 @@ func openFolder(ctx context.Context, at location, settings settings, b backends,
 	return f, f.openEmbedded(ctx, overrun)
 }
 
+// database is an engine of an embedded memory, which not every platform has.
+type database interface {
+	store.QueryEngine
+	store.Selector
+	// Opened is closed at the first use.
+	Opened() <-chan struct{}
+	// Writable returns the error of every write to a memory that is only read.
+	Writable() error
+	WhileClosed(ctx context.Context, fn func() error) error
+	Close() error
+}
+
 // families opens what uses the stores. identity names the database, and texts
 // is the folder for the index of the files' texts.
 func (f *folder) families(identity func(context.Context) (string, error), texts string) {

@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
 )
 
 // defaultEngine is the engine without settings.memory.engine: a browser has
@@ -38,6 +41,16 @@ func (s *settings) resolvePlatform() error {
 
 // scratchFolder names a folder, which only actions use that a page does not have.
 func scratchFolder() (string, error) { return "/tea-memory", nil }
+
+// embedded never exists. The types of the other platforms would keep their methods
+// in the program.
+type embedded struct{ engine database }
+
+func (*embedded) close() error                            { return nil }
+func (*embedded) sweep(context.Context) error             { return nil }
+func (*embedded) sweepContents(context.Context) error     { return nil }
+func (*folder) embeddedReplica() (none *keyed.Replica)    { return nil }
+func (*folder) deviceTables() (none syncing.DeviceTables) { return nil }
 
 func (f *folder) openEmbedded(context.Context, func()) error {
 	return tea.Errorf(tea.DependencyMissing, "the memory's engine %s does not run in a browser; set settings.memory.engine: wasm", f.settings.Engine)

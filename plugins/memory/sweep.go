@@ -41,7 +41,7 @@ func (f *folder) sweep(ctx context.Context, grace time.Duration) error {
 		return errors.Join(sessions, entries)
 	}
 	deletions := deletion.Sweep(ctx, f.embedded.engine, f.clock.Now().Add(-keptDeletions))
-	return errors.Join(f.embedded.blobs.Sweep(), sessions, entries, deletions, f.files.Sweep(ctx), f.embedded.tables.Sweep(ctx))
+	return errors.Join(sessions, entries, deletions, f.files.Sweep(ctx), f.embedded.sweep(ctx))
 }
 
 // sweepContents removes the contents that nothing uses. It needs no space.
@@ -49,7 +49,7 @@ func (f *folder) sweepContents(ctx context.Context) error {
 	if inPage || f.embedded == nil {
 		return errors.ErrUnsupported // see sweep
 	}
-	return errors.Join(f.embedded.longterm.SweepContents(ctx), f.files.Sweep(ctx))
+	return errors.Join(f.embedded.sweepContents(ctx), f.files.Sweep(ctx))
 }
 
 // sweeper sweeps a folder in the background: soon after its first use and then

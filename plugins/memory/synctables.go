@@ -3,9 +3,7 @@ package memory
 import (
 	"context"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -36,24 +34,4 @@ func (t syncedTables) Definitions(ctx context.Context) (all []store.NewTable, er
 func (t syncedTables) Create(ctx context.Context, n store.NewTable) error {
 	_, err := t.all.f.tables.Create(ctx, n)
 	return err
-}
-
-// deviceTables are the tables of an embedded memory.
-type deviceTables struct {
-	syncing.Tables
-	own *tabular.Tables
-}
-
-func (f *folder) deviceTables() syncing.DeviceTables {
-	if f.embedded == nil {
-		return nil
-	}
-	return deviceTables{f.syncedTables(), f.embedded.tables}
-}
-
-// PutRowsWith writes rows, and what also returns in the same transaction.
-func (t deviceTables) PutRowsWith(ctx context.Context, table string, writes []store.RecordWrite, also func([]store.PutResult) []syncing.Agreement) ([]store.PutResult, error) {
-	return t.own.PutRowsWith(ctx, table, writes, func(ctx context.Context, tx store.Tx, results []store.PutResult) error {
-		return replica.AgreeIn(ctx, tx, also(results))
-	})
 }
