@@ -59,7 +59,7 @@ func (c *Chunk) Reads(global string) bool { return slices.Contains(c.facts.named
 // Calls reports whether the chunk can call actions, log, or run the code of
 // modules.
 func (c *Chunk) Calls() bool {
-	return slices.ContainsFunc([]string{"tea", "require", "_G"}, c.Reads)
+	return slices.ContainsFunc([]string{"tea", "print", "require", "_G"}, c.Reads)
 }
 
 // Requires returns the modules that the chunk requires by a constant name. The

@@ -310,6 +310,13 @@ func (h *remoteHost) Invoke(ctx context.Context, action string, params any) (*te
 
 // InvokeAs is Invoke with a key or templates.
 func (h *remoteHost) InvokeAs(ctx context.Context, c tea.Invocation) (*tea.Response, error) {
+	for _, v := range []*any{&c.Params, &c.Output} {
+		payload := tea.AsPayload(*v) // a plugin process passes JSON
+		var err error
+		if *v, err = payload.Shared(); err != nil {
+			return nil, tea.Errorf(tea.ValidationError, "parameters of %s: %w", c.Action, err)
+		}
+	}
 	result, err := h.ask(ctx, "invoke_as", c)
 	return tea.Respond(result), err
 }
@@ -332,9 +339,14 @@ func (h *remoteHost) Describe(_ context.Context, action string) (*tea.ActionInfo
 // Log, Token and Progress reach the run with the result of the call. Those who follow
 // it have the tokens before; see [live].
 func (h *remoteHost) Log(_ context.Context, level slog.Level, message string, fields map[string]any) {
+	h.note(logged(level, message, fields, h.wf.mask))
+}
+
+// logged returns the notice of a log record.
+func logged(level slog.Level, message string, fields map[string]any, mask host.Mask) notice {
 	v, _ := value.From(fields)
-	object, _ := h.wf.mask.Value(v).(map[string]any)
-	h.note(notice{Kind: "log", Level: level, Text: message, Fields: object})
+	object, _ := mask.Value(v).(map[string]any)
+	return notice{Kind: "log", Level: level, Text: mask.Text(message), Fields: object}
 }
 
 // Token streams a piece of text.

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -72,9 +73,24 @@ func (p *probe) through(ctx context.Context, req *tea.Request, params probeParam
 	return probeResult{Success: true, Value: seen}, nil
 }
 
+// keyed calls the probe with JSON, as a plugin process does.
+func (p *probe) keyed(ctx context.Context, req *tea.Request, params probeParams) (probeResult, error) {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return probeResult{}, err
+	}
+	res, err := req.Invoke(ctx, tea.Invocation{Action: "probe.call", Params: tea.RawPayload(raw), Key: "inner", Roots: map[string]any{"seen": params.Value}, Output: tea.RawPayload([]byte(`{"value": "{{ result.value }}{{ seen }}"}`))})
+	if err != nil {
+		return probeResult{}, err
+	}
+	var result probeResult
+	return result, res.Result.Decode(&result)
+}
+
 func (p *probe) bundle() *tea.Bundle {
 	return &tea.Bundle{Name: "probe", Version: "1.0.0", Actions: []tea.Action{
 		tea.NewAction("probe.call", "Counts.", p.call), tea.NewAction("probe.through", "Counts by another action.", p.through),
+		tea.NewAction("probe.keyed", "Counts by another action, with a key and templates.", p.keyed),
 	}}
 }
 
@@ -209,6 +225,21 @@ func (s *site) compare(t *testing.T, p *probe, wf *host.Workflow, o host.RunOpti
 			t.Errorf("a hand-over after %d actions: local and Temporal differ (-local +temporal):\n%s", handOver, diff)
 		}
 	}
+}
+
+// Who follows a run reads its last events from a replay.
+func TestLogsAndInnerCallsAreThoseOfAReplay(t *testing.T) {
+	t.Parallel()
+	h, p := newHost(t)
+	s := newSite(t, h, nil)
+	s.compare(t, p, s.load(`
+nodes:
+  - {name: begin, uses: trace.start, with: {name: all}, output: {}}
+  - {name: print, run: 'print("printed") return {}'}
+  - {name: note, uses: trace.log, with: {message: added up, fields: {n: 1}}, output: {}}
+  - {name: last, uses: probe.call, with: {value: 1}, output: last}
+  - {name: keyed, uses: probe.keyed, with: {value: 2}, output: keyed}
+`), host.RunOptions{}, 0, everyThird)
 }
 
 func TestGeneratedGraphsRunAsTheyDoHere(t *testing.T) {

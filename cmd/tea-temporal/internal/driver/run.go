@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -463,17 +464,7 @@ func (r *run) call(ctx context.Context, req *tea.Request, next func(context.Cont
 		return r.sleep(ctx, req)
 	}
 	if entry.Bundle == "trace" {
-		v, err := r.rt.once(ctx, req.Action, func(ctx context.Context) (any, error) {
-			res, err := next(ctx, req)
-			if err != nil {
-				return nil, err
-			}
-			return res.Result.Value()
-		})
-		if err != nil {
-			return nil, err
-		}
-		return tea.Respond(v), nil
+		return r.logs(ctx, req, next)
 	}
 	// A node that has made a call finishes here: it would make it again.
 	if !r.began[req.Node] {
@@ -486,6 +477,44 @@ func (r *run) call(ctx context.Context, req *tea.Request, next func(context.Cont
 		r.began[req.Node] = true
 	}
 	return r.activity(ctx, req)
+}
+
+// logs makes a call that logs, in this process. A replay does not make it, so what
+// it logs is recorded with its result.
+func (r *run) logs(ctx context.Context, req *tea.Request, next func(context.Context, *tea.Request) (*tea.Response, error)) (*tea.Response, error) {
+	out, err := r.rt.outcome(ctx, req.Action, func(ctx context.Context) (answer, error) {
+		h := &logKeeper{Host: req.Host, mask: r.wf.mask}
+		inner := *req
+		inner.Host = h
+		res, err := next(ctx, &inner)
+		var v any
+		if err == nil {
+			v, err = res.Result.Value()
+		}
+		out, err := newAnswer(v, err, r.wf.mask)
+		out.Notices = h.notices
+		return out, err
+	})
+	for _, n := range out.Notices {
+		n.pass(ctx, req.Host)
+	}
+	v, err := out.value(ctx, r.wf.mask, err)
+	if err != nil {
+		return nil, err
+	}
+	return tea.Respond(v), nil
+}
+
+// logKeeper is the host of a call that logs, and keeps what it logs.
+type logKeeper struct {
+	tea.Host
+	mask    host.Mask
+	notices []notice
+}
+
+// Log keeps a record.
+func (h *logKeeper) Log(_ context.Context, level slog.Level, message string, fields map[string]any) {
+	h.notices = append(h.notices, logged(level, message, fields, h.mask))
 }
 
 // isInline reports whether an action runs in the workflow: it is pure, or uses

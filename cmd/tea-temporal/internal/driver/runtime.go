@@ -104,29 +104,26 @@ const maxOnce = time.Hour
 
 // Once runs fn as a local activity, whose outcome is a marker in the history.
 func (r *runtime) Once(ctx context.Context, fn func(ctx context.Context) (any, error)) (any, error) {
-	return r.once(ctx, "lua", fn)
-}
-
-func (r *runtime) once(ctx context.Context, summary string, fn func(ctx context.Context) (any, error)) (any, error) {
-	w := workflow.WithLocalActivityOptions(coroutine(ctx), workflow.LocalActivityOptions{
-		ScheduleToCloseTimeout: maxOnce, Summary: summary, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
+	out, err := r.outcome(ctx, "lua", func(ctx context.Context) (answer, error) {
+		v, err := fn(ctx)
+		return newAnswer(v, err, r.mask)
 	})
-	var out answer
-	err := workflow.ExecuteLocalActivity(w, recordOutcome, &recorded{fn, r.mask}).Get(w, &out)
 	return out.value(ctx, r.mask, err)
 }
 
-// recorded is a function whose outcome the history contains.
-type recorded struct {
-	fn   func(ctx context.Context) (any, error)
-	mask host.Mask
+func (r *runtime) outcome(ctx context.Context, summary string, fn recorded) (out answer, err error) {
+	w := workflow.WithLocalActivityOptions(coroutine(ctx), workflow.LocalActivityOptions{
+		ScheduleToCloseTimeout: maxOnce, Summary: summary, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
+	})
+	err = workflow.ExecuteLocalActivity(w, recordOutcome, fn).Get(w, &out)
+	return out, err
 }
 
+// recorded is a function whose outcome the history contains.
+type recorded func(ctx context.Context) (answer, error)
+
 // recordOutcome is the local activity of a function. A replay does not call it.
-func recordOutcome(ctx context.Context, r *recorded) (answer, error) {
-	v, err := r.fn(ctx)
-	return newAnswer(v, err, r.mask)
-}
+func recordOutcome(ctx context.Context, fn recorded) (answer, error) { return fn(ctx) }
 
 // localCall is a call that is a local activity.
 type localCall struct {
