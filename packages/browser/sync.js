@@ -2,13 +2,9 @@
 // openTea({objects}). Each makes one request with the page's credentials, which
 // neither reach the worker nor are stored.
 
-/** StorageError is what a request without an answer throws. */
-export class StorageError extends Error {
-  constructor(type, reason, message, retryable = true) {
-    super(message);
-    Object.assign(this, { name: 'StorageError', type, reason, retryable });
-  }
-}
+import { exchange, locate, resolve, StorageError } from './storage.js';
+
+export { StorageError };
 
 /** Amazon S3 and compatible services. */
 export function s3({ region = 'us-east-1', endpoint, credentials }) {
@@ -46,54 +42,14 @@ export function presigned(sign) {
   };
 }
 
-const isOffline = () => globalThis.navigator?.onLine === false;
-
-// resolve returns credentials or a signed address, for which a page often asks a
-// server.
-async function resolve(given) {
-  try {
-    return await (typeof given === 'function' ? given() : given);
-  } catch (e) {
-    if (e?.type) throw e;
-    throw new StorageError('connection_error', isOffline() ? 'offline' : 'signing', `the page has not signed the request: ${e?.message ?? e}`);
-  }
-}
-
-function locate({ url, name }) {
-  const [, bucket, prefix] = /^[a-z0-9]+:\/\/([^/]+)\/?(.*)$/.exec(url) ?? [];
-  if (!bucket) throw new StorageError('validation_error', 'address', `${url} is not the address of a bucket, such as s3://bucket/prefix`, false);
-  return { bucket, key: [prefix.replace(/\/$/, ''), name].filter(Boolean).join('/') };
-}
-
 // encode is encodeURIComponent for each part of a path, as signatures need it.
 const encode = (path) => path.split('/').map((part) => encodeURIComponent(part).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)).join('/');
 
 // send makes the request. The conditions are headers.
-async function send(url, { method, ifMatch, ifNoneMatch, body, immutable }, headers) {
+async function send(url, { ifMatch, ifNoneMatch, ...request }, headers) {
   const all = { ...headers, ...(ifMatch && { 'if-match': ifMatch }), ...(ifNoneMatch && { 'if-none-match': ifNoneMatch }) };
-  let response;
-  try {
-    response = await fetch(url, { method, headers: all, body, credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer', cache: immutable ? 'force-cache' : 'no-store' });
-  } catch (e) {
-    throw await explain(url, e);
-  }
-  try {
-    return { status: response.status, version: response.headers.get('etag'), body: new Uint8Array(await response.arrayBuffer()) };
-  } catch (e) {
-    throw new StorageError('connection_error', 'broken', `the connection to ${url.host} broke: ${e.message}`);
-  }
-}
-
-// explain finds out why fetch has failed, which browsers do not report: a request
-// without CORS succeeds if the service can be reached.
-async function explain(url, e) {
-  if (isOffline()) return new StorageError('connection_error', 'offline', 'the device is offline');
-  try {
-    await fetch(url.origin, { mode: 'no-cors', credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer' });
-  } catch {
-    return new StorageError('connection_error', 'unreachable', `${url.host} cannot be reached, or the page's Content-Security-Policy does not allow it: ${e.message}`);
-  }
-  return new StorageError('permission_denied', 'cors', `${url.host} answers, but its CORS rules do not let this page use it; allow the origin ${globalThis.location?.origin}, the methods GET, PUT and DELETE and all headers, and expose ETag`, false);
+  const answer = await exchange(url, { ...request, headers: all });
+  return { status: answer.status, version: answer.headers.get('etag'), body: answer.body };
 }
 
 const bytes = (text) => new TextEncoder().encode(text);
