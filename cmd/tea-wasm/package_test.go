@@ -36,6 +36,7 @@ func TestPackage(t *testing.T) {
 import { inlineWorker } from '@tea/browser/inline.js';
 import { azure, presigned, s3, StorageError, type Objects } from '@tea/browser/sync';
 import { openDuckDB, type DuckDB } from '@tea/browser/duckdb';
+import * as opendal from '@tea/browser/opendal';
 
 export async function main(text: string): Promise<string> {
 	const tea: Tea = await openTea({ storage: 'app', worker: inlineWorker, actions: { 'app.add': { params: { type: 'object' }, run: ({ a }) => ({ sum: Number(a) + 1 }) } } });
@@ -58,12 +59,16 @@ export async function main(text: string): Promise<string> {
 export const drivers: Objects[] = [
 	s3({ region: 'eu-central-1', credentials: { accessKeyId: 'a', secretAccessKey: 'b' } }),
 	azure({ account: 'a', credentials: async () => ({ sasToken: 's' }) }),
+	opendal.s3({ region: 'eu-central-1', credentials: { accessKeyId: 'a', secretAccessKey: 'b' } }),
+	opendal.azure({ account: 'a', credentials: async () => ({ sasToken: 's' }) }),
 	presigned(async ({ method, key }) => ({ url: '/sign?' + method + key, headers: { a: 'b' } })),
 	async ({ method, ifMatch }) => {
 		if (method === 'PUT' && !ifMatch) throw new StorageError('connection_error', 'offline', 'no network');
 		return { status: 404, version: null };
 	},
 ];
+
+export const preload: Promise<boolean> = opendal.load().then(() => true, (e) => e instanceof opendal.StorageError && e.type !== 'dependency_missing');
 
 export async function total(tea: Tea): Promise<number> {
 	const db: DuckDB = await openDuckDB({ tea, assets: '/duckdb', fullText: 'english' });
@@ -84,9 +89,12 @@ export const wrong: Result['status'] = 'finished';
 		"check.js": `import { parse, stringify } from '@tea/browser';
 import { s3 } from '@tea/browser/sync';
 import { openDuckDB } from '@tea/browser/duckdb';
+import * as opendal from '@tea/browser/opendal';
 if (typeof s3 !== 'function') throw new Error('sync');
 const missing = await openDuckDB({ tea: null, assets: 'http://localhost/' }).catch((e) => e.type);
 if (missing !== 'dependency_missing') throw new Error(missing);
+const offered = await opendal.load().catch((e) => e.type); // node does not fetch files
+if (offered !== 'dependency_missing') throw new Error(offered);
 const text = '{"a":[9007199254740993,-1,1.5,"\\"1234567890123456789",true,null,{}],"__proto__":{"b":12345678901234567890}}';
 if (stringify(parse(text)) !== text) throw new Error(stringify(parse(text)));
 for (const broken of ['{"a":12345678901234567890', '[1234567890123456789,]']) {

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -32,13 +33,16 @@ import (
 // bucket is an object storage behind a proxy with CORS rules.
 type bucket struct {
 	*objtest.Server
-	kind  string
-	proxy *httptest.Server
+	kind   string
+	module string // of the driver, sync or opendal
+	proxy  *httptest.Server
+	// requests is the number of those that were not for CORS.
+	requests atomic.Int64
 }
 
 func startBucket(t *testing.T, kind string) *bucket {
 	t.Helper()
-	b := &bucket{kind: kind}
+	b := &bucket{kind: kind, module: "sync"}
 	if b.Server = objtest.S3(t); kind == "azure" {
 		b.Server = objtest.Azure(t)
 	}
@@ -56,6 +60,7 @@ func startBucket(t *testing.T, kind string) *bucket {
 	}
 	b.proxy = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodOptions {
+			b.requests.Add(1)
 			forward.ServeHTTP(w, r)
 			return
 		}
@@ -67,13 +72,13 @@ func startBucket(t *testing.T, kind string) *bucket {
 	return b
 }
 
-// driver is the JavaScript of its Objects at an address.
-func (b *bucket) driver(at string) string {
+// driver is the JavaScript of the module's Objects for it at an address.
+func (b *bucket) driver(module, at string) string {
 	s := b.Settings
 	if b.kind == "azure" {
-		return fmt.Sprintf(`sync.azure({ account: %q, endpoint: '%s/%s', credentials: () => ({ accountKey: globalThis.wrong ?? %q }) })`, s.Account, at, s.Account, s.AccountKey)
+		return fmt.Sprintf(`%s.azure({ account: %q, endpoint: '%s/%s', credentials: () => ({ accountKey: globalThis.wrong ?? %q }) })`, module, s.Account, at, s.Account, s.AccountKey)
 	}
-	return fmt.Sprintf(`sync.s3({ endpoint: '%s', region: %q, credentials: () => ({ accessKeyId: %q, secretAccessKey: globalThis.wrong ?? %q }) })`, at, s.Region, s.AccessKeyID, s.SecretAccessKey)
+	return fmt.Sprintf(`%s.s3({ endpoint: '%s', region: %q, credentials: () => ({ accessKeyId: %q, secretAccessKey: globalThis.wrong ?? %q }) })`, module, at, s.Region, s.AccessKeyID, s.SecretAccessKey)
 }
 
 // devices defines open(database, settings of memory.sync, address of the storage),
@@ -81,7 +86,7 @@ func (b *bucket) driver(at string) string {
 func (b *bucket) devices(p *page) {
 	p.t.Helper()
 	p.script(fmt.Sprintf(`
-		globalThis.sync = await import('/tea/sync.js');
+		for (const module of ['sync', 'opendal']) globalThis[module] = await import('/tea/' + module + '.js');
 		globalThis.at = %q;
 		globalThis.open = async (database, more = {}, uri = %q, options = {}) => {
 			const tea = await openTea({
@@ -101,7 +106,7 @@ func (b *bucket) devices(p *page) {
 			};
 		};
 		globalThis.driver = () => %s;
-		return ''`, b.proxy.URL, b.Address+"/device", strings.ReplaceAll(b.driver("AT"), "'AT", "globalThis.at + '")))
+		return ''`, b.proxy.URL, b.Address+"/device", strings.ReplaceAll(b.driver(b.module, "AT"), "'AT", "globalThis.at + '")))
 }
 
 func want(t *testing.T, what, got, want string) {
@@ -114,13 +119,19 @@ func want(t *testing.T, what, got, want string) {
 func eachBucket(t *testing.T, test func(t *testing.T, b *bucket, p *page)) {
 	t.Helper()
 	for _, kind := range []string{"s3", "azure"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			p := newPage(t)
-			b := startBucket(t, kind)
-			b.devices(p)
-			test(t, b, p)
-		})
+		for _, module := range []string{"sync", "opendal"} {
+			t.Run(kind+" "+module, func(t *testing.T) {
+				t.Parallel()
+				if module == "opendal" {
+					needOpenDAL(t)
+				}
+				p := newPage(t)
+				b := startBucket(t, kind)
+				b.module = module
+				b.devices(p)
+				test(t, b, p)
+			})
+		}
 	}
 }
 
@@ -311,19 +322,28 @@ func TestSynchronisationInTheBackground(t *testing.T) {
 // What the page passes to the driver is not stored anywhere.
 func TestCredentialsAreNotStored(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	b := startBucket(t, "s3")
-	profile := filepath.Join(t.TempDir(), "profile")
-	chromium := startBrowser(t, profile)
-	p := chromium.open(t, s.URL)
-	b.devices(p)
-	want(t, "pushed", p.script(`const a = await open('a'); await a.store('k', 'stored-text'); const r = await a.sync(); await a.tea.close(); return r.pushed`), "1")
-	chromium.stop()
-	if n := filesWith(t, profile, "stored-text"); n == 0 {
-		t.Error("the entry is not in the profile, so the search finds nothing")
-	}
-	if n := filesWith(t, profile, objtest.SecretKey); n != 0 {
-		t.Errorf("%d files of the profile have the secret key", n)
+	for _, module := range []string{"sync", "opendal"} {
+		t.Run(module, func(t *testing.T) {
+			t.Parallel()
+			if module == "opendal" {
+				needOpenDAL(t)
+			}
+			s := newSite(t)
+			b := startBucket(t, "s3")
+			b.module = module
+			profile := filepath.Join(t.TempDir(), "profile")
+			chromium := startBrowser(t, profile)
+			p := chromium.open(t, s.URL)
+			b.devices(p)
+			want(t, "pushed", p.script(`const a = await open('a'); await a.store('k', 'stored-text'); const r = await a.sync(); await a.tea.close(); return r.pushed`), "1")
+			chromium.stop()
+			if n := filesWith(t, profile, "stored-text"); n == 0 {
+				t.Error("the entry is not in the profile, so the search finds nothing")
+			}
+			if n := filesWith(t, profile, objtest.SecretKey); n != 0 {
+				t.Errorf("%d files of the profile have the secret key", n)
+			}
+		})
 	}
 }
 
