@@ -56,7 +56,8 @@ func newServer(p page) (*server, error) {
 			return nil, tea.Errorf(tea.ValidationError, "the variable %q of env: %w", name, err)
 		}
 	}
-	o := host.Options{Version: release, Bundles: bundles(), Logger: slog.New(slog.NewJSONHandler(logWriter{p}, &slog.HandlerOptions{Level: slog.LevelInfo}))}
+	s.log = slog.New(slog.NewJSONHandler(logWriter{p}, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	o := host.Options{Version: release, Bundles: bundles(), Logger: s.log}
 	for _, a := range s.options.Actions {
 		action, err := a.action(p)
 		if err != nil {
@@ -68,7 +69,34 @@ func newServer(p page) (*server, error) {
 	if s.host, err = host.New(o); err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "%w", err)
 	}
-	return s, nil
+	if _, err := s.host.Actions(); err != nil { // an action of the page that exists already
+		return nil, tea.Errorf(tea.ValidationError, "actions: %w", err)
+	}
+	return s, s.checkSettings()
+}
+
+// checkSettings reports mistakes in the settings of the page, which all runs have.
+func (s *server) checkSettings() error {
+	var config struct {
+		Settings json.RawMessage `json:"settings"`
+	}
+	_ = json.Unmarshal(s.options.Config, &config) // loading reports what is not an object
+	if len(config.Settings) == 0 {
+		return nil
+	}
+	wf, err := s.host.Parse("config", []byte("nodes: [{name: a}]"), host.LoadOptions{Config: `{"settings":` + string(config.Settings) + `}`})
+	if err != nil {
+		return err
+	}
+	s.warn(wf)
+	return wf.Close()
+}
+
+// warn logs the warnings of a workflow that was loaded.
+func (s *server) warn(wf *host.Workflow) {
+	for _, d := range wf.Warnings() {
+		s.log.Warn(d.Error())
+	}
 }
 
 // logWriter sends the host's log to the page.

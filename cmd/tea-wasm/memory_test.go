@@ -56,6 +56,21 @@ func TestMemoryWithAFolder(t *testing.T) {
 		return (await tea.action('ltm.retrieve', { key: 'k' })).value`)
 }
 
+// Settings that mean the same database are those of one memory, with one writer.
+func TestMemoryThatIsNamedInSeveralWays(t *testing.T) {
+	t.Parallel()
+	newPage(t).expect(`[1,2,3,"validation_error"]`, `
+		const tea = await openTea();
+		const store = (settings, value) => tea.run("settings: " + settings + "\nnodes: [{name: a, uses: ltm.store, with: {key: k, value: " + value + "}}]");
+		const seen = [];
+		let n = 0;
+		for (const options of ['{database: tea-memory}', '{}', '{database: ""}']) {
+			await store('{memory: {options: ' + options + '}}', ++n);
+			seen.push((await tea.action('ltm.retrieve', { key: 'k' })).value);
+		}
+		return [...seen, await store('{memory: {url: "idb://x"}}', 4).catch((e) => e.type)]`)
+}
+
 // BenchmarkMemory measures calls among 10,000 entries of 1 KB, the time until a
 // page has found an entry after a reload, and the memory of WebAssembly then.
 func BenchmarkMemory(b *testing.B) {

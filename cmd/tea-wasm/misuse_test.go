@@ -25,8 +25,12 @@ func TestWrongUse(t *testing.T) {
 	} }); return ''`)
 	const flow = `'nodes: [{name: a}]'`
 	for body, want := range map[string]string{
-		`openTea({ actions: { 'bad name': { run() {} } } })`:        `"validation_error"`,
-		`openTea({ actions: { 'x.y': {} } })`:                       `"validation_error"`,
+		`openTea({ actions: { 'bad name': { run() {} } } })`:         `"validation_error"`,
+		`openTea({ actions: { 'x.y': {} } })`:                        `"validation_error"`,
+		`openTea({ actions: { 'json.parse': { run() {} } } })`:       `"validation_error"`,
+		`openTea({ config: { settings: { lua: { timeout: 1 } } } })`: `"validation_error"`,
+		`(async () => { const log = []; await openTea({ config: { settings: { memry: {} } }, onLog: (l) => log.push(parse(l)) }); return log.map((l) => [l.level, l.msg.includes('TEA1605')]) })()`: `[["WARN",true]]`,
+		`(async () => { const log = []; const tea = await openTea({ onLog: (l) => log.push(parse(l).level) }); await tea.run("settings: {memry: {}}\nnodes: [{name: a}]"); return log })()`:         `["WARN"]`,
 		`openTea({ env: { A: 5 } })`:                                `"validation_error"`,
 		`openTea({ wasm: '/missing.wasm' })`:                        `"internal_error"`,
 		`tea.run()`:                                                 `"validation_error"`,

@@ -112,9 +112,12 @@ func (s *server) prepare(op string, r *request, o *host.RunOptions) (wf *host.Wo
 		return nil, nil, err
 	}
 	key := textKey(s.path(r.File), text)
-	wf, _, err = s.loaded.take(key, func() (*host.Workflow, error) { return s.load(r) })
+	wf, wasLoaded, err := s.loaded.take(key, func() (*host.Workflow, error) { return s.load(r) })
 	if err != nil {
 		return nil, nil, err
+	}
+	if !wasLoaded {
+		s.warn(wf)
 	}
 	done = func() { s.loaded.give(key, wf) }
 	if o.Durability == flow.DurabilityOff {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -25,6 +26,7 @@ type server struct {
 	page    page
 	options openOptions
 	host    *host.Host
+	log     *slog.Logger
 	loaded  loaded
 
 	mu      sync.Mutex

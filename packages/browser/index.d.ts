@@ -157,7 +157,7 @@ export interface OpenOptions {
   actions?: Record<string, Action>;
   /** Reaches the object storage that the memory synchronises with; see @tea/browser/sync. */
   objects?: Objects;
-  /** Receives the lines of the log, JSON objects. */
+  /** Receives the lines of the log, JSON objects. By default warnings and errors go to the console. */
   onLog?(line: string): void;
   /** Called when this page becomes the owner of the storage. */
   onWritable?(): void;

@@ -73,7 +73,7 @@ class Tea {
         this.#options.onWritable?.();
         await held;
       })
-      .catch((e) => this.#closed || e.name === 'AbortError' || this.#options.onLog?.(`the page does not become the owner of its storage: ${e.message}`));
+      .catch((e) => this.#closed || e.name === 'AbortError' || this.#log(`the page does not become the owner of its storage: ${e.message}`));
   }
 
   // own makes the worker the owner, also one that is started again meanwhile.
@@ -87,6 +87,11 @@ class Tea {
         if (this.#closed || this.ready === ready) throw e;
       }
     }
+  }
+
+  #log(line) {
+    if (this.#options.onLog) return this.#options.onLog(line);
+    if (!/"level":"(DEBUG|INFO)"/.test(line)) console.warn(`tea: ${line}`);
   }
 
   get #storage() {
@@ -123,7 +128,7 @@ class Tea {
       case 'failed':
         return failed(rest[0] ? new TeaError(parse(rest[0]).error) : new TeaError({ type: 'internal_error', message: `the host did not start: ${rest[1]}` }));
       case 'log':
-        return this.#options.onLog?.(rest[0]);
+        return this.#log(rest[0]);
       case 'action':
         return this.#act(key, ...rest);
       case 'objects':

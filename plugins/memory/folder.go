@@ -221,7 +221,13 @@ func (f *folders) locate(s settings) (location, error) {
 		return location{}, err
 	}
 	// Options can name a part of the database.
-	sum := sha256.Sum256([]byte(s.URL + "\x00" + string(s.Options)))
+	database := s.URL + "\x00" + string(s.Options)
+	if backend.Identify != nil {
+		if database, err = backend.Identify(store.Config{URL: s.URL, Options: s.Options.raw()}); err != nil {
+			return location{}, err
+		}
+	}
+	sum := sha256.Sum256([]byte(database))
 	dir = filepath.Join(dir, s.Engine+"-"+hex.EncodeToString(sum[:8]))
 	return location{name: dir, dir: dir, backend: &backend}, nil
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 
+	tea "github.com/the-edge-agent/tea/sdk"
+
 	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -12,7 +14,7 @@ import (
 const Engine = "wasm"
 
 // Backend returns the engine, for memory.WithBackend.
-func Backend() store.Backend { return store.Backend{Name: Engine, Open: open} }
+func Backend() store.Backend { return store.Backend{Name: Engine, Open: open, Identify: databaseOf} }
 
 // options are settings.memory.options.
 type options struct {
@@ -30,11 +32,21 @@ func open(_ context.Context, c store.Config) (*store.Stores, error) {
 	return s, nil
 }
 
-func openDatabase(c store.Config) (*keyed.Database, error) {
+// databaseOf returns the name of the database.
+func databaseOf(c store.Config) (string, error) {
+	if c.URL != "" {
+		return "", tea.Errorf(tea.ValidationError, "the engine %s has no url: name the database with settings.memory.options.database, and a storage to synchronise with in settings.memory.sync.url", Engine)
+	}
 	var o options
-	if err := c.Decode(&o); err != nil {
+	err := c.Decode(&o)
+	return cmp.Or(o.Database, "tea-memory"), err
+}
+
+func openDatabase(c store.Config) (*keyed.Database, error) {
+	name, err := databaseOf(c)
+	if err != nil {
 		return nil, err
 	}
-	db := &database{name: cmp.Or(o.Database, "tea-memory")}
+	db := &database{name: name}
 	return keyed.Open(keyed.Options{DB: db, Now: c.Now, Language: c.Language, InlineBytes: c.InlineBytes, ReadOnly: c.ReadOnly, Logger: c.Logger}), nil
 }

@@ -27,6 +27,10 @@ type Backend struct {
 	// server: the first call of a store connects. Invalid settings are a
 	// validation_error. The caller closes the stores.
 	Open func(ctx context.Context, c Config) (*Stores, error)
+	// Identify names the database of settings, of which c has URL and Options only:
+	// settings with one name are those of one database, which is not opened twice.
+	// nil = it is named by both as they are written.
+	Identify func(c Config) (string, error)
 }
 
 // Config is what a Backend gets from the settings and from the memory.
