@@ -34,7 +34,7 @@ func TestTopologyInCypher(t *testing.T) {
 	t.Parallel()
 	library := kuzu(t)
 	dir := copyExample(t, "topology-cypher")
-	for failed, want := range map[string]int{"pump-1": 1, "boiler": 2} {
+	for failed, want := range map[string]int{"pump-1": 1, "boiler": 2, "office": 0} {
 		got, err := shell(t.Context(), dir, t.TempDir(), library+" tea run workflow.yaml -q -i '{\"failed\": \""+failed+"\"}'")
 		if err != nil || got.code != 0 {
 			t.Fatalf("exit code %d: %v\n%s", got.code, err, got.stderr)

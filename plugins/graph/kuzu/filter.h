@@ -1,6 +1,6 @@
 // Conditions that the engine's planner loses or does not survive: those of MATCH
-// that have no variable, such as $enabled or $role = 'admin', and those of WITH
-// after constants only.
+// that have no variable, such as $enabled or $role = 'admin', those of WITH after
+// constants only, and those of the nodes of shortest paths.
 #pragma once
 
 #include <dlfcn.h>
@@ -8,6 +8,9 @@
 #include <algorithm>
 
 #include "binder/expression/expression.h"
+#include "binder/expression/rel_expression.h"
+#include "common/enums/query_rel_type.h"
+#include "common/exception/binder.h"
 #include "planner/planner.h"
 
 namespace tea {
@@ -69,4 +72,16 @@ void kuzu::planner::Planner::appendFilter(const std::shared_ptr<binder::Expressi
         appendDummyScan(plan);
     }
     original(this, predicate, plan);
+}
+
+// Shortest paths lead through nodes that do not meet the condition of the pattern.
+void kuzu::planner::Planner::appendRecursiveExtend(const std::shared_ptr<binder::NodeExpression>& bound, const std::shared_ptr<binder::NodeExpression>& neighbor, const std::shared_ptr<binder::RelExpression>& rel, common::ExtendDirection direction, LogicalPlan& plan) {
+    using Function = void (*)(Planner*, const std::shared_ptr<binder::NodeExpression>&, const std::shared_ptr<binder::NodeExpression>&, const std::shared_ptr<binder::RelExpression>&, common::ExtendDirection, LogicalPlan&);
+    static const auto original = tea::engineOwn<Function>("_ZN4kuzu7planner7Planner21appendRecursiveExtendERKSt10shared_ptrINS_6binder14NodeExpressionEES7_RKS2_INS3_13RelExpressionEENS_6common15ExtendDirectionERNS0_11LogicalPlanE");
+    using T = common::QueryRelType;
+    auto type = rel->getRelType();
+    if (rel->getRecursiveInfo()->nodePredicate != nullptr && type != T::VARIABLE_LENGTH_WALK && type != T::VARIABLE_LENGTH_TRAIL && type != T::VARIABLE_LENGTH_ACYCLIC) {
+        throw common::BinderException("a pattern with SHORTEST cannot have a condition on the entities of the path, which Kuzu ignores; use ACYCLIC instead of SHORTEST");
+    }
+    original(this, bound, neighbor, rel, direction, plan);
 }

@@ -3,9 +3,12 @@
 package kuzu
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
@@ -64,6 +67,35 @@ func TestAPathThatWasNotFoundIsNull(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		} else if diff := cmp.Diff(want, got.Rows); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// The engine ignores a condition on the entities of a shortest path: it led through them.
+func TestConditionsOnTheEntitiesOfAPath(t *testing.T) {
+	t.Parallel()
+	db := pipes(t)
+	for _, kind := range []string{"SHORTEST", "ALL SHORTEST", "WSHORTEST(weight)"} {
+		for condition, refused := range map[string]bool{"n.id <> 'v2'": true, "r.type = 'feeds' AND n.id <> $id": true, "r.type = 'feeds'": false} {
+			p := map[string]any{}
+			if strings.Contains(condition, "$") {
+				p["id"] = "v2"
+			}
+			text := "MATCH (a:Entity {id: 'v1'})-[:Relation* " + kind + " 1..5 (r, n | WHERE " + condition + ")]->(b:Entity) RETURN b.id"
+			for _, text := range []string{text, "MATCH (x:Entity) WHERE EXISTS { " + text[:strings.Index(text, " RETURN")] + " } RETURN x.id"} {
+				_, err := query(t.Context(), db, text, p)
+				if refused != (err != nil && tea.AsError(err).Type == tea.QueryError && strings.Contains(err.Error(), "use ACYCLIC instead of SHORTEST")) {
+					t.Errorf("%s: %v", text, err)
+				}
+			}
+		}
+	}
+	for _, kind := range []string{"", "ACYCLIC", "TRAIL"} {
+		got, err := query(t.Context(), db, "MATCH (a:Entity {id: 'v1'})-[:Relation* "+kind+" 1..5 (r, n | WHERE n.id <> 'v2')]->(b:Entity) RETURN b.id", nil)
+		if err != nil {
+			t.Error(err)
+		} else if diff := cmp.Diff([][]any{{"v2"}}, got.Rows); diff != "" {
+			t.Errorf("%s:\n%s", kind, diff)
 		}
 	}
 }
