@@ -95,3 +95,27 @@ func TestSynchronisationByItself(t *testing.T) {
 		return done;`)
 	want(t, "synchronised", got, `["timer","enable_sync","offline_fallback"]`)
 }
+
+// A page takes the addresses that devices take.
+func TestAddressesOfBucketsAreThoseOfDevices(t *testing.T) {
+	t.Parallel()
+	p := newPage(t)
+	for _, address := range []string{
+		"s3://b", "s3://b/", "s3://b//", "S3://b/p", "s3://b/p/q/", "azblob://b/ü", "s3://b/a..b", "s3", "s3:/b", "s3:///p", "s3://b/a//b", "s3://b//a", "s3://b/p//",
+		"s3://b/./p", "s3://b/..", "s3://b/../c/p", "s3://b/a b", "s3://b/a?b", "s3://b/a#b", "s3://b/a%2f", "s3://b/a\\b", "s3://u@b/p", "s3://b:1/p", "s3://b/a\nb", "s3://b/a:b",
+	} {
+		parsed, err := objstore.ParseAddress(address)
+		expected := `"validation_error address"`
+		if err == nil {
+			expected = fmt.Sprintf("%q", parsed.Bucket+" "+parsed.Prefix+"n")
+		}
+		p.expect(expected, fmt.Sprintf(`
+			const { locate } = await import('/tea/storage.js');
+			try {
+				const { bucket, key } = locate({ url: %q, name: 'n' });
+				return bucket + ' ' + key;
+			} catch (e) {
+				return e.type + ' ' + e.reason;
+			}`, address))
+	}
+}

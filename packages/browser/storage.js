@@ -20,11 +20,14 @@ export async function resolve(given) {
   }
 }
 
-/** Returns the bucket and the key of a request's object. */
+/** Returns the bucket and the key of a request's object. Devices take the same addresses (objstore.ParseAddress). */
 export function locate({ url, name }) {
-  const [, bucket, prefix] = /^[a-z0-9]+:\/\/([^/]+)\/?(.*)$/.exec(url) ?? [];
-  if (!bucket) throw new StorageError('validation_error', 'address', `${url} is not the address of a bucket, such as s3://bucket/prefix`, false);
-  return { bucket, key: [prefix.replace(/\/$/, ''), name].filter(Boolean).join('/') };
+  const [, bucket, , prefix] = /^[a-z0-9]+:\/\/([^/:\0- \x7f?#%\\@*"<>|]+)(\/([^\0- \x7f?#%\\@*"<>|]*?)\/?)?$/i.exec(url) ?? [];
+  const parts = prefix ? prefix.split('/') : [];
+  if (!bucket || parts.some((part) => ['', '.', '..'].includes(part))) {
+    throw new StorageError('validation_error', 'address', `${url} is not the address of a bucket, such as s3://bucket/prefix`, false);
+  }
+  return { bucket, key: [...parts, name].join('/') };
 }
 
 /** Makes a request of HTTP. */
