@@ -70,10 +70,14 @@ func TestOpenDALAnswersAsTheOtherDrivers(t *testing.T) {
 					await both('delete ' + n, (i) => ({ method: 'DELETE', name: other(i) }), 202, 204);
 					await both('get deleted ' + n, (i) => ({ method: 'GET', name: mine(i) }), 404);
 				}
+				const many = Array.from({ length: 20 }, (_, i) => ({ url, method: 'PUT', name: 'many' + i, immutable: false, body: new Uint8Array([i]) }));
+				await Promise.all(many.map(drivers[1]));
+				const read = await Promise.all(many.map((r) => drivers[1]({ ...r, method: 'GET', body: undefined })));
+				if (!read.every((a, i) => a.body.length === 1 && a.body[0] === i)) failed.push('at the same time');
 				return failed`, b.driver("sync", b.proxy.URL), b.driver("opendal", b.proxy.URL), b.Address+"/answers"))
 			want(t, "differences", got, "[]")
-			if n := b.requests.Load(); n != 2*3*12 {
-				t.Errorf("there were %d requests, want %d", n, 2*3*12)
+			if n := b.requests.Load(); n != 2*3*12+2*20 {
+				t.Errorf("there were %d requests, want %d", n, 2*3*12+2*20)
 			}
 		})
 	}
@@ -139,4 +143,26 @@ func TestOpenDALSaysWhatIsMissing(t *testing.T) {
 			await failure(s3({ endpoint, credentials })({ ...request, method: 'POST' })),
 		]`), `["StorageError permission_denied credentials false","StorageError permission_denied credentials false","StorageError connection_error signing true",`+
 		`"StorageError validation_error address false","StorageError validation_error opendal false","StorageError validation_error opendal false"]`)
+}
+
+// What the servers of the other tests do not check: the token of temporary
+// credentials and the address of a bucket at Amazon.
+func TestOpenDALWithTemporaryCredentials(t *testing.T) {
+	t.Parallel()
+	needOpenDAL(t)
+	s := newSite(t)
+	s.mux.HandleFunc("PUT /bucket/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", fmt.Sprintf("%q", r.Header.Get("X-Amz-Security-Token")))
+	})
+	got := startBrowser(t, t.TempDir()).open(t, s.URL).script(`
+		const answers = [];
+		for (const module of ['sync', 'opendal']) {
+			const { s3 } = await import('/tea/' + module + '.js');
+			const credentials = { accessKeyId: 'a', secretAccessKey: 'b', sessionToken: 'c' }, region = 'eu-central-1';
+			const request = { url: 's3://bucket/p', method: 'PUT', name: 'k', immutable: false, body: new Uint8Array(3) };
+			answers.push((await s3({ region, endpoint: location.origin, credentials })(request)).version);
+			answers.push(await s3({ region, credentials })(request).catch((e) => e.reason + ' ' + e.message.split(' ')[0]));
+		}
+		return answers`)
+	want(t, "answers", got, `["\"c\"","unreachable bucket.s3.eu-central-1.amazonaws.com","\"c\"","unreachable bucket.s3.eu-central-1.amazonaws.com"]`)
 }
