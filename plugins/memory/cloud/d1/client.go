@@ -161,7 +161,7 @@ func (c *client) run(ctx context.Context, body any) (remotesqlite.Result, error)
 	if ended := ctx.Err(); ended != nil && err != nil {
 		return nil, ended
 	}
-	return result, err
+	return result, remotesqlite.WithRemedy(err)
 }
 
 // decode reads an answer.

@@ -49,6 +49,9 @@ func TestErrorsAreTyped(t *testing.T) {
 			if !errors.As(err, &e) || e.Type != test.want {
 				t.Errorf("%v, want a %s", err, test.want)
 			}
+			if e.Type == tea.PermissionDenied && !strings.Contains(e.Message, "settings.memory.token") {
+				t.Errorf("%v names no remedy", err)
+			}
 			if err != nil && strings.Contains(err.Error(), "very-secret") {
 				t.Errorf("the error has the token: %v", err)
 			}

@@ -131,7 +131,7 @@ func (c *client) run(ctx context.Context, begin string, statements ...remotesqli
 	if ended := ctx.Err(); ended != nil && err != nil {
 		return nil, ended
 	}
-	return result, err
+	return result, remotesqlite.WithRemedy(err)
 }
 
 // result returns the result of the last of the n statements between BEGIN and
@@ -202,7 +202,7 @@ func (f *failure) typed() error {
 	case strings.HasPrefix(code, "SQLITE_READONLY"), strings.HasPrefix(code, "SQLITE_AUTH"), code == "BLOCKED":
 		e.Type = tea.PermissionDenied
 	case strings.HasPrefix(code, "SQLITE_IOERR"), strings.HasPrefix(code, "SQLITE_CORRUPT"), strings.HasPrefix(code, "SQLITE_NOTADB"):
-		e.Type = tea.ConnectionError
+		e.Type, e.Message = tea.ConnectionError, "the server cannot use its database; look at its disk: "+f.Message
 	}
 	if code != "" {
 		e.Details = map[string]any{"code": code}

@@ -28,6 +28,7 @@ const (
 	protocolViolation    = "08P01"
 	insufficientRight    = "42501"
 	noDatabase           = "3D000"
+	noSchema             = "3F000"
 )
 
 // repeatable reports whether a call can be tried again.
@@ -114,6 +115,8 @@ func fromServer(e *pgconn.PgError) error {
 		return problem(tea.PermissionDenied, "the server is a standby or read-only: name all hosts in settings."+urlSetting+" and add target_session_attrs=read-write")
 	case e.Code == insufficientRight:
 		return problem(tea.PermissionDenied, "grant the user the rights that the memory's page lists")
+	case e.Code == noSchema:
+		return problem(tea.PermissionDenied, "grant the user the right to create in the schema public, or name another one in settings.memory.options.schema")
 	case class == "28":
 		return problem(tea.PermissionDenied, "check the user in settings."+urlSetting+" and settings.memory.token; the password can have expired")
 	case e.Code == noDatabase, e.Code == databaseDropped:

@@ -72,6 +72,8 @@ func TestErrorsOfAWriteHaveTypesAndRemedies(t *testing.T) {
 		{"53200", tea.ResourceExhausted, false, ""},
 		{"53300", tea.ResourceExhausted, true, "settings.memory.connections"},
 		{"42501", tea.PermissionDenied, false, "grant"},
+		{"3F000", tea.PermissionDenied, false, "settings.memory.options.schema"},
+		{"54000", tea.ResourceExhausted, false, "larger than the store accepts"},
 		{"25006", tea.PermissionDenied, false, "target_session_attrs"},
 		{"57014", tea.Timeout, true, "settings.memory.timeout"},
 		{"57P01", tea.ConnectionError, true, ""},

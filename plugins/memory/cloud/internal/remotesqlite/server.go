@@ -3,8 +3,11 @@ package remotesqlite
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // Server is a database behind an API. It retries transient failures. A statement
@@ -22,6 +25,14 @@ type Server interface {
 	Transaction(ctx context.Context, id string, statements ...Statement) (Result, error)
 	// Close closes the connections.
 	Close() error
+}
+
+// WithRemedy says what to do about a server that refuses the token.
+func WithRemedy(err error) error {
+	if e := new(tea.Error); errors.As(err, &e) && e.Type == tea.PermissionDenied {
+		e.Message += "; check settings.memory.token: it can have expired, or lack the right to write"
+	}
+	return err
 }
 
 // Statement is a statement with the parameters ?1, ?2 and so on.
