@@ -32,6 +32,9 @@ type source struct {
 	*part
 	dead bitmap   // as it was when the writing began
 	ords []uint32 // new numbers of the documents, or gone
+	// ordered reports that they are ascending. The part in memory has its documents in
+	// the order in which they were added.
+	ordered bool
 }
 
 // gone is the new number of a document that is dead.
@@ -143,7 +146,7 @@ func renumber(sources []source) (ids []int64, lens []uint32, err error) {
 	var places []place
 	for i := range sources {
 		s := &sources[i]
-		s.ords = make([]uint32, len(s.ids))
+		s.ords, s.ordered = make([]uint32, len(s.ids)), slices.IsSorted(s.ids)
 		for ord, id := range s.ids {
 			s.ords[ord] = gone
 			if !s.dead.has(uint32(ord)) {
@@ -170,7 +173,7 @@ func (x *Index) writeParts(out *segmentWriter, sources []source) (tail int64, su
 	for i, s := range sources {
 		parts[i] = s.part
 	}
-	var entries []entry
+	readers := make([]reader, len(sources))
 	for lists := range walk(parts, "") {
 		select {
 		case <-x.stop:
@@ -178,31 +181,75 @@ func (x *Index) writeParts(out *segmentWriter, sources []source) (tail int64, su
 		default:
 		}
 		form := ""
-		entries = entries[:0]
 		for i, l := range lists {
-			if l.df == 0 {
-				continue
+			if l.df > 0 {
+				form = l.key
+				readers[i].open(&sources[i], l)
 			}
-			form = l.key
-			entries = sources[i].entries(entries, l)
 		}
-		if len(entries) > 0 {
-			slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.ord, b.ord) })
-			out.add(form, entries)
+		for {
+			first := -1
+			for i := range readers {
+				if readers[i].ok && (first < 0 || readers[i].ord < readers[first].ord) {
+					first = i
+				}
+			}
+			if first < 0 {
+				break
+			}
+			out.post(readers[first].posting, readers[first].own)
+			readers[first].next()
 		}
+		out.add(form)
 	}
 	return out.finish()
 }
 
-// entries appends the live documents of a list, with their new numbers.
-func (s source) entries(out []entry, l list) []entry {
-	positions := l.positions(new([]byte))
-	for _, p := range decodePostings(nil, l.docs(new([]byte)), uint32(len(s.ids))) {
-		var own []byte
-		own, positions = takePositions(positions, p.tf)
-		if ord := s.ords[p.ord]; ord != gone {
-			out = append(out, entry{posting{ord, p.tf}, own})
+// reader reads the live documents of a list, with their new numbers, which are
+// ascending.
+type reader struct {
+	entry        // the current one, if ok
+	ok           bool
+	source       *source
+	rest, all    []posting
+	positions    []byte
+	docsBuf, buf []byte
+	sorted       []entry // those of a source that is not ordered
+}
+
+// entry is a document of a list, with its positions as they are stored.
+type entry struct {
+	posting
+	own []byte
+}
+
+func (r *reader) open(s *source, l list) {
+	r.source = s
+	r.all = decodePostings(r.all[:0], l.docs(&r.docsBuf), uint32(len(s.ids)))
+	r.rest, r.positions, r.sorted = r.all, l.positions(&r.buf), nil
+	if s.ordered {
+		r.next()
+		return
+	}
+	var all []entry
+	for r.next(); r.ok; r.next() {
+		all = append(all, r.entry)
+	}
+	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.ord, b.ord) })
+	r.sorted = all
+	r.next()
+}
+
+func (r *reader) next() {
+	if len(r.sorted) > 0 {
+		r.entry, r.sorted, r.ok = r.sorted[0], r.sorted[1:], true
+		return
+	}
+	for r.ok = false; len(r.rest) > 0 && !r.ok; r.rest = r.rest[1:] {
+		p := r.rest[0]
+		r.own, r.positions = takePositions(r.positions, p.tf)
+		if ord := r.source.ords[p.ord]; ord != gone {
+			r.posting, r.ok = posting{ord, p.tf}, true
 		}
 	}
-	return out
 }

@@ -245,8 +245,8 @@ func readEntry(before, data []byte) (key []byte, l list, rest []byte) {
 	return before, list{df: int(n[2]), at: int64(n[3]), docsLen: int(n[4]), posLen: int(n[5])}, data[more:]
 }
 
-// segmentWriter writes a segment file: add for each form in ascending order,
-// then finish.
+// segmentWriter writes a segment file: post and add for each form in ascending
+// order, then finish.
 type segmentWriter struct {
 	w       *bufio.Writer
 	offset  int64
@@ -257,7 +257,10 @@ type segmentWriter struct {
 	block   []byte
 	last    string
 
+	// The documents of the next form.
 	docs, pos []byte
+	next      uint32
+	df        int
 }
 
 func newSegmentWriter(w io.Writer, lang *language, ids []int64, lens []uint32) *segmentWriter {
@@ -270,25 +273,24 @@ func (s *segmentWriter) write(b []byte) {
 	s.offset += int64(len(b))
 }
 
-// entry is a posting on its way into a new segment, with its positions as they
-// are stored.
-type entry struct {
-	posting
-	positions []byte
+// post adds a document of the next form; its ord is larger than those before. positions
+// are as they are stored.
+func (s *segmentWriter) post(p posting, positions []byte) {
+	s.docs = appendPosting(s.docs, s.next, p)
+	s.pos = append(s.pos, positions...)
+	s.next = p.ord + 1
+	s.df++
 }
 
-// add adds a form with the documents that contain it, ascending by ord.
-func (s *segmentWriter) add(form string, entries []entry) {
-	s.docs, s.pos = s.docs[:0], s.pos[:0]
-	next := uint32(0)
-	for _, e := range entries {
-		s.docs = appendPosting(s.docs, next, e.posting)
-		s.pos = append(s.pos, e.positions...)
-		next = e.ord + 1
+// add adds a form with the documents that were posted, if there are any.
+func (s *segmentWriter) add(form string) {
+	if s.df == 0 {
+		return
 	}
-	l := list{key: form, df: len(entries), at: s.offset, docsLen: len(s.docs), posLen: len(s.pos)}
+	l := list{key: form, df: s.df, at: s.offset, docsLen: len(s.docs), posLen: len(s.pos)}
 	s.write(appendChecksum(s.docs))
 	s.write(appendChecksum(s.pos))
+	s.docs, s.pos, s.next, s.df = s.docs[:0], s.pos[:0], 0, 0
 	s.enter(l)
 	for _, stem := range s.lang.keys(form) {
 		if stem != "" {
