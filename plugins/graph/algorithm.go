@@ -93,7 +93,7 @@ func (g *Graph) Algorithm(ctx context.Context, _ *tea.Request, p AlgorithmParams
 	r.Results = r.Results[:min(r.Total, p.Limit)]
 	r.Count = len(r.Results)
 	if r.Relations == 0 {
-		r.Notes, err = v.notes(ctx, asked{relationTypes: p.RelationTypes, entityTypes: p.EntityTypes})
+		r.Notes, err = v.notes(ctx, asked{all: true, relationTypes: p.RelationTypes, entityTypes: p.EntityTypes})
 	}
 	return r, err
 }

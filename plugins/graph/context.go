@@ -86,7 +86,7 @@ func (g *Graph) RetrieveContext(ctx context.Context, req *tea.Request, p Retriev
 	if len(r.Relations) == 0 {
 		asked := asked{relationTypes: p.RelationTypes}
 		if len(r.Entities) == 0 {
-			asked.entityTypes = p.EntityTypes
+			asked.all, asked.entityTypes = true, p.EntityTypes
 		}
 		notes, err := v.notes(ctx, asked)
 		if len(r.Entities) == 0 && p.Query != "" {

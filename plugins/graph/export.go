@@ -123,7 +123,7 @@ func (v *view) export(ctx context.Context, p *ExportParams, r *ExportResult, w t
 	})
 	if err == nil && r.Entities+r.Relations == 0 {
 		var notes []string
-		if notes, err = v.notes(ctx, asked{relationTypes: p.RelationTypes, entityTypes: p.EntityTypes}); len(notes) == 0 {
+		if notes, err = v.notes(ctx, asked{all: true, relationTypes: p.RelationTypes, entityTypes: p.EntityTypes}); len(notes) == 0 {
 			notes = []string{fmt.Sprintf("nothing in the namespace %q matches", v.ns)}
 		}
 		r.Notes = append(r.Notes, notes...)

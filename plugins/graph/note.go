@@ -28,6 +28,8 @@ func atMost[T any](n int, f func(T) error) func(T) error {
 
 // asked is what a call without a result has asked for.
 type asked struct {
+	// all says that the call looked at all entities, and not around some that exist.
+	all                        bool
 	ids                        []string
 	relationTypes, entityTypes []string
 	// filter is that of entities, ofRelations that of relations.
@@ -38,9 +40,11 @@ type asked struct {
 // notes says which of the names in a call do not exist, to tell a mistake from an empty
 // result.
 func (v *view) notes(ctx context.Context, a asked) (notes []string, err error) {
-	err = v.EachEntity(ctx, v.ns, store.EntityScan{Keys: true}, func(*store.Entity) error { return errEnough })
-	if !errors.Is(err, errEnough) {
-		return []string{fmt.Sprintf("the namespace %q of the graph has no entities", v.ns)}, err
+	if a.all {
+		err = v.EachEntity(ctx, v.ns, store.EntityScan{Keys: true}, func(*store.Entity) error { return errEnough })
+		if !errors.Is(err, errEnough) {
+			return []string{fmt.Sprintf("the namespace %q of the graph has no entities", v.ns)}, err
+		}
 	}
 	note := func(err error, format string, args ...any) error {
 		if err == nil {

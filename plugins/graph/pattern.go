@@ -121,7 +121,7 @@ func (v *view) notePattern(ctx context.Context, r *QueryResult, at int64, relati
 	if r.Count > 0 {
 		return nil
 	}
-	a := asked{relationTypes: relation.types(), ofRelations: relation.filter, at: at}
+	a := asked{all: true, relationTypes: relation.types(), ofRelations: relation.filter, at: at}
 	for _, end := range ends {
 		a.entityTypes, a.filter = append(a.entityTypes, end.types()...), append(a.filter, end.filter...)
 		if end.id != "" {

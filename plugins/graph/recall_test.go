@@ -152,7 +152,7 @@ func TestAnEmptyResultSaysWhy(t *testing.T) {
 		same(t, "of an unknown entity", relations(object{"entity_id": "nope"}), nope)
 		same(t, "from an unknown entity", relations(object{"from_entity": "nope"}), nope)
 		same(t, "to an unknown entity", relations(object{"from_entity": "a", "to_entity": "nope"}), nope)
-		same(t, "in another namespace", relations(object{"entity_id": "a", "namespace": "other"}), []any{`the namespace "other" of the graph has no entities`})
+		same(t, "in another namespace", relations(object{"entity_id": "a", "namespace": "other"}), []any{`there is no entity "a" in the namespace "other" of the graph`})
 		same(t, "of an entity without relations", relations(object{"entity_id": "alone"}), nil)
 		same(t, "without relations", g.call("get_relations", object{"entity_id": "alone"})["count"], int64(0))
 		for query, want := range map[string]string{

@@ -78,7 +78,7 @@ func (g *Graph) Search(ctx context.Context, _ *tea.Request, p SearchParams) (*Se
 	if len(found) > 0 {
 		return r, nil
 	}
-	r.Notes, err = v.noteWords(ctx, query, asked{entityTypes: p.EntityTypes, filter: wanted, at: at})
+	r.Notes, err = v.noteWords(ctx, query, asked{all: true, entityTypes: p.EntityTypes, filter: wanted, at: at})
 	return r, err
 }
 
@@ -231,7 +231,7 @@ func (g *Graph) VectorSearch(ctx context.Context, req *tea.Request, p VectorSear
 	case dimension == 0:
 		r.Notes = []string{"the graph has no embeddings; store entities with embed: true, or with an embedding"}
 	case len(found) == 0:
-		r.Notes, err = v.notes(ctx, asked{entityTypes: p.EntityTypes, filter: wanted, at: v.now})
+		r.Notes, err = v.notes(ctx, asked{all: true, entityTypes: p.EntityTypes, filter: wanted, at: v.now})
 	}
 	return r, err
 }

@@ -141,7 +141,8 @@ func runUntilKilled(t *testing.T, dir string, command *exec.Cmd, f func(n int, p
 }
 
 // The kills are those of test/kill: before a system call that changes the disk.
-// TEA_KILLS sets the number for each call.
+// TEA_KILLS sets the number for each call; they are spread over the first calls, of
+// which each is killed at most once.
 func TestKillAtSystemCalls(t *testing.T) {
 	t.Parallel()
 	need(t)
@@ -150,22 +151,20 @@ func TestKillAtSystemCalls(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("TEA_KILLS")); err == nil {
 		kills = n
 	}
-	for _, call := range []string{"pwrite64", "fsync", "/^rename", "/^unlink"} {
+	for call, most := range map[string]int{"pwrite64": 120, "fsync": 60, "/^rename": 3, "/^unlink": 3} { // the last ones at checkpoints
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			apply(t, opened(t, dir), generation(1))
-			for range kills {
+			kills := min(kills, most)
+			for kill := range kills {
 				copied := t.TempDir()
 				if err := os.CopyFS(copied, os.DirFS(dir)); err != nil { // with a log
 					t.Fatal(err)
 				}
-				most := 12
-				if call == "/^rename" || call == "/^unlink" { // at checkpoints
-					most = 3
-				}
-				inject := fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, 1+rand.IntN(most))
-				command := exec.Command(strace, "-f", "-qq", "-o", "/dev/null", "-e", "trace="+call, "-e", inject, os.Args[0])
+				first, next := kill*most/kills, (kill+1)*most/kills
+				inject := fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, 1+first+rand.IntN(next-first))
+				command := exec.Command(strace, "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace="+call, "-e", inject, os.Args[0])
 				last := runUntilKilled(t, copied, command, func(n int, process *os.Process) {
 					if n == 60 { // another thread makes the call
 						_ = process.Kill()
