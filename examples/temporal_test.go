@@ -66,11 +66,34 @@ func TestTemporal(t *testing.T) {
 	}
 }
 
+// startTemporal starts a Temporal server.
+func startTemporal(t *testing.T) (address string) {
+	t.Helper()
+	out, err := exec.Command("../scripts/temporal", "path").Output()
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("run scripts/temporal install")
+		}
+		t.Skip("run scripts/temporal install")
+	}
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = l.Addr().String()
+	_ = l.Close()
+	_, port, _ := net.SplitHostPort(address)
+	// The default would be ten activities a second.
+	start(t, strings.TrimSpace(string(out)), "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port, "--log-level", "never",
+		"--dynamic-config-value", "history.transferProcessorMaxPollRPS=1000", "--dynamic-config-value", `history.timerProcessorMaxTimeShift="10ms"`)
+	return address
+}
+
 // start starts a process that is killed at the end.
 func start(t *testing.T, program string, args ...string) *bufio.Scanner {
 	t.Helper()
 	cmd := exec.CommandContext(context.Background(), program, args...)
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "TEA_PLUGINS=")
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "TEA_PLUGINS=", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	lines, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
