@@ -299,9 +299,9 @@ func (d *db) number(ctx context.Context, names []string, removed map[string]bool
 	return err
 }
 
-// catchUp assigns the numbers of all changes that were noted. all assigns them to all
-// records that have none, which also finds those that were not noted.
-func (d *db) catchUp(ctx context.Context, all bool) error {
+// catchUp assigns the numbers of all changes that were noted. It compares all records of
+// feeds with their numbers, which also finds those that were not noted.
+func (d *db) catchUp(ctx context.Context, feeds ...store.Feed) error {
 	if d.readOnly != "" {
 		return store.Unsupported(Name, store.Records, "remove settings.memory.read_only: reading the changes of a memory assigns numbers to them")
 	}
@@ -310,8 +310,15 @@ func (d *db) catchUp(ctx context.Context, all bool) error {
 		return err
 	}
 	age := time.Duration(now-micros(found[d.stateName()].UpdateTime)) * time.Microsecond // by the clock of the server
-	if all || len(found) == 0 || age > journaled-24*time.Hour {
-		if err := d.compareAll(ctx); err != nil {
+	if len(found) == 0 {
+		if err := d.number(ctx, nil, nil); err != nil { // which creates the document of the feeds
+			return err
+		}
+	} else if age > journaled-24*time.Hour {
+		feeds = store.Feeds()
+	}
+	for _, feed := range feeds {
+		if err := d.compare(ctx, feed); err != nil {
 			return fmt.Errorf("compare all records: %w", err)
 		}
 	}
@@ -428,65 +435,81 @@ func (d *db) eachBatch(ctx context.Context, parent string, q structured, use fun
 	return failed
 }
 
-// compareAll assigns numbers to all records that have none, and to those that no longer
-// exist.
-func (d *db) compareAll(ctx context.Context) error {
-	collections, err := d.collections(ctx)
-	if err != nil {
-		return err
-	}
-	compare := func(parent, collection string) error {
-		q := structured{From: []from{{collection}}, Select: selected([]string{nameField})}
-		return d.eachBatch(ctx, parent, q, func(records []document) error {
+// compare assigns numbers to all records of a feed that have none, and to those that no
+// longer exist.
+func (d *db) compare(ctx context.Context, feed store.Feed) error {
+	records := func(parent, collection string) error {
+		return d.eachBatch(ctx, parent, structured{From: []from{{collection}}, Select: selected([]string{nameField})}, func(records []document) error {
 			var names []string
 			for _, r := range records {
-				if d.feedOf(r.Name) != "" {
+				if d.feedOf(r.Name) != "" { // not a part of an entry
 					names = append(names, r.Name)
 				}
 			}
 			return d.number(ctx, names, nil)
 		})
 	}
+	collections, err := d.collections(ctx)
+	if err != nil {
+		return err
+	}
 	for _, name := range collections {
-		if name != vectorsName {
-			if d.feedOf(d.name(name, "a")) != "" {
-				err = compare("", d.prefix+name)
-			}
-		} else {
-			err = d.eachBatch(ctx, "", structured{From: []from{{d.prefix + vectorsName}}, Select: selected([]string{nameField})}, func(all []document) error {
+		switch {
+		case name == vectorsName && feed == store.VectorFeed:
+			err = d.eachBatch(ctx, "", structured{From: []from{{d.prefix + name}}, Select: selected([]string{nameField})}, func(all []document) error {
 				for _, c := range all {
-					if err := compare(c.Name, itemsName); err != nil {
+					if err := records(c.Name, itemsName); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
+		case d.feedOf(d.name(name, "a")) == feed:
+			err = records("", d.prefix+name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := d.number(ctx, nil, nil); err != nil { // which creates the document of the feeds
-		return err
-	}
-	q := structured{From: []from{{d.prefix + changesName}}}
-	return d.eachBatch(ctx, "", q, func(notes []document) error {
+	return d.eachNote(ctx, feed, func(notes []document) error {
 		var names []string
 		removed := map[string]bool{}
 		for _, n := range notes {
-			r, gone := d.notedName(n)
-			if _, expires := n.Fields[expiresField]; r.Feed == "" || gone || expires {
+			if _, expires := n.Fields[expiresField]; expires {
 				continue // one that is missing has expired, by the clock of another device
 			}
-			name := d.recordDocument(r)
-			names, removed[name] = append(names, name), true
+			if r, gone := d.notedName(n); !gone {
+				name := d.recordDocument(r)
+				names, removed[name] = append(names, name), true
+			}
 		}
 		return d.number(ctx, names, removed)
 	})
 }
 
-// notedName returns the name of the record whose number a document has; the feed is ""
-// for the document of the feeds.
+// eachNote calls use with the documents that have the numbers of a feed, in their order.
+func (d *db) eachNote(ctx context.Context, feed store.Feed, use func([]document) error) error {
+	for after := int64(0); ; {
+		p, err := d.query(ctx, "", d.notesAfter(feed, after, numberBatch), "")
+		if err != nil || len(p.documents) == 0 {
+			return err
+		}
+		after = p.documents[len(p.documents)-1].Fields[string(feed)].int()
+		if err := use(p.documents); err != nil || !p.more {
+			return err
+		}
+	}
+}
+
+// notesAfter selects the first documents with the numbers of a feed after one.
+func (d *db) notesAfter(feed store.Feed, after int64, limit int) structured {
+	return structured{
+		From: []from{{d.prefix + changesName}}, OrderBy: []order{{field{string(feed)}}}, Limit: limit,
+		Where: &filterOf{FieldFilter: &fieldFilter{field{string(feed)}, "GREATER_THAN", integer(after)}},
+	}
+}
+
+// notedName returns the name of the record whose number a document has.
 func (d *db) notedName(n document) (r store.RecordName, gone bool) {
 	for _, feed := range store.Feeds() {
 		if n.Fields[string(feed)].Integer != nil {

@@ -37,7 +37,7 @@ func (r *records) Identity(ctx context.Context) (string, error) {
 		if d, ok := found[r.d.stateName()]; ok {
 			return d.Fields[identityField].text(), nil
 		}
-		if err := r.d.catchUp(ctx, true); err != nil {
+		if err := r.d.catchUp(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -83,7 +83,11 @@ const maxRecords = 4 << 20
 
 // Page returns the first records of a feed after a number.
 func (r *records) Page(ctx context.Context, query store.ChangeQuery) (found []store.Record, more bool, err error) {
-	if err := r.d.catchUp(ctx, query.After == 0 && !query.FromStart); err != nil {
+	var compared []store.Feed
+	if query.After == 0 && !query.FromStart {
+		compared = []store.Feed{query.Feed}
+	}
+	if err := r.d.catchUp(ctx, compared...); err != nil {
 		return nil, false, err
 	}
 	limit, size := min(query.Limit+1, pageDocuments), int64(maxRecords)
@@ -91,10 +95,7 @@ func (r *records) Page(ctx context.Context, query store.ChangeQuery) (found []st
 		size = min(size, query.MaxBytes)
 	}
 	for after := query.After; ; {
-		p, err := r.d.query(ctx, "", structured{
-			From: []from{{r.d.prefix + changesName}}, OrderBy: []order{{field{string(query.Feed)}}}, Limit: limit,
-			Where: &filterOf{FieldFilter: &fieldFilter{field{string(query.Feed)}, "GREATER_THAN", integer(after)}},
-		}, "")
+		p, err := r.d.query(ctx, "", r.d.notesAfter(query.Feed, after, limit), "")
 		if err != nil || len(p.documents) == 0 {
 			return nil, false, err
 		}
@@ -258,7 +259,7 @@ func (r *records) Named(ctx context.Context, feed store.Feed, names []store.Reco
 
 const (
 	// putRecords and putBytes bound the records of a commit.
-	putRecords = 400
+	putRecords = 300
 	putBytes   = 1 << 20 // a commit has documents twice, as fields and as text
 )
 

@@ -144,4 +144,13 @@ func TestFeedsHaveTheChangesOfAllWriters(t *testing.T) {
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("from the beginning (-want +got):\n%s", diff)
 	}
+	removal, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://"+d.server.Address+"/v1/"+root+"/agent_memory/foreign", nil)
+	do(err)
+	other, err = http.DefaultClient.Do(removal)
+	do(err)
+	do(other.Body.Close())
+	want["agent_memory/foreign"] = ""
+	if diff := cmp.Diff(want, feed(t, reader.Replica, map[store.Feed]int64{})); diff != "" {
+		t.Errorf("from the beginning again (-want +got):\n%s", diff)
+	}
 }
