@@ -42,6 +42,9 @@ func (r *run) activity(ctx context.Context, req *tea.Request) (*tea.Response, er
 	if err != nil {
 		return nil, err
 	}
+	if err := tooLarge("the parameter object", len(params), r.rt.task.stored); err != nil {
+		return nil, err
+	}
 	c := call{Key: r.start.Key, Action: req.Action, Params: params, Call: req.Call}
 	opened := &openCall{ctx: ctx, host: req.Host}
 	r.open[req.IdempotencyKey] = opened
@@ -81,9 +84,12 @@ func (r *run) scheduleOn(ctx context.Context, queue string, c call, out *answer)
 	retry := &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: 10 * time.Second}
 	*out = answer{}
 	if r.start.Local && queue == "" {
+		done := r.rt.task.local(ctx)
+		defer func() { done(len(out.Result)) }()
 		w := workflow.WithLocalActivityOptions(coroutine(ctx), workflow.LocalActivityOptions{ScheduleToCloseTimeout: maxCall, Summary: summary, RetryPolicy: retry})
 		return workflow.ExecuteLocalActivity(w, recordCall, &localCall{r.worker, r.wf, c}).Get(w, out)
 	}
+	r.rt.task.take(ctx, len(c.Params))
 	w := workflow.WithActivityOptions(coroutine(ctx), workflow.ActivityOptions{
 		TaskQueue: queue, StartToCloseTimeout: maxCall, HeartbeatTimeout: silence, Summary: summary, RetryPolicy: retry,
 	})
@@ -183,6 +189,7 @@ func (k *worker) local(ctx context.Context, wf *loaded, c call) (answer, error) 
 			return answer{}, err
 		}
 	}
+	out = limited(out, k.store != nil)
 	out.Notices = h.end()
 	return out, nil
 }
@@ -396,7 +403,9 @@ func (r *run) hostCall(w workflow.Context, req hostRequest) (answer, error) {
 	if err == nil {
 		v, err = serve(ctx, opened.host, req.Method, v)
 	}
-	return newAnswer(v, err, r.wf.mask)
+	out, err := newAnswer(v, err, r.wf.mask)
+	r.rt.task.take(ctx, len(out.Result))
+	return limited(out, r.rt.task.stored), err
 }
 
 // serve calls a method of the host of a call.

@@ -233,3 +233,74 @@ nodes:
 		t.Errorf("got %s, %v", res.Status, res.Err)
 	}
 }
+
+// The server refuses the results of many nodes in one message.
+func TestManyMediumResults(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newSite(t, h, nil)
+	for name, text := range map[string]string{
+		"loop": `
+config: {max_steps: 1000}
+nodes:
+  - name: loop
+    type: while_loop
+    condition: (state.n or 0) < 150
+    max_iterations: 200
+    body: [{name: inc, run: 'return {n = (state.n or 0) + 1, text = string.rep("x", 40000)}'}]
+  - {name: end, run: "return {text = tea.null}"}
+`,
+		"map of code": `
+nodes:
+  - {name: all, type: dynamic_parallel, items: "{{ range(150) | list }}", steps: [{name: one, run: 'return {text = string.rep("x", 40000)}'}], fan_in: end}
+  - {name: end, run: "return {n = #parallel_results, text = tea.null}"}
+`,
+		"map of calls": `
+nodes:
+  - {name: make, run: 'return {text = string.rep("x", 60000)}'}
+  - {name: all, type: dynamic_parallel, items: "{{ range(150) | list }}", max_concurrency: 150, action: {uses: probe.call, with: {value: "{{ state.text }}"}}, fan_in: end}
+  - {name: end, run: "return {n = #parallel_results, text = tea.null}"}
+`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			res := s.run(t.Context(), text, host.RunOptions{})
+			if res.Status != flow.Done || res.State["n"] != int64(150) {
+				t.Errorf("got %s %v, %v", res.Status, res.State["n"], res.Err)
+			}
+			s.replayAll(res.RunID)
+		})
+	}
+}
+
+func TestLargeValuesWithoutBlobsFail(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newSite(t, h, nil)
+	f := s.flags
+	f.Blobs = ""
+	c, err := dial(t.Context(), f.TemporalFlags, discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.close)
+	f.Queue += "-without"
+	k := newWorker(c, h, nil)
+	t.Cleanup(k.workflows.close)
+	bare := &site{t: t, flags: f, connection: c, worker: k}
+	bare.start(k)
+	for name, node := range map[string]string{
+		"code":       `{name: make, run: 'return {big = string.rep("x", 3000000)}'}`,
+		"result":     `{name: make, uses: probe.call, with: {value: "{{ 'x' * 3000000 }}"}, output: big}`,
+		"state":      "{name: a, run: 'return {a = string.rep(\"x\", 1500000)}'}\n  - {name: b, run: 'return {b = string.rep(\"x\", 1500000)}'}",
+		"parameters": `{name: make, run: 'return {n = #tea.action("probe.call", {value = string.rep("x", 3000000)})}'}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			res, err := Engine{}.Run(t.Context(), f, teacmd.Job{Workflow: bare.load("nodes:\n  - " + node + "\n"), Options: host.RunOptions{RunID: host.NewRunID()}})
+			if err != nil || res.Status != flow.Failed || !strings.Contains(fmt.Sprint(res.Err), "--blobs") {
+				t.Errorf("got %v, %v", res, err)
+			}
+		})
+	}
+}

@@ -100,7 +100,7 @@ func (k *worker) execute(w workflow.Context, args converter.EncodedValues) (*out
 	r.start.RunID = cmp.Or(r.start.RunID, workflow.GetInfo(w).WorkflowExecution.ID)
 	r.pin(w)
 	r.rt = newRuntime(w)
-	r.rt.mask = r.wf.mask
+	r.rt.mask, r.rt.task.stored = r.wf.mask, r.def.Store != ""
 	r.given = r.start.Given
 	if r.start.StartedAt.IsZero() {
 		r.start.StartedAt = workflow.Now(w)
@@ -169,6 +169,7 @@ func (r *run) drive(w workflow.Context) error {
 		if r.outcome, err = newOutcome(res, r.wf.mask); err != nil {
 			return err
 		}
+		r.fit(ctx)
 		if res.Status != flow.Waiting {
 			return nil
 		}
@@ -187,6 +188,19 @@ func (r *run) drive(w workflow.Context) error {
 			return errHandOver
 		}
 		r.outcome = nil
+	}
+}
+
+// fit drops a state that Temporal does not store, and waits for a task with room for
+// the outcome.
+func (r *run) fit(ctx context.Context) {
+	if err := tooLarge("the state", len(r.outcome.State), r.rt.task.stored); err != nil {
+		if r.outcome.State = []byte("{}"); r.outcome.Status == flow.Done {
+			r.outcome.Status, r.outcome.Error = flow.Failed, &ending{Message: err.Error(), Failure: newFailure(err, r.wf.mask)}
+		}
+	}
+	if r.outcome.Status != flow.Waiting {
+		r.rt.task.take(ctx, len(r.outcome.State))
 	}
 }
 
@@ -332,6 +346,9 @@ func (r *run) next(w workflow.Context) error {
 		segments, more = segments[:n-1], r.records[kept-len(segments[n-1]):]
 	}
 	segments = append(slices.Clone(segments), more)
+	if size := sizeOf(r.records); size > maxRecords && !r.rt.task.stored {
+		return refuse(tea.Errorf(tea.ResourceExhausted, "the results of the run have %.1f MB, too many for Temporal; store values with --blobs", float64(size)/(1<<20)))
+	}
 	next.Segments = len(segments)
 	args := []any{next, r.def}
 	for _, s := range segments {

@@ -32,13 +32,14 @@ type runtime struct {
 	random *rand.Rand
 	// mask seals what Once records.
 	mask host.Mask
+	task task
 }
 
 // newRuntime returns a runtime that draws the same random numbers at each replay.
 func newRuntime(w workflow.Context) *runtime {
 	seed := fnv.New64a()
 	seed.Write([]byte(workflow.GetInfo(w).WorkflowExecution.RunID))
-	return &runtime{root: w, random: rand.New(rand.NewPCG(seed.Sum64(), 0))} //nolint:gosec // not a secret
+	return &runtime{root: w, task: task{root: w}, random: rand.New(rand.NewPCG(seed.Sum64(), 0))} //nolint:gosec // not a secret
 }
 
 func (r *runtime) Now() time.Time { return workflow.Now(r.root) }
@@ -106,12 +107,15 @@ const maxOnce = time.Hour
 func (r *runtime) Once(ctx context.Context, fn func(ctx context.Context) (any, error)) (any, error) {
 	out, err := r.outcome(ctx, "lua", func(ctx context.Context) (answer, error) {
 		v, err := fn(ctx)
-		return newAnswer(v, err, r.mask)
+		out, err := newAnswer(v, err, r.mask)
+		return limited(out, r.task.stored), err
 	})
 	return out.value(ctx, r.mask, err)
 }
 
 func (r *runtime) outcome(ctx context.Context, summary string, fn recorded) (out answer, err error) {
+	done := r.task.local(ctx)
+	defer func() { done(len(out.Result)) }()
 	w := workflow.WithLocalActivityOptions(coroutine(ctx), workflow.LocalActivityOptions{
 		ScheduleToCloseTimeout: maxOnce, Summary: summary, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
 	})

@@ -1,0 +1,108 @@
+package driver
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/the-edge-agent/tea/host"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+const (
+	// maxTask is the size of the values that one workflow task stores. The server
+	// refuses messages above 4 MB, and the task would be repeated without an end.
+	maxTask = 1 << 20
+	// maxValue is the size of a value that Temporal stores.
+	maxValue = 2<<20 - 16<<10
+	// maxRecords is the size of the records that a run can carry to its next
+	// execution without a store, in one message.
+	maxRecords = 3 << 20
+	// localRoom is what the result of a local activity is expected to take.
+	localRoom = 32 << 10
+)
+
+// task counts the bytes that the present workflow task stores. A replay counts the
+// same.
+type task struct {
+	root workflow.Context
+	// number is that of the last event before the task.
+	number int
+	bytes  int
+	// stored reports that values above maxInline are stored elsewhere.
+	stored bool
+	waking bool
+}
+
+// size returns what a value of n bytes takes in a task.
+func (t *task) size(n int) int {
+	if t.stored && n > maxInline {
+		return 0
+	}
+	return n
+}
+
+func (t *task) renew() {
+	if n := workflow.GetInfo(t.root).GetCurrentHistoryLength(); n != t.number {
+		t.number, t.bytes = n, 0
+	}
+}
+
+// take waits for a task with room for a value of n bytes.
+func (t *task) take(ctx context.Context, n int) {
+	n = t.size(n)
+	fits := func() bool {
+		t.renew()
+		return t.bytes == 0 || t.bytes+n <= maxTask
+	}
+	for !fits() {
+		t.wake()
+		if workflow.Await(coroutine(ctx), func() bool { return fits() || !t.waking }) != nil {
+			break // canceled, which the caller notices
+		}
+	}
+	t.bytes += n
+}
+
+// wake makes the server begin another task.
+func (t *task) wake() {
+	if t.waking {
+		return
+	}
+	t.waking = true
+	w, _ := workflow.NewDisconnectedContext(t.root)
+	workflow.GoNamed(w, "next task", func(w workflow.Context) {
+		_ = workflow.Sleep(w, time.Millisecond) // is not canceled
+		t.waking = false
+	})
+}
+
+// local takes room for the result of a local activity, which done adjusts to its
+// size.
+func (t *task) local(ctx context.Context) (done func(n int)) {
+	t.take(ctx, localRoom)
+	began := t.number
+	return func(n int) {
+		if t.renew(); t.number == began {
+			t.bytes -= localRoom
+		}
+		t.bytes += t.size(n)
+	}
+}
+
+// limited returns an answer that Temporal can store.
+func limited(out answer, stored bool) answer {
+	if err := tooLarge("the result", len(out.Result), stored); err != nil {
+		out.Result, out.Failure = nil, newFailure(err, host.Mask{})
+	}
+	return out
+}
+
+// tooLarge returns an error for a value that Temporal does not store.
+func tooLarge(what string, n int, stored bool) error {
+	if stored || n <= maxValue {
+		return nil
+	}
+	return tea.Errorf(tea.ResourceExhausted, "%s has %.1f MB, and Temporal stores values up to 2 MB; store larger ones with --blobs", what, float64(n)/(1<<20))
+}
