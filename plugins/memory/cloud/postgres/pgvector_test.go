@@ -213,7 +213,7 @@ func TestFilterOnAnIndex(t *testing.T) {
 	for name, wanted := range map[string]map[string]any{
 		"one value": {"tenth": int64(3)}, "any of": {"tenth": []any{int64(3), 4.0, "x"}}, "a list": {"tags": "t3"}, "a path": {"deep.a.b": "2"},
 		"few": {"n": []any{int64(17), int64(2000)}}, "a range": {"n": map[string]any{"gte": int64(2990)}}, "both": {"tenth": int64(1), "n": map[string]any{"lt": int64(500)}},
-		"none": {"tenth": "3"}, "absent": {"tenth": map[string]any{"exists": false}}, "a character": {"text": "a\x00b"}, "null": {"tenth": nil}, "an object": {"deep": map[string]any{"a": map[string]any{"b": "0"}}},
+		"none": {"tenth": "3"}, "absent": {"tenth": map[string]any{"exists": false}}, "a character": {"text": "a\x00b"}, "null": {"tenth": nil}, "an object": {"deep": map[string]any{"eq": map[string]any{"a": map[string]any{"b": "0"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
