@@ -18,6 +18,16 @@ export const fileError = (code, message, path) => new TeaError({ type: types[cod
 /** Returns the failure of a call with wrong parameters. */
 export const misuse = (message) => new TeaError({ type: 'validation_error', message });
 
+/** Throws for options that do not exist or have another type than types has. */
+export function checkOptions(of, options, types) {
+  if (options === null || typeof options !== 'object' || Array.isArray(options)) throw misuse(`the options of ${of} are an object, not ${options}`);
+  for (const [name, value] of Object.entries(options)) {
+    const type = types[name];
+    if (!type) throw misuse(`${of} has no option ${name}; it has ${Object.keys(types).join(', ')}`);
+    if (value != null && !type.split('|').includes(Array.isArray(value) ? 'array' : typeof value)) throw misuse(`the option ${name} of ${of} is not of the type ${type.replaceAll('|', ' or ')}`);
+  }
+}
+
 /** Returns the result of an answer, or throws its error. */
 export function resultOf(text) {
   const answer = parse(text);

@@ -1,11 +1,18 @@
 import { stringify, parse } from './json.js';
 import { Run } from './run.js';
-import { TeaError, fileError, misuse, resultOf } from './errors.js';
+import { TeaError, checkOptions, fileError, misuse, resultOf } from './errors.js';
 
 export { TeaError, parse, stringify };
 
+const openOptions = { storage: 'string', wasm: 'string|object', config: 'object', env: 'object', actions: 'object', objects: 'function', onLog: 'function', onWritable: 'function', worker: 'function' };
+const runOptions = {
+  name: 'string', input: 'object', secrets: 'object', env: 'object', durability: 'string', interruptBefore: 'array', interruptAfter: 'array', signal: 'object',
+};
+const resumeOptions = { ...runOptions, workflow: 'string|object', answers: 'object', hold: 'boolean', retryFailed: 'boolean', force: 'boolean', migrate: 'boolean' };
+
 /** Starts the host. */
 export async function openTea(options = {}) {
+  checkOptions('openTea', options, openOptions);
   for (const [name, action] of Object.entries(options.actions ?? {})) {
     if (typeof action?.run !== 'function') throw misuse(`the action ${name} has no function run`);
   }
@@ -114,7 +121,7 @@ class Tea {
       port.postMessage(['open', null, {
         objects: Boolean(this.#options.objects), storage: this.#storage, writable: this.#writable, module: this.#module,
         wasm: String(this.#options.wasm ?? new URL('./tea.wasm', import.meta.url)),
-        host: stringify({ dir: '/work', runs_dir: '/runs', config, env, actions: described }),
+        host: textOf('openTea', { dir: '/work', runs_dir: '/runs', config, env, actions: described }),
       }]);
     });
   }
@@ -197,12 +204,7 @@ class Tea {
   }
 
   async #call(op, params, more) {
-    let text;
-    try {
-      text = stringify(params);
-    } catch (e) {
-      throw misuse(`the parameters of ${op} cannot be JSON: ${e.message}`);
-    }
+    const text = textOf(op, params);
     if (!this.#closed) await this.ready;
     return this.#send('call', [op, text], more);
   }
@@ -226,24 +228,30 @@ class Tea {
   }
 
   run(workflow, options = {}) {
+    checkOptions('run', options, runOptions);
     return this.#execute('run', workflowOf(workflow, options), options);
   }
 
   resume(run, options = {}) {
+    checkOptions('resume', options, resumeOptions);
     if (typeof run !== 'string' || !run) throw misuse('a run is resumed by its id, a string');
     const changed = options.workflow === undefined ? {} : workflowOf(options.workflow, options);
     return this.#execute('resume', { run, ...changed }, options);
   }
 
   async action(name, params = {}, options = {}) {
+    if (typeof name !== 'string') throw misuse(`the name of an action is a string, not ${name}`);
+    checkOptions('action', options, { secrets: 'object', env: 'object' });
     return resultOf(await this.#call('action', { name, params, secrets: options.secrets, env: options.env ?? this.#options.env }));
   }
 
   async validate(workflow, options = {}) {
+    checkOptions('validate', options, { name: 'string' });
     return resultOf(await this.#call('validate', workflowOf(workflow, options)));
   }
 
   async inspect(workflow, format = 'text', options = {}) {
+    checkOptions('inspect', options, { name: 'string' });
     return resultOf(await this.#call('inspect', { ...workflowOf(workflow, options), format }));
   }
 
@@ -279,6 +287,14 @@ class Tea {
       this.#release();
       this.#fail(new TeaError({ type: 'canceled', message: 'tea is closed' }));
     }
+  }
+}
+
+function textOf(op, params) {
+  try {
+    return stringify(params);
+  } catch (e) {
+    throw misuse(`the parameters of ${op} cannot be JSON: ${e.message}`);
   }
 }
 

@@ -72,6 +72,8 @@ class Parser {
   }
 }
 
+const plain = new Set(['Object', 'Array', 'Error']);
+
 /** Returns the JSON text of a value, which can contain BigInts. */
 export function stringify(value) {
   const text = encode(value);
@@ -80,10 +82,14 @@ export function stringify(value) {
 
 function encode(v) {
   if (typeof v === 'bigint') return v.toString();
+  if (v instanceof Date && Number.isNaN(v.getTime())) throw new TypeError('JSON has no invalid Date');
   if (typeof v?.toJSON === 'function') v = v.toJSON();
   if (typeof v === 'number' && !Number.isFinite(v)) throw new TypeError(`JSON has no ${v}`);
   if (Number.isInteger(v) && Math.abs(v) < 1e21) return BigInt(v).toString(); // JSON.stringify rounds it beyond 2^53
+  if (typeof v === 'function' || typeof v === 'symbol') throw new TypeError(`JSON has no ${typeof v}`);
   if (v === null || typeof v !== 'object') return JSON.stringify(v);
+  const kind = Object.prototype.toString.call(v).slice(8, -1);
+  if (!plain.has(kind)) throw new TypeError(`JSON has no ${kind}${kind === 'Promise' ? '; await is missing' : ''}`); // it would be {}
   if (Array.isArray(v)) return `[${v.map((e) => encode(e) ?? 'null').join()}]`;
   const members = [];
   for (const [key, member] of Object.entries(v)) {
