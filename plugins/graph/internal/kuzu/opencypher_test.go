@@ -81,8 +81,8 @@ func TestConditionsOnTheEntitiesOfAPath(t *testing.T) {
 			if strings.Contains(condition, "$") {
 				p["id"] = "v2"
 			}
-			text := "MATCH (a:Entity {id: 'v1'})-[:Relation* " + kind + " 1..5 (r, n | WHERE " + condition + ")]->(b:Entity) RETURN b.id"
-			for _, text := range []string{text, "MATCH (x:Entity) WHERE EXISTS { " + text[:strings.Index(text, " RETURN")] + " } RETURN x.id"} {
+			match := "MATCH (a:Entity {id: 'v1'})-[:Relation* " + kind + " 1..5 (r, n | WHERE " + condition + ")]->(b:Entity)"
+			for _, text := range []string{match + " RETURN b.id", "MATCH (x:Entity) WHERE EXISTS { " + match + " } RETURN x.id"} {
 				_, err := query(t.Context(), db, text, p)
 				if refused != (err != nil && tea.AsError(err).Type == tea.QueryError && strings.Contains(err.Error(), "use ACYCLIC instead of SHORTEST")) {
 					t.Errorf("%s: %v", text, err)
