@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,9 +31,9 @@ type SyncStatus struct {
 	Pulled    int64         `json:"pulled" doc:"number of records that were written to this memory or deleted in it since the start of the plugin"`
 	Pushed    int64         `json:"pushed" doc:"the same for the other memory"`
 	Conflicts int64         `json:"conflicts" doc:"number of conflicts since the start of the plugin"`
-	// Resolved are the last maxResolved conflicts.
+	// Resolved and Refused are the last maxResolved ones.
 	Resolved []syncing.Conflict `json:"resolved" doc:"the last conflicts since the start of the plugin, with the side that won; at most 100"`
-	Refused  []string           `json:"refused" doc:"records that one side cannot store, of the last time"`
+	Refused  []string           `json:"refused" doc:"the last records since the start of the plugin that one side cannot store, with the reasons; at most 100"`
 }
 
 const maxResolved = 100
@@ -197,8 +198,10 @@ func (b *background) once(ctx context.Context) error {
 	s.State, s.Error, s.Failures, s.Last = "waiting", "", 0, clock.Instant{Time: b.now()}
 	s.Resolved = append(s.Resolved, r.Resolved...)
 	s.Resolved = s.Resolved[max(0, len(s.Resolved)-maxResolved):]
-	if s.Refused = r.Refused; s.Refused == nil {
-		s.Refused = []string{}
+	if refused := slices.DeleteFunc(r.Refused, func(reason string) bool { return slices.Contains(s.Refused, reason) }); len(refused) > 0 {
+		b.logger.Warn("records are not synchronised; memory.inspect lists them", "number", len(refused), "first", refused[0])
+		s.Refused = append(s.Refused, refused...)
+		s.Refused = s.Refused[max(0, len(s.Refused)-maxResolved):]
 	}
 	return nil
 }

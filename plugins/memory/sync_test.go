@@ -197,6 +197,32 @@ func TestSyncInTheBackground(t *testing.T) {
 	}
 }
 
+// A record that was refused stays in the status when others are synchronised later.
+func TestSyncInTheBackgroundRemembersWhatWasRefused(t *testing.T) {
+	t.Parallel()
+	shared := t.TempDir()
+	other := mustOpen(t, map[string]any{"path": shared, "engine": "sqlite"})
+	other.must("vector.store", map[string]any{"ids": []string{"x"}, "embeddings": [][]float64{{1, 0, 0}}})
+	other.close()
+	a := mustOpen(t, map[string]any{"path": t.TempDir(), "engine": "sqlite", "sync": map[string]any{"path": shared, "engine": "sqlite", "background": true, "delay": 0, "interval": 3600}})
+	defer a.close()
+	a.must("vector.store", map[string]any{"ids": []string{"v"}, "embeddings": [][]float64{{1, 0}}})
+	for n := range int64(3) {
+		a.must("ltm.store", map[string]any{"key": fmt.Sprint(n), "value": 1})
+		status := func() map[string]any { return a.must("memory.inspect", nil)["sync"].(map[string]any) }
+		s := status()
+		for ; s["pushed"] != n+1 || s["state"] != "waiting"; s = status() {
+			if s["state"] == "failing" {
+				t.Fatal(s)
+			}
+			<-time.After(time.Millisecond)
+		}
+		if refused := fmt.Sprint(s["refused"]); !strings.Contains(refused, `"v"`) {
+			t.Errorf("after %d entries: %s", n+1, refused)
+		}
+	}
+}
+
 func TestSyncInTheBackgroundSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for want, sync := range map[string]any{

@@ -360,9 +360,7 @@ func (p *putting) plan(found map[string]document) (attempt[[]store.PutResult], e
 			r.Conflict = true
 			continue
 		}
-		if err := p.put(i, d, exists); err != nil {
-			return attempt[[]store.PutResult]{}, err
-		}
+		p.put(i, d, exists)
 	}
 	if len(p.attempt.writes) == 0 {
 		return p.attempt, nil
@@ -377,10 +375,10 @@ func (p *putting) plan(found map[string]document) (attempt[[]store.PutResult], e
 func (p *putting) add(writes ...write) { p.attempt.writes = append(p.attempt.writes, writes...) }
 
 // put adds the changes of the i-th write.
-func (p *putting) put(i int, before document, exists bool) error {
+func (p *putting) put(i int, before document, exists bool) {
 	w, name, r := p.writes[i], p.names[i], &p.result[i]
 	if w.Deleted && !exists {
-		return nil
+		return
 	}
 	var changes []write
 	switch w.Feed {
@@ -401,14 +399,14 @@ func (p *putting) put(i int, before document, exists bool) error {
 		changes, r.Err = []write{one}, err
 	}
 	if r.Err != nil {
-		return nil //nolint:nilerr // it is that of the record
+		return
 	}
 	p.add(changes...)
 	seq := p.state.next(w.Feed)
 	if w.Deleted {
 		r.Seq = 0
 		p.add(p.d.noteGone(w.RecordName, name, seq))
-		return nil
+		return
 	}
 	r.Seq = seq
 	further := map[string]value{}
@@ -416,7 +414,6 @@ func (p *putting) put(i int, before document, exists bool) error {
 		further[expiresField] = timestamp(w.Entry.ExpiresAt)
 	}
 	p.add(p.d.noteOf(w.RecordName, name, seq, further))
-	return nil
 }
 
 func (p *putting) entry(w *replica.Write, name string, before document) []write {

@@ -135,7 +135,7 @@ func TestFeedsHaveTheChangesOfAllWriters(t *testing.T) {
 	// and what was deleted.
 	root, err := database(d.url(t))
 	do(err)
-	other, err := http.Post("http://"+d.server.Address+"/v1/"+root+"/agent_memory?documentId=foreign", "application/json", strings.NewReader(`{"fields": {"x": {"stringValue": "y"}}}`)) //nolint:noctx // on loopback
+	other, err := http.Post("http://"+d.server.Address+"/v1/"+root+"/agent_memory?documentId=foreign", "application/json", strings.NewReader(`{"fields": {"x": {"stringValue": "y"}}}`))
 	do(err)
 	do(other.Body.Close())
 	want["agent_memory/foreign"] = `{"x":"y"}`
