@@ -48,6 +48,8 @@ func startBucket(t *testing.T, kind string) *bucket {
 	}
 	target := &url.URL{Scheme: "http", Host: b.Listen()}
 	forward := &httputil.ReverseProxy{
+		// A server may close a connection after a body that it refused.
+		Transport: &http.Transport{DisableKeepAlives: true},
 		Rewrite: func(r *httputil.ProxyRequest) { // the host is signed
 			r.SetURL(target)
 			r.Out.Host = r.In.Host
