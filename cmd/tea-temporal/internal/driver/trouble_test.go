@@ -62,22 +62,6 @@ func TestRunWithoutWorkerSaysSo(t *testing.T) {
 }
 
 // Without a worker, a run cannot stop: the user is told, and does not wait.
-func TestStopWithoutWorkerSaysSo(t *testing.T) {
-	t.Parallel()
-	h, _ := newHost(t)
-	s := newClient(t, h, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	begin := time.Now()
-	_, err := Engine{}.Run(ctx, s.flags, teacmd.Job{Workflow: s.load(oneCall), Options: host.RunOptions{}, Warn: func(string) { cancel() }})
-	cancel()
-	if err == nil || !strings.Contains(err.Error(), "was asked to stop") || !strings.Contains(err.Error(), "no worker polls the queue") {
-		t.Errorf("got %v", err)
-	}
-	if took := time.Since(begin); took > 2*queryTimeout {
-		t.Errorf("it took %v", took)
-	}
-}
-
 // A worker that cannot load the workflow leaves the run to one that can.
 func TestWorkerWithoutPluginLeavesTheRunToAnother(t *testing.T) {
 	t.Parallel()
