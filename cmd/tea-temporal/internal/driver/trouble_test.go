@@ -61,7 +61,6 @@ func TestRunWithoutWorkerSaysSo(t *testing.T) {
 	}
 }
 
-// Without a worker, a run cannot stop: the user is told, and does not wait.
 // A worker that cannot load the workflow leaves the run to one that can.
 func TestWorkerWithoutPluginLeavesTheRunToAnother(t *testing.T) {
 	t.Parallel()
