@@ -30,7 +30,7 @@ func (r *run) protect(L *lua.LState, fn *lua.LFunction, args []lua.LValue) (resu
 	th := r.m.borrow(r)
 	if fn.IsG {
 		args = append([]lua.LValue{fn}, args...)
-		fn = r.instantiate(r.m.programs.apply, r.globals)
+		fn = r.instantiate(applyProto(), r.globals)
 	}
 	_, err, results := L.Resume(th, fn, args...)
 	r.unnest(saved)

@@ -26,7 +26,7 @@ func (r *run) newCoroutine(L *lua.LState, fn *lua.LFunction) *lua.LState {
 	th.SetContext(r)
 	saved := r.beginResume(L, th)
 	// Only the end of the run can fail here, which check reports.
-	_, _, _ = L.Resume(th, r.instantiate(r.m.programs.start, r.globals), r.m.yield, fn)
+	_, _, _ = L.Resume(th, r.instantiate(startProto(), r.globals), r.m.yield, fn)
 	r.unnest(saved)
 	r.check(L)
 	return th

@@ -20,12 +20,11 @@ const (
 // machine is a Lua state with the sandbox's libraries. One run uses it at a
 // time; all runs share the tables of the libraries, through read-only proxies.
 type machine struct {
-	root     *lua.LState   // has the state that all threads share; runs nothing itself
-	spare    []*lua.LState // threads whose function has returned
-	depth    int
-	current  atomic.Pointer[run]
-	timer    *time.Timer // calls overdue
-	programs programs
+	root    *lua.LState   // has the state that all threads share; runs nothing itself
+	spare   []*lua.LState // threads whose function has returned
+	depth   int
+	current atomic.Pointer[run]
+	timer   *time.Timer // calls overdue
 
 	base       *lua.LTable                 // fallback of environments
 	envMeta    *lua.LTable                 // metatable of environments
@@ -47,7 +46,7 @@ type machine struct {
 func newMachine(rt *Runtime) *machine {
 	root := lua.NewState(lua.Options{SkipOpenLibs: true, CallStackSize: 8, RegistrySize: 256, RegistryMaxSize: maxRegisters, RegistryGrowStep: 1024, MinimizeStackMemory: true})
 	root.G.MainThread, root.G.CurrentThread = root, root
-	m := &machine{root: root, depth: rt.options.MaxDepth, programs: rt.programs, proxies: map[*lua.LTable]*lua.LTable{}, patterns: map[patternKey]*pattern{}, path: make([]segment, 0, 16), seen: make([]*lua.LTable, 0, 16)}
+	m := &machine{root: root, depth: rt.options.MaxDepth, proxies: map[*lua.LTable]*lua.LTable{}, patterns: map[patternKey]*pattern{}, path: make([]segment, 0, 16), seen: make([]*lua.LTable, 0, 16)}
 	m.timer = time.AfterFunc(time.Hour, m.overdue)
 	m.timer.Stop()
 	m.openLibraries()

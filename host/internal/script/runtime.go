@@ -44,9 +44,8 @@ var limitArrays = sync.OnceFunc(func() { lua.MaxArrayIndex = maxArray })
 // Runtime compiles Lua code and has a pool of Lua states to run it. It is safe
 // for concurrent use. The owner should call [Runtime.Close].
 type Runtime struct {
-	options  Options
-	programs programs
-	watch    watcher
+	options Options
+	watch   watcher
 
 	mu       sync.Mutex
 	idle     []*machine
@@ -68,7 +67,7 @@ func New(o Options) *Runtime {
 	if o.MaxDepth <= 0 {
 		o.MaxDepth = defaultMaxDepth
 	}
-	return &Runtime{options: o, programs: ownPrograms(), watch: watcher{limit: uint64(o.MemoryBytes)}, compiled: map[programKey]*program{}}
+	return &Runtime{options: o, watch: watcher{limit: uint64(o.MemoryBytes)}, compiled: map[programKey]*program{}}
 }
 
 // Close releases the idle states. Chunks can still run afterwards, on new

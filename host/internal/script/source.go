@@ -135,32 +135,23 @@ func checkSingleExpression(src Source, stmts []ast.Stmt) error {
 // from positions and tracebacks.
 const ownSource = "[tea]"
 
-// programs is the Lua code of the sandbox itself. A Go function cannot be the
-// first frame of a gopher-lua thread, hence apply.
-type programs struct {
-	apply *lua.FunctionProto // function(f, ...) return f(...) end
-	start *lua.FunctionProto // function(yield, f) return f(yield()) end
-}
+// The Lua code of the sandbox itself, compiled on first use. A Go function cannot
+// be the first frame of a gopher-lua thread, hence applyProto.
+var (
+	applyProto = sync.OnceValue(func() *lua.FunctionProto { return compileOwn("function(f, ...) return f(...) end") })
+	startProto = sync.OnceValue(func() *lua.FunctionProto { return compileOwn("function(yield, f) return f(yield()) end") })
+)
 
-// ownPrograms returns the programs, which all runtimes share.
-var ownPrograms = sync.OnceValue(compilePrograms)
-
-func compilePrograms() programs {
-	compile := func(text string) *lua.FunctionProto {
-		stmts, err := parse.Parse(strings.NewReader("return "+text), ownSource)
-		if err != nil {
-			panic(err)
-		}
-		proto, err := lua.Compile(stmts, ownSource)
-		if err != nil {
-			panic(err)
-		}
-		return proto.FunctionPrototypes[0]
+func compileOwn(function string) *lua.FunctionProto {
+	stmts, err := parse.Parse(strings.NewReader("return "+function), ownSource)
+	if err != nil {
+		panic(err)
 	}
-	return programs{
-		apply: compile("function(f, ...) return f(...) end"),
-		start: compile("function(yield, f) return f(yield()) end"),
+	proto, err := lua.Compile(stmts, ownSource)
+	if err != nil {
+		panic(err)
 	}
+	return proto.FunctionPrototypes[0]
 }
 
 // clip shortens text for a message.
