@@ -87,7 +87,7 @@ func (s *server) callOnce(ctx context.Context, req *tea.Request, arguments tea.P
 	}
 	var res *mcp.CallToolResult
 	err = s.during(ctx, se, req, "answer the call of the tool "+quoted(t.def.Name), func(ctx context.Context, token string) error {
-		params := &mcp.CallToolParams{Name: t.def.Name, Arguments: object, Meta: mcp.Meta{"progressToken": token}}
+		params := &mcp.CallToolParams{Name: t.def.Name, Arguments: object, Meta: mcp.Meta{"progressToken": token, mcp.MetaKeyLogLevel: logLevel}}
 		var err error
 		res, err = se.CallTool(ctx, params)
 		return err
@@ -105,6 +105,7 @@ func (s *server) during(ctx context.Context, se *session, req *tea.Request, what
 	c, end := se.calls.begin(limited, req)
 	defer end()
 	err := do(c.ctx, c.token)
+	se.calls.settle(c.ctx)
 	if failure := c.failed(); failure != nil {
 		return failure
 	}

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
 func TestConcurrentCalls(t *testing.T) {
@@ -30,6 +32,45 @@ func TestConcurrentCalls(t *testing.T) {
 		if want := map[string]any{"sum": int64(1000 + i)}; errs[i] != nil || !cmp.Equal(sums[i], want) {
 			t.Errorf("call %d: %v, %v", i, sums[i], errs[i])
 		}
+	}
+}
+
+// What a server reports before the result of a call reaches that call, also if the
+// call has ended by then and others run.
+func TestReportsReachTheirCall(t *testing.T) {
+	t.Parallel()
+	site := serveHTTP(t, nil)
+	for name, server := range map[string]map[string]any{"process": with(testServer("good"), "max_concurrent_calls", 5), "http": with(map[string]any{"url": site.URL})} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := open(t, server)
+			c.must(t, "mcp.s_add", map[string]any{"a": 1})
+			var running sync.WaitGroup
+			for call := range 8 { // 48 reports: 50 a second are passed on
+				running.Go(func() {
+					host := &teatest.Host{}
+					_, err := c.Invoke(t.Context(), &tea.Request{Action: "mcp.s_report", Params: tea.ValuePayload(map[string]any{"call": call}), Host: host, Call: tea.Call{Attempt: 1}})
+					if err != nil {
+						t.Error(err)
+					}
+					var want []string
+					for i := range 5 {
+						want = append(want, fmt.Sprintf("%d: %d", call, i))
+					}
+					var got []string
+					for _, p := range host.Recorded().Progress {
+						got = append(got, p.Message)
+					}
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Errorf("progress of call %d (-want +got):\n%s", call, diff)
+					}
+					if logs := host.Recorded().Logs; len(logs) != 1 || logs[0].Message != fmt.Sprintf("%d ends", call) {
+						t.Errorf("logs of call %d: %v", call, logs)
+					}
+				})
+			}
+			running.Wait()
+		})
 	}
 }
 

@@ -121,6 +121,13 @@ func newTestServer(kind string, args []string) *mcp.Server {
 		}
 		return "done", await(ctx, fmt.Sprint(in["file"]))
 	})
+	text("report", "Reports progress and logs at once.", func(ctx context.Context, req *mcp.CallToolRequest, in map[string]any) (string, error) {
+		token := req.Params.GetProgressToken()
+		for i := range 5 {
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Message: fmt.Sprintf("%v: %d", in["call"], i)})
+		}
+		return "done", req.Session.Log(ctx, &mcp.LoggingMessageParams{Meta: mcp.Meta{"progressToken": token}, Level: "warning", Data: fmt.Sprintf("%v ends", in["call"])})
+	})
 	s.AddTool(&mcp.Tool{Name: "ask", Description: "Asks a person.", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		answer, ok := req.Params.InputResponses["q"].(*mcp.ElicitResult)
 		if !ok {

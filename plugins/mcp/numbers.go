@@ -61,19 +61,20 @@ type exactReader struct {
 	io.Closer
 	from  *bufio.Reader
 	whole bool
+	see   func(message []byte) // is told of each message of a stream
 	ready []byte
 	err   error
 }
 
-func newExactReader(from io.ReadCloser, whole bool) *exactReader {
-	return &exactReader{Closer: from, from: bufio.NewReaderSize(from, 64<<10), whole: whole}
+func newExactReader(from io.ReadCloser, whole bool, see func([]byte)) *exactReader {
+	return &exactReader{Closer: from, from: bufio.NewReaderSize(from, 64<<10), whole: whole, see: see}
 }
 
 // exactAnswer changes the body of an answer, whose kind is in its header.
-func exactAnswer(resp *http.Response) {
+func exactAnswer(resp *http.Response, see func([]byte)) {
 	kind := resp.Header.Get("Content-Type")
 	if events := strings.HasPrefix(kind, "text/event-stream"); events || strings.HasPrefix(kind, "application/json") {
-		resp.Body = newExactReader(resp.Body, !events)
+		resp.Body = newExactReader(resp.Body, !events, see)
 		resp.ContentLength = -1
 	}
 }
@@ -112,6 +113,7 @@ func (r *exactReader) fill() {
 	}
 	const field = "data:"
 	text, isEvent := bytes.CutPrefix(r.ready, []byte(field))
+	r.see(text)
 	changed := exact(text)
 	if changed == nil {
 		return

@@ -26,6 +26,8 @@ type network struct {
 	base   *http.Transport
 	config Server
 	host   string
+	// arrived is told of each message of the server.
+	arrived func(message []byte)
 
 	mu      sync.Mutex
 	refused *refused
@@ -53,7 +55,7 @@ func (s *server) remote(se *session) (mcp.Transport, error) {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	base.MaxResponseHeaderBytes = 1 << 20
-	n := &network{base: base, config: s.config, host: address.Host}
+	n := &network{base: base, config: s.config, host: address.Host, arrived: se.calls.arrived}
 	se.network = n
 	if address.Scheme == "http" && !isLoopback(address.Hostname()) && (s.config.Token != "" || s.config.Headers != nil || s.config.OAuth != nil) {
 		slog.Warn("credentials are sent without encryption: the address of the MCP server " + s.name + " begins with http://")
@@ -114,7 +116,7 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 		n.trouble = err.Error()
 		return nil, err
 	}
-	exactAnswer(resp)
+	exactAnswer(resp, n.arrived)
 	if resp.StatusCode >= http.StatusBadRequest {
 		n.trouble = "the server answered " + resp.Status
 	}

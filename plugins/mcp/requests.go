@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,6 +25,8 @@ const (
 	maxReports = 50
 	// maxQuestions bounds the questions of a server during one call.
 	maxQuestions = 20
+	// settleTime bounds the wait for the notifications before the result of a call.
+	settleTime = time.Second
 )
 
 // calls are the running calls of a session. A server asks questions, reports
@@ -36,6 +40,10 @@ type calls struct {
 	second  time.Time
 	reports int
 	dropped int
+	// read and handled count notifications; next is closed when another one is
+	// handled.
+	read, handled int
+	next          chan struct{}
 }
 
 // call is a running call.
@@ -76,6 +84,70 @@ func (c *calls) begin(ctx context.Context, req *tea.Request) (started *call, end
 	}
 }
 
+// counted are the notifications that a call waits for before it ends.
+var counted = []string{"notifications/message", "notifications/progress", "notifications/tools/list_changed"}
+
+// arrived counts a message of the server if it is a notification. The SDK handles
+// notifications in a queue, which the result of a call overtakes.
+func (c *calls) arrived(message []byte) {
+	if !bytes.Contains(message, []byte(`"notifications/`)) {
+		return
+	}
+	var m struct {
+		Method string `json:"method"`
+	}
+	if json.Unmarshal(message, &m) == nil && slices.Contains(counted, m.Method) {
+		c.mu.Lock()
+		c.read++
+		c.mu.Unlock()
+	}
+}
+
+// count is the middleware that counts the notifications that are handled.
+func (c *calls) count(handle mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if slices.Contains(counted, method) {
+			defer func() {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.handled++
+				if c.next != nil {
+					close(c.next)
+					c.next = nil
+				}
+			}()
+		}
+		return handle(ctx, method, req)
+	}
+}
+
+// settle waits until the notifications that have been read are handled. The wait is
+// bounded because the SDK refuses malformed ones.
+func (c *calls) settle(ctx context.Context) {
+	late := time.NewTimer(settleTime)
+	defer late.Stop()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for read := c.read; c.handled < read; {
+		if c.next == nil {
+			c.next = make(chan struct{})
+		}
+		next := c.next
+		c.mu.Unlock()
+		select {
+		case <-next:
+			c.mu.Lock()
+		case <-ctx.Done():
+			c.mu.Lock()
+			return
+		case <-late.C:
+			c.mu.Lock()
+			c.handled = max(c.handled, read) // the next call need not wait for them, too
+			return
+		}
+	}
+}
+
 // only returns the call that a request of the server belongs to: that of the
 // context, or the only one that is running.
 func (c *calls) only(ctx context.Context) (*call, error) {
@@ -91,6 +163,13 @@ func (c *calls) only(ctx context.Context) (*call, error) {
 		return k, nil
 	}
 	return nil, nil
+}
+
+// named returns the running call with a progress token, or nil.
+func (c *calls) named(token string) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running[token]
 }
 
 // failed returns the error that has ended the call, or nil.
@@ -139,9 +218,7 @@ func (c *calls) allow() (dropped int, ok bool) {
 // progress passes a progress report on.
 func (c *calls) progress(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 	token, _ := req.Params.ProgressToken.(string)
-	c.mu.Lock()
-	k := c.running[token]
-	c.mu.Unlock()
+	k := c.named(token)
 	if k == nil {
 		return
 	}
@@ -181,6 +258,11 @@ func (c *calls) log(ctx context.Context, req *mcp.LoggingMessageRequest) {
 		fields["dropped"] = int64(dropped)
 	}
 	text = plaintext.Cut(printable(text), maxDescription)
+	token, _ := req.Params.Meta["progressToken"].(string) // tea mcp says which call it is
+	if k := c.named(token); k != nil {
+		k.req.Host.Log(k.ctx, level(req.Params.Level), text, fields)
+		return
+	}
 	if k, err := c.only(ctx); err == nil {
 		k.req.Host.Log(k.ctx, level(req.Params.Level), text, fields)
 		return

@@ -26,6 +26,13 @@ const wordsGrace = 5 * time.Second
 // maxMessage is the maximum size in bytes of one message of a server.
 const maxMessage = 32 << 20
 
+// logLevel is the lowest level of the records that a server sends. Since the version
+// levelInCalls of the protocol, each call says it.
+const (
+	logLevel     = "info"
+	levelInCalls = "2026-07-28"
+)
+
 // session is a connection to a server.
 type session struct {
 	*mcp.ClientSession
@@ -55,8 +62,14 @@ func (s *server) connect(ctx context.Context) (*session, error) {
 	defer late.Stop()
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer stop()
-	se.ClientSession, err = mcp.NewClient(&mcp.Implementation{Name: "tea", Version: version}, s.options(se)).Connect(life, transport, nil)
+	client := mcp.NewClient(&mcp.Implementation{Name: "tea", Version: version}, s.options(se))
+	client.AddReceivingMiddleware(se.calls.count)
+	se.ClientSession, err = client.Connect(life, transport, nil)
 	if err == nil {
+		if r := se.InitializeResult(); r.Capabilities != nil && r.Capabilities.Logging != nil && r.ProtocolVersion < levelInCalls {
+			// A server that refuses it logs what it likes.
+			go func() { _ = se.SetLoggingLevel(s.life, &mcp.SetLoggingLevelParams{Level: logLevel}) }()
+		}
 		go func() {
 			_ = se.Wait() // the error of a call says why
 			close(se.done)
@@ -95,7 +108,7 @@ func (s *server) transport(se *session) (mcp.Transport, error) {
 		return nil, s.errorf(tea.DependencyMissing, "cannot start %q: %w", s.config.Command, err)
 	}
 	se.process = p
-	return &mcp.IOTransport{Reader: newExactReader(p.Stdout, false), Writer: p.Stdin, MaxLineLength: maxMessage}, nil
+	return &mcp.IOTransport{Reader: newExactReader(p.Stdout, false, se.calls.arrived), Writer: p.Stdin, MaxLineLength: maxMessage}, nil
 }
 
 // options are what the client offers to the server.

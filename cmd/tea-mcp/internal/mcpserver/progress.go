@@ -67,6 +67,9 @@ func (n *notifier) event(e flow.Event) {
 	var next note
 	if e.Type == flow.EventLog {
 		next.log = &mcp.LoggingMessageParams{Level: logLevel(e.Text("level")), Logger: e.Path, Data: e.Text("message")}
+		if n.token != nil {
+			next.log.Meta = mcp.Meta{"progressToken": n.token} // the protocol has no field for the call of a message
+		}
 	} else {
 		next.message = describeEvent(e)
 		if next.message == "" || n.token == nil {
