@@ -116,9 +116,9 @@ func (b *Bucket) Put(ctx context.Context, name string, r io.Reader, o PutOptions
 		}
 		o.Metadata[writeID] = id
 	}
-	source := &source{ctx: ctx, r: r, left: math.MaxInt64}
+	source := &source{ctx: ctx, r: r, limit: math.MaxInt64}
 	if o.Match != "" {
-		source.left = MaxConditional
+		source.limit = MaxConditional
 	}
 	written, err := b.driver.Put(ctx, key, source, o)
 	switch {
@@ -132,6 +132,7 @@ func (b *Bucket) Put(ctx context.Context, name string, r io.Reader, o PutOptions
 	if o.Match != "" && o.Match != Absent && written.Version == o.Match {
 		return Object{}, tea.Errorf(tea.InternalError, "write %s: the service has not changed the version of the object", b.show(key))
 	}
+	written.Size = source.size
 	return b.object(written, key), nil
 }
 
@@ -154,12 +155,13 @@ func (b *Bucket) settle(ctx context.Context, key, id, match string, err error) (
 	return Object{}, b.failure(ctx, "write", key, err)
 }
 
-// source keeps the error of a reader, which a client would wrap or retry.
+// source counts the bytes of a reader and keeps its error, which a client would wrap
+// or retry.
 type source struct {
-	ctx  context.Context //nolint:containedctx // it lives for one upload
-	r    io.Reader
-	left int64
-	err  error
+	ctx         context.Context //nolint:containedctx // it lives for one upload
+	r           io.Reader
+	size, limit int64
+	err         error
 }
 
 func (s *source) Read(p []byte) (int, error) {
@@ -173,7 +175,7 @@ func (s *source) Read(p []byte) (int, error) {
 	if err != nil && err != io.EOF {
 		s.err = err
 	}
-	if s.left -= int64(n); s.left < 0 {
+	if s.size += int64(n); s.size > s.limit {
 		s.err = invalid("a conditional write takes at most %d bytes", MaxConditional)
 		return 0, s.err
 	}

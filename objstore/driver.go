@@ -33,7 +33,8 @@ type Target struct {
 // Driver calls one service for one bucket. Its errors are those of the vendor's
 // client, which Fault explains. It is safe for concurrent use.
 type Driver interface {
-	// Put writes an object, which appears atomically. It does not read r twice.
+	// Put writes an object, which appears atomically. It does not read r twice. The
+	// caller fills in the size of the result.
 	Put(ctx context.Context, key string, r io.Reader, o PutOptions) (Object, error)
 	// Read opens an object at an offset. length is -1 for all the rest. If version is
 	// not empty, the object must still have it.

@@ -223,7 +223,7 @@ func (d *driver) Put(ctx context.Context, key string, r io.Reader, o objstore.Pu
 		single = objstore.MaxConditional + 1
 	}
 	var part bytes.Buffer
-	n, err := io.CopyN(&part, r, single)
+	_, err := io.CopyN(&part, r, single)
 	if err != nil && err != io.EOF {
 		return objstore.Object{}, err
 	}
@@ -238,32 +238,20 @@ func (d *driver) Put(ctx context.Context, key string, r io.Reader, o objstore.Pu
 		written, err := client.Upload(ctx, closer{bytes.NewReader(part.Bytes())}, &blockblob.UploadOptions{
 			HTTPHeaders: headers, Metadata: pointers(o.Metadata), AccessConditions: conditionsOf(o.Match), TransactionalValidation: blob.TransferValidationTypeMD5(sum[:]),
 		})
-		return uploaded(key, n, written.ETag, written.LastModified), err
+		return uploaded(key, written.ETag, written.LastModified), err
 	}
-	counted := &counter{r: io.MultiReader(&part, r)}
-	written, err := client.UploadStream(ctx, counted, &blockblob.UploadStreamOptions{
+	written, err := client.UploadStream(ctx, io.MultiReader(&part, r), &blockblob.UploadStreamOptions{
 		BlockSize: partSize, Concurrency: 1, HTTPHeaders: headers, Metadata: pointers(o.Metadata), TransactionalValidation: blob.TransferValidationTypeComputeCRC64(),
 	})
-	return uploaded(key, counted.n, written.ETag, written.LastModified), err
+	return uploaded(key, written.ETag, written.LastModified), err
 }
 
 type closer struct{ *bytes.Reader }
 
 func (closer) Close() error { return nil }
 
-type counter struct {
-	r io.Reader
-	n int64
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
-}
-
-func uploaded(key string, size int64, tag *azcore.ETag, at *time.Time) objstore.Object {
-	o := objstore.Object{Name: key, Size: size, Version: version(tag), Modified: time.Now()}
+func uploaded(key string, tag *azcore.ETag, at *time.Time) objstore.Object {
+	o := objstore.Object{Name: key, Version: version(tag), Modified: time.Now()}
 	if at != nil {
 		o.Modified = *at
 	}

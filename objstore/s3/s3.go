@@ -109,29 +109,13 @@ func (d *driver) Put(ctx context.Context, key string, r io.Reader, o objstore.Pu
 	if err == nil {
 		data, size = io.MultiReader(&part, r), -1
 	}
-	counted := &counter{r: data}
-	if size >= 0 {
-		options.DisableMultipart = true
-		info, err := d.client.PutObject(ctx, d.bucket, key, data, size, options)
-		return uploaded(key, size, info), err
-	}
-	info, err := d.client.PutObject(ctx, d.bucket, key, counted, size, options)
-	return uploaded(key, counted.n, info), err
+	options.DisableMultipart = size >= 0
+	info, err := d.client.PutObject(ctx, d.bucket, key, data, size, options)
+	return uploaded(key, info), err
 }
 
-type counter struct {
-	r io.Reader
-	n int64
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
-}
-
-func uploaded(key string, size int64, info minio.UploadInfo) objstore.Object {
-	o := objstore.Object{Name: key, Size: size, Version: info.ETag, Modified: info.LastModified}
+func uploaded(key string, info minio.UploadInfo) objstore.Object {
+	o := objstore.Object{Name: key, Version: info.ETag, Modified: info.LastModified}
 	if o.Modified.IsZero() {
 		o.Modified = time.Now()
 	}
