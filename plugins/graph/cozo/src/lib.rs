@@ -17,6 +17,7 @@ mod database;
 mod failure;
 mod lookup;
 mod memory;
+mod row;
 mod sqlite;
 mod store;
 

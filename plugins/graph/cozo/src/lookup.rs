@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use cozo::{try_decode_tuple_from_kv, DataValue, Storage, StoreTx};
+use cozo::{DataValue, Storage, StoreTx};
 use miette::{IntoDiagnostic, Result};
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::row::decode_some;
 use crate::store::{Store, Tx};
 
 /// GROUP is the number of bytes of a text before each marker in a key.
@@ -90,13 +91,15 @@ fn integer(value: &DataValue) -> i64 {
 pub fn rows(store: &Store, catalog: &Catalog, l: &Lookup, mut f: impl FnMut(&[&DataValue])) -> Result<usize> {
     let tx = store.transact(false)?;
     let start = catalog.prefix(&tx, l.relation)?;
+    let bounds = l.valid.as_ref().map_or([0; 2], |v| [v.from, v.to]);
+    let wanted = |column| l.columns.contains(&column) || bounds.contains(&column);
     let mut count = 0;
     for prefix in &l.prefixes {
         let mut lower = start.clone();
         prefix.iter().for_each(|text| put_text(&mut lower, text));
         let mut upper = lower.clone();
         upper.push(LAST_TAG);
-        for row in tx.range_scan_tuple(&lower, &upper) {
+        for row in tx.rows(&lower, &upper, |k, v| decode_some(k, v, wanted)) {
             let row = row?;
             if l.valid.as_ref().is_some_and(|v| integer(&row[v.from]) > v.at || integer(&row[v.to]) <= v.at) {
                 continue;
@@ -141,7 +144,7 @@ pub fn having(store: &Store, catalog: &Catalog, w: &Words, mut f: impl FnMut(&st
             let entity = key(&entities, &[w.namespace, id]);
             matches = match tx.get(&entity, false)? {
                 Some(value) => {
-                    let row = try_decode_tuple_from_kv(&entity, &value, None)?;
+                    let row = decode_some(&entity, &value, |column| column == 2)?;
                     row[2].get_str().is_some_and(|kind| w.types.contains(&kind))
                 }
                 None => false,

@@ -9,6 +9,7 @@ use cozo::{try_decode_tuple_from_kv, DataValue, Storage, StoreTx, Validity, Vali
 use miette::Result;
 
 use crate::failure::Failure;
+use crate::row;
 use crate::sqlite::{Connection, Statement, Step};
 
 /// APPLICATION marks the file in SQLite's header ("teac"); FORMAT is its version.
@@ -30,7 +31,7 @@ const RANGE: &str = "select k, v from cozo where k >= ? and k < ? order by k";
 const COUNT: &str = "select count(*) from cozo where k >= ? and k < ?";
 const ALL: &str = "select k, v from cozo order by k";
 
-type Tuple = Vec<DataValue>;
+pub type Tuple = Vec<DataValue>;
 type Pair = (Vec<u8>, Vec<u8>);
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -165,7 +166,8 @@ impl Tx<'_> {
         Ok(Range { tx: self, statement: Some(statement) })
     }
 
-    fn rows<'a, T: 'a>(
+    /// rows decodes the entries from lower until before upper.
+    pub fn rows<'a, T: 'a>(
         &'a self,
         lower: &[u8],
         upper: &[u8],
@@ -255,7 +257,7 @@ impl<'s> StoreTx<'s> for Tx<'s> {
     where
         's: 'a,
     {
-        self.rows(lower, upper, |k, v| try_decode_tuple_from_kv(k, v, None))
+        self.rows(lower, upper, row::decode)
     }
 
     fn range_skip_scan_tuple<'a>(
@@ -274,7 +276,7 @@ impl<'s> StoreTx<'s> for Tx<'s> {
             let Some(DataValue::Validity(at)) = key.pop() else { return None };
             if is_current(&at, valid_at) && done.as_ref() != Some(&key) {
                 done = Some(key);
-                return at.is_assert.0.then(|| try_decode_tuple_from_kv(&raw, &value, None));
+                return at.is_assert.0.then(|| row::decode(&raw, &value));
             }
             None
         }))
