@@ -315,6 +315,28 @@ func TestNeighborsPathsAndSubgraphs(t *testing.T) {
 	})
 }
 
+func TestNeighborsHaveCompleteRelationsWhateverTheirNumber(t *testing.T) {
+	on(t, func(t *testing.T, g *opened) {
+		var all []any
+		for _, to := range []string{"b", "c", "d", "e", "f"} {
+			all = append(all, object{"from_entity": "a", "relation_type": "knows", "to_entity": to, "properties": object{"since": to}, "source": "test"})
+		}
+		g.call("store_relations", object{"relations": all, "create_missing": true})
+		for _, direction := range []string{"out", "both"} {
+			few := g.call("neighbors", object{"entity_id": "a", "direction": direction, "limit": 2})["neighbors"].([]any)
+			many := g.call("neighbors", object{"entity_id": "a", "direction": direction})["neighbors"].([]any)
+			same(t, direction+", a limit below the number of relations", few, many[:2])
+			for _, n := range many {
+				via := n.(object)["via"].(object)
+				same(t, direction+", relation to "+via["to"].(string), via["properties"], object{"since": via["to"]})
+				same(t, "its source", via["source"], "test")
+			}
+		}
+		via := g.call("neighbors", object{"entity_id": "c", "direction": "in"})["neighbors"].([]any)[0].(object)["via"].(object)
+		same(t, "in", via["properties"], object{"since": "c"})
+	})
+}
+
 func TestNamesThatAreNotValid(t *testing.T) {
 	t.Parallel()
 	g := open(t, object{"backend": "memory", "path": t.TempDir()})

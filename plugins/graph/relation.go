@@ -239,8 +239,12 @@ func (v *view) adjacent(ctx context.Context, a store.Adjacency) ([]store.Relatio
 	if len(found) > maxRelations {
 		return nil, tea.Errorf(tea.ResourceExhausted, "the entities have more than %d relations; narrow the call by relation types or by a smaller depth", maxRelations)
 	}
-	slices.SortFunc(found, func(a, b store.Relation) int { return a.Compare(b.RelationKey) })
+	sortByKey(found)
 	return found, nil
+}
+
+func sortByKey(relations []store.Relation) {
+	slices.SortFunc(relations, func(a, b store.Relation) int { return a.Compare(b.RelationKey) })
 }
 
 // When are the parameters that select relations by time.

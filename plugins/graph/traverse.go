@@ -53,8 +53,8 @@ func (a Along) adjacency(now int64) (store.Adjacency, error) {
 // hop is how a traversal has reached an entity.
 type hop struct {
 	depth int
-	// via is the relation from an entity of the depth before; empty for a start.
-	via store.Relation
+	// via is the relation from an entity of the depth before; nil for a start.
+	via *store.Relation
 }
 
 // previous is the entity from which the hop was made to id.
@@ -83,12 +83,13 @@ func (v *view) walk(ctx context.Context, starts []string, depth int, a store.Adj
 			return nil, nil, tea.Errorf(tea.ResourceExhausted, "more than %d entities were reached in %d hops; narrow the call by relation types or by a smaller depth", maxRelations, d-1)
 		}
 		a.IDs = frontier
-		relations, err := v.adjacent(ctx, a)
+		relations, err := v.step(ctx, a)
 		if err != nil {
 			return nil, nil, err
 		}
 		var next []string
-		for _, r := range relations {
+		for i := range relations {
+			r := &relations[i]
 			for _, ends := range [2][2]string{{r.From, r.To}, {r.To, r.From}} {
 				if (ends[0] == r.From) != (a.Direction != store.In) && a.Direction != store.Both {
 					continue
@@ -111,6 +112,21 @@ func (v *view) walk(ctx context.Context, starts []string, depth int, a store.Adj
 		}
 	}
 	return reached, order, nil
+}
+
+// step returns the relations of a step of a traversal: completely if there are at
+// most a.Max.
+func (v *view) step(ctx context.Context, a store.Adjacency) ([]store.Relation, error) {
+	if most := a.Max; len(a.IDs) <= most {
+		a.Lean = false
+		found, err := v.Adjacent(ctx, v.ns, a)
+		if err != nil || len(found) <= most {
+			sortByKey(found)
+			return found, err
+		}
+	}
+	a.Lean = true
+	return v.adjacent(ctx, a)
 }
 
 // NeighborsParams are the parameters of graph.neighbors.
@@ -155,6 +171,7 @@ func (g *Graph) Neighbors(ctx context.Context, _ *tea.Request, p NeighborsParams
 	if err != nil {
 		return nil, err
 	}
+	a.Max = 2 * p.Limit // most of those that are read are returned
 	// Without filters the first ones are enough.
 	enough := func([]store.Relation, []string) bool { return true }
 	if len(p.EntityTypes) == 0 && len(wanted) == 0 {
@@ -185,9 +202,9 @@ func (g *Graph) Neighbors(ctx context.Context, _ *tea.Request, p NeighborsParams
 	return r, v.setVia(ctx, r.Neighbors, reached)
 }
 
-// setVia reads the relations of the last hops completely.
+// setVia sets the relations of the last hops.
 func (v *view) setVia(ctx context.Context, neighbors []Neighbor, reached map[string]hop) error {
-	vias := make([]store.Relation, len(neighbors))
+	vias := make([]*store.Relation, len(neighbors))
 	for i := range neighbors {
 		vias[i] = reached[neighbors[i].ID].via
 	}
@@ -201,27 +218,34 @@ func (v *view) setVia(ctx context.Context, neighbors []Neighbor, reached map[str
 	return nil
 }
 
-// complete reads all fields of lean relations.
-func (v *view) complete(ctx context.Context, lean []store.Relation) ([]Relation, error) {
-	keys := make([]store.RelationKey, len(lean))
-	for i := range lean {
-		keys[i] = lean[i].RelationKey
-	}
-	found, err := v.Between(ctx, v.ns, keys)
-	if err != nil {
-		return nil, err
-	}
-	byKey := make(map[store.RelationKey]*store.Relation, len(found))
-	for i := range found {
-		byKey[found[i].RelationKey] = &found[i]
-	}
-	all := make([]Relation, len(lean))
-	for i := range lean {
-		r := byKey[lean[i].RelationKey]
-		if r == nil { // deleted meanwhile
-			r = &lean[i]
-			r.Properties = []byte("{}")
+// complete reads all fields of relations that are lean.
+func (v *view) complete(ctx context.Context, relations []*store.Relation) ([]Relation, error) {
+	var keys []store.RelationKey
+	for _, r := range relations {
+		if r.Properties == nil {
+			keys = append(keys, r.RelationKey)
 		}
+	}
+	byKey := make(map[store.RelationKey]*store.Relation, len(keys))
+	if len(keys) > 0 {
+		found, err := v.Between(ctx, v.ns, keys)
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			byKey[found[i].RelationKey] = &found[i]
+		}
+	}
+	all := make([]Relation, len(relations))
+	for i, r := range relations {
+		if r.Properties == nil {
+			if complete := byKey[r.RelationKey]; complete != nil {
+				r = complete
+			} else { // deleted meanwhile
+				r.Properties = []byte("{}")
+			}
+		}
+		var err error
 		if all[i], err = toRelation(r); err != nil {
 			return nil, err
 		}
@@ -344,7 +368,7 @@ func (g *Graph) ShortestPath(ctx context.Context, _ *tea.Request, p ShortestPath
 		r.Notes, err = v.notes(ctx, asked{relationTypes: p.RelationTypes})
 		return r, err
 	}
-	var lean []store.Relation
+	var lean []*store.Relation
 	for id := p.ToEntity; ; {
 		r.Path = append(r.Path, id)
 		if id == p.FromEntity {
@@ -448,7 +472,7 @@ func (v *view) within(ctx context.Context, entities []Entity, a store.Adjacency)
 func (v *view) lightest(ctx context.Context, from, to string, a store.Adjacency) (map[string]hop, error) {
 	reached := map[string]hop{from: {}}
 	distance := map[string]float64{from: 0}
-	out := map[string][]store.Relation{}
+	out := map[string][]*store.Relation{}
 	settled, read := map[string]bool{}, map[string]bool{}
 	queue := &queue{{id: from}}
 	for queue.Len() > 0 {
@@ -467,7 +491,7 @@ func (v *view) lightest(ctx context.Context, from, to string, a store.Adjacency)
 		}
 		for _, r := range out[next.id] {
 			if r.Weight < 0 {
-				return nil, tea.Errorf(tea.ValidationError, "the relation %s has the negative weight %v; the shortest path by weight needs weights from 0", describe(r), r.Weight)
+				return nil, tea.Errorf(tea.ValidationError, "the relation %s has the negative weight %v; the shortest path by weight needs weights from 0", describe(*r), r.Weight)
 			}
 			other := hop{via: r}.previous(next.id)
 			d, known := distance[other]
@@ -483,7 +507,7 @@ func (v *view) lightest(ctx context.Context, from, to string, a store.Adjacency)
 }
 
 // readFrontier reads the relations of all entities that were seen.
-func (v *view) readFrontier(ctx context.Context, seen map[string]float64, read map[string]bool, out map[string][]store.Relation, a store.Adjacency) error {
+func (v *view) readFrontier(ctx context.Context, seen map[string]float64, read map[string]bool, out map[string][]*store.Relation, a store.Adjacency) error {
 	if len(seen) > maxRelations {
 		return tea.Errorf(tea.ResourceExhausted, "the shortest path needs more than %d entities; narrow the call by relation types", maxRelations)
 	}
@@ -503,7 +527,8 @@ func (v *view) readFrontier(ctx context.Context, seen map[string]float64, read m
 	for _, id := range a.IDs {
 		wanted[id] = true
 	}
-	for _, r := range relations {
+	for i := range relations {
+		r := &relations[i]
 		if wanted[r.From] && a.Direction != store.In {
 			out[r.From] = append(out[r.From], r)
 		}
