@@ -135,9 +135,12 @@ func TestHostileNamesInPrometheus(t *testing.T) {
 	t.Parallel()
 	tools := peertest.Dir(t, "../..", "prometheus")
 	files := map[string]string{}
-	const workflows = 1000
+	const workflows = 600 // more than have labels of their own
 	for i := range workflows {
-		name := fmt.Sprintf("a\"b\\\n{c=\"d\"} 1 é %d %s", i, strings.Repeat("x", i))
+		name := fmt.Sprintf("a\"b\\\n{c=\"d\"} 1 é %d", i)
+		if i%50 == 0 {
+			name += strings.Repeat("x", 1000)
+		}
 		quoted, err := json.Marshal(name)
 		if err != nil {
 			t.Fatal(err)
