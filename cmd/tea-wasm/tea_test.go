@@ -165,3 +165,31 @@ func TestInline(t *testing.T) {
 		await tea.close();
 		return state;`)
 }
+
+// Each fsync of concurrent runs was a transaction of its own.
+func TestConcurrentSyncsShareTransactions(t *testing.T) {
+	t.Parallel()
+	newPage(t).expect(`[2,2]`, `
+		const { FileSystem } = await import('/tea/fs.js');
+		const { openDisk } = await import('/tea/disk.js');
+		let begun = 0;
+		const { transaction } = IDBDatabase.prototype;
+		IDBDatabase.prototype.transaction = function (...args) { if (args[1] === 'readwrite') begun++; return transaction.apply(this, args); };
+		const fs = new FileSystem(() => {});
+		await fs.mount(await openDisk('files'));
+		const { O_WRONLY, O_CREAT } = fs.constants;
+		const call = (name, ...args) => new Promise((done, fail) => fs[name](...args, (e, result) => (e ? fail(e) : done(result))));
+		const bytes = new Uint8Array(100);
+		const use = async (name) => {
+			const fd = await call('open', '/' + name, O_WRONLY | O_CREAT, 0o600);
+			for (let at = 0; at < 200; at += 100) {
+				await call('write', fd, bytes, 0, 100, at);
+				await call('fsync', fd);
+			}
+			await call('close', fd);
+		};
+		await Promise.all(Array.from({ length: 100 }, (_, i) => use('f' + i)));
+		const stored = new FileSystem(() => {});
+		await stored.mount(await openDisk('files'));
+		return [begun, stored.list('/').filter((f) => f.size === 200).length / 50]`)
+}

@@ -21,6 +21,7 @@ export class FileSystem {
   #dirty = new Map(); // ino -> set of chunks
   #removed = new Set();
   #commit = Promise.resolve();
+  #next = null; // the commit that waits for the one in progress
   #timer = 0;
   #output;
   #partial = '';
@@ -67,12 +68,15 @@ export class FileSystem {
     return this.#open.size > 0;
   }
 
-  /** Waits until everything that has changed is on the disk. */
+  /** Waits until everything that has changed is on the disk. Calls during a commit share the next one. */
   flush() {
     clearTimeout(this.#timer);
     this.#timer = 0;
-    this.#commit = this.#commit.catch(() => {}).then(() => this.#write());
-    return this.#commit;
+    this.#next ??= this.#commit = this.#commit.catch(() => {}).then(() => {
+      this.#next = null;
+      return this.#write();
+    });
+    return this.#next;
   }
 
   async #write() {
