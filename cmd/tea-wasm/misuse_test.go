@@ -66,7 +66,19 @@ func TestWrongUse(t *testing.T) {
 		`tea.files.write('n', null)`:                              `"validation_error"`,
 		`tea.files.write(undefined, 'x')`:                         `"validation_error"`,
 		`tea.files.write('b', new Uint16Array([513]).buffer).then(() => tea.files.read('b')).then((b) => [...b])`: `[1,2]`,
-		`tea.files.read('none.txt').catch((e) => e.message)`:                                                      `"/work/none.txt: does not exist"`,
+		`tea.files.write('../x.txt', 'a')`:                                    `"permission_denied"`,
+		`tea.files.write('a/.. /../../x.txt', 'a')`:                           `"permission_denied"`,
+		`tea.files.write('/runs/x', 'a')`:                                     `"permission_denied"`,
+		`tea.files.read('/work/../runs')`:                                     `"permission_denied"`,
+		`tea.files.list('/')`:                                                 `"permission_denied"`,
+		`tea.files.list('/workshop')`:                                         `"permission_denied"`,
+		`tea.files.write('', 'a')`:                                            `"validation_error"`,
+		`tea.files.remove('.')`:                                               `"permission_denied"`,
+		`tea.files.remove('/work/./')`:                                        `"permission_denied"`,
+		`tea.files.write('/work/c', 'a').then(() => tea.files.readText('c'))`: `"a"`,
+		`tea.run({ file: '../runs/x.yaml' })`:                                 `"permission_denied"`,
+		`tea.run(` + flow + `, { name: '../../x.yaml' })`:                     `"permission_denied"`,
+		`tea.files.read('none.txt').catch((e) => e.message)`:                  `"/work/none.txt: does not exist"`,
 	} {
 		if got := p.script(`return await (async () => ` + body + `)().catch((e) => { if (!(e instanceof TeaError)) throw e; return e.type; })`); got != want {
 			t.Errorf("%s: got %s, want %s", body, got, want)

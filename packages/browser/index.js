@@ -21,9 +21,21 @@ export async function openTea(options = {}) {
   return tea;
 }
 
-function inWork(path) {
+const dir = '/work';
+
+// inWork returns the absolute path of a file, which is below /work as in file actions.
+function inWork(path, verb) {
   if (typeof path !== 'string') throw misuse(`the path of a file is a string, not ${path}`);
-  return path.startsWith('/') ? path : `/work/${path}`;
+  if (!path) throw misuse('the path of a file is empty');
+  const refuse = (why) => {
+    throw new TeaError({ type: 'permission_denied', message: `path ${JSON.stringify(path)} ${why}` });
+  };
+  const relative = path === dir || path.startsWith(`${dir}/`) ? path.slice(dir.length + 1) : path;
+  if (relative.startsWith('/')) refuse(`is absolute and not below ${dir}`);
+  const names = relative.split('/');
+  if (names.some((name) => name.trim() === '..')) refuse(`contains .., which can lead out of ${dir}`);
+  if (verb === 'remove' && names.every((name) => name === '' || name === '.')) refuse(`is ${dir} itself, which cannot be removed`);
+  return `${dir}/${relative}`;
 }
 
 function bytesOf(data) {
@@ -52,7 +64,7 @@ class Tea {
       readText: async (path) => new TextDecoder().decode(await this.files.read(path)),
       write: async (path, data) => this.#file('writeFile', inWork(path), bytesOf(data)),
       list: async (path = '.') => this.#file('list', inWork(path)),
-      remove: async (path) => this.#file('remove', inWork(path)),
+      remove: async (path) => this.#file('remove', inWork(path, 'remove')),
     };
   }
 
@@ -121,7 +133,7 @@ class Tea {
       port.postMessage(['open', null, {
         objects: Boolean(this.#options.objects), storage: this.#storage, writable: this.#writable, module: this.#module,
         wasm: String(this.#options.wasm ?? new URL('./tea.wasm', import.meta.url)),
-        host: textOf('openTea', { dir: '/work', runs_dir: '/runs', config, env, actions: described }),
+        host: textOf('openTea', { dir, runs_dir: '/runs', config, env, actions: described }),
       }]);
     });
   }
@@ -299,7 +311,7 @@ function textOf(op, params) {
 }
 
 function workflowOf(workflow, { name }) {
-  if (typeof workflow === 'string') return { source: workflow, file: name || 'workflow.yaml' };
-  if (typeof workflow?.file !== 'string' || !workflow.file) throw misuse('a workflow is its text, or {file: ...} for one in tea.files');
-  return { file: workflow.file };
+  if (typeof workflow === 'string') return { source: workflow, file: inWork(name || 'workflow.yaml') };
+  if (typeof workflow?.file !== 'string') throw misuse('a workflow is its text, or {file: ...} for one in tea.files');
+  return { file: inWork(workflow.file) };
 }
