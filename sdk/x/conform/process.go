@@ -46,7 +46,7 @@ type running struct {
 
 // startTimeout is generous: a plugin in a scripting language on a busy machine
 // can need seconds.
-const startTimeout = 30 * time.Second
+const startTimeout = 2 * time.Minute
 
 // Start runs the command as a plugin and sets its Process; nothing else of the
 // command is used afterwards. output receives what the process writes to stderr. The caller ends it with Close.
