@@ -177,6 +177,16 @@ func (r *reader) string() string {
 	return r.text()
 }
 
+// strings reads a list of strings.
+func (r *reader) strings() []string {
+	r.tag()
+	list := make([]string, r.count())
+	for i := range list {
+		list[i] = r.string()
+	}
+	return list
+}
+
 // json reads JSON text, nil for null.
 func (r *reader) json() []byte {
 	if r.tag() == tagNull {

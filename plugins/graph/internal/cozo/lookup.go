@@ -12,6 +12,7 @@ import (
 // The positions of columns in a stored row; see schema.go.
 var (
 	entityRow    = []int{1, 2, 3, 10, 5, 6, 7, 8}
+	wordsRow     = []int{1, 11}
 	factsColumn  = 9
 	vectorColumn = 4
 	relationRow  = []int{1, 2, 3, 4, 5, 6}
@@ -83,14 +84,19 @@ func (db *DB) Entities(ctx context.Context, namespace string, ids []string, o st
 		return nil, err
 	}
 	defer done()
+	found := make([]store.Entity, 0, len(ids))
+	l := lookup{relation: "entity", columns: rowOf(o), ever: true, limit: len(ids)}
+	err = db.lookup(namespace, l, singles(ids), func(r *reader) { found = append(found, r.entity(o)) })
+	return found, err
+}
+
+// singles are the beginnings of the keys of entities.
+func singles(ids []string) [][]string {
 	prefixes := make([][]string, len(ids))
 	for i := range ids {
 		prefixes[i] = ids[i : i+1]
 	}
-	found := make([]store.Entity, 0, len(ids))
-	l := lookup{relation: "entity", columns: rowOf(o), ever: true, limit: len(ids)}
-	err = db.lookup(namespace, l, prefixes, func(r *reader) { found = append(found, r.entity(o)) })
-	return found, err
+	return prefixes
 }
 
 // Adjacent is [store.Store.Adjacent].

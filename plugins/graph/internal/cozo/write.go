@@ -5,6 +5,7 @@ package cozo
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/exact"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
@@ -32,7 +33,7 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 	}
 	stale, err := db.staleWords(namespace, b)
 	if err != nil {
-		return fault(err)
+		return err
 	}
 	w := db.encode(namespace, b, stale, dimension)
 	if err := db.vectors.Commit(dimension, exact.Changes(namespace, b), func() error { return db.engine.apply(w) }); err != nil {
@@ -48,25 +49,13 @@ func (db *DB) staleWords(namespace string, b store.Batch) (map[string][]string, 
 	if len(b.Entities)+len(b.DeleteEntities) == 0 || !db.namespaces[namespace] {
 		return nil, nil
 	}
-	ids := make([]string, 0, len(b.Entities)+len(b.DeleteEntities))
+	ids := slices.Clone(b.DeleteEntities)
 	for i := range b.Entities {
 		ids = append(ids, b.Entities[i].ID)
 	}
 	stale := map[string][]string{}
-	params := newParams(namespace)
-	params.add("ids").strings(append(ids, b.DeleteEntities...))
-	err := db.engine.run("?[id, words] := id in $ids, *entity{namespace: $namespace, id, words}", params.done(), func(r *reader) error {
-		for range r.open().rows {
-			id := r.string()
-			r.tag()
-			words := make([]string, r.count())
-			for i := range words {
-				words[i] = r.string()
-			}
-			stale[id] = words
-		}
-		return nil
-	})
+	l := lookup{relation: "entity", columns: wordsRow, ever: true, limit: noLimit}
+	err := db.lookup(namespace, l, singles(unique(ids)), func(r *reader) { stale[r.string()] = r.strings() })
 	return stale, err
 }
 
