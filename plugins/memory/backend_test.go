@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -162,4 +163,29 @@ func TestABackendThatIsNotComplete(t *testing.T) {
 			t.Errorf("%v, want an internal_error with %q", err, want)
 		}
 	}
+}
+
+// A process that is killed leaves no folder if it has not needed one.
+func TestABackendHasATemporaryFolderOnlyForTheTextsOfFiles(t *testing.T) { //nolint:paralleltest // it sets the environment
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	t.Setenv("TMP", tmp)
+	folders := func(when string, want int) {
+		t.Helper()
+		entries, err := os.ReadDir(tmp)
+		if err != nil || len(entries) != want {
+			t.Errorf("%s: %d folders (%v), want %d", when, len(entries), err, want)
+		}
+	}
+	o, err := openWith(t, map[string]any{"memory": map[string]any{"engine": "elsewhere", "url": "elsewhere://" + filepath.ToSlash(t.TempDir()), "path": t.TempDir()}}, elsewhere())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.must("ltm.store", map[string]any{"key": "k", "value": "v"})
+	o.must("memory.file_store", map[string]any{"path": "a.md", "content": "# Harbor\nlights"})
+	folders("after a write", 0)
+	o.must("context.assemble", map[string]any{"query": "lights"})
+	folders("after a search", 1)
+	o.close()
+	folders("after the end", 0)
 }

@@ -96,8 +96,8 @@ type database interface {
 }
 
 // families opens what uses the stores. identity names the database, and texts
-// is the folder for the index of the files' texts.
-func (f *folder) families(identity func(context.Context) (string, error), texts string) {
+// returns the folder for the index of the files' texts.
+func (f *folder) families(identity func(context.Context) (string, error), texts func() (string, error)) {
 	f.files = file.New(file.Options{
 		Documents: f.documents, Blobs: f.blobs, Clock: f.clock, Tokens: tokens.Count,
 		Hidden: func(ctx context.Context) (func(string) bool, error) { return f.sessions.Expired(ctx) },

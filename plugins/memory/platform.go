@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,9 +38,6 @@ const dataFolder = ""
 
 // resolvePlatform replaces what settings mean on this platform only.
 func (s *settings) resolvePlatform() error { return nil }
-
-// scratchFolder creates a folder for files of this process.
-func scratchFolder() (string, error) { return os.MkdirTemp("", "tea-memory-") }
 
 // driver returns the driver for the memory in a folder. A memory is only opened
 // by the engine that created it: another engine would find no rows and remove
@@ -109,7 +105,7 @@ func (f *folder) openEmbedded(ctx context.Context, overrun func()) error {
 	f.embedded, f.documents, f.blobs, f.longterm, f.tables, f.catalog = e, docs, e.blobs, e.longterm, e.tables, managed.Catalog
 	e.documents, e.vectors = docs, vectors.New(vectors.Options{Engine: e.engine, Dir: filepath.Join(f.dir, "vectors"), Search: f.settings.Vector.options(), ReadOnly: readOnly, Logger: slog.Default()})
 	f.vectors = e.vectors
-	f.families(e.engine.Identity, filepath.Join(f.dir, "files-index"))
+	f.families(e.engine.Identity, func() (string, error) { return filepath.Join(f.dir, "files-index"), nil })
 	if !readOnly {
 		f.sweeper = f.sweeps()
 	}

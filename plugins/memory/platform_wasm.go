@@ -39,9 +39,6 @@ func (s *settings) resolvePlatform() error {
 	return nil
 }
 
-// scratchFolder names a folder, which only actions use that a page does not have.
-func scratchFolder() (string, error) { return "/tea-memory", nil }
-
 // embedded never exists. The types of the other platforms would keep their methods
 // in the program.
 type embedded struct{ engine database }

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/scratch"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -27,9 +27,8 @@ const (
 // remote is a memory in a Backend.
 type remote struct {
 	stores *store.Stores
-	// scratch is a folder of this process; its index of the files' texts is
-	// rebuilt by each process.
-	scratch string
+	// scratch has the index of the files' texts, which each process builds.
+	scratch scratch.Folder
 }
 
 func (f *folder) openRemote(ctx context.Context, backend store.Backend) error {
@@ -48,21 +47,18 @@ func (f *folder) openRemote(ctx context.Context, backend store.Backend) error {
 		}
 	}
 	r := &remote{}
-	if r.scratch, err = scratchFolder(); err != nil {
-		return errors.Join(store.SystemError(err), f.cloud.close())
-	}
 	if r.stores, err = backend.Open(ctx, config); err != nil {
-		return errors.Join(err, os.RemoveAll(r.scratch), f.cloud.close())
+		return errors.Join(err, f.cloud.close())
 	}
 	if err := complete(f.settings.Engine, r.stores); err != nil {
-		return errors.Join(err, os.RemoveAll(r.scratch), f.cloud.close())
+		return errors.Join(err, f.cloud.close())
 	}
 	s := r.stores
 	f.acknowledged = cmp.Or(s.Acknowledged, "remote")
 	f.remote, f.documents, f.blobs, f.longterm, f.vectors, f.tables = r, s.Metadata, s.Blobs, s.LongTerm, s.Vectors, s.Tables
 	if !inPage {
 		f.catalog = catalog.New(s.Metadata, f.clock)
-		f.families(func(context.Context) (string, error) { return filepath.Base(f.dir), nil }, r.scratch)
+		f.families(func(context.Context) (string, error) { return filepath.Base(f.dir), nil }, r.scratch.Path)
 	}
 	// A page leaves the memory that it synchronises with alone: its clock is not that
 	// of others.
@@ -88,7 +84,13 @@ func complete(engine string, s *store.Stores) error {
 	return nil
 }
 
-func (r *remote) close() error { return errors.Join(r.stores.Close(), os.RemoveAll(r.scratch)) }
+func (r *remote) close() error {
+	err := r.stores.Close()
+	if !inPage {
+		err = errors.Join(err, r.scratch.Remove())
+	}
+	return err
+}
 
 // inspectRemote is memory.inspect for a Backend.
 func (f *folder) inspectRemote(ctx context.Context) (*InspectResult, error) {

@@ -29,9 +29,9 @@ type Options struct {
 	Sessions *session.Sessions
 	Vectors  store.VectorIndex
 	Tables   Tables
-	// IndexDir is the folder of the text index of the files, in a folder named
-	// after the database's identity.
-	IndexDir string
+	// IndexDir returns the folder of the text index of the files, in a folder named
+	// after the database's identity. It is called when the index is needed.
+	IndexDir func() (string, error)
 	// Language of the texts; see [fulltext.Languages].
 	Language string
 	// ReadOnly says that IndexDir is only read.

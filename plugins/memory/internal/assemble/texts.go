@@ -135,7 +135,11 @@ func (t *texts) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	index, err := fulltext.Open(filepath.Join(t.o.IndexDir, identity), fulltext.Options{Language: t.o.Language, ReadOnly: t.o.ReadOnly})
+	dir, err := t.o.IndexDir()
+	if err != nil {
+		return err
+	}
+	index, err := fulltext.Open(filepath.Join(dir, identity), fulltext.Options{Language: t.o.Language, ReadOnly: t.o.ReadOnly})
 	if err != nil {
 		return tea.Errorf(tea.ValidationError, "open the text index of the files: %w", err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/scratch"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -92,11 +93,12 @@ func (m *Manifest) SyncParquet(ctx context.Context, c *catalog.Catalog, call str
 	if err != nil {
 		return s, err
 	}
-	dir, err := os.MkdirTemp("", "tea-parquet-")
+	var folder scratch.Folder
+	dir, err := folder.Path()
 	if err != nil {
-		return s, store.SystemError(err)
+		return s, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, folder.Remove()) }()
 	before := map[string]bool{}
 	if last != nil {
 		if before, err = m.fetchOld(ctx, dir, *last, note); err != nil {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/scratch"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -51,11 +51,11 @@ type Mirror struct {
 	source Source
 	logger *slog.Logger
 	mu     sync.Mutex
-	// engine is opened by the first query, in a temporary folder.
-	engine *engine.Engine
-	dir    string
-	seen   map[string]State
-	closed bool
+	// engine is opened by the first query, in scratch.
+	engine  *engine.Engine
+	scratch scratch.Folder
+	seen    map[string]State
+	closed  bool
 }
 
 var _ store.Selector = (*Mirror)(nil)
@@ -192,12 +192,11 @@ func (m *Mirror) open(ctx context.Context) (err error) {
 	if m.engine != nil {
 		return nil
 	}
-	if m.dir == "" {
-		if m.dir, err = os.MkdirTemp("", "tea-tables-"); err != nil {
-			return store.SystemError(err)
-		}
+	dir, err := m.scratch.Path()
+	if err != nil {
+		return err
 	}
-	e, err := engine.Open(ctx, engine.Options{Dir: m.dir, Driver: sqlite.Driver{}, Logger: m.logger})
+	e, err := engine.Open(ctx, engine.Options{Dir: dir, Driver: sqlite.Driver{}, Logger: m.logger})
 	if err != nil {
 		return err
 	}
@@ -222,8 +221,5 @@ func (m *Mirror) Close() error {
 	if m.engine != nil {
 		err = m.engine.Close()
 	}
-	if m.dir != "" {
-		err = errors.Join(err, store.SystemError(os.RemoveAll(m.dir)))
-	}
-	return err
+	return errors.Join(err, m.scratch.Remove())
 }
