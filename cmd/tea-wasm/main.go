@@ -18,7 +18,7 @@ var release = "0.0.0"
 // main makes the host available as globalThis.teaHost.call and never returns.
 // globalThis.teaHost has the options (a JSON text) and the callbacks of the page.
 func main() {
-	page := page{js.Global().Get("teaHost")}
+	page := page{js.Global().Get("teaHost"), new(outbox)}
 	s, err := newServer(page)
 	if err != nil {
 		page.Set("failed", js.ValueOf(string(encodeError(err))))

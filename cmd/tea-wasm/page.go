@@ -6,15 +6,73 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"syscall/js"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/x/jspromise"
 )
 
 // page has the callbacks of the JavaScript side.
-type page struct{ js.Value }
+type page struct {
+	js.Value
+	*outbox
+}
+
+// outbox has the events that are not sent yet. A message costs more than an event,
+// so those of a run are sent together, as soon as the host waits for something.
+type outbox struct {
+	mu     sync.Mutex
+	filled []*events
+}
+
+// events are those of one run.
+type events struct {
+	key  js.Value
+	text []byte // of an array, without its end
+}
+
+// maxEvents bounds the text of a message with events, except for one large event.
+const maxEvents = 64 << 10
+
+// emit sends an event to the page before the host waits, asks or answers it.
+func (p page) emit(to *events, e flow.Event) {
+	text, err := e.MarshalJSON()
+	if err != nil { // an event has values of the model only
+		panic(err)
+	}
+	p.mu.Lock()
+	idle := len(p.filled) == 0
+	if len(to.text) == 0 {
+		p.filled = append(p.filled, to)
+		to.text = append(to.text, '[')
+	} else {
+		to.text = append(to.text, ',')
+	}
+	to.text = append(to.text, text...)
+	full := len(to.text) > maxEvents
+	p.mu.Unlock()
+	switch {
+	case full:
+		p.flush()
+	case idle:
+		go p.flush() // when the others wait
+	}
+}
+
+// flush sends all events.
+func (p page) flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, to := range p.filled {
+		p.Call("event", to.key, string(append(to.text, ']')))
+		to.text = to.text[:0]
+	}
+	clear(p.filled)
+	p.filled = p.filled[:0]
+}
 
 // pageAction is an action that JavaScript implements.
 type pageAction struct {
@@ -37,6 +95,7 @@ func (a pageAction) action(p page) (tea.Action, error) {
 		if err != nil {
 			return nil, err
 		}
+		p.flush()
 		text, err := jspromise.Await(ctx, p.Call("action", a.Name, string(params), req.IdempotencyKey))
 		if err != nil {
 			return nil, err

@@ -20,17 +20,12 @@ import (
 // key.
 func (s *server) runOptions(r *request, key js.Value) (o host.RunOptions, err error) {
 	var faults [4]error
+	sent := &events{key: key}
 	o = host.RunOptions{
 		CheckpointDir: s.options.RunsDir, Durability: r.Durability,
 		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter,
 		RetryFailed: r.RetryFailed, Hold: r.Hold, Force: r.Force, Migrate: r.Migrate,
-		Events: func(e flow.Event) {
-			text, err := json.Marshal(e)
-			if err != nil { // an event has values of the model only
-				panic(err)
-			}
-			s.page.Call("event", key, string(text))
-		},
+		Events: func(e flow.Event) { s.page.emit(sent, e) },
 	}
 	if o.Durability == "" {
 		o.Durability = flow.DurabilityExit

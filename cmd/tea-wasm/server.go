@@ -69,6 +69,7 @@ func (s *server) answer(ctx context.Context, op, params string, key js.Value) {
 	if err != nil {
 		text = encodeError(err)
 	}
+	s.page.flush()
 	s.page.Call("answer", key, string(text))
 }
 

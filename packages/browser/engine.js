@@ -9,7 +9,7 @@ import { openDisk } from './disk.js';
 const dir = '/work', runsDir = '/runs';
 
 /**
- * Starts the host. on has callbacks: answer(key, text), event(key, text),
+ * Starts the host. on has callbacks: answer(key, text), event(key, text) with an array of events,
  * action(name, params, idempotencyKey), which returns a promise of a text,
  * objects(request), which returns one of an answer, log(text) and crashed(message).
  */

@@ -3,13 +3,13 @@ import { TeaError, resultOf } from './errors.js';
 
 /** Run is a run of a workflow: a promise of its result, and an iterator of its events. */
 export class Run {
-  #events = [];
+  #events = []; // texts of arrays
   #wake = () => {};
   #ended = false;
   #result;
   #cancel;
 
-  /** start gets a callback for events, and returns a promise of the answer. */
+  /** start gets a callback for texts of events, and returns a promise of the answer. */
   constructor(start, cancel) {
     this.#cancel = cancel;
     const answer = start((text) => this.#push(text));
@@ -43,7 +43,7 @@ export class Run {
 
   async *[Symbol.asyncIterator]() {
     for (let i = 0; ; ) {
-      while (i < this.#events.length) yield parse(this.#events[i++]);
+      while (i < this.#events.length) yield* parse(this.#events[i++]);
       if (this.#ended) break;
       await new Promise((resolve) => (this.#wake = resolve));
     }
