@@ -122,5 +122,11 @@ for (const broken of ['{"a":12345678901234567890', '[1234567890123456789,]']) {
 	}
 	run(project, "npm", "install", "--offline", "--no-audit", "--no-fund", "--loglevel=error", archives[0])
 	run(project, tsc)
+	for file, want := range map[string]string{"LICENSE": "MIT", "THIRD-PARTY.txt": "github.com/yuin/gopher-lua v"} {
+		text, err := os.ReadFile(filepath.Join(project, "node_modules", "@tea", "browser", file))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s of the package does not contain %q: %v", file, want, err)
+		}
+	}
 	run(project, "node", "check.js")
 }
