@@ -47,7 +47,11 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 		return err
 	}
 	w := &writing{ctx: ctx, c: db.writer, namespace: namespace, dimension: dimension, hadDimension: db.vectors.Dimension()}
-	err = db.vectors.Commit(dimension, exact.Changes(namespace, b), func() error { return w.c.transaction(func() error { return w.apply(b) }) })
+	transaction := w.c.transaction
+	if w.isOneStatement(b) {
+		transaction = func(f func() error) error { return f() } // the statement is one itself
+	}
+	err = db.vectors.Commit(dimension, exact.Changes(namespace, b), func() error { return transaction(func() error { return w.apply(b) }) })
 	if err != nil {
 		if fresh, failed := db.engine.connect(); failed == nil {
 			db.writer.close()
@@ -98,6 +102,12 @@ type writing struct {
 	dimension, hadDimension int
 	// nodes are the existing ones of the batch.
 	nodes map[string]bool
+}
+
+// isOneStatement reports whether a batch, which is a single entity, is stored by one
+// statement.
+func (w *writing) isOneStatement(b store.Batch) bool {
+	return len(b.Entities) == 1 && len(b.Relations)+len(b.DeleteEntities)+len(b.DeleteRelations) == 0 && w.dimension == w.hadDimension
 }
 
 func key(namespace, id string) string { return namespace + "\x1f" + id }

@@ -29,4 +29,5 @@ CREATE TABLE relation (
 CREATE INDEX relation_in ON relation (target_pk, kind, source_pk, valid_from, valid_to, weight);
 CREATE TABLE embedding (pk INTEGER PRIMARY KEY, vector BLOB NOT NULL);
 CREATE VIRTUAL TABLE word USING fts5 (words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
+INSERT INTO word (word, rank) VALUES ('hashsize', 131072);
 `
