@@ -85,7 +85,7 @@ func (r *run) scheduleOn(ctx context.Context, queue string, c call, out *answer)
 	*out = answer{}
 	if r.start.Local && queue == "" {
 		done := r.rt.task.local(ctx)
-		defer func() { done(len(out.Result)) }()
+		defer func() { done(out.size()) }()
 		w := workflow.WithLocalActivityOptions(coroutine(ctx), workflow.LocalActivityOptions{ScheduleToCloseTimeout: maxCall, Summary: summary, RetryPolicy: retry})
 		return workflow.ExecuteLocalActivity(w, recordCall, &localCall{r.worker, r.wf, c}).Get(w, out)
 	}
@@ -157,7 +157,7 @@ func (k *worker) local(ctx context.Context, wf *loaded, c call) (answer, error) 
 	if err != nil {
 		return answer{}, err
 	}
-	h := &remoteHost{client: k.client, wf: wf, info: info, key: c.Call.IdempotencyKey, tokens: wf.mask.Stream()}
+	h := &remoteHost{connection: k.connection, wf: wf, info: info, key: c.Call.IdempotencyKey, tokens: wf.mask.Stream()}
 	if !info.IsLocalActivity {
 		beating, stop := context.WithCancel(ctx)
 		defer stop()
@@ -189,9 +189,8 @@ func (k *worker) local(ctx context.Context, wf *loaded, c call) (answer, error) 
 			return answer{}, err
 		}
 	}
-	out = limited(out, k.store != nil)
 	out.Notices = h.end()
-	return out, nil
+	return limited(out, k.store != nil), nil
 }
 
 // notice is something that an action logs or streams.
@@ -217,10 +216,10 @@ func (n *notice) pass(ctx context.Context, h tea.Host) {
 // remoteHost is the host of an action in an activity. What changes the run goes
 // there as an update.
 type remoteHost struct {
-	client client.Client
-	wf     *loaded
-	info   activity.Info
-	key    string
+	*connection
+	wf   *loaded
+	info activity.Info
+	key  string
 
 	mu      sync.Mutex
 	notices []notice
@@ -278,6 +277,10 @@ func (h *remoteHost) ask(ctx context.Context, method string, v any) (any, error)
 	if err != nil {
 		return nil, err
 	}
+	request := hostRequest{Call: h.key, Method: method, Value: raw}
+	if err := h.checkSize("what the action passes to the run", request); err != nil {
+		return nil, err
+	}
 	at := digest(method, string(raw))
 	h.mu.Lock()
 	if h.made == nil {
@@ -288,7 +291,7 @@ func (h *remoteHost) ask(ctx context.Context, method string, v any) (any, error)
 	h.mu.Unlock()
 	handle, err := h.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		WorkflowID: h.info.WorkflowExecution.ID, RunID: h.info.WorkflowExecution.RunID, UpdateID: id, UpdateName: hostUpdate,
-		Args: []any{hostRequest{Call: h.key, Method: method, Value: raw}}, WaitForStage: client.WorkflowUpdateStageCompleted,
+		Args: []any{request}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	var out answer
 	if err == nil {
@@ -404,8 +407,9 @@ func (r *run) hostCall(w workflow.Context, req hostRequest) (answer, error) {
 		v, err = serve(ctx, opened.host, req.Method, v)
 	}
 	out, err := newAnswer(v, err, r.wf.mask)
-	r.rt.task.take(ctx, len(out.Result))
-	return limited(out, r.rt.task.stored), err
+	out = limited(out, r.rt.task.stored)
+	r.rt.task.take(ctx, out.size())
+	return out, err
 }
 
 // serve calls a method of the host of a call.

@@ -139,6 +139,14 @@ func (r *follower) begin(ctx context.Context, name string, again enums.WorkflowI
 	if s.Key, err = def.key(); err != nil {
 		return err
 	}
+	args := append([]any{s, def}, more...)
+	what := "the input with the workflow files"
+	if len(more) > 0 {
+		what = recordsOf
+	}
+	if err := r.checkSize(what, args...); err != nil {
+		return err
+	}
 	o := client.StartWorkflowOptions{
 		ID: r.run, TaskQueue: r.queue, WorkflowIDReusePolicy: again, WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}
@@ -146,7 +154,7 @@ func (r *follower) begin(ctx context.Context, name string, again enums.WorkflowI
 		o.TypedSearchAttributes = temporal.NewSearchAttributes(workflowAttribute.ValueSet(name), statusAttribute.ValueSet(string(flow.Running)))
 	}
 	// Without the cancellation, after which the run could have begun or not.
-	handle, err := r.client.ExecuteWorkflow(context.WithoutCancel(ctx), o, name, append([]any{s, def}, more...)...)
+	handle, err := r.client.ExecuteWorkflow(context.WithoutCancel(ctx), o, name, args...)
 	if there := (*serviceerror.WorkflowExecutionAlreadyStarted)(nil); errors.As(err, &there) {
 		return fmt.Errorf("run %s exists on Temporal: continue it with `tea resume`, or start one with another id", r.run)
 	}
@@ -233,6 +241,9 @@ func (r *follower) resume(ctx context.Context, input, answers map[string]any, re
 			return err
 		}
 	}
+	if err := r.checkSize("the input with the answers", g); err != nil {
+		return err
+	}
 	id := host.NewRunID()
 	watched, stop := context.WithCancel(ctx)
 	defer stop()
@@ -313,6 +324,9 @@ func (r *follower) records(ctx context.Context) (records []host.Record, err erro
 	v, err := r.client.QueryWorkflow(ctx, r.run, r.execution, recordsQuery)
 	if err == nil {
 		err = v.Get(&records)
+	}
+	if refused := (*serviceerror.QueryFailed)(nil); errors.As(err, &refused) {
+		return nil, tea.Errorf(tea.ResourceExhausted, "run %s: %s", r.run, refused.Message)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fetch the records of run %s: %w", r.run, err)
@@ -547,7 +561,7 @@ func (r *follower) closed(ctx context.Context, answers bool) (*outcome, error) {
 	case err == nil, errors.As(err, &canceled) && canceled.Details(&out) == nil && out != nil:
 	case errors.As(err, &app) && app.HasDetails() && app.Details(&out) == nil && out != nil:
 	case errors.As(err, &app):
-		return nil, errors.New(app.Message())
+		return nil, tea.Errorf(tea.ErrorType(app.Type()), "%s", app.Message())
 	default:
 		return nil, fmt.Errorf("run %s: %w", r.run, err)
 	}

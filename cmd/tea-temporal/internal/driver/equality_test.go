@@ -87,9 +87,33 @@ func (p *probe) keyed(ctx context.Context, req *tea.Request, params probeParams)
 	return result, res.Result.Decode(&result)
 }
 
+// large makes something that is larger than a value of Temporal.
+func (p *probe) large(ctx context.Context, req *tea.Request, params probeParams) (probeResult, error) {
+	text := strings.Repeat("x", 30_000)
+	for range 100 {
+		switch params.Value {
+		case "log":
+			req.Host.Log(ctx, 0, text, nil)
+		case "tokens":
+			req.Host.Token(ctx, text)
+		}
+	}
+	var err error
+	switch text = strings.Repeat(text, 100); params.Value {
+	case "error":
+		err = tea.Errorf(tea.ValidationError, "%s", text)
+	case "inner":
+		_, err = req.Host.Invoke(ctx, "probe.call", map[string]any{"value": text})
+	case "note":
+		err = req.Host.SetNote(ctx, "large", text)
+	}
+	return probeResult{Success: err == nil}, err
+}
+
 func (p *probe) bundle() *tea.Bundle {
 	return &tea.Bundle{Name: "probe", Version: "1.0.0", Actions: []tea.Action{
 		tea.NewAction("probe.call", "Counts.", p.call), tea.NewAction("probe.through", "Counts by another action.", p.through),
+		tea.NewAction("probe.large", "Makes something large.", p.large),
 		tea.NewAction("probe.keyed", "Counts by another action, with a key and templates.", p.keyed),
 	}}
 }

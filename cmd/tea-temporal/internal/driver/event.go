@@ -32,6 +32,9 @@ func newEvent(e flow.Event) (event, error) {
 	return out, err
 }
 
+// size returns about the size of the JSON of the event.
+func (e *event) size() int { return 100 + len(e.Node) + len(e.Path) + len(e.Fields) }
+
 func (e *event) flow(runID string) (flow.Event, error) {
 	out := flow.Event{Seq: e.Seq, Time: e.Time, RunID: runID, Type: e.Type, Node: e.Node, Path: e.Path}
 	if len(e.Fields) == 0 {

@@ -272,35 +272,3 @@ nodes:
 		})
 	}
 }
-
-func TestLargeValuesWithoutBlobsFail(t *testing.T) {
-	t.Parallel()
-	h, _ := newHost(t)
-	s := newSite(t, h, nil)
-	f := s.flags
-	f.Blobs = ""
-	c, err := dial(t.Context(), f.TemporalFlags, discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.close)
-	f.Queue += "-without"
-	k := newWorker(c, h, nil)
-	t.Cleanup(k.workflows.close)
-	bare := &site{t: t, flags: f, connection: c, worker: k}
-	bare.start(k)
-	for name, node := range map[string]string{
-		"code":       `{name: make, run: 'return {big = string.rep("x", 3000000)}'}`,
-		"result":     `{name: make, uses: probe.call, with: {value: "{{ 'x' * 3000000 }}"}, output: big}`,
-		"state":      "{name: a, run: 'return {a = string.rep(\"x\", 1500000)}'}\n  - {name: b, run: 'return {b = string.rep(\"x\", 1500000)}'}",
-		"parameters": `{name: make, run: 'return {n = #tea.action("probe.call", {value = string.rep("x", 3000000)})}'}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			res, err := Engine{}.Run(t.Context(), f, teacmd.Job{Workflow: bare.load("nodes:\n  - " + node + "\n"), Options: host.RunOptions{RunID: host.NewRunID()}})
-			if err != nil || res.Status != flow.Failed || !strings.Contains(fmt.Sprint(res.Err), "--blobs") {
-				t.Errorf("got %v, %v", res, err)
-			}
-		})
-	}
-}

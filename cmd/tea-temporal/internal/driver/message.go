@@ -97,6 +97,21 @@ type failure struct {
 	Line int    `json:"line,omitempty"`
 }
 
+// size returns about the size of the JSON of the answer.
+func (a *answer) size() int {
+	n := len(a.Result)
+	if a.Failure != nil {
+		n += a.Failure.size()
+	}
+	if len(a.Notices) > 0 {
+		raw, _ := json.Marshal(a.Notices) // they have been, or will be, encoded
+		n += len(raw)
+	}
+	return n
+}
+
+func (f *failure) size() int { return len(f.Message) + len(f.Details) }
+
 func newAnswer(v any, err error, mask host.Mask) (answer, error) {
 	if err != nil {
 		return answer{Failure: newFailure(err, mask)}, nil
@@ -261,6 +276,11 @@ func newOutcome(res *flow.Result, mask host.Mask) (*outcome, error) {
 		o.Error.Failure = newFailure(failed, mask)
 	}
 	return o, nil
+}
+
+// fail makes the outcome a failure.
+func (o *outcome) fail(err error) {
+	o.Status, o.Error = flow.Failed, &ending{Message: err.Error(), Failure: newFailure(err, host.Mask{})}
 }
 
 // result returns the result of a run as a local one has it.

@@ -18,6 +18,7 @@ import (
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // The queries and updates of a run.
@@ -27,9 +28,12 @@ const (
 	hostUpdate    = "host"
 )
 
-// maxProgress bounds the events in one answer, which has a size of some
-// megabytes at most.
-const maxProgress = 500
+// These bound the events in one answer, and their size: the server refuses larger
+// answers.
+const (
+	maxProgress     = 500
+	maxProgressSize = 1 << 20
+)
 
 // progress is the answer to the query progress: the events after a number.
 type progress struct {
@@ -141,7 +145,8 @@ func (r *run) read(args converter.EncodedValues) error {
 
 // refuse is the error of a run that could not start or continue.
 func refuse(err error) error {
-	return temporal.NewNonRetryableApplicationError(err.Error(), "refused", nil)
+	e := tea.AsError(err)
+	return temporal.NewNonRetryableApplicationError(e.Message, string(e.Type), nil)
 }
 
 // drive runs the engine until the run has ended or is handed over.
@@ -196,8 +201,12 @@ func (r *run) drive(w workflow.Context) error {
 func (r *run) fit(ctx context.Context) {
 	if err := tooLarge("the state", len(r.outcome.State), r.rt.task.stored); err != nil {
 		if r.outcome.State = []byte("{}"); r.outcome.Status == flow.Done {
-			r.outcome.Status, r.outcome.Error = flow.Failed, &ending{Message: err.Error(), Failure: newFailure(err, r.wf.mask)}
+			r.outcome.fail(err)
 		}
+	}
+	if err := r.worker.checkSize("the state with the errors and the questions", r.outcome); err != nil {
+		r.outcome.State, r.outcome.Pending, r.outcome.Failures = []byte("{}"), nil, nil
+		r.outcome.fail(err)
 	}
 	if r.outcome.Status != flow.Waiting {
 		r.rt.task.take(ctx, len(r.outcome.State))
@@ -346,13 +355,13 @@ func (r *run) next(w workflow.Context) error {
 		segments, more = segments[:n-1], r.records[kept-len(segments[n-1]):]
 	}
 	segments = append(slices.Clone(segments), more)
-	if size := sizeOf(r.records); size > maxRecords && !r.rt.task.stored {
-		return refuse(tea.Errorf(tea.ResourceExhausted, "the results of the run have %.1f MB, too many for Temporal; store values with --blobs", float64(size)/(1<<20)))
-	}
 	next.Segments = len(segments)
 	args := []any{next, r.def}
 	for _, s := range segments {
 		args = append(args, s)
+	}
+	if err := r.worker.checkSize(recordsOf, args...); err != nil {
+		return refuse(err)
 	}
 	return workflow.NewContinueAsNewError(w, workflow.GetInfo(w).WorkflowType.Name, args...)
 }
@@ -388,6 +397,9 @@ func (r *run) event(e flow.Event) {
 	if err != nil {
 		return // its fields have no JSON, which a local run does not print either
 	}
+	if err := tooLarge("the event", out.size(), r.rt.task.stored); err != nil {
+		out.Fields, _ = value.Encode([]any{"error", err.Error()})
+	}
 	r.lastSeq++
 	out.Seq = r.lastSeq
 	r.events = append(r.events, out)
@@ -410,7 +422,7 @@ func (r *run) handle(w workflow.Context) error {
 	queries := map[string]any{
 		definitionQuery: func() (*definition, error) { return &r.def, nil },
 		progressQuery:   func(after int64) (*progress, error) { return r.progress(w, after), nil },
-		recordsQuery:    func() ([]host.Record, error) { return r.records, nil },
+		recordsQuery:    func() ([]host.Record, error) { return r.records, r.worker.checkSize(recordsOf, r.records) },
 	}
 	for name, handler := range queries {
 		if err := workflow.SetQueryHandler(w, name, handler); err != nil {
@@ -440,16 +452,27 @@ func (r *run) progress(w workflow.Context, after int64) *progress {
 		p.UpdatedAt = r.events[n-1].Time
 	}
 	from := min(max(after-p.First, 0), int64(len(r.events)))
-	if p.Events = r.events[from:]; len(p.Events) > maxProgress {
-		p.Events = p.Events[:maxProgress]
-	} else {
+	p.Events = r.events[from:]
+	size := 0
+	for i := range p.Events {
+		if size += p.Events[i].size(); i > 0 && (size > maxProgressSize || i == maxProgress) {
+			p.Events = p.Events[:i]
+			return p
+		}
+	}
+	// A large state comes alone.
+	if r.outcome != nil && (len(p.Events) == 0 || size+len(r.outcome.State) <= maxProgressSize) {
 		p.Outcome = r.outcome
 	}
 	return p
 }
 
-// recordsQuery is the query that returns the records of a run.
-const recordsQuery = "records"
+// recordsQuery is the query that returns the records of a run, and recordsOf their
+// name in messages.
+const (
+	recordsQuery = "records"
+	recordsOf    = "the record of what the run has done"
+)
 
 // notWaiting is the type of the error for an answer that the run does not wait for.
 const notWaiting = "not_waiting"

@@ -107,19 +107,22 @@ const maxOnce = time.Hour
 func (r *runtime) Once(ctx context.Context, fn func(ctx context.Context) (any, error)) (any, error) {
 	out, err := r.outcome(ctx, "lua", func(ctx context.Context) (answer, error) {
 		v, err := fn(ctx)
-		out, err := newAnswer(v, err, r.mask)
-		return limited(out, r.task.stored), err
+		return newAnswer(v, err, r.mask)
 	})
 	return out.value(ctx, r.mask, err)
 }
 
 func (r *runtime) outcome(ctx context.Context, summary string, fn recorded) (out answer, err error) {
 	done := r.task.local(ctx)
-	defer func() { done(len(out.Result)) }()
+	defer func() { done(out.size()) }()
 	w := workflow.WithLocalActivityOptions(coroutine(ctx), workflow.LocalActivityOptions{
 		ScheduleToCloseTimeout: maxOnce, Summary: summary, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
 	})
-	err = workflow.ExecuteLocalActivity(w, recordOutcome, fn).Get(w, &out)
+	stored := r.task.stored
+	err = workflow.ExecuteLocalActivity(w, recordOutcome, recorded(func(ctx context.Context) (answer, error) {
+		out, err := fn(ctx)
+		return limited(out, stored), err
+	})).Get(w, &out)
 	return out, err
 }
 

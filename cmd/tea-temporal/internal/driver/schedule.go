@@ -12,6 +12,7 @@ import (
 	teacmd "github.com/the-edge-agent/tea/cmd"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // Schedule makes Temporal start a run of the workflow at each of the times. A
@@ -43,6 +44,9 @@ func (e Engine) Schedule(ctx context.Context, f teacmd.EngineFlags, id string, t
 	def.Store, s.RunID = values, "" // each run has its own
 	if s.Key, err = def.key(); err != nil {
 		return err
+	}
+	if err := r.checkSize("", s, def); err != nil {
+		return tea.Errorf(tea.ResourceExhausted, "the input with the workflow files has more than the 2 MB that Temporal stores, where schedules are, also with --blobs")
 	}
 	if err := r.limit(ctx, job.Workflow.Queues()); err != nil {
 		return err

@@ -2,9 +2,11 @@ package driver
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/the-edge-agent/tea/host"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -16,9 +18,6 @@ const (
 	maxTask = 1 << 20
 	// maxValue is the size of a value that Temporal stores.
 	maxValue = 2<<20 - 16<<10
-	// maxRecords is the size of the records that a run can carry to its next
-	// execution without a store, in one message.
-	maxRecords = 3 << 20
 	// localRoom is what the result of a local activity is expected to take.
 	localRoom = 32 << 10
 )
@@ -93,10 +92,29 @@ func (t *task) local(ctx context.Context) (done func(n int)) {
 
 // limited returns an answer that Temporal can store.
 func limited(out answer, stored bool) answer {
-	if err := tooLarge("the result", len(out.Result), stored); err != nil {
+	err := tooLarge("the result", len(out.Result), stored)
+	if err == nil && out.Failure != nil {
+		err = tooLarge("the error", out.Failure.size(), stored)
+	}
+	if err != nil {
 		out.Result, out.Failure = nil, newFailure(err, host.Mask{})
 	}
+	if err = tooLarge("the result with what the call has logged and streamed", out.size(), stored); err != nil {
+		return answer{Failure: newFailure(err, host.Mask{})}
+	}
 	return out
+}
+
+// checkSize returns an error for arguments that Temporal does not store.
+func (c *connection) checkSize(what string, args ...any) error {
+	if c.store != nil {
+		return nil
+	}
+	payloads, err := c.data.ToPayloads(args...)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", what, err)
+	}
+	return tooLarge(what, proto.Size(payloads), false)
 }
 
 // tooLarge returns an error for a value that Temporal does not store.
