@@ -12,6 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/cmd/internal/flowdir"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // Engine runs workflows elsewhere, for --engine.
@@ -281,7 +282,16 @@ func warnTriggers(log *slog.Logger, wf *host.Workflow, file string) {
 			if zone := trigger.Zone.Value; zone != "" {
 				times = "CRON_TZ=" + zone + " " + times
 			}
-			text += "; for the times of this trigger: `" + commandLine([]string{"run", file, "--engine", "temporal", "--schedule", times}) + "`"
+			words, hint := []string{"run", file, "--engine", "temporal", "--schedule", times}, ""
+			if input := trigger.Input; input != nil {
+				raw, err := value.Encode(input.Value)
+				if err == nil && !strings.Contains(string(raw), "{{") && !strings.Contains(string(raw), "{%") {
+					words = append(words, "-i", string(raw))
+				} else {
+					hint = ", with --input: the input of the trigger has templates, and a schedule has fixed values"
+				}
+			}
+			text += "; for the times of this trigger: `" + commandLine(words) + "`" + hint
 		}
 		log.Warn(text, "trigger", trigger.Name)
 	}

@@ -184,7 +184,7 @@ func TestWorkerNamesTheScheduleOfATrigger(t *testing.T) {
 	t.Parallel()
 	h, _ := newHost(t)
 	s := newClient(t, h, nil)
-	file := write(t, "flow.yaml", "name: daily\nserve:\n  triggers:\n    - {cron: \"0 6 * * *\", timezone: Europe/Berlin}\nnodes:\n  - {name: last, run: 'return {}'}\n")
+	file := write(t, "flow.yaml", "name: daily\nserve:\n  triggers:\n    - {cron: \"0 6 * * *\", timezone: Europe/Berlin}\n    - {cron: \"0 7 * * *\", input: {day: {name: today, n: 2}}}\n    - {cron: \"0 8 * * *\", input: {day: \"{{ event.at }}\"}}\nnodes:\n  - {name: last, run: 'return {}'}\n")
 	cmd := s.tea("-", "worker", file)
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
@@ -199,7 +199,12 @@ func TestWorkerNamesTheScheduleOfATrigger(t *testing.T) {
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	if !strings.Contains(text, "--engine temporal --schedule 'CRON_TZ=Europe/Berlin 0 6 * * *'") {
-		t.Errorf("the worker prints %q", text)
+	for _, want := range []string{
+		"--engine temporal --schedule 'CRON_TZ=Europe/Berlin 0 6 * * *'`", "--schedule '0 7 * * *' -i '{\"day\":{\"n\":2,\"name\":\"today\"}}'`",
+		"--schedule '0 8 * * *'`, with --input",
+	} {
+		if !strings.Contains(strings.ReplaceAll(text, `\"`, `"`), want) {
+			t.Errorf("the worker prints %q without %q", text, want)
+		}
 	}
 }
