@@ -1,4 +1,6 @@
-//go:build !js
+//go:build !js && !lite
+
+// The program in the page is the same with the tag lite.
 
 package browser_test
 
@@ -232,6 +234,7 @@ func TestConformance(t *testing.T) {
 	page := startBrowser(t, s, t.TempDir())
 	for _, suite := range []string{"LongTermMemory", "MetadataStore", "VectorIndex", "BlobStorage", "Replica"} {
 		t.Run(suite, func(t *testing.T) {
+			t.Parallel() // each has its databases, and mostly waits for the disk
 			o := s.start(page, t, nil, "-test.run=^Test"+suite+"$").wait(t)
 			passed(t, o)
 			if !strings.Contains(o.Output, "--- PASS: Test"+suite+"/") && o.Code == 0 {
