@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"syscall"
@@ -49,6 +50,17 @@ func generation(n int) store.Batch {
 	return b
 }
 
+// single is stored after each generation: one entity, for which the store needs no
+// transaction.
+func single(n int) store.Batch {
+	e := entity("e", "thing", fmt.Sprintf(`{"n":%d}`, n))
+	e.UpdatedAt, e.Words = int64(n), []string{fmt.Sprintf("w%d", n)}
+	return store.Batch{Entities: []store.Entity{e}}
+}
+
+// singles is the namespace of single.
+const singles = "singles"
+
 // write stores generations until it is killed, and prints each after Apply
 // returned.
 func write(dir string) error {
@@ -69,6 +81,9 @@ func write(dir string) error {
 	for {
 		n++
 		if err := s.Apply(ctx, "default", generation(n)); err != nil {
+			return err
+		}
+		if err := s.Apply(ctx, singles, single(n)); err != nil {
 			return err
 		}
 		fmt.Println(n)
@@ -108,7 +123,9 @@ func TestACrashLosesNothing(t *testing.T) {
 // acknowledged some generations, and returns the last of them.
 func killed(t *testing.T, dir string, signal os.Signal, after int) (last int) {
 	t.Helper()
-	return runUntilKilled(t, dir, exec.Command(os.Args[0]), func(n int, process *os.Process) {
+	command := exec.Command(os.Args[0])
+	command.Env = os.Environ()
+	return runUntilKilled(t, dir, command, func(n int, process *os.Process) {
 		if n == after {
 			time.AfterFunc(time.Duration(rand.IntN(20))*time.Millisecond, func() { _ = process.Signal(signal) })
 		}
@@ -119,7 +136,7 @@ func killed(t *testing.T, dir string, signal os.Signal, after int) (last int) {
 // returns the last one that was acknowledged.
 func runUntilKilled(t *testing.T, dir string, command *exec.Cmd, f func(n int, process *os.Process)) (last int) {
 	t.Helper()
-	command.Env = append(os.Environ(), killedFolder+"="+dir)
+	command.Env = append(command.Env, killedFolder+"="+dir)
 	out, err := command.StdoutPipe()
 	if err == nil {
 		err = command.Start()
@@ -140,39 +157,93 @@ func runUntilKilled(t *testing.T, dir string, command *exec.Cmd, f func(n int, p
 	return last
 }
 
-// The kills are those of test/kill: before a system call that changes the disk.
-// TEA_KILLS sets the number for each call; they are spread over the first calls, of
-// which each is killed at most once.
+// killedAt has the number of the call before which the process is killed.
+const killedAt = "TEA_KUZU_KILL_AT"
+
+// The kills are those of test/kill: before a call that changes the disk. Checkpoints
+// have most of the 180 calls. TEA_KILLS sets the number of kills; they are spread over
+// the calls, and each call is killed at most once.
+func TestKillAtCallsOfTheEngine(t *testing.T) {
+	t.Parallel()
+	need(t)
+	const most = 180
+	kills := 8
+	if n, err := strconv.Atoi(os.Getenv("TEA_KILLS")); err == nil {
+		kills = min(n, most)
+	}
+	counter := compileCounter(t)
+	dir := withLog(t)
+	for kill := range kills {
+		first, next := kill*most/kills, (kill+1)*most/kills
+		at := strconv.Itoa(1 + first + rand.IntN(next-first))
+		command := exec.Command(os.Args[0])
+		command.Env = append(os.Environ(), "LD_PRELOAD="+counter, killedAt+"="+at)
+		checkKill(t, "call "+at, dir, command)
+	}
+}
+
+// compileCounter returns the library of testdata/kill.c.
+func compileCounter(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kill.so")
+	out, err := exec.Command("cc", "-shared", "-fPIC", "-o", path, "testdata/kill.c", "-ldl").CombinedOutput()
+	if err == nil {
+		return path
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("compile testdata/kill.c: %v\n%s", err, out)
+	}
+	t.Skipf("skipped: the kills at calls need a C compiler: %v\n%s", err, out)
+	return ""
+}
+
+// The plugin's own calls are those of Go, which no library can count. They are the
+// first ones of their threads.
 func TestKillAtSystemCalls(t *testing.T) {
 	t.Parallel()
 	need(t)
 	strace := needStrace(t)
-	kills := 2
-	if n, err := strconv.Atoi(os.Getenv("TEA_KILLS")); err == nil {
-		kills = n
+	dir := withLog(t)
+	for _, call := range []string{"pwrite64", "fsync", "/^rename", "/^unlink"} {
+		inject := fmt.Sprintf("inject=%s:signal=SIGKILL:when=1", call)
+		command := exec.Command(strace, "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace="+call, "-e", inject, os.Args[0])
+		command.Env = os.Environ()
+		checkKill(t, call, dir, command)
 	}
-	for call, most := range map[string]int{"pwrite64": 120, "fsync": 60, "/^rename": 3, "/^unlink": 3} { // the last ones at checkpoints
-		t.Run(call, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			apply(t, opened(t, dir), generation(1))
-			kills := min(kills, most)
-			for kill := range kills {
-				copied := t.TempDir()
-				if err := os.CopyFS(copied, os.DirFS(dir)); err != nil { // with a log
-					t.Fatal(err)
-				}
-				first, next := kill*most/kills, (kill+1)*most/kills
-				inject := fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, 1+first+rand.IntN(next-first))
-				command := exec.Command(strace, "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace="+call, "-e", inject, os.Args[0])
-				last := runUntilKilled(t, copied, command, func(n int, process *os.Process) {
-					if n == 60 { // another thread makes the call
-						_ = process.Kill()
-					}
-				})
-				checkGeneration(t, copied, max(last, 1))
-			}
-		})
+}
+
+// withLog returns the folder of a closed database whose process has left a log.
+func withLog(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	s := opened(t, dir)
+	apply(t, s, generation(1))
+	if err := s.Apply(t.Context(), singles, single(1)); err != nil {
+		t.Fatal(err)
+	}
+	copied := t.TempDir()
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return copied
+}
+
+// checkKill runs write on a copy of a database by a command that kills it.
+func checkKill(t *testing.T, what, dir string, command *exec.Cmd) {
+	t.Helper()
+	copied := t.TempDir()
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	last := runUntilKilled(t, copied, command, func(n int, process *os.Process) {
+		if n == 60 {
+			t.Errorf("%s: 60 generations did not reach it", what)
+			_ = process.Kill()
+		}
+	})
+	checkGeneration(t, copied, max(last, 1))
+	if t.Failed() {
+		t.Fatalf("killed at %s", what)
 	}
 }
 
@@ -240,5 +311,13 @@ func checkGeneration(t *testing.T, dir string, last int) {
 	found, err := s.Search(t.Context(), "default", store.TextQuery{Words: []string{fmt.Sprintf("w%d", n)}, Limit: 1000})
 	if err != nil || len(found) != want {
 		t.Errorf("the words of generation %d find %d entities, want %d: %v", n, len(found), want, err)
+	}
+	alone, err := s.Entities(t.Context(), singles, []string{"e"}, store.Fields{})
+	if err != nil || len(alone) != 1 {
+		t.Fatalf("the single entity: %v, %v", alone, err)
+	}
+	e := &alone[0]
+	if e.UpdatedAt < int64(last) || e.UpdatedAt > int64(n) || string(e.Properties) != fmt.Sprintf(`{"n":%d}`, e.UpdatedAt) {
+		t.Errorf("generation %d was acknowledged, and the single entity is of %d: %s", last, e.UpdatedAt, e.Properties)
 	}
 }
