@@ -62,7 +62,8 @@ var build = sync.OnceValues(func() (b built, err error) { //nolint:gochecknoglob
 	if b.dir, err = os.MkdirTemp("", "tea-browser-"); err != nil {
 		return b, err
 	}
-	compile := exec.Command("go", "test", "-c", "-o", filepath.Join(b.dir, "browser.wasm"), ".")
+	// With the flags of scripts/npm, whose packages are in the cache.
+	compile := exec.Command("go", "test", "-c", "-trimpath", "-o", filepath.Join(b.dir, "browser.wasm"), ".")
 	compile.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
 	if out, err := compile.CombinedOutput(); err != nil {
 		return b, fmt.Errorf("build the tests for js/wasm: %w\n%s", err, out)
