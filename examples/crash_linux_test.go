@@ -39,11 +39,8 @@ nodes:
 			library := ""
 			if backend == "cypher" {
 				library = kuzu(t)
-			} else if _, ok := cozo(); !ok {
-				if os.Getenv("CI") == "true" {
-					t.Fatal("CozoDB is missing")
-				}
-				t.Skip("CozoDB is missing: run scripts/cozo build")
+			} else {
+				needCozo(t)
 			}
 			dir, home := t.TempDir(), t.TempDir()
 			for name, text := range map[string]string{"slow.yaml": fmt.Sprintf(workflow, backend, query), "ask.yaml": ask} {

@@ -16,22 +16,7 @@ import (
 // plugin of the memory.
 func TestTemporal(t *testing.T) {
 	t.Parallel()
-	out, err := exec.Command("../scripts/temporal", "path").Output()
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("run scripts/temporal install")
-		}
-		t.Skip("run scripts/temporal install")
-	}
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
-	_, port, _ := net.SplitHostPort(address)
-	start(t, strings.TrimSpace(string(out)), "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port, "--log-level", "never")
-
+	address := startTemporal(t)
 	// The plugin is where only one worker looks.
 	programs, plugins, dir := t.TempDir(), t.TempDir(), copyExample(t, "temporal")
 	for name, to := range map[string]string{"tea-temporal": programs, "tea-plugin-memory": plugins} {
@@ -69,12 +54,9 @@ func TestTemporal(t *testing.T) {
 // startTemporal starts a Temporal server.
 func startTemporal(t *testing.T) (address string) {
 	t.Helper()
-	out, err := exec.Command("../scripts/temporal", "path").Output()
+	program, err := exec.Command("../scripts/temporal", "path").Output()
 	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("run scripts/temporal install")
-		}
-		t.Skip("run scripts/temporal install")
+		missing(t, "run scripts/temporal install")
 	}
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -84,7 +66,7 @@ func startTemporal(t *testing.T) (address string) {
 	_ = l.Close()
 	_, port, _ := net.SplitHostPort(address)
 	// The default would be ten activities a second.
-	start(t, strings.TrimSpace(string(out)), "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port, "--log-level", "never",
+	start(t, strings.TrimSpace(string(program)), "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port, "--log-level", "never",
 		"--dynamic-config-value", "history.transferProcessorMaxPollRPS=1000", "--dynamic-config-value", `history.timerProcessorMaxTimeShift="10ms"`)
 	return address
 }

@@ -2,6 +2,7 @@ package examples
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,10 +21,7 @@ func kuzu(t *testing.T) string {
 		_, err = os.Stat(library)
 	}
 	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("Kuzu is missing: run scripts/kuzu install (%v)", err)
-		}
-		t.Skipf("Kuzu is missing: run scripts/kuzu install (%v)", err)
+		missing(t, fmt.Sprintf("Kuzu is missing: run scripts/kuzu install (%v)", err))
 	}
 	return "TEA_GRAPH_LIBRARY=" + library
 }
