@@ -190,7 +190,11 @@ func (k *worker) local(ctx context.Context, wf *loaded, c call) (answer, error) 
 		}
 	}
 	out.Notices = h.end()
-	return limited(out, k.store != nil), nil
+	out = limited(out, k.store != nil)
+	if !info.IsLocalActivity {
+		err = k.keep(ctx, h, out)
+	}
+	return out, err
 }
 
 // notice is something that an action logs or streams.
@@ -225,6 +229,8 @@ type remoteHost struct {
 	notices []notice
 	tokens  *host.MaskStream
 	ended   bool
+	// waiting is why the call does not end.
+	waiting string
 	made    map[string]int
 }
 

@@ -14,6 +14,8 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 // maxInline is the size of a value above which it is stored outside of Temporal.
@@ -69,10 +71,34 @@ func (b blobs) write(ctx context.Context, place string, p *commonpb.Payload) (na
 	}
 	sum := sha256.Sum256(raw)
 	name = hex.EncodeToString(sum[:])
-	if there, err := b.store.has(ctx, place+"/"+name); there || err != nil {
+	// One of another size is damaged, and written again.
+	if size, err := b.store.size(ctx, place+"/"+name); size == int64(len(raw)) || err != nil {
 		return name, err
 	}
 	return name, b.store.write(ctx, place+"/"+name, raw)
+}
+
+// keep stores a large answer of a call before the call ends. If that fails, it waits
+// until the disk has room or the store is back: without it Temporal would repeat the
+// call.
+func (k *worker) keep(ctx context.Context, h *remoteHost, out answer) error {
+	if k.store == nil || out.size() < maxInline/2 {
+		return nil
+	}
+	p, err := k.data.ToPayload(out)
+	if err != nil || proto.Size(p) < maxInline {
+		return err
+	}
+	place := runPlace(k.namespace, h.info.WorkflowExecution.ID)
+	for attempt := 1; ; attempt++ {
+		if _, err = (blobs{k.store}).write(ctx, place, p); err == nil {
+			return nil
+		}
+		h.waits(fmt.Sprintf("its result cannot be stored in --blobs: %v", err))
+		if backoff.Sleep(ctx, waits.Wait(attempt)) != nil {
+			return fmt.Errorf("store the result: %w", err)
+		}
+	}
 }
 
 // Retrieve reads the payloads and checks their digests.

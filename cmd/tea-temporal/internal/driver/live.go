@@ -32,6 +32,8 @@ type live struct {
 	// From is the number of tokens before these.
 	From   int      `json:"from"`
 	Tokens []string `json:"tokens"`
+	// Waiting is why the call does not end.
+	Waiting string `json:"waiting,omitempty"`
 }
 
 // beat reports that the call goes on, until ctx is done.
@@ -41,7 +43,7 @@ func (h *remoteHost) beat(ctx context.Context, c tea.Call) {
 	tick := time.NewTicker(liveEvery)
 	defer tick.Stop()
 	var report *live
-	last, seen := time.Now(), 0
+	last, seen, waiting := time.Now(), 0, ""
 	for {
 		select {
 		case <-tick.C:
@@ -54,6 +56,15 @@ func (h *remoteHost) beat(ctx context.Context, c tea.Call) {
 				last = time.Time{}
 			}
 		}
+		if reason := h.reason(); reason != waiting {
+			waiting, last = reason, time.Time{}
+			l := live{Waiting: reason}
+			if report != nil {
+				l = *report
+				l.Waiting = reason
+			}
+			report = &l
+		}
 		if time.Since(last) < beatEvery {
 			continue
 		}
@@ -64,6 +75,19 @@ func (h *remoteHost) beat(ctx context.Context, c tea.Call) {
 			activity.RecordHeartbeat(ctx, report)
 		}
 	}
+}
+
+// waits sets why the call does not end.
+func (h *remoteHost) waits(reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waiting = reason
+}
+
+func (h *remoteHost) reason() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.waiting
 }
 
 // live returns the report after the first seen notices, and the number of notices.

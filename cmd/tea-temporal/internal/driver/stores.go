@@ -25,9 +25,10 @@ import (
 // a name that it does not have wraps [fs.ErrNotExist].
 type store interface {
 	read(ctx context.Context, name string) ([]byte, error)
-	// write writes a value that is not there. It is durable on return.
+	// write writes a value. It is durable on return.
 	write(ctx context.Context, name string, data []byte) error
-	has(ctx context.Context, name string) (bool, error)
+	// size returns the size of a value, -1 if it is not there.
+	size(ctx context.Context, name string) (int64, error)
 	// below returns the names directly below a prefix, and when the newest of each
 	// was written.
 	below(ctx context.Context, prefix string) (map[string]time.Time, error)
@@ -74,6 +75,12 @@ func (f folder) read(_ context.Context, name string) ([]byte, error) {
 }
 
 func (f folder) write(_ context.Context, name string, data []byte) error {
+	if name != identity {
+		// Below the place of a file system that is not mounted now, it would be lost.
+		if _, err := os.Stat(f.path(identity)); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s has no file %s: is it mounted?", string(f), identity)
+		}
+	}
 	if err := os.MkdirAll(filepath.Dir(f.path(name)), 0o700); err != nil {
 		return err
 	}
@@ -95,12 +102,15 @@ func (f folder) write(_ context.Context, name string, data []byte) error {
 	return err
 }
 
-func (f folder) has(_ context.Context, name string) (bool, error) {
-	_, err := os.Stat(f.path(name))
+func (f folder) size(_ context.Context, name string) (int64, error) {
+	about, err := os.Stat(f.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return -1, nil
 	}
-	return err == nil, err
+	if err != nil {
+		return -1, err
+	}
+	return about.Size(), nil
 }
 
 func (f folder) below(_ context.Context, prefix string) (map[string]time.Time, error) {
@@ -148,12 +158,15 @@ func (o objects) write(ctx context.Context, name string, data []byte) error {
 	return err
 }
 
-func (o objects) has(ctx context.Context, name string) (bool, error) {
-	_, err := o.bucket.Stat(ctx, name)
+func (o objects) size(ctx context.Context, name string) (int64, error) {
+	about, err := o.bucket.Stat(ctx, name)
 	if errors.Is(err, objstore.ErrNotFound) {
-		return false, nil
+		return -1, nil
 	}
-	return err == nil, err
+	if err != nil {
+		return -1, err
+	}
+	return about.Size, nil
 }
 
 func (o objects) below(ctx context.Context, prefix string) (map[string]time.Time, error) {

@@ -80,10 +80,14 @@ func (r *follower) noWorker(what, queue string) string {
 
 // activityTrouble returns why a call does not begin; "" if it has.
 func (r *follower) activityTrouble(ctx context.Context, a *workflow.PendingActivityInfo) string {
+	node := "node " + a.GetActivityType().GetName()
 	if a.GetState() != enums.PENDING_ACTIVITY_STATE_SCHEDULED {
+		var l live
+		if a.GetHeartbeatDetails() != nil && r.data.FromPayloads(a.GetHeartbeatDetails(), &l) == nil && l.Waiting != "" {
+			return node + " waits: " + l.Waiting
+		}
 		return ""
 	}
-	node := "node " + a.GetActivityType().GetName()
 	queue := a.GetActivityOptions().GetTaskQueue().GetName()
 	switch {
 	case a.GetLastFailure() != nil:

@@ -26,12 +26,26 @@ nodes:
 // warned runs a workflow, and calls then with the first warning.
 func (s *site) warned(text string, o host.RunOptions, then func(warning string)) *flow.Result {
 	s.t.Helper()
+	o.RunID = host.NewRunID()
+	return s.followed(teacmd.Job{Workflow: s.load(text), Options: o}, Engine{}.Run, then)
+}
+
+// resumed answers the question of a run, and calls then with the first warning.
+func (s *site) resumed(res *flow.Result, text string, then func(warning string)) *flow.Result {
+	s.t.Helper()
+	job := teacmd.Job{Workflow: s.load(text), Options: host.RunOptions{Answers: map[string]any{res.Pending[0].ID: "yes"}}}
+	return s.followed(job, func(ctx context.Context, f teacmd.EngineFlags, job teacmd.Job) (*flow.Result, error) {
+		return Engine{}.Resume(ctx, f, res.RunID, job)
+	}, then)
+}
+
+func (s *site) followed(job teacmd.Job, follow func(context.Context, teacmd.EngineFlags, teacmd.Job) (*flow.Result, error), then func(warning string)) *flow.Result {
+	s.t.Helper()
 	warnings := make(chan string, 100)
 	done := make(chan *flow.Result)
-	o.RunID = host.NewRunID()
-	job := teacmd.Job{Workflow: s.load(text), Options: o, Warn: func(m string) { warnings <- m }}
+	job.Warn = func(m string) { warnings <- m }
 	go func() {
-		res, err := Engine{}.Run(s.t.Context(), s.flags, job)
+		res, err := follow(s.t.Context(), s.flags, job)
 		if err != nil {
 			s.t.Error(err)
 		}
