@@ -55,7 +55,7 @@ func Conformance(t *testing.T, bundle tea.Bundle, samples ...Request) {
 // arguments of the plugin. Settings are empty.
 func Binary(t *testing.T, path string, args ...string) {
 	t.Helper()
-	runSuite(t, conform.Suite{}, start(t, path, args...))
+	runSuite(t, conform.Suite{}, start(t, nil, path, args...))
 }
 
 // startSelf runs the calling test of this binary as a plugin.
@@ -69,13 +69,16 @@ func startSelf(t *testing.T) *Process {
 	for i, part := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
 	}
-	return start(t, self, "-test.run="+strings.Join(parts, "/"))
+	// The process does not clean up after the test that it begins.
+	temporary := t.TempDir()
+	return start(t, []string{"TMPDIR=" + temporary, "TMP=" + temporary}, self, "-test.run="+strings.Join(parts, "/"))
 }
 
-func start(t *testing.T, path string, args ...string) *Process {
+func start(t *testing.T, env []string, path string, args ...string) *Process {
 	t.Helper()
 	// The context of the test ends before its cleanup, which ends the process.
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, args...)
+	cmd.Env = append(os.Environ(), env...)
 	process, err := Start(t.Context(), cmd, t.Output())
 	if err != nil {
 		t.Fatal(err)
