@@ -23,21 +23,28 @@ func Bundle(options ...Option) tea.Bundle { return bundle(nil, options) }
 // Exit codes and times of ProcessBundle.
 const (
 	overrunCode = 3
-	// answerTime is how long the process lives on, for the answers under way.
-	answerTime = 200 * time.Millisecond
+	// answerTime is how long the process lives on, for the answers under way, which a
+	// busy machine delays; growingTime is that while the query takes more and more memory.
+	answerTime  = 2 * time.Second
+	growingTime = 200 * time.Millisecond
 )
 
 // ProcessBundle is Bundle for a separate process, which a host starts again
 // when it has ended. The process ends by exit, usually os.Exit, after an SQL
 // query that the database could not stop. What was acknowledged is kept.
 func ProcessBundle(exit func(code int), options ...Option) tea.Bundle {
-	return bundle(sync.OnceFunc(func() {
+	end := sync.OnceFunc(func() { exit(overrunCode) })
+	return bundle(func(growing bool) {
 		slog.Error("the memory's process ends since an SQL query cannot be stopped; the next call starts it again")
-		time.AfterFunc(answerTime, func() { exit(overrunCode) })
-	}), options)
+		after := answerTime
+		if growing {
+			after = growingTime
+		}
+		time.AfterFunc(after, end)
+	}, options)
 }
 
-func bundle(overrun func(), options []Option) tea.Bundle {
+func bundle(overrun func(growing bool), options []Option) tea.Bundle {
 	shared := newFolders(overrun, options)
 	return tea.Bundle{
 		Name:        "memory",

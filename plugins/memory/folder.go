@@ -75,7 +75,7 @@ func (l lock) lock(ctx context.Context) error {
 func (l lock) unlock() { <-l }
 
 // openFolder opens the memory of the settings.
-func openFolder(ctx context.Context, at location, settings settings, b backends, overrun func()) (*folder, error) {
+func openFolder(ctx context.Context, at location, settings settings, b backends, overrun func(growing bool)) (*folder, error) {
 	f := &folder{name: at.name, dir: at.dir, settings: settings, backends: b, clock: clock.New(), synced: make(lock, 1)}
 	if at.backend != nil {
 		return f, f.openRemote(ctx, *at.backend)
@@ -239,11 +239,11 @@ type folders struct {
 	closing   map[string]chan struct{}     // closed when the folder is
 	shortTerm map[string]*shortterm.Memory // see shortTermOf
 	exported  bool                         // the next version has the short-term memory
-	overrun   func()                       // see engine.Options
+	overrun   func(growing bool)           // see engine.Options
 	backends  backends
 }
 
-func newFolders(overrun func(), options []Option) *folders {
+func newFolders(overrun func(growing bool), options []Option) *folders {
 	return &folders{overrun: overrun, backends: newBackends(options), byName: map[string]*folder{}, closing: map[string]chan struct{}{}, shortTerm: map[string]*shortterm.Memory{}}
 }
 

@@ -74,7 +74,7 @@ func (s Settings) limits() engine.Limits {
 	return engine.Limits{Connections: s.Connections, Threads: s.Threads, MemoryBytes: s.MemoryMB << 20, SpillDir: s.SpillDir}
 }
 
-func (f *folder) openEmbedded(ctx context.Context, overrun func()) error {
+func (f *folder) openEmbedded(ctx context.Context, overrun func(growing bool)) error {
 	driver, err := f.settings.driver(f.dir)
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func (*embedded) sweepContents(context.Context) error     { return nil }
 func (*folder) embeddedReplica() (none *keyed.Replica)    { return nil }
 func (*folder) deviceTables() (none syncing.DeviceTables) { return nil }
 
-func (f *folder) openEmbedded(context.Context, func()) error {
+func (f *folder) openEmbedded(context.Context, func(bool)) error {
 	return tea.Errorf(tea.DependencyMissing, "the memory's engine %s does not run in a browser; set settings.memory.engine: wasm", f.settings.Engine)
 }
 

@@ -21,8 +21,9 @@ type Options struct {
 	Warmup bool
 	Logger *slog.Logger
 	// Overrun, if set, is called when a query of a workflow cannot be stopped. A
-	// process that can be replaced should end then.
-	Overrun func()
+	// process that can be replaced should end then, soon if the query takes more and
+	// more memory.
+	Overrun func(growing bool)
 }
 
 // Limits bound the resources of a database. Zero values are replaced by small

@@ -32,7 +32,7 @@ func (d deaf) Select(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans, 
 func TestQueryThatCannotBeStopped(t *testing.T) {
 	t.Parallel()
 	release, overrun := make(chan struct{}), make(chan struct{}, 1)
-	e, err := engine.Open(t.Context(), engine.Options{Dir: t.TempDir(), Driver: deaf{release: release}, Warmup: true, Overrun: func() { overrun <- struct{}{} }})
+	e, err := engine.Open(t.Context(), engine.Options{Dir: t.TempDir(), Driver: deaf{release: release}, Warmup: true, Overrun: func(bool) { overrun <- struct{}{} }})
 	if err != nil {
 		t.Fatal(err)
 	}

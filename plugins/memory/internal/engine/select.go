@@ -60,8 +60,8 @@ func (e *Engine) Select(ctx context.Context, query string, bounds store.Sandbox)
 	case <-watched.Done():
 	}
 	failure := tea.AsError(sandbox.Failure(watched, context.Cause(watched), bounds.Timeout))
-	grace := stopGrace
-	if failure.Type == tea.ValidationError {
+	grace, growing := stopGrace, failure.Type == tea.ValidationError
+	if growing {
 		grace = memoryGrace
 	}
 	select {
@@ -76,10 +76,10 @@ func (e *Engine) Select(ctx context.Context, query string, bounds store.Sandbox)
 	}()
 	e.options.Logger.Error("an SQL query cannot be stopped", "engine", string(e.Dialect()), "error", failure.Message)
 	if e.options.Overrun != nil {
-		e.options.Overrun()
+		e.options.Overrun(growing)
 	}
 	failure.Message += "; the database did not stop it"
-	if failure.Type == tea.ValidationError {
+	if growing {
 		failure.Type = tea.ResourceExhausted
 	}
 	return store.Table{}, failure

@@ -222,7 +222,7 @@ func TestBombProcess(t *testing.T) {
 			continue
 		}
 		answered := make(chan struct{})
-		end := func() {
+		end := func(bool) {
 			go func() {
 				<-answered
 				os.Exit(overrun)
