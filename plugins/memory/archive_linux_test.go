@@ -27,6 +27,7 @@ func noise(entries, bytes int) []map[string]any {
 
 func TestArchivesOnAFullDisk(t *testing.T) {
 	t.Parallel()
+	withoutRaceDetector(t)
 	archives, small := t.TempDir(), smalldisk.New(t, "40m")
 	from := mustOpen(t, map[string]any{"path": t.TempDir(), "engine": "sqlite", "archives": small.Dir})
 	from.must("ltm.store", map[string]any{"key": "first", "value": 1})

@@ -14,6 +14,7 @@ import (
 // sets another number of entries; the log has the times and the largest memory of
 // the process.
 func TestAnArchiveOfManyEntries(t *testing.T) {
+	withoutRaceDetector(t)
 	entries := 10_000
 	if text := os.Getenv("TEA_ARCHIVE_ENTRIES"); text != "" {
 		var err error

@@ -91,6 +91,9 @@ func TestDeletedValuesMakeRoomOnAFullDisk(t *testing.T) {
 		return
 	}
 	eachEngine(t, func(t *testing.T, engine string) {
+		if engine == "sqlite" {
+			withoutRaceDetector(t)
+		}
 		disk := smalldisk.New(t, "24m")
 		o := mustOpen(t, map[string]any{"path": disk.Dir + "/memory", "engine": engine})
 		defer o.close()

@@ -9,7 +9,9 @@ import (
 
 	_ "modernc.org/sqlite"
 
+	"github.com/the-edge-agent/tea/plugins/memory"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
 func TestLTMNamespaces(t *testing.T) {
@@ -128,7 +130,12 @@ func TestLTMHybridWithoutAModel(t *testing.T) {
 // TestLTMPagesFitAConnection lists and searches more than 64 MiB.
 func TestLTMPagesFitAConnection(t *testing.T) {
 	t.Parallel()
-	linkedAgents(t, noHost, func(t *testing.T, a *agent) {
+	eachEngine(t, func(t *testing.T, engine string) {
+		if engine == "sqlite" {
+			withoutRaceDetector(t)
+		}
+		a := openAgent(t, teatest.Linked(memory.Bundle()), noHost(), map[string]any{"path": t.TempDir(), "engine": engine})
+		defer a.close(t)
 		large := strings.Repeat("pump ", 1<<20)
 		for i := range 16 {
 			a.do(t, "ltm.store", map[string]any{"key": fmt.Sprintf("%02d", i), "value": large + fmt.Sprint(i)})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/plugins/memory"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
@@ -97,4 +98,14 @@ func eachEngine(t *testing.T, test func(t *testing.T, engine string)) {
 // contains says whether an error mentions something.
 func contains(err error, words string) bool {
 	return err != nil && strings.Contains(err.Error(), words)
+}
+
+// withoutRaceDetector skips a test of large values in SQLite under the race detector,
+// which slows it down tenfold. make test also runs it in the build without C, which has
+// no race detector.
+func withoutRaceDetector(t *testing.T) {
+	t.Helper()
+	if devicetest.RaceDetector {
+		t.Skip("it runs in the build without C")
+	}
 }

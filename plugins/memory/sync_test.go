@@ -48,6 +48,9 @@ func TestSync(t *testing.T) {
 func TestLargeRows(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, engine string) {
+		if engine == "sqlite" {
+			withoutRaceDetector(t)
+		}
 		dir := t.TempDir()
 		a := mustOpen(t, map[string]any{"path": t.TempDir(), "engine": engine, "archives": dir, "sync": map[string]any{"path": t.TempDir(), "engine": "sqlite"}})
 		defer a.close()

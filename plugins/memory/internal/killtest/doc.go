@@ -2,6 +2,7 @@
 // writes, and checks each time what the next start finds: every acknowledged
 // change, no partial ones, and no blob without an entry.
 //
-// TEA_KILLS sets the number of kills for each engine; TEA_MEMORY_PLUGIN is the
+// TEA_KILLS sets the number of kills for each engine, of which there are fewer with
+// the race detector; TEA_MEMORY_PLUGIN is the
 // path of a plugin to use instead of the test binary.
 package killtest

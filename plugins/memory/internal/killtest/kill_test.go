@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -34,6 +35,8 @@ func TestNothingIsLostWhenThePluginIsKilled(t *testing.T) {
 			}
 			if testing.Short() {
 				kills = 20
+			} else if devicetest.RaceDetector {
+				kills /= 3
 			}
 			if n, err := strconv.Atoi(os.Getenv("TEA_KILLS")); err == nil {
 				kills = n

@@ -52,14 +52,14 @@ func tables(t *testing.T, r Remote) {
 	unchanged("types")
 	sameRows(t, "types", a, b)
 
-	// 1,500 rows need several pages.
-	many := make([]map[string]any, 1500)
+	// 600 rows need two pages.
+	many := make([]map[string]any, 600)
 	for i := range many {
 		many[i] = map[string]any{"id": i, "text": fmt.Sprint("row ", i)}
 	}
 	shared.Do("data.create_table", map[string]any{"name": "many", "primary_key": []string{"id"}, "schema": map[string]any{"id": "int", "text": "string"}})
 	shared.Do("data.insert", map[string]any{"table": "many", "rows": many})
-	a.Same("many", a.Do("memory.sync", nil), map[string]any{"pulled": int64(1500)})
+	a.Same("many", a.Do("memory.sync", nil), map[string]any{"pulled": int64(600)})
 	b.Do("memory.sync", nil)
 	set := func(d Device, text string, keys ...int) {
 		d.Do("data.update", map[string]any{"table": "many", "keys": keys, "set": map[string]any{"text": text}})

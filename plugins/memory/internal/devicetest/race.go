@@ -1,0 +1,7 @@
+//go:build race
+
+package devicetest
+
+// RaceDetector reports whether this is a build with the race detector, which slows
+// down tests of much data and many processes about tenfold.
+const RaceDetector = true
