@@ -47,6 +47,9 @@ type EngineRun struct {
 	Pending []flow.Interrupt
 	// Notes are for the user, such as why the run waits.
 	Notes []string
+	// Silent reports that nobody answers for the run: its workflow and its events
+	// are not to be had, for the reason in Notes.
+	Silent bool
 }
 
 // Job is a workflow to run with its options.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
@@ -81,7 +82,7 @@ func (a *app) viewEngineRun(ctx context.Context, f EngineFlags, run string) (*ru
 	if err != nil {
 		return nil, err
 	}
-	return &runView{
+	view := &runView{
 		run: &runOutput{RunEntry: r.RunEntry, RunFailure: r.RunFailure, Pending: append([]flow.Interrupt{}, r.Pending...), Notes: r.Notes},
 		load: func(h *host.Host, _ map[string]any) (*host.Workflow, error) {
 			wf, _, err := a.engine.Find(f, h, run)
@@ -100,7 +101,13 @@ func (a *app) viewEngineRun(ctx context.Context, f EngineFlags, run string) (*ru
 			})
 			return errors.Join(err, failed)
 		},
-	}, nil
+	}
+	if r.Silent { // each question would wait
+		silent := errors.New(strings.Join(r.Notes, "; "))
+		view.load = func(*host.Host, map[string]any) (*host.Workflow, error) { return nil, silent }
+		view.events = func(func([]byte) error) error { return silent }
+	}
+	return view, nil
 }
 
 type engineInspectCmd struct {

@@ -56,7 +56,16 @@ func TestRunWithoutAWorkerIsCanceled(t *testing.T) {
 	if err := (Engine{}).Cancel(t.Context(), s.flags, job.Options.RunID, true); err != nil {
 		t.Fatal(err)
 	}
-	show(flow.Stopped)
+	if notes := show(flow.Stopped).Notes; len(notes) != 1 || !strings.Contains(notes[0], "no worker polls") {
+		t.Errorf("the notes are %q", notes)
+	}
+	// Nothing else is asked for.
+	for _, words := range [][]string{{"inspect"}, {"runs", "show", "--html"}} {
+		out, err := s.tea("-", append(words, job.Options.RunID, "--engine", "temporal")...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "no worker polls the queue "+s.flags.Queue) {
+			t.Errorf("tea %q: %v, %s", words, err, out)
+		}
+	}
 
 	// It has nothing to be resumed from.
 	s.start(s.worker)

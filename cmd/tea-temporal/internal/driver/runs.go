@@ -98,11 +98,21 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 		return out, fmt.Errorf("find run %s on Temporal: %w", run, err)
 	}
 	out.RunEntry = r.entry(about.GetWorkflowExecutionInfo())
+	queue := about.GetExecutionConfig().GetTaskQueue().GetName()
+	if r.deserted(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW) {
+		what := "run " + run
+		if out.Status != flow.Running {
+			what = "the rest of the description"
+		}
+		out.Silent, out.Notes = true, []string{r.noWorker(what, queue)}
+		return out, nil
+	}
 	r.last = math.MaxInt64 // without events
 	p, err := r.progress(ctx)
 	if err != nil {
 		// Without a worker, the server knows this much.
 		if out.Notes = r.troubles(ctx); len(out.Notes) > 0 && ctx.Err() == nil {
+			out.Silent = true
 			return out, nil
 		}
 		return out, err
@@ -117,8 +127,15 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 		return out, nil
 	}
 	out.Status, out.Pending, out.Failures, out.RunFailure.FailedBranches = o.Status, o.Pending, o.Failures, o.FailedBranches
+	// The server can have no search attributes.
+	if len(o.Pending) > 0 {
+		out.Node = o.Pending[0].Path
+	}
 	if o.Error != nil {
 		out.Error = o.Error.Message
+		if o.Error.Node != nil {
+			out.Node = o.Error.Node.Path
+		}
 	}
 	return out, nil
 }
