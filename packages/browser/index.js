@@ -34,6 +34,8 @@ function inWork(path, verb) {
   if (relative.startsWith('/')) refuse(`is absolute and not below ${dir}`);
   const names = relative.split('/');
   if (names.some((name) => name.trim() === '..')) refuse(`contains .., which can lead out of ${dir}`);
+  const odd = relative.match(/[\\<>"|?*\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
+  if (odd) refuse(`contains the character ${JSON.stringify(odd[0])}, which is not allowed`);
   if (verb === 'remove' && names.every((name) => name === '' || name === '.')) refuse(`is ${dir} itself, which cannot be removed`);
   return `${dir}/${relative}`;
 }
