@@ -39,7 +39,7 @@ func repeatable(err error, attempt int) bool {
 	case errors.As(err, &typed):
 		return false
 	case !errors.As(err, &refused):
-		return (lost(err) || errors.As(err, new(noConnectionError))) && !untrusted(err)
+		return (lost(err) || errors.As(err, new(noConnectionError))) && !hopeless(err)
 	}
 	switch refused.Code {
 	case serializationFailure, deadlockDetected:
@@ -56,9 +56,29 @@ func stopping(code string) bool {
 }
 
 // lost reports whether an error is that of a connection.
-func lost(err error) bool {
-	return errors.As(err, new(net.Error)) || errors.As(err, new(*pgconn.ConnectError)) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.Timeout(err) ||
+func lost(err error) bool { return broken(err) || errors.As(err, new(*pgconn.ConnectError)) }
+
+// broken reports whether an error is that of the network.
+func broken(err error) bool {
+	return errors.As(err, new(net.Error)) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.Timeout(err) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+// wrongServerError is that of a server that is not one of target_session_attrs. It can
+// become one.
+type wrongServerError struct{ error }
+
+func (e wrongServerError) Unwrap() error { return e.error }
+
+// hopeless reports whether an error of a new connection stays the same until somebody
+// changes the settings or the server: its certificate is refused, it has no TLS or
+// another way to log in, or the host does not exist.
+func hopeless(err error) bool {
+	var host *net.DNSError
+	if untrusted(err) || errors.As(err, &host) && host.IsNotFound {
+		return true
+	}
+	return errors.As(err, new(*pgconn.ConnectError)) && !broken(err) && !errors.As(err, new(wrongServerError))
 }
 
 // untrusted reports whether the server's certificate is refused.
@@ -84,6 +104,10 @@ func (d *database) typed(ctx context.Context, err error) error {
 		return fromServer(refused)
 	case untrusted(err):
 		return tea.Errorf(tea.PermissionDenied, "PostgreSQL: the server's certificate is refused; check the host in settings.%s, its sslrootcert and this device's clock: %w", urlSetting, err)
+	case hopeless(err):
+		e := tea.Errorf(tea.ConnectionError, "PostgreSQL: check the host and the sslmode in settings.%s: %w", urlSetting, err)
+		e.Retryable = false
+		return e
 	case lost(err), errors.As(err, new(noConnectionError)):
 		return retryable(tea.Errorf(tea.ConnectionError, "PostgreSQL cannot be reached: %w", err))
 	}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"os"
@@ -232,3 +233,54 @@ func TestARefusedCertificateIsNotTriedAgain(t *testing.T) {
 		}
 	}
 }
+
+// What no second try can mend is returned at once.
+func TestHopelessConnectionsAreNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	address := newProxy(t).listener.Addr().String()
+	for name, test := range map[string]struct {
+		url  string
+		want tea.ErrorType
+		says string
+	}{
+		"a server without TLS":            {"postgres://postgres@" + address + "/postgres?sslmode=require", tea.ConnectionError, "sslmode"},
+		"an unknown database":             {"postgres://postgres@" + address + "/nowhere?sslmode=disable", tea.NotFound, "create the database"},
+		"an unknown user":                 {"postgres://nobody-" + rand.Text() + "@" + address + "/postgres?sslmode=disable", tea.PermissionDenied, "check the user"},
+		"no password where one is needed": {"postgres://postgres@" + address + "/postgres?sslmode=disable&require_auth=scram-sha-256", tea.ConnectionError, "require_auth"},
+		"a host that cannot exist":        {"postgres://postgres@db..example:5432/postgres?sslmode=require", tea.ConnectionError, "check the host"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var tries tries
+			config := configFor(test.url, "tea", time.Now)
+			config.Timeout, config.Logger = 10*time.Minute, slog.New(&tries)
+			stores, err := Open(t.Context(), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = stores.LongTerm.Retrieve(t.Context(), "", "a")
+			if e := tea.AsError(err); e.Type != test.want || e.Retryable || !strings.Contains(e.Message, test.says) {
+				t.Errorf("%v (retryable: %v), want a %s with %q", err, e.Retryable, test.want, test.says)
+			}
+			if n := tries.Load(); n > 0 {
+				t.Errorf("it was tried again %d times", n)
+			}
+			if err := (&backend[any]{nil, stores}).Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// tries counts the messages of repeated statements.
+type tries struct{ atomic.Int64 }
+
+func (*tries) Enabled(context.Context, slog.Level) bool { return true }
+func (c *tries) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, "repeated") {
+		c.Add(1)
+	}
+	return nil
+}
+func (c *tries) WithAttrs([]slog.Attr) slog.Handler { return c }
+func (c *tries) WithGroup(string) slog.Handler      { return c }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -107,6 +108,14 @@ func poolConfig(c store.Config) (*pgxpool.Config, error) {
 	conn.RuntimeParams["idle_in_transaction_session_timeout"] = millis(idleTransaction)
 	if c.ReadOnly != "" {
 		conn.RuntimeParams["default_transaction_read_only"] = "on"
+	}
+	if right := conn.ValidateConnect; right != nil {
+		conn.ValidateConnect = func(ctx context.Context, c *pgconn.PgConn) error {
+			if err := right(ctx, c); err != nil {
+				return wrongServerError{err}
+			}
+			return nil
+		}
 	}
 	// A ping after a pause would be a second round trip. A connection that was lost
 	// meanwhile is replaced by database.do.
