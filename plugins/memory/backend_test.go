@@ -166,7 +166,7 @@ func TestABackendThatIsNotComplete(t *testing.T) {
 }
 
 // A process that is killed leaves no folder if it has not needed one.
-func TestABackendHasATemporaryFolderOnlyForTheTextsOfFiles(t *testing.T) { //nolint:paralleltest // it sets the environment
+func TestABackendHasATemporaryFolderOnlyForTheTextsOfFiles(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	t.Setenv("TMP", tmp)
