@@ -139,6 +139,12 @@ func (r *follower) begin(ctx context.Context, name string, again enums.WorkflowI
 	if s.Key, err = def.key(); err != nil {
 		return err
 	}
+	o := client.StartWorkflowOptions{
+		ID: r.run, TaskQueue: r.queue, WorkflowIDReusePolicy: again, WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}
+	if s.Attributes = r.hasAttributes(ctx); s.Attributes {
+		o.TypedSearchAttributes = temporal.NewSearchAttributes(workflowAttribute.ValueSet(name), statusAttribute.ValueSet(string(flow.Running)))
+	}
 	args := append([]any{s, def}, more...)
 	what := "the input with the workflow files"
 	if len(more) > 0 {
@@ -146,12 +152,6 @@ func (r *follower) begin(ctx context.Context, name string, again enums.WorkflowI
 	}
 	if err := r.checkSize(what, args...); err != nil {
 		return err
-	}
-	o := client.StartWorkflowOptions{
-		ID: r.run, TaskQueue: r.queue, WorkflowIDReusePolicy: again, WorkflowExecutionErrorWhenAlreadyStarted: true,
-	}
-	if s.Attributes = r.hasAttributes(ctx); s.Attributes {
-		o.TypedSearchAttributes = temporal.NewSearchAttributes(workflowAttribute.ValueSet(name), statusAttribute.ValueSet(string(flow.Running)))
 	}
 	// Without the cancellation, after which the run could have begun or not.
 	handle, err := r.client.ExecuteWorkflow(context.WithoutCancel(ctx), o, name, args...)

@@ -51,10 +51,6 @@ func TestCommandsForRuns(t *testing.T) {
 	t.Parallel()
 	h, _ := newHost(t)
 	s := newSite(t, h, nil)
-	if err := s.addAttributes(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the namespace has the search attributes", func() bool { return s.hasAttributes(t.Context()) })
 	const text = `
 name: asking
 nodes:

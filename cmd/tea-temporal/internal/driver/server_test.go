@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -21,6 +22,7 @@ import (
 
 	teacmd "github.com/the-edge-agent/tea/cmd"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 // server is the Temporal server of all tests of the package.
@@ -92,12 +94,28 @@ func address(t testing.TB) string {
 		})
 		if server.err == nil {
 			server.address = server.dev.FrontendHostPort()
+			server.err = prepare(server.address)
 		}
 	})
 	if server.err != nil {
 		t.Fatal(server.err)
 	}
 	return server.address
+}
+
+// prepare adds the search attributes, so that no test depends on another one for them.
+func prepare(address string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c, err := dial(ctx, teacmd.TemporalFlags{Temporal: address}, discard)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	for err = c.addAttributes(ctx); err == nil && !c.hasAttributes(ctx); {
+		err = backoff.Sleep(ctx, longWait)
+	}
+	return err
 }
 
 // site is a queue of its own, with a worker.

@@ -178,9 +178,10 @@ func TestBlobsOfRemovedRunsAreRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for err = nil; !errors.As(err, new(*serviceerror.NotFound)); {
-		_, err = s.client.DescribeWorkflowExecution(t.Context(), gone, "")
-	}
+	eventually(t, "the server has removed the run", func() bool {
+		_, err := s.client.DescribeWorkflowExecution(t.Context(), gone, "")
+		return errors.As(err, new(*serviceerror.NotFound))
+	})
 	if err := s.pruneBlobs(t.Context(), time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
