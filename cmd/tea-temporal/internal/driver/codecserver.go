@@ -17,7 +17,7 @@ import (
 
 // uiOrigins are those of the user interface of a development server and of a
 // self-hosted one.
-var uiOrigins = []string{"http://localhost:8233", "http://localhost:8080"}
+var uiOrigins = []string{"http://localhost:8233", "http://127.0.0.1:8233", "http://localhost:8080", "http://127.0.0.1:8080"}
 
 // maxCodecRequest bounds a request to the codec server.
 const maxCodecRequest = 64 << 20

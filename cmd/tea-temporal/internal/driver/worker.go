@@ -26,7 +26,7 @@ type workerCmd struct {
 	teacmd.WorkerFlags
 	HandOver    bool     `help:"Ask the runs of the queue to continue with a later version of tea. Use it with the version that they began with."`
 	Codec       string   `config:"" placeholder:"HOST:PORT" help:"Decrypt values for Temporal's UI and CLI at this address of this machine."`
-	CodecOrigin []string `config:"" placeholder:"URL" help:"Origins of the UI whose pages can use --codec. Default: http://localhost:8233 and http://localhost:8080."`
+	CodecOrigin []string `config:"" placeholder:"URL" help:"Origins of the UI whose pages can use --codec. Default: those of a UI on this machine at the ports 8233 and 8080."`
 }
 
 // worker executes runs.
