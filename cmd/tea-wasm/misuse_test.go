@@ -73,6 +73,7 @@ func TestWrongUse(t *testing.T) {
 		`tea.files.list('/')`:                                                 `"permission_denied"`,
 		`tea.files.list('/workshop')`:                                         `"permission_denied"`,
 		`tea.files.write('a\0.txt', 'a')`:                                     `"permission_denied"`,
+		`tea.files.write('a\u2215b', 'a')`:                                    `"permission_denied"`,
 		`tea.files.write('a\ud800', 'a')`:                                     `"permission_denied"`,
 		`tea.files.list('a\\b').catch((e) => e.message)`:                      `"path \"a\\\\b\" contains the character \"\\\\\", which is not allowed"`,
 		`tea.files.write('', 'a')`:                                            `"validation_error"`,

@@ -23,6 +23,9 @@ export async function openTea(options = {}) {
 
 const dir = '/work';
 
+// oddCharacters are those that file actions refuse (sdk/x/confine): also control characters, and look-alikes of dots and slashes.
+const oddCharacters = /[\\<>"|?*\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u2024\u2025\uff0e\ufe52\u2044\u2215\u29f8\uff0f\uff3c\ufe68\u29f5\ufffd]/u;
+
 // inWork returns the absolute path of a file, which is below /work as in file actions.
 function inWork(path, verb) {
   if (typeof path !== 'string') throw misuse(`the path of a file is a string, not ${path}`);
@@ -34,7 +37,7 @@ function inWork(path, verb) {
   if (relative.startsWith('/')) refuse(`is absolute and not below ${dir}`);
   const names = relative.split('/');
   if (names.some((name) => name.trim() === '..')) refuse(`contains .., which can lead out of ${dir}`);
-  const odd = relative.match(/[\\<>"|?*\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
+  const odd = relative.match(oddCharacters);
   if (odd) refuse(`contains the character ${JSON.stringify(odd[0])}, which is not allowed`);
   if (verb === 'remove' && names.every((name) => name === '' || name === '.')) refuse(`is ${dir} itself, which cannot be removed`);
   return `${dir}/${relative}`;
