@@ -192,3 +192,19 @@ func TestARepeatedCallChangesATableOnce(t *testing.T) {
 		same(t, "keyed", count("SELECT n FROM keyed"), int64(3))
 	})
 }
+
+// A value that a query on SQLite cannot read spoils neither the other columns nor the
+// table, and the error says what the limit is.
+func TestALargeValueInATableOfSQLite(t *testing.T) {
+	t.Parallel()
+	a := mustOpen(t, map[string]any{"path": t.TempDir(), "engine": "sqlite"})
+	defer a.close()
+	a.must("data.create_table", map[string]any{"name": "texts", "primary_key": []string{"id"}, "schema": map[string]any{"id": "int", "text": "string"}})
+	a.must("data.insert", map[string]any{"table": "texts", "rows": []map[string]any{{"id": 1, "text": strings.Repeat("x", 2<<20)}}})
+	if _, err := a.call("data.query", map[string]any{"sql": "SELECT text FROM texts"}); typeOf(err) != tea.QueryError || !strings.Contains(err.Error(), "1 MB in data.query") {
+		t.Errorf("a large value: %v", err)
+	}
+	a.equal("another column", a.must("data.query", map[string]any{"sql": "SELECT id FROM texts"})["row_count"], int64(1))
+	a.must("data.update", map[string]any{"table": "texts", "keys": []any{1}, "set": map[string]any{"text": "small"}})
+	a.equal("replaced", fmt.Sprint(a.must("data.query", map[string]any{"sql": "SELECT text FROM texts"})["rows"]), "[map[text:small]]")
+}

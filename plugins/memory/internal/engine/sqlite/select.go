@@ -63,7 +63,9 @@ func failed(err error) error {
 		return err
 	}
 	switch failure.Code() & 0xff {
-	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_FULL, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_READONLY:
+	case sqlite3.SQLITE_TOOBIG:
+		return tea.Errorf(tea.QueryError, "SQL: a value or a row is larger than a query on SQLite can read (1 MB in data.query and memory.sql_query); select other columns, or keep large texts in files")
+	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_FULL, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_READONLY:
 		return tea.Errorf(tea.QueryError, "SQL: %s", reason(failure))
 	}
 	return err
