@@ -98,6 +98,9 @@ func (g *Graph) Algorithm(ctx context.Context, _ *tea.Request, p AlgorithmParams
 	return r, err
 }
 
+// maxWeight bounds the sum of weights, whose square a number can hold.
+const maxWeight = 1e150
+
 // load reads the ids of all entities, in order, and the relations between them.
 func (v *view) load(ctx context.Context, p *AlgorithmParams, at int64) ([]string, []algorithm.Edge, error) {
 	var ids []string
@@ -111,6 +114,7 @@ func (v *view) load(ctx context.Context, p *AlgorithmParams, at int64) ([]string
 		return nil, nil, err
 	}
 	var edges []algorithm.Edge
+	total := 0.0
 	err = v.EachRelation(ctx, v.ns, store.RelationScan{Types: p.RelationTypes, At: at, Lean: true}, func(r *store.Relation) error {
 		from, ok := number[r.From]
 		to, also := number[r.To]
@@ -125,6 +129,9 @@ func (v *view) load(ctx context.Context, p *AlgorithmParams, at int64) ([]string
 			if weight = r.Weight; weight < 0 {
 				return tea.Errorf(tea.ValidationError, "the relation %s has the negative weight %v; weighted needs weights from 0", describe(*r), weight)
 			}
+		}
+		if total += weight; total > maxWeight {
+			return tea.Errorf(tea.ValidationError, "the weights of the relations up to %s add up to more than %v; weighted needs smaller ones", describe(*r), maxWeight)
 		}
 		edges = append(edges, algorithm.Edge{From: from, To: to, Weight: weight})
 		return nil

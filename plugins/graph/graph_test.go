@@ -337,6 +337,23 @@ func TestNeighborsHaveCompleteRelationsWhateverTheirNumber(t *testing.T) {
 	})
 }
 
+func TestWeightsThatAddUpToMoreThanANumberAreRefused(t *testing.T) {
+	on(t, func(t *testing.T, g *opened) {
+		g.link("a-r-b", "b-r-c")
+		for _, ends := range [][2]string{{"a", "b"}, {"b", "c"}} {
+			g.call("store_relation", object{"from_entity": ends[0], "to_entity": ends[1], "relation_type": "r", "weight": 1e308})
+		}
+		for _, weighted := range []bool{false, true} {
+			g.fails("shortest_path", object{"from_entity": "a", "to_entity": "c", "weighted": weighted}, tea.ValidationError, `the path to "c" add up to more than a number can hold`)
+		}
+		for _, p := range []object{{"algorithm": "shortest_paths", "entity_id": "a"}, {"algorithm": "pagerank"}, {"algorithm": "community"}, {"algorithm": "centrality", "measure": "closeness"}} {
+			p["weighted"] = true
+			g.fails("algorithm", p, tea.ValidationError, "weighted needs smaller ones")
+		}
+		same(t, "without weights", g.call("algorithm", object{"algorithm": "shortest_paths", "entity_id": "a"})["total"], int64(3))
+	})
+}
+
 func TestNamesThatAreNotValid(t *testing.T) {
 	t.Parallel()
 	g := open(t, object{"backend": "memory", "path": t.TempDir()})

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -381,6 +382,9 @@ func (g *Graph) ShortestPath(ctx context.Context, _ *tea.Request, p ShortestPath
 	slices.Reverse(lean)
 	for i := range lean {
 		r.Weight += lean[i].Weight
+	}
+	if math.IsInf(r.Weight, 0) {
+		return nil, tea.Errorf(tea.ValidationError, "the weights of the path to %q add up to more than a number can hold; store smaller ones", p.ToEntity)
 	}
 	r.Length = len(lean)
 	if r.Relations, err = v.complete(ctx, lean); err != nil {
