@@ -568,7 +568,7 @@ func (r *follower) closed(ctx context.Context, answers bool) (*outcome, error) {
 	if r.ended.IsZero() {
 		r.ended = time.Now()
 	}
-	if answers || time.Since(r.ended) < lastEvents {
+	if took := time.Since(r.ended); answers || took < lastEvents || took < 4*lastEvents && !r.deserted(ctx, r.queue, enums.TASK_QUEUE_TYPE_WORKFLOW) {
 		return nil, nil // its last events follow
 	}
 	return out, nil
