@@ -571,16 +571,10 @@ func (r *follower) closed(ctx context.Context, answers bool) (*outcome, error) {
 	if took := time.Since(r.ended); answers || took < lastEvents || took < 4*lastEvents && !r.deserted(ctx, r.queue, enums.TASK_QUEUE_TYPE_WORKFLOW) {
 		return nil, nil // its last events follow
 	}
-	return out, nil
-}
-
-// lost returns the error of a run that cannot be found; nil for errors that pass.
-func lost(err error) error {
-	var missing *serviceerror.NotFound
-	if errors.As(err, &missing) {
-		return fmt.Errorf("find the run on Temporal: %w", err)
+	if r.warn != nil && r.options.Events != nil {
+		r.warn(fmt.Sprintf("no worker sent the last events of run %s; show them later with `%s`", r.run, r.flags.Command("runs", "events", r.run)))
 	}
-	return nil
+	return out, nil
 }
 
 // follows moves on to the execution after the present one.

@@ -3,12 +3,14 @@ package driver
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 )
@@ -138,4 +140,13 @@ func (r *follower) message(f *failurepb.Failure) string {
 		return "the reason is encrypted with a key that is not in the file of --keys here; workers and clients need the same keys"
 	}
 	return text
+}
+
+// lost returns the error of a run that cannot be found; nil for errors that pass.
+func lost(err error) error {
+	var missing *serviceerror.NotFound
+	if errors.As(err, &missing) {
+		return fmt.Errorf("find the run on Temporal: %w", err)
+	}
+	return nil
 }

@@ -191,3 +191,28 @@ func TestBlobsOfRemovedRunsAreRemoved(t *testing.T) {
 		}
 	}
 }
+
+// The events of a run are with its worker. When none answers after the end, they are
+// not taken to be complete.
+func TestMissingLastEventsAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newSite(t, h, nil)
+	o := host.RunOptions{RunID: host.NewRunID(), Events: func(flow.Event) {}}
+	if _, err := (Engine{}).Run(t.Context(), s.flags, teacmd.Job{Workflow: s.load(oneCall), Options: o}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := connect(t.Context(), s.flags, o.RunID, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	var warnings []string
+	r.warn, r.ended = func(m string) { warnings = append(warnings, m) }, time.Now().Add(-time.Hour)
+	if out, err := r.closed(t.Context(), false); err != nil || out.Status != flow.Done {
+		t.Errorf("%v, %v; want the outcome of the run", out, err)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], " runs events "+o.RunID) {
+		t.Errorf("warnings: %q", warnings)
+	}
+}
