@@ -15,9 +15,6 @@ import (
 // declared finds the charset in a meta element or an XML declaration.
 var declared = regexp.MustCompile(`(?i)(?:<meta[^>]{0,200}?charset\s*=\s*|<\?xml[^>]{0,100}?encoding\s*=\s*)["']?\s*([a-z0-9_:-]{2,40})`)
 
-// singleByte matches the names of charsets in which each byte is a character.
-var singleByte = regexp.MustCompile(`^(windows-|iso-8859-|koi8-|x-mac|macintosh|ibm866)`)
-
 const (
 	// declarationBytes is the part of a page that is searched for a declaration.
 	declarationBytes = 8 << 10
@@ -29,7 +26,8 @@ const (
 
 // decodeCharset returns a body as UTF-8. The charset is that of a byte order
 // mark, of the Content-Type header or of the page's declaration, in this order,
-// otherwise UTF-8 if it fits, otherwise a guess.
+// otherwise UTF-8 if it fits, otherwise a guess. A declaration that the bytes
+// contradict is ignored.
 func decodeCharset(body []byte, contentType string) string {
 	decoded, err := findEncoding(body, contentType).NewDecoder().Bytes(body)
 	if err != nil {
@@ -45,17 +43,20 @@ func findEncoding(body []byte, contentType string) encoding.Encoding {
 		return e
 	}
 	valid := isMostlyUTF8(body)
+	isUTF8 := valid && !isASCII(body) // text in another charset is hardly ever valid UTF-8
 	_, params, _ := mime.ParseMediaType(contentType)
 	for _, name := range []string{params["charset"], declaration(body)} {
 		e, canonical := charset.Lookup(name)
-		if e == nil || canonical == "utf-8" && !valid {
-			continue // absent, unknown or wrong
-		}
-		if singleByte.MatchString(canonical) && valid && !isASCII(body) {
-			continue // letters of such a charset do not happen to be valid UTF-8
-		}
-		if strings.HasPrefix(canonical, "utf-16") && name != params["charset"] {
-			continue // the declaration was read as ASCII
+		isUTF16 := strings.HasPrefix(canonical, "utf-16")
+		switch {
+		case e == nil || canonical == "replacement": // absent, unknown, or one that browsers do not read
+			continue
+		case canonical == "utf-8" && !valid:
+			continue
+		case isUTF16 && (name != params["charset"] || valid && bytes.IndexByte(body, 0) < 0):
+			continue // the declaration was read as ASCII, or markup has no zero bytes
+		case isUTF8 && canonical != "utf-8" && !isUTF16:
+			continue
 		}
 		return e
 	}

@@ -7,6 +7,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
 
 	"github.com/the-edge-agent/tea/plugins/web/internal/extract"
 	"github.com/the-edge-agent/tea/plugins/web/internal/page"
@@ -160,6 +165,41 @@ func TestCharsetThatLies(t *testing.T) {
 		got := parse(t, c.contentType, c.body).Content(true).Text()
 		if got = strings.ReplaceAll(got, "\ufffd", ""); got != text {
 			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}
+
+// UTF-8 that is declared as a charset of East Asia is UTF-8, and text in such a
+// charset is still decoded.
+func TestUTF8DeclaredAsEastAsianCharset(t *testing.T) {
+	t.Parallel()
+	for name, e := range map[string]encoding.Encoding{
+		"gb2312": simplifiedchinese.GBK, "gbk": simplifiedchinese.GBK, "gb18030": simplifiedchinese.GB18030, "big5": traditionalchinese.Big5,
+		"shift_jis": japanese.ShiftJIS, "euc-jp": japanese.EUCJP, "iso-2022-jp": japanese.ISO2022JP, "euc-kr": korean.EUCKR,
+		"x-user-defined": nil, "hz-gb-2312": nil, "iso-2022-kr": nil, "utf-16": nil, "utf-16le": nil,
+	} {
+		text := "日本 一二三 中文"
+		if name == "euc-kr" {
+			text = "한국어 문서"
+		}
+		bodies := []string{text}
+		if e != nil {
+			encoded, err := e.NewEncoder().String(text)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			bodies = append(bodies, encoded)
+		}
+		for _, body := range bodies {
+			for _, page := range []struct{ contentType, body string }{
+				{"text/html; charset=" + name, "<p>" + body},
+				{"text/html", "<meta charset=" + name + "><p>" + body},
+				{"text/plain; charset=" + name, body},
+			} {
+				if got := parse(t, page.contentType, page.body).Content(true).Text(); got != text {
+					t.Errorf("%s %q: got %q, want %q", page.contentType, page.body, got, text)
+				}
+			}
 		}
 	}
 }

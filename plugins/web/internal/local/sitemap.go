@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/html/charset"
 
@@ -85,7 +86,12 @@ func parseSitemap(body []byte, limit int64) (pages, files []string) {
 		body, _ = io.ReadAll(io.LimitReader(unpacked, limit)) // a part has addresses too
 	}
 	d := xml.NewDecoder(bytes.NewReader(body))
-	d.CharsetReader = charset.NewReaderLabel
+	d.CharsetReader = func(label string, input io.Reader) (io.Reader, error) {
+		if utf8.Valid(body) { // as in pages, the declaration can be wrong
+			return input, nil
+		}
+		return charset.NewReaderLabel(label, input)
+	}
 	d.Strict = false
 	isIndex := false
 	for {
