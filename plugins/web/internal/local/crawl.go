@@ -374,8 +374,8 @@ func (c *crawl) addSitemap(ctx context.Context, s *step) {
 	if err != nil {
 		return
 	}
-	if rules.group.CrawlDelay > maxCrawlDelay {
-		s.Notes = append(s.Notes, fmt.Sprintf("robots.txt asks for a delay of %s; the delay is %s", rules.group.CrawlDelay, maxCrawlDelay))
+	if rules.crawlDelay > maxCrawlDelay {
+		s.Notes = append(s.Notes, fmt.Sprintf("robots.txt asks for a delay of %s; the delay is %s", rules.crawlDelay, maxCrawlDelay))
 	}
 	links, notes := c.readSitemaps(ctx, start, rules)
 	for _, link := range links {

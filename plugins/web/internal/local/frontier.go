@@ -3,7 +3,6 @@ package local
 import (
 	"net/url"
 	"path"
-	"regexp"
 	"sort"
 	"strings"
 
@@ -49,7 +48,7 @@ type target struct {
 type frontier struct {
 	host             string // "" before the first page was read, and if all hosts are read
 	maxDepth         int
-	include, exclude []*regexp.Regexp
+	include, exclude []pathPattern
 	queue            []target
 	seen             map[string]bool
 	bytes            int // of the addresses in seen
@@ -66,38 +65,33 @@ func newFrontier(p page.CrawlParams) (*frontier, error) {
 	return f, err
 }
 
-// patterns compiles patterns of paths, or of addresses if they begin with
-// http.
-func patterns(texts []string) ([]*regexp.Regexp, error) {
-	var list []*regexp.Regexp
+// patterns reads patterns of paths, or of addresses if they begin with http.
+func patterns(texts []string) ([]pathPattern, error) {
+	var list []pathPattern
 	for _, text := range texts {
 		if !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "*") && !strings.HasPrefix(text, "http") {
 			return nil, tea.Errorf(tea.ValidationError, "the pattern %q does not begin with /, * or http; write /%s", text, text)
 		}
-		body, atEnd := strings.CutSuffix(text, "$")
-		expr := "^" + strings.ReplaceAll(regexp.QuoteMeta(body), `\*`, ".*")
-		if atEnd {
-			expr += "$"
-		}
-		list = append(list, regexp.MustCompile("(?s)"+expr))
+		list = append(list, newPathPattern(text))
 	}
 	return list, nil
 }
 
-func matchAny(list []*regexp.Regexp, u *url.URL) bool {
+func matchAny(list []pathPattern, u *url.URL) bool {
+	path := requestPath(u)
 	for _, pattern := range list {
-		if pattern.MatchString(u.RequestURI()) || pattern.MatchString(u.String()) {
+		if pattern.match(path) || pattern.match(origin(u)+path) {
 			return true
 		}
 	}
 	return false
 }
 
-// key identifies a page: the order of the query's parameters and those for
-// tracking make no difference.
+// key identifies a page: the order of the query's parameters, those for tracking
+// and the way in which characters are encoded make no difference.
 func key(u *url.URL) string {
 	if u.RawQuery == "" {
-		return u.String()
+		return origin(u) + requestPath(u)
 	}
 	var parts []string
 	for _, part := range strings.Split(u.RawQuery, "&") {
@@ -108,7 +102,7 @@ func key(u *url.URL) string {
 	sort.Strings(parts)
 	k := *u
 	k.RawQuery = strings.Join(parts, "&")
-	return k.String()
+	return origin(&k) + requestPath(&k)
 }
 
 // admit decides about a link at a depth. It returns the address to read, or the

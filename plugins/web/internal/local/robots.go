@@ -1,15 +1,13 @@
 package local
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"net/url"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/temoto/robotstxt"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -24,9 +22,15 @@ const (
 
 // robots are the rules of a host's robots.txt for this reader.
 type robots struct {
-	group    *robotstxt.Group
-	sitemaps []string
-	refusal  string // why nothing is allowed
+	rules      []robotsRule // those that take precedence first
+	crawlDelay time.Duration
+	sitemaps   []string
+	refusal    string // why nothing is allowed
+}
+
+type robotsRule struct {
+	pathPattern
+	allow bool
 }
 
 // allows reports whether an address can be read.
@@ -34,19 +38,23 @@ func (r *robots) allows(u *url.URL) bool {
 	if r.refusal != "" {
 		return false
 	}
-	path := u.EscapedPath()
-	if u.RawQuery != "" {
-		path += "?" + u.RawQuery
+	path := requestPath(u)
+	plain := plainQuery(path)
+	return r.allowsPath(path) && (plain == path || r.allowsPath(plain))
+}
+
+func (r *robots) allowsPath(path string) bool {
+	for _, rule := range r.rules {
+		if rule.match(path) {
+			return rule.allow
+		}
 	}
-	return r.group.Test(path)
+	return true
 }
 
 // delay is the wait between two requests that the host asks for.
 func (r *robots) delay() time.Duration {
-	if r.group == nil {
-		return 0
-	}
-	return min(r.group.CrawlDelay, maxCrawlDelay)
+	return min(r.crawlDelay, maxCrawlDelay)
 }
 
 // readRobots reads the robots.txt of an address's host. A file that does not
@@ -61,63 +69,93 @@ func (r *Reader) readRobots(ctx context.Context, u *url.URL) (*robots, error) {
 		status, _ := e.Details["status"].(int64)
 		switch {
 		case status >= 400 && status < 500 && status != 429:
-			return &robots{group: new(robotstxt.Group)}, nil
+			return new(robots), nil
 		case e.Type == tea.PermissionDenied || e.Type == tea.Canceled:
 			return nil, e
 		}
 		return &robots{refusal: e.Message}, nil
 	}
 	agent, _, _ := strings.Cut(r.userAgent, "/")
-	data, err := robotstxt.FromBytes(validRobots(resp.body))
-	if err != nil {
-		return &robots{refusal: "it is not valid: " + err.Error()}, nil
-	}
-	return &robots{group: data.FindGroup(agent), sitemaps: data.Sitemaps}, nil
+	return parseRobots(resp.body, agent), nil
 }
 
-// validRobots returns the lines of a robots.txt that the parser reads, in an
-// order for it: it refuses a file with a broken line, which RFC 9309 says to
-// ignore, and of an allow and a disallow line of equal length it applies the
-// first, where the RFC says the one that allows.
-func validRobots(body []byte) []byte {
+// parseRobots reads the rules of a robots.txt for an agent. Lines that are not
+// valid are ignored.
+func parseRobots(body []byte, agent string) *robots {
 	if end := bytes.LastIndexByte(body, '\n'); len(body) >= maxRobotsBytes && end >= 0 {
 		body = body[:end] // the last line was cut off
 	}
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	body = bytes.ReplaceAll(body, []byte("\r"), []byte("\n"))
-	var out, sitemaps strings.Builder
-	var rest strings.Builder // what follows the allow lines of a group
-	inRules, hasAgent := false, false
-	lines := bufio.NewScanner(bytes.NewReader(body))
-	lines.Buffer(nil, maxRobotsBytes+1) // a long line must not hide those after it
-	for lines.Scan() {
-		line, _, _ := strings.Cut(lines.Text(), "#")
-		key, text, _ := strings.Cut(line, ":")
-		key, text = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(text)
-		line = key + ": " + text + "\n"
-		switch {
-		case key == "user-agent":
+	groups := map[string]*robots{} // by agent
+	var current []*robots
+	var sitemaps []string
+	inRules := false
+	for line := range bytes.SplitSeq(body, []byte("\n")) {
+		line, _, _ = bytes.Cut(line, []byte("#"))
+		key, value, _ := strings.Cut(string(line), ":")
+		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
+		switch key {
+		case "user-agent":
 			if inRules {
-				out.WriteString(rest.String())
-				rest.Reset()
+				current, inRules = nil, false
 			}
-			inRules, hasAgent = false, true
-			out.WriteString(line)
-		case key == "sitemap" && text != "":
-			sitemaps.WriteString(line)
-		case !hasAgent:
-		case key == "allow":
-			inRules = true
-			out.WriteString(line)
-		case key == "disallow" || key == "crawl-delay" && isDelay(text):
-			inRules = true
-			rest.WriteString(line)
+			name, _, _ := strings.Cut(strings.ToLower(value), "/")
+			if groups[name] == nil {
+				groups[name] = new(robots)
+			}
+			current = append(current, groups[name])
+		case "sitemap":
+			if value != "" {
+				sitemaps = append(sitemaps, value)
+			}
+		case "allow", "disallow", "crawl-delay":
+			inRules = inRules || len(current) > 0
+			for _, group := range current {
+				group.add(key, value)
+			}
 		}
 	}
-	return []byte(out.String() + rest.String() + sitemaps.String())
+	group := groupOf(groups, strings.ToLower(agent))
+	group.sitemaps = sitemaps
+	sort.SliceStable(group.rules, func(i, j int) bool {
+		a, b := group.rules[i], group.rules[j]
+		return a.size() > b.size() || a.size() == b.size() && a.allow && !b.allow
+	})
+	return group
 }
 
-func isDelay(text string) bool {
-	n, err := strconv.ParseFloat(text, 64)
-	return err == nil && n >= 0 && n <= 1e6
+// groupOf returns the rules for an agent: those of the longest name that is a
+// beginning of its own, otherwise those of *.
+func groupOf(groups map[string]*robots, agent string) *robots {
+	best := ""
+	for name := range groups {
+		if strings.HasPrefix(agent, name) && len(name) > len(best) {
+			best = name
+		}
+	}
+	if best == "" {
+		best = "*"
+	}
+	if groups[best] == nil {
+		return new(robots)
+	}
+	return groups[best]
+}
+
+// add adds a line to a group.
+func (r *robots) add(key, value string) {
+	switch {
+	case key == "crawl-delay":
+		if n, err := strconv.ParseFloat(value, 64); err == nil && n >= 0 && n <= 1e6 {
+			r.crawlDelay = seconds(n)
+		}
+	case value != "":
+		if value[0] != '/' && value[0] != '*' {
+			value = "/" + value
+		}
+		for _, pattern := range queryForms(newPathPattern(value)) {
+			r.rules = append(r.rules, robotsRule{pattern, key == "allow"})
+		}
+	}
 }

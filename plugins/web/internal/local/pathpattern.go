@@ -1,0 +1,120 @@
+package local
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// pathPattern is a pattern of paths: it matches a beginning, * any characters,
+// and a trailing $ the end. Percent-encodings are compared as RFC 9309, section
+// 2.2.2, requires.
+type pathPattern struct {
+	parts []string // between the *
+	atEnd bool
+}
+
+func newPathPattern(text string) pathPattern {
+	body, atEnd := strings.CutSuffix(text, "$")
+	parts := strings.Split(body, "*")
+	for i := range parts {
+		parts[i] = normalisePath(parts[i])
+	}
+	return pathPattern{parts, atEnd}
+}
+
+// size is the number of bytes that are compared; the rule of robots.txt with
+// the largest one applies.
+func (p pathPattern) size() int {
+	n := len(p.parts) - 1
+	for _, part := range p.parts {
+		n += len(part)
+	}
+	if p.atEnd {
+		n++
+	}
+	return n
+}
+
+// match reports whether the pattern matches a path that [normalisePath] has
+// returned.
+func (p pathPattern) match(path string) bool {
+	rest, ok := strings.CutPrefix(path, p.parts[0])
+	if !ok {
+		return false
+	}
+	last := len(p.parts) - 1
+	for i, part := range p.parts[1:] {
+		if p.atEnd && i+1 == last {
+			return strings.HasSuffix(rest, part)
+		}
+		if _, rest, ok = strings.Cut(rest, part); !ok {
+			return false
+		}
+	}
+	return !p.atEnd || rest == ""
+}
+
+// normalisePath returns a path with its query, or an address, in the form in
+// which RFC 9309 compares them: unreserved characters are not encoded, and those
+// that are neither unreserved nor reserved are. The * and $ of a path are
+// encoded, since they have a meaning in patterns.
+func normalisePath(path string) string {
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		c := path[i]
+		isEncoded := false
+		if c == '%' && i+2 < len(path) {
+			if n, err := strconv.ParseUint(path[i+1:i+3], 16, 8); err == nil {
+				c, isEncoded = byte(n), true
+				i += 2
+			}
+		}
+		if isUnreserved(c) || !isEncoded && strings.IndexByte(":/?#[]@!&'()+,;=", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+func isUnreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
+
+// inQuery replaces encodings of delimiters that have no meaning in a query,
+// where RFC 9309 takes both forms for equal.
+var inQuery = strings.NewReplacer("%3A", ":", "%2F", "/", "%3F", "?", "%40", "@", "%5B", "[", "%5D", "]")
+
+// plainQuery returns a path that [normalisePath] has returned with the plain
+// form of the delimiters in its query.
+func plainQuery(path string) string {
+	before, query, found := strings.Cut(path, "?")
+	if !found {
+		return path
+	}
+	return before + "?" + inQuery.Replace(query)
+}
+
+// queryForms returns a pattern and, if it differs, the one with the plain form of
+// the delimiters in its query.
+func queryForms(p pathPattern) []pathPattern {
+	plain := strings.Split(plainQuery(strings.Join(p.parts, "*")), "*")
+	if slices.Equal(plain, p.parts) {
+		return []pathPattern{p}
+	}
+	return []pathPattern{p, {plain, p.atEnd}}
+}
+
+// requestPath is the path and the query of an address, as [normalisePath]
+// returns them.
+func requestPath(u *url.URL) string {
+	path := u.EscapedPath()
+	if u.RawQuery != "" || u.ForceQuery {
+		path += "?" + u.RawQuery
+	}
+	return normalisePath(path)
+}
