@@ -3,7 +3,9 @@ package expr
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // Scope has the values of the root names, such as state, variables, nodes, item
@@ -75,14 +77,39 @@ func CompileExpression(text string, bareNames bool) (t *Template, err error) {
 	return &Template{text: text, body: body, single: e, bare: bareNames, plain: isPlain(body), refs: references(text, body)}, nil
 }
 
-// singleOutput returns the expression of a template that is one {{ expr }}. A
-// newline after it, as in a YAML block scalar, does not count.
-func singleOutput(body []statement) node {
-	if len(body) == 2 {
-		if t, ok := body[1].(*text); ok && strings.TrimRight(t.value, "\r\n") == "" {
-			body = body[:1]
-		}
+// IgnoreSpace returns the template without the white space at its beginning and
+// end, so that an {{ expr }} on a line of its own is a single one.
+func (t *Template) IgnoreSpace() *Template {
+	out := *t
+	for trimmed := false; len(out.body) > 0 && !trimmed; {
+		trimmed = out.trim(0, strings.TrimLeftFunc)
 	}
+	for trimmed := false; len(out.body) > 0 && !trimmed; {
+		trimmed = out.trim(len(out.body)-1, strings.TrimRightFunc)
+	}
+	out.single = singleOutput(out.body)
+	return &out
+}
+
+// trim removes white space from the statement at i if it is text, and reports
+// whether something is left of it.
+func (t *Template) trim(i int, cut func(string, func(rune) bool) string) bool {
+	s, ok := t.body[i].(*text)
+	if !ok {
+		return true
+	}
+	rest := cut(s.value, unicode.IsSpace)
+	if rest == "" {
+		t.body = slices.Delete(slices.Clone(t.body), i, i+1)
+		return false
+	}
+	t.body = slices.Clone(t.body)
+	t.body[i] = &text{value: rest}
+	return true
+}
+
+// singleOutput returns the expression of a template that is one {{ expr }}.
+func singleOutput(body []statement) node {
 	if len(body) != 1 {
 		return nil
 	}

@@ -49,7 +49,7 @@ func TestSingleExpressionKeepsTheType(t *testing.T) {
 		`{{ 1.0 }}`:                          1.0,
 		`{{ "a" }}`:                          "a",
 		`{{ '{"a": [1, 2.0]}' | fromjson }}`: object{"a": list{int64(1), 2.0}},
-		"{{ state.i }}\n":                    int64(9007199254740993),
+		"{{ state.i }}\n":                    "9007199254740993\n",
 		`{{- state.i -}}`:                    int64(9007199254740993),
 		` {{ state.i }}`:                     " 9007199254740993",
 		`{{ state.s }}{{ state.s }}`:         "4242",

@@ -114,6 +114,17 @@ func (v *Value) Constant() (any, bool) { return v.root.constant, v.constant }
 // change it.
 func (v *Value) Templates() []Located { return v.refs }
 
+// IgnoreSpace returns the value, and if it is a template, that template without
+// the white space around it; see [Template.IgnoreSpace].
+func (v *Value) IgnoreSpace() *Value {
+	if v == nil || v.root.template == nil {
+		return v
+	}
+	out := *v
+	out.root.template = v.root.template.IgnoreSpace()
+	return &out
+}
+
 // Static returns the tree with every template replaced by the placeholder, for
 // checks that ignore templates. Without templates it is the value itself.
 func (v *Value) Static(placeholder any) any {

@@ -54,7 +54,7 @@ func (c *compiler) steps(g *Graph, n *Node, specs []*spec.Node, roots []string) 
 func (c *compiler) mapBody(g *Graph, n *Node, b *spec.MapBody, roots []string) *Map {
 	inner := withRoots(roots, b.ItemVar, b.IndexVar)
 	m := &Map{
-		Items: c.tree(b.Items, roots), ItemVar: b.ItemVar, IndexVar: b.IndexVar,
+		Items: c.tree(b.Items, roots).IgnoreSpace(), ItemVar: b.ItemVar, IndexVar: b.IndexVar,
 		Output: c.output(b.Output, roots),
 	}
 	node := n.Spec

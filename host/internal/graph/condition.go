@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/expr"
@@ -62,14 +61,9 @@ func (c *compiler) condition(text *spec.Text, roots []string) *Condition {
 			return nil
 		}
 		c.readTemplate(*text, t, roots, true)
-		cond.template = t
 		// With space around {{ }} the value would be a text, which is always
 		// true.
-		if bare := strings.TrimSpace(text.Value); bare != text.Value {
-			if t, err := expr.Compile(bare); err == nil {
-				cond.template = t
-			}
-		}
+		cond.template = t.IgnoreSpace()
 		return cond
 	}
 	if !c.bareCondition(cond) {
