@@ -208,3 +208,27 @@ func TestErrorsSayWhenToTryAgain(t *testing.T) {
 		t.Errorf("error (-want +got):\n%s", diff)
 	}
 }
+
+// A server that reads the request and closes a connection that was used before got
+// the request again.
+func TestStartReachesAServerTwice(t *testing.T) {
+	t.Parallel()
+	var starts atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			if starts.Add(1); r.Header.Get("Idempotency-Key") != "k" {
+				t.Errorf("the headers are %v", r.Header)
+			}
+			panic(http.ErrAbortHandler)
+		}
+		fmt.Fprint(w, "{}")
+	}))
+	t.Cleanup(server.Close)
+	c := newClient(t, server.URL, client.Options{})
+	if _, err := c.Run(t.Context(), "r", false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Start(t.Context(), "w", client.Start{Key: "k"}); err == nil || starts.Load() != 1 {
+		t.Errorf("%d requests, %v", starts.Load(), err)
+	}
+}

@@ -17,7 +17,7 @@ func newHTTP(s Settings) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := client.Transport.(*http.Transport)
+	t := client.Transport.(httpapi.Once)
 	stall := s.stall()
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		d := net.Dialer{Timeout: min(connectTimeout, stall), KeepAlive: 15 * time.Second}
@@ -58,7 +58,7 @@ func (m *moving) Write(p []byte) (int, error) {
 
 // encrypted refuses requests without TLS to other machines, whatever the source of
 // their address: a setting, a variable or a server's answer.
-type encrypted struct{ *http.Transport }
+type encrypted struct{ httpapi.Once }
 
 // metadataHosts are services of a cloud's machines, which only they reach and
 // which have no TLS.
@@ -71,5 +71,5 @@ func (e encrypted) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, plaintext(r.URL.Host)
 	}
-	return e.Transport.RoundTrip(r)
+	return e.Once.RoundTrip(r)
 }

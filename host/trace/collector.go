@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 const (
@@ -84,8 +85,11 @@ func NewCollector(o CollectorOptions) (*Collector, error) {
 		base: base, url: plainURL(base), headers: o.Headers, resource: resourceOf(o.Version, o.Instance), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		// A redirect is not followed: it would carry the headers, which may
 		// hold a key, to wherever it leads.
-		client: &http.Client{Timeout: sendTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		queue:  make(chan *span, mostWaiting), closing: make(chan struct{}), done: make(chan struct{}), stop: stop,
+		client: &http.Client{
+			Transport: httpapi.Once{Transport: http.DefaultTransport.(*http.Transport)}, Timeout: sendTimeout,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		queue: make(chan *span, mostWaiting), closing: make(chan struct{}), done: make(chan struct{}), stop: stop,
 	}
 	go c.run(ctx)
 	return c, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 // network makes the HTTP requests of one session. Credentials are sent only to
@@ -108,7 +109,7 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 			req.Header.Set("Authorization", "Bearer "+n.config.Token)
 		}
 	}
-	resp, err := bounded{n.base}.RoundTrip(req)
+	resp, err := bounded{httpapi.Once{Transport: n.base}}.RoundTrip(req)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.refused, n.trouble = nil, ""
@@ -189,7 +190,7 @@ func (a authorization) RoundTrip(req *http.Request) (*http.Response, error) {
 		n.refused = &refused{tea.PermissionDenied, err.Error()}
 		return nil, err
 	}
-	return bounded{n.base}.RoundTrip(req)
+	return bounded{httpapi.Once{Transport: n.base}}.RoundTrip(req)
 }
 
 // noRedirect returns the answer that redirects: a redirect would take the client

@@ -240,3 +240,27 @@ func TestOAuthClientCredentials(t *testing.T) {
 		t.Errorf("a wrong secret: %v", err)
 	}
 }
+
+// A tool that a server has started is not called again when the connection, which was
+// used before, ends without an answer.
+func TestCallReachesAServerTwice(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	s := serveHTTP(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if bytes.Contains(body, []byte(`"tools/call"`)) {
+			calls.Add(1)
+			panic(http.ErrAbortHandler)
+		}
+		return true
+	})
+	c := open(t, with(map[string]any{"url": s.URL}, "headers", map[string]any{"Idempotency-Key": "k"}))
+	_, err := c.call(t.Context(), "mcp.s_add", map[string]any{"a": 1, "b": 2})
+	if e := tea.AsError(err); e == nil || e.Type != tea.ConnectionError || calls.Load() != 1 {
+		t.Errorf("%d calls, %v", calls.Load(), err)
+	}
+}

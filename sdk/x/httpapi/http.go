@@ -28,9 +28,9 @@ type Route struct {
 	Socket string
 }
 
-// NewHTTP makes the HTTP client for a [Server]. It does not follow redirects,
-// which could send keys to another server. Its connections belong to
-// it: close them with CloseIdleConnections.
+// NewHTTP makes the HTTP client for a [Server], whose transport is a [Once]. It does
+// not follow redirects, which could send keys to another server. Its connections
+// belong to it: close them with CloseIdleConnections.
 func NewHTTP(route Route) (*http.Client, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 16
@@ -51,7 +51,7 @@ func NewHTTP(route Route) (*http.Client, error) {
 		}
 	}
 	return &http.Client{
-		Transport:     t,
+		Transport:     Once{t},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
 }

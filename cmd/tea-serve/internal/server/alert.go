@@ -21,6 +21,7 @@ import (
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 const (
@@ -82,6 +83,7 @@ func newAlerts(s *server) (*alerts, error) {
 		return nil, teacmd.UsageErrorf("--alert-url: expected http://HOST/PATH or https://HOST/PATH, without a user name")
 	}
 	a := &alerts{s: s, url: c.AlertURL, more: make(chan struct{}, 1), client: &http.Client{
+		Transport:     httpapi.Once{Transport: http.DefaultTransport.(*http.Transport)},
 		Timeout:       alertTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // only the configured address is called
 	}}

@@ -15,7 +15,7 @@ import (
 // CallParams are the parameters of http.get, post, put, patch and delete.
 type CallParams struct {
 	URL             string          `json:"url" doc:"the URL: http:// or https://"`
-	Headers         map[string]any  `json:"headers,omitempty" doc:"request headers"`
+	Headers         map[string]any  `json:"headers,omitempty" doc:"request headers; POST and PATCH send the call's key in Idempotency-Key, unless it is set here"`
 	Query           map[string]any  `json:"query,omitempty" doc:"added to the URL's query; a list repeats the name, null is omitted"`
 	JSON            json.RawMessage `json:"json,omitempty" doc:"a value to send as JSON; excludes body"`
 	Body            *string         `json:"body,omitempty" doc:"text to send"`

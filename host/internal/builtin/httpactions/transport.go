@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 // maxHeaderBytes bounds the headers of a response.
@@ -29,7 +30,7 @@ type transport struct {
 func newTransport(c *client) *transport {
 	pool := http.DefaultTransport.(*http.Transport).Clone()
 	pool.MaxResponseHeaderBytes = maxHeaderBytes
-	t := &transport{client: c, http: &http.Client{Transport: pool}}
+	t := &transport{client: c, http: &http.Client{Transport: httpapi.Once{Transport: pool}}}
 	t.http.CheckRedirect = t.checkRedirect
 	return t
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 // proxy is the HTTP proxy through which one page reaches the network. Each
@@ -56,7 +57,7 @@ func startProxy(guard *safenet.Guard, dial dialFunc, limit int64) (*proxy, error
 	p.transport.DialContext = dial
 	forward := &httputil.ReverseProxy{
 		Rewrite:       func(*httputil.ProxyRequest) {}, // the request's URL is absolute
-		Transport:     p.transport,
+		Transport:     httpapi.Once{Transport: p.transport},
 		FlushInterval: -1,
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) {
 			p.failed(r.URL.Host, "80", err)
