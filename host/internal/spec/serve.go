@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/internal/cron"
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/source"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
@@ -57,6 +58,8 @@ type Trigger struct {
 	// Value is what the key of the kind has: the cron expression, the path of the
 	// webhook, the directory, the topic or the workflow.
 	Value Text
+	// Schedule has the times of cron; nil if the expression is not valid.
+	Schedule *cron.Schedule
 	// Every is the interval of every.
 	Every time.Duration
 	// Zone is the name of the time zone of cron.
@@ -167,7 +170,7 @@ func dayBudgetSection() *section {
 
 func triggerSection() *section {
 	return &section{title: "trigger", doc: "One trigger: exactly one of cron, every, at_start, webhook, watch, mqtt and on_run.", keys: []*key{
-		{name: "cron", shape: str(), doc: "A cron expression with five fields, or @daily and the like."},
+		{name: "cron", shape: str(), doc: "A cron expression: minute, hour, day of month, month and day of week, or @daily and the like. If both day fields are set, either is enough."},
 		{name: "every", shape: seconds().aboveZero(), doc: "An interval."},
 		{name: "at_start", shape: boolean(), doc: "The start of the server."},
 		{name: "webhook", shape: str(), doc: "A POST to /hooks/ and this path."},
@@ -176,7 +179,7 @@ func triggerSection() *section {
 		{name: "on_run", shape: str(), doc: "The end of a run of the workflow with this name."},
 		{name: "name", shape: str(), doc: "Identifies the trigger across restarts.", fallback: "the kind and its value"},
 		{name: "timezone", shape: str(), doc: "Time zone of cron, such as Europe/Berlin.", fallback: "the time zone of the machine"},
-		{name: "catch_up", shape: oneOf("skip", "one", "all"), fallback: "one", doc: "Which of the times that passed while the server was off start a run; all has a maximum of 100."},
+		{name: "catch_up", shape: oneOf("skip", "one", "all"), fallback: "one", doc: "Which of the times that passed while the server was off start a run: none, one for all of them, or one for each, at most 100."},
 		{name: "jitter_seconds", shape: seconds(), doc: "Longest random delay, so that many devices do not start together."},
 		{name: "signature", shape: oneOf("github", "stripe", "hmac", "none"), doc: "How requests are signed. hmac is HMAC-SHA256 of the body in hexadecimal, with an optional prefix sha256=. Required, unless secret is set, which means hmac."},
 		{name: "secret", shape: str(), doc: "Name of the secret of the signature, as passed with --secrets."},
@@ -259,6 +262,13 @@ func (d *decoder) trigger(m mapping) (t Trigger, ok bool) {
 	t.Every, t.Jitter, t.Replay = orZero(m.duration("every")), orZero(m.duration("jitter_seconds")), m.duration("replay_seconds")
 	t.CatchUp, t.Signature, t.Header = m.string("catch_up"), m.string("signature"), m.string("header")
 	t.Broker, t.Username, t.ResultTopic, t.QoS = m.string("broker"), m.string("username"), m.string("result_topic"), 1
+	if text := m.text("cron"); text != nil && t.Kind == TriggerCron {
+		var hint string
+		var err error
+		if t.Schedule, hint, err = cron.Parse(text.Value); err != nil {
+			d.errorf(diagcode.ValueNotAllowed, t.Pos, hint, "cron: %v", err)
+		}
+	}
 	if t.Kind == TriggerMQTT {
 		t.Secret = orZero(m.text("password_secret"))
 	}

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	cron "github.com/netresearch/go-cron"
-
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 )
@@ -81,7 +79,7 @@ func (s *server) triggersOf(wf *host.Workflow, serving *host.Serving) ([]*trigge
 	return list, diags.Err()
 }
 
-// cron parses the expression.
+// cron checks the time zone.
 func (t *trigger) cron() (hint string, err error) {
 	zone := time.Local
 	if name := t.Zone.Value; name != "" {
@@ -89,22 +87,7 @@ func (t *trigger) cron() (hint string, err error) {
 			return "use a name such as Europe/Berlin or UTC", fmt.Errorf("timezone: %q is not a time zone", name)
 		}
 	}
-	text := t.Value.Value
-	if strings.HasPrefix(text, "@every") {
-		return "write every: 5m", errors.New("cron: @every is not a cron expression")
-	}
-	if strings.Contains(text, "TZ=") {
-		name, rest, _ := strings.Cut(text[strings.Index(text, "TZ=")+len("TZ="):], " ")
-		return "write cron: \"" + strings.TrimSpace(rest) + "\", timezone: " + name, errors.New("cron: the time zone is a key of its trigger")
-	}
-	schedule, err := cron.ParseStandard(text)
-	if err != nil {
-		return "write minute, hour, day of month, month and day of week: 0 6 * * 1-5", fmt.Errorf("cron: %q is not a cron expression: %w", text, err)
-	}
-	t.next = func(after time.Time) time.Time { return schedule.Next(after.In(zone)) }
-	if t.next(time.Now()).IsZero() {
-		return "", fmt.Errorf("cron: %q never happens", text)
-	}
+	t.next = func(after time.Time) time.Time { return t.Schedule.Next(after.In(zone)) }
 	return "", nil
 }
 
