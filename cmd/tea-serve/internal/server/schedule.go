@@ -11,7 +11,8 @@ const (
 	// maxSleep is how long the scheduler sleeps: the clock can be set, and the
 	// machine can be suspended.
 	maxSleep = 15 * time.Second
-	// onTime is how late a time is still not one that was missed.
+	// onTime is how late a time is still not one that was missed, if the server was
+	// running.
 	onTime = time.Minute
 	// maxCatchUp is how many missed times catch_up: all makes up for.
 	maxCatchUp = 100
@@ -23,7 +24,7 @@ func (s *server) schedule() {
 		_ = s.fire(t, t.event(nil), request{once: true}) // it was logged
 	}
 	today := day(time.Now())
-	p := &planner{s: s, seed: maphash.MakeSeed(), base: map[string]time.Time{}, start: s.startScheduled}
+	p := &planner{s: s, seed: maphash.MakeSeed(), base: map[string]time.Time{}, since: time.Now(), start: s.startScheduled}
 	files := newWatcher(s)
 	defer s.brokers.close()
 	timer := time.NewTimer(0)
@@ -40,8 +41,9 @@ func (s *server) schedule() {
 		s.beat()
 		s.brokers.update()
 		now := time.Now()
-		if clockSet(before, now) {
+		if step := clockStep(before, now); step.Abs() > time.Second {
 			s.retime()
+			p.jump(now, step)
 		}
 		before = now
 		if d := day(now); d != today { // runs can wait for their budgets
@@ -63,11 +65,10 @@ func (s *server) schedule() {
 	}
 }
 
-// clockSet reports whether the clock was set between two readings, or the machine was
-// suspended.
-func clockSet(before, now time.Time) bool {
-	step := now.Round(0).Sub(before.Round(0)) - now.Sub(before)
-	return step.Abs() > time.Second
+// clockStep returns by how much the clock was set between two readings, or how long the
+// machine was suspended.
+func clockStep(before, now time.Time) time.Duration {
+	return now.Round(0).Sub(before.Round(0)) - now.Sub(before)
 }
 
 // planner decides when schedules start runs.
@@ -76,8 +77,18 @@ type planner struct {
 	seed maphash.Seed
 	// start starts the run of a time.
 	start func(t *trigger, at time.Time)
+	// since is when the server started, or when the clock was set forward: times before
+	// it were missed.
+	since time.Time
 	// base is the time from which a schedule without a usable position counts.
 	base map[string]time.Time
+}
+
+// jump notices that the clock has skipped the times before now.
+func (p *planner) jump(now time.Time, step time.Duration) {
+	if step > onTime {
+		p.since = now
+	}
 }
 
 // run starts the runs of a schedule that are due, and returns when the next one
@@ -85,11 +96,14 @@ type planner struct {
 func (p *planner) run(t *trigger, now time.Time) time.Time {
 	last := p.last(t, now)
 	due := t.next(last)
-	if t.Every > 0 && now.Sub(due) > t.Every { // without a step for each interval
+	switch {
+	case t.Every > 0 && now.Sub(due) > t.Every: // without a step for each interval
 		due = last.Add(now.Sub(last).Truncate(t.Every))
 		if t.CatchUp == "all" {
 			due = later(t.next(last), due.Add(-maxCatchUp*t.Every))
 		}
+	case t.Every == 0 && now.Sub(due) > time.Hour:
+		due = t.next(recent(t, last, now))
 	}
 	var missed []time.Time
 	for !due.IsZero() && !due.Add(p.jitter(t, due)).After(now) {
@@ -105,6 +119,24 @@ func (p *planner) run(t *trigger, now time.Time) time.Time {
 		return now.Add(maxSleep)
 	}
 	return due.Add(p.jitter(t, due))
+}
+
+// recent returns a time from which at least maxCatchUp times of a cron expression have
+// passed, or last if there are fewer: a clock that was in 1970 has skipped millions.
+func recent(t *trigger, last, now time.Time) time.Time {
+	for span := time.Hour; ; span *= 4 {
+		from := now.Add(-span)
+		if !from.After(last) {
+			return last
+		}
+		at := from
+		for n := 0; !at.IsZero() && !at.After(now); n++ {
+			if n > maxCatchUp {
+				return from
+			}
+			at = t.next(at)
+		}
+	}
 }
 
 func later(a, b time.Time) time.Time {
@@ -137,7 +169,8 @@ func (p *planner) last(t *trigger, now time.Time) time.Time {
 // fire starts the runs of the times that have passed.
 func (p *planner) fire(t *trigger, missed []time.Time, now time.Time) {
 	latest := missed[len(missed)-1]
-	late := now.Sub(latest.Add(p.jitter(t, latest))) > onTime
+	due := latest.Add(p.jitter(t, latest))
+	late := now.Sub(due) > onTime || due.Before(p.since)
 	switch {
 	case t.CatchUp == "all":
 	case t.CatchUp == "skip" && late:

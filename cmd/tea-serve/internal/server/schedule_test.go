@@ -2,7 +2,10 @@ package server
 
 import (
 	"hash/maphash"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +19,7 @@ type plan struct {
 	*planner
 	t       *trigger
 	started []string
+	looked  time.Time
 }
 
 const clock = "02 15:04:05"
@@ -38,7 +42,15 @@ func newPlan(t *testing.T, c host.TriggerConfig) *plan {
 	p := &plan{t: &trigger{TriggerConfig: &c, id: "t"}}
 	p.t.next = func(after time.Time) time.Time { return after.Add(c.Every) }
 	if c.Every == 0 {
-		p.t.Value.Value, p.t.Zone.Value = "0 6 * * *", "UTC"
+		file := filepath.Join(t.TempDir(), serveFile)
+		if err := os.WriteFile(file, []byte(`workflows: {t: {triggers: [{cron: "0 6 * * *", timezone: UTC}]}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sections, err := host.LoadServe(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.t.Schedule, p.t.Zone = sections["t"].Triggers[0].Schedule, sections["t"].Triggers[0].Zone
 		if _, err := p.t.cron(); err != nil {
 			t.Fatal(err)
 		}
@@ -60,13 +72,16 @@ func TestTimesThatPassed(t *testing.T) {
 		name   string
 		config host.TriggerConfig
 		// clock are the times at which the planner looks; the first one is the first
-		// start of the server.
+		// start of the server, and others can be a start or the end of a suspension.
 		clock []string
 		want  []string
 	}{
 		{"on time", host.TriggerConfig{}, []string{"01 12:00:00", "02 05:59:59", "02 06:00:00", "02 06:00:15", "03 06:00:10"}, []string{"02 06:00:00", "03 06:00:00"}},
 		{"one after being off", host.TriggerConfig{}, []string{"01 12:00:00", "05 12:00:00", "05 12:00:15"}, []string{"05 06:00:00"}},
 		{"skip after being off", host.TriggerConfig{CatchUp: "skip"}, []string{"01 12:00:00", "05 12:00:00", "06 06:00:00"}, []string{"06 06:00:00"}},
+		{"skip the last minute of being off", host.TriggerConfig{CatchUp: "skip"}, []string{"01 12:00:00", "start 02 06:00:20", "02 06:00:35", "03 06:00:10"}, []string{"03 06:00:00"}},
+		{"skip the last minute of a suspended machine", host.TriggerConfig{CatchUp: "skip"}, []string{"01 12:00:00", "wake 02 06:00:20", "03 06:00:10"}, []string{"03 06:00:00"}},
+		{"skip intervals after being off", host.TriggerConfig{Every: time.Second * 10, CatchUp: "skip"}, []string{"01 12:00:00", "01 12:00:10", "start 01 12:05:03", "01 12:05:09", "01 12:05:10"}, []string{"01 12:00:10", "01 12:05:10"}},
 		{"skip is not a little late", host.TriggerConfig{CatchUp: "skip"}, []string{"01 12:00:00", "02 06:00:50"}, []string{"02 06:00:00"}},
 		{"all after being off", host.TriggerConfig{CatchUp: "all"}, []string{"01 12:00:00", "04 12:00:00", "04 12:00:15"}, []string{"02 06:00:00", "03 06:00:00", "04 06:00:00"}},
 		{"clock set forward", host.TriggerConfig{}, []string{"01 12:00:00", "02 06:00:00", "20 12:00:00", "21 06:00:00"}, []string{"02 06:00:00", "20 06:00:00", "21 06:00:00"}},
@@ -80,6 +95,15 @@ func TestTimesThatPassed(t *testing.T) {
 			t.Parallel()
 			p := newPlan(t, c.config)
 			for _, now := range c.clock {
+				now, started := strings.CutPrefix(now, "start ")
+				now, woke := strings.CutPrefix(now, "wake ")
+				if started {
+					p.since = at(t, now)
+				}
+				if woke {
+					p.jump(at(t, now), at(t, now).Sub(p.looked))
+				}
+				p.looked = at(t, now)
 				next := p.run(p.t, at(t, now))
 				if next.Before(at(t, now)) {
 					t.Errorf("at %s: the next time is %s", now, next)
@@ -99,6 +123,21 @@ func TestAllMissedTimesAreBounded(t *testing.T) {
 	p.run(p.t, at(t, "20 00:00:30"))
 	if len(p.started) != maxCatchUp || p.started[maxCatchUp-1] != "20 00:00:00" {
 		t.Errorf("%d runs: %v", len(p.started), p.started)
+	}
+}
+
+func TestClockThatLeaves1970SkipsMillionsOfTimes(t *testing.T) {
+	t.Parallel()
+	p := newPlan(t, host.TriggerConfig{CatchUp: "all"})
+	calls := 0
+	p.t.next = func(after time.Time) time.Time {
+		calls++
+		return after.Truncate(time.Minute).Add(time.Minute)
+	}
+	p.run(p.t, time.Unix(60, 0))
+	p.run(p.t, at(t, "20 00:00:30"))
+	if len(p.started) != maxCatchUp || p.started[maxCatchUp-1] != "20 00:00:00" || calls > 10*maxCatchUp {
+		t.Errorf("%d runs, the last one at %s, %d calls", len(p.started), p.started[len(p.started)-1], calls)
 	}
 }
 
