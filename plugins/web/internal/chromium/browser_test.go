@@ -186,3 +186,22 @@ func TestLimits(t *testing.T) {
 		t.Errorf("the page after them: got %v, %v", page, failure)
 	}
 }
+
+// What scripts and the page itself have put into open shadow roots is read.
+func TestOpenShadowRoots(t *testing.T) {
+	t.Parallel()
+	server := site(t, map[string]string{"/": `<html lang="en"><title>t</title><x-a>light</x-a><div><template shadowrootmode="open"><p>declared</p></template></div><script>
+		const outer = document.querySelector("x-a").attachShadow({mode: "open"})
+		outer.innerHTML = "<p>outer</p><slot></slot><x-b></x-b>"
+		outer.querySelector("x-b").attachShadow({mode: "open"}).innerHTML = "<p>inner</p>"
+	</script>`})
+	page, err := load(t, testBrowser(t, Settings{}, &safenet.Guard{AllowPrivate: true}), request{url: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`<html lang="en">`, `<x-a><template shadowrootmode="open"><p>outer</p><slot></slot><x-b><template shadowrootmode="open"><p>inner</p></template></x-b></template>light</x-a>`, "<p>declared</p>", "</html>"} {
+		if !strings.Contains(string(page.html), want) {
+			t.Errorf("the document has no %s:\n%s", want, page.html)
+		}
+	}
+}

@@ -317,11 +317,27 @@ func (t *tab) evaluate(expression string, into any) error {
 	}
 }
 
-// readDocument is the expression that returns the document. A document that is
-// longer than a limit is not sent.
+// readDocument is the expression that returns the document, with open shadow
+// roots as declarative ones. A document that is longer than a limit is not sent.
 const readDocument = `(() => {
 	const type = document.doctype ? "<!DOCTYPE " + document.doctype.name + ">" : "";
-	const html = type + (document.documentElement ? document.documentElement.outerHTML : "");
+	const root = document.documentElement;
+	const shadowRoots = [];
+	const collect = node => {
+		for (const e of node.querySelectorAll("*")) {
+			if (e.shadowRoot) {
+				shadowRoots.push(e.shadowRoot);
+				collect(e.shadowRoot);
+			}
+		}
+	};
+	let html = root ? root.outerHTML : "";
+	if (root) collect(root);
+	if (shadowRoots.length > 0 && root.getHTML) {
+		const shell = root.cloneNode(false).outerHTML, end = shell.lastIndexOf("</");
+		html = shell.slice(0, end) + root.getHTML({shadowRoots}) + shell.slice(end);
+	}
+	html = type + html;
 	return {url: location.href, length: html.length, html: html.length > %d ? "" : html};
 })()`
 

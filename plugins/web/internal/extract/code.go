@@ -19,6 +19,10 @@ func normaliseCode(body *html.Node) {
 	var blocks []*html.Node
 	inTable := map[*html.Node]int{} // blocks by table
 	elements(body, func(n *html.Node) {
+		switch n.DataAtom {
+		case atom.Listing, atom.Plaintext, atom.Xmp:
+			rename(n, atom.Pre)
+		}
 		if n.DataAtom == atom.Pre {
 			blocks = append(blocks, n)
 			inTable[tableOf(n)]++
@@ -69,6 +73,9 @@ func codeText(b *strings.Builder, n *html.Node) {
 			b.WriteString(c.Data)
 		case c.DataAtom == atom.Br:
 			b.WriteByte('\n')
+		case c.DataAtom == atom.Sup || c.DataAtom == atom.Sub:
+			simplifyElement(c)
+			codeText(b, c)
 		case c.DataAtom == atom.Div || c.DataAtom == atom.P || c.DataAtom == atom.Li || c.DataAtom == atom.Tr:
 			if text := b.String(); text != "" && !strings.HasSuffix(text, "\n") {
 				b.WriteByte('\n')

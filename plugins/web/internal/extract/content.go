@@ -48,6 +48,7 @@ func (d *Document) body() *html.Node {
 		return nil
 	}
 	body = clone(body)
+	isolateFormulas(body)
 	removeAll(body, isInvisible)
 	d.resolveLinks(body)
 	normaliseCode(body)
@@ -67,7 +68,7 @@ func isInvisible(n *html.Node) bool {
 	if hasAttr(n, "hidden") || attr(n, "aria-hidden") == "true" && n.DataAtom != atom.Span {
 		return true
 	}
-	style := strings.ReplaceAll(strings.ToLower(attr(n, "style")), " ", "")
+	style := compactStyle(n)
 	return strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
 }
 

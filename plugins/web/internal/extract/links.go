@@ -61,7 +61,10 @@ func linkLabel(n *html.Node) string {
 // pages and pictures are removed; pictures inside the page's own text too, since
 // they can be huge, and attributes that are code or style.
 func (d *Document) resolveLinks(body *html.Node) {
-	elements(body, func(n *html.Node) {
+	var all []*html.Node
+	elements(body, func(n *html.Node) { all = append(all, n) })
+	for _, n := range all {
+		wrapStyledBlock(n)
 		n.Attr = slices.DeleteFunc(n.Attr, func(a html.Attribute) bool { return strings.HasPrefix(a.Key, "on") || a.Key == "style" })
 		switch n.DataAtom {
 		case atom.A:
@@ -75,7 +78,7 @@ func (d *Document) resolveLinks(body *html.Node) {
 				setAttr(n, "cite", d.absolute(cite))
 			}
 		}
-	})
+	}
 	removeAll(body, func(n *html.Node) bool { return n.DataAtom == atom.Img && attr(n, "src") == "" })
 }
 

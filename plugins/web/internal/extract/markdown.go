@@ -26,15 +26,20 @@ func (c Content) Markdown() string {
 		strikethrough.NewStrikethroughPlugin(),
 	))
 	conv.Register.TextTransformer(escapeEntities, converter.PriorityEarly)
-	node := clone(c.node) // it is changed
+	node := plainStructure(c.node)
 	simplifyTables(node)
 	boundNesting(node, 0)
 	markdown, err := conv.ConvertNode(node)
 	if err != nil {
 		return c.Text()
 	}
-	return strings.TrimSpace(strings.ReplaceAll(string(markdown), cellPipe, `\|`))
+	text := wordSubscript.ReplaceAllString(strings.ReplaceAll(string(markdown), cellPipe, `\|`), "${1}_")
+	return strings.TrimSpace(strings.NewReplacer(subscriptMark, `\_`, cellDot, ".").Replace(text))
 }
+
+// wordSubscript matches a mark of a subscript after a letter or digit, where it
+// cannot begin emphasis.
+var wordSubscript = regexp.MustCompile(`([\p{L}\p{N}])` + subscriptMark)
 
 // HTML returns the content as HTML.
 func (c Content) HTML() string {

@@ -36,7 +36,7 @@ func TestMarkdown(t *testing.T) {
 		{"table", "<table><thead><tr><th>A</th><th>B|C</th></tr></thead><tbody><tr><td>1</td><td>x<br>y</td></tr></tbody></table>", "| A | B\\|C |\n|---|---|\n| 1 | x  <br />y |"},
 		{"cell wider than its table", "<table><tr><td colspan=99>a</td></tr><tr><td>c</td><td>d</td></tr></table>", "| a | a |\n|---|---|\n| c | d |"},
 		{"code in a table", "<table><tr><th>a<th>b</tr><tr><td><pre>x | y\nz</pre><td><code>p|q</code></td></tr></table>", "| a | b |\n|---|---|\n| `x \\| y`  <br />`z` | `p\\|q` |"},
-		{"lists in a table", "<table><tr><th>a<th>b</tr><tr><td><ul><li>one<li>two <b>bold</b></ul><td><p>x</p><ol><li>y</ol></td></tr></table>", "| a | b |\n|---|---|\n| • one  <br />• two **bold** | x<br /><br />• y |"},
+		{"lists in a table", "<table><tr><th>a<th>b</tr><tr><td><ul><li>one<li>two <b>bold</b></ul><td><p>x</p><ol><li>y</ol></td></tr></table>", "| a | b |\n|---|---|\n| • one  <br />• two **bold** | x<br /><br />1. y |"},
 		{"list in a list in a table", "<table><tr><th>a</tr><tr><td><ul> <li>one<ul><li>two</ul></ul></td></tr></table>", "| a |\n|---|\n| • one  <br />• two |"},
 		{"table in bold", "<b><table><tr><td>a<td>b</table></b>", "**a**\n\n**b**"},
 		{"table as layout", "<table><tr><td><h2>Title</h2><ul><li>one</ul></td><td><p>text</p></td></tr></table>", "## Title\n\n- one\n\ntext"},

@@ -53,7 +53,7 @@ func Parse(ctx context.Context, s Source) (*Document, error) {
 	d := &Document{URL: s.URL, base: s.URL, Metadata: page.Metadata{ContentType: kind}}
 	switch {
 	case kind == "text/html" || kind == "application/xhtml+xml" || kind == "" && len(s.Body) == 0:
-		return d, d.parseHTML(s)
+		return d, d.parseHTML(s, kind == "application/xhtml+xml")
 	case kind == "application/pdf":
 		return d, d.parsePDF(ctx, s.Body)
 	case isText(kind):
@@ -100,11 +100,15 @@ func fence(text, language string) string {
 	return marks + language + "\n" + text + "\n" + marks
 }
 
-func (d *Document) parseHTML(s Source) error {
+func (d *Document) parseHTML(s Source, isXML bool) error {
 	if len(s.Body) == 0 {
 		d.Notes = append(d.Notes, "the response is empty")
 	}
-	text, notes := boundElements(decodeCharset(s.Body, s.ContentType), cmp.Or(s.MaxElements, defaultMaxElements))
+	text := decodeCharset(s.Body, s.ContentType)
+	if isXML || xhtmlStart.MatchString(text[:min(len(text), declarationBytes)]) {
+		text = expandXHTML(text)
+	}
+	text, notes := boundElements(text, cmp.Or(s.MaxElements, defaultMaxElements))
 	d.Notes = append(d.Notes, notes...)
 	root, err := html.Parse(strings.NewReader(text))
 	if err != nil { // nested too deeply for the parser
@@ -113,6 +117,7 @@ func (d *Document) parseHTML(s Source) error {
 		}
 		d.Notes = append(d.Notes, "elements that are nested too deeply were unwrapped")
 	}
+	openShadowRoots(root)
 	d.root = root
 	d.setBase()
 	d.readMetadata()

@@ -13,8 +13,12 @@ import (
 const spareCells = 10_000
 
 // cellPipe stands for a | in the code of a cell until the Markdown is made: the
-// converter escapes it in other text only.
-const cellPipe = "\ue07c"
+// converter escapes it in other text only. It is not a character.
+// cellDot stands for the dot after a number, which it would escape.
+const (
+	cellPipe = "\ufdd0"
+	cellDot  = "\ufdd2"
+)
 
 // simplifyTables prepares the tables below n for Markdown, whose cells are
 // single lines: lists and blocks of code in cells become lines. A table with
@@ -141,7 +145,7 @@ func simplifyCell(n *html.Node) {
 				if !beginsLine(c) {
 					n.InsertBefore(&html.Node{Type: html.ElementNode, DataAtom: atom.Br, Data: "br"}, c)
 				}
-				c.InsertBefore(&html.Node{Type: html.TextNode, Data: "• "}, c.FirstChild)
+				c.InsertBefore(textNode(strings.ReplaceAll(itemMark(c, "• "), ".", cellDot)), c.FirstChild)
 			}
 			rename(c, atom.Span)
 		default:

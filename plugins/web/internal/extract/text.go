@@ -14,8 +14,8 @@ func (c Content) Text() string {
 		return c.text
 	}
 	w := new(textWriter)
-	w.write(c.node)
-	return strings.TrimSpace(w.b.String())
+	w.write(plainStructure(c.node))
+	return strings.TrimSpace(strings.ReplaceAll(w.b.String(), subscriptMark, "_"))
 }
 
 // textWriter collects text. Line breaks are written before the next text, so
@@ -53,7 +53,7 @@ func (w *textWriter) element(n *html.Node) {
 		w.lineBreak(2)
 	case atom.Li:
 		w.lineBreak(1)
-		w.word("- ")
+		w.word(itemMark(n, "- "))
 		w.item = true
 		w.write(n)
 		w.item = false
@@ -76,6 +76,15 @@ func (w *textWriter) element(n *html.Node) {
 	default:
 		w.write(n)
 	}
+}
+
+// itemMark returns the number that [splitList] has given to an item, or the mark of one without
+// numbers.
+func itemMark(item *html.Node, bullet string) string {
+	if item.Parent.DataAtom != atom.Ol || attr(item, "value") == "" {
+		return bullet
+	}
+	return attr(item, "value") + ". "
 }
 
 func (w *textWriter) lineBreak(n int) { w.breaks, w.space = max(w.breaks, n), false }
