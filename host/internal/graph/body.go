@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/expr"
@@ -14,6 +15,10 @@ import (
 func (c *compiler) body(g *Graph, n *Node, body spec.Body, roots []string) Body {
 	switch b := body.(type) {
 	case *spec.ActionBody:
+		b, own := c.params.claim(b, c.diags)
+		if slices.Contains(own, timeoutKey) {
+			n.Timeout = 0
+		}
 		a := &Action{Uses: b.Uses.Value, Output: c.output(b.Output, roots), result: c.params.check(b, c.diags)}
 		a.With, a.Deferred = c.with(b, roots)
 		return a

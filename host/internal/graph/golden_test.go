@@ -52,6 +52,17 @@ type askParams struct {
 	OnTimeout string  `json:"on_timeout,omitempty"`
 }
 
+type noteParams struct {
+	Key         string            `json:"key"`
+	Metadata    map[string]string `json:"metadata,omitempty"`
+	Description string            `json:"description,omitempty"`
+}
+
+type namedParams struct {
+	Name     string            `json:"name"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+}
+
 type page struct {
 	Name string `json:"name" pattern:"^[a-z]+$"`
 	Size int    `json:"size,omitempty"`
@@ -65,9 +76,11 @@ type getResult struct {
 
 func catalog() actions {
 	return actions{
-		"web.get":  {Name: "web.get", Params: schema.Of[getParams](), Result: schema.Of[getResult]()},
-		"any.call": {Name: "any.call"},
-		"any.ask":  {Name: "any.ask", Params: schema.Of[askParams]()},
+		"web.get":   {Name: "web.get", Params: schema.Of[getParams](), Result: schema.Of[getResult]()},
+		"any.call":  {Name: "any.call"},
+		"any.ask":   {Name: "any.ask", Params: schema.Of[askParams]()},
+		"any.note":  {Name: "any.note", Params: schema.Of[noteParams]()},
+		"any.named": {Name: "any.named", Params: schema.Of[namedParams]()},
 	}
 }
 

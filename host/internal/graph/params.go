@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -56,10 +57,46 @@ func (p *paramChecker) check(b *spec.ActionBody, diags *diag.List) *schema.Schem
 	}
 	completed, _ := s.Complete(given)
 	for _, problem := range s.ValidateTemplated(completed, isTemplate) {
-		report(info, with, problem, diags)
+		report(info, b, with, problem, diags)
 	}
 	warnNoTimeout(info, with, diags)
 	return info.Result
+}
+
+// timeoutKey is a key that a node and an action can both have.
+const timeoutKey = "timeout_seconds"
+
+// claim returns the call with those of the node's keys among its parameters
+// that the action has as parameters, and their names: metadata next to action:.
+// In another form it reports such a key, as the action would not get it; a
+// timeout limits the node there.
+func (p *paramChecker) claim(b *spec.ActionBody, diags *diag.List) (*spec.ActionBody, []string) {
+	if b.Own == nil {
+		return b, nil
+	}
+	own, _ := b.Own.Value.(map[string]any)
+	names := slices.Sorted(maps.Keys(own))
+	var info tea.ActionInfo
+	if p.actions != nil {
+		info, _ = p.actions.Describe(b.Uses.Value)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return info.Params == nil || !slices.Contains(info.Params.Properties.Names(), name)
+	})
+	if b.Inline {
+		return b.Claim(names, diags), names
+	}
+	var given map[string]any
+	if b.With != nil {
+		given, _ = b.With.Value.(map[string]any)
+	}
+	for _, name := range names {
+		if _, ok := given[name]; !ok && name != timeoutKey {
+			diags.Errorf(diagcode.KeysConflict, b.Own.KeyPos(name), "put it under with:; if it describes the node, call it x-"+name,
+				"%s has a parameter %q, but this %s is a key of the node", b.Uses.Value, name, name)
+		}
+	}
+	return b, nil
 }
 
 // unknown reports an action that is in no stored manifest.
@@ -94,16 +131,16 @@ func (p *paramChecker) unknown(b *spec.ActionBody, diags *diag.List) {
 
 const refreshHint = "`tea plugin refresh` starts the plugins and stores their manifests"
 
-// warnNoTimeout warns of an on_timeout without effect. With action: and without
-// with:, timeout_seconds is the node's, which is easy to overlook.
+// warnNoTimeout warns of an on_timeout without effect. Next to with:,
+// timeout_seconds is the node's, which is easy to overlook.
 func warnNoTimeout(info tea.ActionInfo, with *spec.Tree, diags *diag.List) {
-	const on, timeout = "on_timeout", "timeout_seconds"
+	const on = "on_timeout"
 	given, _ := with.Value.(map[string]any)
-	if given[on] == nil || given[timeout] != nil || !slices.Contains(info.Params.Properties.Names(), timeout) {
+	if given[on] == nil || given[timeoutKey] != nil || !slices.Contains(info.Params.Properties.Names(), timeoutKey) {
 		return
 	}
-	diags.Warnf(diagcode.MissingParameter, with.KeyPos(on), "put both under with:; next to action:, timeout_seconds belongs to the node",
-		"%s: %s has no effect without the parameter %q", info.Name, on, timeout)
+	diags.Warnf(diagcode.MissingParameter, with.KeyPos(on), "put both under with:",
+		"%s: %s has no effect without the parameter %q", info.Name, on, timeoutKey)
 }
 
 func (p *paramChecker) schema(info tea.ActionInfo) *jsonschema.Schema {
@@ -115,11 +152,14 @@ func (p *paramChecker) schema(info tea.ActionInfo) *jsonschema.Schema {
 	return s
 }
 
-func report(info tea.ActionInfo, with *spec.Tree, problem jsonschema.Problem, diags *diag.List) {
+func report(info tea.ActionInfo, b *spec.ActionBody, with *spec.Tree, problem jsonschema.Problem, diags *diag.List) {
 	see := fmt.Sprintf("`tea actions %s` shows the parameters", info.Name)
 	switch problem.Kind {
 	case jsonschema.MissingMember:
 		name := diag.Key(problem.Path, problem.Member)
+		if b.Inline && spec.IsNodeKey(name) {
+			see = fmt.Sprintf("put the parameters under with:; next to action:, %s belongs to the node", name)
+		}
 		diags.Errorf(diagcode.MissingParameter, with.ValuePos(problem.Path), see, "%s needs the parameter %q", info.Name, name)
 	case jsonschema.UnknownMember:
 		hint := cmp.Or(problem.Hint, see)

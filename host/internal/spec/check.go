@@ -178,7 +178,8 @@ func (c *checker) mapping(n *source.Node, path string, s *section, name string) 
 		at := diag.Key(path, m.Key.Text)
 		switch {
 		case free(m.Key.Text):
-		case k == nil || params && k.name == "input":
+		case params && k != nil && k.use == asEither:
+		case k == nil || params && k.use == asParam:
 			if !params {
 				c.unknown(n, m.Key, at, s)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // body reads the body of a node; nil if there is none.
@@ -92,24 +93,91 @@ func (d *decoder) action(m mapping) *ActionBody {
 	case with.is(source.Map):
 		a.With = newTree(with)
 	case m.section.takesParams(m.node):
-		a.With = d.inlineParams(m)
+		a.Inline = true
+		a.With = someMembers(m.element, func(name string) bool {
+			k := m.section.find(name)
+			return (k == nil || k.use == asParam) && !free(name)
+		})
+	}
+	a.Own = someMembers(m.element, func(name string) bool {
+		k := m.section.find(name)
+		return k != nil && k.use == asEither && m.has(name)
+	})
+	if a.Inline && a.Own != nil {
+		a.OwnDiags = d.checkOwn(m, a.Own)
+		a.Own = inSeconds(m, a.Own)
 	}
 	return a
 }
 
-func (d *decoder) inlineParams(m mapping) *Tree {
-	params := *m.node
-	params.Members = nil
-	for _, member := range m.node.Members {
-		k := m.section.find(member.Key.Text)
-		if (k == nil || k.name == "input") && !free(member.Key.Text) {
-			params.Members = append(params.Members, member)
+// inSeconds returns the tree with its durations as actions get them: in seconds.
+func inSeconds(m mapping, t *Tree) *Tree {
+	root := *t.root.node
+	root.Members = slices.Clone(root.Members)
+	for i, member := range root.Members {
+		if d := m.duration(member.Key.Text); d != nil && member.Value.Kind == source.String {
+			number := *member.Value
+			number.Kind, number.Scalar = source.Float, d.Seconds()
+			root.Members[i].Value = &number
 		}
 	}
-	if len(params.Members) == 0 {
+	return newTree(element{&root, t.root.path})
+}
+
+// IsNodeKey reports whether a key next to action: is the node's and not a
+// parameter.
+func IsNodeKey(name string) bool {
+	k := theGrammar().node.find(name)
+	return k != nil && k.use == asKey
+}
+
+// someMembers returns the Tree of the members of v with some names; nil without any.
+func someMembers(v element, takes func(name string) bool) *Tree {
+	some := *v.node
+	some.Members = slices.DeleteFunc(slices.Clone(v.node.Members), func(member source.Member) bool { return !takes(member.Key.Text) })
+	if len(some.Members) == 0 {
 		return nil
 	}
-	return newTree(element{&params, m.path})
+	return newTree(element{&some, v.path})
+}
+
+// checkOwn checks the keys of own as keys of the node, which the checker leaves
+// to [ActionBody.Claim].
+func (d *decoder) checkOwn(m mapping, own *Tree) map[string]diag.List {
+	var found map[string]diag.List
+	for _, e := range own.root.entries() {
+		var diags diag.List
+		c := checker{diags: &diags, grammar: d.grammar, where: d.where}
+		if c.key(e.node, e.path, e.key.Text, m.section.find(e.key.Text)); diags != nil {
+			if found == nil {
+				found = map[string]diag.List{}
+			}
+			found[e.key.Text] = diags
+		}
+	}
+	return found
+}
+
+// Claim returns the call with some keys of Own among its parameters, which are
+// next to action:. It adds the mistakes in the others to diags.
+func (b *ActionBody) Claim(names []string, diags *diag.List) *ActionBody {
+	for _, e := range b.Own.root.entries() {
+		if !slices.Contains(names, e.key.Text) {
+			*diags = append(*diags, b.OwnDiags[e.key.Text]...)
+		}
+	}
+	params := someMembers(b.Own.root, func(name string) bool { return slices.Contains(names, name) })
+	if params == nil {
+		return b
+	}
+	if b.With != nil {
+		root := *b.With.root.node
+		root.Members = slices.Concat(root.Members, params.root.node.Members)
+		params = newTree(element{&root, b.With.root.path})
+	}
+	claimed := *b
+	claimed.With = params
+	return &claimed
 }
 
 func (d *decoder) loop(m mapping) *LoopBody {

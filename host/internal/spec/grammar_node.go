@@ -40,11 +40,11 @@ func nameKeys(required bool) []*key {
 func commonKeys(g *grammar) []*key {
 	return []*key{
 		{name: "type", shape: oneOf(typeLoop, typeMap), code: diagcode.UnknownNodeType, doc: "Kind of a node that repeats its body."},
-		{name: "description", shape: str(), doc: "What it does."},
-		{name: "metadata", shape: anyMapping(), doc: "Anything, for tools."},
+		{name: "description", use: asEither, shape: str(), doc: "What it does."},
+		{name: "metadata", use: asEither, shape: anyMapping(), doc: "Anything, for tools."},
 		{name: "if", shape: written(), doc: "Skips the node when false."},
 		{name: "retry", shape: object(g.retry), doc: "Retry policy for failures."},
-		{name: "timeout_seconds", shape: seconds(), doc: "Timeout of one attempt."},
+		{name: "timeout_seconds", use: asEither, shape: seconds(), doc: "Timeout of one attempt."},
 		{name: "output", aliases: []string{"store_as"}, shape: str().or(anyMapping()), doc: "Where the result goes: a state key, or a mapping key: \"{{ result.field }}\".", fallback: "an object merges into the state, another value is stored under the node's name"},
 	}
 }
@@ -74,7 +74,7 @@ func fanInKeys(routing, isMap bool) []*key {
 func callKeys() []*key {
 	return []*key{
 		{name: "uses", aliases: []string{"action"}, shape: str(), doc: "Action to call, as namespace.action."},
-		{name: "with", aliases: []string{"config", "params"}, shape: anyMapping(), doc: "Parameters of the action. With action: and without with:, keys that are not node keys are the parameters."},
+		{name: "with", aliases: []string{"config", "params"}, shape: anyMapping(), doc: "Parameters of the action. With action: and without with:, keys that are not node keys are the parameters, and so are description, metadata and timeout_seconds if the action has a parameter of this name."},
 	}
 }
 
@@ -84,7 +84,7 @@ func bodyKeys(g *grammar) []*key {
 		languageKey(),
 		&key{name: "steps", shape: listOf(object(g.step)).nonEmpty(), doc: "Bodies run in order on one working copy of the state."},
 		&key{name: "subgraph", shape: str(), doc: "Another workflow file, relative to this one."},
-		&key{name: "input", shape: anyMapping(), doc: "Input of the subgraph."},
+		&key{name: "input", use: asParam, shape: anyMapping(), doc: "Input of the subgraph."},
 	)
 }
 

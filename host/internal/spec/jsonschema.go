@@ -122,13 +122,17 @@ func oneBody(s *section) part {
 }
 
 func sectionSchema(s *section) part {
-	properties := part{}
+	properties, ofNode := part{}, part{}
 	names := []string{}
 	var conditions []any
 	for _, k := range s.keys {
 		for _, spelling := range k.spellings() {
 			properties[spelling] = keySchema(k, spelling)
 			names = append(names, spelling)
+		}
+		if s.inlineParams && k.use != asKey {
+			ofNode[k.name] = shapeSchema(k.shape)
+			properties[k.name] = part{"description": k.doc}
 		}
 		if k.required && k.name != "name" {
 			conditions = append(conditions, requireOne(k))
@@ -139,7 +143,7 @@ func sectionSchema(s *section) part {
 		with := anyRequired(s.find("with").spellings())
 		conditions = append(conditions, part{
 			"if":   part{"required": []string{"action"}, "not": with},
-			"else": part{"propertyNames": part{"anyOf": []any{part{"enum": names}, part{"pattern": "^x-"}}}},
+			"else": part{"properties": ofNode, "propertyNames": part{"anyOf": []any{part{"enum": names}, part{"pattern": "^x-"}}}},
 		})
 	} else {
 		p["patternProperties"] = part{"^x-": part{}}

@@ -113,6 +113,8 @@ func TestJSONSchema(t *testing.T) {
 		{"two spellings of the code", `nodes: [{name: a, lua: "return {}", run: "return {}"}]`, false},
 		{"inline parameters", `nodes: [{name: a, action: my.own, anything: 1}]`, true},
 		{"inline next to with", `nodes: [{name: a, action: my.own, with: {}, anything: 1}]`, false},
+		{"a template as inline metadata", `nodes: [{name: a, action: my.own, metadata: "{{ state.m }}", input: text, timeout_seconds: "{{ state.t }}"}]`, true},
+		{"a text as a node's metadata", `nodes: [{name: a, uses: my.own, metadata: "{{ state.m }}"}]`, false},
 		{"loop", `nodes: [{name: a, type: while_loop, condition: x, body: [{name: b}]}]`, true},
 		{"loop without condition", `nodes: [{name: a, type: while_loop, body: [{name: b}]}]`, false},
 		{"map", `nodes: [{name: a, type: dynamic_parallel, items: "{{ state.l }}", action: {uses: http.get, with: {url: x}}}]`, true},

@@ -35,7 +35,7 @@ func openMapping(v element, s *section) mapping {
 	params := s.takesParams(v.node)
 	for _, written := range v.node.Members {
 		k := s.find(written.Key.Text)
-		if k == nil || params && k.name == "input" || written.Value.Kind == source.Null && !k.shape.anything {
+		if k == nil || params && k.use == asParam || written.Value.Kind == source.Null && !k.shape.anything {
 			continue
 		}
 		if !m.has(k.name) {
@@ -183,10 +183,11 @@ func (m mapping) float(name string) *float64 {
 // duration returns a duration; a plain number is in the unit of the key.
 func (m mapping) duration(name string) *time.Duration {
 	v := m.get(name)
-	if !v.scalar() || v.is(source.Bool) {
+	unit := m.section.find(name).shape.duration
+	if !v.scalar() || v.is(source.Bool) || unit == 0 {
 		return nil
 	}
-	d, problem := duration(v.node, m.section.find(name).shape.duration)
+	d, problem := duration(v.node, unit)
 	if problem != "" {
 		return nil
 	}

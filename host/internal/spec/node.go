@@ -52,6 +52,13 @@ type ActionBody struct {
 	Uses   Text
 	With   *Tree
 	Output *Output
+	// Own has the keys of the node that can also be parameters of the action,
+	// such as metadata; nil without them.
+	Own *Tree
+	// Inline reports that the parameters are next to action:. OwnDiags has the
+	// mistakes in Own as keys of the node then, by key; see Claim.
+	Inline   bool
+	OwnDiags map[string]diag.List
 }
 
 // LuaBody runs Lua code.

@@ -129,9 +129,12 @@ func TestNodes(t *testing.T) {
 		},
 		{
 			"inline parameters", `{name: a, action: x.y, url: u, input: [1], x-mine: 1, timeout_seconds: 3}`,
-			&Node{Name: "a", Timeout: 3 * time.Second, Body: &ActionBody{Uses: text("x.y"), With: tree(map[string]any{"url": "u", "input": []any{int64(1)}})}},
+			&Node{Name: "a", Timeout: 3 * time.Second, Body: &ActionBody{
+				Uses: text("x.y"), Inline: true,
+				With: tree(map[string]any{"url": "u", "input": []any{int64(1)}}), Own: tree(map[string]any{"timeout_seconds": int64(3)}),
+			}},
 		},
-		{"no parameters", `{name: a, action: x.y}`, &Node{Name: "a", Body: &ActionBody{Uses: text("x.y")}}},
+		{"no parameters", `{name: a, action: x.y}`, &Node{Name: "a", Body: &ActionBody{Uses: text("x.y"), Inline: true}}},
 		{"run", `{name: a, run: "return {}", language: lua, output: k}`, &Node{Name: "a", Body: &LuaBody{Code: text("return {}"), Output: &Output{Key: "k"}}}},
 		{"script", `{name: a, script: x}`, &Node{Name: "a", Body: lua("x")}},
 		{"lua", `{name: a, lua: x}`, &Node{Name: "a", Body: lua("x")}},

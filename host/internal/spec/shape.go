@@ -169,7 +169,18 @@ type key struct {
 	required bool
 	// code is the code of a value outside the enum; "" = the general one.
 	code string
+	use  paramUse
 }
+
+// paramUse is the meaning of a key where the parameters of a call are next to
+// action:.
+type paramUse uint8
+
+const (
+	asKey    paramUse = iota // the key of the node
+	asParam                  // a parameter
+	asEither                 // a parameter if the action has one of this name
+)
 
 // holdsCode reports whether a # is likely to be code: Lua's length operator.
 func (k *key) holdsCode() bool {
