@@ -174,12 +174,12 @@ func (f *runFlags) openRun(a *app, name string, retry bool) (dir runDir, run str
 	return dir, run, runs, err
 }
 
-// findRun returns the directory and the id of a run by the name that a user
-// passes.
+// findRun returns the directory of a run by the name that a user passes, and its
+// id or the path of its file.
 func (a *app) findRun(given, run string, retry bool) (runDir, string, error) {
-	if strings.HasSuffix(run, ".tea") && strings.ContainsRune(run, filepath.Separator) {
+	if !isWorkflowFile(run) && (isFile(run) || strings.ContainsRune(run, filepath.Separator)) {
 		dir := filepath.Dir(run)
-		return runDir{dir, dir}, run, nil
+		return runDir{dir, dir}, dir + string(filepath.Separator) + filepath.Base(run), nil
 	}
 	dir := runDir{given, given}
 	if given == "" {

@@ -197,7 +197,7 @@ func (out *runOutput) rows(a *app, f *runFlags) [][]string {
 		row("answer by", host.Deadline(i))
 	}
 	if open := out.Status != flow.Done && out.Status != flow.Running; open {
-		row("resume with", f.resumeCommand(&flow.Result{RunID: out.ID, Pending: out.Pending}, a.mask))
+		row("resume with", f.resumeCommand(&flow.Result{RunID: out.ID, Checkpoint: out.Path, Pending: out.Pending}, a.mask))
 	}
 	return rows
 }

@@ -50,7 +50,7 @@ func (s *Store) List() ([]Info, error) {
 	}
 	infos := make([]Info, 0, len(ids))
 	for _, id := range ids {
-		info, err := s.info(id)
+		info, err := infoOf(s.journalPath(id))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // removed meanwhile
 		}
@@ -69,11 +69,17 @@ func (s *Store) Info(run string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	return s.info(strings.TrimSuffix(filepath.Base(path), journalSuffix))
+	return infoOf(path)
 }
 
-func (s *Store) info(id string) (Info, error) {
-	info := Info{ID: id, Path: s.journalPath(id)}
+// infoOf describes the run of a file. The ID of a file whose name is not that of a
+// run's file is the path.
+func infoOf(path string) (Info, error) {
+	id, isJournal := strings.CutSuffix(filepath.Base(path), journalSuffix)
+	if !isJournal || checkRunID(id) != nil {
+		id = path
+	}
+	info := Info{ID: id, Path: path}
 	if err := info.load(); err != nil {
 		info.Status, info.Problem = "", err.Error()
 		return info, err

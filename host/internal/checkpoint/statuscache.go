@@ -131,7 +131,7 @@ func (s *Store) fillStatuses(runs []*candidate) {
 // one that may change while the file stays the same: of a run that is going on,
 // or of a file that cannot be read, whose status is empty.
 func (s *Store) readStatus(r *candidate) (c cachedStatus, lasts bool) {
-	info, err := s.info(r.id)
+	info, err := infoOf(s.journalPath(r.id))
 	c = cachedStatus{
 		size: r.journal.Size(), modified: r.journal.ModTime().UnixNano(),
 		updated: info.UpdatedAt.UnixNano(), status: info.Status,

@@ -156,7 +156,7 @@ func checkStillThere(f *os.File, path string) error {
 }
 
 // Find returns the path of a run's file. run is its id, the beginning of its id
-// that no other run has, or the path of a file in this store. Errors:
+// that no other run has, or the path of a file of any name in this store. Errors:
 // errors.Is fs.ErrNotExist, [*AmbiguousError], or that the path leads out of
 // the store.
 func (s *Store) Find(run string) (string, error) {
@@ -184,30 +184,34 @@ func (s *Store) Find(run string) (string, error) {
 	return "", &AmbiguousError{Prefix: run, Matches: ids}
 }
 
-// findFile takes a path that is in this store, or a bare file name.
+// findFile returns the file of a path into this store, or of a bare file name.
 func (s *Store) findFile(path string) (string, error) {
-	id, isJournal := strings.CutSuffix(filepath.Base(path), journalSuffix)
-	if !isJournal || checkRunID(id) != nil {
-		return "", fmt.Errorf("find run: %s is not the name of a run's file", path)
+	name := filepath.Base(path)
+	if !strings.ContainsRune(path, filepath.Separator) {
+		if err := checkRunID(strings.TrimSuffix(name, journalSuffix)); err != nil {
+			return "", err
+		}
+	} else if err := s.contains(path); err != nil {
+		return "", fmt.Errorf("find run: %w", err)
 	}
-	if strings.ContainsRune(path, filepath.Separator) {
-		dir, err := os.Stat(filepath.Dir(path))
-		if err != nil {
-			return "", fmt.Errorf("find run: %w", err)
-		}
-		own, err := os.Stat(s.dir)
-		if err != nil {
-			return "", fmt.Errorf("find run: %w", err)
-		}
-		if !os.SameFile(dir, own) {
-			return "", fmt.Errorf("find run: %s is not in the checkpoint directory %s", path, s.dir)
-		}
-	}
-	found := s.journalPath(id)
+	found := filepath.Join(s.dir, name)
 	if _, err := os.Lstat(found); err != nil {
 		return "", fmt.Errorf("find run: %w", err)
 	}
 	return found, nil
+}
+
+// contains returns an error unless path is that of a file in this store.
+func (s *Store) contains(path string) error {
+	dir, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	own, err := os.Stat(s.dir)
+	if err == nil && !os.SameFile(dir, own) {
+		err = fmt.Errorf("%s is not in the checkpoint directory %s", path, s.dir)
+	}
+	return err
 }
 
 // ids returns the ids of all runs with a journal, sorted.
