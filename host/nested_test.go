@@ -218,6 +218,55 @@ edges:
 	wantState(t, res, map[string]any{"b": true, "c": true})
 }
 
+func TestLastFallbackDoesNotEndTheRunEarly(t *testing.T) {
+	t.Parallel()
+	res := run(t, `
+nodes:
+  - {name: a, uses: json.parse, with: {text: "{"}, fallback: b}
+  - {name: c, run: "return {c = state.b}"}
+  - {name: d, goto: END}
+  - {name: b, run: "return {b = true}"}
+`, host.RunOptions{})
+	wantState(t, res, map[string]any{"b": true, "c": true})
+}
+
+func TestFallbackThatIsAlsoNextRunsOnce(t *testing.T) {
+	t.Parallel()
+	for _, routing := range []string{"", ", goto: b"} {
+		s := newSession(t, `
+nodes:
+  - {name: a, uses: json.parse, with: {text: "{"}, fallback: b`+routing+`}
+  - {name: b, uses: count.hit, with: {name: b}}
+  - {name: c, run: "return {c = true}"}
+`)
+		wantState(t, s.run(host.RunOptions{}), map[string]any{"name": "b", "c": true})
+		s.wantCalls(map[string]int{"b": 1})
+	}
+}
+
+func TestRetryTimeoutCoversAllAttempts(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"node": `
+nodes:
+  - {name: a, run: "error('no')", retry: {max_retries: 1000000, base_delay: 0, retry_on: [internal_error], timeout_seconds: 0.1}}
+`,
+		"branch": `
+config: {parallel: {retry: {max_retries: 1000000, base_delay: 0, retry_on: [internal_error], timeout_seconds: 0.1}}}
+nodes:
+  - {name: start}
+  - {name: a, run: "error('no')"}
+  - {name: join}
+edges: [{from: start, parallel: [a], fan_in: join}]
+`,
+	} {
+		res := run(t, text, host.RunOptions{})
+		if res.Status != flow.Failed || !strings.Contains(res.Err.Error(), "together took longer than retry.timeout_seconds (100ms)") {
+			t.Errorf("%s: got %s, %v", name, res.Status, res.Err)
+		}
+	}
+}
+
 func TestActionsCanMaskSecrets(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, `

@@ -299,6 +299,8 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 		return
 	}
 	started := r.now()
+	total, stop := r.allAttempts(ctx, fan.policy.Retry, "branch", b.name)
+	defer stop()
 	for attempt := r.replay.Attempt(b.path); ; attempt++ {
 		res.Retries = attempt - 1
 		if attempt > 1 {
@@ -306,7 +308,7 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 			f.openBranch(res.frame, b, b.path.Attempt(attempt), fan)
 		}
 		res.frame.start = res.start
-		if f.tryBranch(ctx, b, &fan.policy, res) || !f.retryBranch(ctx, &fan.policy, attempt, res) {
+		if f.tryBranch(ctx, total, b, &fan.policy, res) || total.Err() != nil || !f.retryBranch(ctx, total, &fan.policy, attempt, res) {
 			break
 		}
 	}
@@ -319,13 +321,14 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 	f.endBranch(res, fan.tolerant)
 }
 
-// tryBranch makes one attempt; done is true where there is nothing to retry.
-func (f *frame) tryBranch(ctx context.Context, b *branch, policy *graph.Parallel, res *branchResult) (done bool) {
+// tryBranch makes one attempt in the time of total; done is true where there is
+// nothing to retry.
+func (f *frame) tryBranch(ctx, total context.Context, b *branch, policy *graph.Parallel, res *branchResult) (done bool) {
 	res.Err, res.Timeout, res.err, res.cause = nil, false, nil, nil
-	inner := ctx
+	inner := total
 	if policy.Timeout > 0 {
 		var stop context.CancelFunc
-		inner, stop = f.run.withTimeout(ctx, policy.Timeout, tea.Errorf(tea.Timeout, "branch %q took longer than timeout_seconds (%s)", b.name, policy.Timeout))
+		inner, stop = f.run.withTimeout(total, policy.Timeout, tea.Errorf(tea.Timeout, "branch %q took longer than timeout_seconds (%s)", b.name, policy.Timeout))
 		defer stop()
 	}
 	err := b.walk(inner, res.frame)
@@ -348,7 +351,7 @@ func (f *frame) tryBranch(ctx context.Context, b *branch, policy *graph.Parallel
 }
 
 // retryBranch waits for the next attempt; it returns false where there is none.
-func (f *frame) retryBranch(ctx context.Context, policy *graph.Parallel, attempt int, res *branchResult) bool {
+func (f *frame) retryBranch(ctx, total context.Context, policy *graph.Parallel, attempt int, res *branchResult) bool {
 	if attempt > policy.Retry.MaxRetries || !retries(policy.Retry, res.Err) {
 		return false
 	}
@@ -361,8 +364,12 @@ func (f *frame) retryBranch(ctx context.Context, policy *graph.Parallel, attempt
 	if f.run.o.Callbacks.BranchRetry != nil {
 		f.run.o.Callbacks.BranchRetry(string(res.path), attempt, wait, res.Err)
 	}
-	if err := f.run.sleep(ctx, wait); err != nil {
-		res.err = err
+	if err := f.run.sleep(total, wait); err != nil {
+		if ctx.Err() != nil {
+			res.err = err
+		} else {
+			res.Err, res.Timeout = tea.AsError(expired(ctx, total, err, res.Err)), true
+		}
 		return false
 	}
 	f.run.forget(res.path)

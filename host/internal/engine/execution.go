@@ -78,11 +78,16 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 	if container && x.node.Spec.Retry == nil {
 		policy.MaxRetries = 0 // the nodes inside have their own policies
 	}
+	total, stop := r.allAttempts(ctx, policy, "node", x.node.Name)
+	defer stop()
 	x.round = r.replay.Attempt(x.path)
 	for x.attempt = x.round; ; x.attempt++ {
-		out, err := x.once(ctx)
+		out, err := x.once(total)
 		if err == nil || unwinds(ctx, err) {
 			return out, err
+		}
+		if total.Err() != nil {
+			return outcome{}, context.Cause(total)
 		}
 		failure := asFailure(err)
 		if x.attempt > policy.MaxRetries || !retries(policy, failure) {
@@ -93,8 +98,8 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 			return outcome{}, err
 		}
 		r.emit(flow.EventRetry, x.node.Name, x.path, retryFields(x.attempt, wait, failure)...)
-		if err := r.sleep(ctx, wait); err != nil {
-			return outcome{}, err
+		if err := r.sleep(total, wait); err != nil {
+			return outcome{}, expired(ctx, total, err, failure)
 		}
 		if container || x.ranInside.Load() {
 			r.forget(x.path)
@@ -104,6 +109,24 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 			}
 		}
 	}
+}
+
+// allAttempts returns the context for all attempts of a policy. what and name say
+// in its error whose attempts they are.
+func (r *run) allAttempts(ctx context.Context, policy graph.Retry, what, name string) (context.Context, context.CancelFunc) {
+	if policy.Timeout <= 0 {
+		return ctx, func() {}
+	}
+	return r.withTimeout(ctx, policy.Timeout, tea.Errorf(tea.Timeout, "all attempts of %s %q together took longer than retry.timeout_seconds (%s)", what, name, policy.Timeout))
+}
+
+// expired returns the error of a wait for the next attempt: err, or, if only
+// total has ended, its cause with the failure of the last attempt.
+func expired(ctx, total context.Context, err error, last *tea.Error) error {
+	if ctx.Err() != nil || total.Err() == nil {
+		return err
+	}
+	return tea.Errorf(tea.Timeout, "%s; the last one failed: %s: %s", context.Cause(total), last.Type, last.Message)
 }
 
 // once runs the body under the node's time-out.

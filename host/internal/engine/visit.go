@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/engine/replay"
@@ -232,14 +233,16 @@ func continued(n *graph.Node, failure *tea.Error) map[string]any {
 	return update
 }
 
-// visitFallback runs the fallback node in the failed node's place. Where the
-// fallback has no routing it continues as the failed node would.
+// visitFallback runs the fallback node in the failed node's place. A fallback
+// without routing of its own continues as the failed node would if that has
+// routing, or if the fallback is the last node of its list.
 func (f *frame) visitFallback(failed *graph.Node) (*graph.Node, error) {
 	fallback := failed.Fallback
 	if fallback == nil {
 		return nil, tea.Errorf(tea.InternalError, "the fallback of %s, which the checkpoint refers to, is no longer in the workflow", failed.Name)
 	}
-	if !fallback.Route.Explicit() && failed.Route.Explicit() {
+	last := !fallback.Route.Explicit() && fallback.Route.Implicit.Node == nil
+	if (last || !fallback.Route.Explicit() && failed.Route.Explicit()) && !slices.Equal(failed.Route.Targets(), []*graph.Node{fallback}) {
 		f.standIn = &failed.Route
 	}
 	return fallback, nil

@@ -22,23 +22,29 @@ func Check(g *Graph) diag.List {
 }
 
 func checkRouting(g *Graph, diags *diag.List) {
-	unreachable(g, diags)
-	for _, n := range g.Nodes {
-		noWayOut(n, diags)
-	}
+	checkList(g, diags)
 	eachNode(g.Nodes, func(n *Node) {
 		switch b := n.Body.(type) {
 		case *Loop:
-			unreachable(b.Body, diags)
-			for _, inner := range b.Body.Nodes {
-				noWayOut(inner, diags)
-			}
+			checkList(b.Body, diags)
 		case *Subgraph:
 			if b.Graph != nil {
 				checkRouting(b.Graph, diags)
 			}
 		}
 	})
+}
+
+// checkList checks one list of nodes.
+func checkList(g *Graph, diags *diag.List) {
+	unreachable(g, diags)
+	for _, n := range g.Nodes {
+		noWayOut(n, diags)
+		if n.Fallback != nil && n.Fallback != n && n.Route.only() == n.Fallback {
+			diags.Warnf(diagcode.FallbackProblem, n.Spec.Fallback.Pos, "add a goto to "+n.Name+" that passes over it; or write on_error: continue if it is to run in both cases",
+				"node %q also runs after %q succeeds: it is its fallback and its next node", n.Fallback.Name, n.Name)
+		}
+	}
 }
 
 func unreachable(g *Graph, diags *diag.List) {

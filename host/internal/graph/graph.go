@@ -163,6 +163,8 @@ type Retry struct {
 	// RetryAfterMax is the longest wait that a failure can ask for. One that
 	// asks for a longer wait is not retried.
 	RetryAfterMax time.Duration
+	// Timeout limits all attempts and waits together; 0 = no limit.
+	Timeout time.Duration
 	RetryOn       []string
 }
 

@@ -35,6 +35,7 @@ func resolveRetry(node, policy *spec.Retry) Retry {
 			Jitter:     first(node.Jitter, policy.Jitter, defaultJitter),
 		},
 		RetryAfterMax: first(node.RetryAfterMax, policy.RetryAfterMax, defaultRetryAfter),
+		Timeout:       first(node.Timeout, policy.Timeout, 0),
 		RetryOn:       node.RetryOn,
 	}
 	if r.RetryOn == nil {

@@ -2,7 +2,9 @@ package spec
 
 import (
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/source"
@@ -30,7 +32,7 @@ func (d *decoder) retry(v element) *Retry {
 }
 
 func (d *decoder) retryOf(m mapping) Retry {
-	r := Retry{Pos: m.pos(), MaxRetries: m.int("max_retries"), Multiplier: m.float("backoff_multiplier"), Jitter: m.float("jitter"), RetryAfterMax: m.duration("retry_after_max_seconds")}
+	r := Retry{Pos: m.pos(), MaxRetries: m.int("max_retries"), Multiplier: m.float("backoff_multiplier"), Jitter: m.float("jitter"), RetryAfterMax: m.duration("retry_after_max_seconds"), Timeout: m.duration("timeout_seconds")}
 	r.Base = d.delay(m, "backoff_base_ms", "base_delay")
 	r.Max = d.delay(m, "backoff_max_ms", "max_delay")
 	if on := m.bool("jitter"); on != nil {
@@ -50,12 +52,35 @@ func (d *decoder) retryOf(m mapping) Retry {
 	return r
 }
 
-// checkErrorType warns of a type that looks misspelt; actions can have other
-// types.
+// checkErrorType warns of an unknown type, which is not an error since an action
+// of a plugin can have types of its own.
 func (d *decoder) checkErrorType(t Text) {
-	if near := diag.Suggest(t.Value, errorTypes); near != "" && !slices.Contains(errorTypes, t.Value) {
-		d.diags.Warnf(diagcode.ValueNotAllowed, t.Pos, near, "%sretry_on: %q is not an error type of tea", d.where, t.Value)
+	if slices.Contains(errorTypes, t.Value) {
+		return
 	}
+	hint := diag.Suggest(snakeCase(t.Value), errorTypes)
+	if hint == "" {
+		hint = "the types of tea are " + strings.Join(errorTypes, ", ")
+	}
+	d.diags.Warnf(diagcode.ValueNotAllowed, t.Pos, hint, "%sretry_on: %q is not an error type of tea", d.where, t.Value)
+}
+
+// snakeCase converts the name of an exception of another language: that of
+// asyncio.TimeoutError is timeout, that of ConnectionError connection_error.
+func snakeCase(name string) string {
+	var b strings.Builder
+	previous := ' '
+	for _, r := range name[strings.LastIndexByte(name, '.')+1:] {
+		if unicode.IsUpper(r) && unicode.IsLower(previous) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+		previous = r
+	}
+	if short := strings.TrimSuffix(b.String(), "_error"); slices.Contains(errorTypes, short) {
+		return short
+	}
+	return b.String()
 }
 
 // delay reads a wait in milliseconds or in seconds.

@@ -55,6 +55,7 @@ func (g *grammar) placesOf(word string, except *section) []string {
 var otherNames = map[string]string{
 	"retries":                            "the number of retries is retry.max_retries",
 	"max_attempts":                       "the number of retries is retry.max_retries",
+	"retry_policy":                       "retries of a node go under retry: {max_retries: ...}, those of every node under error_policy",
 	"depends_on":                         "order comes from the list, from edges or from goto: add an edge {from: ..., to: ...}",
 	"needs":                              "order comes from the list, from edges or from goto: add an edge {from: ..., to: ...}",
 	"timeout":                            "write timeout_seconds",

@@ -174,6 +174,8 @@ type Retry struct {
 	Jitter *float64
 	// RetryAfterMax is the longest wait that a failure can ask for.
 	RetryAfterMax *time.Duration
+	// Timeout limits all attempts and waits together.
+	Timeout *time.Duration
 	// RetryOn are the error types to retry; empty = those marked retryable.
 	RetryOn []string
 }
