@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"testing"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -66,6 +67,17 @@ func TryOpen(t testing.TB, bundle *tea.Bundle, settings map[string]any) (*Caller
 	return c, nil
 }
 
+// logger is a host that writes logs to those of the test.
+type logger struct {
+	tea.Host
+	t testing.TB
+}
+
+// Log writes a record to the log of the test.
+func (l logger) Log(_ context.Context, level slog.Level, message string, _ map[string]any) {
+	l.t.Log(level, message)
+}
+
 // Params are an action's parameters.
 type Params = map[string]any
 
@@ -81,7 +93,7 @@ func (c *Caller) Call(ctx context.Context, action string, params Params) (map[st
 		c.t.Fatal(err)
 	}
 	resp, err := found.Handle(ctx, &tea.Request{
-		Action: action, Params: tea.ValuePayload(raw), Instance: c.instance, Call: tea.Call{IdempotencyKey: c.IdempotencyKey, Attempt: 1},
+		Action: action, Params: tea.ValuePayload(raw), Host: logger{t: c.t}, Instance: c.instance, Call: tea.Call{IdempotencyKey: c.IdempotencyKey, Attempt: 1},
 	})
 	if err != nil {
 		return nil, err

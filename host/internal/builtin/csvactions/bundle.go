@@ -59,11 +59,11 @@ func (i *instance) parse(_ context.Context, _ *tea.Request, p parseParams) (pars
 	if p.Text != nil {
 		text = *p.Text
 	} else {
-		root, err := i.files.Root()
+		root, name, err := i.files.Find(p.Path, fileroot.ReadAccess)
 		if err != nil {
 			return parseResult{}, err
 		}
-		raw, err := root.ReadFile(p.Path, i.files.MaxBytes)
+		raw, err := root.ReadFile(name, i.files.MaxBytes)
 		if err != nil {
 			return parseResult{}, err
 		}

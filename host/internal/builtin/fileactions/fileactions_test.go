@@ -111,7 +111,7 @@ func TestReadEncodingsAndFormats(t *testing.T) {
 		{tea.ResourceExhausted, params{"path": "large"}, "the limit is 1000"},
 		{tea.NotFound, params{"path": "missing"}, "read missing: there is no such file or directory: /"},
 		{tea.PermissionDenied, params{"path": "../x"}, ".."},
-		{tea.PermissionDenied, params{"path": "/etc/passwd"}, "absolute"},
+		{tea.PermissionDenied, params{"path": "/etc/passwd"}, "add its directory to settings.file.read"},
 	} {
 		if e := c.Fails(test.want, "file.read", test.params); !strings.Contains(e.Message, test.message) {
 			t.Errorf("%v: %v, want %q in it", test.params, e, test.message)
@@ -156,6 +156,8 @@ func TestList(t *testing.T) {
 		{params{"pattern": "*.csv", "recursive": true}, []string{"file b.csv", "file sub/c.csv", "file sub/deep/d.csv"}},
 		{params{"path": "sub"}, []string{"file sub/c.csv", "directory sub/deep"}},
 		{params{"path": "sub/deep", "pattern": "x"}, nil},
+		{params{"pattern": "*.{csv,txt}"}, []string{"file a.txt", "file b.csv"}},
+		{params{"pattern": "{a,b}.{txt,md}"}, []string{"file a.txt"}},
 	} {
 		result := c.Must("file.list", test.params)
 		var got []string
@@ -170,6 +172,9 @@ func TestList(t *testing.T) {
 	c.Fails(tea.NotFound, "file.list", params{"path": "missing"})
 	c.Fails(tea.ValidationError, "file.list", params{"path": "a.txt"})
 	c.Fails(tea.ValidationError, "file.list", params{"pattern": "["})
+	c.Fails(tea.ValidationError, "file.list", params{"pattern": "*.{a,[}"})
+	c.Fails(tea.ValidationError, "file.list", params{"pattern": "*.{md"})
+	c.Fails(tea.ValidationError, "file.list", params{"pattern": strings.Repeat("{a,b}", 20)})
 	if e := c.Fails(tea.ValidationError, "file.list", params{"pattern": "sub/*.csv", "recursive": true}); !strings.Contains(e.Message, "recursive: true") {
 		t.Errorf("a pattern with a slash, which matches no name, gives %v", e)
 	}
@@ -195,4 +200,60 @@ func TestSettings(t *testing.T) {
 			t.Errorf("settings.file %v are taken", bad)
 		}
 	}
+}
+
+func TestAbsolutePathsNeedANamedDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"root", "shown", "kept", "closed"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		put(t, dir, name+"/a", name)
+	}
+	for name, target := range map[string]string{"shown/out": "../closed/a", "shown/to-kept": "../kept/a", "kept/out": "../closed"} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := actiontest.Open(t, fileactions.Bundle("1.0.0", filepath.Join(dir, "root")), params{"file": params{"read": []any{filepath.Join(dir, "shown")}, "write": []any{"../kept"}}})
+	at := func(name string) params { return params{"path": filepath.Join(dir, name)} }
+	for name, want := range map[string]string{"root/a": "root", "shown/a": "shown", "kept/a": "kept", "shown/to-kept": "kept"} {
+		if got := c.Must("file.read", at(name))["content"]; got != want {
+			t.Errorf("%s contains %v, want %s", name, got, want)
+		}
+	}
+	for _, name := range []string{"closed/a", "shown/out", "kept/out/a", "kept/../closed/a", "shownest", "kept/%2e%2e/closed/a"} {
+		c.Fails(tea.PermissionDenied, "file.read", params{"path": dir + "/" + name})
+	}
+	written := at("kept/b")
+	written["content"] = "new"
+	c.Must("file.write", written)
+	c.Must("file.delete", at("kept/out")) // the link, not its target
+	for name, setting := range map[string]string{"shown/b": "settings.file.write", "closed/b": "settings.file.write", "kept/../closed/b": ".."} {
+		if e := c.Fails(tea.PermissionDenied, "file.append", params{"path": dir + "/" + name, "content": "x"}); !strings.Contains(e.Message, setting) {
+			t.Errorf("%s: %v, want %s in it", name, e, setting)
+		}
+	}
+	listed := c.Must("file.list", params{"path": filepath.Join(dir, "shown"), "pattern": "a"})["entries"].([]any)
+	if got := listed[0].(params)["path"]; got != filepath.Join(dir, "shown/a") {
+		t.Errorf("the listed path is %v", got)
+	}
+	c = actiontest.Open(t, fileactions.Bundle("1.0.0", dir), params{"file": params{"root": "/"}})
+	if got := c.Must("file.read", at("shown/a"))["content"]; got != "shown" {
+		t.Errorf("root: / reads %v", got)
+	}
+}
+
+func TestLinksOfKernelDevicesAreFollowed(t *testing.T) {
+	t.Parallel()
+	const class = "/sys/class/net"
+	if target, err := os.Readlink(class + "/lo"); err != nil || !strings.Contains(target, "devices") {
+		t.Skip("this machine has no " + class + "/lo")
+	}
+	c := actiontest.Open(t, fileactions.Bundle("1.0.0", t.TempDir()), params{"file": params{"read": []any{class}}})
+	if got := c.Must("file.read", params{"path": class + "/lo/ifindex"})["content"]; got != "1\n" {
+		t.Errorf("read %q", got)
+	}
+	c.Fails(tea.PermissionDenied, "file.read", params{"path": "/sys/devices/virtual/net/lo/ifindex"})
 }

@@ -3,17 +3,21 @@ package fileactions
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"log/slog"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/internal/builtin/fileroot"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 type readParams struct {
-	Path     string `json:"path" doc:"the file, relative to the file root"`
+	Path     string `json:"path" doc:"the file, relative to the file root, or absolute in a directory of settings.file.read or write"`
 	Encoding string `json:"encoding,omitempty" default:"utf-8" enum:"utf-8,base64,latin-1" doc:"encoding of the file"`
 	Parse    string `json:"parse,omitempty" enum:"json,yaml,csv" doc:"parse the text as a value; csv needs a header and returns objects. Default: content is the text"`
 }
@@ -25,11 +29,11 @@ type readResult struct {
 }
 
 func (i *instance) read(_ context.Context, _ *tea.Request, p readParams) (readResult, error) {
-	root, err := i.Root()
+	root, name, err := i.Find(p.Path, fileroot.ReadAccess)
 	if err != nil {
 		return readResult{}, err
 	}
-	data, err := root.ReadFile(p.Path, i.MaxBytes)
+	data, err := root.ReadFile(name, i.MaxBytes)
 	if err != nil {
 		return readResult{}, err
 	}
@@ -50,7 +54,7 @@ func (i *instance) read(_ context.Context, _ *tea.Request, p readParams) (readRe
 }
 
 type existsParams struct {
-	Path string `json:"path" doc:"the file or directory, relative to the file root"`
+	Path string `json:"path" doc:"the file or directory, as for file.read"`
 }
 
 type existsResult struct {
@@ -61,11 +65,11 @@ type existsResult struct {
 }
 
 func (i *instance) exists(_ context.Context, _ *tea.Request, p existsParams) (existsResult, error) {
-	root, err := i.Root()
+	root, name, err := i.Find(p.Path, fileroot.ReadAccess)
 	if err != nil {
 		return existsResult{}, err
 	}
-	info, err := root.Stat(p.Path)
+	info, err := root.Stat(name)
 	if e := tea.AsError(err); e != nil {
 		if e.Type == tea.NotFound || errors.Is(err, syscall.ENOTDIR) { // a file has no entries
 			return existsResult{Success: true}, nil
@@ -80,8 +84,8 @@ func (i *instance) exists(_ context.Context, _ *tea.Request, p existsParams) (ex
 }
 
 type listParams struct {
-	Path      string `json:"path,omitempty" default:"." doc:"the directory, relative to the file root"`
-	Pattern   string `json:"pattern,omitempty" doc:"a pattern for names, such as *.csv"`
+	Path      string `json:"path,omitempty" default:"." doc:"the directory, as for file.read"`
+	Pattern   string `json:"pattern,omitempty" doc:"a pattern for names, such as *.csv or *.{md,txt}"`
 	Recursive bool   `json:"recursive,omitempty" default:"false" doc:"also list subdirectories"`
 }
 
@@ -92,7 +96,7 @@ type listResult struct {
 }
 
 type entry struct {
-	Path     string    `json:"path" doc:"relative to the file root, as for the other file actions"`
+	Path     string    `json:"path" doc:"relative to the file root, or absolute if the listed path was; as for the other file actions"`
 	Name     string    `json:"name" doc:"the last part of the path"`
 	Type     string    `json:"type" enum:"file,directory,symlink,other" doc:"its type; symbolic links are not followed"`
 	Size     int64     `json:"size" doc:"the size of a file in bytes"`
@@ -102,25 +106,33 @@ type entry struct {
 // maxEntries bounds a listing.
 const maxEntries = 10_000
 
-func (i *instance) list(ctx context.Context, _ *tea.Request, p listParams) (listResult, error) {
-	if _, err := path.Match(p.Pattern, ""); err != nil {
-		return listResult{}, tea.Errorf(tea.ValidationError, "pattern %q: %w", p.Pattern, err)
+func (i *instance) list(ctx context.Context, req *tea.Request, p listParams) (listResult, error) {
+	patterns, err := alternatives(p.Pattern)
+	if err != nil {
+		return listResult{}, err
 	}
 	if strings.Contains(p.Pattern, "/") {
 		return listResult{}, tea.Errorf(tea.ValidationError, "pattern %q applies to names and cannot contain /; set path, and recursive: true for subdirectories", p.Pattern)
 	}
-	root, err := i.Root()
+	root, name, err := i.Find(p.Path, fileroot.ReadAccess)
 	if err != nil {
 		return listResult{}, err
 	}
-	found, err := root.List(ctx, p.Path, p.Recursive, maxEntries)
+	found, err := root.List(ctx, name, p.Recursive, maxEntries)
 	if err != nil {
 		return listResult{}, err
 	}
 	entries := []entry{}
 	for _, f := range found {
-		if matches, _ := path.Match(p.Pattern, f.Info.Name()); p.Pattern != "" && !matches {
+		matches := func(pattern string) bool {
+			ok, _ := path.Match(pattern, f.Info.Name())
+			return ok
+		}
+		if p.Pattern != "" && !slices.ContainsFunc(patterns, matches) {
 			continue
+		}
+		if path.IsAbs(p.Path) {
+			f.Path = path.Join(p.Path, strings.TrimPrefix(f.Path, path.Clean(name)+"/"))
 		}
 		e := entry{Path: f.Path, Name: f.Info.Name(), Type: typeOf(f.Info.Mode()), Modified: f.Info.ModTime().UTC()}
 		if f.Info.Mode().IsRegular() {
@@ -128,7 +140,42 @@ func (i *instance) list(ctx context.Context, _ *tea.Request, p listParams) (list
 		}
 		entries = append(entries, e)
 	}
+	if len(entries) == 0 && p.Pattern != "" {
+		req.Host.Log(ctx, slog.LevelInfo, fmt.Sprintf("file.list: none of the %d entries of %s matches %s", len(found), p.Path, p.Pattern), nil)
+	}
 	return listResult{Success: true, Entries: entries, Count: len(entries)}, nil
+}
+
+// maxAlternatives bounds the patterns that braces stand for.
+const maxAlternatives = 100
+
+// alternatives returns the patterns that a pattern with braces stands for: *.md
+// and *.txt for *.{md,txt}.
+func alternatives(pattern string) ([]string, error) {
+	done, open := []string{}, []string{pattern}
+	for len(open) > 0 {
+		next := open[0]
+		open = open[1:]
+		before, rest, found := strings.Cut(next, "{")
+		inner, after, closed := strings.Cut(rest, "}")
+		switch {
+		case !found:
+			if _, err := path.Match(next, ""); err != nil {
+				return nil, tea.Errorf(tea.ValidationError, "pattern %q: %w", pattern, err)
+			}
+			done = append(done, next)
+		case !closed || strings.Contains(inner, "{"):
+			return nil, tea.Errorf(tea.ValidationError, "pattern %q: braces must be closed and cannot be nested; ? matches one that is part of a name", pattern)
+		default:
+			for _, choice := range strings.Split(inner, ",") {
+				open = append(open, before+choice+after)
+			}
+		}
+		if len(done)+len(open) > maxAlternatives {
+			return nil, tea.Errorf(tea.ValidationError, "pattern %q stands for more than %d patterns", pattern, maxAlternatives)
+		}
+	}
+	return done, nil
 }
 
 func typeOf(mode fs.FileMode) string {

@@ -1,10 +1,14 @@
-// Package fileroot reads settings.file: the directory that file actions are
+// Package fileroot reads settings.file: the directories that file actions are
 // confined to. Start with [OpenLazily].
 package fileroot
 
 import (
 	"cmp"
+	"errors"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -16,55 +20,145 @@ const SettingsKey = "file"
 
 // Settings are settings.file.
 type Settings struct {
-	Root     string `json:"root,omitempty" format:"path" default:"." doc:"the directory that file actions are confined to; default the workflow file's"`
-	MaxBytes int64  `json:"max_bytes,omitempty" default:"16777216" minimum:"1" doc:"the maximum size of a file that is read or written"`
+	Root     string   `json:"root,omitempty" format:"path" default:"." doc:"the directory that file actions are confined to; default the workflow file's"`
+	Read     []string `json:"read,omitempty" doc:"further directories that file.read, exists and list and csv.parse reach by absolute paths"`
+	Write    []string `json:"write,omitempty" doc:"further directories that every file action reaches by absolute paths"`
+	MaxBytes int64    `json:"max_bytes,omitempty" default:"16777216" minimum:"1" doc:"the maximum size of a file that is read or written"`
 }
 
-// Lazy opens a root at the first access: a workflow that uses no file needs no
-// directory. It is safe for concurrent use. The owner must call [Lazy.Close].
+// Access is what an action does with a file.
+type Access int
+
+// The kinds of access. WriteAccess includes deleting.
+const (
+	ReadAccess Access = iota
+	WriteAccess
+)
+
+// Lazy opens directories at the first access: a workflow that uses no file needs
+// none. It is safe for concurrent use. The owner must call [Lazy.Close].
 type Lazy struct {
 	// MaxBytes is the maximum size of a file that is read or written.
 	MaxBytes int64
 
-	dir  string
-	mu   sync.Mutex
-	root *confine.Root
+	dir         string
+	read, write []string // absolute
+	mu          sync.Mutex
+	roots       map[string]*confine.Root
 }
 
-// OpenLazily reads settings.file. A relative or absent root is relative to
-// workDir; "" is the working directory.
+// OpenLazily reads settings.file. Relative directories are relative to workDir; ""
+// is the working directory.
 func OpenLazily(settings tea.Settings, workDir string) (*Lazy, error) {
 	var s Settings
 	if err := settings.Decode(SettingsKey, &s); err != nil {
 		return nil, err
 	}
-	dir := s.Root
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(cmp.Or(workDir, "."), dir)
+	l := &Lazy{MaxBytes: s.MaxBytes, roots: map[string]*confine.Root{}}
+	absolute := func(dir string) string {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(cmp.Or(workDir, "."), dir)
+		}
+		return filepath.Clean(dir)
 	}
-	return &Lazy{MaxBytes: s.MaxBytes, dir: dir}, nil
+	l.dir = absolute(s.Root)
+	for _, dir := range s.Read {
+		l.read = append(l.read, absolute(dir))
+	}
+	for _, dir := range s.Write {
+		l.write = append(l.write, absolute(dir))
+	}
+	return l, nil
 }
 
-// Root returns the root, which the first call opens.
-func (l *Lazy) Root() (*confine.Root, error) {
+// Find returns the directory that contains the file of a path, and the file's
+// path in it. A relative path is one in the root. An absolute path must be in the
+// root or in a directory of settings.file.read or write; its symbolic links may
+// lead from one of them to another. The error is a [*tea.Error].
+func (l *Lazy) Find(given string, access Access) (*confine.Root, string, error) {
+	if !strings.HasPrefix(given, "/") {
+		root, err := l.open(l.dir)
+		return root, given, err
+	}
+	inside, err := confine.Clean("./" + given[1:])
+	if err != nil {
+		return nil, "", err
+	}
+	file := path.Join("/", inside)
+	dirs := append([]string{l.dir}, l.write...)
+	if access == ReadAccess {
+		dirs = append(dirs, l.read...)
+	}
+	named := func(dir string) bool { return contains(dir, file) }
+	if !slices.ContainsFunc(dirs, named) {
+		return nil, "", l.refusal(given, "is outside of the file root "+l.dir, access)
+	}
+	if slices.ContainsFunc(dirs, func(dir string) bool { return named(dir) && contains(kernelDevices, dir) }) {
+		dirs = append(dirs, kernelDevices)
+	}
+	target := realPath(file)
+	if access == WriteAccess { // of a link itself
+		target = filepath.Join(realPath(filepath.Dir(file)), filepath.Base(file))
+	}
+	for _, dir := range dirs {
+		real := realPath(dir)
+		if name, err := filepath.Rel(real, target); err == nil && contains(real, target) {
+			root, err := l.open(dir)
+			return root, filepath.ToSlash(name), err
+		}
+	}
+	return nil, "", l.refusal(given, "leads to "+target+", outside of the file root "+l.dir, access)
+}
+
+// kernelDevices is the directory of the kernel's devices. It consists of links
+// into each other, which only the kernel makes.
+const kernelDevices = "/sys"
+
+func (l *Lazy) refusal(given, why string, access Access) error {
+	setting := "settings.file.read"
+	if access == WriteAccess {
+		setting = "settings.file.write"
+	}
+	e := tea.Errorf(tea.PermissionDenied, "path %q %s; use a path relative to the root, or add its directory to %s", given, why, setting)
+	e.Details = map[string]any{"path": given}
+	return e
+}
+
+// contains reports whether a file is a directory or below it.
+func contains(dir, file string) bool {
+	return file == dir || strings.HasPrefix(file, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// realPath resolves the symbolic links of a path, of which the last parts need not
+// exist.
+func realPath(file string) string {
+	real, err := filepath.EvalSymlinks(file)
+	if err == nil || file == "/" || file == "." {
+		return cmp.Or(real, file)
+	}
+	return filepath.Join(realPath(filepath.Dir(file)), filepath.Base(file))
+}
+
+func (l *Lazy) open(dir string) (*confine.Root, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.root == nil {
-		root, err := confine.Open(l.dir)
+	if l.roots[dir] == nil {
+		root, err := confine.Open(dir)
 		if err != nil {
 			return nil, err
 		}
-		l.root = root
+		l.roots[dir] = root
 	}
-	return l.root, nil
+	return l.roots[dir], nil
 }
 
-// Close releases the root, if it was opened.
+// Close releases the directories that were opened.
 func (l *Lazy) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.root == nil {
-		return nil
+	var faults []error
+	for _, root := range l.roots {
+		faults = append(faults, root.Close())
 	}
-	return l.root.Close()
+	return errors.Join(faults...)
 }
