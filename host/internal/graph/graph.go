@@ -165,7 +165,7 @@ type Retry struct {
 	RetryAfterMax time.Duration
 	// Timeout limits all attempts and waits together; 0 = no limit.
 	Timeout time.Duration
-	RetryOn       []string
+	RetryOn []string
 }
 
 // Parallel is the policy of one fan-out with every default filled in.
