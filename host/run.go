@@ -30,6 +30,9 @@ type RunOptions struct {
 	Durability flow.Durability
 	// RunID names the run; "" creates an id. Ignored on resume.
 	RunID string
+	// StartedBy is what starts the run, for those who list runs; "" stores nothing.
+	// Ignored on resume.
+	StartedBy string
 	// Secrets are available to templates under secrets; nested objects are
 	// allowed. Their values are masked in everything that tea prints or stores.
 	Secrets map[string]any
@@ -82,7 +85,7 @@ func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*flow.Result, error)
 	}
 	keeper, err := wf.startKeeper(ctx, o, checkpoint.Header{
 		RunID: o.RunID, Workflow: wf.spec.Name, WorkflowFile: absolute(wf.spec.File),
-		Digest: wf.spec.Digest, Plugins: wf.versions(), StartedAt: time.Now(),
+		Digest: wf.spec.Digest, Plugins: wf.versions(), StartedAt: time.Now(), StartedBy: o.StartedBy,
 	})
 	if err != nil {
 		return nil, err

@@ -27,6 +27,8 @@ type Info struct {
 	StartedAt    time.Time `json:"started_at"`
 	UpdatedAt    time.Time `json:"updated_at"`
 	WorkflowFile string    `json:"workflow_file,omitempty"`
+	// StartedBy is what started the run; "" if it is not known.
+	StartedBy string `json:"-"`
 	// Digest is that of the workflow with which the run began.
 	Digest  string `json:"-"`
 	Path    string `json:"path"`
@@ -105,7 +107,7 @@ func (i *Info) load() error {
 	if err != nil {
 		return err
 	}
-	i.Workflow, i.WorkflowFile, i.Digest, i.ParentRun = header.Workflow, header.WorkflowFile, header.Digest, header.ParentRun
+	i.Workflow, i.WorkflowFile, i.Digest, i.ParentRun, i.StartedBy = header.Workflow, header.WorkflowFile, header.Digest, header.ParentRun, header.StartedBy
 	i.StartedAt, i.UpdatedAt = header.StartedAt, header.StartedAt
 	if last.Seq == 0 {
 		return &NoStartError{Path: i.Path}

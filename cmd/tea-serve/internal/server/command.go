@@ -101,7 +101,9 @@ type server struct {
 	secrets host.Mask
 	catalog *catalog
 	led     *ledger
-	unlock  func()
+	lock    *os.File
+	// lost reports that the state of an earlier server is missing.
+	lost bool
 	// ctx is done when the server accepts nothing more, runs when the runs are
 	// stopped.
 	ctx     context.Context
@@ -211,14 +213,14 @@ func counted(files int, one, many string, loose int) string {
 // ended.
 func (s *server) open() (err error) {
 	dir := filepath.Join(s.svc.Runs, stateDir)
-	if s.unlock, err = lock(filepath.Join(dir, "lock")); err != nil {
+	if s.lock, err = lock(filepath.Join(dir, "lock")); err != nil {
 		return err
 	}
 	removeUploads(dir)
 	if s.led, err = openLedger(filepath.Join(dir, "state.jsonl")); err != nil {
-		s.unlock()
-		return err
+		return errors.Join(err, s.lock.Close())
 	}
+	s.lost = s.hadState() && s.led.fresh
 	if s.led.cut > 0 {
 		s.svc.Log.Warn(fmt.Sprintf("the last %d bytes of %s were damaged and are cut off, as after a power cut; changes in them are lost", s.led.cut, s.led.path))
 	}
@@ -243,6 +245,7 @@ func (s *server) open() (err error) {
 func (s *server) recover() {
 	runs, err := host.OpenRuns(s.svc.Runs)
 	if err == nil {
+		s.rebuild(runs)
 		s.listEnded(runs)
 	} else if !errors.Is(err, os.ErrNotExist) {
 		s.svc.Log.Warn("the runs cannot be listed", "error", err)
@@ -287,7 +290,7 @@ func (s *server) closeOnce() {
 	s.background.Wait()
 	if s.led != nil {
 		s.led.close()
-		s.unlock()
+		_ = s.lock.Close() // nothing was written
 	}
 }
 

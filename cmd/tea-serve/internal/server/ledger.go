@@ -63,6 +63,8 @@ type ledger struct {
 	room       int64
 	safe, said int64
 	lost       bool
+	// fresh reports that there was no file.
+	fresh bool
 	// cut is how much of a torn tail was cut off when the file was opened, without
 	// zeros.
 	cut int64
@@ -111,6 +113,7 @@ func openLedger(path string) (*ledger, error) {
 func (l *ledger) read() error {
 	f, err := os.Open(l.path)
 	if errors.Is(err, os.ErrNotExist) {
+		l.fresh = true
 		return nil
 	}
 	if err != nil {
@@ -480,8 +483,9 @@ func (l *ledger) close() {
 	<-l.done
 }
 
-// lock makes this process the only server of the directory of runs.
-func lock(path string) (release func(), err error) {
+// lock makes this process the only server of the directory of runs until the file is
+// closed.
+func lock(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -493,5 +497,5 @@ func lock(path string) (release func(), err error) {
 		_ = f.Close()
 		return nil, fmt.Errorf("another tea serve uses the directory of runs %s; name another one with -c", strings.TrimSuffix(filepath.Dir(path), string(filepath.Separator)+stateDir))
 	}
-	return func() { _ = f.Close() }, nil
+	return f, nil
 }

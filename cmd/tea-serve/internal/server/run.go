@@ -76,7 +76,7 @@ func (s *server) attempt(ctx context.Context, lv *live) (*flow.Result, error) {
 	if err != nil {
 		return nil, &parked{"its input cannot be read: " + err.Error()}
 	}
-	o := host.RunOptions{RunID: it.ID, Input: input, KeepOldRuns: true, Events: s.events(lv), Middleware: s.metrics.models.invoke}
+	o := host.RunOptions{RunID: it.ID, Input: input, KeepOldRuns: true, StartedBy: startedBy(it), Events: s.events(lv), Middleware: s.metrics.models.invoke}
 	if it.Fork != nil {
 		return s.fork(ctx, it, o)
 	}

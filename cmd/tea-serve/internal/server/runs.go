@@ -166,8 +166,10 @@ func positionOf(text string) (runDoc, error) {
 }
 
 func docOf(e host.RunEntry) runDoc {
+	trigger, _ := triggerOf(e)
 	return runDoc{
-		ID: e.ID, Workflow: e.Workflow, Status: string(e.Status), Node: e.Node, Parent: e.ParentRun, StartedAt: e.StartedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(),
+		Trigger: trigger,
+		ID:      e.ID, Workflow: e.Workflow, Status: string(e.Status), Node: e.Node, Parent: e.ParentRun, StartedAt: e.StartedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(),
 		Error: e.Problem,
 	}
 }

@@ -69,6 +69,7 @@ func (w *watcher) scanDir(t *trigger) error {
 		return fmt.Errorf("the directory cannot be read: %w", err)
 	}
 	var problem error
+	unknown := 0
 	before, now := w.stamps[t.id], map[string]string{}
 	w.stamps[t.id] = now
 	for _, e := range entries {
@@ -82,6 +83,16 @@ func (w *watcher) scanDir(t *trigger) error {
 		}
 		stamp := fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
 		now[e.Name()] = stamp
+		if before == nil && w.s.lost && w.seen(t, e.Name()) == "" {
+			unknown++
+			w.s.mu.Lock()
+			_, err := w.s.led.add(false, &entry{File: &fileSeen{t.id, e.Name(), stamp + " "}})
+			w.s.mu.Unlock()
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		seen, sum, _ := cutLast(w.seen(t, e.Name()))
 		if seen == stamp {
 			delete(w.gone, t.id+"\x00"+e.Name())
@@ -114,6 +125,9 @@ func (w *watcher) scanDir(t *trigger) error {
 		}
 		delete(w.sums, t.id+"\x00"+e.Name())
 		delete(w.gone, t.id+"\x00"+e.Name())
+	}
+	if unknown > 0 {
+		w.s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s does not process %d files of %s: the state of the server was missing, so they can have been processed; `touch` those that were not", t.Name, t.workflow, unknown, t.dir))
 	}
 	w.forget(t, now)
 	return problem

@@ -1,0 +1,107 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+)
+
+// byServer begins what journals have of the start of their runs, before the name of the
+// trigger.
+const byServer = "serve"
+
+func startedBy(it *item) string { return strings.TrimSuffix(byServer+" "+it.Trigger, " ") }
+
+// triggerOf returns the trigger of a run, and whether a server has started it.
+func triggerOf(e host.RunEntry) (trigger string, served bool) {
+	who, trigger, _ := strings.Cut(e.StartedBy, " ")
+	return trigger, who == byServer
+}
+
+// hadState reports whether a server has stored its state in the directory before. The
+// file of the lock says so, since it is not the one that can be lost.
+func (s *server) hadState() bool {
+	if info, err := s.lock.Stat(); err == nil && info.Size() > 0 {
+		return true
+	}
+	if s.led.failed == nil {
+		_, _ = s.lock.WriteAt([]byte("its state is in state.jsonl\n"), 0) // the journals say so too
+	}
+	return false
+}
+
+// rebuild makes the state that is missing from the journals of the runs: those that have
+// not ended continue, questions are decided at their deadlines, schedules go on from
+// their last runs.
+func (s *server) rebuild(runs *host.Runs) {
+	list, err := runs.List()
+	if err != nil || !s.led.fresh {
+		return // listEnded reports it
+	}
+	var items []*entry
+	fired := map[string]time.Time{}
+	continued, waiting := 0, 0
+	for _, e := range list {
+		trigger, served := triggerOf(e)
+		if !served || !s.catalog.Owns(e.WorkflowFile) {
+			continue
+		}
+		s.lost = true
+		if id := e.Workflow + "\x00" + trigger; fired[id].Before(e.StartedAt) {
+			fired[id] = e.StartedAt
+		}
+		it := &item{ID: e.ID, Workflow: e.Workflow, Trigger: trigger, At: e.StartedAt}
+		it.progress.ID = e.ID
+		goesOn, err := s.unfinished(runs, e, it)
+		switch {
+		case err != nil:
+			s.svc.Log.Warn("run "+e.ID+" of "+e.Workflow+" is not continued: its checkpoint cannot be read", "run", e.ID, "error", s.svc.Hide(err.Error()))
+			continue
+		case !goesOn:
+			continue
+		case it.Waiting:
+			waiting++
+		default:
+			continued++
+		}
+		items = append(items, &entry{Item: it, Try: new(it.progress)})
+	}
+	if !s.lost {
+		return
+	}
+	for _, t := range s.catalog.triggers(host.TriggerCron, host.TriggerEvery) {
+		if at, ok := fired[t.id]; ok {
+			items = append(items, &entry{Fired: &firing{t.id, at}})
+		}
+	}
+	s.mu.Lock()
+	_, err = s.led.add(true, items...)
+	s.mu.Unlock()
+	s.svc.Log.Warn(fmt.Sprintf("the state of the server, %s, is missing. According to the journals %d runs continue and %d wait for the deadlines of their questions. "+
+		"Lost are runs that had not begun, further attempts of failed and parked runs, deduplication keys, which files were processed, and the usage per day", s.led.path, continued, waiting), "error", err)
+}
+
+// unfinished reports whether a run goes on: it was interrupted by the end of the server,
+// or waits for a time.
+func (s *server) unfinished(runs *host.Runs, e host.RunEntry, it *item) (bool, error) {
+	if e.Status != flow.Stopped && e.Status != flow.Waiting {
+		return false, nil
+	}
+	contents, err := runs.Show(e.ID + ".tea")
+	if err != nil {
+		return false, err
+	}
+	if e.Status == flow.Stopped {
+		// Without a status at the end the run was killed.
+		end, err := host.FailureOf(&host.RunContents{Records: contents.Records[max(0, len(contents.Records)-1):]})
+		return cmp.Or(end.Error, errClosed.Error()) == errClosed.Error(), err
+	}
+	pending, err := host.Pending(contents)
+	it.NotBefore = deadline(&flow.Result{Pending: pending})
+	it.Waiting = !it.NotBefore.IsZero()
+	return it.Waiting, err
+}
