@@ -2,6 +2,7 @@ package jsonschema
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -30,7 +31,27 @@ func (c *compiler) compile() *Schema {
 		bind()
 	}
 	refuseLoops(c.nodes)
+	c.dropUnfit()
 	return &Schema{root: root, tracks: c.tracks}
+}
+
+// dropUnfit forgets the defaults that do not fit their own schema, such as null for
+// an array: filled in, they would make every value invalid. MCP servers have such
+// defaults. One budget of steps bounds the check of them all.
+func (c *compiler) dropUnfit() {
+	r := &run{tracks: c.tracks, steps: baseSteps}
+	for _, pointer := range sortedKeys(c.nodes) {
+		rules := c.nodes[pointer].object
+		if rules == nil {
+			continue
+		}
+		rules.fallbacks = slices.DeleteFunc(rules.fallbacks, func(name string) bool {
+			n := rules.properties[name]
+			r.problems = nil
+			r.validate(n, n.fallback, nil, nil)
+			return len(r.problems) > 0 || r.stopped != ""
+		})
+	}
 }
 
 // nodeAt compiles the schema at a pointer; nil if there is none.

@@ -4,8 +4,9 @@ import "slices"
 
 // Complete fills in what a schema of parameters leaves out: a member that is
 // null although its schema does not allow null counts as absent, and an absent
-// member gets its default, also in nested objects and lists. Defaults below
-// allOf, anyOf and similar keywords are not used. v does not change. The result
+// member gets its default, also in nested objects and lists. Defaults that do not
+// fit their own schema, and those below allOf, anyOf and similar keywords, are not
+// used. v does not change. The result
 // shares unchanged parts with v, and the defaults with the schema: it must not
 // be changed. If changed is false, it is v itself.
 func (s *Schema) Complete(v any) (completed any, changed bool) { return s.root.complete(v) }

@@ -50,6 +50,34 @@ func TestComplete(t *testing.T) {
 	}
 }
 
+// Tools of MCP servers have defaults that their own schema refuses: every call that
+// left the parameter out was refused.
+func TestDefaultThatItsSchemaRefuses(t *testing.T) {
+	t.Parallel()
+	for property, want := range map[string]string{
+		`{"type": "array", "default": null}`:                                                             `{}`,
+		`{"type": "integer", "default": "20"}`:                                                           `{}`,
+		`{"type": "string", "enum": ["a", "b"], "default": ""}`:                                          `{}`,
+		`{"type": "integer", "minimum": 1, "default": 0}`:                                                `{}`,
+		`{"$ref": "#/$defs/short", "default": "long"}`:                                                   `{}`,
+		`{"$ref": "#/$defs/short", "default": "ok"}`:                                                     `{"p":"ok"}`,
+		`{"anyOf": [{"type": "string"}, {"type": "null"}], "default": null}`:                             `{"p":null}`,
+		`{"type": "object", "properties": {"q": {"type": "boolean", "default": "no"}}, "default": {}}`:   `{"p":{}}`,
+		`{"type": "object", "properties": {"q": {"type": "boolean"}}, "default": {"q": "no"}}`:           `{}`,
+		`{"type": "array", "items": {"properties": {"q": {"type": "boolean", "default": 1}}}}`:           `{}`,
+		`{"type": "array", "unevaluatedItems": false, "prefixItems": [{"const": 1}], "default": [1, 2]}`: `{}`,
+	} {
+		s := compile(t, `{"type": "object", "properties": {"p": `+property+`}, "$defs": {"short": {"type": "string", "maxLength": 3}}}`)
+		completed, _ := s.Complete(map[string]any{})
+		if got, err := value.Encode(completed); err != nil || string(got) != want {
+			t.Errorf("%s: completed to %s, %v, want %s", property, got, err, want)
+		}
+		if problems := s.Validate(completed); problems != nil {
+			t.Errorf("%s: %v", property, problems)
+		}
+	}
+}
+
 func TestCheckKeywords(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
