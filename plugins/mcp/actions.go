@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -102,7 +103,8 @@ func (s *server) callOnce(ctx context.Context, req *tea.Request, arguments tea.P
 func (s *server) during(ctx context.Context, se *session, req *tea.Request, what string, do func(ctx context.Context, token string) error) error {
 	limited, cancel := context.WithTimeoutCause(ctx, s.config.timeout(), errCall)
 	defer cancel()
-	c, end := se.calls.begin(limited, req)
+	var expired atomic.Bool
+	c, end := se.calls.begin(context.WithValue(limited, expiredKey{}, &expired), req)
 	defer end()
 	err := do(c.ctx, c.token)
 	se.calls.settle(c.ctx)
@@ -112,8 +114,8 @@ func (s *server) during(ctx context.Context, se *session, req *tea.Request, what
 	if err != nil {
 		err = s.explain(limited, se, what, err)
 	}
-	if err != nil && c.expired.Load() {
-		return &expiredError{err}
+	if err != nil && expired.Load() {
+		return se.expire(err)
 	}
 	return err
 }
@@ -202,7 +204,12 @@ func (c *Client) ask(ctx context.Context, host tea.Host, names []string) []asked
 	answers := make([]asked, len(names))
 	var asking sync.WaitGroup
 	for i, name := range names {
-		asking.Go(func() { _, answers[i].listing, answers[i].err = c.servers[name].listing(ctx, host) })
+		asking.Go(func() {
+			answers[i].listing, answers[i].err = again(func() (*listing, error) {
+				_, l, err := c.servers[name].listing(ctx, host)
+				return l, err
+			})
+		})
 	}
 	asking.Wait()
 	return answers

@@ -25,7 +25,7 @@ type ToolResult struct {
 
 // Item is a part of a result that is not plain text.
 type Item struct {
-	Type        string `json:"type" enum:"image,audio,resource,resource_link" doc:"the kind of content"`
+	Type        string `json:"type" doc:"image, audio, resource, resource_link, or another type of the server"`
 	URI         string `json:"uri,omitempty"`
 	Name        string `json:"name,omitempty"`
 	Description string `json:"description,omitempty"`
@@ -33,6 +33,7 @@ type Item struct {
 	Text        string `json:"text,omitempty" doc:"of a resource that is text"`
 	Data        string `json:"data,omitempty" doc:"in Base64, of binary content"`
 	Bytes       int    `json:"bytes,omitempty" doc:"size of the binary content, also if it is left out"`
+	Value       any    `json:"value,omitempty" doc:"content of another type, as the server sent it"`
 }
 
 // budget bounds the size of one result.
@@ -105,7 +106,7 @@ func (s *server) toolResult(t *tool, res *mcp.CallToolResult) (*ToolResult, erro
 	}
 	var texts []string
 	for _, c := range res.Content {
-		if text, ok := c.(*mcp.TextContent); ok {
+		if text, ok := c.(*mcp.TextContent); ok && !strings.HasPrefix(text.Text, foreignMark) {
 			texts = append(texts, text.Text)
 			continue
 		}
@@ -131,6 +132,8 @@ func (s *server) toolResult(t *tool, res *mcp.CallToolResult) (*ToolResult, erro
 // item converts content that is not plain text.
 func (b *budget) item(c mcp.Content) Item {
 	switch c := c.(type) {
+	case *mcp.TextContent:
+		return b.foreign(strings.TrimPrefix(c.Text, foreignMark))
 	case *mcp.ImageContent:
 		return Item{Type: "image", MIMEType: c.MIMEType, Data: b.binary(c.Data, "an image"), Bytes: len(c.Data)}
 	case *mcp.AudioContent:
@@ -143,6 +146,24 @@ func (b *budget) item(c mcp.Content) Item {
 		}
 	}
 	return Item{Type: "resource"}
+}
+
+// foreign converts content of another type, which is a JSON text.
+func (b *budget) foreign(raw string) Item {
+	item := Item{Type: "unknown"}
+	v, err := value.Decode([]byte(raw))
+	if object, ok := v.(map[string]any); ok {
+		if kind, ok := object["type"].(string); ok && kind != "" {
+			item.Type = plaintext.Cut(printable(kind), 100)
+		}
+	}
+	if err != nil || len(raw) > b.left {
+		b.cut = append(b.cut, "content of the type "+quoted(item.Type)+" was left out")
+		return item
+	}
+	b.left -= len(raw)
+	item.Value = v
+	return item
 }
 
 // resource converts the contents of a resource.

@@ -20,7 +20,8 @@ func TestServersThatDoNotStart(t *testing.T) {
 		parts  []string
 	}{
 		{testServer("raw", "silent"), tea.Timeout, []string{"not ready within", "start_timeout_seconds"}},
-		{testServer("raw", "garbage"), tea.ConnectionError, []string{"MCP server s: connect"}},
+		{testServer("raw", "endless"), tea.ConnectionError, []string{"MCP server s: connect", "its last output: xxx"}},
+		{testServer("raw", "usage"), tea.ConnectionError, []string{"MCP server s: connect", "exit status 2", "usage: server DIRECTORY"}},
 		{testServer("raw", "version"), tea.ConnectionError, []string{`unsupported protocol version: "1999-01-01"`}},
 		{map[string]any{"command": "false"}, tea.ConnectionError, []string{"the process ended: exit status 1"}},
 	} {
@@ -46,6 +47,7 @@ func TestServersThatFailDuringACall(t *testing.T) {
 	}{
 		{"close", tea.ConnectionError, []string{"exit status 3", "giving up"}},
 		{"half", tea.ConnectionError, []string{"exit status 0"}},
+		{"damaged", tea.ConnectionError, []string{"answer the call of the tool"}},
 		{"stall", tea.Timeout, []string{`answer the call of the tool "echo" within 10s`, "settings.mcp.servers.s.timeout_seconds"}},
 		{"huge", tea.ConnectionError, []string{"maximum line length"}},
 	} {

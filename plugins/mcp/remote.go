@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,9 +12,11 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth/extauth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
@@ -117,15 +120,14 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 		n.trouble = err.Error()
 		return nil, err
 	}
+	if expired, ok := req.Context().Value(expiredKey{}).(*atomic.Bool); ok && lostSession(req, resp) {
+		expired.Store(true)
+	}
 	exactAnswer(resp, n.arrived)
 	if resp.StatusCode >= http.StatusBadRequest {
 		n.trouble = "the server answered " + resp.Status
 	}
 	switch resp.StatusCode {
-	case http.StatusNotFound:
-		if k, ok := req.Context().Value(callKey{}).(*call); ok && req.Header.Get("Mcp-Session-Id") != "" && begins(req) {
-			k.expired.Store(true)
-		}
 	case http.StatusUnauthorized:
 		n.refused = &refused{tea.PermissionDenied, "401 Unauthorized; check token, headers or oauth of the server"}
 	case http.StatusForbidden:
@@ -136,22 +138,61 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// begins reports whether a request is the first of a call: a later one of the same
-// call has an answer to a question of the server, or continues a stream.
-func begins(req *http.Request) bool {
-	if req.Method != http.MethodPost || req.GetBody == nil {
+// expiredKey is the key of an [atomic.Bool] in the context of a request. It is set
+// when the server has refused the request because the session has expired.
+type expiredKey struct{}
+
+// lostSession reports whether a server has refused a request because it does not
+// know the session. The protocol has the status 404 for that; servers also send 410
+// and 400. With 400 they answer requests that are not valid as well, but then the
+// answer has the id of the request.
+func lostSession(req *http.Request, resp *http.Response) bool {
+	status := resp.StatusCode
+	if status != http.StatusNotFound && status != http.StatusGone && status != http.StatusBadRequest || req.Header.Get("Mcp-Session-Id") == "" {
 		return false
+	}
+	id := begins(req)
+	if id == nil {
+		return false
+	}
+	const maxRefusal = 64 << 10
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // the rest fails again below
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(text), resp.Body), resp.Body}
+	var answer struct {
+		ID    any `json:"id"`
+		Error struct {
+			Code int `json:"code"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(text, &answer) != nil || answer.ID != id {
+		return true
+	}
+	return status != http.StatusBadRequest && answer.Error.Code != jsonrpc.CodeMethodNotFound
+}
+
+// begins returns the id of a request that is the first of a call: a later one of the
+// same call has an answer to a question of the server, or continues a stream. It
+// returns nil for another one.
+func begins(req *http.Request) (id any) {
+	if req.Method != http.MethodPost || req.GetBody == nil {
+		return nil
 	}
 	body, err := req.GetBody()
 	if err != nil {
-		return false
+		return nil
 	}
 	defer body.Close()
 	var message struct {
 		ID     any    `json:"id"`
 		Method string `json:"method"`
 	}
-	return json.NewDecoder(body).Decode(&message) == nil && message.ID != nil && message.Method != ""
+	if json.NewDecoder(body).Decode(&message) != nil || message.Method == "" {
+		return nil
+	}
+	return message.ID
 }
 
 // refusal returns the last answer if it refused access.

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -52,9 +51,6 @@ type call struct {
 	stop  context.CancelCauseFunc
 	token string
 	req   *tea.Request
-	// expired is set when the server has refused the request because its session
-	// has expired.
-	expired atomic.Bool
 
 	mu                  sync.Mutex
 	failure             error // ends the call, such as an interrupt

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -198,7 +199,7 @@ func (r *PromptResult) add(m *mcp.PromptMessage, b *budget) {
 	if m == nil {
 		return
 	}
-	if text, ok := m.Content.(*mcp.TextContent); ok {
+	if text, ok := m.Content.(*mcp.TextContent); ok && !strings.HasPrefix(text.Text, foreignMark) {
 		r.Messages = append(r.Messages, Message{string(m.Role), b.text(text.Text, "a message")})
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/mcp/internal/process"
@@ -174,9 +175,13 @@ func (s *server) listing(ctx context.Context, host tea.Host) (*session, *listing
 	if l := session.fresh(); l != nil {
 		return session, l, nil
 	}
-	l, err := s.list(ctx, session)
+	var expired atomic.Bool
+	l, err := s.list(context.WithValue(ctx, expiredKey{}, &expired), session)
 	if err != nil {
-		return nil, nil, s.explain(ctx, session, "list its tools", err)
+		if err = s.explain(ctx, session, "list its tools", err); expired.Load() {
+			err = session.expire(err)
+		}
+		return nil, nil, err
 	}
 	session.tools.Store(l)
 	s.report(ctx, host, l)

@@ -108,7 +108,9 @@ func (s *server) transport(se *session) (mcp.Transport, error) {
 		return nil, s.errorf(tea.DependencyMissing, "cannot start %q: %w", s.config.Command, err)
 	}
 	se.process = p
-	return &mcp.IOTransport{Reader: newExactReader(p.Stdout, false, se.calls.arrived), Writer: p.Stdin, MaxLineLength: maxMessage}, nil
+	messages := newExactReader(p.Stdout, false, se.calls.arrived)
+	messages.skip = p.Say
+	return &mcp.IOTransport{Reader: messages, Writer: p.Stdin, MaxLineLength: maxMessage}, nil
 }
 
 // options are what the client offers to the server.
@@ -204,6 +206,12 @@ type expiredError struct{ error }
 
 func (e *expiredError) Unwrap() error { return e.error }
 
+// expire marks the session so that the next call begins another one.
+func (se *session) expire(err error) error {
+	se.broken.Store(true)
+	return &expiredError{err}
+}
+
 // again makes a request once more, in a new session, if its session had expired.
 func again[T any](do func() (T, error)) (T, error) {
 	result, err := do()
@@ -227,6 +235,8 @@ func (s *server) failure(se *session, what string, err error) error {
 	switch {
 	case errors.As(err, &typed):
 		return typed
+	case errors.As(err, &answer) && answer.Code == codeNoResult:
+		return s.errorf(tea.ConnectionError, "%s: %s", what, answer.Message) // only this answer is at fault
 	case errors.As(err, &answer) && answer.Code != codeRejected:
 		return s.errorf(errorType(answer.Code), "%s: %s", what, plaintext.Cut(answer.Message, 2000))
 	}

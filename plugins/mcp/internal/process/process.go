@@ -26,7 +26,8 @@ type Command struct {
 	// CPU is the number of processors that it and its children can use, on Linux; 0
 	// is all.
 	CPU int
-	// Log gets the lines of the standard error. It is not called concurrently.
+	// Log gets the lines of the standard error, and those of [Process.Say]. It is not
+	// called concurrently.
 	Log func(line string)
 }
 
@@ -42,9 +43,10 @@ type Process struct {
 	exited chan struct{}
 
 	mu     sync.Mutex
-	tail   []string // the last lines of the standard error
-	killed string   // why it was killed
-	asked  bool     // it was asked to end
+	killed string // why it was killed
+	asked  bool   // it was asked to end
+
+	said lines
 }
 
 const (
@@ -85,7 +87,7 @@ func (g *Group) Start(c Command) (*Process, error) {
 	outR, outW, err2 := pipe()
 	errR, errW, err3 := pipe()
 	err = errors.Join(err1, err2, err3)
-	p := &Process{Stdin: inW, Stdout: outR, guard: guard, exited: make(chan struct{})}
+	p := &Process{Stdin: inW, Stdout: outR, guard: guard, exited: make(chan struct{}), said: lines{log: c.Log}}
 	if err == nil {
 		p.cmd = &exec.Cmd{
 			Path: path, Args: append([]string{c.Path}, c.Args...), Env: g.environ(c.Env), Dir: c.Dir,
@@ -107,7 +109,7 @@ func (g *Group) Start(c Command) (*Process, error) {
 	if c.CPU > 0 {
 		_ = childproc.Pin(p.Pid(), c.CPU) // it can have ended
 	}
-	p.follow(errR, c.Log)
+	p.follow(errR)
 	if c.Memory > 0 {
 		go p.watchMemory(c.Memory)
 	}
@@ -118,11 +120,11 @@ func (g *Group) Start(c Command) (*Process, error) {
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // follow reads the standard error and waits for the end of the process.
-func (p *Process) follow(stderr *os.File, log func(string)) {
+func (p *Process) follow(stderr *os.File) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		p.read(bufio.NewReaderSize(stderr, maxLine), log)
+		p.read(bufio.NewReaderSize(stderr, maxLine))
 	}()
 	go func() {
 		p.awaitExit()
@@ -137,11 +139,8 @@ func (p *Process) follow(stderr *os.File, log func(string)) {
 	}()
 }
 
-// read logs the lines of the standard error and keeps the last ones. Long lines
-// are cut; of too many lines per second the rest is counted.
-func (p *Process) read(r *bufio.Reader, log func(string)) {
-	var second time.Time
-	lines, dropped := 0, 0
+// read passes the lines of the standard error to [Process.Say].
+func (p *Process) read(r *bufio.Reader) {
 	for {
 		line, err := r.ReadSlice('\n')
 		for long := err; errors.Is(long, bufio.ErrBufferFull); {
@@ -149,28 +148,56 @@ func (p *Process) read(r *bufio.Reader, log func(string)) {
 			_, long = r.ReadSlice('\n')
 			err = long
 		}
-		if text := clean(string(line)); text != "" {
-			p.mu.Lock()
-			if p.tail = append(p.tail, text); len(p.tail) > maxTail {
-				p.tail = p.tail[1:]
-			}
-			p.mu.Unlock()
-			if now := time.Now(); now.Sub(second) >= time.Second {
-				if dropped > 0 {
-					log(fmt.Sprintf("%d lines were dropped: there were more than %d in a second", dropped, maxRate))
-				}
-				second, lines, dropped = now, 0, 0
-			}
-			if lines++; lines <= maxRate {
-				log(text)
-			} else {
-				dropped++
-			}
-		}
+		p.Say(string(line))
 		if err != nil {
 			return
 		}
 	}
+}
+
+// Say logs a line that the server has printed, to its standard error or between
+// messages to its standard output, and keeps it if it is one of the last. Long lines
+// are cut; of too many lines per second the rest is counted.
+func (p *Process) Say(line string) { p.said.add(line) }
+
+// lines are what a server prints for people. It is safe for concurrent use.
+type lines struct {
+	log func(line string)
+
+	mu             sync.Mutex
+	tail           []string // the last ones
+	second         time.Time
+	count, dropped int // in this second
+}
+
+func (l *lines) add(line string) {
+	text := clean(line[:min(len(line), maxLine)])
+	if text == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tail = append(l.tail, text); len(l.tail) > maxTail {
+		l.tail = l.tail[1:]
+	}
+	if now := time.Now(); now.Sub(l.second) >= time.Second {
+		if l.dropped > 0 {
+			l.log(fmt.Sprintf("%d lines were dropped: there were more than %d in a second", l.dropped, maxRate))
+		}
+		l.second, l.count, l.dropped = now, 0, 0
+	}
+	if l.count++; l.count <= maxRate {
+		l.log(text)
+	} else {
+		l.dropped++
+	}
+}
+
+// last returns the last lines as one.
+func (l *lines) last() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.tail, " | ")
 }
 
 // clean returns a line as printable text.
@@ -187,8 +214,8 @@ func clean(line string) string {
 // Exited is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// LastWords says how the process ended, with the last lines of its standard
-// error; "" while it runs.
+// LastWords says how the process ended, with the last lines that it printed; ""
+// while it runs.
 func (p *Process) LastWords() string {
 	select {
 	case <-p.exited:
@@ -204,8 +231,8 @@ func (p *Process) LastWords() string {
 	case !p.asked || p.cmd.ProcessState.ExitCode() >= 0: // not by our signal
 		parts = append(parts, "the process ended: "+p.cmd.ProcessState.String())
 	}
-	if len(p.tail) > 0 {
-		parts = append(parts, "its last output: "+strings.Join(p.tail, " | "))
+	if text := p.said.last(); text != "" {
+		parts = append(parts, "its last output: "+text)
 	}
 	return strings.Join(parts, "; ")
 }

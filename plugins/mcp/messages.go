@@ -1,0 +1,210 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// codeNoResult is the code of the error that replaces a null result.
+const codeNoResult = -32098
+
+// foreignMark begins the text that replaces content of a type that the SDK does
+// not know; its JSON text follows.
+const foreignMark = "\x00foreign "
+
+// kinds are the types of content that [budget.item] converts.
+var kinds = []string{"text", "image", "audio", "resource", "resource_link"}
+
+// adapted returns a message of a server in a form that the SDK passes on without
+// loss, nil if it has that form. See numbers.go for structured content. A null
+// result, which the SDK takes for an empty one, becomes an error, and content of an
+// unknown type, which makes the SDK refuse the whole result, becomes a text.
+func adapted(message []byte) []byte {
+	var fields map[string]json.RawMessage
+	exact := bytes.Contains(message, []byte(`"structuredContent"`)) && longInteger().Match(message)
+	if !exact && !bytes.Contains(message, []byte(`"content"`)) && !bytes.Contains(message, []byte("null")) {
+		return nil
+	}
+	if json.Unmarshal(message, &fields) != nil || fields["result"] == nil {
+		return nil // the SDK reports what is wrong
+	}
+	if string(fields["result"]) == "null" {
+		if fields["error"] != nil || fields["method"] != nil {
+			return nil
+		}
+		delete(fields, "result")
+		fields["error"] = encoded(map[string]any{"code": codeNoResult, "message": "the result is null, expected an object"})
+		return encoded(fields)
+	}
+	var result map[string]json.RawMessage
+	if json.Unmarshal(fields["result"], &result) != nil {
+		return nil
+	}
+	if exact = exact && result["structuredContent"] != nil; exact {
+		result["structuredContent"] = encoded(exactMark + string(result["structuredContent"]))
+	}
+	foreign := replaceForeign(result)
+	if !exact && !foreign {
+		return nil
+	}
+	fields["result"] = encoded(result)
+	return encoded(fields)
+}
+
+// encoded returns a value of strings and JSON texts as JSON.
+func encoded(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // such values have a JSON text
+	}
+	return text
+}
+
+// replaceForeign replaces content of unknown types in the result of a tool or in
+// the messages of a prompt, and reports whether there was any.
+func replaceForeign(result map[string]json.RawMessage) (replaced bool) {
+	replace := func(item *json.RawMessage) bool {
+		var c struct{ Type string }
+		if json.Unmarshal(*item, &c) == nil && slices.Contains(kinds, c.Type) {
+			return false
+		}
+		*item = encoded(map[string]string{"type": "text", "text": foreignMark + string(*item)})
+		return true
+	}
+	var content []json.RawMessage
+	if json.Unmarshal(result["content"], &content) == nil {
+		for i := range content {
+			replaced = replace(&content[i]) || replaced
+		}
+		if replaced {
+			result["content"] = encoded(content)
+		}
+	}
+	var messages []map[string]json.RawMessage
+	if json.Unmarshal(result["messages"], &messages) == nil {
+		again := false
+		for _, m := range messages {
+			if item := m["content"]; item != nil && replace(&item) {
+				m["content"], again = item, true
+			}
+		}
+		if again {
+			result["messages"], replaced = encoded(messages), true
+		}
+	}
+	return replaced
+}
+
+// noise bounds the text that is not a message and that a process prints between two
+// messages to its standard output.
+const maxNoise = 8 << 20
+
+var errNoise = errors.New("the server prints text without end to its standard output, which is for messages")
+
+// isMessage reports whether a line of a process can be a message, also a damaged
+// one. Real servers print banners and logs as well, some of them in JSON.
+func isMessage(line []byte) bool {
+	if len(line) == 0 || !bytes.Contains(line, []byte(`"jsonrpc"`)) {
+		return false
+	}
+	return line[0] == '{' || line[0] == '[' && json.Valid(line)
+}
+
+// exactReader passes messages on through [adapted]: those of a stream of lines, also
+// one of events, or, if whole is set, a single one.
+type exactReader struct {
+	io.Closer
+	from  *bufio.Reader
+	whole bool
+	see   func(message []byte) // is told of each message of a stream
+	// skip gets each line that is not a message; nil passes such lines on.
+	skip  func(line string)
+	noise int // bytes that were skipped since the last message
+	ready []byte
+	err   error
+}
+
+func newExactReader(from io.ReadCloser, whole bool, see func([]byte)) *exactReader {
+	return &exactReader{Closer: from, from: bufio.NewReaderSize(from, 64<<10), whole: whole, see: see}
+}
+
+// exactAnswer changes the body of an answer, whose kind is in its header.
+func exactAnswer(resp *http.Response, see func([]byte)) {
+	kind := resp.Header.Get("Content-Type")
+	if events := strings.HasPrefix(kind, "text/event-stream"); events || strings.HasPrefix(kind, "application/json") {
+		resp.Body = newExactReader(resp.Body, !events, see)
+		resp.ContentLength = -1
+	}
+}
+
+// Read implements [io.Reader].
+func (r *exactReader) Read(p []byte) (int, error) {
+	if len(r.ready) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		r.fill()
+	}
+	n := copy(p, r.ready)
+	r.ready = r.ready[n:]
+	if n == 0 {
+		return 0, r.err
+	}
+	return n, nil
+}
+
+// fill reads the next message.
+func (r *exactReader) fill() {
+	for r.next(); r.skip != nil && len(r.ready) > 0 && !isMessage(bytes.TrimSpace(r.ready)); r.next() {
+		if r.noise += len(r.ready); r.noise > maxNoise {
+			r.ready, r.err = nil, errNoise
+			return
+		}
+		r.skip(string(r.ready))
+		if r.ready = nil; r.err != nil {
+			return
+		}
+	}
+	r.noise = 0
+	r.adapt()
+}
+
+// next reads a line, or the whole body. One that is too long is passed on in parts:
+// the SDK refuses it.
+func (r *exactReader) next() {
+	r.ready = nil
+	for len(r.ready) <= maxMessage {
+		var part []byte
+		part, r.err = r.from.ReadSlice('\n')
+		r.ready = append(r.ready, part...)
+		if r.err == nil && !r.whole || r.err != nil && !errors.Is(r.err, bufio.ErrBufferFull) {
+			break
+		}
+		r.err = nil
+	}
+	if errors.Is(r.err, bufio.ErrBufferFull) {
+		r.err = nil
+	}
+}
+
+// adapt changes the message that was read.
+func (r *exactReader) adapt() {
+	const field = "data:"
+	text, isEvent := bytes.CutPrefix(r.ready, []byte(field))
+	r.see(text)
+	changed := adapted(text)
+	if changed == nil {
+		return
+	}
+	if isEvent {
+		changed = append([]byte(field), changed...)
+	}
+	changed = append(changed, '\n')
+	r.ready = changed
+}
