@@ -47,6 +47,16 @@ type Handles struct {
 	Write *sql.DB
 	// BeforeCommit is called before each commit; nil = nothing to do.
 	BeforeCommit func()
+	// Checkpoint writes the log into the database. It is called on the connection
+	// that writes, after a change of the schema and before the pools are closed;
+	// nil = the database does so itself.
+	Checkpoint func(ctx context.Context, conn *sql.Conn) error
+	// Closed is called when the pools were closed after a checkpoint; nil = nothing
+	// to do.
+	Closed func() error
+	// Repaired describes what was damaged when the database was opened, and what
+	// became of it.
+	Repaired []string
 }
 
 // Close closes both pools.

@@ -74,7 +74,10 @@ func openSession(ctx context.Context, o Options) (*session, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.handles.Close(), s.owner.release())
 	}
 	s.reads = newStatements(s.handles.Read)
-	s.writer = newWriter(conn, o.Driver, s.beforeCommit, o.Logger)
+	s.writer = newWriter(conn, o.Driver, s.beforeCommit, s.handles.Checkpoint, o.Logger)
+	for _, what := range s.handles.Repaired {
+		o.Logger.Warn("the memory was damaged and is repaired", "folder", o.Dir, "reason", what)
+	}
 	return s, nil
 }
 
@@ -122,7 +125,11 @@ func (s *session) prepare(ctx context.Context, o Options, path string) (conn *sq
 	if conn, err = s.handles.Write.Conn(ctx); err != nil {
 		return nil, err
 	}
-	if err = schema.Migrate(ctx, conn, o.Driver.Dialect()); err == nil {
+	changed, err := schema.Migrate(ctx, conn, o.Driver.Dialect())
+	if err == nil && changed && s.handles.Checkpoint != nil {
+		err = s.handles.Checkpoint(ctx, conn)
+	}
+	if err == nil {
 		err = conn.QueryRowContext(ctx, "SELECT id FROM tea_identity").Scan(&s.identity)
 	}
 	if err == nil {
@@ -136,10 +143,15 @@ func (s *session) prepare(ctx context.Context, o Options, path string) (conn *sq
 
 func (s *session) close() error {
 	var err error
+	var whole bool
 	if s.writer != nil {
-		err = s.writer.close()
+		whole, err = s.writer.close()
 	}
-	return errors.Join(err, s.reads.close(), s.handles.Close(), s.owner.release())
+	err = errors.Join(err, s.reads.close(), s.handles.Close())
+	if err == nil && whole && s.handles.Closed != nil && s.owner.still() == nil {
+		_ = s.handles.Closed() // without it the next open takes longer
+	}
+	return errors.Join(err, s.owner.release())
 }
 
 // watched is a file that must not be replaced.

@@ -34,6 +34,7 @@ func (t *tx) Exec(ctx context.Context, query string, args ...any) (int64, error)
 		return 0, err
 	}
 	if once(query) {
+		t.writer.altered = t.writer.altered || !strings.HasPrefix(query, "COPY ") && !strings.HasPrefix(query, "CREATE OR REPLACE VIEW ")
 		result, err := t.writer.conn.ExecContext(ctx, query, args...)
 		if err != nil {
 			return 0, err

@@ -26,9 +26,13 @@ type writer struct {
 	statements *statements
 	// beforeCommit returns an error if the database's files were replaced.
 	beforeCommit func() error
-	logger       *slog.Logger
-	queue        chan *write
-	done         chan struct{}
+	// checkpoint writes the log into the database; nil = the database does so.
+	checkpoint func(context.Context, *sql.Conn) error
+	// altered reports that the schema was changed since the last checkpoint.
+	altered bool
+	logger  *slog.Logger
+	queue   chan *write
+	done    chan struct{}
 	// uncertain reports that a transaction could not be rolled back and can still
 	// be open: a write without BEGIN would join it.
 	uncertain bool
@@ -47,8 +51,8 @@ type write struct {
 	taken atomic.Bool
 }
 
-func newWriter(conn *sql.Conn, driver Driver, beforeCommit func() error, logger *slog.Logger) *writer {
-	w := &writer{conn: conn, driver: driver, statements: newStatements(conn), beforeCommit: beforeCommit, logger: logger, queue: make(chan *write, maxGroup), done: make(chan struct{})}
+func newWriter(conn *sql.Conn, driver Driver, beforeCommit func() error, checkpoint func(context.Context, *sql.Conn) error, logger *slog.Logger) *writer {
+	w := &writer{conn: conn, driver: driver, statements: newStatements(conn), beforeCommit: beforeCommit, checkpoint: checkpoint, logger: logger, queue: make(chan *write, maxGroup), done: make(chan struct{})}
 	go w.run()
 	return w
 }
@@ -80,13 +84,26 @@ func (w *writer) do(ctx context.Context, fn func(context.Context, store.Tx) erro
 	return <-p.result
 }
 
-func (w *writer) close() error {
+// close waits for the queued writes. whole reports that the log was written into
+// the database.
+func (w *writer) close() (whole bool, err error) {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
 	close(w.queue)
 	<-w.done
-	return errors.Join(w.statements.close(), w.conn.Close())
+	err = w.statements.close()
+	if w.checkpoint != nil {
+		failed := w.beforeCommit()
+		if failed == nil {
+			failed = w.checkpoint(context.Background(), w.conn)
+		}
+		if whole = failed == nil; !whole {
+			// Nothing is lost: the next open reads the log.
+			w.logger.Debug("the log of the memory stays", "error", failed.Error())
+		}
+	}
+	return whole, errors.Join(err, w.conn.Close())
 }
 
 func (w *writer) run() {
@@ -148,10 +165,25 @@ func (w *writer) transaction(group []*write) error {
 	if err := t.commit(background); err != nil {
 		return w.undo(t, err)
 	}
+	w.keepSchema()
 	for _, fn := range t.after {
 		w.notify(fn)
 	}
 	return nil
+}
+
+// keepSchema writes a change of the schema into the database: DuckDB is more
+// reliable at replaying rows than definitions. While a reader prevents that, the
+// next commit tries again.
+func (w *writer) keepSchema() {
+	if !w.altered || w.checkpoint == nil {
+		return
+	}
+	if err := w.checkpoint(context.Background(), w.conn); err != nil {
+		w.logger.Debug("the log of the memory stays", "error", err.Error())
+		return
+	}
+	w.altered = false
 }
 
 // begin begins a transaction, after it ends one that could not be rolled back

@@ -2,6 +2,7 @@ package killtest
 
 import (
 	"context"
+	crand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -59,7 +60,7 @@ func run(t *testing.T, engine string, kills int) {
 	t.Helper()
 	seed := rand.Uint64()                                                                  //nolint:gosec // it is printed where it matters
 	v := &victim{dir: t.TempDir(), areas: areas(), random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // as above
-	memory, err := json.Marshal(map[string]any{"path": v.dir, "engine": engine})
+	memory, err := json.Marshal(map[string]any{"path": v.dir, "engine": engine, "archives": t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +70,7 @@ func run(t *testing.T, engine string, kills int) {
 			t.Fatalf("seed %d, kill %d", seed, round)
 		}
 	}
+	v.openWithoutUse(t)
 	p := startPlugin(t, v.settings, &v.acks)
 	v.look(t, p)
 	v.orphans(t, p)
@@ -79,6 +81,7 @@ func run(t *testing.T, engine string, kills int) {
 // round looks at what the kill before has left, writes, and kills again.
 func (v *victim) round(t *testing.T, round int) {
 	t.Helper()
+	v.openWithoutUse(t)
 	p := startPlugin(t, v.settings, &v.acks)
 	defer p.process.Close()
 	defer p.kill()
@@ -93,6 +96,27 @@ func (v *victim) round(t *testing.T, round int) {
 	v.writeAndKill(t, p, round)
 	if round%10 == 9 {
 		v.damage(t)
+	}
+}
+
+// openWithoutUse opens and closes the memory up to two times without a use of its
+// records, or reads them for a backup.
+func (v *victim) openWithoutUse(t *testing.T) {
+	t.Helper()
+	for range v.random.IntN(3) {
+		p := startPlugin(t, v.settings, &v.acks)
+		action, params := "memory.inspect", map[string]any{}
+		switch v.random.IntN(4) {
+		case 0:
+			action, params = "memory.export", map[string]any{"path": crand.Text() + ".teamem"}
+		case 1:
+			action, params = "catalog.register_table", map[string]any{"name": "unrelated", "format": "csv"}
+		}
+		err := p.call(t.Context(), action, params, nil)
+		if err = errors.Join(err, p.instance.Close()); err != nil {
+			t.Errorf("%v\n%s", err, p.output)
+		}
+		p.process.Close()
 	}
 }
 

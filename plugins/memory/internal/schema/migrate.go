@@ -18,22 +18,22 @@ import (
 var files embed.FS
 
 // Migrate applies the versions that the database does not have, each in a
-// separate transaction. A database of a newer version is refused with a
-// dependency_missing error and not changed.
-func Migrate(ctx context.Context, conn *sql.Conn, dialect store.Dialect) error {
+// separate transaction, and reports whether there were any. A database of a newer
+// version is refused with a dependency_missing error and not changed.
+func Migrate(ctx context.Context, conn *sql.Conn, dialect store.Dialect) (changed bool, err error) {
 	if _, err := conn.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS tea_schema (version INTEGER NOT NULL)"); err != nil {
-		return fmt.Errorf("read the schema's version: %w", err)
+		return false, fmt.Errorf("read the schema's version: %w", err)
 	}
 	missing, err := missing(ctx, conn, dialect)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, file := range missing {
 		if err := apply(ctx, conn, file); err != nil {
-			return fmt.Errorf("bring the schema to %s: %w", file, err)
+			return false, fmt.Errorf("bring the schema to %s: %w", file, err)
 		}
 	}
-	return nil
+	return len(missing) > 0, nil
 }
 
 // querier is a database or a connection.

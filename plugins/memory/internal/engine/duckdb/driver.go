@@ -57,7 +57,7 @@ func (database) Open(ctx context.Context, path string, limits engine.Limits) (en
 			return engine.Handles{}, err
 		}
 	}
-	db, err := open(ctx, path, limits, "READ_WRITE")
+	db, repaired, err := openRecovered(ctx, path, limits)
 	if err != nil {
 		return engine.Handles{}, err
 	}
@@ -70,7 +70,7 @@ func (database) Open(ctx context.Context, path string, limits engine.Limits) (en
 	if absent != nil {
 		makeLog() // for the schema
 	}
-	return engine.Handles{Read: db, Write: db, BeforeCommit: makeLog}, nil
+	return engine.Handles{Read: db, Write: db, BeforeCommit: makeLog, Checkpoint: checkpoint, Closed: func() error { return noteClosed(path) }, Repaired: repaired}, nil
 }
 
 // makePrivate creates the log, or changes its permissions. DuckDB removes it
@@ -93,9 +93,10 @@ func create(ctx context.Context, path string, limits engine.Limits) error {
 			return err
 		}
 	}
-	db, err := open(ctx, unfinished, limits, "READ_WRITE")
+	db, err := open(ctx, unfinished, limits, "READ_WRITE", nil)
 	if err == nil {
-		err = db.Close()
+		_, err = db.ExecContext(ctx, "CHECKPOINT")
+		err = errors.Join(err, db.Close())
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(unfinished))
@@ -103,13 +104,33 @@ func create(ctx context.Context, path string, limits engine.Limits) error {
 	return os.Rename(unfinished, path)
 }
 
-// OpenReadOnly opens the database for reading. Nothing is spilled to the disk.
+// OpenReadOnly opens the database for reading. Nothing is spilled to the disk. An
+// index that lacks rows, and a log that must be cut, are errors.
 func (database) OpenReadOnly(ctx context.Context, path string, limits engine.Limits) (*sql.DB, error) {
 	limits.SpillDir = ""
-	return open(ctx, path, limits, "READ_ONLY")
+	zeros, err := beginsWithZeros(path + ".wal")
+	if zeros {
+		err = engine.Unclean(errors.New("the log is damaged"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	closed := isClosed(path)
+	db, err := open(ctx, path, limits, "READ_ONLY", func(db *sql.DB) error {
+		if closed {
+			return nil
+		}
+		return checkIndexes(ctx, db)
+	})
+	if err != nil && refusedLog.MatchString(err.Error()) {
+		err = engine.Unclean(err)
+	}
+	return db, err
 }
 
-func open(ctx context.Context, path string, limits engine.Limits, mode string) (*sql.DB, error) {
+// open opens a database. prepare, if not nil, is called before its configuration
+// is locked.
+func open(ctx context.Context, path string, limits engine.Limits, mode string, prepare func(*sql.DB) error) (*sql.DB, error) {
 	options := url.Values{
 		"access_mode":                   {mode},
 		"threads":                       {strconv.Itoa(limits.Threads)},
@@ -132,7 +153,15 @@ func open(ctx context.Context, path string, limits engine.Limits, mode string) (
 		return nil, err
 	}
 	db := sql.OpenDB(connector)
-	if err := lockIn(ctx, db, limits.Reach); err != nil {
+	// Not under ctx: the database may be open when it ends.
+	_, err = db.ExecContext(context.WithoutCancel(ctx), "PRAGMA disable_checkpoint_on_shutdown")
+	if err == nil && prepare != nil {
+		err = prepare(db)
+	}
+	if err == nil {
+		err = lockIn(ctx, db, limits.Reach)
+	}
+	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
@@ -205,7 +234,7 @@ func (database) Full(err error) bool { return ioError(err, "No space left on dev
 // Damaged reports whether the file is damaged, which only the text of DuckDB's
 // error says.
 func (database) Damaged(err error) bool {
-	return ioError(err, "Corrupt database file", "not a valid DuckDB database file", "Could not read enough bytes")
+	return ioError(err, "Corrupt database file", "not a valid DuckDB database file", "Could not read enough bytes", "Failure while replaying WAL file")
 }
 
 // ioError reports whether an error of reading or writing has one of the texts.

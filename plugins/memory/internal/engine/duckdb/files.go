@@ -20,7 +20,7 @@ const filesMemory = 128 << 20
 // else. largest is the size of the largest row.
 func Copy(ctx context.Context, dir, file, query string, largest int64) (rows int64, err error) {
 	limits := engine.Limits{Threads: 1, MemoryBytes: filesMemory + 8*largest, SpillDir: filepath.Join(dir, "spill"), Reach: dir}
-	db, err := open(ctx, "", limits, "READ_WRITE")
+	db, err := open(ctx, "", limits, "READ_WRITE", nil)
 	if err != nil {
 		return 0, err
 	}
@@ -36,7 +36,7 @@ func Copy(ctx context.Context, dir, file, query string, largest int64) (rows int
 // files of dir, and nothing else.
 func Texts(ctx context.Context, dir, query string, fn func(string)) (err error) {
 	limits := engine.Limits{Threads: 1, MemoryBytes: filesMemory, SpillDir: filepath.Join(dir, "spill"), Reach: dir}
-	db, err := open(ctx, "", limits, "READ_WRITE")
+	db, err := open(ctx, "", limits, "READ_WRITE", nil)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,100 @@
+//go:build !lite && cgo && ((linux && (amd64 || arm64)) || (darwin && (amd64 || arm64)) || (windows && amd64))
+
+package duckdb
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// A log whose end is missing is DuckDB's to cut. One whose end has other bytes, as
+// after a power cut that wrote a file's size but not its data, it refuses.
+
+// refusedLog is DuckDB's error for a record with a wrong checksum. The position is
+// that of the record after its size and checksum.
+var refusedLog = regexp.MustCompile(`WAL file "(.*)": Corrupt WAL file: entry at byte position (\d+) `)
+
+const recordHeader = 16
+
+// cutLog ends a log before the record that DuckDB has refused with an error, and
+// keeps the whole log in another file. It returns "" for another error.
+func cutLog(path string, refused error) (repaired string, err error) {
+	found := refusedLog.FindStringSubmatch(refused.Error())
+	if found == nil {
+		return "", nil
+	}
+	position, err := strconv.ParseInt(found[2], 10, 64)
+	if err != nil {
+		return "", err
+	}
+	for _, log := range logs(path) {
+		if filepath.Base(log) == filepath.Base(found[1]) {
+			return cutAt(log, max(position-recordHeader, 0))
+		}
+	}
+	return "", nil
+}
+
+// cutZeros does the same for a log that begins with zeros, which DuckDB takes for
+// an empty one.
+func cutZeros(path string) (repaired string, err error) {
+	for _, log := range logs(path) {
+		zeros, err := beginsWithZeros(log)
+		if err != nil {
+			return "", err
+		}
+		if zeros {
+			return cutAt(log, 0)
+		}
+	}
+	return "", nil
+}
+
+func beginsWithZeros(log string) (bool, error) {
+	file, err := os.Open(log)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	first := []byte{1}
+	_, err = file.Read(first)
+	if errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	return first[0] == 0, err
+}
+
+// cutAt copies a log to another file and ends it at a position.
+func cutAt(log string, position int64) (repaired string, err error) {
+	from, err := os.OpenFile(log, os.O_RDWR, 0)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	kept := log + time.Now().UTC().Format(".damaged-20060102T150405.000000000Z")
+	to, err := os.OpenFile(kept, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode)
+	if err != nil {
+		return "", err
+	}
+	size, err := io.Copy(to, from)
+	if err == nil {
+		err = to.Sync()
+	}
+	if err = errors.Join(err, to.Close()); err != nil {
+		return "", errors.Join(fmt.Errorf("keep the damaged log: %w", err), os.Remove(kept))
+	}
+	if err = from.Truncate(position); err == nil {
+		err = from.Sync()
+	}
+	return fmt.Sprintf("the last %d of %d bytes of the database's log were damaged, as by a power cut; changes that only they had are lost, and the damaged log is kept in %s", size-position, size, kept), err
+}

@@ -1,0 +1,260 @@
+//go:build !lite && cgo && ((linux && (amd64 || arm64)) || (darwin && (amd64 || arm64)) || (windows && amd64))
+
+package duckdb
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+)
+
+// DuckDB 1.5 replays its log into the tables and their primary keys, but not into
+// other indexes: what they missed is applied when a statement uses them, and lost
+// if a checkpoint at shutdown comes first. Then a lookup by the index misses rows,
+// or returns others. So the engine makes no checkpoint at shutdown, and a database
+// that was not closed by this package is recovered before it is used.
+
+// closedSuffix is the suffix of the file that has the header of the database as
+// this package closed it.
+const closedSuffix = ".closed"
+
+// headerSize is the size of the headers at the start of the file. Each checkpoint
+// changes them.
+const headerSize = 3 * 4096
+
+// noteClosed writes the header of a database that was closed after a checkpoint.
+// Without it, or with a torn one, the next open recovers the database.
+func noteClosed(path string) error {
+	sum, err := headerSum(path)
+	if err != nil {
+		return err
+	}
+	unfinished := path + closedSuffix + ".new"
+	if err := os.WriteFile(unfinished, []byte(sum), fileMode); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, path+closedSuffix)
+}
+
+func headerSum(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.CopyN(hash, file, headerSize); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// isClosed reports whether this package closed the database, and nothing has
+// written to it since.
+func isClosed(path string) bool {
+	for _, log := range logs(path) {
+		if info, err := os.Stat(log); err == nil && info.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	noted, err := os.ReadFile(path + closedSuffix)
+	if err != nil {
+		return false
+	}
+	sum, err := headerSum(path)
+	return err == nil && sum == string(bytes.TrimSpace(noted))
+}
+
+// logs are the files of changes that are not in the database file yet.
+func logs(path string) []string {
+	return []string{path + ".wal", path + ".wal.checkpoint", path + ".wal.recovery"}
+}
+
+// openRecovered opens a database for writing, and recovers it unless this package
+// closed it. It returns what was damaged.
+func openRecovered(ctx context.Context, path string, limits engine.Limits) (db *sql.DB, repaired []string, err error) {
+	note := func(what string) {
+		if what != "" {
+			repaired = append(repaired, what)
+		}
+	}
+	cut, err := cutZeros(path)
+	if note(cut); err != nil {
+		return nil, nil, err
+	}
+	closed := isClosed(path)
+	prepare := func(db *sql.DB) error {
+		if closed {
+			return nil
+		}
+		damaged, err := recoverIndexes(ctx, db)
+		if len(damaged) > 0 {
+			note("indexes of the database did not have all rows of " + strings.Join(damaged, ", ") + ", so that records were not found; they were created again from the rows")
+		}
+		return err
+	}
+	for range logs(path) {
+		db, err = open(ctx, path, limits, "READ_WRITE", prepare)
+		if err == nil {
+			return db, repaired, nil
+		}
+		cut, failed := cutLog(path, err)
+		if cut == "" || failed != nil {
+			return nil, nil, errors.Join(err, failed)
+		}
+		note(cut)
+	}
+	return nil, nil, err
+}
+
+// recoverIndexes writes the log into the database and creates all indexes again, except
+// those of constraints. It returns the tables whose indexes did not have all rows.
+func recoverIndexes(ctx context.Context, db *sql.DB) (damaged []string, err error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if err := checkpoint(ctx, conn); err != nil {
+		return nil, err
+	}
+	indexes, err := readIndexes(ctx, conn)
+	if err != nil || len(indexes) == 0 {
+		return nil, err
+	}
+	if damaged, err = incomplete(ctx, conn, indexes); err != nil {
+		return nil, err
+	}
+	for _, x := range indexes {
+		if err := x.create(ctx, conn); err != nil {
+			return nil, fmt.Errorf("create the index %s again: %w", x.name, err)
+		}
+	}
+	return damaged, checkpoint(ctx, conn)
+}
+
+// checkIndexes returns an error if an index of a database that is only read does
+// not have all rows.
+func checkIndexes(ctx context.Context, db *sql.DB) (err error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	indexes, err := readIndexes(ctx, conn)
+	if err != nil || len(indexes) == 0 {
+		return err
+	}
+	damaged, err := incomplete(ctx, conn, indexes)
+	if err == nil && len(damaged) > 0 {
+		err = tea.Errorf(tea.InternalError, "the memory is damaged: its indexes of %s do not have all rows; open it once for writing, which creates them again", strings.Join(damaged, ", "))
+	}
+	return err
+}
+
+func checkpoint(ctx context.Context, conn *sql.Conn) error {
+	if _, err := conn.ExecContext(ctx, "CHECKPOINT"); err != nil {
+		return fmt.Errorf("write the log into the database: %w", err)
+	}
+	return nil
+}
+
+// index is an index that CREATE INDEX made.
+type index struct{ name, table, columns, sql string }
+
+func readIndexes(ctx context.Context, conn *sql.Conn) (all []index, err error) {
+	rows, err := conn.QueryContext(ctx, "SELECT index_name, table_name, expressions, sql FROM duckdb_indexes() WHERE sql IS NOT NULL ORDER BY table_name, index_name")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var x index
+		if err := rows.Scan(&x.name, &x.table, &x.columns, &x.sql); err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, rows.Err()
+}
+
+// create creates the index from the rows, which reads nothing of the old one.
+func (x index) create(ctx context.Context, conn *sql.Conn) error {
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing to undo after the commit
+	for _, statement := range []string{"DROP INDEX " + quote(x.name), x.sql} {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// incomplete returns the tables that have an index without all rows. It counts
+// through the indexes, which the settings force.
+func incomplete(ctx context.Context, conn *sql.Conn, indexes []index) (tables []string, err error) {
+	forced := []string{"index_scan_max_count", "index_scan_percentage", "disabled_optimizers"}
+	for i, value := range []string{"9223372036854775807", "1.0", "'statistics_propagation'"} {
+		if _, err := conn.ExecContext(ctx, "SET "+forced[i]+" = "+value); err != nil {
+			return nil, err
+		}
+	}
+	for _, x := range indexes {
+		missing, err := x.missing(ctx, conn)
+		if err != nil {
+			return nil, fmt.Errorf("compare the index %s with its table: %w", x.name, err)
+		}
+		if missing && (len(tables) == 0 || tables[len(tables)-1] != x.table) {
+			tables = append(tables, x.table)
+		}
+	}
+	for _, name := range forced {
+		if _, err := conn.ExecContext(ctx, "RESET "+name); err != nil {
+			return nil, err
+		}
+	}
+	return tables, nil
+}
+
+// missing reports whether the index lacks rows of its table. Only an index over
+// one column can be read alone.
+func (x index) missing(ctx context.Context, conn *sql.Conn) (bool, error) {
+	column := strings.Trim(x.columns, "[]'\"")
+	var kind string
+	err := conn.QueryRowContext(ctx, "SELECT data_type FROM duckdb_columns() WHERE table_name = ? AND column_name = ?", x.table, column).Scan(&kind)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil // of several columns, or of an expression
+	}
+	if err != nil {
+		return false, err
+	}
+	least, known := map[string]string{"VARCHAR": "''", "BIGINT": "-9223372036854775808"}[kind]
+	if !known {
+		return false, nil
+	}
+	var rows, found int64
+	from := " FROM " + quote(x.table) + " WHERE "
+	if err := conn.QueryRowContext(ctx, "SELECT count(*)"+from+quote(column)+" IS NOT NULL").Scan(&rows); err != nil {
+		return false, err
+	}
+	err = conn.QueryRowContext(ctx, "SELECT count(*)"+from+quote(column)+" >= "+least).Scan(&found)
+	return found != rows, err
+}
+
+// quote is an identifier of SQL.
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
