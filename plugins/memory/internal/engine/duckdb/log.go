@@ -4,14 +4,14 @@ package duckdb
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"time"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 )
 
 // A log whose end is missing is DuckDB's to cut. One whose end has other bytes, as
@@ -36,7 +36,7 @@ func cutLog(path string, refused error) (repaired string, err error) {
 	}
 	for _, log := range logs(path) {
 		if filepath.Base(log) == filepath.Base(found[1]) {
-			return cutAt(log, max(position-recordHeader, 0))
+			return engine.CutLog(log, max(position-recordHeader, 0))
 		}
 	}
 	return "", nil
@@ -51,7 +51,7 @@ func cutZeros(path string) (repaired string, err error) {
 			return "", err
 		}
 		if zeros {
-			return cutAt(log, 0)
+			return engine.CutLog(log, 0)
 		}
 	}
 	return "", nil
@@ -72,29 +72,4 @@ func beginsWithZeros(log string) (bool, error) {
 		return false, nil
 	}
 	return first[0] == 0, err
-}
-
-// cutAt copies a log to another file and ends it at a position.
-func cutAt(log string, position int64) (repaired string, err error) {
-	from, err := os.OpenFile(log, os.O_RDWR, 0)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, from.Close()) }()
-	kept := log + time.Now().UTC().Format(".damaged-20060102T150405.000000000Z")
-	to, err := os.OpenFile(kept, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode)
-	if err != nil {
-		return "", err
-	}
-	size, err := io.Copy(to, from)
-	if err == nil {
-		err = to.Sync()
-	}
-	if err = errors.Join(err, to.Close()); err != nil {
-		return "", errors.Join(fmt.Errorf("keep the damaged log: %w", err), os.Remove(kept))
-	}
-	if err = from.Truncate(position); err == nil {
-		err = from.Sync()
-	}
-	return fmt.Sprintf("the last %d of %d bytes of the database's log were damaged, as by a power cut; changes that only they had are lost, and the damaged log is kept in %s", size-position, size, kept), err
 }

@@ -33,6 +33,10 @@ func (Driver) File() string { return "memory.sqlite" }
 func (Driver) Open(ctx context.Context, path string, limits engine.Limits) (engine.Handles, error) {
 	// If this fails SQLite creates the file, or returns the error.
 	_ = create(path)
+	cut, err := cutZeros(path + "-wal")
+	if err != nil {
+		return engine.Handles{}, err
+	}
 	common := pragmas(limits)
 	write, err := open(ctx, path, url.Values{"_txlock": {"immediate"}}, slices.Concat(common, []string{"temp_store(0)", "journal_mode(wal)", "synchronous(full)"}))
 	if err != nil {
@@ -44,7 +48,11 @@ func (Driver) Open(ctx context.Context, path string, limits engine.Limits) (engi
 	if err != nil {
 		return engine.Handles{}, errors.Join(err, write.Close())
 	}
-	return engine.Handles{Read: read, Write: write}, nil
+	handles := engine.Handles{Read: read, Write: write}
+	if cut != "" {
+		handles.Repaired = []string{cut}
+	}
+	return handles, nil
 }
 
 // pragmas are those of every connection. The page caches share the memory;
