@@ -38,6 +38,80 @@ func (s *service) status(id string) string {
 	return status
 }
 
+// asking is a workflow that waits for an answer.
+const asking = `nodes: [{name: q, uses: human.ask, with: {question: "Go?"}, output: {answer: "{{ result.answer }}"}}]
+serve: `
+
+func TestOpenQuestionsDoNotPileUp(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"ask.yaml": asking + "{max_running: 1, overlap: skip, triggers: [{every: 0.05}, {at_start: true, name: start}]}\n"})
+	s := p.serve()
+	ask := func() string {
+		t.Helper()
+		s.awaitStatuses("ask", map[string]int{"waiting": 1})
+		for range 3 {
+			s.log.await(t, "starts no run: a run is running or waits for an answer, and overlap is skip")
+		}
+		runs := s.request("GET", "/v1/runs?status=waiting", "").body["runs"].([]any)
+		if len(runs) != 1 {
+			t.Fatalf("%d runs wait for an answer\n%s", len(runs), s.log)
+		}
+		return runs[0].(map[string]any)["id"].(string)
+	}
+	first := ask()
+	s.kill()
+	s = p.serve()
+	if second := ask(); second != first {
+		t.Errorf("run %s waits after a restart, not %s", second, first)
+	}
+	if r := s.request("POST", "/v1/runs/"+first+"/resume?wait=60", `{"answers": {"q": "yes"}}`); r.body["status"] != "done" {
+		t.Fatal(r)
+	}
+	s.awaitStatuses("ask", map[string]int{"waiting": 1, "done": 1})
+}
+
+func TestWaitingRunsKeepTheirPlaces(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{
+		"ask.yaml":  asking + "{max_running: 1}\n",
+		"free.yaml": asking + "{max_running: 1, count_waiting: false}\n",
+		"new.yaml":  asking + "{max_running: 1, overlap: cancel_running}\n",
+	})
+	s := p.serve()
+	waiting := func(workflow string) (ids []string) {
+		t.Helper()
+		for range 2 {
+			r := s.request("POST", "/v1/workflows/"+workflow+"/runs", "")
+			ids = append(ids, r.body["id"].(string))
+			if len(ids) == 1 {
+				s.awaitStatuses(workflow, map[string]int{"waiting": 1})
+			}
+		}
+		return ids
+	}
+	ids := waiting("ask")
+	if r := s.request("GET", "/v1/runs/"+ids[1], ""); r.body["status"] != "queued" || !strings.Contains(r.text, "those that wait for an answer included") {
+		t.Errorf("the second run: %s", r)
+	}
+	if r := s.request("POST", "/v1/runs/"+ids[0]+"/resume?wait=60", `{"answers": {"q": "yes"}}`); r.body["status"] != "done" {
+		t.Errorf("the answered run: %s", r)
+	}
+	s.awaitStatuses("ask", map[string]int{"done": 1, "waiting": 1})
+	third := s.request("POST", "/v1/workflows/ask/runs", "").body["id"].(string)
+	s.request("POST", "/v1/runs/"+ids[1]+"/cancel", "")
+	s.awaitStatuses("ask", map[string]int{"done": 1, "stopped": 1, "waiting": 1})
+	if r := s.request("GET", "/v1/runs/"+third, ""); r.body["status"] != "waiting" {
+		t.Errorf("the third run: %s", r)
+	}
+	waiting("free")
+	s.awaitStatuses("free", map[string]int{"waiting": 2})
+	ids = waiting("new")
+	s.awaitStatuses("new", map[string]int{"waiting": 1, "stopped": 1})
+	if r := s.request("GET", "/v1/runs/"+ids[0], ""); r.body["error"] != "stopped by a newer run (overlap: cancel_running)" {
+		t.Errorf("the replaced run: %s", r)
+	}
+}
+
 func TestQueueHasALength(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, nil)

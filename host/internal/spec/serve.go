@@ -17,6 +17,9 @@ type Serve struct {
 	Triggers []Trigger
 	// MaxRunning and MaxQueue bound the runs that run and wait; nil = default.
 	MaxRunning, MaxQueue *int
+	// CountWaiting is whether runs that wait for an answer count as running; nil =
+	// default.
+	CountWaiting *bool
 	// Order is "fifo", "lifo" or "" for the default.
 	Order string
 	// Overlap is "queue", "skip", "cancel_running" or "" for the default.
@@ -115,6 +118,7 @@ func serveSection(g *grammar) *section {
 	return &section{title: "serve", doc: "When `tea serve` starts runs of the workflow, and how many. It is not part of the workflow's digest.", keys: []*key{
 		{name: "triggers", shape: listOf(object(g.trigger)), doc: "What starts a run, besides requests to the API."},
 		{name: "max_running", shape: integer(1), fallback: "8", doc: "Maximum number of runs at a time."},
+		{name: "count_waiting", shape: boolean(), fallback: "true", doc: "Whether runs that wait for an answer count as running."},
 		{name: "max_queue", shape: integer(0), fallback: "1000", doc: "Maximum number of runs that wait for their turn; further ones are refused."},
 		{name: "order", shape: oneOf("fifo", "lifo"), fallback: "fifo", doc: "Which waiting run is next: the oldest or the newest."},
 		{name: "overlap", shape: oneOf("queue", "skip", "cancel_running"), fallback: "queue", doc: "What happens to a new run while max_running runs are running: it waits, it is not started, or it replaces the oldest one."},
@@ -203,7 +207,7 @@ func (d *decoder) serve(v element) *Serve {
 	}
 	m := openMapping(v, d.grammar.serve)
 	s := &Serve{
-		Pos: m.pos(), MaxRunning: m.int("max_running"), MaxQueue: m.int("max_queue"), Order: m.string("order"), Overlap: m.string("overlap"),
+		Pos: m.pos(), MaxRunning: m.int("max_running"), MaxQueue: m.int("max_queue"), CountWaiting: m.bool("count_waiting"), Order: m.string("order"), Overlap: m.string("overlap"),
 		Key: treeOf(m.get("key")), KeyTime: m.duration("key_seconds"), Retry: d.retry(m.get("retry")),
 		KeepRuns: orZero(m.int("keep_runs")), KeepTime: orZero(m.duration("keep_seconds")),
 	}

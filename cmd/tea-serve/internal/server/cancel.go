@@ -27,7 +27,7 @@ func (s *server) postCancel(w http.ResponseWriter, r *http.Request) error {
 		}
 		s.mu.Lock()
 	}
-	b, err := s.stopIdle(id) // it can wait since
+	b, err := s.stopIdle(id, errCanceled) // it can wait since
 	s.mu.Unlock()
 	if err == nil {
 		err = b.wait()
@@ -43,9 +43,9 @@ func (s *server) postCancel(w http.ResponseWriter, r *http.Request) error {
 
 // stopIdle stops a run that is not running, and starts what follows it. The
 // caller holds the mutex, and waits for the batch without it.
-func (s *server) stopIdle(id string) (*batch, error) {
+func (s *server) stopIdle(id string, cause *stopped) (*batch, error) {
 	it := s.led.state.items[id]
-	begun, err := s.stopBegun(id, it)
+	begun, err := s.stopBegun(id, it, cause)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (s *server) stopIdle(id string) (*batch, error) {
 		}
 	}
 	entries := []*entry{end}
-	res := &flow.Result{RunID: id, Status: flow.Stopped, Err: errCanceled}
+	res := &flow.Result{RunID: id, Status: flow.Stopped, Err: cause}
 	if v := s.catalog.use(it.Workflow); v != nil {
 		s.follow(&live{it: it, v: v}, res, &entries)
 		v.uses.Done()
@@ -74,7 +74,9 @@ func (s *server) stopIdle(id string) (*batch, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.setWaiting(it, false)
 	s.startFollowers()
+	s.dispatch()
 	it.finish(res, nil)
 	s.wake(id)
 	return b, nil
@@ -82,7 +84,7 @@ func (s *server) stopIdle(id string) (*batch, error) {
 
 // stopBegun stops a run that has a checkpoint, and returns the name of its
 // workflow; "" for a run that has none. The caller holds the mutex.
-func (s *server) stopBegun(id string, it *item) (workflow string, err error) {
+func (s *server) stopBegun(id string, it *item, cause *stopped) (workflow string, err error) {
 	runs, entry, err := s.entry(id)
 	if it != nil && (errors.Is(err, errNoRun) || err != nil && it.Parked != "") { // a damaged checkpoint stays
 		return "", nil
@@ -93,7 +95,7 @@ func (s *server) stopBegun(id string, it *item) (workflow string, err error) {
 	if it == nil && entry.Status != flow.Waiting || entry.Status == flow.Done {
 		return "", &statusError{http.StatusConflict, fmt.Errorf("the run cannot be stopped: its status is %s", entry.Status)}
 	}
-	return entry.Workflow, runs.Stop(id, errCanceled.Error())
+	return entry.Workflow, runs.Stop(id, cause.Error())
 }
 
 // startFollowers queues the runs that follow one that has ended. The caller holds

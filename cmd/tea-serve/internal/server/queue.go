@@ -32,6 +32,9 @@ type line struct {
 	// entering counts the items that are being written to the ledger.
 	entering int
 	running  map[string]*live
+	// waiting are the runs that wait for an answer, by id. Each keeps its place among
+	// those that run, unless the workflow says otherwise.
+	waiting map[string]bool
 	// done are the runs that are done and kept, failed those that have failed or
 	// were stopped; the oldest first.
 	done, failed []endedRun
@@ -102,7 +105,7 @@ var (
 	errNoWorkflow = errors.New("there is no such workflow")
 	errQueueFull  = errors.New("the queue is full")
 	errSpent      = errors.New("the workflow has used its budget of the day")
-	errSkipped    = errors.New("a run is running, and overlap is skip")
+	errSkipped    = errors.New("a run is running or waits for an answer, and overlap is skip")
 	errKeyReused  = errors.New("the idempotency key was used with another input")
 )
 
@@ -227,7 +230,7 @@ func (s *server) admit(r request, input []byte) (accepted, []*entry, error) {
 	defer v.uses.Done()
 	c, ln := v.serving.Config(), s.line(r.workflow)
 	waiting := len(ln.ready) + ln.entering
-	switch busy := len(ln.running)+waiting >= maxRunning(c); {
+	switch busy := ln.occupied(c)+ln.fresh()+ln.entering >= maxRunning(c); {
 	case busy && c.Overlap == "skip":
 		return accepted{}, nil, errSkipped
 	case waiting >= orDefault(c.MaxQueue, defaultMaxQueue) && (busy || s.running+waiting >= s.maxRunning), s.queuedBytes+len(input) > maxQueuedBytes:
@@ -307,7 +310,7 @@ func orDefault(p *int, otherwise int) int {
 func (s *server) line(workflow string) *line {
 	ln := s.lines[workflow]
 	if ln == nil {
-		ln = &line{running: map[string]*live{}}
+		ln = &line{running: map[string]*live{}, waiting: map[string]bool{}}
 		s.lines[workflow] = ln
 	}
 	return ln
@@ -389,15 +392,15 @@ func (s *server) dispatch() {
 		}
 		c := v.serving.Config()
 		for len(ln.ready) > 0 && s.running < s.maxRunning && !s.spent(v) && !s.room.waits() {
-			if len(ln.running) >= maxRunning(c) {
-				if c.Overlap == "cancel_running" {
-					ln.cancelOldest(len(ln.ready))
+			at := ln.next(c)
+			if at < 0 && c.Overlap == "cancel_running" {
+				if s.replaceWaiting(ln) {
+					continue
 				}
-				break
+				ln.cancelOldest(len(ln.ready))
 			}
-			at := 0
-			if c.Order == "lifo" {
-				at = len(ln.ready) - 1
+			if at < 0 {
+				break
 			}
 			it := ln.ready[at]
 			ln.ready = slices.Delete(ln.ready, at, at+1)
@@ -424,6 +427,7 @@ func (s *server) start(it *item, ln *line, v *version) {
 	ctx, cancel := context.WithCancelCause(s.runs)
 	lv := &live{it: it, v: v, cancel: cancel, hub: &hub{}, since: time.Now(), attempts: it.Attempts}
 	ln.running[it.ID], s.live[it.ID] = lv, lv
+	delete(ln.waiting, it.ID)
 	s.running++
 	it.move()
 	s.wake(it.ID)

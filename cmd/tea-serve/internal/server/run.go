@@ -256,6 +256,7 @@ func (s *server) settle(lv *live, res *flow.Result, err error) (goesOn bool) {
 		it.recovered, it.interrupted = false, false // the next attempt does not look for an outcome
 	}
 	s.cleared(it)
+	s.setWaiting(it, res != nil && res.Status == flow.Waiting)
 	defer s.dispatch()
 	noRoom := res == nil && full(err)
 	var used flow.Usage
@@ -412,6 +413,7 @@ func (s *server) unresumed(it *item, entries *[]*entry) {
 	}
 	if it.unresumed = flow.Failed; len(res.Pending) > 0 {
 		it.unresumed = flow.Waiting
+		s.setWaiting(it, true)
 	}
 	if err != nil || deadline(&res).IsZero() {
 		*entries = append(*entries, &entry{End: it.ID})

@@ -220,6 +220,8 @@ func (s *server) reason(it *item) string {
 		return errSpent.Error()
 	case len(ln.running) >= maxRunning(v.serving.Config()):
 		return "the workflow has max_running runs"
+	case ln.next(v.serving.Config()) < 0:
+		return "the workflow has max_running runs, those that wait for an answer included"
 	case s.running >= s.maxRunning:
 		return "the server has --max-running runs"
 	}

@@ -30,6 +30,7 @@ func (s *server) schedule() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	before := time.Now()
+	refreshed := before
 	for {
 		select {
 		case <-timer.C:
@@ -46,6 +47,10 @@ func (s *server) schedule() {
 			p.jump(now, step)
 		}
 		before = now
+		if now.Sub(refreshed).Abs() >= refreshInterval {
+			refreshed = now
+			s.refresh()
+		}
 		if d := day(now); d != today { // runs can wait for their budgets
 			today = d
 			s.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 const (
@@ -46,6 +47,9 @@ func (s *server) listEnded(runs *host.Runs) {
 	}
 	maps.DeleteFunc(s.led.state.over, func(id string, _ *overRun) bool { return !exists[id] })
 	for _, e := range slices.Backward(list) {
+		if _, served := triggerOf(e); e.Status == flow.Waiting && s.catalog.Owns(e.WorkflowFile) && (served || s.led.state.over[e.ID] != nil) {
+			s.line(e.Workflow).waiting[e.ID] = true
+		}
 		if s.led.state.items[e.ID] == nil && s.catalog.Owns(e.WorkflowFile) {
 			s.line(e.Workflow).keep(e.ID, e.Status, e.UpdatedAt)
 		}
