@@ -274,8 +274,11 @@ func (wf *Workflow) importBundle(im spec.Import, diags *diag.List) {
 	}
 	if have == nil {
 		hint := diag.Suggest(im.Name, wf.catalog.Bundles())
-		if hint == "" && im.Kind == spec.ImportPlugin {
+		if hint == "" {
 			hint = "put tea-plugin-" + im.Name + " in a plugin directory, or name one with --plugins"
+			if im.Kind == spec.ImportBuiltin {
+				hint = "the host has no such bundle; for that of a plugin write plugin: " + im.Name + ", and " + hint
+			}
 		}
 		diags.Errorf(diagcode.ImportNotFound, im.Pos, hint, "there is no %s %q", im.Kind, im.Name)
 		return

@@ -122,11 +122,18 @@ func (p *paramChecker) unknown(b *spec.ActionBody, diags *diag.List) {
 		switch {
 		case slices.Contains(p.refused, namespace) && !slices.ContainsFunc(p.actions.Names(), func(name string) bool { return strings.HasPrefix(name, namespace+".") }):
 			hint = "the plugin " + namespace + " was found, but cannot be used; a message says why"
+		case elsewhere[name] != "":
+			hint = elsewhere[name]
 		case hint == "":
 			hint = "`tea actions` lists the available actions; those of a plugin need its binary in a plugin directory"
 		}
 		diags.Errorf(diagcode.UnknownAction, b.Uses.Pos, hint, "unknown action %q", b.Uses.Value)
 	}
+}
+
+// elsewhere are hints for actions that other tools have under a namespace of tea.
+var elsewhere = map[string]string{
+	"code.sandbox": "code.execute runs each call in a sandbox of its own",
 }
 
 const refreshHint = "`tea plugin refresh` starts the plugins and stores their manifests"

@@ -79,6 +79,9 @@ func (r *run) load(L *lua.LState, t *lua.LTable, key string) lua.LValue {
 			return r.mustImport(L, v, z.place+"."+key)
 		}
 	}
+	if !ok && z.list != nil && key == "get" {
+		return r.m.get
+	}
 	if !ok || v == nil {
 		return lua.LNil
 	}
@@ -93,6 +96,14 @@ func (r *run) load(L *lua.LState, t *lua.LTable, key string) lua.LValue {
 		return lv
 	}
 	return z.store(t, key, lv)
+}
+
+// objectGet is object:get(key, default) of an object of [Objects].
+func objectGet(L *lua.LState) int {
+	if v := L.GetField(L.CheckTable(1), L.CheckString(2)); v != lua.LNil {
+		return push(L, v)
+	}
+	return push(L, L.Get(3))
 }
 
 // isPlain reports whether converting v again costs less than storing it.

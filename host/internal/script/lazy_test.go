@@ -32,6 +32,7 @@ func TestObjectsAreMadeWhenTheyAreLookedAt(t *testing.T) {
 		{"an entry", `return r[2].branch`, "b", []int{1}},
 		{"behind the end", `return r[4] == nil and r[0] == nil and r.x == nil`, true, nil},
 		{"a missing field", `return r[1].none == nil and r[1].error == nil`, true, []int{0}},
+		{"get", `return {r[2]:get("success"), r[2]:get("state").n, r[2]:get("none", 5), r[2]:get("none") == nil}`, list{false, int64(1), int64(5), true}, []int{1}},
 		{"ipairs", `local s = "" for i, p in ipairs(r) do s = s .. i .. p.branch .. p.state.n end return s`, "1a02b13c2", []int{0, 1, 2}},
 		{"pairs", `local n = 0 for k, p in pairs(r) do n = n + p.state.list[1] end return n`, int64(3), []int{0, 1, 2}},
 		{"fields in order", `local s = "" for k in pairs(r[1]) do s = s .. k .. " " end for k in pairs(r[1].state) do s = s .. k .. " " end return s`, "branch state success big inner list n ", []int{0}},

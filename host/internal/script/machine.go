@@ -40,6 +40,7 @@ type machine struct {
 	concat     *lua.LFunction
 	next       *lua.LFunction
 	ipairsStep *lua.LFunction
+	get        *lua.LFunction
 	yield      *lua.LFunction
 }
 
@@ -108,6 +109,7 @@ func (m *machine) openLibraries() {
 	m.null = &lua.LUserData{Metatable: m.meta(map[string]lua.LGFunction{"__tostring": nullToString})}
 	m.concat = m.root.NewFunction(concatenate)
 	m.next = m.root.NewFunction(baseNext)
+	m.get = m.root.NewFunction(objectGet)
 	m.ipairsStep = m.root.NewFunction(ipairsStep)
 	m.yield = m.root.NewFunction(coroutineYield)
 
