@@ -63,6 +63,9 @@ func (c *buildCmd) Run(a *app) error {
 	if compile := (*agentbuild.CompileError)(nil); errors.As(err, &compile) || errors.Is(err, agentbuild.ErrNoGo) {
 		return pluginError(err)
 	}
+	if workflow := (*agentbuild.WorkflowError)(nil); errors.As(err, &workflow) {
+		return &exitError{exitInvalid, err}
+	}
 	if usage := (*agentbuild.UsageError)(nil); errors.As(err, &usage) {
 		return usageError(err)
 	}
@@ -72,6 +75,9 @@ func (c *buildCmd) Run(a *app) error {
 	fmt.Fprintf(a.out, "%s  %s/%s  %.1f MB  %s\n", res.File, o.OS, o.Arch, float64(res.Size)/1e6, res.Took.Round(time.Second/10))
 	if len(res.C) > 0 {
 		fmt.Fprintf(a.report, "note: the program needs the C library of the target, for %s\n", strings.Join(res.C, ", "))
+	}
+	if res.Unchecked {
+		fmt.Fprintf(a.report, "note: the actions of %s were not checked, since this machine cannot run the program; run `%s validate %s` on the device\n", o.Workflow, filepath.Base(res.File), o.Workflow)
 	}
 	return nil
 }

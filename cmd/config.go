@@ -30,10 +30,10 @@ func (configResolver) Validate(*kong.Application) error { return nil }
 // Resolve returns the value, or nil. It never fails: kong would blame the flag.
 // [configFiles] keeps the error.
 func (r configResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if !flag.Tag.Has("config") {
+	key := strings.ReplaceAll(flag.Name, "-", "_")
+	if !flag.Tag.Has("config") || key == "plugins" && !runsPlugins {
 		return nil, nil
 	}
-	key := strings.ReplaceAll(flag.Name, "-", "_")
 	config := r.app.config
 	if name := "TEA_" + strings.ToUpper(key); r.app.getenv(name) != "" {
 		text := r.app.getenv(name)

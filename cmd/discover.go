@@ -18,6 +18,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
+// runsPlugins reports whether this build runs plugins.
+const runsPlugins = true
+
 // discover finds plugins. The caller closes the set.
 func (a *app) discover(flags pluginFlags, log *slog.Logger, use pluginUse) (*pluginSet, error) {
 	plugins, problems, err := a.subprocesses(flags, log, use)

@@ -11,6 +11,10 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
+// runsPlugins reports whether this build runs plugins. Without it, the settings of
+// the machine for other builds are ignored.
+const runsPlugins = false
+
 var errNoProcesses = errors.New("this tea was built without plugin processes")
 
 // discover finds no plugins: this build cannot run them.

@@ -27,6 +27,9 @@ func (c *doctorCmd) Run(a *app) error {
 	defer h.Close()
 	o := checkup.Options{Host: h, UTF8: a.utf8(), Terminal: a.terminal(a.stderr), Now: time.Now()}
 	o.RunDir, _ = c.dir(a) // "" becomes a finding
+	for _, b := range a.bundles {
+		o.Plugins = append(o.Plugins, b.Name+" "+b.Version+" (linked in)")
+	}
 	for _, p := range set.found {
 		if p.Unread != "" {
 			o.PluginProblems = append(o.PluginProblems, p.Path+": "+p.Unread+"; `tea plugin refresh` asks the plugin")

@@ -51,6 +51,9 @@ type Result struct {
 	// C lists the packages with C code. Empty: the program is static.
 	C    []string
 	Took time.Duration
+	// Unchecked says that the workflow was not checked against the bundles, since
+	// this machine cannot run the program.
+	Unchecked bool
 }
 
 // noInline lists packages that run once in a process, or in rare commands: TLS
@@ -79,8 +82,19 @@ func (e *CompileError) Error() string { return "build the program: " + e.Err.Err
 
 func (e *CompileError) Unwrap() error { return e.Err }
 
-// Build compiles the program and replaces Options.Output atomically. The error
-// is [ErrNoGo], a [*UsageError], a [*CompileError], or that of a file.
+// WorkflowError reports that the program cannot run its workflow, for example for
+// want of a bundle. Options.Log has the messages.
+type WorkflowError struct{ Err error }
+
+func (e *WorkflowError) Error() string {
+	return "the program cannot run its workflow with the bundles that are linked in"
+}
+
+func (e *WorkflowError) Unwrap() error { return e.Err }
+
+// Build compiles the program, lets it check its workflow if this machine can run
+// it, and replaces Options.Output atomically. The error is [ErrNoGo], a
+// [*UsageError], a [*CompileError], a [*WorkflowError], or that of a file.
 func Build(ctx context.Context, o Options) (*Result, error) {
 	start := time.Now()
 	version, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
@@ -132,6 +146,15 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 	}
 	if err := os.Chmod(built.Name(), 0o755); err != nil {
 		return nil, err
+	}
+	checkable := o.Workflow != "" && !o.Processes // plugins of the device can have further actions
+	res.Unchecked = checkable && (o.OS != runtime.GOOS || o.Arch != runtime.GOARCH)
+	if checkable && !res.Unchecked {
+		check := exec.CommandContext(ctx, built.Name(), "validate", o.Workflow)
+		check.Dir, check.Stderr = dir, o.Log // where only the program has the workflow
+		if err := check.Run(); err != nil {
+			return nil, &WorkflowError{err}
+		}
 	}
 	info, err := os.Stat(built.Name())
 	if err != nil {
