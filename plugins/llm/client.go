@@ -139,6 +139,9 @@ func (c *Client) replaying(req *tea.Request, conn Connection, real string, obser
 
 // provider returns the provider for a connection. It does not connect yet.
 func (c *Client) provider(req *tea.Request, conn Connection, observe observer) (chat.Provider, error) {
+	if err := conn.checkModel(); err != nil {
+		return nil, err
+	}
 	base, socket, err := httpapi.SplitSocket(conn.APIBase)
 	if err != nil {
 		return nil, err

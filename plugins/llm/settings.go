@@ -40,6 +40,9 @@ type Connection struct {
 	RetryAfterMaxSeconds  *float64          `json:"retry_after_max_seconds,omitempty" minimum:"0" doc:"longest wait that a server may ask for with Retry-After; a request that would wait longer fails, or falls back; default 60"`
 	MaxAnswerBytes        int               `json:"max_answer_bytes,omitempty" minimum:"1" maximum:"16777216" doc:"limit for one answer, tool calls and reasoning included; default 4194304 (4 MiB)"`
 	MaxConcurrentRequests int               `json:"max_concurrent_requests,omitempty" minimum:"0" doc:"requests that the server gets at the same time, others wait; default 0 = no limit"`
+
+	// whole says that provider, api_base and model were set together.
+	whole bool
 }
 
 // Replay configures the provider of the same name.
@@ -62,6 +65,7 @@ const (
 // must set its own. A recording replaces any provider, so switching to it keeps
 // everything.
 func (c Connection) over(base Connection) Connection {
+	c.whole = c.isWhole() || c.Model == "" && (base.whole || base.isWhole())
 	if base.Provider == "" {
 		base.Provider = providerOpenAI
 	}
