@@ -19,6 +19,11 @@ func TestChat(t *testing.T) {
 	body := func(model, more string) string {
 		return `{"model": "` + model + `", "temperature": 1, "messages": [{"role": "system", "content": "x"}, {"role": "user", "content": [{"type": "text", "text": "hello"}]}]` + more + `}`
 	}
+	for _, one := range []string{`, "n": 1`, `, "n": 1.0`, `, "n": null`} {
+		if r := s.request("POST", "/v1/chat/completions", body("echo", one)); r.status != http.StatusOK {
+			t.Errorf("%s: %s", one, r)
+		}
+	}
 	r := s.request("POST", "/v1/chat/completions", body("echo", ""))
 	choice := r.body["choices"].([]any)[0].(map[string]any)
 	if message := choice["message"].(map[string]any); message["content"] != want || message["role"] != "assistant" || choice["finish_reason"] != "stop" {
@@ -34,6 +39,9 @@ func TestChat(t *testing.T) {
 		{body("", ""), 400, "model: expected the name of a workflow"},
 		{`{"model": "echo", "messages": []}`, 400, "messages: expected a list"},
 		{`[]`, 400, "expected an object"},
+		{body("echo", `, "n": 2`), 400, "n: a workflow gives one answer"},
+		{body("echo", `, "n": 0`), 400, "n: a workflow gives one answer"},
+		{body("echo", `, "n": "2"`), 400, "n: a workflow gives one answer"},
 	} {
 		r := s.request("POST", "/v1/chat/completions", c.body)
 		failure, _ := r.body["error"].(map[string]any) // as clients of OpenAI expect it

@@ -50,6 +50,9 @@ func (s *server) postChat(w http.ResponseWriter, r *http.Request) error {
 	} else {
 		return badRequest(errors.New("stream: expected true or false"))
 	}
+	if n := body["n"]; n != nil && !value.Equal(n, int64(1)) {
+		return badRequest(errors.New("n: a workflow gives one answer; leave it out, or make several requests"))
+	}
 	if len(c.messages) == 0 {
 		return badRequest(errors.New("messages: expected a list with at least one message"))
 	}
