@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"time"
@@ -110,7 +111,7 @@ func (a *assembly) finish(last *record) *chat.Answer {
 	if usage := (chat.Usage{InputTokens: last.PromptEvalCount, OutputTokens: last.EvalCount}).Normalize(); usage.TotalTokens > 0 {
 		a.answer.Usage = &usage
 	}
-	a.answer.Finish(last.DoneReason)
+	a.answer.Finish(cmp.Or(last.DoneReason, chat.FinishUnknown))
 	return &a.answer
 }
 

@@ -45,7 +45,7 @@ func TestStreams(t *testing.T) {
 		{"as documented", []string{say("Hel"), say("lo"), done}, chat.Answer{Model: "m", Text: "Hello", FinishReason: "stop", Usage: usage}},
 		{"CRLF, empty lines, cut anywhere", strings.SplitAfter(strings.ReplaceAll(say("h")+"\n"+done, "\n", "\r\n"), ""), chat.Answer{Model: "m", Text: "h", FinishReason: "stop", Usage: usage}},
 		{"no end of line at the end", []string{say("a"), strings.TrimSpace(done)}, chat.Answer{Model: "m", Text: "a", FinishReason: "stop", Usage: usage}},
-		{"no counts, no reason", []string{say("a"), `{"done":true}`}, chat.Answer{Model: "m", Text: "a", FinishReason: "stop"}},
+		{"no counts, no reason", []string{say("a"), `{"done":true}`}, chat.Answer{Model: "m", Text: "a", FinishReason: "unknown"}},
 		{"thinking", []string{`{"message":{"thinking":"hm"}}` + "\n", say("a"), done}, chat.Answer{Model: "m", Text: "a", Reasoning: "hm", FinishReason: "stop", Usage: usage, Extra: map[string]any{"thinking": "hm"}}},
 		{"a think block", []string{say("<thi"), say("nk>hm</think>"), say("a"), done}, chat.Answer{Model: "m", Text: "a", Reasoning: "hm", FinishReason: "stop", Usage: usage}},
 		{"a surrogate pair over lines", []string{say(`a\ud83d`), say(`\ude00`), done}, chat.Answer{Model: "m", Text: "a😀", FinishReason: "stop", Usage: usage}},

@@ -86,6 +86,12 @@ func (c *openCall) complete() bool {
 
 func (c *calls) add(part callPart) {
 	call := c.find(part)
+	if call == nil && part.ID == "" && part.Function.Name == "" && len(c.open) > 0 {
+		// Some servers number the pieces, not the calls.
+		if last := c.open[len(c.open)-1]; !last.complete() || strings.TrimSpace(chat.ArgumentsText(part.Function.Arguments)) == "" {
+			call = last
+		}
+	}
 	if call == nil {
 		c.begin(part)
 		return

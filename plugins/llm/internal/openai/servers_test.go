@@ -26,7 +26,7 @@ func TestServersOwnWays(t *testing.T) {
 		want   chat.Answer
 	}{
 		{"spaces around DONE", []string{say("a"), stop, "data:  [DONE] \r\n\r\n"}, said},
-		{"rubbish behind DONE", []string{say("a"), done, "data: oops\n\n"}, said},
+		{"rubbish behind DONE", []string{say("a"), stop, done, "data: oops\n\n"}, said},
 		{"empty events as keep-alive", []string{"data:\n\n", say("a"), "data: \n\n", stop, done}, said},
 		{"an event of another kind", []string{"event: ping\ndata: {\"type\":\"ping\"}\n\n", "event: ping\ndata: alive\n\n", say("a"), stop, done}, said},
 		{"a number as id", []string{part(`{"index":0,"id":7,"function":{"name":"add","arguments":"{\"x\":1}"}}`), done}, chat.Answer{

@@ -31,8 +31,8 @@ func readStream(ctx context.Context, reply httpapi.Reply, limit time.Duration, e
 	default:
 		return nil, httpapi.Interrupted(err, a.pieces.Emitted)
 	}
-	if !done && a.finish == "" {
-		if !reply.Delimited() {
+	if a.finish == "" {
+		if !done && !reply.Delimited() {
 			return nil, httpapi.Interrupted(io.ErrUnexpectedEOF, a.pieces.Emitted)
 		}
 		a.finish = chat.FinishUnknown

@@ -71,7 +71,7 @@ func TestStreams(t *testing.T) {
 			want: chat.Answer{Text: "a", FinishReason: "stop"},
 		},
 		{name: "no DONE", chunks: []string{say("a"), stop}, want: chat.Answer{Text: "a", FinishReason: "stop"}},
-		{name: "no finish_reason", chunks: []string{say("a"), done}, want: chat.Answer{Text: "a", FinishReason: "stop"}},
+		{name: "no finish_reason", chunks: []string{say("a"), done}, want: chat.Answer{Text: "a", FinishReason: "unknown"}},
 		{name: "neither", chunks: []string{say("a")}, want: chat.Answer{Text: "a", FinishReason: "unknown"}},
 		{name: "no empty line at the end", chunks: []string{say("a"), strings.TrimSpace(stop)}, want: chat.Answer{Text: "a", FinishReason: "stop"}},
 		{name: "empty choices first", chunks: []string{sse(`{"choices":[],"prompt_filter_results":[{}]}`), say("a"), stop, done}, want: chat.Answer{Text: "a", FinishReason: "stop"}},
@@ -192,6 +192,29 @@ func TestStreams(t *testing.T) {
 				sse(`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"add","arguments":"{\"x\":2}"}}]}}]}`), stop, done,
 			},
 			want: chat.Answer{ToolCalls: []chat.ToolCall{call("", "add", `{"x":1}`), call("", "add", `{"x":2}`)}, FinishReason: "tool_calls"},
+		},
+		{
+			name: "an index for each piece", chunks: []string{
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":""}}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":"{\"x\""}}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":2,"id":"","function":{"name":"","arguments":":1}"}}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":3,"id":"c2","function":{"name":"sub","arguments":"{"}}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":4,"function":{"arguments":"}"}}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":5,"function":{"arguments":""}}]}}]}`), stop, done,
+			},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{"x":1}`), call("c2", "sub", `{}`)}, FinishReason: "tool_calls"},
+		},
+		{
+			name: "an index for each piece, without any id", chunks: []string{
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"add","arguments":"{\"x\""}}]}}]}`),
+				sse(`{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":":1}"}}]}}]}`), stop, done,
+			},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("", "add", `{"x":1}`)}, FinishReason: "tool_calls"},
+		},
+		{name: "null as the reason, and the end", chunks: []string{sse(`{"choices":[{"delta":{"content":"a"},"finish_reason":null}]}`), done}, want: chat.Answer{Text: "a", FinishReason: "unknown"}},
+		{
+			name: "a call without a reason", chunks: []string{sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"add","arguments":"{}"}}]}}]}`), done},
+			want: chat.Answer{ToolCalls: []chat.ToolCall{call("c1", "add", `{}`)}, FinishReason: "tool_calls"},
 		},
 		{
 			name: "ids without index", chunks: []string{
