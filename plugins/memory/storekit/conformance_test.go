@@ -51,3 +51,10 @@ func TestVectorIndex(t *testing.T) {
 		return opened.Again(t, func() (store.VectorIndex, error) { return f.open(t, time.Now).Vectors, nil })
 	})
 }
+
+// A context is assembled without full-text search.
+func TestContext(t *testing.T) {
+	t.Parallel()
+	var f files
+	storetest.Context(t, func(t *testing.T) *store.Stores { return f.open(t, time.Now) })
+}

@@ -149,3 +149,9 @@ func TestTableStore(t *testing.T) {
 	x := &suites{s: objtest.S3(t)} // see TestMetadataStore
 	storetest.TableStore(t, func(t *testing.T) store.TableStore { return x.again(t, nil).Tables })
 }
+
+func TestContext(t *testing.T) {
+	t.Parallel()
+	s := objtest.S3(t) // see TestMetadataStore
+	storetest.Context(t, func(t *testing.T) *store.Stores { return openStores(t, config(t, s, prefixOf(t), t.TempDir(), nil)) })
+}

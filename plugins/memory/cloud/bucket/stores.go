@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -99,6 +100,14 @@ func (e *entries) Search(ctx context.Context, query store.Search) (store.Results
 		return store.Results{}, err
 	}
 	return with(ctx, e.s.read, func(t *tenure) (store.Results, error) { return t.longterm.Search(ctx, query) })
+}
+
+// Statistics are those of the text index.
+func (e *entries) Statistics(ctx context.Context, text string) (fulltext.Statistics, error) {
+	if err := e.open(); err != nil {
+		return fulltext.Statistics{}, err
+	}
+	return with(ctx, e.s.read, func(t *tenure) (fulltext.Statistics, error) { return t.longterm.Statistics(ctx, text) })
 }
 
 func (e *entries) List(ctx context.Context, list store.List) (store.Page, error) {

@@ -98,3 +98,9 @@ func TestTableStore(t *testing.T) {
 	d := newDatabases(t, 40)
 	storetest.TableStore(t, func(t *testing.T) store.TableStore { return d.open(t, nil).Tables })
 }
+
+func TestContext(t *testing.T) {
+	t.Parallel()
+	d := newDatabases(t, 40)
+	storetest.Context(t, func(t *testing.T) *store.Stores { return d.open(t, nil) })
+}

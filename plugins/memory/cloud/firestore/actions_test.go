@@ -84,6 +84,7 @@ func TestDevicesShareAMemory(t *testing.T) {
 		{"memory.manifest_search", map[string]any{"anchors": []any{"x"}}, "count", int64(1)},
 		{"memory.file_store", map[string]any{"path": "b.md", "content": "# Harbor"}, "success", true},
 		{"memory.file_retrieve", map[string]any{"path": "b.md"}, "content", "# Harbor"},
+		{"context.assemble", map[string]any{"query": "harbor"}, "context", "## app: b.md\n\n# Harbor"},
 		{"memory.inspect", nil, "state", "ok"},
 		{"memory.reset", map[string]any{"confirm": true}, "success", true},
 		{"ltm.list", nil, "count", int64(0)},
@@ -96,7 +97,6 @@ func TestDevicesShareAMemory(t *testing.T) {
 	}
 	for action, params := range map[string]map[string]any{
 		"ltm.search":       {"query": "harbor"},
-		"context.assemble": {"query": "harbor"},
 		"memory.sql_query": {"sql": "SELECT 1"},
 	} {
 		_, err := one(action, params)

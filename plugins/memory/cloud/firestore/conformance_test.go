@@ -146,3 +146,19 @@ func TestBlobStorage(t *testing.T) {
 		return openAt(t, "127.0.0.1:1", c, (&servertest.Trips{}).Wrap).Blobs
 	})
 }
+
+// A context is assembled without full-text search.
+func TestContext(t *testing.T) {
+	t.Parallel()
+	d := newDatabases(t)
+	storetest.Context(t, func(t *testing.T) *store.Stores {
+		blobs, err := blob.Open(filepath.Join(t.TempDir(), "blobs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = blobs.Close() })
+		c := config(d.url(t))
+		c.Blobs = blobs
+		return openAt(t, d.server.Address, c, (&servertest.Trips{}).Wrap)
+	})
+}

@@ -99,3 +99,9 @@ func TestTableStore(t *testing.T) {
 	d := newDatabases(t)
 	storetest.TableStore(t, func(t *testing.T) store.TableStore { return d.open(t, nil).Tables })
 }
+
+func TestContext(t *testing.T) {
+	t.Parallel()
+	d := newDatabases(t)
+	storetest.Context(t, func(t *testing.T) *store.Stores { return d.open(t, nil) })
+}

@@ -121,3 +121,15 @@ func TestTableStoreConformance(t *testing.T) {
 		return again(t, &opened, time.Now, func(s *store.Stores) store.TableStore { return s.Tables })
 	})
 }
+
+func TestContextConformance(t *testing.T) {
+	t.Parallel()
+	storetest.Context(t, func(t *testing.T) *store.Stores {
+		stores, err := openStores(t, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = stores.Close() })
+		return stores
+	})
+}

@@ -76,13 +76,7 @@ func quote(b *strings.Builder, lexeme string) {
 // its phrases and of the required words; "" if it asks for nothing.
 func (d *database) query(text string, required []string) (query string, cut bool) {
 	parsed := d.terms.Query(text)
-	var anyOf []string
-	for _, stems := range parsed.Words {
-		anyOf = append(anyOf, lexemes(stems))
-	}
-	for _, prefix := range parsed.Prefixes {
-		anyOf = append(anyOf, lexemes([]string{formMark + prefix})+":*")
-	}
+	anyOf := alternatives(parsed)
 	if len(anyOf) == 0 {
 		return "", parsed.Cut
 	}
@@ -91,6 +85,17 @@ func (d *database) query(text string, required []string) (query string, cut bool
 		all = append(all, phraseOf(phrase))
 	}
 	return strings.Join(append(all, d.required(required)...), " & "), parsed.Cut
+}
+
+// alternatives returns the words and prefixes of a query.
+func alternatives(q fulltext.Query) (anyOf []string) {
+	for _, stems := range q.Words {
+		anyOf = append(anyOf, lexemes(stems))
+	}
+	for _, prefix := range q.Prefixes {
+		anyOf = append(anyOf, lexemes([]string{formMark + prefix})+":*")
+	}
+	return anyOf
 }
 
 // required returns the lexemes of the words of texts.

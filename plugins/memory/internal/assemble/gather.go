@@ -10,6 +10,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/recall"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
@@ -78,6 +79,7 @@ type gathering struct {
 	// statistics are the weights of the words of the question.
 	statistics fulltext.Statistics
 	counter    *fulltext.Counter // of the statistics
+	scanned    []scanned         // see scan
 	long       int               // texts that were split into passages
 	longBytes  int64
 	method     Method
@@ -175,38 +177,18 @@ func (g *gathering) file(t *text, words float64) *candidate {
 	return g.add(&candidate{name: name{File, t.Path}, place: in, file: t.File, words: words})
 }
 
-// weigh reads the weights of the words of the question from both indexes.
-func (g *gathering) weigh(ctx context.Context) (err error) {
-	if g.statistics, err = g.a.texts.index.Statistics(ctx, g.r.Query); err != nil {
-		return err
-	}
-	// Not every backend has statistics.
-	ltm, ok := g.a.o.LTM.(interface {
-		Statistics(ctx context.Context, text string) (fulltext.Statistics, error)
-	})
-	if !ok {
-		return nil
-	}
-	of, err := ltm.Statistics(ctx, g.r.Query)
-	if err != nil {
-		return err
-	}
-	g.statistics = g.statistics.Add(of)
-	return nil
-}
-
 // entries adds the entries of a place.
 func (g *gathering) entries(ctx context.Context, p *place) error {
 	if !p.entries {
 		return nil
 	}
 	if g.asked() {
-		found, err := g.a.o.LTM.Search(ctx, store.Search{Namespace: g.r.Namespace, Text: g.r.Query, Prefix: p.prefix, Limit: maxHits})
+		found, err := g.search(ctx, p)
 		if err != nil {
 			return err
 		}
-		for _, f := range found.Found {
-			if err := g.entry(p, f.Memory); err != nil {
+		for _, e := range found {
+			if err := g.entry(p, e); err != nil {
 				return err
 			}
 		}
@@ -248,16 +230,19 @@ func (g *gathering) entry(p *place, e store.Memory) error {
 		return err
 	}
 	c := g.add(&candidate{name: name{Entry, e.Key}, place: p, text: text, hash: e.ContentHash})
-	g.score(c)
+	if g.asked() {
+		c.words = g.statistics.Score(g.count(wordsOf(nameOf(e.Key), e)...))
+	}
 	return nil
 }
 
-// score compares the words of a candidate that is not in the index of the
-// files.
-func (g *gathering) score(c *candidate) {
-	if g.asked() {
-		c.words = g.statistics.Score(g.count(nameOf(c.path), c.text))
+// wordsOf returns the texts by which an entry is found, as ltm.search does, with
+// another name than its key.
+func wordsOf(name string, e store.Memory) (texts []string) {
+	for _, field := range longterm.Fields(name, string(e.Value), string(e.Metadata)) {
+		texts = append(texts, field.Text)
 	}
+	return texts
 }
 
 // count counts the words of the question in a text.

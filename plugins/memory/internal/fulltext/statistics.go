@@ -119,6 +119,16 @@ func (c *Counter) matches(text []byte) []int {
 	return found
 }
 
+// Count returns the number of words of a document, without stop words.
+func (t *Terms) Count(fields ...Field) int {
+	counter := Statistics{lang: t.lang}.Counter()
+	texts := make([]string, len(fields))
+	for i, field := range fields {
+		texts[i] = field.Text
+	}
+	return counter.Count(texts...).length
+}
+
 // Among returns the statistics of the same query where the documents are these
 // texts.
 func (st Statistics) Among(texts []Counts) Statistics {
@@ -132,6 +142,13 @@ func (st Statistics) Among(texts []Counts) Statistics {
 		}
 	}
 	return among
+}
+
+// Tagged returns the statistics for documents with a tag, which an index counts as
+// a word.
+func (st Statistics) Tagged() Statistics {
+	st.words += int64(st.docs)
+	return st
 }
 
 // Score returns the BM25 score of a text.

@@ -93,19 +93,45 @@ type Query struct {
 	Cut bool
 }
 
+// Each returns the words and prefixes of a query, each as a query of its own.
+func (t *Terms) Each(text string) []Query {
+	terms := parseQuery(text, t.lang).terms
+	all := make([]Query, len(terms))
+	for i, one := range terms {
+		all[i].add(one)
+	}
+	return all
+}
+
+// Statistics returns the statistics of a query where the index belongs to another
+// program: docs is the number of documents, words the number of all their words
+// without stop words, and found the number of documents that each query of Each
+// finds.
+func (t *Terms) Statistics(text string, docs int, words int64, found []int) Statistics {
+	st := Statistics{docs: docs, words: words, lang: t.lang, terms: parseQuery(text, t.lang).terms, found: map[term]int{}}
+	for i, one := range st.terms {
+		st.found[one] = found[i]
+	}
+	return st
+}
+
+func (q *Query) add(one term) {
+	switch {
+	case one.prefix:
+		q.Prefixes = append(q.Prefixes, one.keys[0])
+	case one.keys[1] == "":
+		q.Words = append(q.Words, one.keys[:1])
+	default:
+		q.Words = append(q.Words, one.keys[:])
+	}
+}
+
 // Query parses a query.
 func (t *Terms) Query(text string) Query {
 	parsed := parseQuery(text, t.lang)
 	q := Query{Cut: parsed.cut}
 	for _, one := range parsed.terms {
-		switch {
-		case one.prefix:
-			q.Prefixes = append(q.Prefixes, one.keys[0])
-		case one.keys[1] == "":
-			q.Words = append(q.Words, one.keys[:1])
-		default:
-			q.Words = append(q.Words, one.keys[:])
-		}
+		q.add(one)
 	}
 	for _, terms := range parsed.phrases {
 		var phrase []string

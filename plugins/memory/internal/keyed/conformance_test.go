@@ -68,3 +68,9 @@ func TestReplica(t *testing.T) {
 	var d databases
 	storetest.Replica(t, func(t *testing.T) store.Replica { return d.open(t, time.Now).Replica })
 }
+
+func TestContext(t *testing.T) {
+	t.Parallel()
+	var d databases
+	storetest.Context(t, func(t *testing.T) *store.Stores { return d.open(t, time.Now) })
+}

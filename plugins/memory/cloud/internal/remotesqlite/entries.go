@@ -20,8 +20,9 @@ import (
 
 // Memory is a LongTermMemory in a database.
 type Memory struct {
-	d      *database
-	closed closed
+	d       *database
+	closed  closed
+	lengths lengths
 }
 
 var _ store.LongTermMemory = (*Memory)(nil)

@@ -23,11 +23,8 @@ func (m *Memory) Search(ctx context.Context, q store.Search) (store.Results, err
 	if err := longterm.CheckPrefix(q.Namespace, q.Prefix); err != nil {
 		return store.Results{}, err
 	}
-	if err := m.d.prepare(ctx); err != nil {
+	if err := m.hasText(ctx); err != nil {
 		return store.Results{}, err
-	}
-	if !m.d.fullText {
-		return store.Results{}, store.Unsupported(m.d.name, store.FullText, "use a server with SQLite's module fts5, or search without a text")
 	}
 	parsed := m.d.terms.Query(q.Text)
 	match := matchOf(parsed)
@@ -52,6 +49,17 @@ func (m *Memory) Search(ctx context.Context, q store.Search) (store.Results, err
 	})
 	results.Cut = parsed.Cut
 	return results, err
+}
+
+// hasText returns an error if the server has no full-text search.
+func (m *Memory) hasText(ctx context.Context) error {
+	if err := m.d.prepare(ctx); err != nil {
+		return err
+	}
+	if !m.d.fullText {
+		return store.Unsupported(m.d.name, store.FullText, "use a server with SQLite's module fts5, or search without a text")
+	}
+	return nil
 }
 
 // matchOf returns the expression of FTS5 for a query, "" if it finds nothing.

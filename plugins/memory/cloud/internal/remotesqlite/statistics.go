@@ -1,0 +1,83 @@
+package remotesqlite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
+)
+
+const (
+	// measured is the number of entries whose words are counted. Of more entries
+	// they are a sample: those with the smallest hashes of their contents.
+	measured = 500
+	// maxMeasured is the size of a value that is read for it. Larger ones are taken
+	// to have bytesPerWord.
+	maxMeasured  = 16 << 10
+	bytesPerWord = 6
+)
+
+// lengths are the words of all entries as of a change of one.
+type lengths struct {
+	mu    sync.Mutex
+	known bool
+	seq   int64
+	mean  float64
+}
+
+// Statistics are those of the live entries for a query, so that other texts can
+// be ranked together with them, by the scores of the other engines.
+func (m *Memory) Statistics(ctx context.Context, query string) (fulltext.Statistics, error) {
+	var none fulltext.Statistics
+	if err := m.closed.check(ctx); err != nil {
+		return none, err
+	}
+	if err := m.hasText(ctx); err != nil {
+		return none, err
+	}
+	each := m.d.terms.Each(query)
+	queries := make([]string, len(each))
+	for i, q := range each {
+		queries[i] = matchOf(q)
+	}
+	const live = "(l.expires_at IS NULL OR l.expires_at > CAST(?1 AS INTEGER))"
+	rows, err := m.d.query(ctx, `SELECT (SELECT n FROM tea_seq WHERE name = 'ltm'), (SELECT count(*) FROM ltm AS l WHERE `+live+`), (SELECT json_group_array(n) FROM (
+		SELECT (SELECT count(*) FROM ltm_text JOIN ltm AS l ON l.id = ltm_text.rowid WHERE ltm_text MATCH one.value AND `+live+`) AS n FROM json_each(?2) AS one ORDER BY one.key))`,
+		integer(m.d.micro()), list(queries))
+	if err != nil || len(rows) == 0 {
+		return none, err
+	}
+	seq, docs := number(rows[0], 0), number(rows[0], 1)
+	var found []int
+	if err := json.Unmarshal([]byte(text(rows[0], 2)), &found); err != nil {
+		return none, fmt.Errorf("count the entries with the words of the query: %w", err)
+	}
+	mean, err := m.length(ctx, live, seq)
+	return m.d.terms.Statistics(query, int(docs), int64(math.Round(mean*float64(docs))), found).Tagged(), err
+}
+
+// length returns the mean number of words of an entry.
+func (m *Memory) length(ctx context.Context, live string, seq int64) (float64, error) {
+	m.lengths.mu.Lock()
+	defer m.lengths.mu.Unlock()
+	if m.lengths.known && m.lengths.seq == seq {
+		return m.lengths.mean, nil
+	}
+	rows, err := m.d.query(ctx, fmt.Sprintf("SELECT l.key, CASE WHEN l.size <= %d THEN l.value END, l.metadata, l.size FROM ltm AS l WHERE %s ORDER BY l.content_hash, l.id LIMIT %d", maxMeasured, live, measured), integer(m.d.micro()))
+	if err != nil {
+		return 0, err
+	}
+	words := int64(0)
+	for _, row := range rows {
+		if row[1] == nil {
+			words += number(row, 3) / bytesPerWord
+		}
+		words += int64(m.d.terms.Count(longterm.Fields(unescape(text(row, 0)), text(row, 1), text(row, 2))...))
+	}
+	m.lengths.known, m.lengths.seq, m.lengths.mean = true, seq, float64(words)/float64(max(len(rows), 1))
+	return m.lengths.mean, nil
+}
