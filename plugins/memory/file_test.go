@@ -116,7 +116,7 @@ func pathAttacks() []string {
 		"%252e%252e%252fx", "%252fetc", "..%252fx", // twice
 		"%25252e%25252e%25252fx", "%25252fetc", // three times
 		"%2525252e%2525252e%2525252fx", "%252525252e%252525252e/x", // and more
-		"a\x00b", "a%00b", "%2500", "%252500.md", "a\x00/../b",
+		"....//....//etc/passwd", "..;/x", "a/..;/..;/x", "%2e%2e%3b/x", "....%2f%2fx",
 		"..\\x", "a\\b", "%5c..%5cx", "%255cx", "\\\\host\\share", "\\etc",
 		"C:\\x", "C:/x", "c:x", "c%3ax", "file:///etc/passwd", "file:x", "FILE%3a//x", "http://a/b", "s3://bucket/x", "data:text/plain,x", "jar:file:x",
 		"..%c0%afx", "%c0%ae%c0%ae/x", "\xc0\xae\xc0\xae/x", "a\xffb", "%ff%fe",
@@ -152,8 +152,9 @@ func TestPathsDoNotLeadOut(t *testing.T) {
 					refusedPath(t, a, path)
 				}
 			}
-			for _, path := range []string{strings.Repeat("a", 5000), strings.Repeat("a/", 3000)} {
+			for _, path := range []string{strings.Repeat("a", 5000), strings.Repeat("a/", 3000), "a\x00b", "a%00b", "%2500", "%252500.md", "a\x00/../b"} {
 				a.fails(t, tea.ValidationError, "memory.file_store", map[string]any{"path": path, "content": "x"})
+				a.fails(t, tea.ValidationError, "memory.cloud_store", map[string]any{"path": path, "content": "x"})
 			}
 			a.do(t, "memory.file_delete", map[string]any{"path": "a"})
 

@@ -207,6 +207,9 @@ func (s Settings) dir() (string, error) {
 		}
 		path = filepath.Join(data, "tea", "memory")
 	}
+	if strings.Contains(path, "\x00") {
+		return "", tea.Errorf(tea.ValidationError, "settings.memory.path %q contains the character NUL, which no path can have", s.Path)
+	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", tea.Errorf(tea.ValidationError, "settings.memory.path %q: %w", s.Path, err)

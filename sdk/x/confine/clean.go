@@ -19,10 +19,12 @@ const (
 
 // Clean checks a path from a workflow and returns its shortest form: relative,
 // with slashes, "." for the root itself. It refuses, with permission_denied,
-// absolute paths, "..", protocol and drive prefixes, backslashes, control and
+// absolute paths, "..", elements that other programs can take for "..", as in
+// "....//" and "..;/", protocol and drive prefixes, backslashes, control and
 // invisible characters, the characters <>"|?* and look-alikes of dots and
 // slashes, also in what up to three rounds of URL decoding make of the path.
-// The result is not decoded. An empty path is a validation_error.
+// The result is not decoded. An empty path and one with the character NUL, also
+// encoded, are a validation_error.
 func Clean(given string) (string, error) {
 	if given == "" {
 		return "", tea.Errorf(tea.ValidationError, "the path is empty")
@@ -32,8 +34,8 @@ func Clean(given string) (string, error) {
 	}
 	form := given
 	for range decodings {
-		if fault := faultOf(form); fault != "" {
-			return "", refusal(given, fault)
+		if err := refused(given, form); err != nil {
+			return "", err
 		}
 		decoded := decode(form)
 		if decoded == form {
@@ -41,14 +43,24 @@ func Clean(given string) (string, error) {
 		}
 		form = decoded
 	}
-	fault := faultOf(form)
-	if fault == "" && decode(form) != form {
-		fault = "is URL-encoded too many times"
+	if err := refused(given, form); err != nil {
+		return "", err
 	}
-	if fault != "" {
-		return "", refusal(given, fault)
+	if decode(form) != form {
+		return "", refusal(given, "is URL-encoded too many times")
 	}
 	return path.Clean(given), nil
+}
+
+// refused returns the error for what decoding makes of a path.
+func refused(given, form string) error {
+	if strings.Contains(form, "\x00") {
+		return tea.Errorf(tea.ValidationError, "path %q contains the character NUL, which no path can have", given)
+	}
+	if fault := faultOf(form); fault != "" {
+		return refusal(given, fault)
+	}
+	return nil
 }
 
 func refusal(given, fault string) error {
@@ -95,8 +107,13 @@ func faultOf(p string) string {
 		}
 	}
 	for element := range strings.SplitSeq(p, "/") {
-		if strings.TrimSpace(element) == ".." {
+		element = strings.TrimSpace(element)
+		if element == ".." {
 			return "contains .., which can lead out of the root"
+		}
+		// Filters that remove "../" once, and servers that cut parameters, read these as "..".
+		if strings.HasPrefix(element, "..;") || len(element) > 3 && strings.Trim(element, ".") == "" {
+			return "contains " + element + ", which some programs take for .."
 		}
 	}
 	return ""

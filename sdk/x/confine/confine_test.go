@@ -13,9 +13,9 @@ import (
 
 func attacks() []string {
 	return []string{
-		"/etc/passwd", "//etc/passwd", "..", "../x", "a/../../x", "a/..", "./../x", ".. /x", "a/.. ",
+		"/etc/passwd", "//etc/passwd", "..", "../x", "a/../../x", "a/..", "./../x", ".. /x", "a/.. ", "....//....//etc/passwd", "a/.....", "..;/x", "a/..;b=1/x", "%2e%2e;/x", "..%3b/x", "....%2f%2fx",
 		"%2e%2e/x", "%2E%2E%2Fx", "..%2fx", "%252e%252e%252fx", "%25252e%25252e%25252fx", "%2525252e%2525252e/x", "%2fetc/passwd", "%252fetc", "a%2f..%2f..%2fx",
-		"..%c0%afx", "%c0%ae%c0%ae/x", "a%00b", "a\x00b", "%2500", "a\nb", "a%0ab", "a\x7fb",
+		"..%c0%afx", "%c0%ae%c0%ae/x", "a\nb", "a%0ab", "a\x7fb",
 		"..\\x", "a\\b", "%5c..%5c", "C:\\x", "C:/x", "c:x", "file:///etc/passwd", "file:x", "http://a/b", "FILE%3a//x", "data:text/plain,x", "\\\\host\\share",
 		"~/x", "~root/x", "a\u202eb", "a\u200bb", "\u2025/x", "\uff0e\uff0e/x", "..\uff0fx", "..\u2215x", "\ufeff../x", "a|b", "a>b", "a*", "a?", "<a", "a\"b", "a\xffb",
 	}
@@ -29,9 +29,9 @@ func TestCleanRefuses(t *testing.T) {
 			t.Errorf("Clean(%q) = %q, %v; want a permission_denied", given, got, err)
 		}
 	}
-	for _, given := range []string{"", strings.Repeat("a", 5000)} {
+	for _, given := range []string{"", strings.Repeat("a", 5000), "a\x00b", "a%00b", "%2500", "a\x00/../b"} {
 		if e := tea.AsError(func() error { _, err := confine.Clean(given); return err }()); e == nil || e.Type != tea.ValidationError {
-			t.Errorf("a path of %d bytes gives %v, want a validation_error", len(given), e)
+			t.Errorf("%.20q of %d bytes gives %v, want a validation_error", given, len(given), e)
 		}
 	}
 }
@@ -39,7 +39,7 @@ func TestCleanRefuses(t *testing.T) {
 func TestCleanAccepts(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
-		"a.txt": "a.txt", "a/b.txt": "a/b.txt", "./a": "a", "a//b/": "a/b", ".": ".", ".hidden": ".hidden", "a..b": "a..b", "...": "...", "ä b.txt": "ä b.txt",
+		"a..;b": "a..;b", "..a": "..a", "a....": "a....", "a.txt": "a.txt", "a/b.txt": "a/b.txt", "./a": "a", "a//b/": "a/b", ".": ".", ".hidden": ".hidden", "a..b": "a..b", "...": "...", "ä b.txt": "ä b.txt",
 		"100%": "100%", "50% off": "50% off", "a%20b": "a%20b", "2026-01-31T12:00:00.log": "2026-01-31T12:00:00.log", "a/b:c": "a/b:c", "x=1&y=(2)": "x=1&y=(2)",
 	} {
 		if got, err := confine.Clean(given); err != nil || got != want {
