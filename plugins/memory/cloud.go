@@ -14,7 +14,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/confine"
 	"github.com/the-edge-agent/tea/sdk/x/filter"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/manifest"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/place"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -44,6 +46,15 @@ func (m *Memory) manifest(ctx context.Context) (*manifest.Manifest, error) {
 	return &manifest.Manifest{Documents: m.folder.documents, Blobs: blobs, Base: base, Clock: m.folder.clock}, nil
 }
 
+// sharedFiles returns the files of memory.cloud_store for the searches.
+func (f *folder) sharedFiles() file.Shared {
+	files := &manifest.Files{Documents: f.documents}
+	if f.settings.Blobs != "" {
+		files.Blobs = f.cloudBlobs
+	}
+	return files
+}
+
 // records returns the manifest for calls that need no content, and so no storage.
 func (m *Memory) records() *manifest.Manifest {
 	return &manifest.Manifest{Documents: m.folder.documents, Clock: m.folder.clock}
@@ -68,10 +79,14 @@ type CloudStoreResult struct {
 
 // CloudStore is the action memory.cloud_store.
 func (m *Memory) CloudStore(ctx context.Context, _ *tea.Request, p CloudStoreParams) (*CloudStoreResult, error) {
-	path, err := confine.Clean(p.Path)
+	at, err := place.Of(p.Path, "")
 	if err != nil {
 		return nil, err
 	}
+	if at.Archived {
+		return nil, tea.Errorf(tea.ValidationError, "the path %q is in the archive, which does not change; session.restore makes its session active", p.Path)
+	}
+	path := at.Whole()
 	data, err := contentOf("memory.cloud_store", p.Content, p.ContentBase64)
 	if err != nil {
 		return nil, err
@@ -84,7 +99,14 @@ func (m *Memory) CloudStore(ctx context.Context, _ *tea.Request, p CloudStorePar
 	if err != nil {
 		return nil, err
 	}
-	r, err := files.Store(ctx, path, data, fields)
+	var r manifest.Record
+	err = m.write(ctx, at, func(string) (err error) {
+		r, err = files.Store(ctx, path, data, fields)
+		return err
+	})
+	if tea.AsError(err) != nil && tea.AsError(err).Type == tea.NotFound && at.Session != "" { // files can be there without a session
+		r, err = files.Store(ctx, path, data, fields)
+	}
 	if err != nil {
 		return nil, err
 	}

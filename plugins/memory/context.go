@@ -82,7 +82,7 @@ type AssembleSource struct {
 	Tokens     int     `json:"tokens" doc:"including the heading"`
 	Score      float64 `json:"score" doc:"0.7 x similarity + 0.3 x priority of the scope"`
 	Similarity float64 `json:"similarity" doc:"to the query, from 0 to 1"`
-	Source     string  `json:"source" enum:"file,ltm,session"`
+	Source     string  `json:"source" enum:"file,cloud,ltm,session" doc:"file for a file of memory.file_store, cloud for one of memory.cloud_store"`
 	Truncated  bool    `json:"truncated" doc:"only a part is in the context: the passages, or, without any, its beginning"`
 
 	Passages []AssemblePassage `json:"passages,omitempty" doc:"the parts of a long source that were chosen by the query, in its order"`

@@ -99,7 +99,7 @@ type database interface {
 // returns the folder for the index of the files' texts.
 func (f *folder) families(identity func(context.Context) (string, error), texts func() (string, error)) {
 	f.files = file.New(file.Options{
-		Documents: f.documents, Blobs: f.blobs, Clock: f.clock, Tokens: tokens.Count,
+		Documents: f.documents, Blobs: f.blobs, Clock: f.clock, Tokens: tokens.Count, Shared: f.sharedFiles(),
 		Hidden: func(ctx context.Context) (func(string) bool, error) { return f.sessions.Expired(ctx) },
 	})
 	f.sessions = session.New(session.Options{Documents: f.documents, Files: f.files, Clock: f.clock, ReadOnly: f.readOnly != ""})

@@ -7,6 +7,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
 )
@@ -47,6 +48,7 @@ func (*embedded) close() error                            { return nil }
 func (*embedded) sweep(context.Context) error             { return nil }
 func (*embedded) sweepContents(context.Context) error     { return nil }
 func (*folder) embeddedReplica() (none *keyed.Replica)    { return nil }
+func (*folder) sharedFiles() (none file.Shared)           { return nil }
 func (*folder) deviceTables() (none syncing.DeviceTables) { return nil }
 
 func (f *folder) openEmbedded(context.Context, func(bool)) error {

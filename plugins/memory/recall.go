@@ -172,7 +172,7 @@ type VectorSearchByEmbeddingParams struct {
 // NearFound is a result of memory.vector_search.
 type NearFound struct {
 	VectorFound
-	Source string `json:"source" doc:"ltm for an entry, file for a file, empty for other vectors"`
+	Source string `json:"source" doc:"ltm for an entry, file for a file, cloud for one of memory.cloud_store, empty for other vectors"`
 	Key    string `json:"key" doc:"the entry's key or the file's path; the id for other vectors"`
 }
 

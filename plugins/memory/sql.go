@@ -17,20 +17,21 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/manifest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 func sqlActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("memory.sql_query", "Queries the memory by SQL: one SELECT that can only read memories, sessions, files, vectors, catalog_tables and catalog_files.",
+		tea.NewMethod("memory.sql_query", "Queries the memory by SQL: one SELECT that can only read memories, sessions, files, agent_memory, vectors, catalog_tables and catalog_files.",
 			(*Memory).SQLQuery, tea.Idempotent()),
 	}
 }
 
 // SQLQueryParams are the parameters of memory.sql_query.
 type SQLQueryParams struct {
-	SQL string `json:"sql" minLength:"1" doc:"one SELECT in the SQL of the database (duckdb, sqlite or postgres) over memories (key, value, metadata, content_hash, inlined, created_at, updated_at, expires_at), sessions (session_id, user_id, status, reason, metadata, created_at, updated_at, expires_at, archived_at), files (path, type, size, is_text, lines, tokens, content_hash, metadata, session_id, archived, created_at, updated_at), vectors (collection, id, text, metadata, dimension), catalog_tables and catalog_files. value is NULL where inlined is false: it is a file of its own"`
+	SQL string `json:"sql" minLength:"1" doc:"one SELECT in the SQL of the database (duckdb, sqlite or postgres) over memories (key, value, metadata, content_hash, inlined, created_at, updated_at, expires_at), sessions (session_id, user_id, status, reason, metadata, created_at, updated_at, expires_at, archived_at), files (path, type, size, is_text, lines, tokens, content_hash, metadata, session_id, archived, created_at, updated_at), agent_memory (the records of memory.cloud_store: file_path, content_type, storage_uri, anchors, status, summary, content_hash, byte_size, line_count, token_estimate, embedding, embedding_model, created_at, updated_at, synced_at, created_by, project_id), vectors (collection, id, text, metadata, dimension), catalog_tables and catalog_files. value is NULL where inlined is false: it is a file of its own"`
 	// Parameters are a list or an object.
 	Parameters     json.RawMessage `json:"parameters,omitempty" doc:"values for the query's parameters: a list for ? and $1, or an object for $name"`
 	MaxRows        int             `json:"max_rows,omitempty" default:"1000" minimum:"1" maximum:"100000" doc:"largest number of rows; if there are more, truncated is true"`
@@ -81,7 +82,7 @@ func (m *Memory) selector() (store.Selector, error) {
 // views are the tables of memory.sql_query. A Selector of a Backend adds its own
 // ones.
 func (m *Memory) views(dialect store.Dialect) []store.View {
-	views := append(catalog.Views(dialect), m.folder.sessions.View(dialect), file.View(dialect))
+	views := append(catalog.Views(dialect), m.folder.sessions.View(dialect), file.View(dialect), manifest.View(dialect))
 	if m.folder.embedded != nil {
 		views = append(views, m.folder.embedded.longterm.View(), vectors.View(dialect))
 	}

@@ -141,6 +141,7 @@ type Kind string
 // The kinds of sources.
 const (
 	File    Kind = recall.File
+	Cloud   Kind = recall.Cloud
 	Entry   Kind = recall.LTM
 	Session Kind = "session"
 )

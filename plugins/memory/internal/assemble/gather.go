@@ -55,7 +55,10 @@ func (c *candidate) session() string {
 	if c.file != nil {
 		return c.file.SessionID
 	}
-	return sessionOf(c.name)
+	if c.kind != Entry {
+		return ""
+	}
+	return SessionOf(c.path)
 }
 
 // contentHash returns the hash of the current content, "" if there is none.
@@ -174,7 +177,7 @@ func (g *gathering) file(t *text, words float64) *candidate {
 	if in == nil || g.expired(t.SessionID) {
 		return nil
 	}
-	return g.add(&candidate{name: name{File, t.Path}, place: in, file: t.File, words: words})
+	return g.add(&candidate{name: nameOfFile(t.File), place: in, file: t.File, words: words})
 }
 
 // entries adds the entries of a place.
@@ -267,10 +270,10 @@ func (g *gathering) session(p *place, s session.Session) {
 	}
 }
 
-// sessionOf returns the session of an entry, by its key; "" = none.
-func sessionOf(n name) string {
-	rest, ok := strings.CutPrefix(n.path, InSession+"/")
-	if !ok || n.kind != Entry {
+// SessionOf returns the session of an entry, by its key; "" = none.
+func SessionOf(key string) string {
+	rest, ok := strings.CutPrefix(key, InSession+"/")
+	if !ok {
 		return ""
 	}
 	id, _, _ := strings.Cut(rest, "/")

@@ -181,8 +181,8 @@ func (g *gathering) near(ctx context.Context, item store.VectorItem, cosine floa
 // bring adds a document that has no word of the question, if a place has it and
 // its content is that of the vector.
 func (g *gathering) bring(ctx context.Context, kind Kind, path, hash string) (c *candidate, err error) {
-	if kind == File {
-		t, ok := g.a.texts.find(path)
+	if kind != Entry {
+		t, ok := g.a.texts.find(name{kind, path})
 		if !ok || t.Hash != hash {
 			return nil, nil
 		}
@@ -191,7 +191,7 @@ func (g *gathering) bring(ctx context.Context, kind Kind, path, hash string) (c 
 		}
 		return g.file(&t, 0), nil
 	}
-	id := sessionOf(name{kind, path})
+	id := SessionOf(path)
 	if err := g.lookUpSessions(ctx, id); err != nil || g.hidden[id] {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -40,8 +41,8 @@ type texts struct {
 	mu     sync.Mutex // guards what follows
 	index  *fulltext.Index
 	seq    int64 // the last change of the index
-	after  int64 // the last change of the files that is in it
-	byPath map[string]*text
+	after  seen  // the files that are in it
+	byName map[name]*text
 	byID   map[int64]*text
 	closed bool
 }
@@ -58,7 +59,7 @@ func (t *texts) close() error {
 // drop closes the index. The next question opens it again.
 func (t *texts) drop() error {
 	index := t.index
-	t.index, t.byPath, t.byID, t.after = nil, nil, nil, 0
+	t.index, t.byName, t.byID, t.after = nil, nil, nil, seen{}
 	if index == nil {
 		return nil
 	}
@@ -97,13 +98,27 @@ func (t *texts) use(ctx context.Context, fn func() error) error {
 }
 
 // find returns a text file of the index as of the last use.
-func (t *texts) find(path string) (text, bool) {
+func (t *texts) find(n name) (text, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if found := t.byPath[path]; found != nil && found.id != 0 {
+	if found := t.byName[n]; found != nil && found.id != 0 {
 		return *found, true
 	}
 	return text{}, false
+}
+
+// seen are the last changes of files and of shared files; the zero value is none.
+type seen struct{ own, shared int64 }
+
+// changes returns the files that were changed since; see [file.Files.Changes].
+func (t *texts) changes(ctx context.Context, since seen) (changed []file.File, now seen, total int, err error) {
+	changed, now.own, total, err = t.o.Files.Changes(ctx, since.own)
+	if err != nil {
+		return nil, since, 0, err
+	}
+	shared, last, n, err := t.o.Files.SharedChanges(ctx, since.shared)
+	now.shared = last
+	return append(changed, shared...), now, total + n, err
 }
 
 // refresh brings the index up to date.
@@ -116,14 +131,14 @@ func (t *texts) refresh(ctx context.Context) error {
 			return err
 		}
 	}
-	changed, last, total, err := t.o.Files.Changes(ctx, t.after)
+	changed, last, total, err := t.changes(ctx, t.after)
 	if err != nil {
 		return err
 	}
 	if err := t.add(ctx, changed); err != nil {
 		return err
 	}
-	if t.after = last; len(t.byPath) == total {
+	if t.after = last; len(t.byName) == total {
 		return nil
 	}
 	return t.removeOthers(ctx)
@@ -147,7 +162,7 @@ func (t *texts) open(ctx context.Context) error {
 		t.o.Logger.Warn("the text index of the files is rebuilt", "reason", lost.Error())
 	}
 	t.index, t.seq = index, index.Watermark()
-	t.byPath, t.byID, t.after = map[string]*text{}, map[int64]*text{}, 0
+	t.byName, t.byID, t.after = map[name]*text{}, map[int64]*text{}, seen{}
 	if err := t.compare(ctx); err != nil {
 		return errors.Join(err, t.drop())
 	}
@@ -164,7 +179,7 @@ func (t *texts) compare(ctx context.Context) error {
 	for _, id := range ids {
 		had[id] = true
 	}
-	all, last, _, err := t.o.Files.Changes(ctx, 0)
+	all, last, _, err := t.changes(ctx, seen{})
 	if err != nil {
 		return err
 	}
@@ -195,12 +210,18 @@ func idOf(f file.File) int64 {
 	if !f.Text || f.Archived() {
 		return 0
 	}
-	sum := sha256.Sum256([]byte(f.Path + "\x00" + f.Hash))
+	named := f.Path + "\x00" + f.Hash
+	if f.Shared {
+		named = f.Source() + "\x00" + named
+	}
+	sum := sha256.Sum256([]byte(named))
 	return int64(binary.LittleEndian.Uint64(sum[:])>>1) | 1
 }
 
+func nameOfFile(f *file.File) name { return name{Kind(f.Source()), f.Path} }
+
 func (t *texts) know(one *text) {
-	t.byPath[one.Path] = one
+	t.byName[nameOfFile(one.File)] = one
 	if one.id != 0 {
 		t.byID[one.id] = one
 	}
@@ -209,10 +230,12 @@ func (t *texts) know(one *text) {
 // add indexes files, replacing earlier ones with the same paths.
 func (t *texts) add(ctx context.Context, files []file.File) error {
 	// A fixed order makes the index deterministic.
-	slices.SortFunc(files, func(a, b file.File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(files, func(a, b file.File) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(b.Source(), a.Source()))
+	})
 	for _, f := range files {
 		id := idOf(f)
-		if err := t.forget(f.Path, id); err != nil {
+		if err := t.forget(nameOfFile(&f), id); err != nil {
 			return err
 		}
 		if id != 0 && t.byID[id] == nil {
@@ -278,13 +301,13 @@ func nameOf(key string) string {
 	return base
 }
 
-// forget removes the file under a path, unless it has the number.
-func (t *texts) forget(path string, but int64) error {
-	old := t.byPath[path]
+// forget removes the file with a name, unless it has the number.
+func (t *texts) forget(n name, but int64) error {
+	old := t.byName[n]
 	if old == nil || old.id == but {
 		return nil
 	}
-	delete(t.byPath, path)
+	delete(t.byName, n)
 	if old.id == 0 {
 		return nil
 	}
@@ -294,23 +317,23 @@ func (t *texts) forget(path string, but int64) error {
 
 // removeOthers removes files that no longer exist.
 func (t *texts) removeOthers(ctx context.Context) error {
-	all, last, _, err := t.o.Files.Changes(ctx, 0)
+	all, last, _, err := t.changes(ctx, seen{})
 	if err != nil {
 		return err
 	}
-	there := make(map[string]bool, len(all))
+	there := make(map[name]bool, len(all))
 	for _, f := range all {
-		there[f.Path] = true
+		there[nameOfFile(&f)] = true
 	}
-	for path := range t.byPath {
-		if there[path] {
+	for n := range t.byName {
+		if there[n] {
 			continue
 		}
-		if err := t.forget(path, -1); err != nil {
+		if err := t.forget(n, -1); err != nil {
 			return err
 		}
 	}
-	t.after = max(t.after, last)
+	t.after = last
 	return t.add(ctx, all)
 }
 

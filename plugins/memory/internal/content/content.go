@@ -102,7 +102,13 @@ func (s *Store) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &checked{ReadCloser: r, name: name, want: hash, sum: sha256.New()}, nil
+	return Checked(r, name, hash), nil
+}
+
+// Checked returns a reader of a blob that fails at its end if the content has
+// another hash.
+func Checked(r io.ReadCloser, name, hash string) io.ReadCloser {
+	return &checked{ReadCloser: r, name: name, want: hash, sum: sha256.New()}
 }
 
 // checked compares the hash of what was read with the name.

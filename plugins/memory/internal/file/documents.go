@@ -24,8 +24,8 @@ const MaxDocument = 2 << 20
 // maxValues bounds the nodes in the result of one document.
 const maxValues = 100
 
-// DocumentSearch selects JSON documents: JSON files, and the lines of JSON Lines
-// files.
+// DocumentSearch selects documents: JSON files, the lines of JSON Lines files, and
+// the documents of YAML files.
 type DocumentSearch struct {
 	// Conditions must all match.
 	Conditions []Condition
@@ -35,8 +35,10 @@ type DocumentSearch struct {
 
 // FoundDocument is a document that matches.
 type FoundDocument struct {
-	Path string
-	// Line is the line in a JSON Lines file, from 1; 0 in other files.
+	// Source is that of the file.
+	Source string
+	Path   string
+	// Line is the line in a file of several documents, from 1; 0 in other files.
 	Line int
 	// Nodes are the nodes that satisfy the conditions.
 	Nodes []Node
@@ -46,7 +48,7 @@ type FoundDocument struct {
 type FoundDocuments struct {
 	Documents []FoundDocument
 	// Searched counts the files that were read, Skipped those that are not valid
-	// JSON, too large or damaged.
+	// JSON or YAML, too large or damaged.
 	Searched, Skipped int
 	// Truncated reports that the limit or the deadline ended the search.
 	Truncated bool
@@ -137,8 +139,8 @@ func (f *Files) Search(ctx context.Context, s DocumentSearch) (*FoundDocuments, 
 }
 
 func (f *Files) searchFile(ctx context.Context, s DocumentSearch, file File, found *FoundDocuments) error {
-	byLine := file.Type == typeJSONLines
-	if !byLine && file.Type != typeJSON && !strings.HasSuffix(file.Type, "+json") && strings.ToLower(path.Ext(file.Path)) != ".json" {
+	byLine, isYAML := file.Type == typeJSONLines, file.isYAML()
+	if !byLine && !isYAML && file.Type != typeJSON && !strings.HasSuffix(file.Type, "+json") && strings.ToLower(path.Ext(file.Path)) != ".json" {
 		return nil
 	}
 	if !byLine && file.Size > MaxDocument {
@@ -155,19 +157,23 @@ func (f *Files) searchFile(ctx context.Context, s DocumentSearch, file File, fou
 	defer r.Close()
 	found.Searched++
 	if byLine {
-		return searchLines(ctx, s, file.Path, r, found)
+		return searchLines(ctx, s, file, r, found)
 	}
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return err
 	}
-	if !found.take(s, file.Path, 0, data) {
+	if isYAML {
+		found.takeYAML(s, file, data)
+		return ctx.Err()
+	}
+	if !found.take(s, file, 0, data) {
 		found.Skipped++
 	}
 	return ctx.Err()
 }
 
-func searchLines(ctx context.Context, s DocumentSearch, path string, r io.Reader, found *FoundDocuments) error {
+func searchLines(ctx context.Context, s DocumentSearch, file File, r io.Reader, found *FoundDocuments) error {
 	lines := lineReader{r: bufio.NewReaderSize(r, 64<<10)}
 	broken := false
 	for number := 1; !found.Truncated; number++ {
@@ -181,7 +187,7 @@ func searchLines(ctx context.Context, s DocumentSearch, path string, r io.Reader
 		if err != nil {
 			return err
 		}
-		if line = bytes.TrimSpace(line); len(line) > 0 && !found.take(s, path, number, line) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && !found.take(s, file, number, line) {
 			broken = true
 		}
 	}
@@ -193,18 +199,38 @@ func searchLines(ctx context.Context, s DocumentSearch, path string, r io.Reader
 
 // take adds a document if it matches, and reports whether the text is valid
 // JSON.
-func (found *FoundDocuments) take(s DocumentSearch, path string, line int, text []byte) (valid bool) {
+func (found *FoundDocuments) take(s DocumentSearch, file File, line int, text []byte) (valid bool) {
 	document, err := value.Decode(text)
 	if err != nil {
 		return false
 	}
+	found.add(s, file, line, document)
+	return true
+}
+
+// takeYAML adds the documents of a YAML text that match. Several ones have lines.
+func (found *FoundDocuments) takeYAML(s DocumentSearch, file File, text []byte) {
+	all, err := DecodeYAML(bytes.NewReader(text))
+	if err != nil {
+		found.Skipped++
+		return
+	}
+	for _, d := range all {
+		if len(all) == 1 {
+			d.Line = 0
+		}
+		found.add(s, file, d.Line, d.Value)
+	}
+}
+
+// add adds a document if it matches.
+func (found *FoundDocuments) add(s DocumentSearch, file File, line int, document any) {
 	nodes, fits := Fits(s.Conditions, document)
 	switch {
 	case !fits:
 	case len(found.Documents) == s.Limit:
 		found.Truncated = true
 	default:
-		found.Documents = append(found.Documents, FoundDocument{Path: path, Line: line, Nodes: nodes})
+		found.Documents = append(found.Documents, FoundDocument{Source: file.Source(), Path: file.Path, Line: line, Nodes: nodes})
 	}
-	return true
 }

@@ -35,6 +35,8 @@ type Options struct {
 	Documents store.MetadataStore
 	Blobs     store.BlobStorage
 	Clock     *clock.Clock
+	// Shared are the files of memory.cloud_store; nil = none.
+	Shared Shared
 	// Hidden returns which sessions have files that are hidden although they are
 	// not archived; nil = none.
 	Hidden func(ctx context.Context) (func(sessionID string) bool, error)
@@ -89,14 +91,18 @@ type File struct {
 	SessionID string        `json:"session_id,omitempty"`
 	CreatedAt clock.Instant `json:"created_at"`
 	UpdatedAt clock.Instant `json:"updated_at"`
-	// Hidden reports whether the session has expired without being archived; see
-	// Options.Hidden.
+	// Shared reports whether the file is one of Options.Shared, and Blob is then the
+	// name of its content.
+	Shared bool   `json:"-"`
+	Blob   string `json:"-"`
+	// Hidden reports whether the session has expired without being archived (see
+	// Options.Hidden), or the file itself is archived.
 	Hidden bool `json:"-"`
 	// Damaged reports that the document is damaged; only Path is set then.
 	Damaged bool `json:"-"`
 }
 
-// Archived reports whether the file belongs to an archived session.
+// Archived reports whether the file is archived or belongs to an archived session.
 func (f File) Archived() bool {
 	return f.Hidden || strings.HasPrefix(f.Path, ArchivePrefix+SessionPrefix)
 }

@@ -42,7 +42,9 @@ type Grep struct {
 
 // Match is a matching line.
 type Match struct {
-	Path string
+	// Source is that of a file, or the one given to Text.
+	Source string
+	Path   string
 	// Line and Column count from 1; the column is in characters.
 	Line, Column int
 	// Text is the line without its newline. A long one is cut, marked by ….
@@ -164,13 +166,29 @@ func (f *Files) grepLines(ctx context.Context, g Grep, file File, m *Matches) er
 	}
 	defer r.Close()
 	m.Searched++
-	s := &lineSearch{g: g, path: file.Path, m: m, lines: lineReader{r: bufio.NewReaderSize(r, 64<<10)}}
+	return g.text(ctx, file.Source(), file.Path, r, m)
+}
+
+// Text searches the lines of a text that is not a file's, and adds to the matches.
+// It reports whether there is room for more.
+func (g Grep) Text(ctx context.Context, source, path, text string, m *Matches) (more bool, err error) {
+	if err = g.text(ctx, source, path, strings.NewReader(text), m); outOfTime(ctx, err) {
+		m.Truncated = true
+		return false, nil
+	}
+	m.Truncated = m.Truncated || m.more
+	return !m.more, err
+}
+
+func (g Grep) text(ctx context.Context, source, path string, r io.Reader, m *Matches) error {
+	s := &lineSearch{g: g, source: source, path: path, m: m, lines: lineReader{r: bufio.NewReaderSize(r, 64<<10)}}
 	return s.run(ctx)
 }
 
 // lineSearch is the search in one file.
 type lineSearch struct {
 	g      Grep
+	source string
 	path   string
 	m      *Matches
 	lines  lineReader
@@ -214,7 +232,7 @@ func (s *lineSearch) look(ctx context.Context, number int, line []byte) {
 		s.m.more = true
 		return
 	}
-	found := Match{Path: s.path, Line: number, Column: utf8.RuneCount(line[:at[0]]) + 1, Text: shown(line, at[0], at[1]), After: []string{}}
+	found := Match{Source: s.source, Path: s.path, Line: number, Column: utf8.RuneCount(line[:at[0]]) + 1, Text: shown(line, at[0], at[1]), After: []string{}}
 	s.m.bytes += len(found.Text)
 	first := len(s.before)
 	for first > 0 && s.m.room(s.g, s.before[first-1]) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"strings"
 
 	"github.com/the-edge-agent/tea/sdk/x/filter"
@@ -88,7 +87,7 @@ func (f *Files) Open(ctx context.Context, path string) (File, io.ReadCloser, err
 // that is gone.
 func (f *Files) listed(ctx context.Context, file File) (io.ReadCloser, error) {
 	r, err := f.Content(ctx, file)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) && !file.Shared {
 		_, r, err = f.Open(ctx, file.Path)
 	}
 	return r, err
@@ -105,6 +104,8 @@ type Query struct {
 	Within string
 	// Metadata restricts the files by their metadata.
 	Metadata filter.Filter
+	// Shared includes shared files.
+	Shared bool
 	// Archived includes the files of archived sessions. So does a prefix that
 	// begins their paths.
 	Archived bool
@@ -127,10 +128,8 @@ func (q Query) matches(f File) bool {
 	return (q.Pattern == nil || q.Pattern.Match(strings.TrimPrefix(f.Path, q.Within))) && (f.Damaged || filter.Matches(f.Metadata, q.Metadata))
 }
 
-// All returns the selected files in the order of their paths. A file that is
-// stored meanwhile is included if its path comes later. A damaged file is
-// included whatever metadata is selected.
-func (f *Files) All(ctx context.Context, q Query) iter.Seq2[File, error] {
+// each is All for the files of a kind.
+func (f *Files) each(ctx context.Context, q Query, k kind) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		const archive = ArchivePrefix + SessionPrefix
 		prefix := q.prefix()
@@ -145,7 +144,7 @@ func (f *Files) All(ctx context.Context, q Query) iter.Seq2[File, error] {
 			after = q.Within + q.After
 		}
 		for {
-			page, err := f.o.Documents.Query(ctx, below(prefix, after, pageSize))
+			page, err := f.o.Documents.Query(ctx, below(k.name, prefix, after, pageSize))
 			if err != nil {
 				yield(File{}, err)
 				return
@@ -156,8 +155,8 @@ func (f *Files) All(ctx context.Context, q Query) iter.Seq2[File, error] {
 					after, skipped = archive+"\U0010FFFF", true // continue after them
 					break
 				}
-				file := decodeListed(d)
-				if file.Hidden = hidden(file.SessionID); file.Hidden && !withArchive && q.Within == "" {
+				file := k.describe(d)
+				if file.Hidden = file.Hidden || hidden(file.SessionID); file.Hidden && !withArchive && q.Within == "" {
 					continue
 				}
 				if !strings.HasPrefix(file.Path, q.Within+q.Prefix) || !q.matches(file) {
@@ -200,8 +199,8 @@ func (f *Files) List(ctx context.Context, q Query, limit int) (files []File, nex
 }
 
 // below is the query for the next files whose paths begin with prefix.
-func below(prefix, after string, limit int) store.DocumentQuery {
-	q := store.DocumentQuery{Kind: Kind, OrderBy: "id", Limit: limit}
+func below(kind, prefix, after string, limit int) store.DocumentQuery {
+	q := store.DocumentQuery{Kind: kind, OrderBy: "id", Limit: limit}
 	if prefix != "" {
 		q.Where = append(q.Where, store.Condition{Field: "id", Op: store.Prefix, Value: prefix})
 	}
@@ -209,53 +208,4 @@ func below(prefix, after string, limit int) store.DocumentQuery {
 		q.Where = append(q.Where, store.Condition{Field: "id", Op: store.Gt, Value: after})
 	}
 	return q
-}
-
-// Changes returns the files that were stored or moved after a change (0 = all
-// files), the number of the last change, and the number of all files, those of
-// archived sessions included. Removed files are not reported: a caller who adds
-// the changes to the files it had has more than total then, and asks for all
-// files again. The numbers of changes only grow while the process runs.
-func (f *Files) Changes(ctx context.Context, after int64) (changed []File, last int64, total int, err error) {
-	last = after
-	hidden, err := f.o.Hidden(ctx)
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	for limit := 1; ; limit *= 32 {
-		if after == 0 {
-			limit = math.MaxInt32
-		}
-		// The last ones first, and more of them with each step, all in one
-		// statement: changes between two statements could hide one.
-		page, err := f.o.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, OrderBy: "seq", Descending: true, Limit: limit})
-		if err != nil {
-			return nil, 0, 0, err
-		}
-		if len(page) == limit && page[limit-1].Seq > after {
-			continue
-		}
-		for _, d := range page {
-			if d.Seq <= after {
-				break
-			}
-			file := decodeListed(d)
-			file.Hidden = hidden(file.SessionID)
-			changed, last = append(changed, file), max(last, d.Seq)
-		}
-		total, err = f.o.Documents.Count(ctx, store.DocumentQuery{Kind: Kind})
-		return changed, last, total, err
-	}
-}
-
-// Content opens the content of a file as it was described; the caller closes
-// it. The error wraps store.ErrNotFound if the file has changed and no file has
-// that content now.
-func (f *Files) Content(ctx context.Context, file File) (io.ReadCloser, error) {
-	defer f.content.Hold()()
-	r, err := f.content.Open(ctx, file.Hash)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("read %s: %w", file.Path, err)
-	}
-	return r, err
 }

@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -127,27 +128,6 @@ func (f *Files) Delete(ctx context.Context, path string) (bool, error) {
 	return err == nil, err
 }
 
-// Moves returns the changes that replace the prefix of all files below it. The
-// caller applies them and prevents other writes there until then.
-func (f *Files) Moves(ctx context.Context, from, to string) (changes []store.Change, err error) {
-	after := ""
-	for {
-		page, err := f.o.Documents.Query(ctx, below(from, after, pageSize))
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range page {
-			after = d.ID
-			changes = append(changes,
-				store.Change{Kind: Kind, ID: to + strings.TrimPrefix(d.ID, from), Body: d.Body, If: store.New},
-				store.Change{Kind: Kind, ID: d.ID, If: d.Version})
-		}
-		if len(page) < pageSize {
-			return changes, nil
-		}
-	}
-}
-
 // Sweep removes the contents that no file uses. It removes nothing while a file
 // is damaged, whose content is not known.
 func (f *Files) Sweep(ctx context.Context) error {
@@ -204,6 +184,15 @@ func mediaTypes() map[string]string {
 		".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".pdf": "application/pdf", ".zip": "application/zip",
 		".gz": "application/gzip", ".wasm": "application/wasm", ".parquet": "application/vnd.apache.parquet", ".wav": "audio/wav", ".mp3": "audio/mpeg", ".mp4": "video/mp4",
 	}
+}
+
+// TypeOf returns a file's media type by its name, or a general one.
+func TypeOf(name string, text bool) string {
+	general := "application/octet-stream"
+	if text {
+		general = "text/plain"
+	}
+	return cmp.Or(mediaTypes()[strings.ToLower(path.Ext(name))], general)
 }
 
 // typeOf returns a file's media type, by its name or else by its content.

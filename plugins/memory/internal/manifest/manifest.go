@@ -69,14 +69,18 @@ func blobOf(file string, r Record) string {
 	if uri == "" {
 		return ""
 	}
-	return blobName(file, path.Base(uri))
+	name := blobName(file, path.Base(uri))
+	if !strings.HasSuffix(uri, "/"+name) { // the session of the file was archived
+		name = blobName(active(file), path.Base(uri))
+	}
+	return name
 }
 
 // Store writes a file and its record. Fields that are not given keep their
 // values.
 func (m *Manifest) Store(ctx context.Context, file string, data []byte, fields Record) (Record, error) {
 	hash := content.Hash(data)
-	own := blobName(file, hash+"-"+strings.ToLower(rand.Text()[:8]))
+	own := blobName(active(file), hash+"-"+strings.ToLower(rand.Text()[:8]))
 	if err := store.CheckBlobName(own); err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "the path %q is too long for the storage", file)
 	}
@@ -134,11 +138,11 @@ func (m *Manifest) has(ctx context.Context, name string, same bool, size int) (b
 func (m *Manifest) change(ctx context.Context, file string, fn func(r Record, found bool) (Record, error)) (Record, error) {
 	for try := 1; ; try++ {
 		condition := store.New
-		r, version, err := m.get(ctx, file)
-		found := err == nil
+		r, have, err := m.get(ctx, file)
+		id, found := file, err == nil
 		switch {
 		case found:
-			condition = version
+			condition, id = have.Version, have.ID
 		case !errors.Is(err, store.ErrNotFound):
 			return nil, err
 		default:
@@ -151,20 +155,11 @@ func (m *Manifest) change(ctx context.Context, file string, fn func(r Record, fo
 		if err != nil {
 			return nil, err
 		}
-		err = m.Documents.Apply(ctx, store.Change{Kind: Kind, ID: file, Body: body, If: condition})
+		err = m.Documents.Apply(ctx, store.Change{Kind: Kind, ID: id, Body: body, If: condition})
 		if !errors.Is(err, store.ErrConflict) || try == maxTries || ctx.Err() != nil {
 			return r, err
 		}
 	}
-}
-
-func (m *Manifest) get(ctx context.Context, file string) (Record, int64, error) {
-	doc, err := m.Documents.Get(ctx, Kind, file)
-	if err != nil {
-		return nil, 0, err
-	}
-	r, err := decode(doc)
-	return r, doc.Version, err
 }
 
 func decode(doc store.Document) (Record, error) {

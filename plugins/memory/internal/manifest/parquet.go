@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/scratch"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -117,12 +119,12 @@ func (m *Manifest) SyncParquet(ctx context.Context, c *catalog.Catalog, call str
 		s.Snapshot, s.Path, s.Rows = *last, note.ParquetFileID, last.Files[0].Rows
 		return s, nil
 	}
-	file, err := w.finish(ctx, before != nil && last != nil)
+	made, err := w.finish(ctx, before != nil && last != nil)
 	if err != nil {
 		return s, err
 	}
-	s.Path, s.Rows = file.Path, file.Rows
-	s.Snapshot, err = m.snapshot(ctx, c, file, snapshotNote{Type: "memory", Seq: w.seq, SourceDocIDs: w.changed, ParquetFileID: file.Path}, call)
+	s.Path, s.Rows = made.Path, made.Rows
+	s.Snapshot, err = m.snapshot(ctx, c, made, snapshotNote{Type: "memory", Seq: w.seq, SourceDocIDs: w.changed, ParquetFileID: made.Path}, call)
 	return s, err
 }
 
@@ -307,10 +309,32 @@ func (w *parquetWriter) row(ctx context.Context, doc store.Document) (map[string
 	row["content"], row["content_lower"] = text, strings.ToLower(text)
 	row["has_todo"], row["has_fixme"] = strings.Contains(text, "TODO"), strings.Contains(text, "FIXME")
 	row["first_heading"] = firstHeading(text)
-	if r.text(Type) == "json" && json.Valid(data) {
-		row["content_parsed"] = json.RawMessage(data)
+	switch r.text(Type) {
+	case "json":
+		if json.Valid(data) {
+			row["content_parsed"] = json.RawMessage(data)
+		}
+	case "yaml":
+		row["content_parsed"] = parsedYAML(data)
 	}
 	return row, nil
+}
+
+// parsedYAML returns a YAML text as JSON, several documents as a list; nil if it is
+// not valid.
+func parsedYAML(data []byte) any {
+	documents, err := file.DecodeYAML(bytes.NewReader(data))
+	if err != nil || len(documents) == 0 {
+		return nil
+	}
+	if len(documents) == 1 {
+		return documents[0].Value
+	}
+	list := make([]any, len(documents))
+	for i, d := range documents {
+		list[i] = d.Value
+	}
+	return list
 }
 
 func mustJSON(r Record) json.RawMessage {
@@ -353,13 +377,13 @@ func (w *parquetWriter) finish(ctx context.Context, merge bool) (f catalog.File,
 		return f, fmt.Errorf("write the Parquet file: %w", err)
 	}
 	f = catalog.File{Path: parquetPrefix + Kind + "/" + strings.ToLower(rand.Text()) + ".parquet", Rows: rows, Format: "parquet"}
-	file, err := os.Open(filepath.Join(w.dir, newFile))
+	from, err := os.Open(filepath.Join(w.dir, newFile))
 	if err != nil {
 		return f, store.SystemError(err)
 	}
-	defer file.Close()
+	defer from.Close()
 	sum := sha256.New()
-	info, err := w.m.Blobs.Put(ctx, f.Path, io.TeeReader(file, sum))
+	info, err := w.m.Blobs.Put(ctx, f.Path, io.TeeReader(from, sum))
 	f.Size, f.ContentHash = info.Size, hashPrefix+hex.EncodeToString(sum.Sum(nil))
 	return f, err
 }

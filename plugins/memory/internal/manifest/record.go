@@ -39,6 +39,8 @@ type Record map[string]any
 // derived are the fields that callers cannot set.
 var derived = []string{Path, URI, Hash, Type, "byte_size", "line_count", "token_estimate", "created_at", "updated_at", "synced_at"}
 
+func isDerived(name string) bool { return slices.Contains(derived, name) }
+
 // checks are the types of the fields that callers can set. Other fields are free.
 var checks = map[string]func(v any) string{
 	Anchor:            texts,
@@ -97,7 +99,7 @@ func Fields(raw json.RawMessage) (Record, error) {
 		return nil, tea.Errorf(tea.ValidationError, "the fields of a file must be an object, not %.40s", raw)
 	}
 	for name, v := range fields {
-		if slices.Contains(derived, name) {
+		if isDerived(name) {
 			return nil, tea.Errorf(tea.ValidationError, "the field %q follows from the file and cannot be set", name)
 		}
 		if check := checks[name]; check != nil && v != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"maps"
 	"slices"
@@ -21,8 +22,9 @@ import (
 
 // The sources of documents.
 const (
-	LTM  = "ltm"
-	File = "file"
+	LTM   = "ltm"
+	File  = file.Own
+	Cloud = file.Cloud
 )
 
 const (
@@ -51,12 +53,14 @@ const (
 type Files interface {
 	All(ctx context.Context, q file.Query) iter.Seq2[file.File, error]
 	Stat(ctx context.Context, path string) (file.File, error)
+	StatShared(ctx context.Context, path string) (file.File, error)
+	Content(ctx context.Context, f file.File) (io.ReadCloser, error)
 	Read(ctx context.Context, path string) (file.File, []byte, error)
 }
 
 // Document is an entry or a file.
 type Document struct {
-	// Source is LTM or File, Key the key or the path.
+	// Source is LTM, File or Cloud, Key the key or the path.
 	Source, Key string
 	// Namespace is the namespace of an entry.
 	Namespace string
@@ -112,7 +116,7 @@ func Documented(item store.VectorItem) (d Document, ok bool) {
 	hash, _ := item.Metadata[hashField].(string)
 	namespace, _ := item.Metadata[spaceField].(string)
 	d = Document{Source: source, Key: key, Namespace: namespace, Hash: hash, Metadata: own(item.Metadata)}
-	return d, (source == LTM || source == File) && key != "" && hash != ""
+	return d, (source == LTM || source == File || source == Cloud) && key != "" && hash != ""
 }
 
 // own returns the members of a vector's metadata that are the document's.
@@ -134,7 +138,7 @@ func entryDocument(e store.Memory) (Document, error) {
 
 func fileDocument(f file.File) (Document, error) {
 	metadata, err := object(f.Metadata)
-	return Document{Source: File, Key: f.Path, Hash: f.Hash, Metadata: metadata}, err
+	return Document{Source: f.Source(), Key: f.Path, Hash: f.Hash, Metadata: metadata}, err
 }
 
 func object(raw json.RawMessage) (map[string]any, error) {
@@ -151,11 +155,15 @@ func object(raw json.RawMessage) (map[string]any, error) {
 
 // find returns the current document, or an error that wraps store.ErrNotFound.
 func (r *Recall) find(ctx context.Context, source, namespace, key string) (Document, error) {
-	if source == File {
+	if source != LTM {
 		if r.o.Files == nil {
 			return Document{}, store.ErrNotFound
 		}
-		f, err := r.o.Files.Stat(ctx, key)
+		stat := r.o.Files.Stat
+		if source == Cloud {
+			stat = r.o.Files.StatShared
+		}
+		f, err := stat(ctx, key)
 		if err == nil && (f.Path != key || f.Archived()) {
 			err = store.ErrNotFound
 		}
@@ -180,6 +188,12 @@ func (r *Recall) text(ctx context.Context, d Document) (string, error) {
 		if text, err = Text(d.value); err != nil {
 			return "", err
 		}
+	case Cloud:
+		data, err := r.shared(ctx, d.Key)
+		if err != nil {
+			return "", err
+		}
+		text = string(data)
 	default:
 		_, data, err := r.o.Files.Read(ctx, d.Key)
 		if err != nil {
@@ -191,6 +205,20 @@ func (r *Recall) text(ctx context.Context, d Document) (string, error) {
 		return "", nil
 	}
 	return text, nil
+}
+
+// shared returns the content of a shared file.
+func (r *Recall) shared(ctx context.Context, path string) ([]byte, error) {
+	f, err := r.o.Files.StatShared(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	from, err := r.o.Files.Content(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	return io.ReadAll(from)
 }
 
 // documents returns the entries of a namespace whose keys begin with prefix, and
@@ -219,7 +247,7 @@ func (r *Recall) documents(ctx context.Context, namespace, prefix string) iter.S
 		if r.o.Files == nil || namespace != "" {
 			return
 		}
-		for f, err := range r.o.Files.All(ctx, file.Query{Prefix: prefix}) {
+		for f, err := range r.o.Files.All(ctx, file.Query{Prefix: prefix, Shared: true}) {
 			if err != nil {
 				yield(Document{}, err)
 				return
