@@ -21,7 +21,11 @@ func (a *agent) cloud(t *testing.T, path, content string, metadata map[string]an
 func found(result map[string]any, list string, members ...string) []string {
 	all := []string{}
 	for _, one := range result[list].([]any) {
-		all = append(all, strings.TrimSpace(fmt.Sprintln(pick(one.(map[string]any), members...)...)))
+		object := one.(map[string]any)
+		if object["source"] == nil {
+			object["source"] = "file"
+		}
+		all = append(all, strings.TrimSpace(fmt.Sprintln(pick(object, members...)...)))
 	}
 	return all
 }

@@ -47,7 +47,7 @@ type GrepParams struct {
 
 // GrepMatch is a line that was found.
 type GrepMatch struct {
-	Source string   `json:"source" enum:"file,cloud,ltm" doc:"file for a file of memory.file_store, cloud for one of memory.cloud_store, ltm for an entry"`
+	Source string   `json:"source,omitempty" enum:"cloud,ltm" doc:"cloud for a file of memory.cloud_store, ltm for an entry; absent for a file of memory.file_store"`
 	Path   string   `json:"path" doc:"path of the file, or the key"`
 	Line   int      `json:"line" doc:"from 1"`
 	Column int      `json:"column" doc:"first character of the match, from 1"`
@@ -115,7 +115,10 @@ func (m *Memory) Grep(ctx context.Context, _ *tea.Request, p GrepParams) (*GrepR
 	}
 	r := &GrepResult{Success: true, Matches: make([]GrepMatch, len(found.Matches)), Count: len(found.Matches), FilesSearched: found.Searched, Damaged: found.Damaged, Truncated: found.Truncated}
 	for i, f := range found.Matches {
-		r.Matches[i] = GrepMatch{Source: f.Source, Path: f.Path, Line: f.Line, Column: f.Column, Text: f.Text, Before: f.Before, After: f.After}
+		r.Matches[i] = GrepMatch{Path: f.Path, Line: f.Line, Column: f.Column, Text: f.Text, Before: f.Before, After: f.After}
+		if f.Source != file.Own {
+			r.Matches[i].Source = f.Source
+		}
 		if i == 0 || f.Path != found.Matches[i-1].Path || f.Source != found.Matches[i-1].Source {
 			r.Files++
 		}
