@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/recall"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -33,6 +35,8 @@ type LTMItem struct {
 	Value    json.RawMessage `json:"value" doc:"any JSON"`
 	Metadata json.RawMessage `json:"metadata,omitempty" doc:"object to filter by"`
 	TTL      float64         `json:"ttl,omitempty" minimum:"0" doc:"seconds until the entry expires; 0 = never"`
+	// Embedding is stored in the collection of the call.
+	Embedding Embedding `json:"embedding,omitempty" doc:"vector of the value, for ltm.search with mode vector or hybrid"`
 }
 
 // LTMStoreParams are the parameters of ltm.store: one entry, or items.
@@ -41,8 +45,12 @@ type LTMStoreParams struct {
 	Key       string          `json:"key,omitempty" doc:"key of the entry, preferably with slashes: user/7/name"`
 	Value     json.RawMessage `json:"value,omitempty" doc:"any JSON"`
 	Metadata  json.RawMessage `json:"metadata,omitempty" doc:"object to filter by"`
-	TTL       float64         `json:"ttl,omitempty" minimum:"0" doc:"seconds until the entry expires; 0 = never"`
-	Items     []LTMItem       `json:"items,omitempty" doc:"several entries, instead of key and value; they are stored atomically, and no key can appear twice"`
+	TTL       float64         `json:"ttl,omitempty" minimum:"0" doc:"seconds until the entry expires; 0 = never, unless the metadata have _cache_ttl (seconds) or _cache_expires_at (RFC 3339, or seconds since 1970)"`
+	Embedding Embedding       `json:"embedding,omitempty" doc:"vector of the value, for ltm.search with mode vector or hybrid, in place of one that memory.backfill_embeddings would make"`
+	Model     string          `json:"embedding_model,omitempty" doc:"name of the model that made the embeddings"`
+	// Collection is for entries with an embedding.
+	Collection string    `json:"collection,omitempty" default:"ltm" doc:"collection for embeddings"`
+	Items      []LTMItem `json:"items,omitempty" doc:"several entries, instead of key and value; they are stored atomically, and no key can appear twice"`
 }
 
 // LTMStored says what became of an entry.
@@ -73,16 +81,20 @@ func (m *Memory) LTMStore(ctx context.Context, _ *tea.Request, p LTMStoreParams)
 	switch {
 	case single && items != nil:
 		return nil, tea.Errorf(tea.ValidationError, "ltm.store takes key and value, or items, not both")
+	case items != nil && len(p.Embedding) > 0:
+		return nil, tea.Errorf(tea.ValidationError, "ltm.store takes the embedding of each item in the item")
 	case single && (p.Key == "" || p.Value == nil):
 		return nil, tea.Errorf(tea.ValidationError, "ltm.store needs key and value")
 	case single:
-		items = []LTMItem{{Key: p.Key, Value: p.Value, Metadata: p.Metadata, TTL: p.TTL}}
+		items = []LTMItem{{Key: p.Key, Value: p.Value, Metadata: p.Metadata, TTL: p.TTL, Embedding: p.Embedding}}
 	case items == nil:
 		return nil, tea.Errorf(tea.ValidationError, "ltm.store needs key and value, or items")
 	case len(items) > maxItems:
 		return nil, tea.Errorf(tea.ValidationError, "%d items are more than %d", len(items), maxItems)
 	}
 	entries := make([]store.Entry, len(items))
+	var embedded []recall.Embedded
+	var at []int // their indexes in entries
 	for i, item := range items {
 		ttl, err := seconds("ttl", item.TTL)
 		if err == nil {
@@ -92,14 +104,67 @@ func (m *Memory) LTMStore(ctx context.Context, _ *tea.Request, p LTMStoreParams)
 			return nil, err
 		}
 		entries[i] = store.Entry{Namespace: p.Namespace, Key: item.Key, Value: item.Value, Metadata: objectOrNone(item.Metadata), TTL: ttl}
+		if ttl == 0 {
+			if entries[i].TTL, err = cacheTTL(entries[i].Metadata, m.folder.clock.Now()); err != nil {
+				return nil, err
+			}
+		}
+		if len(item.Embedding) > 0 {
+			embedded = append(embedded, recall.Embedded{Entry: entries[i], Vector: item.Embedding, Model: p.Model})
+			at = append(at, i)
+		}
+	}
+	if err := m.folder.recall.Check(ctx, p.Collection, embedded...); err != nil {
+		return nil, err
 	}
 	stored, err := m.folder.longterm.Store(ctx, entries...)
 	if err != nil {
 		return nil, err
 	}
+	for n, i := range at {
+		embedded[n].Hash = stored[i].ContentHash
+	}
+	if err := m.folder.recall.Put(ctx, p.Collection, embedded...); err != nil {
+		return nil, err
+	}
 	r := storeResult(single, items, stored)
 	r.Acknowledged = m.folder.acknowledged
 	return r, nil
+}
+
+// cacheTTL returns the time to expiry that metadata have by the names of other
+// programs, 0 for none.
+func cacheTTL(metadata json.RawMessage, now time.Time) (time.Duration, error) {
+	var names struct {
+		TTL       any `json:"_cache_ttl"`
+		ExpiresAt any `json:"_cache_expires_at"`
+	}
+	if !bytes.Contains(metadata, []byte("_cache_")) || json.Unmarshal(metadata, &names) != nil {
+		return 0, nil // the store refuses metadata that are no object
+	}
+	var left time.Duration
+	switch at := names.ExpiresAt.(type) {
+	case nil:
+		ttl, ok := names.TTL.(float64)
+		if names.TTL != nil && !ok {
+			return 0, tea.Errorf(tea.ValidationError, "_cache_ttl in the metadata must be a number of seconds, not %v; or set ttl", names.TTL)
+		}
+		return seconds("_cache_ttl", ttl)
+	case float64:
+		if max(at, -at) > maxTTLSeconds {
+			return 0, tea.Errorf(tea.ValidationError, "_cache_expires_at in the metadata must be seconds since 1970, not %v; or set ttl", at)
+		}
+		left = time.UnixMicro(int64(at * 1e6)).Sub(now)
+	case string:
+		parsed, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			return 0, tea.Errorf(tea.ValidationError, "_cache_expires_at in the metadata must be a time in RFC 3339, not %q; or set ttl", at)
+		}
+		left = parsed.Sub(now)
+	default:
+		return 0, tea.Errorf(tea.ValidationError, "_cache_expires_at in the metadata must be a time, not %v; or set ttl", at)
+	}
+	return max(left, 1), nil // one that has passed expires at once
 }
 
 func storeResult(single bool, items []LTMItem, stored []store.Stored) *LTMStoreResult {

@@ -11,6 +11,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/recall"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/scratch"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -56,7 +57,9 @@ func (f *folder) openRemote(ctx context.Context, backend store.Backend) error {
 	s := r.stores
 	f.acknowledged = cmp.Or(s.Acknowledged, "remote")
 	f.remote, f.documents, f.blobs, f.longterm, f.vectors, f.tables = r, s.Metadata, s.Blobs, s.LongTerm, s.Vectors, s.Tables
-	if !inPage {
+	if inPage {
+		f.recall = recall.New(recall.Options{LTM: s.LongTerm, Vectors: s.Vectors})
+	} else {
 		f.catalog = catalog.New(s.Metadata, f.clock)
 		f.families(func(context.Context) (string, error) { return filepath.Base(f.dir), nil }, r.scratch.Path)
 	}

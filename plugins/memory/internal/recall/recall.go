@@ -11,6 +11,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/plugins/memory/storekit"
 )
 
 // Options configure a Recall. LTM and Vectors are needed. The caller closes
@@ -247,6 +248,67 @@ func (r *Recall) One(ctx context.Context, collection, namespace, key string, emb
 		return nil, "", err
 	}
 	return vectors[0], model, r.o.Vectors.Store(ctx, collection, d.item(text, vectors[0], model))
+}
+
+// Embedded is an entry that is stored with its vector.
+type Embedded struct {
+	store.Entry
+	// Hash is the content hash of the stored entry.
+	Hash   string
+	Vector []float32
+	Model  string
+}
+
+// Check refuses vectors that Put could not store, before their entries are stored.
+func (r *Recall) Check(ctx context.Context, collection string, entries ...Embedded) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	items, err := itemsOf(entries)
+	if err != nil {
+		return err
+	}
+	if _, err := storekit.CheckItems(collection, items); err != nil {
+		return err
+	}
+	all, err := r.o.Vectors.Collections(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		if got := len(items[0].Embedding); c.Name == collection && c.Dimension != got {
+			return storekit.WrongDimension(collection, got, c.Dimension)
+		}
+	}
+	return nil
+}
+
+// Put stores the vectors of stored entries.
+func (r *Recall) Put(ctx context.Context, collection string, entries ...Embedded) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	items, err := itemsOf(entries)
+	if err != nil {
+		return err
+	}
+	return r.o.Vectors.Store(ctx, collection, items...)
+}
+
+func itemsOf(entries []Embedded) ([]store.VectorItem, error) {
+	items := make([]store.VectorItem, len(entries))
+	for i, e := range entries {
+		d, err := entryDocument(store.Memory{Namespace: e.Namespace, Key: e.Key, ContentHash: e.Hash, Metadata: e.Metadata, Value: e.Value})
+		if err != nil {
+			return nil, tea.Errorf(tea.ValidationError, "the metadata of %q: %w", e.Key, err)
+		}
+		text, err := Text(e.Value)
+		if err != nil {
+			return nil, tea.Errorf(tea.ValidationError, "the value of %q: %w", e.Key, err)
+		}
+		items[i] = d.item(text, e.Vector, e.Model)
+	}
+	return items, nil
 }
 
 // Hit is a similar vector. Source is "" for a vector without a document, such as
