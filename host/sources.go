@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +25,8 @@ type Source struct {
 	Digest string `json:"digest"`
 	// Files are the contents by absolute path. Modules need not be UTF-8.
 	Files map[string][]byte `json:"files"`
+
+	env []string
 }
 
 // ErrWorkflowRewritten reports that a file of a workflow has changed since the
@@ -43,22 +44,27 @@ func (wf *Workflow) Source() (*Source, error) {
 		}
 		s.Files[absolute(file)] = data
 	}
-	again, _ := spec.Load(s.File, spec.Options{Overlays: wf.options.Overlays, Config: wf.options.Config, LookupEnv: wf.options.LookupEnv, Embedded: s.read})
+	lookup := wf.options.LookupEnv
+	if lookup == nil {
+		lookup = os.LookupEnv
+	}
+	for _, n := range wf.graph.Names.Env {
+		s.env = append(s.env, n.Path[0])
+	}
+	again, _ := spec.Load(s.File, spec.Options{Overlays: wf.options.Overlays, Config: wf.options.Config, Embedded: s.read, LookupEnv: func(name string) (string, bool) {
+		s.env = append(s.env, name)
+		return lookup(name)
+	}})
 	if again == nil || again.Digest != s.Digest {
 		return nil, ErrWorkflowRewritten
 	}
 	return s, nil
 }
 
-// Names reports whether one of the files contains a text.
-func (s *Source) Names(text string) bool {
-	for _, file := range s.Files {
-		if bytes.Contains(file, []byte(text)) {
-			return true
-		}
-	}
-	return false
-}
+// Env returns the names of the environment variables that [Workflow.Source] found
+// in the files and the configuration: as ${NAME} in settings and as env.NAME in
+// templates and conditions. A name can appear twice.
+func (s *Source) Env() []string { return s.env }
 
 // read implements [Embedded].
 func (s *Source) read(file string) ([]byte, bool) {

@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"go.temporal.io/sdk/client"
 	"golang.org/x/sync/singleflight"
@@ -42,23 +42,58 @@ func newDefinition(wf *host.Workflow, o host.LoadOptions, env map[string]any) (*
 	for _, file := range o.Overlays {
 		d.Overlays = append(d.Overlays, absolute(file))
 	}
+	used := wordsOf(source, o.Config)
 	for _, m := range wf.Plugins() {
-		names := []string{m.Name}
-		for _, a := range m.Actions {
-			namespace, _, _ := strings.Cut(a.Name, ".")
-			names = append(names, namespace+".")
-		}
-		if slices.ContainsFunc(names, func(name string) bool { return source.Names(name) || strings.Contains(o.Config, name) }) {
+		if used.plugin(m) {
 			d.Plugins = append(d.Plugins, m)
 		}
 	}
-	// Only the variables that the files name: others can be secret.
-	for name, v := range env {
-		if text, _ := v.(string); source.Names(name) || strings.Contains(o.Config, name) {
+	// Only the variables that the workflow reads: others can be secret.
+	for _, name := range source.Env() {
+		if text, ok := env[name].(string); ok {
 			d.Env[name] = text
 		}
 	}
 	return d, nil
+}
+
+// words are the dotted words of a workflow's files, which contain the names of the
+// actions that nodes, Lua code and parameters use, and "plugin NAME" for imports.
+type words map[string]bool
+
+func wordsOf(source *host.Source, config string) words {
+	w := words{}
+	add := func(text string) {
+		previous := ""
+		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '.' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+			word = strings.Trim(word, ".")
+			w[word] = true
+			if previous == "plugin" {
+				w["plugin "+word] = true
+			}
+			previous = word
+		}
+	}
+	for _, file := range source.Files {
+		add(string(file))
+	}
+	add(config)
+	return w
+}
+
+// plugin reports whether the words have an action or an import of a plugin.
+func (w words) plugin(m tea.Manifest) bool {
+	for _, a := range m.Actions {
+		if w[a.Name] || w["actions."+strings.Replace(a.Name, ".", "_", 1)] {
+			return true
+		}
+	}
+	for word := range w {
+		if m.IsDynamic(word) {
+			return true
+		}
+	}
+	return w["plugin "+m.Name]
 }
 
 // key identifies the content of a definition.
