@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -38,7 +39,8 @@ type SyncResult struct {
 	Resolved        []syncing.Conflict `json:"resolved" doc:"the conflicts, with the side that won; at most 100"`
 	Refused         []string           `json:"refused" doc:"records that one side cannot store, with the reasons; at most 100"`
 	Damaged         int64              `json:"damaged" doc:"number of records that cannot be read"`
-	Full            bool               `json:"full" doc:"all records were compared, since one side no longer had all deletions"`
+	Full            bool               `json:"full" doc:"all records were compared, since one side no longer had all deletions or is an older copy of itself, or after an update of the plugin"`
+	Restored        string             `json:"restored" enum:",this,other" doc:"the side that is an older copy of itself: this memory, or the other one; nothing was deleted for being missing there"`
 	Bytes           int64              `json:"bytes" doc:"size of the records that were transferred"`
 	SkippedTables   []string           `json:"skipped_tables" doc:"the tables of data.* in either memory whose rows are not synchronised: those without a primary key, and all if the other memory has no tables; an archive carries them"`
 }
@@ -68,7 +70,7 @@ func (m *Memory) Sync(ctx context.Context, req *tea.Request, p SyncParams) (*Syn
 	}
 	result := &SyncResult{
 		Success: true, Pulled: r.Pulled, Pushed: r.Pushed, DeletedLocally: r.DeletedLocally, DeletedRemotely: r.DeletedThere, Conflicts: r.Conflicts,
-		Resolved: r.Resolved, Refused: r.Refused, Damaged: r.Damaged, Full: r.Full, Bytes: r.Bytes, SkippedTables: r.SkippedTables,
+		Resolved: r.Resolved, Refused: r.Refused, Damaged: r.Damaged, Full: r.Full, Restored: r.Restored, Bytes: r.Bytes, SkippedTables: r.SkippedTables,
 	}
 	if result.SkippedTables == nil {
 		result.SkippedTables = []string{}
@@ -114,6 +116,12 @@ func (f *folders) synchronise(ctx context.Context, local *folder, with Sync, cha
 		o.LocalTables, o.RemoteTables = local.deviceTables(), other.syncedTables()
 	}
 	r, err := syncing.Run(ctx, o)
+	switch r.Restored {
+	case syncing.Other:
+		slog.Default().Warn("the other memory is an older copy of itself: all records are compared, and none is deleted for being missing there")
+	case syncing.This:
+		slog.Default().Warn("this memory is an older copy of itself, or another copy of it synchronises too; it gets what was synchronised since")
+	}
 	return r, store.SystemError(errors.Join(err, f.give(other)))
 }
 

@@ -33,8 +33,9 @@ type Replica interface {
 	// order of their last changes. A deleted record is a tombstone, which can
 	// appear in addition to the record if that was stored again later. If
 	// tombstones after the number were removed, or the number is larger than any
-	// the store has assigned, the error wraps ErrTooOld; after 0 it never does, and
-	// with ChangeQuery.FromStart only in the second case.
+	// the store has assigned, the error wraps ErrTooOld, in the second case with
+	// ErrUnknownChange; after 0 it never does, and with ChangeQuery.FromStart only in
+	// the second case.
 	Changes(ctx context.Context, query ChangeQuery) (ChangePage, error)
 	// Records returns the current records with these names, in their order. One
 	// that does not exist has Deleted set, with the number and time of its
@@ -54,6 +55,11 @@ type Replica interface {
 // ErrTooOld is wrapped by the error of a Changes that cannot list all deletions
 // since a number. The caller compares all records instead.
 var ErrTooOld = errors.New("deletions since then are no longer known")
+
+// ErrUnknownChange is wrapped, with ErrTooOld, by the error of a Changes after a number
+// that the store has not assigned: it has lost its last changes. The caller does not take
+// a record that is missing for a deleted one.
+var ErrUnknownChange = errors.New("the store does not know the change")
 
 // Feed is a sequence of changes.
 type Feed string

@@ -25,3 +25,20 @@ func TestSync(t *testing.T) {
 		return syncsuite.Remote{Settings: map[string]any{"engine": "bucket", "url": server.Address + "/" + t.Name(), "options": options}, Option: Option()}
 	})
 }
+
+func TestSyncWithAnOlderCopy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := objtest.S3In(t, dir)
+	raw, err := json.Marshal(server.Settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var options map[string]any
+	if err := json.Unmarshal(raw, &options); err != nil {
+		t.Fatal(err)
+	}
+	options["acknowledge"] = "remote"
+	r := syncsuite.Remote{Settings: map[string]any{"engine": "bucket", "url": server.Address + "/" + t.Name(), "options": options}, Option: Option()}
+	syncsuite.Restored(t, r, syncsuite.FolderCopies(t, dir, server.Kill, func() { server.Restart(t) }))
+}

@@ -75,3 +75,11 @@ func TestSyncThroughFaults(t *testing.T) {
 	proxy := servertest.StartToxiproxy(t).Proxy(t, server.Address)
 	syncsuite.Faults(t, direct, proxy, syncsuite.Remote{Settings: map[string]any{"engine": "libsql", "url": "http://" + proxy.Address}, Option: Option()})
 }
+
+func TestSyncWithAnOlderCopy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := servertest.StartLibSQL(t, dir)
+	r := syncsuite.Remote{Settings: map[string]any{"engine": "libsql", "url": server.Default(t)}, Option: Option()}
+	syncsuite.Restored(t, r, syncsuite.FolderCopies(t, dir, server.Stop, func() { server.Start(t) }))
+}

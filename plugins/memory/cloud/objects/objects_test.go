@@ -25,6 +25,14 @@ func TestSync(t *testing.T) {
 	}
 }
 
+func TestSyncWithAnOlderCopy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := objtest.S3In(t, dir)
+	r := syncsuite.Remote{Settings: settings(t, server), Option: objects.Option(), NoTables: true}
+	syncsuite.Restored(t, r, syncsuite.FolderCopies(t, dir, server.Kill, func() { server.Restart(t) }))
+}
+
 func settings(t *testing.T, s *objtest.Server) map[string]any {
 	t.Helper()
 	raw, err := json.Marshal(s.Settings)

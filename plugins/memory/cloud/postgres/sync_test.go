@@ -1,8 +1,12 @@
 package postgres
 
 import (
+	"fmt"
 	"maps"
+	"net/url"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/servertest"
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/syncsuite"
@@ -33,4 +37,37 @@ func TestSyncThroughFaults(t *testing.T) {
 	behind := syncsuite.Remote{Settings: maps.Clone(direct.Settings), Option: Option()}
 	behind.Settings["url"] = "postgres://postgres@" + proxy.Address + "/postgres?sslmode=disable"
 	syncsuite.Faults(t, direct, proxy, behind)
+}
+
+func TestSyncWithAnOlderCopy(t *testing.T) {
+	t.Parallel()
+	address, err := url.Parse(server.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(statements ...string) {
+		t.Helper()
+		conn, err := pgx.Connect(t.Context(), address.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(t.Context())
+		for _, statement := range statements {
+			if _, err := conn.Exec(t.Context(), statement); err != nil {
+				t.Fatal(statement, err)
+			}
+		}
+	}
+	copyTo := func(to, from string) {
+		t.Helper()
+		run(fmt.Sprintf("DROP DATABASE IF EXISTS %s WITH (FORCE)", to), fmt.Sprintf("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '%s'", from), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", to, from))
+	}
+	run("CREATE DATABASE restored")
+	database := *address
+	database.Path = "/restored"
+	r := syncsuite.Remote{Settings: map[string]any{"engine": "postgres", "url": database.String()}, Option: Option()}
+	syncsuite.Restored(t, r, func() func() {
+		copyTo("copied", "restored")
+		return func() { copyTo("restored", "copied") }
+	})
 }

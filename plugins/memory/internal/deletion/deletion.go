@@ -47,7 +47,7 @@ func CheckBounds(query store.ChangeQuery, forgotten, last int64) error {
 	switch {
 	case query.After == 0:
 	case query.After > last:
-		return fmt.Errorf("%s after change %d, but the last one is %d: %w", query.Feed, query.After, last, store.ErrTooOld)
+		return fmt.Errorf("%s after change %d, but the last one is %d: %w, and %w", query.Feed, query.After, last, store.ErrTooOld, store.ErrUnknownChange)
 	case query.After < forgotten && !query.FromStart:
 		return fmt.Errorf("%s after change %d, but deletions up to %d were removed: %w", query.Feed, query.After, forgotten, store.ErrTooOld)
 	}

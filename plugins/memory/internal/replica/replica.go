@@ -131,9 +131,10 @@ func (r *Replica) recordsOf(ctx context.Context, feed store.Feed, names []store.
 	return found, err
 }
 
-// deviceKinds are the kinds of documents that stay on the device: calls of data.*
-// and imports of archives. They can be read by name only.
-var deviceKinds = []string{"tabular_call", archive.ImportKind}
+// deviceKinds are the kinds of documents that stay in a memory: calls of data.*,
+// imports of archives, and the marks of devices that synchronise with it. They can be
+// read by name only.
+var deviceKinds = []string{"tabular_call", archive.ImportKind, syncing.MarkKind}
 
 // keptOf returns which documents are records, with or without those that stay on
 // the device.

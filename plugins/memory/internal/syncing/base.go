@@ -91,8 +91,12 @@ func (b base) after(ctx context.Context, id string, limit int, of ...string) (na
 	ids, err := b.IDs(ctx, max(id, prefix), prefix+"\U0010FFFF", limit)
 	for _, last = range ids {
 		var parts [4]string
+		name := store.RecordName{}
 		if json.Unmarshal([]byte(last), &parts) == nil {
-			names = append(names, store.RecordName{Feed: store.Feed(parts[1]), Space: parts[2], Key: parts[3]})
+			name = store.RecordName{Feed: store.Feed(parts[1]), Space: parts[2], Key: parts[3]}
+		}
+		if name.Feed != "" && !isMark(name) { // earlier versions have synchronised those of others
+			names = append(names, name)
 		}
 	}
 	return names, last, err

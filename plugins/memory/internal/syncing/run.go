@@ -66,12 +66,20 @@ type Result struct {
 	// Damaged is the number of records that could not be read.
 	Damaged int64
 	// Full reports that all records were compared, since one side no longer had all
-	// deletions.
+	// deletions or the histories have parted.
 	Full bool
+	// Restored is This or Other if that side is an older copy of itself, else "".
+	Restored string
 	// SkippedTables are the names of tables whose rows are not synchronised.
 	SkippedTables []string
 	Bytes         int64
 }
+
+// The values of Result.Restored.
+const (
+	This  = "this"
+	Other = "other"
+)
 
 // Conflict is a record that changed on both sides. Winner is local, remote or
 // merge.
@@ -104,16 +112,33 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if own == identity {
 		return Result{}, tea.Errorf(tea.ValidationError, "the memory cannot be synchronised with itself or a copy of its folder")
 	}
-	r := &run{Options: o, base: base{o.Local.Base(), identity}, local: o.Local, remote: o.Remote, atOnce: firstRecords, refused: map[store.RecordName]bool{}}
+	r := &run{Options: o, base: base{o.Local.Base(), identity}, local: o.Local, remote: o.Remote, atOnce: firstRecords, refused: map[store.RecordName]bool{}, compared: map[string]bool{}}
+	if err := r.verify(ctx); err != nil {
+		return r.Result, fmt.Errorf("compare the histories: %w", err)
+	}
+	err = r.all(ctx)
+	if errors.Is(err, store.ErrUnknownChange) {
+		// A feed has lost changes without the rest of its memory.
+		if err = r.part(ctx, parted{}); err == nil {
+			err = r.all(ctx)
+		}
+	}
+	if err != nil {
+		return r.Result, err
+	}
+	return r.Result, r.together(ctx)
+}
+
+func (r *run) all(ctx context.Context) error {
 	for _, feed := range store.Feeds() {
 		if err := r.feed(ctx, feed); err != nil {
-			return r.Result, fmt.Errorf("synchronise %s: %w", feed, err)
+			return fmt.Errorf("synchronise %s: %w", feed, err)
 		}
 	}
 	if err := r.tables(ctx); err != nil {
-		return r.Result, fmt.Errorf("synchronise tables: %w", err)
+		return fmt.Errorf("synchronise tables: %w", err)
 	}
-	return r.Result, nil
+	return nil
 }
 
 type run struct {
@@ -127,13 +152,21 @@ type run struct {
 	remote remoteRecords
 	// refused are the records that were refused, which the feeds of both sides can have.
 	refused map[store.RecordName]bool
+
+	history  *history
+	markSeq  int64           // the number of the document with the marks
+	unmarked bool            // the remote was read since the last mark
+	unsaved  bool            // the history has changed since it was noted
+	evidence *evidence       // of the feed or table; nil if the histories have not parted
+	compared map[string]bool // the tables that were compared in full
 }
 
 func (r *run) feed(ctx context.Context, feed store.Feed) error {
-	n, err := r.base.numbers(ctx, string(feed))
+	n, err := r.begin(ctx, feed)
 	if err != nil {
 		return err
 	}
+	r.evidence = r.evidenceOf(string(feed))
 	known, _, err := r.base.after(ctx, "", 1, string(feed))
 	if err != nil {
 		return err
@@ -153,34 +186,53 @@ func (r *run) feed(ctx context.Context, feed store.Feed) error {
 			return err
 		}
 	}
-	fromStart := map[*int64]bool{&n.Remote: n.Remote == 0, &n.Local: n.Local == 0}
+	local, remote := &reading{Replica: r.Local, noted: &n.Local, after: n.Local}, &reading{Replica: r.Remote, noted: &n.Remote, after: n.Remote}
+	local.fromStart, remote.fromStart = n.Local == 0, n.Remote == 0
 	// The remote comes twice, for the numbers of what was written to it.
-	for _, side := range []struct {
-		from store.Replica
-		last *int64
-	}{{r.Remote, &n.Remote}, {r.Local, &n.Local}, {r.Remote, &n.Remote}} {
+	for _, side := range []*reading{remote, local, remote} {
 		for more := true; more; {
-			page, err := side.from.Changes(ctx, store.ChangeQuery{Feed: feed, After: *side.last, FromStart: fromStart[side.last], Limit: pageRecords, MaxBytes: pageBytes})
-			if errors.Is(err, store.ErrTooOld) {
+			page, err := side.Changes(ctx, store.ChangeQuery{Feed: feed, After: side.after, FromStart: side.fromStart, Limit: pageRecords, MaxBytes: pageBytes})
+			if errors.Is(err, store.ErrTooOld) && !errors.Is(err, store.ErrUnknownChange) {
 				if err := compare(); err != nil {
 					return err
 				}
-				*side.last, fromStart[side.last] = 0, true
+				*side.noted, side.after, side.fromStart = 0, 0, true
 				continue
 			}
 			if err != nil {
 				return err
 			}
-			if err := r.page(ctx, page.Records); err != nil {
+			side.after, more = page.Last, page.More
+			records := slices.DeleteFunc(page.Records, func(record store.Record) bool { return isMark(record.RecordName) })
+			if side == remote {
+				if len(records) == 0 {
+					continue // a change that is not a record, such as the mark of a device, needs no other mark
+				}
+				r.unmarked = true
+			}
+			if err := r.page(ctx, records); err != nil {
 				return err
 			}
-			*side.last, more = page.Last, page.More
+			if side == remote {
+				if err := r.note(ctx, string(feed), side.after); err != nil {
+					return err
+				}
+			}
+			*side.noted = side.after
 			if err := r.base.setNumbers(ctx, n, string(feed)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// reading is how far the feed of a side was read, and noted.
+type reading struct {
+	store.Replica
+	noted     *int64
+	after     int64
+	fromStart bool
 }
 
 // page reconciles the records of a page of one side that differ from the base.
@@ -253,6 +305,7 @@ func (r *run) reconcileSome(ctx context.Context, names []store.RecordName) (size
 		if err != nil {
 			return size, err
 		}
+		r.unmarked = true
 		for i := range names {
 			size += int64(len(local[i].Body) + len(remote[i].Body))
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/memory/store"
@@ -50,6 +51,8 @@ func (s *step) decide(ctx context.Context, local, remote store.Record, a Agreed)
 	case past(a.Expires) && (local.Deleted && remote.Hash == known || remote.Deleted && local.Hash == known):
 		// It expired and one side has removed it. That is not a deletion.
 		s.settled = append(s.settled, settled{name: local.RecordName})
+	case s.r.evidence != nil:
+		return s.compare(ctx, local, remote, known, a, past)
 	case local.Hash == known && !(local.Deleted && past(remote.Expires)):
 		s.pull(remote, local.Seq, local.Deleted, Agreed{Hash: remote.Hash, Expires: remote.Expires})
 	case local.Hash == known:
@@ -115,17 +118,33 @@ func (s *step) writeRemote(ctx context.Context) error {
 	if len(s.toRemote) == 0 {
 		return nil
 	}
-	pending := make([]Agreement, len(s.toRemote))
+	pending := make([]Agreement, 0, len(s.toRemote)+1)
 	for i, w := range s.toRemote {
-		pending[i] = s.r.base.agreement(w.RecordName, s.before[i])
-		if pending[i].Pending = w.Hash; w.Deleted {
-			pending[i].Pending = absent
+		one := s.r.base.agreement(w.RecordName, s.before[i])
+		if one.Pending = w.Hash; w.Deleted {
+			one.Pending = absent
 		}
+		pending = append(pending, one)
+	}
+	writes := s.toRemote
+	_, isRows := s.r.remote.(rows[Tables])
+	together := !isRows // the mark is a record
+	if together {
+		writes = append(slices.Clip(writes), s.r.nextMark())
+		pending = append(pending, s.r.noted())
 	}
 	if err := s.r.base.Agree(ctx, pending...); err != nil {
 		return err
 	}
-	results, err := Put(ctx, s.r.remote, s.toRemote)
+	results, err := Put(ctx, s.r.remote, writes)
+	if err != nil {
+		return err
+	}
+	if together {
+		err = s.r.marked(results[len(results)-1])
+	} else {
+		err = s.r.mark(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -177,7 +196,15 @@ func (s *step) writeLocal(ctx context.Context) error {
 	if len(s.toLocal) == 0 && len(s.settled) == 0 {
 		return nil
 	}
+	if s.r.unmarked {
+		if err := s.r.mark(ctx); err != nil {
+			return err
+		}
+	}
 	results, err := s.r.local.PutWith(ctx, s.toLocal, func(results []store.PutResult) (all []Agreement) {
+		if s.r.unsaved {
+			all = append(all, s.r.noted())
+		}
 		for i, w := range s.toLocal {
 			if results[i].Err == nil && !results[i].Conflict {
 				all = append(all, s.r.base.agreement(w.RecordName, s.bases[i]))
@@ -191,6 +218,7 @@ func (s *step) writeLocal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.r.unsaved = false
 	for i, w := range s.toLocal {
 		if results[i].Err == nil && s.merged[w.RecordName] {
 			s.again = append(s.again, w.RecordName)

@@ -165,14 +165,28 @@ func (r *run) sameTables(ctx context.Context) (names []string, err error) {
 // reports whether there was a change since the last time.
 func (r *run) table(ctx context.Context, name string, now Numbers) (changed bool, err error) {
 	of := []string{string(store.RowFeed), name}
+	id := strings.Join(of, "/")
 	last, err := r.base.numbers(ctx, of...)
-	if err != nil || last == now {
+	if err != nil {
 		return false, err
 	}
-	r.local, r.remote = deviceRows{rows[DeviceTables]{r.LocalTables, name}}, rows[Tables]{r.RemoteTables, name}
-	if now.Local < last.Local || now.Remote < last.Remote {
-		last = Numbers{} // one of them was restored from a backup
+	r.evidence = nil
+	if e := r.evidenceOf(id); e != nil && !r.compared[name] {
+		if r.history.Parted.Read != nil {
+			e.read = last.Remote
+		}
+		r.evidence = e
+	} else if last == now {
+		return false, nil
+	} else if now.Local < last.Local || now.Remote < last.Remote {
+		r.evidence = &evidence{} // the table was created again
 	}
+	r.compared[name] = true
+	r.local, r.remote = deviceRows{rows[DeviceTables]{r.LocalTables, name}}, rows[Tables]{r.RemoteTables, name}
+	if r.evidence != nil {
+		last = Numbers{}
+	}
+	r.unmarked = r.unmarked || now.Remote != last.Remote
 	for _, side := range []struct {
 		from Rows
 		last int64
@@ -188,7 +202,15 @@ func (r *run) table(ctx context.Context, name string, now Numbers) (changed bool
 			side.last, more = page.Last, page.More
 		}
 	}
-	if err := r.deletedRows(ctx, name, of); err != nil {
+	if r.evidence != nil {
+		err = r.deletions(ctx, of...)
+	} else {
+		err = r.deletedRows(ctx, name, of)
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := r.note(ctx, id, now.Remote); err != nil {
 		return false, err
 	}
 	return true, r.base.setNumbers(ctx, now, of...)

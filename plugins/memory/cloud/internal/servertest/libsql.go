@@ -28,6 +28,7 @@ type LibSQL struct {
 
 	program, dir, admin string
 	cmd                 *exec.Cmd
+	ended               chan struct{}
 	next                atomic.Int64
 }
 
@@ -66,7 +67,7 @@ func (s *LibSQL) Start(t testing.TB) {
 		ended := make(chan struct{})
 		go func() { defer close(ended); _ = cmd.Wait() }() // its result is that of Kill
 		if answers(ended, address) && answers(ended, admin) {
-			s.cmd, s.Address, s.admin = cmd, address, admin
+			s.cmd, s.ended, s.Address, s.admin = cmd, ended, address, admin
 			return
 		}
 		_ = cmd.Process.Kill() // another process can have the port
@@ -81,6 +82,12 @@ func (s *LibSQL) Start(t testing.TB) {
 
 // Kill ends the server without a warning.
 func (s *LibSQL) Kill() { _ = s.cmd.Process.Kill() } // it can have ended
+
+// Stop is Kill, and waits for the end.
+func (s *LibSQL) Stop() {
+	s.Kill()
+	<-s.ended
+}
 
 // Create creates a database and returns its name.
 func (s *LibSQL) Create(t testing.TB) string {

@@ -1,0 +1,352 @@
+package syncing
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"maps"
+	"math/bits"
+	"slices"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// MarkKind is the kind of the documents that devices write to a remote to recognize an
+// older copy of it. They are not records of a feed.
+const MarkKind = "tea_sync"
+
+func isMark(name store.RecordName) bool {
+	return name.Feed == store.DocumentFeed && name.Space == MarkKind
+}
+
+// mark is a point of the history that a device and a remote have in common. The remote
+// has its token in a document, which is as old as the rest of a copy.
+type mark struct {
+	Number int64  `json:"number"`
+	Token  string `json:"token"`
+	// Seen are the numbers up to which the device knew the changes of the remote, by
+	// feed or table: those that increased since the mark before.
+	Seen map[string]int64 `json:"seen,omitempty"`
+}
+
+// history is what the device has noted about its marks at a remote. The device notes
+// nothing that it has seen or written there before a later mark is at the remote, so a
+// remote with the last mark has everything that the device knows of it.
+type history struct {
+	// Name is the name of the document at the remote.
+	Name  string `json:"name"`
+	Marks []mark `json:"marks"` // the oldest first; see add
+	// Next is the token that is being written, "" = none.
+	Next   string  `json:"next,omitempty"`
+	Parted *parted `json:"parted,omitempty"`
+}
+
+// parted is the state of a comparison of all records, since the remote does not
+// continue the history that the device knows.
+type parted struct {
+	// Older reports that the remote is an older copy. Otherwise nothing is known about
+	// it: the device was synchronised by an earlier version.
+	Older bool `json:"older"`
+	// Seen are the numbers up to which the changes of the remote are older than what
+	// the device has.
+	Seen map[string]int64 `json:"seen,omitempty"`
+	// Read are the numbers up to which an earlier version has read the remote.
+	Read map[string]int64 `json:"read,omitempty"`
+	// Begun are the feeds whose numbers do not count any more.
+	Begun []store.Feed `json:"begun,omitempty"`
+}
+
+func newHistory() *history { return &history{Name: rand.Text()} }
+
+// last returns the last token, "" = none.
+func (h *history) last() string {
+	if len(h.Marks) == 0 {
+		return ""
+	}
+	return h.Marks[len(h.Marks)-1].Token
+}
+
+// keptMarks is how many of the last marks are kept, and half as many of each of 2, 4, 8
+// and so on before them.
+const keptMarks = 8
+
+// add adds the mark with the token that was written.
+func (h *history) add() {
+	next := mark{Number: 1, Token: h.Next}
+	if len(h.Marks) > 0 {
+		next.Number = h.Marks[len(h.Marks)-1].Number + 1
+	}
+	h.Next = ""
+	var kept []mark
+	var removed map[string]int64
+	for _, m := range append(slices.Clone(h.Marks), next) {
+		if removed != nil {
+			maps.Copy(removed, m.Seen)
+			m.Seen, removed = removed, nil
+		}
+		if next.Number-m.Number < keptMarks<<bits.TrailingZeros64(uint64(m.Number)) {
+			kept = append(kept, m)
+		} else if removed = maps.Clone(m.Seen); removed == nil {
+			removed = map[string]int64{}
+		}
+	}
+	h.Marks = kept
+}
+
+// see notes that the device knows the changes of a feed or table up to a number.
+func (h *history) see(of string, number int64) {
+	last := &h.Marks[len(h.Marks)-1]
+	seen := maps.Clone(last.Seen)
+	if seen == nil {
+		seen = map[string]int64{}
+	}
+	seen[of] = number
+	last.Seen = seen
+}
+
+// seen returns what the device knew at the last mark with one of the tokens, and whether
+// there is one.
+func (h *history) seen(tokens []string) (seen map[string]int64, there bool) {
+	all := map[string]int64{}
+	for _, m := range h.Marks {
+		maps.Copy(all, m.Seen)
+		if slices.Contains(tokens, m.Token) {
+			seen, there = maps.Clone(all), true
+		}
+	}
+	return seen, there
+}
+
+// document is the document at the remote.
+type document struct {
+	Marks []mark `json:"marks"` // without Seen
+}
+
+func (d document) tokens() []string {
+	all := make([]string, len(d.Marks))
+	for i, m := range d.Marks {
+		all[i] = m.Token
+	}
+	return all
+}
+
+func (h *history) record() store.RecordName {
+	return store.RecordName{Feed: store.DocumentFeed, Space: MarkKind, Key: h.Name}
+}
+
+// verify compares the last mark of the remote with the one that the device has noted.
+func (r *run) verify(ctx context.Context) error {
+	known, err := r.base.history(ctx)
+	if err != nil {
+		return err
+	}
+	if known == nil {
+		r.history = newHistory()
+		read, before, err := r.base.synchronised(ctx)
+		if before && err == nil {
+			err = r.part(ctx, parted{Read: read})
+		}
+		return err
+	}
+	r.history = known
+	r.restored()
+	found, err := r.Remote.Records(ctx, known.record())
+	if err != nil {
+		return err
+	}
+	var there document
+	if !found[0].Deleted && json.Unmarshal(found[0].Body, &there) != nil {
+		there = document{} // damaged
+	}
+	tokens := there.tokens()
+	newest := ""
+	if len(tokens) > 0 {
+		newest = tokens[len(tokens)-1]
+	}
+	if !found[0].Deleted {
+		r.markSeq = found[0].Seq
+	}
+	switch {
+	case newest == known.last():
+		return nil
+	case known.Next != "" && newest == known.Next:
+		r.history.add()
+		r.unsaved = true
+		return r.save(ctx)
+	case known.last() != "" && slices.Contains(tokens, known.last()):
+		return r.rename(ctx)
+	}
+	seen, _ := known.seen(tokens)
+	return r.part(ctx, parted{Older: true, Seen: seen})
+}
+
+// rename begins another document at a remote that continues the history of the device:
+// the device is an older copy of itself, or a copy of it synchronises too.
+func (r *run) rename(ctx context.Context) error {
+	seen, _ := r.history.seen([]string{r.history.last()})
+	before := r.history
+	r.history, r.markSeq = newHistory(), 0
+	r.history.Parted = before.Parted
+	write := r.nextMark()
+	results, err := r.Remote.Put(ctx, write)
+	if err == nil {
+		err = r.marked(results[0])
+	}
+	if err != nil {
+		return err
+	}
+	r.history.Marks[0].Seen = seen
+	r.Restored = This
+	return r.save(ctx)
+}
+
+// part notes that everything has to be compared.
+func (r *run) part(ctx context.Context, p parted) error {
+	r.history, r.markSeq = newHistory(), 0
+	r.history.Parted, r.unsaved = &p, true
+	r.restored()
+	return r.save(ctx)
+}
+
+// restored sets the members of the result.
+func (r *run) restored() {
+	if r.history.Parted == nil {
+		return
+	}
+	if r.Full = true; r.history.Parted.Older {
+		r.Restored = Other
+	}
+}
+
+// together notes that everything was compared.
+func (r *run) together(ctx context.Context) error {
+	if r.history.Parted == nil {
+		return nil
+	}
+	if len(r.history.Marks) == 0 {
+		if err := r.mark(ctx); err != nil {
+			return err
+		}
+	}
+	r.history.Parted, r.unsaved = nil, true
+	return r.save(ctx)
+}
+
+// begin returns the numbers of a feed, 0 when a comparison of all records begins.
+func (r *run) begin(ctx context.Context, feed store.Feed) (n Numbers, err error) {
+	p := r.history.Parted
+	if p == nil || slices.Contains(p.Begun, feed) {
+		return r.base.numbers(ctx, string(feed))
+	}
+	if err := r.base.setNumbers(ctx, n, string(feed)); err != nil {
+		return n, err
+	}
+	p.Begun, r.unsaved = append(p.Begun, feed), true
+	return n, r.save(ctx)
+}
+
+// nextMark returns the write of a new mark, which the device must note before.
+func (r *run) nextMark() store.RecordWrite {
+	r.history.Next = rand.Text()
+	with := *r.history
+	with.Marks = slices.Clone(with.Marks)
+	with.add()
+	for i := range with.Marks {
+		with.Marks[i].Seen = nil
+	}
+	body, _ := json.Marshal(document{with.Marks}) // it never fails
+	hash, _ := store.DocumentHash(body)
+	return store.RecordWrite{Record: store.Record{RecordName: with.record(), Body: body, Hash: hash}, If: r.markSeq}
+}
+
+// mark writes a mark to the remote.
+func (r *run) mark(ctx context.Context) error {
+	write := r.nextMark()
+	if err := r.base.Agree(ctx, r.noted()); err != nil {
+		return err
+	}
+	results, err := r.Remote.Put(ctx, write)
+	if err != nil {
+		return err
+	}
+	return r.marked(results[0])
+}
+
+// marked is called with the result of the write of a mark.
+func (r *run) marked(result store.PutResult) error {
+	if result.Err != nil {
+		return result.Err
+	}
+	if result.Conflict {
+		return tea.Errorf(tea.ConnectionError, "the other memory was replaced while it was synchronised, or a copy of this one synchronises at the same time; synchronise again")
+	}
+	r.history.add()
+	r.markSeq, r.unmarked, r.unsaved = result.Seq, false, true
+	return nil
+}
+
+// note notes that the changes of a feed or table of the remote are known up to a number.
+func (r *run) note(ctx context.Context, of string, number int64) error {
+	if r.unmarked || len(r.history.Marks) == 0 {
+		if err := r.mark(ctx); err != nil {
+			return err
+		}
+	}
+	r.history.see(of, number)
+	r.unsaved = true
+	return r.save(ctx)
+}
+
+// save writes the history to the device if it has changed.
+func (r *run) save(ctx context.Context) error {
+	if !r.unsaved {
+		return nil
+	}
+	if err := r.base.Agree(ctx, r.noted()); err != nil {
+		return err
+	}
+	r.unsaved = false
+	return nil
+}
+
+// noted is the history as it is stored on the device.
+func (r *run) noted() Agreement {
+	raw, _ := json.Marshal(r.history) // it never fails
+	return Agreement{ID: r.base.historyID(), Agreed: Agreed{Hash: string(raw)}}
+}
+
+func (b base) historyID() string { return list(b.remote, "history") }
+
+// history returns what is noted about the marks, nil for nothing.
+func (b base) history(ctx context.Context) (*history, error) {
+	id := b.historyID()
+	found, err := b.Agreed(ctx, []string{id})
+	if err != nil || found[id].Hash == "" {
+		return nil, err
+	}
+	h := &history{}
+	if json.Unmarshal([]byte(found[id].Hash), h) != nil || h.Name == "" {
+		return nil, nil //nolint:nilnil // a damaged one says nothing
+	}
+	return h, nil
+}
+
+// synchronised returns how far an earlier version has read the feeds of the remote, and
+// whether it has synchronised with it.
+func (b base) synchronised(ctx context.Context) (read map[string]int64, before bool, err error) {
+	known, _, err := b.after(ctx, "", 1)
+	if err != nil {
+		return nil, false, err
+	}
+	before, read = len(known) > 0, map[string]int64{}
+	for _, feed := range store.Feeds() {
+		n, err := b.numbers(ctx, string(feed))
+		if err != nil {
+			return nil, false, err
+		}
+		read[string(feed)], before = n.Remote, before || n != (Numbers{})
+	}
+	return read, before, nil
+}

@@ -1,0 +1,78 @@
+package syncing
+
+import (
+	"context"
+	"time"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// evidence is what tells which of two records is the newer one after the histories have
+// parted.
+type evidence struct {
+	// seen is the number up to which the remote's records are older than the device's,
+	// read the one up to which an earlier version knew them, 0 = unknown.
+	seen, read int64
+}
+
+// evidenceOf returns the evidence for a feed or table, nil if the histories have not
+// parted.
+func (r *run) evidenceOf(of string) *evidence {
+	if p := r.history.Parted; p != nil {
+		return &evidence{p.Seen[of], p.Read[of]}
+	}
+	return nil
+}
+
+// compare is the decision about two different records after the histories have parted.
+// known is the hash that both had. A record whose time of expiry is past is not copied.
+func (s *step) compare(ctx context.Context, local, remote store.Record, known string, a Agreed, past func(time.Time) bool) error {
+	if local.Deleted && past(remote.Expires) || remote.Deleted && past(local.Expires) {
+		return nil
+	}
+	switch s.r.evidence.newer(local, remote, known) {
+	case Local:
+		s.push(local, remote, a)
+	case Remote:
+		s.pull(remote, local.Seq, local.Deleted, Agreed{Hash: remote.Hash, Expires: remote.Expires})
+	default:
+		return s.conflict(ctx, local, remote, a)
+	}
+	return nil
+}
+
+// newer returns which of two different records is the newer one, "" if both have changed
+// or it is not known. A record that is only missing on one side is not deleted there.
+func (e *evidence) newer(local, remote store.Record, known string) Policy {
+	older := remote.Seq > 0 && remote.Seq <= e.seen
+	since := e.read > 0 && remote.Seq > e.read
+	unchanged := local.Hash == known
+	switch {
+	case remote.Deleted:
+		if remote.Seq == 0 || older || !since && !later(remote, local) {
+			return Local
+		}
+	case local.Deleted:
+		if !deletedHere(local, remote, known) && (local.Seq == 0 || !older && (since || !later(local, remote))) {
+			return Remote
+		}
+		return Local
+	case older, remote.Hash == known:
+		return Local
+	}
+	switch {
+	case unchanged && (since || later(remote, local)):
+		return Remote
+	case unchanged && later(local, remote):
+		return Local
+	}
+	return ""
+}
+
+// deletedHere reports whether the device has deleted a record since both had it.
+func deletedHere(local, remote store.Record, known string) bool {
+	return known != "" && remote.Hash == known && (local.Seq > 0 || local.Feed == store.RowFeed)
+}
+
+// later reports whether both records have times and the first one's is later.
+func later(a, b store.Record) bool { return !b.Updated.IsZero() && a.Updated.After(b.Updated) }
