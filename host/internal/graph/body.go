@@ -112,6 +112,9 @@ func (c *compiler) chunk(code spec.Text, roots []string) *script.Chunk {
 			pos = code.At(syntax.Line-code.Line+1, syntax.Column)
 		}
 		hint := ""
+		if syntax != nil {
+			hint = syntax.Hint
+		}
 		if code.Cut {
 			hint = spec.CutHint
 		}

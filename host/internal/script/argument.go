@@ -13,9 +13,18 @@ import (
 // represent.
 const mostCount = min(maxExact, math.MaxInt)
 
+// checkNumber returns argument n, a number or text that is one.
+func checkNumber(L *lua.LState, n int) lua.LNumber {
+	v, ok := number(L.Get(n))
+	if !ok {
+		L.TypeError(n, lua.LTNumber)
+	}
+	return v
+}
+
 // checkInt returns argument n as an integer, clamped to mostCount.
 func checkInt(L *lua.LState, n int) int {
-	f := float64(L.CheckNumber(n))
+	f := float64(checkNumber(L, n))
 	switch {
 	case math.IsNaN(f):
 		L.ArgError(n, "number has no integer representation")

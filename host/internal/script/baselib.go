@@ -1,6 +1,7 @@
 package script
 
 import (
+	"errors"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -243,49 +244,51 @@ func baseToNumber(L *lua.LState) int {
 	if v.Type() == lua.LTNumber && base == 10 {
 		return push(L, v)
 	}
-	s, ok := runOf(L).text(v)
+	r := runOf(L)
+	if base != 10 {
+		return push(L, parseInteger(checkText(L, 1), base))
+	}
+	s, ok := r.text(v)
 	if !ok {
 		return push(L, lua.LNil)
 	}
-	if base == 10 {
-		number, _ := detached(runOf(L), L, len(s), func() (lua.LValue, error) { return parseNumber(s), nil })
-		return push(L, number)
-	}
-	s = strings.ToLower(strings.TrimSpace(s))
-	if base == 16 {
-		s = strings.TrimPrefix(s, "0x")
-	}
-	if u, err := strconv.ParseUint(s, base, 64); err == nil {
-		L.Push(lua.LNumber(u))
-	} else {
-		L.Push(lua.LNil)
-	}
-	return 1
+	parsed, _ := detached(r, L, len(s), func() (lua.LValue, error) {
+		if n, ok := parseNumber(s); ok {
+			return n, nil
+		}
+		return lua.LNil, nil
+	})
+	return push(L, parsed)
 }
 
-// parseNumber parses a number in Lua's syntax: decimal, or hexadecimal
-// integers; nil for other text.
-func parseNumber(s string) lua.LValue {
-	s = strings.TrimSpace(s)
-	digits := strings.TrimLeft(s, "+-")
-	if len(digits) > 2 && digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') {
-		u, err := strconv.ParseUint(digits[2:], 16, 64)
-		if err != nil {
-			return lua.LNil
-		}
-		if strings.HasPrefix(s, "-") {
-			return -lua.LNumber(u)
-		}
-		return lua.LNumber(u)
+// parseInteger converts text in another base than 10, as strtoul does in C; nil
+// for other text.
+func parseInteger(s string, base int) lua.LValue {
+	s = strings.ToLower(strings.Trim(s, space))
+	digits, isNegative := strings.CutPrefix(s, "-")
+	if !isNegative {
+		digits = strings.TrimPrefix(s, "+")
 	}
-	if strings.Trim(s, "+-.0123456789eE") != "" {
-		return lua.LNil // ParseFloat accepts inf, nan and underscores
+	if base == 16 {
+		digits = strings.TrimPrefix(digits, "0x")
 	}
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil {
+	u, err := strconv.ParseUint(digits, base, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return lua.LNil
 	}
-	return lua.LNumber(f)
+	if isNegative && err == nil {
+		u = -u
+	}
+	return lua.LNumber(u)
+}
+
+// loopBound returns a bound of a loop, converted if it is text that is a number.
+func loopBound(L *lua.LState) int {
+	v := L.Get(1)
+	if n, ok := number(v); ok && v.Type() == lua.LTString {
+		v = n
+	}
+	return push(L, v)
 }
 
 func baseType(L *lua.LState) int { return push(L, lua.LString(L.CheckAny(1).Type().String())) }

@@ -14,14 +14,19 @@ type SyntaxError struct {
 	Line    int
 	Column  int // from 1; 0 if unknown
 	Message string
+	Hint    string // what to write instead; can be empty
 }
 
-// Error returns file:line:column: message.
+// Error returns file:line:column: message (hint).
 func (e *SyntaxError) Error() string {
-	if e.Column > 0 {
-		return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+	message := e.Message
+	if e.Hint != "" {
+		message += " (" + e.Hint + ")"
 	}
-	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
+	if e.Column > 0 {
+		return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, message)
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, message)
 }
 
 // Kind is the cause of a failed run.

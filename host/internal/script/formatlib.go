@@ -88,7 +88,7 @@ func (r *run) formatOne(L *lua.LState, spec formatSpec, arg int) string {
 	case 'c':
 		return string([]byte{byte(checkInt(L, arg))})
 	case 'e', 'E', 'f', 'F', 'g', 'G':
-		return formatFloat(spec, float64(L.CheckNumber(arg)))
+		return formatFloat(spec, float64(checkNumber(L, arg)))
 	case 'q':
 		return r.quoted(L, checkText(L, arg))
 	case 's':
@@ -127,7 +127,7 @@ func (r *run) integer(L *lua.LState, arg int) int64 {
 			return i
 		}
 	}
-	f := float64(L.CheckNumber(arg))
+	f := float64(checkNumber(L, arg))
 	switch {
 	case math.IsNaN(f):
 		L.ArgError(arg, "number has no integer representation")

@@ -37,7 +37,7 @@ type machine struct {
 	path       []segment     // exporters' memory
 	seen       []*lua.LTable // exporters' memory
 	null       *lua.LUserData
-	concat     *lua.LFunction
+	hidden     []lua.LValue // the arguments of a chunk, see rewrite
 	next       *lua.LFunction
 	ipairsStep *lua.LFunction
 	get        *lua.LFunction
@@ -107,7 +107,7 @@ func (m *machine) openLibraries() {
 	m.envMeta = m.meta(nil)
 	m.envMeta.RawSetString("__index", m.base)
 	m.null = &lua.LUserData{Metatable: m.meta(map[string]lua.LGFunction{"__tostring": nullToString})}
-	m.concat = m.root.NewFunction(concatenate)
+	m.hidden = []lua.LValue{m.root.NewFunction(concatenate), m.root.NewFunction(loopBound)}
 	m.next = m.root.NewFunction(baseNext)
 	m.get = m.root.NewFunction(objectGet)
 	m.ipairsStep = m.root.NewFunction(ipairsStep)
@@ -124,7 +124,7 @@ func (m *machine) openLibraries() {
 	m.base.RawSetString("coroutine", m.readOnly(m.library(coroutineFunctions())))
 	m.base.RawSetString("tea", m.readOnly(m.teaLibrary()))
 
-	stringMeta := m.meta(nil)
+	stringMeta := m.meta(arithmetic())
 	stringMeta.RawSetString("__index", text)
 	m.root.SetMetatable(lua.LString(""), stringMeta)
 

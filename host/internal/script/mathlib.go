@@ -7,15 +7,15 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// mathLibrary is gopher-lua's, except for random numbers: each run has its own
-// source, with a seed from the host.
+// mathLibrary is gopher-lua's, except for text that is a number, and for random
+// numbers: each run has its own source, with a seed from the host.
 func (m *machine) mathLibrary() *lua.LTable {
 	m.root.Push(m.root.NewFunction(lua.OpenMath))
 	m.root.Call(0, 1)
 	functions := map[string]lua.LGFunction{}
 	m.root.Get(-1).(*lua.LTable).ForEach(func(name, v lua.LValue) {
 		if fn, ok := v.(*lua.LFunction); ok {
-			functions[name.String()] = fn.GFunction
+			functions[name.String()] = withNumbers(fn.GFunction)
 		}
 	})
 	m.root.Pop(1)
@@ -24,6 +24,19 @@ func (m *machine) mathLibrary() *lua.LTable {
 	t.RawSetString("pi", lua.LNumber(math.Pi))
 	t.RawSetString("huge", lua.LNumber(math.Inf(1)))
 	return t
+}
+
+// withNumbers returns fn for arguments that are text, which gopher-lua converts
+// in another way.
+func withNumbers(fn lua.LGFunction) lua.LGFunction {
+	return func(L *lua.LState) int {
+		for i := 1; i <= L.GetTop(); i++ {
+			if _, ok := L.Get(i).(lua.LString); ok {
+				L.Replace(i, checkNumber(L, i))
+			}
+		}
+		return fn(L)
+	}
 }
 
 func (r *run) source() *rand.Rand {

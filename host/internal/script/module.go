@@ -112,7 +112,7 @@ func (r *run) moduleInstance(m *Module) *instance {
 	i := &instance{r: r, module: m, globals: r.moduleGlobals()}
 	r.modules, r.loading = map[*Module]*lua.LTable{m: nil}, []*Module{m}
 	defer func() { r.loading = nil }()
-	v := r.call(r.instantiate(must(m.code()), i.globals), r.m.concat)
+	v := r.call(r.instantiate(must(m.code()), i.globals), r.m.hidden...)
 	var ok bool
 	if i.table, ok = v.(*lua.LTable); !ok {
 		panic(i.fail("a module must return a table, not a %s", v.Type()))
@@ -230,7 +230,7 @@ func (r *run) loadModule(L *lua.LState, name string, m *Module) *lua.LTable {
 	if err != nil {
 		L.RaiseError("%v", err)
 	}
-	t, ok := r.callback(L, r.instantiate(proto, r.moduleGlobals()), r.m.concat).(*lua.LTable)
+	t, ok := r.callback(L, r.instantiate(proto, r.moduleGlobals()), r.m.hidden...).(*lua.LTable)
 	if !ok {
 		L.RaiseError("module %q must return a table", name)
 	}

@@ -2,8 +2,10 @@ package script
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"strconv"
+	"strings"
 	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
@@ -69,6 +71,44 @@ func (r *run) exportNumber(v lua.LValue) (any, bool) {
 		return int64(f), true
 	}
 	return f, true
+}
+
+// space is the white space that Lua ignores around a number.
+const space = " \t\n\v\f\r"
+
+// parseNumber converts text to a number as Lua 5.1 does: 010 is 10, and 0b11 or
+// 1_000 is not a number. It refuses inf and nan, which Lua leaves to the C
+// library.
+func parseNumber(s string) (lua.LNumber, bool) {
+	s = strings.Trim(s, space)
+	digits := strings.TrimLeft(s, "+-")
+	if strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X") {
+		if strings.ContainsRune(digits, '_') {
+			return 0, false
+		}
+		if !strings.ContainsAny(digits, "pP") {
+			s += "p0" // Go requires an exponent
+		}
+	} else if strings.Trim(digits, "+-.0123456789eE") != "" {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, false
+	}
+	return lua.LNumber(f), true
+}
+
+// number converts a number, or text that is one, to a number, as Lua does for
+// an operand.
+func number(v lua.LValue) (lua.LNumber, bool) {
+	switch v := v.(type) {
+	case lua.LNumber:
+		return v, true
+	case lua.LString:
+		return parseNumber(string(v))
+	}
+	return 0, false
 }
 
 // text returns a string or number as text, as Lua does; false for other values.

@@ -2,13 +2,18 @@ package script
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// concatName is the local variable of the bounded concatenation. It is not a
-// valid name in a script.
-const concatName = "(concat)"
+// The local variables of the sandbox's own functions: the bounded concatenation,
+// and the conversion of text in a loop. They are not valid names in a script.
+const (
+	concatName = "(concat)"
+	boundName  = "(bound)"
+)
 
 // maxNesting bounds the nesting of a script's syntax, as the compiler recurses.
 const maxNesting = 1000
@@ -21,13 +26,14 @@ const maxConstants = 1 << 14
 // limits of the compiler, the smallest of which is 200 registers.
 const maxPlain = 100
 
-// rewriter replaces the concatenation operator, for which gopher-lua has no
-// hook, by calls of a function that checks the size first.
+// rewriter replaces what gopher-lua has no hook for: the concatenation operator by
+// calls of a function that checks the size first, and the bounds of a loop, which
+// can be text, by calls that convert them.
 type rewriter struct {
 	src       Source
 	depth     int
-	functions int // number of function bodies around the node
-	concats   bool
+	functions int                 // number of function bodies around the node
+	calls     bool                // of a function of the sandbox
 	constants map[string]struct{} // of the function around the node
 	// size counts nodes and local variables. jumps reports whether the chunk has
 	// statements that the compiler rejects in some places, such as break and
@@ -36,9 +42,9 @@ type rewriter struct {
 	jumps bool
 }
 
-// rewrite changes stmts in place. A chunk that concatenates starts with `local
-// (concat) = ...`; its caller passes the function. canFail reports whether the
-// compiler can reject the result.
+// rewrite changes stmts in place. A chunk with such calls starts with `local
+// (concat), (bound) = ...`; its caller passes the functions. canFail reports
+// whether the compiler can reject the result.
 func rewrite(src Source, stmts []ast.Stmt) (out []ast.Stmt, canFail bool, err error) {
 	w := &rewriter{src: src, constants: map[string]struct{}{}}
 	defer func() {
@@ -52,10 +58,10 @@ func rewrite(src Source, stmts []ast.Stmt) (out []ast.Stmt, canFail bool, err er
 	}()
 	w.block(stmts)
 	canFail = w.jumps || w.size > maxPlain
-	if !w.concats {
+	if !w.calls {
 		return stmts, canFail, nil
 	}
-	bind := &ast.LocalAssignStmt{Names: []string{concatName}, Exprs: []ast.Expr{&ast.Comma3Expr{AdjustRet: true}}}
+	bind := &ast.LocalAssignStmt{Names: []string{concatName, boundName}, Exprs: []ast.Expr{&ast.Comma3Expr{}}}
 	bind.SetLine(1)
 	bind.Exprs[0].SetLine(1)
 	return append([]ast.Stmt{bind}, stmts...), canFail, nil
@@ -111,11 +117,12 @@ func (w *rewriter) stmt(s ast.Stmt) {
 		w.block(s.Else)
 	case *ast.NumberForStmt:
 		w.size += 4 // the compiler adds three to the name
-		s.Init, s.Limit, s.Step = w.expr(s.Init), w.expr(s.Limit), w.expr(s.Step)
+		s.Init, s.Limit, s.Step = w.bound(s.Init), w.bound(s.Limit), w.bound(s.Step)
 		w.block(s.Stmts)
 	case *ast.GenericForStmt:
 		w.size += 3 + len(s.Names)
 		w.exprs(s.Exprs)
+		threeValues(s)
 		w.block(s.Stmts)
 	case *ast.FuncDefStmt:
 		s.Name.Func = w.expr(s.Name.Func)
@@ -149,6 +156,7 @@ func (w *rewriter) expr(e ast.Expr) ast.Expr {
 		return w.concat(e)
 	case *ast.TrueExpr, *ast.FalseExpr, *ast.NilExpr:
 	case *ast.NumberExpr:
+		w.number(e)
 		w.constant(e, e.Value)
 	case *ast.StringExpr:
 		w.constant(e, e.Value)
@@ -201,7 +209,6 @@ func (w *rewriter) function(e *ast.FunctionExpr) {
 
 // concat turns a .. b .. c into one call with three arguments.
 func (w *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
-	w.concats = true
 	var parts []ast.Expr
 	var rest ast.Expr = e
 	for {
@@ -212,14 +219,68 @@ func (w *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 		parts = append(parts, w.expr(op.Lhs))
 		rest = op.Rhs
 	}
-	parts = append(parts, single(w.expr(rest)))
-	name := &ast.IdentExpr{Value: concatName}
-	call := &ast.FuncCallExpr{Func: name, Args: parts, AdjustRet: true}
-	for _, n := range []ast.PositionHolder{name, call} {
+	return w.call(e, concatName, append(parts, single(w.expr(rest))))
+}
+
+// call returns a call of a function of the sandbox in the place of e.
+func (w *rewriter) call(e ast.Expr, name string, args []ast.Expr) ast.Expr {
+	w.calls = true
+	fn := &ast.IdentExpr{Value: name}
+	call := &ast.FuncCallExpr{Func: fn, Args: args, AdjustRet: true}
+	for _, n := range []ast.PositionHolder{fn, call} {
 		n.SetLine(e.Line())
 		n.SetLastLine(e.LastLine())
 	}
 	return call
+}
+
+// threeValues completes `in next, t` to `in next, t, nil`: the compiler leaves
+// the third value to chance.
+func threeValues(s *ast.GenericForStmt) {
+	last := s.Exprs[len(s.Exprs)-1]
+	switch e := last.(type) {
+	case *ast.FuncCallExpr:
+		if !e.AdjustRet {
+			last = nil
+		}
+	case *ast.Comma3Expr:
+		if !e.AdjustRet {
+			last = nil
+		}
+	}
+	if last == nil { // it can have several values
+		for len(s.Names) < len(s.Exprs) {
+			s.Names = append(s.Names, "(unused)")
+		}
+		return
+	}
+	for len(s.Exprs) < 3 {
+		empty := &ast.NilExpr{}
+		empty.SetLine(last.Line())
+		s.Exprs = append(s.Exprs, empty)
+	}
+}
+
+// bound returns a bound of a loop as a number if it is text that is one.
+func (w *rewriter) bound(e ast.Expr) ast.Expr {
+	e = w.expr(e)
+	switch e.(type) {
+	case nil, *ast.NumberExpr, *ast.UnaryLenOpExpr, *ast.UnaryMinusOpExpr, *ast.ArithmeticOpExpr:
+		return e
+	}
+	return w.call(e, boundName, []ast.Expr{single(e)})
+}
+
+// number changes a literal that gopher-lua reads in another way than Lua: with
+// zeros at its beginning, or too large.
+func (w *rewriter) number(e *ast.NumberExpr) {
+	v, ok := parseNumber(e.Value)
+	if !ok {
+		w.fail(e, "malformed number near %q", clip(e.Value, 40))
+	}
+	if e.Value[0] == '0' && len(e.Value) > 1 || math.IsInf(float64(v), 0) {
+		e.Value = strconv.FormatFloat(float64(v), 'g', -1, 64)
+	}
 }
 
 // single truncates an expression to one value, as an operand.

@@ -94,7 +94,7 @@ func later(a, b error) error {
 // env and must not be changed.
 func (c *Chunk) Run(ctx context.Context, env Env) (any, error) {
 	return c.runtime.execute(ctx, env, c.name, func(r *run) any {
-		return r.export(r.call(r.instantiate(must(c.code()), r.globals), r.m.concat), "result")
+		return r.export(r.call(r.instantiate(must(c.code()), r.globals), r.m.hidden...), "result")
 	})
 }
 
@@ -177,6 +177,7 @@ func positioned(src Source, prefix string, perr *parse.Error) *SyntaxError {
 		pos.Line = strings.Count(text, "\n") + 1
 		pos.Column = len(text) - strings.LastIndexByte(text, '\n')
 	}
+	out.Hint = hintFor(src.Text, offset(text, pos)-len(prefix))
 	pos.Column = runeColumn(text, pos)
 	if pos.Line == 1 {
 		pos.Column -= len(prefix)
@@ -203,6 +204,15 @@ func offender(text string, perr *parse.Error) ast.Position {
 }
 
 func samePlace(a, b ast.Position) bool { return a.Line == b.Line && a.Column == b.Column }
+
+// offset returns the byte offset of a position in text.
+func offset(text string, pos ast.Position) int {
+	at := 0
+	for range pos.Line - 1 {
+		at += strings.IndexByte(text[at:], '\n') + 1
+	}
+	return min(at+max(pos.Column-1, 0), len(text))
+}
 
 // runeColumn converts a column in bytes to one in characters.
 func runeColumn(text string, pos ast.Position) int {

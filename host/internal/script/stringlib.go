@@ -1,6 +1,7 @@
 package script
 
 import (
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -25,6 +26,58 @@ func stringFunctions() map[string]lua.LGFunction {
 		"sub":     stringSub,
 		"upper":   stringUpper,
 	}
+}
+
+// arithmetic returns the metamethods of strings: operators on text that is a
+// number. Without them gopher-lua would convert the text, and in another way.
+func arithmetic() map[string]lua.LGFunction {
+	functions := map[string]lua.LGFunction{"__unm": func(L *lua.LState) int {
+		n, ok := number(L.Get(1))
+		if !ok {
+			L.RaiseError("cannot perform unm operation on %s", L.Get(1).Type())
+		}
+		return push(L, -n)
+	}}
+	for event, compute := range map[string]func(a, b float64) float64{
+		"__add": func(a, b float64) float64 { return a + b },
+		"__sub": func(a, b float64) float64 { return a - b },
+		"__mul": func(a, b float64) float64 { return a * b },
+		"__div": func(a, b float64) float64 { return a / b },
+		"__mod": modulo,
+		"__pow": math.Pow,
+	} {
+		functions[event] = func(L *lua.LState) int { return operate(L, event, compute) }
+	}
+	return functions
+}
+
+// operate is an operator with at least one string as operand.
+func operate(L *lua.LState, event string, compute func(a, b float64) float64) int {
+	left, right := L.Get(1), L.Get(2)
+	a, okA := number(left)
+	b, okB := number(right)
+	if okA && okB {
+		return push(L, lua.LNumber(compute(float64(a), float64(b))))
+	}
+	for _, v := range []lua.LValue{left, right} {
+		if _, isText := v.(lua.LString); isText {
+			continue
+		}
+		if fn := L.GetMetaField(v, event); fn.Type() == lua.LTFunction {
+			return push(L, runOf(L).callback(L, fn, left, right))
+		}
+	}
+	L.RaiseError("cannot perform %s operation between %s and %s", event[2:], left.Type(), right.Type())
+	return 0
+}
+
+// modulo has the sign of b.
+func modulo(a, b float64) float64 {
+	m := math.Mod(a, b)
+	if b > 0 && m < 0 || b < 0 && m > 0 {
+		m += b
+	}
+	return m
 }
 
 // bounds returns arguments n and n+1 as a range of a string of the given

@@ -1,0 +1,63 @@
+package script
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// otherLanguage has operators of newer versions and of other languages, and what
+// to write instead.
+var otherLanguage = []struct{ spelling, instead string }{
+	{"//", newer + "math.floor(a / b)"},
+	{"<<", newer + "a * 2^b"},
+	{">>", newer + "math.floor(a / 2^b)"},
+	{"&&", older + "and"},
+	{"||", older + "or"},
+	{"&", newer + "arithmetic: math.floor(a / 2^n) % 2 is bit n"},
+	{"|", newer + "arithmetic: math.floor(a / 2^n) % 2 is bit n"},
+	{"~", newer + "arithmetic: math.floor(a / 2^n) % 2 is bit n"},
+	{"!=", older + "~="},
+	{"!", older + "not"},
+	{"**", older + "a ^ b"},
+	{"+=", older + "x = x + 1"},
+	{"-=", older + "x = x - 1"},
+	{"*=", older + "x = x * 2"},
+	{"/=", older + "x = x / 2"},
+}
+
+const (
+	newer = " of Lua 5.3: write "
+	older = ": write "
+)
+
+// attribute matches the attribute of a local variable in Lua 5.4.
+var attribute = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<\s*(const|close)\s*>`) })
+
+// python matches a line that is Python and not Lua.
+var python = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^\s*(def \w+\s*\(.*:|class \w+.*:|import \w+|from [\w.]+ import |(if|elif|for|while|with|except|try|else|finally)\b[^\n]*:\s*(#.*)?$|return \{\s*["'][^"'\n]*["']\s*:|print\s+["'\w]|#\s)|\w\s*=\s*\{\s*["'][^"'\n]*["']\s*:`)
+})
+
+// hintFor returns a hint for a syntax error at a byte offset of text: code of
+// another version of Lua, or of Python.
+func hintFor(text string, at int) string {
+	if python().MatchString(text) {
+		return "this looks like Python; the language is Lua: local x = 1, if a then ... end, for _, v in ipairs(list) do ... end, return {key = value}"
+	}
+	start := strings.LastIndexByte(text[:at], '\n') + 1
+	line, _, _ := strings.Cut(text[start:], "\n")
+	if m := attribute().FindStringIndex(line); m != nil && m[0] <= at-start+1 && at-start <= m[1] {
+		return "the language is Lua 5.1, without the " + line[m[0]:m[1]] + " of Lua 5.4: write local x = 1"
+	}
+	for _, o := range otherLanguage {
+		// The error is at the operator, or at the second character of one whose
+		// first character is an operator of Lua.
+		for back := range len(o.spelling) {
+			if at-back >= start && strings.HasPrefix(text[at-back:], o.spelling) {
+				return "the language is Lua 5.1, without " + o.spelling + o.instead
+			}
+		}
+	}
+	return ""
+}

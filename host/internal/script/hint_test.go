@@ -1,0 +1,58 @@
+package script_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/the-edge-agent/tea/host/internal/script"
+)
+
+func TestHintsForOtherLanguages(t *testing.T) {
+	t.Parallel()
+	rt := script.New(script.Options{})
+	t.Cleanup(rt.Close)
+	for code, want := range map[string]string{
+		"return {n = 7 // 2}":                    "without // of Lua 5.3: write math.floor(a / b)",
+		"local x = 7\nreturn {n = x // 2}":       "without //",
+		"return {n = 6 & 3}":                     "without & of Lua 5.3",
+		"return {n = 6 | 3}":                     "without | of",
+		"return {n = 6 ~ 3}":                     "without ~ of",
+		"return {n = ~6}":                        "without ~ of",
+		"return {n = 1 << 4}":                    "without << of Lua 5.3: write a * 2^b",
+		"return {n = 16 >> 2}":                   "without >>",
+		"local x <const> = 3\nreturn {n = x}":    "without the <const> of Lua 5.4: write local x = 1",
+		"local x <close> = 3":                    "without the <close> of Lua 5.4",
+		"if state.a != 1 then return {} end":     "without !=: write ~=",
+		"if !state.a then return {} end":         "without !: write not",
+		"if a && b then return {} end":           "without &&: write and",
+		"if a || b then return {} end":           "without ||: write or",
+		"local n = 1\nn += 1":                    "without +=: write x = x + 1",
+		"return {n = 2 ** 3}":                    "without **: write a ^ b",
+		"import json\nreturn json.loads(x)":      "looks like Python",
+		"def f(x):\n    return x + 1":            "looks like Python",
+		"if state['a'] > 1:\n    return {'b':1}": "looks like Python",
+		"for x in items:\n    print(x)":          "looks like Python",
+		"return {\"count\": len(state[\"a\"])}":  "looks like Python",
+		"# count them\nn = 1":                    "looks like Python",
+		"result = {'a': 1}":                      "looks like Python",
+		"from math import pi":                    "looks like Python",
+		"return {":                               "",
+		"local x = (1":                           "",
+		"return 1 2":                             "",
+		"x = 'a' 'b' 'c' for":                    "",
+	} {
+		_, err := rt.Compile(script.Source{Name: "t", Text: code})
+		var syntax *script.SyntaxError
+		if !errors.As(err, &syntax) {
+			t.Errorf("%q: %v, want a syntax error", code, err)
+			continue
+		}
+		if !strings.Contains(syntax.Hint, want) || want == "" && syntax.Hint != "" {
+			t.Errorf("%q: the hint is %q, want %q (%v)", code, syntax.Hint, want, err)
+		}
+		if want != "" && !strings.Contains(err.Error(), syntax.Hint) {
+			t.Errorf("%q: the error %q lacks the hint", code, err)
+		}
+	}
+}
