@@ -55,14 +55,6 @@ func breakAt(data []byte) int {
 			return 2
 		}
 		return 1
-	case 0xc2:
-		if bytes.HasPrefix(data, []byte("\u0085")) {
-			return 2
-		}
-	case 0xe2:
-		if bytes.HasPrefix(data, []byte("\u2028")) || bytes.HasPrefix(data, []byte("\u2029")) {
-			return 3
-		}
 	}
 	return 0
 }

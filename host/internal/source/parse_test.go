@@ -65,7 +65,17 @@ func TestScalars(t *testing.T) {
 		{"!!str 5", "5"},
 		{"!!int '5'", int64(5)},
 		{"!!float 5", 5.0},
-		{"!!binary aGVsbG8=", "aGVsbG8="},
+		{`"a\/b \\/ \"\/"`, `a/b \/ "/`},
+		{`'a\/b'`, `a\/b`},
+		{`a\/b`, `a\/b`},
+		{`['\', "\/", '\/']`, []any{`\`, "/", `\/`}},
+		{"\"a\u2028b\u2029c\u0085d\"", "a\u2028b\u2029c\u0085d"},
+		{"'a\u2028b'", "a\u2028b"},
+		{"a\u2028b: c", map[string]any{"a\u2028b": "c"}},
+		{"a\u0085", "a\u0085"},
+		{"|\n  one\u2028two\n  three\u2029\n  \u0085four\n", "one\u2028two\nthree\u2029\n\u0085four\n"},
+		{">\n  one\u2028two\n  three\n", "one\u2028two three\n"},
+		{"\"\\L\\P\\N \ue000\u2028\"", "\u2028\u2029\u0085 \ue000\u2028"},
 		{"=", "="},
 		{`"a\tb"`, "a\tb"},
 	}
@@ -249,5 +259,30 @@ func TestPaths(t *testing.T) {
 	got := diag.Key(diag.Index(diag.Key(diag.Key("", "nodes"), `a "b"`), 3), "x-1")
 	if want := `nodes["a \"b\""][3].x-1`; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A separator that YAML 1.1 takes for a line end cut a block of Lua, and moved
+// the positions after it.
+func TestPositionsAfterUnicodeSeparators(t *testing.T) {
+	t.Parallel()
+	root := parse(t, "a: \"x\u2028y\" # \u0085\nb: \"q\\/r\"\nc: |\n  local s = \"\u2028\"\n  return s\nd: 1\n")
+	for key, line := range map[string]int{"a": 1, "b": 2, "c": 3, "d": 6} {
+		if got := root.Get(key).Line; got != line {
+			t.Errorf("%s is on line %d, want %d", key, got, line)
+		}
+	}
+	if got, want := root.Get("c").Text, "local s = \"\u2028\"\nreturn s\n"; got != want {
+		t.Errorf("c is %q, want %q", got, want)
+	}
+	var diags diag.List
+	source.Parse("f.yaml", []byte("a: \"\u2028\"\nb: !!binary aGVsbG8=\nc: [1\n"), &diags)
+	if len(diags) != 1 || diags[0].Line < 3 {
+		t.Errorf("the open list is reported as %v", diags)
+	}
+	diags = nil
+	source.Parse("f.yaml", []byte("b: !!binary aGVsbG8=\n"), &diags)
+	if len(diags) != 1 || !strings.Contains(diags[0].Message, "the tag !!binary is not supported") {
+		t.Errorf("!!binary is reported as %v", diags)
 	}
 }

@@ -29,15 +29,19 @@ func Parse(file string, data []byte, diags *diag.List) *Node {
 		return nil
 	}
 	data = withoutJSONEscapes(data)
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	readable, restore := standIns(data)
+	decoder := yaml.NewDecoder(bytes.NewReader(readable))
 	var doc yaml.Node
 	if err := decoder.Decode(&doc); err != nil {
 		if errors.Is(err, io.EOF) {
 			diags.Errorf(diagcode.FileEmpty, diag.Pos{File: file}, "write keys such as nodes: in it", "the file is empty")
 		} else {
-			reportSyntax(file, data, err, diags)
+			reportSyntax(file, readable, err, diags)
 		}
 		return nil
+	}
+	if restore != nil {
+		restore(&doc)
 	}
 	var next yaml.Node
 	if err := decoder.Decode(&next); err == nil {
@@ -45,7 +49,7 @@ func Parse(file string, data []byte, diags *diag.List) *Node {
 			"keep one document and remove the --- line", "a second YAML document begins here")
 		return nil
 	} else if !errors.Is(err, io.EOF) {
-		reportSyntax(file, data, err, diags)
+		reportSyntax(file, readable, err, diags)
 		return nil
 	}
 	b := builder{file: file, lines: newLines(data), diags: diags, built: map[*yaml.Node]*shared{}}
@@ -120,8 +124,8 @@ var jsonEscape = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // withoutJSONEscapes rewrites the escapes of JSON that the YAML parser does not
-// support: UTF-16 surrogate pairs (\ud83d\ude00) and \/. The number of lines
-// does not change.
+// support: UTF-16 surrogate pairs (\ud83d\ude00) and single surrogates. The
+// number of lines does not change.
 func withoutJSONEscapes(data []byte) []byte {
 	if !json.Valid(data) {
 		return data
@@ -136,8 +140,6 @@ func withoutJSONEscapes(data []byte) []byte {
 			return utf8.AppendRune(nil, utf16.DecodeRune(half(escape[2:6]), half(escape[8:])))
 		case len(escape) == len(`\ud83d`):
 			return utf8.AppendRune(nil, utf8.RuneError)
-		case escape[1] == '/':
-			return escape[1:]
 		}
 		return escape
 	})

@@ -70,7 +70,7 @@ func parseInt(digits string, base int) (any, error) {
 // resolveTagged is resolvePlain for a scalar with an explicit tag.
 func resolveTagged(tag, text string) (Kind, any, error) {
 	switch tag {
-	case "!!str", "!!timestamp", "!", "!!binary":
+	case "!!str", "!!timestamp", "!":
 		return String, nil, nil
 	case "!!null", "!!bool", "!!int", "!!float":
 	default:
