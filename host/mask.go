@@ -55,6 +55,7 @@ func (wf *Workflow) resolve(secrets map[string]any) (resolved, error) {
 	if err != nil {
 		return resolved{}, fmt.Errorf("settings: %w", err)
 	}
+	wf.warnShort.Do(func() { wf.warnOfShort(secrets, settings) })
 	if !wf.graph.Settings.UseSecrets() {
 		wf.hide.Do(func() { wf.hidden = wf.declared.Secrets(settings) })
 		return resolved{settings: settings, set: secret.New(secrets, wf.hidden), actions: wf.catalog}, nil
@@ -71,4 +72,14 @@ func (wf *Workflow) resolve(secrets map[string]any) (resolved, error) {
 		wf.catalogs[string(key)] = wf.catalog.Bind(settings)
 	}
 	return resolved{settings: settings, set: secret.New(secrets, wf.declared.Secrets(settings)), actions: wf.catalogs[string(key)]}, nil
+}
+
+// warnOfShort logs which secrets are too short to be masked in every text.
+func (wf *Workflow) warnOfShort(secrets, settings map[string]any) {
+	for _, name := range secret.New(secrets, nil).Short() {
+		wf.host.log.Warn("a secret is too short to be masked inside other text; use a longer one", "secret", name)
+	}
+	for _, path := range wf.declared.ShortSecrets(settings) {
+		wf.host.log.Warn("a secret setting is too short to be masked; use a longer value, or none", "setting", path)
+	}
 }

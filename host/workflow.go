@@ -59,6 +59,8 @@ type Workflow struct {
 	// templates: they are those of every run.
 	hidden map[string]any
 	hide   sync.Once
+	// warnShort is for the warning about secrets that cannot be masked.
+	warnShort sync.Once
 
 	mu     sync.Mutex
 	graphs map[string]*graph.Graph

@@ -165,11 +165,17 @@ func (b *Bucket) connection(verb, at string, err error) error {
 	return out
 }
 
-const maxMessage = 300
+const (
+	maxMessage = 300
+	minSecret  = 8
+)
 
 // clean shortens a message of others to one line without secrets.
 func (b *Bucket) clean(text string) string {
 	for _, secret := range b.secrets {
+		if len(secret) < minSecret {
+			continue // it would be masked inside other words
+		}
 		text = strings.ReplaceAll(text, secret, "***")
 	}
 	text = strings.Join(strings.Fields(text), " ")

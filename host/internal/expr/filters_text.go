@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -54,6 +55,24 @@ func title(s string) string {
 		}
 		return unicode.ToLower(r)
 	}, s)
+}
+
+// Reversible returns what filters and Lua functions make of a text without losing
+// much of it: in other letters, reversed, and escaped for markup.
+func Reversible(text string) []string {
+	backwards := []rune(text)
+	slices.Reverse(backwards)
+	list := []string{
+		text, upper(text), strings.ToUpper(text), strings.ToLower(text), capitalize(text), strings.Map(swapCase, text),
+		title(text), title("x" + text)[1:], // at the beginning of a word and inside it
+		string(backwards),
+	}
+	for _, plain := range slices.Clone(list) {
+		escaped := markupEscaper().Replace(plain)
+		list = append(list, escaped, markupEscaper().Replace(escaped))
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 type alignment uint8

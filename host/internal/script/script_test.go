@@ -145,7 +145,7 @@ func TestSyntaxErrorPositions(t *testing.T) {
 	}{
 		"token":            {script.Source{Name: "f", Line: 10, Column: 5, Text: "local x = 1\nlocal = 2"}, false, script.SyntaxError{File: "f", Line: 11, Column: 11, Message: `syntax error near "="`}},
 		"end":              {script.Source{Name: "f", Line: 3, Text: "if x then\n  y()\n"}, false, script.SyntaxError{File: "f", Line: 4, Column: 6, Message: "unexpected end of the script"}},
-		"expression":       {script.Source{Name: "f", Line: 7, Column: 9, Text: "count >> 3"}, true, script.SyntaxError{File: "f", Line: 7, Column: 16, Message: `syntax error near ">"`}},
+		"expression":       {script.Source{Name: "f", Line: 7, Column: 9, Text: "count >> 3"}, true, script.SyntaxError{File: "f", Line: 7, Column: 16, Message: `syntax error near ">"`, Hint: "the language is Lua 5.1, without >> of Lua 5.3: write math.floor(a / 2^b)"}},
 		"chunk":            {script.Source{Name: "f", Line: 7, Text: "if a then return 1 end\nreturn =="}, true, script.SyntaxError{File: "f", Line: 8, Column: 8, Message: `syntax error near "=="`}},
 		"long token":       {script.Source{Name: "f", Line: 3, Text: "local a\nlocal while"}, false, script.SyntaxError{File: "f", Line: 4, Column: 7, Message: `syntax error near "while"`}},
 		"long string":      {script.Source{Name: "f", Line: 3, Text: "x = 1\n[[a\nb]]"}, false, script.SyntaxError{File: "f", Line: 4, Column: 1, Message: `syntax error near "a\nb"`}},
@@ -153,7 +153,7 @@ func TestSyntaxErrorPositions(t *testing.T) {
 		"open string":      {script.Source{Name: "f", Line: 3, Text: "x = 1\ny = 'abc\nz = 2"}, false, script.SyntaxError{File: "f", Line: 4, Column: 5, Message: `unterminated string near "abc"`}},
 		"open at the end":  {script.Source{Name: "f", Line: 3, Text: "x = 1\ny = 'abc"}, false, script.SyntaxError{File: "f", Line: 4, Column: 5, Message: `unterminated string near "abc"`}},
 		"open long string": {script.Source{Name: "f", Line: 3, Text: "x = 1\ny = [[abc\n\n"}, false, script.SyntaxError{File: "f", Line: 4, Column: 5, Message: `unterminated multiline string near "abc\n\n"`}},
-		"unknown letter":   {script.Source{Name: "f", Line: 3, Text: "if a ! b then end"}, false, script.SyntaxError{File: "f", Line: 3, Column: 6, Message: `Invalid token near "!"`}},
+		"unknown letter":   {script.Source{Name: "f", Line: 3, Text: "if a ! b then end"}, false, script.SyntaxError{File: "f", Line: 3, Column: 6, Message: `Invalid token near "!"`, Hint: "the language is Lua 5.1, without !: write not"}},
 		"label":            {script.Source{Name: "f", Line: 9, Text: "\ngoto away"}, false, script.SyntaxError{File: "f", Line: 10, Message: "no visible label 'away' for <goto> at line 10"}},
 		"two values":       {script.Source{Name: "f", Line: 7, Column: 9, Text: "a, b"}, true, script.SyntaxError{File: "f", Line: 7, Column: 9, Message: "not a single expression"}},
 		"no loop":          {script.Source{Name: "f", Line: 4, Text: "\nbreak"}, false, script.SyntaxError{File: "f", Line: 5, Message: "no loop to break"}},

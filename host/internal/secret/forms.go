@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -166,7 +167,11 @@ func patterns(text string) []string {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); len(line) >= minLine && line != text {
 			list = append(list, line)
+			list = append(list, expr.Reversible(line)...)
 		}
+	}
+	for _, plain := range []string{text, inJSON(text)} {
+		list = append(list, expr.Reversible(plain)...)
 	}
 	for _, plain := range slices.Clone(list) {
 		// The second one follows a backslash that is not part of it.

@@ -27,6 +27,8 @@ type Set struct {
 	leaves []leaf
 	// short are the secrets that are masked only as a whole value.
 	short []leaf
+	// unmasked are the names of numbers that are too short to be masked at all.
+	unmasked []string
 	// numbers has the replacement in a checkpoint for each form of a secret that
 	// is or looks like a number, by its text in output.
 	numbers map[string]string
@@ -124,6 +126,8 @@ func (s *Set) collect(l leaf, v any) {
 	case int64, float64, json.Number:
 		if text := numberText(v); len(text) >= wholeOnly {
 			s.add(l, text)
+		} else if !l.hidden {
+			s.unmasked = append(s.unmasked, l.name)
 		}
 	case map[string]any:
 		for k, e := range v {
@@ -145,6 +149,20 @@ func (s *Set) add(l leaf, text string) {
 	default:
 		s.leaves = append(s.leaves, l)
 	}
+}
+
+// Short returns the names of the secrets that are too short to be masked inside
+// other text.
+func (s *Set) Short() []string {
+	if s == nil {
+		return nil
+	}
+	names := slices.Clone(s.unmasked)
+	for _, l := range s.short {
+		names = append(names, l.name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Equal reports whether both sets have the same secrets under the same names.

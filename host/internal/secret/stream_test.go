@@ -162,7 +162,7 @@ func TestSecretSplitOverPiecesIsMasked(t *testing.T) {
 	}{
 		{[]string{"a TOPSEC", "RETVALUE b"}, []string{"a ", "*** b"}},
 		{[]string{"a TOP", "OLOGY"}, []string{"a ", "TOPOLOGY"}},
-		{[]string{"plain", " words"}, []string{"plain", " words"}},
+		{[]string{"plain", " word"}, []string{"plain", " word"}},
 		{[]string{"TOPSECRETVALUE", "S-2 x"}, []string{"***", " x"}},
 		{[]string{"TOPSECRETVALUE", " x"}, []string{"***", " x"}},
 		{[]string{"ends in TOPSECRET"}, []string{"ends in ", "***"}},

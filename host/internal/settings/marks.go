@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -20,6 +21,23 @@ const formatPath = "path"
 // minSecret is the minimum length at which the value of a secret setting is
 // masked: a value such as "none" must not mask that word everywhere.
 const minSecret = 8
+
+// ShortSecrets returns the paths of settings that readers declare as secret and
+// whose values are too short to be masked.
+func (d Declared) ShortSecrets(values map[string]any) []string {
+	var short []string
+	for key, given := range values {
+		for _, s := range d.schemas[key] {
+			visit(given, s, diag.Key("settings", key), nil, func(v any, s *schema.Schema, path string, _ func(any)) {
+				if text, ok := v.(string); ok && s.WriteOnly && text != "" && len(text) < minSecret {
+					short = append(short, path)
+				}
+			})
+		}
+	}
+	slices.Sort(short)
+	return slices.Compact(short)
+}
 
 // Secrets returns the strings in the settings that readers declare as secret,
 // by path. A setting that is an object, such as HTTP headers, is secret as a

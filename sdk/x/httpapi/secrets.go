@@ -7,11 +7,14 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
+// shortest is the length from which a value is masked: "none" must not be masked
+// inside other words.
+const shortest = 8
+
 // SecretsOf returns what of a header's value must not be shown: the value and,
 // after a scheme such as Bearer, the credential. Values too short for a
 // credential are left out, since they would mask ordinary words.
 func SecretsOf(header string) []string {
-	const shortest = 8
 	var secrets []string
 	for _, text := range append(strings.Fields(header), header) {
 		if len(text) >= shortest {
@@ -42,11 +45,11 @@ func SecretsOfAddress(address string) []string {
 	return secrets
 }
 
-// redact replaces secrets everywhere in an error.
+// redact replaces secrets everywhere in an error, except values too short for one.
 func redact(e *tea.Error, secrets []string) {
 	var pairs []string
 	for _, secret := range secrets {
-		if secret != "" {
+		if len(secret) >= shortest {
 			pairs = append(pairs, secret, "***")
 		}
 	}
