@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -155,7 +157,7 @@ func TestBrokerThatRestartsIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	address, process := startBroker(t)
 	s := newProject(t, map[string]string{"sensor.yaml": "nodes: [{name: n}]\nserve: {triggers: [{mqtt: raw, broker: \"" + address.String() + "\"}]}\n"}).serve()
-	send := func() {
+	sendOne := func() {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -172,7 +174,7 @@ func TestBrokerThatRestartsIsUsedAgain(t *testing.T) {
 		_ = client.Disconnect(ctx)
 	}
 	s.log.await(t, "subscribed")
-	send()
+	sendOne()
 	s.awaitStatuses("sensor", map[string]int{"done": 1})
 	_ = process.Process.Kill()
 	_ = process.Wait()
@@ -188,7 +190,7 @@ func TestBrokerThatRestartsIsUsedAgain(t *testing.T) {
 		t.Skip("another process has the port of the broker now")
 	}
 	s.log.await(t, "subscribed")
-	send()
+	sendOne()
 	s.awaitStatuses("sensor", map[string]int{"done": 2})
 }
 
@@ -210,7 +212,9 @@ func TestCircleOfMessagesEnds(t *testing.T) {
 }
 
 // publish sends a message.
-func publish(t *testing.T, address, topic, text string) {
+func publish(t *testing.T, address, topic, text string) { send(t, address, topic, text, false) }
+
+func send(t *testing.T, address, topic, text string, retain bool) {
 	t.Helper()
 	server, err := url.Parse(address)
 	if err != nil {
@@ -223,7 +227,67 @@ func publish(t *testing.T, address, topic, text string) {
 		err = client.AwaitConnection(ctx)
 	}
 	if err == nil {
-		_, err = client.Publish(ctx, &paho.Publish{Topic: topic, QoS: 1, Payload: []byte(text)})
+		_, err = client.Publish(ctx, &paho.Publish{Topic: topic, QoS: 1, Payload: []byte(text), Retain: retain})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRetainedMessageIsHandledOnce(t *testing.T) {
+	t.Parallel()
+	address := broker(t)
+	workflow := func(option string) string {
+		return "nodes: [{name: n}]\nserve: {triggers: [{mqtt: \"cmd/#\", broker: \"" + address.String() + "\"" + option + "}]}\n"
+	}
+	p := newProject(t, map[string]string{
+		"once.yaml": workflow(""), "ignore.yaml": workflow(", retained: ignore"), "always.yaml": workflow(", retained: always"),
+	})
+	send(t, address.String(), "cmd/pump", "on", true)
+	start := func() *service {
+		t.Helper()
+		s := p.serve()
+		for range 3 {
+			s.log.await(t, "subscribed")
+		}
+		return s
+	}
+	s := start()
+	// A live message after them shows that no retained one is on its way.
+	live := 0
+	await := func(once, ignore, always int) {
+		t.Helper()
+		publish(t, address.String(), "cmd/live", "same")
+		live++
+		s.awaitStatuses("once", map[string]int{"done": live + once})
+		s.awaitStatuses("ignore", map[string]int{"done": live + ignore})
+		s.awaitStatuses("always", map[string]int{"done": live + always})
+	}
+	await(1, 0, 1)
+	s.kill()
+	s = start()
+	await(1, 0, 2)
+	s.kill()
+	for _, name := range []string{"once", "ignore", "always"} { // the broker forgets the session
+		id := sha256.Sum256([]byte(filepath.Join(p.home, "tea", "runs") + "\x00" + name + "\x00mqtt cmd/#"))
+		connect(t, address, "tea-"+hex.EncodeToString(id[:8]))
+	}
+	s = start()
+	await(1, 0, 3)
+	send(t, address.String(), "cmd/pump", "off", true) // is live for the subscriptions
+	live++
+	await(1, 0, 3)
+}
+
+// connect ends the session of a client.
+func connect(t *testing.T, address *url.URL, id string) {
+	t.Helper()
+	client, err := autopaho.NewConnection(t.Context(), autopaho.ClientConfig{ServerUrls: []*url.URL{address}, KeepAlive: 30, CleanStartOnInitialConnection: true, ClientConfig: paho.ClientConfig{ClientID: id}})
+	if err == nil {
+		err = client.AwaitConnection(t.Context())
+	}
+	if err == nil {
+		err = client.Disconnect(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -84,6 +84,8 @@ type Trigger struct {
 	// Broker, Username, QoS and ResultTopic are those of mqtt.
 	Broker, Username, ResultTopic string
 	QoS                           int
+	// Retained is "ignore", "once", "always" or "" for the default, for mqtt.
+	Retained string
 	// Statuses are the outcomes of on_run; empty = default.
 	Statuses []string
 	// Input maps the event to the input; nil = default. Key is as in [Serve].
@@ -107,6 +109,7 @@ var triggerOptions = []struct {
 	{"username", []TriggerKind{TriggerMQTT}},
 	{"password_secret", []TriggerKind{TriggerMQTT}},
 	{"qos", []TriggerKind{TriggerMQTT}},
+	{"retained", []TriggerKind{TriggerMQTT}},
 	{"result_topic", []TriggerKind{TriggerMQTT}},
 	{"status", []TriggerKind{TriggerOnRun}},
 }
@@ -194,6 +197,7 @@ func triggerSection() *section {
 		{name: "username", shape: str(), doc: "User name at the broker."},
 		{name: "password_secret", shape: str(), doc: "Name of the secret that is the password at the broker."},
 		{name: "qos", shape: integer(0, 2), fallback: "1", doc: "Quality of service."},
+		{name: "retained", shape: oneOf("ignore", "once", "always"), fallback: "once", doc: "Which retained messages start a run: none, each once, or each at every connection to the broker."},
 		{name: "result_topic", shape: str(), doc: "Topic to which the result of each run is published."},
 		{name: "status", shape: listOf(oneOf("done", "failed", "waiting", "stopped")).nonEmpty(), fallback: "[done]", doc: "Outcomes that start a run, for on_run; failed includes parked runs."},
 		{name: "input", shape: anyMapping(), doc: "Input of the run, with templates over event, variables and env.", fallback: "{event: \"{{ event }}\"}, or the JSON object of a webhook or message"},
@@ -265,7 +269,7 @@ func (d *decoder) trigger(m mapping) (t Trigger, ok bool) {
 	t.Value, t.Zone, t.Secret, t.Pattern = orZero(m.text(string(t.Kind))), orZero(m.text("timezone")), orZero(m.text("secret")), orZero(m.text("pattern"))
 	t.Every, t.Jitter, t.Replay = orZero(m.duration("every")), orZero(m.duration("jitter_seconds")), m.duration("replay_seconds")
 	t.CatchUp, t.Signature, t.Header = m.string("catch_up"), m.string("signature"), m.string("header")
-	t.Broker, t.Username, t.ResultTopic, t.QoS = m.string("broker"), m.string("username"), m.string("result_topic"), 1
+	t.Broker, t.Username, t.ResultTopic, t.Retained, t.QoS = m.string("broker"), m.string("username"), m.string("result_topic"), m.string("retained"), 1
 	if text := m.text("cron"); text != nil && t.Kind == TriggerCron {
 		var hint string
 		var err error

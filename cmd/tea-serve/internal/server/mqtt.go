@@ -99,6 +99,9 @@ type subscription struct {
 	trigger atomic.Pointer[trigger]
 	manager *autopaho.ConnectionManager
 	stop    context.CancelFunc
+	// receiving is locked while a message is handled: after a connection is lost, the
+	// broker sends messages again that are still being handled.
+	receiving sync.Mutex
 	// problem is why the broker cannot be reached; nil if it is.
 	problem atomic.Pointer[string]
 }
@@ -117,7 +120,7 @@ func (c *subscriptions) problem(t *trigger) string {
 
 // connection identifies what a connection depends on.
 func (t *trigger) connection() string {
-	return strings.Join([]string{t.id, t.broker.String(), t.Value.Value, t.Username, t.secret, fmt.Sprint(t.QoS)}, "\x00")
+	return strings.Join([]string{t.id, t.broker.String(), t.Value.Value, t.Username, t.secret, fmt.Sprint(t.QoS), t.Retained}, "\x00")
 }
 
 // update opens and closes connections after a change of the triggers.
@@ -159,9 +162,13 @@ func (c *subscriptions) connect(t *trigger) (*subscription, error) {
 		ServerUrls: []*url.URL{t.broker}, KeepAlive: keepAlive, SessionExpiryInterval: sessionExpiry,
 		ConnectUsername: t.Username, ConnectPassword: []byte(t.secret), Queue: new(results),
 		ReconnectBackoff: autopaho.NewExponentialBackoff(time.Second, time.Minute, time.Second, 2),
+		ConnectPacketBuilder: func(p *paho.Connect, _ *url.URL) (*paho.Connect, error) {
+			p.Properties.ReceiveMaximum = paho.Uint16(maxInFlight)
+			return p, nil
+		},
 		OnConnectionUp: func(m *autopaho.ConnectionManager, _ *paho.Connack) {
 			sub.problem.Store(nil)
-			_, err := m.Subscribe(ctx, &paho.Subscribe{Subscriptions: []paho.SubscribeOptions{{Topic: t.Value.Value, QoS: byte(t.QoS)}}})
+			_, err := m.Subscribe(ctx, &paho.Subscribe{Subscriptions: []paho.SubscribeOptions{{Topic: t.Value.Value, QoS: byte(t.QoS), RetainHandling: t.retainHandling()}}})
 			if err != nil {
 				text := "cannot subscribe: " + c.s.svc.Hide(err.Error())
 				sub.problem.Store(&text)
@@ -179,7 +186,7 @@ func (c *subscriptions) connect(t *trigger) (*subscription, error) {
 		ClientConfig: paho.ClientConfig{
 			ClientID: "tea-" + hex.EncodeToString(id[:8]), EnableManualAcknowledgment: true, SendAcksInterval: 100 * time.Millisecond,
 			OnPublishReceived: []func(paho.PublishReceived) (bool, error){func(p paho.PublishReceived) (bool, error) {
-				if c.receive(ctx, sub.trigger.Load(), p.Packet) {
+				if c.receive(ctx, sub, p.Packet) {
 					return true, p.Client.Ack(p.Packet)
 				}
 				return true, nil // the broker sends it again
@@ -196,11 +203,22 @@ func (c *subscriptions) connect(t *trigger) (*subscription, error) {
 
 // receive starts a run for a message, and reports whether the message is done
 // with. It waits while the queue has no room.
-func (c *subscriptions) receive(ctx context.Context, t *trigger, p *paho.Publish) bool {
+func (c *subscriptions) receive(ctx context.Context, sub *subscription, p *paho.Publish) bool {
+	sub.receiving.Lock()
+	defer sub.receiving.Unlock()
+	t := sub.trigger.Load()
+	if len(p.Payload) > maxBody {
+		c.s.refuse(t, fmt.Errorf("the message at %.100q has %d bytes, the limit is %d", p.Topic, len(p.Payload), maxBody))
+		return true
+	}
+	handled, skip := c.handled(t, p)
+	if skip {
+		return true
+	}
 	event := t.event(map[string]any{"topic": p.Topic, "retained": p.Retain})
 	setBody(event, p.Payload)
 	for {
-		err := c.s.fire(t, event, request{depth: depthOf(p)})
+		err := c.s.fire(t, event, request{also: handled, depth: depthOf(p)})
 		switch {
 		case errors.Is(err, errStopping), errors.Is(err, errLedgerClosed):
 			return false

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/eclipse/paho.golang/paho"
+)
+
+const (
+	// maxTopics is how many topics of a trigger are remembered with their last message.
+	maxTopics = 10_000
+	// maxInFlight is how many messages a broker sends without an acknowledgment; twice
+	// as many are remembered by their packet identifiers.
+	maxInFlight = 128
+)
+
+// retainHandling returns which retained messages the broker sends with a subscription:
+// all, none, or those of a new subscription.
+func (t *trigger) retainHandling() byte {
+	switch t.Retained {
+	case "always":
+		return 0
+	case "ignore":
+		return 2
+	}
+	return 1
+}
+
+// handled returns the changes of the ledger that say that a message was handled, and
+// whether it was before: as the last one of its topic, if it is sent because it is
+// retained, or with its packet identifier, if the broker sends it again. The ledger has
+// the changes as files.
+func (c *subscriptions) handled(t *trigger, p *paho.Publish) (changes []*entry, skip bool) {
+	if p.Retain && t.Retained == "ignore" { // of a broker that does not heed the subscription
+		return nil, true
+	}
+	sum := sha256.Sum256(append([]byte(p.Topic+"\x00"), p.Payload...))
+	stamp := hex.EncodeToString(sum[:16])
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	seen := c.s.led.state.files[t.id]
+	if p.QoS > 0 {
+		id := &fileSeen{t.id, fmt.Sprintf("\x00%d", p.PacketID%(2*maxInFlight)), fmt.Sprintf("%d %s", p.PacketID, stamp)}
+		if p.Duplicate() && seen[id.Name] == id.Stamp {
+			return nil, true
+		}
+		changes = append(changes, &entry{File: id})
+	}
+	if t.Retained == "always" {
+		return changes, false
+	}
+	last := &fileSeen{t.id, p.Topic, stamp}
+	before := seen[last.Name]
+	switch {
+	case p.Retain && before == stamp:
+		return nil, true
+	case before == "" && len(seen) >= maxTopics+2*maxInFlight:
+		for name := range seen {
+			if name[:1] != "\x00" {
+				changes = append(changes, &entry{File: &fileSeen{Trigger: t.id, Name: name}})
+				break
+			}
+		}
+	}
+	changes = append(changes, &entry{File: last})
+	if p.Retain && before == "" && c.s.lost {
+		_, _ = c.s.led.add(false, changes...) // the next connection asks again
+		c.s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s does not handle the retained message at %.100q: the state of the server was missing, so it can have been handled; publish it again if it was not", t.Name, t.workflow, p.Topic))
+		return nil, true
+	}
+	return changes, false
+}
