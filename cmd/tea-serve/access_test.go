@@ -79,6 +79,37 @@ func TestWebhookStartsRun(t *testing.T) {
 	}
 }
 
+func TestJSONWithAByteOrderMark(t *testing.T) {
+	t.Parallel()
+	address := broker(t).String()
+	p := newProject(t, map[string]string{"sum.yaml": `nodes: [{name: n, run: 'return {twice = state.n * 2, answer = "fine"}'}]
+serve: {triggers: [{webhook: sum, signature: none}, {mqtt: sum, broker: "` + address + `"}]}
+`})
+	s := p.serve()
+	s.log.await(t, "subscribed")
+	const body = "\ufeff{\"n\": 4}"
+	if state := s.await(s.request("POST", "/hooks/sum", body)); state["twice"] != 8.0 {
+		t.Errorf("webhook: %v", state)
+	}
+	publish(t, address, "sum", body)
+	s.awaitStatuses("sum", map[string]int{"done": 2})
+	if r := s.request("POST", "/v1/workflows/sum/runs?wait=60", "\ufeff{\"input\": {\"n\": 4}}"); r.body["status"] != "done" {
+		t.Errorf("API: %s", r)
+	}
+	if r := s.request("POST", "/v1/chat/completions", "\ufeff{\"model\": \"sum\", \"messages\": [{\"role\": \"user\", \"content\": \"4\"}], \"stream\": \"x\"}"); !strings.Contains(r.text, "stream: expected") {
+		t.Errorf("chat: %s", r)
+	}
+	// One limit for all bodies.
+	large := `"` + strings.Repeat("x", 4<<20) + `"`
+	if r := s.request("POST", "/hooks/sum", large); r.status != http.StatusRequestEntityTooLarge {
+		t.Errorf("a large body of a webhook: %d", r.status)
+	}
+	publish(t, address, "sum", large)
+	s.log.await(t, `has 4194306 bytes, the limit is 4194304`)
+	publish(t, address, "sum", body)
+	s.awaitStatuses("sum", map[string]int{"done": 4})
+}
+
 func TestWebhookIsRefused(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{"hooks.yaml": hooks})

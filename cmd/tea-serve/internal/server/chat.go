@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -34,9 +35,9 @@ type chat struct {
 // postChat runs the workflow that a chat names as its model. Members that a
 // workflow has no use for, such as temperature, are ignored.
 func (s *server) postChat(w http.ResponseWriter, r *http.Request) error {
-	var text json.RawMessage
-	if err := json.NewDecoder(r.Body).Decode(&text); err != nil {
-		return badRequest(fmt.Errorf("body: %w", err))
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return badRequest(err)
 	}
 	body, err := decodeObject(text)
 	if err != nil {

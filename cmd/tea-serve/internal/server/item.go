@@ -146,7 +146,7 @@ func decodeObject(text json.RawMessage) (map[string]any, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
-	v, err := value.Decode(text)
+	v, err := value.Decode(withoutMark(text))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -124,7 +125,7 @@ func webhookEvent(r *http.Request, body []byte) (map[string]any, error) {
 			return event, nil
 		}
 	case "application/json":
-		if _, err := value.Decode(body); err != nil && len(body) > 0 {
+		if _, err := value.Decode(withoutMark(body)); err != nil && len(body) > 0 {
 			return nil, badRequest(fmt.Errorf("body: %w", err))
 		}
 	}
@@ -141,7 +142,7 @@ func mediaType(r *http.Request) string {
 // setBody sets the body of an event: the value of JSON, other text, or Base64 if
 // the body is neither.
 func setBody(event map[string]any, body []byte) {
-	v, err := value.Decode(body)
+	v, err := value.Decode(withoutMark(body))
 	switch {
 	case err == nil && len(body) > 0 && utf8.Valid(body):
 		event["body"] = v
@@ -151,6 +152,9 @@ func setBody(event map[string]any, body []byte) {
 		event["body"], event["encoding"] = base64.StdEncoding.EncodeToString(body), "base64"
 	}
 }
+
+// withoutMark returns a text without a byte-order mark, which JSON does not have.
+func withoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\ufeff")) }
 
 func (t *trigger) replay() time.Duration {
 	if t.Replay != nil {
