@@ -13,8 +13,12 @@ const (
 	// defaultMaxElements is the limit for the elements that the parser makes of a
 	// page, if its source has none.
 	defaultMaxElements = 320_000
-	// fewTags is the number of tags up to which no page can have too many elements.
-	fewTags = 500
+	// fewTags and fewBytes are the number of tags and the size up to which no page
+	// can have too many elements.
+	fewTags  = 500
+	fewBytes = 1 << 20
+	// attrsPerElement is the number of attributes for each element that is read.
+	attrsPerElement = 2
 	// maxOpenFormatting is the number of elements that the parser keeps open.
 	maxOpenFormatting = 512
 	// maxQuotes bounds the nesting of quotes and lists: Markdown repeats their
@@ -28,7 +32,7 @@ const (
 // tags are removed if there would be too many. What follows after too many tags
 // is cut off.
 func boundElements(text string, limit int) (bounded string, notes []string) {
-	if strings.Count(text, "<") <= fewTags {
+	if len(text) <= fewBytes && strings.Count(text, "<") <= fewTags {
 		return text, nil
 	}
 	end, repeated := countElements(text, limit)
@@ -44,36 +48,46 @@ func boundElements(text string, limit int) (bounded string, notes []string) {
 }
 
 // countElements returns where the last element begins that can be read, and
-// whether the elements that the parser repeats are too many.
+// whether the elements that the parser repeats are too many. Comments are
+// elements too, and so are the end tags that the parser makes an element of.
 func countElements(text string, limit int) (end int, repeated bool) {
 	tokens := html.NewTokenizer(strings.NewReader(text))
-	open := map[atom.Atom]int{} // elements for formatting that are not closed
-	total, tags, all := 0, 0, 0 // all are those that the parser repeats
+	open := map[atom.Atom]int{}  // elements for formatting that are not closed
+	total, count, all := 0, 0, 0 // all are those that the parser repeats
+	attrs := 0
 	for {
 		kind := tokens.Next()
-		if kind == html.ErrorToken {
-			return len(text), all > limit
-		}
+		start := end
 		end += len(tokens.Raw())
-		if kind != html.StartTagToken && kind != html.EndTagToken && kind != html.SelfClosingTagToken {
-			continue
+		switch kind {
+		case html.ErrorToken:
+			return len(text), all > limit
+		case html.CommentToken:
+			count++
+		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
+			name, more := tokens.TagName()
+			tag := atom.Lookup(name)
+			switch {
+			case !isFormatting(tag):
+				all += min(total, maxOpenFormatting)
+			case kind == html.StartTagToken:
+				open[tag]++
+				total++
+			case open[tag] > 0:
+				open[tag]--
+				total--
+			}
+			if kind != html.EndTagToken || tag == atom.P || tag == atom.Br {
+				count++
+			}
+			for ; more; attrs++ {
+				_, _, more = tokens.TagAttr()
+			}
 		}
-		name, _ := tokens.TagName()
-		tag := atom.Lookup(name)
-		switch {
-		case !isFormatting(tag):
-			all += min(total, maxOpenFormatting)
-		case kind == html.StartTagToken:
-			open[tag]++
-			total++
-		case open[tag] > 0:
-			open[tag]--
-			total--
+		if attrs > attrsPerElement*limit {
+			return start, all > limit
 		}
-		if kind == html.EndTagToken {
-			continue
-		}
-		if tags++; tags >= limit {
+		if count >= limit {
 			return end, all > limit
 		}
 	}

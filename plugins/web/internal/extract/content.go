@@ -9,10 +9,12 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Content is the content of a document, ready to be converted.
+// Content is the content of a document, ready to be converted. A conversion
+// changes it: call HTML, Text and Markdown in this order, each at most once.
 type Content struct {
 	node           *html.Node // nil if the document is not HTML
 	text, markdown string
+	isPlain        bool // its structure is plain
 }
 
 const (
@@ -25,34 +27,26 @@ const (
 )
 
 // Content returns the content of the page: all of it, or its main part without
-// navigation, headers, footers, sidebars and advertisements.
-func (d *Document) Content(mainOnly bool) Content {
+// navigation, headers, footers, sidebars and advertisements. It takes the page
+// apart, so that a large one is in memory once: call it once.
+func (d *Document) Content(mainOnly bool) *Content {
 	if d.root == nil {
-		return d.plain
+		return &d.plain
 	}
-	body := d.body()
+	root := d.root
+	d.root = nil
+	body := find(root, func(n *html.Node) bool { return n.DataAtom == atom.Body })
 	if body == nil {
-		return Content{node: d.root}
+		return &Content{node: root}
 	}
-	if mainOnly {
-		body = d.mainContent(body)
-	}
-	return Content{node: body}
-}
-
-// body returns a copy of the page's body that is ready to be converted, nil if
-// there is none.
-func (d *Document) body() *html.Node {
-	body := find(d.root, func(n *html.Node) bool { return n.DataAtom == atom.Body })
-	if body == nil {
-		return nil
-	}
-	body = clone(body)
 	isolateFormulas(body)
 	removeAll(body, isInvisible)
 	d.resolveLinks(body)
 	normaliseCode(body)
-	return body
+	if mainOnly {
+		body = d.mainContent(body)
+	}
+	return &Content{node: body}
 }
 
 // isInvisible reports whether an element has no content that a reader sees.
@@ -130,6 +124,21 @@ func measureNamed(n *html.Node, named map[*html.Node]int) int {
 	return length
 }
 
+// lengthWithout returns the length of the text below n, as textLength does,
+// without that of the elements that match accepts.
+func lengthWithout(n *html.Node, match func(*html.Node) bool) int {
+	length := 0
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch {
+		case c.Type == html.TextNode:
+			length += wordLength(c.Data)
+		case c.Type == html.ElementNode && !match(c):
+			length += lengthWithout(c, match)
+		}
+	}
+	return length
+}
+
 func inside(n *html.Node, a atom.Atom) bool {
 	for p := n.Parent; p != nil; p = p.Parent {
 		if p.DataAtom == a {
@@ -147,13 +156,15 @@ func inside(n *html.Node, a atom.Atom) bool {
 func (d *Document) mainContent(body *html.Node) *html.Node {
 	named := map[*html.Node]int{}
 	length := measureNamed(body, named)
-	removeAll(body, func(n *html.Node) bool {
+	isOther := func(n *html.Node) bool {
 		own, isNamed := named[n]
 		return isBoilerplate(n) || isNamed && own <= length*2/5
-	})
-	pruned := textLength(body)
+	}
+	pruned := lengthWithout(body, isOther)
 	if pruned < minContent && pruned < length/4 {
-		body, pruned = d.body(), length
+		pruned = length
+	} else {
+		removeAll(body, isOther)
 	}
 	if marked := markedContent(body, pruned); marked != nil {
 		return marked

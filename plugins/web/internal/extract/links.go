@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -16,9 +17,15 @@ const maxLinks = 20_000
 // Links returns the links of the whole page in document order, each address
 // once. Links to a part of the page itself are left out.
 func (d *Document) Links() []page.Link {
-	if d.root == nil {
-		return nil
+	if d.hasMoreLinks {
+		d.Notes = append(d.Notes, fmt.Sprintf("the page has too many links; only the first %d were read", maxLinks))
+		d.hasMoreLinks = false
 	}
+	return d.links
+}
+
+// readLinks collects the links of the page.
+func (d *Document) readLinks() {
 	var links []page.Link
 	seen := map[string]bool{}
 	elements(d.root, func(n *html.Node) {
@@ -39,11 +46,8 @@ func (d *Document) Links() []page.Link {
 			text = linkLabel(n)
 		}
 		links = append(links, page.Link{URL: u, Text: clean(text)})
-		if len(links) == maxLinks {
-			d.Notes = append(d.Notes, "the page has too many links; only the first 20000 were read")
-		}
 	})
-	return links
+	d.links, d.hasMoreLinks = links, len(links) == maxLinks
 }
 
 // linkLabel is the text of a link without text.

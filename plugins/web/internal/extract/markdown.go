@@ -13,7 +13,7 @@ import (
 )
 
 // Markdown returns the content as CommonMark with tables and strikethrough.
-func (c Content) Markdown() string {
+func (c *Content) Markdown() string {
 	if c.node == nil {
 		return c.markdown
 	}
@@ -26,10 +26,10 @@ func (c Content) Markdown() string {
 		strikethrough.NewStrikethroughPlugin(),
 	))
 	conv.Register.TextTransformer(escapeEntities, converter.PriorityEarly)
-	node := plainStructure(c.node)
-	simplifyTables(node)
-	boundNesting(node, 0)
-	markdown, err := conv.ConvertNode(node)
+	c.plainStructure()
+	simplifyTables(c.node)
+	boundNesting(c.node, 0)
+	markdown, err := conv.ConvertNode(c.node)
 	if err != nil {
 		return c.Text()
 	}
@@ -42,7 +42,7 @@ func (c Content) Markdown() string {
 var wordSubscript = regexp.MustCompile(`([\p{L}\p{N}])` + subscriptMark)
 
 // HTML returns the content as HTML.
-func (c Content) HTML() string {
+func (c *Content) HTML() string {
 	var b strings.Builder
 	if c.node == nil {
 		b.WriteString("<pre>" + html.EscapeString(c.text) + "</pre>")

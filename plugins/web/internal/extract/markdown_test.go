@@ -226,10 +226,11 @@ func TestDeepNesting(t *testing.T) {
 	for _, tag := range []string{"div", "b", "ul><li", "table><tr><td", "blockquote"} {
 		body := strings.Repeat("<"+tag+">", 5_000) + "<p>the bottom</p>"
 		doc := parse(t, "text/html", body)
-		if got := doc.Content(true).Text(); !strings.Contains(got, "the bottom") {
+		content := doc.Content(true)
+		if got := content.Text(); !strings.Contains(got, "the bottom") {
 			t.Errorf("<%s>: got %.100q", tag, got)
 		}
-		if !strings.Contains(doc.Content(true).Markdown(), "the bottom") || len(doc.Notes) == 0 {
+		if !strings.Contains(content.Markdown(), "the bottom") || len(doc.Notes) == 0 {
 			t.Errorf("<%s>: Markdown without the text, notes %q", tag, doc.Notes)
 		}
 	}
@@ -254,7 +255,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		content := doc.Content(true)
-		_, _, _ = content.Markdown(), content.Text(), content.HTML()
+		_, _, _ = content.HTML(), content.Text(), content.Markdown()
 		_ = doc.Links()
 	})
 }

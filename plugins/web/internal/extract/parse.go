@@ -36,9 +36,12 @@ type Document struct {
 	// Notes say what was cut or repaired.
 	Notes []string
 
-	root  *html.Node // nil if the page is not HTML
+	root  *html.Node // nil if the page is not HTML, and after Content
 	base  *url.URL   // what relative links refer to
 	plain Content    // the content if the page is not HTML
+
+	links        []page.Link
+	hasMoreLinks bool
 }
 
 // Parse reads a document. The errors are *tea.Error.
@@ -121,6 +124,7 @@ func (d *Document) parseHTML(s Source, isXML bool) error {
 	d.root = root
 	d.setBase()
 	d.readMetadata()
+	d.readLinks()
 	if !s.Rendered && d.needsScripts() {
 		d.Notes = append(d.Notes, "the page has almost no text without its scripts; render: true runs them")
 	}

@@ -11,14 +11,15 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// plainStructure returns a copy of the content below n in which every element
-// means what it says without style sheets: formulas, superscripts and the
-// numbers of lists are text, and elements that are blocks are div elements.
-func plainStructure(n *html.Node) *html.Node {
-	n = clone(n)
-	replaceFormulas(n)
-	simplifyElements(n)
-	return n
+// plainStructure changes the content below n so that every element means what it
+// says without style sheets: formulas, superscripts and the numbers of lists
+// become text, and elements that are blocks div elements.
+func (c *Content) plainStructure() {
+	if !c.isPlain {
+		replaceFormulas(c.node)
+		simplifyElements(c.node)
+		c.isPlain = true
+	}
 }
 
 // blockDisplay matches the style of an element that is a block.
@@ -46,7 +47,7 @@ func compactStyle(n *html.Node) string {
 	return strings.Join(strings.Fields(strings.ToLower(attr(n, "style"))), "")
 }
 
-// simplifyElements does the work of [plainStructure] below n.
+// simplifyElements does it below n.
 func simplifyElements(n *html.Node) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling

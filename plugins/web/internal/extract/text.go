@@ -9,12 +9,13 @@ import (
 
 // Text returns the content as plain text: a line for each block, an empty line
 // between paragraphs, the cells of a table's row separated by tabs.
-func (c Content) Text() string {
+func (c *Content) Text() string {
 	if c.node == nil {
 		return c.text
 	}
 	w := new(textWriter)
-	w.write(plainStructure(c.node))
+	c.plainStructure()
+	w.write(c.node)
 	return strings.TrimSpace(strings.ReplaceAll(w.b.String(), subscriptMark, "_"))
 }
 

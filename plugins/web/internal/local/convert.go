@@ -54,14 +54,14 @@ func toPage(doc *extract.Document, o page.ReadOptions) *page.Page {
 	p := &page.Page{Success: true, URL: doc.URL.String(), Metadata: doc.Metadata}
 	if o.Has(page.Markdown) || o.Has(page.HTML) || o.Has(page.Text) {
 		content := doc.Content(o.MainOnly())
-		if o.Has(page.Markdown) {
-			p.Markdown = content.Markdown()
-		}
 		if o.Has(page.HTML) {
 			p.HTML = content.HTML()
 		}
 		if o.Has(page.Text) {
 			p.Text = content.Text()
+		}
+		if o.Has(page.Markdown) {
+			p.Markdown = content.Markdown()
 		}
 	}
 	if o.Has(page.Links) {

@@ -32,17 +32,18 @@ var retryWait = backoff.Policy{Base: time.Second, Max: maxRetryWait, Multiplier:
 
 // crawl is one call of web.crawl.
 type crawl struct {
-	r        *Reader
-	req      *tea.Request
-	p        page.CrawlParams
-	frontier *frontier
-	robots   map[string]*robots // by scheme and host
-	bodies   map[string]bool    // digests of the pages' content
-	result   *page.CrawlResult
-	bytes    int
-	failures int // without a page since
-	steps    int // steps that are stored as notes
-	job      *job
+	r         *Reader
+	req       *tea.Request
+	p         page.CrawlParams
+	frontier  *frontier
+	robots    map[string]*robots // by scheme and host
+	rulesRead int                // of all hosts
+	bodies    map[string]bool    // digests of the pages' content
+	result    *page.CrawlResult
+	bytes     int
+	failures  int // without a page since
+	steps     int // steps that are stored as notes
+	job       *job
 }
 
 // step is what one address has led to. The steps of a crawl are stored as
@@ -335,6 +336,9 @@ func (c *crawl) readOnce(ctx context.Context, u *url.URL, depth int) (*step, err
 		return s, nil
 	}
 	for _, link := range links {
+		if ctx.Err() != nil { // the rules of a host can be many
+			return nil, context.Cause(ctx)
+		}
 		c.add(s, link.URL, depth+1)
 	}
 	return s, nil
@@ -377,10 +381,7 @@ func (c *crawl) addSitemap(ctx context.Context, s *step) {
 	if rules.crawlDelay > maxCrawlDelay {
 		s.Notes = append(s.Notes, fmt.Sprintf("robots.txt asks for a delay of %s; the delay is %s", rules.crawlDelay, maxCrawlDelay))
 	}
-	links, notes := c.readSitemaps(ctx, start, rules)
-	for _, link := range links {
-		c.add(s, link, 1)
-	}
+	notes := c.readSitemaps(ctx, start, rules, func(link string) { c.add(s, link, 1) })
 	s.Notes = append(s.Notes, notes...)
 }
 
@@ -391,7 +392,7 @@ func (c *crawl) rules(ctx context.Context, u *url.URL) (*robots, error) {
 	if rules := c.robots[origin(u)]; rules != nil {
 		return rules, nil
 	}
-	if len(c.robots) >= maxRobotsHosts {
+	if len(c.robots) >= maxRobotsHosts || c.rulesRead >= maxRobotsRules {
 		return nil, &skipError{skipFull}
 	}
 	rules, err := c.r.readRobots(ctx, u)
@@ -399,6 +400,7 @@ func (c *crawl) rules(ctx context.Context, u *url.URL) (*robots, error) {
 		return nil, err
 	}
 	c.robots[origin(u)] = rules
+	c.rulesRead += len(rules.rules) + len(rules.plain)
 	return rules, nil
 }
 

@@ -18,23 +18,26 @@ import (
 )
 
 const (
-	// maxSitemaps bounds the files that are read for one crawl, and
-	// maxSitemapURLs the addresses that are taken from them.
-	maxSitemaps    = 20
-	maxSitemapURLs = 50_000
+	// maxSitemaps bounds the files that are read for one crawl, maxSitemapFiles
+	// those that they name, and maxSitemapURLs the addresses that are taken from
+	// them.
+	maxSitemaps     = 20
+	maxSitemapFiles = 1000
+	maxSitemapURLs  = 50_000
 )
 
-// readSitemaps returns the addresses in the sitemaps that robots.txt names, or
-// in /sitemap.xml, which does not have to exist. The notes name the files that
+// readSitemaps calls use for the addresses in the sitemaps that robots.txt names,
+// or in /sitemap.xml, which does not have to exist. The notes name the files that
 // cannot be read.
-func (c *crawl) readSitemaps(ctx context.Context, start *url.URL, rules *robots) (found, notes []string) {
+func (c *crawl) readSitemaps(ctx context.Context, start *url.URL, rules *robots, use func(link string)) (notes []string) {
 	queue := rules.sitemaps
 	if len(queue) == 0 {
 		queue = []string{(&url.URL{Scheme: start.Scheme, Host: start.Host, Path: "/sitemap.xml"}).String()}
 	}
 	seen := map[string]bool{}
+	found := 0
 	for read := 0; len(queue) > 0; {
-		if read >= maxSitemaps || len(found) >= maxSitemapURLs {
+		if read >= maxSitemaps || found >= maxSitemapURLs {
 			notes = append(notes, fmt.Sprintf("%d sitemaps were not read", len(queue)))
 			break
 		}
@@ -60,10 +63,13 @@ func (c *crawl) readSitemaps(ctx context.Context, start *url.URL, rules *robots)
 		if resp.cut {
 			notes = append(notes, fmt.Sprintf("only the first %d bytes of the sitemap %s were read", c.r.maxBody, file))
 		}
-		found = append(found, pages[:min(len(pages), maxSitemapURLs-len(found))]...)
-		queue = append(queue, files...)
+		for _, link := range pages[:min(len(pages), maxSitemapURLs-found)] {
+			use(link)
+			found++
+		}
+		queue = append(queue, files[:max(0, min(len(files), maxSitemapFiles-len(queue)))]...)
 	}
-	return found, notes
+	return notes
 }
 
 func (c *crawl) readSitemap(ctx context.Context, file *url.URL, rules *robots) (*response, error) {
@@ -111,7 +117,7 @@ func parseSitemap(body []byte, limit int64) (pages, files []string) {
 			if d.DecodeElement(&text, &element) != nil {
 				return pages, files
 			}
-			if text = strings.TrimSpace(text); text == "" || strings.Contains(element.Name.Space, "image") {
+			if text = strings.TrimSpace(text); text == "" || len(text) > maxCrawlURL || strings.Contains(element.Name.Space, "image") {
 				continue
 			}
 			if isIndex {
