@@ -48,7 +48,8 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 	d.Metadata.Modified = firstDate(pdfDate(info.Key("ModDate").Text()))
 	d.Metadata.Language = language(reader.Trailer().Key("Root").Key("Lang").Text())
 	var pages []string
-	length, read := 0, 0
+	length, read, unknownGlyphs := 0, 0, 0
+	glyphs := newGlyphList()
 	total := reader.Trailer().Key("Root").Key("Pages").Key("Count").Int64()
 	tree := pageTree{left: maxPDFNodes, visit: func(contents, resources pdf.Value) bool {
 		if ctx.Err() != nil {
@@ -59,7 +60,8 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 			return false
 		}
 		read++
-		text, err := pdfPage(ctx, contents, resources)
+		text, unknown, err := pdfPage(ctx, contents, resources, glyphs)
+		unknownGlyphs += unknown
 		if err != nil {
 			d.Notes = append(d.Notes, fmt.Sprintf("page %d could not be read completely: %v", read, err))
 		}
@@ -75,6 +77,9 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if unknownGlyphs > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("the file does not tell which characters %d glyphs are; they are %s in the text", unknownGlyphs, unknownGlyph))
 	}
 	text := strings.Join(pages, "\n\n")
 	if text == "" {
@@ -119,9 +124,10 @@ func (t *pageTree) walk(node, resources pdf.Value, depth int) bool {
 	return true
 }
 
-// pdfPage returns the text of a page.
-func pdfPage(ctx context.Context, contents, resources pdf.Value) (text string, err error) {
-	t := &pageText{ctx: ctx, state: graphics{ctm: identity, textLine: identity, textHere: identity, horizontal: 1}}
+// pdfPage returns the text of a page and the number of glyphs in it that are not
+// known.
+func pdfPage(ctx context.Context, contents, resources pdf.Value, glyphs *glyphList) (text string, unknown int, err error) {
+	t := &pageText{ctx: ctx, glyphs: glyphs, drawn: map[drawnText]bool{}, state: graphics{ctm: identity, textLine: identity, textHere: identity, horizontal: 1}}
 	defer func() {
 		switch fault := recover(); {
 		case fault == nil:
@@ -130,12 +136,14 @@ func pdfPage(ctx context.Context, contents, resources pdf.Value) (text string, e
 		default:
 			err = fmt.Errorf("%v", fault)
 		}
+		t.endLine()
+		unknown = t.unknown
 		text = strings.TrimSpace(strings.ToValidUTF8(t.out.String(), "\ufffd"))
 	}()
 	if !contents.IsNull() {
 		t.read(contents, resources, 0)
 	}
-	return "", nil
+	return "", 0, nil
 }
 
 // pdfDate converts D:YYYYMMDDHHmmSS... to YYYYMMDD.

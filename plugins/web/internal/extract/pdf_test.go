@@ -108,17 +108,20 @@ func TestHostilePDF(t *testing.T) {
 	}
 	const tooMany = "the PDF file cannot be read: it declares too many objects"
 	for name, c := range map[string]struct{ body, text, problem string }{
-		"valid":              {onePage(stream("", text), font), "readable", ""},
-		"parent is itself":   {makePDF("", catalog, pages, "<< /Type /Page /Parent 3 0 R /Contents 4 0 R >>", stream("", text)), "readable", ""},
-		"kids in a circle":   {makePDF("", catalog, "<< /Type /Pages /Kids [3 0 R 2 0 R 2 0 R] /Count 1000000 >>", "<< /Type /Page /Contents 4 0 R >>", stream("", text)), "readable", "the tree of pages is too large or has a circle"},
-		"tables in a circle": {makePDF("/Prev %d", catalog, pages), "", "the PDF file cannot be read: its parts refer to each other without end"},
-		"huge table":         {strings.Replace(makePDF("", catalog, pages), "xref\n0 3", "xref\n9000000000 3", 1), "", tooMany},
-		"huge size":          {strings.Replace(makePDF("", catalog, pages), "/Size 3", "/S#69ze %\n 90000000000", 1), "", tooMany},
-		"content bomb":       {onePage(deflated(strings.Repeat("1 ", 10<<20)), font), "", "page 1 could not be read completely: its content is too large"},
-		"map bomb":           {withMap(strings.Repeat(" ", 2<<20)), "", "page 1 could not be read completely: the character map of a font is not valid"},
-		"map with a count":   {withMap("begincmap 1000000000 %\n beginbfchar endbfchar"), "", "page 1 could not be read completely: the character map of a font is not valid"},
-		"long string":        {onePage(deflated("BT /F 12 Tf ("+strings.Repeat("word ", 1<<16)+") Tj ET"), font), "word word", ""},
-		"nested arrays":      {onePage(deflated(strings.Repeat("[", 1<<17)), font), "", ""},
+		"valid":               {onePage(stream("", text), font), "readable", ""},
+		"parent is itself":    {makePDF("", catalog, pages, "<< /Type /Page /Parent 3 0 R /Contents 4 0 R >>", stream("", text)), "readable", ""},
+		"kids in a circle":    {makePDF("", catalog, "<< /Type /Pages /Kids [3 0 R 2 0 R 2 0 R] /Count 1000000 >>", "<< /Type /Page /Contents 4 0 R >>", stream("", text)), "readable", "the tree of pages is too large or has a circle"},
+		"tables in a circle":  {makePDF("/Prev %d", catalog, pages), "", "the PDF file cannot be read: its parts refer to each other without end"},
+		"huge table":          {strings.Replace(makePDF("", catalog, pages), "xref\n0 3", "xref\n9000000000 3", 1), "", tooMany},
+		"huge size":           {strings.Replace(makePDF("", catalog, pages), "/Size 3", "/S#69ze %\n 90000000000", 1), "", tooMany},
+		"content bomb":        {onePage(deflated(strings.Repeat("1 ", 10<<20)), font), "", "page 1 could not be read completely: its content is too large"},
+		"operand bomb":        {onePage(deflated(strings.Repeat("1 ", 1<<20)+text), font), "", "page 1 could not be read completely: its content is too large"},
+		"strings as operands": {onePage(deflated(strings.Repeat("(T)/T <00>", 1<<18)+text), font), "", "page 1 could not be read completely: its content is too large"},
+		"many glyphs":         {onePage(deflated(strings.Repeat("BT /F 12 Tf (a)Tj ET ", 1<<19)), font), "a", ""},
+		"map bomb":            {withMap(strings.Repeat(" ", 2<<20)), "", "page 1 could not be read completely: the character map of a font is not valid"},
+		"map with a count":    {withMap("begincmap 1000000000 %\n beginbfchar endbfchar"), "readable", ""},
+		"long string":         {onePage(deflated("BT /F 12 Tf ("+strings.Repeat("word ", 1<<16)+") Tj ET"), font), "word word", ""},
+		"nested arrays":       {onePage(deflated(strings.Repeat("[", 1<<17)), font), "", ""},
 	} {
 		doc, err := extract.Parse(t.Context(), extract.Source{URL: &url.URL{Scheme: "http", Host: "a.example"}, ContentType: "application/pdf", Body: []byte(c.body)})
 		if err != nil {

@@ -21,9 +21,12 @@ const (
 	costOfRead   = 1 << 10
 	// maxPDFStream bounds the content of one page after decompression.
 	maxPDFStream = 16 << 20
-	// maxPDFNumber bounds the numbers in a file that the library allocates memory
-	// for, such as that of its objects.
-	maxPDFNumber = 4 << 20
+	// sparePDFObjects and bytesPerObject bound the numbers in a file that the library
+	// allocates memory for, such as that of its objects.
+	sparePDFObjects = 100_000
+	bytesPerObject  = 8
+	// maxOperands bounds the operands of one operator, which the library keeps.
+	maxOperands = 200_000
 )
 
 // pdfFile is a file whose reads fail after the context has ended, or when they
@@ -67,8 +70,9 @@ func pdfHazard(body []byte) string {
 			return []byte{byte(n)}
 		})
 	}
+	limit := int64(sparePDFObjects + len(body)/bytesPerObject)
 	for _, m := range pdfSize.FindAllSubmatch(plain, -1) {
-		if isHuge(m[1]) {
+		if isHuge(m[1], limit) {
 			return "it declares too many objects"
 		}
 	}
@@ -78,17 +82,17 @@ func pdfHazard(body []byte) string {
 		if !found {
 			return ""
 		}
-		if isHuge(pdfEntry.ReplaceAll(table, nil)) {
+		if isHuge(pdfEntry.ReplaceAll(table, nil), limit) {
 			return "it declares too many objects"
 		}
 		plain = rest
 	}
 }
 
-// isHuge reports whether a text has a number that is too large.
-func isHuge(text []byte) bool {
+// isHuge reports whether a text has a number above a limit.
+func isHuge(text []byte, limit int64) bool {
 	for _, digits := range pdfDigits.FindAll(text, -1) {
-		if n, err := strconv.ParseInt(string(digits), 10, 64); err != nil || n > maxPDFNumber {
+		if n, err := strconv.ParseInt(string(digits), 10, 64); err != nil || n > limit {
 			return true
 		}
 	}
@@ -113,47 +117,21 @@ func isCircular(r *pdf.Reader) bool {
 	return false
 }
 
-// maxCharacterMap bounds the character map of a font.
-const maxCharacterMap = 1 << 20
-
 var errContent = errors.New("its content is too large")
 
 var errCharacterMap = errors.New("the character map of a font is not valid")
 
-// pdfHex finds strings in a character map.
-var pdfHex = regexp.MustCompile(`<[0-9a-fA-F\s]*>`)
-
-// isSafeMap reports whether the library can read the character map of a font:
-// it allocates as many entries as the map announces.
-func isSafeMap(v pdf.Value) bool {
-	if v.Kind() != pdf.Stream {
-		return true
-	}
-	data, _ := io.ReadAll(io.LimitReader(v.Reader(), maxCharacterMap+1)) // the library meets the same error
-	if len(data) > maxCharacterMap {
-		return false
-	}
-	announced := int64(0)
-	for _, digits := range pdfDigits.FindAll(pdfHex.ReplaceAll(data, nil), -1) {
-		n, err := strconv.ParseInt(string(digits), 10, 64)
-		if announced += n; err != nil || announced > maxPDFNumber {
-			return false
-		}
-	}
-	return true
-}
-
 // pdfStreamFits reports whether a stream, or all streams of an array, can be
 // held in memory.
 func pdfStreamFits(v pdf.Value) bool {
-	left := int64(maxPDFStream)
+	left, operands := int64(maxPDFStream), new(operandCounter)
 	read := func(v pdf.Value) bool {
 		if v.Kind() != pdf.Stream {
 			return true
 		}
-		n, _ := io.Copy(io.Discard, io.LimitReader(v.Reader(), left+1)) // the library meets the same error
+		n, _ := io.Copy(operands, io.LimitReader(v.Reader(), left+1)) // the library meets the same error
 		left -= n
-		return left >= 0
+		return left >= 0 && operands.most <= maxOperands
 	}
 	if v.Kind() != pdf.Array {
 		return read(v)
@@ -164,4 +142,44 @@ func pdfStreamFits(v pdf.Value) bool {
 		}
 	}
 	return true
+}
+
+// operandCounter counts the operands before each operator of a content stream.
+type operandCounter struct {
+	count, most int
+	depth       int  // of parentheses
+	escaped     bool // by a backslash
+	inToken     bool
+}
+
+// Write implements io.Writer.
+func (c *operandCounter) Write(p []byte) (int, error) {
+	for _, b := range p {
+		switch {
+		case c.escaped:
+			c.escaped = false
+		case c.depth > 0 && b == '\\':
+			c.escaped = true
+		case b == '(':
+			c.depth++
+			c.count++
+		case b == ')':
+			c.depth = max(0, c.depth-1)
+			c.inToken = false
+		case c.depth > 0:
+		case bytes.IndexByte([]byte(" \t\r\n\f\x00[]<>"), b) >= 0:
+			c.inToken = false
+		case b == '/':
+			c.count, c.inToken = c.count+1, true
+		case !c.inToken:
+			c.inToken = true
+			if b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || b == '\'' || b == '"' {
+				c.count = 0
+			} else {
+				c.count++
+			}
+		}
+		c.most = max(c.most, c.count)
+	}
+	return len(p), nil
 }

@@ -18,12 +18,13 @@ const (
 	gapOfSpace     = 0.15
 	gapOfLine      = 0.5
 	gapOfParagraph = 1.7
+	// offsetOfBold is the distance, in sizes of the font, up to which a text that is
+	// drawn twice is bold.
+	offsetOfBold = 0.1
 	// defaultWidth is the width of a glyph in thousandths of the font's size, if
 	// the font does not say.
 	defaultWidth = 500
 )
-
-var ligatures = strings.NewReplacer("ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "\u00ad", "")
 
 // matrix is a transformation [a b c d e f] of PDF.
 type matrix [6]float64
@@ -60,27 +61,38 @@ type graphics struct {
 	textLine, textHere matrix
 }
 
-// pdfFont is a font with its widths.
-type pdfFont struct {
-	pdf.Font
-	wide     bool // codes have two bytes
-	first    int
-	widths   []float64
-	byCode   map[int]float64 // of wide fonts
-	fallback float64
-}
-
 // pageText collects the text of a page in the order of its content stream.
 // Lines and words are told apart by their positions, since files contain
 // neither line breaks nor, often, spaces.
 type pageText struct {
-	ctx   context.Context
-	out   strings.Builder
-	state graphics
-	saved []graphics
-	fonts map[string]*pdfFont
+	ctx    context.Context
+	glyphs *glyphList
+	out    strings.Builder
+	line   pdfLine
+	length int // of the text
+	state  graphics
+	saved  []graphics
+	fonts  map[string]*pdfFont
+	drawn  map[drawnText]bool
+	// marked has the ActualText of the marked content around, nil where there is
+	// none.
+	marked []*actualText
+	// unknown is the number of glyphs whose text is not known.
+	unknown int
 	// Where the last text has ended, in which direction and size.
 	endX, endY, dirX, dirY, lastSize float64
+}
+
+// actualText replaces what is drawn.
+type actualText struct {
+	text    string
+	written bool
+}
+
+// drawnText is a text at a position, in steps of offsetOfBold.
+type drawnText struct {
+	text string
+	x, y int
 }
 
 var errTooMuchText = errors.New("too much text")
@@ -96,7 +108,7 @@ func (t *pageText) read(contents, resources pdf.Value, depth int) {
 		if t.ctx.Err() != nil {
 			panic(context.Cause(t.ctx))
 		}
-		if t.out.Len() > maxPDFText {
+		if t.length > maxPDFText {
 			panic(errTooMuchText)
 		}
 		args := make([]pdf.Value, stack.Len())
@@ -107,7 +119,7 @@ func (t *pageText) read(contents, resources pdf.Value, depth int) {
 			t.form(resources.Key("XObject").Key(args[0].Name()), resources, depth)
 			return
 		}
-		if !t.setState(op, args, resources) {
+		if !t.setState(op, args, resources) && !t.mark(op, args, resources) {
 			t.show(op, args)
 		}
 	})
@@ -216,62 +228,172 @@ func (t *pageText) show(op string, args []pdf.Value) {
 	}
 }
 
-// maxPDFString is the part of a string that is decoded without looking at the
-// context.
-const maxPDFString = 4096
+// maxMarked bounds the nesting of marked content.
+const maxMarked = 1000
 
-// decode converts a string of a font. The time that the library needs for it
-// grows with the font's character map.
-func (t *pageText) decode(font *pdfFont, raw string) string {
-	encoder := font.Encoder()
-	var b strings.Builder
-	for len(raw) > maxPDFString {
-		if t.ctx.Err() != nil {
-			panic(context.Cause(t.ctx))
+// mark carries out the operators of marked content. It reports whether op is one
+// of them.
+func (t *pageText) mark(op string, args []pdf.Value, resources pdf.Value) bool {
+	switch op {
+	case "BMC", "BDC":
+		var actual *actualText
+		if len(args) == 2 {
+			properties := args[1]
+			if properties.Kind() == pdf.Name {
+				properties = resources.Key("Properties").Key(properties.Name())
+			}
+			if v := properties.Key("ActualText"); v.Kind() == pdf.String {
+				actual = &actualText{text: v.Text()}
+			}
 		}
-		b.WriteString(encoder.Decode(raw[:maxPDFString]))
-		raw = raw[maxPDFString:]
+		if len(t.marked) < maxMarked {
+			t.marked = append(t.marked, actual)
+		}
+	case "EMC":
+		if n := len(t.marked); n > 0 {
+			t.marked = t.marked[:n-1]
+		}
+	default:
+		return false
 	}
-	b.WriteString(encoder.Decode(raw))
-	return b.String()
+	return true
+}
+
+// replaced returns the outermost ActualText around, nil if there is none.
+func (t *pageText) replaced() *actualText {
+	for _, actual := range t.marked {
+		if actual != nil {
+			return actual
+		}
+	}
+	return nil
 }
 
 func (t *pageText) advance(x float64) {
 	t.state.textHere = matrix{1, 0, 0, 1, x * t.state.horizontal, 0}.times(t.state.textHere)
 }
 
+// maxPDFString is the part of a string that is read without looking at the
+// context.
+const maxPDFString = 4096
+
 // text adds a string at the current position.
 func (t *pageText) text(raw string) {
-	s := &t.state
-	decoded := raw
-	if s.font != nil {
-		decoded = t.decode(s.font, raw)
+	for len(raw) > maxPDFString {
+		if t.ctx.Err() != nil {
+			panic(context.Cause(t.ctx))
+		}
+		t.piece(t.state.font.glyphs(raw[:maxPDFString]))
+		raw = raw[maxPDFString:]
 	}
-	decoded = ligatures.Replace(decoded)
+	t.piece(t.state.font.glyphs(raw))
+}
+
+// piece adds glyphs at the current position.
+func (t *pageText) piece(glyphs []pdfGlyph) {
+	s := &t.state
 	at := s.textHere.times(s.ctm)
 	size := s.size * math.Hypot(at[2], at[3])
-	length := math.Hypot(at[0], at[1])
-	if strings.TrimSpace(decoded) != "" {
-		t.separate(at, size, decoded)
-		t.out.WriteString(decoded)
-		t.lastSize = size
-		t.dirX, t.dirY = 1, 0
-		if length > 0 {
-			t.dirX, t.dirY = at[0]/length, at[1]/length
+	var decoded strings.Builder
+	for _, g := range glyphs {
+		decoded.WriteString(g.text)
+	}
+	text := decoded.String()
+	isVisible := strings.TrimSpace(text) != ""
+	actual := t.replaced()
+	switch {
+	case actual != nil && isVisible:
+		if !actual.written {
+			actual.written = true
+			t.begin(at, size, actual.text)
+			t.add(actual.text, at, at)
 		}
-	} else if decoded != "" && t.out.Len() > 0 {
+	case actual != nil || isVisible && t.isDrawnAgain(text, at, size):
+		isVisible = false
+	case isVisible:
+		t.begin(at, size, text)
+	case text != "" && t.length > 0:
 		t.space()
 	}
-	t.advance(s.font.width(raw, s))
-	end := s.textHere.times(s.ctm)
-	if strings.TrimSpace(decoded) != "" {
-		t.endX, t.endY = end[4], end[5]
+	for _, g := range glyphs {
+		from := s.textHere.times(s.ctm)
+		width := g.width/1000*s.size + s.charGap
+		if g.isSpace {
+			width += s.wordGap
+		}
+		t.advance(width)
+		if isVisible && actual == nil {
+			t.add(g.text, from, s.textHere.times(s.ctm))
+			if g.text == unknownGlyph {
+				t.unknown++
+			}
+		}
 	}
+	if isVisible {
+		end := s.textHere.times(s.ctm)
+		t.endX, t.endY = end[4], end[5]
+		if n := len(t.line.parts); actual != nil && n > 0 {
+			t.line.parts[n-1].end = t.along(end)
+		}
+	}
+}
+
+// begin separates a text from the last one and takes over its direction and
+// size.
+func (t *pageText) begin(at matrix, size float64, text string) {
+	t.separate(at, size, text)
+	t.lastSize = size
+	t.line.size = max(t.line.size, size)
+	t.dirX, t.dirY = 1, 0
+	if length := math.Hypot(at[0], at[1]); length > 0 {
+		t.dirX, t.dirY = at[0]/length, at[1]/length
+	}
+}
+
+// along returns a position on the line.
+func (t *pageText) along(at matrix) float64 { return at[4]*t.dirX + at[5]*t.dirY }
+
+// add adds the text of a glyph to the line.
+func (t *pageText) add(text string, from, to matrix) {
+	if text == "" {
+		return
+	}
+	if len(t.line.parts) >= maxLineParts {
+		t.endLine()
+	}
+	t.line.parts = append(t.line.parts, linePart{text: text, start: t.along(from), end: t.along(to)})
+	t.length += len(text)
+}
+
+const (
+	// maxLineParts bounds the glyphs of a line that are kept at once, and maxDrawn
+	// the texts whose positions are.
+	maxLineParts = 10_000
+	maxDrawn     = 50_000
+)
+
+// isDrawnAgain reports whether the same text was drawn at almost the same place,
+// which makes it bold.
+func (t *pageText) isDrawnAgain(text string, at matrix, size float64) bool {
+	unit := max(size, 0.001) * offsetOfBold
+	x, y := int(math.Round(at[4]/unit)), int(math.Round(at[5]/unit))
+	for dx := -1; dx <= 1; dx++ {
+		for dy := -1; dy <= 1; dy++ {
+			if t.drawn[drawnText{text, x + dx, y + dy}] {
+				return true
+			}
+		}
+	}
+	if len(t.drawn) >= maxDrawn {
+		clear(t.drawn)
+	}
+	t.drawn[drawnText{text, x, y}] = true
+	return false
 }
 
 // separate writes what is between the last text and the next one.
 func (t *pageText) separate(at matrix, size float64, next string) {
-	if t.out.Len() == 0 {
+	if t.length == 0 {
 		return
 	}
 	dx, dy := at[4]-t.endX, at[5]-t.endY
@@ -288,15 +410,23 @@ func (t *pageText) separate(at matrix, size float64, next string) {
 }
 
 func (t *pageText) space() {
-	if !strings.HasSuffix(t.out.String(), " ") && !strings.HasSuffix(t.out.String(), "\n") {
-		t.out.WriteByte(' ')
+	if n := len(t.line.parts); n > 0 && !strings.HasSuffix(t.line.parts[n-1].text, " ") {
+		t.line.parts = append(t.line.parts, linePart{text: " ", isGap: true})
+		t.length++
 	}
 }
 
 func (t *pageText) lineBreak(breaks string) {
-	if !strings.HasSuffix(t.out.String(), "\n") {
+	if len(t.line.parts) > 0 {
+		t.endLine()
 		t.out.WriteString(breaks)
 	}
+}
+
+// endLine writes the line.
+func (t *pageText) endLine() {
+	t.out.WriteString(t.line.text())
+	t.line = pdfLine{parts: t.line.parts[:0]}
 }
 
 // font returns a font of the resources.
@@ -304,70 +434,7 @@ func (t *pageText) font(name string, resources pdf.Value) *pdfFont {
 	if f, ok := t.fonts[name]; ok {
 		return f
 	}
-	v := resources.Key("Font").Key(name)
-	f := &pdfFont{Font: pdf.Font{V: v}, fallback: defaultWidth}
-	if !isSafeMap(v.Key("ToUnicode")) {
-		panic(errCharacterMap)
-	}
-	if v.Key("Subtype").Name() == "Type0" {
-		f.readWideWidths(v.Key("DescendantFonts").Index(0))
-	} else {
-		f.first, f.widths = f.FirstChar(), f.Widths()
-		if v.Key("Subtype").Name() == "Type3" {
-			f.widths = nil // in units of the font
-		}
-	}
+	f := newPDFFont(resources.Key("Font").Key(name), t.glyphs)
 	t.fonts[name] = f
 	return f
-}
-
-// readWideWidths reads the widths of a font whose codes have two bytes: c [w...]
-// or first last w.
-func (f *pdfFont) readWideWidths(descendant pdf.Value) {
-	f.wide, f.byCode, f.fallback = true, map[int]float64{}, 1000
-	if w := descendant.Key("DW"); !w.IsNull() {
-		f.fallback = w.Float64()
-	}
-	list := descendant.Key("W")
-	for i := 0; i+1 < list.Len() && len(f.byCode) < 1<<16; {
-		first, second := int(list.Index(i).Int64()), list.Index(i+1)
-		if second.Kind() == pdf.Array {
-			for j := range second.Len() {
-				f.byCode[first+j] = second.Index(j).Float64()
-			}
-			i += 2
-			continue
-		}
-		for code := first; code <= min(int(second.Int64()), first+1<<16) && i+2 < list.Len(); code++ {
-			f.byCode[code] = list.Index(i + 2).Float64()
-		}
-		i += 3
-	}
-}
-
-// width is the width of a string in units of text space.
-func (f *pdfFont) width(raw string, s *graphics) float64 {
-	total := 0.0
-	step := 1
-	if f != nil && f.wide {
-		step = 2
-	}
-	for i := 0; i+step <= len(raw); i += step {
-		w := float64(defaultWidth)
-		switch {
-		case f == nil:
-		case f.wide:
-			w = f.fallback
-			if own, ok := f.byCode[int(raw[i])<<8|int(raw[i+1])]; ok {
-				w = own
-			}
-		case int(raw[i]) >= f.first && int(raw[i])-f.first < len(f.widths):
-			w = f.widths[int(raw[i])-f.first]
-		}
-		total += w/1000*s.size + s.charGap
-		if step == 1 && raw[i] == ' ' {
-			total += s.wordGap
-		}
-	}
-	return total
 }
