@@ -117,11 +117,20 @@ type verifier interface {
 	Verify(name, path string) error
 }
 
+// standardDirs returns the directory of plugins of an unpacked archive, if there
+// is one.
+func standardDirs() []string {
+	if dirs := libraryDirs(); len(dirs) > 1 {
+		return []string{filepath.Join(dirs[0], "plugins")}
+	}
+	return nil
+}
+
 // subprocessesUnder finds plugins under a policy with files that are watched.
 func (a *app) subprocessesUnder(policy verifier, watched []string, flags pluginFlags, log *slog.Logger, use pluginUse) (*subproc.Plugins, []subproc.Problem, error) {
 	plugins, problems, err := subproc.Discover(context.Background(), subproc.Options{
 		Dirs: flags.Plugins, Foreign: a.foreign(flags.Plugins), Logger: log, Mask: a.masked, StoredOnly: use == readPlugins,
-		Verify: policy.Verify, Watched: watched,
+		Verify: policy.Verify, Watched: watched, Standard: standardDirs(),
 	})
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -73,11 +73,11 @@ func withoutPassword(address string) string {
 // arguments of tea. Only the directories that belong to tea are searched, not
 // PATH.
 func runExternal(program string, args []string) error {
-	dirs := []string{"/usr/lib/tea"}
-	if self, err := os.Executable(); err == nil { // else there is no /proc
-		here := filepath.Dir(resolved(self))
-		dirs = []string{here, filepath.Join(filepath.Dir(here), "lib", "tea"), "/usr/lib/tea"}
+	var dirs []string
+	if self, err := os.Executable(); err == nil {
+		dirs = append(dirs, filepath.Dir(resolved(self)))
 	}
+	dirs = append(dirs, libraryDirs()...)
 	name := "tea-" + program
 	if runtime.GOOS == "windows" {
 		name += ".exe"
@@ -88,6 +88,23 @@ func runExternal(program string, args []string) error {
 		}
 	}
 	return pluginError(fmt.Errorf("`tea %s` needs the program %s, which is not in %s\n  hint: the packages and archives of tea contain it; copy it next to tea", args[0], name, strings.Join(dirs, " or ")))
+}
+
+// libraryDirs returns the directories with the further programs of tea, and its
+// plugins below them: lib/tea next to the directory of this program, as in an
+// unpacked archive, and /usr/lib/tea.
+func libraryDirs() []string {
+	const system = "/usr/lib/tea"
+	self, err := os.Executable()
+	if err != nil { // there is no /proc
+		return []string{system}
+	}
+	prefix := filepath.Dir(filepath.Dir(resolved(self)))
+	own := filepath.Join(prefix, "lib", "tea")
+	if info, err := os.Stat(prefix); err != nil || info.Mode().Perm()&0o002 != 0 || own == system {
+		return []string{system} // everyone could put programs into a prefix such as /tmp
+	}
+	return []string{own, system}
 }
 
 // replaceBy runs a program in this process. It returns only if that fails, and

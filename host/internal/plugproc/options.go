@@ -99,8 +99,8 @@ func (o Options) withDefaults() Options {
 }
 
 // Search adds to the options the directories in TEA_PLUGINS, then ./plugins if
-// the user trusts it, and the standard places $XDG_DATA_HOME/tea/plugins and
-// /usr/lib/tea/plugins. getenv is os.Getenv outside tests.
+// the user trusts it, and the standard places $XDG_DATA_HOME/tea/plugins, those
+// that the options have, and /usr/lib/tea/plugins. getenv is os.Getenv outside tests.
 func (o Options) Search(getenv func(string) string) Options {
 	for _, dir := range filepath.SplitList(getenv("TEA_PLUGINS")) {
 		if dir != "" && !slices.Contains(o.Dirs, dir) {
@@ -111,7 +111,7 @@ func (o Options) Search(getenv func(string) string) Options {
 	o.Project = "./plugins"
 	o.Trust = UserTrust(getenv)
 	if data := dataHome(getenv); data != "" {
-		o.Standard = append(slices.Clip(o.Standard), filepath.Join(data, "tea", "plugins"))
+		o.Standard = slices.Insert(slices.Clone(o.Standard), 0, filepath.Join(data, "tea", "plugins"))
 	}
 	o.Standard = append(slices.Clip(o.Standard), "/usr/lib/tea/plugins")
 	return o
