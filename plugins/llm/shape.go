@@ -18,6 +18,9 @@ import (
 type shape struct {
 	text  string // the schema, "" for any JSON
 	check *jsonschema.Schema
+	// list is the only required member of the object, if that is a list: models
+	// answer with the list alone.
+	list string
 }
 
 // newShape compiles a format; nil for nil.
@@ -36,7 +39,22 @@ func newShape(f *chat.Format) (*shape, error) {
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "%w", err)
 	}
-	return &shape{text: string(text), check: check}, nil
+	return &shape{text: string(text), check: check, list: onlyList(f.Schema)}, nil
+}
+
+// onlyList returns the only required member of an object with a schema, if that
+// member is a list; otherwise "".
+func onlyList(s map[string]any) string {
+	properties, _ := s["properties"].(map[string]any)
+	required, _ := s["required"].([]any)
+	if s["type"] != "object" || len(required) != 1 {
+		return ""
+	}
+	name, _ := required[0].(string)
+	if member, _ := properties[name].(map[string]any); member["type"] != "array" {
+		return ""
+	}
+	return name
 }
 
 // instruction returns the message that describes the form of the answer.
@@ -64,6 +82,12 @@ func (s *shape) parse(answer string) (any, error) {
 		problems := s.check.Validate(data)
 		if len(problems) == 0 {
 			return data, nil
+		}
+		if list, ok := data.([]any); ok && s.list != "" {
+			object := map[string]any{s.list: list}
+			if problems = s.check.Validate(object); len(problems) == 0 {
+				return object, nil
+			}
 		}
 		notFit = cmp.Or(notFit, fmt.Errorf("it does not match the schema: %s", jsonschema.Join(problems)))
 	}

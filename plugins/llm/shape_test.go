@@ -6,9 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/the-edge-agent/tea/plugins/llm"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 	"github.com/the-edge-agent/tea/sdk/x/httpapi/servertest"
+	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
 // degrees is the schema of the answers in these tests.
@@ -44,6 +46,50 @@ func TestStructuredAnswers(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// Models answer with the list alone where the schema has an object with one list.
+func TestListInPlaceOfAnObject(t *testing.T) {
+	t.Parallel()
+	integers := map[string]any{"type": "array", "items": map[string]any{"type": "integer"}}
+	one := map[string]any{"type": "object", "properties": map[string]any{"steps": integers, "done": map[string]any{"type": "boolean"}}, "required": []any{"steps"}}
+	two := map[string]any{"type": "object", "properties": map[string]any{"steps": integers, "others": integers}, "required": []any{"steps", "others"}}
+	for _, c := range []struct {
+		schema map[string]any
+		text   string
+		fits   bool
+	}{
+		{one, "Sure:\n```json\n[1, 2]\n```", true}, {one, `["a"]`, false}, {two, "[1]", false}, {degrees, "[21]", false},
+	} {
+		server := servertest.Start(t, says(c.text))
+		got, err := call(t, nil, "llm.call", openAI(server), map[string]any{"prompt": "hi", "schema": c.schema, "max_repairs": 0})
+		if (err == nil) != c.fits {
+			t.Errorf("%s: %v, %v", c.text, got, err)
+		}
+		if diff := cmp.Diff(any(map[string]any{"steps": []any{int64(1), int64(2)}}), got["data"]); c.fits && diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// The mistake is found when the workflow is loaded.
+func TestCallWithoutAQuestionIsValid(t *testing.T) {
+	t.Parallel()
+	for _, a := range llm.Bundle().Actions {
+		s, err := jsonschema.Compile(a.Params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems := jsonschema.Join(s.Validate(map[string]any{"model": "m"}))
+		if a.Name != "embedding.create" && problems != "needs prompt or messages" {
+			t.Errorf("%s: %q", a.Name, problems)
+		}
+		for _, given := range []map[string]any{{"prompt": "hi"}, {"messages": []any{}}} {
+			if problems := s.Validate(given); a.Name != "embedding.create" && problems != nil {
+				t.Errorf("%s %v: %v", a.Name, given, problems)
+			}
+		}
 	}
 }
 

@@ -100,10 +100,24 @@ func (r *run) noneFits(forms []*node, failed [][]Problem, v any, at *place) {
 				r.problems = append(r.problems, p)
 			}
 		}
+	case onlyMissing(failed, at.String()) != nil:
+		r.problem(at, "needs %s", orList(onlyMissing(failed, at.String())))
 	default:
 		wanted := fmt.Sprintf("fits none of the %d allowed forms", len(forms))
 		r.report(Problem{Path: at.String(), Message: wanted + ": " + firstOfEach(failed, at.String()), Wanted: wanted})
 	}
+}
+
+// onlyMissing returns the members of which the value at a path needs one, if each
+// form is refused for one of them alone; otherwise nil.
+func onlyMissing(failed [][]Problem, here string) (members []string) {
+	for _, problems := range failed {
+		if len(problems) != 1 || problems[0].Kind != MissingMember || problems[0].Path != here {
+			return nil
+		}
+		members = append(members, problems[0].Member)
+	}
+	return members
 }
 
 // behindRef returns the target of a plain reference.

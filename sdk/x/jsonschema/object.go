@@ -86,7 +86,11 @@ func (k *keywords) dependencies(rules *objectRules) {
 func (r *run) checkObject(rules *objectRules, v map[string]any, at *place, own *evaluated) {
 	for _, name := range rules.required {
 		if _, ok := v[name]; !ok {
-			r.report(Problem{Path: at.String(), Message: fmt.Sprintf("%q is required", name), Kind: MissingMember, Member: name})
+			p := Problem{Path: at.String(), Message: fmt.Sprintf("%q is required", name), Kind: MissingMember, Member: name}
+			if rule := rules.properties[name]; rule != nil && rule.example != "" {
+				p.Hint = fmt.Sprintf("write %s: %q", name, rule.example)
+			}
+			r.report(p)
 		}
 	}
 	if len(v) < rules.min {

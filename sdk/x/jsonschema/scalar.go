@@ -18,6 +18,9 @@ func (k *keywords) fill(n *node) {
 	k.schemaMap("$defs")
 	k.schemaMap("definitions")
 	n.fallback, n.hasFallback = k.raw["default"]
+	if examples, _ := k.raw["examples"].([]any); len(examples) > 0 {
+		n.example, _ = examples[0].(string)
+	}
 	n.types = k.types()
 	n.enum = k.enum()
 	n.number = k.numbers()

@@ -29,7 +29,8 @@ type Problem struct {
 	Member string `json:"-"`
 	// Wanted is Message without the value itself, which can be secret.
 	Wanted string `json:"-"`
-	// Hint is the part of Message that suggests another name or value, if any.
+	// Hint is the part of Message that suggests another name or value, if any. That of
+	// a missing member is not part of Message.
 	Hint string `json:"-"`
 }
 
@@ -84,6 +85,9 @@ func Describe(problems []Problem, what string) string {
 			return b.String()
 		case p.Kind == MissingMember:
 			fmt.Fprintf(&b, " needs the %s %q", what, diag.Key(p.Path, p.Member))
+			if p.Hint != "" {
+				b.WriteString("; " + p.Hint)
+			}
 		case p.Kind == UnknownMember:
 			fmt.Fprintf(&b, " has no %s %q", what, p.Path)
 			if p.Hint != "" {
@@ -183,9 +187,11 @@ type node struct {
 	resource *resource
 
 	never bool // the schema false
-	// fallback is the default, if there is one.
+	// fallback is the default, if there is one, example the first example that is a
+	// text.
 	fallback    any
 	hasFallback bool
+	example     string
 	ref         *node
 	dynamic     *dynamicRef
 	types       []string
