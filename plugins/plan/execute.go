@@ -28,7 +28,7 @@ type ExecuteParams struct {
 // Executor is the action that executes subtasks.
 type Executor struct {
 	Action string `json:"action" minLength:"1" doc:"any action: llm.call, llm.tools, workflow.run, a Lua action, an action of another plugin"`
-	With   Later  `json:"with,omitzero" doc:"its parameters, evaluated for each subtask; templates can also read subtask, plan and results (those of finished subtasks by id)"`
+	With   Params `json:"with,omitzero" doc:"its parameters, evaluated for each subtask; templates can also read subtask, plan and results (those of finished subtasks by id)"`
 	Output Later  `json:"output,omitzero" doc:"the result of the subtask, as a template that can also read result; default: the result of the action, of one that asks a model (llm.*) only content and data"`
 }
 
@@ -38,6 +38,16 @@ type Later struct{ value any }
 // JSONSchema marks the parameter.
 func (Later) JSONSchema() *schema.Schema {
 	return &schema.Schema{Extra: map[string]any{tea.Templates: []any{"subtask", "plan", "results"}}}
+}
+
+// Params are the parameters of the action that executes subtasks.
+type Params struct{ Later }
+
+// JSONSchema lets the host check them against the action.
+func (p Params) JSONSchema() *schema.Schema {
+	s := p.Later.JSONSchema()
+	s.Extra[tea.ParamsOf], s.Extra["examples"] = "action", []any{"{{ subtask.description }}"}
+	return s
 }
 
 // IsZero reports whether the parameter is absent.

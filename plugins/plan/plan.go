@@ -97,7 +97,7 @@ func (Document) JSONSchema() *schema.Schema {
 		},
 	}
 	return &schema.Schema{
-		Type: schema.Types{"object"}, Required: []string{"subtasks"},
+		Type: schema.Types{"object"}, Required: []string{"subtasks"}, Extra: map[string]any{"examples": []any{"{{ state.plan }}"}},
 		Properties: &schema.Properties{
 			{Name: "id", Schema: text},
 			{Name: "goal", Schema: text},

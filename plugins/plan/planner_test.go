@@ -131,6 +131,25 @@ func TestBrokenPlanIsAskedAgain(t *testing.T) {
 	}
 }
 
+// A model answers with a list, for example because the prompt of an author asks for one.
+func TestPlanThatIsAList(t *testing.T) {
+	t.Parallel()
+	text := `[{"id": 1, "description": "x"}, {"id": "b", "description": "y", "dependencies": [1]}]`
+	misfit := tea.Errorf(tea.ValidationError, "the model's answer is not usable")
+	misfit.Details = map[string]any{"content": text}
+	for _, answer := range []any{text, "Here it is:\n```json\n" + text + "\n```", misfit, []any{object{"id": "1", "description": "x"}, object{"id": "b", "description": "y", "dependencies": []any{"1"}}}} {
+		m := &model{answers: []any{answer}}
+		got, e := call(t, m.host(), "plan.decompose", object{"goal": "g"})
+		if e != nil {
+			t.Errorf("%v: %v", answer, e)
+			continue
+		}
+		if diff := cmp.Diff([]string{"1", "b<1"}, ids(got)); diff != "" || got["attempts"] != int64(1) {
+			t.Errorf("%v: %d attempts\n%s", answer, got["attempts"], diff)
+		}
+	}
+}
+
 func TestLastErrorListsTheFaults(t *testing.T) {
 	t.Parallel()
 	m := &model{answers: []any{"no", list("a", "a", "b<x")}}

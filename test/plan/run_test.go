@@ -5,11 +5,14 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -213,5 +216,55 @@ nodes:
 	stdout, stderr, code := tea(t, dir, "resume", "flow.yaml", "-i", changed)
 	if code != 0 || strings.Contains(stderr, "go!a") || !strings.Contains(stderr, "go!b~3: done") || !strings.Contains(stderr, "go!d: done") {
 		t.Fatalf("code %d:\n%s%s", code, stdout, stderr)
+	}
+}
+
+// An executor without what its action needs failed after the model was paid for the
+// plan. The model here answers with a list, as the prompt of an author may ask.
+func TestExecutorThatCannotWorkIsFoundBeforeThePlanIsPaidFor(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"choices": [{"message": {"content": "[{\"id\": \"a\", \"description\": \"x\", \"dependencies\": []}]"}, "finish_reason": "stop"}]}`)
+	}))
+	t.Cleanup(model.Close)
+	dir := t.TempDir()
+	flow := func(executor string) {
+		write(t, dir, `
+settings: {llm: {model: m, api_base: "`+model.URL+`"}}
+nodes:
+  - {name: plan, uses: plan.decompose, with: {goal: g}, output: {plan: "{{ result.plan }}"}}
+  - name: go
+    uses: plan.execute
+    with: {plan: "{{ state.plan }}", subtask_executor: `+executor+`}
+    output: {results: "{{ result.subtask_results }}"}
+`)
+	}
+	for executor, parts := range map[string][]string{
+		`{action: llm.call}`:                                         {"needs prompt or messages", "subtask_executor.with", "{{ subtask.description }}"},
+		`{action: llm.call, with: {promt: a}}`:                       {`has no parameter "promt"`},
+		`{action: llm.cal, with: {prompt: a}}`:                       {`unknown action "llm.cal"`, `did you mean "llm.call"`},
+		`{action: workflow.run}`:                                     {"workflow.run needs the parameter"},
+		`{action: plan.status}`:                                      {`write plan: "{{ state.plan }}"`, `needs the parameter "plan"`},
+		`{action: llm.tools, with: {tools: [a.b]}}`:                  {"needs prompt or messages"},
+		`{action: json.stringify, with: {date: "{{ subtask.id }}"}}`: {`did you mean "data"`},
+	} {
+		flow(executor)
+		_, stderr, code := tea(t, dir, "run", "flow.yaml")
+		for _, part := range parts {
+			if code == 0 || !strings.Contains(stderr, part) {
+				t.Errorf("%s: code %d, %q is missing in:\n%s", executor, code, part, stderr)
+			}
+		}
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	flow(`{action: llm.call, with: {prompt: "{{ subtask.description }}"}, output: "{{ subtask.id }}"}`)
+	stdout, stderr, code := tea(t, dir, "run", "flow.yaml")
+	if code != 0 || asked.Load() != 2 || strings.Contains(stderr, "failed") || !strings.Contains(stdout, `"a": "a"`) {
+		t.Errorf("code %d, asked %d times:\n%s\n%s", code, asked.Load(), stdout, stderr)
 	}
 }

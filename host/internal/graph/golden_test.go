@@ -23,6 +23,27 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 // actions is a catalog of a few actions.
+// laterParams are those of an action that calls another one.
+type laterParams struct {
+	Plan plan `json:"plan"`
+	Each struct {
+		Uses string `json:"uses"`
+		With later  `json:"with,omitempty"`
+	} `json:"each,omitempty"`
+}
+
+type plan struct{}
+
+func (plan) JSONSchema() *schema.Schema {
+	return &schema.Schema{Type: schema.Types{"object"}, Extra: map[string]any{"examples": []any{"{{ state.plan }}"}}}
+}
+
+type later struct{}
+
+func (later) JSONSchema() *schema.Schema {
+	return &schema.Schema{Extra: map[string]any{tea.Templates: []any{"task", "results"}, tea.ParamsOf: "uses", "examples": []any{"{{ task.text }}"}}}
+}
+
 type actions map[string]tea.ActionInfo
 
 func (a actions) Describe(name string) (tea.ActionInfo, bool) {
@@ -80,6 +101,7 @@ func catalog() actions {
 		"any.call":  {Name: "any.call"},
 		"any.ask":   {Name: "any.ask", Params: schema.Of[askParams]()},
 		"any.note":  {Name: "any.note", Params: schema.Of[noteParams]()},
+		"any.later": {Name: "any.later", Params: schema.Of[laterParams]()},
 		"any.named": {Name: "any.named", Params: schema.Of[namedParams]()},
 	}
 }

@@ -35,6 +35,11 @@ func newParamChecker(env Env) *paramChecker {
 // check reports mistakes in a call and returns the schema of its result, nil if
 // unknown. Values of templates are checked at run time.
 func (p *paramChecker) check(b *spec.ActionBody, diags *diag.List) *schema.Schema {
+	return p.checkCall(b, fmt.Sprintf("`tea actions %s` shows the parameters", b.Uses.Value), diags)
+}
+
+// checkCall is check with the hint for a mistake in the parameters.
+func (p *paramChecker) checkCall(b *spec.ActionBody, see string, diags *diag.List) *schema.Schema {
 	if p.actions == nil || b.Uses.Pos == (diag.Pos{}) { // no name, already reported
 		return nil
 	}
@@ -57,8 +62,9 @@ func (p *paramChecker) check(b *spec.ActionBody, diags *diag.List) *schema.Schem
 	}
 	completed, _ := s.Complete(given)
 	for _, problem := range s.ValidateTemplated(completed, isTemplate) {
-		report(info, b, with, problem, diags)
+		report(info, b, with, problem, see, diags)
 	}
+	p.calls(info.Params, with, with.Value, "", diags)
 	warnNoTimeout(info, with, diags)
 	return info.Result
 }
@@ -159,15 +165,14 @@ func (p *paramChecker) schema(info tea.ActionInfo) *jsonschema.Schema {
 	return s
 }
 
-func report(info tea.ActionInfo, b *spec.ActionBody, with *spec.Tree, problem jsonschema.Problem, diags *diag.List) {
-	see := fmt.Sprintf("`tea actions %s` shows the parameters", info.Name)
+func report(info tea.ActionInfo, b *spec.ActionBody, with *spec.Tree, problem jsonschema.Problem, see string, diags *diag.List) {
 	switch problem.Kind {
 	case jsonschema.MissingMember:
 		name := diag.Key(problem.Path, problem.Member)
 		if b.Inline && spec.IsNodeKey(name) {
 			see = fmt.Sprintf("put the parameters under with:; next to action:, %s belongs to the node", name)
 		}
-		diags.Errorf(diagcode.MissingParameter, with.ValuePos(problem.Path), see, "%s needs the parameter %q", info.Name, name)
+		diags.Errorf(diagcode.MissingParameter, with.ValuePos(problem.Path), cmp.Or(problem.Hint, see), "%s needs the parameter %q", info.Name, name)
 	case jsonschema.UnknownMember:
 		hint := cmp.Or(problem.Hint, see)
 		diags.Errorf(diagcode.UnknownParameter, with.KeyPos(problem.Path), hint, "%s has no parameter %q", info.Name, problem.Path)

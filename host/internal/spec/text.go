@@ -100,6 +100,16 @@ func (t *Tree) place(v element, inner string) {
 	}
 }
 
+// Call returns the call of an action whose name is at the path uses, with the
+// parameters at the path with.
+func (t *Tree) Call(uses, with string) *ActionBody {
+	b := &ActionBody{Pos: t.ValuePos(uses), Uses: t.Places[uses]}
+	if _, v := find(t.root, nil, "", with); v.node != nil {
+		b.With = newTree(v)
+	}
+	return b
+}
+
 // KeyPos returns the position of the key of the value at a path, or of the
 // value if it has no key.
 func (t *Tree) KeyPos(path string) diag.Pos {
