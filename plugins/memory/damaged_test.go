@@ -123,20 +123,15 @@ func TestALostDatabaseIsAnError(t *testing.T) {
 		}
 		refused("overwritten", "damaged")
 
-		id := filepath.Join(dir, "database.id")
-		noted, err := os.ReadFile(id)
+		elsewhere := t.TempDir() // a memory removes contents that it does not name
+		other := mustOpen(t, map[string]any{"path": elsewhere, "engine": engine})
+		other.must("memory.file_list", nil)
+		other.close()
+		another, err := os.ReadFile(filepath.Join(elsewhere, "memory."+engine))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, path := range []string{id, database} {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
-		}
-		other := mustOpen(t, settings)
-		other.must("memory.file_list", nil)
-		other.close()
-		if err := os.WriteFile(id, noted, 0o600); err != nil {
+		if err := os.WriteFile(database, another, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		refused("replaced", "was replaced")
