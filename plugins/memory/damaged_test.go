@@ -150,3 +150,44 @@ func TestALostDatabaseIsAnError(t *testing.T) {
 		}
 	})
 }
+
+// A power cut can leave zeros, or nothing, in the files next to the database.
+func TestZerosInTheFilesOfTheFolderKeepNoRecordFromBeingFound(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, engine string) {
+		t.Parallel()
+		dir := t.TempDir()
+		settings := map[string]any{"path": dir, "engine": engine}
+		o := mustOpen(t, settings)
+		o.must("ltm.store", map[string]any{"key": "a", "value": "pump"})
+		o.must("ltm.search", map[string]any{"query": "pump"})
+		o.must("vector.store", map[string]any{"texts": []any{"pump"}, "ids": []any{"a"}, "embeddings": []any{[]any{1, 0}}})
+		o.must("vector.query", map[string]any{"embedding": []any{1, 0}})
+		o.close()
+		var files []string
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() && d.Name() != "memory."+engine {
+				files = append(files, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			whole, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, size := range []int{len(whole), 0} {
+				if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				o := mustOpen(t, settings)
+				same(t, path, len(o.must("ltm.search", map[string]any{"query": "pump"})["results"].([]any)), 1)
+				same(t, path, len(o.must("vector.query", map[string]any{"embedding": []any{1, 0}})["results"].([]any)), 1)
+				o.close()
+			}
+		}
+	})
+}

@@ -72,6 +72,7 @@ func TestEveryFlippedByteIsNoticed(t *testing.T) {
 	}
 	for n := range data {
 		try("a part", data[:n])
+		try("a part and zeros", append(data[:n:n], make([]byte, len(data)-n)...))
 	}
 	try("a further line", append(bytes.Clone(data), '\n'))
 	try("CRLF", bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n")))

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
@@ -17,13 +18,14 @@ import (
 const identityFile = "database.id"
 
 // notedIdentity returns the identity of the folder's database, "" for a new
-// folder.
+// folder. A power cut can leave zeros in the file, which was written when the
+// database was created, and is not on disk before its name.
 func notedIdentity(dir string) (string, error) {
 	noted, err := os.ReadFile(filepath.Join(dir, identityFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("read the identity of the memory: %w", err)
 	}
-	return string(noted), nil
+	return strings.Trim(string(noted), "\x00"), nil
 }
 
 // checkThere returns an error if the database is missing, empty or not a file.
