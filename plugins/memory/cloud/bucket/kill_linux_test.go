@@ -2,11 +2,14 @@ package bucket
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,6 +17,8 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/objstore/objtest"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -114,6 +119,15 @@ func TestAcknowledgedWritesSurviveKills(t *testing.T) {
 					t.Fatalf("round %d has stored nothing", round)
 				}
 				acknowledged[w.Name] = last
+				for range r.IntN(3) { // the device comes back, and does nothing or something else
+					stores := openStores(t, config(t, s, prefixOf(t), w.Dir, options))
+					if r.IntN(2) == 0 {
+						get(t, stores, "any")
+					}
+					if err := stores.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
 			}
 			// Both devices come back: what one of them had acknowledged locally is there.
 			for _, dir := range dirs {
@@ -178,4 +192,62 @@ func TestKilledServer(t *testing.T) {
 		}
 	}
 	checkDatabase(t, stores)
+}
+
+// A copy whose state is damaged can have changes that were acknowledged and not
+// published: it is kept.
+func TestACopyWithADamagedStateIsKept(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]func(state []byte) []byte{
+		"zeroed": func(state []byte) []byte { return make([]byte, len(state)) },
+		"torn":   func(state []byte) []byte { return state[:len(state)/2] },
+		"empty":  func([]byte) []byte { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := objtest.S3(t)
+			options := map[string]any{"acknowledge": "local", "lease_seconds": 1, "delay_seconds": 3600, "wait_seconds": 600}
+			first := openStores(t, config(t, s, prefixOf(t), t.TempDir(), nil))
+			set(t, first, "published", "1")
+			if err := first.Close(); err != nil {
+				t.Fatal(err)
+			}
+			w := worker{Server: *s, Prefix: prefixOf(t), Dir: t.TempDir(), Name: "killed", Options: options}
+			cmd, lines := w.start(t)
+			storedUntil(lines, 5)
+			_ = cmd.Process.Kill()
+			storedUntil(lines, 1<<30)
+			_ = cmd.Wait()
+			path := filepath.Join(w.Dir, "0", stateFile)
+			state, err := os.ReadFile(path)
+			if err == nil {
+				err = os.WriteFile(path, damage(state), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := &bytes.Buffer{}
+			c := config(t, s, prefixOf(t), w.Dir, options)
+			c.Logger = slog.New(slog.NewTextHandler(said, nil))
+			stores := openStores(t, c)
+			if got := get(t, stores, "published"); got != "1" {
+				t.Errorf("the published entry is %q", got)
+			}
+			if err := stores.Close(); err != nil {
+				t.Fatal(err)
+			}
+			kept, err := engine.Open(t.Context(), engine.Options{Dir: filepath.Join(w.Dir, "0", asidePrefix+withDamage), Driver: sqlite.Driver{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer kept.Close()
+			n, err := store.Int(kept.Query(t.Context(), "SELECT count(*) FROM ltm"))
+			if err != nil || n < 5 {
+				t.Errorf("the kept copy has %d entries, %v; want those that were acknowledged", n, err)
+			}
+			if !strings.Contains(said.String(), asidePrefix+withDamage) {
+				t.Errorf("the log does not name the kept copy: %s", said)
+			}
+		})
+	}
 }

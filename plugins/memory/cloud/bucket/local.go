@@ -30,6 +30,8 @@ type local struct {
 	lock   *flock.Flock
 	device string
 	state  state
+	// damaged reports that the state could not be read.
+	damaged bool
 	// published has the hashes of the pages of the current head, in the order of
 	// their numbers; nil = not known.
 	published []uint64
@@ -72,6 +74,8 @@ const (
 	// ofOther follows it for copies of another database: the bucket was emptied, or
 	// its content replaced.
 	ofOther = "of-"
+	// withDamage follows it for a copy whose state was damaged.
+	withDamage = ofOther + "damaged"
 	// withRefused follows it for copies that were merged except for records that the
 	// memory refuses.
 	withRefused = "refused-"
@@ -101,8 +105,7 @@ func openLocal(dir string, b *objstore.Bucket) (*local, error) {
 	return nil, fmt.Errorf("%d processes use the memory in %s", maxCopies, dir)
 }
 
-// load reads the state. A damaged one is none: the copy is compared with the
-// bucket then.
+// load reads the state.
 func (l *local) load() error {
 	raw, err := os.ReadFile(l.path(deviceFile))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(raw) == 0 {
@@ -117,14 +120,15 @@ func (l *local) load() error {
 	return l.readState()
 }
 
-// readState reads the state of the copy.
+// readState reads the state of the copy. A damaged one is none, and the copy can
+// have changes that are not published.
 func (l *local) readState() error {
 	raw, err := os.ReadFile(l.path(stateFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil && json.Unmarshal(raw, &l.state) != nil {
-		l.state = state{}
+		l.state, l.damaged = state{}, true
 	}
 	return err
 }
@@ -160,6 +164,11 @@ func (l *local) prepare(ctx context.Context, current, previous head) (compare bo
 	_, statErr := os.Stat(l.database())
 	there := statErr == nil
 	switch {
+	case there && l.damaged:
+		if err := l.setAside(withDamage); err != nil {
+			return false, err
+		}
+		there = false
 	case there && l.state.Store != "" && l.state.Store == current.Previous: // it was reset
 		if err := l.empty(sqlite.Driver{}.File(), "index", "vectors"); err != nil {
 			return false, err
@@ -209,7 +218,7 @@ func (l *local) setAside(name string) error {
 			return store.SystemError(err)
 		}
 	}
-	l.state, l.published = state{}, nil
+	l.state, l.damaged, l.published = state{}, false, nil
 	return l.empty("index", "vectors")
 }
 

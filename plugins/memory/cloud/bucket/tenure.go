@@ -71,7 +71,11 @@ func (s *shared) begin(ctx context.Context) (*tenure, error) {
 	}
 	t.life, t.end = context.WithCancel(context.Background())
 	t.work.Go(t.keep)
+	damaged := l.damaged
 	t.compare, err = l.prepare(ctx, t.current(), previous)
+	if damaged && !l.damaged {
+		s.c.Logger.Warn("the state of this device's copy of the memory was damaged; the copy stays in a folder, since it can have changes that were not published", "folder", l.path(asidePrefix+withDamage))
+	}
 	if err == nil {
 		err = t.open(ctx)
 	}

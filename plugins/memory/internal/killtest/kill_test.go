@@ -3,6 +3,7 @@ package killtest
 import (
 	"context"
 	crand "crypto/rand"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -49,6 +50,7 @@ func TestNothingIsLostWhenThePluginIsKilled(t *testing.T) {
 
 // victim is a memory that is killed again and again.
 type victim struct {
+	engine   string
 	dir      string
 	settings tea.Settings
 	areas    []area
@@ -58,8 +60,8 @@ type victim struct {
 
 func run(t *testing.T, engine string, kills int) {
 	t.Helper()
-	seed := rand.Uint64()                                                                  //nolint:gosec // it is printed where it matters
-	v := &victim{dir: t.TempDir(), areas: areas(), random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // as above
+	seed := rand.Uint64()                                                                                  //nolint:gosec // it is printed where it matters
+	v := &victim{engine: engine, dir: t.TempDir(), areas: areas(), random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // as above
 	memory, err := json.Marshal(map[string]any{"path": v.dir, "engine": engine, "archives": t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -104,6 +106,10 @@ func (v *victim) round(t *testing.T, round int) {
 func (v *victim) openWithoutUse(t *testing.T) {
 	t.Helper()
 	for range v.random.IntN(3) {
+		if v.engine == "duckdb" && v.random.IntN(3) == 0 {
+			v.openAsEarlierVersions(t)
+			continue
+		}
 		p := startPlugin(t, v.settings, &v.acks)
 		action, params := "memory.inspect", map[string]any{}
 		switch v.random.IntN(4) {
@@ -117,6 +123,23 @@ func (v *victim) openWithoutUse(t *testing.T) {
 			t.Errorf("%v\n%s", err, p.output)
 		}
 		p.process.Close()
+	}
+}
+
+// openAsEarlierVersions opens and closes the database as versions of tea did that
+// damaged its indexes by that.
+func (v *victim) openAsEarlierVersions(t *testing.T) {
+	t.Helper()
+	path := filepath.Join(v.dir, "memory.duckdb")
+	if _, err := os.Stat(path); err != nil {
+		return // it was killed before it was created
+	}
+	db, err := sql.Open("duckdb", path)
+	if err == nil {
+		err = errors.Join(db.PingContext(t.Context()), db.Close())
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 
