@@ -188,17 +188,8 @@ func linear(n *html.Node) string {
 		return "√" + operand(joinFormula(parts))
 	case "mroot":
 		return operand(part(0)) + "^(1/" + operand(part(1)) + ")"
-	case "mover":
-		if mark := accents[part(1)]; mark != "" && utf8.RuneCountInString(part(0)) == 1 {
-			return part(0) + mark
-		}
-		return operand(part(0)) + script("^", part(1))
-	case "msup":
-		return operand(part(0)) + script("^", part(1))
-	case "msub", "munder":
-		return operand(part(0)) + script(subscriptMark, part(1))
-	case "msubsup", "munderover":
-		return operand(part(0)) + script(subscriptMark, part(1)) + script("^", part(2))
+	case "mover", "msup", "msub", "munder", "msubsup", "munderover":
+		return withScripts(localName(n), part(0), part(1), part(2))
 	case "mmultiscripts":
 		return multiscripts(n, parts)
 	case "mfenced":
@@ -209,6 +200,20 @@ func linear(n *html.Node) string {
 		return tableRow(parts)
 	}
 	return joinFormula(parts)
+}
+
+// withScripts returns a base with what is over, under and after it.
+func withScripts(name, base, first, second string) string {
+	if mark := accents[first]; name == "mover" && mark != "" && utf8.RuneCountInString(base) == 1 {
+		return base + mark
+	}
+	switch name {
+	case "mover", "msup":
+		return operand(base) + script("^", first)
+	case "msub", "munder":
+		return operand(base) + script(subscriptMark, first)
+	}
+	return operand(base) + script(subscriptMark, first) + script("^", second)
 }
 
 // operands returns the children of an element as text, also those that are

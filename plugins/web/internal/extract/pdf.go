@@ -40,13 +40,7 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 	if isCircular(reader) {
 		return d.pdfError(errors.New("an object stream contains itself"))
 	}
-	info := reader.Trailer().Key("Info")
-	d.Metadata.Title = clean(info.Key("Title").Text())
-	d.Metadata.Author = clean(info.Key("Author").Text())
-	d.Metadata.Description = clean(info.Key("Subject").Text())
-	d.Metadata.Published = firstDate(pdfDate(info.Key("CreationDate").Text()))
-	d.Metadata.Modified = firstDate(pdfDate(info.Key("ModDate").Text()))
-	d.Metadata.Language = language(reader.Trailer().Key("Root").Key("Lang").Text())
+	d.readPDFProperties(reader.Trailer())
 	var pages []string
 	length, read, unknownGlyphs := 0, 0, 0
 	glyphs := newGlyphList()
@@ -87,6 +81,17 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 	}
 	d.plain = Content{text: text, markdown: text}
 	return nil
+}
+
+// readPDFProperties sets the metadata of a PDF file.
+func (d *Document) readPDFProperties(trailer pdf.Value) {
+	info := trailer.Key("Info")
+	d.Metadata.Title = clean(info.Key("Title").Text())
+	d.Metadata.Author = clean(info.Key("Author").Text())
+	d.Metadata.Description = clean(info.Key("Subject").Text())
+	d.Metadata.Published = firstDate(pdfDate(info.Key("CreationDate").Text()))
+	d.Metadata.Modified = firstDate(pdfDate(info.Key("ModDate").Text()))
+	d.Metadata.Language = language(trailer.Key("Root").Key("Lang").Text())
 }
 
 func (d *Document) pdfError(err error) *tea.Error {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/ledongthuc/pdf"
 )
@@ -167,7 +168,7 @@ func (c *operandCounter) Write(p []byte) (int, error) {
 			c.depth = max(0, c.depth-1)
 			c.inToken = false
 		case c.depth > 0:
-		case bytes.IndexByte([]byte(" \t\r\n\f\x00[]<>"), b) >= 0:
+		case strings.IndexByte(" \t\r\n\f\x00[]<>", b) >= 0:
 			c.inToken = false
 		case b == '/':
 			c.count, c.inToken = c.count+1, true

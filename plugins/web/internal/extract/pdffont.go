@@ -60,8 +60,18 @@ var charsets = []struct {
 	prefix  string
 	charset encoding.Encoding
 }{
-	{"GBK2K", simplifiedchinese.GB18030}, {"GB", simplifiedchinese.GBK}, {"B5", traditionalchinese.Big5}, {"ETen", traditionalchinese.Big5}, {"HKscs", traditionalchinese.Big5},
-	{"90ms", japanese.ShiftJIS}, {"90pv", japanese.ShiftJIS}, {"83pv", japanese.ShiftJIS}, {"Add-RKSJ", japanese.ShiftJIS}, {"Ext-RKSJ", japanese.ShiftJIS}, {"EUC-", japanese.EUCJP}, {"KSC", korean.EUCKR},
+	{"GBK2K", simplifiedchinese.GB18030},
+	{"GB", simplifiedchinese.GBK},
+	{"B5", traditionalchinese.Big5},
+	{"ETen", traditionalchinese.Big5},
+	{"HKscs", traditionalchinese.Big5},
+	{"90ms", japanese.ShiftJIS},
+	{"90pv", japanese.ShiftJIS},
+	{"83pv", japanese.ShiftJIS},
+	{"Add-RKSJ", japanese.ShiftJIS},
+	{"Ext-RKSJ", japanese.ShiftJIS},
+	{"EUC-", japanese.EUCJP},
+	{"KSC", korean.EUCKR},
 }
 
 func (f *pdfFont) setCharset(name string) {

@@ -160,6 +160,12 @@ func markScript(n *html.Node, mark string) {
 		}
 		return
 	}
+	writeMark(n, mark, text, after)
+}
+
+// writeMark adds the mark, with parentheses where the script would not be one
+// name or number, or where what follows would become part of it.
+func writeMark(n *html.Node, mark, text string, after rune) {
 	if inside(n, atom.Code) || inside(n, atom.Pre) {
 		mark = plainMark(mark)
 	}
