@@ -41,7 +41,7 @@ func (d *Document) readLinks() {
 			return
 		}
 		seen[u] = true
-		text := textOf(n)
+		text := inlineText(n)
 		if text == "" {
 			text = linkLabel(n)
 		}

@@ -106,6 +106,7 @@ func TestMetadata(t *testing.T) {
 	}{
 		{"title element", "<title> A \n B </title>", page.Metadata{Title: "A B"}},
 		{"heading", "<h1>A</h1>", page.Metadata{Title: "A"}},
+		{"heading with scripts", "<h1>H<sub>2</sub>O <i>at</i> 10<sup>6</sup><br>Pa</h1>", page.Metadata{Title: "H_2O at 10^6 Pa"}},
 		{
 			"previews", `<title>x</title><meta property="og:title" content="A"><meta property="og:description" content="D"><meta property="og:site_name" content="S"><meta property="og:image" content="/i.png"><meta property="og:locale" content="de_CH"><meta property="article:author" content="https://x.example/me"><meta name="author" content="N">`,
 			page.Metadata{Title: "A", Description: "D", SiteName: "S", Image: "https://site.example/i.png", Language: "de-CH", Author: "N"},

@@ -59,7 +59,7 @@ func (f *pageFacts) read(n *html.Node) {
 		}
 	case atom.H1:
 		if f.h1 == "" {
-			f.h1 = textOf(n)
+			f.h1 = inlineText(n)
 		}
 	case atom.Meta:
 		name := strings.ToLower(strings.TrimSpace(cmp.Or(attr(n, "property"), attr(n, "name"), attr(n, "http-equiv"), attr(n, "itemprop"))))

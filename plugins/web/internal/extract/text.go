@@ -19,6 +19,21 @@ func (c *Content) Text() string {
 	return strings.TrimSpace(strings.ReplaceAll(w.b.String(), subscriptMark, "_"))
 }
 
+// maxInline is the length up to which a text keeps what its elements mean.
+const maxInline = 4096
+
+// inlineText returns the text below n on one line.
+func inlineText(n *html.Node) string {
+	if shortText(n, maxInline) == "" { // empty, or too long for a copy
+		return textOf(n)
+	}
+	copied := clone(n)
+	isolateFormulas(copied)
+	removeAll(copied, isInvisible)
+	c := Content{node: copied}
+	return strings.Join(strings.Fields(c.Text()), " ")
+}
+
 // textWriter collects text. Line breaks are written before the next text, so
 // that empty elements leave none.
 type textWriter struct {
