@@ -2,8 +2,13 @@
 package main
 
 import (
+	"runtime/debug"
+
 	"github.com/the-edge-agent/tea/plugins/web"
 	"github.com/the-edge-agent/tea/sdk/serve"
 )
 
-func main() { serve.Main(web.Bundle()) }
+func main() {
+	debug.SetGCPercent(50) // a large page is garbage soon after it was read
+	serve.Main(web.Bundle())
+}

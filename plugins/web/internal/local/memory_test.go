@@ -19,12 +19,11 @@ import (
 )
 
 // A crawl has at most heapPerByte bytes in use for each byte that a response can
-// have, and spareHeap; the memory of the process is up to twice as large. The
-// guide names it.
+// have, and spareHeap. The guide names them.
 const (
 	maxBody     = 1 << 20
 	heapPerByte = 16
-	spareHeap   = 32 << 20
+	spareHeap   = 48 << 20
 )
 
 // peakHeap returns the largest live heap while f runs, as each garbage
