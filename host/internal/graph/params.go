@@ -130,6 +130,8 @@ func (p *paramChecker) unknown(b *spec.ActionBody, diags *diag.List) {
 			hint = "the plugin " + namespace + " was found, but cannot be used; a message says why"
 		case elsewhere[name] != "":
 			hint = elsewhere[name]
+		case hint == "" && p.moduleAction(name) != "":
+			hint = fmt.Sprintf("did you mean %q? The names of a module's actions begin with its namespace, or else the name of its file", p.moduleAction(name))
 		case hint == "":
 			hint = "`tea actions` lists the available actions; those of a plugin need its binary in a plugin directory"
 		}
@@ -140,6 +142,21 @@ func (p *paramChecker) unknown(b *spec.ActionBody, diags *diag.List) {
 // elsewhere are hints for actions that other tools have under a namespace of tea.
 var elsewhere = map[string]string{
 	"code.sandbox": "code.execute runs each call in a sandbox of its own",
+}
+
+// moduleAction returns the action that has this name without its namespace, "" if
+// there is none or several.
+func (p *paramChecker) moduleAction(name string) string {
+	found := ""
+	for _, other := range p.actions.Names() {
+		if _, verb, _ := strings.Cut(other, "."); verb == name {
+			if found != "" {
+				return ""
+			}
+			found = other
+		}
+	}
+	return found
 }
 
 const refreshHint = "`tea plugin refresh` starts the plugins and stores their manifests"

@@ -46,7 +46,8 @@ func (rt *Runtime) CompileModule(src Source) (*Module, error) {
 // A module returns a table. If it has a function register_actions, that is
 // called with a table, the registry, and each function in the registry is an
 // action. A field __tea_actions__ of the module's table, or a global of that
-// name, describes them: name -> {description, params, result}.
+// name, describes them: name -> {description, params, result}, or the module with
+// its actions.
 func (m *Module) FindActions(ctx context.Context, modules map[string]*Module) error {
 	_, err := m.runtime.execute(ctx, Env{Modules: modules}, m.name, func(r *run) any {
 		m.actions = r.moduleInstance(m).actions()
@@ -77,7 +78,8 @@ func (m *Module) Call(ctx context.Context, action string, env Env, params map[st
 
 // actions joins the registered names of a module with its metadata.
 func (i *instance) actions() []ModuleAction {
-	names, about := i.actionNames(), i.metadata()
+	names := i.actionNames()
+	about := i.described(names)
 	for name := range about {
 		if !slices.Contains(names, name) {
 			panic(i.fail("__tea_actions__ describes %q, which register_actions does not register%s", name, diag.Ending(name, names)))
@@ -92,6 +94,41 @@ func (i *instance) actions() []ModuleAction {
 		actions[n] = ModuleAction{Name: name, Description: description, Params: params, Result: result}
 	}
 	return actions
+}
+
+// described returns the descriptions of the actions by name. Beside one entry for
+// each action, __tea_actions__ can describe the module: version, description, and
+// actions, a list of names or of descriptions with a name.
+func (i *instance) described(names []string) map[string]any {
+	about := i.metadata()
+	list, ok := about["actions"]
+	if !ok || slices.Contains(names, "actions") {
+		return about
+	}
+	described := map[string]any{}
+	switch list := list.(type) {
+	case []any:
+		for _, entry := range list {
+			name, _ := entry.(string)
+			if object, ok := entry.(map[string]any); ok {
+				name, _ = object["name"].(string)
+			}
+			if name == "" {
+				panic(i.fail("__tea_actions__.actions must have the names of actions, or descriptions with a name"))
+			}
+			described[name] = entry
+		}
+	case map[string]any:
+		for name, entry := range list {
+			if text, ok := entry.(string); ok {
+				entry = map[string]any{"description": text}
+			}
+			described[name] = entry
+		}
+	default:
+		panic(i.fail("__tea_actions__.actions must be a list of names, or map names to descriptions"))
+	}
+	return described
 }
 
 // instance is a module in one run.
