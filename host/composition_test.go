@@ -97,7 +97,7 @@ edges: [{from: a, parallel: [b, c], fan_in: join}]
 		t.Error(diff)
 	}
 	res = s.resume(res.RunID, host.RunOptions{})
-	wantState(t, res, map[string]any{"b": "connection_error", "tries": int64(1), "c": true})
+	wantState(t, res, map[string]any{"b": "connection_error", "tries": int64(3), "c": true})
 }
 
 func TestItemTriedAgainIsResumedInItsLastAttempt(t *testing.T) {

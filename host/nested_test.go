@@ -252,7 +252,7 @@ nodes:
   - {name: a, run: "error('no')", retry: {max_retries: 1000000, base_delay: 0, retry_on: [internal_error], timeout_seconds: 0.1}}
 `,
 		"branch": `
-config: {parallel: {retry: {max_retries: 1000000, base_delay: 0, retry_on: [internal_error], timeout_seconds: 0.1}}}
+config: {max_steps: 1000000, parallel: {retry: {max_retries: 1000000, base_delay: 0, retry_on: [internal_error], timeout_seconds: 0.1}}}
 nodes:
   - {name: start}
   - {name: a, run: "error('no')"}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
@@ -47,6 +48,9 @@ type branchResult struct {
 	// frame is that of the last attempt; first holds the one of the first.
 	frame *frame
 	first frame
+	// repeats counts the repetitions of the branch, retries those of nodes in it.
+	repeats int
+	retries atomic.Int64
 	// start is set for a branch that was under way when the run stopped.
 	start *branchStart
 	// cause is the error behind Err, with the node that failed.
@@ -85,6 +89,7 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 		b, res := &list[i], &o.results[i]
 		res.Branch, res.path, res.frame = b.name, b.path, &res.first
 		f.openBranch(res.frame, b, b.path, &fan)
+		res.frame.retries = &res.retries
 	}
 	if limit := fan.policy.MaxConcurrency; limit > 0 {
 		o.limit = min(o.limit, limit)
@@ -301,11 +306,14 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 	started := r.now()
 	total, stop := r.allAttempts(ctx, fan.policy.Retry, "branch", b.name)
 	defer stop()
-	for attempt := r.replay.Attempt(b.path); ; attempt++ {
-		res.Retries = attempt - 1
+	first := r.replay.Attempt(b.path)
+	f.countRetries(first - 1)
+	for attempt := first; ; attempt++ {
+		res.repeats = attempt - 1
 		if attempt > 1 {
 			res.frame = &frame{}
 			f.openBranch(res.frame, b, b.path.Attempt(attempt), fan)
+			res.frame.retries = &res.retries
 		}
 		res.frame.start = res.start
 		if f.tryBranch(ctx, total, b, &fan.policy, res) || total.Err() != nil || !f.retryBranch(ctx, total, &fan.policy, attempt, res) {
@@ -361,6 +369,7 @@ func (f *frame) retryBranch(ctx, total context.Context, policy *graph.Parallel, 
 		return false
 	}
 	f.run.emit(flow.EventRetry, "", res.path, retryFields(attempt, wait, res.Err, field("branch", res.Branch))...)
+	f.countRetries(1)
 	if f.run.o.Callbacks.BranchRetry != nil {
 		f.run.o.Callbacks.BranchRetry(string(res.path), attempt, wait, res.Err)
 	}
@@ -384,6 +393,7 @@ func (f *frame) retryBranch(ctx, total context.Context, policy *graph.Parallel, 
 func (f *frame) endBranch(res *branchResult, tolerant bool) {
 	r := f.run
 	res.Success = res.Err == nil
+	res.Retries = res.repeats + int(res.retries.Load())
 	if !res.Success {
 		r.forget(res.path)
 		r.failures.note(res.path, true, res.Err)
@@ -416,20 +426,24 @@ func (f *frame) endBranch(res *branchResult, tolerant bool) {
 func (res *branchResult) record() *replay.Branch {
 	return &replay.Branch{
 		Failure: replay.NewFailure(res.Err), Timeout: res.Timeout, Milliseconds: milliseconds(res.Elapsed),
-		Retries: res.Retries, Circuit: res.Circuit,
+		Retries: res.repeats, NodeRetries: int(res.retries.Load()), Circuit: res.Circuit,
 	}
 }
 
 // recall takes a failed branch's outcome from the journal; its state is
 // gathered from the nodes that finished.
 func (res *branchResult) recall(ctx context.Context, b *branch, rec *replay.Branch) {
-	res.Err, res.Timeout, res.Retries, res.Circuit = rec.Failure.Err(), rec.Timeout, rec.Retries, rec.Circuit
+	res.Err, res.Timeout, res.repeats, res.Circuit = rec.Failure.Err(), rec.Timeout, rec.Retries, rec.Circuit
 	res.Elapsed = time.Duration(rec.Milliseconds * float64(time.Millisecond))
-	res.frame.prefix = res.path.Attempt(res.Retries + 1)
+	res.frame.prefix = res.path.Attempt(res.repeats + 1)
 	res.frame.replayOnly = true
 	if err := b.walk(ctx, res.frame); err != nil && !errors.Is(err, errReplayed) && ctx.Err() != nil {
 		res.err = err
 	}
+	// The records lack those of the node that failed.
+	res.frame.countRetries(rec.NodeRetries - int(res.retries.Load()))
+	res.frame.around.countRetries(res.repeats)
+	res.Retries = res.repeats + int(res.retries.Load())
 }
 
 // joined are the results of branches on their way to a fan-in node.

@@ -116,6 +116,7 @@ func (x *execution) invoke(ctx context.Context, name string, params tea.Payload,
 	if err == nil || ctx.Err() != nil || !x.repeats(name, path, err) {
 		return res, spent, err
 	}
+	x.countRetries(1)
 	x.frame.run.emit(flow.EventRetry, x.node.Name, x.path, retryFields(x.attempt, 0, asFailure(err), field("call", name))...)
 	return x.invokeOnce(ctx, name, params, path, deep, outer, x.attempt+1)
 }

@@ -35,6 +35,8 @@ type execution struct {
 	started   time.Time
 	// rec is set when a finished container is walked again.
 	rec *replay.Node
+	// retries counts the repeated attempts and calls.
+	retries atomic.Int64
 	// ended is the record of a node that has succeeded.
 	ended replay.Node
 	// mapped is the update of a container's output mapping that a replay can
@@ -81,6 +83,7 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 	total, stop := r.allAttempts(ctx, policy, "node", x.node.Name)
 	defer stop()
 	x.round = r.replay.Attempt(x.path)
+	x.countRetries(x.round - 1)
 	for x.attempt = x.round; ; x.attempt++ {
 		out, err := x.once(total)
 		if err == nil || unwinds(ctx, err) {
@@ -97,6 +100,7 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 		if err != nil {
 			return outcome{}, err
 		}
+		x.countRetries(1)
 		r.emit(flow.EventRetry, x.node.Name, x.path, retryFields(x.attempt, wait, failure)...)
 		if err := r.sleep(total, wait); err != nil {
 			return outcome{}, expired(ctx, total, err, failure)
@@ -109,6 +113,12 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 			}
 		}
 	}
+}
+
+// countRetries counts retries of the node.
+func (x *execution) countRetries(n int) {
+	x.retries.Add(int64(n))
+	x.frame.countRetries(n)
 }
 
 // allAttempts returns the context for all attempts of a policy. what and name say

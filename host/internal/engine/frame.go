@@ -36,6 +36,8 @@ type frame struct {
 	outer *frame
 	// item are the variables of a map's item; the zero value has none.
 	item itemVars
+	// retries counts the retries of nodes in a branch; nil in another frame.
+	retries *atomic.Int64
 	// joins says that a branch ends at a fan-in node: its deltas are not needed.
 	joins bool
 	// stop is the fan-in node at which a branch ends.
@@ -87,6 +89,15 @@ func (f *frame) open(outer *frame, g *graph.Graph, prefix execpath.Path, base *s
 	}
 	base.ForkTo(&f.own)
 	f.state = &f.own
+}
+
+// countRetries counts retries in the branches that the frame is in.
+func (f *frame) countRetries(n int) {
+	for ; f != nil && n > 0; f = f.around {
+		if f.retries != nil {
+			f.retries.Add(int64(n))
+		}
+	}
 }
 
 // countAlone makes the frame count its steps from 0, by itself.

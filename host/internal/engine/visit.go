@@ -40,6 +40,7 @@ func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
 	base := f.arrive(path)
 	if rec != nil {
 		f.run.saw(path)
+		f.countRetries(rec.Retries)
 		return f.replayNode(ctx, n, path, base, rec)
 	}
 	if f.replayOnly {
@@ -102,6 +103,7 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path execpath.Path, 
 			rec.Update = out.update
 		}
 	}
+	rec.Retries = int(x.retries.Load())
 	rec.SetUsage(x.usage())
 	return f.leave(ctx, n, path, rec, x)
 }
@@ -203,7 +205,7 @@ func (f *frame) failed(ctx context.Context, x *execution, err error) (*graph.Nod
 	}
 	switch {
 	case goesOn:
-		rec := &replay.Node{Failure: replay.NewFailure(failure), Fallback: true}
+		rec := &replay.Node{Failure: replay.NewFailure(failure), Fallback: true, Retries: int(x.retries.Load())}
 		rec.SetUsage(x.usage())
 		if err := f.run.append(path, rec); err != nil {
 			return nil, err
@@ -217,7 +219,7 @@ func (f *frame) failed(ctx context.Context, x *execution, err error) (*graph.Nod
 		if err := f.apply(n, out); err != nil {
 			return nil, f.fail(n, path, x.attempt, err)
 		}
-		rec := &replay.Node{Failure: replay.NewFailure(failure), Result: out.result, Update: out.update}
+		rec := &replay.Node{Failure: replay.NewFailure(failure), Result: out.result, Update: out.update, Retries: int(x.retries.Load())}
 		rec.SetUsage(x.usage())
 		return f.leave(ctx, n, path, rec, nil)
 	}

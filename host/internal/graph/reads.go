@@ -151,7 +151,7 @@ func Varies(v *expr.Value) bool {
 		text := l.Template.Text()
 		return strings.Contains(text, "random") || slices.ContainsFunc(l.Template.Roots(), func(ref expr.Ref) bool {
 			return slices.Contains(externalRoots, ref.Root) ||
-				ref.Root == "parallel_results" && (strings.Contains(text, "timing_ms") || strings.Contains(text, "circuit_state"))
+				ref.Root == "parallel_results" && (strings.Contains(text, "timing_ms") || strings.Contains(text, "retry_count") || strings.Contains(text, "circuit_state"))
 		})
 	})
 }

@@ -43,6 +43,8 @@ type Node struct {
 	Failure *Failure       `json:"err,omitzero"`
 	// Count is the number of iterations of a loop.
 	Count int `json:"n,omitzero"`
+	// Retries is the number of repeated attempts.
+	Retries int `json:"try,omitzero"`
 	// Fallback says that the node's fallback runs in its place.
 	Fallback bool `json:"fb,omitzero"`
 	// Usage is what the execution has used; nil where the result says it.
@@ -85,8 +87,11 @@ type Branch struct {
 	Failure      *Failure `json:"err"`
 	Timeout      bool     `json:"timeout"`
 	Milliseconds float64  `json:"ms"`
-	Retries      int      `json:"retries"`
-	Circuit      string   `json:"circuit"`
+	// Retries counts the repetitions of the branch, NodeRetries those of nodes in
+	// it.
+	Retries     int    `json:"retries"`
+	NodeRetries int    `json:"node_retries,omitzero"`
+	Circuit     string `json:"circuit"`
 }
 
 // Interrupt is a pending interrupt. Its path is that of the record.
