@@ -113,11 +113,11 @@ func TestTwoTabs(t *testing.T) {
 	b := startBrowser(t, t.TempDir())
 	first, second := b.open(t, s.URL), b.open(t, s.URL)
 	first.expect(`true`, `globalThis.tea = await openTea({ storage: 'test' }); await tea.files.write('a.txt', 'first'); return tea.writable`)
-	second.expect(`[false,"first","permission_denied","permission_denied"]`, `
+	second.expect(`[false,"first","permission_denied","","permission_denied"]`, `
 		globalThis.owner = new Promise((resolve) => (globalThis.took = resolve));
 		globalThis.tea = await openTea({ storage: 'test', onWritable: took });
 		const failure = (p) => p.then(() => '', (e) => e.type);
-		return [tea.writable, await tea.files.readText('a.txt'), await failure(tea.files.write('a.txt', 'second')), await failure(tea.run('nodes: [{name: a}]').then())];`)
+		return [tea.writable, await tea.files.readText('a.txt'), await failure(tea.files.write('a.txt', 'second')), await failure(tea.run('nodes: [{name: a}]').then()), await failure(tea.run('nodes: [{name: a}]', { durability: 'exit' }).then())];`)
 	first.expect(`null`, `await tea.files.write('a.txt', 'last'); await tea.close()`)
 	second.expect(`[true,"last","done"]`, `
 		await owner;

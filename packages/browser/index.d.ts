@@ -110,7 +110,10 @@ export interface RunOptions {
   secrets?: Values;
   /** Available under `env`; default that of openTea. */
   env?: Record<string, string>;
-  /** When the checkpoint is written; default exit, which keeps none of a run that is done. */
+  /**
+   * When the checkpoint is written; default exit, which keeps none of a run that is done, and off while another tab
+   * owns the storage.
+   */
   durability?: 'exit' | 'sync' | 'async' | 'off';
   interruptBefore?: string[];
   interruptAfter?: string[];

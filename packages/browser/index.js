@@ -57,6 +57,7 @@ class Tea {
   #calls = new Map();
   #lastKey = 0;
   #writable = true;
+  #noted = false; // that runs have no checkpoints
   #release = () => {};
   #closed = false;
 
@@ -246,6 +247,11 @@ class Tea {
 
   run(workflow, options = {}) {
     checkOptions('run', options, runOptions);
+    if (!this.#writable && options.durability === undefined) {
+      options = { ...options, durability: 'off' };
+      if (!this.#noted) this.#log('another tab owns the storage: runs in this one have no checkpoints, and one that waits for an answer cannot be resumed');
+      this.#noted = true;
+    }
     return this.#execute('run', workflowOf(workflow, options), options);
   }
 

@@ -54,6 +54,7 @@ type folder struct {
 	catalog   *catalog.Catalog
 	assembler *assemble.Assembler
 	sweeper   *sweeper
+	wrote     func() // called after writes; nil = not needed
 	// synced is locked while the memory is synchronised.
 	synced     lock
 	background *background // nil without settings.memory.sync.background

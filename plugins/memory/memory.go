@@ -40,6 +40,9 @@ func writes[P, R any](method func(m *Memory, ctx context.Context, req *tea.Reque
 		if err != nil && tea.AsError(err).Type == tea.ResourceExhausted && m.folder.sweepContents(ctx) == nil {
 			r, err = method(m, ctx, req, p)
 		}
+		if err == nil && m.folder.wrote != nil {
+			m.folder.wrote()
+		}
 		if err == nil && m.folder.background != nil {
 			m.folder.background.changed()
 		}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/deletion"
@@ -44,9 +45,13 @@ func (f *folder) sweep(ctx context.Context, grace time.Duration) error {
 	return errors.Join(sessions, entries, deletions, f.files.Sweep(ctx), f.embedded.sweep(ctx))
 }
 
-// sweepContents removes the contents that nothing uses. It needs no space.
+// sweepContents removes the contents that nothing uses, and in a page what has
+// expired. It needs no space.
 func (f *folder) sweepContents(ctx context.Context) error {
-	if inPage || f.embedded == nil {
+	if inPage {
+		return f.sweep(ctx, 0)
+	}
+	if f.embedded == nil {
 		return errors.ErrUnsupported // see sweep
 	}
 	return errors.Join(f.embedded.sweepContents(ctx), f.files.Sweep(ctx))
@@ -78,10 +83,16 @@ func (f *folder) sweeps() *sweeper {
 
 // sweepsRemote starts the sweeper of a memory in a Backend.
 func (f *folder) sweepsRemote() *sweeper {
-	opened := make(chan struct{})
-	close(opened)
+	opened, delay := make(chan struct{}), sweepDelay
+	if inPage {
+		// A visit can be short, and a page that only reads must not become the writer.
+		f.wrote = sync.OnceFunc(func() { close(opened) })
+	} else {
+		close(opened)
+		delay = remoteSweepDelay
+	}
 	s := &sweeper{
-		opened: opened, every: sweepEvery, delay: remoteSweepDelay, logger: slog.Default(),
+		opened: opened, every: sweepEvery, delay: delay, logger: slog.Default(),
 		sweep: func(ctx context.Context) error { return f.sweep(ctx, sweepGrace) },
 	}
 	s.start()
