@@ -17,6 +17,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/manifest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/place"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -95,10 +96,14 @@ func (m *Memory) CloudStore(ctx context.Context, _ *tea.Request, p CloudStorePar
 	if err != nil {
 		return nil, err
 	}
+	if err := m.checkSize(path, data); err != nil {
+		return nil, err
+	}
 	files, err := m.manifest(ctx)
 	if err != nil {
 		return nil, err
 	}
+	files.ProjectID = m.folder.settings.ProjectID
 	var r manifest.Record
 	err = m.write(ctx, at, func(string) (err error) {
 		r, err = files.Store(ctx, path, data, fields)
@@ -113,6 +118,21 @@ func (m *Memory) CloudStore(ctx context.Context, _ *tea.Request, p CloudStorePar
 	uri, _ := r[manifest.URI].(string)
 	hash, _ := r[manifest.Hash].(string)
 	return &CloudStoreResult{Success: true, FilePath: path, DocID: path, StorageURI: uri, ContentHash: hash}, nil
+}
+
+// checkSize refuses a text that exceeds the limits of the settings.
+func (m *Memory) checkSize(path string, data []byte) error {
+	s := m.folder.settings
+	if s.MaxFileLines == 0 && s.MaxFileTokens == 0 || !manifest.IsText(data) {
+		return nil
+	}
+	if n := manifest.Lines(string(data)); s.MaxFileLines > 0 && n > s.MaxFileLines {
+		return tea.Errorf(tea.ValidationError, "%s has %d lines, more than %d, the limit in settings.memory.max_file_lines; split it", path, n, s.MaxFileLines)
+	}
+	if n := tokens.Count(string(data)); s.MaxFileTokens > 0 && n > s.MaxFileTokens {
+		return tea.Errorf(tea.ValidationError, "%s has %d tokens, more than %d, the limit in settings.memory.max_file_tokens; split it", path, n, s.MaxFileTokens)
+	}
+	return nil
 }
 
 // CloudRetrieveParams are the parameters of memory.cloud_retrieve.

@@ -49,7 +49,7 @@ type AssembleWeights struct {
 // AssembleLayer selects candidates.
 type AssembleLayer struct {
 	Scope     string   `json:"scope" minLength:"1" doc:"app, user, matter, firm, session, directory, or one of priorities"`
-	EntityID  *string  `json:"entity_id,omitempty" doc:"the entity: files below scope/entity_id/ and entries of the long-term memory with that key or below it; for session the session_id; default all entities"`
+	EntityID  *string  `json:"entity_id,omitempty" doc:"the entity: files below scope/entity_id/, such as firm/acme/ or firms/acme/, and entries of the long-term memory with that key or below it; for session the session_id; default all entities"`
 	UserID    *string  `json:"user_id,omitempty" doc:"for session: all active sessions of this user"`
 	Directory *string  `json:"directory,omitempty" doc:"folder of files that replaces the one of the scope; for the scope directory also the prefix of the entries' keys"`
 	Pattern   string   `json:"pattern,omitempty" doc:"restricts the files, as in memory.file_list"`
@@ -73,6 +73,7 @@ type AssembleResult struct {
 	Tabular    []AssembleTable  `json:"tabular" doc:"the complete results of the queries"`
 	Truncated  bool             `json:"truncated" doc:"something was cut or left out, because there was no room"`
 	Similarity string           `json:"similarity" doc:"how texts were compared: cosine or bm25; empty if none were"`
+	Notes      []string         `json:"notes,omitempty" doc:"layers that have no files, entries or sessions"`
 }
 
 // AssembleSource is a part of a context.
@@ -110,9 +111,9 @@ func (m *Memory) AssembleContext(ctx context.Context, req *tea.Request, p Assemb
 	if err != nil {
 		return nil, err
 	}
-	model := ""
+	model := m.model("")
 	if p.Config != nil {
-		model = p.Config.Model
+		model = m.model(p.Config.Model)
 	}
 	r.Embed = func(ctx context.Context, query string) ([]float32, error) {
 		vectors, err := embed(ctx, req, []string{query}, model)
@@ -179,7 +180,7 @@ func assembleRequest(p AssembleParams) (assemble.Request, error) {
 func assembleResult(made *assemble.Result) *AssembleResult {
 	r := &AssembleResult{
 		Success: true, Context: made.Context, Tokens: made.Tokens, Sources: make([]AssembleSource, len(made.Sources)), Tabular: make([]AssembleTable, len(made.Tables)),
-		Truncated: made.Truncated, Similarity: string(made.Method),
+		Truncated: made.Truncated, Similarity: string(made.Method), Notes: made.Notes,
 	}
 	for i, s := range made.Sources {
 		r.Sources[i] = AssembleSource{

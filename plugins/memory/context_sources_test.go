@@ -258,3 +258,44 @@ func TestAssembleContextOfANamespace(t *testing.T) {
 		same(t, "another namespace", sources(none), []string{})
 	})
 }
+
+// Folders such as firms/ID, which other programs use, ranked as app, and a layer of
+// the scope did not have them.
+func TestAssembleContextOfPluralFolders(t *testing.T) {
+	t.Parallel()
+	linkedAgents(t, noHost, func(t *testing.T, a *agent) {
+		for _, name := range []string{"firms/acme/a", "matters/m1/a", "users/7/a", "directories/docs/2026/03/a", "firm/acme/b", "other/a"} {
+			a.file(t, name+".md", "pump")
+			a.entry(t, name, "pump")
+		}
+		find := func(config map[string]any) []string {
+			t.Helper()
+			found := []string{}
+			for _, s := range assembled(t, a, map[string]any{"query": "pump", "config": with(config, map[string]any{"threshold": 0})}) {
+				found = append(found, strings.Join(strings.Fields(s)[:3], " "))
+			}
+			slices.Sort(found)
+			return found
+		}
+		same(t, "everywhere", find(map[string]any{}), []string{
+			"file app other/a.md", "file directory directories/docs/2026/03/a.md", "file firm firm/acme/b.md", "file firm firms/acme/a.md", "file matter matters/m1/a.md", "file user users/7/a.md",
+			"ltm app other/a", "ltm directory directories/docs/2026/03/a", "ltm firm firm/acme/b", "ltm firm firms/acme/a", "ltm matter matters/m1/a", "ltm user users/7/a",
+		})
+		same(t, "a firm", find(layers(map[string]any{"scope": "firm", "entity_id": "acme"})), []string{"file firm firm/acme/b.md", "file firm firms/acme/a.md", "ltm firm firm/acme/b", "ltm firm firms/acme/a"})
+		same(t, "a directory", find(layers(map[string]any{"scope": "directory", "directory": "docs/2026"})), []string{"file directory directories/docs/2026/03/a.md", "ltm directory directories/docs/2026/03/a"})
+	})
+}
+
+func TestALayerWithoutAnythingIsNoted(t *testing.T) {
+	t.Parallel()
+	linkedAgents(t, noHost, func(t *testing.T, a *agent) {
+		a.file(t, "firm/acme/a.md", "pump")
+		got := a.do(t, "context.assemble", map[string]any{"query": "valve", "config": layers(
+			map[string]any{"scope": "firm", "entity_id": "acme"}, map[string]any{"scope": "firm", "entity_id": "acne"}, map[string]any{"scope": "session", "user_id": "nobody"},
+		)})
+		same(t, "notes", got["notes"], any([]any{
+			"layer 2 (scope firm) matches nothing: there are no files below firm/acne/ or firms/acne/ and no entries", "layer 3 (scope session) matches nothing: there is no active session",
+		}))
+		same(t, "none", a.do(t, "context.assemble", map[string]any{"query": "pump"})["notes"], nil)
+	})
+}

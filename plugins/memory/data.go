@@ -1,10 +1,12 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -234,7 +236,8 @@ func (m *Memory) DataDelete(ctx context.Context, req *tea.Request, p DataDeleteP
 
 // DataQueryParams are the parameters of data.query.
 type DataQueryParams struct {
-	SQL            string   `json:"sql" minLength:"1" doc:"one SELECT over the tables of data.create_table"`
+	SQL            string   `json:"sql,omitempty" doc:"one SELECT over the tables of data.create_table; default all rows of table"`
+	Table          string   `json:"table,omitempty" doc:"the only table that the query can read, instead of tables"`
 	Args           []any    `json:"args,omitempty" doc:"values for the ? in the query"`
 	Tables         []string `json:"tables,omitempty" doc:"tables that the query can read; default all"`
 	MaxRows        int      `json:"max_rows,omitempty" default:"1000" minimum:"1" maximum:"100000" doc:"largest number of rows; if there are more, truncated is true"`
@@ -255,6 +258,15 @@ const maxAnswer = 16 << 20
 
 // DataQuery is the action data.query.
 func (m *Memory) DataQuery(ctx context.Context, _ *tea.Request, p DataQueryParams) (*DataQueryResult, error) {
+	switch {
+	case p.Table != "" && p.Tables != nil:
+		return nil, tea.Errorf(tea.ValidationError, "data.query takes table or tables, not both")
+	case p.Table != "":
+		p.Tables = []string{p.Table}
+		p.SQL = cmp.Or(strings.TrimSpace(p.SQL), `SELECT * FROM "`+strings.ReplaceAll(p.Table, `"`, `""`)+`"`)
+	case strings.TrimSpace(p.SQL) == "":
+		return nil, tea.Errorf(tea.ValidationError, "data.query needs sql, or a table for all of its rows")
+	}
 	a, err := m.folder.tables.Query(ctx, store.TableQuery{
 		SQL: p.SQL, Args: p.Args, Tables: p.Tables, MaxRows: p.MaxRows, MaxBytes: maxAnswer, Timeout: time.Duration(p.TimeoutSeconds * float64(time.Second)),
 	})

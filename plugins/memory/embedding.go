@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -9,6 +10,11 @@ import (
 
 // Embedding is a vector as a parameter.
 type Embedding = embedding.Vector
+
+// model returns the model that an action names, or that of the settings.
+func (m *Memory) model(given string) string {
+	return cmp.Or(given, m.folder.settings.EmbeddingModel)
+}
 
 // embed asks the host's embedding.create for one vector per text.
 func embed(ctx context.Context, req *tea.Request, texts []string, model string) ([][]float32, error) {

@@ -116,7 +116,7 @@ func (m *Memory) search(ctx context.Context, req *tea.Request, p LTMSearchParams
 	}
 	entries := recall.EntryQuery{Search: q, Collection: p.Collection, Embedding: p.Embedding}
 	if len(p.Embedding) == 0 {
-		vectors, err := embed(ctx, req, []string{p.Query}, p.Model)
+		vectors, err := embed(ctx, req, []string{p.Query}, m.model(p.Model))
 		if err != nil {
 			return store.Results{}, err
 		}

@@ -52,13 +52,13 @@ func (m *Memory) Embed(ctx context.Context, req *tea.Request, p EmbedParams) (*E
 		if err := m.folder.writable(); err != nil {
 			return nil, err
 		}
-		r.Embedding, r.Model, err = m.folder.recall.One(ctx, p.Collection, p.Namespace, p.Key, embedder(req, p.Model))
+		r.Embedding, r.Model, err = m.folder.recall.One(ctx, p.Collection, p.Namespace, p.Key, embedder(req, m.model(p.Model)))
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, tea.Errorf(tea.NotFound, "there is no entry with the key %q", p.Key)
 		}
 	} else {
 		var vectors [][]float32
-		if vectors, r.Model, err = embedBy(ctx, req, []string{p.Text}, p.Model); err == nil {
+		if vectors, r.Model, err = embedBy(ctx, req, []string{p.Text}, m.model(p.Model)); err == nil {
 			r.Embedding = vectors[0]
 		}
 	}
@@ -92,7 +92,7 @@ type EmbedBatchResult struct {
 
 // EmbedBatch is the action memory.embed_batch.
 func (m *Memory) EmbedBatch(ctx context.Context, req *tea.Request, p EmbedBatchParams) (*EmbedBatchResult, error) {
-	r := &EmbedBatchResult{Success: true, Embeddings: [][]float32{}, Count: len(p.Texts), Model: p.Model}
+	r := &EmbedBatchResult{Success: true, Embeddings: [][]float32{}, Count: len(p.Texts), Model: m.model(p.Model)}
 	if len(p.Texts) > maxItems {
 		return nil, tea.Errorf(tea.ValidationError, "%d texts are more than %d", len(p.Texts), maxItems)
 	}
@@ -100,7 +100,7 @@ func (m *Memory) EmbedBatch(ctx context.Context, req *tea.Request, p EmbedBatchP
 		return r, nil
 	}
 	var err error
-	if r.Embeddings, r.Model, err = embedBy(ctx, req, p.Texts, p.Model); err != nil {
+	if r.Embeddings, r.Model, err = embedBy(ctx, req, p.Texts, m.model(p.Model)); err != nil {
 		return nil, err
 	}
 	r.Dimension = len(r.Embeddings[0])
@@ -129,7 +129,7 @@ type BackfillResult struct {
 // BackfillEmbeddings is the action memory.backfill_embeddings.
 func (m *Memory) BackfillEmbeddings(ctx context.Context, req *tea.Request, p BackfillParams) (*BackfillResult, error) {
 	filled, err := m.folder.recall.Backfill(ctx, recall.Backfill{
-		Collection: p.Collection, Namespace: p.Namespace, Prefix: p.Prefix, Model: p.Model, BatchSize: p.BatchSize, Limit: p.Limit, Embed: embedder(req, p.Model),
+		Collection: p.Collection, Namespace: p.Namespace, Prefix: p.Prefix, Model: m.model(p.Model), BatchSize: p.BatchSize, Limit: p.Limit, Embed: embedder(req, m.model(p.Model)),
 		Failed: func(d recall.Document, err error) {
 			req.Host.Log(ctx, slog.LevelWarn, "a text cannot be embedded", map[string]any{"source": d.Source, "key": d.Key, "error": err.Error()})
 		},
@@ -186,7 +186,7 @@ type VectorSearchResult struct {
 
 // VectorSearch is the action memory.vector_search.
 func (m *Memory) VectorSearch(ctx context.Context, req *tea.Request, p VectorSearchParams) (*VectorSearchResult, error) {
-	vectors, err := embed(ctx, req, []string{p.Query}, p.Model)
+	vectors, err := embed(ctx, req, []string{p.Query}, m.model(p.Model))
 	if err != nil {
 		return nil, err
 	}

@@ -72,13 +72,17 @@ type SessionChangedResult struct {
 type SessionCreateParams struct {
 	SessionID string          `json:"session_id,omitempty" doc:"name of the session, which must not exist; default a new name"`
 	UserID    string          `json:"user_id,omitempty" doc:"owner of the session"`
-	TTL       float64         `json:"ttl,omitempty" minimum:"0" doc:"seconds after which it is archived; 0 = never"`
+	TTL       *float64        `json:"ttl,omitempty" minimum:"0" doc:"seconds after which it is archived; 0 = never; default settings.memory.session_ttl"`
 	Metadata  json.RawMessage `json:"metadata,omitempty" doc:"object to filter by"`
 }
 
 // SessionCreate is the action session.create.
 func (m *Memory) SessionCreate(ctx context.Context, req *tea.Request, p SessionCreateParams) (*SessionResult, error) {
-	ttl, err := seconds("ttl", p.TTL)
+	given := m.folder.settings.SessionTTL
+	if p.TTL != nil {
+		given = *p.TTL
+	}
+	ttl, err := seconds("ttl", given)
 	if err == nil {
 		err = checkName("user_id", p.UserID)
 	}

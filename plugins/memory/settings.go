@@ -162,6 +162,11 @@ type Settings struct {
 	Archives           string  `json:"archives,omitempty" format:"path" doc:"folder of the archives of memory.export, memory.import, memory.backup and memory.restore, which fail without it"`
 	Sync               Sync    `json:"sync,omitzero" doc:"the memory that memory.sync synchronises this one with"`
 	ShortTerm          Bounds  `json:"short_term,omitzero" doc:"limits of memory.store"`
+	SessionTTL         float64 `json:"session_ttl,omitempty" minimum:"0" doc:"seconds after which a session of session.create without a ttl is archived; default 0 = never"`
+	ProjectID          string  `json:"project_id,omitempty" maxLength:"256" doc:"project_id of the files of memory.cloud_store that have none"`
+	EmbeddingModel     string  `json:"embedding_model,omitempty" doc:"model for embedding.create where an action names none"`
+	MaxFileTokens      int     `json:"max_file_tokens,omitempty" minimum:"1" doc:"largest number of tokens of a text of memory.cloud_store; default no limit"`
+	MaxFileLines       int     `json:"max_file_lines,omitempty" minimum:"1" doc:"largest number of lines of a text of memory.cloud_store; default no limit"`
 }
 
 // Bounds limit the short-term memory.

@@ -64,7 +64,7 @@ func (m *Memory) VectorStore(ctx context.Context, req *tea.Request, p VectorStor
 	embeddings := toVectors(p.Embeddings)
 	if len(embeddings) == 0 {
 		var err error
-		if embeddings, err = embed(ctx, req, p.Texts, p.EmbeddingModel); err != nil {
+		if embeddings, err = embed(ctx, req, p.Texts, m.model(p.EmbeddingModel)); err != nil {
 			return nil, err
 		}
 	}
@@ -164,7 +164,7 @@ func (m *Memory) VectorQuery(ctx context.Context, req *tea.Request, p VectorQuer
 		query.MinScore = -1
 	}
 	if p.Query != "" {
-		vectors, err := embed(ctx, req, []string{p.Query}, p.EmbeddingModel)
+		vectors, err := embed(ctx, req, []string{p.Query}, m.model(p.EmbeddingModel))
 		if err != nil {
 			return nil, err
 		}

@@ -112,6 +112,8 @@ type Result struct {
 	Truncated bool
 	// Method is Cosine or BM25, "" if nothing was compared.
 	Method Method
+	// Notes name the layers that have nothing to compare.
+	Notes []string
 }
 
 // Source is a part of a context.
@@ -174,5 +176,13 @@ func (a *Assembler) Assemble(ctx context.Context, r Request) (*Result, error) {
 	if err := g.compare(ctx); err != nil {
 		return nil, err
 	}
-	return a.fill(ctx, r, g, tables)
+	notes, err := g.notes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	made, err := a.fill(ctx, r, g, tables)
+	if err == nil {
+		made.Notes = notes
+	}
+	return made, err
 }

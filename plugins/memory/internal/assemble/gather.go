@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -196,8 +197,8 @@ func (g *gathering) entries(ctx context.Context, p *place) error {
 			}
 		}
 	}
-	if p.entry != "" {
-		e, err := g.a.o.LTM.Retrieve(ctx, g.r.Namespace, p.entry)
+	for _, key := range p.keys {
+		e, err := g.a.o.LTM.Retrieve(ctx, g.r.Namespace, key)
 		switch {
 		case err == nil:
 			err = g.entry(p, e)
@@ -211,16 +212,71 @@ func (g *gathering) entries(ctx context.Context, p *place) error {
 	if !g.all() {
 		return nil
 	}
-	list, err := g.a.o.LTM.List(ctx, store.List{Namespace: g.r.Namespace, Prefix: p.prefix, Limit: maxEntries})
-	if err != nil {
-		return err
-	}
-	for _, e := range list.Entries {
-		if err := g.entry(p, e); err != nil {
+	for _, prefix := range p.prefixes {
+		list, err := g.a.o.LTM.List(ctx, store.List{Namespace: g.r.Namespace, Prefix: prefix, Limit: maxEntries})
+		if err != nil {
 			return err
+		}
+		for _, e := range list.Entries {
+			if err := g.entry(p, e); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// notes describes the layers of the request that have no files, entries or
+// sessions at all.
+func (g *gathering) notes(ctx context.Context) (notes []string, err error) {
+	some := map[int]bool{}
+	for _, c := range g.found {
+		some[c.place.layer] = true
+	}
+	for i, l := range g.r.Layers {
+		if some[i] {
+			continue
+		}
+		var at []string
+		for _, p := range g.places {
+			if p.layer != i || some[i] {
+				continue
+			}
+			if some[i], err = g.any(ctx, p); err != nil {
+				return nil, err
+			}
+			at = append(at, p.folders...)
+		}
+		switch {
+		case some[i]:
+		case len(at) == 0:
+			notes = append(notes, fmt.Sprintf("layer %d (scope %s) matches nothing: there is no active session", i+1, l.Scope))
+		default:
+			slices.Sort(at)
+			notes = append(notes, fmt.Sprintf("layer %d (scope %s) matches nothing: there are no files below %s and no entries", i+1, l.Scope, strings.Join(slices.Compact(at), " or ")))
+		}
+	}
+	return notes, nil
+}
+
+// any reports whether a place has a file, an entry or a session.
+func (g *gathering) any(ctx context.Context, p *place) (bool, error) {
+	if len(p.sessions) > 0 || g.a.texts.any(func(t *text) bool { return p.has(t.Path) && !g.expired(t.SessionID) }) {
+		return true, nil
+	}
+	for _, prefix := range p.prefixes {
+		page, err := g.a.o.LTM.List(ctx, store.List{Namespace: g.r.Namespace, Prefix: prefix, Limit: 1, KeysOnly: true})
+		if err != nil || len(page.Entries) > 0 {
+			return true, err
+		}
+	}
+	for _, key := range p.keys {
+		_, err := g.a.o.LTM.Retrieve(ctx, g.r.Namespace, key)
+		if !errors.Is(err, store.ErrNotFound) {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // entry adds an entry unless it is damaged.

@@ -34,10 +34,11 @@ func Priorities() map[string]float64 {
 
 // Layer selects candidates:
 //
-//   - files below Directory or, without one, below SCOPE/ENTITY/ (for a session
-//     below sessions/ID/);
+//   - files below Directory or, without one, below SCOPE/ENTITY/ and SCOPEs/ENTITY/
+//     (for a session below sessions/ID/);
 //   - entries of the long-term memory with the key SCOPE/ENTITY or a key below
-//     it; for the scope directory, entries below its directory;
+//     it, or below SCOPEs/ENTITY; for the scope directory, entries below its
+//     directory;
 //   - for the scope session, the metadata of the session.
 //
 // Without an entity, the layer has all entities of its scope. An archived
@@ -58,8 +59,11 @@ type Layer struct {
 	MaxTokens int
 }
 
-// place locates candidates of a layer. A prefix is "" for everything, or ends
-// with a slash.
+// plurals are the folders that other programs use for scopes.
+var plurals = map[string]string{User: "users", Matter: "matters", Firm: "firms", Directory: "directories"} //nolint:gochecknoglobals // constant
+
+// place locates candidates of a layer. A folder or prefix is "" for everything, or
+// ends with a slash.
 type place struct {
 	layer     int
 	scope     string
@@ -67,30 +71,34 @@ type place struct {
 	maxTokens int
 
 	files     bool
-	folder    string
+	folders   []string
 	pattern   *file.Glob
 	entries   bool
-	prefix    string
-	entry     string // a key in addition to those below prefix
+	prefixes  []string
+	keys      []string // in addition to those below the prefixes
 	sessions  []session.Session
 	elsewhere bool // everything that no other place has
 }
 
 // has reports whether the place has a file.
 func (p *place) has(path string) bool {
-	return p.files && strings.HasPrefix(path, p.folder) && (p.pattern == nil || p.pattern.Match(path))
+	return p.files && beginsWith(path, p.folders) && (p.pattern == nil || p.pattern.Match(path))
 }
 
 // hasKey reports whether the place has an entry.
 func (p *place) hasKey(key string) bool {
-	return p.entries && (strings.HasPrefix(key, p.prefix) || key == p.entry)
+	return p.entries && (beginsWith(key, p.prefixes) || slices.Contains(p.keys, key))
+}
+
+func beginsWith(name string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // everything returns the layers of a request without layers: a candidate belongs
 // to the scope that its path or key begins with, or else to app.
 func everything() []Layer {
-	root := "."
-	return []Layer{{Scope: InSession}, {Scope: Firm}, {Scope: Matter}, {Scope: User}, {Scope: App, Directory: &root}}
+	root, directories := ".", plurals[Directory]
+	return []Layer{{Scope: Directory, Directory: &directories}, {Scope: InSession}, {Scope: Firm}, {Scope: Matter}, {Scope: User}, {Scope: App, Directory: &root}}
 }
 
 // places locates the candidates of a request.
@@ -126,7 +134,7 @@ func (a *Assembler) places(ctx context.Context, r Request) (places []*place, err
 			return nil, err
 		}
 		if len(r.Layers) == 0 && l.Scope == App {
-			p.entries, p.prefix, p.elsewhere = true, "", true
+			p.entries, p.prefixes, p.elsewhere = true, []string{""}, true
 		}
 	}
 	return places, nil
@@ -188,22 +196,28 @@ func below(folder string) string {
 }
 
 func (p *place) locate(at address) error {
-	own := p.scope
-	if at.entity != "" {
-		own += "/" + at.entity
+	own := []string{p.scope}
+	if plural := plurals[p.scope]; plural != "" && p.scope != Directory {
+		own = append(own, plural)
 	}
-	p.folder, p.prefix, p.entry = below(own), below(own), own
-	if at.directory == "" {
-		return nil
+	if p.scope == Directory {
+		if at.entity != "" {
+			return tea.Errorf(tea.ValidationError, "a layer of scope directory has a directory and no entity_id")
+		}
+		own = []string{at.directory}
+		if root := plurals[Directory]; at.directory != "." && at.directory != root && !strings.HasPrefix(at.directory, root+"/") {
+			own = append(own, root+"/"+at.directory)
+		}
 	}
-	p.folder = below(at.directory)
-	if p.scope != Directory {
-		return nil
+	for _, name := range own {
+		if at.entity != "" {
+			name += "/" + at.entity
+		}
+		p.folders, p.prefixes, p.keys = append(p.folders, below(name)), append(p.prefixes, below(name)), append(p.keys, name)
 	}
-	if at.entity != "" {
-		return tea.Errorf(tea.ValidationError, "a layer of scope directory has a directory and no entity_id")
+	if at.directory != "" && p.scope != Directory {
+		p.folders = []string{below(at.directory)}
 	}
-	p.prefix, p.entry = below(at.directory), at.directory
 	return nil
 }
 
@@ -256,12 +270,12 @@ func (a *Assembler) ofSessions(ctx context.Context, p place, at address, userID 
 // inSession returns the place with the files and entries of a session, or of all
 // sessions.
 func (p place) inSession(id, directory string) *place {
-	p.folder, p.prefix = file.SessionPrefix, InSession+"/"
+	p.folders, p.prefixes = []string{file.SessionPrefix}, []string{InSession + "/"}
 	if id != "" {
-		p.folder, p.prefix, p.entry = file.SessionPrefix+id+"/", InSession+"/"+id+"/", InSession+"/"+id
+		p.folders, p.prefixes, p.keys = []string{file.SessionPrefix + id + "/"}, []string{InSession + "/" + id + "/"}, []string{InSession + "/" + id}
 	}
 	if directory != "" {
-		p.folder = below(directory)
+		p.folders = []string{below(directory)}
 	}
 	return &p
 }

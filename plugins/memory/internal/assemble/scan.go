@@ -82,15 +82,20 @@ type scanned struct {
 // search returns the best entries of a place by their words.
 func (g *gathering) search(ctx context.Context, p *place) ([]store.Memory, error) {
 	var best []store.Memory
-	found, err := g.a.o.LTM.Search(ctx, store.Search{Namespace: g.r.Namespace, Text: g.r.Query, Prefix: p.prefix, Limit: maxHits})
-	if err == nil {
+	for i, prefix := range p.prefixes {
+		found, err := g.a.o.LTM.Search(ctx, store.Search{Namespace: g.r.Namespace, Text: g.r.Query, Prefix: prefix, Limit: maxHits})
+		if errors.Is(err, store.ErrUnsupported) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
 		for _, f := range found.Found {
 			best = append(best, f.Memory)
 		}
-		return best, nil
-	}
-	if !errors.Is(err, store.ErrUnsupported) {
-		return nil, err
+		if i == len(p.prefixes)-1 {
+			return best, nil
+		}
 	}
 	in := slices.DeleteFunc(slices.Clone(g.scanned), func(s scanned) bool { return !p.hasKey(s.Key) })
 	slices.SortFunc(in, func(a, b scanned) int {

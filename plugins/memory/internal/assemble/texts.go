@@ -107,6 +107,18 @@ func (t *texts) find(n name) (text, bool) {
 	return text{}, false
 }
 
+// any reports whether fn is true for a text file of the index as of the last use.
+func (t *texts) any(fn func(*text) bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.byID {
+		if fn(one) {
+			return true
+		}
+	}
+	return false
+}
+
 // seen are the last changes of files and of shared files; the zero value is none.
 type seen struct{ own, shared int64 }
 

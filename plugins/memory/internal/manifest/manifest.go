@@ -42,6 +42,8 @@ type Manifest struct {
 	// Base is the address of the storage, for storage_uri.
 	Base  string
 	Clock *clock.Clock
+	// ProjectID is the project_id of files that have none; "" = none.
+	ProjectID string
 }
 
 // blobName returns the name of a blob of a file. Bytes that names of blobs cannot
@@ -104,6 +106,9 @@ func (m *Manifest) Store(ctx context.Context, file string, data []byte, fields R
 			r["created_at"] = now
 		}
 		r = r.with(describe(file, data)).with(fields)
+		if r["project_id"] == nil && m.ProjectID != "" {
+			r["project_id"] = m.ProjectID
+		}
 		r[Hash], r[URI], r["updated_at"], r["synced_at"] = hashPrefix+hash, m.URI(name), now, now
 		return r, nil
 	})

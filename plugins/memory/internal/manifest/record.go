@@ -147,12 +147,18 @@ func describe(file string, content []byte) Record {
 	r := Record{Path: file, Type: typeOf(file, content), "byte_size": len(content), "line_count": 0, "token_estimate": 0}
 	if IsText(content) {
 		s := string(content)
-		r["line_count"], r["token_estimate"] = strings.Count(s, "\n"), tokens.Count(s)
-		if s != "" && !strings.HasSuffix(s, "\n") {
-			r["line_count"] = strings.Count(s, "\n") + 1
-		}
+		r["line_count"], r["token_estimate"] = Lines(s), tokens.Count(s)
 	}
 	return r
+}
+
+// Lines counts lines; the last one needs no newline.
+func Lines(text string) int {
+	n := strings.Count(text, "\n")
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		n++
+	}
+	return n
 }
 
 // IsText reports whether a content is UTF-8 without NUL.
