@@ -130,6 +130,9 @@ type Service struct {
 	Version string
 	// Runs is the directory of the runs.
 	Runs string
+	// DataDir returns the directory for the files of a workflow; nil is that of the
+	// workflow file.
+	DataDir func(workflow string) string
 	// Collector is that of --otlp-endpoint, or nil.
 	Collector *trace.Collector
 
@@ -174,13 +177,13 @@ func (s *Service) ResumeCommand(run string) string {
 
 // Load loads a workflow file.
 func (s *Service) Load(file string) (*host.Workflow, error) {
-	wf, err := s.Host.Load(file, host.LoadOptions{})
+	wf, err := s.Host.Load(file, host.LoadOptions{DataDir: s.DataDir})
 	return s.loaded(wf, err)
 }
 
 // LoadRun loads the workflow of a run.
 func (s *Service) LoadRun(run *host.RunInfo, view bool) (*host.Workflow, error) {
-	wf, err := s.Host.LoadRun(run, host.LoadRunOptions{Secrets: s.options.Secrets, View: view})
+	wf, err := s.Host.LoadRun(run, host.LoadRunOptions{Secrets: s.options.Secrets, DataDir: s.DataDir, View: view})
 	return s.loaded(wf, err)
 }
 

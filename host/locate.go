@@ -38,6 +38,8 @@ type LoadRunOptions struct {
 	// Secrets are those of the run: its configuration can contain their values,
 	// which the checkpoint does not store.
 	Secrets map[string]any
+	// DataDir is that of [LoadOptions].
+	DataDir func(workflow string) string
 	// View leaves *** in place of secrets. Such a workflow can show the run, but
 	// not [Workflow.Resume] or [Workflow.Fork] it.
 	View bool
@@ -123,6 +125,7 @@ func (e *ConfigSecretError) Error() string {
 // configured returns i with the configuration to load.
 func (i *RunInfo) configured(o LoadRunOptions) (*RunInfo, error) {
 	out := *i
+	out.dataDir = o.DataDir
 	switch {
 	case o.Config != "":
 		out.Config = o.Config
@@ -149,7 +152,7 @@ type place struct {
 }
 
 func (i *RunInfo) recorded() place {
-	return place{i.WorkflowFile, LoadOptions{Overlays: i.Overlays, Config: i.Config}}
+	return place{i.WorkflowFile, LoadOptions{Overlays: i.Overlays, Config: i.Config, DataDir: i.dataDir}}
 }
 
 // has reports whether the workflow at a place is that of the run.
@@ -162,7 +165,7 @@ func (i *RunInfo) has(p place) bool {
 // it, and with those at their old absolute paths.
 func (i *RunInfo) placesAt(file string) []place {
 	here := place{file, i.recorded().options}
-	moved := place{file, LoadOptions{Config: i.Config}}
+	moved := place{file, LoadOptions{Config: i.Config, DataDir: i.dataDir}}
 	for _, overlay := range i.Overlays {
 		if rel, err := filepath.Rel(filepath.Dir(i.WorkflowFile), overlay); err == nil {
 			if at := filepath.Join(filepath.Dir(file), rel); isFile(at) {

@@ -193,6 +193,8 @@ type RunInfo struct {
 
 	// config is Config with references to the secrets.
 	config string
+	// dataDir is that of [LoadRunOptions].
+	dataDir func(workflow string) string
 }
 
 // FindRun reads from a run's checkpoint which workflow it needs. run is as for

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,10 @@ type LoadOptions struct {
 	Strict bool
 	// LookupEnv finds ${VAR} in settings; nil is os.LookupEnv.
 	LookupEnv func(string) (string, bool)
+	// DataDir returns the directory for the files of a workflow by its name, which is
+	// the default root of file actions and run.data_dir in templates; nil is that of
+	// the workflow file.
+	DataDir func(workflow string) string
 	// Elsewhere describes bundles that another process has. Those of this host take
 	// precedence. Their actions can be used in the workflow, and fail if this host
 	// calls them.
@@ -149,7 +154,11 @@ func (h *Host) compile(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workf
 
 func (h *Host) compileOnce(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workflow, error) {
 	declared := settings.Declare(append(h.manifests(), o.Elsewhere...)...)
+	if s.DataDir = ""; o.DataDir != nil {
+		s.DataDir = o.DataDir(s.Name)
+	}
 	declared.Check(s, &diags)
+	s.DataDir = cmp.Or(s.DataDir, absolute(s.Dir))
 	wf := &Workflow{host: h, spec: s, options: o, lua: script.New(luaOptions(s.Settings)), graphs: map[string]*graph.Graph{}, catalogs: map[string]*catalog.Bound{}, declared: declared}
 	var err error
 	var dynamic *dynamicActions

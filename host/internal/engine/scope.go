@@ -46,7 +46,7 @@ func (s scope) Lookup(name string) (any, bool) {
 	case "nodes":
 		return orEmpty(f.allResults()), true
 	case "run":
-		return map[string]any{"id": r.o.RunID, "started_at": r.startedAt().UTC().Format(time.RFC3339)}, true
+		return map[string]any{"id": r.o.RunID, "started_at": r.startedAt().UTC().Format(time.RFC3339), "data_dir": r.o.Graph.Workflow.DataDir}, true
 	case "checkpoint":
 		return r.checkpointRoot(), true
 	}

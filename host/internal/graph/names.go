@@ -34,7 +34,7 @@ func (c *compiler) readName(pos diag.Pos, root string, path []string) {
 	case "settings":
 		c.defined(pos, root, c.wf.Settings, path)
 	case "run":
-		c.defined(pos, root, map[string]any{"id": "", "started_at": ""}, path)
+		c.defined(pos, root, map[string]any{"id": "", "started_at": "", "data_dir": ""}, path)
 	case "checkpoint":
 		c.defined(pos, root, map[string]any{"dir": "", "last": ""}, path)
 	case "nodes":

@@ -86,6 +86,9 @@ func addSecrets(secrets map[string]any, v any, path string) {
 // and adds default paths. Paths are relative to the file that they are written
 // in: the workflow, an overlay, or the working directory for the command line.
 func (d Declared) AbsolutePaths(w *spec.Workflow, settings map[string]any) map[string]any {
+	if w.DataDir != "" {
+		settings = withDataDir(settings, w.DataDir, absolute(w.Dir, "."))
+	}
 	for key, readers := range d.schemas {
 		for _, s := range readers {
 			settings = withDefaultPaths(settings, key, s)
@@ -95,6 +98,26 @@ func (d Declared) AbsolutePaths(w *spec.Workflow, settings map[string]any) map[s
 				}
 			})
 		}
+	}
+	return settings
+}
+
+// withDataDir sets the default root of file actions.
+func withDataDir(settings map[string]any, root, fallback string) map[string]any {
+	const key = "file" // of package fileroot
+	file, ok := settings[key].(map[string]any)
+	if settings[key] != nil && !ok || file["root"] != nil {
+		return settings
+	}
+	if settings == nil {
+		settings = map[string]any{}
+	}
+	if file == nil {
+		file = map[string]any{}
+		settings[key] = file
+	}
+	if file["root"] = root; file["fallback"] == nil {
+		file["fallback"] = fallback
 	}
 	return settings
 }

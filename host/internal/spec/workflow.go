@@ -18,6 +18,8 @@ type Workflow struct {
 	// File is the path of the workflow file as the user gave it; Dir is the
 	// directory that relative paths in it start from.
 	File, Dir string
+	// DataDir is the directory for the files that runs write; the host sets it.
+	DataDir string
 	// Digest identifies the content: hex SHA-256 of the merged document in
 	// canonical form, imports and subgraphs included, comments not.
 	Digest string

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -170,11 +172,25 @@ func newServer(svc *teacmd.Service, c *serveCmd) *server {
 		retimed: make(chan string, 1), endings: make(chan struct{}, 1), started: time.Now(), mu: new(sync.Mutex), ended: make(chan struct{}), uploads: make(chan struct{}, maxUploads),
 	}
 	s.metrics = newMetrics(s)
+	svc.DataDir = s.dataDir
 	s.brokers = &subscriptions{s: s, open: map[string]*subscription{}}
 	s.beat()
 	s.ctx, s.stop = context.WithCancel(svc.Context)
 	s.runs, s.stopAll = context.WithCancelCause(context.WithoutCancel(svc.Context))
 	return s
+}
+
+// dataDir returns the directory for the files of a workflow.
+func (s *server) dataDir(workflow string) string {
+	name := url.PathEscape(workflow)
+	if strings.HasPrefix(name, ".") { // such as ..
+		name = "%2E" + name[1:]
+	}
+	dir := filepath.Join(s.svc.Runs, "data", name)
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
 }
 
 // check loads the workflows and reports their mistakes.

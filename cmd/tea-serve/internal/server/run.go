@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 	"slices"
 	"time"
 
@@ -56,6 +57,9 @@ func (s *server) execute(ctx context.Context, lv *live) {
 // attempt starts or continues the run.
 func (s *server) attempt(ctx context.Context, lv *live) (*flow.Result, error) {
 	it := lv.it
+	if err := os.MkdirAll(s.dataDir(it.Workflow), 0o700); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
 	s.mu.Lock()
 	begun := it.Resume != nil || it.Waiting // it has a checkpoint
 	continues := begun || it.Attempts > 0 || it.recovered

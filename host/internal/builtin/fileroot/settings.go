@@ -20,7 +20,8 @@ const SettingsKey = "file"
 
 // Settings are settings.file.
 type Settings struct {
-	Root     string   `json:"root,omitempty" format:"path" default:"." doc:"the directory that file actions are confined to; default the workflow file's"`
+	Root     string   `json:"root,omitempty" format:"path" default:"." doc:"the directory that file actions are confined to; default the workflow file's, under tea serve the workflow's data directory"`
+	Fallback string   `json:"fallback,omitempty" format:"path" doc:"a directory whose files relative paths reach too, if the root has none with the name; under tea serve without root the workflow file's"`
 	Read     []string `json:"read,omitempty" doc:"further directories that file.read, exists and list and csv.parse reach by absolute paths"`
 	Write    []string `json:"write,omitempty" doc:"further directories that every file action reaches by absolute paths"`
 	MaxBytes int64    `json:"max_bytes,omitempty" default:"16777216" minimum:"1" doc:"the maximum size of a file that is read or written"`
@@ -42,6 +43,7 @@ type Lazy struct {
 	MaxBytes int64
 
 	dir         string
+	fallback    string   // "" = none
 	read, write []string // absolute
 	mu          sync.Mutex
 	roots       map[string]*confine.Root
@@ -61,7 +63,9 @@ func OpenLazily(settings tea.Settings, workDir string) (*Lazy, error) {
 		}
 		return filepath.Clean(dir)
 	}
-	l.dir = absolute(s.Root)
+	if l.dir = absolute(s.Root); s.Fallback != "" {
+		l.fallback = absolute(s.Fallback)
+	}
 	for _, dir := range s.Read {
 		l.read = append(l.read, absolute(dir))
 	}
@@ -72,12 +76,18 @@ func OpenLazily(settings tea.Settings, workDir string) (*Lazy, error) {
 }
 
 // Find returns the directory that contains the file of a path, and the file's
-// path in it. A relative path is one in the root. An absolute path must be in the
+// path in it. A relative path is one in the root, or in the fallback
+// if only that has the file. An absolute path must be in the
 // root or in a directory of settings.file.read or write; its symbolic links may
 // lead from one of them to another. The error is a [*tea.Error].
 func (l *Lazy) Find(given string, access Access) (*confine.Root, string, error) {
 	if !strings.HasPrefix(given, "/") {
 		root, err := l.open(l.dir)
+		if err == nil && l.fallback != "" {
+			if other, err := l.open(l.fallback); err == nil && !exists(root, given) && exists(other, given) {
+				return other, given, nil
+			}
+		}
 		return root, given, err
 	}
 	inside, err := confine.Clean("./" + given[1:])
@@ -86,6 +96,9 @@ func (l *Lazy) Find(given string, access Access) (*confine.Root, string, error) 
 	}
 	file := path.Join("/", inside)
 	dirs := append([]string{l.dir}, l.write...)
+	if l.fallback != "" {
+		dirs = append(dirs, l.fallback)
+	}
 	if access == ReadAccess {
 		dirs = append(dirs, l.read...)
 	}
@@ -108,6 +121,11 @@ func (l *Lazy) Find(given string, access Access) (*confine.Root, string, error) 
 		}
 	}
 	return nil, "", l.refusal(given, "leads to "+target+", outside of the file root "+l.dir, access)
+}
+
+func exists(root *confine.Root, name string) bool {
+	_, err := root.Stat(name)
+	return err == nil
 }
 
 // kernelDevices is the directory of the kernel's devices. It consists of links
