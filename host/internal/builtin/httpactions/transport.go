@@ -119,6 +119,9 @@ func transportError(ctx context.Context, call *call, err error) error {
 		err = outer.Err // its text contains the whole URL
 	}
 	e := connectionError(call, err)
+	if errors.Is(err, io.EOF) {
+		e = connectionError(call, errors.New("the server closed the connection without an answer; it may have acted on the request"))
+	}
 	e.Retryable = !isCertificateError(err)
 	return e
 }
