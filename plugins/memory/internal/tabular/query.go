@@ -24,6 +24,11 @@ func (s *Tables) Query(ctx context.Context, q store.TableQuery) (store.TableAnsw
 			return store.TableAnswer{}, err
 		}
 	}
+	changes, err := s.changeViews(ctx, q.SQL, names)
+	if err != nil {
+		return store.TableAnswer{}, err
+	}
+	box.Views = append(box.Views, changes...)
 	found, err := s.o.Engine.Select(ctx, q.SQL, box)
 	if err != nil {
 		return store.TableAnswer{}, cmp.Or(s.damage(ctx, names), err)
