@@ -80,6 +80,6 @@ func (wf *Workflow) warnOfShort(secrets, settings map[string]any) {
 		wf.host.log.Warn("a secret is too short to be masked inside other text; use a longer one", "secret", name)
 	}
 	for _, path := range wf.declared.ShortSecrets(settings) {
-		wf.host.log.Warn("a secret setting is too short to be masked; use a longer value, or none", "setting", path)
+		wf.host.log.Warn("a secret setting has a value that is too short to be masked", "setting", path)
 	}
 }

@@ -190,3 +190,20 @@ func TestSettingsOfSubgraphsAreChecked(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+func TestShortSecretSettingsAreNamed(t *testing.T) {
+	t.Parallel()
+	type secretModel struct {
+		Key   string `json:"api_key,omitempty" secret:"true"`
+		Other string `json:"other_key,omitempty" secret:"true"`
+		Name  string `json:"name,omitempty"`
+	}
+	d := settings.Declare(tea.Manifest{Name: "llm", Settings: map[string]*schema.Schema{"llm": schema.Of[secretModel]()}})
+	values := object{"llm": object{"api_key": "k", "other_key": "long-enough", "name": "n"}}
+	if diff := cmp.Diff([]string{"settings.llm.api_key"}, d.ShortSecrets(values)); diff != "" {
+		t.Errorf("short (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(object{"settings.llm.other_key": "long-enough"}, d.Secrets(values)); diff != "" {
+		t.Errorf("masked (-want +got):\n%s", diff)
+	}
+}
