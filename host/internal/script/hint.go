@@ -36,17 +36,25 @@ var attribute = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 
 // python matches a line that is Python and not Lua.
 var python = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^\s*(def \w+\s*\(.*:|class \w+.*:|import \w+|from [\w.]+ import |(if|elif|for|while|with|except|try|else|finally)\b[^\n]*:\s*(#.*)?$|return \{\s*["'][^"'\n]*["']\s*:|print\s+["'\w]|#\s)|\w\s*=\s*\{\s*["'][^"'\n]*["']\s*:`)
+	return regexp.MustCompile(`(?m)^\s*(def \w+\s*\(.*:|class \w+.*:|import \w+|from [\w.]+ import |(if|elif|for|while|with|except|try|else|finally)\b[^\n]*:\s*(#.*)?$|return \{\s*["'][^"'\n]*["']\s*:|print\s+\w)|\w\s*=\s*\{\s*["'][^"'\n]*["']\s*:|(?:\breturn|=)\s*\[[^\[=]|\blambda\b.*:|=.*\bif\b.*\belse\b`)
 })
+
+// pythonLines are the lines before a mistake in which Python is looked for: a
+// colon at the end of a line is a mistake on the next one in Lua.
+const pythonLines = 2
 
 // hintFor returns a hint for a syntax error at a byte offset of text: code of
 // another version of Lua, or of Python.
 func hintFor(text string, at int) string {
-	if python().MatchString(text) {
-		return "this looks like Python; the language is Lua: local x = 1, if a then ... end, for _, v in ipairs(list) do ... end, return {key = value}"
-	}
 	start := strings.LastIndexByte(text[:at], '\n') + 1
 	line, _, _ := strings.Cut(text[start:], "\n")
+	before := start
+	for range pythonLines {
+		before = strings.LastIndexByte(text[:max(before-1, 0)], '\n') + 1
+	}
+	if python().MatchString(text[before:start+len(line)]) || strings.HasPrefix(strings.TrimSpace(line), "#") {
+		return "this looks like Python; the language is Lua: local x = 1, if a then ... end, for _, v in ipairs(list) do ... end, return {key = value}, -- comment"
+	}
 	if m := attribute().FindStringIndex(line); m != nil && m[0] <= at-start+1 && at-start <= m[1] {
 		return "the language is Lua 5.1, without the " + line[m[0]:m[1]] + " of Lua 5.4: write local x = 1"
 	}

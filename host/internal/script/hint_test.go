@@ -37,10 +37,16 @@ func TestHintsForOtherLanguages(t *testing.T) {
 		"# count them\nn = 1":                    "looks like Python",
 		"result = {'a': 1}":                      "looks like Python",
 		"from math import pi":                    "looks like Python",
+		"return [1, 2]":                          "looks like Python",
+		"n = [x for x in list]":                  "looks like Python",
+		"f = lambda x: x + 1":                    "looks like Python",
+		"n = 1 if state.a else 2":                "looks like Python",
+		"local s = [[text]] local =":             "",
 		"return {":                               "",
-		"local x = (1":                           "",
-		"return 1 2":                             "",
-		"x = 'a' 'b' 'c' for":                    "",
+		"local p = [[\n# Title\nif you see this:\n]]\nlocal q = 1\nprint(p)\nreturn {": "",
+		"local x = (1":        "",
+		"return 1 2":          "",
+		"x = 'a' 'b' 'c' for": "",
 	} {
 		_, err := rt.Compile(script.Source{Name: "t", Text: code})
 		var syntax *script.SyntaxError
