@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+	"github.com/the-edge-agent/tea/plugins/graph/internal/storetest"
 )
 
 // killedFolder is set in the process that TestKill kills.
@@ -107,7 +108,7 @@ func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	for range kills {
 		last := killed(t, dir, syscall.SIGKILL, rand.IntN(30))
-		checkGeneration(t, dir, last)
+		checkCrash(t, dir, last)
 	}
 }
 
@@ -116,7 +117,7 @@ func TestACrashLosesNothing(t *testing.T) {
 	t.Parallel()
 	need(t)
 	dir := t.TempDir()
-	checkGeneration(t, dir, killed(t, dir, syscall.SIGSEGV, 10))
+	checkCrash(t, dir, killed(t, dir, syscall.SIGSEGV, 10))
 }
 
 // killed runs write in a process, which gets the signal some time after it has
@@ -241,7 +242,7 @@ func checkKill(t *testing.T, what, dir string, command *exec.Cmd) {
 			_ = process.Kill()
 		}
 	})
-	checkGeneration(t, copied, max(last, 1))
+	checkCrash(t, copied, max(last, 1))
 	if t.Failed() {
 		t.Fatalf("killed at %s", what)
 	}
@@ -263,6 +264,16 @@ func needStrace(t *testing.T) string {
 	}
 	t.Skipf("skipped: the kills at system calls need strace (scripts/strace install) and the right to trace: %v", err)
 	return ""
+}
+
+// checkCrash checks a database that a crash has left, also after it was opened and not
+// used.
+func checkCrash(t *testing.T, dir string, last int) {
+	t.Helper()
+	storetest.Unused(t, dir, Open, func(t *testing.T, dir string) {
+		t.Helper()
+		checkGeneration(t, dir, last)
+	})
 }
 
 // checkGeneration checks that the database has a whole generation: the last one

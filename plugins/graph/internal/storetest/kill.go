@@ -89,7 +89,8 @@ func writeUntilKilled(dir string, open Opener) error {
 
 // Kills kills a process with SIGKILL while it writes, as often as TEA_KILLS
 // says, and checks each time that the database opens, that no acknowledged
-// change is lost, and that the others were made completely or not at all.
+// change is lost, and that the others were made completely or not at all, also in
+// the databases of [Unused].
 func Kills(t *testing.T, open Opener) {
 	kills := defaultKills
 	if text := os.Getenv("TEA_KILLS"); text != "" {
@@ -104,7 +105,10 @@ func Kills(t *testing.T, open Opener) {
 	for kill := range kills {
 		sent, n := killed(t, dir, &generation, &acknowledged)
 		changes += n
-		checkAfterKill(t, dir, open, &acknowledged, sent)
+		Unused(t, dir, open, func(t *testing.T, dir string) {
+			t.Helper()
+			checkAfterKill(t, dir, open, &acknowledged, sent)
+		})
 		if t.Failed() {
 			t.Fatalf("after kill %d", kill+1)
 		}
