@@ -91,6 +91,57 @@ func readInProcess(t *testing.T, dir string) outcome {
 	return o
 }
 
+// A damaged database of the backend memory ended the process that read it, was exported
+// in part, or failed with an error of JSON.
+func TestADamagedDatabaseIsNotExported(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "graph")
+	g := open(t, object{"backend": "memory", "path": dir})
+	var entities, relations []any
+	for i := range 30 {
+		entities = append(entities, object{"entity_id": fmt.Sprintf("pump-%d", i), "text": "an engineer", "properties": object{"floor": i}})
+		relations = append(relations, object{"from_entity": fmt.Sprintf("pump-%d", i), "relation_type": "feeds", "to_entity": fmt.Sprintf("pump-%d", (i*7+1)%30), "properties": object{"bar": i}})
+	}
+	g.call("store_entities", object{"entities": entities})
+	g.call("store_relations", object{"relations": relations})
+	g.close()
+	const file = "graph.sqlite"
+	whole := []byte(files(t, dir)[file])
+	changes := 0
+	for _, change := range []struct{ from, to string }{
+		{`{"floor":17}`, `["floor":17}`},
+		{`{"bar":17}`, `{"bar":17 `},
+		{"pump-17", "pump=17"},
+		{"feeds", "fee\x00s"},
+	} {
+		for at := 0; ; at++ {
+			next := bytes.Index(whole[at:], []byte(change.from))
+			if next < 0 {
+				break
+			}
+			at += next
+			copied := filepath.Join(t.TempDir(), "graph")
+			if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			text := bytes.Clone(whole)
+			copy(text[at:], change.to)
+			if err := os.WriteFile(filepath.Join(copied, file), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if o := readInProcess(t, copied); o.Type == tea.PluginCrashed {
+				t.Errorf("%s at %d: %+v", change.from, at, o)
+			}
+			_, err := open(t, object{"path": copied}).try("export", object{})
+			if e := tea.AsError(err); err == nil || e.Type != tea.InternalError || !strings.Contains(e.Message, file) || !strings.Contains(e.Message, "damaged") || !strings.Contains(e.Message, "restore a backup") {
+				t.Errorf("%s at %d: %v", change.from, at, err)
+			}
+			changes++
+		}
+	}
+	same(t, "changes", changes, 6)
+}
+
 // damages are what happens to files.
 var damages = map[string]func(text []byte) []byte{
 	"empty":           func([]byte) []byte { return nil },

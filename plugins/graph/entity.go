@@ -341,7 +341,7 @@ func appendTexts(texts []string, v any) []string {
 func readProperties(text []byte) (map[string]any, error) {
 	decoded, err := value.Decode(text)
 	if err != nil {
-		return nil, tea.Errorf(tea.InternalError, "stored properties are damaged: %w", err)
+		return nil, store.Damaged("stored properties: %w", err)
 	}
 	properties, _ := decoded.(map[string]any)
 	return properties, nil

@@ -56,6 +56,12 @@ func (g *Graph) Export(ctx context.Context, _ *tea.Request, p ExportParams) (*Ex
 		return nil, err
 	}
 	defer v.done()
+	// The file can replace one that was whole.
+	if s, ok := v.Store.(store.Verifier); ok && len(p.EntityIDs) == 0 {
+		if err := s.Verify(ctx); err != nil {
+			return nil, err
+		}
+	}
 	r := &ExportResult{Success: true, Format: string(format), Notes: []string{}, Files: []string{}}
 	write := func(outputs []io.Writer) error {
 		w := transfer.NewWriter(format, outputs...)

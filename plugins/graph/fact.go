@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
@@ -67,7 +66,7 @@ func readHistory(text string) (*history, error) {
 	h := &history{}
 	if text != "" {
 		if err := json.Unmarshal([]byte(text), h); err != nil {
-			return nil, tea.Errorf(tea.InternalError, "the stored facts of an entity are damaged: %w", err)
+			return nil, store.Damaged("stored facts: %w", err)
 		}
 	}
 	return h, nil

@@ -207,7 +207,9 @@ func (g *Graph) Neighbors(ctx context.Context, _ *tea.Request, p NeighborsParams
 func (v *view) setVia(ctx context.Context, neighbors []Neighbor, reached map[string]hop) error {
 	vias := make([]*store.Relation, len(neighbors))
 	for i := range neighbors {
-		vias[i] = reached[neighbors[i].ID].via
+		if vias[i] = reached[neighbors[i].ID].via; vias[i] == nil {
+			return store.Damaged("the entity %q was read instead of another one", neighbors[i].ID)
+		}
 	}
 	complete, err := v.complete(ctx, vias)
 	if err != nil {

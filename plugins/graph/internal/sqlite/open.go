@@ -46,7 +46,10 @@ type DB struct {
 	kept     map[string]*sql.Stmt
 }
 
-var _ store.Store = (*DB)(nil)
+var (
+	_ store.Store    = (*DB)(nil)
+	_ store.Verifier = (*DB)(nil)
+)
 
 // Open opens the database of a folder, or creates it.
 func Open(ctx context.Context, o store.Options) (store.Store, error) {
@@ -75,7 +78,7 @@ func Open(ctx context.Context, o store.Options) (store.Store, error) {
 		err = db.load(ctx)
 	}
 	if err == nil && o.Verify {
-		err = db.verify(ctx)
+		err = db.Verify(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(fault(err), db.Close())
@@ -168,15 +171,6 @@ func (db *DB) prepare(ctx context.Context, isNew, create bool) error {
 	return tx.Commit()
 }
 
-// verify reports damage that opening does not notice.
-func (db *DB) verify(ctx context.Context) error {
-	var found string
-	if err := db.write.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found); err != nil || found == "ok" {
-		return err
-	}
-	return store.Unusable(tea.InternalError, "restore a backup with graph.restore", "the graph's database %s is damaged: %s", databaseFile, found)
-}
-
 // load reads what is kept in memory.
 func (db *DB) load(ctx context.Context) error {
 	if err := db.names.load(ctx, db.read); err != nil {
@@ -221,6 +215,9 @@ func (db *DB) Backup(ctx context.Context, dir string) error {
 		return err
 	}
 	defer done()
+	if err := db.Verify(ctx); err != nil {
+		return err
+	}
 	path := filepath.Join(dir, databaseFile)
 	from, err := connect(db.path, 1, []string{"busy_timeout(10000)", "trusted_schema(0)"}, "deferred")
 	if err != nil {

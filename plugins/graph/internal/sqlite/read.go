@@ -47,7 +47,10 @@ func scan(ctx context.Context, db queryer, query string, args []any, row func() 
 	defer rows.Close()
 	for rows.Next() {
 		if err := rows.Scan(into...); err != nil {
-			return fault(err)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return store.Damaged("%s: %w", databaseFile, err) // a value of another type
 		}
 		if err := row(); err != nil {
 			return err

@@ -197,6 +197,13 @@ type Querier interface {
 	Query(ctx context.Context, q Query) (*Table, error)
 }
 
+// Verifier is a Store whose files have no checksum that Open compares.
+type Verifier interface {
+	// Verify reads the whole database and returns an error if a part of it is missing or
+	// cannot be read. It does not see a changed letter in a text.
+	Verify(ctx context.Context) error
+}
+
 // Query is a query in the language of a backend.
 type Query struct {
 	Text string

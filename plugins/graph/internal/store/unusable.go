@@ -13,6 +13,12 @@ type Reason struct{ error }
 // Unwrap returns the cause.
 func (r *Reason) Unwrap() error { return r.error }
 
+// Damaged returns the error of a call for contents of a database that nothing has
+// stored.
+func Damaged(format string, args ...any) error {
+	return Unusable(tea.InternalError, "restore a backup with graph.restore", "the graph's database is damaged: "+format, args...)
+}
+
 // Unusable returns the error of Open for a database that cannot be used. It wraps
 // a [Reason].
 func Unusable(kind tea.ErrorType, remedy, format string, args ...any) error {
