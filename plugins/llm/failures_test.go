@@ -41,7 +41,7 @@ func TestArgumentsMustFitTheToolsOwnSchema(t *testing.T) {
 
 	parameters["required"] = "day"
 	_, err = call(t, host, "llm.tools", openAI(server), map[string]any{"prompt": "hi", "tools": []any{spec}})
-	if err == nil || err.Type != tea.ValidationError || !strings.Contains(err.Message, "lookup") {
+	if err == nil || err.Type != tea.ValidationError || !strings.Contains(err.Message, "tools[0].parameters.required") {
 		t.Errorf("a broken schema: got %v", err)
 	}
 }

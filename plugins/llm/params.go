@@ -146,14 +146,36 @@ func (ToolSpec) JSONSchema() *schema.Schema {
 		Properties: &schema.Properties{
 			{Name: "name", Schema: text},
 			{Name: "description", Schema: text},
-			{Name: "parameters", Schema: &schema.Schema{Type: schema.Types{"object"}}},
+			{Name: "parameters", Schema: argumentsSchema()},
 			{Name: "action", Schema: text},
 			{Name: "approval", Schema: &schema.Schema{Type: schema.Types{"string"}, Enum: []any{approveAuto, approveAsk, approveDeny}}},
 			{Name: "type", Schema: text},
-			{Name: "function", Schema: &schema.Schema{Type: schema.Types{"object"}}},
+			{Name: "function", Schema: &schema.Schema{Type: schema.Types{"object"}, Properties: &schema.Properties{{Name: "parameters", Schema: argumentsSchema()}}}},
 		},
 		AdditionalProperties: &schema.Schema{Never: true},
 	}}}
+}
+
+// argumentsSchema describes the JSON Schemas of a tool's arguments: an object with the
+// keywords of JSON Schema and OpenAPI. Any other member, such as a fixed argument, would
+// be sent to the model and mean nothing.
+func argumentsSchema() *schema.Schema {
+	properties := schema.Properties{
+		{Name: "type", Schema: &schema.Schema{Enum: []any{"object"}}},
+		{Name: "properties", Schema: &schema.Schema{Type: schema.Types{"object"}, AdditionalProperties: &schema.Schema{Type: schema.Types{"object", "boolean"}}}},
+		{Name: "required", Schema: &schema.Schema{Type: schema.Types{"array"}, Items: &schema.Schema{Type: schema.Types{"string"}}}},
+	}
+	for _, keyword := range []string{
+		"additionalProperties", "patternProperties", "propertyNames", "unevaluatedProperties", "minProperties", "maxProperties", "dependentRequired", "dependentSchemas", "dependencies",
+		"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "enum", "const", "default", "example", "examples", "nullable", "strict",
+		"title", "description", "deprecated", "readOnly", "writeOnly", "$schema", "$id", "$anchor", "$ref", "$dynamicRef", "$dynamicAnchor", "$defs", "definitions", "$comment",
+	} {
+		properties = append(properties, schema.Property{Name: keyword, Schema: &schema.Schema{}})
+	}
+	return &schema.Schema{
+		Type: schema.Types{"object"}, Description: "JSON Schema of the arguments: {type: object, properties: {...}}; default that of the action",
+		Properties: &properties, AdditionalProperties: &schema.Schema{Never: true}, Extra: map[string]any{"patternProperties": map[string]any{"^x-": map[string]any{}}},
+	}
 }
 
 // UnmarshalJSON reads the three forms.
