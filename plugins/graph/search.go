@@ -18,7 +18,7 @@ func searchActions() []tea.Action {
 	return []tea.Action{
 		tea.NewMethod("graph.search", "Finds entities by words.", (*Graph).Search, tea.Idempotent()),
 		tea.NewMethod("graph.vector_search", "Finds entities by the similarity of their embeddings.", (*Graph).VectorSearch, tea.Idempotent()),
-		tea.NewMethod("graph.retrieve_context", "Finds what the graph has about a question, and writes it for a model.", (*Graph).RetrieveContext, tea.Idempotent()),
+		withAliases(tea.NewMethod("graph.retrieve_context", "Finds what the graph has about a question, and writes it for a model.", (*Graph).RetrieveContext, tea.Idempotent()), "", startAliases),
 	}
 }
 
