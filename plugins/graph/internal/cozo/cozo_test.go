@@ -3,6 +3,7 @@
 package cozo_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -311,6 +312,87 @@ func TestErrorSaysWhere(t *testing.T) {
 	if e.Type != tea.QueryError || e.Details["line"] != int64(2) {
 		t.Errorf("%v %v", err, e.Details)
 	}
+}
+
+// Damage that SQLite does not see was a changed result. Reading, and processes that do
+// not write, leave the checksum as it is.
+func TestAChangedByteOfAClosedDatabaseIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "graph.cozo")
+	reopened := func() store.Store {
+		t.Helper()
+		s, err := cozo.Open(t.Context(), store.Options{Dir: dir, Create: len(read(t, dir)) == 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	closed := func(s store.Store) map[string]string {
+		t.Helper()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return read(t, dir)
+	}
+	s := reopened()
+	e := store.Entity{ID: "lamp", Type: "light", Properties: []byte(`{"place":"the third floor"}`), CreatedAt: 1, UpdatedAt: 1}
+	if err := s.Apply(t.Context(), "default", store.Batch{Entities: []store.Entity{e}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, sealed := read(t, dir)["graph.cozo.seal"]; sealed {
+		t.Error("an open database with changes has a checksum")
+	}
+	want := closed(s)
+	s = reopened()
+	if _, err := s.Stats(t.Context(), "default"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := query(t.Context(), s.(*cozo.DB), "?[id] := *entity{id}", nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, closed(s)); diff != "" {
+		t.Errorf("reading changed the files: %.300s", diff)
+	}
+	s = reopened()
+	if _, err := s.(*cozo.DB).Query(t.Context(), store.Query{Text: "?[a] <- [[1]] :create own {a}", MaxRows: 1}); err != nil {
+		t.Fatal(err)
+	}
+	closed(s)
+	closed(reopened()) // the checksum is that of the changed file
+
+	text := []byte(read(t, dir)["graph.cozo"])
+	text[bytes.Index(text, []byte("third floor"))] = 'b'
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := cozo.Open(t.Context(), store.Options{Dir: dir})
+	if err == nil {
+		closed(s)
+	}
+	if e := tea.AsError(err); err == nil || e.Type != tea.InternalError || !strings.Contains(e.Message, file) || !strings.Contains(e.Message, "restore a backup") {
+		t.Errorf("opened with %v", err)
+	}
+}
+
+// read returns the files of a folder that are not empty.
+func read(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(text) > 0 {
+			files[e.Name()] = string(text)
+		}
+	}
+	return files
 }
 
 func TestRefusedFiles(t *testing.T) {

@@ -49,6 +49,12 @@ func opening(path string, err error) error {
 	return fault(err)
 }
 
+// isForeign reports whether a file is that of another program or a newer version.
+func isForeign(err error) bool {
+	var f *failure
+	return errors.As(err, &f) && (f.Code == "storage::foreign" || f.Code == "storage::newer")
+}
+
 // fault converts an error of a script of this package.
 func fault(err error) error {
 	var f *failure

@@ -13,11 +13,13 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/exact"
+	"github.com/the-edge-agent/tea/plugins/graph/internal/seal"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
 const (
 	databaseFile = "graph.cozo"
+	logSuffix    = "-wal"
 	// queryMemory is the memory of a query unless the settings have another one.
 	queryMemory = 256 << 20
 )
@@ -32,6 +34,8 @@ type DB struct {
 	// mu is held for reading by every call, and for writing by Close.
 	mu     sync.RWMutex
 	closed bool
+	// sealed reports whether the database is as it was closed. The writer uses it.
+	sealed bool
 	// namespaces are those that are stored. Only Apply uses it.
 	namespaces map[string]bool
 }
@@ -45,7 +49,7 @@ var (
 func Missing() error { return nil }
 
 // Open opens the database of a folder, or creates it.
-func Open(_ context.Context, o store.Options) (store.Store, error) {
+func Open(ctx context.Context, o store.Options) (store.Store, error) {
 	db := &DB{path: filepath.Join(o.Dir, databaseFile), memory: queryMemory, namespaces: map[string]bool{}}
 	if o.MemoryBytes > 0 {
 		db.memory = o.MemoryBytes
@@ -61,20 +65,37 @@ func Open(_ context.Context, o store.Options) (store.Store, error) {
 		if err := file.Close(); err != nil {
 			return nil, tea.Errorf(tea.InternalError, "create the graph: %w", err)
 		}
+		if err := seal.Remove(db.path); err != nil { // of a database that was removed
+			return nil, err
+		}
 	case err != nil:
 		return nil, tea.Errorf(tea.PermissionDenied, "open the graph: %w", err)
 	case !info.Mode().IsRegular():
 		return nil, tea.Errorf(tea.ValidationError, "%s is not a file", db.path)
 	}
-	var err error
-	if db.engine, err = openEngine(db.path); err != nil {
-		return nil, opening(db.path, err)
+	var damage, err error
+	db.sealed, damage = seal.Check(ctx, db.path)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
-	if err = db.prepare(o.Create); err == nil {
+	db.engine, err = openEngine(db.path)
+	switch {
+	case err != nil && (damage == nil || isForeign(err)):
+		return nil, opening(db.path, err)
+	case damage != nil:
+		return nil, errors.Join(damage, db.engine.close())
+	}
+	if o.Create {
+		err = db.unseal()
+	}
+	if err == nil {
+		err = db.prepare(o.Create)
+	}
+	if err == nil {
 		err = db.load()
 	}
 	if err != nil {
-		return nil, errors.Join(opening(db.path, err), db.Close())
+		return nil, errors.Join(opening(db.path, err), db.engine.close())
 	}
 	return db, nil
 }
@@ -122,7 +143,23 @@ func (db *DB) Close() error {
 		return nil
 	}
 	db.closed = true
-	return fault(db.engine.close())
+	if err := db.engine.close(); err != nil {
+		return fault(err)
+	}
+	if !db.sealed {
+		_ = seal.Write(db.path, db.path+logSuffix) // it is found without one
+	}
+	return nil
+}
+
+// unseal removes the seal before a change. The caller has the only writer.
+func (db *DB) unseal() error {
+	if !db.sealed {
+		return nil
+	}
+	err := seal.Remove(db.path)
+	db.sealed = err != nil
+	return err
 }
 
 // Backup is [store.Store.Backup].
@@ -136,9 +173,17 @@ func (db *DB) Backup(ctx context.Context, dir string) error {
 	if err := db.engine.backup(path); err != nil {
 		return fault(err)
 	}
+	// The first open changes the journal mode of the copy, which the checksum is of.
+	copied, err := openEngine(path)
+	if err = errors.Join(err, copied.close()); err != nil {
+		return fault(err)
+	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return tea.Errorf(tea.InternalError, "write the backup: %w", err)
 	}
-	return errors.Join(file.Chmod(0o600), file.Sync(), file.Close())
+	if err := errors.Join(file.Chmod(0o600), file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return seal.Write(path, path+logSuffix)
 }

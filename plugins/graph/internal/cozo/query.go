@@ -23,6 +23,11 @@ func (db *DB) Query(ctx context.Context, q store.Query) (*store.Table, error) {
 		return nil, err
 	}
 	defer done()
+	if !q.ReadOnly {
+		if err := db.unseal(); err != nil {
+			return nil, err
+		}
+	}
 	l := limits{timeout: queryTimeout, memory: db.memory, rows: q.MaxRows, write: !q.ReadOnly}
 	if at, ok := ctx.Deadline(); ok {
 		l.timeout = max(time.Until(at), time.Millisecond)

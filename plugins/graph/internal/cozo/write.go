@@ -27,6 +27,9 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 		return err
 	}
 	defer done()
+	if err := db.unseal(); err != nil {
+		return err
+	}
 	dimension, err := store.DimensionAfter(db.vectors.Dimension(), b.Entities)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/exact"
+	"github.com/the-edge-agent/tea/plugins/graph/internal/seal"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
@@ -88,13 +89,13 @@ func Open(ctx context.Context, o store.Options) (store.Store, error) {
 	}
 	if isNew {
 		// The log of a database that was removed would be applied to this one.
-		for _, suffix := range []string{walSuffix, walSuffix + ".new", ".shadow", ".tmp", sealSuffix} {
+		for _, suffix := range []string{walSuffix, walSuffix + ".new", ".shadow", ".tmp", seal.Suffix} {
 			if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, tea.Errorf(tea.InternalError, "create the graph: %w", err)
 			}
 		}
 	}
-	sealed, err := checkSeal(ctx, path)
+	sealed, err := seal.Check(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -275,6 +276,16 @@ func (db *DB) prepare(ctx context.Context, create bool) (err error) {
 	return nil
 }
 
+// unseal removes the seal before a change. The caller has the only writer.
+func (db *DB) unseal() error {
+	if !db.sealed {
+		return nil
+	}
+	err := seal.Remove(db.path)
+	db.sealed = err != nil
+	return err
+}
+
 // transaction runs f in a transaction of the connection.
 func (c *connection) transaction(f func() error) error {
 	if err := c.execute("BEGIN TRANSACTION"); err != nil {
@@ -403,7 +414,7 @@ func (db *DB) Close() error {
 	failed := db.writer.execute("CHECKPOINT")
 	err := db.stop()
 	if failed == nil && err == nil {
-		_ = seal(db.path) // it is found without one
+		_ = seal.Write(db.path, db.path+walSuffix) // it is found without one
 	}
 	return err
 }
@@ -436,13 +447,11 @@ func copyDatabase(ctx context.Context, to, from string) error {
 	if err != nil {
 		return err
 	}
-	size, sum := int64(0), newChecksum()
+	sum := seal.NewSum()
 	for err == nil {
-		var n int64
 		if err = ctx.Err(); err == nil {
-			n, err = io.CopyN(io.MultiWriter(target, sum), source, 1<<20)
+			_, err = io.CopyN(io.MultiWriter(target, sum), source, 1<<20)
 		}
-		size += n
 	}
 	if errors.Is(err, io.EOF) {
 		err = target.Sync()
@@ -450,5 +459,5 @@ func copyDatabase(ctx context.Context, to, from string) error {
 	if err = errors.Join(err, target.Close()); err != nil {
 		return err
 	}
-	return writeSeal(to, size, sum)
+	return sum.Store(to)
 }

@@ -1,0 +1,113 @@
+// Package seal keeps a checksum beside the file of a database that is closed, for engines
+// that have none: a damaged page would end the process, or change a result. Start with
+// [Check].
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
+
+	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+)
+
+// Suffix is that of the file with the size and the checksum.
+const Suffix = ".seal"
+
+// Sum is the size and the checksum of what was written to it.
+type Sum struct {
+	size int64
+	hash hash.Hash32
+}
+
+// NewSum returns the sum of nothing.
+func NewSum() *Sum { return &Sum{hash: crc32.New(crc32.MakeTable(crc32.Castagnoli))} }
+
+// Write is [io.Writer.Write]. It does not fail.
+func (s *Sum) Write(p []byte) (int, error) {
+	s.size += int64(len(p))
+	return s.hash.Write(p)
+}
+
+func (s *Sum) String() string { return fmt.Sprintf("%d %08x", s.size, s.hash.Sum32()) }
+
+// Store seals the database of a path whose file has the sum.
+func (s *Sum) Store(path string) error {
+	return atomicfile.Write(path+Suffix, 0o600, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, s)
+		return err
+	})
+}
+
+// Write seals a database that the engine has closed. A database with a log, which is
+// the file log, is not sealed.
+func Write(path, log string) error {
+	if info, err := os.Stat(log); err == nil && info.Size() > 0 {
+		return nil
+	}
+	sum, err := sumOf(context.Background(), path)
+	if err != nil {
+		return err
+	}
+	return sum.Store(path)
+}
+
+// Check reports whether the database is sealed. The seal must be removed before the
+// first change. A database that differs from its seal is an error.
+func Check(ctx context.Context, path string) (sealed bool, err error) {
+	want, err := os.ReadFile(path + Suffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, tea.Errorf(tea.InternalError, "open the graph: %w", err)
+	}
+	sum, err := sumOf(ctx, path)
+	if err != nil {
+		return false, err
+	}
+	if strings.TrimSpace(string(want)) != sum.String() {
+		return false, store.Unusable(tea.InternalError, "restore a backup with graph.restore, or remove the checksum to open it all the same", "the database %s of the graph is damaged: it differs from the checksum in %s", path, path+Suffix)
+	}
+	return true, nil
+}
+
+func sumOf(ctx context.Context, path string) (*Sum, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, tea.Errorf(tea.InternalError, "open the graph: %w", err)
+	}
+	defer file.Close()
+	sum := NewSum()
+	for err == nil {
+		if err = ctx.Err(); err == nil {
+			_, err = io.CopyN(sum, file, 4<<20)
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return sum, nil
+}
+
+// Remove removes the seal durably, before a change of the database.
+func Remove(path string) error {
+	err := os.Remove(path + Suffix)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = atomicfile.SyncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		return tea.Errorf(tea.InternalError, "write to the graph: %w", err)
+	}
+	return nil
+}
