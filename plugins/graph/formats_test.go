@@ -3,6 +3,7 @@ package graph_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -204,6 +205,8 @@ func TestGraphMLOfOtherPrograms(t *testing.T) {
 		`<graph><thing/></graph>`:                                                             "the element thing is not supported",
 		``:                                                                                    "does not have an element graph",
 		`<graph><node id="a"><locator/></node></graph>`:                                       "is in another file",
+		`<graph><edge source="a" target="b" directed="no"/></graph>`:                          `line 7: directed is "no", which is neither true nor false`,
+		`<graph><node id="a"><data key="d0">x</data><data key="d0">y</data></node></graph>`:   `appears twice`,
 		`<graph/><key id="late" for="node" attr.name="x" attr.type="string"/>`:                `the key "late" comes after the graph`,
 		`<graph><node id="a"><port name="p"><data key="d0">x</data></port></node></graph>`:    "has a port with data",
 	} {
@@ -217,6 +220,23 @@ func TestGraphMLOfOtherPrograms(t *testing.T) {
 	} {
 		g.fails("import", object{"format": "graphml", "data": text}, tea.ValidationError, want)
 	}
+}
+
+// The direction of an edge is a boolean of XML, and NetworkX writes a key for each type
+// of the values of an attribute.
+func TestGraphMLWithNumbersForTruthAndKeysOfOneName(t *testing.T) {
+	t.Parallel()
+	g, r := imported(t, "graphml", graphMLText(`<graph><edge source="a" target="b" directed="0"/><edge source="b" target="a" directed=" 1 "/></graph>`))
+	same(t, "notes", r["notes"], []any{"edges without a direction: 1; they are stored as relations from source to target, and direction: both follows them both ways"})
+	same(t, "relations", short(g.call("get_relations", object{"entity_id": "a"})["relations"]), "a-related_to-b b-related_to-a")
+
+	keys := `<graphml><key id="d0" for="node" attr.name="size" attr.type="long"/><key id="d1" for="node" attr.name="size" attr.type="double"/>
+<key id="d2" for="node" attr.name="size" attr.type="string"><default>unknown</default></key><key id="d3" for="edge" attr.name="size" attr.type="int"/><graph>`
+	g, _ = imported(t, "graphml", keys+`<node id="a"><data key="d0">3</data></node><node id="b"><data key="d1">2.5</data></node><node id="c"/><edge source="a" target="b"><data key="d3">1</data></edge></graph></graphml>`)
+	same(t, "sizes", []any{g.propertiesOf("a"), g.propertiesOf("b"), g.propertiesOf("c")}, []any{object{"size": int64(3)}, object{"size": 2.5}, object{"size": "unknown"}})
+	g.fails("import", object{"format": "graphml", "data": keys + `<node id="a"><data key="d0">3</data><data key="d1">2.5</data></node></graph></graphml>`},
+		tea.ValidationError, `line 2: the attribute "size" appears twice, under the keys "d0" and "d1"; rename one of them`)
+	same(t, "stored", g.propertiesOf("a"), object{"size": int64(3)})
 }
 
 // Other programs see properties as attributes with types, and what they write
@@ -368,6 +388,24 @@ func TestParquetOfOtherPrograms(t *testing.T) {
 	same(t, "what is null", g.propertiesOf("bob"), object{"ok": false, "seen": "1970-01-01", "score": 0.0})
 	relations := g.call("get_relations", object{"entity_id": "ana"})["relations"]
 	same(t, "relation", []any{field(relations, "weight"), field(relations, "properties")}, []any{[]any{2.0}, []any{object{"since": "2020-01-01T00:00:00.123Z"}}})
+
+	type unsigned struct {
+		ID    uint32   `parquet:"id"`
+		Small uint32   `parquet:"small"`
+		Large uint64   `parquet:"large"`
+		Bytes []uint32 `parquet:"bytes,list"`
+	}
+	type heavy struct {
+		From   uint32 `parquet:"from"`
+		Type   string `parquet:"type"`
+		To     uint32 `parquet:"to"`
+		Weight uint64 `parquet:"weight"`
+	}
+	writeParquet(t, filepath.Join(root, "entities.parquet"), unsigned{math.MaxUint32, 1 << 31, math.MaxUint64, []uint32{1, math.MaxUint32}})
+	writeParquet(t, filepath.Join(root, "relations.parquet"), heavy{math.MaxUint32, "r", 1 << 31, 1 << 63})
+	g.call("import", p)
+	same(t, "unsigned integers", g.propertiesOf("4294967295"), object{"small": int64(1 << 31), "large": json.Number("18446744073709551615"), "bytes": []any{int64(1), int64(math.MaxUint32)}})
+	same(t, "weight of an unsigned integer", field(g.call("get_relations", object{"entity_id": "2147483648"})["relations"], "weight"), []any{float64(1 << 63)})
 
 	type nameless struct {
 		Name string `parquet:"name"`

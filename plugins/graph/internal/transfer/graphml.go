@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -216,17 +217,24 @@ func (item *xmlItem) record(domain string, g *graphMLReader) (*record, error) {
 	fields := map[string]*string{
 		"type": &r.Type, "text": &r.Text, "valid_from": &r.ValidFrom, "valid_to": &r.ValidTo, "source": &r.Source, "created_at": &r.CreatedAt, "updated_at": &r.UpdatedAt,
 	}
-	others := map[string]json.RawMessage{}
+	others, label, keys := map[string]json.RawMessage{}, "", map[string]string{}
 	for _, d := range g.complete(domain, item.Data) {
+		if d.graphics() {
+			g.graphics, label = true, cmp.Or(label, d.label())
+			continue
+		}
 		key := g.key(d.Key)
 		name, text := key.Name, d.Text
-		if d.graphics() {
-			g.graphics = true
-			if text = d.label(); text == "" {
-				continue
-			}
-			name = "label"
+		// A program can write a key for each type of the values of a name.
+		switch former, ok := keys[name]; {
+		case ok && d.isDefault:
+			continue
+		case ok && former == d.Key:
+			return nil, fmt.Errorf("the attribute %q appears twice", name)
+		case ok:
+			return nil, fmt.Errorf("the attribute %q appears twice, under the keys %q and %q; rename one of them", name, former, d.Key)
 		}
+		keys[name] = d.Key
 		var err error
 		switch into := fields[name]; {
 		case into != nil && isField(domain, name):
@@ -242,7 +250,7 @@ func (item *xmlItem) record(domain string, g *graphMLReader) (*record, error) {
 			return nil, at(name, err)
 		}
 	}
-	for name, text := range map[string]string{"desc": item.Desc, "source_port": item.SourcePort, "target_port": item.TargetPort} {
+	for name, text := range map[string]string{"label": label, "desc": item.Desc, "source_port": item.SourcePort, "target_port": item.TargetPort} {
 		if _, ok := others[name]; !ok && text != "" {
 			others[name], _ = json.Marshal(text) // a text
 		}

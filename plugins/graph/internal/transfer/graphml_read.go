@@ -37,6 +37,8 @@ type (
 		Key      string       `xml:"key,attr"`
 		Text     string       `xml:",chardata"`
 		Elements []xmlElement `xml:",any"`
+
+		isDefault bool
 	}
 	xmlElement struct {
 		XMLName  xml.Name
@@ -230,9 +232,23 @@ func (g *graphMLReader) complete(domain string, data []xmlData) []xmlData {
 		if key.For != domain && key.For != "all" && key.For != "" || slices.ContainsFunc(data, func(d xmlData) bool { return d.Key == key.ID }) {
 			continue
 		}
-		data = append(data, xmlData{Key: key.ID, Text: *key.Default})
+		data = append(data, xmlData{Key: key.ID, Text: *key.Default, isDefault: true})
 	}
 	return data
+}
+
+// directed reports whether an edge has a direction, which is a boolean of XML Schema.
+func (item *xmlItem) directed(absent bool) (bool, error) {
+	switch text := strings.TrimSpace(item.Directed); text {
+	case "":
+		return absent, nil
+	case "true", "1":
+		return true, nil
+	case "false", "0":
+		return false, nil
+	default:
+		return false, fmt.Errorf("directed is %q, which is neither true nor false", text)
+	}
 }
 
 // item reads a node or an edge.
@@ -266,7 +282,11 @@ func (g *graphMLReader) item(start xml.StartElement) error {
 	}
 	if domain == "edge" {
 		g.edgeID = g.edgeID || item.ID != ""
-		if item.Directed == "false" || item.Directed == "" && g.undirected {
+		directed, err := item.directed(!g.undirected)
+		if err != nil {
+			return err
+		}
+		if !directed {
 			g.undirectedEdges++
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -198,7 +199,11 @@ func (c *parquetColumn) decode(v parquet.Value) (any, error) {
 	case parquet.Boolean:
 		return v.Boolean(), nil
 	case parquet.Int32:
-		return c.integer(int64(v.Int32()))
+		n := int64(v.Int32())
+		if c.unsigned() {
+			n = int64(v.Uint32())
+		}
+		return c.integer(n)
 	case parquet.Int64:
 		return c.integer(v.Int64())
 	case parquet.Float:
@@ -212,6 +217,16 @@ func (c *parquetColumn) decode(v parquet.Value) (any, error) {
 		return nil, errNotUTF8
 	}
 	return nil, fmt.Errorf("values of the type %s are not supported", c.kind)
+}
+
+// unsigned reports whether the integers of a column have no sign.
+func (c *parquetColumn) unsigned() bool {
+	logical := c.kind.LogicalType()
+	if logical == nil {
+		return false
+	}
+	meaning, ok := logical.Value.(*format.IntType)
+	return ok && !meaning.IsSigned
 }
 
 // integer returns the value that an integer means.
@@ -228,8 +243,8 @@ func (c *parquetColumn) integer(n int64) (any, error) {
 	case *format.DateType:
 		return time.Unix(n*24*60*60, 0).UTC().Format(time.DateOnly), nil
 	case *format.IntType:
-		if n < 0 && !meaning.IsSigned {
-			return nil, errors.New("an integer has more than 63 bits")
+		if n < 0 && c.unsigned() {
+			return json.Number(strconv.FormatUint(uint64(n), 10)), nil
 		}
 		return n, nil
 	}
@@ -247,6 +262,8 @@ func (r *record) set(name string, list []any) error {
 		case int64:
 			weight := float64(n)
 			r.Weight = &weight
+		case json.Number:
+			r.Weight, _ = parseWeight(n.String()) // an integer
 		default:
 			return fmt.Errorf("%.50q is not a number", fmt.Sprint(n))
 		}
