@@ -74,14 +74,18 @@ void kuzu::planner::Planner::appendFilter(const std::shared_ptr<binder::Expressi
     original(this, predicate, plan);
 }
 
-// Shortest paths lead through nodes that do not meet the condition of the pattern.
+// Shortest paths lead through nodes that do not meet the condition of the pattern, and
+// those of ACYCLIC visit a node more than once.
 void kuzu::planner::Planner::appendRecursiveExtend(const std::shared_ptr<binder::NodeExpression>& bound, const std::shared_ptr<binder::NodeExpression>& neighbor, const std::shared_ptr<binder::RelExpression>& rel, common::ExtendDirection direction, LogicalPlan& plan) {
     using Function = void (*)(Planner*, const std::shared_ptr<binder::NodeExpression>&, const std::shared_ptr<binder::NodeExpression>&, const std::shared_ptr<binder::RelExpression>&, common::ExtendDirection, LogicalPlan&);
     static const auto original = tea::engineOwn<Function>("_ZN4kuzu7planner7Planner21appendRecursiveExtendERKSt10shared_ptrINS_6binder14NodeExpressionEES7_RKS2_INS3_13RelExpressionEENS_6common15ExtendDirectionERNS0_11LogicalPlanE");
     using T = common::QueryRelType;
     auto type = rel->getRelType();
-    if (rel->getRecursiveInfo()->nodePredicate != nullptr && type != T::VARIABLE_LENGTH_WALK && type != T::VARIABLE_LENGTH_TRAIL && type != T::VARIABLE_LENGTH_ACYCLIC) {
-        throw common::BinderException("a pattern with SHORTEST cannot have a condition on the entities of the path, which Kuzu ignores; use ACYCLIC instead of SHORTEST");
+    if (type == T::VARIABLE_LENGTH_ACYCLIC) {
+        throw common::BinderException("ACYCLIC is refused, since Kuzu returns paths that visit an entity twice; write MATCH p = (a)-[:Relation* TRAIL 1..5]->(b) WHERE is_acyclic(p)");
+    }
+    if (rel->getRecursiveInfo()->nodePredicate != nullptr && type != T::VARIABLE_LENGTH_WALK && type != T::VARIABLE_LENGTH_TRAIL) {
+        throw common::BinderException("a pattern with SHORTEST cannot have a condition on the entities of the path, which Kuzu ignores; use TRAIL instead of SHORTEST");
     }
     original(this, bound, neighbor, rel, direction, plan);
 }

@@ -51,7 +51,7 @@ inline const char* name(kuzu::common::StatementType type) {
         return "a statement that changes the schema";
     case T::COPY_TO:
     case T::COPY_FROM:
-        return "COPY";
+        return "COPY, which reads and writes files as graph.import and graph.export do,";
     case T::STANDALONE_CALL:
     case T::STANDALONE_CALL_FUNCTION:
         return "CALL of a setting or procedure";
@@ -62,7 +62,7 @@ inline const char* name(kuzu::common::StatementType type) {
         return "a statement about extensions";
     case T::EXPORT_DATABASE:
     case T::IMPORT_DATABASE:
-        return "EXPORT or IMPORT DATABASE";
+        return "EXPORT or IMPORT DATABASE, for which there are graph.backup, graph.restore, graph.export and graph.import,";
     case T::ATTACH_DATABASE:
     case T::DETACH_DATABASE:
     case T::USE_DATABASE:
@@ -100,7 +100,7 @@ void permitClauses(const T& part, Access access) {
             break;
         }
         default:
-            throw RefusedException("LOAD FROM is not allowed");
+            throw RefusedException("LOAD FROM is not allowed; graph.import reads files");
         }
     }
 }

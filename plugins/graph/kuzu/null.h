@@ -81,6 +81,29 @@ inline void unknown(const std::vector<std::shared_ptr<kuzu::common::ValueVector>
     }
 }
 
+// missingMembers sets the results of json_extract to null where an object has no such
+// member. The engine has an empty text there, which is not JSON: a comparison with it is
+// true, and a conversion fails.
+inline void missingMembers(kuzu::common::ValueVector& results, const kuzu::common::SelectionVector& positions) {
+    if (results.dataType.getPhysicalType() != kuzu::common::PhysicalTypeID::STRING) {
+        return; // of several members
+    }
+    for (auto i = 0u; i < positions.getSelSize(); i++) {
+        auto result = positions[i];
+        if (!results.isNull(result) && results.getValue<kuzu::common::ku_string_t>(result).len == 0) {
+            results.setNull(result, true);
+        }
+    }
+}
+
+// refuseBooleans throws if a part of a truth value is asked for: x IN list[1:2] means
+// (x IN list)[1:2] to the parser, and the engine would take a part of a text.
+inline void refuseBooleans(const kuzu::binder::expression_vector& arguments) {
+    if (!arguments.empty() && arguments[0]->getDataType().getLogicalTypeID() == kuzu::common::LogicalTypeID::BOOL) {
+        throw kuzu::common::BinderException("[...] takes a part of a list, and this is a truth value; write x IN (list[1:2]) with brackets");
+    }
+}
+
 // typeNulls applies typeNull to the arguments of all functions of a database.
 inline void typeNulls(kuzu::main::Database& database) {
     using kuzu::function::ScalarBindFuncInput;
@@ -91,6 +114,18 @@ inline void typeNulls(kuzu::main::Database& database) {
         }
         for (auto& each : entry->getFunctionSet()) {
             auto function = static_cast<kuzu::function::ScalarFunction*>(each.get());
+            if (function->name == kuzu::function::ListSliceFunction::name || function->name == kuzu::function::ListExtractFunction::name) {
+                function->bindFunc = [bind = function->bindFunc](const ScalarBindFuncInput& input) {
+                    refuseBooleans(input.arguments);
+                    return bind ? bind(input) : std::make_unique<kuzu::function::FunctionBindData>(kuzu::common::LogicalType(static_cast<kuzu::function::ScalarFunction*>(input.definition)->returnTypeID));
+                };
+            }
+            if (function->name == "json_extract") {
+                function->execFunc = [engine = function->execFunc](auto& arguments, auto& selected, auto& results, auto positions, auto data) {
+                    engine(arguments, selected, results, positions, data);
+                    missingMembers(results, *positions);
+                };
+            }
             if (!function->bindFunc || function->parameterTypeIDs.empty()) {
                 continue;
             }
