@@ -2,6 +2,7 @@
 //! Each query of a user runs in a thread of its own, on an engine of its own over
 //! the same file: so it can be stopped alone, and its storage is read-only.
 
+use std::any::Any;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -214,7 +215,7 @@ fn supervise(
         let _ = sender.send(match result {
             _ if exceeded => Err(Failure::Memory.into()),
             Ok(result) => result,
-            Err(_) => Err(Failure::Panic(crate::panic_message()).into()),
+            Err(panic) => Err(ended(&*panic).into()),
         });
         if let (ABANDONED, Some(stuck)) = (thread_state.swap(ENDED, Ordering::SeqCst), thread_stuck) {
             stuck.fetch_sub(1, Ordering::SeqCst);
@@ -243,6 +244,15 @@ fn supervise(
             }
             return Err(if cancel { Failure::Cancelled } else { Failure::Timeout }.into());
         }
+    }
+}
+
+/// ended describes a panic of a query, which can be that of another thread. The engine
+/// is compiled with checks of its integers.
+fn ended(panic: &(dyn Any + Send)) -> Failure {
+    match panic.downcast_ref::<&str>() {
+        Some(message) if message.ends_with("with overflow") => Failure::Overflow,
+        _ => Failure::Panic(crate::panic_message()),
     }
 }
 

@@ -41,6 +41,9 @@ pub enum Failure {
     #[error("the query exceeded its time limit")]
     #[diagnostic(code(eval::timeout))]
     Timeout,
+    #[error("a number of the query is beyond 64 bits")]
+    #[diagnostic(code(eval::overflow), help("floats have a larger range: to_float(x)"))]
+    Overflow,
     #[error("the query exceeded its memory limit")]
     #[diagnostic(code(eval::mem_budget_exceeded))]
     Memory,
@@ -60,7 +63,7 @@ pub fn to_json(report: &Report) -> Vec<u8> {
     let label = report.labels().and_then(|mut labels| labels.next());
     json!({
         "code": report.code().map(|c| c.to_string()),
-        "message": report.to_string(),
+        "message": report.chain().map(|cause| cause.to_string()).collect::<Vec<_>>().join(": "),
         "help": report.help().map(|h| h.to_string()),
         "offset": label.as_ref().map(|l| l.offset()),
         "length": label.as_ref().map(|l| l.len()),

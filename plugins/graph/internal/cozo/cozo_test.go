@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -300,6 +301,110 @@ func TestWritingQuery(t *testing.T) {
 		`%if {?[a] <- [[1]]} %then {?[namespace, id] <- [['default', 'lamp']] :rm entity {namespace, id}} %end`,
 	} {
 		if _, err := db.Query(t.Context(), store.Query{Text: text, MaxRows: 1}); tea.AsError(err).Type != tea.PermissionDenied {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// Queries for another CozoDB have entity and relation as rules, or list all columns.
+func TestErrorsNameTheRelationsOfTheGraph(t *testing.T) {
+	t.Parallel()
+	db := lamps(t)
+	for _, text := range []string{
+		"?[id] := entity[id, type]", "?[id] := entity{id}", "?[id] := *entity[id, type, properties, embedding, created_at]", "?[id] := *Entity{id}", "?[id] := *entity{id, kind}",
+		"?[to] := *relation[from, to, type, properties, created_at]", "?[to] := relation{from_id: 'main', to_id: to}",
+		"?[id, d] := ~entity:embedding{id | query: vec([1, 2]), k: 3, ef: 10, bind_distance: d}",
+	} {
+		if _, err := query(t.Context(), db, text, nil); err == nil || tea.AsError(err).Type != tea.QueryError || !strings.Contains(err.Error(), "*entity{") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestHintsDoNotNameRefusedOperators(t *testing.T) {
+	t.Parallel()
+	db := lamps(t)
+	for _, text := range []string{"::relatons", "# all\n::index crate entity:x {id}", "foo", "?[id] := *entity{id} :limt 3", "{?[a] <- [[1]]} {::relatons}", "?[a] <- [[1]] :prt x {a}"} {
+		_, err := query(t.Context(), db, text, nil)
+		e := tea.AsError(err)
+		if err == nil || e.Type != tea.QueryError {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		for _, refused := range []string{"::", ":sleep", "%debug", "reindex", "`create`"} {
+			if strings.Contains(e.Message, refused) {
+				t.Errorf("%s: the error names %s: %s", text, refused, e.Message)
+			}
+		}
+	}
+}
+
+// Integers wrapped silently: the sum of two positive ones was negative.
+func TestIntegersBeyond64BitsAreErrors(t *testing.T) {
+	t.Parallel()
+	db := lamps(t)
+	for _, text := range []string{
+		"?[x] := x = 9223372036854775807 + 1", "?[x] := x = 9223372036854775807 * 2", "?[x] := x = -9223372036854775807 - 3", "?[x] := x = $max + $max", "?[x] := *entity{created_at}, x = created_at + $max",
+		"?[x] := x = $min % -1", "?[x] := x = -$min", "?[x] := x = abs($min)",
+	} {
+		p := map[string]any{}
+		for name, n := range map[string]int64{"max": math.MaxInt64, "min": math.MinInt64} {
+			if strings.Contains(text, "$"+name) {
+				p[name] = n
+			}
+		}
+		if r, err := query(t.Context(), db, text, p); err == nil || tea.AsError(err).Type != tea.QueryError || !strings.Contains(err.Error(), "beyond 64 bits") {
+			t.Errorf("%s: %v, %v", text, r, err)
+		}
+	}
+	same := func(text string, want any) {
+		t.Helper()
+		r, err := query(t.Context(), db, text, nil)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if diff := cmp.Diff([][]any{{want}}, r.Rows); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+	same("?[x] := x = 9223372036854775806 + 1", int64(math.MaxInt64))
+	same("?[x] := x = to_int(1e30)", int64(math.MaxInt64))
+	same("?[sum(x)] := x in [9223372036854775807, 1]", float64(1<<63))
+	same("?[x] := x = to_float(9223372036854775807) + 1", float64(1<<63))
+	write := func(text string) error {
+		_, err := db.Query(t.Context(), store.Query{Text: text, MaxRows: 10})
+		return err
+	}
+	if err := write("?[a] <- [[1]] :create own {a}"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // and the relation can be written afterwards
+		if err := write("?[a] := *own{a: b}, a = b + 9223372036854775807 :put own {a}"); err == nil || tea.AsError(err).Type != tea.QueryError {
+			t.Errorf("%v", err)
+		}
+		if err := write("?[a] <- [[2]] :put own {a}"); err != nil {
+			t.Error(err)
+		}
+	}
+	same("?[count(a)] := *own{a}", int64(2))
+}
+
+// The error of :insert named the relation only, and not why.
+func TestAFailedWriteSaysWhy(t *testing.T) {
+	t.Parallel()
+	db := lamps(t)
+	if _, err := db.Query(t.Context(), store.Query{Text: "?[a] <- [[1]] :create own {a: Int}", MaxRows: 10}); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"?[a] <- [[1]] :put own {a}\n?[a] <- [[1]] :insert own {a}":    "",
+		"{?[a] <- [[1]] :put own {a}} {?[a] <- [[1]] :insert own {a}}": "exist",
+		"?[a] <- [[9]] :delete own {a}":                                "not exist",
+		"?[a] <- [[9]] :update own {a}":                                "not exist",
+		"?[a] <- [[9]] :ensure own {a}":                                "not exist",
+		"?[a] <- [['x']] :put own {a}":                                 "Int",
+	} {
+		_, err := db.Query(t.Context(), store.Query{Text: text, MaxRows: 10})
+		if err == nil || tea.AsError(err).Type != tea.QueryError || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

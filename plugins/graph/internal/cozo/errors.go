@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -64,7 +66,7 @@ func fault(err error) error {
 	switch f.Code {
 	case "storage::full":
 		return tea.Errorf(tea.ResourceExhausted, "the disk of the graph is full: %w", err)
-	case "storage::corrupt", "engine::panic":
+	case "storage::corrupt", corruptValue, "engine::panic":
 		return store.Unusable(tea.InternalError, "restore a backup with graph.restore", "the graph's database is damaged: %w", err)
 	case "storage::foreign":
 		return store.Unusable(tea.ValidationError, "set another settings.graph.path, or restore a backup", "%w", err)
@@ -78,6 +80,39 @@ func fault(err error) error {
 	return tea.Errorf(tea.InternalError, "the graph's database: %w", err)
 }
 
+// corruptValue is the code of a stored value that the engine cannot read.
+const corruptValue = "eval::corrupt_value_blob"
+
+// ofGraph are the errors of a query that takes the relations of the graph for rules, or
+// for those of another database, whose columns it lists in order.
+var ofGraph = []string{"eval::rule_not_found", "query::relation_not_found", "eval::named_field_not_found"}
+
+// unnamed is a relation of the graph without the mark of one that is stored, or without
+// the names of columns.
+var unnamed = regexp.MustCompile(`(^|[^*~\w])(entity|relation)\s*\{|\*(entity|relation)\s*\[`)
+
+// advised returns the failure with a hint that a query can follow. Those of the engine
+// name operators that are refused.
+func (f *failure) advised(script string) *failure {
+	advised := *f
+	before := script
+	if f.Offset != nil && *f.Offset <= len(script) {
+		before = script[:*f.Offset]
+	}
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	switch {
+	case slices.Contains(ofGraph, f.Code), (f.Code == "parser::pest" || f.Code == "eval::rule_arity_mismatch") && unnamed.MatchString(script):
+		advised.Help = "the graph is in *entity{namespace, id, type, properties, ...} and *relation{namespace, from_id, rel_type, to_id, ...}, of which a query names the columns that it needs"
+	case f.Code == "eval::index_not_found":
+		advised.Help = "the graph has no such indexes: use graph.vector_search or graph.search, or compare the column embedding of *entity{id, embedding}"
+	case strings.Contains(f.Help, "::"), strings.HasSuffix(strings.TrimRight(line, "abcdefghijklmnopqrstuvwxyz_ "), "::"):
+		advised.Help = ""
+	default:
+		advised.Help = strings.ReplaceAll(f.Help, "`:sleep`, ", "")
+	}
+	return &advised
+}
+
 // queryFault converts an error of a query of a user.
 func queryFault(script string, err error) error {
 	var f *failure
@@ -85,6 +120,7 @@ func queryFault(script string, err error) error {
 		return err
 	}
 	kind, _, _ := strings.Cut(f.Code, "::")
+	err = f.advised(script)
 	switch {
 	case f.Code == "eval::timeout":
 		return tea.Errorf(tea.Timeout, "the query exceeded its time limit; narrow it, or raise timeout_seconds")
@@ -100,7 +136,7 @@ func queryFault(script string, err error) error {
 		return e
 	case f.Code == "engine::panic":
 		return tea.Errorf(tea.QueryError, "the query failed in the engine: %w", err)
-	case kind == "storage":
+	case kind == "storage", f.Code == corruptValue:
 		return fault(err)
 	}
 	e := tea.Errorf(tea.QueryError, "datalog: %w", err)
