@@ -92,6 +92,13 @@ func (g *Graph) Backup(ctx context.Context, _ *tea.Request, p BackupParams) (_ *
 // folder returns the absolute path of a folder below the root, whose parent
 // exists and is not reached by a symbolic link that leads out.
 func (s FileSettings) folder(given string) (string, error) {
+	if strings.HasPrefix(given, "file://") {
+		local, err := s.ofURL(given)
+		if err != nil {
+			return "", err
+		}
+		given = local
+	}
 	if objstore.IsAddress(given) {
 		return "", tea.Errorf(tea.ValidationError, "%s is an address, and a backup is in a folder of this device; graph.export writes to object storage", given)
 	}

@@ -15,7 +15,7 @@ import (
 
 // ExportFile names the file of an export.
 type ExportFile struct {
-	Path   string `json:"path,omitempty" doc:"file below settings.file.root, or an address such as s3://bucket/name below settings.graph.storage; for csv and parquet a folder with the files entities and relations"`
+	Path   string `json:"path,omitempty" doc:"file below settings.file.root, also as file:///path, or an address such as s3://bucket/name below settings.graph.storage; for csv and parquet a folder with the files entities and relations"`
 	Format string `json:"format,omitempty" enum:"jsonl,csv,parquet,graphml,cytoscape" doc:"default that of the name's end: .jsonl, .graphml, .cyjs or .json (cytoscape); jsonl without a path"`
 }
 
@@ -69,7 +69,11 @@ func (g *Graph) Export(ctx context.Context, _ *tea.Request, p ExportParams) (*Ex
 		return v.export(ctx, &p, r, w)
 	}
 	if p.Path != "" {
-		r.Files, err = g.files(p.Path).write(ctx, p.Path, format, write)
+		f, local, err := g.files(p.Path)
+		if err != nil {
+			return nil, err
+		}
+		r.Files, err = f.write(ctx, local, format, write)
 		return r, err
 	}
 	var text strings.Builder

@@ -6,12 +6,13 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
-	"github.com/the-edge-agent/tea/objstore"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 	"github.com/the-edge-agent/tea/sdk/x/confine"
@@ -107,23 +108,83 @@ type files interface {
 	open(ctx context.Context, path string, format transfer.Format) (*inputs, error)
 }
 
-// files returns where a path leads.
-func (g *Graph) files(path string) files {
-	if objstore.IsAddress(path) {
-		return storage{options: g.db.owners.options, settings: g.settings.Settings}
+// files returns where a path leads, and the path there.
+func (g *Graph) files(given string) (files, string, error) {
+	scheme, _, isAddress := strings.Cut(given, "://")
+	switch {
+	case !isAddress:
+		return folder{g.settings}, given, nil
+	case scheme == "file":
+		local, err := g.settings.File.ofURL(given)
+		return folder{g.settings}, local, err
+	case scheme == "http" || scheme == "https":
+		return web{g.settings.Storage}, given, nil
 	}
-	return folder{g.settings}
+	return storage{options: g.db.owners.options, settings: g.settings.Settings}, given, nil
+}
+
+// open opens the files of an import.
+func (g *Graph) open(ctx context.Context, given string, format transfer.Format) (*inputs, error) {
+	f, local, err := g.files(given)
+	if err != nil {
+		return nil, err
+	}
+	return f.open(ctx, local, format)
+}
+
+// ofURL returns the path below the root that a URL such as file:///var/data/x.csv has.
+func (s FileSettings) ofURL(given string) (string, error) {
+	u, err := url.Parse(given)
+	if err != nil || u.Host != "" && u.Host != "localhost" || u.RawQuery != "" || u.Fragment != "" || !path.IsAbs(u.Path) {
+		return "", tea.Errorf(tea.ValidationError, "%s does not name a file of this device; a file has an absolute path, such as file:///var/data/x.csv, in which %%20 is a space", given)
+	}
+	full := filepath.FromSlash(u.Path)
+	if filepath.VolumeName(strings.TrimPrefix(full, string(filepath.Separator))) != "" { // file:///C:/x
+		full = full[1:]
+	}
+	for _, root := range []func() (string, error){func() (string, error) { return filepath.Abs(s.Root) }, s.realRoot} {
+		dir, err := root()
+		if err != nil {
+			return "", err
+		}
+		if rel, err := filepath.Rel(dir, full); err == nil && filepath.IsLocal(rel) {
+			return filepath.ToSlash(rel), nil
+		}
+	}
+	return "", leadsOut(given)
+}
+
+// isPattern reports whether a path stands for all files that it matches.
+func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
+
+// checkPattern refuses a pattern for files that are not parts of one graph.
+func checkPattern(given string, format transfer.Format) error {
+	if format == transfer.GraphML {
+		return tea.Errorf(tea.ValidationError, "%s: a pattern is for the formats jsonl, csv and parquet; import GraphML files one by one", given)
+	}
+	if _, err := path.Match(given, ""); err != nil {
+		return tea.Errorf(tea.ValidationError, "the pattern %q is not valid: * stands for any characters except a slash, ? for one, and [abc] for one of these", given)
+	}
+	return nil
+}
+
+func noMatch(given string) error {
+	return tea.Errorf(tea.NotFound, "no file matches %s; * stands for any characters except a slash", given)
+}
+
+// isTable reports whether a path names one file of a format that has two of them.
+func isTable(given string, format transfer.Format) bool {
+	return tableFormats[strings.ToLower(path.Ext(given))] == string(format)
 }
 
 // inputs are the open files of an import.
 type inputs struct {
 	files   []transfer.Input
-	sizes   []int64
 	closers []func() error
 }
 
-func (in *inputs) add(file transfer.Input, size int64, closer func() error) {
-	in.files, in.sizes = append(in.files, file), append(in.sizes, size)
+func (in *inputs) add(file transfer.Input, closer func() error) {
+	in.files = append(in.files, file)
 	in.closing(closer)
 }
 
@@ -225,7 +286,7 @@ func fileError(what string, err error) error {
 
 // open opens the files of an import.
 func (f folder) open(_ context.Context, given string, format transfer.Format) (_ *inputs, err error) {
-	paths, err := f.paths(given, format)
+	paths, err := f.sources(given, format)
 	if err != nil {
 		return nil, err
 	}
@@ -249,9 +310,64 @@ func (f folder) open(_ context.Context, given string, format transfer.Format) (_
 		if err != nil {
 			return nil, errors.Join(fileError("read "+target, err), file.Close())
 		}
-		in.add(file, info.Size(), file.Close)
+		in.add(transfer.Input{Name: filepath.ToSlash(target), Reader: file, Size: info.Size()}, file.Close)
 	}
 	return in, nil
+}
+
+// sources returns the absolute paths of the files that a path names: those of the folder
+// of a format, one file, or those that a pattern matches.
+func (f folder) sources(given string, format transfer.Format) ([]string, error) {
+	if strings.ContainsAny(given, "*?") { // no name of a file has them
+		return f.matches(given, format)
+	}
+	target, err := f.settings.File.locate(given)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(target)
+	switch {
+	case err == nil && info.Mode().IsRegular():
+		return []string{target}, nil
+	case err != nil && isPattern(given):
+		return f.matches(given, format)
+	case err != nil && isTable(given, format):
+		return nil, tea.Errorf(tea.NotFound, "the file %s does not exist", target)
+	}
+	return f.paths(given, format)
+}
+
+// matches returns the absolute paths of the files that a pattern matches.
+func (f folder) matches(given string, format transfer.Format) ([]string, error) {
+	if err := checkPattern(given, format); err != nil {
+		return nil, err
+	}
+	top, err := f.settings.File.realRoot()
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return nil, fileError("open settings.file.root", err)
+	}
+	defer root.Close()
+	if _, err := confine.Clean(strings.NewReplacer("*", "x", "?", "x").Replace(given)); err != nil {
+		return nil, err
+	}
+	names, err := fs.Glob(root.FS(), path.Clean(given))
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, name := range names {
+		if info, err := root.Stat(filepath.FromSlash(name)); err == nil && info.Mode().IsRegular() {
+			found = append(found, filepath.Join(top, filepath.FromSlash(name)))
+		}
+	}
+	if found == nil {
+		return nil, noMatch(given)
+	}
+	return found, nil
 }
 
 // openFile opens a file, which can be a link within the root.

@@ -1,10 +1,12 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -18,8 +20,8 @@ import (
 
 // ImportFile names the file of an import.
 type ImportFile struct {
-	Path   string `json:"path,omitempty" doc:"file below settings.file.root, or an address such as s3://bucket/name below settings.graph.storage; for csv and parquet a folder with the files entities and relations"`
-	Format string `json:"format,omitempty" enum:"jsonl,csv,parquet,graphml" doc:"default that of the name's end: .jsonl, .graphml; jsonl without a path"`
+	Path   string `json:"path,omitempty" doc:"file below settings.file.root, also as file:///path, or an address such as s3://bucket/name or https://host/name below settings.graph.storage; for csv and parquet a folder with the files entities and relations, or a table of either; * and ? stand for parts of a name: data/*.parquet"`
+	Format string `json:"format,omitempty" enum:"jsonl,csv,parquet,graphml" doc:"default that of the name's end: .jsonl, .csv, .parquet, .graphml; jsonl without a path"`
 }
 
 // ImportParams are the parameters of graph.import.
@@ -41,7 +43,7 @@ type ImportResult struct {
 
 // Import is the action graph.import.
 func (g *Graph) Import(ctx context.Context, _ *tea.Request, p ImportParams) (*ImportResult, error) {
-	format, err := formatOf(p.Format, p.Path, "jsonl, csv, parquet or graphml")
+	format, err := formatOf(cmp.Or(p.Format, tableFormats[strings.ToLower(path.Ext(p.Path))]), p.Path, "jsonl, csv, parquet or graphml")
 	if err != nil {
 		return nil, err
 	}
@@ -53,15 +55,15 @@ func (g *Graph) Import(ctx context.Context, _ *tea.Request, p ImportParams) (*Im
 	}
 	name, in := "data", &inputs{}
 	if p.Path == "" {
-		in.add(strings.NewReader(p.Data), int64(len(p.Data)), func() error { return nil })
-	} else if in, err = g.files(p.Path).open(ctx, p.Path, format); err != nil {
+		in.add(transfer.Input{Reader: strings.NewReader(p.Data)}, func() error { return nil })
+	} else if in, err = g.open(ctx, p.Path, format); err != nil {
 		return nil, err
 	} else {
 		name = p.Path
 	}
 	defer in.close()
 	i := newImporter(ctx, g, p.Namespace, format)
-	err = transfer.Read(format, transfer.Sink{Entity: i.entity, Relation: i.relation, Note: i.note}, in.files, in.sizes)
+	err = transfer.Read(format, transfer.Sink{Entity: i.entity, Relation: i.relation, Note: i.note}, in.files)
 	if err == nil {
 		err = i.flush()
 	}
@@ -98,14 +100,16 @@ type importer struct {
 	relations map[store.RelationKey]int
 	// seen are the hashes of the keys in the file, for formats whose files should
 	// have each one once.
-	seen     map[uint64]bool
+	seen map[uint64]bool
+	// made are the ids of entities that relations needed: their rows can come later.
+	made     map[string]bool
 	seed     maphash.Seed
 	unique   bool // a second item with a key is an error
 	repeated int
 }
 
 func newImporter(ctx context.Context, g *Graph, ns Namespace, format transfer.Format) *importer {
-	i := &importer{g: g, ctx: ctx, ns: ns, limit: importFirst, relations: map[store.RelationKey]int{}, entities: map[string]int{}, result: ImportResult{Notes: []string{}}}
+	i := &importer{g: g, ctx: ctx, ns: ns, limit: importFirst, relations: map[store.RelationKey]int{}, entities: map[string]int{}, made: map[string]bool{}, result: ImportResult{Notes: []string{}}}
 	if i.unique = format == transfer.GraphML; i.unique || format == transfer.CSV {
 		i.seen, i.seed = map[uint64]bool{}, maphash.MakeSeed()
 	}
@@ -269,6 +273,9 @@ func (i *importer) flush() error {
 	if err != nil {
 		return err
 	}
+	for j := range created {
+		i.made[created[j].ID] = true
+	}
 	i.batch.Entities = slices.Concat(i.batch.Entities, created)
 	if err := v.Apply(i.ctx, v.ns, i.batch); err != nil {
 		return err
@@ -310,7 +317,7 @@ func (i *importer) keepNewer(v *view) error {
 		updated[relations[j].RelationKey] = relations[j].UpdatedAt
 	}
 	before := len(ids) + len(keys)
-	i.batch.Entities = slices.DeleteFunc(i.batch.Entities, func(e store.Entity) bool { return updated[e.ID] > e.UpdatedAt })
+	i.batch.Entities = slices.DeleteFunc(i.batch.Entities, func(e store.Entity) bool { return updated[e.ID] > e.UpdatedAt && !i.made[e.ID] })
 	i.batch.Relations = slices.DeleteFunc(i.batch.Relations, func(r store.Relation) bool { return updated[r.RelationKey] > r.UpdatedAt })
 	i.result.Newer += before - len(i.batch.Entities) - len(i.batch.Relations)
 	return nil

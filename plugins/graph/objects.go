@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -36,6 +38,7 @@ type Bucket interface {
 	Stat(ctx context.Context, name string) (objstore.Object, error)
 	Get(ctx context.Context, name string, offset, length int64) (objstore.Object, io.ReadCloser, error)
 	Put(ctx context.Context, name string, r io.Reader, o objstore.PutOptions) (objstore.Object, error)
+	List(ctx context.Context, prefix string) iter.Seq2[objstore.Object, error]
 	Close() error
 }
 
@@ -66,13 +69,17 @@ func (o *options) service(what, scheme string) (Objects, error) {
 	if name, ok := cloudPackages[scheme]; ok {
 		return Objects{}, tea.Errorf(tea.DependencyMissing, "%s: this build of the graph plugin does not have object storage at %s://: install tea-plugin-graph-cloud in its place (scripts/build cloud), or link it into a program with `tea build --with graph[%s]`", what, scheme, name)
 	}
-	return Objects{}, tea.Errorf(tea.ValidationError, "%s: addresses that begin with %s:// are not supported; use s3://, gs:// or azblob://", what, scheme)
+	return Objects{}, tea.Errorf(tea.ValidationError, "%s: addresses that begin with %s:// are not supported; use file://, s3://, gs:// or azblob://, or https:// to import", what, scheme)
 }
 
 // check checks settings.graph.storage.
 func (o *options) check(storage string) error {
 	if storage == "" {
 		return nil
+	}
+	if isWeb(storage) {
+		_, err := webAddress(storage)
+		return err
 	}
 	a, err := objstore.ParseAddress(storage)
 	if err != nil {
@@ -103,6 +110,9 @@ func (s storage) objects(ctx context.Context, given string, format transfer.Form
 	}
 	if s.settings.Storage == "" {
 		return nil, nil, tea.Errorf(tea.PermissionDenied, "%s is not below settings.graph.storage, which is not set; set it to %s://%s/ to allow the addresses of this bucket", given, a.Scheme, a.Bucket)
+	}
+	if isWeb(s.settings.Storage) {
+		return nil, nil, tea.Errorf(tea.PermissionDenied, "%s is not below settings.graph.storage, %s", given, s.settings.Storage)
 	}
 	root, err := objstore.ParseAddress(s.settings.Storage)
 	if err != nil {
@@ -189,7 +199,7 @@ func objectError(err error) error {
 // open opens objects for reading. Their content is read as it is needed, except
 // for a format that is read at any place: it is copied to a temporary file.
 func (s storage) open(ctx context.Context, given string, format transfer.Format) (_ *inputs, err error) {
-	bucket, names, err := s.objects(ctx, given, format)
+	bucket, names, err := s.sources(ctx, given, format)
 	if err != nil {
 		return nil, err
 	}
@@ -201,25 +211,85 @@ func (s storage) open(ctx context.Context, given string, format transfer.Format)
 		}
 	}()
 	for _, name := range names {
-		info, err := bucket.Stat(ctx, name)
-		if err != nil {
+		if _, err := bucket.Stat(ctx, name); err != nil {
 			return nil, objectError(err)
 		}
-		if format != transfer.Parquet {
-			o := &object{ctx: ctx, bucket: bucket, name: name}
-			in.add(o, info.Size, o.close)
-			continue
-		}
-		file, err := os.CreateTemp("", "tea-graph-*")
-		if err != nil {
-			return nil, fileError("import "+given, err)
-		}
-		in.add(file, info.Size, func() error { return errors.Join(file.Close(), os.Remove(file.Name())) })
-		if _, err := io.Copy(file, &object{ctx: ctx, bucket: bucket, name: name}); err != nil {
-			return nil, fileError("import "+given, objectError(err))
+		o := &object{ctx: ctx, bucket: bucket, name: name}
+		if err := in.addStream(given, name, format, o, o.close); err != nil {
+			return nil, err
 		}
 	}
 	return in, nil
+}
+
+// addStream adds a file that is read from its beginning. One of a format that is read at
+// any place is copied to a temporary file.
+func (in *inputs) addStream(given, name string, format transfer.Format, r io.Reader, closer func() error) error {
+	if format != transfer.Parquet {
+		in.add(transfer.Input{Name: name, Reader: r}, closer)
+		return nil
+	}
+	in.closing(closer)
+	file, err := os.CreateTemp("", "tea-graph-*")
+	if err != nil {
+		return fileError("import "+given, err)
+	}
+	in.closing(func() error { return errors.Join(file.Close(), os.Remove(file.Name())) })
+	size, err := io.Copy(file, r)
+	if err != nil {
+		return fileError("import "+given, objectError(err))
+	}
+	in.files = append(in.files, transfer.Input{Name: name, Reader: file, Size: size})
+	return nil
+}
+
+// sources returns the bucket and the names of the objects that an address names: those
+// of the folder of a format, one object, or those that a pattern matches.
+func (s storage) sources(ctx context.Context, given string, format transfer.Format) (Bucket, []string, error) {
+	if scheme, rest, _ := strings.Cut(given, "://"); isPattern(rest) {
+		at := strings.LastIndexByte(rest[:strings.IndexAny(rest, "*?[")], '/') + 1
+		if at == 0 {
+			return nil, nil, tea.Errorf(tea.ValidationError, "%s: a pattern cannot stand for buckets; name one", given)
+		}
+		return s.matching(ctx, scheme+"://"+rest[:at], rest[at:], format)
+	}
+	if !isTable(given, format) {
+		return s.objects(ctx, given, format)
+	}
+	bucket, names, err := s.objects(ctx, given, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := bucket.Stat(ctx, names[0]); errors.Is(err, objstore.ErrNotFound) { // a folder with the end of a file
+		return s.objects(ctx, given, format)
+	}
+	return bucket, names, nil
+}
+
+// matching returns the objects below an address whose names a pattern matches.
+func (s storage) matching(ctx context.Context, below, pattern string, format transfer.Format) (Bucket, []string, error) {
+	if err := checkPattern(pattern, format); err != nil {
+		return nil, nil, err
+	}
+	// The object is one of a folder of this address.
+	bucket, names, err := s.objects(ctx, below+"x", "")
+	if err != nil {
+		return nil, nil, err
+	}
+	prefix := strings.TrimSuffix(names[0], "x")
+	var found []string
+	for o, err := range bucket.List(ctx, prefix) {
+		if err != nil {
+			return nil, nil, errors.Join(objectError(err), bucket.Close())
+		}
+		if ok, _ := path.Match(pattern, strings.TrimPrefix(o.Name, prefix)); ok {
+			found = append(found, o.Name)
+		}
+	}
+	if found == nil {
+		return nil, nil, errors.Join(noMatch(below+pattern), bucket.Close())
+	}
+	return bucket, found, nil
 }
 
 // object is the content of an object. The first read opens it, since a

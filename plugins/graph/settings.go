@@ -34,7 +34,7 @@ type Settings struct {
 	MemoryMB           int64       `json:"memory_mb,omitempty" minimum:"1" maximum:"1048576" doc:"size of the database's buffers; default depends on the backend"`
 	Threads            int         `json:"threads,omitempty" minimum:"1" maximum:"64" doc:"number of threads of a query, at most 64; default depends on the backend"`
 	// Storage and StorageOptions are for exports and imports.
-	Storage        string            `json:"storage,omitempty" doc:"address of object storage, such as s3://bucket/graph/, that exports and imports of addresses are confined to; the graph itself is in path"`
+	Storage        string            `json:"storage,omitempty" doc:"address of object storage, such as s3://bucket/graph/, that exports and imports of addresses are confined to, or of a web server to import from; the graph itself is in path"`
 	StorageOptions objstore.Settings `json:"storage_options,omitempty" doc:"how the object storage is reached, with credentials; default those of the environment"`
 }
 

@@ -21,7 +21,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		{object{"graph": object{"path": "/work/flow/~/g"}}, tea.ValidationError, "~ is not expanded"},
 		{object{"graph_storage": "s3://b/graph/"}, tea.DependencyMissing, "this build of the graph plugin does not have object storage at s3://: install tea-plugin-graph-cloud in its place (scripts/build cloud), or link it into a program with `tea build --with graph[s3]`"},
 		{object{"graph": object{"storage": "az://b"}}, tea.DependencyMissing, "graph[azure]"},
-		{object{"graph_storage": "http://b/graph/"}, tea.ValidationError, "settings.graph.storage: addresses that begin with http:// are not supported; use s3://, gs:// or azblob://"},
+		{object{"graph_storage": "ftp://b/graph/"}, tea.ValidationError, "settings.graph.storage: addresses that begin with http:// are not supported; use s3://, gs:// or azblob://"},
 		{object{"graph_storage": "bucket/graph"}, tea.ValidationError, "settings.graph.storage: an address of object storage looks like s3://bucket/prefix"},
 		{object{"graph_backend": "cozo", "graph": object{"backend": "memory"}}, tea.ValidationError, "settings.graph.backend is memory and settings.graph_backend is cozo, which mean the same setting; remove one of them"},
 		{object{"graph_backend": "cozo", "graph_backend_type": "kuzu"}, tea.ValidationError, "settings.graph_backend is cozo and settings.graph_backend_type is cypher"},
@@ -53,10 +53,8 @@ func TestAddressesInABuildWithoutObjectStorage(t *testing.T) {
 	g := open(t, object{"backend": "memory", "path": t.TempDir()})
 	g.fails("export", object{"path": "s3://b/x.jsonl"}, tea.DependencyMissing, "path s3://b/x.jsonl: this build of the graph plugin does not have object storage at s3://")
 	g.fails("import", object{"path": "gs://b/x.jsonl"}, tea.DependencyMissing, "graph[gcs]")
-	g.fails("import", object{"path": "https://b/x.jsonl"}, tea.ValidationError, "addresses that begin with https:// are not supported")
+	g.fails("import", object{"path": "ftp://b/x.jsonl"}, tea.ValidationError, "addresses that begin with ftp:// are not supported; use file://, s3://, gs:// or azblob://, or https:// to import")
+	g.fails("import", object{"path": "https://b/x.jsonl"}, tea.PermissionDenied, "set it to https://b/")
 	g.fails("backup", object{"path": "s3://b/x"}, tea.ValidationError, "a backup is in a folder of this device")
 	g.fails("restore", object{"path": "s3://b/x", "confirm": true}, tea.ValidationError, "a backup is in a folder of this device")
-	for _, path := range []string{"file:///x.jsonl", "http://host/x.jsonl"} {
-		g.fails("import", object{"path": path}, tea.ValidationError, "are not supported; use s3://, gs:// or azblob://")
-	}
 }

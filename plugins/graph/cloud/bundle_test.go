@@ -166,6 +166,13 @@ func TestGraphsInABucket(t *testing.T) {
 				t.Errorf("%s: %s instead of %s", c.format, got[0], want[0])
 			}
 		}
+		other := open(t, settings())
+		other.call("import", object{"path": server.Address + "/graphs/p/q/entities.parquet"})
+		if r := other.call("import", object{"path": server.Address + "/graphs/p/*/*.parquet"}); r["entities"] != int64(300) || !slices.Equal(other.data(), want) {
+			t.Errorf("a pattern: imported %v", r)
+		}
+		g.fails("import", object{"path": server.Address + "/graphs/p/*.parquet"}, tea.NotFound, "no file matches "+server.Address+"/graphs/p/*.parquet")
+		g.fails("import", object{"path": server.Address + "/other/*.parquet"}, tea.PermissionDenied, "is not below settings.graph.storage")
 		slices.Sort(stored)
 		if got := names(t, bucket); !slices.Equal(got, stored) {
 			t.Errorf("the bucket has %v, and %v was reported", got, stored)

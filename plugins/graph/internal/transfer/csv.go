@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"math/big"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,18 +55,6 @@ func (w *csvWriter) Close() error {
 	return errors.Join(w.entities.Error(), w.relations.Error())
 }
 
-// readCSV reads a file of entities and one of relations. Another column is a
-// property; see column.
-func readCSV(inputs []Input, into Sink) error {
-	for i, t := range newTables() {
-		t.file = CSV.Files()[i]
-		if err := t.read(inputs[i], into); err != nil {
-			return at(t.file, err)
-		}
-	}
-	return nil
-}
-
 // table is a file of entities, or of relations, that is read.
 type table struct {
 	file    string
@@ -73,6 +62,24 @@ type table struct {
 	fields  []string
 	needed  []string
 	columns []column
+}
+
+// tableOf returns the table that a file has: its name says it, or its columns.
+func tableOf(file string, columns []string) (*table, error) {
+	tables := newTables()
+	base := path.Base(file)
+	for i, name := range []string{"entities", "relations"} {
+		if strings.TrimSuffix(base, path.Ext(base)) == name {
+			tables[i].file = base
+			return tables[i], nil
+		}
+	}
+	for _, t := range slices.Backward(tables) { // a relation can have an id
+		if t.file = base; t.complete(columns) == nil {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("a table of entities has the column id, and one of relations the columns from, type and to; the columns are %q", columns)
 }
 
 func newTables() []*table {
@@ -113,8 +120,10 @@ func cutLast(text string, separator byte) (before, after string, found bool) {
 	return text[:i], text[i+1:], true
 }
 
-func (t *table) read(r io.Reader, into Sink) error {
-	reader := csv.NewReader(withLineFeeds(decoded(r)))
+// readCSV reads a file of entities or of relations. Another column is a property; see
+// column.
+func readCSV(in Input, into Sink) error {
+	reader := csv.NewReader(withLineFeeds(decoded(in.Reader)))
 	reader.ReuseRecord = true
 	header, err := reader.Read()
 	if errors.Is(err, io.EOF) {
@@ -122,6 +131,10 @@ func (t *table) read(r io.Reader, into Sink) error {
 	}
 	if err != nil {
 		return err
+	}
+	t, err := tableOf(in.Name, header)
+	if err != nil {
+		return at("line 1", err)
 	}
 	if err := t.setColumns(header, into); err != nil {
 		return err

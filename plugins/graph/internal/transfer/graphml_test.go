@@ -34,7 +34,7 @@ func TestALargeGraphMLIsReadAgain(t *testing.T) {
 		read++
 		return nil
 	}}
-	if err := transfer.Read(transfer.GraphML, sink, []transfer.Input{&file}, []int64{int64(file.Len())}); err != nil || read != n {
+	if err := transfer.Read(transfer.GraphML, sink, []transfer.Input{{Reader: &file}}); err != nil || read != n {
 		t.Errorf("%d entities were read, %v", read, err)
 	}
 }

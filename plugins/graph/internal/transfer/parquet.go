@@ -82,17 +82,6 @@ func (w *parquetWriter) Close() error {
 	return errors.Join(w.entities.Close(), w.relations.Close())
 }
 
-// readParquet reads a file of entities and one of relations. Another column is a
-// property, as in CSV.
-func readParquet(inputs []Input, sizes []int64, into Sink) error {
-	for i, t := range newTables() {
-		if err := t.readParquet(inputs[i].(io.ReaderAt), sizes[i], into); err != nil {
-			return at(Parquet.Files()[i], err)
-		}
-	}
-	return nil
-}
-
 // parquetColumn is a column of values, or of lists of values.
 type parquetColumn struct {
 	name    string
@@ -101,16 +90,25 @@ type parquetColumn struct {
 	isField bool
 }
 
-// readParquet reads a file. A damaged one can make the library panic.
-func (t *table) readParquet(input io.ReaderAt, size int64, into Sink) (err error) {
+// readParquet reads a file of entities or of relations. Another column is a property, as
+// in CSV. A damaged file can make the library panic.
+func readParquet(in Input, into Sink) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the file is damaged: %v", p)
 		}
 	}()
-	file, err := parquet.OpenFile(input, size)
+	file, err := parquet.OpenFile(in.Reader.(io.ReaderAt), in.Size)
 	if err != nil {
 		return fmt.Errorf("it is not a Parquet file, or it is damaged: %w", err)
+	}
+	var names []string
+	for _, field := range file.Schema().Fields() {
+		names = append(names, field.Name())
+	}
+	t, err := tableOf(in.Name, names)
+	if err != nil {
+		return err
 	}
 	columns, err := t.parquetColumns(file.Schema())
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
@@ -72,8 +73,13 @@ func Discard(w Writer) {
 	}
 }
 
-// Input is a file that is read. One of the format Parquet is also an io.ReaderAt.
-type Input interface{ io.Reader }
+// Input is a file that is read. The Reader of one of the format Parquet is also an
+// io.ReaderAt, and Size its size.
+type Input struct {
+	Name   string
+	Reader io.Reader
+	Size   int64
+}
 
 // at adds a place in the input to an error.
 func at(place string, err error) error {
@@ -94,17 +100,26 @@ func (f Format) Readable() error {
 	return nil
 }
 
-// Read reads a graph. The error names the place in the input.
-func Read(f Format, into Sink, inputs []Input, sizes []int64) error {
-	switch f {
-	case JSONL:
-		return readJSONL(inputs[0], into)
-	case CSV:
-		return readCSV(inputs, into)
-	case Parquet:
-		return readParquet(inputs, sizes, into)
-	case GraphML:
-		return readGraphML(inputs[0], into)
+// Read reads a graph from files of a format. The error names the place in the input.
+func Read(f Format, into Sink, inputs []Input) error {
+	for _, in := range inputs {
+		err := f.Readable()
+		switch f {
+		case JSONL:
+			err = readJSONL(in.Reader, into)
+		case CSV:
+			err = readCSV(in, into)
+		case Parquet:
+			err = readParquet(in, into)
+		case GraphML:
+			err = readGraphML(in.Reader, into)
+		}
+		if err != nil && (len(inputs) > 1 || f.Files() != nil) {
+			err = at(path.Base(in.Name), err)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return f.Readable()
+	return nil
 }
