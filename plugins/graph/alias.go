@@ -79,10 +79,8 @@ func aliasedSchema(s *schema.Schema, aliases []alias) *schema.Schema {
 	for _, name := range s.Required {
 		forms := []any{map[string]any{"required": []any{name}}}
 		for _, a := range aliases {
-			if a.name == name && a.beside == "" {
+			if a.name == name {
 				forms = append(forms, map[string]any{"required": []any{a.also}})
-			} else if a.name == name {
-				forms = append(forms, map[string]any{"required": []any{a.also, a.beside}})
 			}
 		}
 		if len(forms) > 1 {

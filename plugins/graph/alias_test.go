@@ -47,10 +47,10 @@ func TestAMissingParameterWithTwoNamesIsFound(t *testing.T) {
 	}{
 		{"graph.store_relation", object{"from_entity": "a", "to_entity": "b", "relation_type": "r"}, ""},
 		{"graph.store_relation", object{"source": "a", "target": "b", "type": "r"}, ""},
-		{"graph.store_relation", object{"source": "a", "to_entity": "b", "type": "r"}, ` needs the parameter "from_entity"`},
-		{"graph.store_relation", object{"from_entity": "a", "to_entity": "b"}, ` needs the parameter "relation_type"`},
-		{"graph.store_relations", object{"relations": []any{object{"source": "a", "type": "r"}}}, ` needs the parameter "relations[0].from_entity"; needs the parameter "relations[0].to_entity"`},
-		{"graph.neighbors", object{"depth": int64(2)}, ` needs the parameter "entity_id"`},
+		{"graph.store_relation", object{"to_entity": "b", "type": "r"}, ": the parameters: needs from_entity or source"},
+		{"graph.store_relation", object{"from_entity": "a", "to_entity": "b"}, ": the parameters: needs relation_type or type"},
+		{"graph.store_relations", object{"relations": []any{object{"source": "a", "type": "r"}}}, `: parameter "relations[0]": needs to_entity or target`},
+		{"graph.neighbors", object{"depth": int64(2)}, ": the parameters: needs entity_id or start_entity"},
 		{"graph.neighbors", object{"start_entity": "a"}, ""},
 	} {
 		s, err := jsonschema.Compile(bundle.Find(c.action).Params)

@@ -21,7 +21,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		{object{"graph": object{"path": "/work/flow/~/g"}}, tea.ValidationError, "~ is not expanded"},
 		{object{"graph_storage": "s3://b/graph/"}, tea.DependencyMissing, "this build of the graph plugin does not have object storage at s3://: install tea-plugin-graph-cloud in its place (scripts/build cloud), or link it into a program with `tea build --with graph[s3]`"},
 		{object{"graph": object{"storage": "az://b"}}, tea.DependencyMissing, "graph[azure]"},
-		{object{"graph_storage": "ftp://b/graph/"}, tea.ValidationError, "settings.graph.storage: addresses that begin with http:// are not supported; use s3://, gs:// or azblob://"},
+		{object{"graph_storage": "ftp://b/graph/"}, tea.ValidationError, "settings.graph.storage: addresses that begin with ftp:// are not supported; use file://, s3://, gs:// or azblob://"},
 		{object{"graph_storage": "bucket/graph"}, tea.ValidationError, "settings.graph.storage: an address of object storage looks like s3://bucket/prefix"},
 		{object{"graph_backend": "cozo", "graph": object{"backend": "memory"}}, tea.ValidationError, "settings.graph.backend is memory and settings.graph_backend is cozo, which mean the same setting; remove one of them"},
 		{object{"graph_backend": "cozo", "graph_backend_type": "kuzu"}, tea.ValidationError, "settings.graph_backend is cozo and settings.graph_backend_type is cypher"},

@@ -104,11 +104,7 @@ func (r *run) noneFits(forms []*node, failed [][]Problem, v any, at *place) {
 		r.problem(at, "needs %s", orList(onlyMissing(failed, at.String())))
 	default:
 		wanted := fmt.Sprintf("fits none of the %d allowed forms", len(forms))
-		p := Problem{Path: at.String(), Message: wanted + ": " + firstOfEach(failed, at.String()), Wanted: wanted}
-		if onlyMissing(failed, p.Path) { // a member with several names, of which the first is preferred
-			p.Kind, p.Member = MissingMember, failed[0][0].Member
-		}
-		r.report(p)
+		r.report(Problem{Path: at.String(), Message: wanted + ": " + firstOfEach(failed, at.String()), Wanted: wanted})
 	}
 }
 
@@ -146,17 +142,6 @@ func (n *node) contradicts(v any) bool {
 		}
 	}
 	return false
-}
-
-// onlyMissing reports whether each form needs only other members of the object at a
-// path.
-func onlyMissing(failed [][]Problem, path string) bool {
-	for _, problems := range failed {
-		if slices.ContainsFunc(problems, func(p Problem) bool { return p.Kind != MissingMember || p.Path != path }) {
-			return false
-		}
-	}
-	return true
 }
 
 // firstOfEach lists why each form does not fit, in bounded length: forms can
