@@ -16,6 +16,7 @@ func TestMeaningOfElements(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, html, text, markdown string }{
 		{"power", "<p>10<sup>6</sup> m, 10<sup>-3</sup>, 10<sup>−3</sup>, 2<sup>n+1</sup></p>", "10^6 m, 10^(-3), 10^(-3), 2^(n+1)", ""},
+		{"no-break space", "<p>10<sup>7</sup>&nbsp;m<b>x&nbsp;</b>y</p>", "10^7 mx y", "10^7\u00a0m**x**\u00a0y"},
 		{"power of a power", "<p>2<sup>2<sup>3</sup></sup></p>", "2^(2^3)", ""},
 		{"scripts before digits and letters", "<p>a<sup>2</sup>3 x<sub>i</sub>y CO<sub>2</sub>e (x)<sub>2</sub></p>", "a^(2)3 x_(i)y CO_2e (x)_2", "a^(2)3 x_(i)y CO_2e (x)\\_2"},
 		{"power in a table", "<table><tr><th>n<th>m<tr><td>10<sup>6</sup><td>10<sup>−3</sup></table>", "n\tm\n10^6\t10^(-3)", "| n | m |\n|---|---|\n| 10^6 | 10^(-3) |"},

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"strings"
+	"unicode"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -118,11 +119,11 @@ func (w *textWriter) text(text string) {
 		w.space = w.space || text != ""
 		return
 	}
-	if strings.TrimLeft(text[:1], " \t\r\n\f") == "" {
+	if strings.TrimLeftFunc(text, unicode.IsSpace) != text { // a no-break space too
 		w.space = true
 	}
 	w.word(strings.Join(words, " "))
-	w.space = strings.TrimRight(text[len(text)-1:], " \t\r\n\f") == ""
+	w.space = strings.TrimRightFunc(text, unicode.IsSpace) != text
 }
 
 // word writes text after the pending line breaks or space.
