@@ -261,7 +261,7 @@ func (f *pdfFont) readTable(v pdf.Value, glyphs *glyphList) {
 	case v.Key("Subtype").Name() == "Type3":
 	case v.Key("Subtype").Name() == "TrueType":
 		f.setNamed("WinAnsiEncoding", glyphs)
-	case base == "" && f.readBuiltIn(descriptor.Key("FontFile"), glyphs):
+	case base == "" && (f.readBuiltIn(descriptor.Key("FontFile"), glyphs) || f.readCFF(descriptor.Key("FontFile3"), glyphs)):
 	default:
 		f.setCodes(standardEncoding)
 	}
@@ -331,6 +331,25 @@ func (f *pdfFont) readBuiltIn(file pdf.Value, glyphs *glyphList) bool {
 		}
 	}
 	return len(found) > 0
+}
+
+// maxCFF bounds the font whose encoding is read.
+const maxCFF = 1 << 20
+
+// readCFF reads the encoding of an embedded font in the Compact Font Format. It
+// reports whether it has one of its own.
+func (f *pdfFont) readCFF(file pdf.Value, glyphs *glyphList) bool {
+	if file.Kind() != pdf.Stream {
+		return false
+	}
+	data, _ := io.ReadAll(io.LimitReader(file.Reader(), maxCFF)) // what can be read of it
+	codes := readCFFEncoding(data, glyphs)
+	for code, text := range codes {
+		if code < len(f.table) {
+			f.table[code] = text
+		}
+	}
+	return len(codes) > 0
 }
 
 // readWideWidths reads the widths of a font whose codes have two bytes: c [w...]

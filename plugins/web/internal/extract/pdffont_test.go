@@ -72,6 +72,13 @@ func TestPDFFonts(t *testing.T) {
 		return stream("", "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /X def 1 begincodespacerange <00> <FF> endcodespacerange\n"+lines+"\nendcmap end end")
 	}
 	type1 := stream("", "%!PS-AdobeFont-1.0: X\n/Encoding 256 array 0 1 255 {1 index exch /.notdef put} for\ndup 12 /fi put\ndup 65/B put\nreadonly def\ncurrentfile eexec xxxx")
+	// Glyphs: .notdef, A, fi, eacute, alpha; codes 1 to 3 and 200, and 33 for fl.
+	charset, encoding := "\x00"+"\x00\x22\x00\x6d\x00\xcf\x01\x87", "\x81\x02\x01\x02\xc8\x00\x01\x21\x00\x6e"
+	head := "\x01\x00\x04\x01" + "\x00\x01\x01\x01\x02X" + "\x00\x01\x01\x01\x0d"
+	after := "\x00\x01\x01\x01\x06alpha" + "\x00\x00"
+	at := len(head) + 12 + len(after)
+	short := func(n int) string { return string([]byte{28, byte(n >> 8), byte(n)}) }
+	cff := head + short(at) + "\x0f" + short(at+len(charset)) + "\x10" + short(at+len(charset)+len(encoding)) + "\x11" + after + charset + encoding + "\x00\x05\x01" + "\x01\x01\x01\x01\x01\x01"
 	for name, c := range map[string]struct{ pdf, text string }{
 		"widths of a standard font, by word":   {fontPDF(byWord(line), helv), line},
 		"widths of a standard font, by letter": {fontPDF(byLetter(line), helv), line},
@@ -80,6 +87,8 @@ func TestPDFFonts(t *testing.T) {
 		"Differences without a base":           {fontPDF(shown(50, 700, "(speci\\256c \\001\\002\\003\\004)"), "<< /Type /Font /Subtype /Type1 /BaseFont /X /Encoding << /Differences [1 /f_f_i /uni00E9 /a.sc /Scaron] >> >>"), "specific ffiéaŠ"},
 		"TrueType without Encoding":            {fontPDF(shown(50, 700, "(caf\\351 \\2235\\224)"), "<< /Type /Font /Subtype /TrueType /BaseFont /X >>"), "café “5”"},
 		"encoding in a Type 1 font":            {fontPDF(shown(50, 700, "(A\\014)"), "<< /Type /Font /Subtype /Type1 /BaseFont /CMR10 /FontDescriptor << /FontFile 6 0 R >> >>", type1), "Bfi"},
+		"encoding in a CFF font":               {fontPDF(shown(50, 700, "<01020321C8>"), "<< /Type /Font /Subtype /Type1 /BaseFont /X /FontDescriptor << /FontFile3 6 0 R >> >>", stream("/Subtype /Type1C", cff)), "Afiéflα"},
+		"CFF font that is cut":                 {fontPDF(shown(50, 700, "(A\\256)"), "<< /Type /Font /Subtype /Type1 /BaseFont /X /FontDescriptor << /FontFile3 6 0 R >> >>", stream("/Subtype /Type1C", cff[:30])), "Afi"},
 		"Symbol":                               {fontPDF(shown(50, 700, "(abgp \\243 \\345)"), "<< /Type /Font /Subtype /Type1 /BaseFont /Symbol >>"), "αβγπ ≤ ∑"},
 		"ZapfDingbats":                         {fontPDF(shown(50, 700, "(34l\\300\\325)"), "<< /Type /Font /Subtype /Type1 /BaseFont /ZapfDingbats >>"), "✓✔●➀→"},
 		"ToUnicode that lacks codes":           {fontPDF(shown(50, 700, "(abcdz)"), "<< /Type /Font /Subtype /Type1 /BaseFont /X /Encoding /WinAnsiEncoding /ToUnicode 6 0 R >>", toUnicode("1 beginbfchar <61> <0041> endbfchar 1 beginbfrange <62> <63> [<0058> <00660066>] endbfrange 1 beginbfrange <7a> <7a> <FFFD> endbfrange")), "AXffdz"},
