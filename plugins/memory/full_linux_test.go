@@ -2,6 +2,8 @@ package memory_test
 
 import (
 	"encoding/base64"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -92,5 +94,47 @@ func TestTablesAreReadAfterAStartOnAFullDisk(t *testing.T) {
 		disk.Free(t)
 		o.must("data.insert", map[string]any{"table": "t", "rows": []any{map[string]any{"a": 1000}}})
 		same(t, "rows", column(o.must("data.query", query)["rows"], "n"), "501")
+	})
+}
+
+// TestRecordsAreReadAfterAKillOnAFullDisk is about a recovery without room.
+func TestRecordsAreReadAfterAKillOnAFullDisk(t *testing.T) {
+	if !devicetest.OwnMounts(t) {
+		return
+	}
+	eachEngine(t, func(t *testing.T, engine string) {
+		disk := smalldisk.New(t, "24m")
+		dir := t.TempDir()
+		o := mustOpen(t, map[string]any{"path": dir, "engine": engine})
+		stores(o, "early")
+		o.close()
+		o = mustOpen(t, map[string]any{"path": dir, "engine": engine})
+		stores(o, "late")
+		for i := range 2000 {
+			o.must("session.create", map[string]any{"session_id": fmt.Sprint(i)})
+		}
+		left := filepath.Join(disk.Dir, "memory")
+		if err := os.CopyFS(left, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		o.close()
+		if err := os.Remove(filepath.Join(left, "reserve")); err != nil { // it was used
+			t.Fatal(err)
+		}
+		disk.Fill(t, 0)
+		settings := map[string]any{"path": left, "engine": engine}
+		for range 2 {
+			o = mustOpen(t, settings)
+			for _, name := range []string{"early", "late"} {
+				same(t, name, o.must("memory.file_retrieve", map[string]any{"path": name + ".txt"})["content"], any("content of "+name))
+				same(t, name, o.must("session.get", map[string]any{"session_id": name})["status"], any("active"))
+			}
+			o.close()
+		}
+		disk.Free(t)
+		o = mustOpen(t, settings)
+		defer o.close()
+		holds(t, o, "early")
+		holds(t, o, "late")
 	})
 }

@@ -107,6 +107,13 @@ func openRecovered(ctx context.Context, path string, limits engine.Limits) (db *
 	}
 	for range logs(path) {
 		db, err = open(ctx, path, limits, "READ_WRITE", prepare)
+		if err != nil && (database{}).Full(err) {
+			// Records can be read without a recovery, which the next open repeats.
+			// The comparison completes indexes in memory.
+			if db, failed := open(ctx, path, limits, "READ_WRITE", func(db *sql.DB) error { return checkIndexes(ctx, db) }); failed == nil {
+				return db, repaired, nil
+			}
+		}
 		if err == nil {
 			return db, repaired, nil
 		}
