@@ -111,6 +111,16 @@ func (v *victim) openWithoutUse(t *testing.T) {
 			continue
 		}
 		p := startPlugin(t, v.settings, &v.acks)
+		if v.random.IntN(3) == 0 { // killed again, while it recovers
+			kill := time.AfterFunc(time.Duration(v.random.Int64N(int64(80*time.Millisecond))), p.kill)
+			if err := p.call(t.Context(), "memory.inspect", map[string]any{}, nil); err != nil && !errors.Is(err, errKilled) {
+				t.Errorf("%v\n%s", err, p.output)
+			}
+			p.kill()
+			kill.Stop()
+			p.process.Close()
+			continue
+		}
 		action, params := "memory.inspect", map[string]any{}
 		switch v.random.IntN(4) {
 		case 0:
