@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"crypto/rand"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -88,6 +89,45 @@ func TestRecordsOfAKilledProcessSurviveAnOpenWithoutUse(t *testing.T) {
 					holds(t, o, "late")
 				})
 			}
+		}
+	})
+}
+
+func TestAnImportThatWasKilledContinuesAfterAnOpenWithoutUse(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, engine string) {
+		t.Parallel()
+		const files = 300
+		dir, archives := t.TempDir(), t.TempDir()
+		settings := func(path string) map[string]any {
+			return map[string]any{"path": path, "engine": engine, "archives": archives, "warmup": true}
+		}
+		from := mustOpen(t, settings(t.TempDir()))
+		for i := range files {
+			from.must("memory.file_store", map[string]any{"path": fmt.Sprintf("%d.txt", i), "content": fmt.Sprint("content ", i)})
+		}
+		from.must("memory.export", map[string]any{"path": "all"})
+		from.close()
+
+		o := mustOpen(t, settings(dir))
+		imported := make(chan error, 1)
+		go func() {
+			_, err := o.call("memory.import", map[string]any{"path": "all"})
+			imported <- err
+		}()
+		for len(o.must("memory.file_list", nil)["files"].([]any)) == 0 { // until it has begun
+		}
+		left := killed(t, dir)
+		if err := <-imported; err != nil {
+			t.Fatal(err)
+		}
+		o.close()
+		mustOpen(t, settings(left)).close()
+		o = mustOpen(t, settings(left))
+		defer o.close()
+		o.must("memory.import", map[string]any{"path": "all"})
+		for i := range files {
+			same(t, "content", o.must("memory.file_retrieve", map[string]any{"path": fmt.Sprintf("%d.txt", i)})["content"], any(fmt.Sprint("content ", i)))
 		}
 	})
 }
