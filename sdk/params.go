@@ -38,11 +38,11 @@ func (c *ParamCheck) Accept(action string, params Payload) (Payload, error) {
 	}
 	if c.compiled != nil {
 		if s, err := c.compiled(); err == nil {
-			filled, added := s.Complete(completed)
-			completed, changed = filled, changed || added
-			if problems := s.Validate(completed); len(problems) > 0 {
+			filled, added, problems := s.Fit(completed, nil)
+			if len(problems) > 0 {
 				return params, refuse(action, problems)
 			}
+			completed, changed = filled, changed || added
 		}
 	}
 	if _, ok := completed.(map[string]any); !ok {

@@ -60,8 +60,8 @@ func (p *paramChecker) checkCall(b *spec.ActionBody, see string, diags *diag.Lis
 	if with.Known != nil {
 		given, isTemplate = with.Known, func(string) bool { return false }
 	}
-	completed, _ := s.Complete(given)
-	for _, problem := range s.ValidateTemplated(completed, isTemplate) {
+	_, _, problems := s.Fit(given, isTemplate)
+	for _, problem := range problems {
 		report(info, b, with, problem, see, diags)
 	}
 	p.calls(info.Params, with, with.Value, "", diags)

@@ -11,6 +11,18 @@ import "slices"
 // be changed. If changed is false, it is v itself.
 func (s *Schema) Complete(v any) (completed any, changed bool) { return s.root.complete(v) }
 
+// Fit completes v and returns the violations in the result; see [Schema.Complete] and
+// [Schema.ValidateTemplated]. If only the defaults violate the schema, for example
+// because they exclude each other, the result is v.
+func (s *Schema) Fit(v any, isTemplate func(path string) bool) (fitted any, changed bool, problems []Problem) {
+	fitted, changed = s.Complete(v)
+	problems = s.run(fitted, isTemplate)
+	if changed && len(problems) > 0 && len(s.run(v, isTemplate)) == 0 {
+		return v, false, nil
+	}
+	return fitted, changed, problems
+}
+
 func (n *node) complete(v any) (out any, changed bool) {
 	for n.ref != nil && n.object == nil && n.array == nil {
 		n = n.ref

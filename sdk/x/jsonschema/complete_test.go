@@ -78,6 +78,18 @@ func TestDefaultThatItsSchemaRefuses(t *testing.T) {
 	}
 }
 
+func TestDefaultsThatExcludeEachOther(t *testing.T) {
+	t.Parallel()
+	s := compile(t, `{"properties": {"path": {"type": "string", "default": "."}, "url": {"type": "string", "default": ""}, "n": {"type": "integer"}}, "not": {"required": ["path", "url"]}}`)
+	given := map[string]any{"url": "x"}
+	if fitted, changed, problems := s.Fit(given, nil); problems != nil || changed || len(fitted.(map[string]any)) != 1 {
+		t.Errorf("%v, %v, %v", fitted, changed, problems)
+	}
+	if _, _, problems := s.Fit(map[string]any{"n": "x"}, nil); len(problems) == 0 {
+		t.Error("a value that does not fit was accepted")
+	}
+}
+
 func TestCheckKeywords(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
