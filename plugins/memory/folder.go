@@ -103,7 +103,7 @@ func (f *folder) families(identity func(context.Context) (string, error), texts 
 		Documents: f.documents, Blobs: f.blobs, Clock: f.clock, Tokens: tokens.Count, Shared: f.sharedFiles(),
 		Hidden: func(ctx context.Context) (func(string) bool, error) { return f.sessions.Expired(ctx) },
 	})
-	f.sessions = session.New(session.Options{Documents: f.documents, Files: f.files, Clock: f.clock, ReadOnly: f.readOnly != ""})
+	f.sessions = session.New(session.Options{Documents: f.documents, Files: f.files, Clock: f.clock, ReadOnly: f.readOnly != "", Shared: !inPage && f.embedded == nil})
 	f.recall = recall.New(recall.Options{LTM: f.longterm, Vectors: f.vectors, Files: f.files})
 	o := assemble.Options{
 		Identity: identity, Files: f.files, LTM: f.longterm, Sessions: f.sessions, Vectors: f.vectors,

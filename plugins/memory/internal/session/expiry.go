@@ -18,10 +18,11 @@ import (
 type deadline struct {
 	settling sync.Mutex // one goroutine archives; the others wait
 
-	mu      sync.Mutex // guards what follows
-	known   bool
-	next    time.Time // zero = none
-	lowered time.Time // the first one that was added since begin
+	mu       sync.Mutex // guards what follows
+	known    bool
+	next     time.Time // zero = none
+	lowered  time.Time // the first one that was added since begin
+	replaced bool      // sessions were written by another way since begin
 }
 
 func (d *deadline) passed(now time.Time) bool {
@@ -34,7 +35,7 @@ func (d *deadline) passed(now time.Time) bool {
 func (d *deadline) begin() (again bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.lowered = time.Time{}
+	d.lowered, d.replaced = time.Time{}, false
 	return d.known
 }
 
@@ -42,7 +43,7 @@ func (d *deadline) begin() (again bool) {
 func (d *deadline) end(next time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.known, d.next = true, earlier(next, d.lowered)
+	d.known, d.next = !d.replaced, earlier(next, d.lowered)
 }
 
 // lower adds a time of expiry; zero = never. It is called after the write, even
@@ -103,9 +104,15 @@ func (s *Sessions) settle(ctx context.Context, now time.Time) (archived int, err
 			break
 		}
 	}
+	if s.o.Shared {
+		first = earlier(first, now.Add(othersWithin))
+	}
 	s.due.end(first)
 	return archived, nil
 }
+
+// othersWithin is how soon a session is noticed that another process has stored.
+const othersWithin = time.Minute
 
 // Expired returns which sessions have expired and are not archived in the
 // documents: none unless those are only read.
@@ -189,5 +196,5 @@ func (s *Sessions) each(ctx context.Context, conditions []store.Condition, fn fu
 func (s *Sessions) Replaced() {
 	s.due.mu.Lock()
 	defer s.due.mu.Unlock()
-	s.due.known = false
+	s.due.known, s.due.replaced = false, true
 }

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -132,5 +133,61 @@ func TestASessionThatIsMadeWhileSomebodyLooks(t *testing.T) {
 		d.create(t, session.Draft{ID: "hour", TTL: time.Hour})
 		d.Pass(2 * time.Hour)
 		want(t, "active", d.ids(t, session.Query{Status: session.Active}), "")
+	})
+}
+
+// replacing are documents that are replaced by another way while they are queried.
+type replacing struct {
+	store.MetadataStore
+	replace func()
+}
+
+func (r *replacing) Query(ctx context.Context, q store.DocumentQuery) ([]store.Document, error) {
+	found, err := r.MetadataStore.Query(ctx, q)
+	if replace := r.replace; replace != nil && q.OrderBy == "expires_at" {
+		r.replace = nil
+		replace()
+	}
+	return found, err
+}
+
+// TestASessionThatWasImportedDuringASweepStayedActive writes an expired session by
+// another way between the query of a sweep and its end.
+func TestASessionThatWasImportedDuringASweepStayedActive(t *testing.T) {
+	devicetest.EachDevice(t, func(t *testing.T, of *devicetest.Device) {
+		documents := &replacing{MetadataStore: of.Documents}
+		d := over(of, documents)
+		d.create(t, session.Draft{ID: "first", TTL: time.Hour})
+		source := d.create(t, session.Draft{ID: "source", TTL: time.Minute})
+		stored, err := of.Documents.Get(t.Context(), session.Kind, source.ID)
+		want(t, "get", err, nil)
+		d.Pass(2 * time.Hour)
+		documents.replace = func() {
+			err := of.Documents.Apply(t.Context(), store.Change{Kind: session.Kind, ID: "imported", Body: bytes.ReplaceAll(stored.Body, []byte(`"source"`), []byte(`"imported"`))})
+			want(t, "import", err, nil)
+			d.Replaced()
+		}
+		_, err = d.Sweep(t.Context())
+		want(t, "sweep", err, nil)
+		want(t, "active", d.ids(t, session.Query{Status: session.Active}), "")
+	})
+}
+
+// TestASessionOfAnotherProcessStayedActive lists the sessions of documents in which
+// another process has stored one that expires.
+func TestASessionOfAnotherProcessStayedActive(t *testing.T) {
+	each(t, func(t *testing.T, d *device) {
+		other := session.New(session.Options{Documents: d.Documents, Files: d.files, Clock: d.Clock, Shared: true})
+		active := func() int {
+			t.Helper()
+			found, _, err := other.List(t.Context(), session.Query{Status: session.Active, Limit: 10})
+			want(t, "list", err, nil)
+			return len(found)
+		}
+		want(t, "before", active(), 0)
+		d.create(t, session.Draft{ID: "s", TTL: time.Hour})
+		want(t, "active", active(), 1)
+		d.Pass(2 * time.Hour)
+		want(t, "expired", active(), 0)
 	})
 }

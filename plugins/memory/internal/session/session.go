@@ -53,6 +53,8 @@ type Options struct {
 	// ReadOnly says that the documents are only read. A session that has expired
 	// is then archived in what is returned, but not in the documents.
 	ReadOnly bool
+	// Shared says that other processes write the documents, too.
+	Shared bool
 }
 
 // Sessions are the sessions of a memory. There is one for each database. It is
