@@ -91,6 +91,9 @@ func (a *app) readArchive(f archiveFlags, action string, params map[string]any) 
 	}
 	params["path"] = path
 	r, err := a.callMemory(f.memoryFlags, action, params)
+	if exit := new(exitError); errors.As(err, &exit) && exit.code == exitStopped {
+		return &exitError{exit.code, fmt.Errorf("%w; if `tea memory inspect` lists tea_import, `tea memory import` of the same archive continues", exit.err)}
+	}
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"os"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 	"github.com/the-edge-agent/tea/sdk/x/confine"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/archive"
@@ -123,7 +122,7 @@ func (m *Memory) export(ctx context.Context, path string, check bool) (*ExportRe
 	}
 	defer root.Close()
 	var s archive.Summary
-	err = atomicfile.WriteIn(root, name, 0o600, func(w io.Writer) error {
+	err = writeWhole(root, name, func(w io.Writer) error {
 		var err error
 		s, err = archive.Export(ctx, w, from, m.folder.archiveTables())
 		return err
@@ -224,7 +223,13 @@ func (m *Memory) mustBeEmpty(ctx context.Context, r store.Replica) error {
 			query.After, query.FromStart, more = page.Last, true, page.More
 		}
 	}
-	if found {
+	interrupted, err := m.folder.documents.Query(ctx, store.DocumentQuery{Kind: archive.ImportKind, Limit: 1})
+	switch {
+	case err != nil:
+		return err
+	case len(interrupted) > 0:
+		return tea.Errorf(tea.ValidationError, "the import of another archive into the memory was interrupted; call memory.import (`tea memory import FILE`) with that archive to continue it, or remove the contents with `tea memory reset`")
+	case found:
 		return tea.Errorf(tea.ValidationError, "the memory is not empty; remove its contents with `tea memory reset`, or add the archive to them with memory.import")
 	}
 	return nil

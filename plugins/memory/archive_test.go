@@ -3,6 +3,7 @@ package memory_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -159,4 +160,50 @@ func TestArchivesStayInTheirFolder(t *testing.T) {
 	if _, err := bare.call("memory.export", map[string]any{"path": "a"}); typeOf(err) != tea.ValidationError || !contains(err, "settings.memory.archives") {
 		t.Errorf("without a folder: %v", err)
 	}
+}
+
+// TestARestoreAfterAnInterruptedOneSaysWhatContinuesIt interrupts a restore by a context
+// that ends after its first page.
+func TestARestoreAfterAnInterruptedOneSaysWhatContinuesIt(t *testing.T) {
+	t.Parallel()
+	archives := t.TempDir()
+	from := mustOpen(t, map[string]any{"path": t.TempDir(), "engine": "sqlite", "archives": archives})
+	defer from.close()
+	from.must("ltm.store", map[string]any{"key": "k", "value": 1})
+	from.must("memory.backup", map[string]any{"path": "other.teamem"})
+	for part := range 3 {
+		var items []map[string]any
+		for n := range 1000 {
+			items = append(items, map[string]any{"key": fmt.Sprint(part, " ", n), "value": strings.Repeat("x", 1000)})
+		}
+		from.must("ltm.store", map[string]any{"items": items})
+	}
+	from.must("memory.backup", map[string]any{"path": "all.teamem"})
+	to := mustOpen(t, map[string]any{"path": t.TempDir(), "engine": "sqlite", "archives": archives})
+	defer to.close()
+	ctx, cancel := context.WithCancel(t.Context())
+	seen := make(chan struct{})
+	go func() {
+		defer close(seen)
+		defer cancel()
+		for ctx.Err() == nil {
+			if n, _ := to.must("memory.inspect", nil)["entries"].(map[string]any)["tea_import"].(int64); n > 0 {
+				return
+			}
+		}
+	}()
+	_, err := to.instance.Invoke(ctx, &tea.Request{Action: "memory.restore", Params: tea.ValuePayload(map[string]any{"path": "all.teamem"}), Call: tea.Call{Attempt: 1}})
+	cancel()
+	<-seen
+	if err == nil {
+		t.Skip("the restore was faster")
+	}
+	if !contains(err, "import it again with memory.import to continue") {
+		t.Errorf("the interrupted restore: %v", err)
+	}
+	if _, err := to.call("memory.restore", map[string]any{"path": "other.teamem"}); typeOf(err) != tea.ValidationError || !contains(err, "tea memory import FILE") {
+		t.Errorf("the restore of another archive: %v", err)
+	}
+	to.equal("continued", to.must("memory.import", map[string]any{"path": "all.teamem"})["resumed"], true)
+	to.must("ltm.retrieve", map[string]any{"key": "2 999"})
 }

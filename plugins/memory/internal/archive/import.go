@@ -79,7 +79,7 @@ func Import(ctx context.Context, r io.ReadSeeker, to store.Replica, o Options) (
 		}
 	}
 	if _, err := walk(ctx, r, visitor{content: i.content, records: i.records, table: i.table, rows: i.rows}); err != nil {
-		return Result{}, err
+		return Result{}, fmt.Errorf("%w; a part of the archive is in the memory: import it again with memory.import to continue", err)
 	}
 	_, err = to.Put(ctx, store.RecordWrite{Record: store.Record{RecordName: i.mark, Deleted: true}, If: store.AnySeq})
 	return i.Result, err
