@@ -174,7 +174,7 @@ func (c *checker) mapping(n *source.Node, path string, s *section, name string) 
 	params := s.takesParams(n)
 	found := make(foundKeys, 0, len(n.Members))
 	for _, m := range n.Members {
-		k := s.find(m.Key.Text)
+		k := s.findIn(n, m.Key.Text)
 		at := diag.Key(path, m.Key.Text)
 		switch {
 		case free(m.Key.Text):

@@ -95,7 +95,7 @@ func (d *decoder) action(m mapping) *ActionBody {
 	case m.section.takesParams(m.node):
 		a.Inline = true
 		a.With = someMembers(m.element, func(name string) bool {
-			k := m.section.find(name)
+			k := m.section.findIn(m.node, name)
 			return (k == nil || k.use == asParam) && !free(name)
 		})
 	}

@@ -27,6 +27,7 @@ func JSONSchema(actions []tea.ActionInfo) ([]byte, error) {
 	}
 	definitions[actionName] = actionSchema(actions)
 	definitions[actionCall] = part{"allOf": callConditions(g.call, actions)}
+	definitions[nodeKeys] = knownNames(append(g.node.spellings(), g.call.spellings()...))
 	for _, s := range []*section{g.node, g.step} {
 		definitions[s.title] = choice(s)
 	}
@@ -83,6 +84,7 @@ func choice(s *section) part {
 const (
 	actionName = "name-of-an-action"
 	actionCall = "call-of-an-action"
+	nodeKeys   = "keys-of-a-node"
 )
 
 // actionSchema returns the schema of a value of uses.
@@ -140,10 +142,11 @@ func sectionSchema(s *section) part {
 	}
 	p := part{"type": "object", "description": s.doc, "properties": properties}
 	if s.inlineParams {
-		with := anyRequired(s.find("with").spellings())
+		known := knownNames(names)
+		with := []any{part{"required": []string{"with"}}, part{"required": []string{"config"}}, part{"required": []string{"params"}, "propertyNames": known}}
 		conditions = append(conditions, part{
-			"if":   part{"required": []string{"action"}, "not": with},
-			"else": part{"properties": ofNode, "propertyNames": part{"anyOf": []any{part{"enum": names}, part{"pattern": "^x-"}}}},
+			"if":   part{"required": []string{"action"}, "not": part{"anyOf": with}},
+			"else": part{"properties": ofNode, "propertyNames": known},
 		})
 	} else {
 		p["patternProperties"] = part{"^x-": part{}}
@@ -159,6 +162,11 @@ func sectionSchema(s *section) part {
 		p["allOf"] = conditions
 	}
 	return p
+}
+
+// knownNames accepts names of keys and those of custom ones.
+func knownNames(names []string) part {
+	return part{"anyOf": []any{part{"enum": names}, part{"pattern": "^x-"}}}
 }
 
 func requireOne(k *key) part { return anyRequired(k.spellings()) }
@@ -279,7 +287,13 @@ func callConditions(s *section, actions []tea.ActionInfo) []any {
 		for _, spelling := range s.find("with").spellings() {
 			with[spelling] = referenceTo("params:" + a.Name)
 		}
-		list = append(list, part{"if": part{"anyOf": named}, "then": part{"properties": with}})
+		params := with["params"]
+		delete(with, "params")
+		list = append(list, part{"if": part{"anyOf": named}, "then": part{
+			"properties": with,
+			"if":         part{"propertyNames": referenceTo(nodeKeys)}, // else params is a parameter, see findIn
+			"then":       part{"properties": part{"params": params}},
+		}})
 	}
 	return list
 }

@@ -112,6 +112,8 @@ func TestJSONSchema(t *testing.T) {
 		{"action and code", `nodes: [{name: a, uses: http.get, with: {url: x}, run: "return {}"}]`, false},
 		{"two spellings of the code", `nodes: [{name: a, lua: "return {}", run: "return {}"}]`, false},
 		{"inline parameters", `nodes: [{name: a, action: my.own, anything: 1}]`, true},
+		{"a parameter params", `nodes: [{name: a, action: my.own, datalog: text, params: {y: 1}}]`, true},
+		{"params is with", `nodes: [{name: a, action: my.own, params: {y: 1}, type: unknown}]`, false},
 		{"inline next to with", `nodes: [{name: a, action: my.own, with: {}, anything: 1}]`, false},
 		{"a template as inline metadata", `nodes: [{name: a, action: my.own, metadata: "{{ state.m }}", input: text, timeout_seconds: "{{ state.t }}"}]`, true},
 		{"a text as a node's metadata", `nodes: [{name: a, uses: my.own, metadata: "{{ state.m }}"}]`, false},

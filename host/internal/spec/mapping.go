@@ -34,7 +34,7 @@ func openMapping(v element, s *section) mapping {
 	m := mapping{element: v, section: s, members: make([]member, 0, len(v.node.Members))}
 	params := s.takesParams(v.node)
 	for _, written := range v.node.Members {
-		k := s.find(written.Key.Text)
+		k := s.findIn(v.node, written.Key.Text)
 		if k == nil || params && k.use == asParam || written.Value.Kind == source.Null && !k.shape.anything {
 			continue
 		}

@@ -134,6 +134,10 @@ func TestNodes(t *testing.T) {
 				With: tree(map[string]any{"url": "u", "input": []any{int64(1)}}), Own: tree(map[string]any{"timeout_seconds": int64(3)}),
 			}},
 		},
+		{
+			"a parameter params", `{name: a, action: x.y, datalog: "?[x] := x = $y", params: {y: 1}}`,
+			&Node{Name: "a", Body: &ActionBody{Uses: text("x.y"), Inline: true, With: tree(map[string]any{"datalog": "?[x] := x = $y", "params": map[string]any{"y": int64(1)}})}},
+		},
 		{"no parameters", `{name: a, action: x.y}`, &Node{Name: "a", Body: &ActionBody{Uses: text("x.y"), Inline: true}}},
 		{"run", `{name: a, run: "return {}", language: lua, output: k}`, &Node{Name: "a", Body: &LuaBody{Code: text("return {}"), Output: &Output{Key: "k"}}}},
 		{"script", `{name: a, script: x}`, &Node{Name: "a", Body: lua("x")}},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // shape describes the accepted values: one form or several, distinguished by
@@ -215,6 +216,14 @@ func (s *section) kind() string {
 // find returns the key with a spelling, or nil.
 func (s *section) find(spelling string) *key { return s.index[spelling] }
 
+// spellings returns those of all keys.
+func (s *section) spellings() (all []string) {
+	for _, k := range s.keys {
+		all = append(all, k.spellings()...)
+	}
+	return all
+}
+
 // canonical returns the name of the key with a spelling, or the spelling
 // itself.
 func (s *section) canonical(spelling string) string {
@@ -240,9 +249,25 @@ func (s *section) takesParams(n *source.Node) bool {
 		return false
 	}
 	return !slices.ContainsFunc(n.Members, func(m source.Member) bool {
-		k := s.find(m.Key.Text)
+		k := s.findIn(n, m.Key.Text)
 		return k != nil && k.name == "with"
 	})
+}
+
+// findIn returns the key with a spelling in a mapping. params next to action: and to
+// other parameters is one of them, such as that of graph.query, and not with.
+func (s *section) findIn(n *source.Node, spelling string) *key {
+	k := s.find(spelling)
+	if k == nil || spelling != "params" || !s.inlineParams || n.Get("action") == nil || n.Get("with") != nil || n.Get("config") != nil {
+		return k
+	}
+	known := s.spellings()
+	for _, m := range n.Members {
+		if s.find(m.Key.Text) == nil && !free(m.Key.Text) && diag.Suggest(m.Key.Text, known) == "" {
+			return nil
+		}
+	}
+	return k
 }
 
 // free reports whether a key is custom.
