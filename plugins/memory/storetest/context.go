@@ -149,21 +149,21 @@ func contextFiles(t *testing.T, c *assembling) {
 // has too.
 func contextVectors(t *testing.T, c *assembling) {
 	c.notes(t)
-	embed := func(_ context.Context, texts []string) (vectors [][]float32, model string, err error) {
+	vector := func(text string) []float32 {
+		lower := strings.ToLower(text)
+		return []float32{0.1, float32(strings.Count(lower, "pump")), float32(strings.Count(lower, "flange")), float32(strings.Count(lower, "noon"))}
+	}
+	embed := func(ctx context.Context, texts []string) (vectors [][]float32, model string, err error) {
 		for _, text := range texts {
-			lower := strings.ToLower(text)
-			vectors = append(vectors, []float32{0.1, float32(strings.Count(lower, "pump")), float32(strings.Count(lower, "flange")), float32(strings.Count(lower, "noon"))})
+			vectors = append(vectors, vector(text))
 		}
-		return vectors, "counts", nil
+		return vectors, "counts", ctx.Err()
 	}
 	r := recall.New(recall.Options{LTM: c.stores.LongTerm, Vectors: c.stores.Vectors, Files: c.files})
 	if _, err := r.Backfill(t.Context(), recall.Backfill{Collection: assemble.DefaultCollection, BatchSize: 10, Limit: 5, Embed: embed}); err != nil {
 		t.Fatal(err)
 	}
-	one := func(ctx context.Context, query string) ([]float32, error) {
-		vectors, _, err := embed(ctx, []string{query})
-		return vectors[0], err
-	}
+	one := func(ctx context.Context, query string) ([]float32, error) { return vector(query), ctx.Err() }
 	want(t, "some with vectors", c.sources(t, assemble.Request{Query: "flange of the pump", Threshold: 0.5, Embed: one}), []string{
 		"cosine", "firm firm/acme/leak 0.940", "user user/7/prefix 0.895", "user user/7/accent 0.816", "firm firm/acme/torque 0.735", "firm firm/acme/long 0.734",
 		"app elsewhere/flanges 0.675",

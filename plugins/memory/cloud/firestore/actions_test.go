@@ -82,6 +82,7 @@ func TestDevicesShareAMemory(t *testing.T) {
 		{"memory.cloud_store", map[string]any{"path": "notes/a.md", "content": "# A", "metadata": map[string]any{"anchors": []any{"x"}}}, "file_path", "notes/a.md"},
 		{"memory.cloud_retrieve", map[string]any{"path": "notes/a.md"}, "content", "# A"},
 		{"memory.manifest_search", map[string]any{"anchors": []any{"x"}}, "count", int64(1)},
+		{"memory.grep", map[string]any{"pattern": "# A"}, "count", int64(1)},
 		{"memory.file_store", map[string]any{"path": "b.md", "content": "# Harbor"}, "success", true},
 		{"memory.file_retrieve", map[string]any{"path": "b.md"}, "content", "# Harbor"},
 		{"context.assemble", map[string]any{"query": "harbor"}, "context", "## app: b.md\n\n# Harbor"},

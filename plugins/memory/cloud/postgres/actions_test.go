@@ -125,3 +125,42 @@ func same[T any](t *testing.T, what string, got, want T) {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
+
+// Files in a shared storage are searched and archived on each device.
+func TestDevicesSearchTheSharedStorage(t *testing.T) {
+	t.Parallel()
+	blobs := t.TempDir()
+	open := func() device {
+		raw, err := json.Marshal(map[string]any{"url": server.URL(t), "path": t.TempDir(), "blobs": blobs, "options": map[string]any{"schema": server.Schema(t)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		instance, err := teatest.Linked(memory.Bundle(Option())).Open(t.Context(), tea.Settings{"memory": raw, "ltm_backend": json.RawMessage(`"postgres"`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := instance.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return device{t, instance}
+	}
+	one, other := open(), open()
+	one.do("session.create", map[string]any{"session_id": "s"})
+	one.do("memory.cloud_store", map[string]any{"path": "notes/a.yaml", "content": "pump: {site: north}\n", "metadata": map[string]any{"anchors": []any{"x"}}})
+	one.do("memory.cloud_store", map[string]any{"path": "sessions/s/b.md", "content": "The pump"})
+	count := func(action string, params map[string]any) any {
+		t.Helper()
+		return other.do(action, params)["count"]
+	}
+	same(t, "grep", count("memory.grep", map[string]any{"pattern": "pump"}), any(int64(2)))
+	same(t, "search_content", count("memory.search_content", map[string]any{"fields": map[string]any{"$.pump.site": "north"}}), any(int64(1)))
+	same(t, "context", len(other.do("context.assemble", map[string]any{"query": "pump", "config": map[string]any{"threshold": 0}})["sources"].([]any)), 2)
+	same(t, "sql", other.do("memory.sql_query", map[string]any{"sql": "SELECT file_path, line_count, anchors FROM agent_memory WHERE content_type = 'yaml'"})["rows"],
+		any([]any{map[string]any{"file_path": "notes/a.yaml", "line_count": int64(1), "anchors": []any{"x"}}}))
+	other.do("session.end", map[string]any{"session_id": "s"})
+	same(t, "after the end", count("memory.grep", map[string]any{"pattern": "pump"}), any(int64(1)))
+	same(t, "archived", one.do("memory.cloud_retrieve", map[string]any{"path": "sessions/s/b.md"})["content"], any("The pump"))
+	same(t, "context after the end", len(one.do("context.assemble", map[string]any{"query": "pump", "config": map[string]any{"threshold": 0}})["sources"].([]any)), 1)
+}
