@@ -110,6 +110,9 @@ func TestAnImportThatWasKilledContinuesAfterAnOpenWithoutUse(t *testing.T) {
 		from.close()
 
 		o := mustOpen(t, settings(dir))
+		o.must("ltm.store", map[string]any{"key": "early", "value": 1})
+		o.close()
+		o = mustOpen(t, settings(dir))
 		imported := make(chan error, 1)
 		go func() {
 			_, err := o.call("memory.import", map[string]any{"path": "all"})
