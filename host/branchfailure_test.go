@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,6 +72,40 @@ func TestFailedBranchFailsTheRunWhereNobodyLooks(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestFailedBranchesAreListedAsTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	var others sync.WaitGroup
+	others.Add(2)
+	fail := tea.NewAction("test.fail", "Fails, the first one after the others.", func(_ context.Context, _ *tea.Request, p struct {
+		Name string `json:"name"`
+	}) (map[string]any, error) {
+		if p.Name == "z" {
+			others.Wait()
+		} else {
+			others.Done()
+		}
+		return nil, tea.Errorf(tea.InternalError, "%s", p.Name)
+	})
+	res := run(t, `
+nodes:
+  - {name: start}
+  - {name: z, uses: test.fail, with: {name: z}}
+  - {name: b, uses: test.fail, with: {name: b}}
+  - {name: a, uses: test.fail, with: {name: a}}
+  - {name: j, run: "return {n = #parallel_results}"}
+edges: [{from: start, parallel: [z, b, a], fan_in: j}]
+`, host.RunOptions{}, fail)
+	var got []string
+	for _, f := range res.Failures {
+		if f.Branch {
+			got = append(got, f.Message)
+		}
+	}
+	if diff := cmp.Diff([]string{"z", "b", "a"}, got); diff != "" {
+		t.Errorf("failed branches (-want +got):\n%s", diff)
 	}
 }
 

@@ -95,6 +95,7 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 		o.limit = min(o.limit, limit)
 	}
 	o.run(ctx)
+	f.run.failures.arrange(list)
 	results := o.results
 	for i := range results {
 		f.void = max(f.void, f.run.replay.Redone(list[i].path), results[i].frame.void)

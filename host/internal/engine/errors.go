@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"sort"
 	"sync"
 
 	"github.com/the-edge-agent/tea/host/flow"
@@ -44,6 +45,33 @@ func (f *failures) note(path execpath.Path, branch bool, failure *tea.Error) {
 	}
 	if len(f.first) < maxFailures {
 		f.first = append(f.first, flow.Failure{Path: string(path), Branch: branch, Type: failure.Type, Message: failure.Message})
+	}
+}
+
+// arrange puts the failures of branches, which were noted as they ended, into the order in
+// which the branches are written.
+func (f *failures) arrange(list []branch) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := map[string]int{} // in f.first
+	for i, failure := range f.first {
+		if failure.Branch {
+			at[failure.Path] = i
+		}
+	}
+	if len(at) < 2 {
+		return
+	}
+	var places []int
+	var ordered []flow.Failure
+	for i := range list {
+		if k, ok := at[string(list[i].path)]; ok {
+			places, ordered = append(places, k), append(ordered, f.first[k])
+		}
+	}
+	sort.Ints(places)
+	for i, k := range places {
+		f.first[k] = ordered[i]
 	}
 }
 
