@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/the-edge-agent/tea/host"
@@ -179,6 +180,17 @@ func (s *Service) ResumeCommand(run string) string {
 func (s *Service) Load(file string) (*host.Workflow, error) {
 	wf, err := s.Host.Load(file, host.LoadOptions{DataDir: s.DataDir})
 	return s.loaded(wf, err)
+}
+
+// Actions identifies the actions of the host with the versions of their bundles, which
+// change with its plugins.
+func (s *Service) Actions() string {
+	list, err := s.Host.Actions()
+	text := []string{fmt.Sprint(err)}
+	for _, a := range list {
+		text = append(text, a.Name+" "+a.Version)
+	}
+	return strings.Join(text, "\n")
 }
 
 // LoadRun loads the workflow of a run.

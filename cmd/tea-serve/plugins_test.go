@@ -147,6 +147,31 @@ func (p *project) adminToken() string {
 	return file
 }
 
+func TestWorkflowIsServedWhenItsPluginIsInstalled(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"echo.yaml": echoing})
+	s := p.serveAdmin()
+	s.log.await(t, "echo.yaml: it is not offered")
+	if r := s.install(pack(t, "1.0.0", false)); r.status != http.StatusOK {
+		t.Fatal(r)
+	}
+	s.log.await(t, "workflow offered")
+	s.echoes("1.0.0")
+}
+
+func TestWorkflowIsServedWhenItsPluginIsInstalledByTheCommand(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"echo.yaml": echoing})
+	s := p.serveAdmin()
+	s.log.await(t, "echo.yaml: it is not offered")
+	log := newLogs()
+	if err := p.command(log, "plugin", "install", pack(t, "1.0.0", false)).Run(); err != nil {
+		t.Fatalf("%v\n%s", err, log)
+	}
+	s.log.await(t, "workflow offered")
+	s.echoes("1.0.0")
+}
+
 func TestPluginsAreReplacedByTheAPI(t *testing.T) {
 	t.Parallel()
 	s := installedEcho(t).serveAdmin()

@@ -34,6 +34,9 @@ type Server interface {
 	Offer(file string, wf *host.Workflow, before string) (name string, err error)
 	// Withdraw stops offering the workflow of that name.
 	Withdraw(name string)
+	// Actions identifies the actions that workflows can use: when they change, broken
+	// workflows are loaded again.
+	Actions() string
 }
 
 // Dir is a directory of workflows. It is safe for concurrent use.
@@ -214,11 +217,11 @@ func (d *Dir) list() ([]string, error) {
 }
 
 // repaired reports whether a workflow can have become valid since the last scan:
-// one is broken, and some file of the directory has changed.
+// one is broken, and some file of the directory or an action has changed.
 func (d *Dir) repaired() bool {
 	for _, src := range d.files {
 		if src.broken {
-			tree := d.treeStamp()
+			tree := d.treeStamp() + d.server.Actions()
 			changed := tree != d.tree
 			d.tree = tree
 			return changed

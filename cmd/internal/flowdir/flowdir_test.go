@@ -26,6 +26,8 @@ func (o *offers) Offer(_ string, wf *host.Workflow, _ string) (string, error) {
 
 func (o *offers) Withdraw(string) { o.n-- }
 
+func (o *offers) Actions() string { return "" }
+
 // A broken workflow is loaded again when it has changed, however many other files
 // are in the directory.
 func TestRepairedWorkflowAmongManyFiles(t *testing.T) {

@@ -50,6 +50,9 @@ func (c *catalog) use(tool string) (o *offer, release func(), ok bool) {
 	return o, release, ok
 }
 
+// Actions identifies the actions that workflows can use.
+func (c *catalog) Actions() string { return c.s.svc.Actions() }
+
 // close closes all workflows, whose runs have ended.
 func (c *catalog) close() {
 	c.mu.Lock()

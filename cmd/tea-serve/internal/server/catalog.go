@@ -120,6 +120,9 @@ func (c *catalog) Offer(file string, wf *host.Workflow, _ string) (string, error
 	return name, nil
 }
 
+// Actions identifies the actions that workflows can use.
+func (c *catalog) Actions() string { return c.s.svc.Actions() }
+
 // hookTaken returns an error if another workflow has a webhook with the path of
 // one of the triggers.
 func (c *catalog) hookTaken(file string, triggers []*trigger) error {
