@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -159,6 +160,50 @@ serve: {triggers: [{webhook: in, signature: none, input: {body: "{{ event.body }
 	}
 	if r := s.request("POST", "/hooks/in", `{"a":`); r.status != http.StatusBadRequest {
 		t.Errorf("broken JSON: %s", r)
+	}
+}
+
+func TestRevokedTokenStopsWorking(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	gate := filepath.Join(p.home, "gate")
+	p.write("block.yaml", block(gate))
+	p.write("tokens", "run first-token-0123456\nview second-token-012345\n")
+	file := filepath.Join(p.dir, "tokens")
+	s := p.serve("--token-file", file)
+	s.token = "first-token-0123456"
+	id := s.started()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v1/runs/"+id+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token)
+	stream, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	p.write("tokens", "nobody x\n")
+	s.log.await(t, "the tokens remain as they were before")
+	if r := s.request("GET", "/v1/runs", ""); r.status != http.StatusOK {
+		t.Errorf("with a file that is not valid: %s", r)
+	}
+	p.write("tokens", "view second-token-012345\n")
+	s.log.await(t, "1 tokens are valid now")
+	_, _ = io.Copy(io.Discard, stream.Body) // the run does not end
+	if r := s.request("GET", "/v1/runs", ""); r.status != http.StatusUnauthorized {
+		t.Errorf("with the revoked token: %s", r)
+	}
+	s.token = "second-token-012345"
+	if r := s.request("GET", "/v1/runs", ""); r.status != http.StatusOK {
+		t.Errorf("with the other token: %s", r)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	s.log.await(t, "no token is valid")
+	if r := s.request("GET", "/v1/runs", ""); r.status != http.StatusUnauthorized {
+		t.Errorf("without the file: %s", r)
 	}
 }
 

@@ -115,6 +115,30 @@ func TestFilesAreProcessedOnce(t *testing.T) {
 	}
 }
 
+func TestFileWhoseNameIsNotTextIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	p.write("import.yaml", note(p, "{{ state.event.name }}", `serve: {triggers: [{watch: inbox}]}`))
+	p.write("inbox/a", "1")
+	odd := filepath.Join(p.dir, "inbox", "b\xff.csv")
+	if err := os.WriteFile(odd, nil, 0o600); err != nil {
+		t.Skip(err) // not every file system has such names
+	}
+	s := p.serve()
+	s.log.await(t, "its name is not UTF-8")
+	for i := range 3 {
+		p.write(fmt.Sprintf("inbox/c%d", i), "x")
+		s.awaitNotes(p, 2+i)
+	}
+	if n := strings.Count(s.log.String(), "not UTF-8"); n != 1 {
+		t.Errorf("it is reported %d times:\n%s", n, s.log)
+	}
+	if err := os.Rename(odd, filepath.Join(p.dir, "inbox", "b.csv")); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitNotes(p, 5)
+}
+
 func TestWatchedDirectoryThatIsMissingIsReported(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, nil)

@@ -1,21 +1,17 @@
 package server
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	teacmd "github.com/the-edge-agent/tea/cmd"
 	"github.com/the-edge-agent/tea/cmd/internal/webguard"
-	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
 // role is what a client is allowed to do. Each role includes those before it.
@@ -48,7 +44,7 @@ type access struct {
 	// tokens are the digests of the tokens. Without any and without certificates,
 	// each client is roleAdmin on a Unix socket, which only the user of the server
 	// can open, and roleRun on a loopback address, which each user can reach.
-	tokens []grant
+	tokens *tokens
 	// loopback reports that only this machine can reach the address, and shared that
 	// other users of it can.
 	loopback, shared bool
@@ -59,11 +55,6 @@ type access struct {
 
 	mu       sync.Mutex
 	failures map[string]*failures
-}
-
-type grant struct {
-	digest [sha256.Size]byte
-	role   role
 }
 
 // failures counts the wrong tokens of an address.
@@ -90,7 +81,8 @@ func (c *serveCmd) access(log *slog.Logger, l net.Listener) (_ *access, err erro
 	}
 	a.certificates = c.TLSClientCA != ""
 	if c.TokenFile != "" {
-		return a, a.readTokens(c.TokenFile)
+		a.tokens, err = openTokens(c.TokenFile, log)
+		return a, err
 	}
 	if !isSocket && !a.loopback && !a.certificates {
 		return nil, teacmd.UsageErrorf("%s: other machines can reach this address; pass --token-file FILE with the tokens that clients need, or --tls-client-ca FILE with the authority of their certificates, or use localhost", at)
@@ -105,43 +97,10 @@ func public(path string) bool {
 	return err != nil || info.Mode().Perm()&0o022 != 0
 }
 
-// readTokens reads the file of --token-file.
-func (a *access) readTokens(path string) error {
-	const most = 64 << 10
-	text, err := confine.ReadRegular(path, most)
-	if err != nil {
-		return teacmd.UsageErrorf("--token-file: %w; it has a line ROLE TOKEN for each token", err)
-	}
-	if err := private(path); err != nil {
-		return teacmd.UsageErrorf("--token-file: %w", err)
-	}
-	n := 0
-	for line := range strings.Lines(string(text)) {
-		n++
-		words := strings.Fields(line)
-		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
-			continue
-		}
-		r := role(slices.Index(roleNames, words[0]))
-		if len(words) != 2 || r < roleView || len(words[1]) < minToken {
-			return teacmd.UsageErrorf("--token-file: %s:%d: expected view, answer, run or admin, and a token of at least %d characters; `openssl rand -hex 32` makes one", path, n, minToken)
-		}
-		g := grant{sha256.Sum256([]byte(words[1])), r}
-		if slices.ContainsFunc(a.tokens, func(other grant) bool { return other.digest == g.digest }) {
-			return teacmd.UsageErrorf("--token-file: %s:%d: the token appears twice; remove one of the lines", path, n)
-		}
-		a.tokens = append(a.tokens, g)
-	}
-	if len(a.tokens) == 0 {
-		return teacmd.UsageErrorf("--token-file: %s has no token", path)
-	}
-	return nil
-}
-
 // require serves requests of clients that have the role.
 func (a *access) require(needed role, next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if len(a.tokens) == 0 && !a.certificates {
+		if a.tokens == nil && !a.certificates {
 			if needed == roleAdmin && a.shared {
 				refuse(w, "this request needs the role admin, and without tokens all users of this machine can make it; start the server with --token-file FILE, or at a Unix socket that only its user can open", http.StatusForbidden)
 				return
@@ -168,6 +127,8 @@ func (a *access) require(needed role, next http.HandlerFunc) http.Handler {
 		case has < needed:
 			refuse(w, fmt.Sprintf("the client has the role %s; this request needs %s", roleNames[has], roleNames[needed]), http.StatusForbidden)
 		default:
+			r, release := a.tokens.hold(r)
+			defer release()
 			next(w, r)
 		}
 	})
@@ -179,7 +140,7 @@ func (a *access) missing(r *http.Request) string {
 	switch _, given := roleOfCertificate(r.TLS); {
 	case given:
 		return "the certificate of the client has no role: its organizational unit (OU) must be view, answer, run or admin, and it must not have expired"
-	case a.certificates && len(a.tokens) == 0:
+	case a.certificates && a.tokens == nil:
 		return "the request needs a certificate of a client"
 	case a.certificates:
 		return "the request needs a certificate of a client, or " + token
@@ -188,21 +149,13 @@ func (a *access) missing(r *http.Request) string {
 }
 
 // roleOf returns the higher role of the token and the certificate of a request, and
-// reports whether it has a token. Each token is compared, in constant time.
+// reports whether it has a token.
 func (a *access) roleOf(r *http.Request) (has role, given bool) {
 	if a.certificates {
 		has, _ = roleOfCertificate(r.TLS)
 	}
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	token = strings.TrimSpace(token)
-	digest := sha256.Sum256([]byte(token))
-	bearer := strings.EqualFold(scheme, "Bearer")
-	for _, g := range a.tokens {
-		if subtle.ConstantTimeCompare(digest[:], g.digest[:]) == 1 && bearer {
-			has = max(has, g.role)
-		}
-	}
-	return has, token != ""
+	byToken, given := a.tokens.roleOf(r)
+	return max(has, byToken), given
 }
 
 // blocked returns how long an address has to wait.

@@ -92,6 +92,7 @@ func (c *serveCmd) Serve(svc *teacmd.Service) error {
 		return err
 	}
 	defer s.close()
+	s.background.Go(func() { access.tokens.watch(s.ctx) })
 	return s.serveHTTP(socket, access)
 }
 

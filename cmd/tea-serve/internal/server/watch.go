@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/the-edge-agent/tea/host"
 )
@@ -29,12 +30,14 @@ type watcher struct {
 	// gone are files that were processed and are missing from a directory that has no
 	// other files, by trigger and name: its file system may not be mounted.
 	gone map[string]bool
+	// odd are files whose names are not text, by trigger and name.
+	odd map[string]bool
 	// sums are the digests of files that have changed, by trigger and name.
 	sums map[string]fileSum
 }
 
 func newWatcher(s *server) *watcher {
-	return &watcher{s: s, stamps: map[string]map[string]string{}, sums: map[string]fileSum{}, gone: map[string]bool{}}
+	return &watcher{s: s, stamps: map[string]map[string]string{}, sums: map[string]fileSum{}, gone: map[string]bool{}, odd: map[string]bool{}}
 }
 
 // scan starts runs for new files, and returns when to scan again.
@@ -75,6 +78,13 @@ func (w *watcher) scanDir(t *trigger) error {
 	for _, e := range entries {
 		w.s.beat() // many large files are progress, too
 		if strings.HasPrefix(e.Name(), ".") || !e.Type().IsRegular() || !t.matches(e.Name()) {
+			continue
+		}
+		if !utf8.ValidString(e.Name()) {
+			if key := t.id + "\x00" + e.Name(); !w.odd[key] {
+				w.odd[key] = true
+				w.s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s does not process the file %q of %s: its name is not UTF-8, so it cannot be part of an event; rename it", t.Name, t.workflow, e.Name(), t.dir))
+			}
 			continue
 		}
 		info, err := e.Info()

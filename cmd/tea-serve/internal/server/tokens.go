@@ -1,0 +1,183 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	teacmd "github.com/the-edge-agent/tea/cmd"
+	"github.com/the-edge-agent/tea/sdk/x/confine"
+)
+
+// tokensInterval is how often the file of the tokens is read.
+const tokensInterval = time.Second
+
+// tokens are those of --token-file. They are safe for concurrent use; nil has none.
+type tokens struct {
+	path string
+	log  *slog.Logger
+
+	mu     sync.Mutex
+	grants []grant
+	// problem is what is wrong with the file, as it was logged.
+	problem string
+	// held are the requests that are being served, with the digests of their tokens.
+	held map[*http.Request]held
+}
+
+// grant is a token.
+type grant struct {
+	digest [sha256.Size]byte
+	role   role
+}
+
+// held is a request that ends when its token is revoked.
+type held struct {
+	grant  grant
+	cancel context.CancelFunc
+}
+
+func openTokens(path string, log *slog.Logger) (*tokens, error) {
+	t := &tokens{path: path, log: log, held: map[*http.Request]held{}}
+	var err error
+	t.grants, err = readTokens(path)
+	return t, err
+}
+
+// readTokens reads the file of --token-file.
+func readTokens(path string) (grants []grant, err error) {
+	const most = 64 << 10
+	text, err := confine.ReadRegular(path, most)
+	if err != nil {
+		return nil, teacmd.UsageErrorf("--token-file: %w; it has a line ROLE TOKEN for each token", err)
+	}
+	if err := private(path); err != nil {
+		return nil, teacmd.UsageErrorf("--token-file: %w", err)
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		r := role(slices.Index(roleNames, words[0]))
+		if len(words) != 2 || r < roleView || len(words[1]) < minToken {
+			return nil, teacmd.UsageErrorf("--token-file: %s:%d: expected view, answer, run or admin, and a token of at least %d characters; `openssl rand -hex 32` makes one", path, n, minToken)
+		}
+		g := grant{sha256.Sum256([]byte(words[1])), r}
+		if slices.ContainsFunc(grants, func(other grant) bool { return other.digest == g.digest }) {
+			return nil, teacmd.UsageErrorf("--token-file: %s:%d: the token appears twice; remove one of the lines", path, n)
+		}
+		grants = append(grants, g)
+	}
+	if len(grants) == 0 {
+		return nil, teacmd.UsageErrorf("--token-file: %s has no token", path)
+	}
+	return grants, nil
+}
+
+// watch reads the file again until the context is done, and ends the requests whose
+// tokens were removed. A file that is not valid leaves the tokens as they were; without
+// the file no token is valid.
+func (t *tokens) watch(ctx context.Context) {
+	if t == nil {
+		return
+	}
+	ticker := time.NewTicker(tokensInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			t.update()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (t *tokens) update() {
+	grants, err := readTokens(t.path)
+	gone := errors.Is(err, fs.ErrNotExist)
+	problem, effect := "", "the tokens remain as they were before"
+	if err != nil {
+		problem = err.Error()
+	}
+	if gone {
+		effect = "no token is valid"
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if problem != t.problem && problem != "" {
+		t.log.Error(problem + "; " + effect)
+	}
+	t.problem = problem
+	if err != nil && !gone || slices.Equal(grants, t.grants) {
+		return
+	}
+	t.grants = grants
+	t.log.Info(fmt.Sprintf("--token-file: %d tokens are valid now", len(grants)))
+	for _, h := range t.held {
+		if !slices.Contains(grants, h.grant) {
+			h.cancel()
+		}
+	}
+}
+
+// of returns the grant of the token of a request, and reports whether it has a token.
+// Each token is compared, in constant time. The caller holds the mutex.
+func (t *tokens) of(r *http.Request) (found grant, given bool) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	digest := sha256.Sum256([]byte(token))
+	bearer := strings.EqualFold(scheme, "Bearer")
+	for _, g := range t.grants {
+		if subtle.ConstantTimeCompare(digest[:], g.digest[:]) == 1 && bearer {
+			found = g
+		}
+	}
+	return found, token != ""
+}
+
+// roleOf returns the role of the token of a request, and reports whether it has a token.
+func (t *tokens) roleOf(r *http.Request) (has role, given bool) {
+	if t == nil {
+		return roleNone, strings.Contains(r.Header.Get("Authorization"), " ")
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g, given := t.of(r)
+	return g.role, given
+}
+
+// hold returns a request with a context that is done when its token is revoked, until
+// release is called.
+func (t *tokens) hold(r *http.Request) (_ *http.Request, release func()) {
+	if t == nil {
+		return r, func() {}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g, _ := t.of(r)
+	if g.role == roleNone { // it has a certificate
+		return r, func() {}
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	r = r.WithContext(ctx)
+	t.held[r] = held{g, cancel}
+	return r, func() {
+		cancel()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.held, r)
+	}
+}
