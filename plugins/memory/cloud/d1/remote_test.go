@@ -1,11 +1,13 @@
 package d1
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"testing"
 	"time"
 
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/remotesqlite"
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/remotesqlite/remotetest"
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/servertest"
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/syncsuite"
@@ -78,4 +80,42 @@ func TestSyncThroughFaults(t *testing.T) {
 	direct := syncsuite.Remote{Settings: map[string]any{"engine": "d1", "url": at}, Option: Option()}
 	parsed.Host = proxy.Address
 	syncsuite.Faults(t, direct, proxy, syncsuite.Remote{Settings: map[string]any{"engine": "d1", "url": parsed.String()}, Option: Option()})
+}
+
+// TestSyncWithAnOlderCopy copies the tables of a database, and puts the copies back
+// without its triggers. The full-text index stays as it is.
+func TestSyncWithAnOlderCopy(t *testing.T) {
+	t.Parallel()
+	address := newDatabases(t, 1).url(t)
+	c := newClient(address, "", time.Minute, &http.Client{Transport: http.DefaultTransport})
+	query := func(sql string) remotesqlite.Result {
+		t.Helper()
+		found, err := c.Query(t.Context(), remotesqlite.Statement{SQL: sql})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	run := func(format string, with remotesqlite.Result) {
+		t.Helper()
+		for _, row := range with {
+			statement := fmt.Sprintf(format, row[0])
+			if err := c.Each(t.Context(), remotesqlite.Statement{SQL: statement}); err != nil {
+				t.Fatal(statement, err)
+			}
+		}
+	}
+	r := syncsuite.Remote{Settings: map[string]any{"engine": "d1", "url": address}, Option: Option()}
+	syncsuite.Restored(t, r, func() func() {
+		tables := query("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'ltm_text%' AND name NOT LIKE 'sqlite%' AND name NOT LIKE '_cf%'")
+		run("CREATE TABLE copied_%[1]s AS SELECT * FROM %[1]s", tables)
+		return func() {
+			triggers := query("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+			definitions := query("SELECT sql FROM sqlite_master WHERE type = 'trigger'")
+			run("DROP TRIGGER %s", triggers)
+			run("DELETE FROM %s", tables)
+			run("INSERT INTO %[1]s SELECT * FROM copied_%[1]s", tables)
+			run("%s", definitions)
+		}
+	})
 }
