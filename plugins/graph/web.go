@@ -68,9 +68,9 @@ func (w web) open(ctx context.Context, given string, format transfer.Format) (*i
 	if err != nil {
 		return nil, err
 	}
-	client.Transport.(*http.Transport).ResponseHeaderTimeout = headerTimeout
+	ctx, cancel := context.WithCancelCause(ctx)
 	in := &inputs{}
-	in.closing(func() error { client.CloseIdleConnections(); return nil })
+	in.closing(func() error { client.CloseIdleConnections(); cancel(nil); return nil })
 	names := []string{""}
 	if folder := format.Files(); folder != nil && !isTable(u.Path, format) {
 		names = folder
@@ -80,7 +80,11 @@ func (w web) open(ctx context.Context, given string, format transfer.Format) (*i
 		if name != "" {
 			file = *u.JoinPath(name)
 		}
+		late := time.AfterFunc(headerTimeout, func() {
+			cancel(tea.Errorf(tea.Timeout, "import %s: the server did not answer for %v", &file, headerTimeout))
+		})
 		body, err := get(ctx, client, file.String())
+		late.Stop()
 		if err == nil {
 			err = in.addStream(given, file.Path, format, body, body.Close)
 		}
@@ -101,7 +105,7 @@ func get(ctx context.Context, client *http.Client, address string) (io.ReadClose
 	resp, err := client.Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return nil, context.Cause(ctx)
 		}
 		e := tea.Errorf(tea.ConnectionError, "import %s: %w", address, err)
 		e.Retryable = true
