@@ -56,7 +56,7 @@ type Result struct {
 	Unchecked bool
 }
 
-// noInline lists packages that run once in a process, or in rare commands: TLS
+// noInline lists packages that run once in a process, in rare commands, or wait for a database or the network: TLS
 // handshakes, descriptors of messages, archives. Without inlining, a program is
 // half a megabyte smaller. scripts/build reads it too.
 //

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"regexp"
-	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -101,7 +101,7 @@ func (f *filling) candidates(ctx context.Context) error {
 			}
 			if len(parts) > 0 {
 				queue = append(parts, queue...)
-				slices.SortFunc(queue, unit.compare)
+				sortUnits(queue)
 				continue
 			}
 		}
@@ -135,8 +135,12 @@ func (f *filling) units() []unit {
 			units[i].value -= 1 + f.r.PriorityWeight
 		}
 	}
-	slices.SortFunc(units, unit.compare)
+	sortUnits(units)
 	return units
+}
+
+func sortUnits(units []unit) {
+	sort.Slice(units, func(i, j int) bool { return units[i].compare(units[j]) < 0 })
 }
 
 // split returns the passages of a candidate that are worth reading. The value of

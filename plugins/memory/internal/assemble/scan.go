@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
@@ -98,8 +99,9 @@ func (g *gathering) search(ctx context.Context, p *place) ([]store.Memory, error
 		}
 	}
 	in := slices.DeleteFunc(slices.Clone(g.scanned), func(s scanned) bool { return !p.hasKey(s.Key) })
-	slices.SortFunc(in, func(a, b scanned) int {
-		return cmp.Or(cmp.Compare(g.statistics.Score(b.counts), g.statistics.Score(a.counts)), strings.Compare(a.Key, b.Key))
+	sort.Slice(in, func(i, j int) bool {
+		a, b := in[i], in[j]
+		return cmp.Or(cmp.Compare(g.statistics.Score(b.counts), g.statistics.Score(a.counts)), strings.Compare(a.Key, b.Key)) < 0
 	})
 	for _, s := range in[:min(len(in), maxHits)] {
 		best = append(best, s.Memory)

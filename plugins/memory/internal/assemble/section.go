@@ -3,6 +3,7 @@ package assemble
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
@@ -54,7 +55,7 @@ func (s *section) joint(passage int) int {
 
 // runs joins the passages of the section that follow each other.
 func (s *section) runs() (runs []run) {
-	slices.SortFunc(s.spans, func(a, b span) int { return a.passage - b.passage })
+	sort.Slice(s.spans, func(i, j int) bool { return s.spans[i].passage < s.spans[j].passage })
 	all, text := s.c.passages.all, s.c.passages.text
 	for i, at := range s.spans {
 		p := all[at.passage]

@@ -11,7 +11,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -242,8 +242,9 @@ func (t *texts) know(one *text) {
 // add indexes files, replacing earlier ones with the same paths.
 func (t *texts) add(ctx context.Context, files []file.File) error {
 	// A fixed order makes the index deterministic.
-	slices.SortFunc(files, func(a, b file.File) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(b.Source(), a.Source()))
+	sort.Slice(files, func(i, j int) bool {
+		a, b := files[i], files[j]
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(b.Source(), a.Source())) < 0
 	})
 	for _, f := range files {
 		id := idOf(f)

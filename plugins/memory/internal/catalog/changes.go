@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"context"
-	"slices"
+	"sort"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -107,7 +107,7 @@ func difference(before, after []FileRef, d Difference) Difference {
 		}
 	}
 	for _, list := range [][]FileRef{d.Added, d.Changed, d.Removed} {
-		slices.SortFunc(list, func(a, b FileRef) int { return strings.Compare(a.Path, b.Path) })
+		sort.Slice(list, func(i, j int) bool { return list[i].Path < list[j].Path })
 	}
 	return d
 }

@@ -2,7 +2,7 @@ package fulltext
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -71,14 +71,12 @@ func parseQuery(text string, lang *language) query {
 		}
 		text = rest
 	}
-	slices.SortFunc(p.query.terms, func(a, b term) int {
+	sort.Slice(p.query.terms, func(i, j int) bool {
+		a, b := p.query.terms[i], p.query.terms[j]
 		if a.prefix != b.prefix {
-			if b.prefix {
-				return -1
-			}
-			return 1
+			return b.prefix
 		}
-		return cmp.Or(cmp.Compare(a.keys[0], b.keys[0]), cmp.Compare(a.keys[1], b.keys[1]))
+		return cmp.Or(cmp.Compare(a.keys[0], b.keys[0]), cmp.Compare(a.keys[1], b.keys[1])) < 0
 	})
 	return p.query
 }

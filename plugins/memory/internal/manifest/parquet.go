@@ -15,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -409,7 +410,7 @@ func (m *Manifest) snapshot(ctx context.Context, c *catalog.Catalog, f catalog.F
 	if err != nil {
 		return s, err
 	}
-	slices.SortFunc(files, func(a, b catalog.File) int { return b.TrackedAt.Compare(a.TrackedAt.Time) })
+	sort.Slice(files, func(i, j int) bool { return files[i].TrackedAt.After(files[j].TrackedAt.Time) })
 	for i, old := range files {
 		if i < keptFiles || old.Path == f.Path {
 			continue

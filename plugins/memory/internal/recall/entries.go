@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -95,9 +96,11 @@ func fuse(rankings ...[]store.Found) []store.Found {
 			fused[f.Key] = have
 		}
 	}
-	return slices.SortedFunc(maps.Values(fused), func(a, b store.Found) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(a.Key, b.Key))
+	all := slices.Collect(maps.Values(fused))
+	sort.Slice(all, func(i, j int) bool {
+		return cmp.Or(cmp.Compare(all[j].Score, all[i].Score), strings.Compare(all[i].Key, all[j].Key)) < 0
 	})
+	return all
 }
 
 // fill reads a page of ranked entries.
