@@ -206,7 +206,6 @@ func TestGraphMLOfOtherPrograms(t *testing.T) {
 		``:                                                                                    "does not have an element graph",
 		`<graph><node id="a"><locator/></node></graph>`:                                       "is in another file",
 		`<graph><edge source="a" target="b" directed="no"/></graph>`:                          `line 7: directed is "no", which is neither true nor false`,
-		`<graph><node id="a"><data key="d0">x</data><data key="d0">y</data></node></graph>`:   `appears twice`,
 		`<graph/><key id="late" for="node" attr.name="x" attr.type="string"/>`:                `the key "late" comes after the graph`,
 		`<graph><node id="a"><port name="p"><data key="d0">x</data></port></node></graph>`:    "has a port with data",
 	} {
@@ -236,6 +235,7 @@ func TestGraphMLWithNumbersForTruthAndKeysOfOneName(t *testing.T) {
 	same(t, "sizes", []any{g.propertiesOf("a"), g.propertiesOf("b"), g.propertiesOf("c")}, []any{object{"size": int64(3)}, object{"size": 2.5}, object{"size": "unknown"}})
 	g.fails("import", object{"format": "graphml", "data": keys + `<node id="a"><data key="d0">3</data><data key="d1">2.5</data></node></graph></graphml>`},
 		tea.ValidationError, `line 2: the attribute "size" appears twice, under the keys "d0" and "d1"; rename one of them`)
+	g.fails("import", object{"format": "graphml", "data": keys + `<node id="a"><data key="d0">3</data><data key="d0">4</data></node></graph></graphml>`}, tea.ValidationError, `the attribute "size" appears twice`)
 	same(t, "stored", g.propertiesOf("a"), object{"size": int64(3)})
 }
 
