@@ -72,8 +72,7 @@ func (w *watcher) scanDir(t *trigger) error {
 		return fmt.Errorf("the directory cannot be read: %w", err)
 	}
 	var problem error
-	unknown := 0
-	before, now := w.stamps[t.id], map[string]string{}
+	unknown, before, now := 0, w.stamps[t.id], map[string]string{}
 	w.stamps[t.id] = now
 	for _, e := range entries {
 		w.s.beat() // many large files are progress, too
@@ -81,10 +80,7 @@ func (w *watcher) scanDir(t *trigger) error {
 			continue
 		}
 		if !utf8.ValidString(e.Name()) {
-			if key := t.id + "\x00" + e.Name(); !w.odd[key] {
-				w.odd[key] = true
-				w.s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s does not process the file %q of %s: its name is not UTF-8, so it cannot be part of an event; rename it", t.Name, t.workflow, e.Name(), t.dir))
-			}
+			w.reportOdd(t, e.Name())
 			continue
 		}
 		info, err := e.Info()
@@ -95,10 +91,7 @@ func (w *watcher) scanDir(t *trigger) error {
 		now[e.Name()] = stamp
 		if before == nil && w.s.lost && w.seen(t, e.Name()) == "" {
 			unknown++
-			w.s.mu.Lock()
-			_, err := w.s.led.add(false, &entry{File: &fileSeen{t.id, e.Name(), stamp + " "}})
-			w.s.mu.Unlock()
-			if err != nil {
+			if err := w.add(&entry{File: &fileSeen{t.id, e.Name(), stamp + " "}}); err != nil {
 				return err
 			}
 			continue
@@ -118,10 +111,7 @@ func (w *watcher) scanDir(t *trigger) error {
 		}
 		done := []*entry{{File: &fileSeen{t.id, e.Name(), stamp + " " + content}}}
 		if content == sum && content != "" && !w.gone[t.id+"\x00"+e.Name()] { // only its time has changed
-			w.s.mu.Lock()
-			_, err = w.s.led.add(false, done...)
-			w.s.mu.Unlock()
-			if err != nil {
+			if err := w.add(done...); err != nil {
 				return err
 			}
 			continue
@@ -141,6 +131,22 @@ func (w *watcher) scanDir(t *trigger) error {
 	}
 	w.forget(t, now)
 	return problem
+}
+
+// add makes changes of the ledger that nobody waits for.
+func (w *watcher) add(entries ...*entry) error {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	_, err := w.s.led.add(false, entries...)
+	return err
+}
+
+// reportOdd logs once that the name of a file is not text.
+func (w *watcher) reportOdd(t *trigger, name string) {
+	if key := t.id + "\x00" + name; !w.odd[key] {
+		w.odd[key] = true
+		w.s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s does not process the file %q of %s: its name is not UTF-8, so it cannot be part of an event; rename it", t.Name, t.workflow, name, t.dir))
+	}
 }
 
 // maxSum is the size up to which the content of a file is compared with that of the
