@@ -191,7 +191,9 @@ func (m *Memory) importFrom(ctx context.Context, path string, replace, empty boo
 		o.Empty = func(ctx context.Context) error { return m.mustBeEmpty(ctx, to) }
 	}
 	got, err := archive.Import(ctx, file, to, o)
-	m.folder.sessions.Replaced() // also by an import that failed
+	if m.folder.sessions != nil { // a page has none
+		m.folder.sessions.Replaced() // also by an import that failed
+	}
 	if err != nil {
 		return nil, store.SystemError(fmt.Errorf("import the archive %s: %w", path, err))
 	}

@@ -116,7 +116,9 @@ func (f *folders) synchronise(ctx context.Context, local *folder, with Sync, cha
 		o.LocalTables, o.RemoteTables = local.deviceTables(), other.syncedTables()
 	}
 	r, err := syncing.Run(ctx, o)
-	local.sessions.Replaced()
+	if local.sessions != nil { // a page has none
+		local.sessions.Replaced()
+	}
 	switch r.Restored {
 	case syncing.Other:
 		slog.Default().Warn("the other memory is an older copy of itself: all records are compared, and none is deleted for being missing there")
