@@ -127,22 +127,52 @@ func lacks(what, option string) error {
 	return tea.Errorf(tea.DependencyMissing, "this build of the memory plugin does not have %s: install tea-plugin-memory-cloud in its place (scripts/build cloud), or link it into a program with `tea build --with memory[%s]`", what, option)
 }
 
-// settingsSchema describes settings.memory, with the engines' names.
-func (b backends) settingsSchema() *schema.Schema {
-	s := *schema.Of[Settings]()
-	properties := slices.Clone(*s.Properties)
+// settings returns the schemas of the settings that the bundle reads, with the
+// names of the engines.
+func (b backends) settings() map[string]*schema.Schema {
+	all := map[string]*schema.Schema{
+		memoryKey: b.withEngines(schema.Of[Settings]()),
+		ltmKey:    b.withEngines(schema.Of[LTMSettings]()),
+		vectorKey: schema.Of[VectorSettings](),
+		blobBackendKey: {
+			Type: schema.Types{"string"}, Enum: []any{"local", "s3", "gcs", "azure"},
+			Description: "kind of settings.memory.blobs, which it must agree with",
+		},
+	}
+	for _, key := range engineKeys {
+		all[key] = b.engineNames(&schema.Schema{Type: schema.Types{"string"}, Description: "alias of settings.memory.engine"})
+	}
+	return all
+}
+
+// withEngines returns a schema whose properties engine and backend have the names
+// of the engines, those of nested objects included.
+func (b backends) withEngines(s *schema.Schema) *schema.Schema {
+	if s.Properties == nil {
+		return s
+	}
+	s, properties := new(*s), slices.Clone(*s.Properties)
 	for i, p := range properties {
-		if p.Name != "engine" {
-			continue
+		if p.Name == "engine" || p.Name == "backend" {
+			properties[i].Schema = b.engineNames(p.Schema)
+		} else {
+			properties[i].Schema = b.withEngines(p.Schema)
 		}
-		engine := *p.Schema
-		for _, name := range b.names() {
-			engine.Enum = append(engine.Enum, name)
-		}
-		properties[i].Schema = &engine
 	}
 	s.Properties = &properties
-	return &s
+	return s
+}
+
+// engineNames returns a schema with the names of the engines. That of the browser
+// is valid in each build, since a page runs the same files.
+func (b backends) engineNames(s *schema.Schema) *schema.Schema {
+	s = new(*s)
+	for _, name := range append(b.names(), "wasm") {
+		if !slices.Contains(s.Enum, any(name)) {
+			s.Enum = append(s.Enum, name)
+		}
+	}
+	return s
 }
 
 // object is a JSON object as text, so that settings are comparable.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
 // Bundle is the set of actions, to be linked into a host. Instances of one bundle
@@ -50,15 +49,10 @@ func bundle(overrun func(growing bool), options []Option) tea.Bundle {
 		Name:        "memory",
 		Version:     "0.1.0",
 		Description: "What an agent remembers: short-term and long-term memory, vectors, sessions, files, tables, context; in one embedded database or in one that devices share.",
-		Settings: map[string]*schema.Schema{
-			memoryKey:     shared.backends.settingsSchema(),
-			ltmKey:        schema.Of[LTMSettings](),
-			vectorKey:     schema.Of[VectorSettings](),
-			ltmBackendKey: {Type: schema.Types{"string"}, Description: "alias of settings.memory.engine"},
-		},
-		Env:       append(shared.backends.env(), warmupVariable),
-		Exclusive: []string{memoryKey + ".path"},
-		Open:      func(ctx context.Context, settings tea.Settings) (any, error) { return shared.open(ctx, settings) },
-		Actions:   actions(),
+		Settings:    shared.backends.settings(),
+		Env:         append(shared.backends.env(), warmupVariable),
+		Exclusive:   []string{memoryKey + ".path"},
+		Open:        func(ctx context.Context, settings tea.Settings) (any, error) { return shared.open(ctx, settings) },
+		Actions:     actions(),
 	}
 }

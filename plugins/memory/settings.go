@@ -18,9 +18,13 @@ const (
 	memoryKey = "memory"
 	ltmKey    = "ltm"
 	vectorKey = "vector"
-	// ltmBackendKey is an alias of settings.memory.engine.
-	ltmBackendKey = "ltm_backend"
+	// blobBackendKey names the kind of settings.memory.blobs.
+	blobBackendKey = "blob_backend"
 )
+
+// engineKeys are aliases of settings.memory.engine. Other programs have a store for
+// each of these; a memory of tea has one engine for all.
+var engineKeys = []string{"ltm_backend", "metadata_backend", "query_backend", "vector_backend"}
 
 // settings are all that the bundle reads. They are comparable.
 type settings struct {
@@ -35,22 +39,52 @@ func readSettings(from tea.Settings) (s settings, err error) {
 			return settings{}, err
 		}
 	}
-	var backend string
-	if err := from.Decode(ltmBackendKey, &backend); err != nil {
+	aliases := []alias{{"settings.ltm.backend", s.LTM.Backend}}
+	for _, key := range engineKeys {
+		var name string
+		if err := from.Decode(key, &name); err != nil {
+			return settings{}, err
+		}
+		aliases = append(aliases, alias{"settings." + key, name})
+	}
+	if err := s.resolve(aliases); err != nil {
 		return settings{}, err
 	}
-	return s, s.resolve(backend)
+	var kind string
+	if err := from.Decode(blobBackendKey, &kind); err != nil {
+		return settings{}, err
+	}
+	return s, s.checkBlobs(kind)
+}
+
+// alias is a setting that means settings.memory.engine, and its value.
+type alias struct{ setting, engine string }
+
+// checkBlobs returns an error if settings.memory.blobs is not of the kind that
+// settings.blob_backend names.
+func (s *settings) checkBlobs(kind string) error {
+	actual := "local"
+	if scheme, _, ok := strings.Cut(s.Blobs, "://"); ok {
+		actual = cmp.Or(cloudBlobs[scheme], scheme)
+	}
+	if kind != "" && kind != actual {
+		return tea.Errorf(tea.ValidationError, "settings.%s is %s, but settings.memory.blobs is %s storage; set settings.memory.blobs to the address of the other, and remove settings.%s", blobBackendKey, kind, actual, blobBackendKey)
+	}
+	return nil
 }
 
 // resolve replaces the aliases of settings.
-func (s *settings) resolve(backend string) error {
+func (s *settings) resolve(aliases []alias) error {
 	s.Engine = engineName(s.Engine)
-	for name, alias := range map[string]string{"settings." + ltmBackendKey: backend, "settings.ltm.backend": s.LTM.Backend} {
-		alias = engineName(alias)
-		if alias != "" && s.Engine != "" && s.Engine != alias {
-			return tea.Errorf(tea.ValidationError, "%s is %s and settings.memory.engine is %s; set one of them", name, alias, s.Engine)
+	from := "settings.memory.engine"
+	for _, a := range aliases {
+		engine := engineName(a.engine)
+		if engine != "" && s.Engine != "" && s.Engine != engine {
+			return tea.Errorf(tea.ValidationError, "%s is %s and %s is %s; set one of them, since the memory has one engine for all that it stores", a.setting, engine, from, s.Engine)
 		}
-		s.Engine = cmp.Or(s.Engine, alias)
+		if s.Engine == "" {
+			s.Engine, from = engine, a.setting
+		}
 	}
 	s.Engine = cmp.Or(s.Engine, defaultEngine)
 	s.LTM.Backend = ""
