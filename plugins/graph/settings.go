@@ -43,6 +43,12 @@ type Settings struct {
 type FileSettings struct {
 	Root     string `json:"root,omitempty" format:"path" default:"." doc:"the directory that graph.export, import, backup and restore are confined to; default the workflow file's"`
 	MaxBytes int64  `json:"max_bytes,omitempty" default:"16777216" minimum:"1" doc:"the maximum size of a file of the file actions"`
+	// Fallback is set where workflows have a data directory: it is the workflow's own
+	// directory, where graph files are read and written.
+	Fallback string `json:"fallback,omitempty" format:"path" doc:"the root of these actions instead of root, which is then that of the file actions"`
+	// Read and Write are for the file actions alone.
+	Read  []string `json:"read,omitempty" doc:"further directories of the file actions"`
+	Write []string `json:"write,omitempty" doc:"further directories of the file actions"`
 }
 
 // backendName is the name of a backend.
@@ -107,6 +113,7 @@ func readSettings(from tea.Settings) (s settings, err error) {
 			return settings{}, err
 		}
 	}
+	s.File.Root = cmp.Or(s.File.Fallback, s.File.Root)
 	for _, name := range []backendName{backend, backendType} {
 		if name != "" && !slices.Contains(backendSchema().Enum, any(string(name))) {
 			return settings{}, tea.Errorf(tea.ValidationError, "settings.%s: unknown backend %q; use memory, cozo or cypher", backendKey, name)

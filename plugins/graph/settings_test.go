@@ -1,6 +1,8 @@
 package graph_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -57,4 +59,19 @@ func TestAddressesInABuildWithoutObjectStorage(t *testing.T) {
 	g.fails("import", object{"path": "https://b/x.jsonl"}, tea.PermissionDenied, "set it to https://b/")
 	g.fails("backup", object{"path": "s3://b/x"}, tea.ValidationError, "a backup is in a folder of this device")
 	g.fails("restore", object{"path": "s3://b/x", "confirm": true}, tea.ValidationError, "a backup is in a folder of this device")
+}
+
+// Settings of the file actions, such as those that tea serve adds, made every graph
+// action fail.
+func TestSettingsOfTheFileActionsAreAccepted(t *testing.T) {
+	t.Parallel()
+	data, own := t.TempDir(), t.TempDir()
+	g := openWith(t, object{
+		"graph": object{"backend": "memory", "path": t.TempDir()},
+		"file":  object{"root": data, "fallback": own, "read": []any{"/sys"}, "write": []any{"/var/log"}},
+	})
+	g.call("export", object{"path": "all.jsonl"})
+	if _, err := os.Stat(filepath.Join(own, "all.jsonl")); err != nil {
+		t.Error(err)
+	}
 }
