@@ -109,7 +109,7 @@ type Start struct {
 func (c *Client) Start(ctx context.Context, workflow string, s Start) (*Run, error) {
 	header := http.Header{}
 	if s.Key != "" {
-		header["idempotency-key"] = []string{s.Key} // net/http repeats a request that has it in the usual spelling
+		header["idempotency-key"] = []string{s.Key} // net/http repeats a request whose header has the canonical spelling
 	}
 	body := map[string]any{}
 	if s.Input != nil {

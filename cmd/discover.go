@@ -117,8 +117,7 @@ type verifier interface {
 	Verify(name, path string) error
 }
 
-// standardDirs returns the directory of plugins of an unpacked archive, if there
-// is one.
+// standardDirs returns the plugin directory of an unpacked archive, if there is one.
 func standardDirs() []string {
 	if dirs := libraryDirs(); len(dirs) > 1 {
 		return []string{filepath.Join(dirs[0], "plugins")}

@@ -11,8 +11,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// runsPlugins reports whether this build runs plugins. Without it, the settings of
-// the machine for other builds are ignored.
+// runsPlugins reports whether this build runs plugins. This one does not, so it ignores
+// the machine's plugin settings, which are for other builds.
 const runsPlugins = false
 
 var errNoProcesses = errors.New("this tea was built without plugin processes")

@@ -90,9 +90,9 @@ func runExternal(program string, args []string) error {
 	return pluginError(fmt.Errorf("`tea %s` needs the program %s, which is not in %s\n  hint: the packages and archives of tea contain it; copy it next to tea", args[0], name, strings.Join(dirs, " or ")))
 }
 
-// libraryDirs returns the directories with the further programs of tea, and its
-// plugins below them: lib/tea next to the directory of this program, as in an
-// unpacked archive, and /usr/lib/tea.
+// libraryDirs returns the directories with tea's further programs and, below them, its
+// plugins: lib/tea next to the directory of this program, as in an unpacked archive,
+// and /usr/lib/tea.
 func libraryDirs() []string {
 	const system = "/usr/lib/tea"
 	self, err := os.Executable()
@@ -102,7 +102,7 @@ func libraryDirs() []string {
 	prefix := filepath.Dir(filepath.Dir(resolved(self)))
 	own := filepath.Join(prefix, "lib", "tea")
 	if info, err := os.Stat(prefix); err != nil || info.Mode().Perm()&0o002 != 0 || own == system {
-		return []string{system} // everyone could put programs into a prefix such as /tmp
+		return []string{system} // anyone could put programs into a prefix such as /tmp
 	}
 	return []string{own, system}
 }

@@ -174,8 +174,8 @@ func (f *runFlags) openRun(a *app, name string, retry bool) (dir runDir, run str
 	return dir, run, runs, err
 }
 
-// findRun returns the directory of a run by the name that a user passes, and its
-// id or the path of its file.
+// findRun returns the directory of the run that the user named, and the run's id or the
+// path of its file.
 func (a *app) findRun(given, run string, retry bool) (runDir, string, error) {
 	if !isWorkflowFile(run) && (isFile(run) || strings.ContainsRune(run, filepath.Separator)) {
 		dir := filepath.Dir(run)

@@ -131,8 +131,8 @@ type Service struct {
 	Version string
 	// Runs is the directory of the runs.
 	Runs string
-	// DataDir returns the directory for the files of a workflow; nil is that of the
-	// workflow file.
+	// DataDir returns the directory for the files of a workflow. If it is nil, they are
+	// in the directory of the workflow file.
 	DataDir func(workflow string) string
 	// Collector is that of --otlp-endpoint, or nil.
 	Collector *trace.Collector
@@ -182,8 +182,8 @@ func (s *Service) Load(file string) (*host.Workflow, error) {
 	return s.loaded(wf, err)
 }
 
-// Actions identifies the actions of the host with the versions of their bundles, which
-// change with its plugins.
+// Actions identifies the actions of the host and the versions of their bundles. It
+// changes when the plugins change.
 func (s *Service) Actions() string {
 	list, err := s.Host.Actions()
 	text := []string{fmt.Sprint(err)}

@@ -38,7 +38,7 @@ type LoadRunOptions struct {
 	// Secrets are those of the run: its configuration can contain their values,
 	// which the checkpoint does not store.
 	Secrets map[string]any
-	// DataDir is that of [LoadOptions].
+	// DataDir is [LoadOptions.DataDir].
 	DataDir func(workflow string) string
 	// View leaves *** in place of secrets. Such a workflow can show the run, but
 	// not [Workflow.Resume] or [Workflow.Fork] it.

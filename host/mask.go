@@ -74,7 +74,7 @@ func (wf *Workflow) resolve(secrets map[string]any) (resolved, error) {
 	return resolved{settings: settings, set: secret.New(secrets, wf.declared.Secrets(settings)), actions: wf.catalogs[string(key)]}, nil
 }
 
-// warnOfShort logs which secrets are too short to be masked in every text.
+// warnOfShort logs which secrets are too short to be masked inside other text.
 func (wf *Workflow) warnOfShort(secrets, settings map[string]any) {
 	for _, name := range secret.New(secrets, nil).Short() {
 		wf.host.log.Warn("a secret is too short to be masked inside other text; use a longer one", "secret", name)

@@ -193,7 +193,7 @@ type RunInfo struct {
 
 	// config is Config with references to the secrets.
 	config string
-	// dataDir is that of [LoadRunOptions].
+	// dataDir is [LoadRunOptions.DataDir].
 	dataDir func(workflow string) string
 }
 

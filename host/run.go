@@ -30,8 +30,8 @@ type RunOptions struct {
 	Durability flow.Durability
 	// RunID names the run; "" creates an id. Ignored on resume.
 	RunID string
-	// StartedBy is what starts the run, for those who list runs; "" stores nothing.
-	// Ignored on resume.
+	// StartedBy names what starts the run, for clients that list runs; "" stores
+	// nothing. It is ignored on resume.
 	StartedBy string
 	// Secrets are available to templates under secrets; nested objects are
 	// allowed. Their values are masked in everything that tea prints or stores.

@@ -32,9 +32,9 @@ type LoadOptions struct {
 	Strict bool
 	// LookupEnv finds ${VAR} in settings; nil is os.LookupEnv.
 	LookupEnv func(string) (string, bool)
-	// DataDir returns the directory for the files of a workflow by its name, which is
-	// the default root of file actions and run.data_dir in templates; nil is that of
-	// the workflow file.
+	// DataDir returns the directory for the files of a workflow by its name. It is the
+	// default root of file actions, and run.data_dir in templates. If DataDir is nil,
+	// that is the directory of the workflow file.
 	DataDir func(workflow string) string
 	// Elsewhere describes bundles that another process has. Those of this host take
 	// precedence. Their actions can be used in the workflow, and fail if this host
@@ -64,7 +64,7 @@ type Workflow struct {
 	// templates: they are those of every run.
 	hidden map[string]any
 	hide   sync.Once
-	// warnShort is for the warning about secrets that cannot be masked.
+	// warnShort limits the warning about secrets that cannot be masked to one.
 	warnShort sync.Once
 
 	mu     sync.Mutex

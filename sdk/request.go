@@ -73,9 +73,10 @@ const CallNote = "call/"
 // value is the list of the names that Roots adds.
 const Templates = "x-templates"
 
-// ParamsOf is an annotation of a parameter's schema: the parameter has those of
-// another action, which is named by the parameter next to it whose name is the
-// value. The host checks them when it loads a workflow.
+// ParamsOf is an annotation of a parameter's schema: the parameter holds the parameters
+// of another action. The value of the annotation is the name of the parameter next to
+// it that names this action. The host checks the parameters against the action when it
+// loads a workflow.
 const ParamsOf = "x-params-of"
 
 // Invoker is implemented by a Host that supports [Invocation]. Actions call

@@ -76,7 +76,7 @@ type BranchOutcome struct {
 	Err     *tea.Error
 	Timeout bool
 	Elapsed time.Duration
-	// Retries counts the repetitions of the branch and of nodes in it.
+	// Retries counts the retries of the branch and of the nodes in it.
 	Retries int
 	// Circuit is the state of the circuit breaker, "" without one.
 	Circuit string

@@ -111,8 +111,8 @@ export interface RunOptions {
   /** Available under `env`; default that of openTea. */
   env?: Record<string, string>;
   /**
-   * When the checkpoint is written; default exit, which keeps none of a run that is done, and off while another tab
-   * owns the storage.
+   * When checkpoints are written. The default is exit, which keeps no checkpoint of a run that has ended, and off
+   * while another tab owns the storage.
    */
   durability?: 'exit' | 'sync' | 'async' | 'off';
   interruptBefore?: string[];

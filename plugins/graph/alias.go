@@ -13,7 +13,7 @@ import (
 // alias is another name of a parameter, which existing workflows use.
 type alias struct {
 	name, also string
-	// beside is the parameter without which also means something else.
+	// beside is the parameter without which the alias has another meaning; "" = none.
 	beside string
 }
 
@@ -28,8 +28,8 @@ var (
 	pathAliases  = []alias{{name: "from_entity", also: "start_entity"}, {name: "from_entity", also: "source"}, {name: "to_entity", also: "target"}}
 )
 
-// withAliases returns the action with other names of its parameters, or of those in
-// the items of the parameter list.
+// withAliases returns the action with aliases for its parameters, or for those of the
+// items in the parameter list.
 func withAliases(a tea.Action, list string, aliases []alias) tea.Action {
 	params := a.Params
 	if list == "" {
@@ -58,7 +58,7 @@ func withAliases(a tea.Action, list string, aliases []alias) tea.Action {
 	}
 }
 
-// replaced returns a copy of the schema of an object with another schema of a member.
+// replaced returns a copy of an object's schema in which one member has another schema.
 func replaced(s *schema.Schema, name string, member *schema.Schema) *schema.Schema {
 	changed, properties := *s, slices.Clone(*s.Properties)
 	changed.Properties = &properties
@@ -72,8 +72,8 @@ func replaced(s *schema.Schema, name string, member *schema.Schema) *schema.Sche
 	return &changed
 }
 
-// aliasedSchema returns a copy of the schema of an object that has the aliases. What was
-// required is required under one of its names.
+// aliasedSchema returns a copy of an object's schema with the aliases. A required
+// parameter is required under any one of its names.
 func aliasedSchema(s *schema.Schema, aliases []alias) *schema.Schema {
 	var oneOf []any
 	for _, name := range s.Required {
@@ -110,7 +110,8 @@ func aliasedSchema(s *schema.Schema, aliases []alias) *schema.Schema {
 	return &changed
 }
 
-// rename returns the parameters under the names that the actions have.
+// rename returns the parameters with each alias replaced by the name that the actions
+// have.
 func rename(given any, list string, aliases []alias) (any, error) {
 	object, ok := given.(map[string]any)
 	if !ok {

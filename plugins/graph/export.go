@@ -56,7 +56,7 @@ func (g *Graph) Export(ctx context.Context, _ *tea.Request, p ExportParams) (*Ex
 		return nil, err
 	}
 	defer v.done()
-	// The file can replace one that was whole.
+	// The export may replace an intact file.
 	if s, ok := v.Store.(store.Verifier); ok && len(p.EntityIDs) == 0 {
 		if err := s.Verify(ctx); err != nil {
 			return nil, err

@@ -108,7 +108,7 @@ type files interface {
 	open(ctx context.Context, path string, format transfer.Format) (*inputs, error)
 }
 
-// files returns where a path leads, and the path there.
+// files returns the file system that a path refers to, and the path in it.
 func (g *Graph) files(given string) (files, string, error) {
 	scheme, _, isAddress := strings.Cut(given, "://")
 	switch {
@@ -132,7 +132,7 @@ func (g *Graph) open(ctx context.Context, given string, format transfer.Format) 
 	return f.open(ctx, local, format)
 }
 
-// ofURL returns the path below the root that a URL such as file:///var/data/x.csv has.
+// ofURL returns the path below the root for a URL such as file:///var/data/x.csv.
 func (s FileSettings) ofURL(given string) (string, error) {
 	u, err := url.Parse(given)
 	if err != nil || u.Host != "" && u.Host != "localhost" || u.RawQuery != "" || u.Fragment != "" || !path.IsAbs(u.Path) {
@@ -154,10 +154,11 @@ func (s FileSettings) ofURL(given string) (string, error) {
 	return "", leadsOut(given)
 }
 
-// isPattern reports whether a path stands for all files that it matches.
+// isPattern reports whether a path is a pattern.
 func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
 
-// checkPattern refuses a pattern for files that are not parts of one graph.
+// checkPattern refuses an invalid pattern, and any pattern for GraphML, whose files are
+// not parts of one graph.
 func checkPattern(given string, format transfer.Format) error {
 	if format == transfer.GraphML {
 		return tea.Errorf(tea.ValidationError, "%s: a pattern is for the formats jsonl, csv and parquet; import GraphML files one by one", given)
@@ -172,7 +173,7 @@ func noMatch(given string) error {
 	return tea.Errorf(tea.NotFound, "no file matches %s; * stands for any characters except a slash", given)
 }
 
-// isTable reports whether a path names one file of a format that has two of them.
+// isTable reports whether a path names one table in a format, by its extension.
 func isTable(given string, format transfer.Format) bool {
 	return tableFormats[strings.ToLower(path.Ext(given))] == string(format)
 }
@@ -315,8 +316,8 @@ func (f folder) open(_ context.Context, given string, format transfer.Format) (_
 	return in, nil
 }
 
-// sources returns the absolute paths of the files that a path names: those of the folder
-// of a format, one file, or those that a pattern matches.
+// sources returns the absolute paths of the files that a path names: the files of a
+// folder in the format, one file, or the matches of a pattern.
 func (f folder) sources(given string, format transfer.Format) ([]string, error) {
 	if strings.ContainsAny(given, "*?") { // no name of a file has them
 		return f.matches(given, format)

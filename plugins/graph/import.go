@@ -101,7 +101,8 @@ type importer struct {
 	// seen are the hashes of the keys in the file, for formats whose files should
 	// have each one once.
 	seen map[uint64]bool
-	// made are the ids of entities that relations needed: their rows can come later.
+	// made has the ids of entities that were created because relations needed them;
+	// their rows may follow later.
 	made     map[string]bool
 	seed     maphash.Seed
 	unique   bool // a second item with a key is an error

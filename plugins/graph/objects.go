@@ -222,8 +222,8 @@ func (s storage) open(ctx context.Context, given string, format transfer.Format)
 	return in, nil
 }
 
-// addStream adds a file that is read from its beginning. One of a format that is read at
-// any place is copied to a temporary file.
+// addStream adds a file that is read from its beginning. If the format needs random
+// access, the file is copied to a temporary file.
 func (in *inputs) addStream(given, name string, format transfer.Format, r io.Reader, closer func() error) error {
 	if format != transfer.Parquet {
 		in.add(transfer.Input{Name: name, Reader: r}, closer)
@@ -243,8 +243,8 @@ func (in *inputs) addStream(given, name string, format transfer.Format, r io.Rea
 	return nil
 }
 
-// sources returns the bucket and the names of the objects that an address names: those
-// of the folder of a format, one object, or those that a pattern matches.
+// sources returns the bucket and the names of the objects that an address names: the
+// objects of a folder in the format, one object, or the matches of a pattern.
 func (s storage) sources(ctx context.Context, given string, format transfer.Format) (Bucket, []string, error) {
 	if scheme, rest, _ := strings.Cut(given, "://"); isPattern(rest) {
 		at := strings.LastIndexByte(rest[:strings.IndexAny(rest, "*?[")], '/') + 1
@@ -260,18 +260,18 @@ func (s storage) sources(ctx context.Context, given string, format transfer.Form
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := bucket.Stat(ctx, names[0]); errors.Is(err, objstore.ErrNotFound) { // a folder with the end of a file
+	if _, err := bucket.Stat(ctx, names[0]); errors.Is(err, objstore.ErrNotFound) { // a folder whose name ends like the name of a file
 		return s.objects(ctx, given, format)
 	}
 	return bucket, names, nil
 }
 
-// matching returns the objects below an address whose names a pattern matches.
+// matching returns the objects below an address whose names match a pattern.
 func (s storage) matching(ctx context.Context, below, pattern string, format transfer.Format) (Bucket, []string, error) {
 	if err := checkPattern(pattern, format); err != nil {
 		return nil, nil, err
 	}
-	// The object is one of a folder of this address.
+	// The x stands for any object in the folder of this address.
 	bucket, names, err := s.objects(ctx, below+"x", "")
 	if err != nil {
 		return nil, nil, err

@@ -24,7 +24,8 @@ const maxData = 32 << 20
 // formats are by the ends of file names.
 var formats = map[string]transfer.Format{".jsonl": transfer.JSONL, ".ndjson": transfer.JSONL, ".graphml": transfer.GraphML, ".xml": transfer.GraphML, ".json": transfer.Cytoscape, ".cyjs": transfer.Cytoscape}
 
-// tableFormats are those of an import by the ends of file names. An export has a folder.
+// tableFormats maps the extensions of files that an import reads to their formats. An
+// export writes a folder.
 var tableFormats = map[string]string{".csv": string(transfer.CSV), ".parquet": string(transfer.Parquet)}
 
 // formatOf returns the format that a parameter or the end of a name says.

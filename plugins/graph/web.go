@@ -15,18 +15,19 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/transfer"
 )
 
-// headerTimeout is the time after which a web server has to answer.
+// headerTimeout limits the wait for the headers of an answer.
 const headerTimeout = 60 * time.Second
 
-// web is where imports read addresses of the web: below storage.
+// web reads the files of imports from web addresses below storage.
 type web struct{ storage string }
 
-// isWeb reports whether an address is one of a web server.
+// isWeb reports whether an address is a web address.
 func isWeb(address string) bool {
 	return strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://")
 }
 
-// webAddress parses an address of the web, which has no other way to write the same one.
+// webAddress parses a web address. It refuses a user, a fragment, and a path that is
+// not in its shortest form.
 func webAddress(given string) (*url.URL, error) {
 	u, err := url.Parse(given)
 	switch {
@@ -40,7 +41,7 @@ func webAddress(given string) (*url.URL, error) {
 	return u, nil
 }
 
-// contains reports whether an address is below another one.
+// contains reports whether u is below root.
 func contains(root, u *url.URL) bool {
 	return root.Scheme == u.Scheme && strings.EqualFold(root.Host, u.Host) && strings.HasPrefix(u.Path+"/", strings.TrimSuffix(root.Path, "/")+"/")
 }
@@ -96,7 +97,7 @@ func (w web) open(ctx context.Context, given string, format transfer.Format) (*i
 	return in, nil
 }
 
-// get returns the body of a file, which the caller closes.
+// get returns the body of a file. The caller must close it.
 func get(ctx context.Context, client *http.Client, address string) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {

@@ -156,9 +156,9 @@ func (ToolSpec) JSONSchema() *schema.Schema {
 	}}}
 }
 
-// argumentsSchema describes the JSON Schemas of a tool's arguments: an object with the
-// keywords of JSON Schema and OpenAPI. Any other member, such as a fixed argument, would
-// be sent to the model and mean nothing.
+// argumentsSchema describes the JSON Schema of a tool's arguments: an object with the
+// keywords of JSON Schema and OpenAPI. Any other member, such as a fixed argument,
+// would be sent to the model without effect.
 func argumentsSchema() *schema.Schema {
 	properties := schema.Properties{
 		{Name: "type", Schema: &schema.Schema{Enum: []any{"object"}}},

@@ -41,7 +41,7 @@ type Connection struct {
 	MaxAnswerBytes        int               `json:"max_answer_bytes,omitempty" minimum:"1" maximum:"16777216" doc:"limit for one answer, tool calls and reasoning included; default 4194304 (4 MiB)"`
 	MaxConcurrentRequests int               `json:"max_concurrent_requests,omitempty" minimum:"0" doc:"requests that the server gets at the same time, others wait; default 0 = no limit"`
 
-	// whole says that provider, api_base and model were set together.
+	// whole reports that provider, api_base and model were set together.
 	whole bool
 }
 

@@ -18,8 +18,8 @@ import (
 type shape struct {
 	text  string // the schema, "" for any JSON
 	check *jsonschema.Schema
-	// list is the only required member of the object, if that is a list: models
-	// answer with the list alone.
+	// list is the only required member of the object, if that member is a list: models
+	// may answer with the list alone.
 	list string
 }
 
@@ -42,8 +42,8 @@ func newShape(f *chat.Format) (*shape, error) {
 	return &shape{text: string(text), check: check, list: onlyList(f.Schema)}, nil
 }
 
-// onlyList returns the only required member of an object with a schema, if that
-// member is a list; otherwise "".
+// onlyList returns the only required member of an object's schema if that member is a
+// list; otherwise "".
 func onlyList(s map[string]any) string {
 	properties, _ := s["properties"].(map[string]any)
 	required, _ := s["required"].([]any)

@@ -97,7 +97,7 @@ func (t *tool) describe(ctx context.Context, host tea.Host) error {
 		}
 		if object, ok := v.(map[string]any); ok {
 			parameters = object
-			delete(parameters, "anyOf") // servers refuse it here, and the action checks its parameters itself
+			delete(parameters, "anyOf") // servers refuse it here; the action checks its parameters itself
 		}
 	}
 	if parameters["type"] == nil {

@@ -148,7 +148,7 @@ func (b *budget) item(c mcp.Content) Item {
 	return Item{Type: "resource"}
 }
 
-// foreign converts content of another type, which is a JSON text.
+// foreign converts content of an unknown type from its JSON text.
 func (b *budget) foreign(raw string) Item {
 	item := Item{Type: "unknown"}
 	v, err := value.Decode([]byte(raw))

@@ -14,17 +14,18 @@ import (
 // codeNoResult is the code of the error that replaces a null result.
 const codeNoResult = -32098
 
-// foreignMark begins the text that replaces content of a type that the SDK does
-// not know; its JSON text follows.
+// foreignMark begins the text that replaces content of a type unknown to the SDK. The
+// JSON of the content follows.
 const foreignMark = "\x00foreign "
 
 // kinds are the types of content that [budget.item] converts.
 var kinds = []string{"text", "image", "audio", "resource", "resource_link"}
 
-// adapted returns a message of a server in a form that the SDK passes on without
-// loss, nil if it has that form. See numbers.go for structured content. A null
-// result, which the SDK takes for an empty one, becomes an error, and content of an
-// unknown type, which makes the SDK refuse the whole result, becomes a text.
+// adapted converts a message of a server to a form that the SDK passes on without loss;
+// it returns nil if the message has that form already. See numbers.go for structured
+// content. A null result, which the SDK takes for an empty one, becomes an error.
+// Content of an unknown type, which makes the SDK refuse the whole result, becomes
+// text.
 func adapted(message []byte) []byte {
 	var fields map[string]json.RawMessage
 	exact := bytes.Contains(message, []byte(`"structuredContent"`)) && longInteger().Match(message)
@@ -57,11 +58,11 @@ func adapted(message []byte) []byte {
 	return encoded(fields)
 }
 
-// encoded returns a value of strings and JSON texts as JSON.
+// encoded returns a value that consists of strings and JSON texts as JSON.
 func encoded(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // such values have a JSON text
+		panic(err) // such values can always be encoded
 	}
 	return text
 }
@@ -101,14 +102,14 @@ func replaceForeign(result map[string]json.RawMessage) (replaced bool) {
 	return replaced
 }
 
-// noise bounds the text that is not a message and that a process prints between two
-// messages to its standard output.
+// maxNoise limits the text that a process may print to its standard output between two
+// messages.
 const maxNoise = 8 << 20
 
 var errNoise = errors.New("the server prints text without end to its standard output, which is for messages")
 
-// isMessage reports whether a line of a process can be a message, also a damaged
-// one. Real servers print banners and logs as well, some of them in JSON.
+// isMessage reports whether a line of a process may be a message, even a damaged one.
+// Real servers also print banners and logs, some of them in JSON.
 func isMessage(line []byte) bool {
 	if len(line) == 0 || !bytes.Contains(line, []byte(`"jsonrpc"`)) {
 		return false
@@ -116,14 +117,14 @@ func isMessage(line []byte) bool {
 	return line[0] == '{' || line[0] == '[' && json.Valid(line)
 }
 
-// exactReader passes messages on through [adapted]: those of a stream of lines, also
-// one of events, or, if whole is set, a single one.
+// exactReader passes messages through [adapted]. It reads a stream of lines or of
+// events, or, if whole is set, a single message.
 type exactReader struct {
 	io.Closer
 	from  *bufio.Reader
 	whole bool
-	see   func(message []byte) // is told of each message of a stream
-	// skip gets each line that is not a message; nil passes such lines on.
+	see   func(message []byte) // called with each message of a stream
+	// skip is called with each line that is not a message; nil passes such lines on.
 	skip  func(line string)
 	noise int // bytes that were skipped since the last message
 	ready []byte
@@ -134,7 +135,7 @@ func newExactReader(from io.ReadCloser, whole bool, see func([]byte)) *exactRead
 	return &exactReader{Closer: from, from: bufio.NewReaderSize(from, 64<<10), whole: whole, see: see}
 }
 
-// exactAnswer changes the body of an answer, whose kind is in its header.
+// exactAnswer adapts the messages in the body of an answer, by its content type.
 func exactAnswer(resp *http.Response, see func([]byte)) {
 	kind := resp.Header.Get("Content-Type")
 	if events := strings.HasPrefix(kind, "text/event-stream"); events || strings.HasPrefix(kind, "application/json") {
@@ -175,8 +176,8 @@ func (r *exactReader) fill() {
 	r.adapt()
 }
 
-// next reads a line, or the whole body. One that is too long is passed on in parts:
-// the SDK refuses it.
+// next reads a line, or the whole body. A line that is too long is passed on in parts,
+// which the SDK refuses.
 func (r *exactReader) next() {
 	r.ready = nil
 	for len(r.ready) <= maxMessage {
@@ -193,7 +194,7 @@ func (r *exactReader) next() {
 	}
 }
 
-// adapt changes the message that was read.
+// adapt adapts the message that was read.
 func (r *exactReader) adapt() {
 	const field = "data:"
 	text, isEvent := bytes.CutPrefix(r.ready, []byte(field))

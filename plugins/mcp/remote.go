@@ -138,14 +138,13 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// expiredKey is the key of an [atomic.Bool] in the context of a request. It is set
-// when the server has refused the request because the session has expired.
+// expiredKey is the context key of an [atomic.Bool] that is set when the server refuses
+// the request because the session has expired.
 type expiredKey struct{}
 
-// lostSession reports whether a server has refused a request because it does not
-// know the session. The protocol has the status 404 for that; servers also send 410
-// and 400. With 400 they answer requests that are not valid as well, but then the
-// answer has the id of the request.
+// lostSession reports whether a server has refused a request because it does not know
+// the session. The protocol has status 404 for this, but servers also send 410 and 400.
+// A 400 can also answer an invalid request; then the answer has the id of the request.
 func lostSession(req *http.Request, resp *http.Response) bool {
 	status := resp.StatusCode
 	if status != http.StatusNotFound && status != http.StatusGone && status != http.StatusBadRequest || req.Header.Get("Mcp-Session-Id") == "" {
@@ -173,9 +172,9 @@ func lostSession(req *http.Request, resp *http.Response) bool {
 	return status != http.StatusBadRequest && answer.Error.Code != jsonrpc.CodeMethodNotFound
 }
 
-// begins returns the id of a request that is the first of a call: a later one of the
-// same call has an answer to a question of the server, or continues a stream. It
-// returns nil for another one.
+// begins returns the id of a request that begins a call, and nil for other requests: a
+// later request of the same call answers a question of the server or continues a
+// stream.
 func begins(req *http.Request) (id any) {
 	if req.Method != http.MethodPost || req.GetBody == nil {
 		return nil

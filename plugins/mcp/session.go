@@ -206,7 +206,7 @@ type expiredError struct{ error }
 
 func (e *expiredError) Unwrap() error { return e.error }
 
-// expire marks the session so that the next call begins another one.
+// expire marks the session as expired, so that the next call begins another one.
 func (se *session) expire(err error) error {
 	se.broken.Store(true)
 	return &expiredError{err}
@@ -236,7 +236,7 @@ func (s *server) failure(se *session, what string, err error) error {
 	case errors.As(err, &typed):
 		return typed
 	case errors.As(err, &answer) && answer.Code == codeNoResult:
-		return s.errorf(tea.ConnectionError, "%s: %s", what, answer.Message) // only this answer is at fault
+		return s.errorf(tea.ConnectionError, "%s: %s", what, answer.Message) // only this answer is invalid
 	case errors.As(err, &answer) && answer.Code != codeRejected:
 		return s.errorf(errorType(answer.Code), "%s: %s", what, plaintext.Cut(answer.Message, 2000))
 	}

@@ -47,7 +47,7 @@ func (m *Memory) manifest(ctx context.Context) (*manifest.Manifest, error) {
 	return &manifest.Manifest{Documents: m.folder.documents, Blobs: blobs, Base: base, Clock: m.folder.clock}, nil
 }
 
-// sharedFiles returns the files of memory.cloud_store for the searches.
+// sharedFiles returns the files of memory.cloud_store, for searches.
 func (f *folder) sharedFiles() file.Shared {
 	files := &manifest.Files{Documents: f.documents}
 	if f.settings.Blobs != "" {
@@ -109,7 +109,7 @@ func (m *Memory) CloudStore(ctx context.Context, _ *tea.Request, p CloudStorePar
 		r, err = files.Store(ctx, path, data, fields)
 		return err
 	})
-	if tea.AsError(err) != nil && tea.AsError(err).Type == tea.NotFound && at.Session != "" { // files can be there without a session
+	if tea.AsError(err) != nil && tea.AsError(err).Type == tea.NotFound && at.Session != "" { // files can exist without a session
 		r, err = files.Store(ctx, path, data, fields)
 	}
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // Embedding is a vector as a parameter.
 type Embedding = embedding.Vector
 
-// model returns the model that an action names, or that of the settings.
+// model returns the model that an action names, or else the model of the settings.
 func (m *Memory) model(given string) string {
 	return cmp.Or(given, m.folder.settings.EmbeddingModel)
 }

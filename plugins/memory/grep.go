@@ -126,7 +126,7 @@ func (m *Memory) Grep(ctx context.Context, _ *tea.Request, p GrepParams) (*GrepR
 	return r, nil
 }
 
-// searched returns whether files and entries are searched.
+// searched reports whether files and entries are searched.
 func searched(in []string) (files, ltm bool, err error) {
 	for _, where := range in {
 		switch where {
@@ -158,8 +158,8 @@ func (m *Memory) grepEntries(ctx context.Context, p GrepParams, g file.Grep, fou
 }
 
 // eachEntry calls fn with the entries that a query of files selects by their keys,
-// until it returns false. At the deadline it sets truncated. Entries of archived
-// sessions, and of sessions of other users than a given one, are left out.
+// until fn returns false. At the deadline it sets truncated. It leaves out entries of
+// archived sessions and, if a user is given, of other users' sessions.
 func (m *Memory) eachEntry(ctx context.Context, namespace, userID string, q file.Query, truncated *bool, fn func(store.Memory) (bool, error)) error {
 	const page = 100
 	for after := ""; ; {
@@ -189,7 +189,7 @@ func (m *Memory) eachEntry(ctx context.Context, namespace, userID string, q file
 	}
 }
 
-// hiddenEntries returns the sessions of entries that are archived or belong to
+// hiddenEntries returns the sessions of the entries that are archived or belong to
 // another user.
 func (m *Memory) hiddenEntries(ctx context.Context, entries []store.Memory, userID string, archived bool) (map[string]bool, error) {
 	var ids []string

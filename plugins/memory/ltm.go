@@ -132,15 +132,15 @@ func (m *Memory) LTMStore(ctx context.Context, _ *tea.Request, p LTMStoreParams)
 	return r, nil
 }
 
-// cacheTTL returns the time to expiry that metadata have by the names of other
-// programs, 0 for none.
+// cacheTTL returns the time until the expiry that metadata set under the names of other
+// programs, or 0 if there is none.
 func cacheTTL(metadata json.RawMessage, now time.Time) (time.Duration, error) {
 	var names struct {
 		TTL       any `json:"_cache_ttl"`
 		ExpiresAt any `json:"_cache_expires_at"`
 	}
 	if !bytes.Contains(metadata, []byte("_cache_")) || json.Unmarshal(metadata, &names) != nil {
-		return 0, nil // the store refuses metadata that are no object
+		return 0, nil // the store refuses metadata that are not an object
 	}
 	var left time.Duration
 	switch at := names.ExpiresAt.(type) {

@@ -45,8 +45,8 @@ func (f *folder) sweep(ctx context.Context, grace time.Duration) error {
 	return errors.Join(sessions, entries, deletions, f.files.Sweep(ctx), f.embedded.sweep(ctx))
 }
 
-// sweepContents removes the contents that nothing uses, and in a page what has
-// expired. It needs no space.
+// sweepContents removes the contents that nothing uses and, in a page, expired entries.
+// It needs no free space.
 func (f *folder) sweepContents(ctx context.Context) error {
 	if inPage {
 		return f.sweep(ctx, 0)

@@ -14,9 +14,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
-// writeWhole writes a file that appears under its name when it is complete, and leaves
-// nothing if the process is killed before: it has no name until then. Not every file
-// system has such files.
+// writeWhole writes a file that appears under its name when it is complete. If the
+// process is killed before, nothing is left, since the file has no name until then; on
+// file systems without unnamed files, a temporary file may be left.
 func writeWhole(root *os.Root, name string, write func(io.Writer) error) error {
 	dir, err := root.Open(path.Dir(filepath.ToSlash(name)))
 	if err != nil {
@@ -30,7 +30,7 @@ func writeWhole(root *os.Root, name string, write func(io.Writer) error) error {
 	}
 	f := os.NewFile(uintptr(unnamed), name)
 	defer f.Close()
-	// The name of its link is found out before the work.
+	// Check that the file can be linked before it is written.
 	temporary := "." + rand.Text() + ".tea-tmp"
 	link := func() error {
 		return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", unnamed), in, temporary, unix.AT_SYMLINK_FOLLOW)

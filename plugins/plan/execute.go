@@ -43,7 +43,7 @@ func (Later) JSONSchema() *schema.Schema {
 // Params are the parameters of the action that executes subtasks.
 type Params struct{ Later }
 
-// JSONSchema lets the host check them against the action.
+// JSONSchema annotates the parameters so that the host checks them against the action.
 func (p Params) JSONSchema() *schema.Schema {
 	s := p.Later.JSONSchema()
 	s.Extra[tea.ParamsOf], s.Extra["examples"] = "action", []any{"{{ subtask.description }}"}

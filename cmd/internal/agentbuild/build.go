@@ -51,7 +51,7 @@ type Result struct {
 	// C lists the packages with C code. Empty: the program is static.
 	C    []string
 	Took time.Duration
-	// Unchecked says that the workflow was not checked against the bundles, since
+	// Unchecked reports that the workflow was not checked against the bundles, because
 	// this machine cannot run the program.
 	Unchecked bool
 }
@@ -82,8 +82,8 @@ func (e *CompileError) Error() string { return "build the program: " + e.Err.Err
 
 func (e *CompileError) Unwrap() error { return e.Err }
 
-// WorkflowError reports that the program cannot run its workflow, for example for
-// want of a bundle. Options.Log has the messages.
+// WorkflowError reports that the program cannot run its workflow, for example because a
+// bundle is missing. Options.Log has the messages.
 type WorkflowError struct{ Err error }
 
 func (e *WorkflowError) Error() string {
@@ -92,9 +92,9 @@ func (e *WorkflowError) Error() string {
 
 func (e *WorkflowError) Unwrap() error { return e.Err }
 
-// Build compiles the program, lets it check its workflow if this machine can run
-// it, and replaces Options.Output atomically. The error is [ErrNoGo], a
-// [*UsageError], a [*CompileError], a [*WorkflowError], or that of a file.
+// Build compiles the program, lets it check its workflow if this machine can run it,
+// and replaces Options.Output atomically. The error is [ErrNoGo], a [*UsageError], a
+// [*CompileError], a [*WorkflowError], or an error of the file system.
 func Build(ctx context.Context, o Options) (*Result, error) {
 	start := time.Now()
 	version, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
@@ -147,11 +147,11 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 	if err := os.Chmod(built.Name(), 0o755); err != nil {
 		return nil, err
 	}
-	checkable := o.Workflow != "" && !o.Processes // plugins of the device can have further actions
+	checkable := o.Workflow != "" && !o.Processes // plugins of the device may add actions
 	res.Unchecked = checkable && (o.OS != runtime.GOOS || o.Arch != runtime.GOARCH)
 	if checkable && !res.Unchecked {
 		check := exec.CommandContext(ctx, built.Name(), "validate", o.Workflow)
-		check.Dir, check.Stderr = dir, o.Log // where only the program has the workflow
+		check.Dir, check.Stderr = dir, o.Log // where only the program contains the workflow
 		if err := check.Run(); err != nil {
 			return nil, &WorkflowError{err}
 		}

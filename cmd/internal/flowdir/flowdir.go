@@ -34,7 +34,7 @@ type Server interface {
 	Offer(file string, wf *host.Workflow, before string) (name string, err error)
 	// Withdraw stops offering the workflow of that name.
 	Withdraw(name string)
-	// Actions identifies the actions that workflows can use: when they change, broken
+	// Actions identifies the actions that workflows can use. When they change, broken
 	// workflows are loaded again.
 	Actions() string
 }

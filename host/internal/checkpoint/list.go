@@ -27,7 +27,7 @@ type Info struct {
 	StartedAt    time.Time `json:"started_at"`
 	UpdatedAt    time.Time `json:"updated_at"`
 	WorkflowFile string    `json:"workflow_file,omitempty"`
-	// StartedBy is what started the run; "" if it is not known.
+	// StartedBy is what started the run; "" if unknown.
 	StartedBy string `json:"-"`
 	// Digest is that of the workflow with which the run began.
 	Digest  string `json:"-"`
@@ -74,8 +74,8 @@ func (s *Store) Info(run string) (Info, error) {
 	return infoOf(path)
 }
 
-// infoOf describes the run of a file. The ID of a file whose name is not that of a
-// run's file is the path.
+// infoOf describes the run in a file. If the file does not have the name of a run's
+// file, ID is the path.
 func infoOf(path string) (Info, error) {
 	id, isJournal := strings.CutSuffix(filepath.Base(path), journalSuffix)
 	if !isJournal || checkRunID(id) != nil {

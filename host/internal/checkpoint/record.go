@@ -21,7 +21,7 @@ type Header struct {
 	// Plugins are the versions the run began with, by name.
 	Plugins   map[string]string `json:"plugins,omitempty"`
 	StartedAt time.Time         `json:"started_at"`
-	// StartedBy is what started the run; "" if it is not known.
+	// StartedBy is what started the run; "" if unknown.
 	StartedBy string `json:"started_by,omitempty"`
 	// ParentRun and ParentSeq are where a fork comes from: it shares the
 	// parent's records up to and including ParentSeq.

@@ -184,7 +184,7 @@ func (s *Store) Find(run string) (string, error) {
 	return "", &AmbiguousError{Prefix: run, Matches: ids}
 }
 
-// findFile returns the file of a path into this store, or of a bare file name.
+// findFile returns the file at a path into this store, or with a bare file name.
 func (s *Store) findFile(path string) (string, error) {
 	name := filepath.Base(path)
 	if !strings.ContainsRune(path, filepath.Separator) {
@@ -201,7 +201,7 @@ func (s *Store) findFile(path string) (string, error) {
 	return found, nil
 }
 
-// contains returns an error unless path is that of a file in this store.
+// contains returns an error unless path is a file in this store.
 func (s *Store) contains(path string) error {
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil {

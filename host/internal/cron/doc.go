@@ -1,5 +1,5 @@
-// Package cron reads cron expressions and computes their times, as Debian's cron does:
-// start with [Parse].
+// Package cron parses cron expressions and computes their times as Debian's cron does.
+// Start with [Parse].
 //
 // A time that the clock skips, such as 2:30 when clocks go forward from 2 to 3, runs
 // once, directly after the gap. A time that the clock repeats runs once, the first time.

@@ -11,10 +11,10 @@ import (
 // field is one of the five fields of an expression.
 type field struct {
 	name string
-	// max is the largest number that can be written, last the largest value: Sunday is
-	// 0 and 7.
+	// max is the largest number that can be written, last the largest value. They
+	// differ for Sunday, which is 0 and 7.
 	min, last, max int
-	// names are those of the values from min on.
+	// names has the names of the values, starting with min.
 	names []string
 }
 
@@ -33,8 +33,8 @@ var shortcuts = map[string]string{
 
 const usage = "write minute, hour, day of month, month and day of week: 0 6 * * 1-5"
 
-// Parse reads an expression: five fields, or a shortcut such as @daily. hint says what to
-// write instead if there is an error.
+// Parse parses an expression: five fields, or a shortcut such as @daily. If it returns
+// an error, hint says what to write instead.
 func Parse(text string) (s *Schedule, hint string, err error) {
 	text = strings.TrimSpace(text)
 	expanded := text
@@ -109,7 +109,7 @@ func (f *field) parse(text string) (set uint64, err error) {
 	return set, nil
 }
 
-// bounds returns the first and the last value of *, a value or a range.
+// bounds returns the first and the last value of *, of a single value or of a range.
 func (f *field) bounds(text string, stepped bool) (low, high int, err error) {
 	if text == "*" || text == "?" {
 		return f.min, f.last, nil

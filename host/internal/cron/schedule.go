@@ -6,23 +6,23 @@ import "time"
 type Schedule struct {
 	// minutes, hours, days, months and weekdays have a bit for each value.
 	minutes, hours, days, months, weekdays uint64
-	// anyDay and anyWeekday report that the field begins with *. A day must match both
-	// fields if one of them does, else either.
+	// anyDay and anyWeekday report that the field begins with *. If one of them does, a
+	// day must match both fields; otherwise either is enough.
 	anyDay, anyWeekday bool
 	// unfixed reports that the minutes or the hours begin with *.
 	unfixed bool
 }
 
 const (
-	// maxYears is how far a time can be away: 29 February is a Sunday every 28 years,
-	// and every 40 years if a year such as 2100 is between.
+	// maxYears is how far away a time can be: 29 February is a Sunday every 28 years,
+	// or every 40 years across a year such as 2100, which has no 29 February.
 	maxYears = 45
 	// window is longer than any difference between the clock before and after a change,
 	// and shorter than the time between two changes.
 	window = 48 * time.Hour
 )
 
-// Next returns the first time after a time, in the zone of that time.
+// Next returns the first time after the given one, in its zone.
 func (s *Schedule) Next(after time.Time) time.Time {
 	if !s.unfixed {
 		return reach(s.match(unshown(after)), after.Location())
@@ -70,8 +70,8 @@ func change(from, to time.Time) (time.Time, bool) {
 	return time.Unix(high, 0).In(from.Location()), true
 }
 
-// unshown returns the first whole minute that the clock has not shown until an instant,
-// also if it was set back.
+// unshown returns the first whole minute that the clock has not shown up to an instant,
+// even if it was set back.
 func unshown(t time.Time) time.Time {
 	next := clock(t).Truncate(time.Minute).Add(time.Minute)
 	if c, ok := change(t.Add(-window), t); ok {
@@ -80,7 +80,8 @@ func unshown(t time.Time) time.Time {
 	return next
 }
 
-// reach returns when the clock of a zone first shows a time, or a later one.
+// reach returns the instant at which the clock of a zone first shows a time or a later
+// one.
 func reach(shown time.Time, zone *time.Location) time.Time {
 	from := shown.Add(-window).In(zone)
 	at := from.Add(shown.Sub(clock(from)))
@@ -91,7 +92,7 @@ func reach(shown time.Time, zone *time.Location) time.Time {
 	return later(c, c.Add(shown.Sub(clock(c)))) // c if the clock skips the time
 }
 
-// ceil returns the first whole minute from a time on.
+// ceil rounds a time up to a whole minute.
 func ceil(t time.Time) time.Time { return t.Add(time.Minute - 1).Truncate(time.Minute) }
 
 func later(a, b time.Time) time.Time {
@@ -101,8 +102,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// match returns the first time from a whole minute on that the fields match; zero if
-// there is none.
+// match returns the first time at or after a whole minute that the fields match, or
+// zero if there is none.
 func (s *Schedule) match(from time.Time) time.Time {
 	for year := from.Year(); from.Year() <= year+maxYears; {
 		y, m, d := from.Date()

@@ -48,7 +48,7 @@ type branchResult struct {
 	// frame is that of the last attempt; first holds the one of the first.
 	frame *frame
 	first frame
-	// repeats counts the repetitions of the branch, retries those of nodes in it.
+	// repeats counts the retries of the branch, retries those of the nodes in it.
 	repeats int
 	retries atomic.Int64
 	// start is set for a branch that was under way when the run stopped.
@@ -330,7 +330,7 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 	f.endBranch(res, fan.tolerant)
 }
 
-// tryBranch makes one attempt in the time of total; done is true where there is
+// tryBranch makes one attempt within the context total; done reports that there is
 // nothing to retry.
 func (f *frame) tryBranch(ctx, total context.Context, b *branch, policy *graph.Parallel, res *branchResult) (done bool) {
 	res.Err, res.Timeout, res.err, res.cause = nil, false, nil, nil
@@ -441,7 +441,7 @@ func (res *branchResult) recall(ctx context.Context, b *branch, rec *replay.Bran
 	if err := b.walk(ctx, res.frame); err != nil && !errors.Is(err, errReplayed) && ctx.Err() != nil {
 		res.err = err
 	}
-	// The records lack those of the node that failed.
+	// The records do not include the retries of the node that failed.
 	res.frame.countRetries(rec.NodeRetries - int(res.retries.Load()))
 	res.frame.around.countRetries(res.repeats)
 	res.Retries = res.repeats + int(res.retries.Load())

@@ -48,8 +48,8 @@ func (f *failures) note(path execpath.Path, branch bool, failure *tea.Error) {
 	}
 }
 
-// arrange puts the failures of branches, which were noted as they ended, into the order in
-// which the branches are written.
+// arrange sorts the failures of branches, which were added as the branches ended, into
+// the order in which the branches are written.
 func (f *failures) arrange(list []branch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

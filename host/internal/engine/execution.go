@@ -115,14 +115,13 @@ func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 	}
 }
 
-// countRetries counts retries of the node.
 func (x *execution) countRetries(n int) {
 	x.retries.Add(int64(n))
 	x.frame.countRetries(n)
 }
 
-// allAttempts returns the context for all attempts of a policy. what and name say
-// in its error whose attempts they are.
+// allAttempts returns the context for all attempts of a policy. what and name identify
+// the owner of the attempts in its error.
 func (r *run) allAttempts(ctx context.Context, policy graph.Retry, what, name string) (context.Context, context.CancelFunc) {
 	if policy.Timeout <= 0 {
 		return ctx, func() {}
@@ -130,8 +129,8 @@ func (r *run) allAttempts(ctx context.Context, policy graph.Retry, what, name st
 	return r.withTimeout(ctx, policy.Timeout, tea.Errorf(tea.Timeout, "all attempts of %s %q together took longer than retry.timeout_seconds (%s)", what, name, policy.Timeout))
 }
 
-// expired returns the error of a wait for the next attempt: err, or, if only
-// total has ended, its cause with the failure of the last attempt.
+// expired returns the error of a wait for the next attempt: err, or, if only total has
+// ended, the cause of total with the failure of the last attempt.
 func expired(ctx, total context.Context, err error, last *tea.Error) error {
 	if ctx.Err() != nil || total.Err() == nil {
 		return err

@@ -36,7 +36,7 @@ type frame struct {
 	outer *frame
 	// item are the variables of a map's item; the zero value has none.
 	item itemVars
-	// retries counts the retries of nodes in a branch; nil in another frame.
+	// retries counts the retries of nodes in a branch; nil outside a branch.
 	retries *atomic.Int64
 	// joins says that a branch ends at a fan-in node: its deltas are not needed.
 	joins bool
@@ -91,7 +91,7 @@ func (f *frame) open(outer *frame, g *graph.Graph, prefix execpath.Path, base *s
 	f.state = &f.own
 }
 
-// countRetries counts retries in the branches that the frame is in.
+// countRetries counts retries in all branches that contain the frame.
 func (f *frame) countRetries(n int) {
 	for ; f != nil && n > 0; f = f.around {
 		if f.retries != nil {

@@ -235,9 +235,9 @@ func continued(n *graph.Node, failure *tea.Error) map[string]any {
 	return update
 }
 
-// visitFallback runs the fallback node in the failed node's place. A fallback
-// without routing of its own continues as the failed node would if that has
-// routing, or if the fallback is the last node of its list.
+// visitFallback runs the fallback node in place of the failed node. A fallback without
+// edges or goto continues as the failed node would if that node has them, or if the
+// fallback is the last node of its list.
 func (f *frame) visitFallback(failed *graph.Node) (*graph.Node, error) {
 	fallback := failed.Fallback
 	if fallback == nil {

@@ -57,8 +57,8 @@ func title(s string) string {
 	}, s)
 }
 
-// Reversible returns what filters and Lua functions make of a text without losing
-// much of it: in other letters, reversed, and escaped for markup.
+// Reversible returns what filters and Lua functions can make of text while preserving
+// most of it: changed in case, reversed, or escaped for markup.
 func Reversible(text string) []string {
 	backwards := []rune(text)
 	slices.Reverse(backwards)

@@ -77,8 +77,8 @@ func CompileExpression(text string, bareNames bool) (t *Template, err error) {
 	return &Template{text: text, body: body, single: e, bare: bareNames, plain: isPlain(body), refs: references(text, body)}, nil
 }
 
-// IgnoreSpace returns the template without the white space at its beginning and
-// end, so that an {{ expr }} on a line of its own is a single one.
+// IgnoreSpace returns the template without leading and trailing white space, so that an
+// {{ expr }} on its own line counts as a single expression.
 func (t *Template) IgnoreSpace() *Template {
 	out := *t
 	for trimmed := false; len(out.body) > 0 && !trimmed; {
@@ -91,8 +91,8 @@ func (t *Template) IgnoreSpace() *Template {
 	return &out
 }
 
-// trim removes white space from the statement at i if it is text, and reports
-// whether something is left of it.
+// trim cuts white space from the statement at i if it is text, and reports whether
+// anything is left of it.
 func (t *Template) trim(i int, cut func(string, func(rune) bool) string) bool {
 	s, ok := t.body[i].(*text)
 	if !ok {
@@ -108,7 +108,7 @@ func (t *Template) trim(i int, cut func(string, func(rune) bool) string) bool {
 	return true
 }
 
-// singleOutput returns the expression of a template that is one {{ expr }}.
+// singleOutput returns the expression of a template that consists of one {{ expr }}.
 func singleOutput(body []statement) node {
 	if len(body) != 1 {
 		return nil

@@ -114,8 +114,8 @@ func (v *Value) Constant() (any, bool) { return v.root.constant, v.constant }
 // change it.
 func (v *Value) Templates() []Located { return v.refs }
 
-// IgnoreSpace returns the value, and if it is a template, that template without
-// the white space around it; see [Template.IgnoreSpace].
+// IgnoreSpace returns the value. If it is a template, the white space around it is
+// removed; see [Template.IgnoreSpace].
 func (v *Value) IgnoreSpace() *Value {
 	if v == nil || v.root.template == nil {
 		return v

@@ -11,8 +11,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// calls checks the calls that an action makes later with parameters of the
-// workflow: v, which is at a place in with, has the schema s. See [tea.ParamsOf].
+// calls checks the calls that an action makes later with parameters from the workflow.
+// v is the value at a place in with, and s is its schema. See [tea.ParamsOf].
 func (p *paramChecker) calls(s *schema.Schema, with *spec.Tree, v any, place string, diags *diag.List) {
 	object, ok := v.(map[string]any)
 	if !ok || s == nil || s.Properties == nil {
@@ -31,7 +31,7 @@ func (p *paramChecker) calls(s *schema.Schema, with *spec.Tree, v any, place str
 	}
 }
 
-// laterHint says where the parameters of a later call are written.
+// laterHint says where to write the parameters of a later call.
 func laterHint(s *schema.Schema, key string) string {
 	hint := "write the parameters under " + key
 	if names, ok := s.Extra[tea.Templates].([]any); ok {

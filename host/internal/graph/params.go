@@ -69,13 +69,13 @@ func (p *paramChecker) checkCall(b *spec.ActionBody, see string, diags *diag.Lis
 	return info.Result
 }
 
-// timeoutKey is a key that a node and an action can both have.
+// timeoutKey is a key that both a node and an action can have.
 const timeoutKey = "timeout_seconds"
 
-// claim returns the call with those of the node's keys among its parameters
-// that the action has as parameters, and their names: metadata next to action:.
-// In another form it reports such a key, as the action would not get it; a
-// timeout limits the node there.
+// claim returns the call, with those keys of the node that the action has as
+// parameters, such as metadata next to action:, added to its parameters. It also
+// returns the names of these keys. In other forms it reports such a key, since the
+// action would not get it; a timeout limits the node there.
 func (p *paramChecker) claim(b *spec.ActionBody, diags *diag.List) (*spec.ActionBody, []string) {
 	if b.Own == nil {
 		return b, nil
@@ -139,13 +139,13 @@ func (p *paramChecker) unknown(b *spec.ActionBody, diags *diag.List) {
 	}
 }
 
-// elsewhere are hints for actions that other tools have under a namespace of tea.
+// elsewhere has hints for actions that other tools have under a namespace of tea.
 var elsewhere = map[string]string{
 	"code.sandbox": "code.execute runs each call in a sandbox of its own",
 }
 
-// moduleAction returns the action that has this name without its namespace, "" if
-// there is none or several.
+// moduleAction returns the only action with this name after its namespace, or "" if
+// there is none or more than one.
 func (p *paramChecker) moduleAction(name string) string {
 	found := ""
 	for _, other := range p.actions.Names() {
@@ -161,8 +161,8 @@ func (p *paramChecker) moduleAction(name string) string {
 
 const refreshHint = "`tea plugin refresh` starts the plugins and stores their manifests"
 
-// warnNoTimeout warns of an on_timeout without effect. Next to with:,
-// timeout_seconds is the node's, which is easy to overlook.
+// warnNoTimeout warns of an on_timeout that has no effect. Next to with:,
+// timeout_seconds belongs to the node, which is easy to overlook.
 func warnNoTimeout(info tea.ActionInfo, with *spec.Tree, diags *diag.List) {
 	const on = "on_timeout"
 	given, _ := with.Value.(map[string]any)

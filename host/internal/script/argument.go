@@ -13,7 +13,7 @@ import (
 // represent.
 const mostCount = min(maxExact, math.MaxInt)
 
-// checkNumber returns argument n, a number or text that is one.
+// checkNumber returns argument n, which must be a number or text that is a number.
 func checkNumber(L *lua.LState, n int) lua.LNumber {
 	v, ok := number(L.Get(n))
 	if !ok {

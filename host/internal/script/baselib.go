@@ -261,8 +261,8 @@ func baseToNumber(L *lua.LState) int {
 	return push(L, parsed)
 }
 
-// parseInteger converts text in another base than 10, as strtoul does in C; nil
-// for other text.
+// parseInteger converts text in a base other than 10, as strtoul does in C. It returns
+// nil for other text.
 func parseInteger(s string, base int) lua.LValue {
 	s = strings.ToLower(strings.Trim(s, space))
 	digits, isNegative := strings.CutPrefix(s, "-")
@@ -282,7 +282,7 @@ func parseInteger(s string, base int) lua.LValue {
 	return lua.LNumber(u)
 }
 
-// loopBound returns a bound of a loop, converted if it is text that is a number.
+// loopBound returns a bound of a loop, and converts text that is a number.
 func loopBound(L *lua.LState) int {
 	v := L.Get(1)
 	if n, ok := number(v); ok && v.Type() == lua.LTString {

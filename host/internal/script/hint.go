@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// otherLanguage has operators of newer versions and of other languages, and what
-// to write instead.
+// otherLanguage lists operators of newer versions and of other languages, and what to
+// write instead.
 var otherLanguage = []struct{ spelling, instead string }{
 	{"//", newer + "math.floor(a / b)"},
 	{"<<", newer + "a * 2^b"},
@@ -34,17 +34,17 @@ const (
 // attribute matches the attribute of a local variable in Lua 5.4.
 var attribute = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<\s*(const|close)\s*>`) })
 
-// python matches a line that is Python and not Lua.
+// python matches a line of Python that is not valid Lua.
 var python = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^\s*(def \w+\s*\(.*:|class \w+.*:|import \w+|from [\w.]+ import |(if|elif|for|while|with|except|try|else|finally)\b[^\n]*:\s*(#.*)?$|return \{\s*["'][^"'\n]*["']\s*:|print\s+\w)|\w\s*=\s*\{\s*["'][^"'\n]*["']\s*:|(?:\breturn|=)\s*\[[^\[=]|\blambda\b.*:|=.*\bif\b.*\belse\b`)
 })
 
-// pythonLines are the lines before a mistake in which Python is looked for: a
-// colon at the end of a line is a mistake on the next one in Lua.
+// pythonLines is how many lines before an error are searched for Python: Lua reports a
+// colon at the end of a line as an error on the next one.
 const pythonLines = 2
 
-// hintFor returns a hint for a syntax error at a byte offset of text: code of
-// another version of Lua, or of Python.
+// hintFor returns a hint for a syntax error at a byte offset of text, if the code is in
+// another version of Lua or in Python.
 func hintFor(text string, at int) string {
 	start := strings.LastIndexByte(text[:at], '\n') + 1
 	line, _, _ := strings.Cut(text[start:], "\n")

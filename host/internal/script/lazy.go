@@ -98,7 +98,7 @@ func (r *run) load(L *lua.LState, t *lua.LTable, key string) lua.LValue {
 	return z.store(t, key, lv)
 }
 
-// objectGet is object:get(key, default) of an object of [Objects].
+// objectGet implements object:get(key, default) for an object of [Objects].
 func objectGet(L *lua.LState) int {
 	if v := L.GetField(L.CheckTable(1), L.CheckString(2)); v != lua.LNil {
 		return push(L, v)

@@ -26,8 +26,8 @@ func (m *machine) mathLibrary() *lua.LTable {
 	return t
 }
 
-// withNumbers returns fn for arguments that are text, which gopher-lua converts
-// in another way.
+// withNumbers returns fn with arguments that are text converted first, since gopher-lua
+// converts them differently.
 func withNumbers(fn lua.LGFunction) lua.LGFunction {
 	return func(L *lua.LState) int {
 		for i := 1; i <= L.GetTop(); i++ {

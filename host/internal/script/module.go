@@ -96,9 +96,9 @@ func (i *instance) actions() []ModuleAction {
 	return actions
 }
 
-// described returns the descriptions of the actions by name. Beside one entry for
-// each action, __tea_actions__ can describe the module: version, description, and
-// actions, a list of names or of descriptions with a name.
+// described returns the descriptions of the actions by name. __tea_actions__ has an
+// entry for each action, or describes the module: version, description, and actions, a
+// list of names or of descriptions with a name.
 func (i *instance) described(names []string) map[string]any {
 	about := i.metadata()
 	list, ok := about["actions"]

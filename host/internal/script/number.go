@@ -99,8 +99,8 @@ func parseNumber(s string) (lua.LNumber, bool) {
 	return lua.LNumber(f), true
 }
 
-// number converts a number, or text that is one, to a number, as Lua does for
-// an operand.
+// number returns the number that Lua uses for an operand: a number itself, or text that
+// is a number.
 func number(v lua.LValue) (lua.LNumber, bool) {
 	switch v := v.(type) {
 	case lua.LNumber:

@@ -26,14 +26,14 @@ const maxConstants = 1 << 14
 // limits of the compiler, the smallest of which is 200 registers.
 const maxPlain = 100
 
-// rewriter replaces what gopher-lua has no hook for: the concatenation operator by
-// calls of a function that checks the size first, and the bounds of a loop, which
-// can be text, by calls that convert them.
+// rewriter replaces what gopher-lua has no hook for. Concatenations become calls of a
+// function that checks the size first, and the bounds of loops, which can be text,
+// become calls that convert them.
 type rewriter struct {
 	src       Source
 	depth     int
 	functions int                 // number of function bodies around the node
-	calls     bool                // of a function of the sandbox
+	calls     bool                // whether the code calls a sandbox function
 	constants map[string]struct{} // of the function around the node
 	// size counts nodes and local variables. jumps reports whether the chunk has
 	// statements that the compiler rejects in some places, such as break and
@@ -222,7 +222,7 @@ func (w *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	return w.call(e, concatName, append(parts, single(w.expr(rest))))
 }
 
-// call returns a call of a function of the sandbox in the place of e.
+// call returns a call of a sandbox function that replaces e.
 func (w *rewriter) call(e ast.Expr, name string, args []ast.Expr) ast.Expr {
 	w.calls = true
 	fn := &ast.IdentExpr{Value: name}
@@ -234,8 +234,8 @@ func (w *rewriter) call(e ast.Expr, name string, args []ast.Expr) ast.Expr {
 	return call
 }
 
-// threeValues completes `in next, t` to `in next, t, nil`: the compiler leaves
-// the third value to chance.
+// threeValues completes `in next, t` to `in next, t, nil`: the compiler does not set
+// the third value.
 func threeValues(s *ast.GenericForStmt) {
 	last := s.Exprs[len(s.Exprs)-1]
 	switch e := last.(type) {
@@ -261,7 +261,7 @@ func threeValues(s *ast.GenericForStmt) {
 	}
 }
 
-// bound returns a bound of a loop as a number if it is text that is one.
+// bound returns a call that converts a loop bound if it is text that is a number.
 func (w *rewriter) bound(e ast.Expr) ast.Expr {
 	e = w.expr(e)
 	switch e.(type) {
@@ -271,8 +271,8 @@ func (w *rewriter) bound(e ast.Expr) ast.Expr {
 	return w.call(e, boundName, []ast.Expr{single(e)})
 }
 
-// number changes a literal that gopher-lua reads in another way than Lua: with
-// zeros at its beginning, or too large.
+// number changes a literal that gopher-lua reads differently from Lua: one with leading
+// zeros, or one that is too large.
 func (w *rewriter) number(e *ast.NumberExpr) {
 	v, ok := parseNumber(e.Value)
 	if !ok {

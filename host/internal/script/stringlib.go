@@ -28,8 +28,8 @@ func stringFunctions() map[string]lua.LGFunction {
 	}
 }
 
-// arithmetic returns the metamethods of strings: operators on text that is a
-// number. Without them gopher-lua would convert the text, and in another way.
+// arithmetic returns the metamethods of strings, for operators on text that is a
+// number. Without them gopher-lua would convert the text differently.
 func arithmetic() map[string]lua.LGFunction {
 	functions := map[string]lua.LGFunction{"__unm": func(L *lua.LState) int {
 		n, ok := number(L.Get(1))
@@ -51,7 +51,7 @@ func arithmetic() map[string]lua.LGFunction {
 	return functions
 }
 
-// operate is an operator with at least one string as operand.
+// operate applies an operator to operands of which at least one is a string.
 func operate(L *lua.LState, event string, compute func(a, b float64) float64) int {
 	left, right := L.Get(1), L.Get(2)
 	a, okA := number(left)
@@ -71,7 +71,7 @@ func operate(L *lua.LState, event string, compute func(a, b float64) float64) in
 	return 0
 }
 
-// modulo has the sign of b.
+// modulo returns the remainder with the sign of b.
 func modulo(a, b float64) float64 {
 	m := math.Mod(a, b)
 	if b > 0 && m < 0 || b < 0 && m > 0 {

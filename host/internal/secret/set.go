@@ -27,7 +27,7 @@ type Set struct {
 	leaves []leaf
 	// short are the secrets that are masked only as a whole value.
 	short []leaf
-	// unmasked are the names of numbers that are too short to be masked at all.
+	// unmasked has the names of numbers that are too short to be masked at all.
 	unmasked []string
 	// numbers has the replacement in a checkpoint for each form of a secret that
 	// is or looks like a number, by its text in output.

@@ -22,8 +22,8 @@ const formatPath = "path"
 // masked: a value such as "none" must not mask that word everywhere.
 const minSecret = 8
 
-// ShortSecrets returns the paths of settings that readers declare as secret and
-// whose values are too short to be masked.
+// ShortSecrets returns the paths of settings that are declared secret and whose values
+// are too short to be masked.
 func (d Declared) ShortSecrets(values map[string]any) []string {
 	var short []string
 	for key, given := range values {

@@ -110,7 +110,7 @@ func (d *decoder) action(m mapping) *ActionBody {
 	return a
 }
 
-// inSeconds returns the tree with its durations as actions get them: in seconds.
+// inSeconds returns the tree with its durations in seconds, as actions receive them.
 func inSeconds(m mapping, t *Tree) *Tree {
 	root := *t.root.node
 	root.Members = slices.Clone(root.Members)
@@ -124,14 +124,15 @@ func inSeconds(m mapping, t *Tree) *Tree {
 	return newTree(element{&root, t.root.path})
 }
 
-// IsNodeKey reports whether a key next to action: is the node's and not a
+// IsNodeKey reports whether a key next to action: belongs to the node and is not a
 // parameter.
 func IsNodeKey(name string) bool {
 	k := theGrammar().node.find(name)
 	return k != nil && k.use == asKey
 }
 
-// someMembers returns the Tree of the members of v with some names; nil without any.
+// someMembers returns the Tree of the members of v whose names takes accepts, or nil if
+// there are none.
 func someMembers(v element, takes func(name string) bool) *Tree {
 	some := *v.node
 	some.Members = slices.DeleteFunc(slices.Clone(v.node.Members), func(member source.Member) bool { return !takes(member.Key.Text) })
@@ -141,7 +142,7 @@ func someMembers(v element, takes func(name string) bool) *Tree {
 	return newTree(element{&some, v.path})
 }
 
-// checkOwn checks the keys of own as keys of the node, which the checker leaves
+// checkOwn checks the keys of own as keys of the node, which the general check leaves
 // to [ActionBody.Claim].
 func (d *decoder) checkOwn(m mapping, own *Tree) map[string]diag.List {
 	var found map[string]diag.List
@@ -158,8 +159,8 @@ func (d *decoder) checkOwn(m mapping, own *Tree) map[string]diag.List {
 	return found
 }
 
-// Claim returns the call with some keys of Own among its parameters, which are
-// next to action:. It adds the mistakes in the others to diags.
+// Claim returns the call with the named keys of Own added to its parameters, which are
+// next to action:. It adds the mistakes in the other keys to diags.
 func (b *ActionBody) Claim(names []string, diags *diag.List) *ActionBody {
 	for _, e := range b.Own.root.entries() {
 		if !slices.Contains(names, e.key.Text) {

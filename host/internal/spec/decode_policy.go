@@ -52,8 +52,8 @@ func (d *decoder) retryOf(m mapping) Retry {
 	return r
 }
 
-// checkErrorType warns of an unknown type, which is not an error since an action
-// of a plugin can have types of its own.
+// checkErrorType warns of an unknown type. It is not an error, since an action of a
+// plugin can define its own types.
 func (d *decoder) checkErrorType(t Text) {
 	if slices.Contains(errorTypes, t.Value) {
 		return
@@ -65,8 +65,8 @@ func (d *decoder) checkErrorType(t Text) {
 	d.diags.Warnf(diagcode.ValueNotAllowed, t.Pos, hint, "%sretry_on: %q is not an error type of tea", d.where, t.Value)
 }
 
-// snakeCase converts the name of an exception of another language: that of
-// asyncio.TimeoutError is timeout, that of ConnectionError connection_error.
+// snakeCase converts the name of an exception of another language: asyncio.TimeoutError
+// becomes timeout, ConnectionError becomes connection_error.
 func snakeCase(name string) string {
 	var b strings.Builder
 	previous := ' '

@@ -164,7 +164,7 @@ func sectionSchema(s *section) part {
 	return p
 }
 
-// knownNames accepts names of keys and those of custom ones.
+// knownNames accepts the names of keys, and custom names.
 func knownNames(names []string) part {
 	return part{"anyOf": []any{part{"enum": names}, part{"pattern": "^x-"}}}
 }
@@ -291,7 +291,7 @@ func callConditions(s *section, actions []tea.ActionInfo) []any {
 		delete(with, "params")
 		list = append(list, part{"if": part{"anyOf": named}, "then": part{
 			"properties": with,
-			"if":         part{"propertyNames": referenceTo(nodeKeys)}, // else params is a parameter, see findIn
+			"if":         part{"propertyNames": referenceTo(nodeKeys)}, // otherwise params is a parameter, see findIn
 			"then":       part{"properties": part{"params": params}},
 		}})
 	}

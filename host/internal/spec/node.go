@@ -52,11 +52,11 @@ type ActionBody struct {
 	Uses   Text
 	With   *Tree
 	Output *Output
-	// Own has the keys of the node that can also be parameters of the action,
-	// such as metadata; nil without them.
+	// Own has the keys of the node that can also be parameters of the action, such as
+	// metadata; nil if there are none.
 	Own *Tree
-	// Inline reports that the parameters are next to action:. OwnDiags has the
-	// mistakes in Own as keys of the node then, by key; see Claim.
+	// Inline reports that the parameters are next to action:. OwnDiags then has the
+	// mistakes in Own as keys of the node, by key; see Claim.
 	Inline   bool
 	OwnDiags map[string]diag.List
 }

@@ -17,8 +17,8 @@ type Serve struct {
 	Triggers []Trigger
 	// MaxRunning and MaxQueue bound the runs that run and wait; nil = default.
 	MaxRunning, MaxQueue *int
-	// CountWaiting is whether runs that wait for an answer count as running; nil =
-	// default.
+	// CountWaiting says whether runs that wait for an answer count as running; nil is
+	// the default.
 	CountWaiting *bool
 	// Order is "fifo", "lifo" or "" for the default.
 	Order string
@@ -84,7 +84,7 @@ type Trigger struct {
 	// Broker, Username, QoS and ResultTopic are those of mqtt.
 	Broker, Username, ResultTopic string
 	QoS                           int
-	// Retained is "ignore", "once", "always" or "" for the default, for mqtt.
+	// Retained is "ignore", "once" or "always", for mqtt; "" is the default.
 	Retained string
 	// Statuses are the outcomes of on_run; empty = default.
 	Statuses []string

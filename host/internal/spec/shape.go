@@ -173,8 +173,7 @@ type key struct {
 	use  paramUse
 }
 
-// paramUse is the meaning of a key where the parameters of a call are next to
-// action:.
+// paramUse is the meaning of a key where the parameters of a call are next to action:.
 type paramUse uint8
 
 const (
@@ -216,7 +215,7 @@ func (s *section) kind() string {
 // find returns the key with a spelling, or nil.
 func (s *section) find(spelling string) *key { return s.index[spelling] }
 
-// spellings returns those of all keys.
+// spellings returns the spellings of all keys.
 func (s *section) spellings() (all []string) {
 	for _, k := range s.keys {
 		all = append(all, k.spellings()...)
@@ -254,8 +253,9 @@ func (s *section) takesParams(n *source.Node) bool {
 	})
 }
 
-// findIn returns the key with a spelling in a mapping. params next to action: and to
-// other parameters is one of them, such as that of graph.query, and not with.
+// findIn returns the key with a spelling in a mapping. Next to action: and other
+// parameters, params is a parameter itself, as for graph.query, and not a spelling of
+// with.
 func (s *section) findIn(n *source.Node, spelling string) *key {
 	k := s.find(spelling)
 	if k == nil || spelling != "params" || !s.inlineParams || n.Get("action") == nil || n.Get("with") != nil || n.Get("config") != nil {

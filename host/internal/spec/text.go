@@ -100,7 +100,7 @@ func (t *Tree) place(v element, inner string) {
 	}
 }
 
-// Call returns the call of an action whose name is at the path uses, with the
+// Call returns the call of the action that is named at the path uses, with the
 // parameters at the path with.
 func (t *Tree) Call(uses, with string) *ActionBody {
 	b := &ActionBody{Pos: t.ValuePos(uses), Uses: t.Places[uses]}

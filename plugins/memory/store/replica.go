@@ -32,10 +32,10 @@ type Replica interface {
 	// Changes returns the records of a feed that changed after a number, in the
 	// order of their last changes. A deleted record is a tombstone, which can
 	// appear in addition to the record if that was stored again later. If
-	// tombstones after the number were removed, or the number is larger than any
-	// the store has assigned, the error wraps ErrTooOld, in the second case with
-	// ErrUnknownChange; after 0 it never does, and with ChangeQuery.FromStart only in
-	// the second case.
+	// tombstones after the number were removed, the error wraps ErrTooOld. If the
+	// number is larger than any the store has assigned, it wraps ErrTooOld and
+	// ErrUnknownChange. Neither happens after 0, and only the second happens with
+	// ChangeQuery.FromStart.
 	Changes(ctx context.Context, query ChangeQuery) (ChangePage, error)
 	// Records returns the current records with these names, in their order. One
 	// that does not exist has Deleted set, with the number and time of its
@@ -56,9 +56,9 @@ type Replica interface {
 // since a number. The caller compares all records instead.
 var ErrTooOld = errors.New("deletions since then are no longer known")
 
-// ErrUnknownChange is wrapped, with ErrTooOld, by the error of a Changes after a number
-// that the store has not assigned: it has lost its last changes. The caller does not take
-// a record that is missing for a deleted one.
+// ErrUnknownChange is wrapped, together with ErrTooOld, by the error of Changes after a
+// number that the store has not assigned: the store has lost its last changes. The
+// caller must not take a missing record for a deleted one.
 var ErrUnknownChange = errors.New("the store does not know the change")
 
 // Feed is a sequence of changes.

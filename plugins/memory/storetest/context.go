@@ -18,10 +18,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Context runs the suite of context.assemble: the same memory and the same
-// question have the same sources with the same scores on every store, whatever
-// its full-text search ranks by. open opens empty stores; the suite closes
-// LongTerm and Vectors.
+// Context runs the suite of context.assemble: the same memory and the same question
+// have the same sources with the same scores on every store, however its own full-text
+// search ranks. open must return empty stores; the suite closes LongTerm and Vectors.
 func Context(t *testing.T, open func(t *testing.T) *store.Stores) {
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, c *assembling){
@@ -145,8 +144,8 @@ func contextFiles(t *testing.T, c *assembling) {
 	})
 }
 
-// contextVectors compares by vectors, which a database without full-text search
-// has too.
+// contextVectors compares by vectors, which also works on a database without full-text
+// search.
 func contextVectors(t *testing.T, c *assembling) {
 	c.notes(t)
 	vector := func(text string) []float32 {

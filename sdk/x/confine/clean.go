@@ -23,8 +23,8 @@ const (
 // "....//" and "..;/", protocol and drive prefixes, backslashes, control and
 // invisible characters, the characters <>"|?* and look-alikes of dots and
 // slashes, also in what up to three rounds of URL decoding make of the path.
-// The result is not decoded. An empty path and one with the character NUL, also
-// encoded, are a validation_error.
+// The result is not decoded. An empty path, or one that contains the character
+// NUL, even encoded, is a validation_error.
 func Clean(given string) (string, error) {
 	if given == "" {
 		return "", tea.Errorf(tea.ValidationError, "the path is empty")

@@ -28,9 +28,9 @@ type Route struct {
 	Socket string
 }
 
-// NewHTTP makes the HTTP client for a [Server], whose transport is a [Once]. It does
-// not follow redirects, which could send keys to another server. Its connections
-// belong to it: close them with CloseIdleConnections.
+// NewHTTP returns the HTTP client for a [Server], whose transport is a [Once]. It does
+// not follow redirects, which could send keys to another server. The client owns its
+// connections: close them with CloseIdleConnections.
 func NewHTTP(route Route) (*http.Client, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 16

@@ -9,22 +9,23 @@ import (
 	"sync/atomic"
 )
 
-// Once is a transport that sends a request with side effects once. Every client of
-// tea uses it: [http.Transport] alone sends such a request again after its connection
-// ended without an answer, when the server can have acted on the first one.
+// Once is a transport that sends a request with side effects once. If the connection
+// ends without an answer, RoundTrip returns an error, and the caller decides whether to
+// send the request again: the server may have acted on it. Every client of tea uses
+// Once, because [http.Transport] alone may repeat such a request.
 type Once struct{ *http.Transport }
 
-// errSent is the error of a request that the transport wanted to send again.
+// errSent is the error of a request that the transport tried to send again.
 var errSent = errors.New("the server ended the request without an answer; it may have acted on it, so the request is not sent again")
 
-// RoundTrip sends a request.
+// RoundTrip implements [http.RoundTripper].
 func (o Once) RoundTrip(req *http.Request) (*http.Response, error) {
 	switch req.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
 		return o.Transport.RoundTrip(req)
 	}
-	// Over HTTP/2 the transport repeats a request after certain errors of the stream. A
-	// request whose context has ended is not written.
+	// Over HTTP/2 the transport repeats a request after certain errors of the stream.
+	// It does not write a request whose context has ended.
 	ctx, cancel := context.WithCancelCause(req.Context())
 	var sent atomic.Bool
 	req = req.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -35,8 +36,8 @@ func (o Once) RoundTrip(req *http.Request) (*http.Response, error) {
 			}
 		},
 	}))
-	// Over HTTP/1 it repeats a request that has one of these headers. It looks for them in
-	// this spelling only; to servers the case of a name makes no difference.
+	// Over HTTP/1 it repeats a request that has one of these headers. It looks for this
+	// spelling only; servers ignore the case of a name.
 	rename(req.Header, "Idempotency-Key", "idempotency-key")
 	rename(req.Header, "X-Idempotency-Key", "x-idempotency-key")
 	resp, err := o.Transport.RoundTrip(req)
@@ -58,7 +59,7 @@ func rename(header http.Header, from, to string) {
 	}
 }
 
-// ended releases the context of a request when its answer is closed.
+// ended releases the context of a request when the body of its answer is closed.
 type ended struct {
 	io.ReadCloser
 	cancel context.CancelCauseFunc

@@ -35,9 +35,10 @@ func (c *compiler) compile() *Schema {
 	return &Schema{root: root, tracks: c.tracks}
 }
 
-// dropUnfit forgets the defaults that do not fit their own schema, such as null for
-// an array: filled in, they would make every value invalid. MCP servers have such
-// defaults. One budget of steps bounds the check of them all.
+// dropUnfit removes the defaults that do not fit their own schema, such as null for an
+// array: filled in, they would make every value invalid. MCP servers have such
+// defaults. The checks of all defaults share one budget of steps; defaults that
+// exceed it are removed, too.
 func (c *compiler) dropUnfit() {
 	r := &run{tracks: c.tracks, steps: baseSteps}
 	for _, pointer := range sortedKeys(c.nodes) {

@@ -109,7 +109,7 @@ func (r *run) noneFits(forms []*node, failed [][]Problem, v any, at *place) {
 }
 
 // onlyMissing returns the members of which the value at a path needs one, if each
-// form is refused for one of them alone; otherwise nil.
+// alternative was refused only because one of them is missing; otherwise nil.
 func onlyMissing(failed [][]Problem, here string) (members []string) {
 	for _, problems := range failed {
 		if len(problems) != 1 || problems[0].Kind != MissingMember || problems[0].Path != here {

@@ -27,7 +27,7 @@ func (s *server) postCancel(w http.ResponseWriter, r *http.Request) error {
 		}
 		s.mu.Lock()
 	}
-	b, err := s.stopIdle(id, errCanceled) // it can wait since
+	b, err := s.stopIdle(id, errCanceled) // it may have begun to wait in the meantime
 	s.mu.Unlock()
 	if err == nil {
 		err = b.wait()

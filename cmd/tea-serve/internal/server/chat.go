@@ -132,7 +132,7 @@ func (c *chat) answer(ctx context.Context, a accepted) error {
 		if lv := c.s.live[a.id]; lv != nil {
 			lv.cancel(errCanceled)
 		} else if c.s.led.state.items[a.id] != nil {
-			_, _ = c.s.stopIdle(a.id, errCanceled) // it has ended, or the server is about to
+			_, _ = c.s.stopIdle(a.id, errCanceled) // the run has ended, or the server is about to end
 		}
 	})
 	defer gone()

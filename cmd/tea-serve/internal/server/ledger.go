@@ -483,8 +483,8 @@ func (l *ledger) close() {
 	<-l.done
 }
 
-// lock makes this process the only server of the directory of runs until the file is
-// closed.
+// lock makes this process the only server of the directory of runs until the returned
+// file is closed.
 func lock(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err

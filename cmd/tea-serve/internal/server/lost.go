@@ -10,8 +10,8 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// byServer begins what journals have of the start of their runs, before the name of the
-// trigger.
+// byServer begins the record of who started a run, before the name of the trigger, if a
+// server started it.
 const byServer = "serve"
 
 func startedBy(it *item) string { return strings.TrimSuffix(byServer+" "+it.Trigger, " ") }
@@ -23,7 +23,7 @@ func triggerOf(e host.RunEntry) (trigger string, served bool) {
 }
 
 // hadState reports whether a server has stored its state in the directory before. The
-// file of the lock says so, since it is not the one that can be lost.
+// lock file records this, since the state file itself may be lost.
 func (s *server) hadState() bool {
 	if info, err := s.lock.Stat(); err == nil && info.Size() > 0 {
 		return true
@@ -34,9 +34,9 @@ func (s *server) hadState() bool {
 	return false
 }
 
-// rebuild makes the state that is missing from the journals of the runs: those that have
-// not ended continue, questions are decided at their deadlines, schedules go on from
-// their last runs.
+// rebuild recreates the missing state from the journals of the runs: unfinished runs
+// continue, questions are decided at their deadlines, and schedules go on from their
+// last runs.
 func (s *server) rebuild(runs *host.Runs) {
 	list, err := runs.List()
 	if err != nil || !s.led.fresh {
@@ -85,8 +85,8 @@ func (s *server) rebuild(runs *host.Runs) {
 		"Lost are runs that had not begun, further attempts of failed and parked runs, deduplication keys, which files were processed, and the usage per day", s.led.path, continued, waiting), "error", err)
 }
 
-// unfinished reports whether a run goes on: it was interrupted by the end of the server,
-// or waits for a time.
+// unfinished reports whether a run has to continue: it was interrupted by the end of
+// the server, or it waits for a time.
 func (s *server) unfinished(runs *host.Runs, e host.RunEntry, it *item) (bool, error) {
 	if e.Status != flow.Stopped && e.Status != flow.Waiting {
 		return false, nil

@@ -99,8 +99,8 @@ type subscription struct {
 	trigger atomic.Pointer[trigger]
 	manager *autopaho.ConnectionManager
 	stop    context.CancelFunc
-	// receiving is locked while a message is handled: after a connection is lost, the
-	// broker sends messages again that are still being handled.
+	// receiving is held while a message is handled: after a connection is lost, the
+	// broker resends messages that are still being handled.
 	receiving sync.Mutex
 	// problem is why the broker cannot be reached; nil if it is.
 	problem atomic.Pointer[string]

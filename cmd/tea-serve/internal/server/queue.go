@@ -32,8 +32,8 @@ type line struct {
 	// entering counts the items that are being written to the ledger.
 	entering int
 	running  map[string]*live
-	// waiting are the runs that wait for an answer, by id. Each keeps its place among
-	// those that run, unless the workflow says otherwise.
+	// waiting holds the runs that wait for an answer, by id. Each counts as running
+	// unless the workflow says otherwise.
 	waiting map[string]bool
 	// done are the runs that are done and kept, failed those that have failed or
 	// were stopped; the oldest first.

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// maxTopics is how many topics of a trigger are remembered with their last message.
+	// maxTopics is the number of topics per trigger whose last message is remembered.
 	maxTopics = 10_000
-	// maxInFlight is how many messages a broker sends without an acknowledgment; twice
-	// as many are remembered by their packet identifiers.
+	// maxInFlight is the number of messages that a broker sends without an
+	// acknowledgment. Twice as many are remembered by their packet identifiers.
 	maxInFlight = 128
 )
 
 // retainHandling returns which retained messages the broker sends with a subscription:
-// all, none, or those of a new subscription.
+// all, none, or only those of a new subscription.
 func (t *trigger) retainHandling() byte {
 	switch t.Retained {
 	case "always":
@@ -28,12 +28,12 @@ func (t *trigger) retainHandling() byte {
 	return 1
 }
 
-// handled returns the changes of the ledger that say that a message was handled, and
-// whether it was before: as the last one of its topic, if it is sent because it is
-// retained, or with its packet identifier, if the broker sends it again. The ledger has
-// the changes as files.
+// handled returns the ledger changes that mark a message as handled, and whether to
+// skip the message because it was handled before. A retained message is compared with
+// the last one of its topic; a message that the broker sends again is recognized by its
+// packet identifier. The ledger stores the changes as files.
 func (c *subscriptions) handled(t *trigger, p *paho.Publish) (changes []*entry, skip bool) {
-	if p.Retain && t.Retained == "ignore" { // of a broker that does not heed the subscription
+	if p.Retain && t.Retained == "ignore" { // the broker ignored the option of the subscription
 		return nil, true
 	}
 	sum := sha256.Sum256(append([]byte(p.Topic+"\x00"), p.Payload...))

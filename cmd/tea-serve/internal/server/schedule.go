@@ -11,8 +11,8 @@ const (
 	// maxSleep is how long the scheduler sleeps: the clock can be set, and the
 	// machine can be suspended.
 	maxSleep = 15 * time.Second
-	// onTime is how late a time is still not one that was missed, if the server was
-	// running.
+	// onTime is the delay up to which a time does not count as missed while the server
+	// is running.
 	onTime = time.Minute
 	// maxCatchUp is how many missed times catch_up: all makes up for.
 	maxCatchUp = 100
@@ -82,14 +82,14 @@ type planner struct {
 	seed maphash.Seed
 	// start starts the run of a time.
 	start func(t *trigger, at time.Time)
-	// since is when the server started, or when the clock was set forward: times before
+	// since is when the server started, or when the clock was set forward. Times before
 	// it were missed.
 	since time.Time
 	// base is the time from which a schedule without a usable position counts.
 	base map[string]time.Time
 }
 
-// jump notices that the clock has skipped the times before now.
+// jump records that the clock has skipped the times before now.
 func (p *planner) jump(now time.Time, step time.Duration) {
 	if step > onTime {
 		p.since = now
@@ -102,7 +102,7 @@ func (p *planner) run(t *trigger, now time.Time) time.Time {
 	last := p.last(t, now)
 	due := t.next(last)
 	switch {
-	case t.Every > 0 && now.Sub(due) > t.Every: // without a step for each interval
+	case t.Every > 0 && now.Sub(due) > t.Every: // skips them without a step for each interval
 		due = last.Add(now.Sub(last).Truncate(t.Every))
 		if t.CatchUp == "all" {
 			due = later(t.next(last), due.Add(-maxCatchUp*t.Every))
@@ -127,7 +127,8 @@ func (p *planner) run(t *trigger, now time.Time) time.Time {
 }
 
 // recent returns a time from which at least maxCatchUp times of a cron expression have
-// passed, or last if there are fewer: a clock that was in 1970 has skipped millions.
+// passed, or last if there are fewer. A clock that was in 1970 may have skipped
+// millions.
 func recent(t *trigger, last, now time.Time) time.Time {
 	for span := time.Hour; ; span *= 4 {
 		from := now.Add(-span)

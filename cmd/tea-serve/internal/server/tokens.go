@@ -21,16 +21,17 @@ import (
 // tokensInterval is how often the file of the tokens is read.
 const tokensInterval = time.Second
 
-// tokens are those of --token-file. They are safe for concurrent use; nil has none.
+// tokens holds the tokens of --token-file. It is safe for concurrent use; a nil value
+// holds none.
 type tokens struct {
 	path string
 	log  *slog.Logger
 
 	mu     sync.Mutex
 	grants []grant
-	// problem is what is wrong with the file, as it was logged.
+	// problem is the problem with the file that was logged last.
 	problem string
-	// held are the requests that are being served, with the digests of their tokens.
+	// held holds the requests that are being served, with the digests of their tokens.
 	held map[*http.Request]held
 }
 
@@ -86,9 +87,9 @@ func readTokens(path string) (grants []grant, err error) {
 	return grants, nil
 }
 
-// watch reads the file again until the context is done, and ends the requests whose
-// tokens were removed. A file that is not valid leaves the tokens as they were; without
-// the file no token is valid.
+// watch reads the file repeatedly until the context is done, and ends the requests
+// whose tokens were removed. An invalid file leaves the tokens unchanged; without the
+// file, no token is valid.
 func (t *tokens) watch(ctx context.Context) {
 	if t == nil {
 		return
@@ -133,8 +134,8 @@ func (t *tokens) update() {
 	}
 }
 
-// of returns the grant of the token of a request, and reports whether it has a token.
-// Each token is compared, in constant time. The caller holds the mutex.
+// of returns the grant of a request's token, and whether the request has a token. It
+// compares every token in constant time. The caller holds the mutex.
 func (t *tokens) of(r *http.Request) (found grant, given bool) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
@@ -148,7 +149,7 @@ func (t *tokens) of(r *http.Request) (found grant, given bool) {
 	return found, token != ""
 }
 
-// roleOf returns the role of the token of a request, and reports whether it has a token.
+// roleOf returns the role of a request's token, and whether the request has a token.
 func (t *tokens) roleOf(r *http.Request) (has role, given bool) {
 	if t == nil {
 		return roleNone, strings.Contains(r.Header.Get("Authorization"), " ")
@@ -159,8 +160,8 @@ func (t *tokens) roleOf(r *http.Request) (has role, given bool) {
 	return g.role, given
 }
 
-// hold returns a request with a context that is done when its token is revoked, until
-// release is called.
+// hold returns the request with a context that is canceled when its token is revoked.
+// The caller must call release at the end of the request.
 func (t *tokens) hold(r *http.Request) (_ *http.Request, release func()) {
 	if t == nil {
 		return r, func() {}
@@ -168,7 +169,7 @@ func (t *tokens) hold(r *http.Request) (_ *http.Request, release func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	g, _ := t.of(r)
-	if g.role == roleNone { // it has a certificate
+	if g.role == roleNone { // authenticated by a certificate
 		return r, func() {}
 	}
 	ctx, cancel := context.WithCancel(r.Context())

@@ -14,7 +14,7 @@ import (
 // countsWaiting reports whether runs that wait for an answer count as running.
 func countsWaiting(c *host.ServeConfig) bool { return c.CountWaiting == nil || *c.CountWaiting }
 
-// occupied returns how many of max_running are taken.
+// occupied returns how many of the max_running places are taken.
 func (ln *line) occupied(c *host.ServeConfig) int {
 	if countsWaiting(c) {
 		return len(ln.running) + len(ln.waiting)
@@ -32,8 +32,8 @@ func (ln *line) fresh() (n int) {
 	return n
 }
 
-// next returns the position of the queued run that can start, -1 if there is none. A run
-// that has waited takes its own place.
+// next returns the position of the queued run that can start, or -1 if there is none. A
+// run that has waited for an answer takes its own place.
 func (ln *line) next(c *host.ServeConfig) int {
 	switch most := maxRunning(c); {
 	case len(ln.running) >= most:
@@ -55,8 +55,8 @@ func (s *server) setWaiting(it *item, waiting bool) {
 	}
 }
 
-// replaceWaiting stops the run that has waited the longest and is not about to continue,
-// and reports whether there is one. The caller holds the mutex.
+// replaceWaiting stops the run that has waited longest and is not about to continue,
+// and reports whether there was one. The caller holds the mutex.
 func (s *server) replaceWaiting(ln *line) bool {
 	for _, id := range slices.Sorted(maps.Keys(ln.waiting)) {
 		if slices.ContainsFunc(ln.ready, func(it *item) bool { return it.ID == id }) {
@@ -79,11 +79,11 @@ func (s *server) replaceWaiting(ln *line) bool {
 	return false
 }
 
-// refreshInterval is how often the server looks whether runs still wait.
+// refreshInterval is how often the server checks whether runs still wait.
 const refreshInterval = 15 * time.Second
 
-// refresh forgets waiting runs that others have continued or removed, where they keep
-// runs from starting.
+// refresh removes the waiting runs that another process has continued or removed, if
+// they keep other runs from starting.
 func (s *server) refresh() {
 	var ids []string
 	s.mu.Lock()

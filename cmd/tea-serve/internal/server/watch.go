@@ -30,7 +30,7 @@ type watcher struct {
 	// gone are files that were processed and are missing from a directory that has no
 	// other files, by trigger and name: its file system may not be mounted.
 	gone map[string]bool
-	// odd are files whose names are not text, by trigger and name.
+	// odd holds the files whose names are not valid text, by trigger and name.
 	odd map[string]bool
 	// sums are the digests of files that have changed, by trigger and name.
 	sums map[string]fileSum
@@ -133,7 +133,7 @@ func (w *watcher) scanDir(t *trigger) error {
 	return problem
 }
 
-// add makes changes of the ledger that nobody waits for.
+// add appends changes to the ledger; nobody waits for them.
 func (w *watcher) add(entries ...*entry) error {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
@@ -141,7 +141,7 @@ func (w *watcher) add(entries ...*entry) error {
 	return err
 }
 
-// reportOdd logs once that the name of a file is not text.
+// reportOdd logs once that the name of a file is not valid text.
 func (w *watcher) reportOdd(t *trigger, name string) {
 	if key := t.id + "\x00" + name; !w.odd[key] {
 		w.odd[key] = true

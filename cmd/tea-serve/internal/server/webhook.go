@@ -153,7 +153,8 @@ func setBody(event map[string]any, body []byte) {
 	}
 }
 
-// withoutMark returns a text without a byte-order mark, which JSON does not have.
+// withoutMark returns text without a leading byte-order mark, which JSON does not
+// allow.
 func withoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\ufeff")) }
 
 func (t *trigger) replay() time.Duration {

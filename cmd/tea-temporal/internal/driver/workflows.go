@@ -48,7 +48,7 @@ func newDefinition(wf *host.Workflow, o host.LoadOptions, env map[string]any) (*
 			d.Plugins = append(d.Plugins, m)
 		}
 	}
-	// Only the variables that the workflow reads: others can be secret.
+	// Only the variables that the workflow reads: others may be secret.
 	for _, name := range source.Env() {
 		if text, ok := env[name].(string); ok {
 			d.Env[name] = text
@@ -57,7 +57,7 @@ func newDefinition(wf *host.Workflow, o host.LoadOptions, env map[string]any) (*
 	return d, nil
 }
 
-// words are the dotted words of a workflow's files, which contain the names of the
+// words holds the dotted words in a workflow's files. They include the names of the
 // actions that nodes, Lua code and parameters use, and "plugin NAME" for imports.
 type words map[string]bool
 
@@ -81,7 +81,7 @@ func wordsOf(source *host.Source, config string) words {
 	return w
 }
 
-// plugin reports whether the words have an action or an import of a plugin.
+// plugin reports whether the words contain an action or an import of a plugin.
 func (w words) plugin(m tea.Manifest) bool {
 	for _, a := range m.Actions {
 		if w[a.Name] || w["actions."+strings.Replace(a.Name, ".", "_", 1)] {

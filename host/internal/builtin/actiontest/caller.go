@@ -67,13 +67,12 @@ func TryOpen(t testing.TB, bundle *tea.Bundle, settings map[string]any) (*Caller
 	return c, nil
 }
 
-// logger is a host that writes logs to those of the test.
+// logger is a host that writes log records to the log of the test.
 type logger struct {
 	tea.Host
 	t testing.TB
 }
 
-// Log writes a record to the log of the test.
 func (l logger) Log(_ context.Context, level slog.Level, message string, _ map[string]any) {
 	l.t.Log(level, message)
 }

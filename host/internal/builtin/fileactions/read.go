@@ -146,11 +146,10 @@ func (i *instance) list(ctx context.Context, req *tea.Request, p listParams) (li
 	return listResult{Success: true, Entries: entries, Count: len(entries)}, nil
 }
 
-// maxAlternatives bounds the patterns that braces stand for.
+// maxAlternatives limits the number of patterns that braces expand to.
 const maxAlternatives = 100
 
-// alternatives returns the patterns that a pattern with braces stands for: *.md
-// and *.txt for *.{md,txt}.
+// alternatives expands the braces of a pattern: *.{md,txt} becomes *.md and *.txt.
 func alternatives(pattern string) ([]string, error) {
 	done, open := []string{}, []string{pattern}
 	for len(open) > 0 {

@@ -36,7 +36,7 @@ const (
 	WriteAccess
 )
 
-// Lazy opens directories at the first access: a workflow that uses no file needs
+// Lazy opens directories on the first access, since a workflow that uses no files needs
 // none. It is safe for concurrent use. The owner must call [Lazy.Close].
 type Lazy struct {
 	// MaxBytes is the maximum size of a file that is read or written.
@@ -49,8 +49,8 @@ type Lazy struct {
 	roots       map[string]*confine.Root
 }
 
-// OpenLazily reads settings.file. Relative directories are relative to workDir; ""
-// is the working directory.
+// OpenLazily reads settings.file. Relative directories are relative to workDir; "" is
+// the working directory.
 func OpenLazily(settings tea.Settings, workDir string) (*Lazy, error) {
 	var s Settings
 	if err := settings.Decode(SettingsKey, &s); err != nil {
@@ -75,11 +75,11 @@ func OpenLazily(settings tea.Settings, workDir string) (*Lazy, error) {
 	return l, nil
 }
 
-// Find returns the directory that contains the file of a path, and the file's
-// path in it. A relative path is one in the root, or in the fallback
-// if only that has the file. An absolute path must be in the
-// root or in a directory of settings.file.read or write; its symbolic links may
-// lead from one of them to another. The error is a [*tea.Error].
+// Find returns the directory that contains the file at a path, and the file's path in
+// that directory. A relative path refers to the root, or to the fallback if only the
+// fallback has the file. An absolute path must be in the root or in a directory of
+// settings.file.read or write; its symbolic links may lead from one of them to another.
+// The error is a [*tea.Error].
 func (l *Lazy) Find(given string, access Access) (*confine.Root, string, error) {
 	if !strings.HasPrefix(given, "/") {
 		root, err := l.open(l.dir)
@@ -110,7 +110,7 @@ func (l *Lazy) Find(given string, access Access) (*confine.Root, string, error) 
 		dirs = append(dirs, kernelDevices)
 	}
 	target := realPath(file)
-	if access == WriteAccess { // of a link itself
+	if access == WriteAccess { // the link itself, not its target
 		target = filepath.Join(realPath(filepath.Dir(file)), filepath.Base(file))
 	}
 	for _, dir := range dirs {
@@ -128,8 +128,8 @@ func exists(root *confine.Root, name string) bool {
 	return err == nil
 }
 
-// kernelDevices is the directory of the kernel's devices. It consists of links
-// into each other, which only the kernel makes.
+// kernelDevices is the directory of the kernel's devices. It consists of links into
+// each other, which only the kernel creates.
 const kernelDevices = "/sys"
 
 func (l *Lazy) refusal(given, why string, access Access) error {
@@ -142,13 +142,12 @@ func (l *Lazy) refusal(given, why string, access Access) error {
 	return e
 }
 
-// contains reports whether a file is a directory or below it.
+// contains reports whether file is dir or below it.
 func contains(dir, file string) bool {
 	return file == dir || strings.HasPrefix(file, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// realPath resolves the symbolic links of a path, of which the last parts need not
-// exist.
+// realPath resolves the symbolic links of a path whose last elements need not exist.
 func realPath(file string) string {
 	real, err := filepath.EvalSymlinks(file)
 	if err == nil || file == "/" || file == "." {

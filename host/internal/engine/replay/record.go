@@ -87,8 +87,7 @@ type Branch struct {
 	Failure      *Failure `json:"err"`
 	Timeout      bool     `json:"timeout"`
 	Milliseconds float64  `json:"ms"`
-	// Retries counts the repetitions of the branch, NodeRetries those of nodes in
-	// it.
+	// Retries counts the retries of the branch, NodeRetries those of the nodes in it.
 	Retries     int    `json:"retries"`
 	NodeRetries int    `json:"node_retries,omitzero"`
 	Circuit     string `json:"circuit"`

@@ -51,7 +51,7 @@ func opening(path string, err error) error {
 	return fault(err)
 }
 
-// isForeign reports whether a file is that of another program or a newer version.
+// isForeign reports whether a file belongs to another program or to a newer version.
 func isForeign(err error) bool {
 	var f *failure
 	return errors.As(err, &f) && (f.Code == "storage::foreign" || f.Code == "storage::newer")
@@ -83,16 +83,16 @@ func fault(err error) error {
 // corruptValue is the code of a stored value that the engine cannot read.
 const corruptValue = "eval::corrupt_value_blob"
 
-// ofGraph are the errors of a query that takes the relations of the graph for rules, or
-// for those of another database, whose columns it lists in order.
+// ofGraph lists the errors of a query that uses the relations of the graph as rules, or
+// like the relations of another database, whose columns it lists in order.
 var ofGraph = []string{"eval::rule_not_found", "query::relation_not_found", "eval::named_field_not_found"}
 
-// unnamed is a relation of the graph without the mark of one that is stored, or without
-// the names of columns.
+// unnamed matches a relation of the graph that lacks the asterisk of a stored relation,
+// or the names of columns.
 var unnamed = regexp.MustCompile(`(^|[^*~\w])(entity|relation)\s*\{|\*(entity|relation)\s*\[`)
 
-// advised returns the failure with a hint that a query can follow. Those of the engine
-// name operators that are refused.
+// advised returns the failure with a hint that works in a query. The hints of the
+// engine name operators that are refused.
 func (f *failure) advised(script string) *failure {
 	advised := *f
 	before := script

@@ -34,7 +34,8 @@ type DB struct {
 	// mu is held for reading by every call, and for writing by Close.
 	mu     sync.RWMutex
 	closed bool
-	// sealed reports whether the database is as it was closed. The writer uses it.
+	// sealed reports whether the database is unchanged since it was closed. Only the
+	// writer uses it.
 	sealed bool
 	// namespaces are those that are stored. Only Apply uses it.
 	namespaces map[string]bool
@@ -65,7 +66,7 @@ func Open(ctx context.Context, o store.Options) (store.Store, error) {
 		if err := file.Close(); err != nil {
 			return nil, tea.Errorf(tea.InternalError, "create the graph: %w", err)
 		}
-		if err := seal.Remove(db.path); err != nil { // of a database that was removed
+		if err := seal.Remove(db.path); err != nil { // left over from a database that was removed
 			return nil, err
 		}
 	case err != nil:
@@ -147,12 +148,12 @@ func (db *DB) Close() error {
 		return fault(err)
 	}
 	if !db.sealed {
-		_ = seal.Write(db.path, db.path+logSuffix) // it is found without one
+		_ = seal.Write(db.path, db.path+logSuffix) // without a seal the database still opens
 	}
 	return nil
 }
 
-// unseal removes the seal before a change. The caller has the only writer.
+// unseal removes the seal before a change. The caller must hold the only writer.
 func (db *DB) unseal() error {
 	if !db.sealed {
 		return nil
@@ -173,7 +174,8 @@ func (db *DB) Backup(ctx context.Context, dir string) error {
 	if err := db.engine.backup(path); err != nil {
 		return fault(err)
 	}
-	// The first open changes the journal mode of the copy, which the checksum is of.
+	// The first open changes the journal mode of the copy, so it comes before the
+	// checksum.
 	copied, err := openEngine(path)
 	if err = errors.Join(err, copied.close()); err != nil {
 		return fault(err)

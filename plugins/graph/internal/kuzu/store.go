@@ -276,7 +276,7 @@ func (db *DB) prepare(ctx context.Context, create bool) (err error) {
 	return nil
 }
 
-// unseal removes the seal before a change. The caller has the only writer.
+// unseal removes the seal before a change. The caller must hold the only writer.
 func (db *DB) unseal() error {
 	if !db.sealed {
 		return nil
@@ -414,7 +414,7 @@ func (db *DB) Close() error {
 	failed := db.writer.execute("CHECKPOINT")
 	err := db.stop()
 	if failed == nil && err == nil {
-		_ = seal.Write(db.path, db.path+walSuffix) // it is found without one
+		_ = seal.Write(db.path, db.path+walSuffix) // without a seal the database still opens
 	}
 	return err
 }

@@ -1,5 +1,5 @@
-// Package seal keeps a checksum beside the file of a database that is closed, for engines
-// that have none: a damaged page would end the process, or change a result. Start with
+// Package seal keeps a checksum next to a closed database, for engines that have no
+// checksums: a damaged page would end the process or change a result. Start with
 // [Check].
 package seal
 
@@ -21,19 +21,19 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// Suffix is that of the file with the size and the checksum.
+// Suffix is the suffix of the file that has the size and the checksum.
 const Suffix = ".seal"
 
-// Sum is the size and the checksum of what was written to it.
+// Sum computes the size and the checksum of what is written to it.
 type Sum struct {
 	size int64
 	hash hash.Hash32
 }
 
-// NewSum returns the sum of nothing.
+// NewSum returns an empty Sum.
 func NewSum() *Sum { return &Sum{hash: crc32.New(crc32.MakeTable(crc32.Castagnoli))} }
 
-// Write is [io.Writer.Write]. It does not fail.
+// Write implements [io.Writer]. It does not fail.
 func (s *Sum) Write(p []byte) (int, error) {
 	s.size += int64(len(p))
 	return s.hash.Write(p)
@@ -41,7 +41,7 @@ func (s *Sum) Write(p []byte) (int, error) {
 
 func (s *Sum) String() string { return fmt.Sprintf("%d %08x", s.size, s.hash.Sum32()) }
 
-// Store seals the database of a path whose file has the sum.
+// Store seals the database at path, whose file has this sum.
 func (s *Sum) Store(path string) error {
 	return atomicfile.Write(path+Suffix, 0o600, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, s)
@@ -49,8 +49,8 @@ func (s *Sum) Store(path string) error {
 	})
 }
 
-// Write seals a database that the engine has closed. A database with a log, which is
-// the file log, is not sealed.
+// Write seals a database that the engine has closed. It does not seal a database whose
+// log file still exists.
 func Write(path, log string) error {
 	if info, err := os.Stat(log); err == nil && info.Size() > 0 {
 		return nil
@@ -62,8 +62,8 @@ func Write(path, log string) error {
 	return sum.Store(path)
 }
 
-// Check reports whether the database is sealed. The seal must be removed before the
-// first change. A database that differs from its seal is an error.
+// Check reports whether the database is sealed, and returns an error if it differs from
+// its seal. The caller must remove the seal before the first change.
 func Check(ctx context.Context, path string) (sealed bool, err error) {
 	want, err := os.ReadFile(path + Suffix)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +100,7 @@ func sumOf(ctx context.Context, path string) (*Sum, error) {
 	return sum, nil
 }
 
-// Remove removes the seal durably, before a change of the database.
+// Remove removes the seal durably. Call it before a change of the database.
 func Remove(path string) error {
 	err := os.Remove(path + Suffix)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {

@@ -7,9 +7,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// verifications return a row for each damage. SQLite compares the tables with their
-// indexes; the others look for rows that joins leave out, and for values that Apply
-// does not write.
+// verifications return a row for each defect. SQLite compares the tables with their
+// indexes; the other queries look for rows that joins leave out, and for values that
+// Apply does not write.
 var verifications = []string{
 	"SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok' LIMIT 1",
 	`SELECT 'the entity ' || json_quote(n.id) || ' is incomplete' FROM node n LEFT JOIN body b ON b.pk = n.pk LEFT JOIN kind k ON k.pk = n.kind
@@ -20,7 +20,7 @@ var verifications = []string{
 		WHERE s.pk IS NULL OR t.pk IS NULL OR k.pk IS NULL OR NOT json_valid(r.properties) LIMIT 1`,
 }
 
-// Verify is [store.Verifier.Verify].
+// Verify implements [store.Verifier].
 func (db *DB) Verify(ctx context.Context) error {
 	done, err := db.use()
 	if err != nil {

@@ -197,10 +197,10 @@ type Querier interface {
 	Query(ctx context.Context, q Query) (*Table, error)
 }
 
-// Verifier is a Store whose files have no checksum that Open compares.
+// Verifier is a Store whose Open does not verify a checksum of its files.
 type Verifier interface {
-	// Verify reads the whole database and returns an error if a part of it is missing or
-	// cannot be read. It does not see a changed letter in a text.
+	// Verify reads the whole database and returns an error if a part of it is missing
+	// or cannot be read. It does not detect a changed letter in a text.
 	Verify(ctx context.Context) error
 }
 

@@ -89,8 +89,8 @@ func writeUntilKilled(dir string, open Opener) error {
 
 // Kills kills a process with SIGKILL while it writes, as often as TEA_KILLS
 // says, and checks each time that the database opens, that no acknowledged
-// change is lost, and that the others were made completely or not at all, also in
-// the databases of [Unused].
+// change is lost, and that the others were made atomically, also in the databases
+// of [Unused].
 func Kills(t *testing.T, open Opener) {
 	kills := defaultKills
 	if text := os.Getenv("TEA_KILLS"); text != "" {

@@ -8,9 +8,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// Unused calls check with a database as a crash has left it in dir, and with copies
-// that processes have opened since then without using what it has: an engine can
-// recover at opening what it loses at closing.
+// Unused calls check with a database in dir as a crash left it, and with copies that
+// processes have opened since then without using their contents: an engine may recover
+// data when it opens a database and lose it when it closes it.
 func Unused(t *testing.T, dir string, open Opener, check func(t *testing.T, dir string)) {
 	t.Helper()
 	for way, use := range map[string]func(t *testing.T, dir string){
@@ -66,7 +66,7 @@ func used(t *testing.T, dir string, open Opener, use func(*testing.T, store.Stor
 
 func nothing(*testing.T, store.Store) {}
 
-// inspect reads what describes a database, of a namespace that it does not have.
+// inspect reads the description of a database through a namespace that does not exist.
 func inspect(t *testing.T, db store.Store) {
 	if _, err := db.Stats(t.Context(), "another"); err != nil {
 		t.Fatal(err)

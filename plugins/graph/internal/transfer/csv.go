@@ -64,7 +64,7 @@ type table struct {
 	columns []column
 }
 
-// tableOf returns the table that a file has: its name says it, or its columns.
+// tableOf returns the table that a file contains, by its name or by its columns.
 func tableOf(file string, columns []string) (*table, error) {
 	tables := newTables()
 	base := path.Base(file)
@@ -120,8 +120,8 @@ func cutLast(text string, separator byte) (before, after string, found bool) {
 	return text[:i], text[i+1:], true
 }
 
-// readCSV reads a file of entities or of relations. Another column is a property; see
-// column.
+// readCSV reads a file of entities or of relations. Unknown columns become properties;
+// see column.
 func readCSV(in Input, into Sink) error {
 	reader := csv.NewReader(withLineFeeds(decoded(in.Reader)))
 	reader.ReuseRecord = true

@@ -225,7 +225,8 @@ func (item *xmlItem) record(domain string, g *graphMLReader) (*record, error) {
 		}
 		key := g.key(d.Key)
 		name, text := key.Name, d.Text
-		// A program can write a key for each type of the values of a name.
+		// A program may write several keys with one name, one for each type of its
+		// values.
 		switch former, ok := keys[name]; {
 		case ok && d.isDefault:
 			continue

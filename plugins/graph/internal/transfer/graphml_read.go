@@ -237,7 +237,8 @@ func (g *graphMLReader) complete(domain string, data []xmlData) []xmlData {
 	return data
 }
 
-// directed reports whether an edge has a direction, which is a boolean of XML Schema.
+// directed reports whether an edge has a direction. The attribute is a boolean of XML
+// Schema.
 func (item *xmlItem) directed(absent bool) (bool, error) {
 	switch text := strings.TrimSpace(item.Directed); text {
 	case "":

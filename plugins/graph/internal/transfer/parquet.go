@@ -90,8 +90,8 @@ type parquetColumn struct {
 	isField bool
 }
 
-// readParquet reads a file of entities or of relations. Another column is a property, as
-// in CSV. A damaged file can make the library panic.
+// readParquet reads a file of entities or of relations. Unknown columns become
+// properties, as in CSV. A damaged file can make the library panic.
 func readParquet(in Input, into Sink) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -217,7 +217,7 @@ func (c *parquetColumn) decode(v parquet.Value) (any, error) {
 	return nil, fmt.Errorf("values of the type %s are not supported", c.kind)
 }
 
-// unsigned reports whether the integers of a column have no sign.
+// unsigned reports whether the column has unsigned integers.
 func (c *parquetColumn) unsigned() bool {
 	logical := c.kind.LogicalType()
 	if logical == nil {

@@ -73,8 +73,8 @@ func Discard(w Writer) {
 	}
 }
 
-// Input is a file that is read. The Reader of one of the format Parquet is also an
-// io.ReaderAt, and Size its size.
+// Input is a file to read. For Parquet, Reader must also be an io.ReaderAt, and Size
+// must be the size of the file.
 type Input struct {
 	Name   string
 	Reader io.Reader
@@ -100,7 +100,7 @@ func (f Format) Readable() error {
 	return nil
 }
 
-// Read reads a graph from files of a format. The error names the place in the input.
+// Read reads a graph from files in a format. The error names the place in the input.
 func Read(f Format, into Sink, inputs []Input) error {
 	for _, in := range inputs {
 		err := f.Readable()

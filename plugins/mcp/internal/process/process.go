@@ -26,8 +26,8 @@ type Command struct {
 	// CPU is the number of processors that it and its children can use, on Linux; 0
 	// is all.
 	CPU int
-	// Log gets the lines of the standard error, and those of [Process.Say]. It is not
-	// called concurrently.
+	// Log is called with each line of standard error and of [Process.Say], but never
+	// concurrently.
 	Log func(line string)
 }
 
@@ -44,7 +44,7 @@ type Process struct {
 
 	mu     sync.Mutex
 	killed string // why it was killed
-	asked  bool   // it was asked to end
+	asked  bool   // whether it was asked to end
 
 	said lines
 }
@@ -155,12 +155,12 @@ func (p *Process) read(r *bufio.Reader) {
 	}
 }
 
-// Say logs a line that the server has printed, to its standard error or between
-// messages to its standard output, and keeps it if it is one of the last. Long lines
-// are cut; of too many lines per second the rest is counted.
+// Say logs a line that the server has printed to standard error or, between messages,
+// to standard output, and keeps the last lines for [Process.LastWords]. Long lines are
+// cut, and lines beyond the limit per second are only counted.
 func (p *Process) Say(line string) { p.said.add(line) }
 
-// lines are what a server prints for people. It is safe for concurrent use.
+// lines collects what a server prints for people. It is safe for concurrent use.
 type lines struct {
 	log func(line string)
 
@@ -193,7 +193,7 @@ func (l *lines) add(line string) {
 	}
 }
 
-// last returns the last lines as one.
+// last returns the last lines, joined.
 func (l *lines) last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

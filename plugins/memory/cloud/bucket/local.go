@@ -74,7 +74,7 @@ const (
 	// ofOther follows it for copies of another database: the bucket was emptied, or
 	// its content replaced.
 	ofOther = "of-"
-	// withDamage follows it for a copy whose state was damaged.
+	// withDamage follows asidePrefix for a copy whose state was damaged.
 	withDamage = ofOther + "damaged"
 	// withRefused follows it for copies that were merged except for records that the
 	// memory refuses.
@@ -105,7 +105,6 @@ func openLocal(dir string, b *objstore.Bucket) (*local, error) {
 	return nil, fmt.Errorf("%d processes use the memory in %s", maxCopies, dir)
 }
 
-// load reads the state.
 func (l *local) load() error {
 	raw, err := os.ReadFile(l.path(deviceFile))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(raw) == 0 {
@@ -120,8 +119,8 @@ func (l *local) load() error {
 	return l.readState()
 }
 
-// readState reads the state of the copy. A damaged one is none, and the copy can
-// have changes that are not published.
+// readState reads the state of the copy. A damaged state counts as missing, and the
+// copy may have changes that are not published.
 func (l *local) readState() error {
 	raw, err := os.ReadFile(l.path(stateFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -102,7 +102,7 @@ func (e *entries) Search(ctx context.Context, query store.Search) (store.Results
 	return with(ctx, e.s.read, func(t *tenure) (store.Results, error) { return t.longterm.Search(ctx, query) })
 }
 
-// Statistics are those of the text index.
+// Statistics returns the statistics of the text index for a query.
 func (e *entries) Statistics(ctx context.Context, text string) (fulltext.Statistics, error) {
 	if err := e.open(); err != nil {
 		return fulltext.Statistics{}, err

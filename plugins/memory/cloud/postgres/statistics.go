@@ -9,12 +9,13 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
 )
 
-// measured is the number of entries whose words are counted. Of more entries they
-// are a sample: those with the smallest hashes of their keys.
+// measured is the number of entries whose words are counted. If there are more, those
+// with the smallest hashes of their keys are the sample.
 const measured = 1000
 
-// Statistics are those of the live entries for a query, so that other texts can
-// be ranked together with them, by the scores of the other engines.
+// Statistics returns the statistics of the live entries for a query. With them, other
+// texts can be ranked together with the entries, by the same scores as on other
+// engines.
 func (m *longTerm) Statistics(ctx context.Context, text string) (fulltext.Statistics, error) {
 	if err := m.closed.check(); err != nil {
 		return fulltext.Statistics{}, err

@@ -112,7 +112,7 @@ type Result struct {
 	Truncated bool
 	// Method is Cosine or BM25, "" if nothing was compared.
 	Method Method
-	// Notes name the layers that have nothing to compare.
+	// Notes lists the layers that have nothing to compare.
 	Notes []string
 }
 

@@ -295,8 +295,8 @@ func (g *gathering) entry(p *place, e store.Memory) error {
 	return nil
 }
 
-// wordsOf returns the texts by which an entry is found, as ltm.search does, with
-// another name than its key.
+// wordsOf returns the texts that an entry is found by, as in ltm.search, with name in
+// place of its key.
 func wordsOf(name string, e store.Memory) (texts []string) {
 	for _, field := range longterm.Fields(name, string(e.Value), string(e.Metadata)) {
 		texts = append(texts, field.Text)
@@ -326,7 +326,7 @@ func (g *gathering) session(p *place, s session.Session) {
 	}
 }
 
-// SessionOf returns the session of an entry, by its key; "" = none.
+// SessionOf returns the session that the key of an entry names, or "".
 func SessionOf(key string) string {
 	rest, ok := strings.CutPrefix(key, InSession+"/")
 	if !ok {

@@ -59,7 +59,7 @@ type Layer struct {
 	MaxTokens int
 }
 
-// plurals are the folders that other programs use for scopes.
+// plurals maps scopes to the folders that other programs use for them.
 var plurals = map[string]string{User: "users", Matter: "matters", Firm: "firms", Directory: "directories"} //nolint:gochecknoglobals // constant
 
 // place locates candidates of a layer. A folder or prefix is "" for everything, or

@@ -14,14 +14,13 @@ import (
 )
 
 const (
-	// maxScanned and maxScannedBytes bound the entries that are compared here.
+	// maxScanned and maxScannedBytes limit the entries that are read and compared here.
 	maxScanned      = 10_000
 	maxScannedBytes = 64 << 20
 	scanPage        = 500
 )
 
-// weigh computes the weights of the words of the question among files and
-// entries together.
+// weigh computes the weights of the question's words over files and entries together.
 func (g *gathering) weigh(ctx context.Context) (err error) {
 	if g.statistics, err = g.a.texts.index.Statistics(ctx, g.r.Query); err != nil {
 		return err
@@ -40,8 +39,8 @@ func (g *gathering) weigh(ctx context.Context) (err error) {
 	return err
 }
 
-// scan reads the entries of a database that cannot count words, and keeps those
-// with words of the question.
+// scan reads the entries of a database that cannot count words, and keeps those that
+// contain words of the question.
 func (g *gathering) scan(ctx context.Context) error {
 	var all []fulltext.Counts
 	kept := int64(0)
@@ -80,7 +79,7 @@ type scanned struct {
 	counts fulltext.Counts
 }
 
-// search returns the best entries of a place by their words.
+// search returns the best entries of a place, ranked by their words.
 func (g *gathering) search(ctx context.Context, p *place) ([]store.Memory, error) {
 	var best []store.Memory
 	for i, prefix := range p.prefixes {

@@ -41,7 +41,7 @@ type texts struct {
 	mu     sync.Mutex // guards what follows
 	index  *fulltext.Index
 	seq    int64 // the last change of the index
-	after  seen  // the files that are in it
+	after  seen  // the changes that it includes
 	byName map[name]*text
 	byID   map[int64]*text
 	closed bool
@@ -107,7 +107,7 @@ func (t *texts) find(n name) (text, bool) {
 	return text{}, false
 }
 
-// any reports whether fn is true for a text file of the index as of the last use.
+// any reports whether fn returns true for a text file of the index as of its last use.
 func (t *texts) any(fn func(*text) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,7 +119,8 @@ func (t *texts) any(fn func(*text) bool) bool {
 	return false
 }
 
-// seen are the last changes of files and of shared files; the zero value is none.
+// seen has the numbers of the last changes of files and shared files; the zero value is
+// none.
 type seen struct{ own, shared int64 }
 
 // changes returns the files that were changed since; see [file.Files.Changes].
@@ -314,7 +315,7 @@ func nameOf(key string) string {
 	return base
 }
 
-// forget removes the file with a name, unless it has the number.
+// forget removes the file with a name, unless its number is but.
 func (t *texts) forget(n name, but int64) error {
 	old := t.byName[n]
 	if old == nil || old.id == but {

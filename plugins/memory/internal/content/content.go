@@ -105,8 +105,8 @@ func (s *Store) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
 	return Checked(r, name, hash), nil
 }
 
-// Checked returns a reader of a blob that fails at its end if the content has
-// another hash.
+// Checked returns a reader of a blob whose last Read fails if the content does not have
+// this hash.
 func Checked(r io.ReadCloser, name, hash string) io.ReadCloser {
 	return &checked{ReadCloser: r, name: name, want: hash, sum: sha256.New()}
 }

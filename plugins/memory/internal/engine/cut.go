@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// CutLog ends the log of a database at a position, after which it is damaged, and
-// keeps the whole log in another file. It returns what to tell the user.
+// CutLog truncates the log of a database where its damage begins, and keeps the whole
+// log in another file. It returns a message for the user.
 func CutLog(log string, position int64) (repaired string, err error) {
 	from, err := os.OpenFile(log, os.O_RDWR, 0)
 	if err != nil {

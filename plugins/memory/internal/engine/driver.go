@@ -47,15 +47,14 @@ type Handles struct {
 	Write *sql.DB
 	// BeforeCommit is called before each commit; nil = nothing to do.
 	BeforeCommit func()
-	// Checkpoint writes the log into the database. It is called on the connection
-	// that writes, after a change of the schema and before the pools are closed;
-	// nil = the database does so itself.
+	// Checkpoint writes the log into the database. It is called on the connection that
+	// writes, after a change of the schema and before the pools are closed. It is nil
+	// if the database does this itself.
 	Checkpoint func(ctx context.Context, conn *sql.Conn) error
-	// Closed is called when the pools were closed after a checkpoint; nil = nothing
-	// to do.
+	// Closed is called when the pools are closed after a checkpoint. It can be nil.
 	Closed func() error
-	// Repaired describes what was damaged when the database was opened, and what
-	// became of it.
+	// Repaired describes the damage that was found when the database was opened, and
+	// how it was repaired.
 	Repaired []string
 }
 

@@ -18,8 +18,8 @@ import (
 const identityFile = "database.id"
 
 // notedIdentity returns the identity of the folder's database, "" for a new
-// folder. A power cut can leave zeros in the file, which was written when the
-// database was created, and is not on disk before its name.
+// folder. A power cut can leave zeros in the file: it is written when the
+// database is created, and its name can be on disk before its content.
 func notedIdentity(dir string) (string, error) {
 	noted, err := os.ReadFile(filepath.Join(dir, identityFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -26,7 +26,8 @@ type writer struct {
 	statements *statements
 	// beforeCommit returns an error if the database's files were replaced.
 	beforeCommit func() error
-	// checkpoint writes the log into the database; nil = the database does so.
+	// checkpoint writes the log into the database; nil if the database does this
+	// itself.
 	checkpoint func(context.Context, *sql.Conn) error
 	// altered reports that the schema was changed since the last checkpoint.
 	altered bool
@@ -84,7 +85,7 @@ func (w *writer) do(ctx context.Context, fn func(context.Context, store.Tx) erro
 	return <-p.result
 }
 
-// close waits for the queued writes. whole reports that the log was written into
+// close waits for the queued writes. whole reports that the whole log was written into
 // the database.
 func (w *writer) close() (whole bool, err error) {
 	w.mu.Lock()
@@ -172,9 +173,8 @@ func (w *writer) transaction(group []*write) error {
 	return nil
 }
 
-// keepSchema writes a change of the schema into the database: DuckDB is more
-// reliable at replaying rows than definitions. While a reader prevents that, the
-// next commit tries again.
+// keepSchema makes a checkpoint after a change of the schema: DuckDB replays rows more
+// reliably than definitions. If a reader prevents it, the next commit tries again.
 func (w *writer) keepSchema() {
 	if !w.altered || w.checkpoint == nil {
 		return

@@ -35,7 +35,7 @@ type DocumentSearch struct {
 
 // FoundDocument is a document that matches.
 type FoundDocument struct {
-	// Source is that of the file.
+	// Source is the source of the file.
 	Source string
 	Path   string
 	// Line is the line in a file of several documents, from 1; 0 in other files.
@@ -208,7 +208,8 @@ func (found *FoundDocuments) take(s DocumentSearch, file File, line int, text []
 	return true
 }
 
-// takeYAML adds the documents of a YAML text that match. Several ones have lines.
+// takeYAML adds the documents of a YAML text that match. If there are several, each has
+// its line.
 func (found *FoundDocuments) takeYAML(s DocumentSearch, file File, text []byte) {
 	all, err := DecodeYAML(bytes.NewReader(text))
 	if err != nil {

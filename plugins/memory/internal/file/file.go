@@ -35,7 +35,7 @@ type Options struct {
 	Documents store.MetadataStore
 	Blobs     store.BlobStorage
 	Clock     *clock.Clock
-	// Shared are the files of memory.cloud_store; nil = none.
+	// Shared provides the files of memory.cloud_store; nil = none.
 	Shared Shared
 	// Hidden returns which sessions have files that are hidden although they are
 	// not archived; nil = none.
@@ -91,8 +91,8 @@ type File struct {
 	SessionID string        `json:"session_id,omitempty"`
 	CreatedAt clock.Instant `json:"created_at"`
 	UpdatedAt clock.Instant `json:"updated_at"`
-	// Shared reports whether the file is one of Options.Shared, and Blob is then the
-	// name of its content.
+	// Shared reports whether the file comes from Options.Shared. Blob is then the name
+	// of its content.
 	Shared bool   `json:"-"`
 	Blob   string `json:"-"`
 	// Hidden reports whether the session has expired without being archived (see

@@ -42,7 +42,7 @@ type Grep struct {
 
 // Match is a matching line.
 type Match struct {
-	// Source is that of a file, or the one given to Text.
+	// Source is the source of the file, or the source passed to Text.
 	Source string
 	Path   string
 	// Line and Column count from 1; the column is in characters.
@@ -169,7 +169,7 @@ func (f *Files) grepLines(ctx context.Context, g Grep, file File, m *Matches) er
 	return g.text(ctx, file.Source(), file.Path, r, m)
 }
 
-// Text searches the lines of a text that is not a file's, and adds to the matches.
+// Text searches the lines of a text that is not in a file, and adds its matches to m.
 // It reports whether there is room for more.
 func (g Grep) Text(ctx context.Context, source, path, text string, m *Matches) (more bool, err error) {
 	if err = g.text(ctx, source, path, strings.NewReader(text), m); outOfTime(ctx, err) {

@@ -128,7 +128,7 @@ func (q Query) matches(f File) bool {
 	return (q.Pattern == nil || q.Pattern.Match(strings.TrimPrefix(f.Path, q.Within))) && (f.Damaged || filter.Matches(f.Metadata, q.Metadata))
 }
 
-// each is All for the files of a kind.
+// each is All for one kind of files.
 func (f *Files) each(ctx context.Context, q Query, k kind) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		const archive = ArchivePrefix + SessionPrefix

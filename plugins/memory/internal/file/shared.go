@@ -13,15 +13,16 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Shared are further files of a memory, which Files only reads and moves: those
-// of memory.cloud_store. A path can be that of a file and of a shared file.
+// Shared provides further files of a memory, which Files only reads and moves: those of
+// memory.cloud_store. A file and a shared file can have the same path.
 type Shared interface {
-	// Kind is the kind of their documents.
+	// Kind returns the kind of their documents.
 	Kind() string
 	// Readable reports whether this device has access to the contents. If not, the
 	// files are left out.
 	Readable() bool
-	// Describe reads a document. It sets Shared, and Damaged for a damaged one.
+	// Describe reads a document. It sets Shared, and Damaged if the document is
+	// damaged.
 	Describe(d store.Document) File
 	// Open opens the content of a file; see Files.Content.
 	Open(ctx context.Context, f File) (io.ReadCloser, error)
@@ -35,7 +36,7 @@ const (
 	Cloud = "cloud"
 )
 
-// Source is Own or Cloud.
+// Source returns Own or Cloud.
 func (f File) Source() string {
 	if f.Shared {
 		return Cloud
@@ -43,7 +44,7 @@ func (f File) Source() string {
 	return Own
 }
 
-// SessionOf returns the session of a path, "" for none.
+// SessionOf returns the session that a path belongs to, or "".
 func SessionOf(path string) string {
 	inside, ok := strings.CutPrefix(strings.TrimPrefix(path, ArchivePrefix), SessionPrefix)
 	id, _, below := strings.Cut(inside, "/")
@@ -59,7 +60,8 @@ type kind struct {
 	describe func(store.Document) File
 }
 
-// kinds are those of the files, and of the shared ones if these are readable.
+// kinds returns the kind of the files and, if they are readable, the kind of the shared
+// files.
 func (f *Files) kinds() []kind {
 	all := []kind{{Kind, decodeListed}}
 	if s := f.o.Shared; s != nil && s.Readable() {
@@ -118,16 +120,16 @@ func (f *Files) StatShared(ctx context.Context, path string) (File, error) {
 	return file, err
 }
 
-// Changes returns the files that were stored or moved after a change (0 = all
-// files), the number of the last change, and the number of all files, those of
-// archived sessions included. Removed files are not reported: a caller who adds
-// the changes to the files it had has more than total then, and asks for all
-// files again. The numbers of changes only grow while the process runs.
+// Changes returns the files that were stored or moved after a change (0 = all files),
+// the number of the last change, and the number of all files, including those of
+// archived sessions. It does not report removed files: a caller that adds the changes
+// to its own list then has more files than total, and must ask for all files again. The
+// numbers of changes only increase within one process.
 func (f *Files) Changes(ctx context.Context, after int64) (changed []File, last int64, total int, err error) {
 	return f.changes(ctx, f.kinds()[0], after)
 }
 
-// SharedChanges is Changes for the shared files, which have their own numbers.
+// SharedChanges is Changes for the shared files, which are numbered separately.
 func (f *Files) SharedChanges(ctx context.Context, after int64) (changed []File, last int64, total int, err error) {
 	kinds := f.kinds()
 	if len(kinds) == 1 {
@@ -162,8 +164,8 @@ func (f *Files) changed(ctx context.Context, kind string, after int64) ([]store.
 		if after == 0 {
 			limit = math.MaxInt32
 		}
-		// The last ones first, and more of them with each step, all in one
-		// statement: changes between two statements could hide one.
+		// Read the last changes first, and more of them with each step, each time in
+		// one statement: a change between two statements could hide another one.
 		page, err := f.o.Documents.Query(ctx, store.DocumentQuery{Kind: kind, OrderBy: "seq", Descending: true, Limit: limit})
 		if err != nil {
 			return nil, err
@@ -180,9 +182,9 @@ func (f *Files) changed(ctx context.Context, kind string, after int64) ([]store.
 	}
 }
 
-// Moves returns the changes that replace the prefix of all files below it, shared
-// ones included. The caller applies them and prevents other writes there until
-// then.
+// Moves returns the changes that replace the prefix of the paths of all files below it,
+// including shared files. The caller applies them, and must prevent other writes there
+// until then.
 func (f *Files) Moves(ctx context.Context, from, to string) (changes []store.Change, err error) {
 	same := func(d store.Document, _ string) (json.RawMessage, error) { return d.Body, nil }
 	if changes, err = f.moves(ctx, Kind, from, to, same); err != nil || f.o.Shared == nil {
@@ -214,9 +216,9 @@ func (f *Files) moves(ctx context.Context, kind, from, to string, renamed func(s
 	}
 }
 
-// Content opens the content of a file as it was described; the caller closes
-// it. The error wraps store.ErrNotFound if the file has changed and no file has
-// that content now.
+// Content opens the content of a file as it was described. The caller must close it.
+// The error wraps store.ErrNotFound if the file has changed and no file has that
+// content now.
 func (f *Files) Content(ctx context.Context, file File) (io.ReadCloser, error) {
 	if file.Shared {
 		return f.o.Shared.Open(ctx, file)

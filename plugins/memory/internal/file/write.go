@@ -186,7 +186,7 @@ func mediaTypes() map[string]string {
 	}
 }
 
-// TypeOf returns a file's media type by its name, or a general one.
+// TypeOf returns a file's media type by its name, or a generic one.
 func TypeOf(name string, text bool) string {
 	general := "application/octet-stream"
 	if text {

@@ -15,24 +15,24 @@ import (
 
 const typeYAML = "application/yaml"
 
-// maxNodes bounds the nodes of YAML, with those that aliases stand for.
+// maxNodes limits the nodes of a YAML text, including those that aliases stand for.
 const maxNodes = 1 << 20
 
-// isYAML reports whether a file has YAML, by its type or its name.
+// isYAML reports whether a file is YAML, by its type or its name.
 func (f File) isYAML() bool {
 	ext := strings.ToLower(path.Ext(f.Path))
 	return f.Type == typeYAML || strings.HasSuffix(f.Type, "+yaml") || ext == ".yaml" || ext == ".yml"
 }
 
-// Document is a document of a YAML text and the line that it begins in.
+// Document is a document of a YAML text and the line on which it begins.
 type Document struct {
 	Line  int
 	Value any
 }
 
-// DecodeYAML returns the documents of a YAML text in the value model. Names of
-// members that are no texts become their text, and so do dates, binary data and numbers
-// that are not finite.
+// DecodeYAML returns the documents of a YAML text in the value model. Names of members
+// that are not text become text, and so do dates, binary data and numbers that are not
+// finite.
 func DecodeYAML(r io.Reader) (all []Document, err error) {
 	d := yaml.NewDecoder(r)
 	for left := maxNodes; ; {
@@ -56,7 +56,7 @@ func DecodeYAML(r io.Reader) (all []Document, err error) {
 	}
 }
 
-// yamlNodes converts nodes while there are some left.
+// yamlNodes converts nodes, and limits how many.
 type yamlNodes struct{ left int }
 
 func (y *yamlNodes) value(n *yaml.Node) (v any, err error) {
@@ -87,8 +87,7 @@ func (y *yamlNodes) value(n *yaml.Node) (v any, err error) {
 	}
 }
 
-// members adds the members of a mapping. Those of merged mappings are replaced by
-// its own.
+// members adds the members of a mapping, which override those of merged mappings.
 func (y *yamlNodes) members(into map[string]any, n *yaml.Node) error {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].ShortTag() != "!!merge" {

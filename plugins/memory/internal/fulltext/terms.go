@@ -93,7 +93,7 @@ type Query struct {
 	Cut bool
 }
 
-// Each returns the words and prefixes of a query, each as a query of its own.
+// Each returns a separate query for each word and each prefix of a query.
 func (t *Terms) Each(text string) []Query {
 	terms := parseQuery(text, t.lang).terms
 	all := make([]Query, len(terms))
@@ -103,10 +103,9 @@ func (t *Terms) Each(text string) []Query {
 	return all
 }
 
-// Statistics returns the statistics of a query where the index belongs to another
-// program: docs is the number of documents, words the number of all their words
-// without stop words, and found the number of documents that each query of Each
-// finds.
+// Statistics returns the statistics of a query for an index that belongs to another
+// program. docs is the number of documents, words the number of all their words without
+// stop words, and found the number of documents that each query of Each finds.
 func (t *Terms) Statistics(text string, docs int, words int64, found []int) Statistics {
 	st := Statistics{docs: docs, words: words, lang: t.lang, terms: parseQuery(text, t.lang).terms, found: map[term]int{}}
 	for i, one := range st.terms {

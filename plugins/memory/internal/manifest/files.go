@@ -15,10 +15,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Files are the files of a Manifest for the searches of a memory.
+// Files provides the files of a Manifest to the searches of a memory.
 type Files struct {
 	Documents store.MetadataStore
-	// Blobs opens the storage; nil = this device has no access to it.
+	// Blobs opens the storage; nil if this device has no access to it.
 	Blobs func(ctx context.Context) (store.BlobStorage, error)
 }
 
@@ -30,8 +30,8 @@ func (*Files) Kind() string { return Kind }
 // Readable reports whether the device has access to the storage.
 func (f *Files) Readable() bool { return f.Blobs != nil }
 
-// Describe reads a record. The fields of the caller are the metadata of the
-// file. One whose status is archived is hidden.
+// Describe reads a record. The caller's own fields become the metadata of the file. A
+// file whose status is archived is hidden.
 func (f *Files) Describe(d store.Document) file.File {
 	described := file.File{Path: d.ID, Shared: true, SessionID: file.SessionOf(d.ID)}
 	r, err := decode(d)
@@ -94,8 +94,8 @@ func (*Files) Renamed(d store.Document, path string) (json.RawMessage, error) {
 	return json.Marshal(r)
 }
 
-// active returns the path of a file before its session was archived: a content
-// does not move with its file.
+// active returns the path that a file had before its session was archived: content does
+// not move with its file.
 func active(path string) string {
 	if strings.HasPrefix(path, file.ArchivePrefix+file.SessionPrefix) {
 		return strings.TrimPrefix(path, file.ArchivePrefix)
@@ -103,8 +103,8 @@ func active(path string) string {
 	return path
 }
 
-// get reads the record of a file. That of a file of a session is found by its
-// active and by its archived path.
+// get reads the record of a file. A file of a session is found by its active path and
+// by its archived path.
 func (m *Manifest) get(ctx context.Context, path string) (Record, store.Document, error) {
 	doc, err := m.Documents.Get(ctx, Kind, path)
 	if errors.Is(err, store.ErrNotFound) && file.SessionOf(path) != "" {
@@ -121,8 +121,8 @@ func (m *Manifest) get(ctx context.Context, path string) (Record, store.Document
 	return r, doc, err
 }
 
-// View is the table of the records for queries of workflows, without the
-// contents.
+// View returns the table of the records, without the contents, for queries of
+// workflows.
 func View(dialect store.Dialect) store.View {
 	shown := []documents.Shown{{Name: Path}}
 	for _, name := range []string{Type, URI, Status, "summary", Hash, "embedding_model", "created_by", "project_id"} {

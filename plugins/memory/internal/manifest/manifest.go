@@ -42,7 +42,7 @@ type Manifest struct {
 	// Base is the address of the storage, for storage_uri.
 	Base  string
 	Clock *clock.Clock
-	// ProjectID is the project_id of files that have none; "" = none.
+	// ProjectID is the project_id of files that do not set one; "" = none.
 	ProjectID string
 }
 

@@ -321,8 +321,8 @@ func (w *parquetWriter) row(ctx context.Context, doc store.Document) (map[string
 	return row, nil
 }
 
-// parsedYAML returns a YAML text as JSON, several documents as a list; nil if it is
-// not valid.
+// parsedYAML returns a YAML text as JSON, with several documents as a list; nil if it
+// is not valid.
 func parsedYAML(data []byte) any {
 	documents, err := file.DecodeYAML(bytes.NewReader(data))
 	if err != nil || len(documents) == 0 {

@@ -60,7 +60,7 @@ type Files interface {
 
 // Document is an entry or a file.
 type Document struct {
-	// Source is LTM, File or Cloud, Key the key or the path.
+	// Source is LTM, File or Cloud, and Key is the key or the path.
 	Source, Key string
 	// Namespace is the namespace of an entry.
 	Namespace string

@@ -259,7 +259,8 @@ type Embedded struct {
 	Model  string
 }
 
-// Check refuses vectors that Put could not store, before their entries are stored.
+// Check returns an error for vectors that Put could not store. Call it before the
+// entries are stored.
 func (r *Recall) Check(ctx context.Context, collection string, entries ...Embedded) error {
 	if len(entries) == 0 {
 		return nil

@@ -21,8 +21,8 @@ type deadline struct {
 	mu       sync.Mutex // guards what follows
 	known    bool
 	next     time.Time // zero = none
-	lowered  time.Time // the first one that was added since begin
-	replaced bool      // sessions were written by another way since begin
+	lowered  time.Time // the earliest expiry that was added since begin
+	replaced bool      // sessions were written in another way since begin
 }
 
 func (d *deadline) passed(now time.Time) bool {
@@ -111,7 +111,8 @@ func (s *Sessions) settle(ctx context.Context, now time.Time) (archived int, err
 	return archived, nil
 }
 
-// othersWithin is how soon a session is noticed that another process has stored.
+// othersWithin is how long it can take to notice a session that another process has
+// stored.
 const othersWithin = time.Minute
 
 // Expired returns which sessions have expired and are not archived in the

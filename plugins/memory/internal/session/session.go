@@ -53,7 +53,7 @@ type Options struct {
 	// ReadOnly says that the documents are only read. A session that has expired
 	// is then archived in what is returned, but not in the documents.
 	ReadOnly bool
-	// Shared says that other processes write the documents, too.
+	// Shared reports that other processes write the documents, too.
 	Shared bool
 }
 

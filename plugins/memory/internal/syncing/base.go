@@ -95,7 +95,7 @@ func (b base) after(ctx context.Context, id string, limit int, of ...string) (na
 		if json.Unmarshal([]byte(last), &parts) == nil {
 			name = store.RecordName{Feed: store.Feed(parts[1]), Space: parts[2], Key: parts[3]}
 		}
-		if name.Feed != "" && !isMark(name) { // earlier versions have synchronised those of others
+		if name.Feed != "" && !isMark(name) { // earlier versions synchronised the marks of other devices
 			names = append(names, name)
 		}
 	}

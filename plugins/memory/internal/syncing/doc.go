@@ -6,6 +6,6 @@
 // hash equals the base did not change. A hash is noted as pending before the
 // remote is written, so that a run after a crash recognizes its own write.
 //
-// A number of the remote says nothing if the remote is an older copy of itself.
-// So the device leaves marks there: see history.go.
+// Change numbers mean nothing if the remote has been replaced with an older copy of
+// itself, so the device leaves marks there: see history.go.
 package syncing

@@ -21,46 +21,46 @@ func isMark(name store.RecordName) bool {
 	return name.Feed == store.DocumentFeed && name.Space == MarkKind
 }
 
-// mark is a point of the history that a device and a remote have in common. The remote
+// mark is a point in the history that a device and a remote have in common. The remote
 // has its token in a document, which is as old as the rest of a copy.
 type mark struct {
 	Number int64  `json:"number"`
 	Token  string `json:"token"`
-	// Seen are the numbers up to which the device knew the changes of the remote, by
-	// feed or table: those that increased since the mark before.
+	// Seen has the numbers up to which the device knew the changes of the remote, by
+	// feed or table. It has only those that increased since the previous mark.
 	Seen map[string]int64 `json:"seen,omitempty"`
 }
 
-// history is what the device has noted about its marks at a remote. The device notes
+// history is what the device has stored about its marks at a remote. The device stores
 // nothing that it has seen or written there before a later mark is at the remote, so a
 // remote with the last mark has everything that the device knows of it.
 type history struct {
 	// Name is the name of the document at the remote.
 	Name  string `json:"name"`
 	Marks []mark `json:"marks"` // the oldest first; see add
-	// Next is the token that is being written, "" = none.
+	// Next is the token that is being written; "" = none.
 	Next   string  `json:"next,omitempty"`
 	Parted *parted `json:"parted,omitempty"`
 }
 
-// parted is the state of a comparison of all records, since the remote does not
-// continue the history that the device knows.
+// parted is the state of a comparison of all records, which is needed because the
+// remote does not continue the history that the device knows.
 type parted struct {
 	// Older reports that the remote is an older copy. Otherwise nothing is known about
-	// it: the device was synchronised by an earlier version.
+	// it, because an earlier version synchronised the device.
 	Older bool `json:"older"`
-	// Seen are the numbers up to which the changes of the remote are older than what
+	// Seen has the numbers up to which the changes of the remote are older than what
 	// the device has.
 	Seen map[string]int64 `json:"seen,omitempty"`
-	// Read are the numbers up to which an earlier version has read the remote.
+	// Read has the numbers up to which an earlier version has read the remote.
 	Read map[string]int64 `json:"read,omitempty"`
-	// Begun are the feeds whose numbers do not count any more.
+	// Begun lists the feeds whose numbers no longer count.
 	Begun []store.Feed `json:"begun,omitempty"`
 }
 
 func newHistory() *history { return &history{Name: rand.Text()} }
 
-// last returns the last token, "" = none.
+// last returns the last token, or "" if there is none.
 func (h *history) last() string {
 	if len(h.Marks) == 0 {
 		return ""
@@ -68,8 +68,8 @@ func (h *history) last() string {
 	return h.Marks[len(h.Marks)-1].Token
 }
 
-// keptMarks is how many of the last marks are kept, and half as many of each of 2, 4, 8
-// and so on before them.
+// keptMarks is the age, in marks, up to which every mark is kept. Marks with numbers
+// divisible by 2, 4, 8 and so on are kept 2, 4, 8 times as long.
 const keptMarks = 8
 
 // add adds the mark with the token that was written.
@@ -95,7 +95,7 @@ func (h *history) add() {
 	h.Marks = kept
 }
 
-// see notes that the device knows the changes of a feed or table up to a number.
+// see records that the device knows the changes of a feed or table up to a number.
 func (h *history) see(of string, number int64) {
 	last := &h.Marks[len(h.Marks)-1]
 	seen := maps.Clone(last.Seen)
@@ -106,8 +106,8 @@ func (h *history) see(of string, number int64) {
 	last.Seen = seen
 }
 
-// seen returns what the device knew at the last mark with one of the tokens, and whether
-// there is one.
+// seen returns what the device knew at the last mark with one of the tokens, and
+// whether there is such a mark.
 func (h *history) seen(tokens []string) (seen map[string]int64, there bool) {
 	all := map[string]int64{}
 	for _, m := range h.Marks {
@@ -136,7 +136,8 @@ func (h *history) record() store.RecordName {
 	return store.RecordName{Feed: store.DocumentFeed, Space: MarkKind, Key: h.Name}
 }
 
-// verify compares the last mark of the remote with the one that the device has noted.
+// verify compares the last mark at the remote with the last one that the device has
+// stored.
 func (r *run) verify(ctx context.Context) error {
 	known, err := r.base.history(ctx)
 	if err != nil {
@@ -183,7 +184,7 @@ func (r *run) verify(ctx context.Context) error {
 }
 
 // rename begins another document at a remote that continues the history of the device:
-// the device is an older copy of itself, or a copy of it synchronises too.
+// the device is an older copy of itself, or a copy of the device synchronises too.
 func (r *run) rename(ctx context.Context) error {
 	seen, _ := r.history.seen([]string{r.history.last()})
 	before := r.history
@@ -202,7 +203,7 @@ func (r *run) rename(ctx context.Context) error {
 	return r.save(ctx)
 }
 
-// part notes that everything has to be compared.
+// part records that all records have to be compared.
 func (r *run) part(ctx context.Context, p parted) error {
 	r.history, r.markSeq = newHistory(), 0
 	r.history.Parted, r.unsaved = &p, true
@@ -220,7 +221,7 @@ func (r *run) restored() {
 	}
 }
 
-// together notes that everything was compared.
+// together records that all records were compared.
 func (r *run) together(ctx context.Context) error {
 	if r.history.Parted == nil {
 		return nil
@@ -234,7 +235,7 @@ func (r *run) together(ctx context.Context) error {
 	return r.save(ctx)
 }
 
-// begin returns the numbers of a feed, 0 when a comparison of all records begins.
+// begin returns the numbers of a feed, or 0 when a comparison of all records begins.
 func (r *run) begin(ctx context.Context, feed store.Feed) (n Numbers, err error) {
 	p := r.history.Parted
 	if p == nil || slices.Contains(p.Begun, feed) {
@@ -247,7 +248,8 @@ func (r *run) begin(ctx context.Context, feed store.Feed) (n Numbers, err error)
 	return n, r.save(ctx)
 }
 
-// nextMark returns the write of a new mark, which the device must note before.
+// nextMark returns the write of a new mark. The device must store the token of the mark
+// first.
 func (r *run) nextMark() store.RecordWrite {
 	r.history.Next = rand.Text()
 	with := *r.history
@@ -274,7 +276,7 @@ func (r *run) mark(ctx context.Context) error {
 	return r.marked(results[0])
 }
 
-// marked is called with the result of the write of a mark.
+// marked handles the result of the write of a mark.
 func (r *run) marked(result store.PutResult) error {
 	if result.Err != nil {
 		return result.Err
@@ -287,7 +289,8 @@ func (r *run) marked(result store.PutResult) error {
 	return nil
 }
 
-// note notes that the changes of a feed or table of the remote are known up to a number.
+// note records that the changes of a feed or table of the remote are known up to a
+// number.
 func (r *run) note(ctx context.Context, of string, number int64) error {
 	if r.unmarked || len(r.history.Marks) == 0 {
 		if err := r.mark(ctx); err != nil {
@@ -299,7 +302,7 @@ func (r *run) note(ctx context.Context, of string, number int64) error {
 	return r.save(ctx)
 }
 
-// save writes the history to the device if it has changed.
+// save stores the history on the device if it has changed.
 func (r *run) save(ctx context.Context) error {
 	if !r.unsaved {
 		return nil
@@ -311,7 +314,7 @@ func (r *run) save(ctx context.Context) error {
 	return nil
 }
 
-// noted is the history as it is stored on the device.
+// noted returns the history in the form in which the device stores it.
 func (r *run) noted() Agreement {
 	raw, _ := json.Marshal(r.history) // it never fails
 	return Agreement{ID: r.base.historyID(), Agreed: Agreed{Hash: string(raw)}}
@@ -319,7 +322,7 @@ func (r *run) noted() Agreement {
 
 func (b base) historyID() string { return list(b.remote, "history") }
 
-// history returns what is noted about the marks, nil for nothing.
+// history returns the stored history of the marks; nil if there is none.
 func (b base) history(ctx context.Context) (*history, error) {
 	id := b.historyID()
 	found, err := b.Agreed(ctx, []string{id})

@@ -7,15 +7,14 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// evidence is what tells which of two records is the newer one after the histories have
-// parted.
+// evidence decides which of two records is newer after the histories have parted.
 type evidence struct {
 	// seen is the number up to which the remote's records are older than the device's,
-	// read the one up to which an earlier version knew them, 0 = unknown.
+	// and read the number up to which an earlier version knew them; 0 = unknown.
 	seen, read int64
 }
 
-// evidenceOf returns the evidence for a feed or table, nil if the histories have not
+// evidenceOf returns the evidence for a feed or table; nil if the histories have not
 // parted.
 func (r *run) evidenceOf(of string) *evidence {
 	if p := r.history.Parted; p != nil {
@@ -24,8 +23,8 @@ func (r *run) evidenceOf(of string) *evidence {
 	return nil
 }
 
-// compare is the decision about two different records after the histories have parted.
-// known is the hash that both had. A record whose time of expiry is past is not copied.
+// compare decides about two different records after the histories have parted. known is
+// the hash that both sides had. An expired record is not copied.
 func (s *step) compare(ctx context.Context, local, remote store.Record, known string, a Agreed, past func(time.Time) bool) error {
 	if local.Deleted && past(remote.Expires) || remote.Deleted && past(local.Expires) {
 		return nil
@@ -41,8 +40,9 @@ func (s *step) compare(ctx context.Context, local, remote store.Record, known st
 	return nil
 }
 
-// newer returns which of two different records is the newer one, "" if both have changed
-// or it is not known. A record that is only missing on one side is not deleted there.
+// newer returns which of two different records is newer, or "" if both have changed or
+// it is not known. A record is not deleted just because it is missing on the other
+// side.
 func (e *evidence) newer(local, remote store.Record, known string) Policy {
 	older := remote.Seq > 0 && remote.Seq <= e.seen
 	since := e.read > 0 && remote.Seq > e.read

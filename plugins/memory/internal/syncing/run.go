@@ -68,7 +68,7 @@ type Result struct {
 	// Full reports that all records were compared, since one side no longer had all
 	// deletions or the histories have parted.
 	Full bool
-	// Restored is This or Other if that side is an older copy of itself, else "".
+	// Restored is This or Other if that side is an older copy of itself, otherwise "".
 	Restored string
 	// SkippedTables are the names of tables whose rows are not synchronised.
 	SkippedTables []string
@@ -118,7 +118,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	err = r.all(ctx)
 	if errors.Is(err, store.ErrUnknownChange) {
-		// A feed has lost changes without the rest of its memory.
+		// The feed has lost changes, but the memory has not lost the rest.
 		if err = r.part(ctx, parted{}); err == nil {
 			err = r.all(ctx)
 		}
@@ -156,7 +156,7 @@ type run struct {
 	history  *history
 	markSeq  int64           // the number of the document with the marks
 	unmarked bool            // the remote was read since the last mark
-	unsaved  bool            // the history has changed since it was noted
+	unsaved  bool            // the history has changed since it was saved
 	evidence *evidence       // of the feed or table; nil if the histories have not parted
 	compared map[string]bool // the tables that were compared in full
 }
@@ -227,7 +227,7 @@ func (r *run) feed(ctx context.Context, feed store.Feed) error {
 	return nil
 }
 
-// reading is how far the feed of a side was read, and noted.
+// reading is the read position in the feed of a side, and the position that was saved.
 type reading struct {
 	store.Replica
 	noted     *int64

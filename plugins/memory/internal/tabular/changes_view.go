@@ -9,12 +9,11 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// changesSuffix follows the name of a table in the name of the view of its stored
-// changes.
+// changesSuffix is the suffix of the view of a table's stored changes.
 const changesSuffix = "__changes"
 
-// changeViews returns the views of the changes of tables that a query names. A
-// table with the same name hides one.
+// changeViews returns the views of stored changes that a query names. A table with the
+// same name takes precedence.
 func (s *Tables) changeViews(ctx context.Context, query string, names []string) (views []store.View, err error) {
 	query = strings.ToLower(query)
 	for _, name := range names {
@@ -51,7 +50,7 @@ func (s *Tables) changeViews(ctx context.Context, query string, names []string) 
 	return views, nil
 }
 
-// changesIn is all stored changes of a table on DuckDB.
+// changesIn returns the query for all stored changes of a table on DuckDB.
 func (s *Tables) changesIn(t *table, files []catalog.File) string {
 	var base []string
 	for _, f := range files {

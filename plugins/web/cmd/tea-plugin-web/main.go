@@ -9,6 +9,6 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(50) // a large page is garbage soon after it was read
+	debug.SetGCPercent(50) // a large page is garbage soon after it is read
 	serve.Main(web.Bundle())
 }

@@ -13,8 +13,8 @@ const (
 	// defaultMaxElements is the limit for the elements that the parser makes of a
 	// page, if its source has none.
 	defaultMaxElements = 320_000
-	// fewTags and fewBytes are the number of tags and the size up to which no page
-	// can have too many elements.
+	// fewTags and fewBytes are the number of tags and the size below which no page can
+	// have too many elements.
 	fewTags  = 500
 	fewBytes = 1 << 20
 	// attrsPerElement is the number of attributes for each element that is read.
@@ -48,8 +48,8 @@ func boundElements(text string, limit int) (bounded string, notes []string) {
 }
 
 // countElements returns where the last element begins that can be read, and
-// whether the elements that the parser repeats are too many. Comments are
-// elements too, and so are the end tags that the parser makes an element of.
+// whether there are too many elements that the parser repeats. Comments count as
+// elements, and so do end tags from which the parser creates an element.
 func countElements(text string, limit int) (end int, repeated bool) {
 	tokens := html.NewTokenizer(strings.NewReader(text))
 	open := map[atom.Atom]int{}  // elements for formatting that are not closed

@@ -14,7 +14,7 @@ import (
 type Content struct {
 	node           *html.Node // nil if the document is not HTML
 	text, markdown string
-	isPlain        bool // its structure is plain
+	isPlain        bool // plainStructure was called
 }
 
 const (
@@ -28,7 +28,7 @@ const (
 
 // Content returns the content of the page: all of it, or its main part without
 // navigation, headers, footers, sidebars and advertisements. It takes the page
-// apart, so that a large one is in memory once: call it once.
+// apart, so that a large page is in memory only once: call it at most once.
 func (d *Document) Content(mainOnly bool) *Content {
 	if d.root == nil {
 		return &d.plain
@@ -124,8 +124,8 @@ func measureNamed(n *html.Node, named map[*html.Node]int) int {
 	return length
 }
 
-// lengthWithout returns the length of the text below n, as textLength does,
-// without that of the elements that match accepts.
+// lengthWithout returns the length of the text below n, as textLength does, without the
+// elements that match accepts.
 func lengthWithout(n *html.Node, match func(*html.Node) bool) int {
 	length := 0
 	for c := n.FirstChild; c != nil; c = c.NextSibling {

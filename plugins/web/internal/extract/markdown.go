@@ -37,7 +37,7 @@ func (c *Content) Markdown() string {
 	return strings.TrimSpace(strings.NewReplacer(subscriptMark, `\_`, cellDot, ".").Replace(text))
 }
 
-// wordSubscript matches a mark of a subscript after a letter or digit, where it
+// wordSubscript matches the mark of a subscript after a letter or digit, where it
 // cannot begin emphasis.
 var wordSubscript = regexp.MustCompile(`([\p{L}\p{N}])` + subscriptMark)
 

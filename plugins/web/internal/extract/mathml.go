@@ -15,17 +15,18 @@ import (
 var formulaClass = regexp.MustCompile(`(^|\s)(katex|katex-display|katex-mathml|mwe-math-element\S*|mwe-math-mathml\S*|MathJax\S*|MJX\S*|mjx-\S*)($|\s)`)
 
 const (
-	// maxFormulaParents are the elements of a renderer around a formula.
+	// maxFormulaParents limits the elements of a renderer around a formula.
 	maxFormulaParents = 6
-	// maxFormula is the length of a formula; of a longer one the text is returned.
+	// maxFormula is the maximum length of a formula. A longer one is returned as plain
+	// text.
 	maxFormula = 16 << 10
 	// subscriptMark stands for the _ of a subscript until the Markdown is made; it
 	// is not a character.
 	subscriptMark = "\ufdd1"
 )
 
-// isolateFormulas replaces what renderers of formulas have made by its MathML,
-// and formulas that scripts would draw by their TeX.
+// isolateFormulas replaces the output of formula renderers with its MathML, and
+// formulas that scripts would draw with their TeX.
 func isolateFormulas(body *html.Node) {
 	var formulas, sources []*html.Node
 	elements(body, func(n *html.Node) {
@@ -76,8 +77,8 @@ func countFormulas(n *html.Node) int {
 	return count
 }
 
-// replaceTeX replaces a script with the TeX of a formula by code, unless its
-// MathML is before it.
+// replaceTeX replaces a script that contains the TeX of a formula with code, unless the
+// MathML of the formula precedes it.
 func replaceTeX(script *html.Node) {
 	for before := script.PrevSibling; before != nil; before = script.PrevSibling {
 		if localName(before) == "math" {
@@ -95,7 +96,7 @@ func replaceTeX(script *html.Node) {
 
 func textNode(text string) *html.Node { return &html.Node{Type: html.TextNode, Data: text} }
 
-// localName is the name of an element without a prefix for its namespace.
+// localName returns the name of an element without its namespace prefix.
 func localName(n *html.Node) string {
 	if n.Type != html.ElementNode {
 		return ""
@@ -103,7 +104,7 @@ func localName(n *html.Node) string {
 	return n.Data[strings.LastIndexByte(n.Data, ':')+1:]
 }
 
-// replaceFormulas replaces the MathML below n by text.
+// replaceFormulas replaces the MathML below n with text.
 func replaceFormulas(n *html.Node) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
@@ -123,8 +124,8 @@ func replaceFormulas(n *html.Node) {
 	}
 }
 
-// formulaText returns a formula as a line, such as (a+b)/2 or x_i^2. Without
-// presentation it is the formula's TeX or its alternative text.
+// formulaText returns a formula on one line, such as (a+b)/2 or x_i^2. For a formula
+// without presentation markup, it returns the TeX or the alternative text.
 func formulaText(math *html.Node) string {
 	if text := shortText(math, maxFormula); text == "" && math.FirstChild != nil {
 		return textOf(math)
@@ -216,8 +217,8 @@ func withScripts(name, base, first, second string) string {
 	return operand(base) + script(subscriptMark, first) + script("^", second)
 }
 
-// operands returns the children of an element as text, also those that are
-// empty, since their position has a meaning.
+// operands returns the children of an element as text, including empty ones, since
+// their position is significant.
 func operands(n *html.Node) []string {
 	var parts []string
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -228,7 +229,7 @@ func operands(n *html.Node) []string {
 	return parts
 }
 
-// operator returns an operator; those that are not seen have a meaning too.
+// operator returns the text of an operator. Invisible operators have a meaning too.
 func operator(text string) string {
 	switch text {
 	case "\u2061", "\u2062", "\u2064": // function application, times, plus
@@ -239,7 +240,7 @@ func operator(text string) string {
 	return text
 }
 
-// operand puts a part into parentheses if it has more than a name or a number.
+// operand adds parentheses to a part that is more than a name or a number.
 func operand(text string) string {
 	if isAtom(text) || strings.TrimFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) == "" {
 		return text
@@ -274,8 +275,8 @@ func script(mark, text string) string {
 	return mark + operand(strings.ReplaceAll(text, "−", "-"))
 }
 
-// multiscripts has the scripts after its base, and after mprescripts those
-// before it, each a subscript and a superscript.
+// multiscripts writes a base with the scripts after it and, behind mprescripts, those
+// before it. Each is a subscript and a superscript.
 func multiscripts(n *html.Node, parts []string) string {
 	before := len(parts)
 	i := 0
@@ -334,8 +335,8 @@ func tableRow(cells []string) string {
 	return strings.Join(cells, ", ")
 }
 
-// joinFormula joins parts, with a space where two would become one name or one
-// number.
+// joinFormula joins parts, with a space where two would otherwise become one name or
+// one number.
 func joinFormula(parts []string) string {
 	var b strings.Builder
 	last := ""

@@ -129,8 +129,8 @@ func (t *pageTree) walk(node, resources pdf.Value, depth int) bool {
 	return true
 }
 
-// pdfPage returns the text of a page and the number of glyphs in it that are not
-// known.
+// pdfPage returns the text of a page, and the number of its glyphs whose text is
+// unknown.
 func pdfPage(ctx context.Context, contents, resources pdf.Value, glyphs *glyphList) (text string, unknown int, err error) {
 	t := &pageText{ctx: ctx, glyphs: glyphs, drawn: map[drawnText]bool{}, state: graphics{ctm: identity, textLine: identity, textHere: identity, horizontal: 1}}
 	defer func() {

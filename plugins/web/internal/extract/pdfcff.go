@@ -27,8 +27,8 @@ type cffFont struct {
 	sids    []int // the string of each glyph
 }
 
-// readCFFEncoding returns the text of the codes of the built-in encoding of a
-// font, nil if it has none of its own or is not valid.
+// readCFFEncoding returns the text of the codes of a font's built-in encoding; nil if
+// the font has no such encoding or is not valid.
 func readCFFEncoding(data []byte, glyphs *glyphList) (codes map[int]string) {
 	defer func() {
 		if fault := recover(); fault == errCFF {
@@ -45,7 +45,7 @@ func readCFFEncoding(data []byte, glyphs *glyphList) (codes map[int]string) {
 		return nil
 	}
 	dict := cffDict(dicts[0])
-	if dict[cffEncoding] <= 1 { // StandardEncoding, or that of experts
+	if dict[cffEncoding] <= 1 { // StandardEncoding or ExpertEncoding
 		return nil
 	}
 	f.readCharset(dict[cffCharset], f.number(dict[cffCharStrings], 2))
@@ -54,7 +54,7 @@ func readCFFEncoding(data []byte, glyphs *glyphList) (codes map[int]string) {
 	return codes
 }
 
-// number reads an unsigned number of a size.
+// number reads an unsigned number of size bytes.
 func (f *cffFont) number(at, size int) int {
 	if at < 0 || at+size > len(f.data) {
 		panic(errCFF)
@@ -66,7 +66,7 @@ func (f *cffFont) number(at, size int) int {
 	return n
 }
 
-// index reads a list of objects, and returns where it ends.
+// index reads a list of objects, and returns the position after it.
 func (f *cffFont) index(at int) (items [][]byte, end int) {
 	count := f.number(at, 2)
 	if count == 0 {
@@ -140,7 +140,7 @@ func (f *cffFont) readEncoding(at int, use func(code, sid int)) {
 	}
 }
 
-// text returns the characters of the glyph whose name is a string.
+// text returns the characters of the glyph that is named by the string sid.
 func (f *cffFont) text(sid int, glyphs *glyphList) string {
 	switch {
 	case sid >= cffFirstString:
@@ -166,8 +166,7 @@ func (f *cffFont) text(sid int, glyphs *glyphList) string {
 	return ""
 }
 
-// cffDict returns the last operand of each operator of one byte, as far as it is
-// an integer.
+// cffDict returns the last operand of each one-byte operator, if it is an integer.
 func cffDict(data []byte) map[int]int {
 	dict := map[int]int{}
 	last := 0

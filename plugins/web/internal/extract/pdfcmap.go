@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxCharacterMap bounds the character map of a font, and maxMappedCodes the
-	// codes that its ranges can have.
+	// maxCharacterMap limits the size of a font's character map, and maxMappedCodes the
+	// codes in its ranges.
 	maxCharacterMap = 1 << 20
 	maxMappedCodes  = 1 << 16
 )
@@ -20,13 +20,13 @@ const (
 // cmapToken finds strings, brackets and operators in a character map.
 var cmapToken = regexp.MustCompile(`%[^\r\n]*|<[0-9a-fA-F\s]*>|[\[\]]|[a-z]+`)
 
-// readCharacterMap returns the text of the codes of a font, as its ToUnicode map
-// has it. Parts that are not valid are left out.
+// readCharacterMap returns the text of the codes of a font according to its ToUnicode
+// map. Invalid parts are left out.
 func readCharacterMap(v pdf.Value) map[int]string {
 	if v.Kind() != pdf.Stream {
 		return nil
 	}
-	data, _ := io.ReadAll(io.LimitReader(v.Reader(), maxCharacterMap+1)) // what can be read of it
+	data, _ := io.ReadAll(io.LimitReader(v.Reader(), maxCharacterMap+1)) // as much as can be read
 	if len(data) > maxCharacterMap {
 		panic(errCharacterMap)
 	}
@@ -73,7 +73,7 @@ func readRanges(codes map[int]string, args []string) {
 	}
 }
 
-// setCode stores the text of a code, unless the map says that it is not known.
+// setCode stores the text of a code, unless the map says that it is unknown.
 func setCode(codes map[int]string, code int, text string) {
 	if strings.Trim(text, "\x00\ufffd") != "" && len(codes) < maxMappedCodes {
 		codes[code] = text
@@ -100,7 +100,7 @@ func hexCode(token string) int {
 	return n
 }
 
-// hexText returns a string of UTF-16; one of a single byte is a character too.
+// hexText decodes a string of UTF-16. A single byte is a character too.
 func hexText(token string) string {
 	b := hexBytes(token)
 	if len(b) == 1 {

@@ -22,11 +22,12 @@ const (
 	costOfRead   = 1 << 10
 	// maxPDFStream bounds the content of one page after decompression.
 	maxPDFStream = 16 << 20
-	// sparePDFObjects and bytesPerObject bound the numbers in a file that the library
-	// allocates memory for, such as that of its objects.
+	// sparePDFObjects and bytesPerObject limit the numbers in a file for which the
+	// library allocates memory, such as the number of objects.
 	sparePDFObjects = 100_000
 	bytesPerObject  = 8
-	// maxOperands bounds the operands of one operator, which the library keeps.
+	// maxOperands limits the operands of one operator, which the library keeps in
+	// memory.
 	maxOperands = 200_000
 )
 
@@ -90,7 +91,7 @@ func pdfHazard(body []byte) string {
 	}
 }
 
-// isHuge reports whether a text has a number above a limit.
+// isHuge reports whether a text contains a number above a limit.
 func isHuge(text []byte, limit int64) bool {
 	for _, digits := range pdfDigits.FindAll(text, -1) {
 		if n, err := strconv.ParseInt(string(digits), 10, 64); err != nil || n > limit {
@@ -130,7 +131,7 @@ func pdfStreamFits(v pdf.Value) bool {
 		if v.Kind() != pdf.Stream {
 			return true
 		}
-		n, _ := io.Copy(operands, io.LimitReader(v.Reader(), left+1)) // the library meets the same error
+		n, _ := io.Copy(operands, io.LimitReader(v.Reader(), left+1)) // the library reports the same error
 		left -= n
 		return left >= 0 && operands.most <= maxOperands
 	}

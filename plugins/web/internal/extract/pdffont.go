@@ -18,7 +18,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// unknownGlyph is the text of a glyph that a file does not tell.
+// unknownGlyph is the text of a glyph whose text the file does not define.
 const unknownGlyph = "\ufffd"
 
 // pdfGlyph is a glyph of a string: its text and its width in thousandths of the
@@ -26,7 +26,7 @@ const unknownGlyph = "\ufffd"
 type pdfGlyph struct {
 	text    string
 	width   float64
-	isSpace bool // the code to which the gap between words applies
+	isSpace bool // whether the gap between words applies to the code
 }
 
 // pdfFont converts strings to glyphs.
@@ -41,7 +41,7 @@ type pdfFont struct {
 	standard  func(code int, text string) (float64, bool)
 }
 
-// newPDFFont reads a font. glyphs has the characters of glyph names.
+// newPDFFont reads a font. glyphs maps the names of glyphs to characters.
 func newPDFFont(v pdf.Value, glyphs *glyphList) *pdfFont {
 	f := &pdfFont{toUnicode: readCharacterMap(v.Key("ToUnicode")), widths: map[int]float64{}, fallback: defaultWidth}
 	if v.Key("Subtype").Name() == "Type0" {
@@ -54,8 +54,8 @@ func newPDFFont(v pdf.Value, glyphs *glyphList) *pdfFont {
 	return f
 }
 
-// charsets are the predefined character maps whose codes are those of a charset,
-// by their beginning.
+// charsets lists the predefined character maps whose codes belong to a charset, by
+// their prefixes.
 var charsets = []struct {
 	prefix  string
 	charset encoding.Encoding
@@ -125,7 +125,7 @@ func (f *pdfFont) glyphs(raw string) []pdfGlyph {
 	return list
 }
 
-// multibyteGlyphs converts a string of a charset, without regard to its glyphs.
+// multibyteGlyphs converts a string in a charset, and ignores the glyphs of the font.
 func (f *pdfFont) multibyteGlyphs(raw string) []pdfGlyph {
 	text, err := f.multibyte.NewDecoder().String(raw)
 	if err != nil {
@@ -142,8 +142,8 @@ func (f *pdfFont) multibyteGlyphs(raw string) []pdfGlyph {
 	return list
 }
 
-// cleanGlyph replaces ligatures and the forms that letters have within a word by
-// the letters, and other spaces and control characters by a space.
+// cleanGlyph replaces ligatures, and the forms that letters have within a word, with
+// the letters, and other spaces and control characters with a space.
 func cleanGlyph(text string) string {
 	for _, r := range text {
 		switch {
@@ -170,8 +170,8 @@ func (f *pdfFont) width(code int, text string) float64 {
 	return f.fallback
 }
 
-// readWidths reads the widths of a font whose codes have one byte. The 14
-// standard fonts have widths that a file does not have to repeat.
+// readWidths reads the widths of a font with one-byte codes. A file may omit the widths
+// of the 14 standard fonts.
 func (f *pdfFont) readWidths(v pdf.Value) {
 	first, list := int(v.Key("FirstChar").Int64()), v.Key("Widths")
 	scale := 1.0
@@ -189,8 +189,7 @@ func (f *pdfFont) readWidths(v pdf.Value) {
 	}
 }
 
-// standardWidths returns the widths of the standard font that is closest to a
-// name.
+// standardWidths returns the widths of the standard font whose name is closest.
 func standardWidths(name string) func(code int, text string) (float64, bool) {
 	name = fontName(name)
 	byCode := func(widths []uint16) func(int, string) (float64, bool) {
@@ -234,7 +233,7 @@ func standardWidths(name string) func(code int, text string) (float64, bool) {
 	}
 }
 
-// fontName returns the name of a font without the mark of a subset.
+// fontName returns the name of a font without its subset prefix.
 func fontName(name string) string {
 	if len(name) > 7 && name[6] == '+' {
 		name = name[7:]
@@ -242,8 +241,8 @@ func fontName(name string) string {
 	return name
 }
 
-// readTable reads the text of the codes of one byte: those of the base encoding,
-// and what the file changes in it.
+// readTable reads the text of one-byte codes: the base encoding with the changes that
+// the file makes to it.
 func (f *pdfFont) readTable(v pdf.Value, glyphs *glyphList) {
 	enc := v.Key("Encoding")
 	base := enc.Name()
@@ -280,7 +279,7 @@ func (f *pdfFont) readTable(v pdf.Value, glyphs *glyphList) {
 	}
 }
 
-// maxDifferences bounds the changes of an encoding.
+// maxDifferences limits the changes that a file makes to an encoding.
 const maxDifferences = 2048
 
 // setCodes sets the characters of the codes from 32 on.
@@ -294,7 +293,7 @@ func (f *pdfFont) setCodes(characters string) {
 	}
 }
 
-// setNamed sets the characters of an encoding that the library has.
+// setNamed sets the characters of an encoding that the library knows.
 func (f *pdfFont) setNamed(name string, glyphs *glyphList) {
 	table := glyphs.tables[name]
 	if table == nil {
@@ -310,19 +309,19 @@ func (f *pdfFont) setNamed(name string, glyphs *glyphList) {
 	f.table = *table
 }
 
-// type1Code finds the codes of the built-in encoding of a Type 1 font.
+// type1Code matches a code in the built-in encoding of a Type 1 font.
 var type1Code = regexp.MustCompile(`dup\s+([0-9]{1,3})\s*/([^\s/]+)\s+put`)
 
-// maxType1Header is the part of a Type 1 font that has its encoding.
+// maxType1Header is the size of the part of a Type 1 font that contains its encoding.
 const maxType1Header = 64 << 10
 
-// readBuiltIn reads the encoding of an embedded Type 1 font. It reports whether
-// it has one of its own.
+// readBuiltIn reads the encoding of an embedded Type 1 font, and reports whether the
+// font has one.
 func (f *pdfFont) readBuiltIn(file pdf.Value, glyphs *glyphList) bool {
 	if file.Kind() != pdf.Stream {
 		return false
 	}
-	data, _ := io.ReadAll(io.LimitReader(file.Reader(), maxType1Header)) // what can be read of it
+	data, _ := io.ReadAll(io.LimitReader(file.Reader(), maxType1Header)) // as much as can be read
 	data, _, _ = bytes.Cut(data, []byte("eexec"))
 	found := type1Code.FindAllSubmatch(data, 256)
 	for _, m := range found {
@@ -333,16 +332,16 @@ func (f *pdfFont) readBuiltIn(file pdf.Value, glyphs *glyphList) bool {
 	return len(found) > 0
 }
 
-// maxCFF bounds the font whose encoding is read.
+// maxCFF limits the size of a font whose encoding is read.
 const maxCFF = 1 << 20
 
-// readCFF reads the encoding of an embedded font in the Compact Font Format. It
-// reports whether it has one of its own.
+// readCFF reads the encoding of an embedded font in the Compact Font Format, and
+// reports whether the font has one.
 func (f *pdfFont) readCFF(file pdf.Value, glyphs *glyphList) bool {
 	if file.Kind() != pdf.Stream {
 		return false
 	}
-	data, _ := io.ReadAll(io.LimitReader(file.Reader(), maxCFF)) // what can be read of it
+	data, _ := io.ReadAll(io.LimitReader(file.Reader(), maxCFF)) // as much as can be read
 	codes := readCFFEncoding(data, glyphs)
 	for code, text := range codes {
 		if code < len(f.table) {
@@ -352,8 +351,8 @@ func (f *pdfFont) readCFF(file pdf.Value, glyphs *glyphList) bool {
 	return len(codes) > 0
 }
 
-// readWideWidths reads the widths of a font whose codes have two bytes: c [w...]
-// or first last w.
+// readWideWidths reads the widths of a font with two-byte codes: c [w...] or first last
+// w.
 func (f *pdfFont) readWideWidths(descendant pdf.Value) {
 	f.fallback = 1000
 	if w := descendant.Key("DW"); !w.IsNull() {
@@ -376,8 +375,8 @@ func (f *pdfFont) readWideWidths(descendant pdf.Value) {
 	}
 }
 
-// glyphList has the characters of glyph names. The library knows them, but
-// exports them only as the encoding of a font: a file with such a font is made.
+// glyphList maps the names of glyphs to characters. The library knows them, but exports
+// them only as the encoding of a font, so a file with such a font is generated.
 type glyphList struct {
 	known  map[string]string       // by name
 	tables map[string]*[256]string // by encoding
@@ -387,7 +386,7 @@ func newGlyphList() *glyphList {
 	return &glyphList{known: map[string]string{}, tables: map[string]*[256]string{}}
 }
 
-// encoder returns the library's decoder of a font with an encoding.
+// encoder returns the library's decoder for a font with an encoding.
 func (g *glyphList) encoder(enc string) pdf.TextEncoding {
 	const head = "%PDF-1.4\n"
 	object := "1 0 obj\n<< /Encoding " + enc + " >>\nendobj\n"
@@ -400,11 +399,11 @@ func (g *glyphList) encoder(enc string) pdf.TextEncoding {
 	return font.Encoder()
 }
 
-// maxGlyphName is the length of a name that is looked up.
+// maxGlyphName is the maximum length of a name that is looked up.
 const maxGlyphName = 40
 
 // text returns the characters of a glyph name, such as A, fi, uni00E9, u1F600 or
-// f_f_i.alt; "" if it says nothing.
+// f_f_i.alt; "" if the name is unknown.
 func (g *glyphList) text(name string) string {
 	name, _, _ = strings.Cut(name, ".")
 	if name == "" || len(name) > maxGlyphName {
@@ -435,14 +434,14 @@ func (g *glyphList) part(name string) string {
 		if m[1] != "" {
 			return hexText(m[1])
 		}
-		code, _ := strconv.ParseUint(m[2], 16, 32) // matches the expression
+		code, _ := strconv.ParseUint(m[2], 16, 32) // has only hexadecimal digits
 		return string(rune(code))
 	}
 	var escaped strings.Builder
 	for _, c := range []byte(name) {
 		fmt.Fprintf(&escaped, "#%02x", c)
 	}
-	// The code is not that of any glyph: the library returns it for other names.
+	// No glyph has this code. The library returns it for unknown names.
 	const code = 1
 	text := g.encoder(fmt.Sprintf("<< /Differences [%d /%s] >>", code, escaped.String())).Decode(string(rune(code)))
 	if text == string(rune(code)) {

@@ -1,29 +1,29 @@
 package extract
 
-// The tables of the 14 standard fonts, whose widths and encodings files leave out:
-// Adobe's Core14 AFM files and the annexes of ISO 32000-1.
+// The tables of the 14 standard fonts, whose widths and encodings files may omit. They
+// are from Adobe's Core14 AFM files and the annexes of ISO 32000-1.
 
-// standardEncoding are the characters of the codes from 32 on.
+// standardEncoding has the characters of the codes from 32 on.
 const standardEncoding = " !\"#$%&’()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_‘abcdefghijklmnopqrstuvwxy" +
 	"z{|}~\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd¡¢£⁄¥ƒ§¤'“«‹›ﬁﬂ\ufffd–†‡·\ufffd¶•‚„”»…‰\ufffd¿\ufffd`´ˆ˜¯˘˙¨\ufffd˚¸\ufffd˝˛ˇ—\ufffd\ufffd\ufffd" +
 	"\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffdÆ\ufffdª\ufffd\ufffd\ufffd\ufffdŁØŒº\ufffd\ufffd\ufffd\ufffd\ufffdæ\ufffd\ufffd\ufffdı\ufffd\ufffdłøœß\ufffd\ufffd\ufffd\ufffd"
 
-// symbolEncoding are those of the font Symbol.
+// symbolEncoding has the characters of the font Symbol, from code 32 on.
 const symbolEncoding = " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧ∆ΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλµνοπθρστυϖωξψ" +
 	"ζ{|}∼\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©" +
 	"™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑⎛⎜⎝⎡⎢⎣⎧⎨⎩⎪\ufffd〉∫⌠⎮⌡⎞⎟⎠⎤⎥⎦⎫⎬⎭\ufffd"
 
-// dingbatsEncoding are those of the font ZapfDingbats.
+// dingbatsEncoding has the characters of the font ZapfDingbats, from code 32 on.
 const dingbatsEncoding = " ✁✂✃✄☎✆✇✈✉☛☞✌✍✎✏✐✑✒✓✔✕✖✗✘✙✚✛✜✝✞✟✠✡✢✣✤✥✦✧★✩✪✫✬✭✮✯✰✱✲✳✴✵✶✷✸✹✺✻✼✽✾✿❀❁❂❃❄❅❆❇❈❉❊❋●❍■❏❐❑❒▲▼◆❖◗❘❙" +
 	"❚❛❜❝❞\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd❡❢❣❤❥❦❧♣♦♥♠①②③④⑤⑥⑦⑧⑨⑩❶❷❸❹❺❻❼❽❾❿➀➁➂➃➄➅➆➇➈➉➊➋➌➍➎➏➐➑➒➓" +
 	"➔→↔↕➘➙➚➛➜➝➞➟➠➡➢➣➤➥➦➧➨➩➪➫➬➭➮➯\ufffd➱➲➳➴➵➶➷➸➹➺➻➼➽➾\ufffd"
 
-// latinGlyphs are the characters that latinWidths are of.
+// latinGlyphs lists the characters whose widths are in latinWidths.
 const latinGlyphs = "AÆÁÂÄÀÅÃBCÇDEÉÊËÈÐ€FGHIÍÎÏÌJKLŁMNÑOŒÓÔÖÒØÕPQRSŠTÞUÚÛÜÙVWXYÝŸZŽaáâ´äæà&å^~*@ãb\\|{}[]˘¦•cˇç¸" +
 	"¢ˆ:,©¤d†‡°¨÷$˙ıeéêëè8…—–=ð!¡fﬁ5ﬂƒ4⁄gß`>«»‹›h˝-iíîïìjkl<¬łm¯−µ×n9ñ#oóôöœ˛ò1½¼¹ªºøõp¶()%.·‰+" +
 	"±q?¿\"„“”‘’‚'r®˚sš§;76/ £tþ3¾³˜™2²uúûüù_vwxyýÿ¥zž0"
 
-// latinWidths are the widths of the standard fonts with Latin characters.
+// latinWidths has the widths of the standard fonts with Latin characters.
 var latinWidths = map[string][]uint16{
 	"Helvetica": {
 		667, 1000, 667, 667, 667, 667, 667, 667, 667, 722, 722, 722, 667, 667, 667, 667, 667, 722, 556, 611, 778, 722, 278, 278, 278, 278, 278, 500, 667, 556, 556, 833, 722,
@@ -81,7 +81,7 @@ var latinWidths = map[string][]uint16{
 	},
 }
 
-// symbolWidths and dingbatsWidths are by code from 32 on.
+// symbolWidths and dingbatsWidths are indexed by code, from 32 on.
 var symbolWidths = []uint16{
 	250, 333, 713, 500, 549, 833, 778, 439, 333, 333, 500, 549, 250, 549, 250, 278, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 278, 278, 549, 549, 549, 444, 549,
 	722, 667, 722, 612, 611, 763, 603, 722, 333, 631, 722, 686, 889, 722, 722, 768, 741, 556, 592, 611, 690, 439, 768, 645, 795, 611, 333, 863, 333, 658, 500, 500, 631,

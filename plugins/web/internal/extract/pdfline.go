@@ -20,8 +20,8 @@ type linePart struct {
 	isGap      bool    // a space that is not in the file
 }
 
-// text returns the line in the order in which it is read. Glyphs of scripts that
-// are written from right to left are drawn in the order in which they are seen.
+// text returns the line in reading order. Glyphs of scripts that are written from right
+// to left are drawn in visual order.
 func (l *pdfLine) text() string {
 	isRTL := false
 	for _, part := range l.parts {
@@ -37,7 +37,8 @@ func (l *pdfLine) text() string {
 	return strings.Join(readingOrder(l.seen()), "")
 }
 
-// seen returns the glyphs from left to right, with spaces where there are gaps.
+// seen returns the glyphs in visual order, from left to right, with spaces where there
+// are gaps.
 func (l *pdfLine) seen() []string {
 	var glyphs []linePart
 	for _, part := range l.parts {
@@ -58,9 +59,9 @@ func (l *pdfLine) seen() []string {
 	return list
 }
 
-// isReadingOrder reports whether a producer has drawn the line in reading order
-// instead, so that it looks wrong: letters that only end words are at the ends of
-// its words, and the Arabic article is at their beginnings.
+// isReadingOrder reports whether the producer has drawn the line in reading order
+// instead. Its letters are then in reading order from left to right: letters that only
+// end words are at the ends of its words, and the Arabic article is at their beginnings.
 func (l *pdfLine) isReadingOrder() bool {
 	ends, begins := 0, 0
 	for word := range strings.FieldsSeq(strings.Join(l.seen(), "")) {
@@ -80,8 +81,7 @@ func (l *pdfLine) isReadingOrder() bool {
 	return ends > begins
 }
 
-// isFinal reports whether a letter of Hebrew or Arabic is only at the end of
-// words.
+// isFinal reports whether a letter of Hebrew or Arabic occurs only at the end of words.
 func isFinal(r rune) bool {
 	switch r {
 	case 'ך', 'ם', 'ן', 'ף', 'ץ', 'ة', 'ى':
@@ -90,7 +90,7 @@ func isFinal(r rune) bool {
 	return false
 }
 
-// class is how a glyph takes part in the direction of a line.
+// class is the role of a glyph in the direction of a line.
 type class int
 
 const (
@@ -113,8 +113,7 @@ func classOf(text string) class {
 	return neutral
 }
 
-// readingOrder returns glyphs that are seen from left to right in the order in
-// which they are read.
+// readingOrder rearranges glyphs from visual order into reading order.
 func readingOrder(glyphs []string) []string {
 	if isFromRight(glyphs) {
 		return fromRight(glyphs)
@@ -139,8 +138,8 @@ func readingOrder(glyphs []string) []string {
 	return list
 }
 
-// isFromRight reports whether a line is read from right to left: it begins and
-// ends with a letter of that direction, or has most of them.
+// isFromRight reports whether a line is read from right to left: it begins and ends
+// with letters of that direction, or consists mostly of them.
 func isFromRight(glyphs []string) bool {
 	count := map[class]int{}
 	first, last := neutral, neutral
@@ -160,8 +159,8 @@ func isFromRight(glyphs []string) bool {
 	return count[rightToLeft] >= count[leftToRight]
 }
 
-// fromRight returns glyphs from right to left, except words from left to right
-// and numbers in them.
+// fromRight reverses glyphs, except for the words and numbers in them that are read
+// from left to right.
 func fromRight(glyphs []string) []string {
 	list := make([]string, 0, len(glyphs))
 	isMirrored := false
@@ -189,12 +188,11 @@ func fromRight(glyphs []string) []string {
 	return list
 }
 
-// brackets are pairs, which producers write as they are seen or as they are
-// read.
+// brackets lists pairs, which producers write in visual or in reading order.
 const brackets = "()[]{}<>"
 
-// runBegin returns where the run from left to right begins that ends with the
-// last glyph: words with what is between them, or one number.
+// runBegin returns the beginning of the left-to-right run that ends with the last
+// glyph: words with what is between them, or one number.
 func runBegin(glyphs []string) int {
 	begin := len(glyphs) - 1
 	for i := begin - 1; i >= 0; i-- {
@@ -216,8 +214,8 @@ func runBegin(glyphs []string) int {
 	return begin
 }
 
-// hasLetterBefore reports whether a letter from left to right is before a glyph
-// that is not from right to left.
+// hasLetterBefore reports whether the last letter of glyphs is read from left to
+// right.
 func hasLetterBefore(glyphs []string) bool {
 	for i := len(glyphs) - 1; i >= 0; i-- {
 		switch classOf(glyphs[i]) {

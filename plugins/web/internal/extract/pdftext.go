@@ -18,8 +18,8 @@ const (
 	gapOfSpace     = 0.15
 	gapOfLine      = 0.5
 	gapOfParagraph = 1.7
-	// offsetOfBold is the distance, in sizes of the font, up to which a text that is
-	// drawn twice is bold.
+	// offsetOfBold is the maximum distance, in sizes of the font, between two drawings
+	// of a text that make it bold.
 	offsetOfBold = 0.1
 	// defaultWidth is the width of a glyph in thousandths of the font's size, if
 	// the font does not say.
@@ -74,16 +74,16 @@ type pageText struct {
 	saved  []graphics
 	fonts  map[string]*pdfFont
 	drawn  map[drawnText]bool
-	// marked has the ActualText of the marked content around, nil where there is
-	// none.
+	// marked has the ActualText of each enclosing marked content; nil for one that
+	// has none.
 	marked []*actualText
-	// unknown is the number of glyphs whose text is not known.
+	// unknown is the number of glyphs whose text is unknown.
 	unknown int
 	// Where the last text has ended, in which direction and size.
 	endX, endY, dirX, dirY, lastSize float64
 }
 
-// actualText replaces what is drawn.
+// actualText is a text that replaces what is drawn.
 type actualText struct {
 	text    string
 	written bool
@@ -228,11 +228,10 @@ func (t *pageText) show(op string, args []pdf.Value) {
 	}
 }
 
-// maxMarked bounds the nesting of marked content.
+// maxMarked limits the nesting of marked content.
 const maxMarked = 1000
 
-// mark carries out the operators of marked content. It reports whether op is one
-// of them.
+// mark handles the operators of marked content, and reports whether op is one of them.
 func (t *pageText) mark(op string, args []pdf.Value, resources pdf.Value) bool {
 	switch op {
 	case "BMC", "BDC":
@@ -259,7 +258,8 @@ func (t *pageText) mark(op string, args []pdf.Value, resources pdf.Value) bool {
 	return true
 }
 
-// replaced returns the outermost ActualText around, nil if there is none.
+// replaced returns the outermost ActualText around the current position; nil if there
+// is none.
 func (t *pageText) replaced() *actualText {
 	for _, actual := range t.marked {
 		if actual != nil {
@@ -338,8 +338,7 @@ func (t *pageText) piece(glyphs []pdfGlyph) {
 	}
 }
 
-// begin separates a text from the last one and takes over its direction and
-// size.
+// begin separates a text from the previous one, and adopts its direction and size.
 func (t *pageText) begin(at matrix, size float64, text string) {
 	t.separate(at, size, text)
 	t.lastSize = size
@@ -350,7 +349,7 @@ func (t *pageText) begin(at matrix, size float64, text string) {
 	}
 }
 
-// along returns a position on the line.
+// along returns a position along the line.
 func (t *pageText) along(at matrix) float64 { return at[4]*t.dirX + at[5]*t.dirY }
 
 // add adds the text of a glyph to the line.
@@ -366,14 +365,14 @@ func (t *pageText) add(text string, from, to matrix) {
 }
 
 const (
-	// maxLineParts bounds the glyphs of a line that are kept at once, and maxDrawn
-	// the texts whose positions are.
+	// maxLineParts limits the glyphs of a line that are kept at once, and maxDrawn the
+	// texts whose positions are kept.
 	maxLineParts = 10_000
 	maxDrawn     = 50_000
 )
 
-// isDrawnAgain reports whether the same text was drawn at almost the same place,
-// which makes it bold.
+// isDrawnAgain reports whether the same text was already drawn at almost the same
+// place, which makes it bold.
 func (t *pageText) isDrawnAgain(text string, at matrix, size float64) bool {
 	unit := max(size, 0.001) * offsetOfBold
 	x, y := int(math.Round(at[4]/unit)), int(math.Round(at[5]/unit))

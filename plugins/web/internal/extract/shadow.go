@@ -5,9 +5,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// openShadowRoots replaces the content of elements with a declarative shadow
-// root by what a browser shows: the content of the root, with the element's own
-// content in its slots.
+// openShadowRoots replaces the content of elements that have a declarative shadow root
+// with what a browser shows: the content of the root, with the element's own content in
+// its slots.
 func openShadowRoots(n *html.Node) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		openShadowRoots(c)

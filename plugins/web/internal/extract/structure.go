@@ -11,9 +11,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// plainStructure changes the content below n so that every element means what it
-// says without style sheets: formulas, superscripts and the numbers of lists
-// become text, and elements that are blocks div elements.
+// plainStructure changes the content so that every element keeps its meaning without
+// style sheets: formulas, superscripts and the numbers of lists become text, and
+// elements that are displayed as blocks become div elements.
 func (c *Content) plainStructure() {
 	if !c.isPlain {
 		replaceFormulas(c.node)
@@ -22,7 +22,7 @@ func (c *Content) plainStructure() {
 	}
 }
 
-// blockDisplay matches the style of an element that is a block.
+// blockDisplay matches the style of an element that is displayed as a block.
 var blockDisplay = regexp.MustCompile(`(^|;)display:(block|flex|grid|table|list-item|flow-root)(;|!|$)`)
 
 // wrapStyledBlock puts an inline element whose style makes it a block into a div
@@ -47,7 +47,7 @@ func compactStyle(n *html.Node) string {
 	return strings.Join(strings.Fields(strings.ToLower(attr(n, "style"))), "")
 }
 
-// simplifyElements does it below n.
+// simplifyElements applies plainStructure to the elements below n.
 func simplifyElements(n *html.Node) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
@@ -96,9 +96,9 @@ func surround(n *html.Node, before, after string) {
 	}
 }
 
-// separateCustom makes a block of an element that HTML does not define and that
-// contains blocks or is next to others of its kind. Elsewhere it separates the
-// words in it from those around it.
+// separateCustom makes an element that HTML does not define a block if it contains
+// blocks or is next to another such element. Elsewhere it separates the words in it
+// from those around it.
 func separateCustom(n *html.Node) {
 	hasBlock := find(n, func(c *html.Node) bool { return c != n && isBlock(c) }) != nil
 	if n.Data == "search" || hasBlock || isCustomSibling(n.PrevSibling, false) || isCustomSibling(n.NextSibling, true) {
@@ -139,11 +139,12 @@ func isBlock(n *html.Node) bool {
 	return false
 }
 
-// maxScript is the length of a superscript or subscript; a longer one is a text.
+// maxScript is the maximum length of a superscript or subscript; longer ones are
+// ordinary text.
 const maxScript = 200
 
-// markScript makes text of a superscript or a subscript: 10^6, 10^(-3). Marks of
-// notes in brackets, ordinals and signs such as ® need no mark.
+// markScript converts a superscript or subscript to text: 10^6, 10^(-3). Note marks in
+// brackets, ordinals and signs such as ® need no mark.
 func markScript(n *html.Node, mark string) {
 	text := strings.TrimSpace(shortText(n, maxScript))
 	before, after := neighbour(n, true), neighbour(n, false)
@@ -163,8 +164,8 @@ func markScript(n *html.Node, mark string) {
 	writeMark(n, mark, text, after)
 }
 
-// writeMark adds the mark, with parentheses where the script would not be one
-// name or number, or where what follows would become part of it.
+// writeMark adds the mark, with parentheses if the script is not one name or number, or
+// if the text after it would become part of it.
 func writeMark(n *html.Node, mark, text string, after rune) {
 	if inside(n, atom.Code) || inside(n, atom.Pre) {
 		mark = plainMark(mark)
@@ -186,8 +187,7 @@ func writeMark(n *html.Node, mark, text string, after rune) {
 // plainMark is the mark of a subscript or superscript in text.
 func plainMark(mark string) string { return strings.ReplaceAll(mark, subscriptMark, "_") }
 
-// isSign reports whether a superscript is a mark that is written without a sign
-// for its position.
+// isSign reports whether a superscript is a sign that needs no mark for its position.
 func isSign(text string) bool {
 	switch text {
 	case "TM", "SM", "+", "-", "−":
@@ -206,19 +206,18 @@ func isOrdinal(text string) bool {
 	return false
 }
 
-// isFraction reports whether a text is the stroke of a fraction.
+// isFraction reports whether a text is the slash of a fraction.
 func isFraction(n *html.Node) bool {
 	return n != nil && n.Type == html.TextNode && strings.Trim(strings.TrimSpace(n.Data), "/⁄∕") == "" && strings.TrimSpace(n.Data) != ""
 }
 
-// isNumerator reports whether a superscript is followed by a stroke and a
-// subscript.
+// isNumerator reports whether a superscript is followed by a slash and a subscript.
 func isNumerator(n *html.Node) bool {
 	return isFraction(n.NextSibling) && n.NextSibling.NextSibling != nil && n.NextSibling.NextSibling.DataAtom == atom.Sub
 }
 
-// neighbour returns the character directly before or after an element in its
-// block, 0 if there is none.
+// neighbour returns the character directly before or after an element in its block, or
+// 0 if there is none.
 func neighbour(n *html.Node, before bool) rune {
 	for ; n != nil && n.Type == html.ElementNode && !isBlock(n); n = n.Parent {
 		sibling := n.NextSibling
@@ -255,8 +254,8 @@ func edgeRune(n *html.Node, last bool) rune {
 	return r
 }
 
-// splitList makes lists of the parts of a numbered list that are not numbered
-// one by one from their start: those with a value, and reversed ones.
+// splitList splits a numbered list into lists whose items are numbered consecutively,
+// where values or a reversed order prevent that.
 func splitList(list *html.Node) {
 	number, step := 1, 1
 	if hasAttr(list, "reversed") {
@@ -303,7 +302,7 @@ func countItems(list *html.Node) int {
 	return count
 }
 
-// shortText returns the text below n, "" if it is longer than a limit.
+// shortText returns the text below n, or "" if it is longer than a limit.
 func shortText(n *html.Node, limit int) string {
 	var b strings.Builder
 	for c := range n.Descendants() {

@@ -20,12 +20,12 @@ func (c *Content) Text() string {
 	return strings.TrimSpace(strings.ReplaceAll(w.b.String(), subscriptMark, "_"))
 }
 
-// maxInline is the length up to which a text keeps what its elements mean.
+// maxInline is the length up to which text keeps the meaning of its elements.
 const maxInline = 4096
 
 // inlineText returns the text below n on one line.
 func inlineText(n *html.Node) string {
-	if shortText(n, maxInline) == "" { // empty, or too long for a copy
+	if shortText(n, maxInline) == "" { // empty, or too long to copy
 		return textOf(n)
 	}
 	copied := clone(n)

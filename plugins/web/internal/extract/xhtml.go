@@ -11,11 +11,11 @@ import (
 // xhtmlStart matches the beginning of a page in the syntax of XML.
 var xhtmlStart = regexp.MustCompile(`(?is)^\s*(<\?xml[\s>?]|(<!--.*?-->\s*|<!doctype[^>]*>\s*)*<html[^>]*\sxmlns\s*=)`)
 
-// unquotedValue matches a tag that ends with an attribute without quotes.
+// unquotedValue matches a tag that ends with an unquoted attribute.
 var unquotedValue = regexp.MustCompile(`=[^\s"'>]*/>$`)
 
-// expandXHTML returns a page in the syntax of XML in that of HTML, which does
-// not have <script/> for an element without content, nor CDATA sections.
+// expandXHTML returns a page in XML syntax converted to HTML syntax, which has neither
+// <script/> for an empty element nor CDATA sections.
 func expandXHTML(text string) string {
 	if !strings.Contains(text, "/>") && !strings.Contains(text, "<![CDATA[") {
 		return text
@@ -37,7 +37,7 @@ func expandXHTML(text string) string {
 			}
 		case html.SelfClosingTagToken:
 			if unquotedValue.Match(raw) {
-				break // the / is the end of an attribute
+				break // the / belongs to the attribute
 			}
 			tokens.NextIsNotRawText()
 			out.WriteString(strings.TrimRight(string(raw[:len(raw)-2]), " \t\r\n") + " >")

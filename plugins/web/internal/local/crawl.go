@@ -336,7 +336,7 @@ func (c *crawl) readOnce(ctx context.Context, u *url.URL, depth int) (*step, err
 		return s, nil
 	}
 	for _, link := range links {
-		if ctx.Err() != nil { // the rules of a host can be many
+		if ctx.Err() != nil { // a host can have many rules
 			return nil, context.Cause(ctx)
 		}
 		c.add(s, link.URL, depth+1)

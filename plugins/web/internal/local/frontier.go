@@ -65,7 +65,7 @@ func newFrontier(p page.CrawlParams) (*frontier, error) {
 	return f, err
 }
 
-// patterns reads patterns of paths, or of addresses if they begin with http.
+// patterns parses patterns of paths, or of addresses if they begin with http.
 func patterns(texts []string) ([]pathPattern, error) {
 	var list []pathPattern
 	for _, text := range texts {
@@ -87,8 +87,8 @@ func matchAny(list []pathPattern, u *url.URL) bool {
 	return false
 }
 
-// key identifies a page: the order of the query's parameters, those for tracking
-// and the way in which characters are encoded make no difference.
+// key identifies a page. It ignores the order of the query's parameters, tracking
+// parameters, and the way in which characters are encoded.
 func key(u *url.URL) string {
 	if u.RawQuery == "" {
 		return origin(u) + requestPath(u)

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// pathPattern is a pattern of paths: it matches a beginning, * any characters,
-// and a trailing $ the end. Percent-encodings are compared as RFC 9309, section
-// 2.2.2, requires.
+// pathPattern is a pattern of paths. It matches the beginning of a path; * matches any
+// characters, and a trailing $ matches the end. Percent-encodings are compared as RFC
+// 9309, section 2.2.2, requires.
 type pathPattern struct {
 	parts []string // between the *
 	atEnd bool
@@ -25,8 +25,8 @@ func newPathPattern(text string) pathPattern {
 	return pathPattern{parts, atEnd}
 }
 
-// size is the number of bytes that are compared; the rule of robots.txt with
-// the largest one applies.
+// size returns the number of bytes that are compared. The rule of robots.txt with the
+// largest size applies.
 func (p pathPattern) size() int {
 	n := len(p.parts) - 1
 	for _, part := range p.parts {
@@ -57,10 +57,10 @@ func (p pathPattern) match(path string) bool {
 	return !p.atEnd || rest == ""
 }
 
-// normalisePath returns a path with its query, or an address, in the form in
-// which RFC 9309 compares them: unreserved characters are not encoded, and those
-// that are neither unreserved nor reserved are. The * and $ of a path are
-// encoded, since they have a meaning in patterns.
+// normalisePath returns a path with its query, or an address, in the form in which RFC
+// 9309 compares them: unreserved characters are decoded, and characters that are
+// neither reserved nor unreserved are encoded. The * and $ of a path are encoded, since
+// they have a meaning in patterns.
 func normalisePath(path string) string {
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {
@@ -85,12 +85,12 @@ func isUnreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
-// inQuery replaces encodings of delimiters that have no meaning in a query,
-// where RFC 9309 takes both forms for equal.
+// inQuery decodes delimiters that have no meaning in a query, where RFC 9309 treats
+// both forms as equal.
 var inQuery = strings.NewReplacer("%3A", ":", "%2F", "/", "%3F", "?", "%40", "@", "%5B", "[", "%5D", "]")
 
-// plainQuery returns a path that [normalisePath] has returned with the plain
-// form of the delimiters in its query.
+// plainQuery returns a path from [normalisePath] with the delimiters in its query
+// decoded.
 func plainQuery(path string) string {
 	before, query, found := strings.Cut(path, "?")
 	if !found {
@@ -99,8 +99,8 @@ func plainQuery(path string) string {
 	return before + "?" + inQuery.Replace(query)
 }
 
-// queryForms returns a pattern and, if it differs, the one with the plain form of
-// the delimiters in its query.
+// queryForms returns a pattern and, if it differs, the pattern with the delimiters in
+// its query decoded.
 func queryForms(p pathPattern) []pathPattern {
 	plain := strings.Split(plainQuery(strings.Join(p.parts, "*")), "*")
 	if slices.Equal(plain, p.parts) {
@@ -109,8 +109,8 @@ func queryForms(p pathPattern) []pathPattern {
 	return []pathPattern{p, {plain, p.atEnd}}
 }
 
-// requestPath is the path and the query of an address, as [normalisePath]
-// returns them.
+// requestPath returns the path and the query of an address in the form of
+// [normalisePath].
 func requestPath(u *url.URL) string {
 	path := u.EscapedPath()
 	if u.RawQuery != "" || u.ForceQuery {

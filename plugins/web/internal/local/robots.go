@@ -19,7 +19,7 @@ const (
 	// 500 KiB.
 	maxRobotsBytes = 512 << 10
 	maxCrawlDelay  = 60 * time.Second
-	// maxRobotsHosts and maxRobotsRules bound the rules of all hosts of a crawl.
+	// maxRobotsHosts and maxRobotsRules limit the rules that a crawl keeps for all hosts.
 	maxRobotsHosts = 1000
 	maxRobotsRules = 200_000
 )
@@ -49,8 +49,8 @@ func (r *robots) allows(u *url.URL) bool {
 	return r.allowsPath(path) && (plain == path || r.allowsPath(plain))
 }
 
-// allowsPath applies the longest rule that matches, of equal ones the one that
-// allows. A file can have 40,000 rules, and a page 20,000 links: plain rules are
+// allowsPath applies the longest rule that matches; of two equally long ones, the one
+// that allows. A file can have 40,000 rules and a page 20,000 links, so plain rules are
 // looked up.
 func (r *robots) allowsPath(path string) bool {
 	size, allow := 0, true
@@ -100,8 +100,7 @@ func (r *Reader) readRobots(ctx context.Context, u *url.URL) (*robots, error) {
 	return parseRobots(resp.body, agent), nil
 }
 
-// parseRobots reads the rules of a robots.txt for an agent. Lines that are not
-// valid are ignored.
+// parseRobots parses the rules of a robots.txt for an agent. It ignores invalid lines.
 func parseRobots(body []byte, agent string) *robots {
 	if end := bytes.LastIndexByte(body, '\n'); len(body) >= maxRobotsBytes && end >= 0 {
 		body = body[:end] // the last line was cut off
@@ -152,8 +151,8 @@ func parseRobots(body []byte, agent string) *robots {
 	return group
 }
 
-// groupOf returns the rules for an agent: those of the longest name that is a
-// beginning of its own, otherwise those of *.
+// groupOf returns the rules for an agent: those of the longest name that the agent's
+// name begins with, otherwise those of *.
 func groupOf(groups map[string]*robots, agent string) *robots {
 	best := ""
 	for name := range groups {

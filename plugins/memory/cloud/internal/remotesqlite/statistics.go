@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// measured is the number of entries whose words are counted. Of more entries
-	// they are a sample: those with the smallest hashes of their contents.
+	// measured is the number of entries whose words are counted. If there are more,
+	// those with the smallest hashes of their contents are the sample.
 	measured = 500
-	// maxMeasured is the size of a value that is read for it. Larger ones are taken
-	// to have bytesPerWord.
+	// maxMeasured is the largest value that is read for the sample. The words of larger
+	// values are estimated with bytesPerWord.
 	maxMeasured  = 16 << 10
 	bytesPerWord = 6
 )
 
-// lengths are the words of all entries as of a change of one.
+// lengths caches the mean number of words per entry, as of a change.
 type lengths struct {
 	mu    sync.Mutex
 	known bool
@@ -29,8 +29,9 @@ type lengths struct {
 	mean  float64
 }
 
-// Statistics are those of the live entries for a query, so that other texts can
-// be ranked together with them, by the scores of the other engines.
+// Statistics returns the statistics of the live entries for a query. With them, other
+// texts can be ranked together with the entries, by the same scores as on other
+// engines.
 func (m *Memory) Statistics(ctx context.Context, query string) (fulltext.Statistics, error) {
 	var none fulltext.Statistics
 	if err := m.closed.check(ctx); err != nil {
@@ -60,7 +61,7 @@ func (m *Memory) Statistics(ctx context.Context, query string) (fulltext.Statist
 	return m.d.terms.Statistics(query, int(docs), int64(math.Round(mean*float64(docs))), found).Tagged(), err
 }
 
-// length returns the mean number of words of an entry.
+// length returns the mean number of words per entry.
 func (m *Memory) length(ctx context.Context, live string, seq int64) (float64, error) {
 	m.lengths.mu.Lock()
 	defer m.lengths.mu.Unlock()

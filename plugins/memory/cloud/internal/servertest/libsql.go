@@ -83,7 +83,7 @@ func (s *LibSQL) Start(t testing.TB) {
 // Kill ends the server without a warning.
 func (s *LibSQL) Kill() { _ = s.cmd.Process.Kill() } // it can have ended
 
-// Stop is Kill, and waits for the end.
+// Stop kills the server and waits until it has ended.
 func (s *LibSQL) Stop() {
 	s.Kill()
 	<-s.ended

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stored returns the versions of what storeEach has stored.
+// stored returns the versions of the records that storeEach has stored.
 func (d Device) stored(r Remote) map[string]any {
 	d.t.Helper()
 	all := map[string]any{}
@@ -41,8 +41,8 @@ func (d Device) storeEach(r Remote, name string, version int) {
 	}
 }
 
-// Restored puts an older copy of the remote memory back, which makeCopy has made, and
-// lets another device write to it before those that know its later state.
+// Restored puts an older copy of the remote memory back, which makeCopy has made.
+// Another device writes to it before the devices that know its later state do.
 func Restored(t *testing.T, r Remote, makeCopy func() (putBack func())) {
 	t.Helper()
 	a, b, c := r.Device(t, nil), r.Device(t, nil), r.Device(t, nil)
@@ -91,8 +91,8 @@ func Restored(t *testing.T, r Remote, makeCopy func() (putBack func())) {
 	a.Same("a later deletion", a.Do("memory.sync", nil), map[string]any{"deleted_locally": int64(1)})
 }
 
-// FolderCopies returns copies of the folder of a server, which stop ends and start starts
-// again.
+// FolderCopies returns a function that copies the folder of a server. The server is
+// stopped with stop and started again with start.
 func FolderCopies(t *testing.T, dir string, stop, start func()) (makeCopy func() (putBack func())) {
 	t.Helper()
 	replace := func(to, from string) {

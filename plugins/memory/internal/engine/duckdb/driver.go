@@ -104,8 +104,8 @@ func create(ctx context.Context, path string, limits engine.Limits) error {
 	return os.Rename(unfinished, path)
 }
 
-// OpenReadOnly opens the database for reading. Nothing is spilled to the disk. An
-// index that lacks rows, and a log that must be cut, are errors.
+// OpenReadOnly opens the database for reading. It does not spill to the disk. An index
+// that lacks rows, or a log that must be cut, is an error.
 func (database) OpenReadOnly(ctx context.Context, path string, limits engine.Limits) (*sql.DB, error) {
 	limits.SpillDir = ""
 	zeros, err := beginsWithZeros(path + ".wal")
@@ -128,7 +128,7 @@ func (database) OpenReadOnly(ctx context.Context, path string, limits engine.Lim
 	return db, err
 }
 
-// open opens a database. prepare, if not nil, is called before its configuration
+// open opens a database. If prepare is not nil, it is called before the configuration
 // is locked.
 func open(ctx context.Context, path string, limits engine.Limits, mode string, prepare func(*sql.DB) error) (*sql.DB, error) {
 	options := url.Values{
@@ -153,7 +153,7 @@ func open(ctx context.Context, path string, limits engine.Limits, mode string, p
 		return nil, err
 	}
 	db := sql.OpenDB(connector)
-	// Not under ctx: the database may be open when it ends.
+	// Not with ctx, which may end after the database was opened.
 	_, err = db.ExecContext(context.WithoutCancel(ctx), "PRAGMA disable_checkpoint_on_shutdown")
 	if err == nil && prepare != nil {
 		err = prepare(db)

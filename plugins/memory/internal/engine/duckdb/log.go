@@ -14,17 +14,17 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 )
 
-// A log whose end is missing is DuckDB's to cut. One whose end has other bytes, as
-// after a power cut that wrote a file's size but not its data, it refuses.
+// DuckDB itself cuts a log whose end is missing. It refuses a log that ends with other
+// bytes, as after a power cut that wrote the size of a file but not its data.
 
 // refusedLog is DuckDB's error for a record with a wrong checksum. The position is
-// that of the record after its size and checksum.
+// after the size and the checksum of the record.
 var refusedLog = regexp.MustCompile(`WAL file "(.*)": Corrupt WAL file: entry at byte position (\d+) `)
 
 const recordHeader = 16
 
-// cutLog ends a log before the record that DuckDB has refused with an error, and
-// keeps the whole log in another file. It returns "" for another error.
+// cutLog truncates a log before the record that DuckDB has refused, and keeps the whole
+// log in another file. It returns "" for any other error.
 func cutLog(path string, refused error) (repaired string, err error) {
 	found := refusedLog.FindStringSubmatch(refused.Error())
 	if found == nil {
@@ -42,8 +42,8 @@ func cutLog(path string, refused error) (repaired string, err error) {
 	return "", nil
 }
 
-// cutZeros does the same for a log that begins with zeros, which DuckDB takes for
-// an empty one.
+// cutZeros does the same for a log that begins with zeros, which DuckDB takes for an
+// empty log.
 func cutZeros(path string) (repaired string, err error) {
 	for _, log := range logs(path) {
 		zeros, err := beginsWithZeros(log)

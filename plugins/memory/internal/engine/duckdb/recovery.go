@@ -20,22 +20,22 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 )
 
-// DuckDB 1.5 replays its log into the tables and their primary keys, but not into
-// other indexes: what they missed is applied when a statement uses them, and lost
-// if a checkpoint at shutdown comes first. Then a lookup by the index misses rows,
-// or returns others. So the engine makes no checkpoint at shutdown, and a database
-// that was not closed by this package is recovered before it is used.
+// DuckDB 1.5 replays its log into the tables and their primary keys, but not into other
+// indexes. It applies the missing entries when a statement uses the index, and loses
+// them if it makes a checkpoint at shutdown first. Then a lookup by the index misses
+// rows, or returns the wrong ones. So the engine makes no checkpoint at shutdown, and
+// recovers a database that this package did not close before it is used.
 
-// closedSuffix is the suffix of the file that has the header of the database as
-// this package closed it.
+// closedSuffix is the suffix of the file that has the header of the database as this
+// package closed it.
 const closedSuffix = ".closed"
 
 // headerSize is the size of the headers at the start of the file. Each checkpoint
 // changes them.
 const headerSize = 3 * 4096
 
-// noteClosed writes the header of a database that was closed after a checkpoint.
-// Without it, or with a torn one, the next open recovers the database.
+// noteClosed stores the header of a database that was closed after a checkpoint. If the
+// file is missing or torn, the next open recovers the database.
 func noteClosed(path string) error {
 	sum, err := headerSum(path)
 	if err != nil {
@@ -77,7 +77,7 @@ func isClosed(path string) bool {
 	return err == nil && sum == string(bytes.TrimSpace(noted))
 }
 
-// logs are the files of changes that are not in the database file yet.
+// logs returns the files with changes that are not yet in the database file.
 func logs(path string) []string {
 	return []string{path + ".wal", path + ".wal.checkpoint", path + ".wal.recovery"}
 }
@@ -108,8 +108,8 @@ func openRecovered(ctx context.Context, path string, limits engine.Limits) (db *
 	for range logs(path) {
 		db, err = open(ctx, path, limits, "READ_WRITE", prepare)
 		if err != nil && (database{}).Full(err) {
-			// Records can be read without a recovery, which the next open repeats.
-			// The comparison completes indexes in memory.
+			// Records can be read without a recovery, which the next open tries again.
+			// The comparison completes the indexes in memory.
 			if db, failed := open(ctx, path, limits, "READ_WRITE", func(db *sql.DB) error { return checkIndexes(ctx, db) }); failed == nil {
 				return db, repaired, nil
 			}
@@ -126,8 +126,8 @@ func openRecovered(ctx context.Context, path string, limits engine.Limits) (db *
 	return nil, nil, err
 }
 
-// recoverIndexes writes the log into the database and creates all indexes again, except
-// those of constraints. It returns the tables whose indexes did not have all rows.
+// recoverIndexes writes the log into the database and recreates all indexes except
+// those of constraints. It returns the tables whose indexes lacked rows.
 func recoverIndexes(ctx context.Context, db *sql.DB) (damaged []string, err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -152,8 +152,7 @@ func recoverIndexes(ctx context.Context, db *sql.DB) (damaged []string, err erro
 	return damaged, checkpoint(ctx, conn)
 }
 
-// checkIndexes returns an error if an index of a database that is only read does
-// not have all rows.
+// checkIndexes returns an error if an index of a read-only database lacks rows.
 func checkIndexes(ctx context.Context, db *sql.DB) (err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -178,7 +177,7 @@ func checkpoint(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// index is an index that CREATE INDEX made.
+// index is an index that was created with CREATE INDEX.
 type index struct{ name, table, columns, sql string }
 
 func readIndexes(ctx context.Context, conn *sql.Conn) (all []index, err error) {
@@ -197,7 +196,7 @@ func readIndexes(ctx context.Context, conn *sql.Conn) (all []index, err error) {
 	return all, rows.Err()
 }
 
-// create creates the index from the rows, which reads nothing of the old one.
+// create recreates the index from the rows, without reading the old index.
 func (x index) create(ctx context.Context, conn *sql.Conn) error {
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
@@ -212,8 +211,8 @@ func (x index) create(ctx context.Context, conn *sql.Conn) error {
 	return tx.Commit()
 }
 
-// incomplete returns the tables that have an index without all rows. It counts
-// through the indexes, which the settings force.
+// incomplete returns the tables that have an index without all rows. It counts rows
+// through the indexes; the settings force their use.
 func incomplete(ctx context.Context, conn *sql.Conn, indexes []index) (tables []string, err error) {
 	forced := []string{"index_scan_max_count", "index_scan_percentage", "disabled_optimizers"}
 	for i, value := range []string{"9223372036854775807", "1.0", "'statistics_propagation'"} {
@@ -238,8 +237,8 @@ func incomplete(ctx context.Context, conn *sql.Conn, indexes []index) (tables []
 	return tables, nil
 }
 
-// missing reports whether the index lacks rows of its table. Only an index over
-// one column can be read alone.
+// missing reports whether the index lacks rows of its table. Only an index over a
+// single column can be checked.
 func (x index) missing(ctx context.Context, conn *sql.Conn) (bool, error) {
 	column := strings.Trim(x.columns, "[]'\"")
 	var kind string
@@ -263,5 +262,5 @@ func (x index) missing(ctx context.Context, conn *sql.Conn) (bool, error) {
 	return found != rows, err
 }
 
-// quote is an identifier of SQL.
+// quote quotes an identifier of SQL.
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -10,14 +10,15 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 )
 
-// SQLite ignores the end of a log from the first frame with a wrong checksum, in
-// silence: this is also what the last write before a kill looks like.
+// SQLite silently ignores a log from the first frame with a wrong checksum, since the
+// last write before a kill looks the same.
 
-// sector is the least number of zeros that are not taken for the end of a page.
+// sector is the smallest number of zeros that counts as damage; fewer may be the end of
+// a page.
 const sector = 512
 
-// cutZeros ends a log whose end was replaced by zeros before its first damaged
-// frame, and keeps the whole log in another file. It returns "" for another log.
+// cutZeros truncates a log whose end was replaced by zeros before its first damaged
+// frame, and keeps the whole log in another file. It returns "" for any other log.
 func cutZeros(path string) (repaired string, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,7 +38,7 @@ func cutZeros(path string) (repaired string, err error) {
 	return engine.CutLog(path, int64(valid))
 }
 
-// validEnd returns the end of the frames that SQLite reads, and the size of one.
+// validEnd returns the end of the frames that SQLite reads, and the size of one frame.
 func validEnd(data []byte) (end, frame int) {
 	if len(data) < logHeader {
 		return 0, len(data)
@@ -69,7 +70,7 @@ func sums(data []byte) [2]uint32 {
 	return [2]uint32{binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:])}
 }
 
-// checksum is that of https://sqlite.org/fileformat2.html#walformat.
+// checksum computes the checksum of https://sqlite.org/fileformat2.html#walformat.
 func checksum(order binary.ByteOrder, sum [2]uint32, data []byte) [2]uint32 {
 	for i := 0; i+8 <= len(data); i += 8 {
 		sum[0] += order.Uint32(data[i:]) + sum[1]
