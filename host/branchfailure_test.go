@@ -81,7 +81,8 @@ func TestFailedBranchesAreListedAsTheyAreWritten(t *testing.T) {
 	others.Add(2)
 	fail := tea.NewAction("test.fail", "Fails, the first one after the others.", func(_ context.Context, _ *tea.Request, p struct {
 		Name string `json:"name"`
-	}) (map[string]any, error) {
+	},
+	) (map[string]any, error) {
 		if p.Name == "z" {
 			others.Wait()
 		} else {

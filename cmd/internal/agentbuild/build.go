@@ -147,14 +147,8 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 	if err := os.Chmod(built.Name(), 0o755); err != nil {
 		return nil, err
 	}
-	checkable := o.Workflow != "" && !o.Processes // plugins of the device may add actions
-	res.Unchecked = checkable && (o.OS != runtime.GOOS || o.Arch != runtime.GOARCH)
-	if checkable && !res.Unchecked {
-		check := exec.CommandContext(ctx, built.Name(), "validate", o.Workflow)
-		check.Dir, check.Stderr = dir, o.Log // where only the program contains the workflow
-		if err := check.Run(); err != nil {
-			return nil, &WorkflowError{err}
-		}
+	if res.Unchecked, err = p.checkWorkflow(ctx, built.Name()); err != nil {
+		return nil, err
 	}
 	info, err := os.Stat(built.Name())
 	if err != nil {
@@ -166,6 +160,24 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 	}
 	res.Took = time.Since(start)
 	return res, nil
+}
+
+// checkWorkflow lets the program check its workflow. It does not if plugins of the
+// device can have further actions. unchecked means that this machine cannot run the
+// program.
+func (p *program) checkWorkflow(ctx context.Context, built string) (unchecked bool, err error) {
+	if p.Workflow == "" || p.Processes {
+		return false, nil
+	}
+	if p.OS != runtime.GOOS || p.Arch != runtime.GOARCH {
+		return true, nil
+	}
+	check := exec.CommandContext(ctx, built, "validate", p.Workflow)
+	check.Dir, check.Stderr = p.dir, p.Log // where only the program has the workflow
+	if err := check.Run(); err != nil {
+		return false, &WorkflowError{err}
+	}
+	return false, nil
 }
 
 // check reports a bundle of tea that the checkout does not have, and a platform
