@@ -410,7 +410,7 @@ func TestImportOfTheWrongKindIsRefused(t *testing.T) {
 		"{plugin: mine, version: '>=2'}":                     "plugin mine: ",
 		"{plugin: json}":                                     `"json" is not a plugin but a builtin`,
 		"{builtin: mine}":                                    `"mine" is not a builtin but a plugin`,
-		"{builtin: web}":                                     `for that of a plugin write plugin: web, and put tea-plugin-web in a plugin directory`,
+		"{builtin: web}":                                     `to import a plugin, write plugin: web, and put tea-plugin-web in a plugin directory`,
 		"{builtin: jsn}":                                     `there is no builtin "jsn"`,
 	} {
 		wf, err := h.Parse("flow.yaml", []byte("imports: ["+imports+"]\nnodes: [{name: n}]\n"), host.LoadOptions{})

@@ -288,7 +288,7 @@ func (wf *Workflow) importBundle(im spec.Import, diags *diag.List) {
 		if hint == "" {
 			hint = "put tea-plugin-" + im.Name + " in a plugin directory, or name one with --plugins"
 			if im.Kind == spec.ImportBuiltin {
-				hint = "the host has no such bundle; for that of a plugin write plugin: " + im.Name + ", and " + hint
+				hint = "the host has no such bundle; to import a plugin, write plugin: " + im.Name + ", and " + hint
 			}
 		}
 		diags.Errorf(diagcode.ImportNotFound, im.Pos, hint, "there is no %s %q", im.Kind, im.Name)

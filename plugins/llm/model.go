@@ -36,9 +36,9 @@ func (c Connection) checkModel() error {
 	case own:
 		return tea.Errorf(tea.ValidationError, "the model %q names its provider; write two keys, provider: %s and model: %s", c.Model, vendor, model)
 	case slices.Contains(vendors, vendor):
-		return tea.Errorf(tea.ValidationError, "the model %q names the provider %q, which is none of tea's; write model: %s, with api_base, the address of its server, and provider, the protocol of that server (openai, ollama or azure)", c.Model, prefix, model)
+		return tea.Errorf(tea.ValidationError, "the model %q names the provider %q, which tea does not support; write model: %s, with api_base set to the address of its server and provider to the protocol of that server (openai, ollama or azure)", c.Model, prefix, model)
 	case c.Provider == providerOpenAI && isOpenAI(c.APIBase) && vendor != "ft": // ft: begins the name of a fine-tuned model
-		return tea.Errorf(tea.ValidationError, "OpenAI has no model %q, and no other server is set; for a model of Ollama write provider: ollama and model: %s, for that of another server its api_base", c.Model, c.Model)
+		return tea.Errorf(tea.ValidationError, "OpenAI has no model %q, and no other server is set; for an Ollama model write provider: ollama and model: %s; for another server set api_base", c.Model, c.Model)
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func (f *folders) synchronise(ctx context.Context, local *folder, with Sync, cha
 	}
 	switch r.Restored {
 	case syncing.Other:
-		slog.Default().Warn("the other memory is an older copy of itself: all records are compared, and none is deleted for being missing there")
+		slog.Default().Warn("the other memory is an older copy of itself: all records are compared, and no record is deleted because it is missing there")
 	case syncing.This:
 		slog.Default().Warn("this memory is an older copy of itself, or another copy of it synchronises too; it gets what was synchronised since")
 	}

@@ -66,7 +66,7 @@ func Parse(text string) (s *Schedule, hint string, err error) {
 		anyDay: anything(words[2]), anyWeekday: anything(words[4]), unfixed: anything(words[0]) || anything(words[1]),
 	}
 	if s.match(time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-		return nil, "use a day that the month has", fmt.Errorf("%q never happens", text)
+		return nil, "use a day that exists in the month", fmt.Errorf("%q never matches", text)
 	}
 	return s, "", nil
 }

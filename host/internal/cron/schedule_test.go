@@ -141,8 +141,8 @@ func TestExpressionsThatAreWrong(t *testing.T) {
 		{"@reboot", "is not a cron expression", "write at_start: true"},
 		{"@dayly", "is not a cron expression", "@daily"},
 		{"CRON_TZ=Europe/Berlin 0 6 * * *", "the time zone is a key", `write cron: "0 6 * * *", timezone: Europe/Berlin`},
-		{"0 0 30 2 *", "never happens", "use a day that the month has"},
-		{"0 0 31 4,6,9,11 *", "never happens", ""},
+		{"0 0 30 2 *", "never matches", "use a day that exists in the month"},
+		{"0 0 31 4,6,9,11 *", "never matches", ""},
 	} {
 		_, hint, err := Parse(c.cron)
 		if err == nil || !strings.Contains(err.Error(), c.problem) || !strings.Contains(hint, c.hint) {

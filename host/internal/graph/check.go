@@ -41,7 +41,7 @@ func checkList(g *Graph, diags *diag.List) {
 	for _, n := range g.Nodes {
 		noWayOut(n, diags)
 		if n.Fallback != nil && n.Fallback != n && n.Route.only() == n.Fallback {
-			diags.Warnf(diagcode.FallbackProblem, n.Spec.Fallback.Pos, "add a goto to "+n.Name+" that passes over it; or write on_error: continue if it is to run in both cases",
+			diags.Warnf(diagcode.FallbackProblem, n.Spec.Fallback.Pos, "add a goto to "+n.Name+" that skips it; or write on_error: continue if it is to run in both cases",
 				"node %q also runs after %q succeeds: it is its fallback and its next node", n.Fallback.Name, n.Name)
 		}
 	}

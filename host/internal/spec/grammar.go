@@ -184,7 +184,7 @@ func retryKeys() []*key {
 		{name: "backoff_multiplier", shape: number(1), doc: "Factor by which the wait grows."},
 		{name: "jitter", shape: boolean().or(number(0, 1)), doc: "Random share of the wait; true is 0.5."},
 		{name: "retry_after_max_seconds", shape: seconds(), fallback: "60", doc: "Longest wait that a failure can ask for, such as a server's Retry-After. A failure that asks for more is not retried."},
-		{name: "timeout_seconds", shape: seconds(), doc: "Timeout of all attempts together with their waits. The timeout_seconds of a node or of parallel is that of one attempt."},
+		{name: "timeout_seconds", shape: seconds(), doc: "Timeout for all attempts together, including the waits between them. timeout_seconds of a node or of parallel limits one attempt."},
 		{name: "retry_on", shape: listOf(str()), doc: "Error types to retry.", fallback: "those marked retryable"},
 	}
 }

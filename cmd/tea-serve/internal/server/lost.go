@@ -82,7 +82,7 @@ func (s *server) rebuild(runs *host.Runs) {
 	_, err = s.led.add(true, items...)
 	s.mu.Unlock()
 	s.svc.Log.Warn(fmt.Sprintf("the state of the server, %s, is missing. According to the journals %d runs continue and %d wait for the deadlines of their questions. "+
-		"Lost are runs that had not begun, further attempts of failed and parked runs, deduplication keys, which files were processed, and the usage per day", s.led.path, continued, waiting), "error", err)
+		"The following is lost: runs that had not begun, further attempts of failed and parked runs, deduplication keys, the record of processed files, and the usage per day", s.led.path, continued, waiting), "error", err)
 }
 
 // unfinished reports whether a run has to continue: it was interrupted by the end of

@@ -77,7 +77,7 @@ func Check(ctx context.Context, path string) (sealed bool, err error) {
 		return false, err
 	}
 	if strings.TrimSpace(string(want)) != sum.String() {
-		return false, store.Unusable(tea.InternalError, "restore a backup with graph.restore, or remove the checksum to open it all the same", "the database %s of the graph is damaged: it differs from the checksum in %s", path, path+Suffix)
+		return false, store.Unusable(tea.InternalError, "restore a backup with graph.restore, or remove the checksum file to open it anyway", "the database %s of the graph is damaged: it differs from the checksum in %s", path, path+Suffix)
 	}
 	return true, nil
 }

@@ -73,7 +73,7 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 		return context.Cause(ctx)
 	}
 	if unknownGlyphs > 0 {
-		d.Notes = append(d.Notes, fmt.Sprintf("the file does not tell which characters %d glyphs are; they are %s in the text", unknownGlyphs, unknownGlyph))
+		d.Notes = append(d.Notes, fmt.Sprintf("the file does not define the text of %d glyphs; they appear as %s", unknownGlyphs, unknownGlyph))
 	}
 	text := strings.Join(pages, "\n\n")
 	if text == "" {

@@ -123,7 +123,7 @@ func TestPDFUnknownGlyphs(t *testing.T) {
 		if got := doc.Content(true).Text(); got != "\ufffd\ufffd\ufffd" {
 			t.Errorf("%s: text %q", name, got)
 		}
-		want := []string{"the file does not tell which characters 3 glyphs are; they are \ufffd in the text"}
+		want := []string{"the file does not define the text of 3 glyphs; they appear as \ufffd"}
 		if diff := cmp.Diff(want, doc.Notes); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
