@@ -123,7 +123,7 @@ func environment() map[string]any {
 // these flags, without the secrets that an answer can contain.
 func (f *runFlags) resumeCommand(res *flow.Result, mask host.Mask) string {
 	words := []string{"resume", res.RunID}
-	if res.Checkpoint != "" && filepath.Base(res.Checkpoint) != res.RunID+".tea" { // it was renamed
+	if filepath.IsAbs(res.Checkpoint) && filepath.Base(res.Checkpoint) != res.RunID+".tea" { // it was renamed
 		words[1] = res.Checkpoint
 	} else if f.CheckpointDir != "" {
 		words = append(words, "-c", f.CheckpointDir)

@@ -45,7 +45,7 @@ func TestMissingStateIsRebuiltFromTheJournals(t *testing.T) {
 			p.lose(everything)
 			s = p.serve("--stop-timeout", "1ms")
 			s.log.await(t, "state.jsonl, is missing. According to the journals 1 runs continue and 1 wait")
-			s.events(killed, "", func(e event) bool { return e.data["message"] != "begun" })
+			s.awaitStatus(killed, "running")
 			s.interrupt() // which stops the run
 			p.lose(everything)
 			open(t, gate)
@@ -56,7 +56,7 @@ func TestMissingStateIsRebuiltFromTheJournals(t *testing.T) {
 			if r := s.request("GET", "/v1/runs/"+canceled, ""); r.body["status"] != "stopped" {
 				t.Errorf("the run that was cancelled: %s", r)
 			}
-			s.log.await(t, "of ask: done")
+			s.awaitStatus(asked, "done")
 			if r := s.request("GET", "/v1/runs/"+asked+"/state", ""); r.body["answer"] != "later" {
 				t.Errorf("the question past its deadline: %s", r)
 			}

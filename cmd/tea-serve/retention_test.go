@@ -26,6 +26,15 @@ func (s *service) awaitStatuses(workflow string, want map[string]int) {
 	})
 }
 
+// awaitStatus waits until a run has a status.
+func (s *service) awaitStatus(run, want string) {
+	s.t.Helper()
+	teaproc.Poll(s.t, func() (bool, any) {
+		r := s.request("GET", "/v1/runs/"+run, "")
+		return r.body["status"] == want, r
+	})
+}
+
 func TestOldRunsAreRemoved(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{

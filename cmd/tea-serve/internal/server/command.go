@@ -3,6 +3,8 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
@@ -181,9 +183,17 @@ func newServer(svc *teacmd.Service, c *serveCmd) *server {
 	return s
 }
 
-// dataDir returns the directory for the files of a workflow.
+// maxDataName is the longest name of a data directory. File systems allow 255 bytes.
+const maxDataName = 200
+
+// dataDir returns the directory for the files of a workflow. A long name ends with a
+// hash in place of the rest.
 func (s *server) dataDir(workflow string) string {
 	name := url.PathEscape(workflow)
+	if len(name) > maxDataName {
+		sum := sha256.Sum256([]byte(workflow))
+		name = name[:maxDataName-17] + "-" + hex.EncodeToString(sum[:8])
+	}
 	if strings.HasPrefix(name, ".") { // such as ..
 		name = "%2E" + name[1:]
 	}
