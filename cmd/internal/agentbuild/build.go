@@ -132,12 +132,7 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 	}
 	built.Close()
 	defer os.Remove(built.Name())
-	// -mod=mod adds the modules that the bundles need.
-	args := []string{"build", "-mod=mod", "-trimpath", "-buildvcs=false", "-tags", p.tags(), "-ldflags", "-s -w"}
-	for pattern := range strings.FieldsSeq(noInline) {
-		args = append(args, "-gcflags="+pattern+"=-l")
-	}
-	if err := p.run(ctx, append(args, "-o", built.Name(), ".")...); err != nil {
+	if err := p.compile(ctx, built.Name()); err != nil {
 		return nil, &CompileError{err}
 	}
 	res := &Result{File: output}
@@ -160,6 +155,15 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 	}
 	res.Took = time.Since(start)
 	return res, nil
+}
+
+func (p *program) compile(ctx context.Context, output string) error {
+	// -mod=mod adds the modules that the bundles need.
+	args := []string{"build", "-mod=mod", "-trimpath", "-buildvcs=false", "-tags", p.tags(), "-ldflags", "-s -w"}
+	for pattern := range strings.FieldsSeq(noInline) {
+		args = append(args, "-gcflags="+pattern+"=-l")
+	}
+	return p.run(ctx, append(args, "-o", output, ".")...)
 }
 
 // checkWorkflow lets the program check its workflow. It does not if plugins of the
