@@ -193,7 +193,9 @@ func (c *runCmd) workflowFiles() []string { return []string{c.File} }
 // Run runs the workflow.
 func (c *runCmd) Run(a *app) error {
 	load := func(h *host.Host, _ map[string]any) (*host.Workflow, error) {
-		return h.Load(c.File, c.loadOptions())
+		o := c.loadOptions()
+		o.Remote = c.Engine == engineProgram
+		return h.Load(c.File, o)
 	}
 	remote, err := a.onEngine(&c.runFlags, load, func(e Engine, ctx context.Context, job Job) (*flow.Result, error) {
 		job.Load = c.loadOptions()

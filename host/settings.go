@@ -2,8 +2,11 @@ package host
 
 import (
 	"cmp"
+	"sync"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/internal/builtin/fileroot"
+	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/settings"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -37,6 +40,25 @@ func luaOptions(given map[string]any) script.Options {
 	return script.Options{
 		Timeout:     time.Duration(number(object["timeout_seconds"]) * float64(time.Second)),
 		MemoryBytes: int64(number(object["memory_mb"]) * (1 << 20)),
+	}
+}
+
+// missingDir returns [fileroot.Lazy.MissingDir] for the settings of a workflow. It reads
+// them at the first call, since few workflows write files.
+func missingDir(given map[string]any) func(string) string {
+	files := sync.OnceValue(func() *fileroot.Lazy {
+		raw, err := tea.ValuePayload(given[fileroot.SettingsKey]).JSON()
+		if err != nil || expr.IsTemplate(string(raw)) { // with secrets
+			return nil
+		}
+		files, _ := fileroot.OpenLazily(tea.Settings{fileroot.SettingsKey: raw}, "")
+		return files
+	})
+	return func(path string) string {
+		if files() == nil {
+			return ""
+		}
+		return files().MissingDir(path)
 	}
 }
 

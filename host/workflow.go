@@ -40,6 +40,9 @@ type LoadOptions struct {
 	// precedence. Their actions can be used in the workflow, and fail if this host
 	// calls them.
 	Elsewhere []tea.Manifest
+	// Remote says that the workflow runs on other machines: the directories of this one
+	// are not checked.
+	Remote bool
 
 	// kept has the content of files in place of those on disk; nil for none.
 	kept *Source
@@ -177,6 +180,9 @@ func (h *Host) compileOnce(s *spec.Workflow, diags diag.List, o LoadOptions) (*W
 	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace, Broken: modules.broken, Settings: declared.Keys(), Unread: h.unread(), Refused: h.refused(), Dynamic: dynamic.missing})
 	diags = append(append(diags, dynamic.problems...), more...)
 	wf.compileServe(&diags)
+	if g != nil && !o.Remote {
+		diags = append(diags, graph.MissingDirs(g, missingDir(s.Settings))...)
+	}
 	if o.Strict && g != nil && !diags.HasErrors() {
 		diags = append(diags, graph.Check(g)...)
 		lookup := o.LookupEnv

@@ -69,3 +69,23 @@ func TestDataDirectoryOfTeaRun(t *testing.T) {
 		t.Errorf("the run is not done\n%s", s.log)
 	}
 }
+
+func TestDirectoryThatIsMissingBelowTheDataDirectory(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{
+		"reports/old.md": "", "kept/a.md": "",
+		"flow.yaml": `
+nodes:
+  - {name: ask, uses: human.ask, with: {question: "Publish?"}}
+  - {name: top, uses: file.write, with: {path: a.md, content: x}}
+  - {name: kept, uses: file.write, with: {path: kept/a.md, content: x}}
+  - {name: publish, uses: file.write, with: {path: reports/a.md, content: x}}
+`,
+	})
+	s := p.serve()
+	s.log.await(t, "serving at")
+	want := fmt.Sprintf("the directory %s does not exist", filepath.Join(p.home, "tea", "runs", "data", "flow", "reports"))
+	if text := s.log.String(); strings.Count(text, "TEA1406") != 1 || !strings.Contains(text, want) {
+		t.Errorf("want one warning: %s\n%s", want, text)
+	}
+}

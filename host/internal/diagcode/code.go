@@ -69,6 +69,7 @@ const (
 	UnknownParameter   Code = "TEA1403"
 	WrongParameterType Code = "TEA1404"
 	UncheckedAction    Code = "TEA1405"
+	MissingDirectory   Code = "TEA1406"
 )
 
 // Imports and subgraphs.

@@ -74,6 +74,7 @@ var table = []Info{
 	{UnknownParameter, "Unknown parameter of an action"},
 	{WrongParameterType, "A parameter has the wrong type"},
 	{UncheckedAction, "An action cannot be checked"},
+	{MissingDirectory, "The directory of a file does not exist"},
 
 	{ImportNotFound, "An import cannot be read"},
 	{SubgraphUnreadable, "A subgraph cannot be read"},

@@ -19,7 +19,7 @@ func (c *compiler) body(g *Graph, n *Node, body spec.Body, roots []string) Body 
 		if slices.Contains(own, timeoutKey) {
 			n.Timeout = 0
 		}
-		a := &Action{Uses: b.Uses.Value, Output: c.output(b.Output, roots), result: c.params.check(b, c.diags)}
+		a := &Action{Uses: b.Uses.Value, Output: c.output(b.Output, roots), result: c.params.check(b, c.diags), files: c.files(b)}
 		a.With, a.Deferred = c.with(b, roots)
 		return a
 	case *spec.LuaBody:

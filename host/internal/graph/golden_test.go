@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -103,6 +104,8 @@ func catalog() actions {
 		"any.note":  {Name: "any.note", Params: schema.Of[noteParams]()},
 		"any.later": {Name: "any.later", Params: schema.Of[laterParams]()},
 		"any.named": {Name: "any.named", Params: schema.Of[namedParams]()},
+
+		"human.ask": {Name: "human.ask"}, "file.write": {Name: "file.write"}, "file.append": {Name: "file.append"}, "fs.write": {Name: "file.write"},
 	}
 }
 
@@ -191,6 +194,18 @@ func TestCheck(t *testing.T) {
 			t.Fatalf("does not compile:\n%v", diags)
 		}
 		return lines(graph.Check(g))
+	})
+}
+
+// TestMissingDirs finds files that are written to directories that do not exist.
+func TestMissingDirs(t *testing.T) {
+	t.Parallel()
+	golden(t, "dirs", func(t *testing.T, archive *txtar.Archive) string {
+		g, diags := compile(t, archive)
+		if g == nil {
+			t.Fatalf("does not compile:\n%v", diags)
+		}
+		return lines(graph.MissingDirs(g, func(file string) string { return strings.TrimPrefix(path.Dir(file), ".") }))
 	})
 }
 

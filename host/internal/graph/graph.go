@@ -86,6 +86,7 @@ type Action struct {
 
 	// result is the schema of the result; nil = unknown.
 	result *schema.Schema
+	files  files
 }
 
 // Lua runs a chunk.

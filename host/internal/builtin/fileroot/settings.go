@@ -5,6 +5,8 @@ package fileroot
 import (
 	"cmp"
 	"errors"
+	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -121,6 +123,26 @@ func (l *Lazy) Find(given string, access Access) (*confine.Root, string, error) 
 		}
 	}
 	return nil, "", l.refusal(given, "leads to "+target+", outside of the file root "+l.dir, access)
+}
+
+// MissingDir returns the directory of a file to be written if it does not exist, else "".
+// Where there is a fallback, the root is made before the run.
+func (l *Lazy) MissingDir(given string) string {
+	file := given
+	if !path.IsAbs(given) {
+		if _, err := os.Stat(filepath.Join(l.fallback, given)); l.fallback != "" && err == nil {
+			return "" // it is overwritten there
+		}
+		file = filepath.Join(l.dir, given)
+	}
+	dir := filepath.Dir(file)
+	if dir == l.dir && l.fallback != "" {
+		return ""
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	return dir
 }
 
 func exists(root *confine.Root, name string) bool {
