@@ -38,7 +38,7 @@ type LoadRunOptions struct {
 	// Secrets are those of the run: its configuration can contain their values,
 	// which the checkpoint does not store.
 	Secrets map[string]any
-	// DataDir is [LoadOptions.DataDir].
+	// DataDir is [LoadOptions.DataDir]; nil is the directory with which the run began.
 	DataDir func(workflow string) string
 	// View leaves *** in place of secrets. Such a workflow can show the run, but
 	// not [Workflow.Resume] or [Workflow.Fork] it.
@@ -125,7 +125,9 @@ func (e *ConfigSecretError) Error() string {
 // configured returns i with the configuration to load.
 func (i *RunInfo) configured(o LoadRunOptions) (*RunInfo, error) {
 	out := *i
-	out.dataDir = o.DataDir
+	if o.DataDir != nil {
+		out.dataDir = o.DataDir
+	}
 	switch {
 	case o.Config != "":
 		out.Config = o.Config

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -193,7 +194,8 @@ type RunInfo struct {
 
 	// config is Config with references to the secrets.
 	config string
-	// dataDir is [LoadRunOptions.DataDir].
+	// dataDir is that of the run, or [LoadRunOptions.DataDir]; nil for the directory of
+	// the workflow.
 	dataDir func(workflow string) string
 }
 
@@ -226,5 +228,13 @@ func FindRun(dir, run string) (*RunInfo, error) {
 		return nil, fmt.Errorf("read the start of run %s: %w", info.RunID, err)
 	}
 	info.Overlays, info.Config, info.config = origin.Overlays, shown.Config, origin.Config
+	if data := origin.DataDir; data != "" {
+		// It moves together with the directory of runs.
+		moved := filepath.Join(filepath.Dir(path), "data", filepath.Base(data))
+		if info, err := os.Stat(moved); err == nil && info.IsDir() {
+			data = moved
+		}
+		info.dataDir = func(string) string { return data }
+	}
 	return info, nil
 }

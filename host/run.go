@@ -172,6 +172,9 @@ func (wf *Workflow) origin() replay.Origin {
 	for _, f := range wf.options.Overlays {
 		o.Overlays = append(o.Overlays, absolute(f))
 	}
+	if wf.options.DataDir != nil {
+		o.DataDir = absolute(wf.spec.DataDir)
+	}
 	return o
 }
 

@@ -38,6 +38,7 @@ func (wf *Workflow) loadGraph(dir, path string) (*graph.Graph, error) {
 	s, diags := spec.Load(file, spec.Options{LookupEnv: wf.options.LookupEnv, ReadFile: read})
 	if s != nil {
 		wf.declared.Check(s, &diags)
+		s.DataDir = wf.spec.DataDir
 		modules := wf.imports(s, &diags)
 		g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace, Broken: modules.broken})
 		diags = append(diags, more...)

@@ -70,6 +70,32 @@ func TestDataDirectoryOfTeaRun(t *testing.T) {
 	}
 }
 
+func TestResumeOnTheCommandLineWritesBelowTheDataDirectory(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{
+		"flow.yaml": `
+nodes:
+  - {name: ask, uses: human.ask, with: {question: "Publish?"}}
+  - {name: publish, uses: file.write, with: {path: a.md, content: "{{ run.data_dir }}"}}
+  - {name: below, uses: workflow.run, with: {path: sub.yaml}}
+`,
+		"sub.yaml": `nodes: [{name: w, uses: file.write, with: {path: sub.md, content: "{{ run.data_dir }}"}}]`,
+	})
+	s := p.serve()
+	run := s.run("flow", "{}")
+	s.interrupt()
+	log := newLogs()
+	if err := p.command(log, "resume", run["id"].(string), "--answer", `ask="yes"`).Run(); err != nil {
+		t.Fatalf("%v\n%s", err, log)
+	}
+	data := filepath.Join(p.home, "tea", "runs", "data", "flow")
+	for _, name := range []string{"a.md", "sub.md"} {
+		if text, err := os.ReadFile(filepath.Join(data, name)); err != nil || string(text) != data {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+}
+
 func TestDirectoryThatIsMissingBelowTheDataDirectory(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{

@@ -133,11 +133,8 @@ func (g *Graph) Restore(ctx context.Context, _ *tea.Request, p RestoreParams) (*
 	if !p.Confirm {
 		return nil, tea.Errorf(tea.ValidationError, "graph.restore removes everything in %s; set confirm: true", g.settings.Path)
 	}
-	source, err := g.settings.File.folder(p.Path)
+	source, err := g.settings.backupAt(p.Path)
 	if err != nil {
-		return nil, err
-	}
-	if err := g.settings.checkBackup(p.Path, source); err != nil {
 		return nil, err
 	}
 	m, err := readMarker(source)
@@ -170,6 +167,24 @@ func (g *Graph) Restore(ctx context.Context, _ *tea.Request, p RestoreParams) (*
 		return nil, err
 	}
 	return &RestoreResult{Success: true, Path: g.settings.Path, Backend: string(backend.name)}, db.openStore(ctx)
+}
+
+// backupAt returns the absolute path of a backup below the root, or of one below the
+// fallback if the root has none.
+func (s settings) backupAt(given string) (source string, err error) {
+	for i, s := range s.roots() {
+		at, fault := s.File.folder(given)
+		if fault == nil {
+			fault = s.checkBackup(given, at)
+		}
+		if _, missing := os.Stat(at); fault == nil && missing == nil {
+			return at, nil
+		}
+		if i == 0 {
+			source, err = at, fault
+		}
+	}
+	return source, err
 }
 
 // checkBackup refuses a backup outside of the root, to which a link can lead, and one in

@@ -69,7 +69,7 @@ func (g *Graph) Export(ctx context.Context, _ *tea.Request, p ExportParams) (*Ex
 		return v.export(ctx, &p, r, w)
 	}
 	if p.Path != "" {
-		f, local, err := g.files(p.Path)
+		f, local, err := g.files(g.settings, p.Path)
 		if err != nil {
 			return nil, err
 		}

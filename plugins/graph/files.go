@@ -109,27 +109,48 @@ type files interface {
 }
 
 // files returns the file system that a path refers to, and the path in it.
-func (g *Graph) files(given string) (files, string, error) {
+func (g *Graph) files(s settings, given string) (files, string, error) {
 	scheme, _, isAddress := strings.Cut(given, "://")
 	switch {
 	case !isAddress:
-		return folder{g.settings}, given, nil
+		return folder{s}, given, nil
 	case scheme == "file":
-		local, err := g.settings.File.ofURL(given)
-		return folder{g.settings}, local, err
+		local, err := s.File.ofURL(given)
+		return folder{s}, local, err
 	case scheme == "http" || scheme == "https":
 		return web{g.settings.Storage}, given, nil
 	}
 	return storage{options: g.db.owners.options, settings: g.settings.Settings}, given, nil
 }
 
-// open opens the files of an import.
-func (g *Graph) open(ctx context.Context, given string, format transfer.Format) (*inputs, error) {
-	f, local, err := g.files(given)
-	if err != nil {
-		return nil, err
+// open opens the files of an import: those below the root, or else those below the
+// fallback.
+func (g *Graph) open(ctx context.Context, given string, format transfer.Format) (in *inputs, err error) {
+	for _, s := range g.settings.roots() {
+		f, local, fault := g.files(s, given)
+		if fault == nil {
+			if in, fault = f.open(ctx, local, format); fault == nil {
+				return in, nil
+			}
+		}
+		if err == nil || tea.AsError(err).Type == tea.PermissionDenied { // a URL can name a file below the fallback
+			err = fault
+		}
+		if t := tea.AsError(fault).Type; t != tea.NotFound && t != tea.PermissionDenied {
+			break
+		}
 	}
-	return f.open(ctx, local, format)
+	return nil, err
+}
+
+// roots returns the settings with each root for reading.
+func (s settings) roots() []settings {
+	if s.File.Fallback == "" {
+		return []settings{s}
+	}
+	other := s
+	other.File.Root = s.File.Fallback
+	return []settings{s, other}
 }
 
 // ofURL returns the path below the root for a URL such as file:///var/data/x.csv.

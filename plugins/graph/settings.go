@@ -41,11 +41,9 @@ type Settings struct {
 // FileSettings are those under settings.file that the bundle reads. They are
 // shared with the host's file actions.
 type FileSettings struct {
-	Root     string `json:"root,omitempty" format:"path" default:"." doc:"the directory that graph.export, import, backup and restore are confined to; default the workflow file's"`
+	Root     string `json:"root,omitempty" format:"path" default:"." doc:"the directory that graph.export, import, backup and restore are confined to; default the workflow file's, under tea serve the workflow's data directory"`
 	MaxBytes int64  `json:"max_bytes,omitempty" default:"16777216" minimum:"1" doc:"the maximum size of a file of the file actions"`
-	// Fallback is set where workflows have a data directory: it is the workflow's own
-	// directory, where graph files are read and written.
-	Fallback string `json:"fallback,omitempty" format:"path" doc:"the root of these actions instead of root, which is then that of the file actions"`
+	Fallback string `json:"fallback,omitempty" format:"path" doc:"a directory that graph.import and restore read from, if the root has no such file"`
 	// Read and Write are for the file actions alone.
 	Read  []string `json:"read,omitempty" doc:"further directories of the file actions"`
 	Write []string `json:"write,omitempty" doc:"further directories of the file actions"`
@@ -113,7 +111,6 @@ func readSettings(from tea.Settings) (s settings, err error) {
 			return settings{}, err
 		}
 	}
-	s.File.Root = cmp.Or(s.File.Fallback, s.File.Root)
 	for _, name := range []backendName{backend, backendType} {
 		if name != "" && !slices.Contains(backendSchema().Enum, any(string(name))) {
 			return settings{}, tea.Errorf(tea.ValidationError, "settings.%s: unknown backend %q; use memory, cozo or cypher", backendKey, name)

@@ -71,7 +71,24 @@ func TestSettingsOfTheFileActionsAreAccepted(t *testing.T) {
 		"file":  object{"root": data, "fallback": own, "read": []any{"/sys"}, "write": []any{"/var/log"}},
 	})
 	g.call("export", object{"path": "all.jsonl"})
-	if _, err := os.Stat(filepath.Join(own, "all.jsonl")); err != nil {
-		t.Error(err)
+	g.call("backup", object{"path": "copy"})
+	for _, name := range []string{"all.jsonl", "copy"} {
+		if _, err := os.Stat(filepath.Join(data, name)); err != nil {
+			t.Error(err)
+		}
 	}
+	// Files next to the workflow are read.
+	for _, name := range []string{"all.jsonl", "copy"} {
+		if err := os.Rename(filepath.Join(data, name), filepath.Join(own, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"all.jsonl", "al*.jsonl", "file://" + own + "/all.jsonl"} {
+		g.call("import", object{"path": name})
+	}
+	g.call("restore", object{"path": "copy", "confirm": true})
+	g.fails("import", object{"path": "none.jsonl"}, tea.NotFound, filepath.Join(data, "none.jsonl"))
+	g.fails("import", object{"path": "file://" + own + "/none.jsonl"}, tea.NotFound, filepath.Join(own, "none.jsonl"))
+	g.fails("restore", object{"path": "none", "confirm": true}, tea.NotFound, filepath.Join(data, "none"))
+	g.fails("import", object{"path": "file:///etc/none.jsonl"}, tea.PermissionDenied, "settings.file.root")
 }

@@ -30,6 +30,8 @@ type Start struct {
 type Origin struct {
 	Overlays []string `json:"overlays,omitzero"`
 	Config   string   `json:"config,omitzero"`
+	// DataDir is the directory for the files of the run, if it is not that of the workflow.
+	DataDir string `json:"data_dir,omitzero"`
 }
 
 // Node is one execution of a node.
