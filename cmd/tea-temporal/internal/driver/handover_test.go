@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,10 +29,7 @@ nodes:
 	if res.Status != flow.Waiting {
 		t.Fatalf("got %s, %v", res.Status, res.Err)
 	}
-	eventually(t, "the run is listed", func() bool {
-		asked, err := s.handOverAll(t.Context(), s.flags.Queue)
-		return err == nil && asked == 1
-	})
+	s.handOver(1)
 	answered := make(chan *flow.Result)
 	warnings := make(chan string, 100)
 	go func() {
@@ -52,10 +50,7 @@ nodes:
 		return err == nil && about.GetPendingWorkflowTask().GetAttempt() > 1 && about.GetWorkflowExecutionInfo().GetExecution().GetRunId() != first
 	})
 	stop()
-	later := newWorker(s.connection, h, nil)
-	later.generation++
-	t.Cleanup(later.workflows.close)
-	s.start(later)
+	s.start(s.later())
 	got := <-answered
 	if got == nil || got.Status != flow.Done || got.State["second"] == nil {
 		t.Fatalf("got %v", got)
@@ -70,6 +65,148 @@ nodes:
 	s.replay(list[0])
 	s.worker.generation++
 	s.replay(list[1])
+}
+
+// later returns a worker of the generation after that of the site.
+func (s *site) later() *worker {
+	s.t.Helper()
+	k := s.on(s.worker.workflows.host)
+	k.generation = s.worker.generation + 1
+	return k
+}
+
+// handOver hands n runs over to a later worker that is gone before it takes them.
+func (s *site) handOver(n int) {
+	s.t.Helper()
+	to := s.later()
+	to.handsOver = true // to one later still, so it begins nothing
+	stop := s.start(to)
+	defer stop()
+	eventually(s.t, "the runs are listed, and the later worker polls", func() bool {
+		asked, err := s.worker.handOverAll(s.t.Context(), s.flags.Queue)
+		return err == nil && asked == n
+	})
+}
+
+const askAndCall = `
+nodes:
+  - {name: ask, uses: human.ask, with: {question: "go?", choices: ["yes", "no"]}, output: answer}
+  - {name: call, uses: probe.call, with: {value: 1}, output: got}
+`
+
+// asked returns a run that waits for an answer.
+func (s *site) asked() *flow.Result {
+	s.t.Helper()
+	res := s.run(s.t.Context(), askAndCall, host.RunOptions{})
+	if res.Status != flow.Waiting {
+		s.t.Fatalf("got %s, %v", res.Status, res.Err)
+	}
+	eventually(s.t, "the run is listed", func() bool {
+		list, err := Engine{}.Runs(s.t.Context(), s.flags)
+		return err == nil && slices.ContainsFunc(list, func(e host.RunEntry) bool { return e.ID == res.RunID })
+	})
+	return res
+}
+
+// generationOf returns the generation that a run needs.
+func (s *site) generationOf(run string) int {
+	s.t.Helper()
+	about, err := s.client.DescribeWorkflowExecution(s.t.Context(), run, "")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var in start
+	if err := s.data.FromPayload(s.histories(run, about.GetWorkflowExecutionInfo().GetExecution().GetRunId())[0].Events[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0], &in); err != nil {
+		s.t.Fatal(err)
+	}
+	return in.Generation
+}
+
+func TestHandOverWithoutLaterWorkerStrandsNoRun(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newSite(t, h, nil)
+	res := s.asked()
+	cmd := s.tea("-", "worker", "--hand-over")
+	out, err := cmd.CombinedOutput()
+	if want := "polls the queue " + s.flags.Queue; err == nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "nothing was handed over") {
+		t.Errorf("%v, want %q in\n%s", err, want, out)
+	}
+	if got := s.resumed(res, askAndCall, nil); got == nil || got.Status != flow.Done {
+		t.Errorf("got %v", got)
+	}
+}
+
+// The worker of the later version that was to take a run is gone.
+func TestRunThatWasHandedOverIsTakenBack(t *testing.T) {
+	t.Parallel()
+	h, p := newHost(t)
+	s := newClient(t, h, nil)
+	stop := s.start(s.worker)
+	res := s.asked()
+	s.handOver(1)
+	eventually(t, "the run is handed over", func() bool { return s.generationOf(res.RunID) == s.worker.generation+1 })
+	want := "take the run back with `tea worker --take-back`"
+	if out := s.output("runs", "show", res.RunID); !strings.Contains(out, want) {
+		t.Errorf("tea runs show has no %q:\n%s", want, out)
+	}
+	got := s.resumed(res, askAndCall, func(warning string) {
+		if !strings.Contains(warning, want) {
+			t.Errorf("the warning is %q, without %q", warning, want)
+		}
+		stop()
+		back := s.on(h)
+		back.takesBack = true
+		stop = s.start(back)
+	})
+	if got == nil || got.Status != flow.Done {
+		t.Fatalf("got %v", got)
+	}
+	if calls := p.take(res.RunID); len(calls) != 1 {
+		t.Errorf("the calls were %q", calls)
+	}
+	stop()
+	s.start(s.worker) // the run needs the flag no longer
+	if out := s.output("runs", "events", res.RunID); !strings.Contains(out, "run_end") {
+		t.Errorf("the events are\n%s", out)
+	}
+}
+
+func TestHandOverLeavesRunsOfLaterWorkersThere(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newClient(t, h, nil)
+	later := s.later()
+	s.start(later)
+	res := s.asked()
+	eventually(t, "the later worker polls", func() bool {
+		asked, err := s.worker.handOverAll(t.Context(), s.flags.Queue)
+		return err == nil && asked == 1
+	})
+	if got := s.resumed(res, askAndCall, nil); got == nil || got.Status != flow.Done {
+		t.Errorf("got %v", got)
+	}
+	if n := s.generationOf(res.RunID); n != 0 {
+		t.Errorf("the run needs the generation %d", n)
+	}
+}
+
+// Its runs would stay behind when it stops.
+func TestWorkerThatHandsOverBeginsNoRun(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newClient(t, h, nil)
+	s.worker.handsOver = true
+	s.start(s.worker)
+	res := s.warned(oneCall, host.RunOptions{}, func(warning string) {
+		if want := "hands runs over"; !strings.Contains(warning, want) {
+			t.Errorf("the warning is %q, without %q", warning, want)
+		}
+		s.start(s.later())
+	})
+	if res == nil || res.Status != flow.Done {
+		t.Errorf("got %v", res)
+	}
 }
 
 // The records of a run that continues are stored in segments, by their digests.

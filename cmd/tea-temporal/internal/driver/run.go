@@ -79,10 +79,11 @@ type run struct {
 	// began are the paths of the nodes that have made a call in this execution.
 	began   map[string]bool
 	handing bool
-	// leaving reports that the next execution is for workers of a later generation.
-	leaving bool
-	open    map[string]*openCall
-	given   *given
+	// needs is the generation that the next execution needs if the run was asked to
+	// continue with a later one.
+	needs int
+	open  map[string]*openCall
+	given *given
 	// elsewhere are the bundles that a worker of the run's queue does not have.
 	elsewhere map[string]bool
 }
@@ -189,7 +190,7 @@ func (r *run) drive(w workflow.Context) error {
 			r.outcome.Error = &ending{Message: (&canceled{}).Error()}
 			return nil
 		}
-		if r.given == nil && r.leaving {
+		if r.given == nil && r.needs > 0 {
 			return errHandOver
 		}
 		r.outcome = nil
@@ -286,7 +287,7 @@ func (r *run) options(o host.RunOptions, g *given) (host.RunOptions, error) {
 
 // await waits until the run is resumed, or the deadline of a question has passed.
 func (r *run) await(w workflow.Context, pending []flow.Interrupt) error {
-	resumed := func() bool { return r.given != nil || r.leaving }
+	resumed := func() bool { return r.given != nil || r.needs > 0 }
 	var deadline time.Time
 	for _, i := range pending {
 		if !i.Deadline.IsZero() && (deadline.IsZero() || i.Deadline.Before(deadline)) {
@@ -339,9 +340,8 @@ const maxSegment = 512 << 10
 func (r *run) next(w workflow.Context) error {
 	next := r.start
 	next.LastSeq, next.Given, next.Opened, next.Previous = r.lastSeq, r.given, nil, ""
-	if r.leaving {
-		next.Generation = r.worker.generation + 1
-	}
+	// A run that was taken back stays with the workers that have done so.
+	next.Generation = cmp.Or(r.needs, min(next.Generation, r.worker.generation))
 	for key := range r.opened {
 		next.Opened = append(next.Opened, key)
 	}

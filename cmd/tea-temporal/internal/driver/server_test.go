@@ -160,7 +160,7 @@ func newSite(t testing.TB, h *host.Host, secrets map[string]any) *site {
 // start starts a worker on the queue of the site.
 func (s *site) start(k *worker) (stop func()) {
 	s.t.Helper()
-	o := workerOptions()
+	o := k.options()
 	o.DeadlockDetectionTimeout = 5 * time.Minute // the race detector on a busy machine takes long for 64 MiB
 	w := sdkworker.New(s.client, s.flags.Queue, o)
 	k.register(w)

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 )
@@ -102,16 +104,14 @@ func (r *follower) activityTrouble(ctx context.Context, a *workflow.PendingActiv
 
 // deserted reports whether no worker polls a queue.
 func (r *follower) deserted(ctx context.Context, queue string, kind enums.TaskQueueType) bool {
-	about, err := r.client.DescribeTaskQueue(ctx, queue, kind)
-	if err != nil {
-		return false
-	}
-	for _, p := range about.GetPollers() {
-		if time.Since(p.GetLastAccessTime().AsTime()) < pollAge {
-			return false
-		}
-	}
-	return true
+	list, err := r.pollers(ctx, queue, kind)
+	return err == nil && len(list) == 0
+}
+
+// pollers returns the workers that poll a queue.
+func (c *connection) pollers(ctx context.Context, queue string, kind enums.TaskQueueType) ([]*taskqueue.PollerInfo, error) {
+	about, err := c.client.DescribeTaskQueue(ctx, queue, kind)
+	return slices.DeleteFunc(about.GetPollers(), func(p *taskqueue.PollerInfo) bool { return time.Since(p.GetLastAccessTime().AsTime()) >= pollAge }), err
 }
 
 // taskFailure returns why the last workflow task failed.

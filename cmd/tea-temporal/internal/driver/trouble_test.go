@@ -30,7 +30,8 @@ func (s *site) warned(text string, o host.RunOptions, then func(warning string))
 	return s.followed(teacmd.Job{Workflow: s.load(text), Options: o}, Engine{}.Run, then)
 }
 
-// resumed answers the question of a run, and calls then with the first warning.
+// resumed answers the question of a run, and calls then with the first warning if it
+// is not nil.
 func (s *site) resumed(res *flow.Result, text string, then func(warning string)) *flow.Result {
 	s.t.Helper()
 	job := teacmd.Job{Workflow: s.load(text), Options: host.RunOptions{Answers: map[string]any{res.Pending[0].ID: "yes"}}}
@@ -51,6 +52,9 @@ func (s *site) followed(job teacmd.Job, follow func(context.Context, teacmd.Engi
 		}
 		done <- res
 	}()
+	if then == nil {
+		return <-done
+	}
 	select {
 	case w := <-warnings:
 		then(w)

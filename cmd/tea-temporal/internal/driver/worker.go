@@ -24,7 +24,8 @@ func Command() teacmd.Command {
 
 type workerCmd struct {
 	teacmd.WorkerFlags
-	HandOver    bool     `help:"Ask the runs of the queue to continue with a later version of tea. Use it with the version that they began with."`
+	HandOver    bool     `xor:"version" help:"Ask the runs of the queue to continue with a later version of tea, whose workers must have started. Use it with the version that they began with."`
+	TakeBack    bool     `xor:"version" help:"Continue also the runs that were handed over to a later version of tea that has not continued them."`
 	Codec       string   `config:"" placeholder:"HOST:PORT" help:"Decrypt values for Temporal's UI and CLI at this address of this machine."`
 	CodecOrigin []string `config:"" placeholder:"URL" help:"Origins of the UI whose pages can use --codec. Default: those of a UI on this machine at the ports 8233 and 8080."`
 }
@@ -35,6 +36,9 @@ type worker struct {
 	workflows workflows
 	// generation is that of the program, except in tests.
 	generation int
+	// handsOver leaves runs that have not begun to later workers, and takesBack begins
+	// those that were handed over to such.
+	handsOver, takesBack bool
 }
 
 func newWorker(c *connection, h *host.Host, secrets map[string]any) *worker {
@@ -48,8 +52,8 @@ const stopTimeout = 20 * time.Second
 // replay a long run.
 const maxBlocked = 30 * time.Second
 
-func workerOptions() sdkworker.Options {
-	return sdkworker.Options{WorkerStopTimeout: stopTimeout, DeadlockDetectionTimeout: maxBlocked, MaxHeartbeatThrottleInterval: liveEvery}
+func (k *worker) options() sdkworker.Options {
+	return sdkworker.Options{Identity: k.identity(), WorkerStopTimeout: stopTimeout, DeadlockDetectionTimeout: maxBlocked, MaxHeartbeatThrottleInterval: liveEvery}
 }
 
 // Work executes runs until the service stops.
@@ -60,9 +64,17 @@ func (f *workerCmd) Work(s *teacmd.Service) error {
 	}
 	defer c.close()
 	k := newWorker(c, s.Host, s.Secrets())
+	k.handsOver, k.takesBack = f.HandOver, f.TakeBack
 	defer k.workflows.close()
 	queue := cmp.Or(f.Queue, defaultQueue)
-	w := sdkworker.New(c.client, queue, workerOptions())
+	if f.HandOver {
+		asked, err := k.handOverAll(s.Context, queue)
+		if err != nil {
+			return err
+		}
+		s.Announce(fmt.Sprintf("asked %d runs to continue with a later version", asked))
+	}
+	w := sdkworker.New(c.client, queue, k.options())
 	k.register(w)
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("start the worker: %w", err)
@@ -71,13 +83,6 @@ func (f *workerCmd) Work(s *teacmd.Service) error {
 	defer plugins.stop()
 	if _, err := plugins.add(s.Host.PluginNames()); err != nil {
 		return err
-	}
-	if f.HandOver {
-		asked, err := c.handOverAll(s.Context, queue)
-		if err != nil {
-			return err
-		}
-		s.Announce(fmt.Sprintf("asked %d runs to continue with a later version", asked))
 	}
 	if f.Codec != "" {
 		stop, err := f.serveCodec(s, c.store)
@@ -152,7 +157,7 @@ func (o *offers) watch(s *teacmd.Service) {
 
 // offer takes calls from a queue that has no runs.
 func (k *worker) offer(queue string) (stop func(), err error) {
-	o := workerOptions()
+	o := k.options()
 	o.DisableWorkflowWorker, o.MaxConcurrentActivityTaskPollers = true, 1
 	w := sdkworker.New(k.client, queue, o)
 	w.RegisterDynamicActivity(k.act, activity.DynamicRegisterOptions{})
