@@ -142,11 +142,21 @@ func (f *EngineFlags) Command(words ...string) string {
 }
 
 // words are the flags on a command line.
-func (f *EngineFlags) words() (words []string) {
+func (f *EngineFlags) words() []string {
 	if f.Engine != "temporal" {
 		return nil
 	}
-	words = []string{"--engine", f.Engine}
+	return append([]string{"--engine", f.Engine}, f.TemporalFlags.words()...)
+}
+
+// Worker returns the command line of a worker of a queue, with further words.
+func (f *TemporalFlags) Worker(queue string, more ...string) string {
+	of := *f
+	of.Queue = queue
+	return commandLine(slices.Concat([]string{"worker"}, of.words(), more))
+}
+
+func (f *TemporalFlags) words() (words []string) {
 	for _, given := range [][2]string{{"--temporal", f.Temporal}, {"--namespace", f.Namespace}, {"--queue", f.Queue}, {"--keys", f.Keys}, {"--blobs", f.Blobs}} {
 		if given[1] != "" {
 			words = append(words, given[:]...)

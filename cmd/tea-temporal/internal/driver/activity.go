@@ -149,7 +149,7 @@ func (k *worker) local(ctx context.Context, wf *loaded, c call) (answer, error) 
 	switch {
 	case !wf.IsElsewhere(c.Action):
 	case c.Routed:
-		return answer{}, fmt.Errorf("a worker of the queue %s does not have the plugin of %s", info.TaskQueue, c.Action)
+		return answer{}, fmt.Errorf("a worker of the queue %s does not have the plugin %s; install it there with `tea plugin install`, or stop that worker if others have it", info.TaskQueue, wf.Action(c.Action).Bundle)
 	default:
 		return answer{Elsewhere: true}, nil
 	}

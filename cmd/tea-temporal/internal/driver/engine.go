@@ -179,7 +179,7 @@ func (Engine) Find(f teacmd.EngineFlags, h *host.Host, run string) (*host.Workfl
 	}
 	p, err := r.progress(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, r.explain(ctx, err)
 	}
 	wf, err := d.load(h)
 	if p.Outcome == nil {
@@ -195,17 +195,9 @@ func (r *follower) definition(ctx context.Context) (*definition, error) {
 		err = d.checkStore(r.storeID)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", r.run, unbegun(err))
+		return nil, fmt.Errorf("run %s: %w", r.run, r.explain(ctx, err))
 	}
 	return d, nil
-}
-
-// unbegun explains the error of a query that no worker could answer ever.
-func unbegun(err error) error {
-	if errors.As(err, new(*serviceerror.WorkflowNotReady)) {
-		return fmt.Errorf("no worker has begun the run; if it was ended, start it again with `tea run`: %w", err)
-	}
-	return err
 }
 
 // Resume answers what waits in a run, or runs one that failed or was stopped again
@@ -301,7 +293,7 @@ func (r *follower) answer(ctx context.Context, id string, g given) error {
 func (r *follower) again(ctx context.Context, name string, g *given) error {
 	p, err := r.progress(ctx)
 	if err != nil {
-		return err
+		return r.explain(ctx, err)
 	}
 	if p.Outcome != nil && p.Outcome.Status == flow.Done && !g.RetryFailed {
 		return tea.Errorf(tea.ValidationError, "run %s is done", r.run)
@@ -340,7 +332,7 @@ func (r *follower) progress(ctx context.Context) (*progress, error) {
 	defer cancel()
 	v, err := r.client.QueryWorkflow(ctx, r.run, r.execution, progressQuery, r.last)
 	if err != nil {
-		return nil, fmt.Errorf("follow run %s: %w", r.run, unbegun(err))
+		return nil, fmt.Errorf("follow run %s: %w", r.run, err)
 	}
 	p := new(progress)
 	return p, v.Get(p)

@@ -147,8 +147,10 @@ func TestRunThatWasHandedOverIsTakenBack(t *testing.T) {
 	s.handOver(1)
 	eventually(t, "the run is handed over", func() bool { return s.generationOf(res.RunID) == s.worker.generation+1 })
 	want := "take the run back with `tea worker --take-back`"
-	if out := s.output("runs", "show", res.RunID); !strings.Contains(out, want) {
-		t.Errorf("tea runs show has no %q:\n%s", want, out)
+	for _, args := range [][]string{{"runs", "show", res.RunID}, {"runs", "events", res.RunID}, {"resume", res.RunID}} {
+		if out, _ := s.tea("-", append(args, "--engine", "temporal")...).CombinedOutput(); !strings.Contains(string(out), want) {
+			t.Errorf("tea %q has no %q:\n%s", args, want, out)
+		}
 	}
 	got := s.resumed(res, askAndCall, func(warning string) {
 		if !strings.Contains(warning, want) {

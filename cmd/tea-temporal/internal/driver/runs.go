@@ -86,6 +86,9 @@ func statusOf(s enums.WorkflowExecutionStatus) flow.Status {
 	return flow.Running
 }
 
+// failingTimeout bounds one look at a run that the last worker could not execute.
+const failingTimeout = 5 * time.Second
+
 // Show describes a run.
 func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out teacmd.EngineRun, err error) {
 	r, err := connect(ctx, f, run, host.RunOptions{})
@@ -108,14 +111,22 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 		return out, nil
 	}
 	r.last = math.MaxInt64 // without events
-	p, err := r.progress(ctx)
+	looks, cancel := ctx, func() {}
+	if about.GetPendingWorkflowTask().GetAttempt() > 1 {
+		looks, cancel = context.WithTimeout(ctx, failingTimeout)
+	}
+	p, err := r.progress(looks)
+	cancel()
+	if err != nil || p.Outcome == nil {
+		out.Notes = r.troubles(ctx)
+	}
 	if err != nil {
 		// Without a worker, the server knows this much.
-		if out.Notes = r.troubles(ctx); len(out.Notes) > 0 && ctx.Err() == nil {
+		if len(out.Notes) > 0 && ctx.Err() == nil {
 			out.Silent = true
 			return out, nil
 		}
-		return out, err
+		return out, r.explain(ctx, err)
 	}
 	out.StartedAt, out.WorkflowFile, out.Records, out.ParentRun = p.StartedAt, p.File, p.Records, p.Parent
 	if !p.UpdatedAt.IsZero() {
@@ -166,7 +177,7 @@ func (Engine) Events(ctx context.Context, f teacmd.EngineFlags, run string, afte
 				err = r.emit(p)
 			}
 			if err != nil {
-				return err
+				return r.explain(ctx, err)
 			}
 			more = len(p.Events) > 0 && r.last < p.Last
 		}
@@ -190,7 +201,7 @@ func (r *follower) executions(ctx context.Context, after int64) (list []string, 
 			break
 		}
 		if err != nil {
-			return nil, err
+			return nil, r.explain(ctx, err)
 		}
 		list = append(list, none.execution)
 		if none.execution = p.Previous; p.First <= after {

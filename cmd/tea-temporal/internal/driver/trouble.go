@@ -70,7 +70,7 @@ func (r *follower) troubles(ctx context.Context) (reasons []string) {
 		}
 	}
 	for _, a := range about.GetPendingActivities() {
-		if reason := r.activityTrouble(ctx, a); reason != "" {
+		if reason := r.activityTrouble(ctx, about.GetExecutionConfig().GetTaskQueue().GetName(), a); reason != "" {
 			reasons = append(reasons, reason)
 		}
 	}
@@ -78,12 +78,28 @@ func (r *follower) troubles(ctx context.Context) (reasons []string) {
 }
 
 func (r *follower) noWorker(what, queue string) string {
-	return fmt.Sprintf("%s waits: no worker polls the queue %s of the namespace %s at %s; start one with `tea worker --queue %s`",
-		what, queue, r.namespace, r.address, queue)
+	return fmt.Sprintf("%s waits: no worker polls the queue %s of the namespace %s at %s; start one with `%s`",
+		what, queue, r.namespace, r.address, r.flags.Worker(queue))
 }
 
-// activityTrouble returns why a call does not begin; "" if it has.
-func (r *follower) activityTrouble(ctx context.Context, a *workflow.PendingActivityInfo) string {
+// explain returns the error of a question about the run that was not answered, with
+// the reason if it is known.
+func (r *follower) explain(ctx context.Context, err error) error {
+	if err == nil || errors.As(err, new(*serviceerror.NotFound)) {
+		return err
+	}
+	if reasons := r.troubles(ctx); len(reasons) > 0 {
+		return errors.New(strings.Join(reasons, "; "))
+	}
+	if errors.As(err, new(*serviceerror.WorkflowNotReady)) {
+		return fmt.Errorf("no worker has begun the run; if it was ended, start it again with `tea run`: %w", err)
+	}
+	return err
+}
+
+// activityTrouble returns why a call of a run of the queue does not begin; "" if it
+// has.
+func (r *follower) activityTrouble(ctx context.Context, own string, a *workflow.PendingActivityInfo) string {
 	node := "node " + a.GetActivityType().GetName()
 	if a.GetState() != enums.PENDING_ACTIVITY_STATE_SCHEDULED {
 		var l live
@@ -96,6 +112,12 @@ func (r *follower) activityTrouble(ctx context.Context, a *workflow.PendingActiv
 	switch {
 	case a.GetLastFailure() != nil:
 		return fmt.Sprintf("%s waits for another attempt: %s", node, r.message(a.GetLastFailure()))
+	case strings.HasPrefix(queue, pluginQueue(own, "")):
+		if time.Since(a.GetScheduledTime().AsTime()) < silent {
+			return "" // a worker can take it
+		}
+		return fmt.Sprintf("%s waits for a worker of the queue %s that has the plugin %s; install it where a worker runs, with `tea plugin install`, or start another worker that has it, with `%s`",
+			node, own, strings.TrimPrefix(queue, pluginQueue(own, "")), r.flags.Worker(own, "--plugins", "DIR"))
 	case queue != "" && r.deserted(ctx, queue, enums.TASK_QUEUE_TYPE_ACTIVITY):
 		return r.noWorker(node, queue)
 	}

@@ -79,17 +79,51 @@ func TestRunWithoutWorkerSaysSo(t *testing.T) {
 	}
 }
 
-// A worker that cannot load the workflow leaves the run to one that can.
-func TestWorkerWithoutPluginLeavesTheRunToAnother(t *testing.T) {
+// A worker that cannot make a call leaves it to one that can, and the user learns
+// which plugin is missing.
+func TestMissingPluginIsNamed(t *testing.T) {
 	t.Parallel()
 	h, _ := newHost(t)
 	s := newClient(t, h, nil)
 	s.start(s.on(bareHost(t)))
-	res := s.warned(oneCall, host.RunOptions{}, func(warning string) {
-		if !strings.Contains(warning, "probe") {
-			t.Errorf("the warning is %q", warning)
+	named := func(text string) {
+		t.Helper()
+		for _, part := range []string{"the plugin probe", " worker --temporal ", " --plugins DIR", "tea plugin install"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("there is no %q in %s", part, text)
+			}
 		}
+		if internal := pluginQueue(s.flags.Queue, "probe"); strings.Contains(text, internal) {
+			t.Errorf("the internal queue %s is named: %s", internal, text)
+		}
+	}
+	begin := time.Now()
+	res := s.warned(oneCall, host.RunOptions{}, func(warning string) {
+		named(warning)
+		list, err := Engine{}.Runs(t.Context(), s.flags)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%d runs, %v", len(list), err)
+		}
+		named(s.output("runs", "show", list[0].ID))
+		t.Logf("named %v after the start", time.Since(begin))
 		s.offer(s.worker, pluginQueue(s.flags.Queue, "probe"))
+	})
+	if res == nil || res.Status != flow.Done {
+		t.Errorf("got %v", res)
+	}
+}
+
+func TestMissingPluginOfAQueueIsNamed(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newSite(t, h, nil)
+	db := s.flags.Queue + "-db"
+	s.offer(s.on(bareHost(t)), db)
+	res := s.warned("queues: {probe.*: "+db+"}"+oneCall, host.RunOptions{}, func(warning string) {
+		if want := "the queue " + db + " does not have the plugin probe"; !strings.Contains(warning, want) {
+			t.Errorf("there is no %q in %s", want, warning)
+		}
+		s.offer(s.worker, db)
 	})
 	if res == nil || res.Status != flow.Done {
 		t.Errorf("got %v", res)
