@@ -7,6 +7,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
+	"github.com/the-edge-agent/tea/host/internal/cron"
 	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/source"
@@ -118,6 +119,13 @@ func (wf *Workflow) CheckInput(input, secrets map[string]any) error {
 	}
 	_, err := wf.graph.Schema.Initial(wf.spec.InitialState, input)
 	return err
+}
+
+// CheckCron returns an error for a cron expression that `tea serve` refuses, and what to
+// write instead.
+func CheckCron(text string) (hint string, err error) {
+	_, hint, err = cron.Parse(text)
+	return hint, err
 }
 
 // NewRunID returns an id for [RunOptions], for a program that names a run before

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -177,7 +178,7 @@ func (Engine) Find(f teacmd.EngineFlags, h *host.Host, run string) (*host.Workfl
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := r.progress(ctx)
+	p, err := r.progress(ctx, noEvents)
 	if err != nil {
 		return nil, nil, r.explain(ctx, err)
 	}
@@ -191,11 +192,11 @@ func (Engine) Find(f teacmd.EngineFlags, h *host.Host, run string) (*host.Workfl
 // definition returns that of the run.
 func (r *follower) definition(ctx context.Context) (*definition, error) {
 	d, err := fetch(ctx, r.client, r.run, r.execution)
-	if err == nil {
-		err = d.checkStore(r.storeID)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", r.run, r.explain(ctx, err))
+		return nil, r.explain(ctx, err)
+	}
+	if err := d.checkStore(r.storeID); err != nil {
+		return nil, fmt.Errorf("run %s: %w", r.run, err)
 	}
 	return d, nil
 }
@@ -242,9 +243,9 @@ func (r *follower) resume(ctx context.Context, input, answers map[string]any, re
 	r.heard.Store(time.Now().UnixNano())
 	go r.watch(watched)
 	for tries := 1; ; tries++ {
-		about, err := r.client.DescribeWorkflowExecution(ctx, r.run, "")
+		about, err := r.find(ctx)
 		if err != nil {
-			return fmt.Errorf("find run %s on Temporal: %w", r.run, err)
+			return err
 		}
 		last := r.execution
 		r.execution = about.GetWorkflowExecutionInfo().GetExecution().GetRunId()
@@ -291,12 +292,20 @@ func (r *follower) answer(ctx context.Context, id string, g given) error {
 
 // again starts another execution of a run that has ended.
 func (r *follower) again(ctx context.Context, name string, g *given) error {
-	p, err := r.progress(ctx)
+	p, err := r.progress(ctx, noEvents)
 	if err != nil {
 		return r.explain(ctx, err)
 	}
-	if p.Outcome != nil && p.Outcome.Status == flow.Done && !g.RetryFailed {
-		return tea.Errorf(tea.ValidationError, "run %s is done", r.run)
+	r.last = p.Last
+	if o := p.Outcome; o != nil && o.Status == flow.Done {
+		switch {
+		case g.RetryFailed && o.FailedBranches == 0:
+			return host.ErrNothingFailed
+		case !g.RetryFailed && len(g.Input) > 0:
+			return fmt.Errorf("run %s is done: %w; use `tea fork` to continue from one of its steps", r.run, host.ErrInputUnused)
+		case !g.RetryFailed:
+			return nil // with the outcome
+		}
 	}
 	def, err := r.definition(ctx)
 	if err != nil {
@@ -306,7 +315,6 @@ func (r *follower) again(ctx context.Context, name string, g *given) error {
 	if err != nil {
 		return err
 	}
-	r.last = p.Last
 	s := start{RunID: r.run, Segments: 1, LastSeq: p.Last, Given: g, StartedAt: p.StartedAt, Parent: p.Parent, Previous: r.execution}
 	return r.begin(ctx, name, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, s, def, records)
 }
@@ -326,11 +334,14 @@ func (r *follower) records(ctx context.Context) (records []host.Record, err erro
 	return records, nil
 }
 
-// progress returns what has happened since the last event.
-func (r *follower) progress(ctx context.Context) (*progress, error) {
+// noEvents is the argument of progress for the outcome alone.
+const noEvents = math.MaxInt64
+
+// progress returns what has happened since an event.
+func (r *follower) progress(ctx context.Context, after int64) (*progress, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	v, err := r.client.QueryWorkflow(ctx, r.run, r.execution, progressQuery, r.last)
+	v, err := r.client.QueryWorkflow(ctx, r.run, r.execution, progressQuery, after)
 	if err != nil {
 		return nil, fmt.Errorf("follow run %s: %w", r.run, err)
 	}
@@ -422,7 +433,7 @@ func (r *follower) follow(ctx context.Context) (*outcome, error) {
 			asked = unasked == nil
 		}
 		look := time.Now()
-		p, err := r.progress(looks)
+		p, err := r.progress(looks, r.last)
 		if err == nil {
 			if err := r.emit(p); err != nil {
 				return nil, err

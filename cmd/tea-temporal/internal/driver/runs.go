@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -29,8 +28,8 @@ func (Engine) Runs(ctx context.Context, f teacmd.EngineFlags) ([]host.RunEntry, 
 		return nil, err
 	}
 	defer r.close()
-	query := fmt.Sprintf("TaskQueue = '%s' AND ExecutionStatus != 'ContinuedAsNew'", strings.ReplaceAll(r.queue, "'", "''"))
-	list, seen := []host.RunEntry{}, map[string]bool{}
+	query := fmt.Sprintf("TaskQueue = '%s'", strings.ReplaceAll(r.queue, "'", "''"))
+	list, seen := []host.RunEntry{}, map[string]int{}
 	for next := []byte(nil); ; {
 		page, err := r.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query, NextPageToken: next})
 		if err != nil {
@@ -38,16 +37,24 @@ func (Engine) Runs(ctx context.Context, f teacmd.EngineFlags) ([]host.RunEntry, 
 		}
 		for _, info := range page.GetExecutions() {
 			// A run that was continued has several executions, of which the last one
-			// comes first.
-			if e := r.entry(info); !seen[e.ID] {
-				seen[e.ID] = true
-				list = append(list, e)
+			// comes first, and the first one has its start.
+			e := r.entry(info)
+			if i, ok := seen[e.ID]; ok {
+				list[i].StartedAt = e.StartedAt
+				continue
 			}
+			seen[e.ID] = len(list)
+			list = append(list, e)
 		}
 		if next = page.GetNextPageToken(); len(next) == 0 {
-			return list, nil
+			break
 		}
 	}
+	// The server has those that are running first.
+	slices.SortFunc(list, func(a, b host.RunEntry) int {
+		return cmp.Or(b.StartedAt.Compare(a.StartedAt), strings.Compare(b.ID, a.ID))
+	})
+	return list, nil
 }
 
 // entry describes a run by its execution.
@@ -96,9 +103,9 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 		return out, err
 	}
 	defer r.close()
-	about, err := r.client.DescribeWorkflowExecution(ctx, run, "")
+	about, err := r.find(ctx)
 	if err != nil {
-		return out, fmt.Errorf("find run %s on Temporal: %w", run, err)
+		return out, err
 	}
 	out.RunEntry = r.entry(about.GetWorkflowExecutionInfo())
 	queue := about.GetExecutionConfig().GetTaskQueue().GetName()
@@ -110,12 +117,11 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 		out.Silent, out.Notes = true, []string{r.noWorker(what, queue)}
 		return out, nil
 	}
-	r.last = math.MaxInt64 // without events
 	looks, cancel := ctx, func() {}
 	if about.GetPendingWorkflowTask().GetAttempt() > 1 {
 		looks, cancel = context.WithTimeout(ctx, failingTimeout)
 	}
-	p, err := r.progress(looks)
+	p, err := r.progress(looks, noEvents)
 	cancel()
 	if err != nil || p.Outcome == nil {
 		out.Notes = r.troubles(ctx)
@@ -172,7 +178,7 @@ func (Engine) Events(ctx context.Context, f teacmd.EngineFlags, run string, afte
 			return err
 		}
 		for more := true; more; {
-			p, err := r.progress(ctx)
+			p, err := r.progress(ctx, r.last)
 			if err == nil {
 				err = r.emit(p)
 			}
@@ -188,15 +194,14 @@ func (Engine) Events(ctx context.Context, f teacmd.EngineFlags, run string, afte
 // executions returns the executions with the events of the run after a number, in
 // order.
 func (r *follower) executions(ctx context.Context, after int64) (list []string, err error) {
-	about, err := r.client.DescribeWorkflowExecution(ctx, r.run, "")
+	about, err := r.find(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("find run %s on Temporal: %w", r.run, err)
+		return nil, err
 	}
-	// Without events.
-	none := &follower{connection: r.connection, run: r.run, last: math.MaxInt64}
+	none := &follower{connection: r.connection, run: r.run}
 	none.execution = about.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 	for none.execution != "" {
-		p, err := none.progress(ctx)
+		p, err := none.progress(ctx, noEvents)
 		if errors.As(err, new(*serviceerror.NotFound)) && len(list) > 0 {
 			break
 		}
@@ -223,6 +228,9 @@ func (Engine) Cancel(ctx context.Context, f teacmd.EngineFlags, run string, forc
 		return err
 	}
 	defer r.close()
+	if _, err := r.find(ctx); err != nil {
+		return err
+	}
 	if force {
 		err = r.client.TerminateWorkflow(ctx, run, "", "tea runs cancel --force")
 	} else {
@@ -233,9 +241,9 @@ func (Engine) Cancel(ctx context.Context, f teacmd.EngineFlags, run string, forc
 	}
 	begin := time.Now()
 	for {
-		about, err := r.client.DescribeWorkflowExecution(ctx, run, "")
+		about, err := r.find(ctx)
 		if err != nil {
-			return fmt.Errorf("find run %s on Temporal: %w", run, err)
+			return err
 		}
 		if about.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
 			return nil
@@ -276,9 +284,9 @@ func (Engine) Fork(ctx context.Context, f teacmd.EngineFlags, run, step string, 
 		return nil, err
 	}
 	r.warn = job.Warn
-	about, err := r.client.DescribeWorkflowExecution(ctx, run, "")
+	about, err := r.find(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("find run %s on Temporal: %w", run, err)
+		return nil, err
 	}
 	r.execution, r.queue = about.GetWorkflowExecutionInfo().GetExecution().GetRunId(), about.GetExecutionConfig().GetTaskQueue().GetName()
 	def, err := r.definition(ctx)

@@ -2,8 +2,10 @@ package driver
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -159,14 +161,124 @@ func TestScheduleStartsRuns(t *testing.T) {
 			t.Errorf("run %s has the events\n%s", list[i].ID, out)
 		}
 	}
-	if out, err := at(text(0), "--schedule", "at noon"); err == nil || !strings.Contains(out, "at noon") {
-		t.Errorf("a wrong time: %v\n%s", err, out)
-	}
 	if out, err := at(text(0), "--schedule", "off"); err != nil || !strings.Contains(out, "removed the schedule") {
 		t.Errorf("%v\n%s", err, out)
 	}
+	if out, err := at(text(0), "--schedule", "off"); err == nil || !strings.Contains(out, `there is no schedule "`+id+`"`) {
+		t.Errorf("removed twice: %v\n%s", err, out)
+	}
+	for cron, want := range map[string]string{
+		"at noon": "hint: write minute, hour", "61 * * * *": `minute: "61" is not between 0 and 59`, "CRON_TZ=Europe/Berlin 0 0 30 2 *": "never matches",
+		"CRON_TZ=Mars/Phobos 0 6 * * *": "Mars/Phobos", "0 61 * * * *": "not in range",
+	} {
+		out, err := at(text(0), "--schedule", cron)
+		if end := (*exec.ExitError)(nil); !errors.As(err, &end) || end.ExitCode() != 2 || !strings.Contains(out, want) {
+			t.Errorf("--schedule %q: %v, want %q in\n%s", cron, err, want, out)
+		}
+	}
 	if _, err := handle.Describe(t.Context()); err == nil {
 		t.Error("the schedule remains")
+	}
+}
+
+func TestCommandsForEndedRunsAreThoseOfLocalRuns(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newSite(t, h, nil)
+	const text = "name: counts\nnodes:\n  - {name: last, run: 'return {n = 1}'}\n"
+	there := s.run(t.Context(), text, host.RunOptions{}).RunID
+	dir := t.TempDir()
+	wf, err := h.Load(write(t, "flow.yaml", text), host.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = wf.Close() })
+	res, err := wf.Run(t.Context(), host.RunOptions{CheckpointDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		words []string // RUN is the run
+		want  string
+	}{
+		{[]string{"resume", "RUN"}, `"n": 1`},
+		{[]string{"resume", "RUN", "--retry-failed"}, "nothing to retry: no branch of the run has failed"},
+		{[]string{"resume", "RUN", "-i", `{"a": 1}`}, "use `tea fork` to continue from one of its steps"},
+		{[]string{"resume", "RUN", "--answer", `ask="yes"`}, `no pending interrupt "ask"`},
+		{[]string{"resume", "nosuch"}, `there is no run "nosuch"`},
+		{[]string{"runs", "show", "nosuch"}, `there is no run "nosuch"`},
+	} {
+		words := func(run string, more ...string) (words []string) {
+			for _, word := range tt.words {
+				words = append(words, strings.ReplaceAll(word, "RUN", run))
+			}
+			return append(words, more...)
+		}
+		var codes []int
+		for _, cmd := range []*exec.Cmd{command(t, "-", words(res.RunID, "-c", dir)...), s.tea("-", words(there, "--engine", "temporal")...)} {
+			out, _ := cmd.CombinedOutput()
+			if codes = append(codes, cmd.ProcessState.ExitCode()); !strings.Contains(string(out), tt.want) {
+				t.Errorf("tea %q: there is no %q in\n%s", cmd.Args[1:], tt.want, out)
+			}
+		}
+		if codes[0] != codes[1] {
+			t.Errorf("tea %q ends with %d, on Temporal with %d", tt.words, codes[0], codes[1])
+		}
+	}
+}
+
+func TestRunsAreListedByTheirStart(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newSite(t, h, nil)
+	var want []string
+	first := s.asked() // and still is when the others have ended
+	want = append(want, first.RunID)
+	const text = "nodes:\n  - {name: check, run: 'if not state.ok then error(\"not yet\") end'}\n"
+	for range 2 {
+		want = append(want, s.run(t.Context(), text, host.RunOptions{}).RunID)
+	}
+	slices.Reverse(want)
+	// A run that has continued keeps its place.
+	job := teacmd.Job{Workflow: s.load(text), Options: host.RunOptions{Input: map[string]any{"ok": true}}}
+	if res, err := (Engine{}).Resume(t.Context(), s.flags, want[1], job); err != nil || res.Status != flow.Done {
+		t.Fatalf("got %v, %v", res, err)
+	}
+	var got []string
+	eventually(t, "all are listed", func() bool {
+		list, err := Engine{}.Runs(t.Context(), s.flags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = nil
+		for _, e := range list {
+			got = append(got, e.ID)
+		}
+		return len(list) == 3 && list[1].Status == flow.Done
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Its events are more than one answer of the run has.
+func TestQuestionAfterManyEventsIsAnswered(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newSite(t, h, nil)
+	res := s.run(t.Context(), `
+nodes:
+  - {name: all, type: dynamic_parallel, items: "{{ range(150) | list }}", steps: [{name: one, uses: json.parse, with: {text: "1"}, output: n}]}
+  - {name: ask, uses: human.ask, with: {question: "go?", choices: ["yes", "no"]}, output: answer}
+`, host.RunOptions{})
+	if res.Status != flow.Waiting {
+		t.Fatalf("got %s, %v", res.Status, res.Err)
+	}
+	if out := s.output("resume", res.RunID, "--answer", `ask="yes"`); !strings.Contains(out, `"answer"`) {
+		t.Errorf("the run ends with %s", out)
+	}
+	if out := s.output("resume", res.RunID); !strings.Contains(out, `"answer"`) {
+		t.Errorf("the run has ended with %s", out)
 	}
 }
 

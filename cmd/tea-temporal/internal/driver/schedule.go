@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -33,9 +34,15 @@ func (e Engine) Schedule(ctx context.Context, f teacmd.EngineFlags, id string, t
 	handle := r.client.ScheduleClient().GetHandle(ctx, id)
 	if len(times) == 0 {
 		if err := handle.Delete(ctx); err != nil {
+			if errors.As(err, new(*serviceerror.NotFound)) {
+				return fmt.Errorf("there is no schedule %q in the namespace %s at %s; --schedule-id names another one", id, r.namespace, r.address)
+			}
 			return fmt.Errorf("remove the schedule %s: %w", id, err)
 		}
 		return nil
+	}
+	if err := checkTimes(times); err != nil {
+		return err
 	}
 	s, def, _, err := e.prepare(job)
 	if err != nil {
@@ -68,10 +75,29 @@ func (e Engine) Schedule(ctx context.Context, f teacmd.EngineFlags, id string, t
 		}})
 	}
 	if errors.As(err, new(*serviceerror.InvalidArgument)) {
-		return fmt.Errorf("schedule %s at %q: %w", id, times, err)
+		return tea.Errorf(tea.ValidationError, "schedule %s at %q: %w", id, times, err)
 	}
 	if err != nil {
 		return fmt.Errorf("create the schedule %s: %w", id, err)
+	}
+	return nil
+}
+
+// checkTimes refuses the cron expressions that `tea serve` refuses, such as one that
+// never matches. The server checks the forms that only Temporal has: intervals,
+// seconds, years and comments.
+func checkTimes(times []string) error {
+	for _, text := range times {
+		cron := text
+		if strings.HasPrefix(text, "CRON_TZ=") || strings.HasPrefix(text, "TZ=") {
+			_, cron, _ = strings.Cut(text, " ")
+		}
+		if n := len(strings.Fields(cron)); strings.HasPrefix(cron, "@every ") || strings.Contains(cron, "#") || n == 6 || n == 7 {
+			continue
+		}
+		if hint, err := host.CheckCron(cron); err != nil {
+			return tea.Errorf(tea.ValidationError, "--schedule: %w\n  hint: %s", err, hint)
+		}
 	}
 	return nil
 }

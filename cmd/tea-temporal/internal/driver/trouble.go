@@ -82,11 +82,28 @@ func (r *follower) noWorker(what, queue string) string {
 		what, queue, r.namespace, r.address, r.flags.Worker(queue))
 }
 
+// find describes the present execution of the run.
+func (r *follower) find(ctx context.Context) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	about, err := r.client.DescribeWorkflowExecution(ctx, r.run, "")
+	if err != nil {
+		return nil, r.unfound(fmt.Errorf("find run %s on Temporal: %w", r.run, err))
+	}
+	return about, nil
+}
+
+// unfound returns the error of a run that the server may not have.
+func (r *follower) unfound(err error) error {
+	if errors.As(err, new(*serviceerror.NotFound)) {
+		return fmt.Errorf("there is no run %q in the namespace %s at %s; `%s` lists the runs of the queue", r.run, r.namespace, r.address, r.flags.Command("runs"))
+	}
+	return err
+}
+
 // explain returns the error of a question about the run that was not answered, with
 // the reason if it is known.
 func (r *follower) explain(ctx context.Context, err error) error {
-	if err == nil || errors.As(err, new(*serviceerror.NotFound)) {
-		return err
+	if errors.As(err, new(*serviceerror.NotFound)) {
+		return r.unfound(err)
 	}
 	if reasons := r.troubles(ctx); len(reasons) > 0 {
 		return errors.New(strings.Join(reasons, "; "))

@@ -130,11 +130,11 @@ func (d *definition) checkStore(id string) error {
 	case d.Store == id:
 		return nil
 	case id == "":
-		return errors.New("the run stores values in --blobs, which is missing here")
+		return errors.New("the run stores values in --blobs, which is missing here; add the --blobs with which the run was started")
 	case d.Store == "":
-		return errors.New("the run was started without --blobs, which is given here")
+		return errors.New("the run was started without --blobs, which is given here; omit it")
 	}
-	return errors.New("the run stores values in another place than the --blobs that is given here")
+	return errors.New("the run stores values in another place than the --blobs that is given here; use that with which the run was started")
 }
 
 // loaded is a workflow that a worker has loaded. Its users release it.
@@ -221,7 +221,7 @@ func (w *workflows) take(key string) *loaded {
 
 func (w *workflows) load(d *definition) (*loaded, error) {
 	if err := d.checkStore(w.store); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("on the worker, %w", err)
 	}
 	wf, err := d.load(w.host)
 	if err != nil {
@@ -292,7 +292,7 @@ const definitionQuery = "definition"
 func fetch(ctx context.Context, c client.Client, run, execution string) (*definition, error) {
 	v, err := c.QueryWorkflow(ctx, run, execution, definitionQuery)
 	if err != nil {
-		return nil, fmt.Errorf("fetch the workflow: %w", err)
+		return nil, fmt.Errorf("fetch the workflow of run %s: %w", run, err)
 	}
 	d := new(definition)
 	return d, v.Get(d)
