@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/x/filelock"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/cozo"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/kuzu"
@@ -48,7 +50,7 @@ type database struct {
 	// mu is held for reading by every call, and for writing while the database is
 	// opened, restored and closed.
 	mu    sync.RWMutex
-	owner *owner
+	owner *os.File // locked
 	store store.Store
 	used  backendName
 
@@ -106,9 +108,7 @@ func (db *database) close() error {
 	if db.store != nil {
 		err = db.store.Close()
 	}
-	if db.owner != nil {
-		err = errors.Join(err, db.owner.release())
-	}
+	err = errors.Join(err, filelock.Close(db.owner))
 	db.store, db.owner = nil, nil
 	return err
 }
@@ -144,9 +144,17 @@ func (db *database) lock(ctx context.Context) error {
 	if err := makePrivate(dir); err != nil {
 		return systemError("open the folder of the graph", err)
 	}
-	owner, err := own(ctx, dir, time.Duration(db.settings.LockTimeoutSeconds*float64(time.Second)))
+	path := filepath.Join(dir, ownerFile)
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return tea.Errorf(tea.ValidationError, "%s is not a file; remove it, or set another settings.graph.path", path)
+	}
+	timeout := time.Duration(db.settings.LockTimeoutSeconds * float64(time.Second))
+	owner, err := filelock.Own(ctx, path, timeout, false)
+	if held := (*filelock.HeldError)(nil); errors.As(err, &held) {
+		return tea.Errorf(tea.ConnectionError, "the graph in %s is in use by %s (waited %v); end that process, raise settings.graph.lock_timeout, or set another settings.graph.path", dir, held.Holder, timeout)
+	}
 	if err != nil {
-		return err
+		return systemError("lock the graph", err)
 	}
 	db.owner = owner
 	return nil
@@ -162,7 +170,7 @@ func (db *database) openStore(ctx context.Context) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, db.owner.release())
+			err = errors.Join(err, filelock.Close(db.owner))
 			db.owner = nil
 		}
 	}()
@@ -302,6 +310,14 @@ func (m *marker) write(dir string) error {
 		return systemError("create the graph", err)
 	}
 	return nil
+}
+
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+func isReadOnly(err error) bool {
+	return errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
 // systemError describes an error of the operating system.

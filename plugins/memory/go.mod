@@ -9,7 +9,6 @@ require (
 	github.com/blevesearch/snowballstem v0.9.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/duckdb/duckdb-go/v2 v2.10505.0
-	github.com/gofrs/flock v0.13.0
 	github.com/google/go-cmp v0.7.0
 	github.com/the-edge-agent/tea/sdk v0.1.0
 	github.com/tiktoken-go/tokenizer v0.10.0

@@ -1,4 +1,4 @@
-//go:build unix && !linux
+//go:build !linux && !wasm
 
 package checkpoint
 
@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"os"
 
-	"golang.org/x/sys/unix"
+	"github.com/the-edge-agent/tea/sdk/x/filelock"
 )
 
 // lockFile makes the caller the owner of f until releaseFile; a
 // [*LockedError], without a pid, where a live process owns it.
 func lockFile(f *os.File, path string) error {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	err := filelock.TryLock(f)
+	if errors.Is(err, filelock.ErrLocked) {
 		return &LockedError{Path: path}
 	}
 	if err != nil {
@@ -23,22 +23,21 @@ func lockFile(f *os.File, path string) error {
 	return nil
 }
 
-// releaseFile closes f, and releases the lock if f has one. Without that the
-// lock would outlive f in a child process that is just being started.
+// releaseFile closes f, and releases the lock if f has one.
 func releaseFile(f *os.File) error {
-	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	_ = filelock.Unlock(f) // fails if f has none, on Windows
 	return f.Close()
 }
 
 // lockOwner reports whether another open file owns f. It takes the lock for a
 // moment to find out; the pid is not known.
 func lockOwner(f *os.File) (pid int, locked bool, err error) {
-	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	err = filelock.TryRLock(f)
+	if errors.Is(err, filelock.ErrLocked) {
 		return 0, true, nil
 	}
 	if err != nil {
 		return 0, false, err
 	}
-	return 0, false, unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	return 0, false, filelock.Unlock(f)
 }

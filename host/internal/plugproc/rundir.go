@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/the-edge-agent/tea/host/internal/filelock"
+	"github.com/the-edge-agent/tea/sdk/x/filelock"
 )
 
 const (
@@ -75,10 +75,7 @@ func makeRunDir(base string) (*runDir, error) {
 		}
 		path = named
 	}
-	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
-	if err == nil {
-		err = filelock.TryLock(lock)
-	}
+	lock, err := filelock.Open(filepath.Join(path, lockName))
 	if err == nil && path != named {
 		err = os.Rename(path, named)
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/the-edge-agent/tea/host/internal/digest"
-	"github.com/the-edge-agent/tea/host/internal/filelock"
+	"github.com/the-edge-agent/tea/sdk/x/filelock"
 )
 
 // TrustedDir is a plugin directory that the user has trusted: its path without

@@ -15,8 +15,8 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/bundle"
 	"github.com/the-edge-agent/tea/host/internal/digest"
-	"github.com/the-edge-agent/tea/host/internal/filelock"
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/x/filelock"
 )
 
 const (

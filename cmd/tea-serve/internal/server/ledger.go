@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/x/filelock"
 )
 
 const (
@@ -489,13 +490,9 @@ func lock(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := lockFile(f); err != nil {
-		_ = f.Close()
+	f, err := filelock.Open(path)
+	if errors.Is(err, filelock.ErrLocked) {
 		return nil, fmt.Errorf("another tea serve uses the directory of runs %s; name another one with -c", strings.TrimSuffix(filepath.Dir(path), string(filepath.Separator)+stateDir))
 	}
-	return f, nil
+	return f, err
 }

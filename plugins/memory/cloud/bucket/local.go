@@ -14,12 +14,11 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/gofrs/flock"
-
 	"github.com/the-edge-agent/tea/objstore"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
+	"github.com/the-edge-agent/tea/sdk/x/filelock"
 )
 
 // local is the copy of the database on this device. A process has one of its own:
@@ -27,7 +26,7 @@ import (
 type local struct {
 	dir    string
 	bucket *objstore.Bucket
-	lock   *flock.Flock
+	lock   *os.File
 	device string
 	state  state
 	// damaged reports that the state could not be read.
@@ -90,17 +89,16 @@ func openLocal(dir string, b *objstore.Bucket) (*local, error) {
 		if err := os.MkdirAll(l.dir, 0o700); err != nil {
 			return nil, store.SystemError(err)
 		}
-		l.lock = flock.New(filepath.Join(l.dir, "process.lock"), flock.SetPermissions(0o600))
-		locked, err := l.lock.TryLock()
-		if err != nil {
-			return nil, store.SystemError(err)
+		var err error
+		if l.lock, err = filelock.Open(filepath.Join(l.dir, "process.lock")); errors.Is(err, filelock.ErrLocked) {
+			continue
 		}
-		if locked {
-			if err := l.load(); err != nil {
-				return nil, errors.Join(store.SystemError(err), l.lock.Unlock())
+		if err == nil {
+			if err = l.load(); err != nil {
+				err = errors.Join(err, l.close())
 			}
-			return l, nil
 		}
+		return l, store.SystemError(err)
 	}
 	return nil, fmt.Errorf("%d processes use the memory in %s", maxCopies, dir)
 }
@@ -354,4 +352,4 @@ func (l *local) hashes(pageSize int) ([]uint64, error) {
 }
 
 // close makes the copy available to other processes.
-func (l *local) close() error { return l.lock.Unlock() }
+func (l *local) close() error { return filelock.Close(l.lock) }

@@ -8,9 +8,8 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/gofrs/flock"
-
 	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/sdk/x/filelock"
 )
 
 const (
@@ -28,7 +27,7 @@ const (
 type Folder struct {
 	mu   sync.Mutex
 	path string
-	lock *flock.Flock
+	lock *os.File
 }
 
 // Path returns the path of the folder.
@@ -53,15 +52,18 @@ func (f *Folder) create() error {
 	if err != nil {
 		return err
 	}
-	lock := flock.New(filepath.Join(path, lockName), flock.SetPermissions(0o600))
-	locked, err := lock.TryLock()
-	if err == nil && locked {
-		if _, err = os.Stat(lock.Path()); err == nil {
-			f.path, f.lock = path, lock
-			return nil
-		}
+	lock, err := filelock.Open(filepath.Join(path, lockName))
+	if errors.Is(err, filelock.ErrLocked) {
+		return nil
 	}
-	return errors.Join(err, lock.Close())
+	if err != nil {
+		return err
+	}
+	if _, err = os.Stat(lock.Name()); err != nil {
+		return errors.Join(err, lock.Close())
+	}
+	f.path, f.lock = path, lock
+	return nil
 }
 
 // Remove removes the folder. The next Path creates another.
@@ -82,11 +84,14 @@ func (f *Folder) Remove() error {
 func removeLeft() {
 	left, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*")) // the pattern is valid
 	for _, path := range left {
-		lock := flock.New(filepath.Join(path, lockName), flock.SetFlag(os.O_RDWR))
-		locked, err := lock.TryLock()
+		lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR, 0)
 		if errors.Is(err, fs.ErrNotExist) { // killed before it was locked, or about to be
 			_ = os.Remove(path) // only if it is empty
 		}
+		if err != nil {
+			continue
+		}
+		locked := filelock.TryLock(lock) == nil
 		if locked && runtime.GOOS == "windows" { // which does not remove open files
 			_ = lock.Close()
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/filelock"
 )
 
 // home is the directory of a browser: its profile and its temporary files. A
@@ -48,11 +49,10 @@ func makeHome() (*home, error) {
 		return nil, tea.AsError(fmt.Errorf("make a directory for Chromium: %w", err))
 	}
 	h := &home{dir: dir}
-	if h.lock, err = os.Create(filepath.Join(dir, lockName)); err != nil {
+	if h.lock, err = filelock.Open(filepath.Join(dir, lockName)); err != nil {
 		os.RemoveAll(dir)
 		return nil, tea.AsError(fmt.Errorf("make a directory for Chromium: %w", err))
 	}
-	lock(h.lock)
 	return h, nil
 }
 
@@ -63,7 +63,7 @@ func removeLeft(dir string) {
 		return // it is being made, or is another user's
 	}
 	defer f.Close()
-	if lock(f) {
+	if filelock.TryLock(f) == nil {
 		os.RemoveAll(dir)
 	}
 }

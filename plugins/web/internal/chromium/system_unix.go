@@ -3,7 +3,6 @@
 package chromium
 
 import (
-	"os"
 	"os/exec"
 	"syscall"
 )
@@ -16,9 +15,3 @@ func setAttributes(cmd *exec.Cmd) {
 }
 
 func killGroup(group int) error { return syscall.Kill(-group, syscall.SIGKILL) }
-
-// lock locks a file until it is closed or this process ends, and reports whether
-// it was not locked.
-func lock(f *os.File) bool {
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
-}

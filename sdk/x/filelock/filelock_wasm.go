@@ -9,5 +9,8 @@ func Lock(*os.File) error { return nil }
 // TryLock does nothing, see [Lock].
 func TryLock(*os.File) error { return nil }
 
+// TryRLock does nothing, see [Lock].
+func TryRLock(*os.File) error { return nil }
+
 // Unlock does nothing, see [Lock].
 func Unlock(*os.File) error { return nil }

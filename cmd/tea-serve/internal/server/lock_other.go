@@ -1,8 +1,0 @@
-//go:build !unix || solaris || illumos || aix
-
-package server
-
-import "os"
-
-// lockFile does nothing: these systems have no lock that ends with the process.
-func lockFile(*os.File) error { return nil }

@@ -1,0 +1,31 @@
+//go:build unix
+
+package filelock
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lock waits until the caller has the lock.
+func Lock(f *os.File) error { return lock(f, unix.LOCK_EX) }
+
+// TryLock returns [ErrLocked] if another open file has the lock.
+func TryLock(f *os.File) error { return lock(f, unix.LOCK_EX|unix.LOCK_NB) }
+
+// TryRLock takes the lock together with others that only read. It returns
+// [ErrLocked] if another open file has it alone.
+func TryRLock(f *os.File) error { return lock(f, unix.LOCK_SH|unix.LOCK_NB) }
+
+// Unlock releases the lock before the file is closed.
+func Unlock(f *os.File) error { return lock(f, unix.LOCK_UN) }
+
+func lock(f *os.File, how int) error {
+	err := unix.Flock(int(f.Fd()), how)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return ErrLocked
+	}
+	return err
+}

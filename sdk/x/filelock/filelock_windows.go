@@ -1,0 +1,37 @@
+package filelock
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// Lock waits until the caller has the lock.
+func Lock(f *os.File) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
+
+// TryLock returns [ErrLocked] if another open file has the lock.
+func TryLock(f *os.File) error {
+	return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY)
+}
+
+// TryRLock takes the lock together with others that only read. It returns
+// [ErrLocked] if another open file has it alone.
+func TryRLock(f *os.File) error { return lock(f, windows.LOCKFILE_FAIL_IMMEDIATELY) }
+
+// lock locks one byte far behind any content: here a locked byte cannot be read
+// by others.
+func lock(f *os.File, flags uint32) error {
+	at := windows.Overlapped{OffsetHigh: 1 << 30}
+	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &at)
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return ErrLocked
+	}
+	return err
+}
+
+// Unlock releases the lock before the file is closed.
+func Unlock(f *os.File) error {
+	at := windows.Overlapped{OffsetHigh: 1 << 30}
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at)
+}
