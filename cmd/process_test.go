@@ -53,6 +53,7 @@ func startWith(t *testing.T, dir string, change func(*exec.Cmd), args ...string)
 		t.Fatal(err)
 	}
 	stdout.Close()
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() }) // it can have ended
 	return p
 }
 

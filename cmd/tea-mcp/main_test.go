@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -74,6 +75,7 @@ func (p *project) command(log *logs, args ...string) *exec.Cmd {
 	cmd.Dir = p.home
 	cmd.Env = append(os.Environ(), asTea+"=1", "HOME="+p.home, "XDG_STATE_HOME="+p.home, "XDG_CONFIG_HOME="+p.home, "XDG_DATA_HOME="+p.home, "XDG_CACHE_HOME="+p.home, "TEA_PLUGINS=")
 	cmd.Stderr = log
+	cmd.WaitDelay = 10 * time.Second // a child can keep stderr open
 	return cmd
 }
 

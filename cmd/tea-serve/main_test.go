@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/the-edge-agent/tea/test/teaproc"
 )
@@ -81,6 +82,7 @@ func (p *project) command(log *logs, args ...string) *exec.Cmd {
 	cmd.Env = append(os.Environ(), asTea+"=1", "HOME="+p.home, "XDG_STATE_HOME="+p.home, "XDG_CONFIG_HOME="+p.home, "XDG_DATA_HOME="+p.home, "XDG_CACHE_HOME="+p.home, "TEA_PLUGINS=")
 	cmd.Env = append(cmd.Env, p.env...)
 	cmd.Stderr = log
+	cmd.WaitDelay = 10 * time.Second // a child can keep stderr open
 	return cmd
 }
 

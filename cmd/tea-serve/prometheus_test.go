@@ -34,6 +34,7 @@ func newPrometheus(t *testing.T, s *service) *prometheus {
 	cmd := exec.CommandContext(t.Context(), filepath.Join(peertest.Dir(t, "../..", "prometheus"), "prometheus"),
 		"--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:0")
 	cmd.Stderr = log
+	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,9 @@ type Proxy struct {
 	target   string
 	group    sync.WaitGroup
 
-	mu    sync.Mutex
-	conns []net.Conn
+	mu     sync.Mutex
+	conns  []net.Conn
+	closed bool
 
 	// cutAfter are the bytes of the server's answers after which a connection is
 	// closed, hold those after which nothing moves any more; 0 = never.
@@ -62,12 +63,16 @@ func (p *Proxy) Hold(after int64) { p.hold.Store(after) }
 func (p *Proxy) keep(c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.closed {
+		_ = c.Close()
+	}
 	p.conns = append(p.conns, c)
 }
 
 func (p *Proxy) closeAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.closed = true
 	for _, c := range p.conns {
 		_ = c.Close()
 	}

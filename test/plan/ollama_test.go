@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -29,8 +30,10 @@ func ollamaURL(t *testing.T) string {
 		}
 		t.Skip("Ollama is not installed; run scripts/ollama install")
 	}
-	serve := exec.Command("../../scripts/ollama", "serve")
+	serve := exec.CommandContext(t.Context(), "../../scripts/ollama", "serve")
 	serve.Stderr = t.Output()
+	serve.Cancel = func() error { return serve.Process.Signal(os.Interrupt) }
+	serve.WaitDelay = 10 * time.Second
 	out, err := serve.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -38,10 +41,7 @@ func ollamaURL(t *testing.T) string {
 	if err := serve.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = serve.Process.Signal(os.Interrupt) // it can have ended
-		_ = serve.Wait()
-	})
+	t.Cleanup(func() { _ = serve.Wait() }) // the test's context has ended it
 	url, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatalf("scripts/ollama serve printed no address: %v", err)

@@ -36,8 +36,13 @@ func start(t *testing.T, dir, into string) <-chan Outcome {
 	go func() { ended <- loop.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("the loop continues after its context has ended")
 		}
 	})
 	return outcomes

@@ -74,7 +74,7 @@ func startHostWith(t *testing.T, runtimeDir string, attr *syscall.SysProcAttr, a
 	}
 	host := &exec.Cmd{
 		Path: self, Args: append([]string{"fake-host", install(t, "crash", "slowstart"), t.TempDir()}, actions...), SysProcAttr: attr,
-		Env: append(os.Environ(), "XDG_RUNTIME_DIR="+runtimeDir), Stderr: t.Output(),
+		Env: append(os.Environ(), "XDG_RUNTIME_DIR="+runtimeDir), Stderr: t.Output(), WaitDelay: 10 * time.Second,
 	}
 	stdout, err := host.StdoutPipe()
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	teacmd "github.com/the-edge-agent/tea/cmd"
 	"github.com/the-edge-agent/tea/host"
@@ -28,13 +27,9 @@ func TestRunWithoutAWorkerIsCanceled(t *testing.T) {
 		warnings = append(warnings, m)
 		cancel(stopped)
 	}}
-	begin := time.Now()
 	res, err := Engine{}.Run(ctx, s.flags, job)
 	if err != nil || res.Status != flow.Stopped || !errors.Is(res.Err, stopped) {
 		t.Fatalf("got %v, %v", res, err)
-	}
-	if took := time.Since(begin); took > 2*queryTimeout {
-		t.Errorf("it took %v", took)
 	}
 	force := "runs cancel " + job.Options.RunID + " --force --engine temporal"
 	if last := warnings[len(warnings)-1]; !strings.Contains(last, "no worker polls") || !strings.Contains(last, force) {

@@ -44,9 +44,10 @@ type Server struct {
 	// URL is its address, without a path.
 	URL string
 
-	cmd    *exec.Cmd
-	ended  chan struct{} // closed when the process has ended
-	output *output
+	cmd     *exec.Cmd
+	printed io.Closer     // what it prints
+	ended   chan struct{} // closed when the process has ended
+	output  *output
 }
 
 // Start runs the server below dir, which must be empty and of the caller's,
@@ -68,7 +69,7 @@ func Start(ctx context.Context, program, dir string) (s *Server, err error) {
 		reader.Close()
 		return nil, fmt.Errorf("start ollama: %w", err)
 	}
-	s = &Server{cmd: cmd, ended: make(chan struct{}), output: out}
+	s = &Server{cmd: cmd, printed: reader, ended: make(chan struct{}), output: out}
 	address := make(chan string, 1)
 	go s.watch(reader, address)
 	defer func() {
@@ -101,6 +102,7 @@ func (s *Server) Stop() {
 	case <-s.ended:
 	case <-time.After(5 * time.Second):
 		_ = s.cmd.Process.Kill() // as above
+		_ = s.printed.Close()    // a runner of a model can keep it open
 		<-s.ended
 	}
 }

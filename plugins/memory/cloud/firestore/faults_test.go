@@ -24,8 +24,9 @@ import (
 type cutProxy struct {
 	address string
 
-	mu   sync.Mutex
-	open map[net.Conn]bool
+	mu     sync.Mutex
+	open   map[net.Conn]bool
+	closed bool
 }
 
 func startProxy(t *testing.T, server string) *cutProxy {
@@ -47,6 +48,9 @@ func startProxy(t *testing.T, server string) *cutProxy {
 	})
 	t.Cleanup(func() {
 		_ = l.Close()
+		p.mu.Lock()
+		p.closed = true
+		p.mu.Unlock()
 		p.Cut()
 		running.Wait()
 	})
@@ -62,7 +66,11 @@ func (p *cutProxy) forward(client net.Conn, server string) {
 	defer to.Close()
 	p.mu.Lock()
 	p.open[client], p.open[to] = true, true
+	closed := p.closed
 	p.mu.Unlock()
+	if closed {
+		p.Cut()
+	}
 	done := make(chan struct{})
 	go func() { defer close(done); _, _ = io.Copy(to, client); _ = to.Close() }() // a cut is what the test wants
 	_, _ = io.Copy(client, to)

@@ -25,6 +25,7 @@ type proxy struct {
 	answers func(to, from net.Conn)
 	mu      sync.Mutex
 	open    []net.Conn
+	closed  bool
 	group   sync.WaitGroup
 }
 
@@ -52,6 +53,9 @@ func listen(t *testing.T) *proxy {
 		if err := listener.Close(); err != nil {
 			t.Error(err)
 		}
+		p.mu.Lock()
+		p.closed = true
+		p.mu.Unlock()
 		p.cut()
 		p.group.Wait()
 	})
@@ -75,7 +79,11 @@ func (p *proxy) accept() {
 		}
 		p.mu.Lock()
 		p.open = append(p.open, client, upstream)
+		closed := p.closed
 		p.mu.Unlock()
+		if closed {
+			p.cut()
+		}
 		p.group.Go(func() { p.forward(upstream, client) })
 		p.group.Go(func() { p.answers(client, upstream) })
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"sync"
 	"testing"
 )
 
@@ -164,8 +163,7 @@ func TestADiskThatFailsAtAnyStepLosesNothing(t *testing.T) {
 		for _, crash := range left {
 			h.check(crash, older, middle)
 		}
-		for h.x.Flush() != nil { // what the background has met comes once more
-		}
+		flushAtLast(t, h.x)
 		if h.x.Watermark() != h.seq {
 			t.Fatalf("step %d: Watermark() = %d, want %d (%v)", fail, h.x.Watermark(), h.seq, err)
 		}
@@ -187,26 +185,29 @@ func TestAResetDuringAMergeStaysEmpty(t *testing.T) {
 	t.Parallel()
 	d := newMemDisk()
 	h := newHistory(t, d)
-	var once sync.Once
 	resets := 0
-	h.x.merging.Lock() // no merge begins before the reset can interrupt it
-	for range 2 * mergeWidth {
-		h.change(3)
-		if err := h.x.Flush(); err != nil {
-			t.Fatal(err)
+	func() {
+		h.x.merging.Lock() // no merge begins before the reset can interrupt it
+		defer h.x.merging.Unlock()
+		for range 2 * mergeWidth {
+			h.change(3)
+			if err := h.x.Flush(); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	h.x.merging.Unlock()
-	d.pause = func() {
-		once.Do(func() {
-			resets++
-			if err := h.x.Reset(); err != nil {
-				t.Error(err)
+		// From here on only merges write files, one at a time.
+		d.pauseAtSync(func() {
+			if resets++; resets == 1 {
+				if err := h.x.Reset(); err != nil {
+					t.Error(err)
+				}
 			}
 		})
-	}
-	if err := h.x.quiet(); !errors.Is(err, errStopped) || resets != 1 {
-		t.Fatalf("the merge ended with %v after %d resets", err, resets)
+	}()
+	h.x.merges.Wait()
+	d.pauseAtSync(nil) // Reset would wait for the flush of Close, and that for Reset
+	if resets != 1 {
+		t.Fatalf("the merges synced %d files, want 1", resets)
 	}
 	if s := h.x.Stats(); s.Segments != 0 || s.Documents != 0 || h.x.Watermark() != 0 {
 		t.Errorf("after the reset %+v", s)
@@ -217,6 +218,20 @@ func TestAResetDuringAMergeStaysEmpty(t *testing.T) {
 	h.change(5)
 	settle(t, h.x)
 	h.check(d.clone(), 5)
+}
+
+// flushAtLast flushes to a disk that works again. A first Flush may return the
+// error of a merge that failed before.
+func flushAtLast(t *testing.T, x *Index) {
+	t.Helper()
+	var err error
+	for range 3 {
+		if err = x.Flush(); err == nil {
+			return
+		}
+		x.merges.Wait()
+	}
+	t.Fatal(err)
 }
 
 // TestAFullDiskIsSaidByPutAndKeepsEverything lets the part in memory grow far
@@ -246,8 +261,7 @@ func TestAFullDiskIsSaidByPutAndKeepsEverything(t *testing.T) {
 	d.mu.Lock()
 	d.step = nil
 	d.mu.Unlock()
-	for x.Flush() != nil { // what the background has met comes once more
-	}
+	flushAtLast(t, x)
 	if x.Watermark() != docs {
 		t.Errorf("Watermark() = %d, want %d", x.Watermark(), docs)
 	}

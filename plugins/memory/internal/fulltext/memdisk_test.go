@@ -17,7 +17,7 @@ type memDisk struct {
 	files   map[string]*memFile
 	durable map[string]*memFile // the names as of the last sync
 	step    func(d *memDisk) error
-	pause   func() // called before a file is synced, with nothing locked
+	pause   func() // set by pauseAtSync
 }
 
 type memFile struct {
@@ -27,6 +27,13 @@ type memFile struct {
 
 func newMemDisk() *memDisk {
 	return &memDisk{files: map[string]*memFile{}, durable: map[string]*memFile{}}
+}
+
+// pauseAtSync sets what is called before a file is synced, with nothing locked.
+func (d *memDisk) pauseAtSync(pause func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pause = pause
 }
 
 func (d *memDisk) before() error {
@@ -91,8 +98,11 @@ func (w *memWriter) Write(p []byte) (int, error) {
 }
 
 func (w *memWriter) Sync() error {
-	if w.disk.pause != nil {
-		w.disk.pause()
+	w.disk.mu.Lock()
+	pause := w.disk.pause
+	w.disk.mu.Unlock()
+	if pause != nil {
+		pause()
 	}
 	w.disk.mu.Lock()
 	defer w.disk.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
@@ -24,12 +25,15 @@ type D1 struct {
 func StartD1(t testing.TB, n int) *D1 {
 	t.Helper()
 	dir := peertest.Dir(t, root, "d1")
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "node", filepath.Join(dir, "serve.mjs"), filepath.Join(dir, "node_modules"), strconv.Itoa(n))
+	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
+	cmd := exec.CommandContext(ctx, "node", filepath.Join(dir, "serve.mjs"), filepath.Join(dir, "node_modules"), strconv.Itoa(n))
 	cmd.Dir = t.TempDir()
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+	cmd.Cancel = input.Close // the server ends with it
+	cmd.WaitDelay = 10 * time.Second
 	output, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +42,7 @@ func StartD1(t testing.TB, n int) *D1 {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = input.Close() // the server ends with it
+		end()
 		_ = cmd.Wait()
 	})
 	line, err := bufio.NewReader(output).ReadString('\n')
