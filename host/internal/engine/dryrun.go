@@ -47,14 +47,14 @@ func brief(paths []execpath.Path) string {
 	return strings.Join(names, ", ")
 }
 
-// saw notes that a recorded path was walked.
-func (r *run) saw(path execpath.Path) {
+// saw notes that a recorded path was walked, and whether the paths inside it are.
+func (r *run) saw(path execpath.Path, inside bool) {
 	if r.seen == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seen[path] = true
+	r.seen[path] = inside
 }
 
 // StateAt returns the state that the records of a run lead to, without running

@@ -77,7 +77,7 @@ func (f *frame) decideStart(ctx context.Context) (way, error) {
 	path := f.prefix.Node(spec.Start)
 	f.route = &f.graph.Start
 	if rec := r.replay.Node(path, f.void); rec != nil {
-		r.saw(path)
+		r.saw(path, true)
 		if w, ok, err := f.recorded(rec); ok || err != nil {
 			return w, err
 		}

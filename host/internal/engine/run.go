@@ -44,7 +44,8 @@ type run struct {
 	usage   flow.Usage
 	clock   workClock
 	notes   map[noteName]any
-	// seen are the recorded paths that were walked; nil where they are not needed.
+	// seen are the recorded paths that were walked, with whether those inside are;
+	// nil where they are not needed.
 	seen map[execpath.Path]bool
 	// noParams are the parameters of a call without any; it stays empty.
 	noParams map[string]any

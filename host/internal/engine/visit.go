@@ -39,7 +39,7 @@ func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
 	}
 	base := f.arrive(path)
 	if rec != nil {
-		f.run.saw(path)
+		f.run.saw(path, isContainer(n.Body) && rec.Failure == nil)
 		f.countRetries(rec.Retries)
 		return f.replayNode(ctx, n, path, base, rec)
 	}

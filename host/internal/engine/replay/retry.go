@@ -113,16 +113,27 @@ func hasRetries(records []checkpoint.Record) bool {
 	return slices.ContainsFunc(records, func(rec checkpoint.Record) bool { return rec.Kind == kind })
 }
 
-// Left returns the nodes that are recorded and were not walked, in order.
-// Attempts before the last one are not walked again.
+// Left returns the nodes that are recorded and were not walked, in order. walked
+// reports whether the nodes inside a node are walked too. Attempts before the last
+// one are not walked again.
 func (p *Replay) Left(walked map[execpath.Path]bool) []execpath.Path {
 	var left []execpath.Path
 	for _, path := range slices.Sorted(maps.Keys(p.nodes)) {
-		if !walked[path] && path.WithoutAttempts() == path && !p.retried(path) {
+		if _, ok := walked[path]; !ok && path.WithoutAttempts() == path && !p.retried(path) && !closed(path, walked) {
 			left = append(left, path)
 		}
 	}
 	return left
+}
+
+// closed reports whether a path is inside a node that is not walked inside.
+func closed(path execpath.Path, walked map[execpath.Path]bool) bool {
+	for path = path.Outer(); path != ""; path = path.Outer() {
+		if inside, ok := walked[path]; ok && !inside {
+			return true
+		}
+	}
+	return false
 }
 
 // retried reports whether a path is inside something that was tried again.
