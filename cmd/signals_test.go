@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // greets greets until the plugin says something else than Hello.
@@ -61,6 +63,7 @@ func startGreeting(t *testing.T) (p *process, plugins string) {
 
 func TestRunUsesAPluginThatIsReplaced(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it replaces processes again and again")
 	p, plugins := startGreeting(t)
 	putGreeter(t, plugins, "Bonjour, ")
 	rest, code := p.exit()
@@ -134,6 +137,7 @@ func packCounter(t *testing.T, dir string) {
 
 func TestRunUsesAVersionThatIsInstalledAndRolledBack(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it replaces processes again and again")
 	for name, locked := range map[string]bool{"free": false, "locked": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

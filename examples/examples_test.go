@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 var update = flag.Bool("update", false, "write what comes out into the READMEs and the golden files")
@@ -34,7 +36,7 @@ var built = map[string]string{
 }
 
 func TestMain(m *testing.M) {
-	flag.Parse()
+	peertest.LongPackage("it builds and runs programs")
 	code, err := buildAndRun(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

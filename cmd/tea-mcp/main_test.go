@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 	"github.com/the-edge-agent/tea/test/teaproc"
 )
 
@@ -67,6 +68,7 @@ func (p *project) write(name, text string) {
 // command returns a call of tea-mcp whose stderr goes to log.
 func (p *project) command(log *logs, args ...string) *exec.Cmd {
 	p.t.Helper()
+	peertest.Long(p.t, "it starts a server")
 	self, err := os.Executable()
 	if err != nil {
 		p.t.Fatal(err)

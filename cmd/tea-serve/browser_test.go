@@ -15,6 +15,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // awaitTimeout is how long the page has to show something on a busy machine.
@@ -27,9 +29,7 @@ type chromium struct{ ctx context.Context }
 // test is skipped; in CI that is a failure.
 func startChromium(t testing.TB) *chromium {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a real browser")
-	}
+	peertest.Long(t, "needs a real browser")
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		if os.Getenv("CI") == "true" {

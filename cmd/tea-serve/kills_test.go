@@ -27,7 +27,7 @@ serve:
 	const clients = 3
 	var mu sync.Mutex
 	accepted := map[string]string{} // run by key
-	for round := range teaproc.Kills(t, 6, 3) {
+	for round := range teaproc.Kills(t, 6) {
 		s := p.serve(secrets...)
 		dead, answered := make(chan struct{}), make(chan struct{}, 10_000)
 		var wg sync.WaitGroup

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 	"github.com/the-edge-agent/tea/test/teaproc"
 )
 
@@ -73,6 +74,7 @@ func (p *project) write(name, text string) {
 // command returns a call of tea-serve whose stderr goes to log.
 func (p *project) command(log *logs, args ...string) *exec.Cmd {
 	p.t.Helper()
+	peertest.Long(p.t, "it starts a server")
 	self, err := os.Executable()
 	if err != nil {
 		p.t.Fatal(err)

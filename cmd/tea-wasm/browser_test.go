@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // packageDir has the npm package, built once.
@@ -31,6 +33,7 @@ var packageDir = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	peertest.LongPackage("it builds for browsers")
 	code := m.Run()
 	if dir, err := packageDir(); err == nil {
 		os.RemoveAll(dir)

@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/examples/internal/hosted"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // prepare installs the dependencies in CI; elsewhere a machine without them
 // skips the test.
 func prepare(t *testing.T) {
 	t.Helper()
+	peertest.Long(t, "starts compilers of another language")
 	if _, err := os.Stat("node_modules"); !errors.Is(err, fs.ErrNotExist) {
 		return
 	}

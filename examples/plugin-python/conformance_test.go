@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/examples/internal/hosted"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // prepare installs the dependencies in CI; elsewhere a machine without them
 // skips the test.
 func prepare(t *testing.T) {
 	t.Helper()
+	peertest.Long(t, "starts compilers of another language")
 	source, err := os.Stat("proto/plugin.proto")
 	if err != nil {
 		t.Fatal(err)

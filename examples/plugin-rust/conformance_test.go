@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/examples/internal/hosted"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // cargo runs cargo with a target directory in the user's cache, so that only
@@ -43,6 +44,7 @@ func cargoPath(t *testing.T) string {
 // A plugin in another language passes the same suite as the SDK's own.
 func TestRustPlugin(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "starts compilers of another language")
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/llm/internal/ollamatest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // realServer is the Ollama that the tests of this file share. It is started by
@@ -56,9 +57,7 @@ func startRealServer() {
 // skipped; in CI that is a failure.
 func ollamaURL(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a real server")
-	}
+	peertest.Long(t, "needs a real server")
 	realServer.once.Do(startRealServer)
 	if err := realServer.err; errors.Is(err, ollamatest.ErrNotInstalled) && os.Getenv("CI") != "true" {
 		t.Skip(err)

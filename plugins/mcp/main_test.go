@@ -234,7 +234,7 @@ func rawServer(how string) {
 	result := func(id, v any) { send(map[string]any{"jsonrpc": "2.0", "id": id, "result": v}) }
 	switch how {
 	case "silent":
-		select {}
+		<-time.After(24 * time.Hour) // without cgo, an empty select is a deadlock
 	case "banner":
 		fmt.Println("Welcome to my server!\n[INFO] listening on 3000\n{'host': 'local'}\n3000\nnull\n\n{\"level\":\"info\",\"msg\":\"ready\"}")
 	case "usage":

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
 )
 
@@ -27,6 +28,7 @@ func noise(entries, bytes int) []map[string]any {
 
 func TestArchivesOnAFullDisk(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it fills disks")
 	withoutRaceDetector(t)
 	archives, small := t.TempDir(), smalldisk.New(t, "40m")
 	from := mustOpen(t, map[string]any{"path": t.TempDir(), "engine": "sqlite", "archives": small.Dir})

@@ -8,12 +8,15 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // TestAnArchiveOfManyEntries exports, synchronises and restores a memory. TEA_ARCHIVE_ENTRIES
 // sets another number of entries; the log has the times and the largest memory of
 // the process.
 func TestAnArchiveOfManyEntries(t *testing.T) {
+	peertest.Long(t, "it takes seconds")
 	withoutRaceDetector(t)
 	entries := 10_000
 	if text := os.Getenv("TEA_ARCHIVE_ENTRIES"); text != "" {

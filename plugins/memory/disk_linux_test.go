@@ -7,6 +7,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
 )
 
@@ -87,6 +88,7 @@ func TestAFullDiskLosesNothingAndIsReadFrom(t *testing.T) {
 }
 
 func TestDeletedValuesMakeRoomOnAFullDisk(t *testing.T) {
+	peertest.Long(t, "it fills disks")
 	if !devicetest.OwnMounts(t) {
 		return
 	}

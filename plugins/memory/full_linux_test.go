@@ -12,6 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
 )
 
@@ -99,6 +100,7 @@ func TestTablesAreReadAfterAStartOnAFullDisk(t *testing.T) {
 
 // TestRecordsAreReadAfterAKillOnAFullDisk is about a recovery without room.
 func TestRecordsAreReadAfterAKillOnAFullDisk(t *testing.T) {
+	peertest.Long(t, "it fills disks")
 	if !devicetest.OwnMounts(t) {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 func TestLTMNamespaces(t *testing.T) {
@@ -130,6 +131,7 @@ func TestLTMHybridWithoutAModel(t *testing.T) {
 // TestLTMPagesFitAConnection lists and searches more than 64 MiB.
 func TestLTMPagesFitAConnection(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	eachEngine(t, func(t *testing.T, engine string) {
 		if engine == "sqlite" {
 			withoutRaceDetector(t)

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/plugins/memory"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // opened is the bundle with settings, linked in.
@@ -105,7 +105,7 @@ func contains(err error, words string) bool {
 // no race detector.
 func withoutRaceDetector(t *testing.T) {
 	t.Helper()
-	if devicetest.RaceDetector {
+	if peertest.RaceDetector {
 		t.Skip("it runs in the build without C")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/teatest"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 const (
@@ -124,8 +125,9 @@ func (r *replaced) awaitEnd(t *testing.T, query string) {
 // ends soon after. The next one has everything that was acknowledged.
 func TestQueryThatCannotBeStoppedEndsWithItsProcess(t *testing.T) {
 	t.Parallel()
-	if testing.Short() || !duckdb.Available {
-		t.Skip("it runs into time limits of DuckDB")
+	peertest.Long(t, "it runs into time limits of DuckDB")
+	if !duckdb.Available {
+		t.Skip("this build has no DuckDB")
 	}
 	binary := filepath.Join(t.TempDir(), "tea-plugin-memory")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./cmd/tea-plugin-memory").CombinedOutput(); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 func TestSync(t *testing.T) {
@@ -47,6 +48,7 @@ func TestSync(t *testing.T) {
 // A row of any size is synchronised and is in archives.
 func TestLargeRows(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	eachEngine(t, func(t *testing.T, engine string) {
 		if engine == "sqlite" {
 			withoutRaceDetector(t)

@@ -17,15 +17,14 @@ import (
 	"github.com/the-edge-agent/tea/plugins/web"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // needsChromium skips a test where no Chromium is installed; in CI that is a
 // failure.
 func needsChromium(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a real browser")
-	}
+	peertest.Long(t, "needs a real browser")
 	if _, err := exec.LookPath("chromium"); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatal(err)

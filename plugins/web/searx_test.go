@@ -14,15 +14,14 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // startSearx runs the real searx with one engine, which asks the given address.
 // Without searx the test is skipped; in CI that is a failure.
 func startSearx(t *testing.T, engine string) (address string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a real server")
-	}
+	peertest.Long(t, "needs a real server")
 	cmd := exec.CommandContext(t.Context(), "../../scripts/searx", "serve", engine)
 	var errors strings.Builder
 	cmd.Stderr = &errors

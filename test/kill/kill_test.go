@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 // kills is how many kills one workflow gets.
-func kills(t *testing.T) int { return teaproc.Kills(t, 80, 10) }
+func kills(t *testing.T) int { return teaproc.Kills(t, 80) }
 
 // TestKillAndResume kills runs under sync durability and checks that no node
 // whose end was reported is started again, and that the final state is that of an

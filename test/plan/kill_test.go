@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 // kills is the number of kills.
-func kills(t *testing.T) int { return teaproc.Kills(t, 20, 5) }
+func kills(t *testing.T) int { return teaproc.Kills(t, 20) }
 
 // server executes subtasks. It remembers the idempotency keys of each.
 type server struct {

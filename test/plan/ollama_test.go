@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // ollamaURL starts a real Ollama. Without one the test is skipped; in CI that is
@@ -53,9 +55,7 @@ func ollamaURL(t *testing.T) string {
 // execute it.
 func TestPlanOfARealModel(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("needs a real server")
-	}
+	peertest.Long(t, "needs a real server")
 	dir := t.TempDir()
 	write(t, dir, `
 settings: {llm: {provider: ollama, model: tiny, api_base: "`+ollamaURL(t)+`"}}

@@ -17,6 +17,7 @@ import (
 	"github.com/the-edge-agent/tea/host/subproc"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // full selects the numbers that tea promises, by TEA_SWAPS=full.
@@ -25,9 +26,7 @@ var full = os.Getenv("TEA_SWAPS") == "full"
 // build compiles the memory plugin.
 func build(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it builds the memory plugin")
-	}
+	peertest.Long(t, "it builds the memory plugin")
 	binary := filepath.Join(t.TempDir(), "memory")
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../plugins/memory/cmd/tea-plugin-memory").CombinedOutput()
 	if err != nil {

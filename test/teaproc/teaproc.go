@@ -16,12 +16,15 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // Main builds programs, by their packages in the repository, into a new
 // directory, passes it to use, runs the tests of a package that is two levels
 // below the root, and exits.
 func Main(m *testing.M, use func(bin string), packages ...string) {
+	peertest.LongPackage("it builds and kills programs")
 	code, err := buildAndRun(m, use, packages)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -48,7 +51,7 @@ func buildAndRun(m *testing.M, use func(bin string), packages []string) (code in
 }
 
 // Kills returns how many kills a test makes: TEA_KILLS sets another number.
-func Kills(t *testing.T, normally, short int) int {
+func Kills(t *testing.T, normally int) int {
 	t.Helper()
 	if text := os.Getenv("TEA_KILLS"); text != "" {
 		n, err := strconv.Atoi(text)
@@ -56,9 +59,6 @@ func Kills(t *testing.T, normally, short int) int {
 			t.Fatalf("TEA_KILLS: %v", err)
 		}
 		return n
-	}
-	if testing.Short() {
-		return short
 	}
 	return normally
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/cmd/internal/scaffold"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/conform"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // start runs a loop and returns its outcomes.
@@ -73,6 +74,7 @@ func wantVersion(t *testing.T, outcomes <-chan Outcome, version string) {
 
 func TestGoProjectIsRebuilt(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it compiles a project")
 	dir := filepath.Join(t.TempDir(), "weather")
 	files, err := scaffold.Read("../../..", "../../../sdk")
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // runGo runs the go command in a project outside of the repository.
@@ -37,6 +39,7 @@ func newProject(t *testing.T, name, language string) string {
 // among them.
 func TestGoProjectPassesItsTests(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it compiles a project")
 	dir := newProject(t, "weather", "go")
 	if *update {
 		runGo(t, dir, "mod", "tidy")

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 var update = flag.Bool("update", false, "write go.mod and go.sum of the Go template, and the examples")
@@ -50,6 +52,7 @@ func TestOnlyFilesOfTheRepositoryAreShared(t *testing.T) {
 
 func TestPackedFilesAreTheSame(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it compiles a project")
 	want := sharedFiles(t)
 	var archive bytes.Buffer
 	if err := want.Pack(&archive); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/conform"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
@@ -43,6 +44,7 @@ func debugged(t *testing.T, dir, name string) (*exec.Cmd, string) {
 // with the host.
 func TestReattachedPluginConforms(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	dir := install(t, "probe")
 	for _, address := range []func(line string) string{
 		func(line string) string { return line },

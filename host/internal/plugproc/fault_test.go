@@ -8,6 +8,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 	"github.com/the-edge-agent/tea/sdk/x/proctest"
 )
 
@@ -42,6 +43,7 @@ func pidOf(t *testing.T, inst *Instance) int64 {
 
 func TestCallThatOutlivesItsDeadlineCostsTheProcess(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it runs into time limits")
 	inst := open(t, "crash")
 	pid := pidOf(t, inst)
 	atFault(t, within(t, 100*time.Millisecond, inst, "crash.stubborn"), tea.Timeout, "too slow", "did not end the call within 2s", "is killed")
@@ -53,6 +55,7 @@ func TestCallThatOutlivesItsDeadlineCostsTheProcess(t *testing.T) {
 
 func TestOtherCallsOutliveOneThatHangs(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it runs into time limits")
 	inst := open(t, "crash")
 	pid := pidOf(t, inst)
 	host := &tokenHost{tokens: make(chan string)}
@@ -92,6 +95,7 @@ func TestCallThatEndsAtItsDeadlineCostsNothing(t *testing.T) {
 
 func TestCanceledCallThatGoesOnCostsTheProcess(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it runs into time limits")
 	inst := open(t, "crash")
 	pid := pidOf(t, inst)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -109,6 +113,7 @@ func TestCanceledCallThatGoesOnCostsTheProcess(t *testing.T) {
 
 func TestStoppedProcessIsReplaced(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it runs into time limits")
 	o := Options{Dirs: []string{install(t, "crash")}, times: times{configure: time.Minute, health: time.Second}}
 	set, _ := discover(t, o)
 	inst := openIn(t, set, "crash")

@@ -17,6 +17,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 	"github.com/the-edge-agent/tea/sdk/x/conform"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // wantError fails the test unless err is an action's error of the type whose
@@ -59,6 +60,7 @@ func (s target) Open(ctx context.Context, settings tea.Settings) (teatest.Instan
 
 func TestSupervisedPluginConforms(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	set, _ := discover(t, Options{Dirs: []string{install(t, "probe")}})
 	err := conform.Suite{}.Run(t.Context(), target{t, set}, func(r conform.Result) {
 		if r.Status == conform.Failed {
@@ -99,6 +101,7 @@ func TestCrashIsATypedError(t *testing.T) {
 
 func TestBreakerOpensAfterRepeatedCrashes(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it runs into time limits")
 	inst := open(t, "crash")
 	for range crashLimit {
 		_, err := call(t.Context(), inst, "crash.exit", nil)
@@ -173,6 +176,7 @@ func TestCrashEndsAllCallsInFlight(t *testing.T) {
 
 func TestFloodedOutputHarmsNobody(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	inst := open(t, "crash")
 	if _, err := call(t.Context(), inst, "crash.flood", map[string]any{"bytes": 50 << 20}); err != nil {
 		t.Fatal(err)
@@ -266,6 +270,7 @@ func TestCallsAfterCloseAreCanceled(t *testing.T) {
 
 func TestResultsUpTo64MiB(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	inst := open(t, "probe")
 	big := func(size int) (*tea.Response, error) {
 		params := tea.ValuePayload(map[string]any{"bytes": int64(size)})

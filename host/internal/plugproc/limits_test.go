@@ -11,6 +11,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // openLimited returns an instance of the crash plugin with settings.plugins.
@@ -35,6 +36,7 @@ func limitsIn(t *testing.T, plugins string) map[string]any {
 
 func TestPluginThatUsesTooMuchMemoryIsStopped(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	if runtime.GOOS != "linux" {
 		t.Skip("the memory of a process is known on Linux only")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/digest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // Checking somebody's workflow must not run their programs.
@@ -248,6 +249,7 @@ func TestCacheKeepsOneManifestOfABinary(t *testing.T) {
 // The workflow was checked against the manifest of another binary.
 func TestPluginThatIsReplacedBeforeItStarts(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it replaces processes again and again")
 	self, err := os.ReadFile(must(os.Executable()))
 	if err != nil {
 		t.Fatal(err)

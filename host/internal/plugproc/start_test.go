@@ -13,12 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // A binary that is not a plugin returns a typed error with its last words,
 // in time, and leaves nothing behind.
 func TestStartFailures(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it runs into time limits")
 	for _, c := range []struct {
 		fake  string
 		want  tea.ErrorType

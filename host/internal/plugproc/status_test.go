@@ -10,9 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 func TestStatusOfARunningHost(t *testing.T) {
+	peertest.Long(t, "it replaces processes again and again")
 	t.Setenv("XDG_RUNTIME_DIR", shortDir(t))
 	dir := install(t, "crash", "probe")
 	set, _ := discover(t, Options{Dirs: []string{dir}})

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 	"github.com/the-edge-agent/tea/sdk/x/proctest"
 )
 
@@ -95,6 +96,7 @@ func TestCallsEndOnTheGenerationThatTheyBeganOn(t *testing.T) {
 // grace period only, and it leaves no child.
 func TestOldVersionThatDoesNotEndIsKilled(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it replaces processes again and again")
 	dir, set, host := swappable(t, Options{})
 	tokens := &tokenHost{tokens: make(chan string)}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -188,6 +190,7 @@ func half(t *testing.T, dir string) {
 
 func TestBrokenVersionDoesNotReplaceThePlugin(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it replaces processes again and again")
 	for name, c := range damaged {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -314,6 +317,7 @@ var fullSwaps = os.Getenv("TEA_SWAPS") == "full"
 
 func TestNoCallIsLostDuringSwaps(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it replaces processes again and again")
 	storm(t)
 }
 
@@ -403,6 +407,7 @@ func TestVersionOfTheStoreIsStartedAgainAfterItsLinkWasReplaced(t *testing.T) {
 // while hosts start it.
 func TestPluginStartsWhileItsLinkIsReplaced(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it runs into time limits")
 	dir := t.TempDir()
 	var versions []string
 	for _, version := range []string{"1.0.0", "2.0.0"} {

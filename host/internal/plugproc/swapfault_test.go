@@ -6,6 +6,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // misdeeds are calls with which a version ends its process, or does not answer
@@ -37,6 +38,7 @@ var misdeeds = map[string]struct {
 // the next version replaces it.
 func TestVersionThatMisbehavesIsReplaced(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it replaces processes again and again")
 	for action, c := range misdeeds {
 		t.Run(action, func(t *testing.T) {
 			t.Parallel()
@@ -78,6 +80,7 @@ func TestVersionThatMisbehavesIsReplaced(t *testing.T) {
 // to hand over, for which the call must end.
 func TestVersionIsReplacedDuringItsMisdeed(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it replaces processes again and again")
 	for action, c := range misdeeds {
 		t.Run(action, func(t *testing.T) {
 			t.Parallel()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 	"github.com/the-edge-agent/tea/sdk/x/proctest"
 )
 
@@ -78,6 +79,7 @@ func swapProcesses(t *testing.T, dir string) (pids []int) {
 
 func TestHostKilledDuringASwapLeavesNoProcesses(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it replaces processes again and again")
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("processes are found by /proc")
 	}

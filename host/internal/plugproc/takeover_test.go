@@ -11,10 +11,12 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 func TestNoCallIsLostDuringSwapsOfAnExclusiveResource(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it replaces processes again and again")
 	storm(t, "exclusive")
 }
 
@@ -71,6 +73,7 @@ func TestLongCallDelaysTheSwapOfAnExclusiveResourceAndNoOtherCall(t *testing.T) 
 
 func TestVersionThatCannotOpenTheExclusiveResourceIsTakenBack(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it replaces processes again and again")
 	for name, traits := range map[string][]string{"refuses": {"refuses", "exclusive"}, "hangs": {"hangs", "exclusive"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,6 +111,7 @@ func TestVersionThatCannotOpenTheExclusiveResourceIsTakenBack(t *testing.T) {
 
 func TestSwapEndsWithTheHost(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it replaces processes again and again")
 	dir, set, host := swappable(t, Options{}, "exclusive")
 	host.wantVersion(t, "1.0.0")
 	ended := host.outer(t, "", func(ctx context.Context) { <-ctx.Done() })

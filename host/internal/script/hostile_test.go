@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/script"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 func TestHostileScripts(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	const deadline = 50 * time.Millisecond
 	quick := script.New(script.Options{Timeout: deadline})
 	small := script.New(script.Options{Timeout: time.Minute, MemoryBytes: 24 << 20})
@@ -126,6 +128,7 @@ func TestNothingLeaksBetweenRuns(t *testing.T) {
 
 func TestDeepSyntaxIsRefused(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	rt := script.New(script.Options{})
 	for name, text := range map[string]string{
 		"not":       "return " + strings.Repeat("not ", 100_000) + "1",
@@ -168,6 +171,7 @@ func numbered(format string, n int) string {
 }
 
 func TestLongSourcesCompileInTime(t *testing.T) { //nolint:paralleltest // time is measured
+	peertest.Long(t, "it takes seconds")
 	rt := script.New(script.Options{})
 	for name, text := range map[string]string{ //nolint:paralleltest // time is measured
 		"one line":    numbered("x = a%d ", 3_000),

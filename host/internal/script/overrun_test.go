@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/script"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 const (
@@ -105,6 +106,7 @@ func hostileEnv() script.Env {
 // TestGarbageIsNoGrowth makes much more garbage than the limit: the run has to
 // wait for collections, and continues.
 func TestGarbageIsNoGrowth(t *testing.T) { //nolint:paralleltest // memory is measured for the whole process
+	peertest.Long(t, "it takes seconds")
 	rt := script.New(script.Options{Timeout: 10 * time.Minute, MemoryBytes: 40 << 20})
 	for name, steps := range map[string]int{"by the clock": 0, "by instructions": 1 << 20} { //nolint:paralleltest // as above
 		t.Run(name, func(t *testing.T) {

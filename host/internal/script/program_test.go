@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/host/internal/script"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // Equal texts share their code, but every place has its own positions.
@@ -39,6 +40,7 @@ func TestEqualTextsKeepTheirPlaces(t *testing.T) {
 // What the compiler refuses is found by Compile, not by the first run.
 func TestCompileFindsEveryMistake(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	rt := script.New(script.Options{})
 	t.Cleanup(rt.Close)
 	list := func(n int, format string) string {

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // patience bounds a program in a page.
@@ -142,9 +144,7 @@ func (s *site) program(r *http.Request) *program {
 // failure.
 func needsChromium(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a real browser")
-	}
+	peertest.Long(t, "needs a real browser")
 	if _, err := exec.LookPath("chromium"); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatal(err)

@@ -1,8 +1,10 @@
-// Package peertest is for tests that need the programs that a script of this
-// repository installs.
+// Package peertest is for tests that need more than the code that they test: other
+// programs, or minutes. [Long] names them.
 package peertest
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,11 +12,31 @@ import (
 	"testing"
 )
 
+// Long skips a test with -short. Call it in a test that starts a server, a browser or a
+// compiler, that kills processes again and again, or that takes more than a second
+// without the race detector; where a function starts the program, in that function.
+func Long(t testing.TB, reason string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not with -short: " + reason)
+	}
+}
+
+// LongPackage is [Long] for all tests of a package; its TestMain begins with it.
+func LongPackage(reason string) {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("not with -short: " + reason)
+		os.Exit(0)
+	}
+}
+
 // Dir returns the directory of what `scripts/NAME install` installs, which has the
 // file complete; root is that of the repository. If it is not installed, the test is
 // skipped, or fails where CI is true.
 func Dir(t testing.TB, root, name string) string {
 	t.Helper()
+	Long(t, "needs what `scripts/"+name+" install` installs")
 	out, err := exec.CommandContext(t.Context(), filepath.Join(root, "scripts", name), "path").Output()
 	dir := strings.TrimSpace(string(out))
 	if err == nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // openTest opens the ledger of a directory.
@@ -75,6 +77,7 @@ func TestLedgerIsReadAgain(t *testing.T) {
 
 func TestTornTailIsCutOff(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	dir := t.TempDir()
 	l := openTest(t, dir)
 	start := l.size

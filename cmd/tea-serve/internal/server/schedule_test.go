@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // plan is a schedule whose clock the test sets.
@@ -143,6 +144,7 @@ func TestClockThatLeaves1970SkipsMillionsOfTimes(t *testing.T) {
 
 func TestJitterIsBoundedAndConstant(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	delays := map[time.Duration]bool{}
 	due := at(t, "02 06:00:00")
 	for range 100 { // servers

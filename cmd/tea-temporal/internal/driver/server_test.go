@@ -23,6 +23,7 @@ import (
 	teacmd "github.com/the-edge-agent/tea/cmd"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // server is the Temporal server of all tests of the package.
@@ -57,6 +58,7 @@ var (
 // program returns the path of the Temporal server.
 func program(t testing.TB) string {
 	t.Helper()
+	peertest.Long(t, "it starts a Temporal server")
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/sqlite"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/storetest"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 func TestMain(m *testing.M) {
@@ -26,6 +27,7 @@ func TestConformance(t *testing.T) {
 
 func TestKilledProcessLosesNothing(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it kills processes again and again")
 	storetest.Kills(t, sqlite.Open)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sandbox"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // deaf is a database that does not stop a query before it is released.
@@ -31,6 +32,7 @@ func (d deaf) Select(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans, 
 
 func TestQueryThatCannotBeStopped(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it runs into time limits")
 	release, overrun := make(chan struct{}), make(chan struct{}, 1)
 	e, err := engine.Open(t.Context(), engine.Options{Dir: t.TempDir(), Driver: deaf{release: release}, Warmup: true, Overrun: func(bool) { overrun <- struct{}{} }})
 	if err != nil {

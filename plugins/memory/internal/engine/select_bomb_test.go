@@ -17,6 +17,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // nested puts a query into itself, level by level: # is the level below.
@@ -131,9 +132,7 @@ func joined(n int) (more string) {
 
 func TestSelectStaysWithinItsLimits(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it runs into time limits")
-	}
+	peertest.Long(t, "it runs into time limits")
 	const atOnce = 5
 	for _, driver := range drivers(t) {
 		t.Run(string(driver.Dialect()), func(t *testing.T) {
@@ -163,9 +162,7 @@ func TestSelectStaysWithinItsLimits(t *testing.T) {
 // finds everything that was acknowledged.
 func TestABombThatCannotBeStoppedEndsItsProcessOnly(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it runs into time limits")
-	}
+	peertest.Long(t, "it runs into time limits")
 	for _, driver := range drivers(t) {
 		if driver.Dialect() != store.DuckDB {
 			continue

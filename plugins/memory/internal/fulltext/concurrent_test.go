@@ -6,12 +6,15 @@ import (
 	"os"
 	"sync"
 	"testing"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // TestSearchesSeeOneMomentWhileEverythingChanges replaces documents, flushes
 // and merges, while searches count documents that are always there.
 func TestSearchesSeeOneMomentWhileEverythingChanges(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	const docs = 50
 	// So small that the background is always busy.
 	x, err := Open(t.TempDir(), Options{MemoryBytes: 16 << 10})
@@ -73,7 +76,11 @@ func TestSearchesSeeOneMomentWhileEverythingChanges(t *testing.T) {
 			}
 		}
 	})
-	for version := 1; version <= 40; version++ {
+	versions := 40
+	if peertest.RaceDetector {
+		versions = 10
+	}
+	for version := 1; version <= versions; version++ {
 		for id := range docs {
 			change(id, version)
 			if id%10 == 0 && len(found(t, x, fmt.Sprintf(`doc%d "version%d"`, id, version))) == 0 {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // mended checks that an index with damage answers right or not at all.
@@ -62,6 +64,7 @@ func (h *history) mended(d disk, what string) {
 // TestADamagedFileNeverGivesAWrongAnswer flips and cuts every file.
 func TestADamagedFileNeverGivesAWrongAnswer(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	d := newMemDisk()
 	h := newHistory(t, d)
 	for range 3 {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // history is an index with the naive computation of every state it went
@@ -84,6 +86,7 @@ func (h *history) check(d disk, allowed ...int64) {
 // step of flushes and merges.
 func TestACrashAtAnyStepLeavesTheOlderOrTheNewerState(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	d := newMemDisk()
 	h := newHistory(t, d)
 	crashes, merges := 0, 0
@@ -129,6 +132,7 @@ func TestACrashAtAnyStepLeavesTheOlderOrTheNewerState(t *testing.T) {
 // continues in memory, and the next flush writes what is missing.
 func TestADiskThatFailsAtAnyStepLosesNothing(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	for fail := 0; ; fail++ {
 		d := newMemDisk()
 		h := newHistory(t, d)

@@ -20,24 +20,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 const workers = 6
 
 func TestNothingIsLostWhenThePluginIsKilled(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it kills processes again and again")
 	for engine, kills := range map[string]int{"sqlite": 120, "duckdb": 60} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			if engine == "duckdb" && !duckdb.Available {
 				t.Skip("this build has no DuckDB")
 			}
-			if testing.Short() {
-				kills = 20
-			} else if devicetest.RaceDetector {
+			if peertest.RaceDetector {
 				kills /= 3
 			}
 			if n, err := strconv.Atoi(os.Getenv("TEA_KILLS")); err == nil {

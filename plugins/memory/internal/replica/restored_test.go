@@ -19,6 +19,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/plugins/memory/storetest"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // cutCalls is a store whose connection breaks at a call, before or after it was done.
@@ -169,7 +170,7 @@ func (w *world) step(version int) {
 func TestSyncWithOlderCopiesLostRecords(t *testing.T) {
 	t.Parallel()
 	histories, steps := 3, 120
-	if devicetest.RaceDetector {
+	if peertest.RaceDetector {
 		histories, steps = 1, 40
 	}
 	for range histories {

@@ -18,6 +18,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/plugins/memory/storetest"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 func mustOpen(t *testing.T, driver engine.Driver) *memory {
@@ -389,6 +390,7 @@ func (m *measured) Changes(ctx context.Context, query store.ChangeQuery) (store.
 // is small or large.
 func TestLargeRecordsAreComparedInSteps(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	local, remote := mustOpen(t, sqlite.Driver{}), mustOpen(t, sqlite.Driver{})
 	var writes []store.RecordWrite
 	large := `"` + strings.Repeat("x", 100_000) + `"`

@@ -9,6 +9,7 @@ import (
 	"github.com/tiktoken-go/tokenizer/codec"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 func TestCount(t *testing.T) {
@@ -35,6 +36,7 @@ func TestCount(t *testing.T) {
 // tokenizer's own count of the whole.
 func TestCountOfPartsIsCountOfWhole(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	whole := codec.NewCl100kBase()
 	random := rand.New(rand.NewPCG(1, 2))
 	words := []string{"pump", "Überdruck", "don't", "I'LL", "12345", "3.14", "→", "\n", "\n\n", "\r\n", "  ", "\t", "```go", "#", "##", "漢字", "🙂", "a", ".", "...", "(x)", "'s"}

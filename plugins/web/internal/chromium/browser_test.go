@@ -15,15 +15,14 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // testBrowser returns a browser on the real Chromium, closed at the end of the
 // test. Without one the test is skipped; in CI that is a failure.
 func testBrowser(t *testing.T, s Settings, guard *safenet.Guard) *Browser {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a real browser")
-	}
+	peertest.Long(t, "needs a real browser")
 	if _, err := (Settings{}).find(); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatal(err)

@@ -13,11 +13,13 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // TestALogWithADamagedEndIsReadUpToTheDamage zeroes, cuts and extends the log.
 func TestALogWithADamagedEndIsReadUpToTheDamage(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	opens := func(dir string) (*engine.Engine, *bytes.Buffer) {
 		said := &bytes.Buffer{}
 		e, err := engine.Open(t.Context(), engine.Options{Dir: dir, Driver: sqlite.Driver{}, Warmup: true, Logger: slog.New(slog.NewTextHandler(said, nil))})
@@ -109,6 +111,7 @@ func TestALogWithADamagedEndIsReadUpToTheDamage(t *testing.T) {
 // A log that begins again has frames of before at its end, which are no damage.
 func TestALogThatBeganAgainIsNotTakenForDamaged(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	dir := t.TempDir()
 	said := &bytes.Buffer{}
 	open := func(dir string) *engine.Engine {

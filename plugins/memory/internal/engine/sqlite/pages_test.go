@@ -10,11 +10,13 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // A copy that is made of the changed pages only is the database.
 func TestChangedPagesMakeACopy(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	dir := t.TempDir()
 	ctx := t.Context()
 	e, err := engine.Open(ctx, engine.Options{Dir: dir, Driver: Driver{}, Warmup: true})

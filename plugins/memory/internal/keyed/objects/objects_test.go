@@ -21,6 +21,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed/objects"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/plugins/memory/storetest"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // folder is a storage in memory. The conditions are those of a service.
@@ -132,6 +133,7 @@ func TestBlobStorage(t *testing.T) {
 // Random operations have the results that a map has, and leave no objects behind.
 func TestPairs(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	f := newFolder()
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // for a test
 	want := map[string]string{}

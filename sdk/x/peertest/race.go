@@ -1,6 +1,6 @@
 //go:build race
 
-package devicetest
+package peertest
 
 // RaceDetector reports whether this is a build with the race detector, which slows
 // down tests of much data and many processes about tenfold.
