@@ -22,6 +22,10 @@ build: ## the host and the plugins, in bin/
 static: ## one static binary without the plugin host, bin/tea-static
 	scripts/build static
 
+.PHONY: quick
+quick: ## in about a minute: format, vet, linters of what changed, and the short tests
+	scripts/quick
+
 .PHONY: test
 test: ## the tests of all modules, with the race detector
 	scripts/test

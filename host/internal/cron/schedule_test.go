@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 const minute = "2006-01-02 15:04 -0700"
@@ -260,7 +262,7 @@ func TestEveryChangeOfEveryZone(t *testing.T) {
 		}
 		seen[identity] = true
 		for i, change := range list {
-			if testing.Short() && i > 4 {
+			if (testing.Short() || peertest.RaceDetector) && i > 4 {
 				break
 			}
 			compareAround(t, name, change)
