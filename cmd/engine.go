@@ -24,7 +24,8 @@ type Engine interface {
 	Schedule(ctx context.Context, f EngineFlags, id string, times []string, job Job) error
 	// Find loads the workflow of a run and returns the interrupts that wait.
 	Find(f EngineFlags, h *host.Host, run string) (*host.Workflow, []flow.Interrupt, error)
-	// Resume continues a run and follows it.
+	// Resume continues a run and follows it. With the option Force or Migrate it
+	// replaces the workflow of a run that has ended.
 	Resume(ctx context.Context, f EngineFlags, run string, job Job) (*flow.Result, error)
 	// Runs lists the runs, the newest first.
 	Runs(ctx context.Context, f EngineFlags) ([]host.RunEntry, error)

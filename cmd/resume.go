@@ -62,12 +62,18 @@ func (c *resumeCmd) Run(a *app) error {
 func (c *resumeCmd) remotely(a *app, given map[string]any) (ok bool, err error) {
 	run, idErr := remoteID(c.RunID)
 	var pending []flow.Interrupt
+	changed := host.LoadOptions{Config: c.Config, Remote: true}
+	if c.Workflow != "" {
+		a.workflows = append(a.workflows, c.Workflow)
+	}
 	return a.onEngine(&c.runFlags, func(h *host.Host, _ map[string]any) (*host.Workflow, error) {
 		switch {
 		case idErr != nil:
 			return nil, idErr
-		case c.Force || c.Migrate || c.Workflow != "" || c.Config != "":
-			return nil, usageErrorf("a run on Temporal keeps its workflow: --workflow, --config, --force and --migrate have no effect")
+		case (c.Force || c.Migrate) != (c.Workflow != "") || c.Config != "" && c.Workflow == "":
+			return nil, usageErrorf("a run on Temporal keeps its workflow; to replace it, use --workflow FILE with --migrate or --force")
+		case c.Workflow != "":
+			return h.Load(c.Workflow, changed)
 		}
 		wf, waiting, err := a.engine.Find(c.EngineFlags, h, run)
 		pending = waiting
@@ -78,6 +84,7 @@ func (c *resumeCmd) remotely(a *app, given map[string]any) (ok bool, err error) 
 			return nil, err
 		}
 		job.Options.Answers, job.Options.RetryFailed = answers, c.RetryFailed
+		job.Load, job.Options.Force, job.Options.Migrate = changed, c.Force, c.Migrate
 		return e.Resume(ctx, c.EngineFlags, run, job)
 	})
 }

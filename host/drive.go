@@ -71,6 +71,13 @@ func (wf *Workflow) CheckGiven(records []Record, o RunOptions, now time.Time) er
 	return checkGiven(records, eo, now)
 }
 
+// CheckMigration returns the error of [Workflow.Resume] with these options for a run
+// with these records that began with another version of the workflow.
+func (wf *Workflow) CheckMigration(ctx context.Context, records []Record, o RunOptions) error {
+	_, err := wf.replayOptionsAt(ctx, &checkpoint.Contents{Header: checkpoint.Header{RunID: o.RunID}, Records: records}, o, time.Now())
+	return err
+}
+
 // memoryJournal numbers records and passes them to the driver.
 type memoryJournal struct {
 	place string
