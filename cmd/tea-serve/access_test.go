@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -354,9 +355,28 @@ func TestAddressNeedsTokens(t *testing.T) {
 		{[]string{"--max-running", "0"}, "expected 1 or more"},
 	} {
 		log := newLogs()
-		cmd := p.command(log, append([]string{"serve", p.dir}, c.args...)...)
-		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(log.String(), c.want) {
+		cmd := p.command(log, append([]string{"serve", p.dir, "-v"}, c.args...)...)
+		if err := untilServing(cmd, log); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(log.String(), c.want) {
 			t.Errorf("%v: %v\n%s", c.args, err, log)
+		}
+	}
+}
+
+// untilServing runs a server that should refuse to start. It kills one that serves.
+func untilServing(cmd *exec.Cmd, log *logs) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-log.More():
+			if strings.Contains(log.String(), "serving at ") {
+				_ = cmd.Process.Kill()
+			}
 		}
 	}
 }
