@@ -34,80 +34,80 @@ type engineListCmd struct {
 
 // Run lists the runs.
 func (c *engineListCmd) Run(a *app) error {
+	return a.onRuns(c.EngineFlags, func(s *engineRuns) error { return a.listRuns(s, c.JSON) })
+}
+
+// engineRuns are the runs of an engine.
+type engineRuns struct {
+	a     *app
+	ctx   context.Context
+	flags EngineFlags
+	mask  host.Mask
+}
+
+// onRuns calls do with the runs of the engine until the command is interrupted.
+func (a *app) onRuns(f EngineFlags, do func(*engineRuns) error) error {
 	ctx, stop := stoppable()
 	defer stop(nil)
-	list, err := a.engine.Runs(ctx, c.EngineFlags)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return writeJSON(a.stdout, list)
-	}
-	rows := make([][]string, len(list))
-	for i, r := range list {
-		rows[i] = []string{r.ID, r.Workflow, string(r.Status), r.Node, when(r.UpdatedAt)}
-	}
-	return a.table([]string{"RUN", "WORKFLOW", "STATUS", "NODE", "UPDATED"}, rows)
+	return do(&engineRuns{a: a, ctx: ctx, flags: f, mask: host.NewMask(nil)})
 }
 
-type engineShowCmd struct {
-	RunID string `arg:"" name:"run" help:"Id of the run."`
-	JSON  bool   `name:"json" xor:"form" help:"Print JSON."`
-	HTML  bool   `name:"html" xor:"form" help:"Print a file of HTML: the graph coloured by status, a timeline, errors and events."`
-	EngineFlags
-	pluginFlags
-	reportFlags
+// loadEngineRun returns a loader for the workflow of a run.
+func (a *app) loadEngineRun(f EngineFlags, id string) loader {
+	return func(h *host.Host, _ map[string]any) (*host.Workflow, error) {
+		wf, _, err := a.engine.Find(f, h, id)
+		return wf, err
+	}
 }
 
-// Run shows one run.
-func (c *engineShowCmd) Run(a *app) error {
-	ctx, stop := stoppable()
-	defer stop(nil)
-	view, err := a.viewEngineRun(ctx, c.EngineFlags, c.RunID)
-	if err != nil {
-		return err
-	}
-	switch {
-	case c.HTML:
-		return view.html(a, c.pluginFlags, c.reportFlags)
-	case c.JSON:
-		return writeJSON(a.stdout, view.run)
-	}
-	return a.table(nil, view.run.rows(a, &runFlags{EngineFlags: c.EngineFlags}))
+func (s *engineRuns) list() (list []host.RunEntry, form any, err error) {
+	list, err = s.a.engine.Runs(s.ctx, s.flags)
+	return list, list, err
 }
 
-// viewEngineRun returns what is shown of a run of the engine.
-func (a *app) viewEngineRun(ctx context.Context, f EngineFlags, run string) (*runView, error) {
-	r, err := a.engine.Show(ctx, f, run)
+func (s *engineRuns) show(id string) (*runView, error) {
+	r, err := s.a.engine.Show(s.ctx, s.flags, id)
 	if err != nil {
 		return nil, err
 	}
-	view := &runView{
-		run: &runOutput{RunEntry: r.RunEntry, RunFailure: r.RunFailure, Pending: append([]flow.Interrupt{}, r.Pending...), Notes: r.Notes},
-		load: func(h *host.Host, _ map[string]any) (*host.Workflow, error) {
-			wf, _, err := a.engine.Find(f, h, run)
-			return wf, err
-		},
-		events: func(fn func(line []byte) error) error {
-			var failed error
-			err := a.engine.Events(ctx, f, run, 0, false, func(e flow.Event) {
-				if failed != nil {
-					return
-				}
-				var line []byte
-				if line, failed = e.MarshalJSON(); failed == nil {
-					failed = fn(line)
-				}
-			})
-			return errors.Join(err, failed)
-		},
-	}
+	run := &runOutput{RunEntry: r.RunEntry, RunFailure: r.RunFailure, Pending: append([]flow.Interrupt{}, r.Pending...), Notes: r.Notes}
+	view := s.a.view(run, &runFlags{EngineFlags: s.flags})
+	view.load = s.a.loadEngineRun(s.flags, id)
+	view.events = func(fn func(line []byte) error) error { return s.events(id, 0, false, fn) }
 	if r.Silent { // each question would wait
 		silent := errors.New(strings.Join(r.Notes, "; "))
 		view.load = func(*host.Host, map[string]any) (*host.Workflow, error) { return nil, silent }
 		view.events = func(func([]byte) error) error { return silent }
 	}
 	return view, nil
+}
+
+func (s *engineRuns) events(id string, after int64, follow bool, fn func(line []byte) error) error {
+	var failed error
+	err := s.a.engine.Events(s.ctx, s.flags, id, after, follow, func(e flow.Event) {
+		if failed != nil {
+			return
+		}
+		for i, f := range e.Fields {
+			e.Fields[i].Value = s.mask.Value(f.Value)
+		}
+		var line []byte
+		if line, failed = e.MarshalJSON(); failed == nil {
+			failed = fn(line)
+		}
+	})
+	return errors.Join(err, failed)
+}
+
+type engineShowCmd struct {
+	RunID string `arg:"" name:"run" help:"Id of the run."`
+	EngineFlags
+	showFlags
+}
+
+// Run shows one run.
+func (c *engineShowCmd) Run(a *app) error {
+	return a.onRuns(c.EngineFlags, func(s *engineRuns) error { return c.show(a, s, c.RunID) })
 }
 
 type engineInspectCmd struct {
@@ -121,13 +121,7 @@ type engineInspectCmd struct {
 // Run draws the graph on stdout.
 func (c *engineInspectCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
-	ctx, stop := stoppable()
-	defer stop(nil)
-	view, err := a.viewEngineRun(ctx, c.EngineFlags, c.RunID)
-	if err != nil {
-		return err
-	}
-	return view.inspect(a, &c.drawFlags, c.pluginFlags, c.reportFlags)
+	return a.onRuns(c.EngineFlags, func(s *engineRuns) error { return c.drawRun(a, s, c.RunID, c.pluginFlags, c.reportFlags) })
 }
 
 type engineEventsCmd struct {
@@ -142,23 +136,14 @@ type engineEventsCmd struct {
 
 // Run prints the events.
 func (c *engineEventsCmd) Run(a *app) error {
-	ctx, stop := stoppable()
-	defer stop(nil)
 	secrets, err := a.readSecrets(c.Secrets, c.SecretsEnv)
 	if err != nil {
 		return err
 	}
-	mask, stream := host.NewMask(secrets), &eventStream{w: a.stdout}
-	err = a.engine.Events(ctx, c.EngineFlags, c.RunID, c.After, c.Follow, func(e flow.Event) {
-		for i, f := range e.Fields {
-			e.Fields[i].Value = mask.Value(f.Value)
-		}
-		stream.print(e)
+	return a.onRuns(c.EngineFlags, func(s *engineRuns) error {
+		s.mask = host.NewMask(secrets)
+		return a.printEvents(s, c.RunID, c.After, c.Follow)
 	})
-	stream.mu.Lock()
-	defer stream.mu.Unlock()
-	stream.flush()
-	return errors.Join(err, stream.failed)
 }
 
 type engineCancelCmd struct {
@@ -169,9 +154,7 @@ type engineCancelCmd struct {
 
 // Run cancels a run and waits until it has stopped.
 func (c *engineCancelCmd) Run(a *app) error {
-	ctx, stop := stoppable()
-	defer stop(nil)
-	return a.engine.Cancel(ctx, c.EngineFlags, c.RunID, c.Force)
+	return a.onRuns(c.EngineFlags, func(s *engineRuns) error { return a.engine.Cancel(s.ctx, c.EngineFlags, c.RunID, c.Force) })
 }
 
 type engineForkCmd struct {
@@ -182,10 +165,7 @@ type engineForkCmd struct {
 
 // Run starts the fork.
 func (c *engineForkCmd) Run(a *app) error {
-	_, err := a.onEngine(&c.runFlags, func(h *host.Host, _ map[string]any) (*host.Workflow, error) {
-		wf, _, err := a.engine.Find(c.EngineFlags, h, c.RunID)
-		return wf, err
-	}, func(e Engine, ctx context.Context, job Job) (*flow.Result, error) {
+	_, err := a.onEngine(&c.runFlags, a.loadEngineRun(c.EngineFlags, c.RunID), func(e Engine, ctx context.Context, job Job) (*flow.Result, error) {
 		return e.Fork(ctx, c.EngineFlags, c.RunID, c.At, job)
 	})
 	if errors.Is(err, host.ErrNoStep) {

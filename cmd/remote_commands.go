@@ -2,7 +2,6 @@ package teacmd
 
 import (
 	"context"
-	"time"
 
 	"github.com/the-edge-agent/tea/client"
 	"github.com/the-edge-agent/tea/host"
@@ -100,32 +99,75 @@ type remoteListCmd struct {
 
 // Run lists the runs of the server.
 func (c *remoteListCmd) Run(a *app) error {
-	server, err := c.open(a)
+	return c.with(a, func(s *serverRuns) error {
+		s.filter = client.Filter{Workflow: c.Workflow, Status: client.Status(c.Status)}
+		return a.listRuns(s, c.JSON)
+	})
+}
+
+// serverRuns are the runs of a server.
+type serverRuns struct {
+	a      *app
+	ctx    context.Context
+	server *client.Client
+	flags  *serverFlags
+	filter client.Filter
+}
+
+// with calls do with the runs of the server until the command is interrupted.
+func (f *serverFlags) with(a *app, do func(*serverRuns) error) error {
+	server, err := f.open(a)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
 	ctx, stop := stoppable()
 	defer stop(nil)
-	list, rows := []client.Run{}, [][]string{}
-	for run, err := range server.Runs(ctx, client.Filter{Workflow: c.Workflow, Status: client.Status(c.Status)}) {
-		if err != nil {
-			return serverError(err)
-		}
-		list = append(list, run)
-		rows = append(rows, []string{run.ID, run.Workflow, string(run.Status), run.Node, whenKnown(run.UpdatedAt)})
-	}
-	if c.JSON {
-		return writeJSON(a.stdout, list)
-	}
-	return a.table([]string{"RUN", "WORKFLOW", "STATUS", "NODE", "UPDATED"}, rows)
+	return serverError(do(&serverRuns{a: a, ctx: ctx, server: server, flags: f}))
 }
 
-func whenKnown(t time.Time) string {
-	if t.IsZero() {
-		return ""
+func (s *serverRuns) list() (list []host.RunEntry, form any, err error) {
+	all := []client.Run{}
+	for run, err := range s.server.Runs(s.ctx, s.filter) {
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, run)
+		list = append(list, entryOf(&run))
 	}
-	return when(t)
+	return list, all, nil
+}
+
+func entryOf(run *client.Run) host.RunEntry {
+	return host.RunEntry{ID: run.ID, Workflow: run.Workflow, Status: flow.Status(run.Status), Node: run.Node, StartedAt: run.StartedAt, UpdatedAt: run.UpdatedAt, ParentRun: run.ParentRun}
+}
+
+func (s *serverRuns) show(id string) (*runView, error) {
+	run, err := s.server.Run(s.ctx, id, false)
+	if err != nil {
+		return nil, err
+	}
+	res, err := resultOf(run)
+	if err != nil {
+		return nil, err
+	}
+	return &runView{form: run, run: &runOutput{
+		RunEntry: entryOf(run), RunFailure: host.RunFailure{Error: run.Error, Failures: res.Failures}, Pending: res.Pending, Notes: run.Notes,
+		queued: run.QueuedBecause, parked: run.Parked,
+		resume: (&remoteRun{a: s.a, flags: &remoteFlags{serverFlags: *s.flags}}).resumeCommand(res),
+	}}, nil
+}
+
+func (s *serverRuns) events(id string, after int64, _ bool, fn func(line []byte) error) error {
+	for e, err := range s.server.Events(s.ctx, id, after) {
+		if err == nil {
+			err = fn(e.JSON)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type remoteShowCmd struct {
@@ -136,60 +178,7 @@ type remoteShowCmd struct {
 
 // Run shows a run of the server.
 func (c *remoteShowCmd) Run(a *app) error {
-	server, err := c.open(a)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	ctx, stop := stoppable()
-	defer stop(nil)
-	run, err := server.Run(ctx, c.RunID, false)
-	if err != nil {
-		return serverError(err)
-	}
-	if c.JSON {
-		return writeJSON(a.stdout, run)
-	}
-	res, err := resultOf(run)
-	if err != nil {
-		return err
-	}
-	var rows [][]string
-	row := func(name, text string) {
-		if text != "" {
-			rows = append(rows, []string{name, text})
-		}
-	}
-	row("run", run.ID)
-	row("workflow", run.Workflow)
-	row("status", string(run.Status))
-	row("node", run.Node)
-	row("queued because", run.QueuedBecause)
-	row("parked", run.Parked)
-	row("error", run.Error)
-	for i, f := range res.Failures {
-		switch {
-		case f.Branch:
-			row("failed branch", f.String())
-		case i == 0 && run.Error != "":
-			row("first failure", f.String())
-		}
-	}
-	row("started", whenKnown(run.StartedAt))
-	row("updated", whenKnown(run.UpdatedAt))
-	row("forked from", run.ParentRun)
-	for _, note := range run.Notes {
-		row("note", note)
-	}
-	for _, i := range res.Pending {
-		row("waits for", i.ID)
-		row("question", i.Question)
-		row("answer by", host.Deadline(i))
-	}
-	if run.Status.Ended() && res.Status != flow.Done {
-		row("resume with", (&remoteRun{a: a, flags: &remoteFlags{serverFlags: c.serverFlags}}).resumeCommand(res))
-	}
-	return a.table(nil, rows)
+	return c.with(a, func(s *serverRuns) error { return a.showRun(s, c.RunID, c.JSON) })
 }
 
 type remoteEventsCmd struct {
@@ -200,22 +189,7 @@ type remoteEventsCmd struct {
 
 // Run prints the events of a run of the server.
 func (c *remoteEventsCmd) Run(a *app) error {
-	server, err := c.open(a)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	ctx, stop := stoppable()
-	defer stop(nil)
-	for e, err := range server.Events(ctx, c.RunID, c.After) {
-		if err != nil {
-			return serverError(err)
-		}
-		if _, err := a.stdout.Write(append(escapeJSON(e.JSON), '\n')); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.with(a, func(s *serverRuns) error { return a.printEvents(s, c.RunID, c.After, true) })
 }
 
 type remoteWorkflowsCmd struct {
@@ -225,23 +199,18 @@ type remoteWorkflowsCmd struct {
 
 // Run lists the workflows of the server.
 func (c *remoteWorkflowsCmd) Run(a *app) error {
-	server, err := c.open(a)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	ctx, stop := stoppable()
-	defer stop(nil)
-	list, _, err := server.Workflows(ctx)
-	if err != nil {
-		return serverError(err)
-	}
-	if c.JSON {
-		return writeJSON(a.stdout, list)
-	}
-	var rows [][]string
-	for _, w := range list {
-		rows = append(rows, []string{w.Name, w.Description})
-	}
-	return a.table([]string{"WORKFLOW", "DESCRIPTION"}, rows)
+	return c.with(a, func(s *serverRuns) error {
+		list, _, err := s.server.Workflows(s.ctx)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return writeJSON(a.stdout, list)
+		}
+		var rows [][]string
+		for _, w := range list {
+			rows = append(rows, []string{w.Name, w.Description})
+		}
+		return a.table([]string{"WORKFLOW", "DESCRIPTION"}, rows)
+	})
 }

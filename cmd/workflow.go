@@ -121,15 +121,7 @@ func (c *inspectCmd) Run(a *app) error {
 		return c.drawGraph(a)
 	}
 	if isRunID(c.File) {
-		runs, dir, id, err := c.open(a, c.File)
-		if err != nil {
-			return err
-		}
-		view, err := a.viewRun(runs, dir.path, id, "")
-		if err != nil {
-			return err
-		}
-		return view.inspect(a, &c.drawFlags, c.pluginFlags, c.reportFlags)
+		return c.drawRun(a, &localRuns{a: a, keepFlags: c.keepFlags}, c.File, c.pluginFlags, c.reportFlags)
 	}
 	h, err := a.openHost(c.pluginFlags, c.reportFlags, readPlugins, host.Options{})
 	if err != nil {

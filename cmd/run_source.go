@@ -1,0 +1,226 @@
+package teacmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/the-edge-agent/tea/cmd/internal/runpage"
+	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
+)
+
+// runSource has runs: a directory, a server of `tea serve`, or an engine.
+type runSource interface {
+	// list returns the runs, the newest first, and what --json prints of them.
+	list() (runs []host.RunEntry, form any, err error)
+	show(id string) (*runView, error)
+	// events calls fn with the events of a run after the one numbered after, as JSON
+	// that is valid only during the call. With follow it continues until the run ends.
+	events(id string, after int64, follow bool, fn func(line []byte) error) error
+}
+
+// listRuns prints the runs.
+func (a *app) listRuns(s runSource, asJSON bool) error {
+	list, form, err := s.list()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(a.stdout, form)
+	}
+	// The id begins with the time of the start.
+	rows := make([][]string, len(list))
+	for i, r := range list {
+		rows[i] = []string{r.ID, r.Workflow, string(r.Status), r.Node, when(r.UpdatedAt)}
+		if r.Problem != "" {
+			rows[i] = []string{r.ID, "", "unreadable", "", r.Problem}
+		}
+	}
+	return a.table([]string{"RUN", "WORKFLOW", "STATUS", "NODE", "UPDATED"}, rows)
+}
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format(time.DateTime)
+}
+
+// showRun prints one run.
+func (a *app) showRun(s runSource, id string, asJSON bool) error {
+	view, err := s.show(id)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(a.stdout, view.form)
+	}
+	return a.table(nil, view.run.rows())
+}
+
+// printEvents prints the events of a run.
+func (a *app) printEvents(s runSource, id string, after int64, follow bool) error {
+	return s.events(id, after, follow, func(line []byte) error {
+		_, err := a.stdout.Write(append(bytes.Clone(escapeJSON(line)), '\n'))
+		return err
+	})
+}
+
+// runOutput describes a run. It is the JSON form of a run of a directory or an engine.
+type runOutput struct {
+	host.RunEntry
+	host.RunFailure
+	Pending []flow.Interrupt `json:"pending"`
+	Notes   []string         `json:"notes,omitempty"`
+	// queued and parked are the reasons of a status, resume is the command that
+	// continues the run.
+	queued, parked, resume string
+}
+
+// rows describe the run for people.
+func (out *runOutput) rows() [][]string {
+	var rows [][]string
+	row := func(name, text string) {
+		if text != "" {
+			rows = append(rows, []string{name, text})
+		}
+	}
+	row("run", out.ID)
+	row("workflow", out.Workflow)
+	row("file", out.WorkflowFile)
+	row("status", string(out.Status))
+	row("node", out.Node)
+	row("queued because", out.queued)
+	row("parked", out.parked)
+	row("error", out.Error)
+	for i, f := range out.Failures {
+		switch {
+		case f.Branch:
+			row("failed branch", f.String())
+		case i == 0 && out.Error != "":
+			row("first failure", f.String())
+		}
+	}
+	row("started", when(out.StartedAt))
+	row("updated", when(out.UpdatedAt))
+	row("forked from", out.ParentRun)
+	row("checkpoint", out.Path)
+	for _, note := range out.Notes {
+		row("note", note)
+	}
+	for _, i := range out.Pending {
+		row("waits for", i.ID)
+		row("question", i.Question)
+		row("answer by", host.Deadline(i))
+	}
+	if !slices.Contains([]flow.Status{flow.Done, flow.Running, "queued"}, out.Status) {
+		row("resume with", out.resume)
+	}
+	return rows
+}
+
+// runView is what commands show of a run.
+type runView struct {
+	run *runOutput
+	// form is what --json prints.
+	form any
+	// load loads its workflow.
+	load loader
+	// events calls a function with each event so far, as JSON that is valid only
+	// during the call.
+	events func(fn func(line []byte) error) error
+}
+
+// view returns what is shown of a run that the flags continue.
+func (a *app) view(run *runOutput, f *runFlags) *runView {
+	run.resume = f.resumeCommand(&flow.Result{RunID: run.ID, Checkpoint: run.Path, Pending: run.Pending}, a.mask)
+	return &runView{run: run, form: run}
+}
+
+// draw draws the graph with the statuses of the nodes, and passes on the events.
+func (v *runView) draw(wf *host.Workflow, format string, pass func(line []byte)) ([]byte, error) {
+	graph := wf.RunGraph()
+	err := v.events(func(line []byte) error {
+		pass(line)
+		return graph.Add(line)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return graph.Inspect(format, v.run.Status == flow.Running)
+}
+
+// showFlags are the flags of the commands that show a run.
+type showFlags struct {
+	JSON bool `name:"json" xor:"form" help:"Print JSON."`
+	HTML bool `name:"html" xor:"form" help:"Print a file of HTML: the graph coloured by status, a timeline, errors and events."`
+	pluginFlags
+	reportFlags
+}
+
+// show prints a run. For the page, its workflow can be missing or changed.
+func (f *showFlags) show(a *app, s runSource, id string) error {
+	if !f.HTML {
+		return a.showRun(s, id, f.JSON)
+	}
+	v, err := s.show(id)
+	if err != nil {
+		return err
+	}
+	a.setReport(f.reportFlags)
+	h, err := a.openHost(f.pluginFlags, f.reportFlags, readPlugins, host.Options{})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	report := runpage.Report{Run: v.run, Events: []json.RawMessage{}}
+	keep := func(line []byte) { report.Events = append(report.Events, bytes.Clone(line)) }
+	wf, err := v.load(h, nil)
+	if err != nil {
+		report.Note = "The graph is missing: " + err.Error()
+		a.logger(f.reportFlags).Warn("the page has no graph: the workflow cannot be loaded", "error", err)
+		err = v.events(func(line []byte) error {
+			keep(line)
+			return nil
+		})
+	} else {
+		defer wf.Close()
+		var svg []byte
+		svg, err = v.draw(wf, "svg", keep)
+		report.Graph = string(svg)
+	}
+	if err != nil {
+		return err
+	}
+	var page bytes.Buffer
+	if err := runpage.Write(&page, report); err != nil {
+		return err
+	}
+	_, err = a.stdout.Write(page.Bytes())
+	return err
+}
+
+// drawRun prints the graph of a run.
+func (f *drawFlags) drawRun(a *app, s runSource, id string, plugins pluginFlags, flags reportFlags) error {
+	v, err := s.show(id)
+	if err != nil {
+		return err
+	}
+	h, err := a.openHost(plugins, flags, readPlugins, host.Options{})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	wf, err := v.load(h, nil)
+	if err != nil {
+		return err
+	}
+	defer wf.Close()
+	drawing, err := v.draw(wf, f.format(), func([]byte) {})
+	if err != nil {
+		return err
+	}
+	return f.print(a, drawing)
+}
