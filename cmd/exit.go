@@ -72,7 +72,7 @@ func (a *app) explain(err error) int {
 		return a.codeOfMistakes(diags)
 	case errors.As(err, &exit):
 		if exit.err != nil {
-			a.complain(exit.err)
+			a.complain(err)
 		}
 		return exit.code
 	}

@@ -18,17 +18,8 @@ func TestMemorySaysThatTheStorageIsFull(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	p := startBrowser(t, filepath.Join(t.TempDir(), "profile")).open(t, s.URL)
-	quota := func(bytes *float64) {
-		t.Helper()
-		_, err := chromedp.Run(p.ctx, func(ctx context.Context, target *chromedp.Target) (cdp.Empty, error) {
-			return cdp.Call(ctx, target, storage.OverrideQuotaForOrigin, storage.OverrideQuotaForOriginParams{Origin: s.URL, QuotaSize: bytes})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	full := 1_000_000.0
-	quota(&full)
+	p.quota(s.URL, &full)
 	got := p.script(`
 		globalThis.tea = await openTea();
 		await tea.action('ltm.store', { key: 'small', value: 1 });
@@ -37,12 +28,43 @@ func TestMemorySaysThatTheStorageIsFull(t *testing.T) {
 	if !strings.Contains(got, `"resource_exhausted"`) {
 		t.Errorf("an entry larger than the quota: %s, want resource_exhausted", got)
 	}
-	quota(nil)
+	p.quota(s.URL, nil)
 	got = p.script(`
 		await tea.action('ltm.store', { key: 'after', value: 2 });
 		return (await tea.action('ltm.list')).entries.map((e) => e.key)`)
 	if got != `["after","small"]` {
 		t.Errorf("after that there are %s, want after and small", got)
+	}
+}
+
+// quota limits the storage of an origin; nil removes the limit.
+func (p *page) quota(origin string, bytes *float64) {
+	p.t.Helper()
+	_, err := chromedp.Run(p.ctx, func(ctx context.Context, target *chromedp.Target) (cdp.Empty, error) {
+		return cdp.Call(ctx, target, storage.OverrideQuotaForOrigin, storage.OverrideQuotaForOriginParams{Origin: origin, QuotaSize: bytes})
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Expired entries were kept for a day while nothing could be stored.
+func TestExpiredEntriesFreeAFullStorage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := startBrowser(t, filepath.Join(t.TempDir(), "profile")).open(t, s.URL)
+	full := 3_000_000.0
+	p.quota(s.URL, &full)
+	got := p.script(`
+		const tea = await openTea();
+		const value = () => Array.from({ length: 150_000 }, () => Math.random().toString(36).slice(2, 12)).join('');
+		const store = (key, ttl) => tea.action('ltm.store', { key, value: value(), ttl }).then(() => 'stored', (e) => e.type);
+		const seen = [await store('old', 1)];
+		while ((await tea.action('ltm.list')).entries.length > 0) await new Promise((done) => setTimeout(done, 50));
+		seen.push(await store('first', 3600), await store('second', 3600));
+		return [...seen, (await tea.action('ltm.list')).entries.map((e) => e.key)]`)
+	if want := `["stored","stored","resource_exhausted",["first"]]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -43,8 +43,11 @@ func TestSyncParquet(t *testing.T) {
 		store("users/1/ä'.md", "intro\n## Das Ü\nTODO: x\n", map[string]any{"anchors": []any{"a", "b"}, "embedding": []any{0.5, 1.0}, "project_id": "p"})
 		store("b.json", `{"n": 9007199254740993, "t": "x"}`, nil)
 		a.do(t, "memory.cloud_store", map[string]any{"path": "bytes.bin", "content_base64": "/wA="})
+		store("one.yaml", "pump: 60 # C\nlist: [a, ~]\n", nil)
+		store("several.yaml", "a: 1\n---\nb\n", nil)
+		store("broken.yaml", "a: [1", nil)
 		first := a.do(t, "memory.sync_parquet", nil)
-		same(t, "first", pick(first, "row_count", "changed", "table"), []any{int64(3), int64(3), "agent_memory"})
+		same(t, "first", pick(first, "row_count", "changed", "table"), []any{int64(6), int64(6), "agent_memory"})
 		rows := parquetRows(t, filepath.Join(blobs, first["path"].(string)))
 		same(t, "Markdown", pick(rows["users/1/ä'.md"], "file_name", "project_id", "content", "content_type", "anchors", "status", "embedding", "line_count", "content_lower", "first_heading", "has_todo", "has_fixme", "content_parsed"),
 			[]any{"ä'.md", "p", "intro\n## Das Ü\nTODO: x\n", "md", []any{"a", "b"}, "active", []any{0.5, 1.0}, 3.0, "intro\n## das ü\ntodo: x\n", "Das Ü", true, false, nil})
@@ -52,14 +55,17 @@ func TestSyncParquet(t *testing.T) {
 		if parsed, _ := rows["b.json"]["content_parsed"].(map[string]any); parsed["t"] != "x" {
 			t.Errorf("the parsed content: %v", rows["b.json"])
 		}
+		for name, want := range map[string]any{"one.yaml": map[string]any{"pump": 60.0, "list": []any{"a", nil}}, "several.yaml": []any{map[string]any{"a": 1.0}, "b"}, "broken.yaml": nil} {
+			same(t, name, rows[name]["content_parsed"], want)
+		}
 
 		again := a.do(t, "memory.sync_parquet", nil)
-		same(t, "again", pick(again, "row_count", "changed", "snapshot_id", "path"), []any{int64(3), int64(0), first["snapshot_id"], first["path"]})
+		same(t, "again", pick(again, "row_count", "changed", "snapshot_id", "path"), []any{int64(6), int64(0), first["snapshot_id"], first["path"]})
 
 		store("b.json", `{}`, nil)
 		a.do(t, "memory.manifest_update", map[string]any{"path": "bytes.bin", "status": "archived"})
 		second := a.do(t, "memory.sync_parquet", nil)
-		same(t, "second", pick(second, "row_count", "changed"), []any{int64(3), int64(2)})
+		same(t, "second", pick(second, "row_count", "changed"), []any{int64(6), int64(2)})
 		rows = parquetRows(t, filepath.Join(blobs, second["path"].(string)))
 		same(t, "changed", []any{rows["b.json"]["content"], rows["bytes.bin"]["status"], rows["users/1/ä'.md"]["first_heading"]}, []any{"{}", "archived", "Das Ü"})
 		snapshots := a.do(t, "catalog.list_snapshots", map[string]any{"table": "agent_memory"})
@@ -70,8 +76,8 @@ func TestSyncParquet(t *testing.T) {
 			t.Fatal(err)
 		}
 		third := a.do(t, "memory.sync_parquet", nil)
-		same(t, "third", pick(third, "row_count", "changed"), []any{int64(3), int64(3)})
-		same(t, "rows", len(parquetRows(t, filepath.Join(blobs, third["path"].(string)))), 3)
+		same(t, "third", pick(third, "row_count", "changed"), []any{int64(6), int64(6)})
+		same(t, "rows", len(parquetRows(t, filepath.Join(blobs, third["path"].(string)))), 6)
 		if _, err := os.Stat(filepath.Join(blobs, first["path"].(string))); err == nil {
 			t.Error("the file of an old snapshot is left")
 		}
