@@ -93,7 +93,7 @@ func (r *run) scheduleOn(ctx context.Context, queue string, c call, out *answer)
 	w := workflow.WithActivityOptions(coroutine(ctx), workflow.ActivityOptions{
 		TaskQueue: queue, StartToCloseTimeout: maxCall, HeartbeatTimeout: silence, Summary: summary, RetryPolicy: retry,
 	})
-	return workflow.ExecuteActivity(w, name, c).Get(w, out)
+	return out.answered(workflow.ExecuteActivity(w, name, c).Get(w, out))
 }
 
 // queue returns the task queue of an action: that of the section queues, or that of
@@ -140,7 +140,33 @@ func (k *worker) act(ctx context.Context, args converter.EncodedValues) (answer,
 		return answer{}, err // another worker can have it
 	}
 	defer k.workflows.release(wf)
-	return k.local(ctx, wf, c)
+	out, err := k.local(ctx, wf, c)
+	if err == nil && out.Failure != nil {
+		return answer{}, shownFailure(out)
+	}
+	return out, err
+}
+
+// maxShown is the size of the message of a failed call that Temporal shows, in runes.
+const maxShown = 500
+
+// shownFailure makes the activity of a failed call fail, so that Temporal shows it as
+// such. The answer comes with it. The worker neither logs nor counts it: the run has
+// the error, and may expect it.
+func shownFailure(out answer) error {
+	message := []rune(out.Failure.Message)
+	return temporal.NewApplicationErrorWithOptions(string(message[:min(len(message), maxShown)]), string(out.Failure.Type), temporal.ApplicationErrorOptions{
+		NonRetryable: true, Category: temporal.ApplicationErrorCategoryBenign, Details: []any{out},
+	})
+}
+
+// answered takes the answer from the error of an activity that has one.
+func (a *answer) answered(err error) error {
+	var failed *temporal.ApplicationError
+	if errors.As(err, &failed) && failed.NonRetryable() && failed.HasDetails() {
+		err = failed.Details(a)
+	}
+	return err
 }
 
 // local executes a call in this process.

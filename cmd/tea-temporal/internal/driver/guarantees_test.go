@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -271,4 +272,60 @@ nodes:
 			s.replayAll(res.RunID)
 		})
 	}
+}
+
+// An operator sees in Temporal which calls failed, also one that is tried again.
+func TestFailedCallsAreFailedActivities(t *testing.T) {
+	t.Parallel()
+	h, p := newHost(t)
+	s := newSite(t, h, nil)
+	res := s.run(t.Context(), `
+nodes:
+  - {name: call, uses: probe.call, with: {failures: 2, type: rate_limited}, retry: {max_retries: 2, base_delay: 0.01}, output: got}
+  - {name: last, uses: probe.call, with: {failures: 1, type: not_found}}
+`, host.RunOptions{})
+	var failed *flow.NodeError
+	if res.Status != flow.Failed || !errors.As(res.Err, &failed) || failed.Err.Type != tea.NotFound || failed.Err.Source != "probe" || failed.Err.Message != "attempt 1 fails" {
+		t.Fatalf("got %s, %v", res.Status, res.Err)
+	}
+	if calls := p.take(res.RunID); len(calls) != 4 {
+		t.Errorf("the calls were %q", calls)
+	}
+	about, err := s.client.DescribeWorkflowExecution(t.Context(), res.RunID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range s.histories(res.RunID, about.GetWorkflowExecutionInfo().GetFirstRunId())[0].GetEvents() {
+		if failed := e.GetActivityTaskFailedEventAttributes().GetFailure(); failed != nil {
+			got = append(got, failed.GetApplicationFailureInfo().GetType()+": "+failed.GetMessage())
+		}
+	}
+	if diff := cmp.Diff([]string{"rate_limited: attempt 1 fails", "rate_limited: attempt 2 fails", "not_found: attempt 1 fails"}, got); diff != "" {
+		t.Errorf("the failed activities (-want +got):\n%s", diff)
+	}
+	s.replayAll(res.RunID)
+}
+
+// The error of a call is stored like a result.
+func TestLargeErrorIsOutsideOfTheHistory(t *testing.T) {
+	t.Parallel()
+	h, _ := newHost(t)
+	s := newSite(t, h, nil)
+	res := s.run(t.Context(), "nodes: [{name: call, uses: probe.large, with: {value: error}}]", host.RunOptions{})
+	var failed *flow.NodeError
+	if !errors.As(res.Err, &failed) || failed.Err.Type != tea.ValidationError || len(failed.Err.Message) != 3_000_000 {
+		t.Fatalf("got %s, %.200v", res.Status, res.Err)
+	}
+	about, err := s.client.DescribeWorkflowExecution(t.Context(), res.RunID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	history := s.histories(res.RunID, about.GetWorkflowExecutionInfo().GetFirstRunId())[0]
+	for _, e := range history.GetEvents() {
+		if n := proto.Size(e); e.GetActivityTaskFailedEventAttributes() != nil && n > maxInline {
+			t.Errorf("the event of the failed call has %d bytes", n)
+		}
+	}
+	s.replay(history)
 }
