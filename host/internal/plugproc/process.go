@@ -64,6 +64,9 @@ func (p *process) connect(ctx context.Context) error {
 
 // startFailure returns the reason why the process did not start.
 func (p *process) startFailure(ctx context.Context, err error) *tea.Error {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		<-ctx.Done() // on a busy machine go-plugin can notice its own time limit first
+	}
 	switch known := p.runner.failure.Load(); {
 	case known != nil:
 		return known
