@@ -46,7 +46,7 @@ temporal-kills: ## kill two workers and a Temporal server 200 times during runs
 
 .PHONY: swaps
 swaps: ## 10,000 calls during 100 swaps, and 100 kills of the host during one
-	TEA_SWAPS=full go test -count=1 -timeout 30m -run 'Swap' ./host/internal/plugproc ./test/swap
+	TEA_SWAPS=full go test -count=1 -timeout 30m -run 'Swap' ./host/subproc ./test/swap
 
 .PHONY: bench
 bench: ## measure the figures that tea promises: a table, and JSON

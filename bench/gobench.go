@@ -71,7 +71,7 @@ func promises() []suite {
 			{Benchmark: "Call/action", Metric: "ns/op", What: ", a tool of a process", Unit: "us", Scale: 1e-3},
 			{Benchmark: "Call/bare", Metric: "ns/op", What: ", the same with the SDK alone", Unit: "us", Scale: 1e-3},
 		}},
-		{Package: "./host/internal/plugproc", Prefix: "plugin", Pattern: "^Benchmark(RoundTrip|LuaLoop|NodeCalls|Tokens)$", Promises: pluginPromises()},
+		{Package: "./host/subproc", Prefix: "plugin", Pattern: "^Benchmark(RoundTrip|LuaLoop|NodeCalls|Tokens)$", Promises: pluginPromises()},
 		{Package: "./plugins/memory", Prefix: "memory", Pattern: "^Benchmark(Store|StoreAgainstInsert|StoreTogether|StoreItems|Among|BulkLoad|Start|Assemble|Data.*|VectorQuery)$", Promises: memoryPromises()},
 		{Package: "./plugins/memory/cloud/postgres", Prefix: "memory on PostgreSQL", Pattern: "^BenchmarkCalls$", Promises: storePromises()},
 		{Package: "./plugins/memory/cloud/libsql", Prefix: "memory on libSQL", Pattern: "^BenchmarkCalls$", Promises: storePromises()},

@@ -2,25 +2,19 @@ package subproc_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"testing"
 
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/subproc"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/serve"
 )
 
-type params struct {
-	Name string `json:"name" doc:"who is greeted"`
-}
-
-func greet(_ context.Context, _ *tea.Request, p params) (map[string]string, error) {
-	return map[string]string{"text": "Hello " + p.Name}, nil
-}
-
-// A program that runs workflows with the plugins in a directory.
+// A program that runs workflows with the plugins in a directory, which has one
+// with the action greeter.greet.
 func Example() {
 	dir, err := installGreeter()
 	if err != nil {
@@ -60,13 +54,6 @@ nodes:
 	// Output: Hello Ada
 }
 
-// greeter is the plugin; as a separate program it is the complete main.
-func greeter() {
-	serve.Main(tea.Bundle{Name: "greeter", Version: "1.0.0", Actions: []tea.Action{
-		tea.NewAction("greeter.greet", "Greets somebody.", greet, tea.Idempotent()),
-	}})
-}
-
 // installGreeter makes a plugin directory in which this test's own binary is
 // the plugin.
 func installGreeter() (dir string, err error) {
@@ -78,4 +65,21 @@ func installGreeter() (dir string, err error) {
 		return "", err
 	}
 	return dir, os.Symlink(self, filepath.Join(dir, "tea-plugin-greeter"))
+}
+
+func TestPluginThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	plugins, _, err := subproc.Discover(t.Context(), subproc.Options{CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plugins.Close()
+	inst, err := plugins.Open(t.Context(), "nowhere", nil)
+	var e *tea.Error
+	if inst != nil || !errors.As(err, &e) || e.Type != tea.NotFound {
+		t.Errorf("got %v and %v, want not_found", inst, err)
+	}
+	if err := plugins.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+		t.Error(err)
+	}
 }

@@ -1,5 +1,0 @@
-package plugproc
-
-// Executable is for benchmarks that need a complete host, which this package
-// does not import.
-var Executable = ownPath

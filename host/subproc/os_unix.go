@@ -1,0 +1,31 @@
+//go:build unix
+
+package subproc
+
+import (
+	"os"
+	"syscall"
+)
+
+// group is the process group of a plugin.
+type group struct{ pid int }
+
+// newGroup returns the group that a process got at its start.
+func newGroup(p *os.Process) *group { return &group{p.Pid} }
+
+// kill kills all processes of the group. They can have ended already.
+func (g *group) kill() { _ = syscall.Kill(-g.pid, syscall.SIGKILL) }
+
+// close does nothing: a group has no resources.
+func (*group) close() {}
+
+func ownedByUs(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid()
+}
+
+// programSuffix ends the name of a program.
+const programSuffix = ""
+
+// isExecutable reports whether a file can be executed.
+func isExecutable(info os.FileInfo) bool { return info.Mode().Perm()&0o111 != 0 }

@@ -1,0 +1,143 @@
+package subproc
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
+	"github.com/the-edge-agent/tea/sdk/x/wire"
+)
+
+// hangGrace is the time that an action has to end after its deadline, or after
+// it was canceled. A plugin that needs more loses its process.
+const hangGrace = 2 * time.Second
+
+// expelGrace is the time that the other calls of a process have to end when one
+// of its calls does not.
+const expelGrace = 30 * time.Second
+
+// over reports whether the deadline of a context has passed. gRPC's timer can be
+// a moment earlier than the context's.
+func over(ctx context.Context) bool {
+	deadline, bounded := ctx.Deadline()
+	return bounded && time.Until(deadline) <= 0
+}
+
+// overdue returns the error of a call that was given up. At its deadline it
+// waits until the plugin has ended the call too, and expels a process that does
+// not. For a canceled call this happens in the background.
+func (p *process) overdue(ctx context.Context, action string, late *wire.LateError) error {
+	<-ctx.Done() // gRPC's timer can be the first by a moment
+	cause := tea.AsError(context.Cause(ctx))
+	if cause.Type != tea.Timeout {
+		go func() {
+			if p.awaitEnd(late.CallID) == wire.CallRunning {
+				p.expel(verdict{reason: "it did not end " + action + " within " + hangGrace.String() + " after the call was canceled, and was killed"})
+			}
+		}()
+		return tea.AsError(late)
+	}
+	state := p.awaitEnd(late.CallID)
+	switch {
+	case p.stopping.Load():
+		return tea.AsError(late)
+	case p.dead():
+		return p.crashed(action)
+	case state == wire.CallEnded:
+		return tea.AsError(late)
+	}
+	p.expel(verdict{reason: "it did not end " + action + " within " + hangGrace.String() + " after the call's deadline, and was killed"})
+	return faultError(p.name, tea.Timeout, "%s; plugin %s did not end the call within %s after that, and its process is killed; an action must end with its context", cause.Message, p.name, hangGrace)
+}
+
+// expel takes a generation out of service, because one of its calls does not
+// end. New calls begin on another one. The process is killed when its other
+// calls have ended, or immediately if it has a resource that the other process
+// needs.
+func (s *supervisor) expel(gen *generation, v verdict) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed || s.draining[gen]: // it ends already
+		return
+	case s.current != gen || len(gen.executable.manifest.Exclusive) > 0:
+		gen.process.condemn(v)
+		return
+	}
+	s.current = nil
+	s.draining[gen] = true
+	s.breaker.Record(false)
+	over := gen.endTurn()
+	s.watches.Go(func() {
+		limit := time.NewTimer(expelGrace)
+		defer limit.Stop()
+		select {
+		case <-over:
+		case <-limit.C:
+		case <-gen.process.runner.exited:
+		case <-s.life.Done():
+			return // stop ends it
+		}
+		gen.process.condemn(v)
+		<-gen.process.runner.exited
+		s.mu.Lock()
+		delete(s.draining, gen)
+		s.mu.Unlock()
+	})
+}
+
+// awaitEnd waits until the plugin has ended a call or its process has ended, up
+// to hangGrace, and returns the last known state.
+func (p *process) awaitEnd(id string) wire.CallState {
+	ctx, cancel := context.WithTimeout(context.Background(), hangGrace)
+	defer cancel()
+	state := wire.CallUnknown
+	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		if answer, err := p.wire.Call(ctx, id); err == nil {
+			state = answer
+		}
+		if p.dead() || p.stopping.Load() {
+			state = wire.CallEnded
+		}
+		if state == wire.CallEnded || backoff.Sleep(ctx, wait) != nil {
+			return state
+		}
+	}
+}
+
+// verdict is why the host has killed a process.
+type verdict struct {
+	reason string
+	// limit is set if the process has reached a limit. Its calls are not
+	// repeated: they would reach it again.
+	limit bool
+}
+
+// condemn kills the process for a reason, which the errors of its calls and the
+// log contain. It returns false if the process is ending anyway.
+func (p *process) condemn(v verdict) bool {
+	if p.stopping.Load() || p.dead() || !p.verdict.CompareAndSwap(nil, &v) {
+		return false
+	}
+	_ = p.runner.Kill(context.Background())
+	return true
+}
+
+// sentence returns why the host, or the kernel for a limit, has killed the
+// process; nil if neither has.
+func (p *process) sentence() *verdict {
+	if v := p.verdict.Load(); v != nil || !p.runner.outOfMemory.Load() {
+		return v
+	}
+	return &verdict{limit: true, reason: fmt.Sprintf("it was killed at its memory limit of %s (settings.plugins.%s.memory_mb)", megabytes(p.limits.Memory), p.name)}
+}
+
+// ending describes how the process has ended.
+func (p *process) ending() string {
+	if v := p.sentence(); v != nil {
+		return v.reason
+	}
+	return exitText(p.runner.state)
+}
