@@ -218,12 +218,6 @@ func (l *EventLog) Close() error {
 	return errors.Join(l.flush(), releaseFile(l.f))
 }
 
-// ReadEvents calls fn with each event of the log at path whose seq is greater
-// than after, in order; see [EventReader.Read].
-func ReadEvents(path string, after uint64, fn func(seq uint64, line []byte) error) error {
-	return (&EventReader{Path: path, After: after}).Read(fn)
-}
-
 // EventReader reads a log of events that can still grow. It is not safe for
 // concurrent use.
 type EventReader struct {

@@ -18,7 +18,7 @@ import (
 func readSeqs(t *testing.T, path string, after uint64) []uint64 {
 	t.Helper()
 	var seqs []uint64
-	err := ReadEvents(path, after, func(seq uint64, line []byte) error {
+	err := (&EventReader{Path: path, After: after}).Read(func(seq uint64, line []byte) error {
 		if want := fmt.Sprintf(`{"seq":%d,`, seq); !strings.HasPrefix(string(line), want) {
 			t.Errorf("line %q, want one that begins with %s", line, want)
 		}
@@ -183,14 +183,14 @@ func TestReadEventsReportsDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var corrupt *CorruptError
-	err := ReadEvents(s.EventsPath("run"), 0, func(uint64, []byte) error { return nil })
+	err := (&EventReader{Path: s.EventsPath("run")}).Read(func(uint64, []byte) error { return nil })
 	if !errors.As(err, &corrupt) || corrupt.Offset != 10 {
 		t.Errorf("got %v, want damage at byte 10", err)
 	}
-	if err := ReadEvents(s.EventsPath("run"), 0, func(uint64, []byte) error { return io.EOF }); err != io.EOF {
+	if err := (&EventReader{Path: s.EventsPath("run")}).Read(func(uint64, []byte) error { return io.EOF }); err != io.EOF {
 		t.Errorf("got %v, want the callback's error", err)
 	}
-	if err := ReadEvents(s.EventsPath("none"), 0, nil); err != nil {
+	if err := (&EventReader{Path: s.EventsPath("none")}).Read(nil); err != nil {
 		t.Errorf("no file: %v", err)
 	}
 }

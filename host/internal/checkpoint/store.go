@@ -231,7 +231,7 @@ func (s *Store) ids() ([]string, error) {
 
 func (s *Store) journalPath(id string) string { return filepath.Join(s.dir, id+journalSuffix) }
 
-// EventsPath is where the events of a run are, for [ReadEvents].
+// EventsPath is where the events of a run are, for [EventReader].
 func (s *Store) EventsPath(id string) string { return filepath.Join(s.dir, id+eventsSuffix) }
 
 // NewRunID makes an id like 20261121-024512-7k3f9q: sorted by time, short,

@@ -34,7 +34,7 @@ func BenchmarkLoop(b *testing.B) {
 }
 
 func BenchmarkValue(b *testing.B) {
-	v, faults := expr.CompileValue(parameters(), nil)
+	v, faults := compileValue(parameters(), nil)
 	if err := faults.Err(); err != nil {
 		b.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func BenchmarkValue(b *testing.B) {
 func BenchmarkCompileValue(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		expr.CompileValue(parameters(), func(path string, _, _ int) diag.Pos { return diag.Pos{Path: path} })
+		compileValue(parameters(), func(path string, _, _ int) diag.Pos { return diag.Pos{Path: path} })
 	}
 }
 

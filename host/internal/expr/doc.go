@@ -3,7 +3,7 @@
 //
 // Start with [Compile] for a string that can contain {{ }}, {% %} or {# #},
 // with [CompileExpression] for an expression without braces, such as an edge's
-// condition, and with [CompileValue] for a whole tree of parameters. The
+// condition, and with [CompileTemplates] for a whole tree of parameters. The
 // compiled forms are immutable and safe for concurrent use.
 //
 // The language is Jinja2: its grammar, filters, tests and statements, with

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-
-	"github.com/the-edge-agent/tea/host/internal/expr"
 )
 
 // TestTextBesideAnExpressionIsKept compares with what Jinja2 makes of generated
@@ -89,7 +87,7 @@ func TestIgnoreSpace(t *testing.T) {
 		}
 		diff(t, "unchanged "+text, mustEval(t, text, s), kept)
 	}
-	v, _ := expr.CompileValue("{{ state.l }}\n", nil)
+	v, _ := compileValue("{{ state.l }}\n", nil)
 	got, err := v.IgnoreSpace().Eval(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)

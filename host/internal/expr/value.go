@@ -36,16 +36,11 @@ type part struct {
 
 func (p *part) isConstant() bool { return p.template == nil && p.parts == nil }
 
-// CompileValue compiles a tree of parameters. The value shares constant parts
-// of the tree, which must not be changed. It reports all mistakes; at returns
-// the position for the path of a string in the tree and the line and column
-// inside it, and can be nil. Do not use the value if the list has an error.
-func CompileValue(v any, at func(path string, line, column int) diag.Pos) (*Value, diag.List) {
-	return CompileTemplates(v, func(_, text string) bool { return IsTemplate(text) }, at)
-}
-
-// CompileTemplates is [CompileValue] for a tree in which isTemplate reports which
-// strings are templates.
+// CompileTemplates compiles a tree of parameters, in which isTemplate reports which
+// strings are templates. The value shares constant parts of the tree, which must not
+// be changed. It reports all mistakes; at returns the position for the path of a
+// string in the tree and the line and column inside it, and can be nil. Do not use
+// the value if the list has an error.
 func CompileTemplates(v any, isTemplate func(path, text string) bool, at func(path string, line, column int) diag.Pos) (*Value, diag.List) {
 	c := &compiler{isTemplate: isTemplate, at: at, value: &Value{}}
 	c.value.root = c.compile(v, "")

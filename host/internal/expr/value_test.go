@@ -12,9 +12,14 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
+// compileValue compiles a tree in which all strings with tags are templates.
+func compileValue(v any, at func(path string, line, column int) diag.Pos) (*expr.Value, diag.List) {
+	return expr.CompileTemplates(v, func(_, text string) bool { return expr.IsTemplate(text) }, at)
+}
+
 func TestValue(t *testing.T) {
 	t.Parallel()
-	v, faults := expr.CompileValue(parameters(), nil)
+	v, faults := compileValue(parameters(), nil)
 	if err := faults.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +50,7 @@ func TestValue(t *testing.T) {
 func TestConstantValueIsShared(t *testing.T) {
 	t.Parallel()
 	in := object{"a": list{int64(1), "x { y"}}
-	v, faults := expr.CompileValue(in, nil)
+	v, faults := compileValue(in, nil)
 	if faults != nil {
 		t.Fatal(faults)
 	}
@@ -63,7 +68,7 @@ func TestValueReportsAllFaultsAtTheirPlace(t *testing.T) {
 	at := func(path string, line, column int) diag.Pos {
 		return diag.Pos{File: "f.yaml", Line: line, Column: column, Path: "with." + path}
 	}
-	_, faults := expr.CompileValue(object{"a": "{{ x | uper }}", "b": list{"ok", object{"c": "{{"}}}, at)
+	_, faults := compileValue(object{"a": "{{ x | uper }}", "b": list{"ok", object{"c": "{{"}}}, at)
 	want := diag.List{
 		{
 			Code: "TEA1301", Severity: diag.Error, Pos: at("a", 1, 8), Hint: `did you mean "upper"?`,
@@ -81,7 +86,7 @@ func TestValueReportsAllFaultsAtTheirPlace(t *testing.T) {
 
 func TestValueErrorNamesThePath(t *testing.T) {
 	t.Parallel()
-	v, _ := expr.CompileValue(object{"a": list{"{{ 1 / 0 }}"}}, nil)
+	v, _ := compileValue(object{"a": list{"{{ 1 / 0 }}"}}, nil)
 	_, err := v.Eval(context.Background(), roots{})
 	var eval *expr.EvalError
 	if !errors.As(err, &eval) {

@@ -51,15 +51,3 @@ func (t Trace) Parent(s Span) string {
 	text = hex.AppendEncode(text, s[:])
 	return string(append(text, "-01"...))
 }
-
-// ParseParent reads what [Trace.Parent] wrote.
-func ParseParent(text string) (t Trace, s Span, ok bool) {
-	if len(text) != 55 || text[:3] != "00-" || text[35] != '-' {
-		return t, s, false
-	}
-	if _, err := hex.Decode(t[:], []byte(text[3:35])); err != nil {
-		return t, s, false
-	}
-	s, ok = ParseSpan(text[36:52])
-	return t, s, ok
-}
