@@ -39,9 +39,9 @@ func TestChat(t *testing.T) {
 		{body("", ""), 400, "model: expected the name of a workflow"},
 		{`{"model": "echo", "messages": []}`, 400, "messages: expected a list"},
 		{`[]`, 400, "expected an object"},
-		{body("echo", `, "n": 2`), 400, "n: a workflow gives one answer"},
-		{body("echo", `, "n": 0`), 400, "n: a workflow gives one answer"},
-		{body("echo", `, "n": "2"`), 400, "n: a workflow gives one answer"},
+		{body("echo", `, "n": 2`), 400, "n: a workflow returns one answer"},
+		{body("echo", `, "n": 0`), 400, "n: a workflow returns one answer"},
+		{body("echo", `, "n": "2"`), 400, "n: a workflow returns one answer"},
 	} {
 		r := s.request("POST", "/v1/chat/completions", c.body)
 		failure, _ := r.body["error"].(map[string]any) // as clients of OpenAI expect it

@@ -83,7 +83,7 @@ func TestMissingStateProcessesNoFileAgain(t *testing.T) {
 	s.kill()
 	p.lose(false)
 	s = p.serve()
-	s.log.await(t, "does not process 2 files of ")
+	s.log.await(t, "skips 2 files in ")
 	p.write("inbox/c", "3")
 	s.awaitNotes(p, 3)
 	later := time.Now().Add(time.Second)

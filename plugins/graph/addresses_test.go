@@ -94,7 +94,7 @@ func TestFileURLs(t *testing.T) {
 		g.fails("export", object{"path": path, "format": "jsonl"}, tea.PermissionDenied, "settings.file.root")
 	}
 	for _, path := range []string{"file://x.csv", "file://host/x.csv", "file:///x.csv?a=b"} {
-		g.fails("import", object{"path": path, "format": "csv"}, tea.ValidationError, "does not name a file of this device")
+		g.fails("import", object{"path": path, "format": "csv"}, tea.ValidationError, "is not the URL of a file on this device")
 	}
 }
 

@@ -81,7 +81,7 @@ func (s settings) checkOutside(target string) error {
 	for dir := target; ; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)
 		if err == nil && info.IsDir() && (own != nil && os.SameFile(own, info) || isGraph(dir)) {
-			return tea.Errorf(tea.ValidationError, "%s is in the folder of the graph %s, whose files are not to be replaced; choose a path outside of it", target, dir)
+			return tea.Errorf(tea.ValidationError, "%s is inside the folder of the graph %s and could overwrite its files; choose a path outside of that folder", target, dir)
 		}
 		if dir == filepath.Dir(dir) {
 			return nil
@@ -157,7 +157,7 @@ func (s settings) roots() []settings {
 func (s FileSettings) ofURL(given string) (string, error) {
 	u, err := url.Parse(given)
 	if err != nil || u.Host != "" && u.Host != "localhost" || u.RawQuery != "" || u.Fragment != "" || !path.IsAbs(u.Path) {
-		return "", tea.Errorf(tea.ValidationError, "%s does not name a file of this device; a file has an absolute path, such as file:///var/data/x.csv, in which %%20 is a space", given)
+		return "", tea.Errorf(tea.ValidationError, "%s is not the URL of a file on this device; write an absolute path, such as file:///var/data/x.csv, with %%20 for a space", given)
 	}
 	full := filepath.FromSlash(u.Path)
 	if filepath.VolumeName(strings.TrimPrefix(full, string(filepath.Separator))) != "" { // file:///C:/x

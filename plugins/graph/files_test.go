@@ -36,16 +36,16 @@ func TestExportsIntoTheFolderOfAGraphAreRefused(t *testing.T) {
 			}
 			g.call("backup", object{"path": "bk"})
 			for _, path := range []string{"w/graph.sqlite", "w/graph.cozo", "w/graph.kuzu", "w/graph.json", "w/sub/x.jsonl", "w/new", "link/x", "other/x.jsonl", "other/sub/x", "bk/x", "bk/graph.json"} {
-				g.fails("export", object{"path": path, "format": "jsonl"}, tea.ValidationError, "is in the folder of the graph")
+				g.fails("export", object{"path": path, "format": "jsonl"}, tea.ValidationError, "is inside the folder of the graph")
 			}
 			for _, path := range []string{"w", "w/csv", "other", "link", "bk"} {
-				g.fails("export", object{"path": path, "format": "csv"}, tea.ValidationError, "is in the folder of the graph")
-				g.fails("export", object{"path": path, "format": "parquet"}, tea.ValidationError, "is in the folder of the graph")
+				g.fails("export", object{"path": path, "format": "csv"}, tea.ValidationError, "is inside the folder of the graph")
+				g.fails("export", object{"path": path, "format": "parquet"}, tea.ValidationError, "is inside the folder of the graph")
 			}
-			g.fails("backup", object{"path": "w/bk"}, tea.ValidationError, "is in the folder of the graph")
-			g.fails("backup", object{"path": "other/bk"}, tea.ValidationError, "is in the folder of the graph")
+			g.fails("backup", object{"path": "w/bk"}, tea.ValidationError, "is inside the folder of the graph")
+			g.fails("backup", object{"path": "other/bk"}, tea.ValidationError, "is inside the folder of the graph")
 			// The root of the other is the folder of this graph.
-			other.fails("export", object{"path": "x.jsonl"}, tea.ValidationError, "is in the folder of the graph")
+			other.fails("export", object{"path": "x.jsonl"}, tea.ValidationError, "is inside the folder of the graph")
 			g.close()
 			again, err := openWith(t, g.settings).try("stats", object{})
 			if err != nil || again["relations"] != int64(1) {

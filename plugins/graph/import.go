@@ -20,7 +20,7 @@ import (
 
 // ImportFile names the file of an import.
 type ImportFile struct {
-	Path   string `json:"path,omitempty" doc:"file below settings.file.root, also as file:///path, or an address such as s3://bucket/name or https://host/name below settings.graph.storage; for csv and parquet a folder with the files entities and relations, or a table of either; * and ? stand for parts of a name: data/*.parquet"`
+	Path   string `json:"path,omitempty" doc:"a file below settings.file.root, as a path or as file:///path; or an address below settings.graph.storage, such as s3://bucket/name or https://host/name. For csv and parquet, it is a folder with the files entities and relations, or one table. The name can contain * and ?, as in data/*.parquet"`
 	Format string `json:"format,omitempty" enum:"jsonl,csv,parquet,graphml" doc:"default that of the name's end: .jsonl, .csv, .parquet, .graphml; jsonl without a path"`
 }
 

@@ -106,7 +106,7 @@ func replaceForeign(result map[string]json.RawMessage) (replaced bool) {
 // messages.
 const maxNoise = 8 << 20
 
-var errNoise = errors.New("the server prints text without end to its standard output, which is for messages")
+var errNoise = errors.New("the server printed more than 8 MiB of text to its standard output, where only messages are allowed; make it write logs to standard error")
 
 // isMessage reports whether a line of a process may be a message, even a damaged one.
 // Real servers also print banners and logs, some of them in JSON.

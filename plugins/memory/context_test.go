@@ -374,17 +374,17 @@ func TestAssembleContextFails(t *testing.T) {
 	t.Parallel()
 	a := linkedAgent(t, noHost())
 	for want, params := range map[string]map[string]any{
-		`did you mean "matter"?`:           {"config": layers(map[string]any{"scope": "mater"})},
-		"the scopes are app, directory":    {"config": layers(map[string]any{"scope": "x"})},
-		`did you mean "client"?`:           {"config": layers(map[string]any{"scope": "user", "entity_id": "{cleint}"}), "variables": map[string]any{"client": 1}},
-		"entity_id of a layer of scope":    {"config": layers(map[string]any{"scope": "user", "entity_id": "{who}"}), "variables": map[string]any{"who": ""}},
-		"is not a text or a number":        {"config": layers(map[string]any{"scope": "user", "entity_id": "{who}"}), "variables": map[string]any{"who": nil}},
-		"needs its directory":              {"config": layers(map[string]any{"scope": "directory"})},
-		"has a directory and no entity_id": {"config": layers(map[string]any{"scope": "directory", "directory": "d", "entity_id": "e"})},
-		"user_id is for":                   {"config": layers(map[string]any{"scope": "firm", "user_id": "e"})},
-		"not from 0 to 1":                  {"config": map[string]any{"priorities": map[string]any{"app": 2}}},
-		"max_tokens":                       {"config": map[string]any{"max_tokens": 0}},
-		"has no parameter":                 {"config": map[string]any{"layer": 1}},
+		`did you mean "matter"?`:        {"config": layers(map[string]any{"scope": "mater"})},
+		"the scopes are app, directory": {"config": layers(map[string]any{"scope": "x"})},
+		`did you mean "client"?`:        {"config": layers(map[string]any{"scope": "user", "entity_id": "{cleint}"}), "variables": map[string]any{"client": 1}},
+		"entity_id of a layer of scope": {"config": layers(map[string]any{"scope": "user", "entity_id": "{who}"}), "variables": map[string]any{"who": ""}},
+		"is not a text or a number":     {"config": layers(map[string]any{"scope": "user", "entity_id": "{who}"}), "variables": map[string]any{"who": nil}},
+		"needs its directory":           {"config": layers(map[string]any{"scope": "directory"})},
+		"cannot have an entity_id":      {"config": layers(map[string]any{"scope": "directory", "directory": "d", "entity_id": "e"})},
+		"user_id is for":                {"config": layers(map[string]any{"scope": "firm", "user_id": "e"})},
+		"not from 0 to 1":               {"config": map[string]any{"priorities": map[string]any{"app": 2}}},
+		"max_tokens":                    {"config": map[string]any{"max_tokens": 0}},
+		"has no parameter":              {"config": map[string]any{"layer": 1}},
 	} {
 		if message := a.fails(t, tea.ValidationError, "context.assemble", params); !strings.Contains(message, want) {
 			t.Errorf("the message %q does not say %q", message, want)

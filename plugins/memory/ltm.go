@@ -82,7 +82,7 @@ func (m *Memory) LTMStore(ctx context.Context, _ *tea.Request, p LTMStoreParams)
 	case single && items != nil:
 		return nil, tea.Errorf(tea.ValidationError, "ltm.store takes key and value, or items, not both")
 	case items != nil && len(p.Embedding) > 0:
-		return nil, tea.Errorf(tea.ValidationError, "ltm.store takes the embedding of each item in the item")
+		return nil, tea.Errorf(tea.ValidationError, "ltm.store with items has no parameter embedding; write the embedding of each item into the item")
 	case single && (p.Key == "" || p.Value == nil):
 		return nil, tea.Errorf(tea.ValidationError, "ltm.store needs key and value")
 	case single:

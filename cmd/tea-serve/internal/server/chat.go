@@ -52,7 +52,7 @@ func (s *server) postChat(w http.ResponseWriter, r *http.Request) error {
 		return badRequest(errors.New("stream: expected true or false"))
 	}
 	if n := body["n"]; n != nil && !value.Equal(n, int64(1)) {
-		return badRequest(errors.New("n: a workflow gives one answer; leave it out, or make several requests"))
+		return badRequest(errors.New("n: a workflow returns one answer; remove n, or send several requests"))
 	}
 	if len(c.messages) == 0 {
 		return badRequest(errors.New("messages: expected a list with at least one message"))

@@ -67,7 +67,7 @@ func (c *subscriptions) handled(t *trigger, p *paho.Publish) (changes []*entry, 
 	changes = append(changes, &entry{File: last})
 	if p.Retain && before == "" && c.s.lost {
 		_, _ = c.s.led.add(false, changes...) // the next connection asks again
-		c.s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s does not handle the retained message at %.100q: the state of the server was missing, so it can have been handled; publish it again if it was not", t.Name, t.workflow, p.Topic))
+		c.s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s skips the retained message of the topic %.100q: the server's state was missing, so the message may have been handled before; to handle it, publish it again", t.Name, t.workflow, p.Topic))
 		return nil, true
 	}
 	return changes, false

@@ -59,7 +59,7 @@ func readTokens(path string) (grants []grant, err error) {
 	const most = 64 << 10
 	text, err := confine.ReadRegular(path, most)
 	if err != nil {
-		return nil, teacmd.UsageErrorf("--token-file: %w; it has a line ROLE TOKEN for each token", err)
+		return nil, teacmd.UsageErrorf("--token-file: %w; write one line for each token: ROLE TOKEN", err)
 	}
 	if err := private(path); err != nil {
 		return nil, teacmd.UsageErrorf("--token-file: %w", err)

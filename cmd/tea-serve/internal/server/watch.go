@@ -127,7 +127,7 @@ func (w *watcher) scanDir(t *trigger) error {
 		delete(w.gone, t.id+"\x00"+e.Name())
 	}
 	if unknown > 0 {
-		w.s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s does not process %d files of %s: the state of the server was missing, so they can have been processed; `touch` those that were not", t.Name, t.workflow, unknown, t.dir))
+		w.s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s skips %d files in %s: the server's state was missing, so they may have been processed before; to process a file, run `touch` on it", t.Name, t.workflow, unknown, t.dir))
 	}
 	w.forget(t, now)
 	return problem

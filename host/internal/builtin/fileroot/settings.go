@@ -23,7 +23,7 @@ const SettingsKey = "file"
 // Settings are settings.file.
 type Settings struct {
 	Root     string   `json:"root,omitempty" format:"path" default:"." doc:"the directory that file actions are confined to; default the workflow file's, under tea serve the workflow's data directory"`
-	Fallback string   `json:"fallback,omitempty" format:"path" doc:"a directory whose files relative paths reach too, if the root has none with the name; under tea serve without root the workflow file's"`
+	Fallback string   `json:"fallback,omitempty" format:"path" doc:"a second directory: a relative path refers to a file in it if only this directory has the file; default none, under tea serve without root the directory of the workflow file"`
 	Read     []string `json:"read,omitempty" doc:"further directories that file.read, exists and list and csv.parse reach by absolute paths"`
 	Write    []string `json:"write,omitempty" doc:"further directories that every file action reaches by absolute paths"`
 	MaxBytes int64    `json:"max_bytes,omitempty" default:"16777216" minimum:"1" doc:"the maximum size of a file that is read or written"`

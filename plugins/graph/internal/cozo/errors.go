@@ -102,9 +102,9 @@ func (f *failure) advised(script string) *failure {
 	line := before[strings.LastIndexByte(before, '\n')+1:]
 	switch {
 	case slices.Contains(ofGraph, f.Code), (f.Code == "parser::pest" || f.Code == "eval::rule_arity_mismatch") && unnamed.MatchString(script):
-		advised.Help = "the graph is in *entity{namespace, id, type, properties, ...} and *relation{namespace, from_id, rel_type, to_id, ...}, of which a query names the columns that it needs"
+		advised.Help = "the graph has the relations *entity{namespace, id, type, properties, ...} and *relation{namespace, from_id, rel_type, to_id, ...}; name the columns that the query uses, such as *entity{id, type}"
 	case f.Code == "eval::index_not_found":
-		advised.Help = "the graph has no such indexes: use graph.vector_search or graph.search, or compare the column embedding of *entity{id, embedding}"
+		advised.Help = "the graph has no such index; use graph.vector_search or graph.search, or compute distances from the column embedding of *entity{id, embedding}"
 	case strings.Contains(f.Help, "::"), strings.HasSuffix(strings.TrimRight(line, "abcdefghijklmnopqrstuvwxyz_ "), "::"):
 		advised.Help = ""
 	default:

@@ -74,7 +74,7 @@ func (s *shared) begin(ctx context.Context) (*tenure, error) {
 	damaged := l.damaged
 	t.compare, err = l.prepare(ctx, t.current(), previous)
 	if damaged && !l.damaged {
-		s.c.Logger.Warn("the state of this device's copy of the memory was damaged; the copy stays in a folder, since it can have changes that were not published", "folder", l.path(asidePrefix+withDamage))
+		s.c.Logger.Warn("the state of this device's copy of the memory was damaged; the copy was moved to a folder, because it may have changes that were not uploaded", "folder", l.path(asidePrefix+withDamage))
 	}
 	if err == nil {
 		err = t.open(ctx)

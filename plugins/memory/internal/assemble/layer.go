@@ -202,7 +202,7 @@ func (p *place) locate(at address) error {
 	}
 	if p.scope == Directory {
 		if at.entity != "" {
-			return tea.Errorf(tea.ValidationError, "a layer of scope directory has a directory and no entity_id")
+			return tea.Errorf(tea.ValidationError, "a layer of scope directory cannot have an entity_id; remove it, and name the folder in directory")
 		}
 		own = []string{at.directory}
 		if root := plurals[Directory]; at.directory != "." && at.directory != root && !strings.HasPrefix(at.directory, root+"/") {

@@ -31,5 +31,5 @@ func CutLog(log string, position int64) (repaired string, err error) {
 	if err = from.Truncate(position); err == nil {
 		err = from.Sync()
 	}
-	return fmt.Sprintf("the last %d of %d bytes of the database's log were damaged, as by a power cut; changes that only they had are lost, and the damaged log is kept in %s", size-position, size, kept), err
+	return fmt.Sprintf("the last %d of %d bytes of the database's log are damaged, as after a power failure; the changes in them are lost, and a copy of the damaged log is in %s", size-position, size, kept), err
 }

@@ -101,7 +101,7 @@ func (w *writer) close() (whole bool, err error) {
 		}
 		if whole = failed == nil; !whole {
 			// Nothing is lost: the next open reads the log.
-			w.logger.Debug("the log of the memory stays", "error", failed.Error())
+			w.logger.Debug("the log of the memory was not merged into the database; the next open does it", "error", failed.Error())
 		}
 	}
 	return whole, errors.Join(err, w.conn.Close())
@@ -180,7 +180,7 @@ func (w *writer) keepSchema() {
 		return
 	}
 	if err := w.checkpoint(context.Background(), w.conn); err != nil {
-		w.logger.Debug("the log of the memory stays", "error", err.Error())
+		w.logger.Debug("the log of the memory was not merged into the database; the next open does it", "error", err.Error())
 		return
 	}
 	w.altered = false
