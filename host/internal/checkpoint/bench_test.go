@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
 // stepRecord is what a step with an update of about 1 KB appends.
@@ -48,7 +49,7 @@ func BenchmarkBareAppend1KB(b *testing.B) {
 		if _, err := f.Write(frame); err != nil {
 			return err
 		}
-		return syncData(f)
+		return atomicfile.SyncData(f)
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 	"syscall"
+
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
 // maxFileSize is what a journal may grow to, and what is read: a reader holds
@@ -35,7 +37,7 @@ func (f journalFile) WriteAt(b []byte, offset int64) (int, error) {
 }
 
 func (f journalFile) Truncate(size int64) error { return f.named(f.File.Truncate(size)) }
-func (f journalFile) Sync() error               { return f.named(syncData(f.File)) }
+func (f journalFile) Sync() error               { return f.named(atomicfile.SyncData(f.File)) }
 func (f journalFile) Close() error              { return f.named(releaseFile(f.File)) }
 
 func (f journalFile) named(err error) error {

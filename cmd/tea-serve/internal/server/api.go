@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -466,4 +467,17 @@ func (s *server) getReady(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	_ = reply(w, http.StatusOK, map[string]string{"status": "ready"}) // it can be encoded
+}
+
+// openAPI is the description of the API in the format OpenAPI 3.1. The tests compare
+// it with the routes and with what the server answers.
+//
+//go:embed openapi.json
+var openAPI []byte
+
+// getOpenAPI answers with the description of the API.
+func getOpenAPI(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(openAPI) // the client is gone
 }

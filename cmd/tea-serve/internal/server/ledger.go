@@ -364,7 +364,7 @@ func (l *ledger) sync() error {
 	if l.safe == l.size {
 		return nil
 	}
-	err := syncData(l.file)
+	err := atomicfile.SyncData(l.file)
 	if err == nil {
 		l.safe = l.size
 	}
@@ -411,7 +411,7 @@ func (l *ledger) put(b *batch) error {
 func (l *ledger) grow(size int64) {
 	_, err := l.file.WriteAt(make([]byte, size-l.size), l.size)
 	if err == nil {
-		err = syncData(l.file)
+		err = atomicfile.SyncData(l.file)
 	}
 	if err == nil {
 		l.room, l.safe = size, l.size

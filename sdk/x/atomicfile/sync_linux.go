@@ -1,12 +1,13 @@
-package server
+package atomicfile
 
 import (
 	"os"
 	"syscall"
 )
 
-// syncData makes the content of a file durable, and its size if that has changed.
-func syncData(f *os.File) error {
+// SyncData makes the content of an open file durable, and its size if that has
+// changed.
+func SyncData(f *os.File) error {
 	for {
 		err := syscall.Fdatasync(int(f.Fd()))
 		if err != syscall.EINTR {

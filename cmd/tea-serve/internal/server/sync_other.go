@@ -1,8 +1,0 @@
-//go:build !linux
-
-package server
-
-import "os"
-
-// syncData makes the content of a file durable.
-func syncData(f *os.File) error { return f.Sync() }
