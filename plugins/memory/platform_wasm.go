@@ -8,7 +8,6 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
 )
 
@@ -47,7 +46,7 @@ type embedded struct{ engine database }
 func (*embedded) close() error                            { return nil }
 func (*embedded) sweep(context.Context) error             { return nil }
 func (*embedded) sweepContents(context.Context) error     { return nil }
-func (*folder) embeddedReplica() (none *keyed.Replica)    { return nil }
+func (*folder) embeddedReplica() (none syncing.Device)    { return nil }
 func (*folder) sharedFiles() (none file.Shared)           { return nil }
 func (*folder) deviceTables() (none syncing.DeviceTables) { return nil }
 

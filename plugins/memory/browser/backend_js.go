@@ -7,6 +7,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -23,12 +24,12 @@ type options struct {
 
 // open opens the stores of a database. The first call of a store connects.
 func open(_ context.Context, c store.Config) (*store.Stores, error) {
-	opened, err := openDatabase(c)
+	name, err := databaseOf(c)
 	if err != nil {
 		return nil, err
 	}
-	s := opened.Stores()
-	s.Replica = opened.Replica()
+	s := records.Open(keyed.Open(keyed.Options{DB: &database{name: name}, Now: c.Now, InlineBytes: c.InlineBytes, ReadOnly: c.ReadOnly}), c)
+	s.Acknowledged = "local"
 	return s, nil
 }
 
@@ -40,13 +41,4 @@ func databaseOf(c store.Config) (string, error) {
 	var o options
 	err := c.Decode(&o)
 	return cmp.Or(o.Database, "tea-memory"), err
-}
-
-func openDatabase(c store.Config) (*keyed.Database, error) {
-	name, err := databaseOf(c)
-	if err != nil {
-		return nil, err
-	}
-	db := &database{name: name}
-	return keyed.Open(keyed.Options{DB: db, Now: c.Now, Language: c.Language, InlineBytes: c.InlineBytes, ReadOnly: c.ReadOnly, Logger: c.Logger}), nil
 }

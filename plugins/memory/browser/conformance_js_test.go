@@ -13,14 +13,12 @@ import (
 // openStores opens the database of a test.
 func openStores(t *testing.T, now func() time.Time) *store.Stores {
 	t.Helper()
-	opened, err := openDatabase(store.Config{
+	stores, err := open(t.Context(), store.Config{
 		Options: []byte(`{"database":"` + t.Name() + `"}`), Now: now, Language: "english", InlineBytes: 1024, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stores := opened.Stores()
-	stores.Replica = opened.Replica()
 	return stores
 }
 

@@ -4,69 +4,11 @@ import (
 	"context"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
-	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Replica is the database as records. It is a [syncing.Device] as well. It is safe
-// for concurrent use.
-type Replica struct {
-	*replica.Shared
-	d *Database
-}
-
-var _ syncing.Device = (*Replica)(nil)
-
-// Replica returns the records of the database.
-func (d *Database) Replica() *Replica {
-	return &Replica{replica.NewShared(records{d: d}, &documents{d}, &blobs{d}, d.o.InlineBytes), d}
-}
-
-// pinner is an optional interface of a DB whose reads cost a request.
-type pinner interface {
-	// Pin returns a context whose reads see one state.
-	Pin(ctx context.Context) context.Context
-}
-
-func (d *Database) pin(ctx context.Context) context.Context {
-	if p, ok := d.o.DB.(pinner); ok {
-		return p.Pin(ctx)
-	}
-	return ctx
-}
-
-// Changes returns the records of a feed that changed after a number.
-func (r *Replica) Changes(ctx context.Context, query store.ChangeQuery) (store.ChangePage, error) {
-	return r.Shared.Changes(r.d.pin(ctx), query)
-}
-
-// Records returns the current records with these names.
-func (r *Replica) Records(ctx context.Context, names ...store.RecordName) ([]store.Record, error) {
-	return r.Shared.Records(r.d.pin(ctx), names...)
-}
-
-// Put writes records.
-func (r *Replica) Put(ctx context.Context, writes ...store.RecordWrite) ([]store.PutResult, error) {
-	return r.Shared.Put(r.d.pin(ctx), writes...)
-}
-
-// PutWith is Put, and writes what also returns in the same transaction, which can
-// run more than once. also can be nil.
-func (r *Replica) PutWith(ctx context.Context, writes []store.RecordWrite, also func(results []store.PutResult) []syncing.Agreement) ([]store.PutResult, error) {
-	if also == nil {
-		return r.Put(ctx, writes...)
-	}
-	with := records{d: r.d, also: func(t *tx, results []store.PutResult) {
-		for _, a := range also(results) {
-			t.agree(a)
-		}
-	}}
-	return replica.NewShared(with, &documents{r.d}, &blobs{r.d}, r.d.o.InlineBytes).PutAll(ctx, writes)
-}
-
-// Base is what the database has agreed on with others.
-func (r *Replica) Base() syncing.Base { return base{r.d} }
+// Base is what the memory has agreed on with others.
+func (d *Database) Base() syncing.Base { return base{d} }
 
 // base has a pair for each record that is synchronised, and one for each feed.
 type base struct{ d *Database }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
@@ -27,10 +28,8 @@ func (d *databases) open(t *testing.T, now func() time.Time) *store.Stores {
 	if d.byTest[t.Name()] == nil {
 		d.byTest[t.Name()] = newMemoryDB()
 	}
-	opened := keyed.Open(keyed.Options{DB: d.byTest[t.Name()], Now: now, Language: "english", InlineBytes: 1024, Logger: slog.New(slog.DiscardHandler)})
-	stores := opened.Stores()
-	stores.Replica = opened.Replica()
-	return stores
+	opened := records.Open(keyed.Open(keyed.Options{DB: d.byTest[t.Name()], Now: now, InlineBytes: 1024}), store.Config{Now: now, Language: "english", InlineBytes: 1024, Logger: slog.New(slog.DiscardHandler)})
+	return opened
 }
 
 func TestLongTermMemory(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -59,10 +58,8 @@ type Op struct {
 type Options struct {
 	DB          DB
 	Now         func() time.Time
-	Language    string
 	InlineBytes int
 	ReadOnly    string // see store.Config
-	Logger      *slog.Logger
 }
 
 // Database is an open memory. It is safe for concurrent use.
@@ -84,25 +81,14 @@ type state struct {
 // Open opens a database, without reading it.
 func Open(o Options) *Database { return &Database{o: o} }
 
-// Stores returns the stores of the database, without a Replica. The caller closes
-// them.
-func (d *Database) Stores() *store.Stores {
-	return &store.Stores{
-		LongTerm: newEntries(d), Metadata: &documents{d}, Vectors: newVectors(d), Blobs: &blobs{d}, Acknowledged: "local",
-		Inspect: d.inspect, Reset: d.reset, Close: d.o.DB.Close,
-	}
-}
-
-var errClosed = tea.Errorf(tea.ConnectionError, "the memory is closed") //nolint:gochecknoglobals // a constant
-
 // tx are the operations of a write.
 type tx struct {
 	d    *Database
 	ops  []Op
 	next state
 	refs map[string]ref // of large values, by their hashes
-	// created has the dimensions of new collections.
-	created map[string]int
+	// dimensions are those of collections; created are the new ones.
+	dimensions, created map[string]int
 }
 
 // maxTries is how often a write is repeated that others have disturbed.
@@ -137,7 +123,7 @@ func (d *Database) tryWrite(ctx context.Context, fn func(t *tx) error) error {
 		}
 		d.tenure = tenure
 	}
-	t := &tx{d: d, next: d.state.clone(), refs: map[string]ref{}, created: map[string]int{}}
+	t := &tx{d: d, next: d.state.clone(), refs: map[string]ref{}, dimensions: map[string]int{}, created: map[string]int{}}
 	if err := fn(t); err != nil || len(t.ops) == 0 {
 		return err
 	}
@@ -185,14 +171,17 @@ func (d *Database) readState(ctx context.Context) (state, error) {
 	return decodeState(found[0])
 }
 
-// identity returns the identity of the contents.
-func (d *Database) identity(ctx context.Context) (string, error) {
-	s, err := d.readState(ctx)
-	if err != nil || s.identity != "" || d.o.ReadOnly != "" {
-		return s.identity, err
+// pinner is an optional interface of a DB whose reads cost a request.
+type pinner interface {
+	// Pin returns a context whose reads see one state.
+	Pin(ctx context.Context) context.Context
+}
+
+func (d *Database) pin(ctx context.Context) context.Context {
+	if p, ok := d.o.DB.(pinner); ok {
+		return p.Pin(ctx)
 	}
-	err = d.write(ctx, func(t *tx) error { s = t.next; return nil })
-	return s.identity, err
+	return ctx
 }
 
 func (t *tx) set(key string, value []byte) { t.ops = append(t.ops, Op{Key: key, Value: value}) }
@@ -320,8 +309,8 @@ func (d *Database) eachBatch(ctx context.Context, from, to string, batch int, fn
 	}
 }
 
-// inspect returns the numbers of records and the sizes in bytes by part.
-func (d *Database) inspect(ctx context.Context) (entries, bytes map[string]int64, err error) {
+// Inspect returns the numbers of records and the sizes in bytes by part.
+func (d *Database) Inspect(ctx context.Context) (entries, bytes map[string]int64, err error) {
 	entries, bytes = map[string]int64{"ltm": 0, "vectors": 0}, map[string]int64{}
 	for _, feed := range store.Feeds() {
 		err = errors.Join(err, d.each(ctx, string(rowTable(feed)), string(rowTable(feed)+1), func(p Pair) (bool, error) {
@@ -342,8 +331,8 @@ func (d *Database) inspect(ctx context.Context) (entries, bytes map[string]int64
 	}))
 }
 
-// reset removes all records. The contents get another identity.
-func (d *Database) reset(ctx context.Context) error {
+// Reset removes all records. The contents get another identity.
+func (d *Database) Reset(ctx context.Context) error {
 	return d.write(ctx, func(t *tx) error {
 		t.ops = append(t.ops, Op{Key: "\x00", To: "\xff"})
 		t.next = state{identity: newIdentity(), seq: map[store.Feed]int64{}}

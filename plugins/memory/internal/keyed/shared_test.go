@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
@@ -23,10 +24,8 @@ type device struct {
 
 func open(t *testing.T, db keyed.DB, now func() time.Time) device {
 	t.Helper()
-	opened := keyed.Open(keyed.Options{DB: db, Now: now, Language: "english", InlineBytes: 1024, Logger: slog.New(slog.DiscardHandler)})
-	stores := opened.Stores()
-	stores.Replica = opened.Replica()
-	return device{stores, t}
+	opened := records.Open(keyed.Open(keyed.Options{DB: db, Now: now, InlineBytes: 1024}), store.Config{Now: now, Language: "english", InlineBytes: 1024, Logger: slog.New(slog.DiscardHandler)})
+	return device{opened, t}
 }
 
 func (d device) store(keys ...string) {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/plugins/memory/storetest"
@@ -20,14 +21,15 @@ import (
 type synced struct {
 	device
 	db      *memoryDB
-	replica *keyed.Replica
+	replica syncing.Device
 }
 
 func openSynced(t *testing.T, now func() time.Time) synced {
 	t.Helper()
 	db := newMemoryDB()
-	opened := keyed.Open(keyed.Options{DB: db, Now: now, Language: "english", InlineBytes: 64, Logger: slog.New(slog.DiscardHandler)})
-	return synced{device{opened.Stores(), t}, db, opened.Replica()}
+	opened := records.Open(keyed.Open(keyed.Options{DB: db, Now: now, InlineBytes: 64}), store.Config{Now: now, Language: "english", InlineBytes: 64, Logger: slog.New(slog.DiscardHandler)})
+	local, _ := opened.Replica.(syncing.Device)
+	return synced{device{opened, t}, db, local}
 }
 
 func (d synced) sync(remote store.Replica, policy syncing.Policy) syncing.Result {

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -10,10 +11,7 @@ const Engine = "objects"
 
 // Stores opens the memory in a storage, without reading it.
 func Stores(storage Storage, c store.Config) *store.Stores {
-	d := keyed.Open(keyed.Options{
-		DB: Open(storage), Now: c.Now, Language: c.Language, InlineBytes: c.InlineBytes, ReadOnly: c.ReadOnly, Logger: c.Logger,
-	})
-	s := d.Stores()
-	s.Replica, s.Acknowledged = d.Replica(), "remote"
+	s := records.Open(keyed.Open(keyed.Options{DB: Open(storage), Now: c.Now, InlineBytes: c.InlineBytes, ReadOnly: c.ReadOnly}), c)
+	s.Acknowledged = "remote"
 	return s
 }

@@ -1,0 +1,109 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+// memory is what the stores of a driver share.
+type memory struct {
+	store.Config
+	driver store.Driver
+}
+
+// Open returns the stores of a driver's database, without reading it. The driver
+// belongs to them.
+func Open(d store.Driver, c store.Config) *store.Stores {
+	m := &memory{c, d}
+	s := &store.Stores{LongTerm: newEntries(m), Metadata: &documents{m}, Vectors: newVectors(m), Blobs: c.Blobs, Close: d.Close}
+	if c, ok := d.(store.ContentStore); ok && s.Blobs == nil {
+		s.Blobs = c.Contents()
+	}
+	if d, ok := d.(store.Inspector); ok {
+		s.Inspect = d.Inspect
+	}
+	if d, ok := d.(store.Resetter); ok {
+		s.Reset = func(ctx context.Context) error {
+			if err := m.writable(); err != nil {
+				return err
+			}
+			return d.Reset(ctx)
+		}
+	}
+	s.Replica = newReplica(m, s)
+	return s
+}
+
+func (m *memory) micro() int64 { return m.Now().UnixMicro() }
+
+func (m *memory) expired(r *store.Row) bool { return r.Expires != 0 && r.Expires <= m.micro() }
+
+func (m *memory) writable() error {
+	if m.ReadOnly == "" {
+		return nil
+	}
+	return tea.Errorf(tea.PermissionDenied, "the memory is %w: %s", store.ErrReadOnly, m.ReadOnly)
+}
+
+// write does a batch.
+func (m *memory) write(ctx context.Context, b *store.Batch) error {
+	if err := errors.Join(ctx.Err(), m.writable()); err != nil || len(b.Writes) == 0 {
+		return err
+	}
+	b.Now = m.micro()
+	return m.driver.Write(ctx, b)
+}
+
+// one returns the row with a name, nil if there is none.
+func (m *memory) one(ctx context.Context, n store.RecordName) (*store.Row, error) {
+	rows, err := m.driver.Get(ctx, store.RowQuery{Feed: n.Feed, Names: []store.RecordName{n}})
+	for i := range rows {
+		if !rows[i].Deleted {
+			return &rows[i], err
+		}
+	}
+	return nil, err
+}
+
+// batchRows is how many rows are read or written together.
+const batchRows = 500
+
+// each calls fn with the rows of a range until it returns false. The limit of the range
+// is that of the first read; 0 = batchRows.
+func (m *memory) each(ctx context.Context, q store.RowRange, fn func(r *store.Row) (bool, error)) error {
+	if q.Limit <= 0 {
+		q.Limit = batchRows
+	}
+	for {
+		page, err := m.driver.Scan(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range page.Rows {
+			if more, err := fn(&page.Rows[i]); err != nil || !more {
+				return err
+			}
+		}
+		if !page.More || len(page.Rows) == 0 {
+			return nil
+		}
+		q.After, q.Limit = page.Rows[len(page.Rows)-1].Key, min(4*q.Limit, batchRows)
+	}
+}
+
+// closing is the state of a store that can be closed.
+type closing struct{ closed atomic.Bool }
+
+func (c *closing) check(ctx context.Context) error {
+	if c.closed.Load() {
+		return errClosed()
+	}
+	return ctx.Err()
+}
+
+func errClosed() error { return tea.Errorf(tea.ConnectionError, "the memory is closed") }

@@ -1,0 +1,251 @@
+package store
+
+import "context"
+
+// Driver is the database of a memory: rows under the names of records. Everything
+// that a workflow sees (checks of names, deduplication, conditions, expiry, search,
+// synchronization) is built on rows, once for all drivers. See [Backend.Driver].
+//
+// A row is an entry of the long-term memory, an item of a vector collection or a
+// document, which the feed in its name tells. Every change of a row, its deletion
+// included, gets a number that is larger than those of all earlier changes of the
+// feed, and appears in the order of the numbers: a reader that has seen a number has
+// seen all smaller ones. A deleted row leaves a tombstone with the number of its
+// deletion until Sweep removes it.
+//
+// Names are valid when a driver gets them: a space is UTF-8 of up to 256 bytes, a key of
+// up to 4,096 bytes with any character. Both are compared byte by byte. Times are
+// microseconds since 1970, 0 = none.
+//
+// The optional interfaces are [DocumentFinder], [NearestSearcher],
+// [FileStore], [ContentStore], [Inspector] and [Resetter].
+//
+// A call whose context has ended fails with the context's error or succeeds. A
+// statement that fails is a query_error, a database that cannot be reached a
+// connection_error. Implementations are safe for concurrent use.
+type Driver interface {
+	// State returns the state of a feed.
+	State(ctx context.Context, feed Feed) (FeedState, error)
+	// Get returns the rows that exist, and the known tombstones of others, in any order.
+	// All are of one instant.
+	Get(ctx context.Context, q RowQuery) ([]Row, error)
+	// Scan returns rows of a space in the order of their keys' bytes.
+	Scan(ctx context.Context, q RowRange) (RowPage, error)
+	// Changes returns the rows of a feed that changed after a number, and tombstones, in
+	// the order of their last changes.
+	Changes(ctx context.Context, q RowChanges) (RowPage, error)
+	// Write does the writes of a batch and sets their results. They become durable
+	// together, before Write returns. No two have the same name. An empty batch creates
+	// the database if it is new.
+	Write(ctx context.Context, b *Batch) error
+	// Spaces describes the vector collections with these names that exist, or all if
+	// there are no names, in the order of the names' bytes.
+	Spaces(ctx context.Context, names ...string) ([]Space, error)
+	// Drop removes a vector collection with its rows. It returns the number of rows and
+	// whether it existed.
+	Drop(ctx context.Context, space string) (rows int, existed bool, err error)
+	// Sweep removes the entries that expired before an instant, and returns their number.
+	// They leave no tombstone, or one that is Swept. It also removes the tombstones of all
+	// feeds that are older than deleted.
+	Sweep(ctx context.Context, expired, deleted int64) (entries int, err error)
+	// Close ends background work and closes the connections.
+	Close() error
+}
+
+// FeedState is the state of a feed.
+type FeedState struct {
+	// Identity identifies the contents of the database. It changes when they are removed
+	// or the database is created again. It is "" before the first Write.
+	Identity string
+	// Last is the number of the last change.
+	Last int64
+	// Forgotten is the number up to which tombstones were removed.
+	Forgotten int64
+}
+
+// Row is a stored record.
+type Row struct {
+	RecordName
+	// ID is unique in the feed and does not change while the row exists. A row that is
+	// stored again after its deletion can have the same one. That of a tombstone is 0
+	// if it is not known.
+	ID int64
+	// Seq is the number of the last change.
+	Seq int64
+	// Deleted marks a tombstone, which has a name, ID, Seq and Updated.
+	Deleted bool
+	// Swept marks the tombstone of an entry that expired. Other devices do not see it.
+	Swept bool
+	// Version counts the changes of a document from 1.
+	Version int64
+	// Body is an entry's value as canonical JSON, a document, or a vector as
+	// little-endian float32.
+	Body []byte
+	// Size is the length of an entry's value, also if Body was not read.
+	Size int64
+	// Hash is the SHA-256 of an entry's value, in hex.
+	Hash string
+	// Text is that of a vector.
+	Text string
+	// Metadata is canonical JSON, "" for none.
+	Metadata string
+	// Created and Updated are the times of an entry's first and last change, Expires is
+	// when it expires.
+	Created, Updated, Expires int64
+	// Damaged is why the row cannot be read. It can be replaced and deleted.
+	Damaged error
+}
+
+// RowQuery selects rows of a feed, either by their names or by their ids.
+type RowQuery struct {
+	Feed  Feed
+	Names []RecordName
+	IDs   []int64
+	// NoBody leaves the bodies out.
+	NoBody bool
+}
+
+// RowRange selects rows of a space.
+type RowRange struct {
+	Feed  Feed
+	Space string
+	// Prefix restricts the keys.
+	Prefix string
+	// After is the key after which the rows begin; "" = the first one.
+	After string
+	// Limit bounds the number of rows; it is positive. MaxBytes bounds the size of the
+	// bodies, except the first one; 0 = a bound of the driver.
+	Limit    int
+	MaxBytes int64
+	// NoBody leaves the bodies out.
+	NoBody bool
+}
+
+// RowChanges selects changes of a feed.
+type RowChanges struct {
+	Feed Feed
+	// Space restricts changes of vectors to a collection; "" = all.
+	Space string
+	// After is the number after which the changes begin.
+	After int64
+	// Limit and MaxBytes are those of RowRange.
+	Limit    int
+	MaxBytes int64
+}
+
+// RowPage has rows, fewer than the limit also if there are more.
+type RowPage struct {
+	Rows []Row
+	// More reports that there can be further rows.
+	More bool
+	// Last is the number up to which a page of changes has all of them, those of other
+	// spaces included.
+	Last int64
+}
+
+// Space is a vector collection.
+type Space struct {
+	Name      string
+	Dimension int
+	// Born is the number of the change that created it.
+	Born int64
+	// Count is the number of its rows.
+	Count int
+}
+
+// Batch are writes that are done together.
+type Batch struct {
+	Writes []*RowWrite
+	// Atomic: if a write is refused, none is done.
+	Atomic bool
+	// Now is the time of the writes. An entry that expires then or earlier is not live.
+	Now int64
+}
+
+// RowWrite writes a row, or deletes it if Deleted is set. The first vector of a
+// collection creates it, with its dimension.
+type RowWrite struct {
+	// Row is the row to store; ID, Seq and Swept are not used. Version 0 is the next one
+	// of the document. Created 0 is that of the live entry that is replaced, or Now;
+	// Updated 0 is Now.
+	Row
+	// If is a condition; a write whose condition is not met is refused.
+	If Precondition
+	// Deduplicate: an entry is not written if a live one has the same Hash and
+	// Metadata, and neither expires.
+	Deduplicate bool
+
+	Result RowResult
+}
+
+// RowResult is the result of a RowWrite. That of a batch which was not done as a whole
+// has Live, Version, Unmet and Dimension.
+type RowResult struct {
+	// Seq is the number of the row after the write; 0 = it does not exist.
+	Seq int64
+	// Live reports that there was a row that had not expired, and Version is that of a
+	// document that existed.
+	Live    bool
+	Version int64
+	// Same reports that the row was not written because of Deduplicate.
+	Same bool
+	// Unmet reports that the condition was not met: the write was refused.
+	Unmet bool
+	// Dimension is that of the collection if the vector has another one: the write was
+	// refused.
+	Dimension int
+}
+
+// Precondition is what must be true of a row before it is written. The zero value is
+// always met.
+type Precondition struct {
+	// Absent: there must be no row.
+	Absent bool
+	// Seq and Version are what the row must have; 0 = any.
+	Seq, Version int64
+}
+
+// Met reports whether the condition is met by a row that exists or not.
+func (p Precondition) Met(exists bool, seq, version int64) bool {
+	return !(p.Absent && exists) && (p.Seq == 0 || exists && p.Seq == seq) && (p.Version == 0 || exists && p.Version == version)
+}
+
+// DocumentFinder is a Driver that finds documents by their fields. Without it, all of
+// their kind are read.
+type DocumentFinder interface {
+	FindDocuments(ctx context.Context, q DocumentQuery) ([]Row, error)
+	CountDocuments(ctx context.Context, q DocumentQuery) (int, error)
+}
+
+// NearestSearcher is a Driver that compares vectors. Without it, the vectors of each
+// collection that is searched are copied to memory. See [VectorIndex.Search].
+type NearestSearcher interface {
+	Nearest(ctx context.Context, space string, q VectorQuery) ([]VectorHit, error)
+}
+
+// FileStore is a Driver that stores the files of a text index, which one process
+// writes. Without it there is no full-text search.
+type FileStore interface {
+	// ReadFile returns a file. The error wraps fs.ErrNotExist if there is none.
+	ReadFile(ctx context.Context, name string) ([]byte, error)
+	WriteFile(ctx context.Context, name string, data []byte) error
+	RemoveFile(ctx context.Context, name string) error
+	ListFiles(ctx context.Context) ([]string, error)
+	// MayWrite reports whether this process is the one that writes.
+	MayWrite(ctx context.Context) bool
+}
+
+// ContentStore is a Driver that stores the contents of files. Without it,
+// settings.memory.blobs must be set.
+type ContentStore interface{ Contents() BlobStorage }
+
+// Inspector is a Driver that counts: entries has the numbers of entries (ltm), vectors,
+// and each kind of document, bytes sizes by part.
+type Inspector interface {
+	Inspect(ctx context.Context) (entries, bytes map[string]int64, err error)
+}
+
+// Resetter is a Driver that can remove all data.
+type Resetter interface {
+	Reset(ctx context.Context) error
+}
