@@ -79,6 +79,7 @@ var examplesOnTemporal = map[string]exampleOnTemporal{
 	"web":       runsOf(input(`{"url": "SITE/"}`)),
 
 	"embed":           {apart: "its actions are functions of its program, which no worker has"},
+	"memory-bbolt":    {apart: "its engine is in a plugin that its README builds"},
 	"plugin-go":       {apart: "its test builds the plugin; on Temporal it is a call of a plugin like those of memory"},
 	"plugin-node":     {apart: "as plugin-go"},
 	"plugin-python":   {apart: "as plugin-go"},

@@ -27,6 +27,11 @@ type Backend struct {
 	// server: the first call of a store connects. Invalid settings are a
 	// validation_error. The caller closes the stores.
 	Open func(ctx context.Context, c Config) (*Stores, error)
+	// Driver opens the database instead, for a backend that is a [Driver]: the stores are
+	// built on it. As with Open, it does not wait for the server.
+	Driver func(ctx context.Context, c Config) (Driver, error)
+	// Acknowledged is Stores.Acknowledged of a memory that Driver opens.
+	Acknowledged string
 	// Identify names the database of settings, of which c has URL and Options only:
 	// settings with one name are those of one database, which is not opened twice.
 	// nil = it is named by both as they are written.
@@ -35,6 +40,8 @@ type Backend struct {
 
 // Config is what a Backend gets from the settings and from the memory.
 type Config struct {
+	// Engine is settings.memory.engine, for messages.
+	Engine string
 	// URL is settings.memory.url, "" for none. See [ParseURL].
 	URL string
 	// Token is settings.memory.token: the password or token, "" for none. It

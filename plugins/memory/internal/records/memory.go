@@ -21,8 +21,11 @@ type memory struct {
 func Open(d store.Driver, c store.Config) *store.Stores {
 	m := &memory{c, d}
 	s := &store.Stores{LongTerm: newEntries(m), Metadata: &documents{m}, Vectors: newVectors(m), Blobs: c.Blobs, Close: d.Close}
-	if c, ok := d.(store.ContentStore); ok && s.Blobs == nil {
-		s.Blobs = c.Contents()
+	if s.Blobs == nil {
+		s.Blobs = noContents{c.Engine}
+		if d, ok := d.(store.ContentStore); ok {
+			s.Blobs = d.Contents()
+		}
 	}
 	if d, ok := d.(store.Inspector); ok {
 		s.Inspect = d.Inspect

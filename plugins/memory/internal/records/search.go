@@ -18,12 +18,19 @@ import (
 
 // Search finds entries.
 func (s *entries) Search(ctx context.Context, q store.Search) (store.Results, error) {
-	if err := errors.Join(s.check(ctx), longterm.CheckPrefix(q.Namespace, q.Prefix)); err != nil || q.Limit < 1 {
+	if err := errors.Join(s.check(ctx), longterm.CheckPrefix(q.Namespace, q.Prefix)); err != nil {
 		return store.Results{}, err
+	}
+	withText := strings.TrimSpace(q.Text) != ""
+	if withText && s.index == nil {
+		return store.Results{}, s.m.unsupportedText()
+	}
+	if q.Limit < 1 {
+		return store.Results{}, nil
 	}
 	c := &collector{skip: q.Skip, limit: q.Limit, maxBytes: q.MaxBytes}
 	wanted := func(r *store.Row) bool { return filter.Matches([]byte(r.Metadata), q.Metadata) }
-	if strings.TrimSpace(q.Text) == "" {
+	if !withText {
 		c.skip = 0
 		l := store.List{Namespace: q.Namespace, Prefix: q.Prefix, After: q.After, Limit: q.Limit, KeysOnly: q.KeysOnly, MaxBytes: q.MaxBytes}
 		err := s.walk(ctx, l, wanted, c)
@@ -101,11 +108,18 @@ func (s *entries) take(ctx context.Context, q store.Search, hits []fulltext.Hit,
 // Statistics are those of the entries for a query, so that other texts can be ranked
 // together with them.
 func (s *entries) Statistics(ctx context.Context, text string) (fulltext.Statistics, error) {
+	if s.index == nil {
+		return fulltext.Statistics{}, s.m.unsupportedText()
+	}
 	index, err := s.index.current(ctx)
 	if err != nil {
 		return fulltext.Statistics{}, err
 	}
 	return index.Statistics(ctx, text)
+}
+
+func (m *memory) unsupportedText() error {
+	return store.Unsupported(m.Engine, store.FullText, "search without a text, or use an engine with full-text search")
 }
 
 // flushEvery is after how many changes the index is written. The next start reads the
@@ -128,9 +142,6 @@ type textIndex struct {
 
 // current returns the index with all changes that were acknowledged before.
 func (x *textIndex) current(ctx context.Context) (*fulltext.Index, error) {
-	if x == nil {
-		return nil, store.Unsupported("of this memory", store.FullText, "search without a text, or use another engine")
-	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
