@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,35 +28,54 @@ type cutCalls struct {
 	store.Replica
 	left  int
 	after bool
+	kill  bool // the process is killed instead
 }
 
-func (c *cutCalls) cut() error {
-	if c.left--; c.left == 0 {
-		return errCut
+func (c *cutCalls) cut(later bool) error {
+	if c.left--; c.left != 0 {
+		return nil
 	}
-	return nil
+	if c.kill && !later {
+		killed()
+	}
+	return errCut
+}
+
+// killed ends this process at once.
+func killed() {
+	p, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = p.Kill()
+	}
+	if err != nil {
+		panic(err)
+	}
+	select {}
 }
 
 func (c *cutCalls) Changes(ctx context.Context, q store.ChangeQuery) (store.ChangePage, error) {
-	if err := c.cut(); err != nil {
+	if err := c.cut(false); err != nil {
 		return store.ChangePage{}, err
 	}
 	return c.Replica.Changes(ctx, q)
 }
 
 func (c *cutCalls) Records(ctx context.Context, names ...store.RecordName) ([]store.Record, error) {
-	if err := c.cut(); err != nil {
+	if err := c.cut(false); err != nil {
 		return nil, err
 	}
 	return c.Replica.Records(ctx, names...)
 }
 
 func (c *cutCalls) Put(ctx context.Context, writes ...store.RecordWrite) ([]store.PutResult, error) {
-	err := c.cut()
+	err := c.cut(c.after)
 	if err != nil && !c.after {
 		return nil, err
 	}
 	results, failed := c.Replica.Put(ctx, writes...)
+	if err != nil && c.kill {
+		killed()
+	}
 	return results, errors.Join(err, failed)
 }
 
@@ -146,6 +166,44 @@ func (w *world) sync(device int, cut bool) {
 	})
 }
 
+// killedChild is the variable of a process that synchronises and is killed.
+const killedChild = "TEA_TEST_KILLED_SYNC"
+
+// syncKilled synchronises in a process that is killed at a call, unless it makes
+// fewer calls.
+func (w *world) syncKilled(device int) {
+	w.t.Helper()
+	child := exec.CommandContext(w.t.Context(), os.Args[0], "-test.run=^TestSyncOfAKilledProcess$")
+	arguments := []string{w.dirs[0], w.dirs[device], strconv.Itoa(1 + w.random.IntN(16)), strconv.FormatBool(w.random.IntN(2) == 0)}
+	child.Env = append(os.Environ(), killedChild+"="+strings.Join(arguments, "\n"))
+	out, err := child.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.Exited()) {
+		w.t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// TestSyncOfAKilledProcess is the process of syncKilled.
+func TestSyncOfAKilledProcess(t *testing.T) {
+	given, ok := os.LookupEnv(killedChild)
+	if !ok {
+		t.Skip("it is run by TestSyncWithOlderCopiesLostRecords")
+	}
+	arguments := strings.Split(given, "\n")
+	left, err := strconv.Atoi(arguments[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, dirs: arguments[:2]}
+	w.open(0, func(shared *memory) {
+		w.open(1, func(m *memory) {
+			remote := &cutCalls{Replica: shared, left: left, after: arguments[3] == "true", kill: true}
+			if _, err := syncing.Run(t.Context(), options(m, remote, syncing.LastWrite)); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
+
 // step does something to the shared memory or a device.
 func (w *world) step(version int) {
 	n := w.random.IntN(len(w.dirs))
@@ -159,13 +217,15 @@ func (w *world) step(version int) {
 		w.find()
 	case n > 0 && choice < 11:
 		w.write(n, version)
+	case n > 0 && choice < 13:
+		w.syncKilled(n)
 	case n > 0:
 		w.sync(n, w.random.IntN(2) == 0)
 	}
 }
 
 // TestSyncWithOlderCopiesLostRecords puts older copies of the shared memory and of the
-// devices back, between changes and interrupted synchronisations. What some memory has
+// devices back, between changes, interrupted synchronisations and kills of the process. What some memory has
 // stays, and in the end all have the same.
 func TestSyncWithOlderCopiesLostRecords(t *testing.T) {
 	t.Parallel()
