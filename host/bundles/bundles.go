@@ -6,7 +6,6 @@ import (
 
 	"github.com/the-edge-agent/tea/host/internal/bundle"
 	"github.com/the-edge-agent/tea/host/internal/lockfile"
-	"github.com/the-edge-agent/tea/host/internal/policy"
 	"github.com/the-edge-agent/tea/host/internal/store"
 )
 
@@ -37,19 +36,14 @@ type (
 	Lock = lockfile.Lock
 	// Refusal is the error of a plugin that a lock does not allow.
 	Refusal = lockfile.Refusal
-	// KeyError is the error of a plugin that no required key has signed.
-	KeyError = policy.KeyError
-	// Policy decides which plugins can run.
-	Policy = policy.Policy
 )
 
-// The names of files, and the platform of this process.
+// The names of files.
 const (
 	Suffix          = bundle.Suffix
 	SignatureSuffix = bundle.SignatureSuffix
 	LockName        = lockfile.Name
 	AnyPlatform     = bundle.AnyPlatform
-	Platform        = policy.Platform
 )
 
 // ErrUnsigned is the error of [ReadSignature] for a bundle without a signature.
