@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -17,6 +19,18 @@ type Option func(*backends)
 
 // WithBackend adds a value of settings.memory.engine.
 func WithBackend(b store.Backend) Option {
+	// Here, so that a program without such an option does not link the package.
+	if driver := b.Driver; driver != nil {
+		b.Open = func(ctx context.Context, c store.Config) (*store.Stores, error) {
+			d, err := driver(ctx, c)
+			if err != nil {
+				return nil, err
+			}
+			s := records.Open(d, c)
+			s.Acknowledged = b.Acknowledged
+			return s, nil
+		}
+	}
 	return func(all *backends) { all.engines[b.Name] = b }
 }
 

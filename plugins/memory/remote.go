@@ -12,7 +12,6 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/recall"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/scratch"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -49,7 +48,7 @@ func (f *folder) openRemote(ctx context.Context, backend store.Backend) error {
 		}
 	}
 	r := &remote{}
-	if r.stores, err = openStores(ctx, backend, config); err != nil {
+	if r.stores, err = backend.Open(ctx, config); err != nil {
 		return errors.Join(err, f.cloud.close())
 	}
 	if err := complete(f.settings.Engine, r.stores); err != nil {
@@ -70,20 +69,6 @@ func (f *folder) openRemote(ctx context.Context, backend store.Backend) error {
 		f.sweeper = f.sweepsRemote()
 	}
 	return nil
-}
-
-// openStores opens the stores of a backend, over its driver if it is one.
-func openStores(ctx context.Context, backend store.Backend, c store.Config) (*store.Stores, error) {
-	if backend.Driver == nil {
-		return backend.Open(ctx, c)
-	}
-	d, err := backend.Driver(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	s := records.Open(d, c)
-	s.Acknowledged = backend.Acknowledged
-	return s, nil
 }
 
 // complete returns an error if a backend lacks a part that the actions need.
