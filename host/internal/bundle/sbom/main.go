@@ -51,7 +51,8 @@ func materials(parts, binary, version string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if text == nil { // not made by Go
+	goBinary := text != nil
+	if !goBinary { // or WebAssembly, whose build information Go cannot read
 		text = fmt.Appendf(nil, `{"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "components": [],
 			"metadata": {"component": {"type": "library", "name": %q, "version": %q}}}`, filepath.Base(binary), version)
 	}
@@ -74,7 +75,7 @@ func materials(parts, binary, version string) ([]byte, error) {
 		if version == "" || !spdx.MatchString(licence) {
 			return nil, fmt.Errorf("%s %s has no version, or the licence in %s is unknown; add it to scripts/components", name, version, dir)
 		}
-		if kind == "golang" {
+		if kind == "golang" && goBinary {
 			i := slices.IndexFunc(components, func(c any) bool { return c.(fields)["name"] == name && c.(fields)["version"] == version })
 			if i < 0 {
 				return nil, fmt.Errorf("%s %s is listed, but the build information does not have it", name, version)
@@ -83,6 +84,9 @@ func materials(parts, binary, version string) ([]byte, error) {
 			continue
 		}
 		c := fields{"type": "library", "name": name, "version": version}
+		if name == "go" {
+			name = "stdlib"
+		}
 		if !strings.Contains(version, " ") {
 			c["purl"] = "pkg:" + kind + "/" + name + "@" + strings.ReplaceAll(version, "+", "%2B")
 		}
