@@ -10,6 +10,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 func TestAssembleContextOfSessions(t *testing.T) {
@@ -188,6 +189,7 @@ func TestAssembleContextOfTables(t *testing.T) {
 
 func TestAssembleContextWhileFilesChange(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	linkedAgents(t, noHost, func(t *testing.T, a *agent) {
 		a.do(t, "session.create", map[string]any{"session_id": "s"})
 		var group sync.WaitGroup

@@ -14,6 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/teatest"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // noHost is a host without other actions.
@@ -289,6 +290,7 @@ func manyWords(random *rand.Rand, n int) string {
 
 func TestAssembleContextFillsTheBudget(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	linkedAgents(t, noHost, func(t *testing.T, a *agent) {
 		random := rand.New(rand.NewPCG(7, 8))
 		pieces := []string{"pump ", "valve. ", "\n", "\n\n", "漢字かな", "🚰🔧", "é̂", "    ", "x1y2z3", "```\ncode\n```\n", "Ünïcödé, ", "|", "<|endoftext|>", "\t", "…"}

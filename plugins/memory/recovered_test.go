@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // stores stores a record of each kind that DuckDB has an index for.
@@ -64,6 +66,7 @@ var idle = map[string]func(o *opened){
 
 func TestRecordsOfAKilledProcessSurviveAnOpenWithoutUse(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it kills processes again and again")
 	eachEngine(t, func(t *testing.T, engine string) {
 		t.Parallel()
 		for step, use := range idle {
@@ -95,6 +98,7 @@ func TestRecordsOfAKilledProcessSurviveAnOpenWithoutUse(t *testing.T) {
 
 func TestAnImportThatWasKilledContinuesAfterAnOpenWithoutUse(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it kills processes again and again")
 	eachEngine(t, func(t *testing.T, engine string) {
 		t.Parallel()
 		const files = 300

@@ -14,12 +14,14 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/pgtest"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // TestAcknowledgedWritesSurviveAKilledServer kills the server under load and
 // starts it again. What was acknowledged must be there, and nothing twice.
 func TestAcknowledgedWritesSurviveAKilledServer(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it starts a PostgreSQL server")
 	own, err := pgtest.Start(t.Context())
 	pgtest.Require(t, err)
 	defer func() {

@@ -29,6 +29,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/pgtest"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // administer runs statements as the server's administrator.
@@ -139,6 +140,7 @@ func TestCallsSurviveTerminatedSessions(t *testing.T) {
 // TestAnExpiredPasswordIsDenied has a server that checks passwords.
 func TestAnExpiredPasswordIsDenied(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it starts a PostgreSQL server")
 	own, err := pgtest.Start(t.Context())
 	pgtest.Require(t, err)
 	defer func() {

@@ -168,6 +168,7 @@ func TestSyncMatrix(t *testing.T) {
 // remote at every call, before or after the remote has written.
 func TestSyncOfTwoDevices(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	remote := mustOpen(t, sqlite.Driver{})
 	devices := []*memory{mustOpen(t, sqlite.Driver{}), mustOpen(t, sqlite.Driver{})}
 	seed := rand.Uint64()
@@ -286,6 +287,7 @@ func (c *cutChanges) Changes(ctx context.Context, query store.ChangeQuery) (stor
 // run still finds the deletions whose tombstones are gone.
 func TestInterruptedSyncOfAllRecords(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it takes seconds")
 	local, remote := mustOpen(t, sqlite.Driver{}), mustOpen(t, sqlite.Driver{})
 	var all []store.RecordWrite
 	for n := range 600 { // more than a page

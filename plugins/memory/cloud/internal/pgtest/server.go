@@ -191,6 +191,7 @@ type Shared struct {
 // in CI it fails.
 func (s *Shared) URL(t testing.TB) string {
 	t.Helper()
+	peertest.Long(t, "it starts a PostgreSQL server")
 	if s.Pgvector {
 		dir := peertest.Dir(t, root, "pgvector")
 		s.once.Do(func() {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // Firestore is a running emulator of Firestore, with any number of projects.
@@ -33,6 +35,7 @@ func (s *Firestore) Stop() {
 // caller stops it.
 func StartFirestore(t testing.TB, options ...string) *Firestore {
 	t.Helper()
+	peertest.Long(t, "it starts the Firestore emulator")
 	output, err := exec.CommandContext(t.Context(), filepath.Join(root, "scripts", "firestore"), "jar").Output()
 	jar := strings.TrimSpace(string(output))
 	if err != nil || jar == "" {

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // Toxiproxy is a running proxy that disturbs connections.
@@ -23,6 +25,7 @@ type Toxiproxy struct{ api string }
 // StartToxiproxy starts the proxy that scripts/tool builds. The test ends it.
 func StartToxiproxy(t testing.TB) *Toxiproxy {
 	t.Helper()
+	peertest.Long(t, "it starts a proxy")
 	program := toxiproxyProgram(t)
 	for range startTries {
 		address := freeAddress(t)
