@@ -80,9 +80,18 @@ func chosen(c *kong.Context) (runner, error) {
 	if node == nil {
 		node = c.Model.Node
 	}
+	exclusive := map[string]string{}
 	for _, flag := range node.Flags {
 		if flag.Required && !flag.Set {
 			return nil, fmt.Errorf("missing flag %s", flag.Summary())
+		}
+		for _, group := range flag.Xor {
+			if other := exclusive[group]; flag.Set && other != "" {
+				return nil, fmt.Errorf("--%s and --%s cannot be used together", other, flag.Name)
+			}
+			if flag.Set {
+				exclusive[group] = flag.Name
+			}
 		}
 		if err := checkEnum(flag.Value); err != nil {
 			return nil, err

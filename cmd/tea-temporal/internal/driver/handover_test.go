@@ -132,6 +132,9 @@ func TestHandOverWithoutLaterWorkerStrandsNoRun(t *testing.T) {
 	if want := "polls the queue " + s.flags.Queue; err == nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "nothing was handed over") {
 		t.Errorf("%v, want %q in\n%s", err, want, out)
 	}
+	if out, err := s.tea("-", "worker", "--hand-over", "--take-back").CombinedOutput(); err == nil || !strings.Contains(string(out), "cannot be used together") {
+		t.Errorf("%v\n%s", err, out)
+	}
 	if got := s.resumed(res, askAndCall, nil); got == nil || got.Status != flow.Done {
 		t.Errorf("got %v", got)
 	}
