@@ -26,7 +26,7 @@ func Long(t testing.TB, reason string) {
 func LongPackage(reason string) {
 	flag.Parse()
 	if testing.Short() {
-		fmt.Println("not with -short: " + reason)
+		fmt.Fprintln(os.Stderr, "not with -short: "+reason)
 		os.Exit(0)
 	}
 }
