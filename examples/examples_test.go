@@ -125,7 +125,11 @@ func runREADME(t *testing.T, example string) {
 // repository has it.
 func copyExample(t *testing.T, example string) (dir string) {
 	t.Helper()
-	root := t.TempDir()
+	return copyExampleTo(t, t.TempDir(), example)
+}
+
+func copyExampleTo(t *testing.T, root, example string) (dir string) {
+	t.Helper()
 	dir = filepath.Join(root, "examples", example)
 	if err := os.CopyFS(dir, os.DirFS(example)); err != nil {
 		t.Fatal(err)

@@ -110,6 +110,8 @@ func TestExamplesRunOnTemporalAsTheyDoHere(t *testing.T) {
 			t.Errorf("%s is not in the table", filepath.Dir(file))
 		}
 	}
+	// The folder goes after the worker has ended, whose plugins write into it.
+	folder := t.TempDir()
 	address := startTemporal(t)
 	worker := start(t, filepath.Join(bin, "tea-temporal"), "worker", "--plugins", bin, "--temporal", address, "--secrets", `{"api_key": "s3cr3t-key"}`)
 	wait(t, worker)
@@ -125,7 +127,7 @@ func TestExamplesRunOnTemporalAsTheyDoHere(t *testing.T) {
 				if slices.Contains(onCozo, name) {
 					needCozo(t)
 				}
-				dir := copyExample(t, name)
+				dir := copyExampleTo(t, filepath.Join(folder, name), name)
 				fresh := dir + "-fresh"
 				if err := os.CopyFS(fresh, os.DirFS(name)); err != nil {
 					t.Fatal(err)
