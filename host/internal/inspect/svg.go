@@ -2,8 +2,10 @@ package inspect
 
 import (
 	"bytes"
-	"encoding/xml"
 	"fmt"
+	"html"
+	"strings"
+	"unicode"
 )
 
 // svgStyle has colours for light and dark pages. The bar on the left of a node
@@ -96,10 +98,12 @@ func (b *box) class() string {
 	return class
 }
 
-// escape escapes text for XML; characters that XML does not allow become
-// U+FFFD.
+// escape escapes text for XML; characters that XML does not allow become U+FFFD.
 func escape(text string) string {
-	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(text)) // a buffer does not fail
-	return b.String()
+	return html.EscapeString(strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text))
 }

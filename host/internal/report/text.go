@@ -5,8 +5,6 @@ import (
 	"time"
 	"unicode"
 
-	"golang.org/x/text/width"
-
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -68,18 +66,6 @@ func compact(v any) string {
 		return "?"
 	}
 	return string(raw)
-}
-
-// runeWidth returns the number of terminal cells that a character takes.
-func runeWidth(r rune) int {
-	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
-		return 0
-	}
-	switch width.LookupRune(r).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	}
-	return 1
 }
 
 func textWidth(text string) int {
