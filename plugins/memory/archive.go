@@ -79,7 +79,7 @@ func (f *folder) archiveTables() archive.Tables {
 	return &archivedTables{f}
 }
 
-// archives opens the folder of the archives, and cleans the path of one.
+// archives opens the folder of the archives and cleans the path of an archive.
 func (m *Memory) archives(path string, create bool) (*os.Root, string, error) {
 	dir := m.folder.settings.Archives
 	if dir == "" {
@@ -205,7 +205,6 @@ func (m *Memory) importFrom(ctx context.Context, path string, replace, empty boo
 	return r, nil
 }
 
-// mustBeEmpty returns an error if the memory has records.
 func (m *Memory) mustBeEmpty(ctx context.Context, r store.Replica) error {
 	tables, _, err := m.folder.catalog.Tables(ctx, catalog.TableQuery{Page: catalog.Page{Limit: 1}})
 	if err != nil {
@@ -240,7 +239,6 @@ func (m *Memory) mustBeEmpty(ctx context.Context, r store.Replica) error {
 // archivedTables are the tables of data.* for an archive.
 type archivedTables struct{ f *folder }
 
-// Tables returns all tables.
 func (t *archivedTables) Tables(ctx context.Context) ([]archive.Table, error) {
 	entries, _, err := t.f.catalog.Tables(ctx, catalog.TableQuery{Managed: true, Page: catalog.Page{Limit: math.MaxInt32}})
 	if err != nil {
@@ -273,13 +271,11 @@ func (t *archivedTables) Rows(ctx context.Context, table archive.Table, page fun
 	}
 }
 
-// Create creates a table.
 func (t *archivedTables) Create(ctx context.Context, table archive.Table) error {
 	_, err := t.f.tables.Create(ctx, store.NewTable{Name: table.Name, Schema: table.Schema, PrimaryKey: table.PrimaryKey, Description: table.Description})
 	return err
 }
 
-// Insert adds rows.
 func (t *archivedTables) Insert(ctx context.Context, table string, raw []json.RawMessage, replace bool, key string) error {
 	rows := make([]store.TableRow, len(raw))
 	for i, one := range raw {

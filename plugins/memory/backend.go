@@ -14,10 +14,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Option adds to the bundle what plugins/memory does not have itself.
+// Option adds a database, a storage or a source of events to the bundle.
 type Option func(*backends)
 
-// WithBackend adds a value of settings.memory.engine.
+// WithBackend adds an engine for settings.memory.engine.
 func WithBackend(b store.Backend) Option {
 	// Here, so that a program without such an option does not link the package.
 	if driver := b.Driver; driver != nil {
@@ -43,14 +43,14 @@ func WithBlobs(b store.BlobBackend) Option {
 	}
 }
 
-// WithOnline adds a source of the news that the network is back: subscribe calls
-// wake then, until stop is called. Synchronising in the background does not wait
-// for its next attempt.
+// WithOnline reports when the network is back: subscribe calls wake each time,
+// until stop is called. Background synchronisation then runs at once instead of
+// at its next attempt.
 func WithOnline(subscribe func(wake func()) (stop func())) Option {
 	return func(all *backends) { all.online = subscribe }
 }
 
-// backends are what a bundle has besides the embedded databases.
+// backends are the databases and storage that options add to a bundle.
 type backends struct {
 	engines map[string]store.Backend
 	blobs   map[string]store.BlobBackend // by the scheme of the URL
@@ -75,7 +75,7 @@ var (
 // engineAliases are other names of engines.
 var engineAliases = map[string]string{"blob-sqlite": "bucket", "postgresql": "postgres", "turso": "libsql"}
 
-// engineName returns the name of an engine that a setting names.
+// engineName resolves the alias of an engine.
 func engineName(name string) string {
 	if alias, ok := engineAliases[name]; ok {
 		return alias
@@ -101,8 +101,8 @@ func (b backends) env() (names []string) {
 	return slices.Compact(names)
 }
 
-// names returns all values of settings.memory.engine, those that this build lacks
-// among them.
+// names returns all values of settings.memory.engine, including engines that this
+// build does not include.
 func (b backends) names() []string {
 	all := append([]string{string(store.DuckDB), string(store.SQLite)}, cloudEngines...)
 	all = slices.AppendSeq(all, maps.Keys(b.engines))
@@ -111,7 +111,6 @@ func (b backends) names() []string {
 	return slices.Compact(all)
 }
 
-// engine returns the backend with a name.
 func (b backends) engine(name string) (store.Backend, error) {
 	backend, ok := b.engines[name]
 	switch {
@@ -136,7 +135,7 @@ func (b backends) storage(scheme string) (store.BlobBackend, error) {
 		strings.Join(slices.Sorted(maps.Keys(cloudBlobs)), "://, "), scheme+"://")
 }
 
-// lacks returns the error for what this build does not have.
+// lacks returns the error for a part that this build does not include.
 func lacks(what, option string) error {
 	return tea.Errorf(tea.DependencyMissing, "this build of the memory plugin does not have %s: install tea-plugin-memory-cloud in its place (scripts/build cloud), or link it into a program with `tea build --with memory[%s]`", what, option)
 }
@@ -159,8 +158,8 @@ func (b backends) settings() map[string]*schema.Schema {
 	return all
 }
 
-// withEngines returns a schema whose properties engine and backend have the names
-// of the engines, those of nested objects included.
+// withEngines returns a schema whose properties engine and backend, nested ones
+// included, list the engines.
 func (b backends) withEngines(s *schema.Schema) *schema.Schema {
 	if s.Properties == nil {
 		return s
@@ -177,8 +176,8 @@ func (b backends) withEngines(s *schema.Schema) *schema.Schema {
 	return s
 }
 
-// engineNames returns a schema with the names of the engines. That of the browser
-// is valid in each build, since a page runs the same files.
+// engineNames returns a schema that lists the engines. The browser's engine is
+// valid in each build, since a page runs the same files.
 func (b backends) engineNames(s *schema.Schema) *schema.Schema {
 	s = new(*s)
 	for _, name := range append(b.names(), "wasm") {

@@ -38,7 +38,8 @@ type SyncStatus struct {
 
 const maxResolved = 100
 
-// opened is closed at the first use of a memory. A page opens it for a use.
+// opened returns a channel that is closed at the first use of the memory. A page
+// opens a memory only to use it.
 func (f *folder) opened() <-chan struct{} {
 	if !inPage {
 		return f.embedded.engine.Opened()
@@ -68,7 +69,8 @@ type background struct {
 	state SyncStatus
 }
 
-// synchronises starts synchronising a folder. The caller ends it.
+// synchronises starts the background synchronisation of a folder. The caller ends
+// it.
 func (f *folders) synchronises(local *folder) *background {
 	with := local.settings.Sync
 	b := &background{
@@ -95,7 +97,7 @@ func (b *background) start() {
 	go b.loop(ctx)
 }
 
-// changed notes a change of the memory. It does not wait.
+// changed records that the memory has changed. It does not block.
 func (b *background) changed() {
 	b.mu.Lock()
 	b.state.Changes = true
@@ -103,7 +105,7 @@ func (b *background) changed() {
 	signal(b.wake)
 }
 
-// signal wakes a loop that is not awake yet.
+// signal wakes a loop unless a wake-up is already pending.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -111,7 +113,6 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// status returns a copy of the status.
 func (b *background) status() *SyncStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -136,7 +137,7 @@ func (b *background) loop(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-b.wake:
-			// After a failure the wait stays, whatever is written meanwhile.
+			// After a failure, a write does not shorten the wait.
 			if soon := time.Now().Add(b.delay); soon.Before(due) && b.status().Failures == 0 {
 				due = soon
 				next.Reset(b.delay)
@@ -156,8 +157,8 @@ func (b *background) loop(ctx context.Context) {
 	b.last(context.WithoutCancel(ctx))
 }
 
-// last synchronises the changes of a process that ends, unless the other memory
-// could not be reached.
+// last synchronises pending changes when the process ends, unless the last
+// attempt failed.
 func (b *background) last(ctx context.Context) {
 	if s := b.status(); !s.Changes || s.Failures > 0 {
 		return
@@ -167,7 +168,7 @@ func (b *background) last(ctx context.Context) {
 	_ = b.once(ctx) // it is logged, and continued by the next process
 }
 
-// once synchronises the memory and notes the result.
+// once synchronises the memory and records the result.
 func (b *background) once(ctx context.Context) error {
 	b.mu.Lock()
 	b.state.State, b.state.Changes = "running", false

@@ -13,24 +13,24 @@ import (
 // that have the same folder share its database.
 //
 // DuckDB cannot stop every SQL query. While such a query of memory.sql_query or
-// data.query continues in the background, further ones are refused. A program that
-// runs SQL that it does not trust uses SQLite or the plugin.
+// data.query continues in the background, further ones are refused. Programs that
+// run untrusted SQL should use SQLite or the plugin.
 //
-// Options add databases and storage outside of the device.
+// Options add remote databases and storage.
 func Bundle(options ...Option) tea.Bundle { return bundle(nil, options) }
 
 // Exit codes and times of ProcessBundle.
 const (
 	overrunCode = 3
-	// answerTime is how long the process lives on, for the answers under way, which a
-	// busy machine delays; growingTime is that while the query takes more and more memory.
+	// answerTime is how long the process keeps running to send pending answers;
+	// growingTime replaces it while the query takes more and more memory.
 	answerTime  = 2 * time.Second
 	growingTime = 200 * time.Millisecond
 )
 
-// ProcessBundle is Bundle for a separate process, which a host starts again
-// when it has ended. The process ends by exit, usually os.Exit, after an SQL
-// query that the database could not stop. What was acknowledged is kept.
+// ProcessBundle is Bundle for a separate process that a host restarts when it
+// ends. It calls exit, usually os.Exit, after an SQL query that the database
+// could not stop. Acknowledged writes are kept.
 func ProcessBundle(exit func(code int), options ...Option) tea.Bundle {
 	end := sync.OnceFunc(func() { exit(overrunCode) })
 	return bundle(func(growing bool) {

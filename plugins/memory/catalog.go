@@ -133,7 +133,7 @@ func catalogPage(limit int, cursor string) catalog.Page {
 	return catalog.Page{Limit: limit + 1, After: cursor}
 }
 
-// pageOf makes the views of a page and the cursor of the next one.
+// pageOf returns the views of a page and the cursor of the next page.
 func pageOf[T, V any](found []T, limit int, view func(T) V, name func(T) string) (views []V, next string) {
 	if len(found) > limit {
 		found = found[:limit]

@@ -53,7 +53,7 @@ type CatalogTrackFileParams struct {
 	Files []TrackedFile `json:"files,omitempty" doc:"several files, instead of path; they are tracked atomically"`
 }
 
-// CatalogTracked says what became of a file.
+// CatalogTracked is the outcome of tracking a file.
 type CatalogTracked struct {
 	Path   string `json:"path"`
 	Status string `json:"status" enum:"added,changed,unchanged" doc:"added if the table did not have the file"`

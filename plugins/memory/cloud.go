@@ -56,7 +56,7 @@ func (f *folder) sharedFiles() file.Shared {
 	return files
 }
 
-// records returns the manifest for calls that need no content, and so no storage.
+// records returns a manifest without storage, for calls that need no content.
 func (m *Memory) records() *manifest.Manifest {
 	return &manifest.Manifest{Documents: m.folder.documents, Clock: m.folder.clock}
 }

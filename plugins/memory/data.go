@@ -27,7 +27,8 @@ func dataActions() []tea.Action {
 	}
 }
 
-// callOf recognizes the repetition of a call that changes a table.
+// callOf identifies a call that changes a table, so that a repetition is
+// recognized.
 func callOf(req *tea.Request, params any) (store.TableCall, error) {
 	if req.IdempotencyKey == "" {
 		return store.TableCall{}, nil
@@ -57,7 +58,7 @@ func (keyNames) JSONSchema() *schema.Schema {
 	return &schema.Schema{AnyOf: []*schema.Schema{one, {Type: schema.Types{"array"}, Items: one}}}
 }
 
-// UnmarshalJSON takes a text for a list of one.
+// UnmarshalJSON accepts a text as a list of one name.
 func (k *keyNames) UnmarshalJSON(raw []byte) error {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {
@@ -94,7 +95,7 @@ func (m *Memory) DataCreateTable(ctx context.Context, _ *tea.Request, p DataCrea
 	return &DataCreateTableResult{Success: true, Table: p.Name, Created: created, Columns: columns, PrimaryKey: notNil(p.PrimaryKey)}, nil
 }
 
-// notNil is an empty list for none, which is [] in JSON rather than null.
+// notNil returns an empty list for nil, so that its JSON is [] rather than null.
 func notNil[S ~[]E, E any](list S) S {
 	if list == nil {
 		return S{}
@@ -102,8 +103,8 @@ func notNil[S ~[]E, E any](list S) S {
 	return list
 }
 
-// Where a change is: in a file, in the database's rows, or there was nothing to
-// write.
+// Where a change is stored: in a file, in the database's rows, or nowhere if
+// nothing changed.
 const (
 	storedInFile = "file"
 	storedInRows = "rows"
@@ -163,8 +164,8 @@ func (m *Memory) DataInsert(ctx context.Context, req *tea.Request, p DataInsertP
 	return &DataInsertResult{Success: true, Table: p.Table, RowCount: r.Inserted + r.Updated, Inserted: r.Inserted, Replaced: r.Updated, Ignored: r.Ignored, DataChanged: changed(r)}, nil
 }
 
-// DataUpdateParams are the parameters of data.update: rows, or set with the
-// rows that it is for.
+// DataUpdateParams are the parameters of data.update: rows, or set with a
+// selection of rows.
 type DataUpdateParams struct {
 	Table string           `json:"table" minLength:"1"`
 	Rows  []store.TableRow `json:"rows,omitempty" doc:"objects with the primary key and the columns to change; instead of set"`

@@ -13,8 +13,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// databaseFile is the name of an engine's database in its folder. The build can
-// lack the engine.
+// databaseFile is the name of an engine's database in its folder. The engine may
+// be missing from this build.
 func databaseFile(dialect store.Dialect) string { return "memory." + string(dialect) }
 
 // madeWith returns the engines that have a database in a folder.
@@ -27,7 +27,8 @@ func madeWith(dir string) (all []store.Dialect) {
 	return all
 }
 
-// readOnly says why the memory in a folder is only read; "" = it is written.
+// readOnly returns the reason why the memory in a folder is read-only, "" if it
+// is writable.
 func (s Settings) readOnly(dir string) (reason string, err error) {
 	made := madeWith(dir)
 	switch {

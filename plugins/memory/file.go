@@ -17,7 +17,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// maxFile is what fits into a payload as base64.
+// maxFile is the largest file that fits into a payload as base64.
 const maxFile = 45 << 20
 
 func fileActions() []tea.Action {
@@ -29,8 +29,8 @@ func fileActions() []tea.Action {
 	}
 }
 
-// place checks a path, and that its session does not belong to another user if
-// a user is given.
+// place checks a path and, if a user is given, that its session does not belong
+// to another user.
 func (m *Memory) place(ctx context.Context, path, session, user string) (place.Place, error) {
 	at, err := place.Of(path, session)
 	if err != nil {
@@ -53,7 +53,8 @@ func (m *Memory) checkOwner(ctx context.Context, session, user string) error {
 	return nil
 }
 
-// write runs fn with the full path while the path can be written.
+// write runs fn with the full path. The session of the path stays active
+// meanwhile.
 func (m *Memory) write(ctx context.Context, p place.Place, fn func(whole string) error) error {
 	if p.Session == "" {
 		return fn(p.Path)
@@ -130,7 +131,7 @@ func (m *Memory) FileStore(ctx context.Context, _ *tea.Request, p FileStoreParam
 	return &FileStoreResult{Success: true, Created: stored.Created, Changed: !stored.Unchanged, FileView: fileView(stored.File)}, nil
 }
 
-// contentOf returns the content that an action was given in one of two forms.
+// contentOf returns the content of a call, which is given as text or as base64.
 func contentOf(action string, text, encoded *string) (content []byte, err error) {
 	switch {
 	case (text == nil) == (encoded == nil):
@@ -171,7 +172,7 @@ func (m *Memory) FileRetrieve(ctx context.Context, _ *tea.Request, p FileRetriev
 		return nil, err
 	}
 	if at.Session != "" {
-		if _, err := m.folder.sessions.Sweep(ctx); err != nil { // what has expired is archived
+		if _, err := m.folder.sessions.Sweep(ctx); err != nil { // archives expired sessions
 			return nil, err
 		}
 	}
@@ -267,7 +268,7 @@ func (m *Memory) FileList(ctx context.Context, _ *tea.Request, p FileListParams)
 	return r, nil
 }
 
-// selectFiles checks what a query of files was given.
+// selectFiles checks the selection of a query of files and adds it to the query.
 func selectFiles(q *file.Query, pattern string, metadata map[string]any) (err error) {
 	if q.Prefix != "" {
 		if _, err := confine.Clean(q.Prefix); err != nil {
@@ -283,9 +284,9 @@ func selectFiles(q *file.Query, pattern string, metadata map[string]any) (err er
 	return err
 }
 
-// within runs fn with a query that is restricted to a session, if one is given,
-// otherwise to the files that a user can see, if one is given. It first archives
-// sessions that have expired, which hides their files.
+// within restricts the query to the given session or, without one, to the files
+// that the given user can see, and runs fn. It first archives expired sessions,
+// which hides their files.
 func (m *Memory) within(ctx context.Context, sessionID, userID string, q *file.Query, fn func() error) error {
 	if err := m.checkOwner(ctx, sessionID, userID); err != nil {
 		return err

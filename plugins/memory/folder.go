@@ -24,8 +24,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// folder is what all instances with one folder or URL share: the database and
-// what uses it. Each family has a field, and close closes it.
+// folder is the state that all instances with one folder or URL share: the
+// database and the families that use it. Each family has a field, and close
+// closes it.
 type folder struct {
 	name     string // of folders.byName
 	dir      string
@@ -33,7 +34,7 @@ type folder struct {
 	backends backends
 	users    int // guarded by folders.mu
 
-	// readOnly says why the memory is only read; "" = it is written.
+	// readOnly is the reason why the memory is read-only; "" if it is writable.
 	readOnly string
 	// acknowledged is where a write is durable on return: local or remote.
 	acknowledged string
@@ -61,7 +62,7 @@ type folder struct {
 	cloud      cloud
 }
 
-// lock is a mutex that a context ends the wait for.
+// lock is a mutex whose lock method honours a context.
 type lock chan struct{}
 
 func (l lock) lock(ctx context.Context) error {
@@ -90,14 +91,14 @@ type database interface {
 	store.Selector
 	// Opened is closed at the first use.
 	Opened() <-chan struct{}
-	// Writable returns the error of every write to a memory that is only read.
+	// Writable returns the error of every write if the memory is read-only.
 	Writable() error
 	WhileClosed(ctx context.Context, fn func() error) error
 	Close() error
 }
 
-// families opens what uses the stores. identity names the database, and texts
-// returns the folder for the index of the files' texts.
+// families opens the families on top of the stores. identity names the database,
+// and texts returns the folder for the index of the files' texts.
 func (f *folder) families(identity func(context.Context) (string, error), texts func() (string, error)) {
 	f.files = file.New(file.Options{
 		Documents: f.documents, Blobs: f.blobs, Clock: f.clock, Tokens: tokens.Count, Shared: f.sharedFiles(),
@@ -115,7 +116,7 @@ func (f *folder) families(identity func(context.Context) (string, error), texts 
 	f.assembler = assemble.New(o)
 }
 
-// writable returns the error of every write to a memory that is only read.
+// writable returns the error of every write if the memory is read-only.
 func (f *folder) writable() error {
 	if !inPage && f.embedded != nil {
 		return f.embedded.engine.Writable()
@@ -237,9 +238,9 @@ func (f *folders) locate(s settings) (location, error) {
 type folders struct {
 	mu        sync.Mutex
 	byName    map[string]*folder
-	closing   map[string]chan struct{}     // closed when the folder is
+	closing   map[string]chan struct{}     // closed when the folder is closed
 	shortTerm map[string]*shortterm.Memory // see shortTermOf
-	exported  bool                         // the next version has the short-term memory
+	exported  bool                         // the short-term memory was exported to the next version
 	overrun   func(growing bool)           // see engine.Options
 	backends  backends
 }
@@ -290,7 +291,7 @@ func (f *folders) take(ctx context.Context, settings settings) (*folder, error) 
 	return opened, nil
 }
 
-// lockOpen locks f.mu when the folder with a name is not being closed.
+// lockOpen waits while a folder with the name is being closed, and locks f.mu.
 func (f *folders) lockOpen(ctx context.Context, name string) error {
 	for {
 		f.mu.Lock()
@@ -317,13 +318,14 @@ func (f *folders) give(given *folder) error {
 	return f.end(given)
 }
 
-// end closes a folder that no one uses. f.mu is locked before it, and not after.
+// end closes an unused folder. The caller holds f.mu, which end unlocks.
 func (f *folders) end(given *folder) error {
 	delete(f.byName, given.name)
 	closing := make(chan struct{})
 	f.closing[given.name] = closing
 	f.mu.Unlock()
-	// Without the lock: synchronising in the background takes and gives folders.
+	// Close without the lock, since background synchronisation takes and releases
+	// folders.
 	err := given.close()
 	f.mu.Lock()
 	defer f.mu.Unlock()

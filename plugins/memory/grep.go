@@ -141,8 +141,8 @@ func searched(in []string) (files, ltm bool, err error) {
 	return files || !ltm, ltm, nil
 }
 
-// grepEntries searches the values of the long-term memory. A text has its own
-// lines; other values have one for each member.
+// grepEntries searches the values of the long-term memory. Values other than
+// texts have one line per member.
 func (m *Memory) grepEntries(ctx context.Context, p GrepParams, g file.Grep, found *file.Matches) error {
 	return m.eachEntry(ctx, p.Namespace, p.UserID, g.Query, &found.Truncated, func(e store.Memory) (bool, error) {
 		if e.Damaged {
@@ -242,13 +242,13 @@ type SearchContentParams struct {
 	TimeoutSeconds  float64                    `json:"timeout_seconds,omitempty" minimum:"0" doc:"time limit, after which the matches so far are returned; default 30"`
 }
 
-// ContentMatch is a node that a condition found.
+// ContentMatch is a node that matches a condition.
 type ContentMatch struct {
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// ContentFound is a document that fits the conditions.
+// ContentFound is a document that matches the conditions.
 type ContentFound struct {
 	Source  string         `json:"source" enum:"files,cloud,ltm" doc:"files for a file of memory.file_store, cloud for one of memory.cloud_store"`
 	Path    string         `json:"path" doc:"path of the file, or the key"`

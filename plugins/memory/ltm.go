@@ -53,7 +53,7 @@ type LTMStoreParams struct {
 	Items      []LTMItem `json:"items,omitempty" doc:"several entries, instead of key and value; they are stored atomically, and no key can appear twice"`
 }
 
-// LTMStored says what became of an entry.
+// LTMStored is the outcome of storing an entry.
 type LTMStored struct {
 	Stored       bool   `json:"stored" doc:"false if items is empty"`
 	Created      bool   `json:"created" doc:"false if the key existed"`
@@ -64,8 +64,9 @@ type LTMStored struct {
 	ByteSize     int64  `json:"byte_size" doc:"length of the value's JSON"`
 }
 
-// LTMStoreResult is the result of ltm.store. With items, the fields of one
-// entry are sums: created and deduplicated mean all of them.
+// LTMStoreResult is the result of ltm.store. With items, byte_size is the sum,
+// and created, deduplicated and inlined are true if they are true for all of
+// them.
 type LTMStoreResult struct {
 	Success bool `json:"success"`
 	LTMStored
@@ -164,7 +165,7 @@ func cacheTTL(metadata json.RawMessage, now time.Time) (time.Duration, error) {
 	default:
 		return 0, tea.Errorf(tea.ValidationError, "_cache_expires_at in the metadata must be a time, not %v; or set ttl", at)
 	}
-	return max(left, 1), nil // one that has passed expires at once
+	return max(left, 1), nil // a time in the past expires at once
 }
 
 func storeResult(single bool, items []LTMItem, stored []store.Stored) *LTMStoreResult {
@@ -186,7 +187,7 @@ func storeResult(single bool, items []LTMItem, stored []store.Stored) *LTMStoreR
 	return &LTMStoreResult{Success: true, LTMStored: sum, Count: len(all), Items: all}
 }
 
-// seconds is a parameter as a duration.
+// seconds converts a parameter to a duration.
 func seconds(name string, s float64) (time.Duration, error) {
 	if s < 0 || s > maxTTLSeconds {
 		return 0, tea.Errorf(tea.ValidationError, "%s must be from 0 to %g seconds, not %g", name, maxTTLSeconds, s)
@@ -198,10 +199,10 @@ func seconds(name string, s float64) (time.Duration, error) {
 	if s == 0 {
 		return 0, nil
 	}
-	return max(time.Duration(s*float64(time.Second)), 1), nil // none at all would be for ever
+	return max(time.Duration(s*float64(time.Second)), 1), nil // 0 would mean no limit
 }
 
-// objectOrNone takes null for absent.
+// objectOrNone returns nil for null.
 func objectOrNone(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "null" {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// maxPageBytes bounds the size of the entries of a page, so that the result
-// stays below the 64 MiB that go through a plugin's connection.
+// maxPageBytes bounds the size of the entries of a page, so that the result stays
+// below the limit of 64 MiB of a plugin's connection.
 const maxPageBytes = 64<<20 - 64<<10
 
 // The modes of ltm.search.

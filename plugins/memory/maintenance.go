@@ -112,7 +112,6 @@ func partOf(name string) string {
 	return parts[first]
 }
 
-// count counts the rows.
 func (f *folder) count(ctx context.Context, entries map[string]int64) error {
 	rows, err := f.embedded.engine.Query(ctx, "SELECT 'ltm', count(*) FROM ltm UNION ALL SELECT 'vectors', count(*) FROM vectors UNION ALL SELECT kind, count(*) FROM documents GROUP BY kind")
 	var name string
@@ -152,9 +151,9 @@ func (m *Memory) Reset(ctx context.Context, _ *tea.Request, p ResetParams) (*Res
 	return &ResetResult{Success: true, Path: m.folder.dir, Bytes: before.TotalBytes}, nil
 }
 
-// empty removes what the memory keeps in a folder. The note that there was a
-// database goes last: a crash in between leaves an error, not an empty memory.
-// Directories stay, for those who have them open.
+// empty removes the memory's files from a folder. It removes the database's
+// identity last, so that a crash in between leaves an error, not an empty memory.
+// It keeps directories, which may be open.
 func empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

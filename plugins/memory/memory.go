@@ -27,9 +27,9 @@ func (f *folders) open(ctx context.Context, from tea.Settings) (*Memory, error) 
 	return &Memory{folder: folder, folders: f}, nil
 }
 
-// writes makes a method fail that changes the memory where it is only read,
-// before it does anything. If the disk is full, the contents of what was deleted
-// are removed, and the method runs again.
+// writes wraps a method that changes the memory. It fails at once if the memory
+// is read-only. If the disk is full, it removes the contents of deleted records
+// and runs the method again.
 func writes[P, R any](method func(m *Memory, ctx context.Context, req *tea.Request, p P) (R, error)) func(*Memory, context.Context, *tea.Request, P) (R, error) {
 	return func(m *Memory, ctx context.Context, req *tea.Request, p P) (R, error) {
 		if err := m.folder.writable(); err != nil {

@@ -27,16 +27,16 @@ import (
 // defaultEngine is the engine without settings.memory.engine; "" = an embedded one.
 const defaultEngine = ""
 
-// inPage is set in a browser. There, only what [actions] needs is open, and a
-// memory stays open without users: a page that calls actions one by one stays its
-// writer, and its text index stays loaded.
+// inPage is set in a browser. A page opens only what [actions] needs, and keeps a
+// memory open without users: a page that calls actions one by one remains its
+// writer and keeps its text index loaded.
 const inPage = false
 
 // dataFolder is where the memory is without settings.memory.path and
 // XDG_DATA_HOME; "" = below the home directory.
 const dataFolder = ""
 
-// resolvePlatform replaces what settings mean on this platform only.
+// resolvePlatform replaces settings that have a special meaning on this platform.
 func (s *settings) resolvePlatform() error { return nil }
 
 // driver returns the driver for the memory in a folder. A memory is only opened

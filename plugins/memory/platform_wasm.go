@@ -22,8 +22,8 @@ const inPage = true
 // nothing.
 const dataFolder = "/"
 
-// resolvePlatform replaces what settings mean on this platform only: the memory is
-// on the device in any case, and the storage is what it synchronises with.
+// resolvePlatform replaces settings that have a special meaning on this platform:
+// the memory is always on the device, and it synchronises with the storage.
 func (s *settings) resolvePlatform() error {
 	if s.Sync.Path != "" {
 		return tea.Errorf(tea.DependencyMissing, "a browser has no folders to synchronise with; set settings.memory.sync.url in place of path")
@@ -39,8 +39,8 @@ func (s *settings) resolvePlatform() error {
 	return nil
 }
 
-// embedded never exists. The types of the other platforms would keep their methods
-// in the program.
+// embedded is never created. The types of the other platforms would link their
+// methods into the program.
 type embedded struct{ engine database }
 
 func (*embedded) close() error                            { return nil }
@@ -54,8 +54,8 @@ func (f *folder) openEmbedded(context.Context, func(bool)) error {
 	return tea.Errorf(tea.DependencyMissing, "the memory's engine %s does not run in a browser; set settings.memory.engine: wasm", f.settings.Engine)
 }
 
-// actions are those that a page has: the others need an embedded database, or more
-// code than a page should load.
+// actions returns the actions of a page: the others need an embedded database, or
+// more code than a page should load.
 func actions() []tea.Action {
 	return slices.Concat(shortTermActions(), ltmActions(), vectorActions(), syncActions(), inspectActions())
 }

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// defaultLanguage and defaultInline are those of embedded memories.
+	// defaultLanguage and defaultInline are the same as in embedded memories.
 	defaultLanguage = "english"
 	defaultInline   = 1024
 	// remoteSweepDelay is the time until the first sweep of a database that many
@@ -63,8 +63,8 @@ func (f *folder) openRemote(ctx context.Context, backend store.Backend) error {
 		f.catalog = catalog.New(s.Metadata, f.clock)
 		f.families(func(context.Context) (string, error) { return filepath.Base(f.dir), nil }, r.scratch.Path)
 	}
-	// A page leaves the memory that it synchronises with alone: its clock is not that
-	// of others.
+	// A page does not sweep the memory that it synchronises with: its clock may
+	// differ from other devices.
 	if f.readOnly == "" && (!inPage || s.Acknowledged == "local") {
 		f.sweeper = f.sweepsRemote()
 	}

@@ -46,7 +46,7 @@ func viewOf(s session.Session) SessionView {
 	}
 }
 
-// instant is null for the zero time.
+// instant returns nil for the zero time.
 func instant(t time.Time) *string {
 	if t.IsZero() {
 		return nil

@@ -22,8 +22,8 @@ const (
 	blobBackendKey = "blob_backend"
 )
 
-// engineKeys are aliases of settings.memory.engine. Other programs have a store for
-// each of these; a memory of tea has one engine for all.
+// engineKeys are aliases of settings.memory.engine. Other programs configure a
+// store for each of these; a memory of tea has one engine for all.
 var engineKeys = []string{"ltm_backend", "metadata_backend", "query_backend", "vector_backend"}
 
 // settings are all that the bundle reads. They are comparable.
@@ -60,8 +60,8 @@ func readSettings(from tea.Settings) (s settings, err error) {
 // alias is a setting that means settings.memory.engine, and its value.
 type alias struct{ setting, engine string }
 
-// checkBlobs returns an error if settings.memory.blobs is not of the kind that
-// settings.blob_backend names.
+// checkBlobs returns an error if settings.memory.blobs is not of the kind in
+// settings.blob_backend.
 func (s *settings) checkBlobs(kind string) error {
 	actual := "local"
 	if scheme, _, ok := strings.Cut(s.Blobs, "://"); ok {
@@ -94,7 +94,7 @@ func (s *settings) resolve(aliases []alias) error {
 	if err := s.resolveSync(); err != nil {
 		return err
 	}
-	// It would be ignored, and the data be on this device.
+	// If the URL were ignored, the data would be on this device.
 	for name, ignored := range map[string]bool{
 		"settings.memory.url": s.URL != "" && s.Engine == "", "settings.memory.sync.url": s.Sync.URL != "" && s.Sync.Engine == "",
 	} {
@@ -105,8 +105,8 @@ func (s *settings) resolve(aliases []alias) error {
 	return nil
 }
 
-// resolveSync replaces enable_sync and offline_fallback. For a database that is
-// not embedded they mean an embedded one in front of it.
+// resolveSync replaces enable_sync and offline_fallback. For a remote database
+// they mean an embedded one in front of it.
 func (s *settings) resolveSync() error {
 	if err := s.resolvePlatform(); err != nil {
 		return err

@@ -21,8 +21,8 @@ func shortTermActions() []tea.Action {
 	}
 }
 
-// shortTermOf is the short-term memory of a folder. It belongs to the process:
-// instances that come and go find it again. The caller holds f.mu.
+// shortTermOf returns the short-term memory of a folder. It belongs to the
+// process and outlives instances. The caller holds f.mu.
 func (f *folders) shortTermOf(dir string) *shortterm.Memory {
 	kept := f.shortTerm[dir]
 	if kept == nil {
@@ -32,13 +32,13 @@ func (f *folders) shortTermOf(dir string) *shortterm.Memory {
 	return kept
 }
 
-// exported is a line before the short-term memory of a folder.
+// exported is the header of a folder's exported short-term memory.
 type exported struct {
 	Folder string `json:"folder"`
 }
 
-// Export writes the short-term memory of all folders for the next version of
-// the plugin. The first of the instances does so for all of them.
+// Export writes the short-term memory of all folders for the next version of the
+// plugin. Only the first call of the process writes.
 func (m *Memory) Export(_ context.Context, w io.Writer) error {
 	f := m.folders
 	f.mu.Lock()

@@ -79,8 +79,7 @@ func (m *Memory) selector() (store.Selector, error) {
 	}
 }
 
-// views are the tables of memory.sql_query. A Selector of a Backend adds its own
-// ones.
+// views are the tables of memory.sql_query. A Selector of a Backend adds its own.
 func (m *Memory) views(dialect store.Dialect) []store.View {
 	views := append(catalog.Views(dialect), m.folder.sessions.View(dialect), file.View(dialect), manifest.View(dialect))
 	if m.folder.embedded != nil {

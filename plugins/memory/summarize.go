@@ -83,7 +83,7 @@ func (m *Memory) Summarize(ctx context.Context, req *tea.Request, p SummarizePar
 	return r, nil
 }
 
-// messages are the list under a key.
+// messages returns the list under a key.
 func (m *Memory) messages(ctx context.Context, namespace, key string) ([]json.RawMessage, error) {
 	raw, found := m.folder.shortterm.Get(namespace, key)
 	if !found {
@@ -103,7 +103,7 @@ func (m *Memory) messages(ctx context.Context, namespace, key string) ([]json.Ra
 	return messages, nil
 }
 
-// messageText is a message as the model reads it.
+// messageText returns a message as the model reads it.
 func messageText(raw json.RawMessage) (string, error) {
 	v, err := value.Decode(raw)
 	if err != nil {
@@ -124,7 +124,7 @@ func messageText(raw json.RawMessage) (string, error) {
 	return text, nil
 }
 
-// contentText is a text, or the texts of a list of parts.
+// contentText returns a text, or the texts of a list of parts.
 func contentText(content any) string {
 	switch content := content.(type) {
 	case nil:
@@ -150,7 +150,7 @@ func contentText(content any) string {
 	return string(text)
 }
 
-// summary makes one text of many.
+// summary reduces many texts to one.
 type summary struct {
 	req   *tea.Request
 	model string
@@ -186,8 +186,7 @@ func (s *summary) of(ctx context.Context, texts []string) (string, error) {
 	}
 }
 
-// pack joins texts to chunks of at most size tokens. A text that is larger is
-// cut.
+// pack joins texts into chunks of at most size tokens. A larger text is split.
 func pack(texts []string, size int) (chunks []string) {
 	const between = "\n\n"
 	var chunk strings.Builder
@@ -202,7 +201,7 @@ func pack(texts []string, size int) (chunks []string) {
 	for _, text := range texts {
 		for text != "" {
 			head, count := tokens.Cut(text, size-1)
-			if count++; count > room { // one for what is between
+			if count++; count > room { // one for the separator
 				flush()
 			}
 			if chunk.Len() > 0 {

@@ -28,8 +28,8 @@ const (
 	sweptFile = "swept"
 )
 
-// sweep removes what expired longer ago than the grace, and the blobs that a
-// crash left.
+// sweep archives expired sessions, and removes entries that expired before the
+// grace period and blobs that a crash left.
 func (f *folder) sweep(ctx context.Context, grace time.Duration) error {
 	if inPage {
 		_, err := f.longterm.Sweep(ctx, f.clock.Now().Add(-grace))
@@ -38,7 +38,7 @@ func (f *folder) sweep(ctx context.Context, grace time.Duration) error {
 	_, sessions := f.sessions.Sweep(ctx)
 	_, entries := f.longterm.Sweep(ctx, f.clock.Now().Add(-grace))
 	if f.embedded == nil {
-		// Contents without a file stay: another process can be about to name them.
+		// Unused contents stay: another process may be about to refer to them.
 		return errors.Join(sessions, entries)
 	}
 	deletions := deletion.Sweep(ctx, f.embedded.engine, f.clock.Now().Add(-keptDeletions))

@@ -84,8 +84,8 @@ func (m *Memory) Sync(ctx context.Context, req *tea.Request, p SyncParams) (*Syn
 	return result, nil
 }
 
-// device returns the memory as one that synchronises, nil for one that devices
-// share.
+// device returns the memory as a device that synchronises, nil for a memory that
+// devices share.
 func (f *folder) device() syncing.Device {
 	if !inPage && f.embedded != nil {
 		return f.embeddedReplica()
@@ -128,7 +128,7 @@ func (f *folders) synchronise(ctx context.Context, local *folder, with Sync, cha
 	return r, store.SystemError(errors.Join(err, f.give(other)))
 }
 
-// takeSynced opens the memory to synchronise with. The caller gives it back.
+// takeSynced opens the memory to synchronise with. The caller releases it.
 func (f *folders) takeSynced(ctx context.Context, local *folder, with Sync) (*folder, error) {
 	s := local.settings
 	s.Engine, s.Path, s.URL, s.Token, s.Options, s.Sync = engineName(with.Engine), with.Path, with.URL, with.Token, with.Options, Sync{}
@@ -146,7 +146,8 @@ func (f *folders) takeSynced(ctx context.Context, local *folder, with Sync) (*fo
 	return f.take(ctx, s)
 }
 
-// limiter returns a function that waits as long as bytes take; nil = no limit.
+// limiter returns a function that blocks for as long as the bytes take; nil if
+// there is no limit.
 func limiter(bytesPerSecond int64) func(context.Context, int64) error {
 	if bytesPerSecond == 0 {
 		return nil
@@ -191,13 +192,13 @@ func merged(ctx context.Context, req *tea.Request, action string, local, remote 
 	}
 	var described file.File
 	if r.Feed == store.DocumentFeed && r.Space == file.Kind && json.Unmarshal(r.Body, &described) == nil {
-		r.Content = described.Hash // that of the side whose content the action has chosen
+		r.Content = described.Hash // of the side whose content the action chose
 	}
 	r.Updated = time.Time{} // now
 	return r, nil
 }
 
-// side is a record as a parameter of the action that merges.
+// side returns a record as a parameter of the merge action.
 func side(r store.Record) any {
 	if r.Deleted {
 		return nil

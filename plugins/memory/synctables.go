@@ -21,7 +21,6 @@ func (f *folder) syncedTables() syncing.Tables {
 	return nil
 }
 
-// Definitions returns the definitions of all tables.
 func (t syncedTables) Definitions(ctx context.Context) (all []store.NewTable, err error) {
 	found, err := t.all.Tables(ctx)
 	for _, one := range found {

@@ -104,7 +104,7 @@ func (m *Memory) VectorStore(ctx context.Context, req *tea.Request, p VectorStor
 	return r, m.folder.vectors.Store(ctx, p.Collection, items...)
 }
 
-// textID names an item after its text.
+// textID derives the id of an item from its text.
 func textID(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])
@@ -245,11 +245,11 @@ func (m *Memory) VectorList(ctx context.Context, _ *tea.Request, p VectorListPar
 const (
 	// vectorBatch is how many items are read at a time.
 	vectorBatch = 200
-	// vectorNumber is about how many bytes a number takes in an answer.
+	// vectorNumber is the approximate number of bytes of a number in an answer.
 	vectorNumber = 12
 )
 
-// sizeOf is the length of metadata as JSON.
+// sizeOf returns the length of metadata as JSON.
 func sizeOf(metadata map[string]any) int {
 	text, err := value.Encode(metadata)
 	if err != nil {

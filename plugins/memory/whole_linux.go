@@ -14,9 +14,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
-// writeWhole writes a file that appears under its name when it is complete. If the
-// process is killed before, nothing is left, since the file has no name until then; on
-// file systems without unnamed files, a temporary file may be left.
+// writeWhole writes a file atomically. If the process is killed, nothing is left,
+// since the file has no name until it is complete; on file systems without
+// unnamed files, a temporary file may be left.
 func writeWhole(root *os.Root, name string, write func(io.Writer) error) error {
 	dir, err := root.Open(path.Dir(filepath.ToSlash(name)))
 	if err != nil {
