@@ -20,8 +20,8 @@ import (
 // Result is the result of an Import.
 type Result struct {
 	Summary
-	// Written and Kept are the numbers of records that were written, and of those
-	// that existed and were kept.
+	// Written and Kept are the numbers of written records and of existing records
+	// that were kept.
 	Written, Kept int64
 	// Resumed reports that an earlier import of the archive was continued.
 	Resumed bool
@@ -37,16 +37,16 @@ type Options struct {
 	Tables Tables
 	// Replace replaces records and rows that exist.
 	Replace bool
-	// Empty returns an error if the memory is not empty, which this import needs;
-	// nil = it does not. It is not called if an interrupted import with Empty of the
-	// same archive is continued.
+	// Empty returns an error if the memory is not empty; nil = the memory may have
+	// records. It is not called if an interrupted import with Empty of the same
+	// archive is continued.
 	Empty func(ctx context.Context) error
 }
 
-// Import reads an archive twice: first it checks all of it, and nothing is
-// written if it is damaged; then it writes its records and tables. An import that was interrupted
-// continues when it is called again with the same archive; until then the store
-// has a document of ImportKind.
+// Import reads an archive twice. It first checks all of it and writes nothing if
+// it is damaged, and then writes its records and tables. An interrupted import
+// continues when Import is called again with the same archive; until then the
+// store has a document of ImportKind.
 func Import(ctx context.Context, r io.ReadSeeker, to store.Replica, o Options) (Result, error) {
 	summary, id, err := Check(ctx, r)
 	if err != nil {
@@ -103,7 +103,7 @@ type progress struct {
 	Pages int64 `json:"pages"`
 	// Empty reports that the memory was empty before the import.
 	Empty bool `json:"empty,omitempty"`
-	// Run identifies the import, "" for one that an older version has begun.
+	// Run identifies the import, "" for an import that an older version began.
 	Run string `json:"run,omitempty"`
 }
 
@@ -131,7 +131,7 @@ func (i *importing) content(_ context.Context, sha string, data []byte) error {
 	return nil
 }
 
-// records writes a page, and with it the number of the page.
+// records writes a page, together with the number of the page.
 func (i *importing) records(ctx context.Context, records []store.Record) error {
 	i.page++
 	defer clear(i.contents)
@@ -202,14 +202,14 @@ func (i *importing) table(ctx context.Context, table Table) error {
 	return i.Tables.Create(ctx, table)
 }
 
-// rows adds a page of rows. A repeated import adds none twice.
+// rows adds a page of rows. It is idempotent.
 func (i *importing) rows(ctx context.Context, table string, rows []json.RawMessage) error {
 	i.page++
 	return i.insert(ctx, table, rows, fmt.Sprintf("import-%s%s-%d", i.mark.Key, i.run, i.page))
 }
 
 // insert adds rows except those that the memory cannot store, which it finds by
-// halves.
+// bisection.
 func (i *importing) insert(ctx context.Context, table string, rows []json.RawMessage, key string) error {
 	err := i.Tables.Insert(ctx, table, rows, i.Replace, key)
 	refused := tea.AsError(err)
@@ -227,8 +227,8 @@ func (i *importing) insert(ctx context.Context, table string, rows []json.RawMes
 	return i.insert(ctx, table, rows[half:], key+"b")
 }
 
-// keyOf is the primary key of a row as JSON, or the beginning of a row without
-// one.
+// keyOf returns the primary key of a row as JSON, or the beginning of a row
+// without a key.
 func keyOf(row json.RawMessage, columns []string) string {
 	var members map[string]json.RawMessage
 	if len(columns) == 0 || json.Unmarshal(row, &members) != nil {

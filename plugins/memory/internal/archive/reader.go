@@ -33,7 +33,7 @@ var names = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(records/[0-9]{6,9}\.jsonl|contents/[0-9a-f]{64}|tables/[A-Za-z_][A-Za-z0-9_]{0,62}(\.json|/[0-9]{6,9}\.jsonl))$`)
 })
 
-// visitor gets the parts of an archive in their order.
+// visitor receives the parts of an archive in order.
 type visitor struct {
 	content func(ctx context.Context, sha string, data []byte) error
 	records func(ctx context.Context, records []store.Record) error
@@ -77,7 +77,6 @@ func damaged(message string, args ...any) error {
 	return tea.Errorf(tea.ValidationError, "the archive is damaged: "+message, args...)
 }
 
-// next reads an entry.
 func next(ctx context.Context, files *tar.Reader) (name string, data []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", nil, err
@@ -93,7 +92,7 @@ func next(ctx context.Context, files *tar.Reader) (name string, data []byte, err
 	case head.Size > maxEntry:
 		return "", nil, damaged("%q has %d bytes, more than %d", head.Name, head.Size, int64(maxEntry))
 	}
-	// A header can lie about the size: the buffer grows with what is there.
+	// A header can lie about the size: the buffer grows with the data that exists.
 	var b bytes.Buffer
 	if _, err := io.Copy(&b, files); err != nil {
 		return "", nil, damaged("%s: %w", head.Name, err)

@@ -38,15 +38,15 @@ type header struct {
 	Created time.Time `json:"created"`
 }
 
-// Summary counts what an archive has.
+// Summary counts the contents of an archive.
 type Summary struct {
 	// Records are the numbers of records by feed, with "documents" by kind.
 	Records map[string]int64 `json:"records"`
 	// Rows are the numbers of rows by table.
 	Rows     map[string]int64 `json:"rows,omitempty"`
 	Contents int64            `json:"contents"`
-	// Damaged are the numbers of records that could not be read and are not in the
-	// archive.
+	// Damaged are the numbers of records that could not be read and are missing
+	// from the archive.
 	Damaged int64 `json:"damaged,omitempty"`
 }
 
@@ -67,19 +67,18 @@ type Table struct {
 
 // Tables are the tables of a memory.
 type Tables interface {
-	// Tables returns all tables.
 	Tables(ctx context.Context) ([]Table, error)
 	// Rows calls page with all rows of a table, some at a time.
 	Rows(ctx context.Context, table Table, page func(rows []json.RawMessage) error) error
 	// Create creates a table unless it exists with the same definition.
 	Create(ctx context.Context, table Table) error
-	// Insert adds rows. Those with an existing primary key replace it if replace is
-	// set, otherwise they are left out. A call that is repeated with the same key
-	// does nothing.
+	// Insert adds rows. Rows with an existing primary key replace it if replace is
+	// set, otherwise they are ignored. A repeated call with the same key does
+	// nothing.
 	Insert(ctx context.Context, table string, rows []json.RawMessage, replace bool, key string) error
 }
 
-// Export writes all records of a store, and all tables, which can be nil.
+// Export writes all records of a store, and all tables unless tables is nil.
 func Export(ctx context.Context, w io.Writer, from store.Replica, tables Tables) (Summary, error) {
 	identity, err := from.Identity(ctx)
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 )
 
 // Options configure an Assembler. Tables, Vectors, Language and Logger are
-// optional. The caller closes everything named here, after the Assembler.
+// optional. The caller closes all fields, after the Assembler.
 type Options struct {
 	// Identity identifies the memory of the files.
 	Identity func(ctx context.Context) (string, error)
@@ -75,10 +75,10 @@ const (
 type Request struct {
 	// Query is the question, "" for none.
 	Query string
-	// Namespace is that of the entries.
+	// Namespace is the namespace of the entries.
 	Namespace string
-	// UserID is the user whose sessions can be read, besides those without a user;
-	// "" = all sessions.
+	// UserID is the user whose sessions can be read, in addition to sessions
+	// without a user; "" = all sessions.
 	UserID string
 	// Layers select the candidates; none selects everything.
 	Layers []Layer
@@ -96,7 +96,7 @@ type Request struct {
 	Collection string
 	// Embed returns the vector of the query; nil = there is no model.
 	Embed func(ctx context.Context, query string) ([]float32, error)
-	// Warn is called for what is left out because of an error.
+	// Warn is called for a source that is left out because of an error.
 	Warn func(message, name string, err error)
 }
 

@@ -50,17 +50,16 @@ type unit struct {
 	value   float64
 }
 
-// posing finds lines of a text that look like a heading of the context.
+// posing matches lines of a text that look like a heading of the context.
 var posing = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)(^|[\r\v\f\x{85}\x{2028}\x{2029}])([\pZ\p{Cf}\t]*)(##[\pZ\p{Cf}\t]*[^\s:]+:)`)
 })
 
-// disarm escapes what looks like a heading, so that no text poses as another
-// source of the context.
+// disarm escapes such lines, so that no text poses as another source of the
+// context.
 func disarm(text string) string { return posing().ReplaceAllString(text, `$1$2\$3`) }
 
-// fill writes the context: the tables, and then the candidates while there is
-// room.
+// fill writes the context: the tables, then candidates while there is room.
 func (a *Assembler) fill(ctx context.Context, r Request, g *gathering, tables []Table) (*Result, error) {
 	f := &filling{
 		g: g, r: r, result: &Result{Sources: []Source{}, Tables: tables, Method: g.method}, sections: map[*candidate]*section{}, taken: map[int]int{},
@@ -74,8 +73,8 @@ func (a *Assembler) fill(ctx context.Context, r Request, g *gathering, tables []
 }
 
 // candidates takes the units with the greatest values. A candidate that does not
-// fit is replaced by its passages. What then remains of the room is filled with
-// the beginnings of what did not fit.
+// fit is replaced by its passages. The remaining room is filled with the
+// beginnings of units that did not fit.
 func (f *filling) candidates(ctx context.Context) error {
 	asked := f.g.asked()
 	queue, left, full := f.units(), []unit(nil), map[*candidate]bool{}
@@ -144,7 +143,8 @@ func sortUnits(units []unit) {
 }
 
 // split returns the passages of a candidate that are worth reading. The value of
-// a passage is the candidate's score with the passage's share of its similarity.
+// a passage is the candidate's score, scaled by the passage's share of its
+// similarity.
 func (f *filling) split(ctx context.Context, c *candidate) (units []unit, err error) {
 	s, err := f.g.passagesOf(ctx, c)
 	if s == nil || err != nil {
@@ -245,7 +245,7 @@ func (f *filling) passage(u unit, cut bool) (fits bool) {
 }
 
 // body returns the text of a candidate, or enough of it to be cut; false if the
-// candidate was removed in between, is damaged or empty.
+// candidate was removed meanwhile, is damaged or empty.
 func (f *filling) body(ctx context.Context, c *candidate, room int, whole bool) (text string, ok bool) {
 	text = c.text
 	if c.file != nil {

@@ -20,8 +20,8 @@ import (
 const (
 	// maxSessions bounds the sessions of a layer.
 	maxSessions = 1000
-	// maxHits bounds the entries of a place for a question, maxEntries without
-	// one.
+	// maxHits bounds the entries of a place for a question, maxEntries without a
+	// question.
 	maxHits    = 200
 	maxEntries = 1000
 )
@@ -102,7 +102,7 @@ func (g *gathering) all() bool {
 	return slices.ContainsFunc(g.places, func(p *place) bool { return g.r.PriorityWeight*p.priority >= g.r.Threshold })
 }
 
-// add adds a candidate to the most important place that has it.
+// add adds a candidate to the most important of its places.
 func (g *gathering) add(c *candidate) *candidate {
 	have := g.found[c.name]
 	if have == nil {
@@ -142,7 +142,7 @@ func (g *gathering) gather(ctx context.Context) error {
 	return g.withoutHidden(ctx)
 }
 
-// files adds files. The caller uses the index.
+// files adds files. The caller holds the index; see [texts.use].
 func (g *gathering) files(ctx context.Context) error {
 	if g.asked() {
 		if err := g.weigh(ctx); err != nil {
@@ -167,7 +167,7 @@ func (g *gathering) files(ctx context.Context) error {
 	return nil
 }
 
-// file adds a file; nil if no place has it.
+// file adds a file; it returns nil if the file is in no place.
 func (g *gathering) file(t *text, words float64) *candidate {
 	var in *place
 	for _, p := range g.places {
@@ -295,8 +295,8 @@ func (g *gathering) entry(p *place, e store.Memory) error {
 	return nil
 }
 
-// wordsOf returns the texts that an entry is found by, as in ltm.search, with name in
-// place of its key.
+// wordsOf returns the searchable texts of an entry, as in ltm.search, with name
+// in place of its key.
 func wordsOf(name string, e store.Memory) (texts []string) {
 	for _, field := range longterm.Fields(name, string(e.Value), string(e.Metadata)) {
 		texts = append(texts, field.Text)
@@ -336,8 +336,8 @@ func SessionOf(key string) string {
 	return id
 }
 
-// withoutHidden removes the entries of archived sessions, and what belongs to
-// sessions of other users. Files of archived sessions are not in the index.
+// withoutHidden removes entries of archived sessions and everything that belongs
+// to sessions of other users. Files of archived sessions are not in the index.
 func (g *gathering) withoutHidden(ctx context.Context) error {
 	sessions := map[string]bool{}
 	for _, c := range g.found {

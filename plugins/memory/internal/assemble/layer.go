@@ -75,9 +75,9 @@ type place struct {
 	pattern   *file.Glob
 	entries   bool
 	prefixes  []string
-	keys      []string // in addition to those below the prefixes
+	keys      []string // in addition to keys below the prefixes
 	sessions  []session.Session
-	elsewhere bool // everything that no other place has
+	elsewhere bool // everything that is in no other place
 }
 
 // has reports whether the place has a file.
@@ -95,7 +95,7 @@ func beginsWith(name string, prefixes []string) bool {
 }
 
 // everything returns the layers of a request without layers: a candidate belongs
-// to the scope that its path or key begins with, or else to app.
+// to the scope that its path or key begins with, or to app.
 func everything() []Layer {
 	root, directories := ".", plurals[Directory]
 	return []Layer{{Scope: Directory, Directory: &directories}, {Scope: InSession}, {Scope: Firm}, {Scope: Matter}, {Scope: User}, {Scope: App, Directory: &root}}

@@ -157,8 +157,8 @@ func (g *gathering) embed(ctx context.Context) ([]float32, error) {
 	return nil, nil
 }
 
-// near sets the cosine of a vector's candidate. It reports false if the vector
-// is not of the candidate's current content.
+// near sets the cosine of a vector's candidate. It returns false if the vector
+// does not belong to the candidate's current content.
 func (g *gathering) near(ctx context.Context, item store.VectorItem, cosine float64) (bool, error) {
 	d, ok := recall.Documented(item)
 	if !ok || d.Source == recall.LTM && d.Namespace != g.r.Namespace {
@@ -178,8 +178,8 @@ func (g *gathering) near(ctx context.Context, item store.VectorItem, cosine floa
 	return true, nil
 }
 
-// bring adds a document that has no word of the question, if a place has it and
-// its content is that of the vector.
+// bring adds a document without any word of the question, if it is in a place and
+// its content is the vector's.
 func (g *gathering) bring(ctx context.Context, kind Kind, path, hash string) (c *candidate, err error) {
 	if kind != Entry {
 		t, ok := g.a.texts.find(name{kind, path})
@@ -215,8 +215,8 @@ func (g *gathering) bring(ctx context.Context, kind Kind, path, hash string) (c 
 	return g.found[name{Entry, path}], nil
 }
 
-// lookUp reads the vectors of candidates that are not near, the best by words
-// first.
+// lookUp reads the vectors of candidates that are not near, beginning with the
+// best by words.
 func (g *gathering) lookUp(ctx context.Context, question []float32) error {
 	var missing []*candidate
 	for _, c := range g.found {

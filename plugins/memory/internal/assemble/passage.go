@@ -38,13 +38,13 @@ type passage struct {
 	start, end int
 	line       int // the first one, from 1
 	headings   []string
-	// likeness is 1 for the best passage of the text, and 0 for a passage that
-	// neither has a word of the question nor is near one that does.
+	// likeness is 1 for the best passage of the text, and 0 for a passage that has
+	// no word of the question and is not near one that has.
 	likeness float64
 }
 
-// split splits a text into passages and compares them with the question. Within
-// one text a word counts for more the fewer passages have it.
+// split splits a text into passages and compares them with the question. Within a
+// text, a word in fewer passages has a greater weight.
 func (g *gathering) split(text string) *passages {
 	size := max(min(g.r.MaxTokens, maxPassage), minPassage)
 	s := &passages{text: text}
@@ -90,8 +90,8 @@ func (g *gathering) split(text string) *passages {
 	return s
 }
 
-// passagesOf returns the passages of a candidate; nil where there is no
-// question, or where the request has compared enough long texts.
+// passagesOf returns the passages of a candidate; nil without a question, or if
+// the request has compared enough long texts.
 func (g *gathering) passagesOf(ctx context.Context, c *candidate) (*passages, error) {
 	if c.passages != nil || !g.asked() {
 		return c.passages, nil

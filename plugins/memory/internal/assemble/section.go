@@ -41,8 +41,8 @@ func newSection(c *candidate) *section {
 	return &section{c: c, heading: heading, cost: tokens.Count(heading+between) + 1}
 }
 
-// joint returns how many tokens a passage needs besides its own: to follow
-// another passage, or for its place.
+// joint returns the number of additional tokens of a passage: to follow another
+// passage, or for its place.
 func (s *section) joint(passage int) int {
 	near := func(other span) bool { return other.passage == passage-1 || other.passage == passage+1 }
 	if slices.ContainsFunc(s.spans, near) {
@@ -53,7 +53,7 @@ func (s *section) joint(passage int) int {
 	return tokens.Count(at.place(true)) + 2
 }
 
-// runs joins the passages of the section that follow each other.
+// runs joins adjacent passages of the section.
 func (s *section) runs() (runs []run) {
 	sort.Slice(s.spans, func(i, j int) bool { return s.spans[i].passage < s.spans[j].passage })
 	all, text := s.c.passages.all, s.c.passages.text

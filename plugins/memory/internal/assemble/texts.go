@@ -22,7 +22,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// maxIndexed is how much of a file is indexed.
+// maxIndexed bounds the indexed part of a file.
 const maxIndexed = 4 << 20
 
 // text is a file in the index.
@@ -32,9 +32,9 @@ type text struct {
 }
 
 // texts are the text files and their index. The index is compared with the files
-// once after the start. From then on, each question first adds what changed
-// since the previous one. The number of a document in the index is a hash of
-// path and content, so the index can be compared without reading contents.
+// once after the start. From then on, each question first adds the changes since
+// the previous one. The number of a document in the index is a hash of path and
+// content, so that the index can be compared without reading contents.
 type texts struct {
 	o Options
 
@@ -119,8 +119,7 @@ func (t *texts) any(fn func(*text) bool) bool {
 	return false
 }
 
-// seen has the numbers of the last changes of files and shared files; the zero value is
-// none.
+// seen has the numbers of the last seen changes of files and shared files.
 type seen struct{ own, shared int64 }
 
 // changes returns the files that were changed since; see [file.Files.Changes].
@@ -182,7 +181,8 @@ func (t *texts) open(ctx context.Context) error {
 	return nil
 }
 
-// compare removes from the index what no file has, and adds what is missing.
+// compare removes documents without a file from the index, and adds missing
+// files.
 func (t *texts) compare(ctx context.Context) error {
 	ids, err := t.index.IDs()
 	if err != nil {
@@ -217,8 +217,8 @@ func (t *texts) compare(ctx context.Context) error {
 	return t.add(ctx, missing)
 }
 
-// idOf returns the number of a file with its content in the index, 0 for a file
-// that is not indexed.
+// idOf returns the number of a file with its content in the index, 0 if the file
+// is not indexed.
 func idOf(f file.File) int64 {
 	if !f.Text || f.Archived() {
 		return 0
@@ -267,8 +267,8 @@ func (t *texts) add(ctx context.Context, files []file.File) error {
 	return nil
 }
 
-// taken ignores the error of a change that is in the index although it cannot be
-// written yet.
+// taken ignores the error of a change that the index holds in memory but could
+// not write yet.
 func (t *texts) taken(err error) error {
 	if err == nil || errors.Is(err, fulltext.ErrSeq) || errors.Is(err, fulltext.ErrClosed) || errors.Is(err, fulltext.ErrCorrupt) {
 		return err

@@ -26,8 +26,8 @@ import (
 const (
 	dirMode  = 0o700
 	fileMode = 0o600
-	// temporary begins the name of a file that is being written. One that a crash
-	// left is removed before the next write.
+	// temporary begins the name of an unfinished file. A file that a crash left is
+	// removed before the next write.
 	temporary = ".writing-"
 )
 
@@ -60,7 +60,7 @@ func Open(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// root is the directory; the error is fs.ErrNotExist before the first write.
+// root returns the directory; the error is fs.ErrNotExist before the first write.
 func (f *Folder) root() (*os.Root, error) {
 	f.opening.Lock()
 	defer f.opening.Unlock()
@@ -201,7 +201,7 @@ func (f *Folder) rename(from, to string) error {
 	}
 	err = root.Rename(from, to)
 	if errors.Is(err, fs.ErrNotExist) && f.forget(dir) {
-		// The directory was removed behind our back: create it again.
+		// Another program removed the directory: create it again.
 		if err = f.makeDir(dir); err == nil {
 			err = root.Rename(from, to)
 		}

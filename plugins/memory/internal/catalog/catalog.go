@@ -50,7 +50,7 @@ func (c *Catalog) now() clock.Instant { return clock.Instant{Time: c.clock.Now()
 type Page struct {
 	// Limit bounds the part; 0 = 1,000.
 	Limit int
-	// After is the last entry of the part before; "" = from the beginning.
+	// After is the last entry of the previous part; "" = from the beginning.
 	After string
 }
 
@@ -129,7 +129,7 @@ func decodeAll[T any](docs []store.Document) ([]T, error) {
 	return all, nil
 }
 
-// put returns the change that writes v. Version 0 means that it is new.
+// put returns the change that writes v. Version 0 means a new document.
 func put(kind, id string, version int64, v any) (store.Change, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -141,8 +141,8 @@ func put(kind, id string, version int64, v any) (store.Change, error) {
 	return store.Change{Kind: kind, ID: id, Body: body, If: version}, nil
 }
 
-// page returns a part of the selected documents, those that match after, and the
-// number of documents in all parts. damaged returns what is listed for a damaged
+// page returns the selected documents that match after, at most limit, and the
+// number of all selected documents. damaged returns the entry for a damaged
 // document, which must not hide the others.
 func page[T any](ctx context.Context, c *Catalog, query store.DocumentQuery, limit int, damaged func(id string) T, after ...store.Condition) (found []T, total int, err error) {
 	if total, err = c.docs.Count(ctx, query); err != nil {

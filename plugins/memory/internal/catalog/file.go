@@ -37,7 +37,7 @@ type File struct {
 
 func (f File) id() string { return f.Table + "/" + f.Path }
 
-// Outcome is what Track did with a file.
+// Outcome is the outcome of tracking a file.
 type Outcome string
 
 // The outcomes.

@@ -43,7 +43,7 @@ func (c *Managed) CreateIn(ctx context.Context, tx store.Tx, t Table) error {
 	return err
 }
 
-// Registered returns the error of a managed table whose name another entry has.
+// Registered returns the error for a managed table whose name another entry uses.
 func Registered(name string) error {
 	return tea.Errorf(tea.ValidationError, "the catalog already has a table %q from catalog.register_table; choose another name", name)
 }
@@ -69,8 +69,8 @@ func (c *Catalog) CreateManaged(ctx context.Context, t Table) error {
 	return c.docs.Apply(ctx, change)
 }
 
-// SnapshotManaged is SnapshotIn for a store whose transactions are its own. Of two
-// calls at the same time the second one fails with an error that wraps
+// SnapshotManaged is SnapshotIn for a store that runs its transactions itself. Of
+// two concurrent calls, the second one fails with an error that wraps
 // [store.ErrConflict].
 func (c *Catalog) SnapshotManaged(ctx context.Context, t Table, last *Snapshot) (Snapshot, error) {
 	s, changes, err := c.snapshotOf(t, nil, last)

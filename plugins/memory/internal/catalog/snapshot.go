@@ -49,8 +49,7 @@ func refs(files []File) []FileRef {
 	return all
 }
 
-// snapshotID returns the id of a snapshot. The order of a table's ids is that of
-// the numbers.
+// snapshotID returns the id of a snapshot. The ids of a table sort by number.
 func snapshotID(table string, number int64) string {
 	return fmt.Sprintf("%s%06d", snapshotPrefix(table), number)
 }
@@ -65,12 +64,12 @@ type NewSnapshot struct {
 	Paths       []string
 	Description string
 	Metadata    json.RawMessage
-	// Call identifies the call, which is repeated after a crash: if the last
-	// snapshot is of the same call, it is the result.
+	// Call identifies the call, which can be repeated after a crash: if the last
+	// snapshot has the same Call, it is the result.
 	Call string
 }
 
-// CreateSnapshot stores the list of the files that a table has now.
+// CreateSnapshot stores the list of a table's current files.
 func (c *Catalog) CreateSnapshot(ctx context.Context, table string, n NewSnapshot) (s Snapshot, err error) {
 	id, err := c.open(ctx, table)
 	if err != nil {
@@ -135,8 +134,8 @@ func chosen(files []FileRef, paths []string) ([]FileRef, error) {
 	return all, nil
 }
 
-// LastSnapshot returns the last snapshot of a table, or nil. A caller who then
-// adds one must prevent concurrent additions.
+// LastSnapshot returns the last snapshot of a table, or nil. A caller that then
+// adds a snapshot must prevent concurrent additions.
 func (c *Catalog) LastSnapshot(ctx context.Context, table string) (*Snapshot, error) {
 	docs, err := c.docs.Query(ctx, store.DocumentQuery{Kind: snapshotKind, Where: ofTable(strings.ToLower(table)), OrderBy: "number", Descending: true, Limit: 1})
 	if err != nil || len(docs) == 0 {

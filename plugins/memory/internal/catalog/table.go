@@ -23,7 +23,7 @@ type Table struct {
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
 	// Managed reports that the table belongs to package tabular.
 	Managed bool `json:"managed,omitempty"`
-	// Version is the last change of a managed table's rows that its last
+	// Version is the last change of a managed table's rows that the last
 	// consolidation included.
 	Version   int64         `json:"version,omitempty"`
 	CreatedAt clock.Instant `json:"created_at"`
@@ -82,8 +82,8 @@ func (c *Catalog) Table(ctx context.Context, name string) (t Table, err error) {
 	return t, err
 }
 
-// open returns the id of a table that is to be changed, or a validation_error for
-// a managed one.
+// open returns the id of a table for a change, or a validation_error for a
+// managed table.
 func (c *Catalog) open(ctx context.Context, name string) (id string, err error) {
 	t, err := c.Table(ctx, name)
 	if err != nil {

@@ -41,11 +41,11 @@ func FromMicro(us int64) time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
-// layout always has microseconds, so texts sort in the order of time.
+// layout always has microseconds, so that texts sort by time.
 const layout = "2006-01-02T15:04:05.000000Z"
 
 // Text returns a time in the form of documents: RFC 3339 in UTC, "" for the zero
-// time. Years outside of the layout become its first or last one.
+// time. Times outside of the layout's years become its first or last year.
 func Text(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -60,7 +60,7 @@ func Text(t time.Time) string {
 	return t.Format(layout)
 }
 
-// Instant is a time in the JSON of a document, in the form of [Text].
+// Instant is a time in the JSON of a document, written by [Text].
 type Instant struct{ time.Time }
 
 // MarshalJSON writes the instant.
@@ -76,12 +76,12 @@ func (i *Instant) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// forms are those of [Parse].
+// forms are the layouts that [Parse] accepts.
 var forms = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", time.DateOnly}
 
 // Parse reads an instant that a user wrote: RFC 3339, also with a space between
-// date and time, without a zone for UTC, or a date for its midnight. It is
-// truncated to microseconds. Years outside of 1 to 9999 are not accepted.
+// date and time; UTC if it has no zone, midnight if it is a date. It is truncated
+// to microseconds. Years outside of 1 to 9999 are not accepted.
 func Parse(s string) (time.Time, bool) {
 	for _, form := range forms {
 		if t, err := time.Parse(form, s); err == nil {
@@ -95,11 +95,11 @@ func Parse(s string) (time.Time, bool) {
 // Collation is the name of Compare in SQLite.
 const Collation = "tea_instant"
 
-// Compare orders texts that are instants by time, in whatever form [Parse]
-// accepts. Other texts are ordered by their bytes, among the texts of instants.
+// Compare orders texts in any form that [Parse] accepts by time. Other texts are
+// ordered by their bytes, among the texts of instants.
 func Compare(a, b string) int { return strings.Compare(canonical(a), canonical(b)) }
 
-// canonical is the form of [Text] if the text is an instant.
+// canonical returns the form of [Text] if the text is an instant.
 func canonical(s string) string {
 	if len(s) < len(time.DateOnly) || len(s) == len(layout) && s[len(s)-1] == 'Z' && s[len("2006-01-02")] == 'T' {
 		return s

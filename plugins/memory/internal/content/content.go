@@ -25,7 +25,7 @@ const (
 	stripes     = 64
 )
 
-// ErrDamaged means that a content is not what was saved.
+// ErrDamaged means that the hash of a content does not match its name.
 var ErrDamaged = errors.New("damaged: its hash does not match its name")
 
 // Store stores contents below a prefix of a BlobStorage. There is one Store for
@@ -36,8 +36,8 @@ type Store struct {
 	// rows is locked for reading from before a blob is checked until its row is
 	// written, and for writing while blobs are removed.
 	rows sync.RWMutex
-	// saving is locked while a content is written: a blob that is not yet on the
-	// disk must not be relied on.
+	// saving is locked while a content is written: a caller must not rely on a blob
+	// that is not yet on the disk.
 	saving [stripes]sync.Mutex
 }
 
@@ -111,7 +111,7 @@ func Checked(r io.ReadCloser, name, hash string) io.ReadCloser {
 	return &checked{ReadCloser: r, name: name, want: hash, sum: sha256.New()}
 }
 
-// checked compares the hash of what was read with the name.
+// checked compares the hash of the data with the expected one.
 type checked struct {
 	io.ReadCloser
 	name, want string
@@ -127,7 +127,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Named returns which of the contents with these hashes are in use.
+// Named returns which of the hashes name contents in use.
 type Named func(ctx context.Context, hashes []string) (map[string]bool, error)
 
 // Sweep removes unused blobs. It first finds candidates, of which there are few,

@@ -1,5 +1,6 @@
 // Package deletion keeps the names of deleted records in the database, as
-// tombstones for the feeds of a [store.Replica], and makes pages of these feeds.
+// tombstones for the feeds of a [store.Replica], and returns pages of these
+// feeds.
 package deletion
 
 import (
@@ -21,14 +22,14 @@ func Row(feed store.Feed, seq int64, space, key string, now int64) []any {
 	return []any{string(feed), seq, space, key, now}
 }
 
-// Last returns the largest number of the feed's tombstones, those that were
-// removed included.
+// Last returns the largest number of the feed's tombstones, including removed
+// ones.
 func Last(ctx context.Context, engine store.QueryEngine, feed store.Feed) (int64, error) {
 	return store.Int(engine.Query(ctx, `SELECT coalesce(max(seq), 0) FROM (SELECT max(seq) AS seq FROM tea_deleted WHERE feed = ?
 		UNION ALL SELECT max(seq) FROM tea_forgotten WHERE feed = ?) AS taken`, string(feed), string(feed)))
 }
 
-// Check returns an error that wraps [store.ErrTooOld] if the feed does not have
+// Check returns an error that wraps [store.ErrTooOld] if the feed no longer has
 // all deletions after the query's number. last is the feed's last number.
 func Check(ctx context.Context, engine store.QueryEngine, query store.ChangeQuery, last int64) error {
 	if query.After == 0 {
@@ -54,8 +55,7 @@ func CheckBounds(query store.ChangeQuery, forgotten, last int64) error {
 	return nil
 }
 
-// Complete adds the numbers and times of their tombstones to the records that
-// are deleted.
+// Complete adds the numbers and times of the tombstones to deleted records.
 func Complete(ctx context.Context, engine store.QueryEngine, records []store.Record) error {
 	at := map[store.RecordName]int{}
 	var keys []string
@@ -87,7 +87,7 @@ func Complete(ctx context.Context, engine store.QueryEngine, records []store.Rec
 // lookUp is how many keys one statement looks up.
 const lookUp = 500
 
-// Sweep removes the tombstones from before an instant.
+// Sweep removes the tombstones of deletions before an instant.
 func Sweep(ctx context.Context, engine store.QueryEngine, before time.Time) error {
 	old, err := store.Int(engine.Query(ctx, "SELECT count(*) FROM tea_deleted WHERE deleted_at < ?", before.UnixMicro()))
 	if err != nil || old == 0 {
@@ -95,7 +95,7 @@ func Sweep(ctx context.Context, engine store.QueryEngine, before time.Time) erro
 	}
 	return engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 		for _, feed := range store.Feeds() {
-			// All up to the last old one: the numbers count, not the clock.
+			// Remove all up to the last old one: the numbers count, not the clock.
 			last, err := store.Int(tx.Query(ctx, "SELECT coalesce(max(seq), 0) FROM tea_deleted WHERE feed = ? AND deleted_at < ?", string(feed), before.UnixMicro()))
 			if err != nil {
 				return err
@@ -114,8 +114,8 @@ func Sweep(ctx context.Context, engine store.QueryEngine, before time.Time) erro
 	})
 }
 
-// Page makes a page of rows, of which there is one more than the query's limit if
-// there are more. record returns false for a row that is not a record any more.
+// Page returns a page of rows. rows has one more row than the query's limit if
+// there are more. record returns false for a row that is no longer a record.
 func Page[T any](query store.ChangeQuery, rows []T, seq func(T) int64, record func(T) (store.Record, bool, error)) (store.ChangePage, error) {
 	page := store.ChangePage{Last: query.After}
 	size := int64(0)

@@ -35,8 +35,8 @@ type Device struct {
 	once   sync.Once
 }
 
-// EachDriver runs a test on every database. One that this build does not have is
-// skipped, with a message how to get it.
+// EachDriver runs a test on every database. It skips a database that this build
+// does not include, with a message how to get it.
 func EachDriver(t *testing.T, test func(t *testing.T, driver engine.Driver)) {
 	t.Helper()
 	t.Parallel()

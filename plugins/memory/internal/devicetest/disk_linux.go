@@ -13,8 +13,8 @@ import (
 const ownMounts = "TEA_TEST_OWN_MOUNTS"
 
 // OwnMounts runs the calling test again in a process with a separate mount
-// namespace. It returns true there, and false here, where the test must return.
-// Without permission for that the test is skipped.
+// namespace. It returns true there, and false in the caller, whose test must
+// return. It skips the test if it lacks the permission.
 func OwnMounts(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(ownMounts) != "" {
