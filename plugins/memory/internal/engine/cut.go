@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// CutLog truncates the log of a database where its damage begins, and keeps the whole
-// log in another file. It returns a message for the user.
+// CutLog truncates the log of a database at the position where its damage begins,
+// after it copied the whole log to another file. It returns a message for the
+// user.
 func CutLog(log string, position int64) (repaired string, err error) {
 	from, err := os.OpenFile(log, os.O_RDWR, 0)
 	if err != nil {

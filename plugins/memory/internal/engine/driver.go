@@ -13,7 +13,6 @@ import (
 // Driver is the part of an engine that differs between databases. It is safe for
 // concurrent use.
 type Driver interface {
-	// Dialect is the database's dialect of SQL.
 	Dialect() store.Dialect
 	// File is the name of the database in its folder.
 	File() string
@@ -39,7 +38,7 @@ type Appender interface {
 	Append(ctx context.Context, conn *sql.Conn, table string, rows [][]any) error
 }
 
-// Handles are the pools of an open database. Both may be the same one.
+// Handles are the pools of an open database, which can be the same one.
 type Handles struct {
 	// Read is for statements that read.
 	Read *sql.DB
@@ -69,20 +68,20 @@ func (h Handles) Close() error {
 	return err
 }
 
-// Unclean is the error of opening a database for reading whose log cannot be
-// read as it is.
+// Unclean returns the error of opening a database for reading whose log cannot be
+// read unchanged.
 func Unclean(err error) error {
 	return tea.Errorf(tea.PermissionDenied, "the memory was not closed, and its last changes are in a log that cannot be read from a %w folder; open it once for writing: %w", store.ErrReadOnly, err)
 }
 
-// Fault is a class of errors of the database, by the way to treat them.
+// Fault is a class of database errors, by how they are handled.
 type Fault int
 
 // The faults.
 const (
-	// FaultStatement is a fault of the statement: a repetition fails the same way.
+	// FaultStatement is a fault of the statement: a retry fails in the same way.
 	FaultStatement Fault = iota
-	// FaultTransient can pass if the call is repeated.
+	// FaultTransient can pass if the call is retried.
 	FaultTransient
 	// FaultBroken is a fault of the database: its disk, file or memory.
 	FaultBroken

@@ -74,7 +74,7 @@ func Open(ctx context.Context, options Options) (*Engine, error) {
 	return e, nil
 }
 
-// Dialect is the dialect of the statements.
+// Dialect returns the dialect of the statements.
 func (e *Engine) Dialect() store.Dialect { return e.options.Driver.Dialect() }
 
 // Opened returns a channel that is closed when the database is first open.
@@ -135,7 +135,7 @@ type rows struct {
 	once    sync.Once
 }
 
-// Next goes to the next row.
+// Next advances to the next row.
 func (r *rows) Next() bool {
 	if r.Rows.Next() {
 		return true
@@ -178,8 +178,8 @@ func (e *Engine) Write(ctx context.Context, fn func(ctx context.Context, tx stor
 	return err
 }
 
-// Writable returns the error of every write where the database is open for
-// reading only: permission_denied, wrapping [store.ErrReadOnly].
+// Writable returns the error of every write if the database is open for reading
+// only: permission_denied, wrapping [store.ErrReadOnly].
 func (e *Engine) Writable() error {
 	if e.options.ReadOnly == "" {
 		return nil
@@ -187,7 +187,7 @@ func (e *Engine) Writable() error {
 	return tea.Errorf(tea.PermissionDenied, "the memory in %s is %w: %s", e.options.Dir, store.ErrReadOnly, e.options.ReadOnly)
 }
 
-// Barrier runs fn between two writes. For the circuit breaker it is a read.
+// Barrier runs fn between two writes. The circuit breaker counts it as a read.
 func (e *Engine) Barrier(ctx context.Context, fn func()) error {
 	return e.on(ctx, e.reads, func(s *session) error {
 		if s.writer == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// identityFile has the identity of the database in its folder. With it a lost
-// database is an error, not an empty memory.
+// identityFile has the identity of the database in its folder. It makes a lost
+// database an error instead of an empty memory.
 const identityFile = "database.id"
 
 // notedIdentity returns the identity of the folder's database, "" for a new
@@ -28,7 +28,8 @@ func notedIdentity(dir string) (string, error) {
 	return strings.Trim(string(noted), "\x00"), nil
 }
 
-// checkThere returns an error if the database is missing, empty or not a file.
+// checkThere returns an error if the database is missing, empty or not a regular
+// file.
 func checkThere(dir, path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -55,7 +56,7 @@ func noteIdentity(dir, noted, identity string) error {
 		return lostDatabase(dir, "was replaced by another one")
 	}
 	path := filepath.Join(dir, identityFile)
-	// Renamed when complete: a part would be another identity.
+	// Renamed when complete: a part would be a different identity.
 	err := os.WriteFile(path+".new", []byte(identity), 0o600)
 	if err == nil {
 		err = os.Rename(path+".new", path)

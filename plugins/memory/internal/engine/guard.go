@@ -21,18 +21,18 @@ const (
 	// one call through after breakPause.
 	breakFailures = 5
 	breakPause    = 30 * time.Second
-	// transientTries is how often a call with a transient fault is made.
+	// transientTries is the maximum number of attempts of a call with transient
+	// faults.
 	transientTries = 4
 )
 
-// transientWaits are the pauses between these calls.
+// transientWaits are the pauses between attempts.
 var transientWaits = backoff.Policy{Base: 10 * time.Millisecond, Max: time.Second, Multiplier: 2, Jitter: 0.5}
 
-// errOpen is the error of a call that the breaker refuses.
+// errOpen is the error of a call while the breaker is open.
 var errOpen = errors.New("the circuit breaker is open")
 
-// guard repeats what is transient and stops asking a database that keeps
-// failing.
+// guard retries transient faults and stops calling a database that keeps failing.
 type guard struct {
 	fault   func(error) Fault
 	full    func(error) bool
@@ -73,7 +73,7 @@ func (g *guard) once(fn func() error) (err error) {
 	return err
 }
 
-// fault says how to treat an error of a call.
+// fault classifies an error of a call.
 func (e *Engine) fault(err error) Fault {
 	switch {
 	case errors.Is(err, errReplaced), errors.Is(err, sql.ErrConnDone), errors.Is(err, driver.ErrBadConn):
@@ -84,7 +84,7 @@ func (e *Engine) fault(err error) Fault {
 	return e.options.Driver.Fault(err)
 }
 
-// full reports whether an error means that the disk has no room.
+// full reports whether an error means that the disk is full.
 func (e *Engine) full(err error) bool {
 	var typed *tea.Error
 	if errors.As(err, &typed) {
@@ -93,8 +93,8 @@ func (e *Engine) full(err error) bool {
 	return store.IsFull(err) || e.options.Driver.Full(err)
 }
 
-// decided says that the error is not the database's: the caller's own, or one
-// that has its type already.
+// decided reports whether the error is not the database's: the caller's own, or
+// an error that already has a type.
 func decided(err error) bool {
 	var typed *tea.Error
 	return errors.As(err, &typed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errClosed) || errors.Is(err, errReopening)

@@ -12,15 +12,16 @@ import (
 )
 
 var (
-	// errReplaced means that the files are not those that were opened.
+	// errReplaced means that the database files were replaced since they were
+	// opened.
 	errReplaced = errors.New("the database was removed or replaced while it was open, so nothing more is written to it; end the run and start it again")
 	// errReopening means that the wait for the database was too long.
 	errReopening = errors.New("the database is being opened again after a failure")
 )
 
 // acquire returns the open database, which it opens if necessary. The caller
-// releases it with leave or release. It returns an error if the files are not
-// those that were opened.
+// releases it with leave or release. It returns an error if the files were
+// replaced since they were opened.
 func (e *Engine) acquire(ctx context.Context) (*session, error) {
 	s, err := e.join()
 	switch {
@@ -32,7 +33,7 @@ func (e *Engine) acquire(ctx context.Context) (*session, error) {
 		}
 		return s, nil
 	}
-	// The wait is bounded: a caller that holds rows of a discarded database would
+	// The wait is bounded: a caller with open rows of a discarded database would
 	// wait for itself.
 	wait, cancel := context.WithTimeoutCause(ctx, e.options.LockTimeout+patience, errReopening)
 	defer cancel()
@@ -111,8 +112,8 @@ func (e *Engine) openAs(ctx context.Context, identity string) (*session, error) 
 	return s, nil
 }
 
-// WhileClosed runs fn while no process has the database open. The error is a
-// validation_error if this one has.
+// WhileClosed runs fn while no process has the database open. It returns a
+// validation_error if this process has.
 func (e *Engine) WhileClosed(ctx context.Context, fn func() error) error {
 	if err := e.Writable(); err != nil {
 		return err
@@ -139,8 +140,8 @@ func (e *Engine) WhileClosed(ctx context.Context, fn func() error) error {
 	return errors.Join(fn(), o.release())
 }
 
-// lose lets all later calls fail: users of this engine have cached numbers and
-// keys of the old database.
+// lose makes all later calls fail, because users of this engine have cached
+// numbers and keys of the old database.
 func (e *Engine) lose() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -148,7 +149,7 @@ func (e *Engine) lose() error {
 	return errReplaced
 }
 
-// settle makes a session the open one and acquires it.
+// settle makes a session the open session and acquires it.
 func (e *Engine) settle(s *session) (*session, error) {
 	e.mu.Lock()
 	if e.closed {
@@ -182,7 +183,7 @@ func (e *Engine) join() (*session, error) {
 }
 
 // leave releases a session after a call that ended with err, which it returns.
-// After a fatal error the session is closed, and the next call opens another one.
+// After a fatal error it closes the session, and the next call opens a new one.
 func (e *Engine) leave(ctx context.Context, s *session, err error) error {
 	if err != nil && ctx.Err() == nil && e.fault(err) == FaultFatal {
 		e.discard(s, err)

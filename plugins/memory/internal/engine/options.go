@@ -14,15 +14,16 @@ type Options struct {
 	Limits Limits
 	// LockTimeout bounds the wait for another process that has locked the folder.
 	LockTimeout time.Duration
-	// ReadOnly says why the database is opened for reading only; "" = it is not.
-	// Nothing in Dir is written then, except the lock file where that is possible.
+	// ReadOnly is the reason why the database is opened for reading only; "" = it
+	// is opened for writing. If set, nothing in Dir is written except the lock file
+	// where that is possible.
 	ReadOnly string
 	// Warmup opens the database in Open rather than at the first call.
 	Warmup bool
 	Logger *slog.Logger
 	// Overrun, if set, is called when a query of a workflow cannot be stopped. A
-	// process that can be replaced should end then, soon if the query takes more and
-	// more memory.
+	// process that can be replaced should then end, soon if the memory of the query
+	// grows.
 	Overrun func(growing bool)
 }
 

@@ -13,7 +13,7 @@ import (
 
 const ownerFile = "owner.lock"
 
-// owner is this process's lock of a folder.
+// owner is this process's lock on a folder.
 type owner struct {
 	lock  *os.File
 	files []watched

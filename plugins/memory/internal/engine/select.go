@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// selectMemory is what a query from outside may take besides the buffers of
-	// the database.
+	// selectMemory is the memory of an untrusted query in addition to the buffers
+	// of the database.
 	selectMemory = 128 << 20
-	// A query that runs so long after it was interrupted is not expected to
-	// end: one that takes too much memory gets less time.
+	// A query that still runs this long after an interrupt is not expected to end;
+	// memoryGrace is for a query that takes too much memory.
 	stopGrace   = 2 * time.Second
 	memoryGrace = 500 * time.Millisecond
 )
 
-// errStuck is the answer to queries while one that cannot be stopped runs.
+// errStuck is the error of queries while a query that cannot be stopped runs.
 func errStuck() error {
 	return tea.Errorf(tea.ResourceExhausted, "an earlier SQL query cannot be stopped and still runs; SQL is refused until it ends or the process is started again")
 }
 
-// Select runs one SELECT that came from outside. A query that does not stop
-// after its time or memory is used up fails with the same error as one that
-// does; it continues in the background, Options.Overrun is called, and further
-// queries are refused until it ends.
+// Select runs one SELECT of an untrusted query. A query that does not stop at its
+// limit of time or memory continues in the background: Select returns the limit's
+// error, Options.Overrun is called, and further queries are refused until it
+// ends.
 func (e *Engine) Select(ctx context.Context, query string, bounds store.Sandbox) (store.Table, error) {
 	if e.stuck.Load() > 0 {
 		return store.Table{}, errStuck()

@@ -20,14 +20,14 @@ type session struct {
 	identity string
 
 	// Guarded by Engine.mu: the number of calls that use the session, and whether
-	// it accepts no more.
+	// it accepts no more calls.
 	users   int
 	retired bool
 	idle    chan struct{} // closed when the last call of a retired session ends
 	gone    chan struct{} // closed when a discarded session is closed
 }
 
-// retire ends the acceptance of calls. The caller holds Engine.mu.
+// retire makes the session accept no more calls. The caller holds Engine.mu.
 func (s *session) retire() {
 	s.retired = true
 	if s.users == 0 {
@@ -160,7 +160,7 @@ type watched struct {
 	info os.FileInfo
 }
 
-// watch remembers the file at path.
+// watch records the file at path.
 func (o *owner) watch(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -170,8 +170,8 @@ func (o *owner) watch(path string) error {
 	return nil
 }
 
-// still returns an error if the files are not those that were opened. Writes to a
-// removed file would be lost without an error.
+// still returns an error if the files were replaced since they were opened.
+// Writes to a removed file would be lost without an error.
 func (o *owner) still() error {
 	for _, file := range o.files {
 		if now, err := os.Stat(file.path); err != nil || !os.SameFile(now, file.info) {

@@ -26,8 +26,8 @@ type statements struct {
 	closed  bool
 }
 
-// statement is a prepared statement. If it is dropped while it is in use, it is
-// closed when its last user releases it.
+// statement is a prepared statement. If it is dropped while in use, its last user
+// closes it.
 type statement struct {
 	*sql.Stmt
 	users   int
@@ -38,10 +38,10 @@ func newStatements(on preparer) *statements {
 	return &statements{on: on, byQuery: map[string]*statement{}}
 }
 
-// planned reports whether DuckDB plans a statement when it is prepared, not when
-// it runs: one without parameters. The plan relies on the smallest and largest
-// values of that time and omits conditions that were always true, so that it
-// would later return wrong rows.
+// planned reports whether DuckDB plans a statement when it is prepared instead of
+// when it runs: a statement without parameters. The plan relies on the smallest
+// and largest values of that time and omits conditions that were always true, so
+// that it would later return wrong rows.
 func planned(query string) bool {
 	return strings.Contains(query, " ") && !strings.ContainsAny(query, "?$")
 }

@@ -128,14 +128,12 @@ func (t *tx) Query(ctx context.Context, query string, args ...any) (store.Rows, 
 	return r, nil
 }
 
-// txRows hold their statement until they are closed.
 type txRows struct {
 	*sql.Rows
 	tx   *tx
 	stmt *statement
 }
 
-// Close closes the rows.
 func (r *txRows) Close() error {
 	err := r.Rows.Close()
 	if _, open := r.tx.open[r]; open {
@@ -145,16 +143,16 @@ func (r *txRows) Close() error {
 	return err
 }
 
-// finish closes rows that a function has left open. They would block the end of
-// the transaction.
+// finish closes rows that a function left open. They would block the end of the
+// transaction.
 func (t *tx) finish() {
 	for r := range t.open {
 		_ = r.Close() // the function has succeeded without them
 	}
 }
 
-// Append keeps the rows until the next statement or the commit, so that those of
-// many callers are written together.
+// Append buffers the rows until the next statement or the commit, so that the
+// rows of many callers are written together.
 func (t *tx) Append(_ context.Context, table string, rows ...[]any) error {
 	if len(rows) == 0 {
 		return nil

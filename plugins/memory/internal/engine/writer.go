@@ -58,7 +58,7 @@ func newWriter(conn *sql.Conn, driver Driver, beforeCommit func() error, checkpo
 	return w
 }
 
-// do queues fn and waits until it is durable.
+// do queues fn and waits until its write is durable.
 func (w *writer) do(ctx context.Context, fn func(context.Context, store.Tx) error) error {
 	p := &write{ctx: ctx, fn: fn, result: make(chan error, 1)}
 	w.mu.RLock()
@@ -85,8 +85,8 @@ func (w *writer) do(ctx context.Context, fn func(context.Context, store.Tx) erro
 	return <-p.result
 }
 
-// close waits for the queued writes. whole reports that the whole log was written into
-// the database.
+// close waits for the queued writes. whole reports whether the whole log was
+// written into the database.
 func (w *writer) close() (whole bool, err error) {
 	w.mu.Lock()
 	w.closed = true
@@ -173,8 +173,9 @@ func (w *writer) transaction(group []*write) error {
 	return nil
 }
 
-// keepSchema makes a checkpoint after a change of the schema: DuckDB replays rows more
-// reliably than definitions. If a reader prevents it, the next commit tries again.
+// keepSchema makes a checkpoint after a change of the schema, because DuckDB
+// replays rows more reliably than definitions. If a reader prevents it, the next
+// commit tries again.
 func (w *writer) keepSchema() {
 	if !w.altered || w.checkpoint == nil {
 		return
@@ -186,8 +187,8 @@ func (w *writer) keepSchema() {
 	w.altered = false
 }
 
-// begin begins a transaction, after it ends one that could not be rolled back
-// before.
+// begin begins a transaction. It first ends a transaction that could not be
+// rolled back.
 func (w *writer) begin(ctx context.Context) error {
 	err := w.exec(ctx, "BEGIN")
 	if err != nil && w.exec(ctx, "ROLLBACK") == nil {
@@ -197,8 +198,8 @@ func (w *writer) begin(ctx context.Context) error {
 	return err
 }
 
-// notify runs fn after a commit. A panic of fn must not end the writer, nor fail
-// the write, which has succeeded.
+// notify runs fn after a commit. A panic of fn neither ends the writer nor fails
+// the committed write.
 func (w *writer) notify(fn func()) {
 	defer func() {
 		if p := recover(); p != nil {

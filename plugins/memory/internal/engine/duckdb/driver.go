@@ -31,10 +31,8 @@ func New() (engine.Driver, error) { return database{}, nil }
 // database is the driver for DuckDB.
 type database struct{}
 
-// Dialect is store.DuckDB.
 func (database) Dialect() store.Dialect { return store.DuckDB }
 
-// File is the database's name in its folder.
 func (database) File() string { return "memory.duckdb" }
 
 const fileMode = 0o600
@@ -74,7 +72,7 @@ func (database) Open(ctx context.Context, path string, limits engine.Limits) (en
 }
 
 // makePrivate creates the log, or changes its permissions. DuckDB removes it
-// after each checkpoint, and creates it with the permissions of the umask.
+// after each checkpoint and creates it with the permissions of the umask.
 func makePrivate(log string) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode)
 	if err != nil {
@@ -84,8 +82,9 @@ func makePrivate(log string) {
 	_ = file.Close() // it is empty
 }
 
-// create creates an empty database under another name and renames it. A kill or
-// a full disk during the first writes leaves a file that DuckDB cannot open.
+// create creates an empty database under another name and renames it, because a
+// kill or a full disk during the first writes leaves a file that DuckDB cannot
+// open.
 func create(ctx context.Context, path string, limits engine.Limits) error {
 	unfinished := path + ".new"
 	for _, file := range []string{unfinished, unfinished + ".wal"} {
@@ -104,8 +103,8 @@ func create(ctx context.Context, path string, limits engine.Limits) error {
 	return os.Rename(unfinished, path)
 }
 
-// OpenReadOnly opens the database for reading. It does not spill to the disk. An index
-// that lacks rows, or a log that must be cut, is an error.
+// OpenReadOnly opens the database for reading. It does not spill to the disk. An
+// index without all rows, or a damaged log, is an error.
 func (database) OpenReadOnly(ctx context.Context, path string, limits engine.Limits) (*sql.DB, error) {
 	limits.SpillDir = ""
 	zeros, err := beginsWithZeros(path + ".wal")
@@ -153,7 +152,7 @@ func open(ctx context.Context, path string, limits engine.Limits, mode string, p
 		return nil, err
 	}
 	db := sql.OpenDB(connector)
-	// Not with ctx, which may end after the database was opened.
+	// Do not use ctx, which may end after the database was opened.
 	_, err = db.ExecContext(context.WithoutCancel(ctx), "PRAGMA disable_checkpoint_on_shutdown")
 	if err == nil && prepare != nil {
 		err = prepare(db)
@@ -186,7 +185,7 @@ func lockIn(ctx context.Context, db *sql.DB, reach string) error {
 	return nil
 }
 
-// literal is a string literal of SQL.
+// literal returns a string literal of SQL.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // Append adds rows with DuckDB's appender.
@@ -231,8 +230,8 @@ func (database) Fault(err error) engine.Fault {
 // Full reports whether the disk is full, for which DuckDB has no separate code.
 func (database) Full(err error) bool { return ioError(err, "No space left on device") }
 
-// Damaged reports whether the file is damaged, which only the text of DuckDB's
-// error says.
+// Damaged reports whether the file is damaged. DuckDB has no code for it, so the
+// text of the error decides.
 func (database) Damaged(err error) bool {
 	return ioError(err, "Corrupt database file", "not a valid DuckDB database file", "Could not read enough bytes", "Failure while replaying WAL file")
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// filesMemory bounds the memory, in addition to that for the largest row; the rest
-// is spilled into the folder.
+// filesMemory bounds the memory, in addition to the memory for the largest row;
+// the rest is spilled into the folder.
 const filesMemory = 128 << 20
 
-// Copy writes the result of a query to a Parquet file, and returns its number of
-// rows. The query can read the files of dir, the folder of the file, and nothing
-// else. largest is the size of the largest row.
+// Copy writes the result of a query to a Parquet file and returns its number of
+// rows. The query can only read the files of dir, the folder of the file. largest
+// is the size of the largest row.
 func Copy(ctx context.Context, dir, file, query string, largest int64) (rows int64, err error) {
 	limits := engine.Limits{Threads: 1, MemoryBytes: filesMemory + 8*largest, SpillDir: filepath.Join(dir, "spill"), Reach: dir}
 	db, err := open(ctx, "", limits, "READ_WRITE", nil)
@@ -32,8 +32,8 @@ func Copy(ctx context.Context, dir, file, query string, largest int64) (rows int
 	return result.RowsAffected()
 }
 
-// Texts calls fn with the values of a query's only column. The query can read the
-// files of dir, and nothing else.
+// Texts calls fn with the values of a query's only column. The query can only
+// read the files of dir.
 func Texts(ctx context.Context, dir, query string, fn func(string)) (err error) {
 	limits := engine.Limits{Threads: 1, MemoryBytes: filesMemory, SpillDir: filepath.Join(dir, "spill"), Reach: dir}
 	db, err := open(ctx, "", limits, "READ_WRITE", nil)

@@ -4,13 +4,12 @@ package duckdb
 
 import "strings"
 
-// pure are the functions that a query from outside may call. They compute
-// from their arguments alone: no file, no network, no setting, no catalog, no
-// state of the connection. Left out on purpose are those that take the name
-// of a function as a text, those whose result grows without bound: by a
-// number that growing does not know, or, like list_reduce, with each element,
-// and those whose time is quadratic, like list_intersect, map_concat and
-// json_merge_patch.
+// pure are the functions that an untrusted query may call. They compute from
+// their arguments alone: no file, no network, no setting, no catalog, no state of
+// the connection. The list omits functions that take the name of a function as a
+// text, functions whose result grows without bound (by a number that growing does
+// not know, or with each element, like list_reduce), and functions whose time is
+// quadratic, like list_intersect, map_concat and json_merge_patch.
 var pure = words(`
 	! !__postfix !~~ !~~* % & && * ** + - ->> / // <-> << <=> <@ >> @ @> ^ ^@ | || ~ ~~ ~~* ~~~
 	abs acos acosh add asin asinh atan atan2 atanh bit_count bit_length bit_position cbrt ceil ceiling cos cosh cot degrees divide even exp
@@ -61,7 +60,7 @@ var pure = words(`
 	sem skewness stddev stddev_pop stddev_samp string_agg sum sum_no_overflow sumkahan var_pop var_samp variance wavg weighted_avg
 `)
 
-// pureTables are the functions that are allowed in a FROM.
+// pureTables are the allowed functions in a FROM.
 var pureTables = words("unnest range generate_series json_each json_tree")
 
 func words(text string) map[string]bool {

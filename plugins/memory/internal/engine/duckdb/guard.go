@@ -16,9 +16,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// guard walks over the tree of a statement and refuses what it does not support.
-// Every node is checked, wherever it is; see nodes.go and functions.go
-// for what is let through.
+// guard walks over the tree of a statement and refuses everything that nodes.go
+// and functions.go do not allow. It checks every node, wherever it is.
 type guard struct {
 	query         string
 	sandbox       store.Sandbox
@@ -29,9 +28,8 @@ type guard struct {
 
 const (
 	// maxSize bounds the size of a statement, in expressions, after each alias,
-	// each name of a WITH and each star is replaced by what it stands for.
-	// DuckDB does that while it plans the statement, which cannot be
-	// interrupted.
+	// each name of a WITH and each star is replaced by its definition. DuckDB
+	// replaces them while it plans the statement, which cannot be interrupted.
 	maxSize = 50_000
 	// Joins and the columns of a star take longer to plan than other
 	// expressions. A table is assumed to have tableColumns.
@@ -40,7 +38,7 @@ const (
 	columnSize   = 10
 )
 
-// scope is what a place of the query sees of the names around it.
+// scope has the names that are visible at a place of the query.
 type scope struct {
 	outer   *scope
 	ctes    map[string]relation
@@ -49,14 +47,14 @@ type scope struct {
 	starred int            // columns that stars in the select list add
 }
 
-// relation is what a name of a WITH stands for.
+// relation is the size of the query behind a name of a WITH.
 type relation struct{ size, columns int }
 
 func (s *scope) inner() *scope {
 	return &scope{outer: s, ctes: map[string]relation{}, aliases: map[string]int{}}
 }
 
-// cte returns what a name of a WITH stands for.
+// cte returns the relation of a name of a WITH.
 func (s *scope) cte(name string) (relation, bool) {
 	for ; s != nil; s = s.outer {
 		if r, ok := s.ctes[name]; ok {
@@ -84,7 +82,7 @@ func newGuard(query string, bounds store.Sandbox) *guard {
 	return g
 }
 
-// check looks at the tree of one SELECT.
+// check checks the tree of one SELECT.
 func (g *guard) check(tree map[string]any) error {
 	if _, err := g.walk(tree, (*scope)(nil).inner()); err != nil {
 		return err
@@ -137,7 +135,7 @@ func (g *guard) node(o map[string]any, s *scope) (int, error) {
 	case kind == "TABLE_FUNCTION":
 		return g.tableFunction(o, s)
 	case kind == "UNBOUND_TYPE_INFO":
-		// DuckDB looks up a type that is not built in in its catalog.
+		// DuckDB looks up types that are not built in in its catalog.
 		if sandbox.Fold(text(o, "name")) != "json" || text(o, "schema") != "" || text(o, "catalog") != "" {
 			return 0, g.denied(o, "the type "+text(o, "name"), "only the built-in types and json are let through")
 		}
@@ -147,7 +145,7 @@ func (g *guard) node(o map[string]any, s *scope) (int, error) {
 	return g.fields(o, s)
 }
 
-// fields walks over all parts of a node but the ones named.
+// fields walks over all parts of a node except the named ones.
 func (g *guard) fields(o map[string]any, s *scope, but ...string) (size int, err error) {
 	size = 1
 	for _, key := range slices.Sorted(maps.Keys(o)) {
@@ -172,8 +170,8 @@ func errTooLarge() error {
 	return tea.Errorf(tea.ValidationError, "SQL: the query is too large: more than %d expressions after its aliases, stars and the names of its WITH are replaced, each table counted as %d; simplify it", maxSize, tableSize)
 }
 
-// isEmpty says that a field has no value: an unknown one without a value
-// changes nothing.
+// isEmpty reports whether a field has no value: an unknown field without a value
+// has no effect.
 func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -193,7 +191,7 @@ func text(o map[string]any, key string) string {
 	return s
 }
 
-// selectNode looks at a SELECT in the order in which its parts see each other.
+// selectNode checks a SELECT in the order in which its parts see each other.
 func (g *guard) selectNode(o map[string]any, s *scope) (int, error) {
 	size, err := g.ctes(o, s)
 	if err != nil {
@@ -231,7 +229,7 @@ func (g *guard) withCTEs(o map[string]any, s *scope) (int, error) {
 	return size + n, err
 }
 
-// recursive looks at a recursive query: only its right side sees its name.
+// recursive checks a recursive query: only its right side sees its name.
 func (g *guard) recursive(o map[string]any, s *scope) (int, error) {
 	size, err := g.ctes(o, s)
 	if err != nil {
@@ -252,7 +250,7 @@ func (g *guard) recursive(o map[string]any, s *scope) (int, error) {
 	return size + n, err
 }
 
-// ctes looks at the WITH of a node. A name is seen by what comes after it.
+// ctes checks the WITH of a node. A name is visible to everything after it.
 func (g *guard) ctes(o map[string]any, s *scope) (size int, err error) {
 	with, _ := o["cte_map"].(map[string]any)
 	entries, _ := with["map"].([]any)
@@ -322,8 +320,8 @@ func (g *guard) tableFunction(o map[string]any, s *scope) (int, error) {
 	return size + n, err
 }
 
-// builtIn says that a function is not asked for in another schema: the parser
-// writes "main" where it puts a function in by itself.
+// builtIn reports whether a call does not name another schema: the parser writes
+// "main" for functions that it adds.
 func builtIn(o map[string]any) bool {
 	return text(o, "catalog") == "" && (text(o, "schema") == "" || sandbox.Fold(text(o, "schema")) == "main")
 }
@@ -359,8 +357,7 @@ func (g *guard) expression(o map[string]any, class string, s *scope) (int, error
 	return n + extra, err
 }
 
-// implied are names that DuckDB takes for functions where there is no such
-// column.
+// implied are names that DuckDB treats as functions if there is no such column.
 var implied = map[any]bool{"current_catalog": true, "current_role": true, "current_schema": true, "current_user": true, "session_user": true}
 
 var collations = words("nocase noaccent nfc binary nocase.noaccent noaccent.nocase")

@@ -14,8 +14,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 )
 
-// DuckDB itself cuts a log whose end is missing. It refuses a log that ends with other
-// bytes, as after a power cut that wrote the size of a file but not its data.
+// DuckDB itself truncates a log whose end is missing. It refuses a log that ends
+// with other bytes, as after a power failure that wrote the size of a file but
+// not its data.
 
 // refusedLog is DuckDB's error for a record with a wrong checksum. The position is
 // after the size and the checksum of the record.
@@ -23,8 +24,8 @@ var refusedLog = regexp.MustCompile(`WAL file "(.*)": Corrupt WAL file: entry at
 
 const recordHeader = 16
 
-// cutLog truncates a log before the record that DuckDB has refused, and keeps the whole
-// log in another file. It returns "" for any other error.
+// cutLog truncates a log before the record that DuckDB refused, and keeps the
+// whole log in another file. It returns "" for any other error.
 func cutLog(path string, refused error) (repaired string, err error) {
 	found := refusedLog.FindStringSubmatch(refused.Error())
 	if found == nil {
@@ -42,8 +43,8 @@ func cutLog(path string, refused error) (repaired string, err error) {
 	return "", nil
 }
 
-// cutZeros does the same for a log that begins with zeros, which DuckDB takes for an
-// empty log.
+// cutZeros does the same for a log that begins with zeros, which DuckDB treats as
+// empty.
 func cutZeros(path string) (repaired string, err error) {
 	for _, log := range logs(path) {
 		zeros, err := beginsWithZeros(log)

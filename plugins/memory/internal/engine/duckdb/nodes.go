@@ -2,8 +2,8 @@
 
 package duckdb
 
-// The parts of a statement's tree that are let through; see guard. What is
-// not here is refused, so a new version of DuckDB cannot bring something in.
+// The allowed parts of a statement's tree; see guard. Everything else is refused,
+// so that a new version of DuckDB cannot add anything.
 
 // expressions are the classes of expressions with their types.
 var expressions = map[string]map[string]bool{
@@ -28,8 +28,8 @@ var expressions = map[string]map[string]bool{
 		WINDOW_FIRST_VALUE WINDOW_LAST_VALUE WINDOW_LEAD WINDOW_LAG WINDOW_NTH_VALUE WINDOW_FILL`),
 }
 
-// plain are the other nodes that need no look but at what is in them: queries,
-// what is in a FROM, modifiers, orders, and what further describes a type.
+// plain are nodes of which only the parts are checked: queries, the parts of a
+// FROM, modifiers, orders, and details of types.
 var plain = words(`
 	SET_OPERATION_NODE RECURSIVE_CTE_NODE
 	SUBQUERY JOIN EMPTY EXPRESSION_LIST

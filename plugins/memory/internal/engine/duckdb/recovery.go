@@ -20,11 +20,12 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 )
 
-// DuckDB 1.5 replays its log into the tables and their primary keys, but not into other
-// indexes. It applies the missing entries when a statement uses the index, and loses
-// them if it makes a checkpoint at shutdown first. Then a lookup by the index misses
-// rows, or returns the wrong ones. So the engine makes no checkpoint at shutdown, and
-// recovers a database that this package did not close before it is used.
+// DuckDB 1.5 replays its log into the tables and their primary keys, but not into
+// other indexes. It applies the missing entries when a statement uses the index,
+// and loses them if it makes a checkpoint at shutdown first. Then a lookup by the
+// index misses rows or returns wrong ones. So the engine makes no checkpoint at
+// shutdown, and recovers a database that this package did not close before it is
+// used.
 
 // closedSuffix is the suffix of the file that has the header of the database as this
 // package closed it.
@@ -83,7 +84,7 @@ func logs(path string) []string {
 }
 
 // openRecovered opens a database for writing, and recovers it unless this package
-// closed it. It returns what was damaged.
+// closed it. It returns descriptions of the damage.
 func openRecovered(ctx context.Context, path string, limits engine.Limits) (db *sql.DB, repaired []string, err error) {
 	note := func(what string) {
 		if what != "" {
@@ -126,8 +127,9 @@ func openRecovered(ctx context.Context, path string, limits engine.Limits) (db *
 	return nil, nil, err
 }
 
-// recoverIndexes writes the log into the database and recreates all indexes except
-// those of constraints. It returns the tables whose indexes lacked rows.
+// recoverIndexes writes the log into the database and recreates all indexes
+// except the indexes of constraints. It returns the tables whose indexes lacked
+// rows.
 func recoverIndexes(ctx context.Context, db *sql.DB) (damaged []string, err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {

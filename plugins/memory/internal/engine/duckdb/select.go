@@ -21,13 +21,12 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Select runs one SELECT that came from outside.
+// Select runs one SELECT of an untrusted query.
 //
-// What is run is not the text itself but a SELECT around it, which bounds
-// the rows and brings the values into the value model. That whole text goes
-// through DuckDB's parser and the guard, and then, unchanged except for the WITH
-// of the sandbox's views before it and on the same connection, to DuckDB: what
-// was looked at is what runs.
+// It wraps the text in a SELECT that bounds the rows and converts the values to
+// the value model. DuckDB's parser and the guard check that whole text, which
+// then runs on the same connection, unchanged except for a leading WITH with the
+// sandbox's views: what was checked is what runs.
 func (database) Select(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans, query string, bounds store.Sandbox) (table store.Table, err error) {
 	if err := sandbox.Check(query); err != nil {
 		return store.Table{}, err
@@ -41,7 +40,8 @@ func (database) Select(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans
 			return store.Table{}, err
 		}
 	}
-	// Where ctx ends meanwhile it would not be clear whether it has begun.
+	// If ctx ended meanwhile, it would be unclear whether the transaction has
+	// begun.
 	if _, err := conn.ExecContext(context.WithoutCancel(ctx), "BEGIN TRANSACTION READ ONLY"); err != nil {
 		return store.Table{}, err
 	}
@@ -64,24 +64,24 @@ func (database) Select(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans
 	return table, err
 }
 
-// selection is a query on its way.
+// selection is a query in progress.
 type selection struct {
 	conn   *sql.Conn
 	query  string
 	bounds store.Sandbox
-	// body is the query inside of the SELECT around it.
+	// body is the query inside of the outer SELECT.
 	body string
 }
 
-// plan is a query that was checked.
+// plan is a checked query.
 type plan struct {
 	text    string
 	columns []column
-	// types are those of the text's columns, nil before its first run.
+	// types are the types of the text's columns, nil before its first run.
 	types []string
 }
 
-// errOtherTypes says that a table has changed its columns since the plan was
+// errOtherTypes means that a table has changed its columns since the plan was
 // made.
 var errOtherTypes = errors.New("a table has other columns than before")
 
@@ -104,12 +104,13 @@ func (s *selection) admit(ctx context.Context) error {
 	if _, err = s.parse(ctx, s.around("*")); err == nil {
 		return nil
 	}
-	// A semicolon before a comment, say. DuckDB writes the tree as text again.
+	// DuckDB writes the tree as text again, for a semicolon before a comment, for
+	// example.
 	return s.conn.QueryRowContext(ctx, "SELECT CAST(json_deserialize_sql(json_serialize_sql(CAST(? AS VARCHAR))) AS VARCHAR)", s.query).Scan(&s.body)
 }
 
-// plan finds the columns of the query and makes the text that is run, which
-// goes through the guard as a whole.
+// plan finds the columns of the query and makes the final text, which the guard
+// checks as a whole.
 func (s *selection) plan(ctx context.Context) (*plan, error) {
 	columns, err := s.describe(ctx)
 	if err != nil {
@@ -127,8 +128,8 @@ func (s *selection) plan(ctx context.Context) (*plan, error) {
 	return p, newGuard(p.text, s.bounds).check(tree)
 }
 
-// describe returns the columns of the answer and finds what is wrong with the
-// query's names and types.
+// describe returns the columns of the answer. It finds invalid names and types in
+// the query.
 func (s *selection) describe(ctx context.Context) ([]column, error) {
 	rows, err := s.conn.QueryContext(ctx, "DESCRIBE "+sandbox.With(s.bounds)+s.around("*"), s.bounds.Args...)
 	if err != nil {
@@ -168,19 +169,18 @@ func (s *selection) run(ctx context.Context, p *plan) (store.Table, error) {
 	return sandbox.NewAnswer(s.bounds, names).Read(rows, func(i int, v any) (any, error) { return p.columns[i].value(v) })
 }
 
-// end closes the transaction. A connection where that fails is of no use to
-// the next one.
+// end closes the transaction. If that fails, the connection leaves the pool.
 func (s *selection) end(ctx context.Context) {
 	if _, err := s.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err != nil {
 		_ = s.conn.Raw(func(any) error { return driver.ErrBadConn }) // takes it out of the pool
 	}
 }
 
-// pointer is where an error of DuckDB shows the place that it means.
+// pointer matches the part of a DuckDB error that points to a place in the query.
 var pointer = regexp.MustCompile(`(?s)\s*LINE (\d+): ([^\n]*)\n( *)\^`)
 
-// misnamed sets the type of an error about the query's names and types, and its
-// place.
+// misnamed sets the type and the place of an error about the query's names and
+// types.
 func (s *selection) misnamed(ctx context.Context, err error) error {
 	var failure *duckdb.Error
 	if ctx.Err() != nil || !errors.As(err, &failure) {
@@ -196,7 +196,7 @@ func (s *selection) misnamed(ctx context.Context, err error) error {
 	return sandbox.Invalid(s.query, offset, message)
 }
 
-// place removes DuckDB's drawing from a message and returns the offset it shows.
+// place removes the pointer from a message and returns the offset that it shows.
 func (s *selection) place(message string) (string, int) {
 	found := pointer.FindStringSubmatchIndex(message)
 	if found == nil {
@@ -213,8 +213,8 @@ func (s *selection) place(message string) (string, int) {
 	return message, len(strings.Join(lines[:line-2], "")) + column
 }
 
-// typed sets the type of an error of the running query: what a query from
-// outside runs into says nothing about the database's health.
+// typed sets the type of an error of the running query. An untrusted query's
+// errors do not count as faults of the database.
 func (s *selection) typed(err error) error {
 	var failure *duckdb.Error
 	if !errors.As(err, &failure) {

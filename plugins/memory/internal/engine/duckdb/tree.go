@@ -22,8 +22,8 @@ type parsed struct {
 	Statements []map[string]any `json:"statements"`
 }
 
-// parse has DuckDB parse a text, which it does not run, and returns the tree of
-// the one SELECT in it.
+// parse makes DuckDB parse a text without running it, and returns the tree of its
+// only SELECT.
 func (s *selection) parse(ctx context.Context, text string) (map[string]any, error) {
 	var answer string
 	if err := s.conn.QueryRowContext(ctx, "SELECT CAST(json_serialize_sql(CAST(? AS VARCHAR)) AS VARCHAR)", text).Scan(&answer); err != nil {

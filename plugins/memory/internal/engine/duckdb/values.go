@@ -23,9 +23,9 @@ import (
 // column is a column of a query's result.
 type column struct{ name, kind string }
 
-// expression is the n-th column in a form that value can convert. Lists, structs
-// and maps are converted to JSON, which keeps large numbers; types without a form
-// in JSON are converted to text.
+// expression returns the n-th column in a form that value can convert. Lists,
+// structs and maps are converted to JSON, which keeps large numbers; types
+// without a form in JSON are converted to text.
 func (c column) expression(n int) string {
 	reference := "#" + strconv.Itoa(n)
 	switch {
@@ -120,10 +120,10 @@ func (c column) value(v any) (any, error) {
 }
 
 // unbounded matches numbers that DuckDB writes although JSON does not have them,
-// or a string, which stays unchanged.
+// or a string, which finite leaves unchanged.
 var unbounded = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?\b(?:NaN|nan|Infinity|inf)\b`)
 
-// finite replaces numbers that are not finite by null.
+// finite replaces numbers that are not finite with null.
 func finite(text string) []byte {
 	return unbounded.ReplaceAllFunc([]byte(text), func(found []byte) []byte {
 		if found[0] == '"' {
@@ -133,7 +133,7 @@ func finite(text string) []byte {
 	})
 }
 
-// whole is an integer in the value model.
+// whole returns an integer in the value model.
 func whole(n *big.Int) any {
 	if n.IsInt64() {
 		return n.Int64()
@@ -141,7 +141,7 @@ func whole(n *big.Int) any {
 	return json.Number(n.String())
 }
 
-// shortest is a 32-bit float as the float64 with the same decimal digits.
+// shortest returns a 32-bit float as the float64 with the same decimal digits.
 func shortest(f float32) any {
 	wide, err := strconv.ParseFloat(strconv.FormatFloat(float64(f), 'g', -1, 32), 64)
 	if err != nil {

@@ -25,13 +25,13 @@ type Answer struct {
 // bound of the result.
 var ErrFirstRow = errors.New("the first row alone has more than")
 
-// NewAnswer makes an Answer with the given columns, whose names it makes
+// NewAnswer creates an Answer with the given columns. It makes their names
 // unique.
 func NewAnswer(bounds store.Sandbox, columns []string) *Answer {
 	return &Answer{bounds: bounds, table: store.Table{Columns: unique(columns), Rows: [][]any{}}}
 }
 
-// Read takes all rows, each value through convert, and closes them.
+// Read adds all rows, converts each value with convert, and closes the rows.
 func (a *Answer) Read(rows *sql.Rows, convert func(column int, v any) (any, error)) (store.Table, error) {
 	defer rows.Close()
 	into := make([]any, len(a.table.Columns))
@@ -62,8 +62,8 @@ func (a *Answer) Read(rows *sql.Rows, convert func(column int, v any) (any, erro
 	return a.table, nil
 }
 
-// Add adds a row and reports whether further ones can be added. One that exceeds
-// a bound is left out.
+// Add adds a row and reports whether there is room for more. It leaves out a row
+// that exceeds a bound.
 func (a *Answer) Add(row []any) (more bool, err error) {
 	if len(a.table.Rows) == a.bounds.MaxRows {
 		a.table.Truncated = true
@@ -83,10 +83,10 @@ func (a *Answer) Add(row []any) (more bool, err error) {
 	return true, nil
 }
 
-// Table is the result.
+// Table returns the result.
 func (a *Answer) Table() store.Table { return a.table }
 
-// size estimates what a value takes.
+// size estimates the size of a value.
 func size(v any) int {
 	const scalar = 8
 	switch v := v.(type) {
@@ -129,8 +129,8 @@ func unique(names []string) []string {
 	return out
 }
 
-// Float is a floating-point number in the value model, which is JSON's: what
-// is not a finite number is null.
+// Float returns a floating-point number in the value model, which is JSON's: null
+// for numbers that are not finite.
 func Float(f float64) any {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil
@@ -138,8 +138,8 @@ func Float(f float64) any {
 	return f + 0 // -0 is 0: not all engines keep its sign
 }
 
-// Failure sets the type of the error of a running query. Errors that have one
-// and those of the database itself stay as they are.
+// Failure sets the type of the error of a running query. Errors with a type and
+// errors of the database itself are returned unchanged.
 func Failure(ctx context.Context, err error, timeout fmt.Stringer) error {
 	var typed *tea.Error
 	switch {

@@ -1,4 +1,4 @@
-// Package sandbox holds what the drivers share where they run a SELECT that
-// came from outside: the checks of its text, the words for a refusal, and the
-// [Answer], which bounds what comes back.
+// Package sandbox has the shared parts of the drivers for untrusted SELECT
+// statements: the checks of the text, the errors for a refusal, and the [Answer],
+// which bounds the result.
 package sandbox

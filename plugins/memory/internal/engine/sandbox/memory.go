@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// look is how often the memory is looked at while a query runs.
+// look is the interval of memory checks while a query runs.
 const look = 10 * time.Millisecond
 
 var errMemory = errors.New("the query needs too much memory")
 
-// Watch ends the context it returns once the process has grown by more than
-// limit bytes: the databases do not count all that a query takes. Where the
-// system does not tell the size of a process it watches nothing. The caller
-// calls stop at the end.
+// Watch returns a context that ends when the process has grown by more than limit
+// bytes, since the databases do not count all memory of a query. It watches
+// nothing if the size of the process is unknown. The caller calls stop at the
+// end.
 func Watch(ctx context.Context, limit int64) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	before := resident()
@@ -51,7 +51,7 @@ func Watch(ctx context.Context, limit int64) (watched context.Context, stop func
 	}
 }
 
-// resident is the process's memory in bytes, 0 where it is not known.
+// resident returns the process's memory in bytes, 0 if unknown.
 func resident() int64 {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -10,20 +10,19 @@ import (
 
 const (
 	maxPlans = 256
-	// maxPlanned bounds the queries that are remembered.
+	// maxPlanned bounds the size of a cached query.
 	maxPlanned = 8 << 10
 )
 
-// Plans remember what a driver has found out about a query, so that one that
-// comes again is not checked again. The zero value is ready. When it is full
-// it starts empty again. It is safe for concurrent use.
+// Plans caches the drivers' checks of queries. The zero value is ready. A full
+// cache is emptied. It is safe for concurrent use.
 type Plans struct {
 	mu    sync.Mutex
 	byKey map[string]any
 }
 
-// Key is what the finding depends on: the query, the tables that it may read,
-// the types of its arguments, and what the driver adds.
+// Key returns the cache key of a query: its text, the tables that it may read,
+// the types of its arguments, and values that the driver adds.
 func Key(query string, s store.Sandbox, more ...any) string {
 	var key strings.Builder
 	for _, part := range more {
@@ -43,14 +42,14 @@ func Key(query string, s store.Sandbox, more ...any) string {
 	return key.String()
 }
 
-// Find returns what is remembered, or nil.
+// Find returns the cached plan, or nil.
 func (p *Plans) Find(key string) any {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.byKey[key]
 }
 
-// Keep remembers a finding.
+// Keep caches a plan.
 func (p *Plans) Keep(key string, plan any) {
 	if len(key) > maxPlanned {
 		return
@@ -63,7 +62,7 @@ func (p *Plans) Keep(key string, plan any) {
 	p.byKey[key] = plan
 }
 
-// Drop forgets a finding that has turned out to be wrong.
+// Drop removes a plan that is no longer valid.
 func (p *Plans) Drop(key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

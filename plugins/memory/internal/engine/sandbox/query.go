@@ -18,14 +18,14 @@ import (
 // MaxQuery bounds the length of a query in bytes.
 const MaxQuery = 100_000
 
-// The bounds of a Sandbox that names none.
+// The default bounds of a Sandbox.
 const (
 	defaultRows  = 1000
 	defaultBytes = 16 << 20
 )
 
-// Bounds returns the sandbox with a bound wherever it had none, and with
-// arguments that the databases take.
+// Bounds returns the sandbox with defaults for missing bounds and with arguments
+// in a form that the databases accept.
 func Bounds(s store.Sandbox) store.Sandbox {
 	if s.MaxRows <= 0 {
 		s.MaxRows = defaultRows
@@ -45,8 +45,8 @@ func Bounds(s store.Sandbox) store.Sandbox {
 	return s
 }
 
-// bound is an argument in a form that the databases take: lists and objects as
-// JSON, a number that is larger than theirs as text.
+// bound returns an argument in a form that the databases accept: lists and
+// objects as JSON, a json.Number as text.
 func bound(arg any) any {
 	switch arg := arg.(type) {
 	case json.Number:
@@ -59,8 +59,8 @@ func bound(arg any) any {
 	return arg
 }
 
-// Named returns the name and the value of an argument; "" is the name of one
-// that is bound by its place.
+// Named returns the name and the value of an argument; the name is "" for a
+// positional argument.
 func Named(arg any) (name string, value any) {
 	if n, ok := arg.(sql.NamedArg); ok {
 		return n.Name, n.Value
@@ -68,8 +68,8 @@ func Named(arg any) (name string, value any) {
 	return "", arg
 }
 
-// Arguments refuses a query whose parameters are not those that arguments were
-// given for: their names, or the numbers of their places.
+// Arguments refuses a query whose parameters differ from the given arguments, by
+// name or position.
 func Arguments(s store.Sandbox, used map[string]bool) error {
 	given := map[string]bool{}
 	for i, arg := range s.Args {
@@ -92,9 +92,8 @@ func Arguments(s store.Sandbox, used map[string]bool) error {
 	return nil
 }
 
-// Check refuses a text that no database needs to see: empty, too long, not
-// UTF-8, with a NUL (at which a C library would stop reading) or with a byte
-// order mark.
+// Check refuses a text before the database sees it: empty, too long, not UTF-8,
+// with a NUL (where a C library would stop reading) or with a byte order mark.
 func Check(query string) error {
 	switch {
 	case len(query) > MaxQuery:
@@ -112,8 +111,8 @@ func Check(query string) error {
 	return nil
 }
 
-// Invalid is the error for a query that is none. The offset is that of a byte
-// in the query, or negative where it is not known.
+// Invalid returns the error for an invalid query. The offset is in bytes, or
+// negative if unknown.
 func Invalid(query string, offset int, message string) error {
 	if offset < 0 || offset > len(query) {
 		return tea.Errorf(tea.ValidationError, "SQL: %s", message)
@@ -124,8 +123,8 @@ func Invalid(query string, offset int, message string) error {
 	return e
 }
 
-// Denied is the error for a query that asks for something that it may not
-// have: what, and the rule against it. The offset is as for Invalid.
+// Denied returns the error for a query that requests something forbidden: what,
+// and the rule against it. The offset is as for Invalid.
 func Denied(s store.Sandbox, query string, offset int, what, rule string) error {
 	tables := Names(s)
 	hint := "there are no tables to read"
@@ -142,7 +141,7 @@ func Denied(s store.Sandbox, query string, offset int, what, rule string) error 
 	return e
 }
 
-// Names are those of all tables of the sandbox.
+// Names returns the names of all tables and views of the sandbox.
 func Names(s store.Sandbox) []string {
 	names := slices.Clone(s.Tables)
 	for _, v := range s.Views {
@@ -152,9 +151,8 @@ func Names(s store.Sandbox) []string {
 	return slices.Compact(names)
 }
 
-// With is the beginning of a statement in which the sandbox's views can be
-// read: a WITH, or nothing where there are none. What follows it may begin
-// with a WITH itself only in parentheses.
+// With returns a WITH that defines the sandbox's views, or "" if there are none.
+// A statement after it that begins with a WITH must be in parentheses.
 func With(s store.Sandbox, more ...string) string {
 	var entries []string
 	for _, v := range s.Views {
@@ -170,7 +168,7 @@ func With(s store.Sandbox, more ...string) string {
 	return "WITH " + strings.Join(entries, ", ") + " "
 }
 
-// Quoted is a name as SQL writes it.
+// Quoted quotes an identifier of SQL.
 func Quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 func anyOf(names []string) []any {
@@ -181,14 +179,14 @@ func anyOf(names []string) []any {
 	return list
 }
 
-// position counts lines and characters from 1.
+// position returns the line and column of an offset, from 1.
 func position(text string, offset int) (line, column int64) {
 	before := text[:offset]
 	start := strings.LastIndexByte(before, '\n') + 1
 	return int64(strings.Count(before, "\n")) + 1, int64(utf8.RuneCountInString(before[start:])) + 1
 }
 
-// Fold is a name as the databases compare it: they fold ASCII letters only.
+// Fold returns a name as the databases compare it: they fold ASCII letters only.
 func Fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

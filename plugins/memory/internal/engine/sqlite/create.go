@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// empty is a database with the empty tables of the schema. Versions that it does
-// not have are added when it is opened. Its identity is anonymous. The package's
-// tests write it, with -update.
+// empty is a database with the empty tables of the schema, which opening migrates
+// to newer versions. Its identity is anonymous. The package's tests write it,
+// with -update.
 //
 //go:embed empty.sqlite
 var empty string
@@ -36,8 +36,8 @@ func create(path string) error {
 	return place([]byte(strings.Replace(empty, anonymous, hex.EncodeToString(identity), 1)), path)
 }
 
-// unplaced is appended to the name of a temporary file. One that a crash left is
-// overwritten.
+// unplaced is appended to the name of a temporary file. A file that a crash left
+// is overwritten.
 const unplaced = "-new"
 
 // place writes a file atomically. It does not sync the directory: SQLite does so

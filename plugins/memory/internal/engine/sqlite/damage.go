@@ -17,8 +17,9 @@ import (
 // a page.
 const sector = 512
 
-// cutZeros truncates a log whose end was replaced by zeros before its first damaged
-// frame, and keeps the whole log in another file. It returns "" for any other log.
+// cutZeros truncates a log whose end was replaced by zeros, before its first
+// damaged frame, and keeps the whole log in another file. It returns "" for any
+// other log.
 func cutZeros(path string) (repaired string, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -43,7 +43,7 @@ func (Driver) Open(ctx context.Context, path string, limits engine.Limits) (engi
 		return engine.Handles{}, err
 	}
 	write.SetMaxOpenConns(1)
-	// Queries sort in memory, which is watched, and not on the disk.
+	// Queries sort in memory, which is watched, not on the disk.
 	read, err := open(ctx, path, url.Values{}, slices.Concat(common, []string{"temp_store(2)", "query_only(1)"}))
 	if err != nil {
 		return engine.Handles{}, errors.Join(err, write.Close())
@@ -55,16 +55,16 @@ func (Driver) Open(ctx context.Context, path string, limits engine.Limits) (engi
 	return handles, nil
 }
 
-// pragmas are those of every connection. The page caches share the memory;
-// SQLite counts them in KiB below 0.
+// pragmas returns the pragmas of every connection. The page caches share the
+// memory; SQLite interprets negative sizes as KiB.
 func pragmas(limits engine.Limits) []string {
 	cache := fmt.Sprintf("cache_size(-%d)", limits.MemoryBytes>>10/int64(limits.Connections+1))
 	return []string{"busy_timeout(5000)", cache, "foreign_keys(1)", "trusted_schema(0)"}
 }
 
-// OpenReadOnly opens a database without its log as one that does not change,
-// for which SQLite writes no other file. With a log, which a process that was
-// killed leaves, it needs the file of the log's index, or room to create it.
+// OpenReadOnly opens a database without a log as immutable, for which SQLite
+// writes no other file. With a log, which a killed process leaves, it needs the
+// index file of the log, or room to create it.
 func (Driver) OpenReadOnly(ctx context.Context, path string, limits engine.Limits) (*sql.DB, error) {
 	how := url.Values{"mode": {"ro"}}
 	log, err := os.Stat(path + "-wal")
@@ -122,10 +122,12 @@ func (Driver) Damaged(err error) bool {
 	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
 }
 
-// primaryCode is the primary result code of an error of SQLite, else SQLITE_OK.
+// primaryCode returns the primary result code of an error of SQLite, or
+// SQLITE_OK.
 func primaryCode(err error) int { return resultCode(err) & 0xff }
 
-// resultCode is the extended result code of an error of SQLite, else SQLITE_OK.
+// resultCode returns the extended result code of an error of SQLite, or
+// SQLITE_OK.
 func resultCode(err error) int {
 	var failure *sqlite.Error
 	if !errors.As(err, &failure) {

@@ -15,8 +15,8 @@ import (
 )
 
 // connector opens connections whose functions take time linear in the length of
-// their arguments. SQLite's own instr, replace and trim take the product of two
-// lengths, minutes for a megabyte, and cannot be interrupted.
+// their arguments. SQLite's own instr, replace and trim take time proportional to
+// the product of two lengths, minutes for a megabyte, and cannot be interrupted.
 type connector struct {
 	driver *sqlite.Driver
 	dsn    string
@@ -35,10 +35,8 @@ func newConnector(dsn string) (connector, error) {
 	return connector{driver: d, dsn: dsn}, err
 }
 
-// Connect opens a connection.
 func (c connector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
 
-// Driver returns the driver of Connect.
 func (c connector) Driver() driver.Driver { return c.driver }
 
 // instr returns the position of a text in another one in characters, or of a blob

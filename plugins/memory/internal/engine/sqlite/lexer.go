@@ -10,11 +10,11 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// statement takes the semicolon, and what follows it, off the end of a query.
-// Something other than a comment after it is refused, and so is a query that
-// begins with another word than a SELECT does (EXPLAIN asks the authorizer no
-// more than a SELECT). What it makes of the text is a first look: that there is
-// one statement is found by the parser, see rehearse.
+// statement removes the semicolon, and the text after it, from the end of a
+// query. It refuses anything but a comment after the semicolon, and a query that
+// does not begin like a SELECT (the authorizer cannot tell EXPLAIN from SELECT).
+// This is a first check: the parser then ensures that there is one statement, see
+// rehearse.
 func statement(query string, bounds store.Sandbox) (string, error) {
 	first, end := "", len(query)
 	copies, used := newCopies(), parameters{}
@@ -48,8 +48,7 @@ func statement(query string, bounds store.Sandbox) (string, error) {
 	return query[:end], sandbox.Arguments(bounds, used)
 }
 
-// parameters are those of a query, by their names or the numbers of their
-// places.
+// parameters are the parameters of a query, by name or number.
 type parameters map[string]bool
 
 func (p parameters) add(word string) {
@@ -61,7 +60,7 @@ func (p parameters) add(word string) {
 	}
 }
 
-// statements are the words that begin one.
+// statements are the first words of statements.
 var statements = words(`alter analyze attach begin commit create delete detach drop end explain insert pragma reindex release replace rollback savepoint
 	update vacuum`)
 
@@ -80,7 +79,7 @@ const (
 	opaque                  // texts, numbers, signs
 )
 
-// token returns the kind of what begins at a place, and its end.
+// token returns the kind and the end of the token at a position.
 func token(s string, at int) (tokenKind, int) {
 	switch c := s[at]; {
 	case strings.IndexByte(" \t\r\n\f", c) >= 0:
@@ -185,7 +184,7 @@ func (c *copies) add(kind tokenKind, word, rest string) {
 	}
 }
 
-// keywords are words that name nothing.
+// keywords are words that are not names.
 var keywords = words(`all and as asc between by case cast cross desc distinct else end exists from full group having in inner is join left like limit
 	not null on or order outer over partition recursive right rows select then union using values when where window with`)
 

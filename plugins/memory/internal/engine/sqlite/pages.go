@@ -14,8 +14,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 )
 
-// Pages reads the pages of an open database, for a copy of it elsewhere. It must
-// be closed before the database is.
+// Pages reads the pages of an open database in order to copy it. It must be
+// closed before the database.
 type Pages struct {
 	db   *sql.DB
 	size int
@@ -40,12 +40,12 @@ func OpenPages(ctx context.Context, path string) (*Pages, error) {
 // pageCache is the memory of the connection that reads pages.
 const pageCache = 2 << 20
 
-// Size is the size of a page.
+// Size returns the size of a page.
 func (p *Pages) Size() int { return p.size }
 
 // Changed returns the numbers of the pages that were committed since the last
-// call, some of them more than once. It is called between two writes, after each
-// commit. complete is false if a part of the log was not seen.
+// call; a number can occur more than once. It is called between two writes, after
+// each commit. complete is false if a part of the log was missed.
 func (p *Pages) Changed() (pages []uint32, complete bool, err error) { return p.log.read() }
 
 // Close closes the connection.
@@ -82,10 +82,10 @@ func (p *Pages) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return s, nil
 }
 
-// Count is the number of pages.
+// Count returns the number of pages.
 func (s *Snapshot) Count() uint32 { return s.count }
 
-// Page returns the content of a page; the first one has number 1.
+// Page returns the content of a page; the first page has number 1.
 func (s *Snapshot) Page(ctx context.Context, number uint32) ([]byte, error) {
 	var data []byte
 	if err := s.page.QueryRowContext(ctx, number).Scan(&data); err != nil {
@@ -147,7 +147,7 @@ const (
 	frameHeader = 24
 )
 
-// read returns the pages of the transactions that were added.
+// read returns the pages of new transactions.
 func (l *log) read() (pages []uint32, complete bool, err error) {
 	file, err := os.Open(l.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -167,7 +167,7 @@ func (l *log) read() (pages []uint32, complete bool, err error) {
 	round, salt := binary.BigEndian.Uint32(header[12:]), binary.BigEndian.Uint64(header[16:])
 	complete = true
 	if !l.known || salt != l.salt {
-		// A new log has round 0, and each time it begins again the next one.
+		// A new log has round 0, and the round increases each time it restarts.
 		complete = round == 0 || l.known && round == l.round+1
 		l.known, l.round, l.salt, l.next = true, round, salt, logHeader
 	}

@@ -12,23 +12,23 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// policy decides what a statement may do while SQLite compiles it, and
-// remembers what it has refused first.
+// policy decides which actions of a statement to allow while SQLite compiles it.
+// It records the first refusal.
 type policy struct {
-	// main and temp are the tables that may be named, by their schema.
+	// main and temp are the tables that a query may name, by schema.
 	main, temp map[string]bool
-	// views may read what is below them: tables of main that are views, and
-	// the views of the sandbox. What was read so is in below.
+	// views may read the tables below them: tables of main that are views, and the
+	// views of the sandbox. below collects these tables.
 	views, below map[string]bool
-	// own are names of the query's own that were counted only, system the ones
-	// that are SQLite's: known to the rehearsal, which finds own.
+	// own are names that the query defines and of which it reads no column. system
+	// are SQLite's own tables; they are set in the rehearsal, which collects own.
 	own, system map[string]bool
 	refused     string
 	rule        string
 }
 
-// onStage is the policy for the rehearsal, where the sandbox's views are
-// in temp, so that they are not found as tables of the database.
+// onStage returns the policy for the rehearsal, where the sandbox's views are in
+// temp, so that they are not found as tables of the database.
 func onStage(bounds store.Sandbox, modules []string) *policy {
 	p := &policy{main: folded(bounds.Tables...), temp: map[string]bool{}, own: map[string]bool{}, system: folded(modules...)}
 	for _, v := range bounds.Views {
@@ -37,9 +37,9 @@ func onStage(bounds store.Sandbox, modules []string) *policy {
 	return p
 }
 
-// onDatabase is the policy for the query that has passed its rehearsal. A WITH
-// that has the name of a view could read as much as the view; what it may
-// name was found in the rehearsal.
+// onDatabase returns the policy for a query that has passed its rehearsal. A WITH
+// with the name of a view could read as much as the view, but the rehearsal has
+// checked the tables that it names.
 func onDatabase(bounds store.Sandbox, own map[string]bool) *policy {
 	return &policy{main: folded(bounds.Tables...), views: folded(sandbox.Names(bounds)...), below: map[string]bool{}, own: own}
 }
@@ -52,9 +52,9 @@ func folded(names ...string) map[string]bool {
 	return set
 }
 
-// decide is the authorizer. Of a table that is read by a view, or by a WITH,
-// via is the name of that; where no column of it is read, the column is empty,
-// and via may be, too.
+// decide is the authorizer. via is the name of the view or WITH that reads a
+// table. If no column of the table is read, the column is empty, and via can be
+// empty.
 func (p *policy) decide(action sqlite.AuthorizerActionCode, first, second, database, via string) sqlite.AuthorizerReturnCode {
 	switch action {
 	case sqlite.AuthSelect, sqlite.AuthRecursive:
@@ -90,9 +90,9 @@ func (p *policy) readable(table, column, database, via string) bool {
 	return p.below[table] || database == "" && p.isOwn(table)
 }
 
-// isOwn reports whether a table of which no column is read may be one of the
-// query's own. The rehearsal finds out: where nothing else is, a name that is
-// not SQLite's own can only be one of them.
+// isOwn reports whether a table of which no column is read can be a name that the
+// query defines. The rehearsal collects these names: its database has no other
+// tables, so a name that is not SQLite's belongs to the query.
 func (p *policy) isOwn(table string) bool {
 	if p.system != nil && !p.system[table] && !strings.HasPrefix(table, "sqlite_") && !strings.HasPrefix(table, "pragma_") {
 		p.own[table] = true
@@ -107,10 +107,10 @@ func (p *policy) deny(what, rule string) sqlite.AuthorizerReturnCode {
 	return sqlite.AuthorizerDeny
 }
 
-// maxValue bounds a text or blob that a query reads or makes.
+// maxValue bounds the texts and blobs of a query.
 const maxValue = 1 << 20
 
-// limits are those of SQLite for a query from outside.
+// limits returns SQLite's limits for an untrusted query.
 func limits(bounds store.Sandbox) map[int]int {
 	return map[int]int{
 		sqlite3.SQLITE_LIMIT_LENGTH:              cmp.Or(bounds.MaxValue, maxValue),
@@ -127,10 +127,10 @@ func limits(bounds store.Sandbox) map[int]int {
 	}
 }
 
-// pure are the functions that a query from outside may call: they compute from
-// their arguments alone, in a time that is about linear in their length, since
-// a call cannot be interrupted. So json_patch (quadratic), json_pretty and unhex
-// are not here; instr, replace and trim are those of functions.go.
+// pure are the functions that an untrusted query may call. They compute from
+// their arguments alone, in about linear time, since a call cannot be
+// interrupted. So the list omits json_patch (quadratic), json_pretty and unhex;
+// functions.go replaces instr, replace and trim.
 var pure = words(`
 	-> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat concat_ws cos cosh count cume_dist current_date
 	current_time current_timestamp date datetime degrees dense_rank exp first_value floor format glob group_concat hex if ifnull iif instr json
@@ -141,10 +141,11 @@ var pure = words(`
 	typeof unicode unistr unistr_quote unixepoch unlikely upper
 `)
 
-// pureTables are the table functions of which the same is true.
+// pureTables are the table functions that meet the same conditions.
 var pureTables = words("json_each json_tree")
 
-// words returns a set, made when it is asked for first: a start does not wait for it.
+// words returns a set that is built on the first use, so that the start does not
+// wait for it.
 func words(text string) func() map[string]bool {
 	return sync.OnceValue(func() map[string]bool {
 		set := map[string]bool{}

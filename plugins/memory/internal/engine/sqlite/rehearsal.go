@@ -18,16 +18,16 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// plan is what is known of a query that has passed its rehearsal.
+// plan is a query that has passed its rehearsal.
 type plan struct {
 	body string
-	// names and declared are its columns' names and declared types.
+	// names and declared are the names and declared types of its columns.
 	names, declared []string
-	// own are its own tables of which it reads no column.
+	// own are the tables that it defines and of which it reads no column.
 	own map[string]bool
 }
 
-// planned checks a query, or finds that this was done before.
+// planned checks a query, or returns the cached result.
 func planned(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans, query string, bounds store.Sandbox) (*plan, error) {
 	var version int64 // of the tables
 	if err := conn.QueryRowContext(ctx, "PRAGMA main.schema_version").Scan(&version); err != nil {
@@ -49,9 +49,8 @@ func planned(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans, query st
 	return p, nil
 }
 
-// rehearse compiles the query where there is nothing to be had: an empty
-// database in memory with stand-ins for the tables that may be read. What
-// compiles there names no other table.
+// rehearse compiles the query on an empty database in memory, with stand-ins for
+// the tables that it may read. A query that compiles there names no other table.
 func (p *plan) rehearse(ctx context.Context, conn *sql.Conn, bounds store.Sandbox) error {
 	standIns, err := standIns(ctx, conn, bounds)
 	if err != nil {
@@ -78,7 +77,7 @@ func (p *plan) rehearse(ctx context.Context, conn *sql.Conn, bounds store.Sandbo
 	policy := onStage(bounds, modules)
 	p.own = policy.own
 	_, err = confined(ctx, empty, policy, limits(bounds), func() (store.Table, error) {
-		// In parentheses there is room for one statement only.
+		// In parentheses, only one statement is valid.
 		for _, text := range []string{"SELECT * FROM (\n" + p.body + "\n)", p.body} {
 			if err := p.describe(empty, text); err != nil {
 				return store.Table{}, refused(p.body, bounds, policy, err)
@@ -89,9 +88,9 @@ func (p *plan) rehearse(ctx context.Context, conn *sql.Conn, bounds store.Sandbo
 	return err
 }
 
-// describe compiles a text and returns the names of its columns and the types
-// that they were declared with, where they are a table's columns. (Around the
-// query SQLite would change the second of two equal names.)
+// describe compiles a text and sets the names of its columns and, for columns of
+// tables, their declared types. (SQLite would rename duplicate columns of a query
+// in parentheses.)
 func (p *plan) describe(conn *sql.Conn, text string) error {
 	return conn.Raw(func(inner any) error {
 		described, ok := inner.(interface {
@@ -109,8 +108,8 @@ func (p *plan) describe(conn *sql.Conn, text string) error {
 	})
 }
 
-// standIns is the SQL that makes tables with the names and columns of those
-// that may be read.
+// standIns returns the SQL that creates tables with the names and columns of the
+// readable tables.
 func standIns(ctx context.Context, conn *sql.Conn, bounds store.Sandbox) (string, error) {
 	var all strings.Builder
 	for _, table := range bounds.Tables {
@@ -148,7 +147,7 @@ func texts(ctx context.Context, conn *sql.Conn, query string) (found []string, e
 
 type declaration struct{ name, kind string }
 
-// standIn writes a table that has no rowid, as a view has none.
+// standIn writes a table without a rowid, as views have none.
 func standIn(to *strings.Builder, schema, name string, columns []declaration) {
 	if len(columns) == 0 {
 		return // the query learns that there is no such table
@@ -160,7 +159,7 @@ func standIn(to *strings.Builder, schema, name string, columns []declaration) {
 	fmt.Fprintf(to, "PRIMARY KEY (%s)) WITHOUT ROWID;\n", sandbox.Quoted(columns[0].name))
 }
 
-// plainType is a declared type that can be written as it is.
+// plainType matches a declared type that can be copied unchanged.
 var plainType = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_ ]+(\([0-9, ]+\))?$`) })
 
 func columnsOf(ctx context.Context, conn *sql.Conn, table string) (columns []declaration, err error) {
@@ -182,8 +181,8 @@ func columnsOf(ctx context.Context, conn *sql.Conn, table string) (columns []dec
 	return columns, rows.Err()
 }
 
-// missing and near are what SQLite says about a table that is not there and
-// about the place where it stopped to understand.
+// missing and near match SQLite's errors for a missing table and for a syntax
+// error.
 var (
 	missing = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^no such (table|module|table-valued function): (.*)$`)
@@ -193,7 +192,7 @@ var (
 	})
 )
 
-// refused sets the type of an error of compilation.
+// refused sets the type of a compilation error.
 func refused(body string, bounds store.Sandbox, policy *policy, err error) error {
 	if policy != nil && policy.refused != "" {
 		return sandbox.Denied(bounds, body, only(body, policy.refused[strings.LastIndexByte(policy.refused, ' ')+1:]), policy.refused, policy.rule)
@@ -220,8 +219,8 @@ func refused(body string, bounds store.Sandbox, policy *policy, err error) error
 	return sandbox.Invalid(body, offset, message)
 }
 
-// only is where a text is in the query, or -1 where it is in several
-// places or none: SQLite's driver does not say which one is meant.
+// only returns the offset of a text in the query, or -1 if it does not occur
+// exactly once: SQLite's driver does not report the offset.
 func only(body, text string) int {
 	if text == "" || strings.Count(body, text) != 1 {
 		return -1

@@ -18,13 +18,13 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Select runs one SELECT that came from outside.
+// Select runs one SELECT of an untrusted query.
 //
-// The query is compiled twice. First on an empty database that has nothing
-// but tables with the names and columns of those that may be read, so that a
-// name in the query is one of these or one of the query's own. Then on the
-// database itself, where a view may read the tables below it. The authorizer
-// alone could not tell a view from a WITH that has taken its name.
+// The query is compiled twice. The first time, the database is empty except for
+// tables with the names and columns of the readable ones, so that a name in the
+// query is either one of these or defined by the query. The second time, it is
+// compiled on the database itself, where a view may read the tables below it. The
+// authorizer alone cannot tell a view from a WITH with the same name.
 func (Driver) Select(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans, query string, bounds store.Sandbox) (store.Table, error) {
 	if err := sandbox.Check(query); err != nil {
 		return store.Table{}, err
@@ -43,8 +43,8 @@ func (Driver) Select(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans, 
 	})
 }
 
-// run returns the answer. The rows are made before the first one is given: the
-// driver interrupts a statement only until then.
+// run returns the answer. It materializes the rows, because the driver can
+// interrupt a statement only until its first row.
 func (p *plan) run(ctx context.Context, conn *sql.Conn, bounds store.Sandbox) (store.Table, error) {
 	answer := "tea_answer AS MATERIALIZED (SELECT * FROM (\n" + p.body + "\n) LIMIT " + strconv.Itoa(bounds.MaxRows+1) + ")"
 	rows, err := conn.QueryContext(ctx, sandbox.With(bounds, answer)+"SELECT * FROM tea_answer", bounds.Args...)
@@ -55,8 +55,8 @@ func (p *plan) run(ctx context.Context, conn *sql.Conn, bounds store.Sandbox) (s
 	return table, failed(err)
 }
 
-// failed sets the type of an error of the running query: what a query from
-// outside runs into says nothing about the database's health.
+// failed sets the type of an error of the running query. An untrusted query's
+// errors do not count as faults of the database.
 func failed(err error) error {
 	var failure *sqlite.Error
 	if !errors.As(err, &failure) {
@@ -71,7 +71,7 @@ func failed(err error) error {
 	return err
 }
 
-// reason is SQLite's message without its codes.
+// reason returns SQLite's message without its codes.
 func reason(failure *sqlite.Error) string {
 	message := strings.TrimPrefix(failure.Error(), "SQL logic error: ")
 	if end := strings.LastIndex(message, " ("); end > 0 && strings.HasSuffix(message, ")") {
@@ -80,8 +80,8 @@ func reason(failure *sqlite.Error) string {
 	return message
 }
 
-// confined runs fn with a policy and limits on the connection and takes both
-// off again, whatever happens. A connection where that fails leaves the pool.
+// confined runs fn with a policy and limits on the connection, and always removes
+// both again. If that fails, the connection leaves the pool.
 func confined(ctx context.Context, conn *sql.Conn, policy *policy, limits map[int]int, fn func() (store.Table, error)) (table store.Table, err error) {
 	before := make(map[int]int, len(limits))
 	defer func() {
