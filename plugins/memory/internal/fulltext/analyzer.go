@@ -6,17 +6,17 @@ import (
 )
 
 const (
-	// maxFormBytes bounds a form; the rest of a longer word is not indexed,
-	// neither in documents nor in queries, so that the two still meet.
+	// maxFormBytes bounds a form; the rest of a longer word is ignored, in
+	// documents as in queries, so that the two still match.
 	maxFormBytes = 64
-	// fieldGap lies between the last position of a field and the first one of
-	// the next. It is greater than the span of any phrase.
+	// fieldGap is the distance between the last position of a field and the first
+	// of the next. It is greater than the span of any phrase.
 	fieldGap = 2 * maxPhrase
-	// maxDocumentWords bounds what is indexed of one document.
+	// maxDocumentWords bounds the indexed words of a document.
 	maxDocumentWords = 1 << 20
 )
 
-// word is what the cutter finds in a text.
+// word is a word that the cutter finds in a text.
 type word struct {
 	pos      int  // counts every word of the text, stop words too
 	unspaced bool // a pair of characters, or the last character of a run
@@ -101,9 +101,9 @@ func (c *wordCutter) fill(text string, i int) int {
 	return i
 }
 
-// cutRun cuts a run of a script without spaces. Each character begins exactly
-// one form: the pair with its successor, or itself at the end of the run. So a
-// single character is found as a prefix, and several ones as their pairs.
+// cutRun cuts a run of a script without spaces. Each character begins exactly one
+// form: the pair with its successor, or itself at the end of the run. So a single
+// character matches as a prefix, and several characters match as their pairs.
 func (c *wordCutter) cutRun(text string, i, pos int, visit func([]byte, word) bool) (end, next int, more bool) {
 	alone := true
 	for {
@@ -137,7 +137,7 @@ func isWordRune(r rune) bool {
 }
 
 // isIgnored reports whether r neither ends a word nor belongs to it: the soft
-// hyphen, joiners, and what selects the variant of a character.
+// hyphen, joiners and variation selectors.
 func isIgnored(r rune) bool {
 	switch {
 	case r == 0x00AD, r >= 0x200B && r <= 0x200D, r == 0x2060, r == 0xFEFF,
@@ -154,8 +154,8 @@ func isSymbol(r rune) bool { return r >= utf8.RuneSelf && unicode.Is(unicode.So,
 // isRegional reports whether r is half of a flag.
 func isRegional(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }
 
-// isUnspaced reports whether r is a letter of a script that puts no spaces
-// between words, or few that help.
+// isUnspaced reports whether r is a letter of a script with no spaces, or too
+// few, between words.
 func isUnspaced(r rune) bool {
 	switch {
 	case r < 0x0E01:

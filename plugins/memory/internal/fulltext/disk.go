@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// disk is the index's directory. In tests, a step can fail, and the directory be
-// copied between two steps.
+// disk is the index's directory. Tests can make a step fail, and copy the
+// directory between two steps.
 type disk interface {
 	create(name string) (fileWriter, error)
 	// open opens a file and returns its size.
@@ -85,14 +85,14 @@ func (d osDisk) list() ([]string, error) {
 	return names, err
 }
 
-// readOnly is a directory that stays as it is. The index writes nothing to it.
+// readOnly is a directory that the index does not change.
 type readOnly struct{ disk }
 
 func (readOnly) remove(string) error { return nil }
 
 func (readOnly) sync() error { return nil }
 
-// list returns nothing: what an interrupted flush has left stays.
+// list returns nothing, so that files of an interrupted flush stay.
 func (readOnly) list() ([]string, error) { return nil, nil }
 
 // writeFile creates a file atomically.
@@ -122,9 +122,8 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// Folder has the files of an index that are not in a directory. A file is written
-// atomically and durably. The error of a file that does not exist is
-// [fs.ErrNotExist].
+// Folder stores the files of an index outside of a directory. Write is atomic and
+// durable. Read returns [fs.ErrNotExist] for a file that does not exist.
 type Folder interface {
 	Read(name string) ([]byte, error)
 	Write(name string, data []byte) error
@@ -132,7 +131,7 @@ type Folder interface {
 	List() ([]string, error)
 }
 
-// folderDisk is a Folder as a disk. A file is written when it is renamed.
+// folderDisk implements disk in a Folder. A file is written when it is renamed.
 type folderDisk struct {
 	folder  Folder
 	mu      sync.Mutex

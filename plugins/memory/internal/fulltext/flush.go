@@ -8,7 +8,7 @@ import (
 
 // Flush writes the part in memory to disk and moves the watermark. Searches
 // continue meanwhile, changes wait. Merges follow in the background; the next
-// Flush returns the error of one that failed.
+// Flush returns the error of a failed merge.
 func (x *Index) Flush() error {
 	x.writer.Lock()
 	defer x.writer.Unlock()
@@ -79,7 +79,7 @@ func (x *Index) noteCorruption(err error) {
 	}
 }
 
-// flush makes the part in memory a segment and writes the manifest. The caller
+// flush writes the part in memory to a segment, and then the manifest. The caller
 // holds x.writer.
 func (x *Index) flush() error {
 	if _, ok := x.disk.(readOnly); ok || x.seq == x.watermark && !x.stale {
@@ -101,7 +101,7 @@ func (x *Index) flush() error {
 		kept = append(kept, fresh)
 	}
 	if err := x.writeManifest(kept); err != nil {
-		// The manifest may be there all the same: its last step has failed.
+		// The manifest may exist nevertheless: its last step failed.
 		x.drop([]*segment{fresh})
 		return fmt.Errorf("flush the full-text index: %w", err)
 	}
@@ -136,8 +136,7 @@ func (x *Index) writeManifest(segments []*segment) error {
 	return nil
 }
 
-// drop closes segments that no longer count. Their files stay until no
-// manifest lists them.
+// drop closes replaced segments. Their files stay until no manifest lists them.
 func (x *Index) drop(segments []*segment) {
 	for _, s := range segments {
 		if s != nil {

@@ -16,29 +16,29 @@ type Options struct {
 	// Language selects the stop words and the stemmer, one of [Languages]. The
 	// zero value is [DefaultLanguage]. Open discards an index of another language.
 	Language string
-	// MemoryBytes is about how much the part in memory may take before Put
+	// MemoryBytes is the approximate size of the part in memory from which Put
 	// flushes it; 0 means 8 MiB.
 	MemoryBytes int
-	// ReadOnly leaves the directory as it is. What is put into the index stays in
-	// memory and is lost when it is closed.
+	// ReadOnly leaves the directory unchanged. Changes of the index stay in memory
+	// and are lost when it is closed.
 	ReadOnly bool
 }
 
 // Field is a part of a document. All fields count as one text, but a phrase
-// matches within one of them.
+// matches within a single field.
 type Field struct {
 	Name, Text string
 }
 
-// Document is what Put takes.
+// Document is the argument of Put.
 type Document struct {
 	// ID identifies the document. Equal scores are ordered by it.
 	ID int64
-	// Seq numbers the change: positive, and greater than that of every change
-	// before.
+	// Seq is the number of the change. It is positive, and greater than the numbers
+	// of all earlier changes.
 	Seq int64
-	// Tag is what SearchOptions can restrict a search to; "" = none. It has at
-	// most 300 bytes.
+	// Tag is a tag that SearchOptions can restrict a search to; "" = none. It has
+	// at most 300 bytes.
 	Tag    string
 	Fields []Field
 }
@@ -126,7 +126,7 @@ func open(dir string, d disk, o Options) (*Index, error) {
 	return x, nil
 }
 
-// load opens what the manifest lists.
+// load opens the segments in the manifest.
 func (x *Index) load() error {
 	m, err := readManifest(x.disk, x.lang)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -156,8 +156,8 @@ func (x *Index) closeSegments() {
 	x.segments = nil
 }
 
-// sweep removes the index's files that the manifest does not list: what an
-// interrupted flush or merge has left.
+// sweep removes the index's files that the manifest does not list, which an
+// interrupted flush or merge left.
 func (x *Index) sweep() error {
 	names, err := x.disk.list()
 	if err != nil {
@@ -181,7 +181,7 @@ func (x *Index) sweep() error {
 	return nil
 }
 
-// Lost returns why Open could not use what was in the directory; nil if it
+// Lost returns why Open could not use the contents of the directory; nil if it
 // could. It wraps [fs.ErrNotExist] if the directory was empty.
 func (x *Index) Lost() error { return x.lost }
 
@@ -210,11 +210,11 @@ func (x *Index) parts() []*part {
 	return append(out, &x.mem.part)
 }
 
-// Put adds a document in place of an earlier one with its ID. The next Search
-// finds it; [Index.Flush] makes it durable. Of a very long text the first
-// million words count. An error other than [ErrSeq], [ErrClosed] and
-// [ErrCorrupt] means that the part in memory cannot be written to disk; the
-// change is made nevertheless.
+// Put adds a document and replaces an earlier one with its ID. The next Search
+// finds it; [Index.Flush] makes it durable. Only the first million words of a
+// text are indexed. An error other than [ErrSeq], [ErrClosed] and [ErrCorrupt]
+// means that the part in memory cannot be written to disk; the change is made
+// nevertheless.
 func (x *Index) Put(d Document) error {
 	x.writer.Lock()
 	defer x.writer.Unlock()
@@ -238,7 +238,7 @@ func (x *Index) Put(d Document) error {
 	return err
 }
 
-// Delete removes a document, if it is there.
+// Delete removes a document if it exists.
 func (x *Index) Delete(id, seq int64) error {
 	x.writer.Lock()
 	defer x.writer.Unlock()

@@ -32,7 +32,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// DefaultLanguage is used where [Options] name no language.
+// DefaultLanguage is the language if [Options] name none.
 const DefaultLanguage = "english"
 
 // analysisVersion counts the changes to folding, word boundaries, stop words and
@@ -76,7 +76,7 @@ type language struct {
 	stems func(*snowballstem.Env) bool // nil: a word is its own stem
 }
 
-// newLanguage returns the language of that name, "" for the default.
+// newLanguage returns the language with a name, "" for the default.
 func newLanguage(name string) (*language, error) {
 	if name == "" {
 		name = DefaultLanguage
@@ -100,8 +100,9 @@ func newLanguage(name string) (*language, error) {
 	return l, nil
 }
 
-// isStop reports whether a normalized word is a stop word. A word with accents
-// is one only as it is spelled in the list; one without is a stop word in any case.
+// isStop reports whether a normalized word is a stop word. A word with accents is
+// a stop word only in the spelling of the list; a word without accents is one in
+// any case.
 func (l *language) isStop(text []byte) bool {
 	_, ok := l.stop[string(text)]
 	return ok
@@ -128,8 +129,8 @@ func (l *language) normalize(text string) string {
 // spelled separates a form from the spelling that its stem depends on.
 const spelled = "\x01"
 
-// form returns the form of a normalized word: the word without accents,
-// followed by its spelling where that has another stem.
+// form returns the form of a normalized word: the word without accents, followed
+// by its spelling if that has a different stem.
 func (l *language) form(text string) string {
 	if isASCII(text) || strings.HasPrefix(text, tagged) {
 		return text
@@ -144,13 +145,13 @@ func (l *language) form(text string) string {
 	return folded + spelled + text
 }
 
-// keys are what a form is found by: the stem of the word as it is spelled, and
-// the stem of the word without accents, "" if it is the same one.
+// keys are the keys of a form: the stem of the word as spelled, and the stem of
+// the word without accents, "" if it is the same.
 type keys [2]string
 
 func (k keys) has(key string) bool { return key != "" && (k[0] == key || k[1] == key) }
 
-// meet reports whether the forms of k and other find each other.
+// meet reports whether the forms of k and other match each other.
 func (k keys) meet(other keys) bool { return k.has(other[0]) || k.has(other[1]) }
 
 // keys returns the keys of a form. Accents are removed from its stem, never
@@ -180,8 +181,8 @@ func (l *language) plainStem(folded string) string {
 	return folded
 }
 
-// respellings are endings, by language, as they are typed without accents and
-// as the stemmer expects them.
+// respellings are endings, by language, as typed without accents and as the
+// stemmer expects them.
 var respellings = map[string][][2]string{
 	"portuguese": {
 		{"coes", "ções"},
@@ -199,8 +200,8 @@ var respellings = map[string][][2]string{
 	"spanish": {{"cion", "ción"}, {"logias", "logías"}, {"logia", "logía"}},
 }
 
-// plurals are endings, by language, that the stemmer does not bring together.
-// Of -el, -il and -eis only the l remains: the plural does not show the vowel.
+// plurals are endings, by language, that the stemmer does not unify. Of -el, -il
+// and -eis only the l remains: the plural does not show the vowel.
 var plurals = map[string][][2]string{
 	"portuguese": {
 		{"ões", "ão"},
@@ -235,7 +236,7 @@ var plurals = map[string][][2]string{
 	"spanish": {{"ces", "z"}},
 }
 
-// ending replaces the first of these endings that a word has.
+// ending replaces the first of the endings that a word has.
 func ending(text string, endings [][2]string) string {
 	for _, e := range endings {
 		if rest, ok := strings.CutSuffix(text, e[0]); ok && (len(rest) > 1 || e[0][0] >= utf8.RuneSelf) {
@@ -254,7 +255,7 @@ func (l *language) respell(folded string) string {
 	return ending(folded, respellings[l.name])
 }
 
-// respellGerman replaces ae, oe and ue by umlauts. In aue, eue and que the u
+// respellGerman replaces ae, oe and ue with umlauts. In aue, eue and que the u
 // belongs to the letter before.
 func respellGerman(folded string) string {
 	if !strings.Contains(folded, "e") {

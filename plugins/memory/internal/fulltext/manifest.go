@@ -17,11 +17,11 @@ const (
 // manifest lists the segments that make up the index. Its file is a line with
 // the format of all files and a checksum, then JSON.
 type manifest struct {
-	// Analysis and Language say how words are made; an index made in another
-	// way is of no use.
+	// Analysis and Language identify the analysis of words. An index with a
+	// different one is discarded.
 	Analysis string `json:"analysis"`
 	Language string `json:"language"`
-	// Watermark is the number of the last change that is in the segments.
+	// Watermark is the number of the last change in the segments.
 	Watermark int64             `json:"watermark"`
 	Segments  []manifestSegment `json:"segments"`
 }
@@ -56,7 +56,7 @@ func manifestHead(body []byte) string {
 	return fmt.Sprintf("tea-fulltext %d %08x\n", manifestVersion, checksum(body))
 }
 
-// readManifest reads the manifest; its error says what is wrong.
+// readManifest reads the manifest; its error describes the damage.
 func readManifest(d disk, lang *language) (*manifest, error) {
 	file, size, err := d.open(manifestName)
 	if err != nil {

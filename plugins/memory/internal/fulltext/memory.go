@@ -34,8 +34,8 @@ func newMemPart() *memPart {
 	return m
 }
 
-// What a form costs beyond its text, a document, and a word of a document,
-// about.
+// The approximate sizes of a form in addition to its text, of a document, and of
+// a word of a document.
 const (
 	termBytes     = 240
 	documentBytes = 64
@@ -49,7 +49,8 @@ type occurrence struct {
 	pos  uint32
 }
 
-// occurrence returns that of a normalized word. Only the writer calls it.
+// occurrence returns the occurrence of a normalized word. Only the writer calls
+// it.
 func (m *memPart) occurrence(text []byte, pos uint32, lang *language) occurrence {
 	if t := m.terms[string(text)]; t != nil {
 		return occurrence{term: t, pos: pos}
@@ -63,7 +64,6 @@ func (m *memPart) occurrence(text []byte, pos uint32, lang *language) occurrence
 	return occurrence{m.terms[form], form, pos}
 }
 
-// add adds a document.
 func (m *memPart) add(id int64, words []occurrence, lang *language) {
 	ord := uint32(len(m.ids))
 	m.touched = m.touched[:0]

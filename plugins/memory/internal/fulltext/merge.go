@@ -27,20 +27,20 @@ func level(size int64) int {
 	return (bits.Len64(uint64(size/levelBytes)) - 1 + 3) / 3 // log 8
 }
 
-// source is a part that is written to a segment, without its dead documents.
+// source is a part whose live documents are written to a segment.
 type source struct {
 	*part
 	dead bitmap   // as it was when the writing began
 	ords []uint32 // new numbers of the documents, or gone
-	// ordered reports that they are ascending. The part in memory has its documents in
-	// the order in which they were added.
+	// ordered reports whether they are ascending. The documents of the part in
+	// memory are in the order in which they were added.
 	ordered bool
 }
 
 // gone is the new number of a document that is dead.
 const gone = math.MaxUint32
 
-// mergeAll merges until nothing is left to merge.
+// mergeAll merges until no merge is due.
 func (x *Index) mergeAll() error {
 	x.merging.Lock()
 	defer x.merging.Unlock()
@@ -56,7 +56,7 @@ func (x *Index) mergeAll() error {
 	}
 }
 
-// pickMerge returns the segments to merge next: those of the lowest full
+// pickMerge returns the segments to merge next: the segments of the lowest full
 // level, otherwise one that is mostly dead. It marks them.
 func (x *Index) pickMerge() (picked []*segment, sources []source) {
 	x.writer.Lock()
@@ -82,8 +82,8 @@ func (x *Index) pickMerge() (picked []*segment, sources []source) {
 	return picked, sources
 }
 
-// finishMerge puts the new segment in place of those that were merged. The
-// next flush writes the manifest.
+// finishMerge replaces the merged segments with the new one. The next flush
+// writes the manifest.
 func (x *Index) finishMerge(picked []*segment, sources []source, fresh *segment, err error) error {
 	x.writer.Lock()
 	defer x.writer.Unlock()

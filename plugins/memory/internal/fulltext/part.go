@@ -7,7 +7,7 @@ import (
 )
 
 // part is a set of documents with its lists: the part in memory, or a segment.
-// Everything that changes is guarded by the index's lock.
+// The index's lock guards its mutable fields.
 type part struct {
 	lists interface {
 		// scan returns the lists of the keys that begin with the prefix,
@@ -55,11 +55,11 @@ func (l list) positions(buf *[]byte) []byte {
 	return l.segment.read(buf, l.at+int64(l.docsLen)+crcBytes, l.posLen)
 }
 
-// Besides its form, a list has a key for each stem: so that scan finds the
-// lists of a word. Forms are valid UTF-8 and come before all of these.
+// Besides its form, a list has a key for each stem, so that scan finds the lists
+// of a word. Forms are valid UTF-8 and sort before these keys.
 const stemMark = "\xff"
 
-// stemKey is the key of a form by one of its stems.
+// stemKey returns the key of a form by one of its stems.
 func stemKey(stem, form string) string { return stemMark + stem + "\x00" + form }
 
 // wordLists returns the lists of the forms that share a stem with the word.
@@ -87,9 +87,9 @@ func (p *part) postings(out []posting, l list, buf *[]byte) []posting {
 	return slices.DeleteFunc(out, func(q posting) bool { return p.dead.has(q.ord) })
 }
 
-// walk visits the forms of several parts that begin with the prefix, in
-// ascending order, each with its list in every part; a part without it has one
-// with df 0. The slice is valid until the next step.
+// walk visits the forms of several parts that begin with the prefix, in ascending
+// order, each with its list in every part; df is 0 in parts without the form. The
+// slice is valid until the next step.
 func walk(parts []*part, prefix string) iter.Seq[[]list] {
 	return func(yield func([]list) bool) {
 		type cursor struct {

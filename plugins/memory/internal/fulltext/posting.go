@@ -8,17 +8,16 @@ import (
 	"slices"
 )
 
-// ErrCorrupt reports that a file of the index does not contain what was
-// written. The index no longer answers: the owner calls [Index.Reset] and
-// replays all changes.
+// ErrCorrupt reports that a file of the index is damaged. The index no longer
+// answers: the owner calls [Index.Reset] and replays all changes.
 var ErrCorrupt = errors.New("the full-text index is corrupt")
 
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrCorrupt}, args...)...)
 }
 
-// failure is what code that reads lists panics with: a search, or what writes a
-// segment, returns the error.
+// failure is the panic value of code that reads lists. Searches and writers of
+// segments return its error.
 type failure struct{ error }
 
 // catch recovers the error of a failure.
@@ -41,7 +40,8 @@ const crcBytes = 4
 // appendChecksum appends the checksum of b to b.
 func appendChecksum(b []byte) []byte { return binary.LittleEndian.AppendUint32(b, checksum(b)) }
 
-// checked removes the checksum from data. It reports false if it does not match.
+// checked removes the checksum from data. It returns false if the checksum does
+// not match.
 func checked(data []byte) ([]byte, bool) {
 	if len(data) < crcBytes {
 		return nil, false
@@ -50,8 +50,8 @@ func checked(data []byte) ([]byte, bool) {
 	return body, checksum(body) == binary.LittleEndian.Uint32(data[len(body):])
 }
 
-// posting is a document that contains a form, and how often. A document's ord
-// is its number in its part.
+// posting is a document that contains a form, and the number of occurrences. A
+// document's ord is its number in its part.
 type posting struct {
 	ord, tf uint32
 }
@@ -70,7 +70,8 @@ func appendPosting(list []byte, next uint32, p posting) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(list, gap), uint64(p.tf))
 }
 
-// decodePostings appends the postings of a list. The part has that many documents.
+// decodePostings appends the postings of a list. docs is the number of documents
+// of the part.
 func decodePostings(out []posting, list []byte, docs uint32) []posting {
 	next := uint64(0)
 	for i := 0; i < len(list); {
@@ -104,7 +105,7 @@ func decodePostings(out []posting, list []byte, docs uint32) []posting {
 	return out
 }
 
-// takePositions cuts off the positions of the next document, which has tf of them.
+// takePositions cuts off the positions of the next document, whose number is tf.
 func takePositions(data []byte, tf uint32) (doc, rest []byte) {
 	end := 0
 	for ; tf > 0 && end < len(data); end++ {
@@ -133,8 +134,8 @@ func decodePositions(out []uint32, doc []byte) []uint32 {
 	return out
 }
 
-// maxPosition bounds positions: every word of a document, and a gap between
-// any two fields.
+// maxPosition bounds positions: every word of a document, and the gaps between
+// fields.
 const maxPosition = 1 << 31
 
 // bitmap is a set of ords. The zero value is empty.

@@ -8,8 +8,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// What is read of a query. The rest of a longer one is left out, and
-// [Ranked.Cut] says so.
+// The limits of a query. The rest of a longer query is ignored, and [Ranked.Cut]
+// reports it.
 const (
 	maxQueryBytes = 16 << 10
 	maxTerms      = 64
@@ -20,14 +20,14 @@ const (
 	maxAllForms   = 4096 // that all of them stand for
 )
 
-// term is what a query asks for: the forms of a word, or those that begin with
-// a prefix, which is then the only key.
+// term is a part of a query: the forms of a word, or the forms that begin with a
+// prefix, which is then the only key.
 type term struct {
 	keys
 	prefix bool
 }
 
-// matches reports whether a form is one of the term's.
+// matches reports whether a form belongs to the term.
 func (t term) matches(form string, found keys) bool {
 	if t.prefix {
 		return strings.HasPrefix(form, t.keys[0])
@@ -35,22 +35,22 @@ func (t term) matches(form string, found keys) bool {
 	return t.meet(found)
 }
 
-// phraseTerm is a term at a place in a phrase.
+// phraseTerm is a term at a position of a phrase.
 type phraseTerm struct {
 	term
 	offset uint32 // from the first term
 }
 
-// query is a parsed query. The terms are in an order of their own, so that
-// scores are added up the same way whatever the order of the words.
+// query is a parsed query. Its terms are sorted, so that scores are summed in the
+// same order whatever the order of the words.
 type query struct {
 	terms   []term
 	phrases [][]phraseTerm
 	cut     bool
 }
 
-// parseQuery reads words, "phrases" and prefixes*. Nothing is an error: what
-// has no meaning is left out, a quotation mark without a partner for example.
+// parseQuery reads words, "phrases" and prefixes*. There are no errors: it
+// ignores everything without a meaning, such as an unmatched quotation mark.
 func parseQuery(text string, lang *language) query {
 	p := queryParser{lang: lang, seen: map[term]bool{}}
 	if len(text) > maxQueryBytes {
@@ -112,7 +112,7 @@ func (p *queryParser) words(text string) {
 	}
 }
 
-// term returns what a word of the query asks for, if anything.
+// term returns the term for a word of the query, if there is one.
 func (p *queryParser) term(text []byte, w word, prefix bool) (term, bool) {
 	switch {
 	case w.single && !w.alone:
@@ -128,7 +128,7 @@ func (p *queryParser) term(text []byte, w word, prefix bool) (term, bool) {
 	return term{keys: p.lang.keys(p.lang.form(string(text)))}, true
 }
 
-// add adds a term once. It reports false if there are too many.
+// add adds a term once. It returns false if there are too many.
 func (p *queryParser) add(t term) bool {
 	if p.seen[t] {
 		return true
@@ -145,8 +145,8 @@ func (p *queryParser) add(t term) bool {
 	return true
 }
 
-// phrase reads the text between quotation marks: its words count like others,
-// and must be adjacent. A stop word takes a place.
+// phrase reads the text between quotation marks: its words count like others, and
+// must be adjacent. A stop word takes a position.
 func (p *queryParser) phrase(text string) {
 	if len(p.query.phrases) == maxPhrases {
 		p.query.cut = true

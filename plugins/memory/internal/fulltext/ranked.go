@@ -21,9 +21,9 @@ func (h Hit) before(other Hit) bool {
 	return h.ID < other.ID
 }
 
-// Ranked is the result of a search. It is sorted as far as it is read, so
-// taking the first few of very many is cheap, and a caller that rejects hits
-// just reads on. It does not change with the index. It is safe for concurrent use.
+// Ranked is the result of a search. It is sorted as it is read, so the first few
+// hits of many are cheap, and a caller can reject hits and read on. Changes of
+// the index do not affect it. It is safe for concurrent use.
 type Ranked struct {
 	cut bool
 	len int
@@ -39,7 +39,7 @@ func newRanked(hits []Hit, cut bool) *Ranked {
 	return r
 }
 
-// build makes the rest a heap.
+// build makes rest a heap.
 func (r *Ranked) build() {
 	for i := len(r.rest)/2 - 1; i >= 0; i-- {
 		r.sink(i)
@@ -52,16 +52,16 @@ func (r *Ranked) Len() int { return r.len }
 // Cut reports whether a part of the query was ignored because of its size.
 func (r *Ranked) Cut() bool { return r.cut }
 
-// Keep drops all hits but those with the ids that keep accepts. It must not be
-// called during an iteration.
+// Keep removes the hits whose ids keep rejects. It must not be called during an
+// iteration.
 func (r *Ranked) Keep(keep func(id int64) bool) {
 	hits := slices.DeleteFunc(append(r.done, r.rest...), func(h Hit) bool { return !keep(h.ID) })
 	r.len, r.rest, r.done = len(hits), hits, nil
 	r.build()
 }
 
-// All returns the hits, best first; equal scores in the order of the IDs. Each
-// call begins with the best one.
+// All returns the hits, best first; equal scores by ID. Each call starts with the
+// best hit.
 func (r *Ranked) All() iter.Seq[Hit] {
 	return func(yield func(Hit) bool) {
 		for i := range r.len {

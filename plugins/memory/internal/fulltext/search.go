@@ -7,34 +7,34 @@ import (
 	"sync"
 )
 
-// The parameters of BM25. They are not options: these are the defaults of
-// every row store with a full-text index.
+// The parameters of BM25. They are constants: these are the defaults of all
+// databases with a full-text index.
 const (
 	k1 = 1.2
 	b  = 0.75
 )
 
-// idf weighs a term that df of n documents contain.
+// idf returns the weight of a term that df of n documents contain.
 func idf(n, df int) float64 {
 	return math.Log1p((float64(n-df) + 0.5) / (float64(df) + 0.5))
 }
 
-// SearchOptions narrows a search. The zero value takes every match.
+// SearchOptions narrow a search. The zero value accepts every match.
 type SearchOptions struct {
-	// Tag restricts the search to documents that have it; "" = all.
+	// Tag restricts the search to documents with the tag; "" = all.
 	Tag string
-	// Require are texts that a document must contain as phrases. They do not
-	// count for the score, and one without words requires nothing.
+	// Require are texts that a document must contain as phrases. They do not affect
+	// the score; a text without words has no effect.
 	Require []string
-	// Statistics weigh the same query with more documents than the index has;
-	// nil = with its own.
+	// Statistics weigh the query with more documents than the index has; nil = with
+	// the index's statistics.
 	Statistics *Statistics
 }
 
-// Search finds the documents that have any of the query's words, and all of
-// its phrases, and ranks them by BM25 over the live documents. A query without
-// words, or of stop words only, finds nothing. Errors are those of the context,
-// of reading, or [ErrCorrupt].
+// Search finds the documents that have any of the query's words and all of its
+// phrases, and ranks them by BM25 over the live documents. A query without words,
+// or of stop words only, finds nothing. The errors are the context's, errors of
+// reading, and [ErrCorrupt].
 func (x *Index) Search(ctx context.Context, text string, o SearchOptions) (*Ranked, error) {
 	q := parseQuery(text, x.lang)
 	for _, text := range o.Require {
@@ -58,7 +58,7 @@ func (x *Index) Search(ctx context.Context, text string, o SearchOptions) (*Rank
 	return ranked, nil
 }
 
-// search calls fn with a search of the index as it is now.
+// search calls fn with a search of the current state of the index.
 func (x *Index) search(ctx context.Context, fn func(*search)) (err error) {
 	defer func() { x.noteCorruption(err) }()
 	x.mu.RLock()
@@ -74,7 +74,7 @@ func (x *Index) search(ctx context.Context, fn func(*search)) (err error) {
 }
 
 // search is a search in progress. Its arrays have one cell per document; they
-// come from a pool and go back to it, the scores and counts full of zeros.
+// come from a pool and return to it with all scores and counts 0.
 type search struct {
 	ctx   context.Context
 	parts []*part
@@ -145,8 +145,8 @@ func newSearch(ctx context.Context, parts []*part, pool *sync.Pool) *search {
 	return s
 }
 
-// run adds up the scores. Each term is counted over all views before it is
-// weighed: its weight depends on the number of live documents that have it.
+// run adds up the scores. It counts each term over all views before it weighs it,
+// because the weight depends on the number of live documents with the term.
 func (s *search) run(q query, o SearchOptions) {
 	s.restrict(o.Tag)
 	for _, phrase := range q.phrases {
@@ -173,8 +173,8 @@ func (s *search) run(q query, o SearchOptions) {
 	}
 }
 
-// restrict narrows the views to the documents with a tag. Where all documents
-// of a view have it, there is nothing to do.
+// restrict narrows the views to the documents with a tag. A view in which all
+// documents have it needs no filter.
 func (s *search) restrict(tag string) {
 	if tag == "" {
 		return
@@ -196,8 +196,8 @@ func (s *search) restrict(tag string) {
 	}
 }
 
-// gatherAll collects the live postings of a term in all views and returns how
-// many there are.
+// gatherAll collects the live postings of a term in all views and returns their
+// number.
 func (s *search) gatherAll(t term) (df int) {
 	for i := range s.views {
 		s.gather(i, t)
@@ -249,7 +249,7 @@ func (v *view) weigh(weight, average float64) {
 	}
 }
 
-// hits takes the hits out of the arrays.
+// hits collects the hits from the arrays.
 func (s *search) hits() []Hit {
 	n := 0
 	for i := range s.views {
@@ -280,9 +280,9 @@ func (s *search) lists(i int, t term) []list {
 	return s.forms[t][i]
 }
 
-// expand returns the lists of the first maxForms forms that begin with the
-// prefix and that a live document has, by view. Forms of dead documents do not
-// count, so that a merge changes nothing.
+// expand returns the lists of the first maxForms forms that begin with the prefix
+// and that a live document has, by view. Forms of dead documents are ignored, so
+// that a merge does not change the result.
 func (s *search) expand(prefix string) [][]list {
 	found := make([][]list, len(s.parts))
 	limit := min(maxForms, maxAllForms-s.taken)
@@ -319,12 +319,12 @@ func (s *search) hasLive(i int, l list) bool {
 	return len(s.cells.tmp) > 0
 }
 
-// start is a document and a position where a phrase can start, the document in
-// the upper half: starts are compared as numbers.
+// start is a possible start of a phrase: a document in the upper half and a
+// position in the lower, so that starts compare as numbers.
 type start = uint64
 
 // matchPhrase restricts a view to the documents that contain the phrase. It
-// goes term by term, and keeps the starts that every term so far agrees with.
+// proceeds term by term and keeps the starts that match every term so far.
 func (s *search) matchPhrase(i int, phrase []phraseTerm) {
 	v := &s.views[i]
 	var starts []start
@@ -349,7 +349,7 @@ func (s *search) matchPhrase(i int, phrase []phraseTerm) {
 	}
 }
 
-// common returns what is in both; both ascend. It overwrites a.
+// common returns the intersection of two ascending lists. It overwrites a.
 func common(a, b []start) []start {
 	out, i := a[:0], 0
 	for _, at := range a {
@@ -363,7 +363,7 @@ func common(a, b []start) []start {
 	return out
 }
 
-// starts appends where the phrase starts if the list's form is at its offset.
+// starts appends the starts of the phrase where the list's form is at its offset.
 func (s *search) starts(out []start, v *view, l list, offset uint32) []start {
 	c := s.cells
 	c.tmp = decodePostings(c.tmp[:0], l.docs(&c.buf), uint32(len(v.ids)))

@@ -13,9 +13,9 @@ import (
 )
 
 // A segment is an immutable file with a part: the lists in the order of their
-// forms, the dictionary (key -> where the list is) in blocks, and the tail.
-// Each list and block ends in a checksum; the manifest has that of the tail
-// and where it begins.
+// forms, the dictionary (key -> position of the list) in blocks, and the tail.
+// Each list and block ends in a checksum; the manifest has the checksum and the
+// position of the tail.
 
 const (
 	blockBytes    = 2 << 10
@@ -23,7 +23,7 @@ const (
 	maxKeyBytes   = 6 * maxFormBytes
 )
 
-// segmentTail is what of a segment is read into memory.
+// segmentTail is the part of a segment that is read into memory.
 type segmentTail struct {
 	Keys   []string // the first of each block
 	Blocks []int64  // where they begin, and where the last one ends
@@ -31,7 +31,7 @@ type segmentTail struct {
 	Lens   []uint32
 }
 
-// encode returns the lists, each with its length in front; ascending numbers are
+// encode returns the lists, each preceded by its length; ascending numbers are
 // stored as differences.
 func (t *segmentTail) encode() []byte {
 	b := binary.AppendUvarint(nil, uint64(len(t.Keys)))
@@ -53,7 +53,7 @@ func (t *segmentTail) encode() []byte {
 	return b
 }
 
-// decode reads what encode has written, and reports whether it is complete.
+// decode reads the output of encode, and reports whether it is complete.
 func (t *segmentTail) decode(b []byte) bool {
 	ok := true
 	next := func() uint64 {
@@ -114,7 +114,7 @@ type fileReader interface {
 	io.Closer
 }
 
-// openSegment opens what the manifest names.
+// openSegment opens a segment of the manifest.
 func openSegment(d disk, named manifestSegment) (*segment, error) {
 	file, size, err := d.open(named.Name)
 	if err != nil {
@@ -157,8 +157,8 @@ func (s *segment) load() error {
 	return nil
 }
 
-// read returns bytes that are followed by their checksum, in buf, which grows if
-// needed.
+// read reads bytes and the checksum that follows them into buf, which grows if
+// needed, and returns the bytes.
 func (s *segment) read(buf *[]byte, at int64, size int) []byte {
 	*buf = slices.Grow((*buf)[:0], size+crcBytes)[:size+crcBytes]
 	if _, err := s.file.ReadAt(*buf, at); err != nil {
@@ -179,7 +179,7 @@ func readError(err error) error {
 	return fmt.Errorf("read the index: %w", err)
 }
 
-// find returns the ord of the document with that ID.
+// find returns the ord of the document with an ID.
 func (s *segment) find(id int64) (ord uint32, ok bool) {
 	i, ok := slices.BinarySearch(s.ids, id)
 	return uint32(i), ok
@@ -273,8 +273,8 @@ func (s *segmentWriter) write(b []byte) {
 	s.offset += int64(len(b))
 }
 
-// post adds a document of the next form; its ord is larger than those before. positions
-// are as they are stored.
+// post adds a document of the next form; its ord is greater than the previous
+// ones. positions are in encoded form.
 func (s *segmentWriter) post(p posting, positions []byte) {
 	s.docs = appendPosting(s.docs, s.next, p)
 	s.pos = append(s.pos, positions...)
@@ -320,7 +320,7 @@ func (s *segmentWriter) endBlock() {
 	s.block = s.block[:0]
 }
 
-// finish writes the rest. It returns where the tail begins, and its checksum.
+// finish writes the rest. It returns the position of the tail and its checksum.
 func (s *segmentWriter) finish() (tail int64, sum uint32, err error) {
 	s.stems.each(s.enter)
 	if len(s.block) > 0 {

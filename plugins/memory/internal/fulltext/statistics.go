@@ -2,10 +2,10 @@ package fulltext
 
 import "context"
 
-// Statistics are the figures of a set of documents that BM25 needs to weigh a
-// query. Those of several indexes add up: a search with the sum ranks the
-// documents of each as if all were in one index, and scores a text that is in
-// none of them alike.
+// Statistics are the statistics of a set of documents that BM25 needs to weigh a
+// query. Statistics of several indexes add up: a search with the sum ranks the
+// documents of each index as if all were in one, and scores texts outside of them
+// in the same way.
 type Statistics struct {
 	docs  int
 	words int64
@@ -14,7 +14,7 @@ type Statistics struct {
 	found map[term]int // how many documents have it
 }
 
-// Statistics returns those of the live documents, for one query.
+// Statistics returns the statistics of the live documents for one query.
 func (x *Index) Statistics(ctx context.Context, text string) (Statistics, error) {
 	st := Statistics{lang: x.lang, terms: parseQuery(text, x.lang).terms, found: map[term]int{}}
 	err := x.search(ctx, func(s *search) {
@@ -30,7 +30,7 @@ func (x *Index) Statistics(ctx context.Context, text string) (Statistics, error)
 }
 
 // Add returns the statistics of both sets of documents for the same query. The
-// zero value is that of the empty set.
+// zero value is the empty set.
 func (st Statistics) Add(other Statistics) Statistics {
 	if st.lang == nil {
 		return other
@@ -53,7 +53,7 @@ func (st Statistics) average() float64 {
 	return float64(st.words) / float64(st.docs)
 }
 
-// Counts are how often the terms of a query occur in one text.
+// Counts are the numbers of occurrences of a query's terms in one text.
 type Counts struct {
 	terms  []int // nil where none of them does
 	length int
@@ -63,14 +63,14 @@ type Counts struct {
 func (c Counts) Any() bool { return c.terms != nil }
 
 // Counter counts the terms of a query in texts. Phrases count as their words. It
-// remembers the words that it has seen, and is not safe for concurrent use.
+// caches the words that it has seen, and is not safe for concurrent use.
 type Counter struct {
 	st     Statistics
 	cutter wordCutter
 	known  map[string][]int // the terms that a word matches
 }
 
-// maxKnown bounds the words that a Counter remembers.
+// maxKnown bounds the words that a Counter caches.
 const maxKnown = 1 << 16
 
 // Counter returns a counter of the query's terms.
@@ -129,8 +129,8 @@ func (t *Terms) Count(fields ...Field) int {
 	return counter.Count(texts...).length
 }
 
-// Among returns the statistics of the same query where the documents are these
-// texts.
+// Among returns the statistics of the same query with these texts as the
+// documents.
 func (st Statistics) Among(texts []Counts) Statistics {
 	among := Statistics{docs: len(texts), lang: st.lang, terms: st.terms, found: map[term]int{}}
 	for _, c := range texts {
@@ -144,8 +144,8 @@ func (st Statistics) Among(texts []Counts) Statistics {
 	return among
 }
 
-// Tagged returns the statistics for documents with a tag, which an index counts as
-// a word.
+// Tagged returns the statistics for documents with a tag, which an index counts
+// as a word.
 func (st Statistics) Tagged() Statistics {
 	st.words += int64(st.docs)
 	return st

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// stems are the entries of stems on their way into a dictionary. They arrive in the
-// order of their forms, and there are as many as forms: those before the last ones are
+// stems collects the stem entries of a dictionary. They arrive in the order of
+// their forms, and there are as many as forms: all but the last ones are in
 // sorted runs, encoded as in a block.
 type stems struct {
 	last   []list
@@ -16,7 +16,7 @@ type stems struct {
 	buffer []byte
 }
 
-// stemsPerRun bounds the entries that are not encoded.
+// stemsPerRun bounds the entries that are not yet encoded.
 const stemsPerRun = 1 << 14
 
 func (s *stems) add(l list) {
@@ -54,7 +54,7 @@ func (s *stems) each(use func(list)) {
 	}
 }
 
-// stemRun reads a run. The key of its entry is bytes.
+// stemRun reads a run. bytes has the key of the current entry.
 type stemRun struct {
 	list
 	bytes, rest []byte

@@ -15,14 +15,14 @@ func NewTerms(language string) (*Terms, error) {
 	return &Terms{lang}, nil
 }
 
-// Language is the name of the language.
+// Language returns the name of the language.
 func (t *Terms) Language() string { return t.lang.name }
 
-// The tokens that stand for something else than a word.
+// The tokens that do not stand for a word.
 const (
 	// Gap stands for a stop word.
 	Gap = "_"
-	// Break separates the fields of a document. It is in no query.
+	// Break separates the fields of a document. Queries never have it.
 	Break = "__"
 )
 
@@ -34,13 +34,12 @@ type Words struct {
 	Stems string
 	// Spelled are the additional stems of words that are spelled with accents.
 	Spelled string
-	// Forms are the words without accents, each once. Prefixes are compared with
-	// them.
+	// Forms are the words without accents, each once. Prefixes match them.
 	Forms string
 }
 
-// Document returns the words of a document. Each list has at most maxBytes; the
-// words beyond them are left out.
+// Document returns the words of a document. Each list has at most maxBytes;
+// further words are left out.
 func (t *Terms) Document(maxBytes int, fields ...Field) Words {
 	var cutter wordCutter
 	var stems, others, forms tokens
@@ -69,7 +68,7 @@ func (t *Terms) Document(maxBytes int, fields ...Field) Words {
 
 type tokens struct{ strings.Builder }
 
-// add adds a token and reports whether there was space for it.
+// add adds a token and reports whether there was room for it.
 func (l *tokens) add(token string, maxBytes int) bool {
 	if l.Len()+len(token)+1 > maxBytes {
 		return false
@@ -84,7 +83,7 @@ func (l *tokens) add(token string, maxBytes int) bool {
 // Query is a parsed query. A document matches if it contains any of the words or
 // prefixes, and all of the phrases. The words of the phrases are among Words.
 type Query struct {
-	// Words have one or two stems each, of which a document must have one.
+	// Words have one or two stems each, of which a document must contain one.
 	Words    [][]string
 	Prefixes []string
 	// Phrases are adjacent stems, with Gap for a stop word.
@@ -103,9 +102,9 @@ func (t *Terms) Each(text string) []Query {
 	return all
 }
 
-// Statistics returns the statistics of a query for an index that belongs to another
-// program. docs is the number of documents, words the number of all their words without
-// stop words, and found the number of documents that each query of Each finds.
+// Statistics returns the statistics of a query for another program's index. docs
+// is the number of documents, words the number of all their words without stop
+// words, and found the number of documents that each query of Each finds.
 func (t *Terms) Statistics(text string, docs int, words int64, found []int) Statistics {
 	st := Statistics{docs: docs, words: words, lang: t.lang, terms: parseQuery(text, t.lang).terms, found: map[term]int{}}
 	for i, one := range st.terms {
