@@ -17,8 +17,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// MaxDocument is the size in bytes of the largest JSON document that is
-// searched. Decoded, a document takes several times its size.
+// MaxDocument is the size in bytes of the largest JSON document that is searched.
+// A decoded document takes several times its size.
 const MaxDocument = 2 << 20
 
 // maxValues bounds the nodes in the result of one document.
@@ -47,16 +47,16 @@ type FoundDocument struct {
 // FoundDocuments is the result of a DocumentSearch.
 type FoundDocuments struct {
 	Documents []FoundDocument
-	// Searched counts the files that were read, Skipped those that are not valid
-	// JSON or YAML, too large or damaged.
+	// Searched is the number of files that were read, Skipped the number of files
+	// that are not valid JSON or YAML, too large or damaged.
 	Searched, Skipped int
 	// Truncated reports that the limit or the deadline ended the search.
 	Truncated bool
 }
 
 // Condition compares the nodes that a path selects with a value. A document
-// matches if one of them satisfies the comparison; for a negative comparison all
-// of them must.
+// matches if one of the nodes satisfies the comparison; for a negative
+// comparison, all nodes must.
 type Condition struct {
 	path       *JSONPath
 	comparison operator.Comparison
@@ -85,7 +85,7 @@ func NewCondition(path, op string, wanted any) (Condition, error) {
 }
 
 // find reports whether a document matches, and by which nodes; a negative
-// condition has none.
+// condition has no nodes.
 func (c Condition) find(document any) (nodes []Node, holds bool) {
 	negative := c.comparison.Negative()
 	c.path.visit(document, func(trail []segment, v any) bool {
@@ -113,7 +113,7 @@ func Fits(conditions []Condition, document any) (nodes []Node, fits bool) {
 }
 
 // Search finds documents in the order of their paths and lines. At the context's
-// deadline it returns what it has found, without an error.
+// deadline it returns the results so far, without an error.
 func (f *Files) Search(ctx context.Context, s DocumentSearch) (*FoundDocuments, error) {
 	found := &FoundDocuments{}
 	for file, err := range f.All(ctx, s.Query) {

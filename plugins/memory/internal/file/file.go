@@ -37,10 +37,10 @@ type Options struct {
 	Clock     *clock.Clock
 	// Shared provides the files of memory.cloud_store; nil = none.
 	Shared Shared
-	// Hidden returns which sessions have files that are hidden although they are
-	// not archived; nil = none.
+	// Hidden returns a function that reports whether the files of a session are
+	// hidden although they are not archived; nil = none.
 	Hidden func(ctx context.Context) (func(sessionID string) bool, error)
-	// Tokens counts the tokens of a text; nil counts one for four bytes.
+	// Tokens counts the tokens of a text; nil counts one token per four bytes.
 	Tokens func(string) int
 }
 
@@ -115,8 +115,8 @@ func decode(d store.Document) (File, error) {
 	return f, nil
 }
 
-// decodeListed is decode for a file among others, which a damaged one must not
-// hide.
+// decodeListed is decode for a file in a list. A damaged file must not hide the
+// others.
 func decodeListed(d store.Document) File {
 	f, err := decode(d)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 
 const maxPattern = 4096
 
-// Glob is a pattern for paths. Matching takes time linear in the path, whatever
-// the pattern: it is a regular expression (RE2). Glob libraries backtrack, for a
-// pattern like {a,a}{a,a}... without a bound.
+// Glob is a pattern for paths. It is a regular expression (RE2), so that matching
+// is linear in the path for any pattern. Glob libraries backtrack, for a pattern
+// like {a,a}{a,a}... without a bound.
 type Glob struct {
 	re *regexp.Regexp
 	// prefix begins all paths that match.

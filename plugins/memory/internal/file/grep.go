@@ -28,9 +28,9 @@ const (
 	MaxContext = 50
 )
 
-// Grep selects lines.
+// Grep is a search for lines.
 type Grep struct {
-	// Lines must match a part of the line.
+	// Lines must match a part of a line.
 	Lines *regexp.Regexp
 	Query
 	// Before and Behind are the numbers of lines of context.
@@ -47,7 +47,7 @@ type Match struct {
 	Path   string
 	// Line and Column count from 1; the column is in characters.
 	Line, Column int
-	// Text is the line without its newline. A long one is cut, marked by ….
+	// Text is the line without its newline. A long line is cut, marked by ….
 	Text          string
 	Before, After []string
 }
@@ -68,9 +68,9 @@ type Matches struct {
 	more  bool // a bound was reached
 }
 
-// LinePattern compiles a pattern: one of SQL's LIKE, where % matches any text,
-// _ one character and a backslash escapes the next one, or a regular expression
-// (RE2, whose time is linear). The error is a validation_error.
+// LinePattern compiles a pattern: a LIKE pattern of SQL, where % matches any
+// text, _ one character and a backslash escapes the next one, or a regular
+// expression (RE2, whose time is linear). The error is a validation_error.
 func LinePattern(pattern string, like, ignoreCase bool) (*regexp.Regexp, error) {
 	if pattern == "" || len(pattern) > maxPattern || !utf8.ValidString(pattern) {
 		return nil, tea.Errorf(tea.ValidationError, "a pattern must be UTF-8 of 1 to %d bytes", maxPattern)
@@ -114,7 +114,7 @@ func fromLike(pattern string) string {
 }
 
 // Grep searches the lines of text files, in the order of their paths. At the
-// context's deadline it returns what it has found, without an error.
+// context's deadline it returns the results so far, without an error.
 func (f *Files) Grep(ctx context.Context, g Grep) (*Matches, error) {
 	m := &Matches{}
 	for file, err := range f.All(ctx, g.Query) {
@@ -245,7 +245,8 @@ func (s *lineSearch) look(ctx context.Context, number int, line []byte) {
 	}
 }
 
-// room reports whether the result has room for a line of context, and takes it.
+// room reserves room in the result for a line of context and reports whether
+// there was enough.
 func (m *Matches) room(g Grep, text string) bool {
 	if m.bytes+len(text) > g.MaxBytes {
 		m.more = true
@@ -255,7 +256,7 @@ func (m *Matches) room(g Grep, text string) bool {
 	return true
 }
 
-// find returns the place of the match in a line. An expression can take a
+// find returns the position of the match in a line. An expression can take a
 // microsecond per byte, so in a long line the search must be cancelable.
 func find(ctx context.Context, re *regexp.Regexp, line []byte) []int {
 	if len(line) <= longLine {
@@ -268,14 +269,13 @@ func find(ctx context.Context, re *regexp.Regexp, line []byte) []int {
 	return at
 }
 
-// untilDone is a text that ends when the context does.
+// untilDone reads a text until the context ends.
 type untilDone struct {
 	ctx  context.Context //nolint:containedctx // it lives for one line
 	r    *bytes.Reader
 	read int
 }
 
-// ReadRune returns the next character.
 func (u *untilDone) ReadRune() (r rune, size int, err error) {
 	if u.read++; u.read%1024 == 0 && u.ctx.Err() != nil {
 		return 0, 0, io.EOF
@@ -283,7 +283,7 @@ func (u *untilDone) ReadRune() (r rune, size int, err error) {
 	return u.r.ReadRune()
 }
 
-// continueOpen adds a line to the matches before it.
+// continueOpen adds a line to the preceding matches.
 func (s *lineSearch) continueOpen(line []byte) {
 	if len(s.open) == 0 {
 		return
@@ -311,7 +311,7 @@ func (s *lineSearch) remember(line []byte) {
 	s.before = append(s.before, shown(line, 0, 0))
 }
 
-// shown returns a line, or the part of a long one around the match.
+// shown returns a line, or for a long line the part around the match.
 func shown(line []byte, from, to int) string {
 	if len(line) <= maxShown {
 		return string(line)

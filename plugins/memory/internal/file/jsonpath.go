@@ -89,7 +89,7 @@ func stepOf(form []string) step {
 	return step{name: escaped().ReplaceAllString(form[3]+form[4], "$1")}
 }
 
-// Node is a part of a document, and the path that selects only it.
+// Node is a part of a document and its unique path.
 type Node struct {
 	Path  string
 	Value any
@@ -103,8 +103,7 @@ type segment struct {
 }
 
 // visit calls fn for the selected nodes of a document until fn returns false:
-// items in their order, members in the order of their names. The trail is valid
-// during the call.
+// items in order, members sorted by name. The trail is valid during the call.
 func (p *JSONPath) visit(document any, fn func(trail []segment, v any) bool) {
 	descend(p.steps, document, make([]segment, 0, len(p.steps)), fn)
 }

@@ -27,7 +27,7 @@ func (f *Files) Stat(ctx context.Context, path string) (File, error) {
 	} else if active, ok := strings.CutPrefix(path, ArchivePrefix); ok && strings.HasPrefix(active, SessionPrefix) {
 		places = append(places, active)
 	}
-	// One query, so that a file that moves meanwhile is found.
+	// Use one query, so that a file that moves meanwhile is found.
 	found, err := f.o.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, OrderBy: "id", Limit: 1, Where: []store.Condition{{Field: "id", Op: store.In, Value: places}}})
 	if err != nil {
 		return File{}, err
@@ -83,8 +83,8 @@ func (f *Files) Open(ctx context.Context, path string) (File, io.ReadCloser, err
 	}
 }
 
-// listed opens a file with the content of a listing, or with the current one if
-// that is gone.
+// listed opens a file with the content of a listing, or with the current content
+// if the listed one was removed.
 func (f *Files) listed(ctx context.Context, file File) (io.ReadCloser, error) {
 	r, err := f.Content(ctx, file)
 	if errors.Is(err, store.ErrNotFound) && !file.Shared {
@@ -99,19 +99,19 @@ type Query struct {
 	Prefix string
 	// Pattern restricts the paths; see [Compile]. nil = all.
 	Pattern *Glob
-	// Within is a prefix, such as that of a session, to which Prefix, Pattern and
-	// After are relative.
+	// Within is a prefix, such as a session's, to which Prefix, Pattern and After
+	// are relative.
 	Within string
 	// Metadata restricts the files by their metadata.
 	Metadata filter.Filter
 	// Shared includes shared files.
 	Shared bool
-	// Archived includes the files of archived sessions. So does a prefix that
-	// begins their paths.
+	// Archived includes the files of archived sessions. A prefix of archived paths
+	// includes them too.
 	Archived bool
 	// After is the path after which the files begin.
 	After string
-	// Visible restricts the files by their whole paths; nil = all.
+	// Visible restricts the files by their full paths; nil = all.
 	Visible func(path string) (bool, error)
 }
 
@@ -128,7 +128,7 @@ func (q Query) matches(f File) bool {
 	return (q.Pattern == nil || q.Pattern.Match(strings.TrimPrefix(f.Path, q.Within))) && (f.Damaged || filter.Matches(f.Metadata, q.Metadata))
 }
 
-// each is All for one kind of files.
+// each implements All for one kind of files.
 func (f *Files) each(ctx context.Context, q Query, k kind) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		const archive = ArchivePrefix + SessionPrefix
@@ -198,7 +198,7 @@ func (f *Files) List(ctx context.Context, q Query, limit int) (files []File, nex
 	return files, "", nil
 }
 
-// below is the query for the next files whose paths begin with prefix.
+// below returns the query for the next files whose paths begin with prefix.
 func below(kind, prefix, after string, limit int) store.DocumentQuery {
 	q := store.DocumentQuery{Kind: kind, OrderBy: "id", Limit: limit}
 	if prefix != "" {

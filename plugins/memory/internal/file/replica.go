@@ -43,7 +43,7 @@ func (f *Files) Hold(paths []string) (release func()) {
 	}
 }
 
-// Has reports whether there is a content with a hash.
+// Has reports whether the content with a hash exists.
 func (f *Files) Has(ctx context.Context, hash string) bool {
 	_, err := f.content.Stat(ctx, hash)
 	return err == nil

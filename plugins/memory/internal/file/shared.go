@@ -13,10 +13,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Shared provides further files of a memory, which Files only reads and moves: those of
-// memory.cloud_store. A file and a shared file can have the same path.
+// Shared provides the files of memory.cloud_store, which Files only reads and
+// moves. A file and a shared file can have the same path.
 type Shared interface {
-	// Kind returns the kind of their documents.
+	// Kind returns the kind of the documents.
 	Kind() string
 	// Readable reports whether this device has access to the contents. If not, the
 	// files are left out.
@@ -54,7 +54,7 @@ func SessionOf(path string) string {
 	return id
 }
 
-// kind is a kind of documents with files.
+// kind is a kind of file documents.
 type kind struct {
 	name     string
 	describe func(store.Document) File
@@ -70,10 +70,9 @@ func (f *Files) kinds() []kind {
 	return all
 }
 
-// All returns the selected files in the order of their paths; of two with the
-// same path, the shared one comes last. A file that is stored meanwhile is
-// included if its path comes later. A damaged file is included whatever metadata
-// is selected.
+// All returns the selected files in the order of their paths; a shared file comes
+// after a file with the same path. A file that is stored meanwhile is included if
+// its path comes later. A damaged file is included whatever metadata is selected.
 func (f *Files) All(ctx context.Context, q Query) iter.Seq2[File, error] {
 	kinds := f.kinds()
 	if !q.Shared || len(kinds) == 1 {
@@ -120,11 +119,11 @@ func (f *Files) StatShared(ctx context.Context, path string) (File, error) {
 	return file, err
 }
 
-// Changes returns the files that were stored or moved after a change (0 = all files),
-// the number of the last change, and the number of all files, including those of
-// archived sessions. It does not report removed files: a caller that adds the changes
-// to its own list then has more files than total, and must ask for all files again. The
-// numbers of changes only increase within one process.
+// Changes returns the files that were stored or moved after a change (0 = all
+// files), the number of the last change, and the number of all files, including
+// files of archived sessions. It does not report removed files: a caller that
+// adds the changes to its list then has more files than total, and must request
+// all files again. The numbers of changes only increase within one process.
 func (f *Files) Changes(ctx context.Context, after int64) (changed []File, last int64, total int, err error) {
 	return f.changes(ctx, f.kinds()[0], after)
 }
@@ -157,15 +156,14 @@ func (f *Files) changes(ctx context.Context, k kind, after int64) (changed []Fil
 	return changed, last, total, err
 }
 
-// changed returns the documents of a kind that were changed after a change, 0 =
-// all.
+// changed returns the documents of a kind that changed after a change (0 = all).
 func (f *Files) changed(ctx context.Context, kind string, after int64) ([]store.Document, error) {
 	for limit := 1; ; limit *= 32 {
 		if after == 0 {
 			limit = math.MaxInt32
 		}
-		// Read the last changes first, and more of them with each step, each time in
-		// one statement: a change between two statements could hide another one.
+		// Read the last changes first, and more of them in each step, always in one
+		// statement: a change between two statements could hide another one.
 		page, err := f.o.Documents.Query(ctx, store.DocumentQuery{Kind: kind, OrderBy: "seq", Descending: true, Limit: limit})
 		if err != nil {
 			return nil, err
@@ -216,9 +214,9 @@ func (f *Files) moves(ctx context.Context, kind, from, to string, renamed func(s
 	}
 }
 
-// Content opens the content of a file as it was described. The caller must close it.
-// The error wraps store.ErrNotFound if the file has changed and no file has that
-// content now.
+// Content opens the content of a file as described. The caller must close it. The
+// error wraps store.ErrNotFound if the file has changed and no file has that
+// content any more.
 func (f *Files) Content(ctx context.Context, file File) (io.ReadCloser, error) {
 	if file.Shared {
 		return f.o.Shared.Open(ctx, file)

@@ -34,12 +34,13 @@ type Stored struct {
 	File
 	// Created reports whether the path had no file.
 	Created bool
-	// Unchanged reports that the file had this content, type and metadata, so
-	// nothing was written.
+	// Unchanged reports that the file already had this content, type and metadata,
+	// so nothing was written.
 	Unchanged bool
 }
 
-// Store writes a file and replaces the one at its path. It is durable on return.
+// Store writes a file and replaces an existing one at its path. It is durable on
+// return.
 func (f *Files) Store(ctx context.Context, d Draft) (Stored, error) {
 	file, err := f.describe(d)
 	if err != nil {
@@ -98,7 +99,7 @@ func (f *Files) describe(d Draft) (File, error) {
 	return file, err
 }
 
-// same reports whether storing the other one would change nothing.
+// same reports whether storing other would change nothing.
 func (f File) same(other File) bool {
 	return f.Hash == other.Hash && f.Type == other.Type && bytes.Equal(f.Metadata, other.Metadata) && f.SessionID == other.SessionID && f.Tokens == other.Tokens
 }
@@ -128,8 +129,8 @@ func (f *Files) Delete(ctx context.Context, path string) (bool, error) {
 	return err == nil, err
 }
 
-// Sweep removes the contents that no file uses. It removes nothing while a file
-// is damaged, whose content is not known.
+// Sweep removes unused contents. It removes nothing while a file is damaged,
+// because its content is unknown.
 func (f *Files) Sweep(ctx context.Context) error {
 	damaged, err := f.o.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, Limit: 1, Where: []store.Condition{{Field: "hash", Op: store.Eq, Value: nil}}})
 	if err != nil {
@@ -173,8 +174,8 @@ const (
 	typeJSONLines = "application/x-ndjson"
 )
 
-// mediaTypes are the types of common file names. Package mime would use the
-// table of the machine, and a file could have another type on another device.
+// mediaTypes are the types of common file names. Package mime would use the table
+// of the machine, so that a file could have different types on two devices.
 func mediaTypes() map[string]string {
 	return map[string]string{
 		".json": typeJSON, ".jsonl": typeJSONLines, ".ndjson": typeJSONLines, ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml", ".xml": "application/xml",

@@ -15,7 +15,8 @@ import (
 
 const typeYAML = "application/yaml"
 
-// maxNodes limits the nodes of a YAML text, including those that aliases stand for.
+// maxNodes limits the nodes of a YAML text, including the nodes that aliases
+// stand for.
 const maxNodes = 1 << 20
 
 // isYAML reports whether a file is YAML, by its type or its name.
@@ -30,8 +31,8 @@ type Document struct {
 	Value any
 }
 
-// DecodeYAML returns the documents of a YAML text in the value model. Names of members
-// that are not text become text, and so do dates, binary data and numbers that are not
+// DecodeYAML returns the documents of a YAML text in the value model. Names of
+// members become text, and so do dates, binary data and numbers that are not
 // finite.
 func DecodeYAML(r io.Reader) (all []Document, err error) {
 	d := yaml.NewDecoder(r)

@@ -24,14 +24,14 @@ type Files struct {
 
 var _ file.Shared = (*Files)(nil)
 
-// Kind is the kind of the records.
+// Kind returns the kind of the records.
 func (*Files) Kind() string { return Kind }
 
 // Readable reports whether the device has access to the storage.
 func (f *Files) Readable() bool { return f.Blobs != nil }
 
-// Describe reads a record. The caller's own fields become the metadata of the file. A
-// file whose status is archived is hidden.
+// Describe reads a record. The fields that the caller set become the metadata of
+// the file. A file whose status is archived is hidden.
 func (f *Files) Describe(d store.Document) file.File {
 	described := file.File{Path: d.ID, Shared: true, SessionID: file.SessionOf(d.ID)}
 	r, err := decode(d)
@@ -94,7 +94,7 @@ func (*Files) Renamed(d store.Document, path string) (json.RawMessage, error) {
 	return json.Marshal(r)
 }
 
-// active returns the path that a file had before its session was archived: content does
+// active returns the path of a file before its session was archived: content does
 // not move with its file.
 func active(path string) string {
 	if strings.HasPrefix(path, file.ArchivePrefix+file.SessionPrefix) {

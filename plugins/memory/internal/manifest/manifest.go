@@ -33,21 +33,21 @@ const (
 // storage belong to the caller. It is safe for concurrent use, also by several
 // devices that share both.
 //
-// A content is never replaced: each one is a blob of its own below the file's
+// A content is never replaced: each content is a separate blob below the file's
 // path, written before the record that names it. So a reader sees a record and
-// its content, and a crash leaves at most a blob that no record names.
+// its content, and a crash leaves at most an unused blob.
 type Manifest struct {
 	Documents store.MetadataStore
 	Blobs     store.BlobStorage
 	// Base is the address of the storage, for storage_uri.
 	Base  string
 	Clock *clock.Clock
-	// ProjectID is the project_id of files that do not set one; "" = none.
+	// ProjectID is the default project_id of files; "" = none.
 	ProjectID string
 }
 
-// blobName returns the name of a blob of a file. Bytes that names of blobs cannot
-// have are written as =XX.
+// blobName returns the name of a blob of a file. It writes bytes that blob names
+// cannot contain as =XX.
 func blobName(file, last string) string {
 	var b strings.Builder
 	b.WriteString(prefix)
@@ -78,8 +78,7 @@ func blobOf(file string, r Record) string {
 	return name
 }
 
-// Store writes a file and its record. Fields that are not given keep their
-// values.
+// Store writes a file and its record. Missing fields keep their values.
 func (m *Manifest) Store(ctx context.Context, file string, data []byte, fields Record) (Record, error) {
 	hash := content.Hash(data)
 	own := blobName(active(file), hash+"-"+strings.ToLower(rand.Text()[:8]))
@@ -115,7 +114,7 @@ func (m *Manifest) Store(ctx context.Context, file string, data []byte, fields R
 	if err != nil {
 		return nil, err
 	}
-	// This change alone has replaced that blob.
+	// Only this change replaced that blob.
 	if saved && blobOf(file, r) != own {
 		replaced = own
 	}
@@ -127,7 +126,7 @@ func (m *Manifest) Store(ctx context.Context, file string, data []byte, fields R
 	return r, nil
 }
 
-// has reports whether the blob of a record with the same content is there.
+// has reports whether the blob of a record with the same content exists.
 func (m *Manifest) has(ctx context.Context, name string, same bool, size int) (bool, error) {
 	if name == "" || !same {
 		return false, nil
@@ -139,7 +138,8 @@ func (m *Manifest) has(ctx context.Context, name string, same bool, size int) (b
 	return info.Size == int64(size), err
 }
 
-// change changes a record, again if another caller has changed it meanwhile.
+// change changes a record. It retries if another caller changes the record
+// meanwhile.
 func (m *Manifest) change(ctx context.Context, file string, fn func(r Record, found bool) (Record, error)) (Record, error) {
 	for try := 1; ; try++ {
 		condition := store.New
@@ -175,7 +175,7 @@ func decode(doc store.Document) (Record, error) {
 	return r, nil
 }
 
-// Missing is the error for a file that is not in the manifest.
+// Missing returns the error for a file that is not in the manifest.
 func Missing(file string) error {
 	return tea.Errorf(tea.NotFound, "there is no file %q in the shared storage", file)
 }
@@ -194,7 +194,7 @@ func (m *Manifest) Retrieve(ctx context.Context, file string) (Record, []byte, e
 		if !errors.Is(err, store.ErrNotFound) {
 			return r, data, err
 		}
-		// Another caller can have replaced the file since its record was read.
+		// Another caller may have replaced the file since its record was read.
 		if now, _, err := m.get(ctx, file); try == maxTries || err == nil && now.text(URI) == r.text(URI) {
 			return nil, nil, tea.Errorf(tea.InternalError, "the content of %s is not in the storage (%s); store the file again", file, r.text(URI))
 		}
@@ -217,7 +217,7 @@ func (m *Manifest) load(ctx context.Context, file string, r Record) ([]byte, err
 	return data, nil
 }
 
-// Update changes fields of a record. It reports whether a value is different.
+// Update changes fields of a record and reports whether a value changed.
 func (m *Manifest) Update(ctx context.Context, file string, fields Record) (r Record, changed bool, err error) {
 	r, err = m.change(ctx, file, func(r Record, found bool) (Record, error) {
 		if !found {

@@ -36,7 +36,7 @@ const (
 	idsFile       = "ids.json"
 )
 
-// columns are those of the Parquet file, with DuckDB's types.
+// columns are the columns of the Parquet file, with DuckDB's types.
 var columns = [][2]string{
 	{"file_path", "VARCHAR"},
 	{"file_name", "VARCHAR"},
@@ -72,18 +72,18 @@ type Synced struct {
 // snapshotNote is the metadata of a snapshot.
 type snapshotNote struct {
 	Type string `json:"type"`
-	// Seq is the last change that the file has.
+	// Seq is the last change in the file.
 	Seq int64 `json:"seq"`
-	// SourceDocIDs are the files that were changed or removed since the snapshot
-	// before.
+	// SourceDocIDs are the files that were changed or removed since the previous
+	// snapshot.
 	SourceDocIDs []string `json:"source_doc_ids"`
 	// ParquetFileID is the name of the file in the storage.
 	ParquetFileID string `json:"parquet_file_id"`
 }
 
-// SyncParquet writes the records and contents of all files to a Parquet file in the
-// storage, of which a part comes from the file of the last snapshot, and makes a
-// snapshot of the table agent_memory. call identifies the call, "" for none.
+// SyncParquet writes the records and contents of all files to a Parquet file in
+// the storage and makes a snapshot of the table agent_memory. It reuses unchanged
+// rows of the last snapshot's file. call identifies the call, "" for none.
 func (m *Manifest) SyncParquet(ctx context.Context, c *catalog.Catalog, call string) (s Synced, err error) {
 	if !duckdb.Available { // a constant, so a build without DuckDB does not have the rest
 		_, err := duckdb.New()
@@ -206,7 +206,7 @@ type parquetWriter struct {
 	largest int64    // size of a row as JSON
 }
 
-// write writes the rows that were changed, and the paths of all files.
+// write writes the changed rows and the paths of all files.
 func (w *parquetWriter) write(ctx context.Context) (err error) {
 	rows, err := os.Create(filepath.Join(w.dir, changedFile))
 	if err != nil {
@@ -218,8 +218,8 @@ func (w *parquetWriter) write(ctx context.Context) (err error) {
 		return store.SystemError(err)
 	}
 	defer func() { err = errors.Join(err, ids.Close()) }()
-	// What is changed while the records are read has a later number, and is read again
-	// by the next call.
+	// Changes made while the records are read have later numbers, and the next call
+	// reads them again.
 	last, err := w.m.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, OrderBy: "seq", Descending: true, Limit: 1})
 	if err != nil {
 		return err
@@ -357,7 +357,7 @@ func firstHeading(text string) any {
 	return nil
 }
 
-// leastObject is the buffer with which DuckDB reads rows, unless they are larger.
+// leastObject is the minimum size of the buffer with which DuckDB reads rows.
 const leastObject = 1 << 20
 
 // finish writes the Parquet file and stores it.
@@ -389,8 +389,8 @@ func (w *parquetWriter) finish(ctx context.Context, merge bool) (f catalog.File,
 	return f, err
 }
 
-// keptFiles is the number of Parquet files that stay: readers can still use the
-// one before.
+// keptFiles is the number of Parquet files to keep: readers may still use the
+// previous one.
 const keptFiles = 2
 
 // snapshot makes the snapshot of a new file, and removes files of old snapshots.

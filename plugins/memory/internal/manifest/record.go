@@ -19,7 +19,7 @@ import (
 // Kind is the kind of the documents.
 const Kind = "agent_memory"
 
-// The fields of a record that callers of this package need.
+// The fields of a record that callers of this package use.
 const (
 	Path   = "file_path"
 	URI    = "storage_uri"
@@ -33,7 +33,7 @@ const (
 const hashPrefix = "sha256:"
 
 // Record is a JSON object: the fields of the file, which only this package sets,
-// and those of the caller.
+// and the fields of the caller.
 type Record map[string]any
 
 // derived are the fields that callers cannot set.
@@ -41,7 +41,8 @@ var derived = []string{Path, URI, Hash, Type, "byte_size", "line_count", "token_
 
 func isDerived(name string) bool { return slices.Contains(derived, name) }
 
-// checks are the types of the fields that callers can set. Other fields are free.
+// checks are the types of the fields that callers can set. Other fields are not
+// checked.
 var checks = map[string]func(v any) string{
 	Anchor:            texts,
 	Status:            oneOf("active", "archived", "draft"),
@@ -88,8 +89,8 @@ func oneOf(words ...string) func(v any) string {
 	}
 }
 
-// Fields parses the fields that a caller sets. null removes a field, or sets its
-// default.
+// Fields parses the fields that a caller sets. null removes a field, or resets it
+// to its default.
 func Fields(raw json.RawMessage) (Record, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return Record{}, nil
@@ -139,10 +140,10 @@ func (r Record) text(field string) string {
 	return s
 }
 
-// hash is the SHA-256 of the content in hex.
+// hash returns the SHA-256 of the content in hex.
 func (r Record) hash() string { return strings.TrimPrefix(r.text(Hash), hashPrefix) }
 
-// describe returns the fields of a content.
+// describe returns the derived fields of a content.
 func describe(file string, content []byte) Record {
 	r := Record{Path: file, Type: typeOf(file, content), "byte_size": len(content), "line_count": 0, "token_estimate": 0}
 	if IsText(content) {

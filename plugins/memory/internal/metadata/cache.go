@@ -1,4 +1,4 @@
-// Package metadata keeps metadata fields in memory, so that a filter over many
+// Package metadata caches metadata fields in memory, so that a filter over many
 // items does not read their rows. Start with [Cache].
 package metadata
 
@@ -13,20 +13,20 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// maxFields bounds the metadata fields that are kept in memory. When there
-// would be more, those of the last filter are kept.
+// maxFields bounds the cached metadata fields. If a filter exceeds it, only its
+// fields are kept.
 const maxFields = 16
 
-// Cache keeps the fields that filters have used. The zero value is ready, and
-// safe for concurrent use. The owner of the rows passes every committed change
-// to Apply, in the order of the commits.
+// Cache caches the fields that filters have used. The zero value is ready, and
+// safe for concurrent use. The owner of the rows passes every committed change to
+// Apply, in the order of the commits.
 type Cache struct {
 	reading sync.Mutex // held by the goroutine that reads fields
 
 	mu     sync.Mutex // guards what follows
 	fields *fields    // nil until the first filter
-	// pending are the changes since the reading of fields began; nil if none are
-	// being read.
+	// pending are the changes since the reading of fields began; nil if no fields
+	// are being read.
 	pending []Change
 }
 
@@ -45,7 +45,7 @@ type fields struct {
 	columns map[string]*column
 }
 
-// column is the values of one field. Equal values are kept once.
+// column is the values of one field. Equal values are stored once.
 type column struct {
 	codes  []uint32 // by row
 	values []any    // by code; the first stands for a field that is missing
@@ -63,7 +63,7 @@ func newFields(names []string) *fields {
 	return f
 }
 
-// has reports whether it has all fields of the filter.
+// has reports whether f has all fields of the filter.
 func (f *fields) has(wanted filter.Filter) bool {
 	return f != nil && !slices.ContainsFunc(wanted, func(c filter.Condition) bool { return f.columns[c.Field] == nil })
 }

@@ -1,5 +1,5 @@
 // Package mirror searches vectors of a database that cannot compare them: it has
-// a copy of each collection in memory, and reads what has changed before a search.
+// a copy of each collection in memory, and reads the changes before each search.
 // Start with [Collections].
 package mirror
 
@@ -19,23 +19,23 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// KeepGone is the number of changes for which a database remembers removed items.
-// A mirror that has seen none of so many reads its collection again.
+// KeepGone is the number of changes for which a database keeps removed items. A
+// mirror that is further behind reads its collection again.
 const KeepGone = 10_000
 
 // Source reads the vectors of a database. Changes have increasing numbers: a
-// reader that has seen one has seen all smaller ones.
+// reader that has seen a change has seen all changes with smaller numbers.
 type Source interface {
-	// Changes reads changes after a number, in their order, at most as many as fit in
-	// one request.
+	// Changes reads the changes after a number, in order, at most as many as fit
+	// into one request.
 	Changes(ctx context.Context, collection string, after int64) (Page, error)
-	// Items reads rows by their ids. Those that do not exist are left out.
+	// Items reads rows by their ids. Ids that do not exist are left out.
 	Items(ctx context.Context, ids []int64, embeddings bool) (map[int64]store.VectorItem, error)
 }
 
 // Page is a part of the changes of a collection.
 type Page struct {
-	// Dimension is that of the vectors; 0 = the collection does not exist.
+	// Dimension is the dimension of the vectors; 0 = the collection does not exist.
 	Dimension int
 	// Born is the number of the change that created the collection.
 	Born int64
@@ -49,8 +49,9 @@ type Page struct {
 // Change is a change of an item.
 type Change struct {
 	Seq, ID int64
-	// Embedding is as vectors.Encode returns it. Nil means that the item was removed;
-	// one of another size is damaged, and the item is not found.
+	// Embedding is as vectors.Encode returns it. Nil means that the item was
+	// removed; an embedding of a different size is damaged, and the item is not
+	// found.
 	Embedding []byte
 	// Metadata is an object as JSON, "" for none.
 	Metadata string
@@ -64,7 +65,7 @@ type Collections struct {
 	mirrors map[string]*mirror
 }
 
-// New returns mirrors, which are empty until the first search.
+// New returns mirrors that are empty until the first search.
 func New(source Source) *Collections {
 	return &Collections{source: source, mirrors: map[string]*mirror{}}
 }
@@ -116,7 +117,7 @@ func (c *Collections) Search(ctx context.Context, collection string, q store.Vec
 	}
 	found := make([]store.VectorHit, 0, len(hits))
 	for _, hit := range hits {
-		// The row can have changed since the search.
+		// The row may have changed since the search.
 		if item, ok := byID[hit.ID]; ok && q.Filter.MatchesObject(item.Metadata) {
 			found = append(found, store.VectorHit{VectorItem: item, Score: float64(hit.Similarity)})
 		}
@@ -130,7 +131,7 @@ func (c *Collections) nearest(ctx context.Context, collection string, q store.Ve
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.refresh(ctx, c.source, collection); err != nil {
-		// A part of the changes can be missing.
+		// Some of the changes may be missing.
 		return nil, errors.Join(fmt.Errorf("read collection %q: %w", collection, err), m.drop())
 	}
 	if m.index == nil {
@@ -172,7 +173,7 @@ func (m *mirror) drop() error {
 	return index.Close()
 }
 
-// refresh reads the changes after those of the mirror.
+// refresh reads the changes that the mirror lacks.
 func (m *mirror) refresh(ctx context.Context, source Source, collection string) error {
 	for seen := m.last; ; { // the pages of one refresh follow each other
 		page, err := source.Changes(ctx, collection, m.last)
@@ -182,7 +183,8 @@ func (m *mirror) refresh(ctx context.Context, source Source, collection string) 
 		if page.Dimension == 0 {
 			return m.drop()
 		}
-		// With a smaller number than before, an older state of the database was restored.
+		// A smaller number than before means that an older state of the database was
+		// restored.
 		if m.index != nil && (m.born != page.Born || page.Last < seen || seen < page.Last-KeepGone && seen > 0) {
 			if err := m.drop(); err != nil {
 				return err

@@ -34,13 +34,13 @@ const (
 	pageBytes = 16 << 20
 	// maxName is the maximum length of a vector's id.
 	maxName = 4096
-	// embedTokens is how much of a text is embedded.
+	// embedTokens bounds the part of a text that is embedded.
 	embedTokens = 8000
-	// excerptTokens is how much of it a result shows.
+	// excerptTokens bounds the part of a text that a result shows.
 	excerptTokens = 200
 )
 
-// The members of a vector's metadata that are not the document's.
+// The members of a vector's metadata that do not belong to the document.
 const (
 	sourceField = "_source"
 	keyField    = "_key"
@@ -102,14 +102,14 @@ func (d Document) item(text string, embedding []float32, model string) store.Vec
 	return store.VectorItem{ID: d.ID(), Text: excerpt, Embedding: embedding, Metadata: metadata}
 }
 
-// of reports whether a vector is of the document's current content, and by the
-// model if one is given.
+// of reports whether a vector belongs to the document's current content and, if a
+// model is given, to the model.
 func (d Document) of(item store.VectorItem, model string) bool {
 	return item.Metadata[hashField] == d.Hash && (model == "" || item.Metadata[modelField] == model)
 }
 
-// Documented returns the document that a vector was made of, with the hash of
-// the content at that time; ok is false for a vector that has none.
+// Documented returns the document of a vector, with the hash of its content at
+// that time; ok is false for a vector without a document.
 func Documented(item store.VectorItem) (d Document, ok bool) {
 	source, _ := item.Metadata[sourceField].(string)
 	key, _ := item.Metadata[keyField].(string)
@@ -119,7 +119,7 @@ func Documented(item store.VectorItem) (d Document, ok bool) {
 	return d, (source == LTM || source == File || source == Cloud) && key != "" && hash != ""
 }
 
-// own returns the members of a vector's metadata that are the document's.
+// own returns the members of a vector's metadata that belong to the document.
 func own(metadata map[string]any) map[string]any {
 	rest := maps.Clone(metadata)
 	for _, name := range []string{sourceField, keyField, spaceField, hashField, modelField} {
@@ -221,8 +221,8 @@ func (r *Recall) shared(ctx context.Context, path string) ([]byte, error) {
 	return io.ReadAll(from)
 }
 
-// documents returns the entries of a namespace whose keys begin with prefix, and
-// for the default namespace also the text files whose paths do.
+// documents returns the entries of a namespace whose keys begin with prefix and,
+// for the default namespace, the text files whose paths begin with it.
 func (r *Recall) documents(ctx context.Context, namespace, prefix string) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		for after := ""; ; {
@@ -259,7 +259,7 @@ func (r *Recall) documents(ctx context.Context, namespace, prefix string) iter.S
 	}
 }
 
-// Text returns the text of a JSON value: a string as it is, and for other values
+// Text returns the text of a JSON value: a string unchanged, and for other values
 // a line for each leaf, with its path.
 func Text(raw json.RawMessage) (string, error) {
 	v, err := value.Decode(raw)

@@ -20,22 +20,22 @@ const (
 	// Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet
 	// and individual Rank Learning Methods" (SIGIR 2009).
 	fusionConstant = 60
-	// fusionDepth is how many entries of each ranking are fused at least.
+	// fusionDepth is the minimum number of entries of each ranking that are fused.
 	fusionDepth = 100
 )
 
-// EntryQuery asks for entries of the long-term memory by their vectors, and by
-// their words where Search has a text.
+// EntryQuery is a query for entries of the long-term memory by their vectors, and
+// by their words if Search has a text.
 type EntryQuery struct {
 	store.Search
 	Collection string
 	Embedding  []float32
 }
 
-// Entries ranks entries by their vectors, or, where the query has a text, by
+// Entries ranks entries by their vectors or, if the query has a text, by
 // reciprocal rank fusion of both rankings: the score of an entry is the sum of
 // 1/(60+rank) over the rankings that have it. Entries without a vector of their
-// present content are ranked by their words alone.
+// current content are ranked by their words alone.
 func (r *Recall) Entries(ctx context.Context, q EntryQuery) (store.Results, error) {
 	depth := max(fusionDepth, q.Skip+q.Limit+1)
 	near, err := r.nearEntries(ctx, q, depth)

@@ -44,7 +44,7 @@ type Backfill struct {
 	// number; both at least 1.
 	BatchSize, Limit int
 	Embed            Embed
-	// Failed is called for each document that cannot be embedded.
+	// Failed is called for each document that could not be embedded.
 	Failed func(d Document, err error)
 	// Progress is called after each batch.
 	Progress func(Filled)
@@ -54,8 +54,8 @@ type Backfill struct {
 // limit.
 type Filled struct{ Embedded, Skipped, Failed, Remaining int }
 
-// Backfill creates the missing vectors batch by batch. If it ends early, the
-// next call continues with what is missing.
+// Backfill creates the missing vectors batch by batch. If it ends early, the next
+// call continues.
 func (r *Recall) Backfill(ctx context.Context, b Backfill) (Filled, error) {
 	f := &fill{Backfill: b, recall: r}
 	var page []Document
@@ -91,7 +91,7 @@ type waiting struct {
 	text string
 }
 
-// page adds the documents of a page that have no vector to the batch.
+// page adds the documents of a page without a vector to the batch.
 func (f *fill) page(ctx context.Context, page []Document) error {
 	missing, err := f.missing(ctx, page)
 	if err != nil {
@@ -161,7 +161,8 @@ func (f *fill) fail(d Document, err error) {
 	}
 }
 
-// manyRefused texts in a row mean that the cause is not the texts.
+// manyRefused is the number of refusals in a row that means that the texts are
+// not the cause.
 const manyRefused = 32
 
 // flush embeds the batch. If a text is refused, the texts are tried one by one.
@@ -189,7 +190,7 @@ func (f *fill) flush(ctx context.Context) error {
 	return nil
 }
 
-// refusal is an error of Embed that its texts cause.
+// refusal is an error of Embed that its texts caused.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
@@ -259,7 +260,7 @@ type Embedded struct {
 	Model  string
 }
 
-// Check returns an error for vectors that Put could not store. Call it before the
+// Check returns an error if Put could not store the vectors. Call it before the
 // entries are stored.
 func (r *Recall) Check(ctx context.Context, collection string, entries ...Embedded) error {
 	if len(entries) == 0 {
@@ -313,15 +314,15 @@ func itemsOf(entries []Embedded) ([]store.VectorItem, error) {
 }
 
 // Hit is a similar vector. Source is "" for a vector without a document, such as
-// those of vector.store.
+// a vector of vector.store.
 type Hit struct {
 	store.VectorHit
 	Source, Key string
 }
 
-// Search returns the nearest vectors of a namespace, without those of documents
-// that were removed, have changed, or no longer fit the filter. Files and vectors
-// without a document belong to the default namespace, "".
+// Search returns the nearest vectors of a namespace. It omits vectors of
+// documents that were removed, have changed, or no longer match the filter. Files
+// and vectors without a document belong to the default namespace, "".
 func (r *Recall) Search(ctx context.Context, collection, namespace string, query store.VectorQuery) ([]Hit, error) {
 	query, err := within(namespace, query)
 	if err != nil {
@@ -330,8 +331,8 @@ func (r *Recall) Search(ctx context.Context, collection, namespace string, query
 	return r.search(ctx, collection, query, func(d Document) bool { return d.Namespace == namespace })
 }
 
-// within narrows a query to a namespace. Documents of the default one have no
-// mark: the caller still has to check each hit.
+// within narrows a query to a namespace. Documents of the default namespace have
+// no mark, so the caller must check each hit.
 func within(namespace string, query store.VectorQuery) (store.VectorQuery, error) {
 	if namespace == "" {
 		return query, nil
@@ -341,8 +342,8 @@ func within(namespace string, query store.VectorQuery) (store.VectorQuery, error
 	return query, err
 }
 
-// search is Search for the hits that accept returns true for; a vector without
-// a document is the zero Document.
+// search is Search with the hits that accept accepts; it passes the zero Document
+// for a vector without a document.
 func (r *Recall) search(ctx context.Context, collection string, query store.VectorQuery, accept func(Document) bool) ([]Hit, error) {
 	wanted := query.K
 	checked := map[string]bool{} // by id, whether the hit counts
@@ -382,7 +383,7 @@ func (r *Recall) search(ctx context.Context, collection string, query store.Vect
 	}
 }
 
-// counts reports whether a vector is of its document's current content. It
+// counts reports whether a vector belongs to its document's current content. It
 // removes the vector of a document that no longer exists.
 func (r *Recall) counts(ctx context.Context, collection string, hit store.VectorHit, wanted filter.Filter) (bool, error) {
 	d, ok := Documented(hit.VectorItem)
