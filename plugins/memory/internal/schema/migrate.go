@@ -17,9 +17,9 @@ import (
 //go:embed duckdb/*.sql sqlite/*.sql
 var files embed.FS
 
-// Migrate applies the versions that the database does not have, each in a
-// separate transaction, and reports whether there were any. A database of a newer
-// version is refused with a dependency_missing error and not changed.
+// Migrate applies the missing versions, each in a separate transaction, and
+// reports whether there were any. It refuses a database of a newer version with a
+// dependency_missing error and does not change it.
 func Migrate(ctx context.Context, conn *sql.Conn, dialect store.Dialect) (changed bool, err error) {
 	if _, err := conn.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS tea_schema (version INTEGER NOT NULL)"); err != nil {
 		return false, fmt.Errorf("read the schema's version: %w", err)
@@ -50,7 +50,7 @@ func Check(ctx context.Context, db querier, dialect store.Dialect) error {
 	return err
 }
 
-// missing returns the versions that the database does not have.
+// missing returns the missing versions of the database.
 func missing(ctx context.Context, db querier, dialect store.Dialect) ([]string, error) {
 	have := 0
 	if err := db.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM tea_schema").Scan(&have); err != nil {

@@ -1,3 +1,3 @@
-// Package scratch has folders in the directory for temporary files that do not
-// outlive their process, however it ends. Start with [Folder].
+// Package scratch creates folders in the directory for temporary files. They do
+// not outlive their process, however it ends. Start with [Folder].
 package scratch

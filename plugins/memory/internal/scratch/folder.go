@@ -16,14 +16,14 @@ const (
 	prefix = "tea-memory-"
 	// lockName is a file that is locked while the process of a folder runs.
 	lockName = "process.lock"
-	// maxTries bounds the folders that others take for those of ended processes
-	// before they are locked.
+	// maxTries bounds the new folders that other processes remove before they are
+	// locked, because they take them for folders of ended processes.
 	maxTries = 100
 )
 
 // Folder is a folder for files of this process, which its user removes. The zero
-// value is ready for use, also concurrently; the folder is created on first use.
-// That also removes the folders of processes that were killed.
+// value is ready for use, also concurrently. The first use creates the folder and
+// removes the folders of killed processes.
 type Folder struct {
 	mu   sync.Mutex
 	path string
@@ -75,12 +75,12 @@ func (f *Folder) Remove() error {
 	}
 	path, lock := f.path, f.lock
 	f.path, f.lock = "", nil
-	// Unlocked first, since Windows does not remove open files.
+	// Unlock first, since Windows does not remove open files.
 	return store.SystemError(errors.Join(lock.Close(), os.RemoveAll(path)))
 }
 
-// removeLeft removes the folders of processes that have ended. Those of other
-// users cannot be opened.
+// removeLeft removes the folders of ended processes. Folders of other users
+// cannot be opened.
 func removeLeft() {
 	left, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*")) // the pattern is valid
 	for _, path := range left {

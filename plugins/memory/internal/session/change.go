@@ -25,19 +25,19 @@ const (
 
 // Draft is a session to be created.
 type Draft struct {
-	// ID is the name; "" = a new one.
+	// ID is the name; "" creates a new name.
 	ID, UserID string
 	// TTL is the time to expiry; 0 = never.
 	TTL time.Duration
 	// Metadata is a JSON object, or nil for none.
 	Metadata json.RawMessage
-	// Key is the idempotency key: a repeated call returns the session of the
-	// first one. "" = the call is never repeated.
+	// Key is the idempotency key: a repeated call returns the session of the first
+	// call. "" = the call is never repeated.
 	Key string
 }
 
-// Create creates an active session. An ID that exists is a validation_error,
-// unless the session was created with the same Key.
+// Create creates an active session. It returns a validation_error if the ID
+// exists, unless the session was created with the same Key.
 func (s *Sessions) Create(ctx context.Context, d Draft) (Session, error) {
 	if d.ID == "" {
 		d.ID = newID(d.Key)
@@ -99,7 +99,7 @@ func checked(d Draft) (json.RawMessage, error) {
 	return value.Encode(v)
 }
 
-// live sets the expiry of a session from now on.
+// live sets the expiry of a session, starting now.
 func (s *Session) live(ttl time.Duration, now time.Time) {
 	s.TTL, s.ExpiresAt = ttl, time.Time{}
 	if ttl > 0 {
@@ -107,8 +107,8 @@ func (s *Session) live(ttl time.Duration, now time.Time) {
 	}
 }
 
-// End archives a session because it has ended. An archived session stays as it
-// is; changed reports whether this call archived it.
+// End archives a session because it has ended. It does not change an archived
+// session; changed reports whether this call archived it.
 func (s *Sessions) End(ctx context.Context, id string) (ended Session, changed bool, err error) {
 	return s.Archive(ctx, id, Ended)
 }
@@ -133,7 +133,7 @@ func (s *Session) archive(reason string, now time.Time) {
 }
 
 // Restore makes an archived session and its files active again, with the TTL of
-// its creation or another one. An active session stays as it is.
+// its creation or a new TTL. It does not change an active session.
 func (s *Sessions) Restore(ctx context.Context, id string, ttl *time.Duration) (restored Session, changed bool, err error) {
 	return s.change(ctx, id, func(have *Session, now time.Time) {
 		if have.expired(now) {
@@ -150,7 +150,7 @@ func (s *Sessions) Restore(ctx context.Context, id string, ttl *time.Duration) (
 	})
 }
 
-// change lets fn change a session, and writes the session and its files.
+// change runs fn on a session, and writes the session and moves its files.
 func (s *Sessions) change(ctx context.Context, id string, fn func(have *Session, now time.Time)) (Session, bool, error) {
 	lock := s.lock(id)
 	lock.Lock()

@@ -13,8 +13,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// deadline is the next instant at which an active session expires, or an
-// earlier one. It saves a query.
+// deadline is the next instant at which an active session expires, or an earlier
+// one. It saves queries.
 type deadline struct {
 	settling sync.Mutex // one goroutine archives; the others wait
 
@@ -47,15 +47,15 @@ func (d *deadline) end(next time.Time) {
 }
 
 // lower adds a time of expiry; zero = never. It is called after the write, even
-// if that failed: before the write, a query that does not see it could undo the
-// call.
+// if the write failed: if it were called before, a concurrent query that does not
+// see the write could undo it.
 func (d *deadline) lower(at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.next, d.lowered = earlier(d.next, at), earlier(d.lowered, at)
 }
 
-// earlier returns the first of two times; zero = never.
+// earlier returns the earlier of two times; zero = never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b
@@ -66,9 +66,9 @@ func earlier(a, b time.Time) time.Time {
 // Sweep archives the sessions that have expired and returns their number.
 func (s *Sessions) Sweep(ctx context.Context) (int, error) { return s.settle(ctx, s.o.Clock.Now()) }
 
-// settle archives what has expired by now. Its first call also restores what a
-// clock that was ahead archived: the clock of a process never goes back, but the
-// next process can start with an earlier one.
+// settle archives the sessions that have expired by now. Its first call also
+// restores sessions that were archived by a clock that was ahead: the clock of a
+// process never goes back, but the next process can start with an earlier one.
 func (s *Sessions) settle(ctx context.Context, now time.Time) (archived int, err error) {
 	if s.o.ReadOnly || !s.due.passed(now) {
 		return 0, nil
@@ -89,7 +89,7 @@ func (s *Sessions) settle(ctx context.Context, now time.Time) (archived int, err
 	if err != nil {
 		return archived, err
 	}
-	// Several of them, because the first ones can be damaged.
+	// Read several, because the first ones can be damaged.
 	next, err := s.o.Documents.Query(ctx, store.DocumentQuery{
 		Kind: Kind, OrderBy: "expires_at", Limit: pageSize,
 		Where: []store.Condition{{Field: "status", Op: store.Eq, Value: string(Active)}, {Field: "expires_at", Op: store.Gt, Value: ""}},
@@ -111,12 +111,12 @@ func (s *Sessions) settle(ctx context.Context, now time.Time) (archived int, err
 	return archived, nil
 }
 
-// othersWithin is how long it can take to notice a session that another process has
-// stored.
+// othersWithin bounds the time until a session that another process stored is
+// noticed.
 const othersWithin = time.Minute
 
-// Expired returns which sessions have expired and are not archived in the
-// documents: none unless those are only read.
+// Expired returns a function that reports whether a session has expired without
+// being archived in the documents, which happens only if they are read-only.
 func (s *Sessions) Expired(ctx context.Context) (func(id string) bool, error) {
 	if !s.o.ReadOnly {
 		return func(string) bool { return false }, nil
@@ -159,8 +159,8 @@ func (s *Session) revive(now time.Time) {
 // commits.
 const atOnce = 32
 
-// each changes the sessions that fit the conditions, and returns how many were
-// changed.
+// each changes the sessions that match the conditions, and returns the number of
+// changed ones.
 func (s *Sessions) each(ctx context.Context, conditions []store.Condition, fn func(have *Session, now time.Time)) (changed int, err error) {
 	var count atomic.Int64
 	after := ""
@@ -192,8 +192,8 @@ func (s *Sessions) each(ctx context.Context, conditions []store.Condition, fn fu
 	}
 }
 
-// Replaced is called after sessions were written by another way than this
-// package: the next call finds out again which ones expire.
+// Replaced is called after sessions were written outside of this package: the
+// next call reads again which sessions expire.
 func (s *Sessions) Replaced() {
 	s.due.mu.Lock()
 	defer s.due.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 const (
 	// pageSize is the number of documents that are read at a time.
 	pageSize = 200
-	// maxPage is the same if few of them fit: a database scans all of them for
-	// each page.
+	// maxPage is the page size if few sessions match: a database scans all of them
+	// for each page.
 	maxPage = 10_000
 )
 
@@ -42,7 +42,7 @@ type Query struct {
 	Reason string
 	// Metadata selects sessions by their metadata.
 	Metadata filter.Filter
-	// From is the first instant, To the one after the last.
+	// CreatedFrom and UpdatedFrom are inclusive, CreatedTo and UpdatedTo exclusive.
 	CreatedFrom, CreatedTo time.Time
 	UpdatedFrom, UpdatedTo time.Time
 	// After is the cursor of the previous page.
@@ -77,10 +77,9 @@ func (q Query) conditions() (all []store.Condition) {
 	return all
 }
 
-// List returns sessions, the newest first, and the cursor of the next page; "" =
-// there is none. It first archives expired sessions. Pages do not shift when
-// sessions are created. A damaged session is listed if the query selects what can
-// be read of it.
+// List returns sessions, newest first, and the cursor of the next page, "" at the
+// end. It first archives expired sessions. Pages do not shift when sessions are
+// created. A damaged session is listed if the query selects its readable parts.
 func (s *Sessions) List(ctx context.Context, q Query) (found []Session, next string, err error) {
 	if _, err := s.settle(ctx, s.o.Clock.Now()); err != nil {
 		return nil, "", err
@@ -120,8 +119,8 @@ func (s *Sessions) List(ctx context.Context, q Query) (found []Session, next str
 	}
 }
 
-// Hidden returns which of these sessions are archived or damaged, or belong to
-// another user if one is given. The others can be read or do not exist.
+// Hidden returns which of these sessions are archived, damaged or, if a user is
+// given, belong to another user. The others are readable or do not exist.
 func (s *Sessions) Hidden(ctx context.Context, ids []string, userID string) (map[string]bool, error) {
 	if _, err := s.settle(ctx, s.o.Clock.Now()); err != nil {
 		return nil, err
@@ -146,8 +145,8 @@ func (s *Sessions) Hidden(ctx context.Context, ids []string, userID string) (map
 	return hidden, nil
 }
 
-// View is the table sessions for queries of workflows. It shows a session that
-// has expired as archived.
+// View returns the table sessions for queries of workflows. It shows an expired
+// session as archived.
 func (s *Sessions) View(dialect store.Dialect) store.View {
 	field := func(name string) string { return documents.Field(dialect, name) }
 	over := field("status") + " = '" + string(Active) + "' AND " + field("expires_at") + " <= '" + clock.Text(s.o.Clock.Now()) + "'"

@@ -18,7 +18,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Kind is that of the documents.
+// Kind is the kind of the documents.
 const Kind = "session"
 
 // Status is the status of a session.
@@ -50,8 +50,8 @@ type Options struct {
 	Documents store.MetadataStore
 	Files     *file.Files
 	Clock     *clock.Clock
-	// ReadOnly says that the documents are only read. A session that has expired
-	// is then archived in what is returned, but not in the documents.
+	// ReadOnly reports that the documents are read-only. An expired session is then
+	// archived in results, but not in the documents.
 	ReadOnly bool
 	// Shared reports that other processes write the documents, too.
 	Shared bool
@@ -66,8 +66,8 @@ type Sessions struct {
 	// for writing while the session changes.
 	files [stripes]sync.RWMutex
 	due   deadline
-	// expiring are the active sessions that expire, of documents that are only
-	// read.
+	// expiring are the active sessions that expire; it is used if the documents are
+	// read-only.
 	expiring atomic.Pointer[map[string]time.Time]
 }
 
@@ -89,11 +89,11 @@ type Session struct {
 	// TTL is the time from creation or restoration to expiry; 0 = never.
 	TTL                  time.Duration
 	CreatedAt, UpdatedAt time.Time
-	// ExpiresAt is zero for a session that never expires, ArchivedAt for one that
-	// is active.
+	// ExpiresAt is zero for a session that never expires, ArchivedAt for an active
+	// session.
 	ExpiresAt, ArchivedAt time.Time
 
-	// Damaged reports that parts of the document cannot be read. They are zero.
+	// Damaged reports that parts of the document cannot be read; they are zero.
 	Damaged bool
 
 	place   string // orders sessions by creation
@@ -110,8 +110,8 @@ func (s Session) Prefix() string {
 	return prefix
 }
 
-// OfAnother reports whether the session belongs to another user than the given
-// one; "" is for no particular user.
+// OfAnother reports whether the session belongs to a user other than the given
+// one; "" means any user.
 func (s Session) OfAnother(userID string) bool {
 	return userID != "" && s.UserID != "" && s.UserID != userID
 }
@@ -121,8 +121,8 @@ func (s Session) expired(now time.Time) bool {
 	return s.Status == Active && !s.ExpiresAt.IsZero() && !s.ExpiresAt.After(now)
 }
 
-// early reports whether the session was archived by a clock that was ahead: by
-// this clock it has not expired.
+// early reports whether the session was archived by a clock that was ahead, and
+// has not expired by this clock.
 func (s Session) early(now time.Time) bool {
 	return s.Status == Archived && s.Reason == Expired && s.ExpiresAt.After(now) && !s.ArchivedAt.Before(s.ExpiresAt)
 }
@@ -199,8 +199,8 @@ func (s *Sessions) read(ctx context.Context, id string) (Session, error) {
 	return s.decode(d)
 }
 
-// decode reads a session. Where documents are only read, it archives one that
-// has expired.
+// decode reads a session. If the documents are read-only, it archives an expired
+// session in the result.
 func (s *Sessions) decode(d store.Document) (Session, error) {
 	have, err := decode(d)
 	if now := s.o.Clock.Now(); s.o.ReadOnly && err == nil && have.expired(now) {

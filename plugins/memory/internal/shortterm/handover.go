@@ -54,8 +54,8 @@ func (m *Memory) Export(w io.Writer) error {
 	return nil
 }
 
-// Import adds the values that another process has exported. Values that exist
-// are newer and stay. Bound or Put evict what exceeds the bounds.
+// Import adds the values that another process exported. It keeps existing values,
+// which are newer. Bound or Put evict values beyond the bounds.
 func (m *Memory) Import(dec *json.Decoder) error {
 	var head header
 	if err := dec.Decode(&head); err != nil {

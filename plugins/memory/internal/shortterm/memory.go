@@ -88,7 +88,7 @@ func (m *Memory) Bound(b Bounds) {
 	m.evict(m.clock.Now())
 }
 
-// Put stores a value for ttl or, if that is 0, until it is evicted. The memory
+// Put stores a value for ttl or, if ttl is 0, until it is evicted. The memory
 // owns the JSON text. Expired values are evicted first, then the least recently
 // used ones. A value larger than the bounds is a validation_error.
 func (m *Memory) Put(namespace, key string, value json.RawMessage, ttl time.Duration) error {
@@ -134,7 +134,7 @@ func (m *Memory) remove(e *entry) {
 }
 
 // evict removes expired values, and then the least recently used ones until the
-// bounds are kept.
+// memory is within its bounds.
 func (m *Memory) evict(now time.Time) {
 	for len(m.expiry) > 0 && !m.expiry[0].at.After(now) {
 		m.remove(m.expiry[0])

@@ -11,7 +11,7 @@ import (
 // absent is the pending hash of a record that is being deleted at the remote.
 const absent = "-"
 
-// Agreed is what both sides had of a record.
+// Agreed is the state of a record that both sides had.
 type Agreed struct {
 	Hash    string // "" = no record
 	Pending string // what is being written to the remote; "" = nothing
@@ -21,31 +21,31 @@ type Agreed struct {
 // None reports whether there is nothing to store.
 func (a Agreed) None() bool { return a.Hash == "" && a.Pending == "" }
 
-// Agreement is what is agreed about the record with an id. One that is None is
-// removed.
+// Agreement is the agreed state of the record with an id. An agreement that is
+// None is removed.
 type Agreement struct {
 	ID string
 	Agreed
 }
 
-// Numbers are how far the feeds of both sides were read.
+// Numbers are the read positions in the feeds of both sides.
 type Numbers struct{ Local, Remote int64 }
 
-// Base is where a device keeps what it has agreed on with its remotes. The ids are
-// those of this package. It is safe for concurrent use.
+// Base stores the state that a device has agreed on with its remotes. This
+// package defines the ids. It is safe for concurrent use.
 type Base interface {
-	// Agreed returns what is agreed about records, by their ids.
+	// Agreed returns the agreed states of records, by their ids.
 	Agreed(ctx context.Context, ids []string) (map[string]Agreed, error)
-	// IDs returns the first ids between two others, in their order.
+	// IDs returns the first ids between two others, in order.
 	IDs(ctx context.Context, after, before string, limit int) ([]string, error)
-	// Agree writes what is agreed, atomically.
+	// Agree writes agreements, atomically.
 	Agree(ctx context.Context, all ...Agreement) error
 	// Numbers returns the numbers with an id; the zero value if there are none.
 	Numbers(ctx context.Context, id string) (Numbers, error)
 	SetNumbers(ctx context.Context, id string, n Numbers) error
 }
 
-// base is what is agreed with one remote.
+// base is the state agreed with one remote.
 type base struct {
 	Base
 	remote string
@@ -59,7 +59,7 @@ func (b base) agreement(name store.RecordName, a Agreed) Agreement {
 	return Agreement{ID: b.id(name), Agreed: a}
 }
 
-// list returns the JSON list of texts.
+// list returns a JSON list of texts.
 func list(texts ...string) string {
 	raw, _ := json.Marshal(texts) // it never fails
 	return string(raw)
@@ -83,8 +83,8 @@ func (b base) read(ctx context.Context, names []store.RecordName) (map[store.Rec
 	return byName, nil
 }
 
-// after returns the names of records that follow an id, "" = the first ones: those of
-// a feed, or of a space in it.
+// after returns the names of the records of a feed, or of a space in it, that
+// follow an id; "" = from the beginning.
 func (b base) after(ctx context.Context, id string, limit int, of ...string) (names []store.RecordName, last string, err error) {
 	prefix := list(append([]string{b.remote}, of...)...)
 	prefix = prefix[:len(prefix)-1] + ","

@@ -1,11 +1,11 @@
 // Package syncing synchronises the memory of a device with another store. Start
 // with [Run].
 //
-// The device keeps, for each remote, the numbers up to which both feeds were
-// read, and the base: the hash of every record that both sides had. A side whose
-// hash equals the base did not change. A hash is noted as pending before the
-// remote is written, so that a run after a crash recognizes its own write.
+// For each remote, the device stores the read positions in both feeds and the
+// base: the hash of every record that both sides had. A side whose hash equals
+// the base did not change. A hash is stored as pending before the remote is
+// written, so that a run after a crash recognizes its own write.
 //
-// Change numbers mean nothing if the remote has been replaced with an older copy of
-// itself, so the device leaves marks there: see history.go.
+// Change numbers mean nothing if the remote has been replaced with an older copy
+// of itself, so the device leaves marks there: see history.go.
 package syncing

@@ -13,8 +13,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// MarkKind is the kind of the documents that devices write to a remote to recognize an
-// older copy of it. They are not records of a feed.
+// MarkKind is the kind of the documents that devices write to a remote to
+// recognize an older copy of it. They are not records of a feed.
 const MarkKind = "tea_sync"
 
 func isMark(name store.RecordName) bool {
@@ -31,9 +31,10 @@ type mark struct {
 	Seen map[string]int64 `json:"seen,omitempty"`
 }
 
-// history is what the device has stored about its marks at a remote. The device stores
-// nothing that it has seen or written there before a later mark is at the remote, so a
-// remote with the last mark has everything that the device knows of it.
+// history is the device's state of its marks at a remote. Before the device
+// stores anything that it saw or wrote there, it writes a later mark to the
+// remote, so a remote with the last mark has everything that the device knows of
+// it.
 type history struct {
 	// Name is the name of the document at the remote.
 	Name  string `json:"name"`
@@ -43,18 +44,18 @@ type history struct {
 	Parted *parted `json:"parted,omitempty"`
 }
 
-// parted is the state of a comparison of all records, which is needed because the
-// remote does not continue the history that the device knows.
+// parted is the state of a comparison of all records. It is needed if the remote
+// does not continue the history that the device knows.
 type parted struct {
-	// Older reports that the remote is an older copy. Otherwise nothing is known about
-	// it, because an earlier version synchronised the device.
+	// Older reports that the remote is an older copy. Otherwise its state is
+	// unknown, because an earlier version synchronised the device.
 	Older bool `json:"older"`
-	// Seen has the numbers up to which the changes of the remote are older than what
-	// the device has.
+	// Seen has the numbers up to which the changes of the remote are older than the
+	// device's.
 	Seen map[string]int64 `json:"seen,omitempty"`
 	// Read has the numbers up to which an earlier version has read the remote.
 	Read map[string]int64 `json:"read,omitempty"`
-	// Begun lists the feeds whose numbers no longer count.
+	// Begun lists the feeds whose numbers are no longer valid.
 	Begun []store.Feed `json:"begun,omitempty"`
 }
 
@@ -72,7 +73,7 @@ func (h *history) last() string {
 // divisible by 2, 4, 8 and so on are kept 2, 4, 8 times as long.
 const keptMarks = 8
 
-// add adds the mark with the token that was written.
+// add adds the mark with the written token.
 func (h *history) add() {
 	next := mark{Number: 1, Token: h.Next}
 	if len(h.Marks) > 0 {
@@ -95,7 +96,7 @@ func (h *history) add() {
 	h.Marks = kept
 }
 
-// see records that the device knows the changes of a feed or table up to a number.
+// see records that the device has read a feed or table up to a number.
 func (h *history) see(of string, number int64) {
 	last := &h.Marks[len(h.Marks)-1]
 	seen := maps.Clone(last.Seen)
@@ -107,7 +108,7 @@ func (h *history) see(of string, number int64) {
 }
 
 // seen returns what the device knew at the last mark with one of the tokens, and
-// whether there is such a mark.
+// reports whether there is such a mark.
 func (h *history) seen(tokens []string) (seen map[string]int64, there bool) {
 	all := map[string]int64{}
 	for _, m := range h.Marks {
@@ -136,8 +137,7 @@ func (h *history) record() store.RecordName {
 	return store.RecordName{Feed: store.DocumentFeed, Space: MarkKind, Key: h.Name}
 }
 
-// verify compares the last mark at the remote with the last one that the device has
-// stored.
+// verify compares the last mark at the remote with the device's last mark.
 func (r *run) verify(ctx context.Context) error {
 	known, err := r.base.history(ctx)
 	if err != nil {
@@ -183,8 +183,9 @@ func (r *run) verify(ctx context.Context) error {
 	return r.part(ctx, parted{Older: true, Seen: seen})
 }
 
-// rename begins another document at a remote that continues the history of the device:
-// the device is an older copy of itself, or a copy of the device synchronises too.
+// rename starts another document at a remote that continues the history of the
+// device: the device is an older copy of itself, or a copy of it synchronises
+// too.
 func (r *run) rename(ctx context.Context) error {
 	seen, _ := r.history.seen([]string{r.history.last()})
 	before := r.history
@@ -203,7 +204,7 @@ func (r *run) rename(ctx context.Context) error {
 	return r.save(ctx)
 }
 
-// part records that all records have to be compared.
+// part records that all records must be compared.
 func (r *run) part(ctx context.Context, p parted) error {
 	r.history, r.markSeq = newHistory(), 0
 	r.history.Parted, r.unsaved = &p, true
@@ -211,7 +212,7 @@ func (r *run) part(ctx context.Context, p parted) error {
 	return r.save(ctx)
 }
 
-// restored sets the members of the result.
+// restored sets Result.Restored and Result.Full.
 func (r *run) restored() {
 	if r.history.Parted == nil {
 		return
@@ -263,7 +264,6 @@ func (r *run) nextMark() store.RecordWrite {
 	return store.RecordWrite{Record: store.Record{RecordName: with.record(), Body: body, Hash: hash}, If: r.markSeq}
 }
 
-// mark writes a mark to the remote.
 func (r *run) mark(ctx context.Context) error {
 	write := r.nextMark()
 	if err := r.base.Agree(ctx, r.noted()); err != nil {
@@ -289,8 +289,7 @@ func (r *run) marked(result store.PutResult) error {
 	return nil
 }
 
-// note records that the changes of a feed or table of the remote are known up to a
-// number.
+// note records that a feed or table of the remote was read up to a number.
 func (r *run) note(ctx context.Context, of string, number int64) error {
 	if r.unmarked || len(r.history.Marks) == 0 {
 		if err := r.mark(ctx); err != nil {
@@ -314,7 +313,7 @@ func (r *run) save(ctx context.Context) error {
 	return nil
 }
 
-// noted returns the history in the form in which the device stores it.
+// noted returns the history in the form that the device stores.
 func (r *run) noted() Agreement {
 	raw, _ := json.Marshal(r.history) // it never fails
 	return Agreement{ID: r.base.historyID(), Agreed: Agreed{Hash: string(raw)}}
@@ -336,8 +335,8 @@ func (b base) history(ctx context.Context) (*history, error) {
 	return h, nil
 }
 
-// synchronised returns how far an earlier version has read the feeds of the remote, and
-// whether it has synchronised with it.
+// synchronised returns the positions up to which an earlier version read the
+// feeds of the remote, and whether it synchronised with it.
 func (b base) synchronised(ctx context.Context) (read map[string]int64, before bool, err error) {
 	known, _, err := b.after(ctx, "", 1)
 	if err != nil {

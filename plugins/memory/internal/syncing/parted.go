@@ -7,15 +7,16 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// evidence decides which of two records is newer after the histories have parted.
+// evidence decides which of two records is newer after the histories have
+// diverged.
 type evidence struct {
 	// seen is the number up to which the remote's records are older than the device's,
 	// and read the number up to which an earlier version knew them; 0 = unknown.
 	seen, read int64
 }
 
-// evidenceOf returns the evidence for a feed or table; nil if the histories have not
-// parted.
+// evidenceOf returns the evidence for a feed or table; nil if the histories have
+// not diverged.
 func (r *run) evidenceOf(of string) *evidence {
 	if p := r.history.Parted; p != nil {
 		return &evidence{p.Seen[of], p.Read[of]}
@@ -23,8 +24,8 @@ func (r *run) evidenceOf(of string) *evidence {
 	return nil
 }
 
-// compare decides about two different records after the histories have parted. known is
-// the hash that both sides had. An expired record is not copied.
+// compare decides about two different records after the histories have diverged.
+// known is the hash that both sides had. It does not copy an expired record.
 func (s *step) compare(ctx context.Context, local, remote store.Record, known string, a Agreed, past func(time.Time) bool) error {
 	if local.Deleted && past(remote.Expires) || remote.Deleted && past(local.Expires) {
 		return nil
@@ -40,9 +41,9 @@ func (s *step) compare(ctx context.Context, local, remote store.Record, known st
 	return nil
 }
 
-// newer returns which of two different records is newer, or "" if both have changed or
-// it is not known. A record is not deleted just because it is missing on the other
-// side.
+// newer returns which of two different records is newer, or "" if both have
+// changed or it is unknown. A record is not deleted just because the other side
+// does not have it.
 func (e *evidence) newer(local, remote store.Record, known string) Policy {
 	older := remote.Seq > 0 && remote.Seq <= e.seen
 	since := e.read > 0 && remote.Seq > e.read
@@ -74,5 +75,5 @@ func deletedHere(local, remote store.Record, known string) bool {
 	return known != "" && remote.Hash == known && (local.Seq > 0 || local.Feed == store.RowFeed)
 }
 
-// later reports whether both records have times and the first one's is later.
+// later reports whether both records have times and a's is later.
 func later(a, b store.Record) bool { return !b.Updated.IsZero() && a.Updated.After(b.Updated) }

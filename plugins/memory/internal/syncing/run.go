@@ -18,8 +18,8 @@ type Policy string
 
 // The policies.
 const (
-	// LastWrite keeps the later change by the clocks of the sides; of two at the
-	// same time the one with the larger hash.
+	// LastWrite keeps the later change by the clocks of the sides; for equal times,
+	// the change with the larger hash.
 	LastWrite Policy = "last_write"
 	Remote    Policy = "remote"
 	Local     Policy = "local"
@@ -30,10 +30,10 @@ const (
 // Device is the memory of the device.
 type Device interface {
 	store.Replica
-	// Base is in the same database.
+	// Base returns the base, which is in the same database.
 	Base() Base
-	// PutWith is Put, and writes what also returns in the same transaction. also can
-	// be called more than once, and can be nil.
+	// PutWith is Put, and writes the agreements that also returns in the same
+	// transaction. also can be called more than once, and can be nil.
 	PutWith(ctx context.Context, writes []store.RecordWrite, also func(results []store.PutResult) []Agreement) ([]store.PutResult, error)
 }
 
@@ -65,8 +65,8 @@ type Result struct {
 	Refused []string
 	// Damaged is the number of records that could not be read.
 	Damaged int64
-	// Full reports that all records were compared, since one side no longer had all
-	// deletions or the histories have parted.
+	// Full reports that all records were compared, because one side no longer had
+	// all deletions or the histories have diverged.
 	Full bool
 	// Restored is This or Other if that side is an older copy of itself, otherwise "".
 	Restored string
@@ -93,13 +93,12 @@ const (
 	firstRecords = 64 // before the size of the records is known
 	pageBytes    = 4 << 20
 	maxListed    = 100
-	// maxTries is how often records are compared again that others change
-	// meanwhile.
+	// maxTries bounds the comparisons of records that others change meanwhile.
 	maxTries = 20
 )
 
-// Run synchronises all records in both directions. A run that was interrupted is
-// continued by the next one.
+// Run synchronises all records in both directions. The next run continues an
+// interrupted one.
 func Run(ctx context.Context, o Options) (Result, error) {
 	identity, err := o.Remote.Identity(ctx)
 	if err != nil {
@@ -118,7 +117,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	err = r.all(ctx)
 	if errors.Is(err, store.ErrUnknownChange) {
-		// The feed has lost changes, but the memory has not lost the rest.
+		// The feed has lost changes, but the memory has the other records.
 		if err = r.part(ctx, parted{}); err == nil {
 			err = r.all(ctx)
 		}
@@ -150,7 +149,7 @@ type run struct {
 	// local and remote are the records that are compared.
 	local  localRecords
 	remote remoteRecords
-	// refused are the records that were refused, which the feeds of both sides can have.
+	// refused are the refused records, which the feeds of both sides can have.
 	refused map[store.RecordName]bool
 
 	history  *history
@@ -179,8 +178,9 @@ func (r *run) feed(ctx context.Context, feed store.Feed) error {
 		full, r.Full = true, true
 		return r.deletions(ctx, string(feed))
 	}
-	// A feed from its beginning has no deletions that were removed. They are compared
-	// before the numbers are noted, with which a later run would continue without them.
+	// A feed read from its beginning has no removed deletions. They are compared
+	// before the read positions are stored, because a later run would continue
+	// without them.
 	if len(known) > 0 && (n.Local == 0 || n.Remote == 0) {
 		if err := compare(); err != nil {
 			return err
@@ -188,7 +188,7 @@ func (r *run) feed(ctx context.Context, feed store.Feed) error {
 	}
 	local, remote := &reading{Replica: r.Local, noted: &n.Local, after: n.Local}, &reading{Replica: r.Remote, noted: &n.Remote, after: n.Remote}
 	local.fromStart, remote.fromStart = n.Local == 0, n.Remote == 0
-	// The remote comes twice, for the numbers of what was written to it.
+	// The remote is read twice, for the numbers of the records written to it.
 	for _, side := range []*reading{remote, local, remote} {
 		for more := true; more; {
 			page, err := side.Changes(ctx, store.ChangeQuery{Feed: feed, After: side.after, FromStart: side.fromStart, Limit: pageRecords, MaxBytes: pageBytes})
@@ -258,8 +258,8 @@ func (r *run) page(ctx context.Context, records []store.Record) error {
 	return r.reconcile(ctx, changed)
 }
 
-// deletions compares the records of the base, which has those that one side has
-// deleted since.
+// deletions compares the records of the base, which includes the records that one
+// side has deleted since.
 func (r *run) deletions(ctx context.Context, of ...string) error {
 	for last := ""; ; {
 		names, next, err := r.base.after(ctx, last, pageRecords, of...)
@@ -273,9 +273,9 @@ func (r *run) deletions(ctx context.Context, of ...string) error {
 	}
 }
 
-// reconcile makes records equal on both sides. How large they are is not known before
-// they are read: the next ones are as many as fit on a page if they have the size of
-// the last ones.
+// reconcile makes records equal on both sides. Their sizes are unknown before
+// they are read: the number of the next records is chosen to fit on a page if
+// they are as large as the last ones.
 func (r *run) reconcile(ctx context.Context, names []store.RecordName) error {
 	for len(names) > 0 {
 		n := min(len(names), r.atOnce)
@@ -290,8 +290,9 @@ func (r *run) reconcile(ctx context.Context, names []store.RecordName) error {
 	return nil
 }
 
-// reconcileSome compares records that are read together, and again those that others
-// change meanwhile. It returns the size of the bodies on both sides.
+// reconcileSome compares records that are read together, and compares records
+// again that others change meanwhile. It returns the size of the bodies on both
+// sides.
 func (r *run) reconcileSome(ctx context.Context, names []store.RecordName) (size int64, err error) {
 	for range maxTries {
 		if len(names) == 0 {
@@ -345,7 +346,8 @@ func distinct(names []store.RecordName) []store.RecordName {
 	})
 }
 
-// contentOf returns how the content of a record is opened.
+// contentOf returns a function that opens the content of a record, nil if it has
+// none.
 func contentOf(from store.Replica, record store.Record) func(context.Context) (io.ReadCloser, error) {
 	if record.Content == "" {
 		return nil

@@ -10,11 +10,11 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// step is what is written for some records.
+// step is the set of writes for some records.
 type step struct {
 	r *run
-	// toLocal and toRemote are the writes. After one, the side's record is what
-	// the other side has.
+	// toLocal and toRemote are the writes. After a write, the record is equal on
+	// both sides.
 	toLocal, toRemote []store.RecordWrite
 	bases             []Agreed // after the writes of toLocal
 	before            []Agreed // before the writes of toRemote
@@ -49,7 +49,7 @@ func (s *step) decide(ctx context.Context, local, remote store.Record, a Agreed)
 			s.settled = append(s.settled, settled{local.RecordName, Agreed{Hash: local.Hash, Expires: local.Expires}})
 		}
 	case past(a.Expires) && (local.Deleted && remote.Hash == known || remote.Deleted && local.Hash == known):
-		// It expired and one side has removed it. That is not a deletion.
+		// It expired and one side has removed it, which is not a deletion.
 		s.settled = append(s.settled, settled{name: local.RecordName})
 	case s.r.evidence != nil:
 		return s.compare(ctx, local, remote, known, a, past)
@@ -65,7 +65,7 @@ func (s *step) decide(ctx context.Context, local, remote store.Record, a Agreed)
 	return nil
 }
 
-// pull replaces the local record, which must still have a number.
+// pull replaces the local record, if it still has the number.
 func (s *step) pull(record store.Record, seq int64, absent bool, a Agreed) {
 	if absent {
 		seq = 0
@@ -102,7 +102,7 @@ func (s *step) conflict(ctx context.Context, local, remote store.Record, a Agree
 		if err != nil {
 			return fmt.Errorf("merge %q of %s: %w", local.Key, local.Space, err)
 		}
-		// The device gets it with the remote's record as base, so it is pushed next.
+		// The base of the merged record is the remote's record, so it is pushed next.
 		s.pull(merged, local.Seq, local.Deleted, Agreed{Hash: remote.Hash, Expires: remote.Expires})
 		s.merged[local.RecordName] = true
 	}
@@ -154,7 +154,8 @@ func (s *step) writeRemote(ctx context.Context) error {
 			s.r.refuse("remote", w, results[i].Err)
 			s.settled = append(s.settled, settled{w.RecordName, s.before[i]})
 		case results[i].Conflict:
-			// It was not written; a record with the pending hash would be another's.
+			// It was not written; a record with the pending hash would be someone
+			// else's.
 			s.settled = append(s.settled, settled{w.RecordName, s.before[i]})
 			s.again = append(s.again, w.RecordName)
 		default:
@@ -170,8 +171,8 @@ func (s *step) writeRemote(ctx context.Context) error {
 	return nil
 }
 
-// Put writes records. If one is too large for the store, it is refused, and the others
-// are written: Put finds it by halves.
+// Put writes records. If a record is too large for the store, Put finds it by
+// bisection, refuses it and writes the others.
 func Put(ctx context.Context, to interface {
 	Put(ctx context.Context, writes ...store.RecordWrite) ([]store.PutResult, error)
 }, writes []store.RecordWrite,
@@ -191,7 +192,7 @@ func Put(ctx context.Context, to interface {
 	return append(results, further...), err
 }
 
-// writeLocal writes to the device, and the base with it.
+// writeLocal writes to the device, together with the base.
 func (s *step) writeLocal(ctx context.Context) error {
 	if len(s.toLocal) == 0 && len(s.settled) == 0 {
 		return nil

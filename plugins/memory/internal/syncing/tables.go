@@ -13,9 +13,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Rows are the rows of tables with primary keys, as records of the [store.RowFeed]. A
-// row has the number of its last change, which increases with each change of its
-// table. A deletion has a number too, but leaves nothing. The names of tables are in lower case.
+// Rows are the rows of tables with primary keys, as records of the
+// [store.RowFeed]. A row has the number of its last change, which increases with
+// each change of its table. A deletion has a number too, but leaves no tombstone.
+// The names of tables are in lower case.
 type Rows interface {
 	// Versions returns the number of the last change of each table.
 	Versions(ctx context.Context) (map[string]int64, error)
@@ -23,10 +24,10 @@ type Rows interface {
 	// ChangedRows returns the rows that changed after a number, in the order of their
 	// numbers.
 	ChangedRows(ctx context.Context, table string, after int64, limit int) (store.ChangePage, error)
-	// RowRecords returns the rows with keys, in their order. One that does not exist is
+	// RowRecords returns the rows with keys, in order. A row that does not exist is
 	// Deleted.
 	RowRecords(ctx context.Context, table string, keys ...string) ([]store.Record, error)
-	// PutRows is that of a [store.Replica].
+	// PutRows writes rows as Put of a [store.Replica] writes records.
 	PutRows(ctx context.Context, table string, writes ...store.RecordWrite) ([]store.PutResult, error)
 }
 
@@ -35,19 +36,19 @@ type Tables interface {
 	Rows
 	// Definitions returns the definitions of all tables.
 	Definitions(ctx context.Context) ([]store.NewTable, error)
-	// Create creates a table, unless the same one exists. The error is a
-	// validation_error if it differs.
+	// Create creates a table, unless the same table exists. A different definition
+	// is a validation_error.
 	Create(ctx context.Context, t store.NewTable) error
 }
 
 // DeviceTables are the tables of the device.
 type DeviceTables interface {
 	Tables
-	// PutRowsWith is that of a [Device].
+	// PutRowsWith is PutRows, with also as for PutWith of a [Device].
 	PutRowsWith(ctx context.Context, table string, writes []store.RecordWrite, also func([]store.PutResult) []Agreement) ([]store.PutResult, error)
 }
 
-// remoteRecords and localRecords are the records that are compared: those of a feed,
+// remoteRecords and localRecords are the compared records: the records of a feed,
 // or the rows of a table.
 type remoteRecords interface {
 	Records(ctx context.Context, names ...store.RecordName) ([]store.Record, error)
@@ -83,7 +84,7 @@ func (r deviceRows) PutWith(ctx context.Context, writes []store.RecordWrite, als
 	return r.of.PutRowsWith(ctx, r.table, writes, also)
 }
 
-// maxRounds is how often tables that change meanwhile are synchronised again.
+// maxRounds bounds the rounds for tables that change meanwhile.
 const maxRounds = 4
 
 // tables synchronises the rows of all tables.
@@ -92,7 +93,7 @@ func (r *run) tables(ctx context.Context) error {
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	// The second round sees what the first one has written.
+	// The second round sees the writes of the first one.
 	for range maxRounds {
 		local, err := r.LocalTables.Versions(ctx)
 		if err != nil {
@@ -117,8 +118,8 @@ func (r *run) tables(ctx context.Context) error {
 	return nil
 }
 
-// sameTables creates the tables that one side lacks, and returns the names of those
-// that are the same on both.
+// sameTables creates the tables that one side lacks, and returns the names of the
+// tables that are the same on both sides.
 func (r *run) sameTables(ctx context.Context) (names []string, err error) {
 	defined := map[string]store.NewTable{}
 	add := func(of Tables) error {
@@ -161,8 +162,8 @@ func (r *run) sameTables(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// table synchronises the rows of a table whose last changes have some numbers, and
-// reports whether there was a change since the last time.
+// table synchronises the rows of a table, whose last changes are now, and reports
+// whether it changed since the last time.
 func (r *run) table(ctx context.Context, name string, now Numbers) (changed bool, err error) {
 	of := []string{string(store.RowFeed), name}
 	id := strings.Join(of, "/")
@@ -216,7 +217,7 @@ func (r *run) table(ctx context.Context, name string, now Numbers) (changed bool
 	return true, r.base.setNumbers(ctx, now, of...)
 }
 
-// deletedRows compares all rows that both sides had if one of them no longer has as
+// deletedRows compares all rows that both sides had if one side no longer has as
 // many.
 func (r *run) deletedRows(ctx context.Context, name string, of []string) error {
 	local, err := r.LocalTables.CountRows(ctx, name)

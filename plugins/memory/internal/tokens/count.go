@@ -5,10 +5,10 @@ import (
 )
 
 const (
-	// segment is the number of bytes that the tokenizer gets at a time: on some
+	// segment is the number of bytes that the tokenizer gets at a time: for some
 	// texts its time grows faster than their length.
 	segment = 4096
-	// blanks is the same for white space, where it grows fastest.
+	// blanks is the same for white space, where the time grows fastest.
 	blanks = 512
 )
 
@@ -26,8 +26,8 @@ func Count(text string) int {
 	return total
 }
 
-// segmentEnd returns the end of the first segment of the text. If possible, it
-// is a place where the tokenizer always ends a token, so the counts of the
+// segmentEnd returns the end of the first segment of the text. If possible, it is
+// a position where the tokenizer always ends a token, so the counts of the
 // segments add up to the count of the text.
 func segmentEnd(text string) int {
 	if len(text) <= blanks {
@@ -55,8 +55,8 @@ func segmentEnd(text string) int {
 	return runeStart(text, segment)
 }
 
-// isSafe reports whether a token always ends before byte i: after the last of
-// some line breaks, or before the space between two words.
+// isSafe reports whether a token always ends before byte i: after the last of a
+// run of line breaks, or before the space between two words.
 func isSafe(text string, i int) bool {
 	if i == 0 || i+1 >= len(text) {
 		return false

@@ -7,9 +7,9 @@ import (
 )
 
 // Cut returns the longest beginning of the text with at most limit tokens that
-// ends at a sensible place, and its number of tokens. It prefers the end of a
-// paragraph, of a sentence, of a line, of a word, in this order, if that keeps
-// half of what would fit, and avoids cutting fenced code. It never splits a
+// ends at a sensible position, and its number of tokens. It prefers the end of a
+// paragraph, a sentence, a line or a word, in this order, if that keeps half of
+// the possible length, and avoids cutting fenced code. It never splits a
 // character.
 func Cut(text string, limit int) (head string, count int) {
 	if limit <= 0 {
