@@ -26,7 +26,7 @@ func (c *condition) add(clause string, args ...any) {
 	c.args = append(c.args, args...)
 }
 
-// condition turns Rows into SQL.
+// condition converts a row selection to SQL.
 func (t *table) condition(dialect store.Dialect, which store.RowSelection) (c condition, err error) {
 	if which.Keys == nil && len(which.Where) == 0 {
 		if !which.All {
@@ -63,7 +63,7 @@ func (t *table) condition(dialect store.Dialect, which store.RowSelection) (c co
 	return c, nil
 }
 
-// keyed moves the primary key from Where to Keys if Where has all of it.
+// keyed moves the primary key from Where to Keys if Where has all of its columns.
 func (t *table) keyed(which store.RowSelection) store.RowSelection {
 	if len(t.key) == 0 {
 		return which
@@ -85,8 +85,8 @@ func (t *table) keyed(which store.RowSelection) store.RowSelection {
 	return store.RowSelection{Keys: []json.RawMessage{key}, Where: rest}
 }
 
-// keyList returns a JSON array of the keys in the form of the log, and the
-// number of different ones.
+// keyList returns a JSON array of the keys in the form of the log, and the number
+// of distinct keys.
 func (t *table) keyList(keys []json.RawMessage) (list string, n int64, err error) {
 	if len(t.key) == 0 {
 		return "", 0, tea.Errorf(tea.ValidationError, "table %q has no primary key: select rows with where", t.entry.Name)
@@ -202,7 +202,7 @@ func (s *Tables) Update(ctx context.Context, name string, which store.RowSelecti
 	return s.change(ctx, t, which, call, change{updated, values, args})
 }
 
-// settings returns the values that columns are set to, by their positions.
+// settings returns the new values of columns, by their positions.
 func (t *table) settings(set store.TableRow) (map[int]any, error) {
 	if len(set) == 0 {
 		return nil, tea.Errorf(tea.ValidationError, "table %q: set has no columns", t.entry.Name)
@@ -253,8 +253,8 @@ type change struct {
 	args   []any
 }
 
-// change appends a row with the operation and the new values for each selected
-// one to the log.
+// change appends to the log a row with the operation and the new values for each
+// selected row.
 func (s *Tables) change(ctx context.Context, t *table, which store.RowSelection, call store.TableCall, x change) (store.TableResult, error) {
 	c, err := t.condition(s.dialect(), which)
 	if err != nil {

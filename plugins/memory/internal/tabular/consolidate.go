@@ -10,8 +10,8 @@ import (
 )
 
 // Consolidate merges all files and rows of a table into one file that has each
-// key once, and creates a snapshot of it. Readers and writers continue
-// meanwhile; later writes become the new delta.
+// key once, and creates a snapshot of it. Readers and writers continue meanwhile;
+// later writes become the new delta.
 func (s *Tables) Consolidate(ctx context.Context, name string) (store.Consolidated, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Tables) Consolidate(ctx context.Context, name string) (store.Consolidat
 }
 
 // prune is the consolidation of SQLite: it removes all changes except the last
-// one of each key.
+// one per key.
 func (s *Tables) prune(ctx context.Context, t *table) (c store.Consolidated, err error) {
 	last, err := s.o.Catalog.LastSnapshot(ctx, t.name)
 	if err != nil {
@@ -63,7 +63,8 @@ func (s *Tables) prune(ctx context.Context, t *table) (c store.Consolidated, err
 // merge is the consolidation of DuckDB. If all is set it merges base and delta,
 // otherwise only the delta, and keeps the changes that hide rows of the base.
 //
-// It merges the changes up to a number, the cut. Each file is on one side of it.
+// It merges the changes up to a number, the cut. Each file is entirely before or
+// after the cut.
 func (s *Tables) merge(ctx context.Context, t *table, all bool) (c store.Consolidated, err error) {
 	defer s.readers.begin()()
 	t.mu.Lock()
@@ -128,7 +129,7 @@ func (s *Tables) replaceable(ctx context.Context, t *table, all bool, cut int64)
 	return old, nil
 }
 
-// mergedFile writes the file of a merge, or none if there are no rows. A row
+// mergedFile writes the file of a merge, or no file if there are no rows. A row
 // that replaces an earlier one stays a U, since the base can have the key too.
 func (s *Tables) mergedFile(ctx context.Context, t *table, all bool, cut int64) ([]catalog.File, error) {
 	upTo := " WHERE _tea_seq <= " + strconv.FormatInt(cut, 10)
@@ -153,7 +154,7 @@ func (s *Tables) mergedFile(ctx context.Context, t *table, all bool, cut int64) 
 	return []catalog.File{f}, nil
 }
 
-// swap is the change of a merge in the database.
+// swap is the database change of a merge.
 type swap struct {
 	all        bool
 	cut        int64
@@ -199,8 +200,8 @@ func (s *Tables) swap(ctx context.Context, tx store.Tx, t *table, w swap) (snaps
 	return snapshot, nil
 }
 
-// relieve consolidates a table whose delta has become large. It only logs
-// errors: the write before it is done.
+// relieve consolidates a table whose delta has become large. It only logs errors,
+// since the preceding write has succeeded.
 func (s *Tables) relieve(ctx context.Context, t *table) {
 	if !t.merging.TryLock() {
 		return
@@ -209,7 +210,7 @@ func (s *Tables) relieve(ctx context.Context, t *table) {
 	t.mu.Lock()
 	l := t.load
 	t.mu.Unlock()
-	// Writing the base costs time in proportion to its size, so a large one is
+	// The cost of writing the base is proportional to its size, so a large base is
 	// written less often.
 	many := max(int64(s.o.MaxRows), l.baseRows/4)
 	var err error

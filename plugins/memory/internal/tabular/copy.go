@@ -15,11 +15,11 @@ import (
 // copied is the number of rows of a copy that are written together.
 const copied = 500
 
-// MergeCopy writes what was changed in a copy of the tables since both were the
-// same; mark returns the number of a table's last change then, by the name of its
-// log, and id identifies the copy. A row that was changed in both stays as it is here,
-// and is counted in kept. Merging a copy again changes nothing, also one that has
-// the rows of an earlier merge. Both are SQLite databases.
+// MergeCopy writes the changes that a copy of the tables has made since both were
+// the same. mark returns the number of a table's last change at that time, by the
+// name of its log, and id identifies the copy. A row that changed in both is not
+// merged, and is counted in kept. Merging is idempotent, even if the copy has
+// rows of an earlier merge. Both are SQLite databases.
 func (s *Tables) MergeCopy(ctx context.Context, from *Tables, id string, mark func(log string) int64) (merged, kept int64, err error) {
 	names, _, err := from.readable(ctx, nil)
 	if err != nil {
@@ -50,11 +50,11 @@ func (s *Tables) MergeCopy(ctx context.Context, from *Tables, id string, mark fu
 // maxHomes bounds the names that are tried for a table of a copy.
 const maxHomes = 100
 
-// maxTableName is the length of a name; see identifier.
+// maxTableName is the maximum length of a name; see identifier.
 const maxTableName = 63
 
-// home returns the table for the rows of one of a copy: the one with its name, or,
-// where that has another definition, NAME_2 and so on.
+// home returns the table for the rows of a copy's table: the table with the same
+// name or, if that has another definition, NAME_2 and so on.
 func (s *Tables) home(ctx context.Context, old *table) (*table, error) {
 	for n := 1; ; n++ {
 		name := old.entry.Name
@@ -117,7 +117,7 @@ func (m *merging) changed(ctx context.Context) error {
 	}
 }
 
-// added reports whether a key is that of a new row of a table without a primary
+// added reports whether a key belongs to a new row of a table without a primary
 // key, where keys are numbers of changes.
 func (m *merging) added(key string) bool {
 	if len(m.t.key) > 0 {
@@ -149,7 +149,7 @@ func (m *merging) page(ctx context.Context, after int64) (rows []*newRow, last i
 	return rows, last, err
 }
 
-// numbers returns the numbers of the last changes of rows, deletions among them.
+// numbers returns the numbers of the last changes of rows, including deletions.
 func (m *merging) numbers(ctx context.Context, tx store.Tx, rows []*newRow) (map[string]int64, error) {
 	list, err := keysOf(rows)
 	if err != nil {
@@ -172,7 +172,8 @@ func keysOf(rows []*newRow) (string, error) {
 	return string(list), err
 }
 
-// removed removes the rows that were not changed here and are not in the copy.
+// removed deletes the rows that are unchanged since the mark and missing in the
+// copy.
 func (m *merging) removed(ctx context.Context) error {
 	for after := int64(0); ; {
 		var rows []*newRow

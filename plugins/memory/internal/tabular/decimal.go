@@ -43,8 +43,8 @@ func decimalType(name string) (t Type, ok bool, err error) {
 	return Type(fmt.Sprintf("decimal(%d,%d)", digits, scale)), true, nil
 }
 
-// decimal returns the number of digits of a decimal type, and of those after
-// the point.
+// decimal returns the number of digits of a decimal type, and the number of
+// digits after the point.
 func (t Type) decimal() (digits, scale int, ok bool) {
 	inner, ok := strings.CutPrefix(string(t), "decimal(")
 	if !ok {
@@ -94,7 +94,7 @@ func parseDecimal(raw json.RawMessage, digits, scale int) (d store.Decimal, ok b
 
 func powerOfTen(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
 
-// decimalNumber is the form of a decimal in SQLite.
+// decimalNumber returns the form of a decimal in SQLite.
 func decimalNumber(d store.Decimal) any {
 	if d.Scale == 0 {
 		return d.Units

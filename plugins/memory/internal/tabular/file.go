@@ -23,9 +23,9 @@ const (
 	fileMode = 0o600
 )
 
-// settle decides whether the n rows that the transaction has added after a
-// number stay in the database or become a file. size is their size in bytes,
-// negative if it is not known.
+// settle decides whether the n rows that the transaction added after a number
+// stay in the database or become a file. size is their size in bytes, negative if
+// unknown.
 func (w *writing) settle(ctx context.Context, before, n int64, size int) error {
 	after := before + n
 	if w.s.dialect() == store.DuckDB {

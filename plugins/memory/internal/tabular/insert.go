@@ -40,8 +40,8 @@ func (s *Tables) Insert(ctx context.Context, name string, rows []store.TableRow,
 	return s.write(ctx, t, call, func(ctx context.Context, w *writing) error { return w.insert(ctx, checked, size, conflict) })
 }
 
-// check converts rows to values. Of two rows with the same key conflict decides
-// which one is kept.
+// check converts rows to values. conflict decides which of two rows with the same
+// key is kept.
 func (t *table) check(rows []store.TableRow, conflict store.RowConflict) (checked []*newRow, size int, err error) {
 	at := map[string]int{}
 	for i, row := range rows {
@@ -145,7 +145,7 @@ func (w *writing) insert(ctx context.Context, rows []*newRow, size int, conflict
 	return w.settle(ctx, before, int64(len(chosen)), size)
 }
 
-// exists returns the error of a row whose key exists.
+// exists returns the error for a row whose key exists.
 func (t *table) exists(r *newRow) error {
 	return tea.Errorf(tea.ValidationError, "row %d: table %q already has a row with the key %s; set on_conflict to replace or ignore to allow that", r.at, t.entry.Name, r.key)
 }
@@ -173,11 +173,11 @@ type writing struct {
 	t      *table
 	tx     store.Tx
 	result store.TableResult
-	// file is the path of the Parquet file that was written, "" for none.
+	// file is the path of the written Parquet file, "" for none.
 	file string
 }
 
-// write runs a change in a transaction, unless the call was done before.
+// write runs a change in a transaction, unless the call has already been done.
 func (s *Tables) write(ctx context.Context, t *table, call store.TableCall, change func(context.Context, *writing) error) (store.TableResult, error) {
 	before, err := s.done(ctx, call)
 	if err != nil || before.same {
@@ -200,8 +200,8 @@ func (s *Tables) write(ctx context.Context, t *table, call store.TableCall, chan
 		}
 		return err
 	})
-	// After a failed commit the last file can be in the catalog or not; the next
-	// start finds out.
+	// After a failed commit, the last file may or may not be in the catalog; the
+	// sweep at the next start decides.
 	if len(unused) > 0 {
 		s.readers.retire(unused...)
 	}

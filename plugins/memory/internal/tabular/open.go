@@ -18,8 +18,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Sweep removes the files that a crash left without a catalog row. The first
-// call of any method does so too; later calls of Sweep do nothing.
+// Sweep removes the files that a crash left without a catalog row. The first call
+// of any method does so too; later calls of Sweep do nothing.
 func (s *Tables) Sweep(ctx context.Context) error { return s.open(ctx) }
 
 // open reads the list of tables once and removes files without a catalog row.
@@ -86,8 +86,8 @@ func (s *Tables) cleanUp(ctx context.Context, found map[string]*table, named map
 	return nil
 }
 
-// checkViews marks the tables whose views name files in another folder, which
-// the memory was moved from.
+// checkViews marks the tables whose views name files in another folder, because
+// the memory was moved.
 func (s *Tables) checkViews(ctx context.Context, found map[string]*table) error {
 	for _, t := range found {
 		moved, err := s.moved(ctx, t)
@@ -149,7 +149,7 @@ func (s *Tables) readTable(ctx context.Context, t *table, named map[string]bool)
 	return err
 }
 
-// checkFile returns an error if a file of the table is missing or has another
+// checkFile returns an error if a file of the table is missing or has the wrong
 // size.
 func (s *Tables) checkFile(t *table, f catalog.File) error {
 	info, err := os.Stat(s.path(f.Path))
@@ -172,8 +172,8 @@ func (l *load) add(f catalog.File) {
 }
 
 // renewViews replaces the views: they name files by their full paths, and the
-// folder can have been moved. On a full disk views that name the right files
-// stay, so that the tables can be read.
+// folder can have been moved. On a full disk it keeps views that name the right
+// files, so that the tables can be read.
 func (s *Tables) renewViews(ctx context.Context, tables map[string]*table) error {
 	sound := slices.DeleteFunc(slices.Collect(maps.Values(tables)), func(t *table) bool { return t.broken != nil })
 	err := s.renew(ctx, sound)
@@ -181,7 +181,8 @@ func (s *Tables) renewViews(ctx context.Context, tables map[string]*table) error
 		// A file is damaged. The other tables can be used.
 		for _, t := range sound {
 			if err := s.renew(ctx, []*table{t}); err != nil {
-				// As text: it is not an error of the query that names the table.
+				// As text: it must not be classified as an error of the query that names
+				// the table.
 				t.broken = tea.Errorf(tea.InternalError, "table %q has a damaged file; restore a backup of the memory: %s", t.entry.Name, tea.AsError(err).Message)
 			}
 		}
@@ -213,8 +214,8 @@ func (s *Tables) renew(ctx context.Context, tables []*table) error {
 	})
 }
 
-// ours matches the names of this package's files. Other files in the folder
-// are left alone.
+// ours matches the names of this package's files. Other files in the folder are
+// not touched.
 var ours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z2-7]{26}\.parquet(\.unfinished)?$`) })
 
 // sweep removes the files of tables that no catalog row names. It leaves the

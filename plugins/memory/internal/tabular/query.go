@@ -36,8 +36,8 @@ func (s *Tables) Query(ctx context.Context, q store.TableQuery) (store.TableAnsw
 	return store.AnswerOf(found), nil
 }
 
-// inTime returns views in place of the tables with instants, which are texts in
-// SQLite: in the views they compare with an instant in any form.
+// inTime returns views in place of the tables with instants, which SQLite stores
+// as texts: in the views they compare with an instant in any form.
 func (s *Tables) inTime(ctx context.Context, names []string) (tables []string, views []store.View, err error) {
 	for _, name := range names {
 		t, err := s.find(ctx, name)
@@ -60,7 +60,8 @@ func (s *Tables) inTime(ctx context.Context, names []string) (tables []string, v
 	return tables, views, nil
 }
 
-// damage returns the reason why a query of these tables failed, if it is a file.
+// damage returns the damage of a file of these tables, if it explains why a query
+// failed.
 func (s *Tables) damage(ctx context.Context, names []string) error {
 	for _, name := range names {
 		t, err := s.find(ctx, name)
@@ -77,8 +78,8 @@ func (s *Tables) damage(ctx context.Context, names []string) error {
 	return nil
 }
 
-// readable returns the names of a query's tables: the named ones, or all that can
-// be used. The others are broken.
+// readable returns the names of a query's tables: the named ones, or all usable
+// tables. broken has the errors of the others.
 func (s *Tables) readable(ctx context.Context, names []string) (tables []string, broken map[string]error, err error) {
 	if err := s.open(ctx); err != nil {
 		return nil, nil, err

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// readers removes files that a consolidation has replaced once no reader needs
-// them: a reader can open the files that existed when it began. The zero value
-// is ready; it is safe for concurrent use.
+// readers removes files that a consolidation has replaced, once no reader needs
+// them: a reader can open the files that existed when it began. The zero value is
+// ready; it is safe for concurrent use.
 type readers struct {
 	mu     sync.Mutex
 	now    int64         // counts retirements
@@ -20,7 +20,7 @@ type retired struct {
 	paths []string
 }
 
-// begin registers a reader, who calls end.
+// begin registers a reader. The caller calls end.
 func (r *readers) begin() (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +39,7 @@ func (r *readers) begin() (end func()) {
 	}
 }
 
-// retire takes over files that readers no longer find.
+// retire schedules the removal of files that new readers no longer find.
 func (r *readers) retire(paths ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,8 +48,8 @@ func (r *readers) retire(paths ...string) {
 	r.remove()
 }
 
-// remove removes the files that were retired before the oldest reader began.
-// The sweep at the next start removes those that cannot be removed now.
+// remove removes the files that were retired before the oldest reader began. The
+// sweep at the next start removes files that cannot be removed now.
 func (r *readers) remove() {
 	oldest := r.now
 	for began := range r.active {

@@ -11,8 +11,8 @@ import (
 
 const (
 	callKind = "tabular_call"
-	// keptCalls is the number of calls that are remembered; the oldest are
-	// removed when there are keptMore more.
+	// keptCalls is the number of stored calls; the oldest are removed when there
+	// are keptMore more.
 	keptCalls = 10_000
 	keptMore  = 1000
 )
@@ -50,7 +50,7 @@ func (s *Tables) done(ctx context.Context, call store.TableCall) (k known, err e
 }
 
 // remember stores the result of a call in the transaction of its change. Of two
-// equal calls at the same time the second one fails here.
+// concurrent equal calls, the second one fails here.
 func (w *writing) remember(ctx context.Context, call store.TableCall, before known) error {
 	if call.Key == "" {
 		return nil
@@ -87,7 +87,7 @@ func (s *Tables) forget(ctx context.Context) error {
 	return nil
 }
 
-// countCall counts a call and reports whether it is time to forget.
+// countCall counts a call and reports whether forget is due.
 func (s *Tables) countCall(call store.TableCall) bool {
 	if call.Key == "" {
 		return false

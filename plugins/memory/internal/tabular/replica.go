@@ -49,7 +49,7 @@ func (t *table) rowName(key string) store.RecordName {
 	return store.RecordName{Feed: store.RowFeed, Space: t.name, Key: key}
 }
 
-// inOrder returns the records with the keys; those that do not exist are Deleted.
+// inOrder returns the records with the keys; missing records are Deleted.
 func (t *table) inOrder(keys []string, byKey map[string]store.Record) []store.Record {
 	all := make([]store.Record, len(keys))
 	for i, key := range keys {
@@ -69,8 +69,8 @@ type rowWrite struct {
 	size int
 }
 
-// checkWrites returns the writes that the table can store, and for the others the
-// reasons in results.
+// checkWrites returns the writes that the table can store. results gets the
+// errors of the others.
 func (t *table) checkWrites(writes []store.RecordWrite, results []store.PutResult) []rowWrite {
 	checked := make([]rowWrite, len(writes))
 	for i, w := range writes {
@@ -92,7 +92,7 @@ func (t *table) checkWrites(writes []store.RecordWrite, results []store.PutResul
 	return slices.DeleteFunc(checked, func(w rowWrite) bool { return w.newRow == nil })
 }
 
-// deletion returns the row that removes the one with a key.
+// deletion returns the row that deletes a key.
 func (t *table) deletion(key string) (*newRow, error) {
 	parts, err := t.keyValues(json.RawMessage(key))
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Tables) CountRows(ctx context.Context, name string) (int64, error) {
 }
 
 // ChangedRows returns the rows that changed after a number, in the order of their
-// changes. Deletions are not among them.
+// changes, without deletions.
 func (s *Tables) ChangedRows(ctx context.Context, name string, after int64, limit int) (store.ChangePage, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
@@ -189,12 +189,14 @@ func (s *Tables) RowRecords(ctx context.Context, name string, keys ...string) ([
 	return t.inOrder(keys, byKey), nil
 }
 
-// PutRows writes and deletes rows, each if it has the number of the write.
+// PutRows writes and deletes rows. A row is written if its number is the If of
+// the write.
 func (s *Tables) PutRows(ctx context.Context, name string, writes ...store.RecordWrite) ([]store.PutResult, error) {
 	return s.PutRowsWith(ctx, name, writes, nil)
 }
 
-// PutRowsWith is PutRows, and calls also in the transaction, perhaps more than once.
+// PutRowsWith is PutRows, and calls also in the transaction, possibly more than
+// once.
 func (s *Tables) PutRowsWith(ctx context.Context, name string, writes []store.RecordWrite, also func(context.Context, store.Tx, []store.PutResult) error) ([]store.PutResult, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
@@ -282,16 +284,16 @@ type NumberedRow struct {
 	Body json.RawMessage
 }
 
-// RowWrite replaces a row if it has the number If, 0 = there is none. Deleted removes
-// it.
+// RowWrite replaces a row if its number is If; 0 = the row does not exist.
+// Deleted removes it.
 type RowWrite struct {
 	JSONRow
 	If      int64
 	Deleted bool
 }
 
-// SharedReplica is tables of a database that devices share, whose rows they
-// synchronise.
+// SharedReplica is the tables of a database that devices share, with
+// synchronisation of their rows.
 type SharedReplica struct {
 	*Shared
 	Numbered NumberedRows
@@ -304,9 +306,9 @@ type NumberedRows interface {
 	Changed(ctx context.Context, table string, after int64, limit int) (rows []NumberedRow, more bool, err error)
 	// Find returns the rows with keys.
 	Find(ctx context.Context, table string, keys []string) ([]NumberedRow, error)
-	// Put does the writes whose conditions are met, of different rows. It returns the
-	// numbers of the rows then, 0 for one that does not exist, and -1 for a write that was
-	// not done.
+	// Put does the writes whose conditions are met; all rows are different. It
+	// returns the resulting numbers of the rows, 0 for a row that does not exist,
+	// and -1 for a write that was not done.
 	Put(ctx context.Context, table string, writes []RowWrite) (numbers []int64, err error)
 	// Versions returns the number of the last change of each table.
 	Versions(ctx context.Context) (map[string]int64, error)
@@ -360,7 +362,8 @@ func (s *SharedReplica) RowRecords(ctx context.Context, name string, keys ...str
 	return t.inOrder(keys, byKey), nil
 }
 
-// PutRows writes and deletes rows, each if it has the number of the write.
+// PutRows writes and deletes rows. A row is written if its number is the If of
+// the write.
 func (s *SharedReplica) PutRows(ctx context.Context, name string, writes ...store.RecordWrite) ([]store.PutResult, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {

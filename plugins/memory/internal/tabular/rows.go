@@ -68,7 +68,7 @@ func (t *table) object(row []any) (json.RawMessage, error) {
 	return value.Encode(members)
 }
 
-// withKeys is a view of the rows with their keys and numbers.
+// withKeys returns a view of the rows with their keys and numbers.
 func (t *table) withKeys(dialect store.Dialect) store.View {
 	v := store.View{Name: "tea_keyed", Columns: []store.Column{{Name: "_tea_key"}, {Name: "_tea_seq"}}}
 	for _, c := range t.columns {
@@ -80,7 +80,7 @@ func (t *table) withKeys(dialect store.Dialect) store.View {
 	return v
 }
 
-// shown is the type of the column in a view.
+// shown returns the type of the column in a view.
 func (c Column) shown() store.ColumnType {
 	switch c.Type {
 	case JSON:

@@ -18,7 +18,7 @@ import (
 // Type is the type of a column's values.
 type Type string
 
-// The types, besides those like decimal(12,2).
+// The types, in addition to decimals such as decimal(12,2).
 const (
 	String    Type = "string"
 	Int       Type = "int"
@@ -35,7 +35,7 @@ var typeNames = map[string]Type{
 	"str": String, "text": String, "integer": Int, "number": Float, "boolean": Bool, "datetime": Timestamp,
 }
 
-// sql is the type of the column in the database. In SQLite it decides how a
+// sql returns the type of the column in the database. In SQLite it decides how a
 // query returns the value; with TEXT in it the text "5" stays a text.
 func (t Type) sql(dialect store.Dialect) string {
 	if digits, scale, ok := t.decimal(); ok {

@@ -20,28 +20,27 @@ import (
 type Shared struct {
 	Catalog *catalog.Catalog
 	Stored  RowStore
-	// Selector runs the queries, over the tables of the database that Stored names.
+	// Selector runs the queries over the database of Stored.
 	Selector store.Selector
 }
 
-// RowStore has the rows of tables. Changes of one table run one after the other;
-// each has the next numbers.
+// RowStore stores the rows of tables. Changes of one table run one after the
+// other and get consecutive numbers.
 type RowStore interface {
 	// Insert writes rows, and returns those that conflict refuses as conflicts.
 	Insert(ctx context.Context, table string, rows []JSONRow, conflict store.RowConflict, call store.TableCall) (result store.TableResult, refused *JSONRow, err error)
-	// Update sets members of the selected rows to those of the bodies: of the rows
-	// that match where, or of those with the keys of the rows.
+	// Update sets members of the selected rows to the members of the bodies: of the
+	// rows that match where, or of the rows with the same keys.
 	Update(ctx context.Context, table string, where Where, rows []JSONRow, call store.TableCall) (store.TableResult, error)
 	// Delete removes the selected rows.
 	Delete(ctx context.Context, table string, where Where, call store.TableCall) (store.TableResult, error)
-	// Page returns the bodies of rows in the order of the hashes of their keys: those
-	// after one that an earlier call has returned, in hex; "" = the first ones. next is
-	// "" after the last row.
+	// Page returns the bodies of rows in the order of the hashes of their keys.
+	// after is a position that an earlier call returned, in hex; "" = from the
+	// beginning. next is "" after the last row.
 	Page(ctx context.Context, table, after string, limit int) (bodies []json.RawMessage, next string, err error)
-	// Count returns the number of a table's rows and that of its last change.
+	// Count returns the number of a table's rows and the number of its last change.
 	Count(ctx context.Context, table string) (rows, version int64, err error)
-	// From is the beginning of a SELECT of a table's rows: their columns follow
-	// SELECT.
+	// From returns the part of a SELECT of a table's rows that follows the columns.
 	From(table string) string
 }
 
@@ -49,8 +48,8 @@ type RowStore interface {
 // key and body.
 const JSONRows store.Dialect = "sqlite, rows in JSON"
 
-// JSONRow is a row as an object. Key identifies it, "" = a row of a table without
-// a primary key. At is its position in the call.
+// JSONRow is a row as an object. Key identifies it, "" for a row of a table
+// without a primary key. At is its position in the call.
 type JSONRow struct {
 	Key  string
 	Body json.RawMessage
@@ -60,8 +59,8 @@ type JSONRow struct {
 // ErrKeyExists ends an insertion because of a row whose key exists.
 var ErrKeyExists = tea.Errorf(tea.ValidationError, "a row with the key exists")
 
-// CountInsert counts a row of an insertion and reports whether it is written. exists
-// says that there is one with its key; if conflict refuses that, the error is
+// CountInsert counts a row of an insertion and reports whether it is written.
+// exists reports that its key exists; if conflict refuses that, the error is
 // ErrKeyExists.
 func CountInsert(r *store.TableResult, exists bool, conflict store.RowConflict) (written bool, err error) {
 	switch {
@@ -278,8 +277,8 @@ func (s *Shared) Query(ctx context.Context, q store.TableQuery) (store.TableAnsw
 	return store.AnswerOf(found), nil
 }
 
-// views returns the view of a table by its name, and by the one to which PostgreSQL
-// folds a name without quotes.
+// views returns the view of a table under its name, and under the name that
+// PostgreSQL folds an unquoted name to.
 func (s *Shared) views(t *table) []store.View {
 	columns := make([]store.Column, len(t.columns))
 	values := make([]string, len(t.columns))
@@ -301,7 +300,7 @@ func (s *Shared) views(t *table) []store.View {
 	return all
 }
 
-// Consolidate adds a snapshot to the catalog: the rows need nothing else.
+// Consolidate only adds a snapshot to the catalog.
 func (s *Shared) Consolidate(ctx context.Context, name string) (c store.Consolidated, err error) {
 	for {
 		t, err := s.find(ctx, name)

@@ -25,10 +25,10 @@ type Options struct {
 	Dir string
 	// InlineBytes is the size from which a change becomes a file; default 1024.
 	InlineBytes int
-	// MaxFiles and MaxRows are the numbers of files and rows besides the base
-	// from which a table is consolidated automatically; default 64 and 100,000.
+	// MaxFiles and MaxRows are the numbers of files and rows in the delta from
+	// which a table is consolidated automatically; default 64 and 100,000.
 	MaxFiles, MaxRows int
-	// ReadOnly says that the engine and Dir are only read.
+	// ReadOnly reports that the engine and Dir are read-only.
 	ReadOnly bool
 	Logger   *slog.Logger
 }
@@ -91,8 +91,8 @@ type table struct {
 	load    load
 }
 
-// load is the size of a table's delta, and the rows of its base. Rows are
-// those in the database; on SQLite those that hide others.
+// load is the size of a table's delta, and the number of rows of its base. rows
+// are the rows in the database; on SQLite, only rows that hide others.
 type load struct {
 	files          int
 	rows, baseRows int64
@@ -114,8 +114,8 @@ func newTable(entry catalog.Table) (*table, error) {
 	return t, nil
 }
 
-// take assigns the next n numbers and returns the one before them. It is called
-// in transactions only, which run one after the other.
+// take assigns the next n numbers and returns the number before them. It is only
+// called in transactions, which run one after the other.
 func (t *table) take(n int64) (before int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,7 +132,7 @@ func (t *table) commit(version int64, change func(*load)) {
 	change(&t.load)
 }
 
-// keyColumns are the columns of the primary key.
+// keyColumns returns the columns of the primary key.
 func (t *table) keyColumns() []Column {
 	columns := make([]Column, len(t.key))
 	for i, at := range t.key {

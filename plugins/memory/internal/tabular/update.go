@@ -13,7 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// edit is the new values for some columns of one row.
+// edit has the new values for some columns of one row.
 type edit struct {
 	key    string
 	values map[int]any // by the position of the column

@@ -101,7 +101,7 @@ func whole(number string) (int64, bool) {
 	return r.Num().Int64(), true
 }
 
-// maxNumber and maxExponent bound the numbers that exactly reads: 1e999999999
+// maxNumber and maxExponent bound the numbers that exactly accepts: 1e999999999
 // would need memory for all its digits.
 const maxNumber, maxExponent = 4096, 1000
 
@@ -118,7 +118,7 @@ func exactly(number string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(number)
 }
 
-// stored is a value in the form for [store.Tx.Append].
+// stored returns a value in the form for [store.Tx.Append].
 func (c Column) stored(dialect store.Dialect, v any) any {
 	if dialect == store.DuckDB {
 		return v
@@ -126,7 +126,7 @@ func (c Column) stored(dialect store.Dialect, v any) any {
 	return c.bound(dialect, v)
 }
 
-// bound is a value in the form for a parameter of a statement.
+// bound returns a value in the form for a parameter of a statement.
 func (c Column) bound(dialect store.Dialect, v any) any {
 	if d, ok := v.(store.Decimal); ok && (dialect == store.SQLite || dialect == JSONRows) {
 		return decimalNumber(d)
@@ -134,8 +134,8 @@ func (c Column) bound(dialect store.Dialect, v any) any {
 	return c.plain(v)
 }
 
-// plain is a value without the types of this package, in a form that is the
-// same on both databases.
+// plain returns a value without the types of this package, in the same form on
+// both databases.
 func (c Column) plain(v any) any {
 	switch v := v.(type) {
 	case time.Time:
@@ -146,7 +146,7 @@ func (c Column) plain(v any) any {
 	return v
 }
 
-// value is a column of a row in SQL.
+// value returns the SQL of a column of a row.
 func (c Column) value(dialect store.Dialect) string {
 	switch {
 	case dialect == JSONRows && c.Type == JSON:
@@ -161,7 +161,8 @@ func (c Column) value(dialect store.Dialect) string {
 	return "(body ->> '" + c.Name + "')::" + c.Type.sql(dialect)
 }
 
-// cast is a number in JSON, or in a text, as one of SQLite.
+// cast returns the SQL that converts a number in JSON or in a text to SQLite's
+// type.
 func (c Column) cast(expression string) string {
 	switch name := c.Type.sql(store.SQLite); name {
 	case "BIGINT", "BOOLEAN":
@@ -172,8 +173,8 @@ func (c Column) cast(expression string) string {
 	return expression
 }
 
-// inTime is a column of a query on SQLite, where an instant compares with texts
-// in other forms than its own.
+// inTime returns the SQL of a column of a query on SQLite, in which an instant
+// compares with texts in any form.
 func (c Column) inTime(column string) string {
 	if c.Type == Timestamp {
 		return column + " COLLATE " + clock.Collation
@@ -181,7 +182,7 @@ func (c Column) inTime(column string) string {
 	return column
 }
 
-// parameter is the placeholder of a bound value in a statement.
+// parameter returns the placeholder of a bound value in a statement.
 func (c Column) parameter(dialect store.Dialect) string {
 	switch dialect {
 	case store.SQLite:

@@ -19,10 +19,10 @@ func (t *table) live() string  { return reserved + "live_" + t.name }
 
 func quote(name string) string { return `"` + name + `"` }
 
-// literal is a string literal of SQL.
+// literal returns a string literal of SQL.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// userColumns are the table's columns in SQL.
+// userColumns returns the table's columns in SQL.
 func (t *table) userColumns() string {
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -31,7 +31,7 @@ func (t *table) userColumns() string {
 	return strings.Join(names, ", ")
 }
 
-// shownColumns are the table's columns in the view for the user on DuckDB.
+// shownColumns returns the table's columns in the view for the user on DuckDB.
 func (t *table) shownColumns() string {
 	shown := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -42,7 +42,7 @@ func (t *table) shownColumns() string {
 	return strings.Join(shown, ", ")
 }
 
-// allColumns are those of the log.
+// allColumns returns the columns of the log.
 func (t *table) allColumns() string { return "_tea_seq, _tea_op, _tea_key, " + t.userColumns() }
 
 // createLog returns the statements that create the log.
@@ -61,9 +61,9 @@ func (t *table) createLog(dialect store.Dialect) []string {
 	}
 }
 
-// createViews returns the statements that create the views of SQLite, which
-// never change. The last one is what the user sees. It names no other view:
-// the check of a query looks only one level below a view for tables.
+// createViews returns the statements that create the views of SQLite, which never
+// change. The last one is the user's view. It names no other view: the check of a
+// query looks only one level below a view for tables.
 func (t *table) createViews() []string {
 	from := t.lastChanges()
 	return []string{
@@ -72,7 +72,7 @@ func (t *table) createViews() []string {
 	}
 }
 
-// lastChanges is the end of a SELECT of the rows on SQLite.
+// lastChanges returns the end of a SELECT of the rows on SQLite.
 func (t *table) lastChanges() string {
 	return " FROM " + t.log() + " AS r WHERE r._tea_op <> 'D' AND NOT EXISTS (SELECT 1 FROM " + t.log() + " AS n INDEXED BY " + t.log() + "_hiding" +
 		" WHERE n._tea_op <> 'I' AND n._tea_key = r._tea_key AND n._tea_seq > r._tea_seq)"
@@ -107,7 +107,7 @@ func (s *Tables) renewedViews(t *table, files []catalog.File) []string {
 	}
 }
 
-// refresh replaces DuckDB's views by those for the files in the transaction.
+// refresh replaces DuckDB's views with views for the files in the transaction.
 func (s *Tables) refresh(ctx context.Context, tx store.Tx, t *table) error {
 	files, err := s.o.Catalog.FilesIn(ctx, tx, t.name)
 	if err != nil {
@@ -125,8 +125,8 @@ func execAll(ctx context.Context, tx store.Tx, statements []string) error {
 	return nil
 }
 
-// within is the condition that a row's key is in a list, bound as a JSON array
-// of strings.
+// within returns the condition that a row's key is in a list, bound as a JSON
+// array of strings.
 func within(dialect store.Dialect) string {
 	switch dialect {
 	case JSONRows:

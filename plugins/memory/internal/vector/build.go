@@ -9,16 +9,17 @@ import (
 )
 
 const (
-	// A generation with fewer tombstones than these is left as it is.
+	// A generation with fewer tombstones is not compacted.
 	fewTombstones = 64
-	// catchUp is how many vectors may be copied while changes wait.
+	// catchUp bounds the vectors that are copied while changes wait.
 	catchUp = 256
-	// The builder flushes once the graph is complete if it has grown by so many
-	// slots and by a tenth: a process that is killed later does not lose it.
+	// flushGrowth is the number of new slots from which the builder flushes a
+	// complete graph, if it also grew by a tenth, so that a process that is killed
+	// later does not lose it.
 	flushGrowth = 2000
 )
 
-// job is what the builder has to do next.
+// job is the builder's next task.
 type job int
 
 const (
@@ -27,7 +28,7 @@ const (
 	jobCompact
 )
 
-// next returns what there is to do. The caller holds ix.mu.
+// next returns the next task. The caller holds ix.mu.
 func (ix *Index) next() job {
 	g := ix.gen
 	switch dead := g.tombstones(); {
@@ -47,9 +48,8 @@ func (ix *Index) nudge() {
 	}
 }
 
-// build is the goroutine that works in the background until the context ends.
-// written is what the file contained when the builder last wrote it, or tried
-// to.
+// build works in the background until the context ends. written is the content of
+// the file after the builder's last attempt to write it.
 func (ix *Index) build(ctx context.Context, written savedState) {
 	defer close(ix.done)
 	w := new(walk)
@@ -65,7 +65,7 @@ func (ix *Index) build(ctx context.Context, written savedState) {
 	}
 }
 
-// work does what there is to do.
+// work does the due tasks.
 func (ix *Index) work(ctx context.Context, w *walk, written *savedState) error {
 	for ctx.Err() == nil {
 		ix.mu.Lock()
@@ -103,7 +103,7 @@ func (ix *Index) insertNext(ctx context.Context, w *walk, v *view) error {
 	ix.linking.Lock()
 	defer ix.linking.Unlock()
 	if v.visible(v.built) {
-		// To the end, even when the index is closed: a flush may come next.
+		// Finish even if the index is closed: a flush may follow.
 		if err := w.insert(context.WithoutCancel(ctx), v, v.built, ix.options.EfConstruction); err != nil {
 			return err
 		}
@@ -112,9 +112,9 @@ func (ix *Index) insertNext(ctx context.Context, w *walk, v *view) error {
 	return nil
 }
 
-// compact makes a generation without the view's tombstones and builds its
-// graph. Searches and changes continue in the old one, which takes its memory
-// until then.
+// compact makes a generation without the view's tombstones and builds its graph.
+// Searches and changes continue in the old one, which keeps its memory until
+// then.
 func (ix *Index) compact(ctx context.Context, w *walk, v *view) error {
 	next := newGeneration(v.number+1, v.dimension, v.m)
 	moved := make([]uint32, 0, v.count) // where each old slot is now
@@ -149,7 +149,7 @@ func (ix *Index) compact(ctx context.Context, w *walk, v *view) error {
 	if err != nil {
 		return err
 	}
-	// What was deleted after it was copied.
+	// Delete the vectors that were deleted after they were copied.
 	for slot, to := range moved {
 		slot := uint32(slot)
 		if to == math.MaxUint32 || last.visible(slot) {
@@ -164,8 +164,8 @@ func (ix *Index) compact(ctx context.Context, w *walk, v *view) error {
 	return nil
 }
 
-// copyTo copies the visible slots after those that were moved already, and
-// returns where all of them are now: math.MaxUint32 for those that are gone.
+// copyTo copies the visible slots that were not moved yet, and returns the new
+// positions of all slots: math.MaxUint32 for removed ones.
 func (v *view) copyTo(ctx context.Context, next *generation, moved []uint32) ([]uint32, error) {
 	for slot := uint32(len(moved)); slot < v.count; slot++ {
 		if slot%1024 == 0 && ctx.Err() != nil {
@@ -184,7 +184,7 @@ func (v *view) copyTo(ctx context.Context, next *generation, moved []uint32) ([]
 	return moved, nil
 }
 
-// Settle waits until the graph is complete and the tombstones are cleared away.
+// Settle waits until the graph is complete and the tombstones are removed.
 // Searches do not need it. The errors are ErrClosed and the context's.
 func (ix *Index) Settle(ctx context.Context) error {
 	for {

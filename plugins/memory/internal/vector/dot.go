@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// lanes is what the length of a row is rounded up to, with zeros: every row
-// then begins at the same alignment, without which the sum of one and the same
-// pair of vectors could differ in its last bits from slot to slot.
+// lanes is the multiple that the length of a row is rounded up to, with zeros, so
+// that every row has the same alignment. Otherwise the last bits of the product
+// of two vectors could depend on their slots.
 const lanes = 4
 
 // strideOf returns the length of a row for vectors of the dimension.
@@ -25,8 +25,8 @@ func similarity(row, query []float32) float32 {
 	return s
 }
 
-// dotPortable is the scalar product for processors without an assembly
-// version: with eight separate sums it waits less for each addition.
+// dotPortable is the scalar product for processors without an assembly version.
+// Eight separate sums reduce the wait for each addition.
 func dotPortable(a, b []float32) float32 {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float32
 	b = b[:len(a)]
@@ -65,8 +65,8 @@ func normalise(vec []float32, dimension int) (row []float32, directed bool, err 
 	if sum == 0 {
 		return row, false, nil
 	}
-	// In float64 neither the square of the largest float32 nor that of the
-	// smallest leaves the range.
+	// In float64 neither the square of the largest float32 nor the square of the
+	// smallest is out of range.
 	scale := 1 / math.Sqrt(sum)
 	for i, x := range vec {
 		row[i] = float32(float64(x) * scale)

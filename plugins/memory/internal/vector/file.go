@@ -37,11 +37,12 @@ const (
 	formatVersion = 2
 	headerSize    = 128
 	sumSize       = 4
-	// lengthError is how far the square of a row's length may be from one.
+	// lengthError bounds the difference between the square of a row's length and
+	// one.
 	lengthError = 1e-3
 )
 
-// errDamaged means that the file is not one that Flush has written.
+// errDamaged means that the file is not a complete output of Flush.
 var errDamaged = errors.New("the file is damaged")
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
@@ -98,10 +99,11 @@ func (h header) size() int64 {
 	return headerSize + slots*8 + h.blocks()*8 + built*(1+4+4*(1+2*int64(h.M))) + int64(h.Upper)*4 + slots*int64(h.Dimension)*4 + sumSize
 }
 
-// Flush writes vectors and graph to the file, as they are when it begins; it
-// does nothing if the file has them. Searches and changes continue meanwhile. The
-// file replaces the old one atomically. It is written whole, so on flash memory
-// flush rarely: at the end, and when there is enough to repeat after a crash.
+// Flush writes vectors and graph to the file, in their state when it begins; it
+// does nothing if the file is up to date. Searches and changes continue
+// meanwhile. The file replaces the old one atomically. It is written completely,
+// so on flash memory flush rarely: at the end, and when many changes would have
+// to be repeated after a crash.
 func (ix *Index) Flush() error {
 	ix.flushing.Lock()
 	defer ix.flushing.Unlock()
@@ -136,7 +138,7 @@ func (ix *Index) flush() error {
 }
 
 // replace replaces the file atomically. The temporary file always has the same
-// name, so that kills do not leave one file of this size each.
+// name, so that repeated kills leave at most one such file.
 func (ix *Index) replace(write func(io.Writer) error) error {
 	temporary := ix.path + ".tmp"
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -156,8 +158,8 @@ func (ix *Index) replace(write func(io.Writer) error) error {
 	return atomicfile.SyncDir(filepath.Dir(ix.path))
 }
 
-// writer writes the part of the file that follows the header. The first error
-// stays.
+// writer writes the part of the file that follows the header. It keeps the first
+// error.
 type writer struct {
 	to  *bufio.Writer
 	sum uint32
@@ -268,8 +270,8 @@ func load(path string, o Options) (*generation, int64, error) {
 	return read(bufio.NewReaderSize(f, 1<<18), info.Size(), o)
 }
 
-// read reads a file of the given size. It allocates no more than in proportion
-// to the size.
+// read reads a file of the given size. Its allocations are proportional to the
+// size.
 func read(from io.Reader, size int64, o Options) (*generation, int64, error) {
 	r := &reader{from: from}
 	first := r.bytes(headerSize)
@@ -298,7 +300,8 @@ func read(from io.Reader, size int64, o Options) (*generation, int64, error) {
 	return g, h.Watermark, nil
 }
 
-// reader reads the file. The first error stays; what is read after it is zero.
+// reader reads the file. It keeps the first error; after it, all reads return
+// zeros.
 type reader struct {
 	from io.Reader
 	sum  uint32
@@ -325,7 +328,7 @@ func (r *reader) bytes(n int) []byte {
 func (r *reader) word() uint32 { return binary.LittleEndian.Uint32(r.bytes(4)) }
 func (r *reader) long() uint64 { return binary.LittleEndian.Uint64(r.bytes(8)) }
 
-// generation reads what follows the header.
+// generation reads the part after the header.
 func (r *reader) generation(g *generation, h header) error {
 	g.blocks = make([]*block, h.blocks())
 	for n := range g.blocks {
@@ -368,8 +371,7 @@ func (r *reader) generation(g *generation, h header) error {
 	return nil
 }
 
-// graph reads the links and checks that each leads to a slot that has the
-// layer.
+// graph reads the links and checks that each leads to a slot in the layer.
 func (r *reader) graph(v *view, h header) error {
 	words := uint64(0)
 	for slot, level := range r.bytes(int(h.Built)) {

@@ -12,15 +12,15 @@ const (
 	maxLevel = 31
 	// twinEf is the number of candidates of the search for a twin.
 	twinEf = 8
-	// sameness is the similarity from which on two vectors are twins: rounding
-	// alone makes a difference of this size.
+	// sameness is the similarity from which two vectors are twins: rounding alone
+	// causes such a difference.
 	sameness = 1 - 1e-6
 )
 
-// levelOf returns the highest layer that the id's vector is in: 0 for most, at
-// least l for one in m^l. It depends on the id alone, so that the same changes
-// build the same graph, and uses no floating point, which processors might
-// round differently.
+// levelOf returns the highest layer of the id's vector: 0 for most, at least l
+// for one in m^l. It depends on the id alone, so that the same changes build the
+// same graph, and avoids floating point, which processors might round
+// differently.
 func levelOf(id int64, m int) int {
 	// The finalizer of splitmix64.
 	x := uint64(id) + 0x9e3779b97f4a7c15
@@ -34,7 +34,7 @@ func levelOf(id int64, m int) int {
 	return level
 }
 
-// packEntry makes one word of the slot where searches begin and its level. 0
+// packEntry packs the slot where searches begin and its level into one word. 0
 // means that the graph is empty.
 func packEntry(level int, slot uint32) uint64 { return uint64(level+1)<<32 | uint64(slot) }
 
@@ -42,7 +42,7 @@ func unpackEntry(entry uint64) (level int, slot uint32, ok bool) {
 	return int(entry>>32) - 1, uint32(entry), entry != 0
 }
 
-// room returns how many neighbours a slot has room for in the layer.
+// room returns the maximum number of neighbours of a slot in the layer.
 func (g *generation) room(layer int) int {
 	if layer == 0 {
 		return 2 * g.m
@@ -50,8 +50,8 @@ func (g *generation) room(layer int) int {
 	return g.m
 }
 
-// enter makes room for the neighbours of a slot that reaches up to the level.
-// No link may lead to the slot before.
+// enter makes room for the neighbours of a slot in layers up to the level. No
+// link may lead to the slot yet.
 func (v *view) enter(slot uint32, level int) {
 	b := v.blocks[slot>>blockBits]
 	if b.links == nil {
@@ -62,9 +62,9 @@ func (v *view) enter(slot uint32, level int) {
 	}
 }
 
-// links returns the words of the slot's neighbours in the layer: how many, then
-// which. While the builder changes them, a reader may find a mixture of old and
-// new neighbours, each of which is or was a neighbour in this layer.
+// links returns the words of the slot's neighbours in the layer: their number,
+// then their slots. While the builder changes them, a reader may find a mixture
+// of old and new neighbours, each of which is or was a neighbour in this layer.
 func (v *view) links(slot uint32, layer int) []atomic.Uint32 {
 	b, i := v.blocks[slot>>blockBits], int(slot%blockSlots)
 	if layer == 0 {
@@ -93,9 +93,9 @@ func setLinks(links []atomic.Uint32, slots []item) {
 	links[0].Store(n)
 }
 
-// The graph holds one of several equal vectors; the others, its twins, hang on
-// it in a chain. If they were linked like the others, a crowd of them would
-// have links to one another only.
+// The graph holds one of several equal vectors; the others, its twins, form a
+// chain that hangs on it. If twins were linked like other vectors, many of them
+// would only have links to one another.
 
 // hang appends the slot to the chain of a slot in the graph. Only the builder
 // calls it.
@@ -125,8 +125,8 @@ func (v *view) isTwin(slot uint32) bool {
 	return v.blocks[slot>>blockBits].twins>>(slot%blockSlots)&1 != 0
 }
 
-// insert adds the slot to the graph. Only one goroutine may do so; searches may
-// go on.
+// insert adds the slot to the graph. Only one goroutine may call it; searches may
+// continue.
 func (w *walk) insert(ctx context.Context, v *view, slot uint32, ef int) error {
 	level := levelOf(v.id(slot), v.m)
 	top, entry, ok := unpackEntry(v.entry.Load())
@@ -157,8 +157,8 @@ func (w *walk) insert(ctx context.Context, v *view, slot uint32, ef int) error {
 
 func anySlot(uint32) bool { return true }
 
-// connect finds the slot's neighbours in all its layers and links them both
-// ways.
+// connect finds the slot's neighbours in all its layers and links them in both
+// directions.
 func (w *walk) connect(ctx context.Context, v *view, slot uint32, level, top int, entry uint32, ef int) error {
 	query := v.row(slot)
 	level = min(level, top)
@@ -177,8 +177,8 @@ func (w *walk) connect(ctx context.Context, v *view, slot uint32, level, top int
 	return nil
 }
 
-// linkTo adds a neighbour to the slot's, and thins them out when there is no
-// room for it.
+// linkTo adds a neighbour to a slot, and prunes the slot's neighbours if there is
+// no room for it.
 func (w *walk) linkTo(v *view, slot uint32, neighbour item, layer int) {
 	links := v.links(slot, layer)
 	n := links[0].Load()
@@ -197,10 +197,10 @@ func (w *walk) linkTo(v *view, slot uint32, neighbour item, layer int) {
 }
 
 // choose picks at most limit neighbours for a slot from candidates that are
-// sorted nearest first: the heuristic of Malkov and Yashunin's algorithm 4,
-// which passes over a candidate that is nearer to one already picked than to
-// the slot, so that the links lead in all directions. If fewer than fill are
-// picked, the nearest of those passed over make up the number.
+// sorted nearest first. It uses the heuristic of Malkov and Yashunin's algorithm
+// 4, which skips a candidate that is nearer to a picked one than to the slot, so
+// that the links lead in all directions. If it picks fewer than fill, it adds the
+// nearest skipped candidates.
 //
 // The result is valid until the next call.
 func (w *walk) choose(v *view, candidates []item, limit, fill int) []item {

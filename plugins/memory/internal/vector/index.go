@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// Index holds the vectors of one collection. It may be used concurrently; the
+// Index holds the vectors of one collection. It is safe for concurrent use; the
 // owner of the rows determines the order of the changes.
 type Index struct {
 	path    string
 	options Options
-	// discarded is why the file was not used.
+	// discarded is the reason why the file was not used.
 	discarded error
 
 	mu       sync.RWMutex // guards what follows
@@ -21,8 +21,8 @@ type Index struct {
 	isClosed bool
 	settling chan struct{} // closed when the builder has nothing left to do
 
-	// linking is held while the graph of the current generation changes, and
-	// while it is written to the file.
+	// linking is held while the graph of the current generation changes or is
+	// written to the file.
 	linking  sync.Mutex
 	flushing sync.Mutex
 	walks    sync.Pool
@@ -32,17 +32,17 @@ type Index struct {
 	done chan struct{}
 }
 
-// savedState is what the file contains.
+// savedState is the state that the file contains.
 type savedState struct {
 	seq        int64
 	built      uint32
 	generation int
 }
 
-// Open reads the file at the path and starts the goroutine that builds the
-// graph. It fails for wrong options only: if the file cannot be used, the index
-// starts empty and Discarded returns the reason. The directory of the path must
-// exist when Flush is called. No other process may use the path.
+// Open reads the file at the path and starts the goroutine that builds the graph.
+// It only fails for invalid options: if the file cannot be used, the index starts
+// empty and Discarded returns the reason. The directory of the path must exist
+// when Flush is called. No other process may use the path.
 func Open(path string, options Options) (*Index, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -68,17 +68,17 @@ func Open(path string, options Options) (*Index, error) {
 // [io/fs.ErrNotExist] if there is none.
 func (ix *Index) Discarded() error { return ix.discarded }
 
-// Watermark returns the sequence number of the last change that the index has.
-// After Open the owner repeats every later change. If the rows have no change
-// with that number, for example because they were restored from an older copy,
-// the owner calls Reset first.
+// Watermark returns the sequence number of the last change in the index. After
+// Open the owner repeats every later change. If the rows have no change with that
+// number, for example because they were restored from an older copy, the owner
+// calls Reset first.
 func (ix *Index) Watermark() int64 {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	return ix.seq
 }
 
-// Stats returns what the index holds at this moment.
+// Stats returns the current statistics of the index.
 func (ix *Index) Stats() Stats {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -88,11 +88,11 @@ func (ix *Index) Stats() Stats {
 	}
 }
 
-// Put stores the vector under the id and replaces the one that was there. The
-// next Search finds it. The index does not keep the slice. The errors are
-// ErrDimension, ErrNotFinite, ErrZero, ErrSequence, ErrFull and ErrClosed. If
-// the new vector of a row is refused, Delete with the same sequence number
-// removes the old one.
+// Put stores the vector under the id and replaces an existing one. The next
+// Search finds it. The index does not keep the slice. The errors are
+// ErrDimension, ErrNotFinite, ErrZero, ErrSequence, ErrFull and ErrClosed. If the
+// new vector of a row is refused, Delete with the same sequence number removes
+// the old one.
 func (ix *Index) Put(id, seq int64, vec []float32) error {
 	row, directed, err := normalise(vec, ix.options.Dimension)
 	if err == nil && !directed {
@@ -128,7 +128,7 @@ func (ix *Index) Delete(id, seq int64) error {
 	return nil
 }
 
-// bury makes a tombstone of the id's vector.
+// bury turns the id's vector into a tombstone.
 func (g *generation) bury(id, seq int64) {
 	slot, ok := g.slots[id]
 	if !ok {
@@ -138,7 +138,7 @@ func (g *generation) bury(id, seq int64) {
 	delete(g.slots, id)
 }
 
-// change makes one change of the sequence.
+// change applies one change of the sequence.
 func (ix *Index) change(seq int64, apply func(*generation) error) error {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -156,8 +156,8 @@ func (ix *Index) change(seq int64, apply func(*generation) error) error {
 	return nil
 }
 
-// Reset removes everything, so that the owner can repeat all changes. The file
-// stays as it is until the next Flush.
+// Reset removes everything, so that the owner can repeat all changes. The next
+// Flush replaces the file.
 func (ix *Index) Reset() error {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -170,8 +170,8 @@ func (ix *Index) Reset() error {
 	return nil
 }
 
-// Close ends the goroutine that builds the graph and frees the memory. It does
-// not flush. Searches that have begun finish. A second Close does nothing.
+// Close stops the goroutine that builds the graph and frees the memory. It does
+// not flush. Running searches finish. A second Close does nothing.
 func (ix *Index) Close() error {
 	ix.mu.Lock()
 	closed := ix.isClosed
@@ -190,7 +190,7 @@ func (ix *Index) Close() error {
 	return nil
 }
 
-// look takes a view of the index as it is now.
+// look returns a view of the current state of the index.
 func (ix *Index) look() (*view, error) {
 	v, _, _, err := ix.lookAmong(nil)
 	return v, err

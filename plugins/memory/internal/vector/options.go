@@ -6,15 +6,14 @@ import (
 	"log/slog"
 )
 
-// Errors of Put, Delete, Search and Flush. A call that fails has changed
-// nothing.
+// Errors of Put, Delete, Search and Flush. A failed call has changed nothing.
 var (
-	// ErrDimension means that a vector has another length than the collection.
+	// ErrDimension means that the length of a vector differs from the collection's.
 	ErrDimension = errors.New("wrong dimension")
 	// ErrNotFinite means that an element of a vector is NaN or infinite.
 	ErrNotFinite = errors.New("not a finite number")
-	// ErrZero means that a vector to be stored has no direction. The owner of
-	// such a row calls Delete with the same sequence number instead.
+	// ErrZero means that a vector to store has no direction. The owner of such a
+	// row calls Delete with the same sequence number instead.
 	ErrZero = errors.New("vector of zeros")
 	// ErrSequence means that a change is not newer than the watermark.
 	ErrSequence = errors.New("sequence number not after the watermark")
@@ -37,23 +36,23 @@ type Options struct {
 	// Owner identifies the rows, such as the identity of their database. A file
 	// written for another owner is not used.
 	Owner string
-	// Exact is the number of vectors up to which a search compares all of them
-	// and no graph is built: 10,000 if zero, none if negative.
+	// Exact is the number of vectors up to which every search is an exact scan and
+	// no graph is built: 10,000 if zero, none if negative.
 	Exact int
-	// M is the number of links that a vector gets in each layer of the graph,
-	// twice as many in the lowest: 16 if zero. If the file was written with
-	// another M, its graph is built again.
+	// M is the number of links of a vector in each layer of the graph, twice as
+	// many in the lowest: 16 if zero. If the M of the file differs, its graph is
+	// built again.
 	M int
 	// EfConstruction is the number of candidates for those links: 100 if zero.
 	EfConstruction int
 	// EfSearch is the number of candidates that a search in the graph keeps, at
-	// least k: 64 if zero. More find more and take longer.
+	// least k: 64 if zero. More candidates improve the recall and take longer.
 	EfSearch int
-	// Logger receives what happens in the background. It may be nil.
+	// Logger logs background work. It may be nil.
 	Logger *slog.Logger
 }
 
-// withDefaults fills in what was left zero and checks the rest.
+// withDefaults sets defaults for zero fields and checks the others.
 func (o Options) withDefaults() (Options, error) {
 	fill := func(field *int, value int) {
 		if *field == 0 {
@@ -79,13 +78,13 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// SearchOptions change one search. The zero value is an ordinary search.
+// SearchOptions change one search. The zero value is a normal search.
 type SearchOptions struct {
-	// Among restricts the search to vectors with these ids, if it is not nil.
-	// It loses no results: the more it excludes, the more of the rest is
-	// compared.
+	// Among restricts the search to vectors with these ids, unless it is nil. It
+	// never reduces recall: the more it excludes, the larger the part of the rest
+	// that is scanned.
 	Among []int64
-	// Exact compares the query with every vector.
+	// Exact requests an exact scan.
 	Exact bool
 	// Ef replaces Options.EfSearch if it is not zero.
 	Ef int
@@ -99,19 +98,19 @@ type Hit struct {
 	Similarity float32
 }
 
-// Stats describes what an index holds.
+// Stats describes the state of an index.
 type Stats struct {
-	// Vectors is the number of vectors that can be found.
+	// Vectors is the number of live vectors.
 	Vectors int
 	// Tombstones is the number of deleted or replaced vectors that still take
 	// memory.
 	Tombstones int
-	// Graphed is the number of both that are in the graph.
+	// Graphed is the number of vectors and tombstones in the graph.
 	Graphed int
 	// Watermark is the sequence number of the last change.
 	Watermark int64
-	// Flushed is the sequence number of the last change that is in the file.
+	// Flushed is the sequence number of the last change in the file.
 	Flushed int64
-	// Generation counts how often tombstones were cleared away.
+	// Generation counts how often tombstones were removed.
 	Generation int
 }

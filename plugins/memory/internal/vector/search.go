@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// scanShare is the least number of float32 that a goroutine of a scan
-	// compares: fewer are done sooner than a goroutine starts.
+	// scanShare is the minimum number of float32 per goroutine of a scan: a smaller
+	// share is done faster than a goroutine starts.
 	scanShare = 1 << 19
-	// walkCost is how much more a comparison in the graph costs than one in a
-	// scan, which reads memory in its order and on all cores.
+	// walkCost is the cost of a comparison in the graph relative to a scan, which
+	// reads memory sequentially and on all cores.
 	walkCost = 4
 )
 
-// Search returns the k vectors most similar to the query, best first, those
-// equally similar by id; fewer if there are not so many. It sees every change
-// that was made before it began and none that comes later. Where there is a
-// graph it may miss some; see Options.EfSearch.
+// Search returns the k vectors most similar to the query, best first, equally
+// similar ones by id; fewer if there are fewer vectors. It sees exactly the
+// changes made before it began. With a graph, the result is approximate; see
+// Options.EfSearch.
 //
 // The errors are ErrDimension, ErrNotFinite, ErrClosed and the context's.
 func (ix *Index) Search(ctx context.Context, query []float32, k int, options SearchOptions) ([]Hit, error) {
@@ -65,8 +65,8 @@ func (ix *Index) Search(ctx context.Context, query []float32, k int, options Sea
 	return best.hits, nil
 }
 
-// lookAmong takes a view, marks the slots of the ids if they are not nil, and
-// counts the vectors to be searched.
+// lookAmong returns a view, marks the slots of the ids unless ids is nil, and
+// counts the vectors to search.
 func (ix *Index) lookAmong(ids []int64) (v *view, chosen bitmap, live int, err error) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -94,16 +94,16 @@ func (b bitmap) has(slot uint32) bool {
 	return b == nil || b[slot>>blockBits]>>(slot%blockSlots)&1 != 0
 }
 
-// searchGraph offers what a search with ef candidates finds among the slots in
-// the graph. It returns false if there is no graph, if a scan of the chosen
-// slots takes less time, or if it does not find enough.
+// searchGraph offers the results of a search with ef candidates among the slots
+// in the graph. It returns false if there is no graph, if a scan of the chosen
+// slots is faster, or if it does not find enough.
 func (ix *Index) searchGraph(ctx context.Context, v *view, row []float32, ef int, chosen bitmap, live int, best *ranking) (bool, error) {
 	top, entry, ok := unpackEntry(v.entry.Load())
-	// A slot that is newer than the view may have become the entry.
+	// The entry may be a slot that is newer than the view.
 	if !ok || v.live <= ix.options.Exact || entry >= v.count {
 		return false, nil
 	}
-	// Of the vectors that a walk compares, only a part is chosen.
+	// Only a part of the vectors that a walk compares is chosen.
 	compared := int64(ef) * int64(v.m) / 2 * int64(v.live) / int64(live)
 	if compared*walkCost > int64(live) {
 		return false, nil
@@ -137,8 +137,8 @@ func (ix *Index) searchGraph(ctx context.Context, v *view, row []float32, ef int
 	return len(best.hits) == best.k, nil
 }
 
-// scan compares the query with the chosen slots from the given one on, on as
-// many cores as are worth it, and offers them to the ranking.
+// scan compares the query with the chosen slots, starting at from, on as many
+// cores as pay off, and offers them to the ranking.
 func (v *view) scan(ctx context.Context, query []float32, from uint32, chosen bitmap, live int, best *ranking) error {
 	first, last := int(from>>blockBits), len(v.blocks)
 	count := min(live, int(v.count-from))
@@ -146,7 +146,7 @@ func (v *view) scan(ctx context.Context, query []float32, from uint32, chosen bi
 	if workers <= 1 {
 		return v.scanBlocks(ctx, query, first, last, from, chosen, best)
 	}
-	// Several shares for each goroutine: one that is held up delays less.
+	// Several shares per goroutine reduce the delay of a slow one.
 	shares := min(workers*4, last-first)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
@@ -169,7 +169,7 @@ func (v *view) scan(ctx context.Context, query []float32, from uint32, chosen bi
 	return group.Wait()
 }
 
-// scanBlocks scans the chosen slots of the blocks begin..end.
+// scanBlocks scans the chosen slots of the blocks from begin to end, exclusive.
 func (v *view) scanBlocks(ctx context.Context, query []float32, begin, end int, from uint32, chosen bitmap, best *ranking) error {
 	for n := begin; n < end; n++ {
 		if n%16 == 0 {
@@ -194,7 +194,7 @@ func (v *view) scanBlocks(ctx context.Context, query []float32, begin, end int, 
 	return nil
 }
 
-// ranking keeps the best k hits that it is offered, the best first.
+// ranking keeps the best k hits, best first.
 type ranking struct {
 	k    int
 	hits []Hit

@@ -19,11 +19,11 @@ type block struct {
 	// died is the sequence number of the change that deleted or replaced the
 	// vector, 0 for none.
 	died [blockSlots]atomic.Int64
-	// links are the neighbours in the lowest layer: for each slot how many,
-	// then their slots. nil until the first slot is put in the graph.
+	// links are the neighbours in the lowest layer: for each slot their number,
+	// then their slots. It is nil until the first slot is added to the graph.
 	links []atomic.Uint32
-	// upper are the neighbours in the layers above, layer by layer in the same
-	// form, for the few slots that reach so high.
+	// upper are the neighbours in the higher layers, layer by layer in the same
+	// form, for the few slots in these layers.
 	upper [blockSlots][]atomic.Uint32
 	// next is the slot of the next twin plus one; see hang.
 	next  [blockSlots]atomic.Uint32
@@ -31,7 +31,7 @@ type block struct {
 }
 
 // generation is a set of slots and the graph over the first of them. Slots are
-// only added; clearing away tombstones makes a new generation.
+// only added; removing tombstones makes a new generation.
 type generation struct {
 	number    int
 	dimension int
@@ -43,7 +43,7 @@ type generation struct {
 	count  uint32
 	slots  map[int64]uint32 // where the vector of an id is
 
-	// built is the number of slots in the graph; entry is where a search begins,
+	// built is the number of slots in the graph; entry is the start of a search,
 	// see packEntry. Only the builder writes them.
 	built atomic.Uint32
 	entry atomic.Uint64
@@ -57,7 +57,7 @@ func newGeneration(number, dimension, m int) *generation {
 	}
 }
 
-// add puts the row in a new slot.
+// add puts the row into a new slot.
 func (g *generation) add(id int64, row []float32) (uint32, error) {
 	if g.count == math.MaxUint32 {
 		return 0, fmt.Errorf("%w: %d vectors and tombstones", ErrFull, g.count)
@@ -73,10 +73,10 @@ func (g *generation) add(id int64, row []float32) (uint32, error) {
 	return slot, nil
 }
 
-// tombstones returns how many slots hold nothing that can be found.
+// tombstones returns the number of slots without a live vector.
 func (g *generation) tombstones() int { return int(g.count) - len(g.slots) }
 
-// view is a generation as it was after one change. It needs no lock.
+// view is the state of a generation after one change. It needs no lock.
 type view struct {
 	*generation // the graph, dimension and stride
 	blocks      []*block
@@ -86,8 +86,8 @@ type view struct {
 	seq         int64
 }
 
-// viewAt makes a view of what the generation holds now. The caller holds
-// Index.mu, or the generation is its own.
+// viewAt returns a view of the generation's current state. The caller holds
+// Index.mu, or owns the generation.
 func (g *generation) viewAt(seq int64) *view {
 	return &view{
 		generation: g, blocks: g.blocks, count: g.count,

@@ -11,7 +11,7 @@ type item struct {
 	slot uint32
 }
 
-// nearer orders items nearest first, and those equally near by slot.
+// nearer orders items nearest first, equally near ones by slot.
 func nearer(a, b item) int {
 	switch {
 	case a == b:
@@ -22,9 +22,9 @@ func nearer(a, b item) int {
 	return 1
 }
 
-// heap has the item with the smallest near first, and among those the one with
-// the smallest slot. To have the nearest first, near is negated; to have the
-// last slot first among the least near, all bits of the slot are.
+// heap has the item with the smallest near first, and among equal ones the item
+// with the smallest slot. To get the nearest first, near is negated; to get the
+// last slot first among the least near, the bits of the slot are inverted.
 type heap []item
 
 func below(a, b item) bool {
@@ -57,7 +57,7 @@ func (h *heap) pop() item {
 	return first
 }
 
-// replace puts the item in the place of the first one.
+// replace replaces the first item.
 func (h heap) replace(it item) {
 	i := 0
 	for {
@@ -77,18 +77,18 @@ func (h heap) replace(it item) {
 	h[i] = it
 }
 
-// walk is a search in the graph, and the memory it needs. It is used by one
-// goroutine at a time.
+// walk is a search in the graph and its memory. Only one goroutine may use it at
+// a time.
 type walk struct {
 	// seen[slot] == round if the search has visited the slot.
 	seen  []uint32
 	round uint32
-	// open are the slots whose neighbours have not been visited, nearest first;
-	// best are those found, the least near first.
+	// open are the slots whose neighbours were not visited yet, nearest first; best
+	// are the found slots, least near first.
 	open heap
 	best heap
-	// top are the k nearest of them, the least near first; limit is the
-	// similarity that slack allows beyond them.
+	// top are the k nearest of best, least near first; limit is the similarity up
+	// to which slack continues.
 	top   heap
 	limit float32
 
@@ -97,7 +97,7 @@ type walk struct {
 	crowded []item
 }
 
-// begin forgets what was visited, of so many slots.
+// begin resets the visited slots for a view of count slots.
 func (w *walk) begin(count uint32) {
 	if uint32(len(w.seen)) < count {
 		w.seen = make([]uint32, count+count/8+blockSlots) // some more: the index grows
@@ -110,8 +110,8 @@ func (w *walk) begin(count uint32) {
 	}
 }
 
-// descend goes from the entry, in layer top, to the nearest slot it finds in
-// the layer above the given one.
+// descend returns the nearest slot that it finds in the layer above the given
+// one, starting from the entry in layer top.
 func (w *walk) descend(v *view, query []float32, entry uint32, top, layer int) item {
 	at := item{v.compare(entry, query), entry}
 	for l := top; l > layer; l-- {
@@ -132,17 +132,16 @@ func (w *walk) descend(v *view, query []float32, entry uint32, top, layer int) i
 	return at
 }
 
-// slack is how much farther than the k-th nearest slot, as a factor of the
-// squared distance, a search still visits slots. Among similar vectors that is
-// less than ef slots and costs nothing. Where all vectors are about equally far
-// from the query, ef candidates would miss most of the nearest.
+// slack is the factor of the squared distance of the k-th nearest slot up to
+// which a search still visits slots. Among similar vectors these are fewer than
+// ef slots and cost nothing. If all vectors are about equally far from the query,
+// ef candidates would miss most of the nearest.
 const slack = 1.09
 
-// layer searches one layer from the given slots and leaves the ef nearest ones
-// that keep accepts in w.best (see heap for their order). It continues through
-// those that keep does not accept, and as far as slack allows if k is not 0. It
-// stops early when it has compared more slots than the budget, and then leaves
-// w.best empty.
+// layer searches one layer from the given slots and leaves the ef nearest slots
+// that keep accepts in w.best (see heap for their order). It passes through slots
+// that keep rejects, and continues as far as slack allows if k is not 0. If it
+// has compared more slots than the budget, it stops and leaves w.best empty.
 func (w *walk) layer(ctx context.Context, v *view, query []float32, from []item, layer, ef, k, budget int, keep func(uint32) bool) error {
 	w.begin(v.count)
 	w.open, w.best, w.top, w.limit = w.open[:0], w.best[:0], w.top[:0], 2
@@ -179,7 +178,7 @@ func (w *walk) layer(ctx context.Context, v *view, query []float32, from []item,
 	return nil
 }
 
-// take notes a slot that the search has reached.
+// take records a slot that the search has reached.
 func (w *walk) take(it item, ef, k int, keep func(uint32) bool) {
 	full := len(w.best) == ef
 	if full && it.near <= min(w.best[0].near, w.limit) {
@@ -208,7 +207,7 @@ func (w *walk) take(it item, ef, k int, keep func(uint32) bool) {
 	}
 }
 
-// found returns what the search has found, nearest first.
+// found returns the found slots, nearest first.
 func (w *walk) found() []item {
 	found := make([]item, len(w.best))
 	for i, it := range w.best {
