@@ -14,9 +14,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Backend is a kind of database that settings.memory.engine can name, besides
-// the embedded ones. A program adds it to the memory's bundle with
-// memory.WithBackend.
+// Backend is a database for settings.memory.engine, in addition to the embedded
+// ones. A program adds it to the memory's bundle with memory.WithBackend.
 type Backend struct {
 	// Name is the value of settings.memory.engine.
 	Name string
@@ -27,18 +26,18 @@ type Backend struct {
 	// server: the first call of a store connects. Invalid settings are a
 	// validation_error. The caller closes the stores.
 	Open func(ctx context.Context, c Config) (*Stores, error)
-	// Driver opens the database instead, for a backend that is a [Driver]: the stores are
-	// built on it. As with Open, it does not wait for the server.
+	// Driver, if set, is used instead of Open, for a backend that is a [Driver]:
+	// the stores are built on it. Like Open, it does not wait for the server.
 	Driver func(ctx context.Context, c Config) (Driver, error)
-	// Acknowledged is Stores.Acknowledged of a memory that Driver opens.
+	// Acknowledged is Stores.Acknowledged for a memory that Driver opens.
 	Acknowledged string
-	// Identify names the database of settings, of which c has URL and Options only:
-	// settings with one name are those of one database, which is not opened twice.
-	// nil = it is named by both as they are written.
+	// Identify names the database of the settings. c has only URL and Options.
+	// Settings with the same name share one open database. nil = URL and Options as
+	// written identify it.
 	Identify func(c Config) (string, error)
 }
 
-// Config is what a Backend gets from the settings and from the memory.
+// Config is the configuration of a Backend from the settings and the memory.
 type Config struct {
 	// Engine is settings.memory.engine, for messages.
 	Engine string
@@ -53,22 +52,21 @@ type Config struct {
 	Connections int
 	// Timeout bounds a statement or request; it is positive.
 	Timeout time.Duration
-	// Language is that of the stored texts, as in settings.ltm.language: the name
-	// of a Snowball stemmer, or "none".
+	// Language is the language of the stored texts, as in settings.ltm.language:
+	// the name of a Snowball stemmer, or "none".
 	Language string
 	// InlineBytes is the size of JSON from which a value is not stored in its row;
 	// it is positive.
 	InlineBytes int
 	// Dir is a folder of this device for files of the backend. It belongs to this
-	// URL, but can be used by several processes at the same time. It need not
-	// exist.
+	// URL, but several processes can use it at the same time. It need not exist.
 	Dir string
-	// ReadOnly says why the stores are only read; "" = they are written. A write
-	// then fails with a permission_denied that wraps [ErrReadOnly]; the actions
-	// refuse it before they call a store.
+	// ReadOnly is the reason why the stores are read-only; "" = they are writable.
+	// A write then fails with a permission_denied that wraps [ErrReadOnly]; the
+	// actions refuse it before they call a store.
 	ReadOnly string
-	// Blobs has large contents if settings.memory.blobs is set; nil = the backend
-	// stores them itself. The caller closes it.
+	// Blobs stores large contents if settings.memory.blobs is set; nil = the
+	// backend stores them itself. The caller closes it.
 	Blobs BlobStorage
 	// Now is the clock for expiry and for the times of entries.
 	Now func() time.Time
@@ -76,8 +74,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Decode stores Options in what v points to, a struct with the tags of package
-// sdk/schema. Options that do not fit are a validation_error.
+// Decode stores Options in the struct that v points to, which has the tags of
+// package sdk/schema. Invalid options are a validation_error.
 func (c Config) Decode(v any) error {
 	const key = "memory.options"
 	settings := tea.Settings{}
@@ -96,27 +94,28 @@ type Stores struct {
 	// Blobs stores the contents of files: Config.Blobs, if that is not nil.
 	Blobs BlobStorage
 	// Acknowledged is where a write is durable on return: "remote" (also ""), or
-	// "local" if it is on this device only until it is uploaded.
+	// "local" if it is only on this device until it is uploaded.
 	Acknowledged string
-	// Replica is what archives and memory.sync use; nil = the backend has none.
+	// Replica is for archives and memory.sync; nil = the backend does not support
+	// them.
 	Replica Replica
-	// SQL runs the queries of memory.sql_query; nil = the backend has no SQL.
+	// SQL runs the queries of memory.sql_query; nil = the backend does not support
+	// SQL.
 	SQL Selector
 	// Tables are the tables of data.*; nil = the backend has none.
 	Tables TableStore
 	// Inspect returns the numbers of entries (ltm, vectors, and each kind of
-	// document) and the sizes in bytes by part; nil = the backend has no such
-	// numbers.
+	// document) and the sizes in bytes by part; nil = they are unknown.
 	Inspect func(ctx context.Context) (entries, bytes map[string]int64, err error)
 	// Reset removes all data; nil = the backend cannot do so.
 	Reset func(ctx context.Context) error
-	// Close ends background work and closes the connections, after the other parts
-	// were closed.
+	// Close ends background work and closes the connections. It is called after the
+	// other parts were closed.
 	Close func() error
 }
 
-// Capability is something that not every backend can do. What a backend lacks
-// is listed on its page and in its conformance tests, and the calls that need it
+// Capability is a feature that not every backend supports. The page of a backend
+// and its conformance tests list missing capabilities, and calls that need them
 // fail with the error of [Unsupported].
 type Capability string
 
@@ -136,15 +135,14 @@ const (
 	Tables Capability = "tables"
 )
 
-// Unsupported returns the error of a call that needs what a backend lacks: a
-// dependency_missing that wraps [ErrUnsupported]. remedy says what to do
-// instead.
+// Unsupported returns the error of a call that needs a missing capability: a
+// dependency_missing that wraps [ErrUnsupported]. remedy says what to do instead.
 func Unsupported(backend string, lacks Capability, remedy string) error {
 	return tea.Errorf(tea.DependencyMissing, "the memory's engine %s %w: it has no %s; %s", backend, ErrUnsupported, lacks, remedy)
 }
 
-// BlobBackend is a kind of storage that settings.memory.blobs can name by a URL.
-// A program adds it to the memory's bundle with memory.WithBlobs.
+// BlobBackend is a storage that a URL in settings.memory.blobs selects. A program
+// adds it to the memory's bundle with memory.WithBlobs.
 type BlobBackend struct {
 	// Schemes are the schemes of its URLs, such as s3.
 	Schemes []string
@@ -157,7 +155,7 @@ type BlobBackend struct {
 	Open func(ctx context.Context, c BlobConfig) (BlobStorage, error)
 }
 
-// BlobConfig is what a BlobBackend gets from the settings.
+// BlobConfig is the configuration of a BlobBackend from the settings.
 type BlobConfig struct {
 	// URL is settings.memory.blobs. See [ParseURL].
 	URL string
@@ -169,7 +167,7 @@ type BlobConfig struct {
 	Logger *slog.Logger
 }
 
-// Decode stores Options in what v points to, as [Config.Decode].
+// Decode stores Options in the struct that v points to, like [Config.Decode].
 func (c BlobConfig) Decode(v any) error {
 	const key = "memory.blob_options"
 	settings := tea.Settings{}
@@ -204,14 +202,14 @@ func ParseURL(setting, raw string, schemes ...string) (*url.URL, error) {
 	return u, nil
 }
 
-// IsLoopback reports whether a host of a URL, without its port, is this device.
+// IsLoopback reports whether the host of a URL, without its port, is this device.
 // Connections to other hosts need TLS.
 func IsLoopback(host string) bool {
 	ip := net.ParseIP(strings.Trim(host, "[]"))
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// NeedsTLS returns the validation_error of a setting whose URL has no TLS
+// NeedsTLS returns the validation_error for a setting whose URL has no TLS
 // although its host is not this device.
 func NeedsTLS(setting, host, remedy string) error {
 	return tea.Errorf(tea.ValidationError, "settings.%s: the connection to %s needs TLS; %s", setting, host, remedy)

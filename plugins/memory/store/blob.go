@@ -10,11 +10,11 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// BlobStorage stores byte strings under names such as "files/notes/a.md". A
-// name consists of parts of ASCII letters, digits and ._=- between slashes, none
-// of them "." or ".."; other names are a validation_error (see [CheckBlobName]).
-// A blob appears atomically. One that is open for reading can be read to its
-// end, also after it was replaced, moved or deleted.
+// BlobStorage stores byte strings under names such as "files/notes/a.md". A name
+// consists of parts of ASCII letters, digits and ._=- between slashes, none of
+// them "." or ".."; other names are a validation_error (see [CheckBlobName]). A
+// blob appears atomically. An open blob can be read to its end even after it was
+// replaced, moved or deleted.
 //
 // A call whose context has ended fails with the context's error or succeeds. A
 // storage that cannot be written is a permission_denied.

@@ -2,23 +2,24 @@ package store
 
 import "context"
 
-// Driver is the database of a memory: rows under the names of records. Everything
-// that a workflow sees (checks of names, deduplication, conditions, expiry, search,
-// synchronization) is built on rows, once for all drivers. See [Backend.Driver].
+// Driver is the database of a memory: rows under the names of records. All
+// features of the memory (checks of names, deduplication, conditions, expiry,
+// search, synchronization) are built on rows, once for all drivers. See
+// [Backend.Driver].
 //
 // A row is an entry of the long-term memory, an item of a vector collection or a
-// document, which the feed in its name tells. Every change of a row, its deletion
-// included, gets a number that is larger than those of all earlier changes of the
-// feed, and appears in the order of the numbers: a reader that has seen a number has
-// seen all smaller ones. A deleted row leaves a tombstone with the number of its
-// deletion until Sweep removes it.
+// document, depending on the feed in its name. Every change of a row, including
+// its deletion, gets a number that is larger than the numbers of all earlier
+// changes of the feed, and appears in the order of the numbers: a reader that has
+// seen a number has seen all smaller ones. A deleted row leaves a tombstone with
+// the number of its deletion until Sweep removes it.
 //
-// Names are valid when a driver gets them: a space is UTF-8 of up to 256 bytes, a key of
-// up to 4,096 bytes with any character. Both are compared byte by byte. Times are
-// microseconds since 1970, 0 = none.
+// Names are valid when a driver gets them: a space is UTF-8 of up to 256 bytes, a
+// key of up to 4,096 bytes with any character. Both are compared byte by byte.
+// Times are microseconds since 1970, 0 = none.
 //
-// The optional interfaces are [DocumentFinder], [NearestSearcher],
-// [FileStore], [ContentStore], [Inspector] and [Resetter].
+// The optional interfaces are [DocumentFinder], [NearestSearcher], [FileStore],
+// [ContentStore], [Inspector] and [Resetter].
 //
 // A call whose context has ended fails with the context's error or succeeds. A
 // statement that fails is a query_error, a database that cannot be reached a
@@ -26,8 +27,8 @@ import "context"
 type Driver interface {
 	// State returns the state of a feed.
 	State(ctx context.Context, feed Feed) (FeedState, error)
-	// Get returns the rows that exist, and the known tombstones of others, in any order.
-	// All are of one instant.
+	// Get returns the existing rows, and the known tombstones of others, in any
+	// order. All are of one instant.
 	Get(ctx context.Context, q RowQuery) ([]Row, error)
 	// Scan returns rows of a space in the order of their keys' bytes.
 	Scan(ctx context.Context, q RowRange) (RowPage, error)
@@ -35,18 +36,18 @@ type Driver interface {
 	// the order of their last changes.
 	Changes(ctx context.Context, q RowChanges) (RowPage, error)
 	// Write does the writes of a batch and sets their results. They become durable
-	// together, before Write returns. No two have the same name. An empty batch creates
-	// the database if it is new.
+	// together, before Write returns. No two writes have the same name. An empty
+	// batch creates the database if it is new.
 	Write(ctx context.Context, b *Batch) error
-	// Spaces describes the vector collections with these names that exist, or all if
-	// there are no names, in the order of the names' bytes.
+	// Spaces describes the existing vector collections with these names, or all
+	// collections if there are no names, in the order of the names' bytes.
 	Spaces(ctx context.Context, names ...string) ([]Space, error)
-	// Drop removes a vector collection with its rows. It returns the number of rows and
-	// whether it existed.
+	// Drop removes a vector collection with its rows. It returns the number of rows
+	// and whether the collection existed.
 	Drop(ctx context.Context, space string) (rows int, existed bool, err error)
-	// Sweep removes the entries that expired before an instant, and returns their number.
-	// They leave no tombstone, or one that is Swept. It also removes the tombstones of all
-	// feeds that are older than deleted.
+	// Sweep removes the entries that expired before an instant, and returns their
+	// number. They leave no tombstone, or a tombstone that is Swept. It also
+	// removes the tombstones of all feeds that are older than deleted.
 	Sweep(ctx context.Context, expired, deleted int64) (entries int, err error)
 	// Close ends background work and closes the connections.
 	Close() error
@@ -66,9 +67,9 @@ type FeedState struct {
 // Row is a stored record.
 type Row struct {
 	RecordName
-	// ID is unique in the feed and does not change while the row exists. A row that is
-	// stored again after its deletion can have the same one. That of a tombstone is 0
-	// if it is not known.
+	// ID is unique in the feed and does not change while the row exists. A row that
+	// is stored again after its deletion can have the same ID. The ID of a
+	// tombstone is 0 if it is unknown.
 	ID int64
 	// Seq is the number of the last change.
 	Seq int64
@@ -81,18 +82,19 @@ type Row struct {
 	// Body is an entry's value as canonical JSON, a document, or a vector as
 	// little-endian float32.
 	Body []byte
-	// Size is the length of an entry's value, also if Body was not read.
+	// Size is the length of an entry's value, even if Body was not read.
 	Size int64
 	// Hash is the SHA-256 of an entry's value, in hex.
 	Hash string
-	// Text is that of a vector.
+	// Text is the text of a vector.
 	Text string
 	// Metadata is canonical JSON, "" for none.
 	Metadata string
-	// Created and Updated are the times of an entry's first and last change, Expires is
-	// when it expires.
+	// Created and Updated are the times of an entry's first and last change,
+	// Expires is its time of expiry.
 	Created, Updated, Expires int64
-	// Damaged is why the row cannot be read. It can be replaced and deleted.
+	// Damaged is the reason why the row cannot be read. A damaged row can be
+	// replaced and deleted.
 	Damaged error
 }
 
@@ -113,8 +115,8 @@ type RowRange struct {
 	Prefix string
 	// After is the key after which the rows begin; "" = the first one.
 	After string
-	// Limit bounds the number of rows; it is positive. MaxBytes bounds the size of the
-	// bodies, except the first one; 0 = a bound of the driver.
+	// Limit bounds the number of rows; it is positive. MaxBytes bounds the size of
+	// the bodies, except the first one; 0 = the driver chooses a bound.
 	Limit    int
 	MaxBytes int64
 	// NoBody leaves the bodies out.
@@ -128,18 +130,19 @@ type RowChanges struct {
 	Space string
 	// After is the number after which the changes begin.
 	After int64
-	// Limit and MaxBytes are those of RowRange.
+	// Limit and MaxBytes are as in RowRange.
 	Limit    int
 	MaxBytes int64
 }
 
-// RowPage has rows, fewer than the limit also if there are more.
+// RowPage is a page of rows. It can have fewer rows than the limit although there
+// are more.
 type RowPage struct {
 	Rows []Row
 	// More reports that there can be further rows.
 	More bool
-	// Last is the number up to which a page of changes has all of them, those of other
-	// spaces included.
+	// Last is the number up to which a page of changes is complete, including
+	// changes of other spaces.
 	Last int64
 }
 
@@ -153,85 +156,86 @@ type Space struct {
 	Count int
 }
 
-// Batch are writes that are done together.
+// Batch is a set of writes that are done together.
 type Batch struct {
 	Writes []*RowWrite
-	// Atomic: if a write is refused, none is done.
+	// Atomic reports that no write is done if one is refused.
 	Atomic bool
-	// Now is the time of the writes. An entry that expires then or earlier is not live.
+	// Now is the time of the writes. An entry that expires at Now or earlier is not
+	// live.
 	Now int64
 }
 
 // RowWrite writes a row, or deletes it if Deleted is set. The first vector of a
-// collection creates it, with its dimension.
+// collection creates it, with the vector's dimension.
 type RowWrite struct {
-	// Row is the row to store; ID, Seq and Swept are not used. Version 0 is the next one
-	// of the document. Created 0 is that of the live entry that is replaced, or Now;
-	// Updated 0 is Now.
+	// Row is the row to store; ID, Seq and Swept are not used. Version 0 means the
+	// next version of the document, Created 0 the time of the replaced live entry
+	// or Now, and Updated 0 means Now.
 	Row
-	// If is a condition; a write whose condition is not met is refused.
+	// If is a condition; a write is refused if it is not met.
 	If Precondition
-	// Deduplicate: an entry is not written if a live one has the same Hash and
+	// Deduplicate skips the write of an entry if a live entry has the same Hash and
 	// Metadata, and neither expires.
 	Deduplicate bool
 
 	Result RowResult
 }
 
-// RowResult is the result of a RowWrite. That of a batch which was not done as a whole
-// has Live, Version, Unmet and Dimension.
+// RowResult is the result of a RowWrite. If an atomic batch was not done, only
+// Live, Version, Unmet and Dimension are set.
 type RowResult struct {
 	// Seq is the number of the row after the write; 0 = it does not exist.
 	Seq int64
-	// Live reports that there was a row that had not expired, and Version is that of a
-	// document that existed.
+	// Live reports that an unexpired row existed. Version is the version of an
+	// existing document.
 	Live    bool
 	Version int64
 	// Same reports that the row was not written because of Deduplicate.
 	Same bool
-	// Unmet reports that the condition was not met: the write was refused.
+	// Unmet reports that the write was refused because its condition was not met.
 	Unmet bool
-	// Dimension is that of the collection if the vector has another one: the write was
-	// refused.
+	// Dimension is the dimension of the collection if the write was refused because
+	// the vector has another one.
 	Dimension int
 }
 
-// Precondition is what must be true of a row before it is written. The zero value is
+// Precondition is a condition on a row before it is written. The zero value is
 // always met.
 type Precondition struct {
-	// Absent: there must be no row.
+	// Absent requires that there is no row.
 	Absent bool
-	// Seq and Version are what the row must have; 0 = any.
+	// Seq and Version are required values of the row; 0 = any.
 	Seq, Version int64
 }
 
-// Met reports whether the condition is met by a row that exists or not.
+// Met reports whether the condition is met by a row with these properties.
 func (p Precondition) Met(exists bool, seq, version int64) bool {
 	return !(p.Absent && exists) && (p.Seq == 0 || exists && p.Seq == seq) && (p.Version == 0 || exists && p.Version == version)
 }
 
-// DocumentFinder is a Driver that finds documents by their fields. Without it, all of
-// their kind are read.
+// DocumentFinder is a Driver that finds documents by their fields. Without it,
+// queries read all documents of their kind.
 type DocumentFinder interface {
 	FindDocuments(ctx context.Context, q DocumentQuery) ([]Row, error)
 	CountDocuments(ctx context.Context, q DocumentQuery) (int, error)
 }
 
-// NearestSearcher is a Driver that compares vectors. Without it, the vectors of each
-// collection that is searched are copied to memory. See [VectorIndex.Search].
+// NearestSearcher is a Driver that compares vectors. Without it, each searched
+// collection is copied to memory. See [VectorIndex.Search].
 type NearestSearcher interface {
 	Nearest(ctx context.Context, space string, q VectorQuery) ([]VectorHit, error)
 }
 
 // FileStore is a Driver that stores the files of a text index, which one process
-// writes. Without it there is no full-text search.
+// writes. Without it, full-text search is not supported.
 type FileStore interface {
-	// ReadFile returns a file. The error wraps fs.ErrNotExist if there is none.
+	// ReadFile returns a file. The error wraps fs.ErrNotExist if it does not exist.
 	ReadFile(ctx context.Context, name string) ([]byte, error)
 	WriteFile(ctx context.Context, name string, data []byte) error
 	RemoveFile(ctx context.Context, name string) error
 	ListFiles(ctx context.Context) ([]string, error)
-	// MayWrite reports whether this process is the one that writes.
+	// MayWrite reports whether this process may write.
 	MayWrite(ctx context.Context) bool
 }
 
@@ -239,8 +243,8 @@ type FileStore interface {
 // settings.memory.blobs must be set.
 type ContentStore interface{ Contents() BlobStorage }
 
-// Inspector is a Driver that counts: entries has the numbers of entries (ltm), vectors,
-// and each kind of document, bytes sizes by part.
+// Inspector is a Driver that reports sizes: entries has the numbers of entries
+// (ltm), vectors, and each kind of document, bytes the sizes by part.
 type Inspector interface {
 	Inspect(ctx context.Context) (entries, bytes map[string]int64, err error)
 }

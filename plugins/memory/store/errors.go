@@ -16,15 +16,17 @@ var ErrNotFound = errors.New("not found")
 // not met.
 var ErrConflict = errors.New("changed concurrently")
 
-// ErrReadOnly is what a write to a memory wraps that is open for reading only.
+// ErrReadOnly is wrapped by the error of a write to a memory that is open for
+// reading only.
 var ErrReadOnly = errors.New("read-only")
 
-// ErrUnsupported is wrapped by the error of a call that a backend cannot do; see
-// [Unsupported].
+// ErrUnsupported is wrapped by the error of a call that a backend does not
+// support; see [Unsupported].
 var ErrUnsupported = errors.New("cannot do this")
 
-// ErrTooLarge is wrapped by the error of a write because one of its records or rows
-// is larger than the store accepts. memory.sync and memory.import write the others.
+// ErrTooLarge is wrapped by the error of a write if one of its records or rows is
+// larger than the store accepts. memory.sync and memory.import then write the
+// others.
 var ErrTooLarge = errors.New("larger than the store accepts")
 
 // IsFull reports whether an error of the operating system means that no space

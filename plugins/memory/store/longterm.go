@@ -8,34 +8,35 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/filter"
 )
 
-// LongTermMemory stores JSON values under keys. What Store and Delete have
-// acknowledged survives a crash, and the next Search sees it.
+// LongTermMemory stores JSON values under keys. Acknowledged changes survive a
+// crash, and the next Search sees them.
 //
-// Namespaces separate entries: a call sees those of one namespace only, and a
-// key can be in each. The default namespace is "". A namespace has at most 256
-// bytes of UTF-8 without control characters; others are a validation_error.
+// Namespaces separate entries: a call sees the entries of one namespace only, and
+// each namespace can have the same key. The default namespace is "". A namespace
+// has at most 256 bytes of UTF-8 without control characters; others are a
+// validation_error.
 //
-// A key has 1 to 4,096 bytes of UTF-8 and is compared byte by byte: case,
-// spaces and forms of normalization count, and no character is special. Store
-// refuses an invalid key with a validation_error; for other calls it is a key
+// A key has 1 to 4,096 bytes of UTF-8 and is compared byte by byte: case, spaces
+// and forms of normalization are significant, and no character is special. Store
+// refuses an invalid key with a validation_error; other calls treat it as a key
 // that does not exist. After Close every call fails with a connection_error. A
 // call whose context has ended fails with the context's error or succeeds.
 //
 // Implementations are safe for concurrent use.
 type LongTermMemory interface {
 	// Store writes the entries atomically. The results are in the order of the
-	// entries, which can be empty. An invalid entry and two with the same key are
-	// a validation_error.
+	// entries, which can be empty. An invalid entry and a duplicate key are a
+	// validation_error.
 	Store(ctx context.Context, entries ...Entry) ([]Stored, error)
 	// Retrieve returns the live entry under key, or an error that wraps
-	// ErrNotFound. A damaged value is another error. The entry's ID and the
-	// times of its changes can be zero: List has them.
+	// ErrNotFound. A damaged value is a different error. The entry's ID and the
+	// times of its changes can be zero: List returns them.
 	Retrieve(ctx context.Context, namespace, key string) (Memory, error)
 	// Delete removes the entry under key and reports whether it was live.
 	Delete(ctx context.Context, namespace, key string) (bool, error)
-	// DeletePrefix removes the entries whose keys begin with prefix and returns
-	// the number of live ones. It is not atomic: after an error a part of them can
-	// be gone.
+	// DeletePrefix removes the entries whose keys begin with prefix and returns the
+	// number of live ones. It is not atomic: after an error, some entries may be
+	// removed.
 	DeletePrefix(ctx context.Context, namespace, prefix string) (int, error)
 	// Search returns the live entries that match the query, best first; without a
 	// text in the order of their keys.
@@ -68,8 +69,8 @@ type Entry struct {
 type Stored struct {
 	// Created reports that no live entry existed.
 	Created bool
-	// Deduplicated reports that the same value and metadata were stored without
-	// expiry, so nothing was written.
+	// Deduplicated reports that nothing was written because the same value and
+	// metadata were already stored without expiry.
 	Deduplicated bool
 	// Inlined reports that the value is in the row, not in a blob.
 	Inlined bool
@@ -81,7 +82,7 @@ type Stored struct {
 
 // Memory is a stored entry.
 type Memory struct {
-	// ID is the entry's number. It does not change while the entry lives.
+	// ID is the entry's number. It does not change while the entry exists.
 	ID          int64
 	Namespace   string
 	Key         string
@@ -125,7 +126,7 @@ type Search struct {
 	Skip int
 	// After is the key after which the results begin; for a query without a text.
 	After string
-	// Limit bounds the number of results; none if it is below 1.
+	// Limit bounds the number of results; there are none if it is below 1.
 	Limit int
 	// KeysOnly leaves values and metadata out.
 	KeysOnly bool
@@ -155,7 +156,7 @@ type List struct {
 	Prefix    string
 	// After is the key after which the page begins; "" = the first.
 	After string
-	// Limit bounds the number of entries; none if it is below 1.
+	// Limit bounds the number of entries; there are none if it is below 1.
 	Limit int
 	// KeysOnly leaves values and metadata out.
 	KeysOnly bool

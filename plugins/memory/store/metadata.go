@@ -6,8 +6,7 @@ import (
 )
 
 // MetadataStore stores JSON documents of several kinds (sessions, files, catalog
-// entries) and finds them by their fields. Readers see all changes of an Apply or
-// none.
+// entries) and finds them by their fields. Readers see an Apply atomically.
 //
 // A call whose context has ended fails with the context's error or succeeds.
 //
@@ -28,7 +27,7 @@ type MetadataStore interface {
 // Document is a JSON object with a name.
 type Document struct {
 	Kind, ID string
-	// Body is the text that was stored, byte by byte.
+	// Body is the stored text, byte for byte.
 	Body json.RawMessage
 	// Version counts its changes from 1.
 	Version int64

@@ -13,19 +13,18 @@ import (
 // pools connections, retries transient errors and stops calling a database that
 // keeps failing.
 //
-// A statement that fails is a query_error, a database that fails a
-// connection_error, one that keeps failing a circuit_open.
+// A failed statement is a query_error, a failed database a connection_error, and
+// a database that keeps failing a circuit_open.
 //
 // Implementations are safe for concurrent use.
 type QueryEngine interface {
 	// Dialect is the dialect of the statements.
 	Dialect() Dialect
-	// Identity identifies the database, so that a companion file of another one is
-	// not used. It never changes.
+	// Identity identifies the database, so that companion files of another database
+	// are not used. It never changes.
 	Identity(ctx context.Context) (string, error)
-	// Query runs one statement of this module that reads; for statements of
-	// workflows use Select. The caller closes the rows before it writes or closes
-	// the engine.
+	// Query runs one reading statement of this module; use Select for statements of
+	// workflows. The caller closes the rows before it writes or closes the engine.
 	Query(ctx context.Context, query string, args ...any) (Rows, error)
 	// Write runs fn in a transaction that is durable when Write returns.
 	// Transactions of several callers can become one, so fn can run more than
@@ -35,8 +34,8 @@ type QueryEngine interface {
 	// not done.
 	Write(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 	// Barrier runs fn between two writes: earlier writes are committed, and later
-	// ones wait until fn returns. fn must not write. It works on a database that
-	// can only be read, for example on a full disk.
+	// ones wait until fn returns. fn must not write. It works on a database that is
+	// read-only or whose disk is full.
 	Barrier(ctx context.Context, fn func()) error
 	// Select runs one SELECT of a workflow within a Sandbox.
 	Select(ctx context.Context, query string, sandbox Sandbox) (Table, error)
@@ -58,8 +57,8 @@ const (
 // Selector runs the SQL of memory.sql_query in a Backend. It is safe for
 // concurrent use.
 type Selector interface {
-	// Dialect is that of the statements and of Sandbox.Views, whose queries name the
-	// table documents as main.documents.
+	// Dialect is the dialect of the statements and of Sandbox.Views, whose queries
+	// name the table documents as main.documents.
 	Dialect() Dialect
 	// Select runs one SELECT of a workflow within a Sandbox. It adds the views
 	// memories and vectors. A query that is not valid or not allowed is a
@@ -71,8 +70,8 @@ type Selector interface {
 type Tx interface {
 	Exec(ctx context.Context, query string, args ...any) (affected int64, err error)
 	Query(ctx context.Context, query string, args ...any) (Rows, error)
-	// Append adds rows, the columns in the table's order. They can be written as
-	// late as the next Exec, Query or commit, which then returns their errors.
+	// Append adds rows, with the columns in the table's order. They may be written
+	// only at the next Exec, Query or commit, which then returns their errors.
 	Append(ctx context.Context, table string, rows ...[]any) error
 	// AfterCommit calls fn once the transaction is durable and before Write
 	// returns, in the order of the commits; fn must not write.
@@ -115,17 +114,17 @@ type Rows interface {
 type Sandbox struct {
 	// Tables are the tables and views of the database that the query can read.
 	Tables []string
-	// Broken has the errors of queries of other tables, by their names in lower
-	// case.
+	// Broken has the errors of queries that read other tables, by table name in
+	// lower case.
 	Broken map[string]error
 	// Views are additional tables; they hide tables with the same names.
 	Views []View
-	// MaxRows bounds the rows of the result; further ones set Table.Truncated.
+	// MaxRows bounds the rows of the result; Table.Truncated reports more.
 	MaxRows int
 	// MaxBytes bounds the size of the result.
 	MaxBytes int
-	// MaxValue bounds the size of a text or blob that the query reads or makes, on an
-	// engine that can; 0 = the engine's bound.
+	// MaxValue bounds the size of a text or blob that the query reads or makes, if
+	// the engine supports it; 0 = the engine's bound.
 	MaxValue int
 	// MaxMemory bounds the growth of the process while the query runs.
 	MaxMemory int64
@@ -151,12 +150,13 @@ type Column struct {
 	Type ColumnType
 }
 
-// ColumnType is the type of a column's values if the database does not have it.
+// ColumnType is the type of a column's values if the database does not have that
+// type.
 type ColumnType int
 
 // The types of columns.
 const (
-	// Plain values are those of the database.
+	// Plain values have the database's type.
 	Plain ColumnType = iota
 	// JSON is a text that is decoded for the result.
 	JSON
@@ -174,8 +174,8 @@ type Table struct {
 	Truncated bool
 }
 
-// Scan reads all rows of a query into dest, calls row after each, and closes
-// the rows. It takes what Query returned: err is returned as it is.
+// Scan reads all rows of a query into dest, calls row after each, and closes the
+// rows. It takes the results of Query and returns err unchanged.
 func Scan(rows Rows, err error, row func(), dest ...any) error {
 	if err != nil {
 		return err
@@ -215,11 +215,11 @@ func InList[T any](values []T) (list string, args []any) {
 
 type freeingKey struct{}
 
-// Freeing marks the writes of a call as ones that free space: on a full disk they
-// can use the reserve.
+// Freeing marks the writes of a call as freeing space: on a full disk they can
+// use the reserve.
 func Freeing(ctx context.Context) context.Context {
 	return context.WithValue(ctx, freeingKey{}, true)
 }
 
-// IsFreeing reports whether the context is one of [Freeing].
+// IsFreeing reports whether the context was returned by [Freeing].
 func IsFreeing(ctx context.Context) bool { return ctx.Value(freeingKey{}) != nil }

@@ -17,12 +17,12 @@ import (
 )
 
 // Replica is an optional interface of a store: its contents as records that can
-// be archived, copied to another store and synchronised with one.
+// be archived, copied to another store and synchronised with it.
 //
 // Every change of a record gets a number that is larger than all earlier ones of
-// its feed, also on a store whose clock was set back. Changes appear in the feed
-// in the order of their numbers: once a reader has seen number n, no smaller one
-// is added. A number is at least 1.
+// its feed, even if the store's clock was set back. Changes appear in the feed in
+// the order of their numbers: once a reader has seen number n, no smaller one is
+// added. A number is at least 1.
 //
 // Implementations are safe for concurrent use.
 type Replica interface {
@@ -31,40 +31,40 @@ type Replica interface {
 	Identity(ctx context.Context) (string, error)
 	// Changes returns the records of a feed that changed after a number, in the
 	// order of their last changes. A deleted record is a tombstone, which can
-	// appear in addition to the record if that was stored again later. If
-	// tombstones after the number were removed, the error wraps ErrTooOld. If the
-	// number is larger than any the store has assigned, it wraps ErrTooOld and
+	// appear in addition to the record if it was stored again later. If tombstones
+	// after the number were removed, the error wraps ErrTooOld. If the number is
+	// larger than any that the store has assigned, it wraps ErrTooOld and
 	// ErrUnknownChange. Neither happens after 0, and only the second happens with
 	// ChangeQuery.FromStart.
 	Changes(ctx context.Context, query ChangeQuery) (ChangePage, error)
-	// Records returns the current records with these names, in their order. One
-	// that does not exist has Deleted set, with the number and time of its
-	// tombstone, if there is one.
+	// Records returns the current records with these names, in order. A record that
+	// does not exist has Deleted set, with the number and time of its tombstone, if
+	// there is one.
 	Records(ctx context.Context, names ...RecordName) ([]Record, error)
 	// Content opens the content of a record by its SHA-256 in hex; the caller
 	// closes it. Reading a damaged content fails at its end. The error wraps
 	// ErrNotFound if it does not exist.
 	Content(ctx context.Context, hash string) (io.ReadCloser, error)
-	// Put writes records and deletes those that are Deleted. All writes that are
-	// done become durable together. The results are in the order of the writes;
-	// a write whose condition is not met is not done, and neither is one that
-	// the store refuses. Two writes must not have the same name.
+	// Put writes records and deletes records that are Deleted. The writes become
+	// durable together. The results are in the order of the writes; a write whose
+	// condition is not met is not done, nor is a write that the store refuses. Two
+	// writes must not have the same name.
 	Put(ctx context.Context, writes ...RecordWrite) ([]PutResult, error)
 }
 
-// ErrTooOld is wrapped by the error of a Changes that cannot list all deletions
-// since a number. The caller compares all records instead.
+// ErrTooOld is wrapped by the error of a Changes call that cannot list all
+// deletions since a number. The caller compares all records instead.
 var ErrTooOld = errors.New("deletions since then are no longer known")
 
-// ErrUnknownChange is wrapped, together with ErrTooOld, by the error of Changes after a
-// number that the store has not assigned: the store has lost its last changes. The
-// caller must not take a missing record for a deleted one.
+// ErrUnknownChange is wrapped, together with ErrTooOld, by the error of Changes
+// after a number that the store has not assigned: the store has lost its last
+// changes. The caller must not treat a missing record as deleted.
 var ErrUnknownChange = errors.New("the store does not know the change")
 
 // Feed is a sequence of changes.
 type Feed string
 
-// The feeds of a Replica. A store has all of them, perhaps without records.
+// The feeds of a Replica. A store has all of them, even without records.
 const (
 	// EntryFeed has the entries of the long-term memory. The space is the
 	// namespace.
@@ -102,14 +102,14 @@ type Record struct {
 	// EntryHash, VectorHash and DocumentHash. "" for a tombstone.
 	Hash string `json:"hash,omitempty"`
 	// Created and Updated are the times of the record's first and last change by
-	// the clock of the store that made it; zero if they are not known.
+	// the clock of the store that made it; zero if unknown.
 	Created time.Time `json:"created,omitzero"`
 	Updated time.Time `json:"updated,omitzero"`
-	// Expires is when the record expires; zero = never. Expired records are
-	// records until they are swept. A sweep leaves no tombstone.
+	// Expires is the time when the record expires; zero = never. Expired records
+	// are records until they are swept. A sweep leaves no tombstone.
 	Expires time.Time `json:"expires,omitzero"`
-	// Content is the SHA-256 in hex of the content that belongs to the record, as
-	// that of a file; "" for none. See Replica.Content.
+	// Content is the SHA-256 in hex of the content that belongs to the record, such
+	// as a file's; "" for none. See Replica.Content.
 	Content string `json:"content,omitempty"`
 	// Damaged reports that the record cannot be read. It has no Body.
 	Damaged bool `json:"-"`
@@ -131,11 +131,10 @@ type VectorBody struct {
 // ChangeQuery selects changes.
 type ChangeQuery struct {
 	Feed Feed
-	// After is the number after which the changes begin; 0 = the first one.
+	// After is the number after which the changes begin; 0 = from the beginning.
 	After int64
-	// FromStart reports that this is a further page for a caller that has begun
-	// after 0: tombstones that were removed before are of records that it has never
-	// seen.
+	// FromStart reports that this is a further page for a caller that began after
+	// 0: earlier removed tombstones belong to records that it has never seen.
 	FromStart bool
 	// Limit bounds the number of records, which is at least 1.
 	Limit int
@@ -158,10 +157,10 @@ type RecordWrite struct {
 	// If is the number that the record must have: AnySeq = any or none, 0 = the
 	// record must not exist.
 	If int64
-	// Open opens the content; it is called if the record has one that the store
-	// lacks. The caller of Put guarantees that it is what Record.Content says, the
-	// store checks it, and refuses the record if it is not or if the error wraps
-	// ErrNotFound.
+	// Open opens the content; it is called if the record has a content that the
+	// store lacks. The caller of Put guarantees that it matches Record.Content. The
+	// store verifies it and refuses the record if it does not match or the error
+	// wraps ErrNotFound.
 	Open func(ctx context.Context) (io.ReadCloser, error)
 }
 
@@ -170,7 +169,7 @@ const AnySeq int64 = -1
 
 // PutResult is the result of a RecordWrite.
 type PutResult struct {
-	// Seq is the number of the record now; 0 if it does not exist.
+	// Seq is the current number of the record; 0 if it does not exist.
 	Seq int64
 	// Conflict reports that the condition was not met, so nothing was written.
 	Conflict bool
@@ -193,8 +192,8 @@ func VectorHash(text string, embedding []float32, metadata string) string {
 	return hashOf([]byte(text), raw, []byte(metadata))
 }
 
-// DocumentHash returns the hash of a document. The order of its members and
-// spaces do not matter. A body that is not JSON is a validation_error.
+// DocumentHash returns the hash of a document. It ignores the order of members
+// and white space. A body that is not JSON is a validation_error.
 func DocumentHash(body json.RawMessage) (string, error) {
 	v, err := value.Decode(body)
 	if err != nil {
@@ -207,7 +206,7 @@ func DocumentHash(body json.RawMessage) (string, error) {
 	return hashOf(canonical), nil
 }
 
-// hashOf is the SHA-256 of the parts, each with its length in front.
+// hashOf returns the SHA-256 of the parts, each preceded by its length.
 func hashOf(parts ...[]byte) string {
 	sum := sha256.New()
 	var length [8]byte

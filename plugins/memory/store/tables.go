@@ -7,14 +7,14 @@ import (
 )
 
 // TableStore is the tables of the actions data.*: rows with typed columns. A
-// change is atomic, and what it has changed is there when it returns. Names of
-// tables are not case-sensitive.
+// change is atomic, and durable when its call returns. Names of tables are not
+// case-sensitive.
 //
-// A table, column, row or value that is not valid is a validation_error, a table
-// that does not exist a not_found. Implementations are safe for concurrent use.
+// An invalid table, column, row or value is a validation_error, a table that does
+// not exist a not_found. Implementations are safe for concurrent use.
 type TableStore interface {
-	// Create creates a table and reports whether it is new. A table that exists
-	// already must have the same columns and primary key, otherwise the error is a
+	// Create creates a table and reports whether it is new. An existing table must
+	// have the same columns and primary key, otherwise the error is a
 	// validation_error.
 	Create(ctx context.Context, t NewTable) (created bool, err error)
 	// Insert adds rows.
@@ -29,13 +29,13 @@ type TableStore interface {
 	// Query runs a SELECT of a workflow over the committed rows, under the
 	// restrictions of a [Sandbox].
 	Query(ctx context.Context, query TableQuery) (TableAnswer, error)
-	// Rows returns at most limit rows of a table as JSON objects, which can be inserted
-	// again, in an order that no change affects: the rows after a position that an earlier
-	// call has returned, "" for the first ones. next is "" after the last row. So a
-	// reader of all rows gets each one once that is there all the time.
+	// Rows returns at most limit rows of a table as JSON objects, which can be
+	// inserted again, in an order that no change affects. after is a position that
+	// an earlier call returned; "" = from the beginning. next is "" after the last
+	// row. So a reader of all rows gets each row once that exists throughout.
 	Rows(ctx context.Context, table, after string, limit int) (rows []json.RawMessage, next string, err error)
-	// Consolidate brings a table into the form that is the fastest to read, and adds
-	// a snapshot of it to the catalog.
+	// Consolidate optimizes a table for reading, and adds a snapshot of it to the
+	// catalog.
 	Consolidate(ctx context.Context, table string) (Consolidated, error)
 }
 
@@ -49,12 +49,12 @@ type NewTable struct {
 	Description string
 }
 
-// TableRow is the JSON values of a row, by column. A missing one is null.
+// TableRow is the JSON values of a row, by column. A missing value is null.
 type TableRow map[string]json.RawMessage
 
-// RowSelection selects rows of a table: those with one of the keys, or those whose
-// columns have the values of Where (a list means any of its values). If both
-// are given, both must match. All selects all rows.
+// RowSelection selects rows of a table: the rows with one of the keys, or the
+// rows whose columns have the values of Where (a list means any of its values).
+// If both are given, both must match. All selects all rows.
 type RowSelection struct {
 	// Keys are values of the primary key: a list in its order or an object of
 	// its columns; for a key of one column also the value itself.
@@ -63,21 +63,21 @@ type RowSelection struct {
 	All   bool
 }
 
-// RowConflict decides about a new row whose key exists.
+// RowConflict is the policy for a new row whose key exists.
 type RowConflict string
 
-// RowFail refuses all rows, RowReplace replaces the row that exists, RowIgnore
-// leaves it.
+// RowFail refuses all rows, RowReplace replaces the existing row, RowIgnore keeps
+// it.
 const (
 	RowFail    RowConflict = "error"
 	RowReplace RowConflict = "replace"
 	RowIgnore  RowConflict = "ignore"
 )
 
-// TableCall identifies a change so that it can be repeated: after a crash a
-// workflow repeats the call that was running, which can be done already. A call
-// with the Key and Hash of an earlier one returns the earlier result and changes
-// nothing. Without a Key every call is a new one.
+// TableCall identifies a change so that it is idempotent: after a crash, a
+// workflow repeats the call that was running, which may already be done. A call
+// with the Key and Hash of an earlier call returns the earlier result and changes
+// nothing. Without a Key, every call is new.
 type TableCall struct {
 	Key string
 	// Hash is a hash of the parameters.
@@ -91,8 +91,7 @@ type TableResult struct {
 	Missing int64
 	// Version is the number of the table's last change; it only increases.
 	Version int64
-	// File is the path of the file that was written, "" for none, and Bytes its
-	// size.
+	// File is the path of the written file, "" for none, and Bytes its size.
 	File  string
 	Bytes int64
 }
@@ -101,7 +100,7 @@ type TableResult struct {
 type TableQuery struct {
 	SQL  string
 	Args []any
-	// Tables are the tables that it can read; nil = all tables.
+	// Tables are the tables that the query can read; nil = all tables.
 	Tables   []string
 	MaxRows  int
 	MaxBytes int
@@ -134,10 +133,9 @@ type Consolidated struct {
 	FilesBefore, FilesAfter int
 	RowsBefore              int64 // changes, in files and in the database
 	Rows                    int64 // rows of the table
-	// File is the path of the file that was written, "" for none, and Bytes its
-	// size.
+	// File is the path of the written file, "" for none, and Bytes its size.
 	File  string
 	Bytes int64
-	// Snapshot is its id.
+	// Snapshot is the id of the snapshot.
 	Snapshot string
 }

@@ -7,22 +7,22 @@ import (
 )
 
 // VectorIndex stores vectors with texts and metadata in collections and finds the
-// nearest ones to a given vector. What Store and Delete have acknowledged survives
-// a crash, and the next Search sees it.
+// nearest ones to a given vector. Acknowledged changes survive a crash, and the
+// next Search sees them.
 //
 // The name of a collection has 1 to 100 bytes of UTF-8, an id 1 to 4,096; both
-// are compared byte by byte. Store refuses invalid names with a
-// validation_error; for other calls they do not exist. After Close every call
-// fails with a connection_error. A call whose context has ended fails with the
+// are compared byte by byte. Store refuses invalid names with a validation_error;
+// other calls treat them as names that do not exist. After Close every call fails
+// with a connection_error. A call whose context has ended fails with the
 // context's error or succeeds.
 //
 // Implementations are safe for concurrent use.
 type VectorIndex interface {
-	// Store writes the items atomically; an item replaces the stored one with
-	// the same id. The first item of a collection sets its dimension. It is a
-	// validation_error if an embedding has another dimension, a number that is
-	// not finite or only zeros, and if two items have the same id. Without items
-	// it does nothing.
+	// Store writes the items atomically; an item replaces the stored item with the
+	// same id. The first item of a collection sets its dimension. An embedding with
+	// another dimension, with a number that is not finite or with only zeros is a
+	// validation_error, and so are two items with the same id. Without items it
+	// does nothing.
 	Store(ctx context.Context, collection string, items ...VectorItem) error
 	// Delete removes items and returns how many existed. An empty collection still
 	// exists, with its dimension.
@@ -31,7 +31,7 @@ type VectorIndex interface {
 	// nearest first. An embedding of another dimension or of zeros is a
 	// validation_error. A collection that does not exist has no items.
 	Search(ctx context.Context, collection string, query VectorQuery) ([]VectorHit, error)
-	// Get returns the items with these ids that exist, in the order of the ids.
+	// Get returns the existing items with these ids, in the order of the ids.
 	Get(ctx context.Context, collection string, ids ...string) ([]VectorItem, error)
 	// List returns the items of a collection in the order of their ids' bytes.
 	List(ctx context.Context, collection string, page VectorPage) ([]VectorItem, error)
@@ -55,7 +55,8 @@ type VectorItem struct {
 	Damaged bool
 }
 
-// VectorQuery selects the K items nearest to Embedding; none if K is below 1.
+// VectorQuery selects the K items nearest to Embedding; there are none if K is
+// below 1.
 type VectorQuery struct {
 	Embedding []float32
 	K         int
@@ -64,7 +65,7 @@ type VectorQuery struct {
 	Filter filter.Filter
 	// MinScore is the lowest score of a result.
 	MinScore float64
-	// Exact compares with every vector.
+	// Exact requests an exact scan.
 	Exact bool
 	// Embeddings includes the embeddings in the results.
 	Embeddings bool
@@ -74,7 +75,7 @@ type VectorQuery struct {
 type VectorPage struct {
 	// After is the id after which the items begin.
 	After string
-	// Limit is the largest number of items; none if it is below 1.
+	// Limit bounds the number of items; there are none if it is below 1.
 	Limit int
 	// Embeddings includes the embeddings.
 	Embeddings bool

@@ -19,8 +19,9 @@ type Entry struct {
 	Expires time.Time
 }
 
-// Entries returns the contents of entries, in their order. inlineBytes is that of
-// store.Config. An invalid entry and two with the same key are a validation_error.
+// Entries returns the contents of entries, in order. inlineBytes is
+// store.Config.InlineBytes. An invalid entry and a duplicate key are a
+// validation_error.
 func Entries(entries []store.Entry, inlineBytes int, now time.Time) ([]Entry, error) {
 	contents, err := longterm.ToCanonical(entries, inlineBytes, now)
 	if err != nil {
@@ -36,8 +37,8 @@ func Entries(entries []store.Entry, inlineBytes int, now time.Time) ([]Entry, er
 // CheckNamespace returns a validation_error for an invalid namespace.
 func CheckNamespace(namespace string) error { return longterm.CheckNamespace(namespace) }
 
-// CheckPrefix returns a validation_error for an invalid namespace, or a prefix of keys
-// or key of a page that is not UTF-8.
+// CheckPrefix returns a validation_error for an invalid namespace, or for a
+// prefix or a page's key that is not UTF-8.
 func CheckPrefix(namespace, prefix string) error { return longterm.CheckPrefix(namespace, prefix) }
 
 // IsKey reports whether an entry can have the key.
@@ -47,6 +48,5 @@ func IsKey(key string) bool { return longterm.Storable(key) }
 // store.ErrNotFound.
 func NoEntry(key string) error { return longterm.Missing(key) }
 
-// DamagedEntry returns the error of Retrieve for a value that is not what was
-// stored.
+// DamagedEntry returns the error of Retrieve for a damaged value.
 func DamagedEntry(key, problem string) error { return longterm.Damaged(key, problem) }

@@ -21,7 +21,7 @@ type Row struct {
 	body any
 }
 
-// NewRow decodes the body of a document. A damaged one has no fields.
+// NewRow decodes the body of a document. A damaged document has no fields.
 func NewRow(d store.Document) Row {
 	body, _ := jsonvalue.Decode(d.Body)
 	return Row{d, body}
@@ -138,7 +138,7 @@ func exact(v any) *big.Float {
 	return nil
 }
 
-// SortRows sorts rows as DocumentQuery.OrderBy and Descending say.
+// SortRows sorts rows by DocumentQuery.OrderBy and Descending.
 func SortRows(all []Row, by string, descending bool) {
 	class := func(v any) int {
 		switch v.(type) {
@@ -178,7 +178,8 @@ func SortRows(all []Row, by string, descending bool) {
 	})
 }
 
-// Select returns the documents of a query, whose kind they have.
+// Select returns the documents that match a query. All must have the query's
+// kind.
 func Select(all []store.Document, q store.DocumentQuery) ([]store.Document, error) {
 	if err := CheckQuery(q); err != nil {
 		return nil, err
@@ -193,7 +194,7 @@ func Select(all []store.Document, q store.DocumentQuery) ([]store.Document, erro
 	return Page(rows, q), nil
 }
 
-// defaultLimit is that of a DocumentQuery without one.
+// defaultLimit is the default of DocumentQuery.Limit.
 const defaultLimit = 1000
 
 // Limit returns the largest number of documents of a query.

@@ -11,9 +11,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// CheckItems returns the metadata of items as canonical JSON, "" for none. An invalid
-// name, item or dimension, and two items with the same id, are a validation_error; the
-// dimension of an existing collection is not checked.
+// CheckItems returns the metadata of items as canonical JSON, "" for none. An
+// invalid name, item or dimension, and two items with the same id, are a
+// validation_error. It does not check the dimension of an existing collection.
 func CheckItems(collection string, items []store.VectorItem) (metadata []string, err error) {
 	if metadata, err = vectors.Check(collection, items); err != nil {
 		return nil, err
@@ -29,14 +29,14 @@ func CheckItems(collection string, items []store.VectorItem) (metadata []string,
 // IsCollection reports whether a collection can have the name.
 func IsCollection(name string) bool { return vectors.Named(name) }
 
-// WrongDimension returns the validation_error of an embedding of another dimension
-// than its collection.
+// WrongDimension returns the validation_error for an embedding whose dimension
+// differs from its collection's.
 func WrongDimension(collection string, got, want int) error {
 	return vectors.WrongDimension(collection, got, want)
 }
 
-// Nearest compares the query with all items of a collection that has a dimension. It is
-// exact, and takes a microsecond for each thousand numbers or so.
+// Nearest is an exact scan of a collection with a dimension. It takes about a
+// microsecond per thousand numbers.
 func Nearest(collection string, dimension int, items []store.VectorItem, q store.VectorQuery) ([]store.VectorHit, error) {
 	if len(q.Embedding) != dimension {
 		return nil, vectors.WrongDimension(collection, len(q.Embedding), dimension)

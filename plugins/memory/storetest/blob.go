@@ -14,9 +14,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// BlobStorage runs the suite of [store.BlobStorage]. open returns an
-// empty storage at its first call, and at each later call of the same test the
-// same data, opened again.
+// BlobStorage runs the suite of [store.BlobStorage]. The first call of open in a
+// test returns an empty storage; each later call reopens the same data.
 func BlobStorage(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 	t.Helper()
 	run(t, func(*testing.T) func(t *testing.T) store.BlobStorage { return open }, map[string]func(t *testing.T, open func(t *testing.T) store.BlobStorage){
@@ -169,7 +168,7 @@ func blobUnfinished(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 }
 
 // blobWhole reads a blob that is being replaced: each reader gets one of the
-// contents.
+// complete contents.
 func blobWhole(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 	b := open(t)
 	content := func(i int) string { return strings.Repeat(fmt.Sprintf("%02d", i), 5000) }

@@ -18,9 +18,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Context runs the suite of context.assemble: the same memory and the same question
-// have the same sources with the same scores on every store, however its own full-text
-// search ranks. open must return empty stores; the suite closes LongTerm and Vectors.
+// Context runs the suite of context.assemble: the same memory and question have
+// the same sources with the same scores on every store, independent of the
+// ranking of its full-text search. open must return empty stores; the suite
+// closes LongTerm and Vectors.
 func Context(t *testing.T, open func(t *testing.T) *store.Stores) {
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, c *assembling){

@@ -12,9 +12,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Driver runs the suites of all stores that are built on a driver. open opens the
-// database of a test: an empty one at its first call, and at each later call of the same
-// test the same one, which was closed before. Config.Dir is a folder of the test.
+// Driver runs the suites of all stores that are built on a driver. The first call
+// of open in a test returns an empty database; each later call reopens the same
+// database after it was closed. Config.Dir is a folder of the test.
 func Driver(t *testing.T, open func(t *testing.T, c store.Config) (store.Driver, error)) {
 	t.Helper()
 	o := &driverStores{open: open}
@@ -44,7 +44,7 @@ func Driver(t *testing.T, open func(t *testing.T, c store.Config) (store.Driver,
 	})
 }
 
-// driverStores has the database of each test open once.
+// driverStores keeps one open database per test.
 type driverStores struct {
 	open   func(t *testing.T, c store.Config) (store.Driver, error)
 	opened Opened[*opened]

@@ -9,10 +9,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// ErrFault is the error of a call that [Faults] lets fail.
+// ErrFault is the error of a call that [Faults] makes fail.
 var ErrFault = errors.New("fault of the test")
 
-// Faults lets changes fail. After a failed one all later ones fail too, until
+// Faults makes changes fail. After a failed change all later ones fail too, until
 // Heal, as if the process had ended there. It is safe for concurrent use; the
 // zero value lets all calls pass.
 type Faults struct {
@@ -22,16 +22,16 @@ type Faults struct {
 	down  bool
 }
 
-// After lets n steps pass and all later ones fail. Each change, and each
-// statement of a transaction, has a step before it and one after it: a failure at
-// the second one is a crash before the caller gets the result.
+// After lets n steps pass and makes all later ones fail. Each change, and each
+// statement of a transaction, has a step before it and a step after it: a failure
+// in the second is a crash before the caller gets the result.
 func (f *Faults) After(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.left, f.armed, f.down = n, true, false
 }
 
-// Heal lets all calls pass again. It reports whether one has failed.
+// Heal lets all calls pass again. It reports whether a call has failed.
 func (f *Faults) Heal() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,10 +67,10 @@ func (f *Faults) Around(change func() error) error {
 	return f.step()
 }
 
-// Engine is e with faults at its writes.
+// Engine returns e with faults in its writes.
 func (f *Faults) Engine(e store.QueryEngine) store.QueryEngine { return &faultyEngine{e, f} }
 
-// Blobs is b with faults at its changes.
+// Blobs returns b with faults in its changes.
 func (f *Faults) Blobs(b store.BlobStorage) store.BlobStorage { return &faultyBlobs{b, f} }
 
 type faultyEngine struct {

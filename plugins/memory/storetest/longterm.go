@@ -17,18 +17,18 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Start is the first time of the clock of a test.
+// Start is the initial time of a test's clock.
 var Start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// OpenLongTerm opens the memory of a test with a clock: an empty one at its
-// first call, and at each later call of the same test the same entries, opened
-// again. The next call closes the memory, as with [Opened]. Config.InlineBytes of the
-// memory is 1,024, the default of the settings.
+// OpenLongTerm opens the memory of a test with a clock. The first call in a test
+// returns an empty memory; each later call closes the memory, as [Opened] does,
+// and reopens the same entries. Config.InlineBytes of the memory is 1,024, the
+// default of the settings.
 type OpenLongTerm func(t *testing.T, now func() time.Time) store.LongTermMemory
 
-// LongTermMemory runs the suite of [store.LongTermMemory]. Of a memory that lacks
+// LongTermMemory runs the suite of [store.LongTermMemory]. If the memory lacks
 // full-text search, a search with a text must fail with the error of
-// [store.Unsupported]; the tests of its results are left out.
+// [store.Unsupported]; the tests of its results are skipped.
 func LongTermMemory(t *testing.T, open OpenLongTerm, lacks ...store.Capability) {
 	t.Helper()
 	start := func(t *testing.T) *memory {
@@ -116,8 +116,8 @@ func (m *memory) value(t *testing.T, key string) string {
 	return string(found.Value)
 }
 
-// search returns the results of a query; ok is false if the memory lacks what it needs,
-// and says so.
+// search returns the results of a query; ok is false if the memory lacks
+// full-text search and returns the right error.
 func (m *memory) search(t *testing.T, query store.Search) (results store.Results, ok bool) {
 	t.Helper()
 	results, err := m.Search(t.Context(), query)
@@ -155,7 +155,7 @@ func (m *memory) findsAny(t *testing.T, what string, query store.Search, keys st
 	m.search(t, query)
 }
 
-// findsSome checks the number of a search's results.
+// findsSome checks the number of results of a search.
 func (m *memory) findsSome(t *testing.T, what string, query store.Search, n int) {
 	t.Helper()
 	if !m.noText || query.Text == "" {

@@ -225,7 +225,7 @@ func longTermSweep(t *testing.T, m *memory) {
 	}
 }
 
-// longTermSweepAndWrite sweeps while values come, go, and come again.
+// longTermSweepAndWrite sweeps while values are stored, removed and stored again.
 func longTermSweepAndWrite(t *testing.T, m *memory) {
 	values := []string{`"` + strings.Repeat("a ", 1000) + `"`, `"` + strings.Repeat("b ", 1000) + `"`, `1`}
 	stop := make(chan struct{})

@@ -16,9 +16,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// MetadataStore runs the suite of [store.MetadataStore]. open returns an
-// empty store at its first call, and at each later call of the same test the
-// same data, opened again.
+// MetadataStore runs the suite of [store.MetadataStore]. The first call of open
+// in a test returns an empty store; each later call reopens the same data.
 func MetadataStore(t *testing.T, open func(t *testing.T) store.MetadataStore) {
 	t.Helper()
 	run(t, func(*testing.T) func(t *testing.T) store.MetadataStore { return open }, map[string]func(t *testing.T, open func(t *testing.T) store.MetadataStore){
@@ -285,8 +284,8 @@ func typed(t *testing.T, what string, err error, want tea.ErrorType) {
 	}
 }
 
-// canceled checks calls with a context that has ended: they succeed, or fail
-// with the context's error or one of others.
+// canceled checks calls with a context that has ended: they succeed, or fail with
+// the context's error or an error of others.
 func canceled(t *testing.T, calls map[string]func(ctx context.Context) error, others ...error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

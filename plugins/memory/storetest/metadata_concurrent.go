@@ -17,8 +17,8 @@ func metadataConcurrent(t *testing.T, open func(t *testing.T) store.MetadataStor
 	s := open(t)
 	const goroutines, each = 32, 5
 	apply(t, s, put("k", "sum", `{"n": 0}`))
-	// All try at the same time. Of those that have failed, a few try again: if all did,
-	// a server with round trips would spend minutes on changes that fail.
+	// All try at the same time. Only a few of the failed ones retry at a time:
+	// otherwise a server with round trips would spend minutes on failing changes.
 	again := make(chan struct{}, 4)
 	var group sync.WaitGroup
 	for g := range goroutines {
@@ -35,8 +35,8 @@ func metadataConcurrent(t *testing.T, open func(t *testing.T) store.MetadataStor
 	want(t, "documents", must(s.Count(t.Context(), store.DocumentQuery{Kind: "k"}))(t), goroutines*each+1)
 }
 
-// addOne changes the shared document and adds another one. again bounds how many
-// repeat a change that failed.
+// addOne changes the shared document and adds another one. again bounds the
+// number of concurrent retries.
 func addOne(ctx context.Context, s store.MetadataStore, id string, again chan struct{}) error {
 	for attempt := 1; ; attempt++ {
 		d, err := s.Get(ctx, "k", "sum")
@@ -61,7 +61,7 @@ func addOne(ctx context.Context, s store.MetadataStore, id string, again chan st
 }
 
 // metadataFirstWins creates, changes and removes a document from many goroutines,
-// each time on a condition that only the first one meets.
+// each time on a condition that only the first one can meet.
 func metadataFirstWins(t *testing.T, open func(t *testing.T) store.MetadataStore) {
 	s := open(t)
 	const goroutines = 16
@@ -125,7 +125,7 @@ func metadataReaders(t *testing.T, open func(t *testing.T) store.MetadataStore) 
 	group.Wait()
 }
 
-// metadataCursors pages by the last id while documents come and go.
+// metadataCursors pages by the last id while documents are added and removed.
 func metadataCursors(t *testing.T, open func(t *testing.T) store.MetadataStore) {
 	s := open(t)
 	prefixes := []string{"a/", "ä\U0010FFFF", "\ud7ff", "\U0010FFFF"}

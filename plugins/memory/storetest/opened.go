@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// Opened closes what a suite's open function has opened, before the next call in
-// the same test and at the end of the test. The zero value is ready; it is safe
-// for concurrent use.
+// Opened closes the result of a suite's open function before the next call in the
+// same test and at the end of the test. The zero value is ready; it is safe for
+// concurrent use.
 type Opened[T io.Closer] struct {
 	mu     sync.Mutex
 	byTest map[string]T
 }
 
-// Again closes what the test has opened, if anything, and calls open.
+// Again closes the test's open value, if there is one, and calls open.
 func (o *Opened[T]) Again(t *testing.T, open func() (T, error)) T {
 	t.Helper()
 	o.mu.Lock()
@@ -54,7 +54,7 @@ type Dirs struct {
 	byTest map[string]string
 }
 
-// Of returns the folder of a test, the same one at each call.
+// Of returns the folder of a test, the same folder at each call.
 func (d *Dirs) Of(t *testing.T) string {
 	t.Helper()
 	d.mu.Lock()

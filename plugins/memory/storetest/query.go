@@ -15,9 +15,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// QueryEngine runs the suite of [store.QueryEngine]. open returns an
-// empty database with the tables of package schema at its first call, and at
-// each later call of the same test the same database, opened again.
+// QueryEngine runs the suite of [store.QueryEngine]. The first call of open in a
+// test returns an empty database with the tables of package schema; each later
+// call reopens the same database.
 func QueryEngine(t *testing.T, open func(t *testing.T) store.QueryEngine) {
 	t.Helper()
 	start := func(t *testing.T) *database {

@@ -13,7 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// queryHarmsNoOther lets some of many writers fail in different ways.
+// queryHarmsNoOther makes some of many writers fail in different ways.
 func queryHarmsNoOther(t *testing.T, e *database) {
 	e.add(t, "there")
 	var group sync.WaitGroup

@@ -19,9 +19,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Replica runs the suite of [store.Replica]. open returns an empty store at its
-// first call, and at each later call of the same test the same records, opened
-// again.
+// Replica runs the suite of [store.Replica]. The first call of open in a test
+// returns an empty store; each later call reopens the same records.
 func Replica(t *testing.T, open func(t *testing.T) store.Replica) {
 	t.Helper()
 	run(t, func(*testing.T) func(t *testing.T) store.Replica { return open }, map[string]func(t *testing.T, open func(t *testing.T) store.Replica){
@@ -104,7 +103,7 @@ func changesOf(t *testing.T, r store.Replica, feed store.Feed, after int64) []st
 	}
 }
 
-// keysOf returns the keys of records, those of tombstones with a minus.
+// keysOf returns the keys of records, with a minus for tombstones.
 func keysOf(records []store.Record) []string {
 	keys := []string{}
 	for _, r := range records {
@@ -267,7 +266,7 @@ func replicaPages(t *testing.T, open func(t *testing.T) store.Replica) {
 	}
 }
 
-// FileRecord returns the record of a file with a content, and the write of it.
+// FileRecord returns the write of a record of a file with a content.
 func FileRecord(path, content string) store.RecordWrite {
 	sum := sha256.Sum256([]byte(content))
 	hash := hex.EncodeToString(sum[:])
@@ -356,8 +355,8 @@ func replicaReopen(t *testing.T, open func(t *testing.T) store.Replica) {
 	}
 }
 
-// replicaConcurrent reads the changes while others write: each record is there
-// in the end, although the reader never looks back.
+// replicaConcurrent reads the changes while others write: the reader finds each
+// record although it never looks back.
 func replicaConcurrent(t *testing.T, open func(t *testing.T) store.Replica) {
 	r := open(t)
 	const writers, each = 4, 25

@@ -18,9 +18,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// TableStore runs the suite of [store.TableStore]. open returns an empty
-// memory's tables at its first call, and at each later call of the same test the
-// same tables, opened again.
+// TableStore runs the suite of [store.TableStore]. The first call of open in a
+// test returns the tables of an empty memory; each later call reopens the same
+// tables.
 func TableStore(t *testing.T, open func(t *testing.T) store.TableStore) {
 	t.Helper()
 	start := func(t *testing.T) *tables {
@@ -86,7 +86,7 @@ func (s *tables) ask(t *testing.T, query string, args ...any) []map[string]any {
 	return a.Rows
 }
 
-// jsons decodes rows as they are expected of a query.
+// jsons decodes the expected rows of a query.
 func jsons(t *testing.T, rows ...string) []map[string]any {
 	t.Helper()
 	all := make([]map[string]any, len(rows))
@@ -170,7 +170,7 @@ func tableValues(t *testing.T, s *tables) {
 	} {
 		want(t, where, s.ask(t, "SELECT count(*) AS n FROM v WHERE "+where), jsons(t, n))
 	}
-	// A store that cannot keep a NUL refuses it.
+	// A store that cannot store a NUL refuses it.
 	if _, err := s.Insert(t.Context(), "v", rowsOf(t, `[{"id": 1, "s": "a\u0000b", "j": {"a\u0000": 1}}]`), store.RowFail, store.TableCall{}); err != nil {
 		refusedAs(t, "NUL", err, tea.ValidationError, "U+0000")
 		return
@@ -256,7 +256,7 @@ func tableNames(t *testing.T, s *tables) {
 		_, err := s.Create(t.Context(), store.NewTable{Name: "x", Schema: json.RawMessage(schema)})
 		refusedAs(t, schema, err, tea.ValidationError, "")
 	}
-	// Words of SQL are names like others, and values are only values.
+	// SQL keywords are valid names, and values are not interpreted.
 	s.create(t, "select", `{"from": "string", "order": "int", "rowid": "int", "group": "json"}`, "from", "order")
 	s.insert(t, "select", `[{"from": "'); DROP TABLE \"select\"; --", "order": 1, "rowid": 5, "group": {"$.x": "'"}}, {"from": "b", "order": 2}]`, store.RowFail)
 	r, err := s.Update(t.Context(), "Select", store.RowSelection{Keys: raws(`["'); DROP TABLE \"select\"; --", 1]`)}, store.TableRow{"rowid": json.RawMessage("6")}, store.TableCall{})
@@ -377,8 +377,8 @@ func tableManyRows(t *testing.T, s *tables) {
 	check("after the consolidation")
 }
 
-// tableConcurrent has several callers change the rows of one table; each row has
-// the sum of its changes, and each call its result.
+// tableConcurrent changes the rows of one table from several callers; each row
+// has the sum of its changes, and each call its result.
 func tableConcurrent(t *testing.T, s *tables) {
 	s.create(t, "sensors", sensorColumns, "id")
 	var group sync.WaitGroup
@@ -400,8 +400,8 @@ func tableConcurrent(t *testing.T, s *tables) {
 	want(t, "rows", s.ask(t, "SELECT count(*) AS n, sum(value) AS total FROM sensors WHERE site = 's'"), jsons(t, `{"n": 20, "total": 20.0}`))
 }
 
-// A reader of all rows gets each one once that is there all the time, whatever is
-// written meanwhile, and what it gets can be inserted again.
+// tableAllRows reads all rows during writes: it gets each row once that exists
+// throughout, and the rows can be inserted again.
 func tableAllRows(t *testing.T, s *tables) {
 	const schema = `{"id": "int", "name": "string", "f": "float", "b": "bool", "at": "timestamp", "on": "date", "price": "decimal(12,2)", "j": "json"}`
 	for _, key := range [][]string{{"id"}, nil} {
@@ -440,7 +440,7 @@ func tableAllRows(t *testing.T, s *tables) {
 			if after = next; after == "" {
 				break
 			}
-			// A row before, one between, one that is removed, and one that changes.
+			// Add a row before and a row in between, remove a row, and change one.
 			s.insert(t, name, fmt.Sprintf(`[{"id": %d, "name": "new"}, {"id": %d, "name": "new"}]`, -n-1, n*70+5), store.RowFail)
 			which := store.RowSelection{Where: store.TableRow{"name": json.RawMessage(`"row 1"`)}}
 			if _, err := s.Delete(t.Context(), name, which, store.TableCall{}); err != nil {

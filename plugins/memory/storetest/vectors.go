@@ -17,9 +17,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// VectorIndex runs the suite of [store.VectorIndex]. open returns an empty
-// index at its first call, and at each later call of the same test the same
-// items, opened again.
+// VectorIndex runs the suite of [store.VectorIndex]. The first call of open in a
+// test returns an empty index; each later call reopens the same items.
 func VectorIndex(t *testing.T, open func(t *testing.T) store.VectorIndex) {
 	t.Helper()
 	start := func(t *testing.T) *index {
