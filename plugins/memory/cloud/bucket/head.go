@@ -19,25 +19,25 @@ import (
 const (
 	headName = "head.json"
 	format   = 1
-	// keptTerms is the number of earlier terms whose ends a head has.
+	// keptTerms is the number of earlier terms whose last versions a head has.
 	keptTerms = 32
 )
 
-// head is the object that makes a state of the database the current one. It is
-// only written on the condition that it is the one that was read, so all of its
-// states have one order. No two states are equal: Beat increases with each write
-// of a holder, Wanted is set once between two of these.
+// head is the object that makes a state of the database the current one. Each
+// write is conditional on the head that was read, so all states are ordered. No
+// two states are equal: Beat increases with each write of a holder, and Wanted is
+// set at most once between two of these.
 type head struct {
 	Format int `json:"format"`
 	// Store identifies the database.
 	Store string `json:"store"`
-	// Previous is the database that was reset.
+	// Previous is the database before a reset.
 	Previous string `json:"previous,omitempty"`
 	// Term is the number of the lease; it increases when the lease is taken.
 	Term int64 `json:"term"`
-	// Beat counts the writes of holders. A holder that is alive increases it.
+	// Beat counts the writes of holders. A live holder increases it.
 	Beat int64 `json:"beat"`
-	// Holder has the lease; "" = it is released.
+	// Holder holds the lease; "" = it is released.
 	Holder string `json:"holder,omitempty"`
 	// LeaseSeconds is the time without a beat after which the lease can be taken.
 	LeaseSeconds float64 `json:"lease_seconds"`
@@ -45,12 +45,13 @@ type head struct {
 	Wanted string `json:"wanted,omitempty"`
 	// Version counts the published states.
 	Version int64 `json:"version"`
-	// Ended has the versions at the end of the last terms, the latest last.
+	// Ended has the last versions of the last terms, the latest last.
 	Ended []ended `json:"ended,omitempty"`
 
 	PageSize int    `json:"page_size,omitempty"`
 	Pages    uint32 `json:"pages"`
-	// Segments have the pages, later ones over earlier ones.
+	// Segments have the pages. Pages of later segments replace pages of earlier
+	// ones.
 	Segments []segment `json:"segments"`
 }
 
@@ -62,7 +63,7 @@ type ended struct {
 
 func (h head) lease() time.Duration { return time.Duration(h.LeaseSeconds * float64(time.Second)) }
 
-// endOf returns the last version of a term, if it has ended and is not forgotten.
+// endOf returns the last version of an ended term, if the head still has it.
 func (h head) endOf(term int64) (version int64, ok bool) {
 	for _, e := range h.Ended {
 		if e.Term == term {
@@ -72,8 +73,8 @@ func (h head) endOf(term int64) (version int64, ok bool) {
 	return 0, false
 }
 
-// read reads the head and its version in the bucket; ErrNotFound if there is
-// none.
+// readHead reads the head and its version in the bucket. The error wraps
+// ErrNotFound if there is no head.
 func readHead(ctx context.Context, b *objstore.Bucket) (h head, version string, err error) {
 	o, r, err := b.Get(ctx, headName, 0, objstore.All)
 	if err != nil {
@@ -92,7 +93,7 @@ func readHead(ctx context.Context, b *objstore.Bucket) (h head, version string, 
 	return h, o.Version, nil
 }
 
-// writeHead replaces the head that has a version.
+// writeHead replaces the head if it has the version.
 func writeHead(ctx context.Context, b *objstore.Bucket, h head, version string) (string, error) {
 	data, err := json.Marshal(h)
 	if err != nil {
@@ -105,9 +106,10 @@ func writeHead(ctx context.Context, b *objstore.Bucket, h head, version string) 
 // lostError is the error of a call whose lease was taken by another device.
 type lostError struct {
 	holder string
-	// published reports that the last write of the head took effect before.
+	// published reports that the last write of the head took effect before the
+	// lease was taken.
 	published bool
-	// unknown reports that it is not known whether it did.
+	// unknown reports that it is unknown whether it did.
 	unknown bool
 }
 
@@ -129,24 +131,24 @@ func (e *lostError) typed() error {
 	return t
 }
 
-// grip is the lease of this device, as far as it knows. Its methods are called by
-// one goroutine at a time, except valid and age.
+// grip is the lease of this device as far as the device knows. Its methods must
+// not be called concurrently, except valid and age.
 type grip struct {
 	bucket  *objstore.Bucket
 	self    string
 	current head
 	version string
-	// stale reports that a write of the head has failed, so that it is not known
-	// which one is current.
+	// stale reports that a write of the head failed, so that the current head is
+	// unknown.
 	stale bool
-	// length is that of the lease.
+	// length is the duration of the lease.
 	length time.Duration
-	// proven is when the last successful write of the head began.
+	// proven is the start time of the last successful write of the head.
 	proven atomic.Pointer[time.Time]
 }
 
-// swap changes the head. It is repeated until it is known whether the change was
-// made: done reports whether a head that was read has it already.
+// swap changes the head. It retries until it is known whether the change was
+// made: done reports whether a head includes the change.
 func (g *grip) swap(ctx context.Context, change func(*head), done func(head) bool) error {
 	for {
 		if g.stale {
@@ -175,8 +177,8 @@ func (g *grip) swap(ctx context.Context, change func(*head), done func(head) boo
 	}
 }
 
-// reread reads the head after a failed write. It is an error if this term has
-// ended.
+// reread reads the head after a failed write. It returns an error if this term
+// has ended.
 func (g *grip) reread(ctx context.Context) error {
 	now, version, err := readHead(ctx, g.bucket)
 	if errors.Is(err, objstore.ErrNotFound) {
@@ -185,7 +187,7 @@ func (g *grip) reread(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Without a holder it is this device that has released the lease.
+	// A head without a holder means that this device released the lease.
 	if now.Store != g.current.Store || now.Term != g.current.Term || now.Holder != g.self && now.Holder != "" {
 		lost := &lostError{holder: now.Holder, unknown: true}
 		if version, ok := now.endOf(g.current.Term); ok && now.Store == g.current.Store {
@@ -197,16 +199,17 @@ func (g *grip) reread(ctx context.Context) error {
 	return nil
 }
 
-// safe is the part of the lease in which the holder acts without a new proof: its
-// clock may run at another rate than that of the device that waits.
+// safe is the part of the lease during which the holder acts without verifying
+// it: the clocks of the holder and of a waiting device may run at different
+// rates.
 const safe = 0.75
 
-// valid reports whether no other device can have taken the lease yet. Both
-// clocks count: the monotonic one can stand still while the device sleeps, the
-// other one can be set back.
+// valid reports whether no other device can have taken the lease yet. It checks
+// both clocks: the monotonic clock can stop while the device sleeps, and the wall
+// clock can be set back.
 func (g *grip) valid() bool { return g.age() < time.Duration(safe*float64(g.length)) }
 
-// age is the time since the last successful write of the head.
+// age returns the time since the last successful write of the head.
 func (g *grip) age() time.Duration { return sinceBoth(*g.proven.Load()) }
 
 func sinceBoth(t time.Time) time.Duration {
@@ -214,7 +217,7 @@ func sinceBoth(t time.Time) time.Duration {
 	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
 }
 
-// take takes the lease. previous is the head before it.
+// take takes the lease. previous is the current head.
 func (g *grip) take(ctx context.Context, previous head, version string, lease time.Duration) error {
 	next := previous
 	next.Ended = append(slices.Clone(previous.Ended), ended{previous.Term, previous.Version})

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// The pauses between two looks at the head of another holder.
+	// The pauses between reads of another holder's head.
 	shortestPause = 50 * time.Millisecond
 	longestPause  = 2 * time.Second
-	// handover is the time for which a released lease waits for the device that
-	// wanted it.
+	// handover is the time for which a released lease is reserved for the device
+	// that wanted it.
 	handover = 2 * time.Second
 )
 
-// acquire takes the lease for a device, and returns the head before. It waits
-// while another device has it: until that one releases it, or has shown no sign of
-// life for as long as its lease, by the clock of this device.
+// acquire takes the lease for a device, and returns the previous head. While
+// another device holds the lease, it waits until the holder releases it or has
+// not renewed it for the duration of the lease, by the clock of this device.
 func acquire(ctx context.Context, b *objstore.Bucket, device string, lease, wait time.Duration) (*grip, head, error) {
 	g := &grip{bucket: b, self: device}
 	began := time.Now()
@@ -61,8 +61,8 @@ func acquire(ctx context.Context, b *objstore.Bucket, device string, lease, wait
 	}
 }
 
-// free reports whether a device can take the lease. unchanged is how long this
-// device has seen no sign of life of the holder.
+// free reports whether a device can take the lease. unchanged is the time for
+// which this device has not seen a renewal by the holder.
 func free(h head, device string, unchanged time.Duration) bool {
 	switch h.Holder {
 	case device: // an earlier process of this copy has ended without releasing it
@@ -73,7 +73,7 @@ func free(h head, device string, unchanged time.Duration) bool {
 	return unchanged >= h.lease()
 }
 
-// ask notes that this device waits for the lease.
+// ask records in the head that this device waits for the lease.
 func (g *grip) ask(ctx context.Context, h head, version string) error {
 	if h.Wanted != "" {
 		return nil
@@ -82,10 +82,10 @@ func (g *grip) ask(ctx context.Context, h head, version string) error {
 	if _, err := writeHead(ctx, g.bucket, h, version); !errors.Is(err, objstore.ErrConflict) {
 		return err
 	}
-	return nil // the next look shows who was faster
+	return nil // the next read shows which device was faster
 }
 
-// waitFor waits before the next look.
+// waitFor waits before the next read. It returns an error after the limit.
 func waitFor(ctx context.Context, pause time.Duration, began time.Time, limit time.Duration, h head) error {
 	if time.Since(began) >= limit {
 		busy := tea.Errorf(tea.ConnectionError, "the memory is in use by the device %s (waited %v); end its run, or raise settings.memory.options.wait_seconds", h.Holder, limit)

@@ -21,8 +21,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/filelock"
 )
 
-// local is the copy of the database on this device. A process has one of its own:
-// two processes of a device share the database like two devices.
+// local is the copy of the database on this device. Each process has a separate
+// copy: two processes of a device share the database like two devices.
 type local struct {
 	dir    string
 	bucket *objstore.Bucket
@@ -32,13 +32,13 @@ type local struct {
 	// damaged reports that the state could not be read.
 	damaged bool
 	// published has the hashes of the pages of the current head, in the order of
-	// their numbers; nil = not known.
+	// their numbers; nil = unknown.
 	published []uint64
 	indexes   map[string]index // of segments, by name
 }
 
-// state is what the folder of a copy has, as a file: which state of the database
-// it is.
+// state identifies the state of the database in the folder of a copy. It is
+// stored there as a file.
 type state struct {
 	Store   string `json:"store"`
 	Term    int64  `json:"term"`
@@ -46,43 +46,43 @@ type state struct {
 	Phase   phase  `json:"phase"`
 	// Acknowledged reports that writes are acknowledged before they are published.
 	Acknowledged bool `json:"acknowledged,omitempty"`
-	// Marks are the last numbers of the feeds, and of the logs of tables, that are
-	// published.
+	// Marks are the last published numbers of the feeds, and of the logs of tables.
 	Marks map[store.Feed]int64 `json:"marks,omitempty"`
 }
 
-// phase says what the copy is to the version of its state.
+// phase is the relation of the copy to the version of its state.
 type phase string
 
 const (
-	// phaseClean: it is this version.
+	// phaseClean: the copy is at this version.
 	phaseClean phase = "clean"
-	// phaseFetching: a part of it is another version.
+	// phaseFetching: some pages of the copy are at another version.
 	phaseFetching phase = "fetching"
-	// phaseOpen: it is this version or a later one of the same term, with changes that may
-	// not be published.
+	// phaseOpen: the copy is at this version or a later one of the same term, with
+	// changes that may be unpublished.
 	phaseOpen phase = "open"
 )
 
 const (
 	stateFile  = "state.json"
 	deviceFile = "device"
-	// asidePrefix begins the names of folders of copies with changes that could
-	// not be published.
+	// asidePrefix begins the names of folders of copies whose changes could not be
+	// published.
 	asidePrefix = "aside-"
-	// ofOther follows it for copies of another database: the bucket was emptied, or
-	// its content replaced.
+	// ofOther follows asidePrefix for copies of another database: the bucket was
+	// emptied, or its content replaced.
 	ofOther = "of-"
 	// withDamage follows asidePrefix for a copy whose state was damaged.
 	withDamage = ofOther + "damaged"
-	// withRefused follows it for copies that were merged except for records that the
-	// memory refuses.
+	// withRefused follows asidePrefix for copies that were merged except for
+	// records that the memory refuses.
 	withRefused = "refused-"
-	// maxCopies bounds the processes of a device that use the database together.
+	// maxCopies bounds the processes of a device that use the database at the same
+	// time.
 	maxCopies = 64
 )
 
-// openLocal takes a copy that no other process uses.
+// openLocal locks a copy that no other process uses.
 func openLocal(dir string, b *objstore.Bucket) (*local, error) {
 	for n := range maxCopies {
 		l := &local{dir: filepath.Join(dir, strconv.Itoa(n)), bucket: b, indexes: map[string]index{}}
@@ -117,8 +117,8 @@ func (l *local) load() error {
 	return l.readState()
 }
 
-// readState reads the state of the copy. A damaged state counts as missing, and the
-// copy may have changes that are not published.
+// readState reads the state of the copy. It treats a damaged state as missing,
+// and the copy may then have unpublished changes.
 func (l *local) readState() error {
 	raw, err := os.ReadFile(l.path(stateFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -154,9 +154,9 @@ func (l *local) note(s state) error {
 	return nil
 }
 
-// prepare makes the copy the current state of the bucket. previous is the head
-// before the lease was taken. compare reports that the copy can have changes that
-// are not published.
+// prepare updates the copy to the current state of the bucket. previous is the
+// head before the lease was taken. compare reports that the copy may have
+// unpublished changes.
 func (l *local) prepare(ctx context.Context, current, previous head) (compare bool, err error) {
 	_, statErr := os.Stat(l.database())
 	there := statErr == nil
@@ -193,7 +193,7 @@ func (l *local) prepare(ctx context.Context, current, previous head) (compare bo
 	return false, l.fetch(ctx, current, there)
 }
 
-// empty removes the database and folders of its indexes.
+// empty removes the database's companion files and the named files.
 func (l *local) empty(names ...string) error {
 	for _, name := range append(names, sqlite.Driver{}.File()+"-wal", sqlite.Driver{}.File()+"-shm", "database.id") {
 		if err := os.RemoveAll(l.path(name)); err != nil {
@@ -209,7 +209,7 @@ func (l *local) setAside(name string) error {
 	if err := os.MkdirAll(aside, 0o700); err != nil {
 		return store.SystemError(err)
 	}
-	// The state goes last: without it the folder is not complete.
+	// Move the state last: a folder without it is incomplete.
 	for _, name := range []string{sqlite.Driver{}.File() + "-wal", sqlite.Driver{}.File(), stateFile} {
 		if err := os.Rename(l.path(name), filepath.Join(aside, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return store.SystemError(err)
@@ -219,7 +219,7 @@ func (l *local) setAside(name string) error {
 	return l.empty("index", "vectors")
 }
 
-// fetch reads the pages that differ. An error leaves a copy that is fetched again.
+// fetch reads the pages that differ. After an error, the copy is fetched again.
 func (l *local) fetch(ctx context.Context, current head, there bool) error {
 	remote, err := l.remote(ctx, current)
 	if err != nil {
@@ -283,7 +283,7 @@ func (l *local) write(ctx context.Context, current head, wanted []uint32) error 
 	return errors.Join(err, file.Close())
 }
 
-// read reads pages of a head from its segments, the last ones first.
+// read reads pages of a head from its segments, the latest segment first.
 func (l *local) read(ctx context.Context, current head, wanted []uint32, put func(uint32, []byte) error) error {
 	for _, s := range slices.Backward(current.Segments) {
 		x := l.indexes[s.Name]
@@ -351,5 +351,5 @@ func (l *local) hashes(pageSize int) ([]uint64, error) {
 	}
 }
 
-// close makes the copy available to other processes.
+// close releases the copy for other processes.
 func (l *local) close() error { return filelock.Close(l.lock) }

@@ -21,12 +21,12 @@ import (
 
 const (
 	segmentPrefix = "segments/"
-	// inMemory is the number of pages of a segment that is made in memory rather than
-	// in a file.
+	// inMemory is the number of pages up to which a segment is built in memory
+	// instead of a file.
 	inMemory = 1024
 )
 
-// publishWaits are the pauses between attempts that fail.
+// publishWaits are the pauses after failed attempts.
 var publishWaits = backoff.Policy{Base: 100 * time.Millisecond, Max: 10 * time.Second, Multiplier: 2, Jitter: 0.5}
 
 // publisher publishes changes until the tenure ends.
@@ -62,11 +62,11 @@ func (t *tenure) publisher() {
 	}
 }
 
-// publishTimeout bounds one attempt; the connections have limits of their own.
+// publishTimeout bounds one attempt; the connections have separate limits.
 const publishTimeout = time.Hour
 
-// publish makes the state of the database the current one of the bucket. With
-// release it gives the lease back at the same time, and refuses later writes.
+// publish makes the state of the database the current state of the bucket. With
+// release it also releases the lease, and refuses later writes.
 func (t *tenure) publish(ctx context.Context, release bool) error {
 	t.publishing.Lock()
 	defer t.publishing.Unlock()
@@ -96,7 +96,7 @@ func (t *tenure) publish(ctx context.Context, release bool) error {
 type publication struct {
 	t       *tenure
 	release bool
-	// What was taken from the tenure.
+	// The changes taken from the tenure.
 	changed []uint32
 	compare bool
 	upTo    int64
@@ -147,22 +147,22 @@ func (p *publication) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// finish is the change of a head that releases the lease.
+// finish releases the lease in a head if the publication does so.
 func (p *publication) finish(h *head) {
 	if p.release {
 		h.Holder = ""
 	}
 }
 
-// current is the head of the tenure.
+// current returns the head of the tenure.
 func (t *tenure) current() head {
 	t.gripping.Lock()
 	defer t.gripping.Unlock()
 	return t.grip.current
 }
 
-// take takes the changes, and begins the snapshot that has them. No write runs at
-// the same time.
+// take takes the pending changes and begins a snapshot that includes them. No
+// write runs at the same time.
 func (p *publication) take(ctx context.Context) error {
 	t := p.t
 	t.collect()
@@ -183,7 +183,7 @@ func (p *publication) take(ctx context.Context) error {
 	return nil
 }
 
-// segment makes the next head and its new segment. It returns no segment if no
+// segment returns the next head and its new segment. It returns no segment if no
 // page differs.
 func (p *publication) segment(ctx context.Context) (h head, x index, upload io.ReadCloser, err error) {
 	t := p.t
@@ -219,7 +219,7 @@ func (p *publication) segment(ctx context.Context) (h head, x index, upload io.R
 	return h, x, upload, nil
 }
 
-// build compresses pages.
+// build builds a segment from pages.
 func (p *publication) build(ctx context.Context, pages []uint32) (index, segment, io.ReadCloser, error) {
 	page := func(n uint32) ([]byte, error) { return p.snapshot.Page(ctx, n) }
 	if len(pages) <= inMemory {
@@ -280,7 +280,7 @@ func marks(ctx context.Context, s *sqlite.Snapshot) (map[store.Feed]int64, error
 	return last, nil
 }
 
-// published notes what the bucket has now, and removes the segments that were
+// published records the published state, and removes the segments that were
 // merged.
 func (p *publication) published(h head, x index, before head) {
 	l := p.t.l

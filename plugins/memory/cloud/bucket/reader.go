@@ -18,7 +18,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// readersDir is the folder of the copies of processes that only read.
+// readersDir is the folder of the copies of read-only processes.
 const readersDir = "readers"
 
 // openCopy opens the copy of the process at its first call.
@@ -39,7 +39,7 @@ func (s *shared) openCopy() error {
 
 func (s *shared) readOnly() bool { return s.c.ReadOnly != "" }
 
-// writable returns the error of a write to a memory that is only read.
+// writable returns the error of a write if the memory is read-only.
 func (s *shared) writable() error {
 	if !s.readOnly() {
 		return nil
@@ -78,7 +78,8 @@ func (s *shared) beginReading(ctx context.Context) (*tenure, error) {
 	}
 }
 
-// look runs a call on the state that was published last when it began.
+// look runs a call on a state that is at least as new as the state published when
+// the call began.
 func (s *shared) look(ctx context.Context, fn func(*tenure) error) error {
 	began := time.Now()
 	for swept := 0; ; {
@@ -103,8 +104,7 @@ func (s *shared) look(ctx context.Context, fn func(*tenure) error) error {
 	}
 }
 
-// errSwept says that a blob is not there any more, since another state was
-// published.
+// errSwept means that a blob was removed because another state was published.
 var errSwept = tea.Errorf(tea.ConnectionError, "the memory in the bucket changes faster than it can be read")
 
 // currentBlobs are the blobs of a reader's copy.
@@ -113,7 +113,6 @@ type currentBlobs struct {
 	t *tenure
 }
 
-// Get opens a blob.
 func (b currentBlobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	r, err := b.BlobStorage.Get(ctx, name)
 	if errors.Is(err, store.ErrNotFound) {
@@ -124,8 +123,7 @@ func (b currentBlobs) Get(ctx context.Context, name string) (io.ReadCloser, erro
 	return r, err
 }
 
-// latest reports whether the copy of a reader is the state that was published
-// last, as of a time.
+// latest reports whether a reader's copy was the last published state at a time.
 func (t *tenure) latest(ctx context.Context, since time.Time) (bool, error) {
 	if !t.began.Before(since) {
 		return true, nil // it was opened for this call
@@ -146,7 +144,7 @@ func (t *tenure) endReading() {
 	}
 }
 
-// follow makes the copy of a reader the state of a head.
+// follow updates a reader's copy to the state of a head.
 func (l *local) follow(ctx context.Context, h head) error {
 	_, err := os.Stat(l.database())
 	there := err == nil

@@ -51,8 +51,8 @@ func partsOn(e store.QueryEngine, dir string, blobs store.BlobStorage, clock *cl
 
 func (p parts) close() error { return errors.Join(p.longterm.Close(), p.vectors.Close()) }
 
-// salvage merges the acknowledged changes of copies that were moved aside. What
-// cannot be merged now is tried again with the next lease.
+// salvage merges the acknowledged changes of copies that were moved aside. It
+// retries failed merges with the next lease.
 func (t *tenure) salvage(ctx context.Context) {
 	folders, err := filepath.Glob(filepath.Join(t.l.dir, asidePrefix+"*"))
 	if err != nil {
@@ -80,13 +80,13 @@ func (t *tenure) salvage(ctx context.Context) {
 	}
 }
 
-// merge writes the changes of a copy that were not published to the memory, and
-// publishes them. It returns their number, and why records were refused.
+// merge writes the unpublished changes of a copy to the memory and publishes
+// them. It returns their number, and the first reason why a record was refused.
 func (t *tenure) merge(ctx context.Context, dir string) (merged int, refused, err error) {
 	old := local{dir: dir}
 	if _, err := os.Stat(old.path(stateFile)); errors.Is(err, fs.ErrNotExist) {
-		// Moving it aside was interrupted. The rest is still at its place and was
-		// moved into another folder, or has no changes.
+		// The move was interrupted. The remaining files are still in place and were
+		// moved into another folder, or have no changes.
 		return 0, nil, nil
 	}
 	if err := old.readState(); err != nil {
@@ -137,9 +137,10 @@ func (t *tenure) merge(ctx context.Context, dir string) (merged int, refused, er
 const mergeAtOnce = 500
 
 // mergePage writes records that only this device has changed since the mark, or
-// that it has changed last. It returns their number, and why the first refused one was.
+// that it has changed last. It returns their number, and the reason for the first
+// refused record.
 func (t *tenure) mergePage(ctx context.Context, from *replica.Replica, changed []store.Record, mark int64) (merged int, refused, err error) {
-	// A record can have a tombstone and be there again.
+	// A record can have a tombstone and exist again.
 	latest := map[store.RecordName]store.Record{}
 	var names []store.RecordName
 	for _, r := range changed {

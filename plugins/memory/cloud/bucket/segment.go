@@ -24,7 +24,7 @@ import (
 type segment struct {
 	Name string `json:"name"`
 	Size int64  `json:"size"`
-	// Index is where the index begins, Sum its SHA-256 in hex.
+	// Index is the offset of the index, Sum its SHA-256 in hex.
 	Index int64  `json:"index"`
 	Sum   string `json:"sum"`
 	// Count is the number of pages.
@@ -87,7 +87,7 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 // encode returns the index: the number of pages; the numbers and the ends of the
-// blocks as differences, the hashes.
+// blocks as differences; the hashes.
 func (x index) encode() []byte {
 	raw := binary.AppendUvarint(nil, uint64(len(x.numbers)))
 	last := uint32(0)
@@ -144,7 +144,7 @@ func decodeIndex(raw []byte, s segment) (index, error) {
 // find returns the position of a page, false if the segment does not have it.
 func (x index) find(number uint32) (int, bool) { return slices.BinarySearch(x.numbers, number) }
 
-// block returns where a block begins and ends.
+// block returns the bounds of a block.
 func (x index) block(i int) (from, to int64) {
 	if i > 0 {
 		from = x.blocks[i-1]
@@ -152,7 +152,7 @@ func (x index) block(i int) (from, to int64) {
 	return from, x.blocks[i]
 }
 
-// damaged is the error of a segment that is not what the head says.
+// damaged returns the error for a damaged object.
 func damaged(b *objstore.Bucket, name string, err error) error {
 	return tea.Errorf(tea.InternalError, "%s%s is damaged: %v; restore it from a backup of the bucket", b.Address(), name, err)
 }
@@ -180,15 +180,14 @@ func readRange(ctx context.Context, b *objstore.Bucket, name string, from, lengt
 }
 
 const (
-	// gap is the number of bytes that are rather read than left out by another
-	// request.
+	// gap is the largest number of unneeded bytes that are read to save a request.
 	gap = 256 << 10
 	// readAtOnce bounds the bytes of a request, which are in memory.
 	readAtOnce = 8 << 20
 )
 
 // readPages reads the pages at some positions, which are sorted, and calls put
-// with each.
+// for each.
 func readPages(ctx context.Context, b *objstore.Bucket, s segment, x index, at []int, pageSize int, put func(number uint32, page []byte) error) error {
 	for len(at) > 0 {
 		from, to := x.block(at[0] / blockPages)
@@ -221,7 +220,7 @@ func readPages(ctx context.Context, b *objstore.Bucket, s segment, x index, at [
 	return nil
 }
 
-// decodePages calls put with pages of blocks that begin at an offset of their
+// decodePages calls put for pages in blocks that begin at an offset of their
 // segment.
 func decodePages(raw []byte, offset int64, x index, at []int, pageSize int, put func(uint32, []byte) error) error {
 	buf := make([]byte, blockPages*pageSize)
@@ -253,7 +252,8 @@ func decodePages(raw []byte, offset int64, x index, at []int, pageSize int, put 
 // fan is the number of segments of a level that are merged.
 const fan = 8
 
-// levelOf is the level of a segment with some pages: their number's logarithm.
+// levelOf returns the level of a segment with some pages: the logarithm of their
+// number.
 func levelOf(pages int) (level int) {
 	for ; pages >= fan; pages /= fan {
 		level++
@@ -261,10 +261,10 @@ func levelOf(pages int) (level int) {
 	return level
 }
 
-// plan returns which pages the next segment has, and how many of the segments it
-// leaves; it replaces the others. The first one is the base, with most of the
-// pages. A page is uploaded again when its segment is merged with others of its
-// level, so the costs grow with the logarithm of the number of pages.
+// plan returns the pages of the next segment, and the number of segments to keep;
+// the next segment replaces the others. The first segment is the base, with most
+// of the pages. A page is uploaded again when its segment is merged with others
+// of its level, so the costs grow with the logarithm of the number of pages.
 func plan(segments []segment, indexes func(segment) index, changed []uint32, count uint32) (pages []uint32, keep int) {
 	total := len(changed)
 	for i, s := range segments {

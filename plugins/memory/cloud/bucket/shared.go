@@ -14,8 +14,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// shared is the database as a process sees it: it has the lease from time to time.
-// It is safe for concurrent use.
+// shared is the database from a process's point of view: the process holds the
+// lease from time to time. It is safe for concurrent use.
 type shared struct {
 	c      store.Config
 	o      options
@@ -62,10 +62,10 @@ func open(ctx context.Context, c store.Config) (*shared, error) {
 	return s, nil
 }
 
-// maxLost is how often a call is repeated because another device took the lease.
+// maxLost bounds the attempts of a call because another device took the lease.
 const maxLost = 5
 
-// read runs a call, and returns when what it has seen is acknowledged.
+// read runs a call, and returns when everything that it has read is acknowledged.
 func (s *shared) read(ctx context.Context, fn func(*tenure) error) error {
 	if s.readOnly() {
 		return s.look(ctx, fn)
@@ -77,7 +77,7 @@ func (s *shared) read(ctx context.Context, fn func(*tenure) error) error {
 }
 
 // write runs a call that writes through the tracked database, which acknowledges
-// what it has done.
+// the writes.
 func (s *shared) write(ctx context.Context, fn func(*tenure) error) error {
 	if err := s.writable(); err != nil {
 		return err
@@ -91,8 +91,8 @@ func (s *shared) write(ctx context.Context, fn func(*tenure) error) error {
 	})
 }
 
-// call runs a call with the lease. It is repeated if the lease was lost and the
-// call has changed nothing.
+// call runs a call with the lease. It retries if the lease was lost before the
+// call changed anything.
 func (s *shared) call(ctx context.Context, fn func(*tenure) error) error {
 	for try := 1; ; try++ {
 		t, err := s.join(ctx)
@@ -113,7 +113,8 @@ func (s *shared) call(ctx context.Context, fn func(*tenure) error) error {
 	}
 }
 
-// join returns the tenure, which it begins if there is none. The caller leaves it.
+// join returns the tenure, which it begins if there is none. The caller calls
+// leave.
 func (s *shared) join(ctx context.Context) (*tenure, error) {
 	for {
 		s.mu.Lock()
@@ -142,7 +143,7 @@ func (s *shared) join(ctx context.Context) (*tenure, error) {
 	}
 }
 
-// advance begins a tenure unless another goroutine has.
+// advance begins a tenure unless another goroutine has begun one.
 func (s *shared) advance(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -212,7 +213,7 @@ func (s *shared) retire(t *tenure) {
 	})
 }
 
-// close publishes what is left and releases the lease.
+// close publishes pending changes and releases the lease.
 func (s *shared) close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -240,8 +241,8 @@ func (s *shared) close() error {
 	return errors.Join(err, s.bucket.Close())
 }
 
-// discard removes a segment that is no longer used, in the background. One that
-// stays is removed by sweep.
+// discard removes an unused segment in the background. If that fails, sweep
+// removes it.
 func (s *shared) discard(name string) {
 	s.work.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), s.c.Timeout)
@@ -252,8 +253,8 @@ func (s *shared) discard(name string) {
 	})
 }
 
-// sweep removes segments of earlier terms that are not in the head. Their
-// devices cannot publish any more.
+// sweep removes segments of earlier terms that are not in the head. The devices
+// of these terms cannot publish any more.
 func (s *shared) sweep(ctx context.Context, t *tenure) error {
 	h := t.current()
 	used := map[string]bool{}

@@ -41,7 +41,7 @@ func with[T any](ctx context.Context, call func(context.Context, func(*tenure) e
 	return result, nil
 }
 
-// part is a store that is closed on its own.
+// part is a store that can be closed separately.
 type part struct{ closed atomic.Bool }
 
 func (p *part) Close() error {
@@ -232,8 +232,8 @@ func (r records) Put(ctx context.Context, writes ...store.RecordWrite) ([]store.
 	return with(ctx, r.s.write, func(t *tenure) ([]store.PutResult, error) { return t.replica.Put(ctx, writes...) })
 }
 
-// tableStore is the tables of data.*. Its changes are reads too: the result of an
-// earlier call can be one that is not published yet.
+// tableStore is the tables of data.*. Its changes count as reads too, because the
+// result of an earlier call may not be published yet.
 type tableStore struct{ s *shared }
 
 func (x tableStore) Create(ctx context.Context, n store.NewTable) (bool, error) {
@@ -329,7 +329,7 @@ func (s *shared) inspect(ctx context.Context) (numbers, bytes map[string]int64, 
 	return numbers, bytes, nil
 }
 
-// reset removes all data: the memory begins again as an empty one.
+// reset removes all data. The memory is then empty.
 func (s *shared) reset(ctx context.Context) error {
 	if err := s.writable(); err != nil {
 		return err

@@ -14,7 +14,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// tenure is the time in which this device has the lease, with the open database.
+// tenure is the period in which this device holds the lease, with the open
+// database.
 type tenure struct {
 	s       *shared
 	l       *local
@@ -34,15 +35,15 @@ type tenure struct {
 	publishing sync.Mutex // one goroutine publishes
 
 	mu sync.Mutex // guards what follows
-	// pending are the pages that were changed and are not published. compare
-	// reports that there can be others.
+	// pending are the changed pages that are not published. compare reports that
+	// there may be others.
 	pending map[uint32]struct{}
 	compare bool
-	// commits counts the changes of the database, done those that are published, and
-	// written those of the last state that was written to the head.
+	// commits counts the changes of the database, done the published ones, and
+	// written the changes in the last state that was written to the head.
 	commits, done, written int64
-	// failed is the error of the last attempt to publish, which had the changes up
-	// to failedUpTo. attempts counts them.
+	// failed is the error of the last attempt to publish, which included the
+	// changes up to failedUpTo. attempts counts the attempts.
 	failed     error
 	failedUpTo int64
 	attempts   int64
@@ -88,7 +89,8 @@ func (s *shared) begin(ctx context.Context) (*tenure, error) {
 	return t, nil
 }
 
-// release closes what a failed begin has opened, and gives the lease back.
+// release closes the parts that a failed begin has opened, and releases the
+// lease.
 func (t *tenure) release() {
 	t.end()
 	t.work.Wait()
@@ -115,9 +117,9 @@ func (t *tenure) swap(ctx context.Context, change func(*head), done func(head) b
 	return t.gripped(func(g *grip) error { return g.swap(ctx, change, done) })
 }
 
-// settled returns the head. If the answer to its last write was lost, it is read
-// again: a state that is built on an older one would leave out what that write has
-// published.
+// settled returns the head. If the response to its last write was lost, it reads
+// the head again: a state that is built on an older head would omit the changes
+// that the write published.
 func (t *tenure) settled(ctx context.Context) (h head, err error) {
 	err = t.gripped(func(g *grip) (err error) {
 		if g.stale {
@@ -129,7 +131,8 @@ func (t *tenure) settled(ctx context.Context) (h head, err error) {
 	return h, err
 }
 
-// gripped calls fn with the grip, and notes what it finds out.
+// gripped calls fn with the grip, and records the progress or the loss of the
+// lease.
 func (t *tenure) gripped(fn func(g *grip) error) error {
 	t.gripping.Lock()
 	defer t.gripping.Unlock()
@@ -174,7 +177,8 @@ func (t *tenure) open(ctx context.Context) error {
 	if t.s.o.remote() || t.compare {
 		return nil
 	}
-	// The copy is what is published: later changes are those after these numbers.
+	// The copy is the published state: later changes have higher numbers than
+	// these.
 	snapshot, err := t.pages.Snapshot(ctx)
 	if err != nil {
 		return err
@@ -193,7 +197,7 @@ type tracked struct {
 }
 
 // Write runs fn in a transaction. It returns when the transaction is acknowledged
-// as the settings say.
+// according to the settings.
 func (e tracked) Write(ctx context.Context, fn func(ctx context.Context, tx store.Tx) error) error {
 	t := e.t
 	var at int64
@@ -213,7 +217,7 @@ func (e tracked) Write(ctx context.Context, fn func(ctx context.Context, tx stor
 	return t.acknowledge(ctx, at)
 }
 
-// writable returns the error of a write after the end of the lease.
+// writable returns the error of a write after the lease has ended.
 func (t *tenure) writable() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -226,7 +230,7 @@ func (t *tenure) writable() error {
 	return nil
 }
 
-// collect notes the pages that were changed since it was called last, and returns
+// collect adds the pages that changed since its last call to pending, and returns
 // the number of the last change. It is called between two writes.
 func (t *tenure) collect() int64 {
 	pages, complete, err := t.pages.Changed()
@@ -244,7 +248,7 @@ func (t *tenure) collect() int64 {
 	return t.commits
 }
 
-// seen is acknowledge for what a call has read.
+// seen is acknowledge for the state that a call has read.
 func (t *tenure) seen(ctx context.Context) error {
 	t.mu.Lock()
 	at := t.commits
@@ -252,8 +256,7 @@ func (t *tenure) seen(ctx context.Context) error {
 	return t.acknowledge(ctx, at)
 }
 
-// acknowledge returns when the change with a number is as durable as the settings
-// say.
+// acknowledge returns when a change is as durable as the settings require.
 func (t *tenure) acknowledge(ctx context.Context, at int64) error {
 	select {
 	case t.changed <- struct{}{}:
@@ -289,8 +292,8 @@ func (t *tenure) acknowledge(ctx context.Context, at int64) error {
 	}
 }
 
-// prove returns nil if no other device has taken the lease before prove was
-// called.
+// prove verifies the lease: it returns nil if no other device took the lease
+// before the call.
 func (t *tenure) prove(ctx context.Context) error {
 	t.mu.Lock()
 	lost := t.lost
@@ -305,7 +308,7 @@ func (t *tenure) prove(ctx context.Context) error {
 	return t.renew(ctx)
 }
 
-// renew writes the head, which shows that this device has the lease.
+// renew writes the head to renew the lease.
 func (t *tenure) renew(ctx context.Context) error {
 	err := t.swap(ctx, func(*head) {}, notDone)
 	if lost := (*lostError)(nil); errors.As(err, &lost) {
@@ -314,7 +317,7 @@ func (t *tenure) renew(ctx context.Context) error {
 	return err
 }
 
-// keep renews the lease, and ends the tenure when it is not used or another device
+// keep renews the lease, and ends the tenure when it is unused or another device
 // waits.
 func (t *tenure) keep() {
 	every := t.grip.length / 5
@@ -343,8 +346,8 @@ func (t *tenure) keep() {
 	}
 }
 
-// shortest is the time for which a device keeps the lease although another one
-// waits: getting it costs several requests.
+// shortest is the time for which a device keeps the lease although another device
+// waits, since taking it costs several requests.
 const shortest = 300 * time.Millisecond
 
 // wanted reports whether it is time to release the lease for another device.
@@ -354,8 +357,8 @@ func (t *tenure) wanted() bool {
 	return t.grip.current.Wanted != "" && time.Since(t.began) >= shortest
 }
 
-// finish publishes what is left, releases the lease and closes the database. It
-// is called once, when no call uses the tenure.
+// finish publishes pending changes, releases the lease and closes the database.
+// It is called once, after the last call with the tenure.
 func (t *tenure) finish() {
 	s := t.s
 	ctx, cancel := context.WithTimeout(context.Background(), s.c.Timeout)
