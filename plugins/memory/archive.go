@@ -192,7 +192,7 @@ func (m *Memory) importFrom(ctx context.Context, path string, replace, empty boo
 	}
 	got, err := archive.Import(ctx, file, to, o)
 	if m.folder.sessions != nil { // a page has none
-		m.folder.sessions.Replaced() // even a failed import may have replaced some
+		m.folder.sessions.Replaced() // even a failed import may have replaced sessions
 	}
 	if err != nil {
 		return nil, store.SystemError(fmt.Errorf("import the archive %s: %w", path, err))

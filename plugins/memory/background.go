@@ -61,7 +61,7 @@ type background struct {
 	logger          *slog.Logger
 
 	wake   chan struct{}
-	again  chan struct{} // the network is back
+	again  chan struct{} // signals that the network is back
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -165,7 +165,7 @@ func (b *background) last(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, syncAtEnd)
 	defer cancel()
-	_ = b.once(ctx) // it is logged, and continued by the next process
+	_ = b.once(ctx) // the error is logged, and the next process continues
 }
 
 // once synchronises the memory and records the result.

@@ -52,7 +52,7 @@ func (s Settings) readOnly(dir string) (reason string, err error) {
 		}
 	}
 	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
-		return "", nil // opening the database says what else is wrong
+		return "", nil // opening the database reports other problems
 	}
 	return fmt.Sprintf("its folder cannot be written (%v); mount it for writing, change its permissions, or set another settings.memory.path", err), nil
 }

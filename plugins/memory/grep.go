@@ -111,7 +111,7 @@ func (m *Memory) Grep(ctx context.Context, _ *tea.Request, p GrepParams) (*GrepR
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err // the caller's own time is over
+		return nil, err // the caller's own deadline has passed
 	}
 	r := &GrepResult{Success: true, Matches: make([]GrepMatch, len(found.Matches)), Count: len(found.Matches), FilesSearched: found.Searched, Damaged: found.Damaged, Truncated: found.Truncated}
 	for i, f := range found.Matches {
@@ -294,7 +294,7 @@ func (m *Memory) SearchContent(ctx context.Context, _ *tea.Request, p SearchCont
 		}
 	}
 	r.Count = len(r.Results)
-	return r, ctx.Err() // the caller's own deadline can have passed
+	return r, ctx.Err() // the caller's own deadline may have passed
 }
 
 func conditionsOf(p SearchContentParams) (all []file.Condition, err error) {

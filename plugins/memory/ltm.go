@@ -141,7 +141,7 @@ func cacheTTL(metadata json.RawMessage, now time.Time) (time.Duration, error) {
 		ExpiresAt any `json:"_cache_expires_at"`
 	}
 	if !bytes.Contains(metadata, []byte("_cache_")) || json.Unmarshal(metadata, &names) != nil {
-		return 0, nil // the store refuses metadata that are not an object
+		return 0, nil // the store refuses metadata that is not an object
 	}
 	var left time.Duration
 	switch at := names.ExpiresAt.(type) {
@@ -194,7 +194,7 @@ func seconds(name string, s float64) (time.Duration, error) {
 	}
 	const longest = time.Duration(1<<63 - 1)
 	if s >= longest.Seconds() {
-		return longest / 2, nil // beyond any clock
+		return longest / 2, nil // beyond any clock's range
 	}
 	if s == 0 {
 		return 0, nil

@@ -97,7 +97,7 @@ func (f *folder) measure(r *InspectResult) error {
 		return nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // a file was removed in between, or the folder does not exist yet
+		return nil // a file was removed meanwhile, or the folder does not exist yet
 	}
 	return err
 }

@@ -60,7 +60,7 @@ func (f *folder) sweepContents(ctx context.Context) error {
 // sweeper sweeps a folder in the background: soon after its first use and then
 // periodically.
 type sweeper struct {
-	dir    string          // of a memory that is swept when a short run ends; "" = it is not
+	dir    string          // set if the memory is swept when a short run ends
 	opened <-chan struct{} // closed at the first use
 	sweep  func(ctx context.Context) error
 	every  time.Duration

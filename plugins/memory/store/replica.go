@@ -212,7 +212,7 @@ func hashOf(parts ...[]byte) string {
 	var length [8]byte
 	for _, part := range parts {
 		binary.LittleEndian.PutUint64(length[:], uint64(len(part)))
-		_, _ = sum.Write(length[:]) // a hash takes everything
+		_, _ = sum.Write(length[:]) // a hash never fails
 		_, _ = sum.Write(part)
 	}
 	return hex.EncodeToString(sum.Sum(nil))

@@ -185,7 +185,7 @@ func longTermRequired(t *testing.T, m *memory) {
 	for i, v := range values {
 		want := must(value.Decode([]byte(v)))(t)
 		if _, isObject := want.(map[string]any); isObject {
-			want = map[string]any{"eq": want} // it would be operators
+			want = map[string]any{"eq": want} // otherwise the object would be read as operators
 		}
 		for _, text := range []string{"", "pump"} {
 			keys := fmt.Sprintf("%02d", i)

@@ -167,7 +167,7 @@ func queryErrors(t *testing.T, e *database) {
 	})
 	want(t, "a panic is an error", err != nil, true)
 	want(t, "documents", e.ids(t), "a")
-	for range 10 { // none of these is the database's fault
+	for range 10 { // none of these is a fault of the database
 		typed(t, "again", addDocument(t.Context(), e, "a"), tea.QueryError)
 	}
 	e.add(t, "d")

@@ -65,7 +65,7 @@ func acquire(ctx context.Context, b *objstore.Bucket, device string, lease, wait
 // which this device has not seen a renewal by the holder.
 func free(h head, device string, unchanged time.Duration) bool {
 	switch h.Holder {
-	case device: // an earlier process of this copy has ended without releasing it
+	case device: // an earlier process of this copy ended without releasing it
 		return true
 	case "":
 		return h.Wanted == "" || h.Wanted == device || unchanged >= handover

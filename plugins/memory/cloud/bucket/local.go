@@ -253,7 +253,7 @@ func (l *local) fetch(ctx context.Context, current head, there bool) error {
 		}
 		var indexes []string
 		if !unchanged {
-			indexes = []string{"index", "vectors"} // they can have changes that were never published
+			indexes = []string{"index", "vectors"} // they may have unpublished changes
 		}
 		if err := l.empty(indexes...); err != nil {
 			return err
@@ -320,7 +320,7 @@ func (l *local) remote(ctx context.Context, current head) ([]uint64, error) {
 			}
 		}
 		known[s.Name] = x
-		l.indexes[s.Name] = x // also if a later one cannot be read
+		l.indexes[s.Name] = x // even if a later index cannot be read
 		for i, n := range x.numbers {
 			if n >= 1 && n <= current.Pages {
 				hashes[n-1] = x.hashes[i]

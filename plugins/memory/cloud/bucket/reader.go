@@ -126,7 +126,7 @@ func (b currentBlobs) Get(ctx context.Context, name string) (io.ReadCloser, erro
 // latest reports whether a reader's copy was the last published state at a time.
 func (t *tenure) latest(ctx context.Context, since time.Time) (bool, error) {
 	if !t.began.Before(since) {
-		return true, nil // it was opened for this call
+		return true, nil // it was begun for this call
 	}
 	now, _, err := readHead(ctx, t.s.bucket)
 	if errors.Is(err, objstore.ErrNotFound) {

@@ -296,7 +296,7 @@ func plan(segments []segment, indexes func(segment) index, changed []uint32, cou
 		pages, keep = slices.Compact(pages), from
 	}
 	last := len(pages)
-	for last > 0 && pages[last-1] > count { // the database has become smaller
+	for last > 0 && pages[last-1] > count { // the database has shrunk
 		last--
 	}
 	return pages[:last], keep

@@ -28,7 +28,7 @@ type shared struct {
 	turn chan struct{}
 
 	mu     sync.Mutex // guards what follows, and some fields of the tenure
-	local  *local     // opened at the first call
+	local  *local     // opened by the first call
 	tenure *tenure
 	closed bool
 }
@@ -87,7 +87,7 @@ func (s *shared) write(ctx context.Context, fn func(*tenure) error) error {
 		if err == nil {
 			return nil
 		}
-		return errors.Join(t.seen(ctx), err) // it can be a result, such as a conflict
+		return errors.Join(t.seen(ctx), err) // the error can be a result, such as a conflict
 	})
 }
 
@@ -222,7 +222,7 @@ func (s *shared) close() error {
 	}
 	s.closed = true
 	s.mu.Unlock()
-	s.turn <- struct{}{} // no tenure begins any more
+	s.turn <- struct{}{} // prevents further tenures
 	s.mu.Lock()
 	t := s.tenure
 	s.mu.Unlock()

@@ -346,7 +346,7 @@ func (s *shared) reset(ctx context.Context) error {
 		return ctx.Err()
 	}
 	select {
-	case s.turn <- struct{}{}: // no tenure begins meanwhile
+	case s.turn <- struct{}{}: // prevents a tenure meanwhile
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -377,7 +377,7 @@ func (s *shared) reset(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, prefix := range []string{"ltm/", "files/"} { // others are files of memory.cloud_store
+	for _, prefix := range []string{"ltm/", "files/"} { // other prefixes are files of memory.cloud_store
 		for info, err := range s.blobs.List(ctx, prefix) {
 			if err != nil {
 				return err

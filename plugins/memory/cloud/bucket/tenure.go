@@ -29,10 +29,10 @@ type tenure struct {
 
 	parts
 
-	gripping sync.Mutex // guards the grip, except its valid and age
+	gripping sync.Mutex // guards the grip, except for its methods valid and age
 	grip     *grip
 
-	publishing sync.Mutex // one goroutine publishes
+	publishing sync.Mutex // held by the goroutine that publishes
 
 	mu sync.Mutex // guards what follows
 	// pending are the changed pages that are not published. compare reports that
@@ -49,14 +49,14 @@ type tenure struct {
 	attempts   int64
 	progress   chan struct{} // closed and replaced after each attempt
 	lost       *lostError
-	sealed     bool // nothing more is written
+	sealed     bool // refuses further writes
 	used       time.Time
 
 	// Guarded by shared.mu.
 	users  int
 	ending bool
 	idle   chan struct{} // closed when ending and the last user has left
-	gone   chan struct{} // closed when all is closed
+	gone   chan struct{} // closed when everything is closed
 }
 
 // begin takes the lease, brings the copy up to date and opens it.
@@ -172,7 +172,7 @@ func (t *tenure) open(ctx context.Context) error {
 	if t.pages, err = sqlite.OpenPages(ctx, l.database()); err != nil {
 		return err
 	}
-	t.collect() // what a migration has changed
+	t.collect() // the changes of a migration
 	t.parts = partsOn(tracked{t.engine, t}, l.dir, t.s.blobs, t.s.clock, c)
 	if t.s.o.remote() || t.compare {
 		return nil
@@ -260,7 +260,7 @@ func (t *tenure) seen(ctx context.Context) error {
 func (t *tenure) acknowledge(ctx context.Context, at int64) error {
 	select {
 	case t.changed <- struct{}{}:
-	default: // it is signaled already
+	default: // already signaled
 	}
 	if !t.s.o.remote() {
 		return t.prove(ctx)
@@ -271,7 +271,7 @@ func (t *tenure) acknowledge(ctx context.Context, at int64) error {
 		switch {
 		case t.done >= at:
 			t.mu.Unlock()
-			return t.prove(ctx) // a write without changes was a read
+			return t.prove(ctx) // verifies the lease even if nothing was written
 		case t.lost != nil:
 			lost := *t.lost
 			t.mu.Unlock()
@@ -382,7 +382,7 @@ func (t *tenure) finish() {
 		s.c.Logger.Warn("the copy of the memory could not be closed", "error", closed.Error())
 	default:
 		if log, statErr := os.Stat(t.l.database() + "-wal"); statErr == nil && log.Size() > 0 {
-			break // the copy is compared when it is opened next
+			break // the next open compares the copy
 		}
 		h := t.grip.current
 		if err := t.l.note(state{Store: h.Store, Term: h.Term, Version: h.Version, Phase: phaseClean}); err != nil {

@@ -90,9 +90,9 @@ type importing struct {
 	to       store.Replica
 	empty    bool // the memory was empty at the beginning
 	mark     store.RecordName
-	run      string            // identifies this import, also when it is continued
+	run      string            // identifies this import, even when it is continued
 	contents map[string][]byte // of the next page
-	done     int64             // the pages that an earlier import has written
+	done     int64             // the pages that an earlier import wrote
 	page     int64
 	key      []string // the primary key of the table
 	Result

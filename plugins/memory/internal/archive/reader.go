@@ -176,7 +176,7 @@ func decodeLines[T any](name string, data []byte) ([]T, error) {
 // Check reads an archive and returns its summary. id is the SHA-256 of the file.
 func Check(ctx context.Context, r io.Reader) (summary Summary, id string, err error) {
 	sum := sha256.New()
-	from := bufio.NewReader(io.TeeReader(r, sum)) // gzip reads no further than its end
+	from := bufio.NewReader(io.TeeReader(r, sum)) // a ByteReader, so that gzip does not read beyond its end
 	e, err := walk(ctx, from, visitor{
 		content: func(context.Context, string, []byte) error { return nil },
 		records: func(context.Context, []store.Record) error { return nil },

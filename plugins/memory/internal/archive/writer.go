@@ -136,7 +136,7 @@ func (e *export) add(name string, data []byte) error {
 // addTo adds an entry to the checksum.
 func addTo(sum hash.Hash, name string, data []byte) {
 	fmt.Fprintf(sum, "%s\n%d\n", name, len(data))
-	_, _ = sum.Write(data) // a hash takes everything
+	_, _ = sum.Write(data) // a hash never fails
 }
 
 func (e *export) addJSON(name string, v any) error {
@@ -188,7 +188,7 @@ func (e *export) page(ctx context.Context, records []store.Record) error {
 		if r.Content != "" {
 			n, err := e.content(ctx, r.Content)
 			if errors.Is(err, store.ErrNotFound) || errors.Is(err, content.ErrDamaged) {
-				e.Damaged++ // or replaced since, and its later change follows
+				e.Damaged++ // or it was replaced since, and its later change follows
 				continue
 			}
 			if err != nil {

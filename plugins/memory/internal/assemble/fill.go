@@ -37,7 +37,7 @@ type filling struct {
 	g        *gathering
 	r        Request
 	result   *Result
-	parts    []part // of tables, and in the end all
+	parts    []part // first of tables, finally all
 	sections map[*candidate]*section
 	used     int         // tokens
 	taken    map[int]int // tokens by layer
@@ -82,7 +82,7 @@ func (f *filling) candidates(ctx context.Context) error {
 		u := queue[0]
 		queue = queue[1:]
 		if full[u.candidate] {
-			continue // a passage that did not fit is not replaced by a lesser one
+			continue // a passage that did not fit is not replaced with a lesser one
 		}
 		fits, err := f.take(ctx, u, !asked)
 		switch {

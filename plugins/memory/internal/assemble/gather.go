@@ -46,7 +46,7 @@ type candidate struct {
 	hasVector         bool
 	passages          *passages // see passagesOf
 	similarity, score float64
-	rank              int // among the admitted ones
+	rank              int // position among the admitted candidates
 	// admission is the score that the threshold applies to.
 	admission float64
 }
@@ -84,10 +84,10 @@ type gathering struct {
 	statistics fulltext.Statistics
 	counter    *fulltext.Counter // of the statistics
 	scanned    []scanned         // see scan
-	long       int               // texts that were split into passages
+	long       int               // number of texts that were split into passages
 	longBytes  int64
 	method     Method
-	ranked     []*candidate // the admitted ones, the best first
+	ranked     []*candidate // the admitted candidates, best first
 }
 
 // asked reports whether there is a question.

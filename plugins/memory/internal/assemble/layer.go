@@ -226,7 +226,7 @@ func (a *Assembler) ofSessions(ctx context.Context, p place, at address, userID 
 	if at.entity != "" {
 		s, err := a.o.Sessions.Get(ctx, at.entity)
 		switch {
-		case tea.AsError(err) != nil && tea.AsError(err).Type == tea.NotFound: // there can be entries
+		case tea.AsError(err) != nil && tea.AsError(err).Type == tea.NotFound: // there may be entries
 		case err != nil:
 			return nil, err
 		case s.OfAnother(userID):
@@ -245,7 +245,7 @@ func (a *Assembler) ofSessions(ctx context.Context, p place, at address, userID 
 	if at.user != "" {
 		users = []*string{&at.user}
 	} else if userID != "" {
-		users = []*string{&userID, new(string)} // and those without a user
+		users = []*string{&userID, new(string)} // and sessions without a user
 	}
 	var active []session.Session
 	for _, user := range users {

@@ -36,7 +36,7 @@ type passages struct {
 // passage is the part of a text from start to end.
 type passage struct {
 	start, end int
-	line       int // the first one, from 1
+	line       int // the first line, from 1
 	headings   []string
 	// likeness is 1 for the best passage of the text, and 0 for a passage that has
 	// no word of the question and is not near one that has.

@@ -76,7 +76,7 @@ func (s *section) render() string {
 	text := s.c.passages.text
 	gap := func(from, to int) bool { return strings.TrimSpace(text[from:to]) != "" }
 	runs := s.runs()
-	if len(runs) == 1 && !gap(0, runs[0].start) { // a beginning needs no place
+	if len(runs) == 1 && !gap(0, runs[0].start) { // a beginning needs no position
 		return disarm(text[runs[0].start:runs[0].end])
 	}
 	var parts []string

@@ -40,7 +40,7 @@ type Folder struct {
 	dir string
 
 	mu      sync.Mutex
-	writing bool            // the folder exists, and the files that a crash left are removed
+	writing bool            // the folder exists, and the files that a crash left were removed
 	synced  map[string]bool // directories that are durable
 
 	opening sync.Mutex
@@ -264,7 +264,7 @@ func (f *Folder) sync(dir string) error {
 // Get opens a blob for reading.
 func (f *Folder) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	if _, err := f.Stat(ctx, name); err != nil {
-		return nil, err // for a directory too, which Open would open
+		return nil, err // also for a directory, which Open would open
 	}
 	root, err := f.root()
 	if err != nil {

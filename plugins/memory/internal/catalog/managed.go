@@ -160,7 +160,7 @@ func TableOf(d store.Document) (id string, ok bool) {
 		var of struct {
 			Table string `json:"table"`
 		}
-		_ = json.Unmarshal(d.Body, &of) // a damaged one belongs to no table
+		_ = json.Unmarshal(d.Body, &of) // a damaged document belongs to no table
 		return of.Table, true
 	}
 	return "", false

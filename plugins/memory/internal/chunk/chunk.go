@@ -109,7 +109,7 @@ func Sections(text string) []Section {
 	return out
 }
 
-// heading reads an ATX heading of CommonMark; level 0 = it is not a heading.
+// heading parses an ATX heading of CommonMark; level 0 = it is not a heading.
 func heading(line string) (level int, title string) {
 	rest := strings.TrimLeft(line, " ")
 	if len(line)-len(rest) > 3 {
@@ -188,11 +188,11 @@ func (s Section) atoms(text string, o Options) []atom {
 }
 
 // longWord is the size in bytes from which a word is split: scripts without
-// spaces have no other place.
+// spaces have no other break.
 const longWord = 48
 
-// words splits after white space, and a word that is larger than a chunk between
-// its characters.
+// words splits a text after white space, and a word that is larger than a chunk
+// between its characters.
 func words(text string, start, end int, o Options) []atom {
 	var atoms []atom
 	for at := start; at < end; {
@@ -217,8 +217,8 @@ func words(text string, start, end int, o Options) []atom {
 	return atoms
 }
 
-// character returns the length of the first character as a reader sees it, such
-// as an emoji of several code points.
+// character returns the length of the first user-perceived character, such as an
+// emoji of several code points.
 func character(text string) int {
 	if text[0] < utf8.RuneSelf && (len(text) == 1 || text[1] < utf8.RuneSelf) {
 		return 1

@@ -35,7 +35,7 @@ type Engine struct {
 
 	mu       sync.Mutex // guards what follows and the sessions' counts
 	open     *session
-	previous *session      // the last one that was discarded
+	previous *session      // the session that was discarded last
 	opened   chan struct{} // closed when the database is first open
 	identity string        // of the database
 	lost     error         // why this engine does not open the database again

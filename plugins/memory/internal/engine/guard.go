@@ -115,7 +115,7 @@ func (e *Engine) wrap(ctx context.Context, err error) error {
 		return open
 	case errors.Is(err, errClosed), errors.Is(err, errReplaced), errors.Is(err, errReopening):
 		return tea.Errorf(tea.ConnectionError, "%w", err)
-	case ctx.Err() != nil: // the database says that it was interrupted
+	case ctx.Err() != nil: // the database reports an interrupt
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
 	switch {
@@ -129,7 +129,7 @@ func (e *Engine) wrap(ctx context.Context, err error) error {
 		return tea.Errorf(tea.ConnectionError, "%s: %w", e.Dialect(), err)
 	}
 	if system := store.SystemError(err); errors.As(system, &typed) {
-		return system // of the folder's own files
+		return system // an error of the folder's files
 	}
 	return tea.Errorf(tea.QueryError, "%w", err)
 }

@@ -60,7 +60,7 @@ func openSession(ctx context.Context, o Options) (*session, error) {
 	}
 	connections := o.Limits.Connections
 	if s.handles.Read == s.handles.Write {
-		connections++ // the one that writes
+		connections++ // for the writer
 	}
 	s.handles.Read.SetMaxOpenConns(connections)
 	s.handles.Read.SetMaxIdleConns(connections)

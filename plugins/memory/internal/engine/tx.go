@@ -147,7 +147,7 @@ func (r *txRows) Close() error {
 // transaction.
 func (t *tx) finish() {
 	for r := range t.open {
-		_ = r.Close() // the function has succeeded without them
+		_ = r.Close() // the function succeeded without them
 	}
 }
 

@@ -79,7 +79,7 @@ func (f *Files) Open(ctx context.Context, path string) (File, io.ReadCloser, err
 		case gone == file.Hash:
 			return File{}, nil, fmt.Errorf("the content of %s is gone: %w", path, content.ErrDamaged) // the file itself was found
 		}
-		gone = file.Hash // another device can have replaced it, and removed the old content
+		gone = file.Hash // another device may have replaced it and removed the old content
 	}
 }
 

@@ -29,7 +29,7 @@ func (f *Files) Hold(paths []string) (release func()) {
 	for _, path := range paths {
 		locked = append(locked, maphash.String(f.seed, path)%stripes)
 	}
-	slices.Sort(locked) // two callers lock in the same order
+	slices.Sort(locked) // so that two callers lock in the same order
 	locked = slices.Compact(locked)
 	for _, i := range locked {
 		f.writing[i].Lock()

@@ -69,13 +69,13 @@ func (x *Index) noteCorruption(err error) {
 	if !errors.Is(err, ErrCorrupt) {
 		return
 	}
-	x.writer.Lock() // a flush that is running would write the manifest again
+	x.writer.Lock() // a running flush would write the manifest again
 	defer x.writer.Unlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.broken == nil {
 		x.broken = err
-		_ = x.disk.remove(manifestName) // Search returns the error in any case
+		_ = x.disk.remove(manifestName) // Search returns ErrCorrupt in any case
 	}
 }
 

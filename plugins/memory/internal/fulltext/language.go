@@ -292,7 +292,7 @@ func (l *language) stemOf(text string) (stem string) {
 		}
 	}
 	text = ending(text, plurals[l.name])
-	if l.name == "romanian" { // the stemmer has the letters with cedillas only
+	if l.name == "romanian" { // the stemmer only has the letters with cedillas
 		text = strings.NewReplacer("ș", "ş", "ț", "ţ").Replace(text)
 	}
 	// The stemmers are generated code and can panic on unusual words.

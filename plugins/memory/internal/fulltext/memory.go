@@ -22,9 +22,9 @@ type memPart struct {
 	part
 	terms     map[string]*memTerm   // by form
 	stems     map[string][]*memTerm // by stem
-	spellings map[string]string     // forms of words that are spelled differently
+	spellings map[string]string     // forms of words that differ from their spelling
 	byID      map[int64]uint32      // live documents
-	size      int                   // about how many bytes it takes
+	size      int                   // approximate size in bytes
 	touched   []*memTerm
 }
 

@@ -30,7 +30,7 @@ func level(size int64) int {
 // source is a part whose live documents are written to a segment.
 type source struct {
 	*part
-	dead bitmap   // as it was when the writing began
+	dead bitmap   // the dead documents when the writing began
 	ords []uint32 // new numbers of the documents, or gone
 	// ordered reports whether they are ascending. The documents of the part in
 	// memory are in the order in which they were added.
@@ -91,7 +91,7 @@ func (x *Index) finishMerge(picked []*segment, sources []source, fresh *segment,
 	defer x.mu.Unlock()
 	for _, s := range picked {
 		s.merging = false
-		if !slices.Contains(x.segments, s) { // a reset
+		if !slices.Contains(x.segments, s) { // Reset was called meanwhile
 			err = errStopped
 		}
 	}
@@ -102,7 +102,7 @@ func (x *Index) finishMerge(picked []*segment, sources []source, fresh *segment,
 	for _, s := range sources {
 		for ord, id := range s.ids {
 			if s.part.dead.has(uint32(ord)) && !s.dead.has(uint32(ord)) {
-				n, _ := fresh.find(id) // died during the merge
+				n, _ := fresh.find(id) // deleted during the merge
 				fresh.kill(n)
 			}
 		}
@@ -208,13 +208,13 @@ func (x *Index) writeParts(out *segmentWriter, sources []source) (tail int64, su
 // reader reads the live documents of a list, with their new numbers, which are
 // ascending.
 type reader struct {
-	entry        // the current one, if ok
+	entry        // the current entry, if ok
 	ok           bool
 	source       *source
 	rest, all    []posting
 	positions    []byte
 	docsBuf, buf []byte
-	sorted       []entry // those of a source that is not ordered
+	sorted       []entry // the entries of a source that is not ordered
 }
 
 // entry is a document of a list, with its positions as they are stored.

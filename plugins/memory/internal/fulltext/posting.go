@@ -76,7 +76,7 @@ func decodePostings(out []posting, list []byte, docs uint32) []posting {
 	next := uint64(0)
 	for i := 0; i < len(list); {
 		v, n := uint64(list[i]), 1
-		if v >= 0x80 { // one byte is usual, two are not rare
+		if v >= 0x80 { // most values take one byte, but two are not rare
 			if i+1 < len(list) && list[i+1] < 0x80 {
 				v, n = v&0x7F|uint64(list[i+1])<<7, 2
 			} else if v, n = binary.Uvarint(list[i:]); n <= 0 {

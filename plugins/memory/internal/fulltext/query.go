@@ -15,9 +15,9 @@ const (
 	maxTerms      = 64
 	maxPrefixes   = 16
 	maxPhrases    = 16
-	maxPhrase     = 64   // positions, stop words included
-	maxForms      = 1024 // that one prefix stands for
-	maxAllForms   = 4096 // that all of them stand for
+	maxPhrase     = 64   // in positions, including stop words
+	maxForms      = 1024 // forms of one prefix
+	maxAllForms   = 4096 // forms of all prefixes
 )
 
 // term is a part of a query: the forms of a word, or the forms that begin with a
@@ -116,7 +116,7 @@ func (p *queryParser) words(text string) {
 func (p *queryParser) term(text []byte, w word, prefix bool) (term, bool) {
 	switch {
 	case w.single && !w.alone:
-		return term{}, false // the pair before has it
+		return term{}, false // the pair before contains it
 	case w.alone, prefix:
 		folded, _, _ := strings.Cut(p.lang.form(string(text)), spelled)
 		return term{keys: keys{folded}, prefix: true}, true
@@ -165,7 +165,7 @@ func (p *queryParser) phrase(text string) {
 		}
 		if p.add(t) {
 			if len(phrase) == 0 {
-				begin = w.pos // stop words in front ask for nothing
+				begin = w.pos // leading stop words have no effect
 			}
 			phrase = append(phrase, phraseTerm{t, uint32(w.pos - begin)})
 		}

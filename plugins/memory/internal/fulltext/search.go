@@ -69,7 +69,7 @@ func (x *Index) search(ctx context.Context, fn func(*search)) (err error) {
 	defer catch(&err)
 	s := newSearch(ctx, x.parts(), &x.cells)
 	fn(s)
-	x.cells.Put(s.cells) // after a failure they are not clean
+	x.cells.Put(s.cells) // after a failure they are not zeroed
 	return ctx.Err()
 }
 
@@ -203,7 +203,7 @@ func (s *search) gatherAll(t term) (df int) {
 		s.gather(i, t)
 		df += len(s.views[i].out)
 	}
-	delete(s.forms, t) // the next prefix can have as many
+	delete(s.forms, t) // the next prefix can have as many lists
 	return df
 }
 
@@ -345,7 +345,7 @@ func (s *search) matchPhrase(i int, phrase []phraseTerm) {
 		for _, at := range starts {
 			wanted.set(uint32(at >> 32))
 		}
-		v.restrict(wanted) // the next term is looked up in these only
+		v.restrict(wanted) // the next term is only looked up in these
 	}
 }
 

@@ -25,8 +25,8 @@ const (
 
 // segmentTail is the part of a segment that is read into memory.
 type segmentTail struct {
-	Keys   []string // the first of each block
-	Blocks []int64  // where they begin, and where the last one ends
+	Keys   []string // the first key of each block
+	Blocks []int64  // the offsets of the blocks, and the end of the last one
 	IDs    []int64  // ascending
 	Lens   []uint32
 }

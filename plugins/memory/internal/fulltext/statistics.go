@@ -11,7 +11,7 @@ type Statistics struct {
 	words int64
 	lang  *language
 	terms []term
-	found map[term]int // how many documents have it
+	found map[term]int // the number of documents with each term
 }
 
 // Statistics returns the statistics of the live documents for one query.
@@ -55,7 +55,7 @@ func (st Statistics) average() float64 {
 
 // Counts are the numbers of occurrences of a query's terms in one text.
 type Counts struct {
-	terms  []int // nil where none of them does
+	terms  []int // nil if no term occurs
 	length int
 }
 

@@ -49,14 +49,14 @@ func (f *Files) Describe(d store.Document) file.File {
 			own[name] = v
 		}
 	}
-	described.Metadata, _ = json.Marshal(own) // it was decoded from JSON
+	described.Metadata, _ = json.Marshal(own) // it was decoded from JSON, so it encodes
 	created, createdErr := clock.FromText(r.text("created_at"))
 	updated, updatedErr := clock.FromText(r.text("updated_at"))
 	if err = errors.Join(err, createdErr, updatedErr); err != nil || r.hash() == "" {
 		return file.File{Path: d.ID, Shared: true, SessionID: described.SessionID, Damaged: true}
 	}
 	described.Hash, described.Blob, described.Size, described.Lines, described.Tokens = r.hash(), blobOf(d.ID, r), sizes.Bytes, sizes.Lines, sizes.Tokens
-	described.Text = sizes.Lines > 0 || sizes.Bytes == 0 // the lines of other contents are not counted
+	described.Text = sizes.Lines > 0 || sizes.Bytes == 0 // lines are only counted for text
 	described.Type = file.TypeOf(d.ID, described.Text)
 	described.CreatedAt, described.UpdatedAt = clock.Instant{Time: created}, clock.Instant{Time: updated}
 	described.Hidden = r.text(Status) == "archived"

@@ -85,7 +85,7 @@ type snapshotNote struct {
 // the storage and makes a snapshot of the table agent_memory. It reuses unchanged
 // rows of the last snapshot's file. call identifies the call, "" for none.
 func (m *Manifest) SyncParquet(ctx context.Context, c *catalog.Catalog, call string) (s Synced, err error) {
-	if !duckdb.Available { // a constant, so a build without DuckDB does not have the rest
+	if !duckdb.Available { // a constant, so that a build without DuckDB omits the rest
 		_, err := duckdb.New()
 		return s, err
 	}
@@ -107,7 +107,7 @@ func (m *Manifest) SyncParquet(ctx context.Context, c *catalog.Catalog, call str
 		if before, err = m.fetchOld(ctx, dir, *last, note); err != nil {
 			return s, err
 		}
-		if before == nil { // it is lost: everything is written again
+		if before == nil { // the old file is lost: write everything again
 			note.Seq = 0
 		}
 	}
@@ -158,7 +158,7 @@ func lastSync(ctx context.Context, c *catalog.Catalog) (*catalog.Snapshot, snaps
 	}
 	var note snapshotNote
 	if json.Unmarshal(last.Metadata, &note) != nil || note.Type != "memory" || len(last.Files) != 1 {
-		return nil, snapshotNote{}, nil // one of catalog.create_snapshot
+		return nil, snapshotNote{}, nil // a snapshot of catalog.create_snapshot
 	}
 	return last, note, nil
 }

@@ -72,7 +72,7 @@ func numbers(v any) string {
 	list, ok := v.([]any)
 	if !ok || slices.ContainsFunc(list, func(v any) bool {
 		n, _ := v.(json.Number)
-		_, err := strconv.ParseFloat(n.String(), 32) // a Parquet file has no larger ones
+		_, err := strconv.ParseFloat(n.String(), 32) // the range of the Parquet column
 		return err != nil
 	}) {
 		return "a list of numbers"

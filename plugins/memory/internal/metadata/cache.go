@@ -200,9 +200,9 @@ func (c *Cache) Matching(ctx context.Context, wanted filter.Filter, query func(c
 	if err != nil {
 		return nil, err
 	}
-	f.apply(pending) // again for those that were read, which changes nothing
+	f.apply(pending) // applying a change twice has no effect
 	if pending != nil {
-		c.fields = f // otherwise they were reset meanwhile
+		c.fields = f // otherwise Reset was called meanwhile
 	}
 	return f.matching(wanted), nil
 }

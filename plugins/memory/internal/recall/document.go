@@ -295,7 +295,7 @@ func lines(all []string, name string, v any) []string {
 	}
 	text, err := value.Encode(v)
 	if err != nil {
-		return all // it was JSON before
+		return all // it was decoded from JSON, so it encodes
 	}
 	return append(all, line(name, string(text)))
 }

@@ -105,7 +105,7 @@ func (f *fill) page(ctx context.Context, page []Document) error {
 		text, err := f.recall.text(ctx, d)
 		switch {
 		case gone(err):
-			continue // removed in between
+			continue // removed meanwhile
 		case err != nil:
 			f.fail(d, err)
 			continue
@@ -217,7 +217,7 @@ func (f *fill) embed(ctx context.Context, batch []waiting) error {
 		items[i] = w.item(w.text, vectors[i], model)
 	}
 	if err := f.recall.o.Vectors.Store(ctx, f.Collection, items...); err != nil {
-		if tea.AsError(err).Type == tea.ValidationError { // a vector of zeros, say
+		if tea.AsError(err).Type == tea.ValidationError { // for example a vector of zeros
 			err = refusal{err}
 		}
 		return err

@@ -22,7 +22,7 @@ type deadline struct {
 	known    bool
 	next     time.Time // zero = none
 	lowered  time.Time // the earliest expiry that was added since begin
-	replaced bool      // sessions were written in another way since begin
+	replaced bool      // sessions were written outside of this package since begin
 }
 
 func (d *deadline) passed(now time.Time) bool {
@@ -176,7 +176,7 @@ func (s *Sessions) each(ctx context.Context, conditions []store.Condition, fn fu
 		for _, d := range page {
 			after = d.ID
 			if _, err := decode(d); err != nil {
-				continue // a damaged one stays as it is
+				continue // do not change a damaged session
 			}
 			group.Go(func() error {
 				_, done, err := s.change(ctx, d.ID, fn)

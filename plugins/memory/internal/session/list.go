@@ -90,12 +90,12 @@ func (s *Sessions) List(ctx context.Context, q Query) (found []Session, next str
 	}
 	size := q.Limit + 1
 	if len(q.Metadata) > 0 || s.o.ReadOnly {
-		size = max(size, pageSize) // the database cannot select all of them
+		size = max(size, pageSize) // the database does not evaluate all conditions
 	}
 	for ; ; size = max(size, min(8*size, maxPage)) {
 		from := store.Condition{Field: "place", Op: store.Lt, Value: after}
 		if after == "" {
-			from = store.Condition{Field: "place", Op: store.Gt, Value: ""} // a damaged body has none
+			from = store.Condition{Field: "place", Op: store.Gt, Value: ""} // a damaged body has no place
 		}
 		where := slices.Concat(conditions, []store.Condition{from})
 		page, err := s.o.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, Where: where, OrderBy: "place", Descending: true, Limit: size})

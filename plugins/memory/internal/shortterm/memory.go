@@ -47,7 +47,7 @@ type Memory struct {
 	mu      sync.Mutex // guards what follows
 	bounds  Bounds
 	entries map[name]*entry
-	used    *list.List // of *entry, the last used one in front
+	used    *list.List // of *entry, most recently used first
 	expiry  expiry
 	bytes   int64
 }
@@ -60,7 +60,7 @@ type entry struct {
 	value json.RawMessage
 	at    time.Time
 	used  *list.Element
-	place int // in the expiry; -1 = not there
+	place int // index in the expiry heap; -1 = not in it
 }
 
 func (e *entry) size() int64 {

@@ -14,7 +14,7 @@ const absent = "-"
 // Agreed is the state of a record that both sides had.
 type Agreed struct {
 	Hash    string // "" = no record
-	Pending string // what is being written to the remote; "" = nothing
+	Pending string // the hash that is being written to the remote; "" = none
 	Expires time.Time
 }
 

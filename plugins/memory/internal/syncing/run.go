@@ -156,7 +156,7 @@ type run struct {
 	markSeq  int64           // the number of the document with the marks
 	unmarked bool            // the remote was read since the last mark
 	unsaved  bool            // the history has changed since it was saved
-	evidence *evidence       // of the feed or table; nil if the histories have not parted
+	evidence *evidence       // of the feed or table; nil if the histories have not diverged
 	compared map[string]bool // the tables that were compared in full
 }
 

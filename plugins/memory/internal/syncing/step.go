@@ -19,7 +19,7 @@ type step struct {
 	bases             []Agreed // after the writes of toLocal
 	before            []Agreed // before the writes of toRemote
 	settled           []settled
-	merged            map[store.RecordName]bool // those of toLocal that are pushed next
+	merged            map[store.RecordName]bool // the merged records of toLocal, which are pushed next
 	again             []store.RecordName
 	bytes             int64
 }
@@ -40,7 +40,7 @@ func (s *step) decide(ctx context.Context, local, remote store.Record, a Agreed)
 	if a.Pending != "" && (remote.Hash == a.Pending || a.Pending == absent && remote.Deleted) {
 		known = remote.Hash // an earlier run has written it
 	}
-	a.Hash, a.Pending = known, "" // what a failed write goes back to
+	a.Hash, a.Pending = known, "" // restored if a write fails
 	now := s.r.Now()
 	past := func(t time.Time) bool { return !t.IsZero() && !t.After(now) }
 	switch {

@@ -88,7 +88,7 @@ func (s *Tables) merge(ctx context.Context, t *table, all bool) (c store.Consoli
 	}
 	if all && rows == 0 && len(old) == 1 && old[0].Base && last != nil {
 		c.File, c.Bytes, c.Rows, c.Snapshot, c.FilesAfter = old[0].Path, old[0].Size, old[0].Rows, last.ID, len(last.Files)
-		return c, nil // it is consolidated already
+		return c, nil // it is already consolidated
 	}
 	added, err := s.mergedFile(ctx, t, all, cut)
 	if err != nil {

@@ -100,7 +100,7 @@ func (m *merging) changed(ctx context.Context) error {
 				n := *r
 				switch at, there := here[r.key]; {
 				case there && at > m.mark:
-					if len(m.t.key) > 0 || !strings.Contains(r.key, "/") { // else it is from an earlier merge
+					if len(m.t.key) > 0 || !strings.Contains(r.key, "/") { // otherwise it is from an earlier merge
 						kept++
 					}
 					continue
@@ -130,7 +130,7 @@ func (m *merging) added(key string) bool {
 // page reads changed rows of the copy.
 func (m *merging) page(ctx context.Context, after int64) (rows []*newRow, last int64, err error) {
 	columns := make([]string, len(m.t.columns))
-	for i, c := range m.t.columns { // the order of the columns can differ
+	for i, c := range m.t.columns { // the order of the columns may differ
 		columns[i] = quote(c.Name)
 	}
 	values := make([]any, len(columns))
@@ -141,7 +141,7 @@ func (m *merging) page(ctx context.Context, after int64) (rows []*newRow, last i
 	}
 	found, err := m.from.o.Engine.Query(ctx, "SELECT _tea_seq, _tea_key, "+m.t.userColumns()+" FROM "+m.old.live()+" WHERE _tea_seq > ? ORDER BY _tea_seq LIMIT "+strconv.Itoa(copied), after)
 	err = store.Scan(found, err, func() {
-		if m.added(key) { // the number can be that of another row here
+		if m.added(key) { // the number may belong to another row here
 			key = m.id + "/" + key
 		}
 		rows = append(rows, &newRow{op: inserted, key: key, values: slices.Clone(values)})

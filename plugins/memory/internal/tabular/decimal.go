@@ -101,7 +101,7 @@ func decimalNumber(d store.Decimal) any {
 	}
 	f, err := strconv.ParseFloat(d.String(), 64)
 	if err != nil {
-		return math.NaN() // cannot be: fifteen digits fit
+		return math.NaN() // not reached: fifteen digits fit
 	}
 	return f
 }

@@ -143,7 +143,7 @@ func (s *Tables) readTable(ctx context.Context, t *table, named map[string]bool)
 	t.done = t.version
 	counted := "SELECT count(*) FROM " + t.log()
 	if s.dialect() == store.SQLite {
-		counted += " WHERE _tea_op <> 'I'" // the others stay in the log
+		counted += " WHERE _tea_op <> 'I'" // inserts are kept in the log
 	}
 	t.load.rows, err = store.Int(s.o.Engine.Query(ctx, counted))
 	return err

@@ -17,7 +17,7 @@ func (s *Tables) Query(ctx context.Context, q store.TableQuery) (store.TableAnsw
 	if err != nil {
 		return store.TableAnswer{}, err
 	}
-	defer s.readers.begin()() // no file is removed meanwhile
+	defer s.readers.begin()() // keeps replaced files meanwhile
 	box := store.Sandbox{Tables: names, Broken: broken, MaxRows: q.MaxRows, MaxBytes: q.MaxBytes, Timeout: q.Timeout, Args: q.Args}
 	if s.dialect() == store.SQLite {
 		if box.Tables, box.Views, err = s.inTime(ctx, names); err != nil {
@@ -68,7 +68,7 @@ func (s *Tables) damage(ctx context.Context, names []string) error {
 		if err != nil {
 			return nil
 		}
-		files, _ := s.o.Catalog.FilesIn(ctx, nil, t.name) // none if it fails
+		files, _ := s.o.Catalog.FilesIn(ctx, nil, t.name) // no files if it fails
 		for _, f := range files {
 			if err := s.checkFile(t, f); err != nil {
 				return err

@@ -11,7 +11,7 @@ import (
 type readers struct {
 	mu     sync.Mutex
 	now    int64         // counts retirements
-	active map[int64]int // readers by the now of their beginning
+	active map[int64]int // the number of readers by the value of now when they began
 	old    []retired
 }
 

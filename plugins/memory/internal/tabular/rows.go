@@ -49,7 +49,7 @@ func (s *Tables) Rows(ctx context.Context, name, after string, limit int) (rows 
 
 // keyed returns rows with their keys and numbers, at least one if there are any.
 func (s *Tables) keyed(ctx context.Context, t *table, which string, limit int, args ...any) (store.Table, error) {
-	defer s.readers.begin()() // no file is removed meanwhile
+	defer s.readers.begin()() // keeps replaced files meanwhile
 	box := store.Sandbox{Views: []store.View{t.withKeys(s.dialect())}, MaxRows: limit, MaxBytes: rowsBytes, MaxValue: rowBytes, Timeout: rowsTimeout, Args: args}
 	found, err := s.o.Engine.Select(ctx, "SELECT * FROM tea_keyed WHERE "+which, box)
 	if errors.Is(err, sandbox.ErrFirstRow) {

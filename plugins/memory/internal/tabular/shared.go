@@ -230,7 +230,7 @@ func (t *table) body(key string, values map[int]any) (JSONRow, error) {
 		}
 		switch {
 		case c.Type == JSON:
-			text, _ := v.(string) // what parse returns
+			text, _ := v.(string) // parse returned it
 			members[c.Name] = json.RawMessage(text)
 		case c.Type.isDecimal():
 			members[c.Name] = json.Number(members[c.Name].(string)) //nolint:forcetypeassert // plain returns one

@@ -53,7 +53,7 @@ type Tables struct {
 	mu      sync.Mutex // guards what follows
 	opened  bool
 	byName  map[string]*table // by the name in lower case
-	calls   int               // since old ones were removed
+	calls   int               // since old calls were removed
 }
 
 // New creates Tables. The caller closes the engine, after its last call here.

@@ -63,7 +63,7 @@ func (c Column) convert(raw json.RawMessage) (any, bool) {
 			return nil, false
 		}
 		f, err := strconv.ParseFloat(string(raw), 64)
-		return f + 0, err == nil // + 0 makes 0 of -0, which is the same key
+		return f + 0, err == nil // + 0 turns -0 into 0, which is the same key
 	case Bool:
 		return string(raw) == "true", string(raw) == "true" || string(raw) == "false"
 	case Timestamp:

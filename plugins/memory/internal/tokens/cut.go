@@ -24,7 +24,7 @@ func Cut(text string, limit int) (head string, count int) {
 		if count = Count(head); count <= limit {
 			return head, count
 		}
-		end = runeStart(text, end-max(1, end/64)) // a token more than in the whole text: rare
+		end = runeStart(text, end-max(1, end/64)) // rare: one token more than in the whole text
 	}
 	return "", 0
 }

@@ -44,7 +44,7 @@ func (ix *Index) next() job {
 func (ix *Index) nudge() {
 	select {
 	case ix.wake <- struct{}{}:
-	default: // it will wake anyway
+	default: // a wake-up is already pending
 	}
 }
 
@@ -117,14 +117,14 @@ func (ix *Index) insertNext(ctx context.Context, w *walk, v *view) error {
 // then.
 func (ix *Index) compact(ctx context.Context, w *walk, v *view) error {
 	next := newGeneration(v.number+1, v.dimension, v.m)
-	moved := make([]uint32, 0, v.count) // where each old slot is now
+	moved := make([]uint32, 0, v.count) // the new position of each old slot
 	for {
 		newer, err := ix.look()
 		if err != nil {
 			return err
 		}
 		if newer.generation != v.generation {
-			return nil // it was reset
+			return nil // Reset was called meanwhile
 		}
 		if len(moved) > 0 && newer.count-uint32(len(moved)) <= catchUp {
 			break
@@ -156,7 +156,7 @@ func (ix *Index) compact(ctx context.Context, w *walk, v *view) error {
 			continue
 		}
 		next.blocks[to>>blockBits].died[to%blockSlots].Store(last.died(slot))
-		if id := last.id(slot); next.slots[id] == to { // and not replaced
+		if id := last.id(slot); next.slots[id] == to { // unless it was replaced
 			delete(next.slots, id)
 		}
 	}

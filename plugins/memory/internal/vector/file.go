@@ -246,7 +246,7 @@ func (v *view) saveGraph(w *writer) {
 	blank := make([]atomic.Uint32, 1+v.room(0))
 	for slot := range v.built {
 		if v.blocks[slot>>blockBits].links == nil {
-			w.links(blank) // all of its block were tombstones
+			w.links(blank) // all slots of its block were tombstones
 		} else {
 			w.links(v.links(slot, 0))
 		}
@@ -344,7 +344,7 @@ func (r *reader) generation(g *generation, h header) error {
 		dead := r.long()
 		for i := range min(blockSlots, int(g.count)-n*blockSlots) {
 			if dead>>i&1 != 0 {
-				b.died[i].Store(math.MinInt64) // before every change
+				b.died[i].Store(math.MinInt64) // older than every change
 				continue
 			}
 			g.slots[b.ids[i]] = uint32(n*blockSlots + i)

@@ -27,7 +27,7 @@ type block struct {
 	upper [blockSlots][]atomic.Uint32
 	// next is the slot of the next twin plus one; see hang.
 	next  [blockSlots]atomic.Uint32
-	twins uint64 // slots that hang on others; used by the builder only
+	twins uint64 // slots that hang on others; only the builder uses it
 }
 
 // generation is a set of slots and the graph over the first of them. Slots are
@@ -41,13 +41,13 @@ type generation struct {
 	// Guarded by Index.mu, until the generation is replaced.
 	blocks []*block
 	count  uint32
-	slots  map[int64]uint32 // where the vector of an id is
+	slots  map[int64]uint32 // the slot of each id
 
 	// built is the number of slots in the graph; entry is the start of a search,
 	// see packEntry. Only the builder writes them.
 	built atomic.Uint32
 	entry atomic.Uint64
-	tails map[uint32]uint32 // the last twin of a slot; used by the builder only
+	tails map[uint32]uint32 // the last twin of a slot; only the builder uses it
 }
 
 func newGeneration(number, dimension, m int) *generation {

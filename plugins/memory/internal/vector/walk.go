@@ -100,7 +100,7 @@ type walk struct {
 // begin resets the visited slots for a view of count slots.
 func (w *walk) begin(count uint32) {
 	if uint32(len(w.seen)) < count {
-		w.seen = make([]uint32, count+count/8+blockSlots) // some more: the index grows
+		w.seen = make([]uint32, count+count/8+blockSlots) // with spare room, since the index grows
 		w.round = 0
 	}
 	w.round++

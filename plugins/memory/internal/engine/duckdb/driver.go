@@ -76,7 +76,7 @@ func (database) Open(ctx context.Context, path string, limits engine.Limits) (en
 func makePrivate(log string) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode)
 	if err != nil {
-		_ = os.Chmod(log, fileMode) // only its owner can
+		_ = os.Chmod(log, fileMode) // fails unless this user owns it
 		return
 	}
 	_ = file.Close() // it is empty

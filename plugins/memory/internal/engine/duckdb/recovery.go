@@ -62,8 +62,8 @@ func headerSum(path string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// isClosed reports whether this package closed the database, and nothing has
-// written to it since.
+// isClosed reports whether this package closed the database and nothing wrote to
+// it since.
 func isClosed(path string) bool {
 	for _, log := range logs(path) {
 		if info, err := os.Stat(log); err == nil && info.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -246,7 +246,7 @@ func (x index) missing(ctx context.Context, conn *sql.Conn) (bool, error) {
 	var kind string
 	err := conn.QueryRowContext(ctx, "SELECT data_type FROM duckdb_columns() WHERE table_name = ? AND column_name = ?", x.table, column).Scan(&kind)
 	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil // of several columns, or of an expression
+		return false, nil // an index over several columns or an expression
 	}
 	if err != nil {
 		return false, err

@@ -31,10 +31,10 @@ func cutZeros(path string) (repaired string, err error) {
 	valid, frame := validEnd(data)
 	zeros := len(bytes.TrimRight(data, "\x00"))
 	if valid == len(data) || zeros > valid+frame || zeros > valid && len(data) < valid+frame {
-		return "", nil // whole, from before the log began again, or a frame whose end is missing
+		return "", nil // intact, from before the log restarted, or an incomplete frame
 	}
 	if zeros >= valid+frameHeader && valid > 0 && !bytes.Equal(data[valid+8:valid+16], data[16:24]) {
-		return "", nil // a frame from before the log began again
+		return "", nil // a frame from before the log restarted
 	}
 	return engine.CutLog(path, int64(valid))
 }

@@ -117,7 +117,8 @@ func isWord(c byte) bool {
 	return c == '_' || c == '$' || c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 }
 
-// after is the place behind the next end, or that of the text.
+// after returns the position after the next occurrence of end, or the end of the
+// text.
 func after(s string, at int, end string) int {
 	if i := strings.Index(s[at:], end); i >= 0 {
 		return at + i + len(end)
@@ -125,8 +126,8 @@ func after(s string, at int, end string) int {
 	return len(s)
 }
 
-// closing is the place behind a quoted text, in which a doubled quote is one
-// quote.
+// closing returns the position after a quoted text, in which a doubled quote
+// stands for one quote.
 func closing(s string, at int, quote byte) int {
 	for i := at + 1; i < len(s); i++ {
 		if s[i] != quote {
@@ -141,20 +142,20 @@ func closing(s string, at int, quote byte) int {
 	return len(s)
 }
 
-// maxCopies bounds how many copies of an expression a query may become. SQLite
-// merges a query with the ones in its FROM: where each level uses a column
-// twice, twenty levels would be a million copies, before any limit is asked.
+// maxCopies bounds the copies of an expression that a query may need. SQLite
+// merges a query with the queries in its FROM: if each level uses a column twice,
+// twenty levels need a million copies, before SQLite checks any limit.
 const maxCopies = 1 << 18
 
-// copies estimates that: of each SELECT, how often it uses one name.
+// copies estimates this number: for each SELECT, how often it uses a name.
 type copies struct {
-	open []*usage // of the parentheses around, the innermost last
+	open []*usage // of the enclosing parentheses, the innermost last
 	all  []*usage
 }
 
 type usage struct {
 	names  map[string]int
-	shared bool // the parenthesis belongs to the SELECT around it
+	shared bool // the parenthesis belongs to the enclosing SELECT
 }
 
 func newCopies() *copies {

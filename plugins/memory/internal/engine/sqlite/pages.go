@@ -136,10 +136,10 @@ type log struct {
 	path string
 	size int64 // of a page
 
-	known bool // what follows is set
+	known bool // the fields below are set
 	round uint32
 	salt  uint64
-	next  int64 // where the first frame after the last commit is
+	next  int64 // offset of the first frame after the last commit
 }
 
 const (
@@ -180,7 +180,7 @@ func (l *log) read() (pages []uint32, complete bool, err error) {
 			return nil, false, err
 		}
 		if binary.BigEndian.Uint64(frame[8:]) != l.salt {
-			return pages, complete, nil // left from before
+			return pages, complete, nil // left from before the log restarted
 		}
 		open = append(open, binary.BigEndian.Uint32(frame[:]))
 		if binary.BigEndian.Uint32(frame[4:]) != 0 {

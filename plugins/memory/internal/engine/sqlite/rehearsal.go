@@ -150,7 +150,7 @@ type declaration struct{ name, kind string }
 // standIn writes a table without a rowid, as views have none.
 func standIn(to *strings.Builder, schema, name string, columns []declaration) {
 	if len(columns) == 0 {
-		return // the query learns that there is no such table
+		return // the query fails because the table does not exist
 	}
 	fmt.Fprintf(to, "CREATE TABLE %s.%s (", schema, sandbox.Quoted(name))
 	for _, c := range columns {
