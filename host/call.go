@@ -5,14 +5,14 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// CallResult is the key of the final state of a [Host.LoadCall] workflow that
-// has the action's result.
+// CallResult is the state key under which a [Host.LoadCall] workflow stores the
+// action's result.
 const CallResult = "result"
 
-// LoadCall returns a workflow that calls one action, with the input for its run.
-// The parameters are passed as they are: templates in them are not evaluated.
-// The error is that of [Host.Load]; the positions of mistakes in the call have
-// the file "".
+// LoadCall returns a workflow that calls one action, and the input for its run.
+// The parameters are passed unchanged: templates in them are not evaluated. It
+// returns the errors of [Host.Load]; mistakes in the call have positions in the
+// file "".
 func (h *Host) LoadCall(action string, params map[string]any, o LoadOptions) (wf *Workflow, input map[string]any, err error) {
 	text, input, err := callText(action, params)
 	if err != nil {
@@ -49,6 +49,6 @@ func callText(action string, params map[string]any) (text []byte, input map[stri
 	return text, CallInput(params), err
 }
 
-// CallInput returns the input of a [Host.LoadCall] workflow for further runs of it,
-// with parameters of the same names.
+// CallInput returns the input for another run of a [Host.LoadCall] workflow, with
+// parameters of the same names.
 func CallInput(params map[string]any) map[string]any { return map[string]any{"params": params} }

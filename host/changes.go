@@ -14,10 +14,10 @@ import (
 )
 
 // StateAt computes the state of a run of this workflow after a record, from the
-// checkpoint alone: it runs nothing. Secrets are replaced by ***. The updates of
-// a branch, a loop or a subgraph that had not ended at the record are missing.
-// The error is [ErrWorkflowChanged] for a run of another version of the
-// workflow, and [ErrNoStep] if the run has no such record.
+// checkpoint alone, without running anything. Secrets are replaced by ***. It
+// does not include updates of a branch, loop or subgraph that had not ended at
+// the record. The error is [ErrWorkflowChanged] for a run of another version of
+// the workflow, and [ErrNoStep] if the run has no such record.
 func (wf *Workflow) StateAt(ctx context.Context, c *RunContents, step uint64) (map[string]any, error) {
 	h := c.Header
 	if h.Digest != wf.spec.Digest {
@@ -63,9 +63,9 @@ const (
 	Changed ChangeKind = "changed"
 )
 
-// StateChange is a place in which two states differ.
+// StateChange is a difference between two states.
 type StateChange struct {
-	// Key is the place, such as readings[2].celsius.
+	// Key is the path in the state, such as readings[2].celsius.
 	Key  string     `json:"key"`
 	Kind ChangeKind `json:"change"`
 	// From is the value in the first state, To the value in the second one.
@@ -104,7 +104,7 @@ func objectChanges(out []StateChange, at string, a, b map[string]any) []StateCha
 	return out
 }
 
-// valueChanges compares the members of two objects and the elements of two lists.
+// valueChanges compares two values, descending into objects and lists.
 func valueChanges(out []StateChange, at string, a, b any) []StateChange {
 	if value.Equal(a, b) {
 		return out
@@ -138,14 +138,14 @@ func listChanges(out []StateChange, at string, a, b []any) []StateChange {
 	return out
 }
 
-// Difference is a place where two runs differ.
+// Difference is a difference between two runs.
 type Difference struct {
-	// Kind and Path are those of the record; Path is empty or that of a node.
+	// Kind and Path identify the record; Path is empty or the path of a node.
 	Kind string `json:"kind"`
 	Path string `json:"path,omitempty"`
-	// Key is the place in the record; "" is the whole record.
+	// Key is the path in the record; "" is the whole record.
 	Key string `json:"key,omitempty"`
-	// A and B are the values there, nil if a record has none.
+	// A and B are the values at Key, nil if a record has none.
 	A any `json:"a"`
 	B any `json:"b"`
 	// OnlyA and OnlyB report that the other run has no such record.
@@ -156,8 +156,8 @@ type Difference struct {
 type recordName struct{ kind, path string }
 
 // CompareRuns returns the differences between two runs: first those in records
-// of the first run, in their order, then the records that only the second run
-// has. It does not compare statuses.
+// of the first run, in its order, then the records that only the second run has.
+// It does not compare statuses.
 func CompareRuns(a, b *RunContents) ([]Difference, error) {
 	first, inFirst, err := named(a)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 func (wf *Workflow) Description() string { return wf.spec.Description }
 
 // Files returns the files that the workflow was read from: the workflow file
-// first, then overlays, Lua modules and subgraphs with theirs. Files that
-// actions read during a run are not among them.
+// first, then overlays, Lua modules and subgraphs with their files. It does not
+// include files that actions read during a run.
 func (wf *Workflow) Files() []string {
 	files := append([]string{wf.spec.File}, wf.options.Overlays...)
 	seen := map[string]bool{}
@@ -35,9 +35,8 @@ func (wf *Workflow) Files() []string {
 }
 
 // InputSchema returns the JSON Schema of the workflow's input, an object: the
-// keys of state_schema, and those of the initial state with their values as
-// defaults. Other keys are allowed, as in a run. The schema belongs to the
-// caller.
+// keys of state_schema, and the keys of the initial state with their values as
+// defaults. Other keys are allowed, as in a run. The caller owns the schema.
 func (wf *Workflow) InputSchema() map[string]any {
 	properties := map[string]any{}
 	for key, v := range wf.spec.InitialState {

@@ -8,9 +8,9 @@
 //	defer wf.Close()
 //	res, err := wf.Run(ctx, host.RunOptions{Input: map[string]any{"name": "Ada"}})
 //
-// Go functions become actions with [Func]; Options.Bundles links bundles of
+// [Func] turns Go functions into actions; Options.Bundles links bundles of
 // actions in, and the option of package host/subproc runs them as processes.
-// This package itself links no gRPC.
+// This package itself does not link gRPC.
 //
 // Start with [New], [Host.Load], [Workflow.Run]. [Workflow.Stream] returns the
 // events of a run as an iterator, [Workflow.Resume] continues one that was

@@ -25,16 +25,16 @@ var ErrHandOver = engine.ErrHandOver
 // Drive is what [Workflow.Drive] needs in addition to the options of a run.
 type Drive struct {
 	Runtime Runtime
-	// Place is what the result and templates have as the path of the checkpoint.
+	// Place is the checkpoint path that the result and templates show.
 	Place string
 	// StartedAt is when the run began; zero = now.
 	StartedAt time.Time
-	// Records are those of the run so far, in order; empty for a new run. They
-	// contain references in place of secrets.
+	// Records are the records of the run so far, in order; empty for a new run.
+	// They contain references in place of secrets.
 	Records []Record
-	// Steps is the number of steps so far, if it is more than in the records.
+	// Steps is the number of steps so far, if greater than in the records.
 	Steps int
-	// LastSeq is the number of the last event of the run so far.
+	// LastSeq is the number of the run's last event.
 	LastSeq int64
 	// Append receives each further record.
 	Append func(Record)
@@ -71,21 +71,20 @@ func (wf *Workflow) CheckGiven(records []Record, o RunOptions, now time.Time) er
 	return checkGiven(records, eo, now)
 }
 
-// CheckMigration returns the error of [Workflow.Resume] with these options for a run
-// with these records that began with another version of the workflow.
+// CheckMigration returns the error that [Workflow.Resume] with these options returns
+// for a run with these records, which began with another version of the workflow.
 func (wf *Workflow) CheckMigration(ctx context.Context, records []Record, o RunOptions) error {
 	_, err := wf.replayOptionsAt(ctx, &checkpoint.Contents{Header: checkpoint.Header{RunID: o.RunID}, Records: records}, o, time.Now())
 	return err
 }
 
-// memoryJournal numbers records and passes them to the driver.
+// memoryJournal numbers records and passes them to the driving engine.
 type memoryJournal struct {
 	place string
 	last  uint64
 	keep  func(Record)
 }
 
-// Append numbers the records.
 func (j *memoryJournal) Append(records ...checkpoint.Record) error {
 	for _, r := range records {
 		j.last++
@@ -95,14 +94,13 @@ func (j *memoryJournal) Append(records ...checkpoint.Record) error {
 	return nil
 }
 
-// Sync does nothing: the other engine has what the records follow from.
+// Sync does nothing: the other engine stores what the records derive from.
 func (j *memoryJournal) Sync() error { return nil }
 
-// Path returns the place of the run.
 func (j *memoryJournal) Path() string { return j.place }
 
-// Invoke calls an action outside of a run, as the part of a driven run that its
-// engine executes elsewhere. req.Host is what the action can ask of the run.
+// Invoke calls an action outside of a run, for a driven run whose engine executes
+// the action elsewhere. req.Host has the parts of the run that the action can use.
 func (wf *Workflow) Invoke(ctx context.Context, secrets map[string]any, req *tea.Request) (*tea.Response, error) {
 	r, err := wf.resolve(secrets)
 	if err != nil {
@@ -141,19 +139,19 @@ func (wf *Workflow) IsElsewhere(action string) bool {
 // none.
 func (wf *Workflow) Action(name string) *ActionEntry { return wf.catalog.Entry(name) }
 
-// Queue is the task queue of some actions, from the section queues.
+// Queue is the task queue of actions, from the section queues.
 type Queue = spec.Queue
 
 // Queues returns the section queues of the workflow file: task queues by action,
-// BUNDLE.* or *. It must not be changed.
+// BUNDLE.* or *. The caller must not change it.
 func (wf *Workflow) Queues() map[string]Queue { return wf.spec.Queues }
 
-// Plugins returns the manifests of the bundles and plugins that are not a part of
+// Plugins returns the manifests of the bundles and plugins that are not part of
 // tea, for [LoadOptions.Elsewhere].
 func (wf *Workflow) Plugins() []tea.Manifest { return wf.host.manifests()[wf.host.own:] }
 
-// PluginNames returns the names of the bundles and plugins of this host that are
-// not a part of tea.
+// PluginNames returns the names of this host's bundles and plugins that are not
+// part of tea.
 func (h *Host) PluginNames() []string {
 	names := h.unread()
 	for _, m := range h.manifests()[h.own:] {
@@ -162,12 +160,12 @@ func (h *Host) PluginNames() []string {
 	return names
 }
 
-// Seal returns v, which must be in the value model, with references in place of
-// secrets, as in checkpoints. It does not change v.
+// Seal returns v, which must be in the value model, with secrets replaced by
+// references, as in checkpoints. It does not change v.
 func (m Mask) Seal(v any) any { return m.set.Seal(v) }
 
-// Unseal returns v with the secrets in place of references. The error names a
-// secret that is missing.
+// Unseal returns v with references replaced by secrets. The error names a missing
+// secret.
 func (m Mask) Unseal(v any) (any, error) { return m.set.Unseal(v) }
 
 // LoadSource loads a workflow from the content of its files.

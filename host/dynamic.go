@@ -19,12 +19,12 @@ import (
 // maxDynamicFile is the maximum size of a file of dynamic actions.
 const maxDynamicFile = 64 << 20
 
-// dynamicActions finds the descriptions of actions that depend on settings.
+// dynamicActions finds the descriptions of actions that depend on the settings.
 type dynamicActions struct {
 	settings map[string]any
-	relist   bool // ignores the files
-	// missing are the bundles without a file, problems the files that cannot be
-	// used.
+	relist   bool // ignores the stored descriptions
+	// missing are the bundles without a usable file, problems the files that
+	// cannot be used.
 	missing  []string
 	problems diag.List
 }
@@ -55,7 +55,7 @@ func (d *dynamicActions) describe(m tea.Manifest) tea.Manifest {
 	return m
 }
 
-// checkDynamic checks that all actions are dynamic ones of the manifest.
+// checkDynamic checks that all actions are dynamic actions of the manifest.
 func checkDynamic(m tea.Manifest, actions []tea.ActionInfo) error {
 	for _, a := range actions {
 		if !m.IsDynamic(a.Name) {
@@ -65,7 +65,7 @@ func checkDynamic(m tea.Manifest, actions []tea.ActionInfo) error {
 	return tea.Manifest{Name: m.Name, Actions: actions}.CheckSchemas()
 }
 
-// settingAt returns the text at a path in the settings; "" if there is none.
+// settingAt returns the string at a path in the settings; "" if there is none.
 func settingAt(settings map[string]any, path string) string {
 	var v any = settings
 	for key := range strings.SplitSeq(path, ".") {
@@ -102,21 +102,21 @@ func readDynamic(path string) ([]tea.ActionInfo, error) {
 	return stored.Actions, nil
 }
 
-// DynamicList is the action that lists the dynamic actions of a bundle for the
-// settings of a workflow, and the file that stores them.
+// DynamicList describes how to list the dynamic actions of a bundle for a
+// workflow's settings, and the file that stores the list.
 type DynamicList struct {
 	Workflow *Workflow
-	// Input is the input of the run that calls the action; its state has the
-	// content of the file under [CallResult].
+	// Input is the input of the run that calls the listing action; the final
+	// state has the content of the file under [CallResult].
 	Input map[string]any
 	// File is the path of the file.
 	File string
 }
 
-// LoadDynamicList returns what is needed to list the dynamic actions of a
-// bundle for the settings of a workflow file, whose nodes are ignored. The
-// caller closes the workflow. The error is that of [Host.Load]. A bundle
-// without dynamic actions is a not_found error.
+// LoadDynamicList prepares listing the dynamic actions of a bundle for the
+// settings of a workflow file, whose nodes are ignored. The caller closes the
+// workflow. It returns the errors of [Host.Load], and a not_found error for a
+// bundle without dynamic actions.
 func (h *Host) LoadDynamicList(bundle, path string, o LoadOptions) (*DynamicList, error) {
 	s, diags := spec.Load(path, spec.Options{Overlays: o.Overlays, Config: o.Config, LookupEnv: o.LookupEnv, Embedded: h.o.Embedded})
 	if s == nil {
@@ -144,7 +144,7 @@ func (h *Host) LoadDynamicList(bundle, path string, o LoadOptions) (*DynamicList
 	return &DynamicList{Workflow: wf, Input: input, File: settingAt(s.Settings, m.Dynamic.File)}, nil
 }
 
-// DynamicBundles names the bundles with actions that depend on the settings.
+// DynamicBundles returns the names of the bundles with dynamic actions.
 func (h *Host) DynamicBundles() []string {
 	var names []string
 	for _, m := range h.manifests() {

@@ -22,8 +22,8 @@ const (
 )
 
 // eventKeeper stores a run's events next to its journal, up to a size. With
-// durability exit they wait in memory until the run is known to be kept. It is
-// not safe for concurrent use.
+// durability exit, events stay in memory until the run has a file. It is not
+// safe for concurrent use.
 type eventKeeper struct {
 	store   *checkpoint.Store
 	runID   string
@@ -31,18 +31,18 @@ type eventKeeper struct {
 	// limit is the maximum size of the log.
 	limit int64
 	log   *checkpoint.EventLog
-	// tokens have not been stored yet.
+	// tokens are not stored yet.
 	tokens tokenBuffer
-	// waiting are the events that wait in memory, and waitingBytes their size.
+	// waiting are the events in memory, waitingBytes their approximate size.
 	waiting      []flow.Event
 	waitingBytes int
-	// cut reports that the log has reached its limit.
+	// cut reports whether the log has reached its limit.
 	cut bool
 	// err is the first error; nothing is written after it.
 	err error
 }
 
-// eventLimit reads settings.events.max_mb. A value of the wrong type, which was
+// eventLimit reads settings.events.max_mb. A value of the wrong type, already
 // reported, counts as absent.
 func (wf *Workflow) eventLimit() int64 {
 	object, _ := wf.spec.Settings[settings.EventsKey].(map[string]any)
@@ -57,9 +57,8 @@ func (k *eventKeeper) open() {
 	}
 }
 
-// lastSeq returns a number that is not less than that of any event of a resumed
-// run. The last events of a run that was killed can have been streamed without
-// being stored.
+// lastSeq returns an upper bound of the event numbers of a resumed run: a run
+// that was killed may have streamed its last events without storing them.
 func (k *eventKeeper) lastSeq(killed bool) int64 {
 	k.open()
 	if k.log == nil || k.log.LastSeq() == 0 {
@@ -82,7 +81,7 @@ func (k *eventKeeper) tee(next func(flow.Event)) func(flow.Event) {
 	}
 }
 
-// take stores an event; tokens wait for others of their stream.
+// take stores an event; tokens are first grouped with others of their stream.
 func (k *eventKeeper) take(e flow.Event) {
 	if k.tokens.add(e) && !k.tokens.full(e.Time) {
 		return
@@ -103,7 +102,7 @@ func (k *eventKeeper) take(e flow.Event) {
 	}
 }
 
-// put stores an event, or keeps it in memory with durability exit.
+// put stores an event; with durability exit it keeps the event in memory.
 func (k *eventKeeper) put(e flow.Event) {
 	if k.durable {
 		k.write(e)
@@ -148,8 +147,8 @@ func (k *eventKeeper) write(e flow.Event) {
 	k.err = k.log.Append(uint64(e.Seq), line)
 }
 
-// alwaysKept reports whether an event is stored beyond the limit too: the few
-// that a reader needs to follow the status of the run.
+// alwaysKept reports whether an event is stored beyond the limit: the few events
+// that a reader needs to follow the run's status.
 func alwaysKept(e flow.Event) bool {
 	switch e.Type {
 	case flow.EventRunStart, flow.EventInterrupt, flow.EventCheckpoint, flow.EventRunEnd:
@@ -158,7 +157,7 @@ func alwaysKept(e flow.Event) bool {
 	return false
 }
 
-// cutNote returns the event that replaces the first one that is not stored.
+// cutNote returns the event that replaces the first event beyond the limit.
 func cutNote(e flow.Event, reason string) flow.Event {
 	return flow.Event{Seq: e.Seq, Time: e.Time, RunID: e.RunID, Type: flow.EventLog, Fields: []flow.Field{
 		{Key: "level", Value: "warn"},

@@ -17,8 +17,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Options configure a host. The zero value is a host with its own actions only.
-// The host shares what the options refer to, which must not be changed afterwards.
+// Options configure a host. The zero value is a host with only its own actions.
+// What the options refer to must not be changed afterwards.
 type Options struct {
 	// Bundles are linked in.
 	Bundles []*tea.Bundle
@@ -31,12 +31,12 @@ type Options struct {
 	Embedded Embedded
 	// Logger gets the host's log; nil drops it.
 	Logger *slog.Logger
-	// Replace are actions that replace those of the same name, for tests.
+	// Replace are actions that replace actions of the same name, for tests.
 	Replace []tea.Action
 	// CodeRunner is the command that starts the child process of code.execute,
 	// which must call [RunCode]; empty = the action is not available.
 	CodeRunner []string
-	// Version is the program's version, which its own bundles carry; "" is
+	// Version is the program's version, used for its own bundles; "" means
 	// "0.0.0".
 	Version string
 }
@@ -49,8 +49,8 @@ type Invoker = catalog.Invoker
 // has the implementation. It must be safe for concurrent use. The host owns it and
 // closes it.
 type Plugins interface {
-	// Manifests describes the known bundles, without starting one. The caller does
-	// not change them.
+	// Manifests returns the manifests of the known bundles, without starting any.
+	// The caller must not change them.
 	Manifests() []tea.Manifest
 	// Open starts the bundle if it does not run yet, and configures it. The caller
 	// closes the invoker.
@@ -59,20 +59,19 @@ type Plugins interface {
 	Close() error
 }
 
-// Learner is a [Plugins] that has the manifests of some bundles only, until it
-// starts the others.
+// Learner is a [Plugins] that must start some bundles to learn their manifests.
 type Learner interface {
 	// Unread names the bundles whose manifests are not known.
 	Unread() []string
-	// Learn starts the named bundles among them, or all without names, to ask
-	// for their manifests. The error names the bundles that cannot be used; they
-	// are no longer unread. A learner that must not start anything does nothing.
+	// Learn starts the named unread bundles, or all of them without names, to
+	// read their manifests. The error names bundles that cannot be used; they are
+	// no longer unread. A learner that must not start anything does nothing.
 	Learn(ctx context.Context, bundles ...string) error
 }
 
-// Refuser is a [Plugins] that has found bundles which it does not use.
+// Refuser is a [Plugins] that refuses some of the bundles it has found.
 type Refuser interface {
-	// Refused names the bundles. A missing action of theirs is explained by that.
+	// Refused names the bundles, to explain why their actions are missing.
 	Refused() []string
 }
 
@@ -82,7 +81,7 @@ type Limiter interface {
 	Limit(settings map[string]any)
 }
 
-// Host has what workflows share: bundles and plugins. Create it with [New], load
+// Host holds what workflows share: bundles and plugins. Create it with [New], load
 // workflows with [Host.Load], and close it after them. It is safe for concurrent
 // use.
 type Host struct {
@@ -91,7 +90,7 @@ type Host struct {
 	// bundles are the host's own, followed by those of the options.
 	bundles []*tea.Bundle
 	own     int
-	// told has the actions of plugins of which the log has a warning.
+	// told has the plugin actions about which a warning was logged.
 	told sync.Map
 }
 
@@ -128,10 +127,10 @@ func (h *Host) Close() error {
 	return h.o.Plugins.Close()
 }
 
-// ActionEntry describes one action with where it comes from.
+// ActionEntry describes an action and its origin.
 type ActionEntry = catalog.Entry
 
-// Actions lists the actions that every workflow of this host has.
+// Actions lists the actions that are available to every workflow of this host.
 func (h *Host) Actions() ([]ActionEntry, error) {
 	c, _, err := h.catalog(nil, false)
 	if err != nil {
@@ -140,9 +139,8 @@ func (h *Host) Actions() ([]ActionEntry, error) {
 	return c.Entries(), nil
 }
 
-// catalog returns the actions for one set of settings, and what it found out
-// about those that depend on them. With relist it ignores their stored
-// descriptions.
+// catalog returns the actions for one set of settings, and the state of the
+// dynamic ones. With relist it ignores their stored descriptions.
 func (h *Host) catalog(settings map[string]any, relist bool) (*catalog.Catalog, *dynamicActions, error) {
 	c := catalog.New(settings)
 	c.Patience = patience(settings)
@@ -199,8 +197,8 @@ func (k *knownPlugins) add() (more bool, err error) {
 	return more, nil
 }
 
-// find adds plugins until one can have the missing action. Another workflow can
-// have read their manifests in the meantime, so the unread ones are counted first.
+// find adds plugins until one can have the missing action. It counts the unread
+// plugins first because another workflow may have read their manifests meanwhile.
 func (k *knownPlugins) find(ctx context.Context, bundle string) bool {
 	for {
 		unread := k.host.unread()
@@ -214,7 +212,7 @@ func (k *knownPlugins) find(ctx context.Context, bundle string) bool {
 	}
 }
 
-// unread names the plugins whose manifests are not known.
+// unread returns the names of the plugins whose manifests are not known.
 func (h *Host) unread() []string {
 	if l, ok := h.o.Plugins.(Learner); ok {
 		return l.Unread()
@@ -229,8 +227,8 @@ func (h *Host) refused() []string {
 	return nil
 }
 
-// learn asks for the unread manifests, first for that of the bundle and at the
-// next call for all, and reports whether fewer are unread now.
+// learn reads the manifest of the bundle or, on the next call, all unread
+// manifests, and reports whether fewer are unread now.
 func (h *Host) learn(ctx context.Context, bundle string, unread []string) bool {
 	if len(unread) == 0 {
 		return false
@@ -245,8 +243,8 @@ func (h *Host) learn(ctx context.Context, bundle string, unread []string) bool {
 	return len(h.unread()) < len(unread)
 }
 
-// addPlugin adds the actions of a plugin that do not exist yet: a plugin in
-// conflict with another one must not stop every workflow.
+// addPlugin adds the actions of a plugin that do not exist yet: a conflict
+// between two plugins must not stop every workflow.
 func (h *Host) addPlugin(c *catalog.Catalog, m tea.Manifest) error {
 	m.Actions = slices.DeleteFunc(slices.Clone(m.Actions), func(a tea.ActionInfo) bool {
 		have := c.Entry(a.Name)

@@ -39,17 +39,17 @@ func (g *RunGraph) Add(event []byte) error {
 	return nil
 }
 
-// Inspect draws the graph in one of [InspectFormats]; those other than svg and json
-// do not show statuses. If the run is no longer running, nodes that have not ended are
-// shown as stopped. The error reports an unknown format.
+// Inspect draws the graph in one of [InspectFormats]; only svg and json show
+// statuses. If the run is no longer running, nodes that have not ended are shown
+// as stopped. The error reports an unknown format.
 func (g *RunGraph) Inspect(format string, running bool) ([]byte, error) {
 	g.statuses.Mark(g.diagram, running)
 	return g.diagram.Draw(format)
 }
 
-// DrawGraph draws a graph in the JSON of Cytoscape, such as graph.export writes, in
-// one of [InspectFormats]. The errors name the graph and report what is wrong with
-// the text or the format, or that the graph is too large for a drawing.
+// DrawGraph draws a graph in Cytoscape JSON, as graph.export writes it, in one of
+// [InspectFormats]. The error names the graph and reports invalid text, an unknown
+// format, or a graph that is too large to draw.
 func DrawGraph(name string, text []byte, format string) ([]byte, error) {
 	d, err := inspect.FromCytoscape(name, text)
 	if err != nil {

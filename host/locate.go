@@ -32,10 +32,10 @@ type LoadRunOptions struct {
 	File string
 	// Changed loads a changed file too.
 	Changed bool
-	// Config replaces the configuration that the run was loaded with, unless it
-	// is empty.
+	// Config, if not empty, replaces the configuration with which the run was
+	// loaded.
 	Config string
-	// Secrets are those of the run: its configuration can contain their values,
+	// Secrets are the run's secrets: its configuration can contain their values,
 	// which the checkpoint does not store.
 	Secrets map[string]any
 	// DataDir is [LoadOptions.DataDir]; nil is the directory with which the run began.
@@ -48,14 +48,14 @@ type LoadRunOptions struct {
 // LoadRun loads the workflow of a run for [Workflow.Resume] and
 // [Workflow.Fork], with the overlays and the configuration of the run.
 //
-// With a File, LoadRun loads that file. Otherwise it loads the file with which
-// the run began. If that file no longer exists or has changed, LoadRun loads the
-// version that [Source.Keep] has stored, or a file with the same digest near it,
-// in the working directory or around the checkpoint directory, since a directory
-// can have been renamed. If there is none, or with Changed, it loads the changed
-// file; Resume then decides.
+// With a File, LoadRun loads that file. Otherwise it loads the file with which the
+// run began. If that file no longer exists or has changed, LoadRun loads the version
+// that [Source.Keep] has stored, or a file with the same digest near it, in the
+// working directory or near the checkpoint directory, since a directory may have been
+// renamed. If there is none, or with Changed, it loads the changed file; Resume then
+// decides.
 //
-// The error is a [*WorkflowNotFoundError], a [*ConfigSecretError] or that of
+// The error is a [*WorkflowNotFoundError], a [*ConfigSecretError] or an error of
 // [Host.Load].
 func (h *Host) LoadRun(info *RunInfo, o LoadRunOptions) (*Workflow, error) {
 	info, err := info.configured(o)
@@ -76,7 +76,7 @@ func (h *Host) LoadRun(info *RunInfo, o LoadRunOptions) (*Workflow, error) {
 	}
 	_, gone := os.Stat(recorded.file)
 	if err != nil && gone == nil && o.Changed && !o.View {
-		return nil, err // another version is not what the caller asked for
+		return nil, err // the caller did not ask for another version
 	}
 	if kept := keptSource(info); kept != nil {
 		recorded.options.kept = kept
@@ -103,13 +103,13 @@ func (h *Host) LoadRun(info *RunInfo, o LoadRunOptions) (*Workflow, error) {
 	return wf, err
 }
 
-// ConfigSecretError reports that the configuration of a run contains a secret,
-// which is missing now.
+// ConfigSecretError reports that the configuration of a run contains a secret that
+// is missing now.
 type ConfigSecretError struct {
 	RunID string
 	// Secret is the name of the secret, or the path of the setting.
 	Secret string
-	// Setting reports that it is a setting, which no secret resolves.
+	// Setting reports that it is a setting, not a secret of the caller.
 	Setting bool
 }
 
@@ -147,7 +147,7 @@ func (i *RunInfo) configured(o LoadRunOptions) (*RunInfo, error) {
 // Has reports whether a file is the workflow of the run.
 func (i *RunInfo) Has(file string) bool { return slices.ContainsFunc(i.placesAt(file), i.has) }
 
-// place is a file that can be a run's workflow, with the overlays to apply.
+// place is a candidate file for a run's workflow, with the overlays to apply.
 type place struct {
 	file    string
 	options LoadOptions
@@ -157,14 +157,14 @@ func (i *RunInfo) recorded() place {
 	return place{i.WorkflowFile, LoadOptions{Overlays: i.Overlays, Config: i.Config, DataDir: i.dataDir}}
 }
 
-// has reports whether the workflow at a place is that of the run.
+// has reports whether the workflow at a place is the run's.
 func (i *RunInfo) has(p place) bool {
 	s, _ := spec.Load(p.file, spec.Options{Overlays: p.options.Overlays, Config: p.options.Config})
 	return s != nil && s.Digest == i.Digest
 }
 
-// placesAt returns a file twice: with the overlays at their old paths relative to
-// it, and with those at their old absolute paths.
+// placesAt returns a file twice: with the overlays at their old paths relative to it,
+// and with the overlays at their old absolute paths.
 func (i *RunInfo) placesAt(file string) []place {
 	here := place{file, i.recorded().options}
 	moved := place{file, LoadOptions{Config: i.Config, DataDir: i.dataDir}}
@@ -182,10 +182,10 @@ func (i *RunInfo) placesAt(file string) []place {
 	return []place{moved, here}
 }
 
-// places yields where the workflow of the run can be: first at the end of its old
-// path below one of the directories around the checkpoint directory or the
-// working directory, which finds it in a directory that was renamed, copied or
-// reached through a symbolic link; then any workflow file near.
+// places yields the possible places of the run's workflow: first the end of its old
+// path below a directory that contains the checkpoint directory or the working
+// directory, which finds it in a directory that was renamed, copied or reached
+// through a symbolic link; then any workflow file nearby.
 func (i *RunInfo) places(yield func(place) bool) {
 	if !i.placesAtAll([]string{i.WorkflowFile}, yield) {
 		return
@@ -222,8 +222,8 @@ func (i *RunInfo) places(yield func(place) bool) {
 	}
 }
 
-// placesAtAll yields the places at the files that exist and belong to the user.
-// It reports whether to continue.
+// placesAtAll yields the places of files that exist and belong to the user. It
+// reports whether to continue.
 func (i *RunInfo) placesAtAll(files []string, yield func(place) bool) bool {
 	for _, file := range files {
 		if !isFile(file) {
@@ -238,7 +238,7 @@ func (i *RunInfo) placesAtAll(files []string, yield func(place) bool) bool {
 	return true
 }
 
-// ancestors returns a directory and those around it.
+// ancestors returns a directory and its parents.
 func ancestors(dir string) []string {
 	all := []string{dir}
 	for filepath.Dir(dir) != dir {
@@ -248,7 +248,7 @@ func ancestors(dir string) []string {
 	return all
 }
 
-// tails returns the paths in dir that end as path does, the longest first.
+// tails returns the paths in dir with the same end as path, longest first.
 func tails(dir, path string) []string {
 	parts := strings.Split(strings.Trim(path, string(filepath.Separator)), string(filepath.Separator))
 	var all []string
@@ -258,11 +258,11 @@ func tails(dir, path string) []string {
 	return all
 }
 
-// workflowFiles returns the YAML files of a directory, up to a number that no
-// project reaches.
+// workflowFiles returns the YAML files of a directory, up to a number that projects
+// do not reach.
 func workflowFiles(dir string) []string {
 	const most = 200
-	entries, _ := os.ReadDir(dir) // a directory that cannot be read has none
+	entries, _ := os.ReadDir(dir) // an unreadable directory has none
 	var files []string
 	for _, e := range entries {
 		if ext := filepath.Ext(e.Name()); (ext == ".yaml" || ext == ".yml") && len(files) < most {
@@ -272,9 +272,9 @@ func workflowFiles(dir string) []string {
 	return files
 }
 
-// isFile reports whether a path is a regular file of this user or of the
-// system. The digest does not include the settings, so a file of another user
-// must not replace a workflow.
+// isFile reports whether a path is a regular file of this user or of the system. The
+// digest does not cover the settings, so another user's file must not replace a
+// workflow.
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -13,8 +13,8 @@ import (
 // It is immutable and safe for concurrent use.
 type Mask struct{ set *secret.Set }
 
-// NewMask returns a mask for secrets alone. [Workflow.Mask] includes the settings
-// that are secret.
+// NewMask returns a mask for secrets alone. [Workflow.Mask] also includes secret
+// settings.
 func NewMask(secrets map[string]any) Mask { return Mask{secret.New(secrets, nil)} }
 
 // Equal reports whether both masks replace the same values.
@@ -27,8 +27,8 @@ func (m Mask) Value(v any) any { return m.set.Redact(v) }
 // Text is Value for a text.
 func (m Mask) Text(text string) string { return m.set.Text(text) }
 
-// Stream returns a filter for the pieces of a streamed text, in which a secret can
-// be split over several of them.
+// Stream returns a filter for a streamed text, in which a secret can be split across
+// pieces.
 func (m Mask) Stream() *MaskStream { return m.set.Stream() }
 
 // MaskStream is a [Mask] for one streamed text. It is not safe for concurrent use.
@@ -48,7 +48,7 @@ type resolved struct {
 	actions  engine.Actions
 }
 
-// resolve puts secrets into the settings. Runs with equal settings share their
+// resolve resolves the settings with secrets. Runs with equal settings share their
 // bundles.
 func (wf *Workflow) resolve(secrets map[string]any) (resolved, error) {
 	settings, err := wf.graph.Settings.Resolve(context.Background(), secrets)
@@ -60,7 +60,7 @@ func (wf *Workflow) resolve(secrets map[string]any) (resolved, error) {
 		wf.hide.Do(func() { wf.hidden = wf.declared.Secrets(settings) })
 		return resolved{settings: settings, set: secret.New(secrets, wf.hidden), actions: wf.catalog}, nil
 	}
-	// Runs share what has no template in it.
+	// Runs share settings that contain no templates.
 	settings = wf.declared.AbsolutePaths(wf.spec, value.Clone(settings).(map[string]any))
 	key, err := value.Encode(settings)
 	if err != nil {
@@ -74,7 +74,7 @@ func (wf *Workflow) resolve(secrets map[string]any) (resolved, error) {
 	return resolved{settings: settings, set: secret.New(secrets, wf.declared.Secrets(settings)), actions: wf.catalogs[string(key)]}, nil
 }
 
-// warnOfShort logs which secrets are too short to be masked inside other text.
+// warnOfShort logs the secrets that are too short to be masked inside other text.
 func (wf *Workflow) warnOfShort(secrets, settings map[string]any) {
 	for _, name := range secret.New(secrets, nil).Short() {
 		wf.host.log.Warn("a secret is too short to be masked inside other text; use a longer one", "secret", name)

@@ -18,28 +18,28 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// ErrWorkflowChanged reports that the workflow differs from that with which the
-// run began.
+// ErrWorkflowChanged reports that the workflow differs from the version with which
+// the run began.
 var ErrWorkflowChanged = errors.New("the workflow has changed since the run began")
 
 // ErrInputUnused reports that no node is left to run that could use the input.
 // The run is unchanged.
 var ErrInputUnused = engine.ErrInputUnused
 
-// ErrNothingFailed reports a resume with RetryFailed of a run that is done and in
-// which no branch failed.
+// ErrNothingFailed reports a resume with RetryFailed of a run that is done and has no
+// failed branches.
 var ErrNothingFailed = engine.ErrNothingFailed
 
-// ErrDurabilityOff reports a resume or a fork that would not record what it runs:
-// the next resume would run it again.
+// ErrDurabilityOff reports a resume or a fork that would not record its work, so that
+// the next resume would repeat it.
 var ErrDurabilityOff = errors.New("durability off: a run that continues from a checkpoint needs one; use exit, async or sync")
 
-// Resume continues a run of this workflow. run is its id, a unique prefix of
-// it, or the path of its checkpoint file. Nodes that finished are not run again.
+// Resume continues a run of this workflow. run is its id, a unique prefix of the id,
+// or the path of its checkpoint file. Nodes that finished are not run again.
 //
-// The error is [ErrWorkflowChanged] if the workflow differs from that of the run,
-// unless Force or Migrate is set; [ErrInputUnused] for input if no node is left
-// to run; [ErrDurabilityOff]; or one of [Workflow.Run].
+// The error is [ErrWorkflowChanged] if the workflow differs from the run's, unless
+// Force or Migrate is set; [ErrInputUnused] for input if no node is left to run;
+// [ErrDurabilityOff]; or an error of [Workflow.Run].
 func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*flow.Result, error) {
 	store, err := o.openStore(run)
 	if err != nil {
@@ -59,10 +59,9 @@ func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*flow
 	return wf.newKeeper(store, journal, o.Durability).run(ctx, eo)
 }
 
-// Fork starts a new run with the records of another run of this workflow, up
-// to and including the one numbered at, and continues it. run is as for
-// [Workflow.Resume], and so are the errors. The new run and its input are created
-// atomically.
+// Fork starts a new run with the records of another run of this workflow, up to and
+// including record number at, and continues it. run and the errors are as for
+// [Workflow.Resume]. The new run and its input are created atomically.
 func (wf *Workflow) Fork(ctx context.Context, run string, at uint64, o RunOptions) (*flow.Result, error) {
 	store, err := o.openStore(run)
 	if err != nil {
@@ -140,8 +139,8 @@ func (wf *Workflow) replayOptionsAt(ctx context.Context, c *checkpoint.Contents,
 	return eo, nil
 }
 
-// checkGiven rejects input and answers that do not fit, answers without an
-// interrupt, and answers after the deadline, before anything runs.
+// checkGiven rejects, before anything runs, invalid input and answers, answers
+// without an interrupt, and answers after the deadline.
 func checkGiven(records []checkpoint.Record, o engine.Options, now time.Time) error {
 	if len(o.Answers) == 0 && len(o.Input) == 0 {
 		return nil
@@ -186,20 +185,20 @@ type RunInfo struct {
 	// WorkflowFile is the path of the workflow when the run began, Digest the
 	// digest of its content.
 	WorkflowFile, Digest string
-	// Overlays and Config are those with which the workflow was loaded. Config has
-	// *** in place of secrets.
+	// Overlays and Config are the ones with which the workflow was loaded. Config
+	// has *** in place of secrets.
 	Overlays []string
 	Config   string
 	Path     string
 
 	// config is Config with references to the secrets.
 	config string
-	// dataDir is that of the run, or [LoadRunOptions.DataDir]; nil for the directory of
+	// dataDir is the run's, or [LoadRunOptions.DataDir]; nil for the directory of
 	// the workflow.
 	dataDir func(workflow string) string
 }
 
-// FindRun reads from a run's checkpoint which workflow it needs. run is as for
+// FindRun reads the workflow of a run from the run's checkpoint. run is as for
 // [Workflow.Resume]; dir is the checkpoint directory.
 func FindRun(dir, run string) (*RunInfo, error) {
 	store, err := checkpoint.ViewStore(dir)
@@ -229,7 +228,7 @@ func FindRun(dir, run string) (*RunInfo, error) {
 	}
 	info.Overlays, info.Config, info.config = origin.Overlays, shown.Config, origin.Config
 	if data := origin.DataDir; data != "" {
-		// It moves together with the directory of runs.
+		// The data directory moves together with the directory of runs.
 		moved := filepath.Join(filepath.Dir(path), "data", filepath.Base(data))
 		if info, err := os.Stat(moved); err == nil && info.IsDir() {
 			data = moved

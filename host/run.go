@@ -30,8 +30,8 @@ type RunOptions struct {
 	Durability flow.Durability
 	// RunID names the run; "" creates an id. Ignored on resume.
 	RunID string
-	// StartedBy names what starts the run, for clients that list runs; "" stores
-	// nothing. It is ignored on resume.
+	// StartedBy names the origin of the run, for clients that list runs; "" stores
+	// nothing. Ignored on resume.
 	StartedBy string
 	// Secrets are available to templates under secrets; nested objects are
 	// allowed. Their values are masked in everything that tea prints or stores.
@@ -47,28 +47,28 @@ type RunOptions struct {
 	Ask func(ctx context.Context, i flow.Interrupt) (answer any, err error)
 	// Events receives the run's events, in order, one at a time.
 	Events func(flow.Event)
-	// Middleware wraps every call of an action, for traces for instance; next
-	// makes the call. It is called concurrently. nil = none.
+	// Middleware wraps every call of an action, for example for traces; next makes
+	// the call. It is called concurrently. nil = none.
 	Middleware func(ctx context.Context, req *tea.Request, next func(context.Context, *tea.Request) (*tea.Response, error)) (*tea.Response, error)
 	// Callbacks are called during the run.
 	Callbacks flow.Callbacks
-	// InterruptBefore and InterruptAfter name further nodes to stop at.
+	// InterruptBefore and InterruptAfter name additional nodes to stop at.
 	InterruptBefore, InterruptAfter []string
-	// RetryFailed runs the failed branches of a run again on resume, and what
+	// RetryFailed, on resume, runs the failed branches of a run again and what
 	// follows them; branches that succeeded are kept.
 	RetryFailed bool
-	// Force resumes although the workflow has changed; Migrate does so only if
+	// Force resumes even if the workflow has changed; Migrate does so only if
 	// everything that the checkpoint refers to still exists.
 	Force, Migrate bool
 	// KeepOldRuns disables the pruning of old runs.
 	KeepOldRuns bool
 }
 
-// Run runs the workflow to its end, an interrupt, a failure or the end of
-// ctx. The outcome of the run is in the result. The error reports that the run
-// could not start or be recorded: input that does not fit ([*flow.InputError]),
-// a secret that the workflow reads and that is missing ([Diagnostics]), or a
-// checkpoint that cannot be written. Run is safe for concurrent use.
+// Run runs the workflow to its end, an interrupt, a failure or the end of ctx. The
+// outcome of the run is in the result. The error reports that the run could not start
+// or be recorded: invalid input ([*flow.InputError]), a missing secret that the
+// workflow reads ([Diagnostics]), or a checkpoint that cannot be written. Run is safe
+// for concurrent use.
 func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*flow.Result, error) {
 	if err := wf.graph.MissingSecrets(o.Secrets).Err(); err != nil {
 		return nil, err
@@ -94,10 +94,9 @@ func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*flow.Result, error)
 	return keeper.run(ctx, eo)
 }
 
-// Stream returns an iterator that runs the workflow and yields its events. Leaving
-// the loop stops the run. The last pair has the error of [Workflow.Run], if there
-// is one; the outcome is in the run_end event. Each loop over the iterator is a
-// run.
+// Stream returns an iterator that runs the workflow and yields its events. Leaving the
+// loop stops the run. The last pair has the error of [Workflow.Run], if any; the
+// outcome is in the run_end event. Each loop over the iterator is a new run.
 func (wf *Workflow) Stream(ctx context.Context, o RunOptions) iter.Seq2[flow.Event, error] {
 	return func(yield func(flow.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)

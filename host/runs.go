@@ -16,16 +16,16 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Runs is a checkpoint directory, to read and prune its runs. Open it with
-// [OpenRuns]; it needs no closing. It is safe for concurrent use, also while other
+// Runs is a checkpoint directory, for reading and pruning its runs. Open it with
+// [OpenRuns]; it need not be closed. It is safe for concurrent use, also while other
 // processes write runs.
 type Runs struct{ store *checkpoint.Store }
 
 // The contents of a checkpoint directory.
 type (
-	// RunEntry is one line of the list of runs.
+	// RunEntry is a run in the list of runs.
 	RunEntry = checkpoint.Info
-	// RunContents is everything in a run's checkpoint.
+	// RunContents are the contents of a run's checkpoint.
 	RunContents = checkpoint.Contents
 	// Record is one entry of a checkpoint.
 	Record = checkpoint.Record
@@ -36,8 +36,7 @@ type (
 // DefaultPrunePolicy returns the policy that applies when a new run starts.
 func DefaultPrunePolicy() PrunePolicy { return checkpoint.DefaultPolicy() }
 
-// OpenRuns opens a directory of runs. The error is fs.ErrNotExist if it does not
-// exist.
+// OpenRuns opens a directory of runs. The error is fs.ErrNotExist if there is none.
 func OpenRuns(dir string) (*Runs, error) {
 	store, err := checkpoint.ViewStore(dir)
 	if err != nil {
@@ -46,11 +45,10 @@ func OpenRuns(dir string) (*Runs, error) {
 	return &Runs{store}, nil
 }
 
-// List returns the runs, the newest first. The entry of a damaged one has the
-// reason.
+// List returns the runs, newest first. The entry of a damaged run has the reason.
 func (r *Runs) List() ([]RunEntry, error) { return r.store.List() }
 
-// Show reads one run by its id, a unique prefix of it, or the path of its
+// Show reads one run by its id, a unique prefix of the id, or the path of its
 // checkpoint.
 func (r *Runs) Show(run string) (*RunContents, error) {
 	path, err := r.store.Find(run)
@@ -63,9 +61,9 @@ func (r *Runs) Show(run string) (*RunContents, error) {
 // Prune removes old runs and returns their ids.
 func (r *Runs) Prune(p PrunePolicy) ([]string, error) { return r.store.GC(p, time.Now()) }
 
-// Stop records that a run that is not running was stopped, and why: it no longer
-// waits. It can be resumed like any other stopped run. The record is on disk when
-// Stop returns without an error.
+// Stop records that a run that is not running was stopped, and why. The run no longer
+// waits, and can be resumed like any stopped run. When Stop returns without an error,
+// the record is on disk.
 func (r *Runs) Stop(run, reason string) error {
 	entry, err := r.Entry(run)
 	if err != nil {
@@ -113,10 +111,10 @@ type RunEvents struct {
 	log   checkpoint.EventReader
 }
 
-// Next calls fn with each event that was stored since the last call, in order,
-// as a line of JSON that is valid only during the call. Tokens, which are stored
-// in groups, are passed one by one as they were streamed; their ts is that of the
-// first one of the group.
+// Next calls fn with each event that was stored since the last call, in order, as a
+// line of JSON that is valid only during the call. Tokens, which are stored in groups,
+// are passed one by one as they were streamed, with the ts of the first token of their
+// group.
 func (e *RunEvents) Next(fn func(seq int64, line []byte) error) error {
 	reader := eventReader{after: e.after, fn: fn}
 	err := e.log.Read(func(seq uint64, line []byte) error { return reader.line(int64(seq), line) })
@@ -175,9 +173,9 @@ func RecordValue(rec Record) (any, error) {
 // ErrNoStep reports that a run does not have the requested record.
 var ErrNoStep = errors.New("no such step")
 
-// Step returns the number of a record, given its number or the path of a node. Of
-// a node it is the last record in which the node ended. The error is [ErrNoStep]
-// if there is none.
+// Step returns the number of a record, given its number or the path of a node. For a
+// node it is the last record in which the node ended. The error is [ErrNoStep] if
+// there is none.
 func (r *Runs) Step(run, step string) (uint64, error) {
 	contents, err := r.Show(run)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 type (
 	// ServeConfig is the section as written.
 	ServeConfig = spec.Serve
-	// TriggerConfig is one of its triggers.
+	// TriggerConfig is a trigger of the section.
 	TriggerConfig = spec.Trigger
 	// TriggerKind is the kind of event that starts a run.
 	TriggerKind = spec.TriggerKind
@@ -57,7 +57,7 @@ func (wf *Workflow) ServingBy(section *ServeConfig) (*Serving, error) {
 func (wf *Workflow) HasServing() bool { return wf.spec.Serve != nil }
 
 // LoadServe reads a file with the serve sections of workflows, by their names. The
-// error is a [Diagnostics], or that of reading the file.
+// error is a [Diagnostics], or the error of reading the file.
 func LoadServe(file string) (map[string]*ServeConfig, error) {
 	data, err := confine.ReadRegular(file, source.MaxBytes) // a pipe would stop the server
 	if err != nil {
@@ -67,7 +67,7 @@ func LoadServe(file string) (map[string]*ServeConfig, error) {
 	return sections, diags.Err()
 }
 
-// Dir returns the directory where the relative paths of the workflow start.
+// Dir returns the directory to which the workflow's paths are relative.
 func (wf *Workflow) Dir() string { return absolute(wf.spec.Dir) }
 
 // Config returns the section as written. It must not be changed.
@@ -83,8 +83,8 @@ func (s *Serving) Input(ctx context.Context, trigger int, event, env map[string]
 	return input, ok, err
 }
 
-// Key returns the deduplication key of an event, "" if it has none. trigger is -1
-// for an event that is not of a trigger.
+// Key returns the deduplication key of an event, "" if it has none. trigger is -1 for
+// an event without a trigger.
 func (s *Serving) Key(ctx context.Context, trigger int, event, env map[string]any) (string, error) {
 	v, err := s.compiled.Key(ctx, trigger, event, env)
 	if err != nil {
@@ -112,7 +112,7 @@ func (wf *Workflow) compileServe(diags *diag.List) {
 }
 
 // CheckInput checks the input of a new run. The error is a [*flow.InputError], or
-// [Diagnostics] for a secret that the workflow reads and that is missing.
+// [Diagnostics] for a missing secret that the workflow reads.
 func (wf *Workflow) CheckInput(input, secrets map[string]any) error {
 	if err := wf.graph.MissingSecrets(secrets).Err(); err != nil {
 		return err
@@ -121,8 +121,8 @@ func (wf *Workflow) CheckInput(input, secrets map[string]any) error {
 	return err
 }
 
-// CheckCron returns an error for a cron expression that `tea serve` refuses, and what to
-// write instead.
+// CheckCron returns an error for a cron expression that `tea serve` refuses, and a hint
+// on what to write instead.
 func CheckCron(text string) (hint string, err error) {
 	_, hint, err = cron.Parse(text)
 	return hint, err
@@ -132,8 +132,8 @@ func CheckCron(text string) (hint string, err error) {
 // it starts.
 func NewRunID() string { return checkpoint.NewRunID(time.Now()) }
 
-// FinishedNodes counts the executions of nodes that a run has recorded. A run whose
-// count does not grow from one crash to the next makes no progress.
+// FinishedNodes counts the executions of nodes that a run has recorded. If the count
+// does not grow between crashes, the run makes no progress.
 func FinishedNodes(contents *RunContents) int {
 	n := 0
 	for _, r := range contents.Records {
@@ -144,8 +144,8 @@ func FinishedNodes(contents *RunContents) int {
 	return n
 }
 
-// UsageAt returns what a run had used when it wrote a record, which is part of the usage
-// of a fork at this record.
+// UsageAt returns the usage of a run at a record, which is part of the usage of a fork
+// at this record.
 func UsageAt(contents *RunContents, at uint64) (flow.Usage, error) {
 	p, err := replay.New(veiled(contents.Records[:min(at, uint64(len(contents.Records)))]), nil, false)
 	if err != nil {

@@ -20,8 +20,8 @@ func (wf *Workflow) Settings(secrets map[string]any) (map[string]any, error) {
 	return r.settings, err
 }
 
-// manifests returns the manifests of the bundles and of the plugins that are
-// known.
+// manifests returns the manifests of the bundles and of the plugins whose manifests
+// are known.
 func (h *Host) manifests() []tea.Manifest {
 	var manifests []tea.Manifest
 	for _, b := range h.bundles {
@@ -33,8 +33,8 @@ func (h *Host) manifests() []tea.Manifest {
 	return manifests
 }
 
-// luaOptions reads settings.lua. A value of the wrong type, which was reported,
-// counts as absent.
+// luaOptions reads settings.lua. A value of the wrong type, already reported, counts
+// as absent.
 func luaOptions(given map[string]any) script.Options {
 	object, _ := given[settings.LuaKey].(map[string]any)
 	return script.Options{
@@ -44,7 +44,7 @@ func luaOptions(given map[string]any) script.Options {
 }
 
 // missingDir returns [fileroot.Lazy.MissingDir] for the settings of a workflow. It reads
-// them at the first call, since few workflows write files.
+// them on the first call, since few workflows write files.
 func missingDir(given map[string]any) func(string) string {
 	files := sync.OnceValue(func() *fileroot.Lazy {
 		raw, err := tea.ValuePayload(given[fileroot.SettingsKey]).JSON()

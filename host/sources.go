@@ -17,10 +17,10 @@ import (
 // sourcesDir is the directory of kept sources in a checkpoint directory.
 const sourcesDir = "sources"
 
-// Source is the content of the files of a workflow, to keep the version with
-// which runs began. It is immutable and safe for concurrent use.
+// Source is the content of a workflow's files, for keeping the version with which
+// runs began. It is immutable and safe for concurrent use.
 type Source struct {
-	// File is the absolute path of the workflow file, Digest that of the workflow.
+	// File is the absolute path of the workflow file, Digest the workflow's digest.
 	File   string `json:"file"`
 	Digest string `json:"digest"`
 	// Files are the contents by absolute path. Modules need not be UTF-8.
@@ -33,8 +33,8 @@ type Source struct {
 // workflow was loaded. Load it again.
 var ErrWorkflowRewritten = errors.New("the files of the workflow changed while they were read")
 
-// Source reads the files of the workflow. The error is [ErrWorkflowRewritten] if
-// they are not those that were loaded, or that of reading them.
+// Source reads the files of the workflow. The error is [ErrWorkflowRewritten] if they
+// differ from the loaded ones, or a read error.
 func (wf *Workflow) Source() (*Source, error) {
 	s := &Source{File: absolute(wf.spec.File), Digest: wf.spec.Digest, Files: map[string][]byte{}}
 	for _, file := range wf.Files() {
@@ -66,7 +66,6 @@ func (wf *Workflow) Source() (*Source, error) {
 // templates and conditions. A name can appear twice.
 func (s *Source) Env() []string { return s.env }
 
-// read implements [Embedded].
 func (s *Source) read(file string) ([]byte, bool) {
 	data, ok := s.Files[file]
 	return data, ok
@@ -116,7 +115,7 @@ func keptSource(info *RunInfo) *Source {
 	return s
 }
 
-// RemoveSources removes the kept sources of workflows with which no run of the
+// RemoveSources removes the kept sources of workflows with which no run in the
 // directory began, except those in keep. It ignores incomplete files, which
 // [Source.Keep] is writing.
 func (r *Runs) RemoveSources(keep []*Source) error {
@@ -135,7 +134,7 @@ func (r *Runs) RemoveSources(keep []*Source) error {
 	used := map[string]bool{}
 	for _, run := range runs {
 		if run.Problem != "" && run.Digest == "" {
-			return nil // a run that cannot be read can need any of them
+			return nil // an unreadable run may need any of them
 		}
 		used[sourcePath(dir, run.WorkflowFile, run.Digest)] = true
 	}

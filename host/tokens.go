@@ -14,9 +14,9 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// Tokens of one stream are stored together, as an event for each would take a
-// hundred bytes for three. The group has the seq of its last token, so that the
-// log stays in order; groups that are stored together can overlap.
+// Tokens of one stream are stored together, since a separate event would take a
+// hundred bytes for three. The group has the seq of its last token, so that the log
+// stays in order; groups that are stored together can overlap.
 const (
 	maxGroupBytes  = 32 << 10
 	maxGroupTokens = 1000
@@ -27,11 +27,11 @@ const (
 const (
 	fieldFirstSeq = "first_seq" // the seq of the first token
 	fieldLengths  = "lengths"   // of the tokens, in bytes
-	fieldSteps    = "seq_steps" // from each token's seq to the next; left out where all are 1
+	fieldSteps    = "seq_steps" // from each token's seq to the next; omitted if all are 1
 )
 
-// tokenBuffer collects tokens by the execution that streams them. The zero
-// value is empty.
+// tokenBuffer collects tokens by the execution that streams them. The zero value is
+// empty.
 type tokenBuffer struct {
 	byPath map[string]*tokenGroup
 	tokens int
@@ -47,7 +47,7 @@ type tokenGroup struct {
 	lengths []any
 }
 
-// add adds a token; it reports false for any other event.
+// add adds a token; it returns false for any other event.
 func (b *tokenBuffer) add(e flow.Event) bool {
 	if e.Type != flow.EventToken {
 		return false
@@ -79,8 +79,8 @@ func (b *tokenBuffer) full(now time.Time) bool {
 	return b.bytes >= maxGroupBytes || b.tokens >= maxGroupTokens || now.Sub(b.since) >= maxGroupAge
 }
 
-// groups empties the buffer into one event for each execution, in the order of
-// their last tokens.
+// groups empties the buffer into one event per execution, in the order of their last
+// tokens.
 func (b *tokenBuffer) groups() []flow.Event {
 	if b.tokens == 0 {
 		return nil
@@ -157,7 +157,7 @@ func apart(line []byte) ([]flow.Event, bool) {
 type eventReader struct {
 	after int64
 	fn    func(seq int64, line []byte) error
-	// held are tokens of groups that overlap.
+	// held are tokens of overlapping groups.
 	held []flow.Event
 	last int64
 }

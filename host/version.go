@@ -7,10 +7,10 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// satisfies checks a bundle's version against a constraint: comparisons that
-// must all hold, separated by commas or spaces, such as ">=1.2, <2". ^1.2 is
-// anything up to the next major version, ~1.2 up to the next minor one; a
-// bare version is that version.
+// satisfies checks a bundle's version against a constraint: comparisons that must all
+// hold, separated by commas or spaces, such as ">=1.2, <2". ^1.2 allows versions up to
+// the next major version, ~1.2 up to the next minor one; a bare version allows only
+// itself.
 func satisfies(version, constraint string) error {
 	v := "v" + strings.TrimPrefix(version, "v")
 	if constraint != "" && !semver.IsValid(v) {

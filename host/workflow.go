@@ -32,19 +32,19 @@ type LoadOptions struct {
 	Strict bool
 	// LookupEnv finds ${VAR} in settings; nil is os.LookupEnv.
 	LookupEnv func(string) (string, bool)
-	// DataDir returns the directory for the files of a workflow by its name. It is the
-	// default root of file actions, and run.data_dir in templates. If DataDir is nil,
-	// that is the directory of the workflow file.
+	// DataDir returns the directory for the files of a workflow by its name: the
+	// default root of file actions, and run.data_dir in templates. If DataDir is
+	// nil, it is the directory of the workflow file.
 	DataDir func(workflow string) string
-	// Elsewhere describes bundles that another process has. Those of this host take
-	// precedence. Their actions can be used in the workflow, and fail if this host
+	// Elsewhere describes bundles of another process. Bundles of this host take
+	// precedence. The workflow can use their actions, which fail if this host
 	// calls them.
 	Elsewhere []tea.Manifest
-	// Remote says that the workflow runs on other machines: the directories of this one
-	// are not checked.
+	// Remote reports that the workflow runs on other machines: the directories of
+	// this machine are not checked.
 	Remote bool
 
-	// kept has the content of files in place of those on disk; nil for none.
+	// kept has the content of files instead of the disk; nil for none.
 	kept *Source
 	// relist ignores the stored descriptions of dynamic actions.
 	relist bool
@@ -64,33 +64,33 @@ type Workflow struct {
 
 	declared settings.Declared
 	// hidden are the secret settings of a workflow whose settings contain no
-	// templates: they are those of every run.
+	// templates, so that they are the same for every run.
 	hidden map[string]any
 	hide   sync.Once
-	// warnShort limits the warning about secrets that cannot be masked to one.
+	// warnShort ensures that the warning about short secrets is logged once.
 	warnShort sync.Once
 
 	mu     sync.Mutex
 	graphs map[string]*graph.Graph
-	// catalogs are those of runs whose settings contain secrets, by settings.
+	// catalogs are for runs whose settings contain secrets, by settings.
 	catalogs map[string]*catalog.Bound
 }
 
-// Embedded returns the content of a file that the program contains, by its
-// absolute path, and reports whether there is one. Its relative paths resolve
-// like those of a file on disk, and it precedes a file there. It must be safe
-// for concurrent use and return the same content each time.
+// Embedded returns the content of a file that the program contains, by its absolute
+// path, and reports whether there is one. Its relative paths resolve like those of a
+// file on disk, over which it takes precedence. It must be safe for concurrent use and
+// return the same content each time.
 type Embedded = spec.Embedded
 
 // Diagnostics are the findings about a workflow file.
 type Diagnostics = diag.List
 
-// LacksAction reports whether an error of a run is that of a call of an action
-// that does not exist, as from Lua. With another set of plugins it can exist.
+// LacksAction reports whether an error of a run is due to a call of a missing action,
+// for example from Lua. Another set of plugins may have it.
 func LacksAction(err error) bool { return catalog.IsUnknownAction(err) }
 
-// LacksPlugins reports whether the only mistakes in a workflow are missing actions
-// or plugins. With another set of plugins it can be valid.
+// LacksPlugins reports whether the only mistakes in a workflow are missing actions or
+// plugins. With another set of plugins it may be valid.
 func LacksPlugins(diags Diagnostics) bool {
 	lacks := false
 	for _, d := range diags {
@@ -107,7 +107,7 @@ func LacksPlugins(diags Diagnostics) bool {
 }
 
 // Load reads and checks a workflow. The caller must close it. The error is a
-// [Diagnostics] with every mistake in the file, or reports that a bundle cannot be
+// [Diagnostics] with all mistakes in the file, or reports that a bundle cannot be
 // used.
 func (h *Host) Load(path string, o LoadOptions) (*Workflow, error) {
 	embedded := h.o.Embedded
@@ -124,7 +124,7 @@ func (h *Host) Parse(name string, data []byte, o LoadOptions) (*Workflow, error)
 	return h.compile(s, diags, o)
 }
 
-// Validate returns all findings about a file, warnings included.
+// Validate returns all findings about a file, including warnings.
 func (h *Host) Validate(path string, o LoadOptions) Diagnostics {
 	wf, err := h.Load(path, o)
 	if wf != nil {
@@ -148,7 +148,7 @@ func (h *Host) compile(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workf
 	if len(h.unread()) == unread {
 		return wf, err
 	}
-	// Plugins were started to read their manifests, which can declare settings.
+	// Plugins were started to read their manifests, which may declare settings.
 	if wf != nil {
 		_ = wf.Close() // nothing of it was opened
 	}
@@ -220,12 +220,12 @@ type moduleImport struct {
 	variables map[string]any
 }
 
-// importTimeout limits the time to load all modules of a workflow, so that
-// checking a workflow ends soon whatever its modules do.
+// importTimeout bounds the time to load all modules of a workflow, so that a check
+// ends soon whatever the modules do.
 const importTimeout = 5 * time.Second
 
-// imports adds what a workflow and its subgraphs import to the catalog. No
-// module runs before all are compiled, as they can require each other.
+// imports adds the imports of a workflow and its subgraphs to the catalog. No module
+// runs before all are compiled, because they can require each other.
 func (wf *Workflow) imports(s *spec.Workflow, diags *diag.List) *modules {
 	m := &modules{byPath: map[string]*script.Module{}, byNamespace: map[string]*script.Module{}}
 	wf.collect(s, diags, m)
@@ -319,7 +319,7 @@ func (wf *Workflow) compileModule(s *spec.Workflow, im spec.Import, diags *diag.
 	if module == nil {
 		if im.Code == nil {
 			m.broken = append(m.broken, namespace)
-			return // the loader has said why
+			return // already reported by the loader
 		}
 		var err error
 		if module, err = wf.lua.CompileModule(script.Source{Name: im.Path, Line: 1, Text: string(im.Code)}); err != nil {
@@ -365,10 +365,10 @@ func (wf *Workflow) Close() error {
 	return errors.Join(wf.catalog.Close(), wf.unbind())
 }
 
-// Release closes the bundles that the workflow's runs opened, and forgets their
-// secrets, while no run is in progress. The next run opens them again. It reports
-// whether the workflow is still that of its file: it is not known if the workflow
-// consists of several files.
+// Release closes the bundles that the workflow's runs opened, and discards their
+// secrets. No run may be in progress. The next run opens the bundles again. current
+// reports whether the workflow is known to match its file; for a workflow of several
+// files it is not known.
 func (wf *Workflow) Release() (current bool, err error) {
 	return len(wf.Files()) == 1 && len(wf.graphs) == 0, errors.Join(wf.catalog.Release(), wf.unbind())
 }
@@ -384,8 +384,8 @@ func (wf *Workflow) unbind() (err error) {
 	return err
 }
 
-// CheckNodes checks that the workflow has nodes of these names. Of a path such as
-// sub/x only the first part counts. The error names the first unknown node.
+// CheckNodes checks that the workflow has nodes with these names. For a path such as
+// sub/x, only the first part is checked. The error names the first unknown node.
 func (wf *Workflow) CheckNodes(names ...string) error {
 	for _, name := range names {
 		first := name

@@ -10,9 +10,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
-// loadGraph compiles a file for workflow.run. The path, which can come from data
-// or a model, stays below dir, the directory of the calling workflow. The file
-// itself is trusted: it can refer to files elsewhere.
+// loadGraph compiles a file for workflow.run. The path, which can come from data or a
+// model, must be below dir, the directory of the calling workflow. The file itself is
+// trusted: it can refer to files elsewhere.
 func (wf *Workflow) loadGraph(dir, path string) (*graph.Graph, error) {
 	name, err := confine.Clean(path)
 	if err != nil {
