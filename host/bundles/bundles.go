@@ -23,11 +23,11 @@ type (
 	// Signature is a signature of minisign.
 	Signature = bundle.Signature
 
-	// Store has the bundles that are installed for a user.
+	// Store holds the bundles that are installed for a user.
 	Store = store.Store
 	// Entry is an installed version of a plugin.
 	Entry = store.Entry
-	// Installed is a plugin of the store with its versions.
+	// Installed is an installed plugin with its versions.
 	Installed = store.Installed
 	// NotInstalledError is the error of a plugin that is not installed.
 	NotInstalledError = store.NotInstalledError
@@ -73,7 +73,7 @@ func ParseSecretKey(data []byte, password func() (string, error)) (SecretKey, er
 // ReadSignature reads the signature file of a bundle.
 func ReadSignature(path string) (Signature, error) { return bundle.ReadSignature(path) }
 
-// ReadLock reads a lock file. The error is fs.ErrNotExist without one.
+// ReadLock reads a lock file. The error is fs.ErrNotExist if there is none.
 func ReadLock(path string) (*Lock, error) { return lockfile.Read(path) }
 
 // UserStore returns the store of the user, $XDG_DATA_HOME/tea; nil if there is

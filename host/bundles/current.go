@@ -10,10 +10,9 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/digest"
 )
 
-// CurrentPolicy is a policy for a host that runs for long: it reads its lock
-// files again after they have changed, as `tea plugin lock` does after a new
-// version was installed. A lock that is removed still applies. It is safe for
-// concurrent use.
+// CurrentPolicy is a policy for a long-running host: it rereads its lock files
+// when they change, for example after `tea plugin lock`. A lock that was
+// removed still applies. It is safe for concurrent use.
 type CurrentPolicy struct {
 	rules Rules
 
@@ -22,7 +21,7 @@ type CurrentPolicy struct {
 	state  string
 }
 
-// WatchPolicy is [LoadPolicy] for a host that runs for long.
+// WatchPolicy is [LoadPolicy] for a long-running host.
 func WatchPolicy(r Rules) (*CurrentPolicy, error) {
 	c := &CurrentPolicy{rules: r}
 	c.state = c.stateOfLocks()
@@ -31,7 +30,7 @@ func WatchPolicy(r Rules) (*CurrentPolicy, error) {
 	return c, err
 }
 
-// Files returns the paths of the lock files, whether they exist or not.
+// Files returns the paths of the lock files, including those that do not exist.
 func (c *CurrentPolicy) Files() []string {
 	files := make([]string, len(c.rules.Dirs))
 	for i, dir := range c.rules.Dirs {
@@ -40,7 +39,7 @@ func (c *CurrentPolicy) Files() []string {
 	return files
 }
 
-// Verify reports why a plugin must not run by the present rules; nil if it can.
+// Verify reports why a plugin must not run under the current rules; nil if it may.
 func (c *CurrentPolicy) Verify(name, path string) error {
 	policy, err := c.present()
 	if err != nil {

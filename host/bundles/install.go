@@ -28,20 +28,20 @@ type Installer struct {
 	CacheDir string
 	// Client downloads; nil means http.DefaultClient.
 	Client *http.Client
-	// Check decides whether a version that was verified and unpacked becomes
-	// active; nil means that each does.
+	// Check decides whether a verified and unpacked version becomes active; nil
+	// activates every version.
 	Check func(*Entry) error
 	// Name is the name of a file in messages; "" means its path.
 	Name string
 }
 
-// Change is an installed version with the one that it replaces.
+// Change is an installed version and the version that it replaces.
 type Change struct {
 	Now *Entry
-	// Before is nil for a plugin that was not installed.
+	// Before is nil if the plugin was not installed.
 	Before *Entry
-	// Unverified is the ID of the key of a signature that was not asked to
-	// verify.
+	// Unverified is the key ID of a signature that was not verified because no
+	// keys are required.
 	Unverified string
 }
 
@@ -81,7 +81,7 @@ func (i *Installer) Install(ctx context.Context, from string) ([]Change, error) 
 	return changes, nil
 }
 
-// BundleErrors are the errors of single bundles, such as some of a directory.
+// BundleErrors are the errors of the bundles that could not be installed.
 type BundleErrors []error
 
 func (e BundleErrors) Error() string { return errors.Join(e...).Error() }
@@ -92,8 +92,8 @@ func (e BundleErrors) Unwrap() []error { return e }
 // source is a bundle file with its name in messages.
 type source struct{ file, name string }
 
-// fetch returns the bundle files of a source, and the errors of those that are
-// damaged. clean removes downloads.
+// fetch returns the bundle files of a source and the errors of damaged ones.
+// clean removes downloads.
 func (i *Installer) fetch(ctx context.Context, from string) (files []source, damaged []error, clean func(), err error) {
 	if isURL(from) {
 		file, clean, err := i.download(ctx, from)
@@ -143,7 +143,7 @@ func (i *Installer) download(ctx context.Context, from string) (file string, cle
 	return file, clean, err
 }
 
-// removeOldDownloads removes what killed installations have left.
+// removeOldDownloads removes the downloads of killed installations.
 func removeOldDownloads(dir string) {
 	left, _ := filepath.Glob(filepath.Join(dir, "download-*")) // the pattern is valid
 	for _, path := range left {
@@ -180,7 +180,7 @@ func (i *Installer) file(from source, installing bool) (Change, error) {
 	return Change{Now: now, Before: before, Unverified: unverified}, nil
 }
 
-// InstallError is the error of the store when a bundle is installed.
+// InstallError is an error of the store during an installation.
 type InstallError struct {
 	File string
 	Err  error
@@ -191,9 +191,9 @@ func (e *InstallError) Error() string { return fmt.Sprintf("install %s: %v", e.F
 // Unwrap returns the reason.
 func (e *InstallError) Unwrap() error { return e.Err }
 
-// Verify verifies the signature next to a bundle file. One key of each list
-// must have made it. Without lists it verifies nothing and returns the ID of
-// the key that the signature names, if there is one.
+// Verify verifies the signature next to a bundle file: it must be by one key of
+// each list. Without lists Verify checks nothing and returns the key ID that the
+// signature names, if any.
 func Verify(b *Bundle, file string, keys [][]Key) (signed *store.Signed, unverified string, err error) {
 	return source{file, file}.verify(b, keys)
 }
@@ -222,7 +222,6 @@ func (s source) verify(b *Bundle, keys [][]Key) (signed *store.Signed, unverifie
 	return signed, "", nil
 }
 
-// ids returns the IDs of keys, for messages.
 func ids(keys []Key) string {
 	var all []string
 	for _, k := range keys {

@@ -12,17 +12,17 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Plugin is a plugin that was found, with its binary.
+// Plugin is a discovered plugin with its binary.
 type Plugin struct {
 	Manifest tea.Manifest
 	Path     string
 }
 
-// UpdateLock returns a lock of the named plugins, and of those in previous with
-// other names; without names it is a lock of exactly the plugins. An installed
-// bundle is pinned for each of its platforms. Another binary is pinned for this
-// platform; previous, which can be nil, has the digests for the others if the
-// version is the same. unread are the plugins that were found without a
+// UpdateLock returns a lock of the named plugins plus the other entries of
+// previous; without names it is a lock of exactly the plugins. An installed
+// bundle is pinned for all its platforms. Any other binary is pinned for this
+// platform; the digests for other platforms are taken from previous, which can
+// be nil, if the version is the same. unread are discovered plugins without a
 // manifest; they cannot be pinned.
 func UpdateLock(store *Store, plugins []Plugin, unread []string, previous *Lock, names []string) (*Lock, error) {
 	l := new(Lock)
@@ -113,7 +113,7 @@ func pinBundle(platforms map[string]lockfile.Files, entry *Entry) error {
 	return nil
 }
 
-// CheckLock compares a lock with the plugins that are installed and returns the
+// CheckLock compares a lock with the installed plugins and returns the
 // differences. A plugin that is not in the lock is not a difference.
 func CheckLock(l *Lock, plugins []Plugin) []error {
 	var faults []error

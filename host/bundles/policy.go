@@ -32,8 +32,8 @@ type Policy struct {
 // Platform is the platform of this process.
 const Platform = runtime.GOOS + "/" + runtime.GOARCH
 
-// Verify reports why a plugin must not run; nil if it can. A host calls it
-// before each start of a process and before it uses a stored manifest.
+// Verify reports why a plugin must not run; nil if it may. A host calls it before
+// each start of a process and before it uses a stored manifest.
 func (p *Policy) Verify(name, path string) error {
 	binary, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -56,8 +56,8 @@ func (p *Policy) Verify(name, path string) error {
 	return nil
 }
 
-// installed returns the entry of a binary in the store after comparing it with
-// its record; nil for another binary.
+// installed returns the store entry of a binary after verifying it against its
+// record; nil if the store does not have the binary.
 func (p *Policy) installed(binary string) (*Entry, error) {
 	if p.Store == nil {
 		return nil, nil
@@ -95,7 +95,7 @@ func (p *Policy) checkKeys(name string, e *Entry, keys []Key) error {
 	return &KeyError{Name: name, Reason: reason, Keys: ids}
 }
 
-// KeyError is the error of a plugin that no required key has signed.
+// KeyError reports a plugin that is not signed by a required key.
 type KeyError struct {
 	Name, Reason string
 	Keys         []string // their IDs
@@ -106,10 +106,10 @@ func (e *KeyError) Error() string {
 		e.Reason, strings.Join(e.Keys, " or "))
 }
 
-// Rules are where the policy of a host comes from.
+// Rules are the sources of a host's policy.
 type Rules struct {
-	// Dirs are the directories whose lock files apply: those of the workflow
-	// files and that of the project. A lock that cannot be read is an error.
+	// Dirs are the directories whose lock files apply: the workflow files' and
+	// the project's. A lock that cannot be read is an error.
 	Dirs []string
 	// Keys are lists of required keys, as text or files. A bundle needs a
 	// signature by one key of each list.

@@ -16,13 +16,13 @@ import (
 const (
 	// maxDownload bounds the size of a bundle from a server.
 	maxDownload = int64(2) << 30
-	// maxSignature bounds that of a signature.
+	// maxSignature bounds the size of a signature from a server.
 	maxSignature = 64 << 10
 	// downloadTimeout bounds a download.
 	downloadTimeout = 30 * time.Minute
 )
 
-// SourceError is the error of a source that cannot have bundles.
+// SourceError reports a source that cannot contain bundles.
 type SourceError struct{ Source, Reason string }
 
 func (e *SourceError) Error() string { return e.Source + ": " + e.Reason }
@@ -30,8 +30,8 @@ func (e *SourceError) Error() string { return e.Source + ": " + e.Reason }
 // isURL reports whether a source is the URL of a bundle, not a path.
 func isURL(source string) bool { return strings.Contains(source, "://") }
 
-// withoutQuery returns a URL for messages: the query and the password can be
-// secret.
+// withoutQuery returns a URL for messages, without query and password, which
+// can be secret.
 func withoutQuery(source string) string {
 	source, _, _ = strings.Cut(source, "?")
 	if u, err := url.Parse(source); err == nil {
