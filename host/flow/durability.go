@@ -23,7 +23,7 @@ const (
 	DurabilityOff Durability = "off"
 )
 
-// ParseDurability returns the durability of that name. The error lists the names.
+// ParseDurability returns the durability with a name. The error lists the names.
 func ParseDurability(name string) (Durability, error) {
 	switch d := Durability(name); d {
 	case DurabilityExit, DurabilitySync, DurabilityAsync, DurabilityOff:

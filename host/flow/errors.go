@@ -36,7 +36,7 @@ func (e *NodeError) Error() string {
 // Unwrap returns the action's error.
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// BudgetError is a limit of the budget that a run has reached.
+// BudgetError reports that a run has reached a limit of its budget.
 type BudgetError struct {
 	Limit string
 	Used  string
@@ -47,8 +47,8 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("budget reached: %s (%s)", e.Limit, e.Used)
 }
 
-// TypeError is a value that does not fit the type of its key in the state
-// schema. Got is "" for a required key that is missing.
+// TypeError reports a value that does not match the type of its key in the state
+// schema. Got is "" for a missing required key.
 type TypeError struct{ Key, Expected, Got string }
 
 // Error names key, expected and got.
@@ -59,8 +59,8 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("state key %q: expected %s, got %s", e.Key, e.Expected, e.Got)
 }
 
-// InputError is an initial state that does not fit the state schema, with all
-// faults in the order of their keys. The run has not begun.
+// InputError reports an initial state that does not match the state schema, with
+// all faults sorted by key. The run has not begun.
 type InputError struct{ Faults []*TypeError }
 
 // Error lists the faults.

@@ -42,8 +42,8 @@ type Event struct {
 	// Node and Path are empty if the event is not about a node.
 	Node string
 	Path string
-	// Fields are the event's own. They are shared between the receivers of the
-	// event and must not be changed.
+	// Fields are specific to the type. They are shared between the receivers of
+	// the event and must not be changed.
 	Fields []Field
 }
 

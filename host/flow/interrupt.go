@@ -22,30 +22,29 @@ const (
 
 // Interrupt is a place where a run waits for an answer.
 type Interrupt struct {
-	// ID is stable: the same interrupt has it in every resume.
+	// ID is the same in every resume.
 	ID   string        `json:"id"`
 	Kind InterruptKind `json:"kind"`
 	Node string        `json:"node"`
 	Path string        `json:"path"`
-	// The rest is set for human.ask.
+	// The following fields are set for human.ask.
 	Question string    `json:"question,omitempty"`
 	Schema   any       `json:"schema,omitempty"`
 	Choices  []any     `json:"choices,omitempty"`
 	Default  any       `json:"default,omitempty"`
 	AskedAt  time.Time `json:"asked_at,omitzero"`
-	// Deadline is when OnTimeout decides; zero = never.
+	// Deadline is when OnTimeout applies; zero = never.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// OnTimeout is what happens then: deny, default or fail.
 	OnTimeout string `json:"on_timeout,omitempty"`
 }
 
-// ErrNobody is the error of an Ask function that cannot ask anybody: the run
-// stops at the interrupt as if there were no Ask, and can be resumed.
+// ErrNobody is the error of an Ask function when no one can answer: the run
+// stops at the interrupt as it does without Ask, and can be resumed.
 var ErrNobody = errors.New("no one is available to answer")
 
 // Check checks an answer to the interrupt. The error is a validation_error if the
-// answer is not one of the choices or does not fit the schema, which only
-// questions have.
+// answer is not one of the choices or does not match the schema.
 func (i Interrupt) Check(answer any) error {
 	if len(i.Choices) > 0 && !slices.ContainsFunc(i.Choices, func(c any) bool { return value.Equal(c, answer) }) {
 		return tea.Errorf(tea.ValidationError, "the answer to %s must be one of %s", i.ID, value.Brief(i.Choices))

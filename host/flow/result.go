@@ -35,23 +35,23 @@ type Result struct {
 	Pending []Interrupt
 	// Err is why the run failed or stopped; nil when it is done or waiting.
 	Err error
-	// Failures are the nodes that the run continued after, and the branches
-	// that failed, in order of time. At most 20 are kept.
+	// Failures are the failed nodes after which the run continued, and the failed
+	// branches, in order of time. At most 20 are kept.
 	Failures []Failure
 	// FailedBranches counts the branches and items of maps that failed.
 	FailedBranches int
-	// Usage is what the run has used so far, resumed parts included.
+	// Usage is the run's total usage, including resumed parts.
 	Usage Usage
 	// Checkpoint is the file to resume from; "" if the run has none.
 	Checkpoint string
-	// Started and Elapsed time this execution.
+	// Started and Elapsed refer to this execution.
 	Started time.Time
 	Elapsed time.Duration
 }
 
 // Failure is a node or branch that failed.
 type Failure struct {
-	// Path is that of the node or branch.
+	// Path is the path of the node or branch.
 	Path    string        `json:"path"`
 	Branch  bool          `json:"branch,omitempty"`
 	Type    tea.ErrorType `json:"error_type"`
@@ -61,7 +61,7 @@ type Failure struct {
 // String returns the failure on one line.
 func (f Failure) String() string { return f.Path + ": " + string(f.Type) + ": " + f.Message }
 
-// Usage counts against the budget.
+// Usage is what counts against the budget.
 type Usage struct {
 	Steps     int     `json:"steps"`
 	Tokens    int64   `json:"tokens"`
@@ -82,10 +82,10 @@ type BranchOutcome struct {
 	Circuit string
 }
 
-// Callbacks are called during a run, from the goroutine where something
-// happens; each can be nil. Branches call concurrently, and wait until a
-// callback returns. BranchStart is called for the branches of a fan-out in the
-// order in which they are written, one at a time.
+// Callbacks are called during a run, on the goroutine of the event; each can be
+// nil. Branches call them concurrently and wait for them to return. BranchStart
+// is called for the branches of a fan-out one at a time, in the order in which
+// they are written.
 type Callbacks struct {
 	FlowStart     func(runID string)
 	FlowEnd       func(r *Result)
