@@ -11,8 +11,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// Markdown returns the reference of a plugin: its settings, what it needs, and
-// its actions with parameters and results.
+// Markdown returns the reference of a plugin: its settings, its requirements, and its
+// actions with parameters and results.
 func Markdown(m tea.Manifest) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s %s\n", inline(m.Name), inline(m.Version))
@@ -47,7 +47,7 @@ func traits(a tea.ActionInfo) string {
 	return all
 }
 
-// needs lists what the process of the plugin needs.
+// needs lists the requirements of the plugin's process.
 func needs(b *strings.Builder, m tea.Manifest) {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, "- "+fmt.Sprintf(format, args...)) }
@@ -118,10 +118,9 @@ func (f Field) About() string {
 	return strings.Join(about, "; ")
 }
 
-// oneLine returns a text on one line.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// inline returns a text on one line, without the end of code.
+// inline returns a text on one line that is valid inside backquotes.
 func inline(text string) string { return strings.ReplaceAll(oneLine(text), "`", "'") }
 
 // cell returns a text for a cell of a table.
@@ -129,7 +128,7 @@ func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(oneLine(text))
 }
 
-// paragraph returns a text that cannot begin another kind of block.
+// paragraph escapes a text that could begin another kind of block.
 func paragraph(text string) string {
 	return strings.NewReplacer("<", "&lt;", "#", `\#`).Replace(oneLine(text))
 }

@@ -1,4 +1,4 @@
-// Package reference describes actions and settings for people.
+// Package reference describes actions and settings for documentation.
 //
 // Start with [Fields], which lists what a schema contains, or [Markdown], which
 // returns the reference of a plugin.
@@ -18,23 +18,23 @@ import (
 
 // Field is a member of an object at any depth.
 type Field struct {
-	// Path is the name with those of the objects around it: "options.depth",
+	// Path is the name, prefixed with the enclosing objects: "options.depth",
 	// "rows[].name" in each item of a list, "labels.*" for every other name.
 	Path string
 	// Type is the type in words, such as "list of string".
 	Type     string
 	Required bool
-	// Description is that of the schema.
+	// Description is the description in the schema.
 	Description string
-	// Rules are the constraints, the default among them, in words.
+	// Rules are the constraints in words, including the default.
 	Rules []string
 }
 
 // maxDepth bounds the depth of the fields: a manifest can be hostile.
 const maxDepth = 8
 
-// Fields returns the fields of an object's schema in the order of their
-// declaration, each followed by the fields inside of it.
+// Fields returns the fields of an object's schema in the order of their declaration,
+// each followed by its inner fields.
 func Fields(s *schema.Schema) []Field { return fields("", s, maxDepth) }
 
 func fields(path string, s *schema.Schema, depth int) []Field {
@@ -71,7 +71,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// described reports whether the schema says anything.
+// described reports whether the schema has any content.
 func described(s *schema.Schema) bool {
 	return len(s.Type) > 0 || s.Description != "" || s.Properties != nil || len(s.AnyOf) > 0 || len(s.Enum) > 0
 }
@@ -106,8 +106,8 @@ func typeWords(s *schema.Schema) string {
 	return words
 }
 
-// rules returns the constraints of a schema in words, those on the items of a
-// list included.
+// rules returns the constraints of a schema in words, including those of a list's
+// items.
 func rules(s *schema.Schema) []string {
 	if s == nil {
 		return nil
@@ -167,7 +167,7 @@ func list(values []any) string {
 	return strings.Join(words, ", ")
 }
 
-// brief returns a value of a schema as JSON, and a text as it is.
+// brief returns a value of a schema as JSON, and text unchanged.
 func brief(v any) string {
 	if text, ok := v.(string); ok && text != "" {
 		return text
@@ -179,8 +179,8 @@ func brief(v any) string {
 	return value.Brief(inModel)
 }
 
-// number returns a limit as JSON has it: without an exponent if it has at most
-// 21 digits.
+// number formats a limit as in JSON, without an exponent if it has at most 21
+// digits.
 func number(f float64) string {
 	if math.Abs(f) < 1e21 {
 		return strconv.FormatFloat(f, 'f', -1, 64)
