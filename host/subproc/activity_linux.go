@@ -11,8 +11,8 @@ import (
 // clockTick is the unit of times in /proc. It is the same on all architectures.
 const clockTick = 10 * time.Millisecond
 
-// activity returns the processor time that the process has used, and whether
-// the process is stopped by a signal. It is not known on every system.
+// activity returns the processor time of the process, and whether the process is
+// stopped by a signal. They are not known on every system.
 func (r *runner) activity() (used time.Duration, stopped, known bool) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.pid.Load()))
 	if err != nil {
@@ -35,8 +35,7 @@ func (r *runner) activity() (used time.Duration, stopped, known bool) {
 	return used, string(fields[0]) == "T", true
 }
 
-// resident returns the memory of a process, and the part of it that is its own:
-// without the files that it has mapped.
+// resident returns the memory of a process, and the part of it without mapped files.
 func resident(pid int) (all, own int64) {
 	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {

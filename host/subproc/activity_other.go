@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// shortestLook is the shortest time between two looks at the memory of a process.
+// shortestLook is the minimum interval between two checks of a process's memory.
 const shortestLook = 200 * time.Millisecond
 
 // apply sets no limits: this system has no call that limits another process.

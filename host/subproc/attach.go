@@ -12,13 +12,13 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// attachScript is the process of a plugin that a debugger runs, seen from the
-// host: it prints the handshake of that plugin and ends with the host. What the
-// host does to a process, it does to this one.
+// attachScript is the process that represents a plugin under a debugger to the host:
+// it prints the handshake of that plugin and ends with the host. The host treats it
+// like the plugin's process.
 const attachScript = `echo "1|1|unix|$0|grpc|"; read -r end <&3`
 
-// attachment returns the path of the socket of a plugin that a debugger runs, or
-// of its directory; "" if the host starts the plugin itself.
+// attachment returns the path of the socket of a plugin under a debugger, or of its
+// directory; "" if the host starts the plugin itself.
 func (o Options) attachment(name string) string {
 	for entry := range strings.SplitSeq(o.Reattach, ",") {
 		plugin, address, _ := strings.Cut(strings.TrimSpace(entry), "=")
@@ -33,7 +33,7 @@ func (o Options) attachment(name string) string {
 	return ""
 }
 
-// attach makes the process represent a plugin behind a socket.
+// attach makes the process represent a plugin that listens on a socket.
 func (p *process) attach(path string) error {
 	if p.attached = socketAt(path); p.attached == "" {
 		return startError(p.name, tea.DependencyMissing, "no plugin listens on %s (TEA_REATTACH); start it with TEA_PLUGIN_COOKIE=tea.plugin.v1 and name the socket that it prints", path)

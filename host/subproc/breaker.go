@@ -20,9 +20,9 @@ func newBreaker(now func() time.Time) *breaker.Breaker {
 	return breaker.New(breaker.Settings{Failures: crashLimit, Window: crashWindow, Pause: openFor, Now: now})
 }
 
-// restartWait returns how long the next start of a plugin has to wait, or a
-// circuit_open error while its breaker is open. Neither the first start, nor
-// the first restart, nor the trial of a half-open breaker waits.
+// restartWait returns the wait before the next start of a plugin, or a circuit_open
+// error while its breaker is open. The first start, the first restart and the trial of
+// a half-open breaker do not wait.
 func restartWait(name string, b *breaker.Breaker) (time.Duration, error) {
 	if !b.Allow() {
 		pause := b.OpenFor()

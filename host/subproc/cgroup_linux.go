@@ -14,23 +14,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroups makes a control group for each process of a plugin, with its limits.
-// All of the processes that a plugin starts are in it, whatever they do. The nil
-// cgroups makes none.
+// cgroups creates a control group with limits for each process of a plugin. It contains
+// all processes that the plugin starts. The nil cgroups creates none.
 type cgroups struct {
-	// prefix begins the paths of the groups.
+	// prefix is the prefix of the paths of the groups.
 	prefix string
 
 	mu   sync.Mutex
 	made int
 }
 
-// cgroupRoots are the places where version 2 is mounted.
+// cgroupRoots are the mount points of version 2.
 var cgroupRoots = []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
 
-// newCgroups returns nil unless the host is in a group that it can divide:
-// systemd marks those of units with Delegate=. The host moves to a leaf, because
-// only those can have processes.
+// newCgroups returns nil unless the host may divide its group, which systemd allows for
+// units with Delegate=. The host moves to a leaf, because only leaves can have
+// processes.
 func newCgroups() *cgroups {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -43,8 +42,8 @@ func newCgroups() *cgroups {
 	return divide(base)
 }
 
-// divide moves the host to a leaf of its group and makes the controllers
-// available to the groups next to it.
+// divide moves the host to a leaf of its group and enables the controllers for the
+// leaf's siblings.
 func divide(base string) *cgroups {
 	stale, _ := filepath.Glob(filepath.Join(base, "tea-*")) // the pattern is valid
 	for _, dir := range stale {
@@ -56,13 +55,13 @@ func divide(base string) *cgroups {
 		return nil
 	}
 	for _, controller := range []string{"memory", "cpu"} {
-		_ = writeGroup(base, "cgroup.subtree_control", "+"+controller) // it is not there, or not for us
+		_ = writeGroup(base, "cgroup.subtree_control", "+"+controller) // the controller is missing or not permitted
 	}
 	return &cgroups{prefix: filepath.Join(base, "tea-"+pid+"-plugin-")}
 }
 
-// delegatedGroup returns the directory of the host's group, which the text of
-// /proc/self/cgroup names, in one of the roots; "" if the host must not divide it.
+// delegatedGroup returns the directory of the host's group in one of the roots, from the
+// text of /proc/self/cgroup; "" if the host must not divide the group.
 func delegatedGroup(text string, roots []string) string {
 	for line := range strings.Lines(text) {
 		group, ok := strings.CutPrefix(strings.TrimSpace(line), "0::")
@@ -92,7 +91,7 @@ type cgroup struct {
 	dir  *os.File
 }
 
-// add makes a group; it returns nil if that fails.
+// add creates a group; it returns nil if that fails.
 func (c *cgroups) add(name string, limits Limits) *cgroup {
 	if c == nil {
 		return nil
@@ -109,8 +108,8 @@ func (c *cgroups) add(name string, limits Limits) *cgroup {
 		_ = os.Remove(path) // it is empty
 		return nil
 	}
-	// The files exist only with their controllers. Without them the limits of
-	// the process remain.
+	// The files exist only if their controllers are enabled. Without them, the limits
+	// of the process remain.
 	if limits.Memory > 0 && !limits.isDefault {
 		_ = writeGroup(path, "memory.max", strconv.FormatInt(limits.Memory, 10))
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// compatible reports why workflows that were checked with one manifest cannot
-// be used with another version of the plugin. It compares schemas keyword by
-// keyword and refuses what it cannot prove.
+// compatible reports why workflows that were checked with one manifest cannot be used
+// with another version of the plugin. It compares schemas keyword by keyword and
+// rejects changes that it cannot verify.
 func compatible(old, now tea.Manifest) error {
 	if old.Name != now.Name {
 		return fmt.Errorf("it says that its name is %q", now.Name)
@@ -41,7 +41,7 @@ func compatible(old, now tea.Manifest) error {
 	return nil
 }
 
-// notes are the keywords that do not affect which values are valid.
+// notes are the keywords that do not affect the validity of values.
 var notes = []string{"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly", "$schema", "$id"}
 
 // decoded returns a schema as a value of the model; nil allows anything.
@@ -100,8 +100,8 @@ func strippedEach(v any) any {
 	return out
 }
 
-// accepts reports why the schema now does not accept all values of the schema
-// old. path is the parameter that both describe.
+// accepts reports why schema now does not accept all values of schema old. path is the
+// parameter that both describe.
 func accepts(now, old any, path string) error {
 	if reflect.DeepEqual(now, old) || allowsAnything(now) {
 		return nil
@@ -158,9 +158,8 @@ func acceptsEach(now, old map[string]any, path string) error {
 	return nil
 }
 
-// provides reports why the schema now of a result does not promise what the
-// schema old did: the same properties with the same types. Further properties
-// are allowed.
+// provides reports why result schema now does not guarantee what schema old did: the same
+// properties with the same types. Additional properties are allowed.
 func provides(now, old any, path string) error {
 	if reflect.DeepEqual(now, old) || allowsAnything(old) {
 		return nil
@@ -202,11 +201,11 @@ func allowsAnything(s any) bool {
 	return s == nil || s == true
 }
 
-// contains reports whether a keyword's list, or single value, has all of
-// another one's.
+// contains reports whether a keyword's list, or single value, has all elements of
+// another.
 func contains(whole, part any) bool { return missing(whole, part) == nil }
 
-// missing returns what a keyword's list lacks of another one's.
+// missing returns the elements of part that whole does not have.
 func missing(whole, part any) (lacks []any) {
 	all := list(whole)
 	if slices.Contains(all, any("number")) {

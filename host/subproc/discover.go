@@ -15,11 +15,11 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// prefix begins the name of every plugin's binary.
+// prefix is the prefix of the name of every plugin's binary.
 const prefix = "tea-plugin-"
 
-// Problem is a fault in a plugin directory. It is also an error. A problem of
-// severity error means that workflows cannot use the plugin.
+// Problem is a fault in a plugin directory. It is also an error. With severity error,
+// workflows cannot use the plugin.
 type Problem struct {
 	Severity diag.Severity
 	Path     string
@@ -31,18 +31,18 @@ type Problem struct {
 // Error returns the problem on one line.
 func (p Problem) Error() string { return p.Path + ": " + p.Message }
 
-// binary is a file that can be a plugin.
+// binary is a file that may be a plugin.
 type binary struct {
 	name  string
 	path  string // absolute
 	state string // see [digest.State]
 }
 
-// key identifies a binary in its present state.
+// key identifies a binary in its current state.
 func (b binary) key() string { return b.path + " " + b.state }
 
-// find is [Discover] in the directories of the options only. The problems are in
-// the order of the search.
+// find is [Discover] in only the directories of the options. The problems are in the
+// order of the search.
 func find(ctx context.Context, o Options) (*Plugins, []Problem, error) {
 	o = o.withDefaults()
 	found, problems, err := scan(o)
@@ -85,7 +85,7 @@ func find(ctx context.Context, o Options) (*Plugins, []Problem, error) {
 	return set, append(problems, set.refused...), nil
 }
 
-// reason returns the message of an error next to the path of a plugin, without
+// reason returns the message of an error for use after the path of a plugin, without
 // the plugin's name.
 func reason(err error) string {
 	var e *tea.Error
@@ -105,8 +105,8 @@ func (c candidate) problem(severity diag.Severity) Problem {
 	return Problem{Severity: severity, Path: c.path, Message: "not used: " + c.refused.Error(), Err: c.refused}
 }
 
-// choose returns one file for each name: the first one that verify allows, or
-// the first one if it allows none. The problems are those of the other files.
+// choose returns one file for each name: the first one that verify allows, or the first
+// one if it allows none. The problems are about the other files.
 func choose(found []binary, verify func(binary) error) (chosen []candidate, problems []Problem) {
 	index := map[string]int{}
 	for _, b := range found {
@@ -234,26 +234,24 @@ func (s *scanner) add(dir string, entries []fs.DirEntry) {
 	}
 }
 
-// isOpen reports whether everybody can put a plugin into a directory.
+// isOpen reports whether all users can write to a directory.
 func isOpen(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && digest.OthersCanWrite(info, 0o002)
 }
 
-// isCandidate reports whether an entry has the name and kind of a plugin. A
-// manifest is next to its binary and ends in .json, the list of its sources that
-// cargo writes in .d.
+// isCandidate reports whether an entry has the name and kind of a plugin. Manifests next
+// to binaries end in .json; the lists of sources that cargo writes end in .d.
 func isCandidate(entry fs.DirEntry) bool {
 	name := entry.Name()
 	extension := filepath.Ext(name)
 	return strings.HasPrefix(name, prefix) && !entry.IsDir() && extension != ".json" && extension != ".d"
 }
 
-// errNoTarget is the error of a path without a file.
+// errNoTarget is the error for a dangling link.
 var errNoTarget = errors.New("not run: the target of the link does not exist")
 
-// inspect refuses files that must not be run. A symbolic link counts as its
-// target.
+// inspect refuses files that must not be run. A symbolic link is treated as its target.
 func inspect(dir, file string) (binary, error) {
 	b := binary{name: strings.TrimSuffix(strings.TrimPrefix(file, prefix), programSuffix), path: filepath.Join(dir, file)}
 	path, err := filepath.Abs(b.path)

@@ -15,13 +15,13 @@ import (
 // it was accepted. It is safe for concurrent use.
 type executable struct {
 	binary   binary
-	target   binary // the same without links
+	target   binary // the binary with links resolved
 	manifest tea.Manifest
 	files    map[string]string // the states of the manifest's files
 
 	mu sync.Mutex
-	// held is the binary since its first start. The version can be started
-	// again after another file has replaced it.
+	// held is the open binary, from its first start on, so that the version can
+	// be started again after another file has replaced it.
 	held     *os.File
 	heldInfo os.FileInfo
 }
@@ -32,8 +32,7 @@ func newExecutable(b binary, m tea.Manifest) *executable {
 	return &executable{binary: b, target: target, manifest: m, files: stateOf(target, m.Files)}
 }
 
-// isReplaced reports whether another version, or none, is in the place of this
-// one.
+// isReplaced reports whether the file was replaced by another version or removed.
 func (e *executable) isReplaced() bool { return e.hasChanged(e.binary) }
 
 func (e *executable) hasChanged(b binary) bool {
@@ -64,9 +63,9 @@ func (e *executable) hold() error {
 	return nil
 }
 
-// command returns the file to execute: the target of the link that the binary
-// was, which does not change with the link, or the binary's own, or the open
-// file. It returns "" if there is none of them.
+// command returns the file to execute: the target of the binary's former link, which
+// does not change with the link, or the binary, or the open file. It returns "" if none
+// of them is available.
 func (e *executable) command() string {
 	switch {
 	case !e.hasChanged(e.target):
@@ -87,7 +86,7 @@ func (e *executable) command() string {
 	return open
 }
 
-// isStill reports whether a command that command has returned is this version.
+// isStill reports whether a result of command is still this version.
 func (e *executable) isStill(command string) bool {
 	switch command {
 	case e.target.path:
@@ -98,17 +97,16 @@ func (e *executable) isStill(command string) bool {
 	return true
 }
 
-// openFiles begins the path of an open file.
+// openFiles is the prefix of the path of an open file.
 const openFiles = "/proc/"
 
 // isOpenFile reports whether a command is an open file, which has no other name.
 func isOpenFile(command string) bool { return strings.HasPrefix(command, openFiles) }
 
-// close releases the binary. The version cannot be started again after it was
-// replaced.
+// close releases the binary. The version cannot be started again once it is replaced.
 func (e *executable) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.held.Close() // nil is an error that has no meaning
+	e.held.Close() // the error for nil does not matter
 	e.held = nil
 }

@@ -21,7 +21,7 @@ type generation struct {
 	mu        sync.Mutex
 	instances map[string]*configured
 	states    map[string]string // files with the states of instances to open, by id
-	turn      *turn             // of the calls that begin now; nil if none can begin
+	turn      *turn             // of the calls that begin now; nil if none may begin
 }
 
 // configured is an instance in a process, or the reason why it could not be
@@ -38,8 +38,8 @@ func newGeneration(e *executable, p *process) *generation {
 	return g
 }
 
-// configure opens the instance in this process unless it is open. Concurrent
-// callers share one attempt; after a failed one the next call tries again.
+// configure opens the instance in this process unless it is open. Concurrent callers
+// share one attempt; after a failure the next call retries.
 func (g *generation) configure(ctx context.Context, id string, settings tea.Settings) error {
 	g.mu.Lock()
 	c, ok := g.instances[id]
@@ -80,16 +80,16 @@ func (g *generation) state(id string) string {
 	return g.states[id]
 }
 
-// inherit sets the files with the states of instances, which are needed until
-// their instances are open.
+// inherit sets the files with the states of instances, which are needed until the
+// instances are open.
 func (g *generation) inherit(states map[string]string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.states = states
 }
 
-// export closes the instances and writes their states to files in a directory,
-// as far as they have any. After an error some are still open.
+// export closes the instances and writes their states, if any, to files in a directory.
+// After an error some instances are still open.
 func (g *generation) export(ctx context.Context, dir string) (states map[string]string, err error) {
 	states = map[string]string{}
 	for id := range g.opened() {
@@ -122,7 +122,7 @@ func (g *generation) opened() map[string]tea.Settings {
 	return all
 }
 
-// release closes the instance if the process still runs and has it.
+// release closes the instance if the process is running and has it.
 func (g *generation) release(ctx context.Context, id string) error {
 	g.mu.Lock()
 	_, ok := g.instances[id]
@@ -134,8 +134,8 @@ func (g *generation) release(ctx context.Context, id string) error {
 	return g.fault(ctx, "release", g.process.wire.Release(ctx, id))
 }
 
-// fault returns the error of an action whose plugin is broken or does not end a
-// call; it returns other errors unchanged.
+// fault returns the error of an action if its plugin is broken or does not end a call;
+// it returns other errors unchanged.
 func (g *generation) fault(ctx context.Context, doing string, err error) error {
 	var (
 		broken *wire.BrokenError

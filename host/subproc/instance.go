@@ -6,9 +6,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// instance is a plugin for one set of settings. It outlives the plugin's
-// process: after a crash or a swap it is configured again in the next one. It
-// is safe for concurrent use.
+// instance is a plugin for one set of settings. It outlives the plugin's process: after
+// a crash or a swap it is configured in the next one. It is safe for concurrent use.
 type instance struct {
 	id         string
 	settings   tea.Settings
@@ -16,11 +15,11 @@ type instance struct {
 	supervisor *supervisor
 }
 
-// Invoke calls an action and starts the plugin if it is not running. The error
-// is a [*tea.Error]: the action's own, plugin_crashed if the process died,
-// circuit_open if it died too often, dependency_missing if it cannot be
-// started, timeout or canceled with ctx. Invoke makes a call once: the engine
-// decides whether to repeat a call that a crash has ended.
+// Invoke calls an action and starts the plugin if it is not running. The error is a
+// [*tea.Error]: the action's own, plugin_crashed if the process died, circuit_open if it
+// died too often, dependency_missing if it cannot be started, timeout or canceled with
+// ctx. Invoke does not retry: the engine decides whether to repeat a call that ended
+// with a crash.
 func (i *instance) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	action := i.manifest.Find(req.Action)
 	if action == nil && !i.manifest.IsDynamic(req.Action) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// lastWordsNote returns the end of an error message: the most informative line
-// of the last output. The details of the error have all lines.
+// lastWordsNote returns the end of an error message: the most informative line of the
+// last output. The error's details have all lines.
 func lastWordsNote(words string) string {
 	if words == "" {
 		return "; it wrote nothing"
@@ -42,8 +42,8 @@ func isFatal(line string) bool {
 	return isSignal || strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }
 
-// firstFrame returns the function of the first goroutine in a crash report that
-// has failed, with its place; "" if there is none.
+// firstFrame returns the function and the position of the first frame of a failed
+// goroutine in a crash report; "" if there is none.
 func firstFrame(lines []string) string {
 	inside := false
 	for i, line := range lines {

@@ -26,9 +26,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
-// launcher starts plugin processes for one host. It opens what the processes
-// share (a directory for sockets, the thread that forks, and the guard) with
-// the first of them.
+// launcher starts plugin processes for one host. With the first process it opens the
+// resources that all of them share: a directory for sockets, the thread that forks, and
+// the guard.
 type launcher struct {
 	options Options
 
@@ -39,21 +39,21 @@ type launcher struct {
 	mark    string           // begins the marks of its processes
 	marked  int              // processes so far
 	cgroups *cgroups         // can be nil
-	// status returns what the host reports; nil if it reports nothing.
+	// status returns the status to report; nil reports nothing.
 	status   func() []Status
 	reporter *reporter        // can be nil
 	limits   []map[string]any // settings.plugins of the workflows
 }
 
-// open opens what the processes share.
+// open opens the shared resources.
 func (l *launcher) open() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dir != nil {
 		return nil
 	}
-	// Starting the guard takes about as long as searching a full directory of
-	// temporary files; both run at the same time.
+	// Starting the guard takes about as long as searching a full temporary directory, so
+	// both run concurrently.
 	groups := newCgroups()
 	var guard *childproc.Guard
 	var unguarded error
@@ -78,7 +78,7 @@ func (l *launcher) open() error {
 	return nil
 }
 
-// close releases what open opened. All processes must have ended.
+// close releases the shared resources. All processes must have ended.
 func (l *launcher) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,7 +93,7 @@ func (l *launcher) close() error {
 	return err
 }
 
-// nextMark returns the mark of a process, an entry of its environment.
+// nextMark returns the mark of a process, an entry in its environment.
 func (l *launcher) nextMark() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,21 +101,21 @@ func (l *launcher) nextMark() string {
 	return l.mark + strconv.Itoa(l.marked)
 }
 
-// needs is what a manifest declares about the process of its plugin. The zero
-// value is that of a plugin whose manifest is not known yet.
+// needs are the requirements of a plugin's process in its manifest. The zero value is
+// for a plugin whose manifest is not known yet.
 type needs struct {
 	env          []string
 	startTimeout time.Duration
 	memory       int64
-	unknown      bool // the manifest is
+	unknown      bool // the manifest is not known
 }
 
 func needsOf(m tea.Manifest) needs {
 	return needs{env: m.Env, startTimeout: time.Duration(m.StartTimeoutMS) * time.Millisecond, memory: m.MemoryBytes}
 }
 
-// limit adds settings.plugins of a further workflow. They apply to the processes
-// that start afterwards.
+// limit adds settings.plugins of another workflow. They apply to processes that start
+// afterwards.
 func (l *launcher) limit(settings map[string]any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,8 +124,8 @@ func (l *launcher) limit(settings map[string]any) {
 	}
 }
 
-// limitsOf returns the limits of a plugin that are set. Workflows share the
-// process: the highest counts.
+// limitsOf returns the configured limits of a plugin. Workflows share the process, so
+// the highest limit applies.
 func (l *launcher) limitsOf(name string) Limits {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,9 +136,9 @@ func (l *launcher) limitsOf(name string) Limits {
 	return limits
 }
 
-// launch starts the plugin and waits until it accepts calls. command is the
-// file to execute: path, or the same binary elsewhere. The error is a
-// [*tea.Error]; the process has ended then.
+// launch starts the plugin and waits until it accepts calls. command is the file to
+// execute: path, or the same binary elsewhere. If the error, a [*tea.Error], is not nil,
+// the process has ended.
 func (l *launcher) launch(ctx context.Context, name, path, command string, n needs) (*process, error) {
 	if l.options.StoredOnly {
 		return nil, startError(name, tea.Canceled, "this host starts no plugins")
@@ -148,7 +148,7 @@ func (l *launcher) launch(ctx context.Context, name, path, command string, n nee
 	}
 	command = withoutLink(command)
 	state := digest.State(command)
-	if !isOpenFile(command) { // which was verified when it had a name
+	if !isOpenFile(command) { // an open file was verified when it had a name
 		if err := l.options.verify(name, command); err != nil {
 			return nil, startError(name, tea.PermissionDenied, "%w", err)
 		}
@@ -160,7 +160,7 @@ func (l *launcher) launch(ctx context.Context, name, path, command string, n nee
 	logger := l.options.Logger.With("plugin", name)
 	out := &output{logger: logger}
 	p := &process{name: name, logger: logger, times: l.options.times, limits: limits, began: time.Now(), runner: newRunner(name, path, command, goLimits(set, l.env(n.env)), l.forker, l.guard, out)}
-	// A plugin answers one host only; its manifest comes from another process.
+	// A plugin accepts only one host; the manifest is read from another process.
 	if socket := l.options.attachment(name); socket != "" && !n.unknown {
 		if err := p.attach(socket); err != nil {
 			return nil, err
@@ -186,7 +186,7 @@ func (l *launcher) launch(ctx context.Context, name, path, command string, n nee
 	return nil, reason
 }
 
-// describe starts a plugin, asks for its manifest and stops it.
+// describe starts a plugin, reads its manifest and stops it.
 func (l *launcher) describe(ctx context.Context, b binary) (tea.Manifest, error) {
 	slow := time.AfterFunc(slowStart, func() {
 		l.options.Logger.Warn("waiting for its manifest", "plugin", b.name)
@@ -202,8 +202,7 @@ func (l *launcher) describe(ctx context.Context, b binary) (tea.Manifest, error)
 	return p.wire.Describe(ctx)
 }
 
-// Describe starts a binary, asks for its manifest and stops it. The file can
-// have any name.
+// Describe starts a binary, reads its manifest and stops it. The file can have any name.
 func Describe(ctx context.Context, path string, o Options) (m tea.Manifest, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {
@@ -223,7 +222,7 @@ func Describe(ctx context.Context, path string, o Options) (m tea.Manifest, err 
 	return m, err
 }
 
-// errReplaced is the error of a binary that was replaced before it ran.
+// errReplaced is the error for a binary that was replaced before it ran.
 var errReplaced = errors.New("the binary was replaced")
 
 func (l *launcher) env(declared []string) []string {
@@ -234,7 +233,6 @@ func (l *launcher) env(declared []string) []string {
 	return append(cleanEnv(os.Environ(), declared, l.options.Env), wire.LogLevel+"="+level.String())
 }
 
-// verify calls Options.Verify.
 func (o Options) verify(name, path string) error {
 	if o.Verify == nil {
 		return nil
@@ -242,9 +240,9 @@ func (o Options) verify(name, path string) error {
 	return o.Verify(name, path)
 }
 
-// withoutLink returns the file that a link leads to. A script finds its files
-// next to itself, and a link that is replaced later changes nothing. A link of
-// /proc is an open file, which has no other name.
+// withoutLink returns the target of a link, because a script finds its files next to
+// itself, and a later change of the link must have no effect. A link in /proc is an
+// open file, which has no other name.
 func withoutLink(path string) string {
 	if target, err := filepath.EvalSymlinks(path); err == nil && !isOpenFile(path) {
 		return target
@@ -273,7 +271,7 @@ func (l *launcher) config(p *process, startTimeout time.Duration) *plugin.Client
 	}
 }
 
-// dispenser takes connection and broker out of go-plugin.
+// dispenser takes the connection and the broker from go-plugin.
 type dispenser struct {
 	plugin.NetRPCUnsupportedPlugin
 	process *process
@@ -291,9 +289,9 @@ func (d dispenser) GRPCClient(_ context.Context, broker *plugin.GRPCBroker, conn
 	return d.process.wire, nil
 }
 
-// passedOn are the variables of the host that every plugin gets. Keys and
-// addresses reach a plugin through the settings of the workflow; a plugin
-// declares other variables in its manifest.
+// passedOn are the variables of the host that every plugin gets. Keys and addresses are
+// passed in the settings of the workflow; a plugin declares other variables in its
+// manifest.
 var passedOn = []string{
 	// paths
 	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
@@ -305,11 +303,11 @@ var passedOn = []string{
 	"GOMAXPROCS", "GOMEMLIMIT", "GOGC",
 }
 
-// Environ returns the environment in which a host starts a plugin that declares
-// the variables: those of this process that plugins get.
+// Environ returns the environment of a plugin that declares the variables, taken from
+// this process.
 func Environ(declared []string) []string { return cleanEnv(os.Environ(), declared, nil) }
 
-// cleanEnv returns the environment of a plugin without what go-plugin adds: the
+// cleanEnv returns the environment of a plugin, without go-plugin's additions: the
 // variables that are passed on, those that the plugin declares, and extra.
 func cleanEnv(host, declared, extra []string) []string {
 	env := make([]string, 0, len(passedOn)+len(declared)+len(extra))
@@ -322,13 +320,13 @@ func cleanEnv(host, declared, extra []string) []string {
 	return append(env, extra...)
 }
 
-// processMark names the variable with the mark of a plugin's process, which the
-// processes that it starts inherit. It is the first in the environment, where a
-// grep that stops at a zero byte finds it.
+// processMark is the variable with the mark of a plugin's process, which its child
+// processes inherit. It is the first one in the environment, where a grep that stops at
+// a zero byte finds it.
 const processMark = "TEA_PLUGIN_PROCESS"
 
-// startGuard starts the guard of all plugins. Without a shell there is none;
-// plugins still end by the parent-death signal and by watching the host themselves.
+// startGuard starts the guard of all plugins. Without a shell there is none; plugins
+// then end by the parent-death signal and by watching the host.
 func startGuard(mark string, c *cgroups) (*childproc.Guard, error) {
 	o := childproc.GuardOptions{Name: "tea-plugin-guard", Mark: mark}
 	if c != nil {

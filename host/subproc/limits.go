@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Limits bound the process of a plugin. 0 means the default.
+// Limits bound a plugin's process. 0 means the default.
 type Limits struct {
 	// Memory in bytes; the default is three quarters of the machine's memory.
 	Memory int64
@@ -25,12 +25,12 @@ type Limits struct {
 	// SwapTimeout is Options.SwapTimeout for this plugin.
 	SwapTimeout time.Duration
 
-	// isDefault is set if Memory is the default: then only the host enforces it.
+	// isDefault is set if Memory is the default, which only the host enforces.
 	isDefault bool
 }
 
-// readLimits returns the limits of a plugin in settings.plugins: its own, and
-// where it has none, those of all plugins.
+// readLimits returns the limits of a plugin in settings.plugins: its own, or else those
+// of all plugins.
 func readLimits(all map[string]any, plugin string) Limits {
 	own, _ := all[plugin].(map[string]any)
 	limit := func(key string) float64 { return cmp.Or(number(own[key]), number(all[key])) }
@@ -51,8 +51,7 @@ func number(v any) float64 {
 	return 0
 }
 
-// or returns the limits with what other allows beyond them. Workflows of one
-// host share the process.
+// or returns the higher limits of l and other. Workflows of one host share the process.
 func (l Limits) or(other Limits) Limits {
 	return Limits{
 		Memory: max(l.Memory, other.Memory), CPU: max(l.CPU, other.CPU), OpenFiles: max(l.OpenFiles, other.OpenFiles),
@@ -60,8 +59,8 @@ func (l Limits) or(other Limits) Limits {
 	}
 }
 
-// effective returns the limits of a process: those that are set, then those
-// that the manifest declares, then the defaults.
+// effective returns the limits of a process: the configured ones, else those of the
+// manifest, else the defaults.
 func (l Limits) effective(n needs, startTimeout time.Duration) Limits {
 	l.StartTimeout = cmp.Or(l.StartTimeout, max(startTimeout, n.startTimeout))
 	l.isDefault = l.Memory == 0
@@ -69,8 +68,8 @@ func (l Limits) effective(n needs, startTimeout time.Duration) Limits {
 	return l
 }
 
-// goLimits are the variables with which a Go program keeps to limits itself.
-// They replace those of the host where a limit is set.
+// goLimits adds the variables with which a Go program limits itself. For each configured
+// limit they replace the host's variable.
 func goLimits(set Limits, env []string) []string {
 	with := func(name, text string) {
 		env = append(slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }), name+"="+text)
@@ -85,15 +84,15 @@ func goLimits(set Limits, env []string) []string {
 }
 
 const (
-	// growth is the number of bytes per second by which the memory of a process
-	// is expected to grow at most. It determines when the memory is read again.
+	// growth is the expected maximum growth of a process's memory in bytes per
+	// second. It determines when the memory is checked again.
 	growth = 1 << 30
-	// longestLook is the longest time between two looks.
+	// longestLook is the maximum interval between two checks.
 	longestLook = 2 * time.Second
 )
 
-// watchMemory kills the process when it uses more memory than its limit, until
-// it ends. The closer it is to the limit, the more often it looks.
+// watchMemory kills the process when it uses more memory than its limit. The closer the
+// memory is to the limit, the more often it is checked.
 func (p *process) watchMemory() {
 	limit := p.limits.Memory
 	if limit == 0 {
@@ -120,7 +119,7 @@ func (p *process) watchMemory() {
 
 func megabytes(n int64) string { return fmt.Sprintf("%d MiB", (n+(1<<20)-1)>>20) }
 
-// tooLate is the reason of a plugin that did not start in time.
+// tooLate returns the reason why a plugin did not start in time.
 func (p *process) tooLate(what string) string {
 	return fmt.Sprintf("%s within %s (settings.plugins.%s.start_timeout_seconds)", what, p.limits.StartTimeout, p.name)
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/childproc"
 )
 
-// spare is what a process can map beyond twice its memory limit. Programs map
-// more than they use; the kernel's limit is for those that grow faster than the
-// host looks.
+// spare is the memory that a process can map beyond twice its limit. Programs map more
+// than they use; the kernel's limit is only for processes that grow faster than the host
+// checks.
 const spare = 256 << 20
 
-// shortestLook is the shortest time between two looks at the memory of a process.
+// shortestLook is the minimum interval between two checks of a process's memory.
 const shortestLook = 20 * time.Millisecond
 
-// wrap leaves the command as it is: apply sets the limits.
+// wrap does nothing: apply sets the limits.
 func (Limits) wrap(*exec.Cmd) {}
 
-// apply sets the kernel's limits of a process that has just started. The
-// processes that it starts inherit them.
+// apply sets the kernel's limits for a process that has just started. Its child
+// processes inherit them.
 func (l Limits) apply(pid int) error {
 	var errs []error
 	set := func(what string, resource int, n uint64) {

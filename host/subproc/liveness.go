@@ -10,14 +10,14 @@ const (
 	// maxStopped is the number of missed health checks after which a stopped
 	// process is killed.
 	maxStopped = 3
-	// maxMissed is that of a process that neither answers nor works.
+	// maxMissed is the number for a process that neither answers nor works.
 	maxMissed = 10
 )
 
-// watchHealth asks the plugin for its health while it has calls, until its
-// process ends. A process that does not answer is killed if it is stopped, or
-// if it does not use the processor either: it is deadlocked. One that works is
-// left to the deadlines of its calls, because it can be too busy to answer.
+// watchHealth checks the plugin's health while it has calls, until its process ends. A
+// process that does not answer is killed if it is stopped, or if it uses no processor
+// time, which means a deadlock. A process that works may be too busy to answer; the
+// deadlines of its calls apply.
 func (p *process) watchHealth() {
 	tick := time.NewTicker(p.times.health)
 	defer tick.Stop()
@@ -48,7 +48,7 @@ func (p *process) watchHealth() {
 	}
 }
 
-// answers reports whether the plugin answers a health check, if only with an error.
+// answers reports whether the plugin answers a health check, even with an error.
 func (p *process) answers() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), p.times.health)
 	defer cancel()

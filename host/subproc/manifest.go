@@ -21,37 +21,37 @@ import (
 // maxManifest bounds the size of a stored manifest.
 const maxManifest = 8 << 20
 
-// storedManifest is a manifest with the state of the files that it describes,
-// as it is stored next to a plugin's binary and in the cache.
+// storedManifest is a manifest with the state of the files that it describes, as stored
+// next to a plugin's binary and in the cache.
 type storedManifest struct {
 	tea.Manifest
-	// SHA256 has the checksums of the binary (under selfKey) and of the files
-	// that the manifest lists. A manifest next to a binary has them, because
-	// they survive copying and packing.
+	// SHA256 has the checksums of the binary (under selfKey) and of the listed
+	// files. They are set for a manifest next to a binary, because they survive
+	// copying and packing.
 	SHA256 map[string]string `json:"sha256,omitempty"`
-	// States has the states of the listed files, see [digest.State]. A manifest in
-	// the cache has them, because they are cheap to compare. The state of the
-	// binary is part of the name of the file in the cache.
+	// States has the states of the listed files, see [digest.State]. They are set
+	// for a manifest in the cache, because they are cheap to compare. The state of
+	// the binary is part of the name of the file in the cache.
 	States map[string]string `json:"states,omitempty"`
 }
 
-// selfKey represents the binary in storedManifest.SHA256.
+// selfKey is the key of the binary in storedManifest.SHA256.
 const selfKey = "."
 
-// manifestStore finds the manifests of plugins without starting them. A
-// manifest is stored as tea-plugin-NAME.json next to the binary, as in a
-// package, or in the user's cache under a name made of the binary's path and
-// state. A binary that has changed has another name there.
+// manifestStore finds the manifests of plugins without starting them. A manifest is
+// stored as tea-plugin-NAME.json next to the binary, as in a package, or in the user's
+// cache under a name that is derived from the binary's path and state, so that a changed
+// binary has a different name.
 type manifestStore struct {
 	dir    string // of the cache; "" for none
 	logger *slog.Logger
 }
 
-// errUnknown is the error of a binary without a stored manifest.
+// errUnknown is the error for a binary without a stored manifest.
 var errUnknown = errors.New("its manifest is not stored")
 
-// read returns the stored manifest of a binary. The error is errUnknown, or
-// says why a stored manifest is not used.
+// read returns the stored manifest of a binary. The error is errUnknown, or the reason
+// why a stored manifest is not used.
 func (s manifestStore) read(b binary) (tea.Manifest, error) {
 	if m, err := s.readCached(b); err == nil {
 		return m.Manifest, nil
@@ -88,8 +88,8 @@ func (s manifestStore) readCached(b binary) (storedManifest, error) {
 	return m, err
 }
 
-// readBeside reads the manifest next to the binary and checks that it describes
-// the present files.
+// readBeside reads the manifest next to the binary and checks that it describes the
+// current files.
 func readBeside(b binary) (storedManifest, error) {
 	path := withoutLink(b.path) + ".json" // as in the store of bundles
 	info, err := os.Stat(path)
@@ -115,9 +115,9 @@ func readBeside(b binary) (storedManifest, error) {
 	return m, nil
 }
 
-// isStale reports whether a manifest next to a binary describes other files. A
-// manifest without checksums must not be older than any of the files, by the
-// time of the last modification and by that of the last change.
+// isStale reports whether a manifest next to a binary describes other files. Without
+// checksums, the manifest's modification and change times must not be older than those
+// of any file.
 func (m storedManifest) isStale(b binary, path string) bool {
 	if m.SHA256 != nil {
 		sums, err := sumsOf(b, m.Files)
@@ -156,8 +156,8 @@ func readManifest(path string) (storedManifest, error) {
 	return m, m.Check()
 }
 
-// keep is write without a usable cache: it stores nothing, and tea asks the
-// plugin again.
+// keep is write, but without a usable cache it stores nothing, and tea asks the plugin
+// again.
 func (s manifestStore) keep(b binary, m tea.Manifest) {
 	if s.dir == "" {
 		return
@@ -167,7 +167,7 @@ func (s manifestStore) keep(b binary, m tea.Manifest) {
 	}
 }
 
-// write stores a manifest in the cache and removes those of earlier states of
+// write stores a manifest in the cache and removes the manifests of earlier states of
 // the binary.
 func (s manifestStore) write(b binary, m tea.Manifest) error {
 	if s.dir == "" {
@@ -214,13 +214,13 @@ func writeJSON(path string, v any, mode fs.FileMode) error {
 	})
 }
 
-// file returns the file in the cache for a binary in its present state.
+// file returns the path in the cache for a binary in its current state.
 func (s manifestStore) file(b binary) string {
 	return filepath.Join(s.dir, hash(b.path)+"-"+hash(b.state)+".json")
 }
 
-// locate returns the paths of the files that a manifest lists. They are
-// relative to the directory of the binary, or of the target if it is a link.
+// locate returns the paths of the files that a manifest lists. They are relative to the
+// directory of the binary, or of its target if it is a link.
 func (b binary) locate(files []string) []string {
 	path, err := filepath.EvalSymlinks(b.path)
 	if err != nil {

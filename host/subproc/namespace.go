@@ -9,13 +9,13 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// refusal is why actions of a plugin are not used.
+// refusal describes why actions of a plugin are not used.
 type refusal struct{ path, owner, reason string }
 
-// offered lists the plugins with the actions that they can offer, in the order
-// in which they were found, and the actions that they cannot offer: a plugin
-// owns the namespace of its name, and in others the first one with an action
-// offers it. The caller holds the lock.
+// offered returns the plugins with the actions that they can offer, in the order in which
+// they were found, and the actions that they cannot offer. A plugin owns the namespace of
+// its name; in any other namespace the first plugin with an action offers it. The caller
+// holds the lock.
 func (s *Plugins) offered() (all []Bundle, refused []Problem) {
 	offers := map[string]string{} // the path of the plugin, by action
 	actions := map[refusal][]string{}
@@ -46,7 +46,7 @@ func (s *Plugins) offered() (all []Bundle, refused []Problem) {
 	return all, refused
 }
 
-// maxListed is the number of actions that a problem names.
+// maxListed is the maximum number of actions in the message of a problem.
 const maxListed = 5
 
 func listed(actions []string) string {

@@ -11,45 +11,44 @@ import (
 // Options configure the search for plugins and their processes. The zero value
 // finds no plugins; see [Options.Search].
 type Options struct {
-	// Dirs are searched first, in this order; the first plugin of a name wins.
+	// Dirs are searched first, in this order; the first plugin with a name is used.
 	// A directory that does not exist is an error.
 	Dirs []string
-	// Foreign are those of Dirs that somebody other than the user has named,
-	// such as the author of a project. They are used only if Trust lists them.
+	// Foreign are the elements of Dirs that were not named by the user but, for
+	// example, by the author of a project. They are used only if Trust lists them.
 	Foreign []string
 	// Project is the plugin directory of the working directory. It is searched
 	// next, if Trust lists it; "" means none.
 	Project string
 	// Trust lists the directories that the user trusts.
 	Trust Trust
-	// Standard directories are searched last, if they exist and not everybody
-	// can write to them.
+	// Standard directories are searched last, if they exist and are not writable
+	// for all users.
 	Standard []string
-	// StoredOnly never starts a plugin, neither to learn its manifest nor for a
-	// call. Calls fail.
+	// StoredOnly prevents starting plugins, both for their manifests and for calls,
+	// which fail.
 	StoredOnly bool
-	// Logger receives the output of plugins and what happens to them; nil means
-	// slog.Default.
+	// Logger receives the output of plugins and events of their processes; nil
+	// means slog.Default.
 	Logger *slog.Logger
-	// Mask removes secrets from what plugins have written, where the status
-	// contains it; nil removes nothing. The logger and the errors of calls have
-	// it unchanged.
+	// Mask removes secrets from the output of plugins in the status; nil removes
+	// nothing. The logger and the errors of calls get the output unchanged.
 	Mask func(text string) string
-	// CacheDir stores the manifests of plugins that have none next to them.
+	// CacheDir stores the manifests of plugins without a manifest next to them.
 	// Empty means tea/manifests in the user's cache directory.
 	CacheDir string
-	// Env are further variables (NAME=value) for every plugin, in addition to
-	// the few that are passed on from the host's environment (see passedOn) and
-	// those that its manifest declares.
+	// Env are additional variables (NAME=value) for every plugin, besides those
+	// that are passed on from the host's environment (see passedOn) and those that
+	// its manifest declares.
 	Env []string
 	// Verify returns an error for a plugin that must not be used. It is called
 	// before the stored manifest of a plugin is used and before each start of a
 	// process, from several goroutines. Nil allows every plugin.
 	Verify func(name, path string) error
-	// Reattach are plugins that a debugger runs, as NAME=SOCKET, separated by
-	// commas: calls of a plugin that was found go to that process, which the host
-	// neither starts nor limits. It ends with the host. The directory of the
-	// socket, or a line of a handshake, can be in the place of the socket.
+	// Reattach are plugins under a debugger, as NAME=SOCKET, separated by commas:
+	// calls of a discovered plugin go to that process, which the host neither
+	// starts nor limits. It ends with the host. The directory of the socket, or a
+	// line of a handshake, can replace the socket.
 	Reattach string
 	// Watched are files that Verify reads, which do not have to exist. Watch
 	// reloads the plugins after one of them has changed.
@@ -64,13 +63,13 @@ type Options struct {
 	times times
 }
 
-// times are bounds that only tests change.
+// times are durations that only tests change.
 type times struct {
 	// configure bounds the opening of an instance, which can connect to a
 	// database or a server.
 	configure time.Duration
-	// health is the time between two health checks during calls, and the time
-	// to answer one.
+	// health is the interval between health checks during calls, and the time to
+	// answer one.
 	health time.Duration
 }
 
@@ -98,9 +97,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Search adds to the options the directories in TEA_PLUGINS, then ./plugins if
-// the user trusts it, and the standard places $XDG_DATA_HOME/tea/plugins, those
-// that the options have, and /usr/lib/tea/plugins. getenv is os.Getenv outside tests.
+// Search adds directories to the options: those in TEA_PLUGINS, then ./plugins if the
+// user trusts it, and the standard directories $XDG_DATA_HOME/tea/plugins, those of the
+// options, and /usr/lib/tea/plugins. getenv is os.Getenv outside tests.
 func (o Options) Search(getenv func(string) string) Options {
 	for _, dir := range filepath.SplitList(getenv("TEA_PLUGINS")) {
 		if dir != "" && !slices.Contains(o.Dirs, dir) {
@@ -117,7 +116,7 @@ func (o Options) Search(getenv func(string) string) Options {
 	return o
 }
 
-// userTrust is the user's own list, $XDG_DATA_HOME/tea/trusted-plugins.json.
+// userTrust returns the user's list, $XDG_DATA_HOME/tea/trusted-plugins.json.
 func userTrust(getenv func(string) string) Trust {
 	if data := dataHome(getenv); data != "" {
 		return Trust{filepath.Join(data, "tea", "trusted-plugins.json")}

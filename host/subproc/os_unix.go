@@ -10,10 +10,10 @@ import (
 // group is the process group of a plugin.
 type group struct{ pid int }
 
-// newGroup returns the group that a process got at its start.
+// newGroup returns the group that was assigned to a process at its start.
 func newGroup(p *os.Process) *group { return &group{p.Pid} }
 
-// kill kills all processes of the group. They can have ended already.
+// kill kills all processes of the group. They may have ended already.
 func (g *group) kill() { _ = syscall.Kill(-g.pid, syscall.SIGKILL) }
 
 // close does nothing: a group has no resources.
@@ -24,8 +24,7 @@ func ownedByUs(info os.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Getuid()
 }
 
-// programSuffix ends the name of a program.
+// programSuffix is the suffix of the names of programs.
 const programSuffix = ""
 
-// isExecutable reports whether a file can be executed.
 func isExecutable(info os.FileInfo) bool { return info.Mode().Perm()&0o111 != 0 }

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is the job object of a plugin. The system ends its processes when the
-// host has ended.
+// group is the job object of a plugin. The system ends its processes when the host has
+// ended.
 type group struct {
 	process *os.Process
 	job     windows.Handle // 0 without a job
 }
 
-// newGroup puts a process into a new job. Processes that it has started before
-// are not in the job. Without a job only the process itself is killed.
+// newGroup puts a process into a new job. The job does not include child processes that
+// it has already started. Without a job only the process itself is killed.
 func newGroup(p *os.Process) *group {
 	g := &group{process: p}
 	job, err := windows.CreateJobObject(nil, nil)
@@ -49,7 +49,7 @@ func assign(job windows.Handle, pid int) error {
 	return windows.AssignProcessToJobObject(job, process)
 }
 
-// kill kills all processes of the group. They can have ended already.
+// kill kills all processes of the group. They may have ended already.
 func (g *group) kill() {
 	if g.job != 0 {
 		_ = windows.TerminateJobObject(g.job, 1)
@@ -68,27 +68,26 @@ func (g *group) close() {
 // parent-death signal. The job object is used instead.
 func processAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
 
-// awaitExit returns false: the caller waits for the process itself. Its job
-// cannot be mistaken for another.
+// awaitExit returns false: the caller waits for the process itself. Its job cannot be
+// mistaken for another.
 func awaitExit(int) bool { return false }
 
-// ownedByUs is true for every file: owners are not examined on this system.
+// ownedByUs returns true for every file: owners are not examined on this system.
 func ownedByUs(os.FileInfo) bool { return true }
 
-// programSuffix ends the name of a program.
+// programSuffix is the suffix of the names of programs.
 const programSuffix = ".exe"
 
-// isExecutable reports whether a file can be executed.
 func isExecutable(info os.FileInfo) bool {
 	return strings.HasSuffix(strings.ToLower(info.Name()), programSuffix)
 }
 
-// activity is not known on this system: a plugin that does not answer is left to
-// the deadlines of its calls.
+// activity is not known on this system: for a plugin that does not answer, the deadlines
+// of its calls apply.
 func (*runner) activity() (used time.Duration, stopped, known bool) { return 0, false, false }
 
 // resident is not known on this system.
 func resident(int) (all, own int64) { return 0, 0 }
 
-// wrap leaves the command as it is.
+// wrap does nothing.
 func (Limits) wrap(*exec.Cmd) {}

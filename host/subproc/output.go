@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// maxLine is the length in bytes up to which a line is kept.
+	// maxLine is the maximum length in bytes of a line that is kept.
 	maxLine = 8 << 10
-	// linesPerSecond is the number of lines that are logged; the rest is
+	// linesPerSecond is the maximum number of lines that are logged; the rest is
 	// counted.
 	linesPerSecond = 500
 	// keptLines and keptBytes bound the last output that is kept.
@@ -39,7 +39,7 @@ type output struct {
 	second  int64 // the second that count belongs to
 	count   int
 	dropped int
-	// begun are lines that arrive in pieces and have no end yet, by stream.
+	// begun are incomplete lines that arrive in pieces, by stream.
 	begun map[string]string
 }
 
@@ -56,7 +56,7 @@ func (o *output) read(stream string, r *bufio.Reader) {
 	}
 }
 
-// readLine reads a line and drops what exceeds limit.
+// readLine reads a line and drops the part beyond limit.
 func readLine(r *bufio.Reader, limit int) (string, error) {
 	var line []byte
 	for {
@@ -86,9 +86,9 @@ func (o *output) add(stream, line string) {
 	}
 }
 
-// remember keeps the line as one of the last. A crash report of the Go runtime
-// begins with the reason and can be long: its beginning is kept, without the
-// runtime's own stack and registers. The caller holds the lock.
+// remember keeps the line as one of the last. A crash report of the Go runtime begins
+// with the reason and can be long: its beginning is kept, without the stack and
+// registers of the runtime itself. The caller holds the lock.
 func (o *output) remember(line string) {
 	if isFatal(line) && !o.fatal {
 		o.last, o.size, o.fatal = nil, 0, true
@@ -107,7 +107,7 @@ func (o *output) remember(line string) {
 	}
 }
 
-// meter reports whether a line can be logged in this second, and once how many
+// meter reports whether a line can be logged in this second, and once how many lines
 // were dropped before. The caller holds the lock.
 func (o *output) meter(second int64) (dropped int, speak bool) {
 	if second != o.second {
@@ -139,8 +139,8 @@ type logLine struct {
 	attrs   []slog.Attr
 }
 
-// parseRecord reads a line as go-hclog and the SDK write it: JSON with @level
-// and @message.
+// parseRecord parses a line in the format of go-hclog and the SDK: JSON with @level and
+// @message.
 func parseRecord(line string) (logLine, bool) {
 	if !strings.HasPrefix(line, "{") || !json.Valid([]byte(line)) {
 		return logLine{}, false
@@ -190,8 +190,8 @@ func (o *output) writer(stream string) io.Writer {
 	})
 }
 
-// extend adds a piece to the line that a stream has begun. It returns the line
-// when the piece completes it.
+// extend adds a piece to the incomplete line of a stream. It returns the line when the
+// piece completes it.
 func (o *output) extend(stream, part string) (line string, ended bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -10,26 +10,26 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
-// hangGrace is the time that an action has to end after its deadline, or after
-// it was canceled. A plugin that needs more loses its process.
+// hangGrace is the time in which an action must end after its deadline or its
+// cancellation. Otherwise the plugin's process is ended.
 const hangGrace = 2 * time.Second
 
-// expelGrace is the time that the other calls of a process have to end when one
-// of its calls does not.
+// expelGrace is the time in which the other calls of a process must end after one call
+// does not.
 const expelGrace = 30 * time.Second
 
-// over reports whether the deadline of a context has passed. gRPC's timer can be
-// a moment earlier than the context's.
+// over reports whether the deadline of a context has passed. gRPC's timer can fire
+// slightly before the context's.
 func over(ctx context.Context) bool {
 	deadline, bounded := ctx.Deadline()
 	return bounded && time.Until(deadline) <= 0
 }
 
-// overdue returns the error of a call that was given up. At its deadline it
-// waits until the plugin has ended the call too, and expels a process that does
-// not. For a canceled call this happens in the background.
+// overdue returns the error of an abandoned call. After the deadline it waits until the
+// plugin has also ended the call, and expels the process if it does not. For a canceled
+// call this happens in the background.
 func (p *process) overdue(ctx context.Context, action string, late *wire.LateError) error {
-	<-ctx.Done() // gRPC's timer can be the first by a moment
+	<-ctx.Done() // gRPC's timer can fire slightly earlier
 	cause := tea.AsError(context.Cause(ctx))
 	if cause.Type != tea.Timeout {
 		go func() {
@@ -52,10 +52,9 @@ func (p *process) overdue(ctx context.Context, action string, late *wire.LateErr
 	return faultError(p.name, tea.Timeout, "%s; plugin %s did not end the call within %s after that, and its process is killed; an action must end with its context", cause.Message, p.name, hangGrace)
 }
 
-// expel takes a generation out of service, because one of its calls does not
-// end. New calls begin on another one. The process is killed when its other
-// calls have ended, or immediately if it has a resource that the other process
-// needs.
+// expel takes a generation out of service because one of its calls does not end. New
+// calls begin on another generation. The process is killed when its other calls have
+// ended, or immediately if it has a resource that the other process needs.
 func (s *supervisor) expel(gen *generation, v verdict) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,8 +87,8 @@ func (s *supervisor) expel(gen *generation, v verdict) {
 	})
 }
 
-// awaitEnd waits until the plugin has ended a call or its process has ended, up
-// to hangGrace, and returns the last known state.
+// awaitEnd waits until the plugin has ended a call or its process has ended, for at most
+// hangGrace, and returns the last known state.
 func (p *process) awaitEnd(id string) wire.CallState {
 	ctx, cancel := context.WithTimeout(context.Background(), hangGrace)
 	defer cancel()
@@ -107,16 +106,16 @@ func (p *process) awaitEnd(id string) wire.CallState {
 	}
 }
 
-// verdict is why the host has killed a process.
+// verdict is the reason why the host killed a process.
 type verdict struct {
 	reason string
 	// limit is set if the process has reached a limit. Its calls are not
-	// repeated: they would reach it again.
+	// repeated, because they would reach the limit again.
 	limit bool
 }
 
-// condemn kills the process for a reason, which the errors of its calls and the
-// log contain. It returns false if the process is ending anyway.
+// condemn kills the process with a reason, which appears in the errors of its calls and
+// in the log. It returns false if the process is already ending.
 func (p *process) condemn(v verdict) bool {
 	if p.stopping.Load() || p.dead() || !p.verdict.CompareAndSwap(nil, &v) {
 		return false
@@ -125,8 +124,8 @@ func (p *process) condemn(v verdict) bool {
 	return true
 }
 
-// sentence returns why the host, or the kernel for a limit, has killed the
-// process; nil if neither has.
+// sentence returns why the host, or the kernel because of a limit, killed the process;
+// nil if neither did.
 func (p *process) sentence() *verdict {
 	if v := p.verdict.Load(); v != nil || !p.runner.outOfMemory.Load() {
 		return v
@@ -134,7 +133,7 @@ func (p *process) sentence() *verdict {
 	return &verdict{limit: true, reason: fmt.Sprintf("it was killed at its memory limit of %s (settings.plugins.%s.memory_mb)", megabytes(p.limits.Memory), p.name)}
 }
 
-// ending describes how the process has ended.
+// ending describes how the process ended.
 func (p *process) ending() string {
 	if v := p.sentence(); v != nil {
 		return v.reason

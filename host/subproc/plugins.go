@@ -14,16 +14,16 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// slowStart is the time after which a plugin that has not returned its manifest
-// is logged.
+// slowStart is the time after which a plugin that has not yet returned its manifest is
+// logged.
 const slowStart = 5 * time.Second
 
-// maxAsked is the number of plugins that are asked for their manifests at the
-// same time.
+// maxAsked is the maximum number of plugins that are asked for their manifests
+// concurrently.
 const maxAsked = 4
 
-// Plugins are the plugins of one host, for [host.Options]. The host closes the
-// plugins that it is given. They are safe for concurrent use.
+// Plugins are the plugins of one host, for [host.Options]. The host closes them. They
+// are safe for concurrent use.
 type Plugins struct {
 	launcher *launcher
 	store    manifestStore
@@ -40,13 +40,13 @@ type Plugins struct {
 	order   []string
 	plugins map[string]*supervisor
 	unread  []Unread
-	// useless are the binaries without a manifest, told the problems of others
-	// that were logged.
+	// useless are the binaries without a manifest, told the problems of other
+	// binaries that were logged.
 	useless, told map[string]bool
 	refused       []Problem // the actions that were reported, see offered
 }
 
-// Bundle is a plugin that was found.
+// Bundle is a discovered plugin.
 type Bundle struct {
 	Manifest tea.Manifest
 	Path     string
@@ -59,8 +59,7 @@ type Unread struct {
 	binary binary
 }
 
-// Asked is the answer of a plugin to the question for its manifest, or the
-// error.
+// Asked is a plugin's manifest, or the error of reading it.
 type Asked struct {
 	Bundle
 	Err error
@@ -68,7 +67,7 @@ type Asked struct {
 	binary binary
 }
 
-// found returns the version of a plugin that runs, or is started next.
+// found returns the current version of a plugin, which runs or is started next.
 func (s *supervisor) found() Bundle {
 	e := s.version()
 	return Bundle{Manifest: e.manifest, Path: e.binary.path}
@@ -82,7 +81,7 @@ func checkName(b binary, m tea.Manifest) error {
 	return nil
 }
 
-// add adds a plugin. It fails if the manifest is that of another one.
+// add adds a plugin. It fails if the manifest belongs to another plugin.
 func (s *Plugins) add(b binary, m tea.Manifest) error {
 	if err := checkName(b, m); err != nil {
 		return err
@@ -94,8 +93,8 @@ func (s *Plugins) add(b binary, m tea.Manifest) error {
 	return nil
 }
 
-// Bundles lists the plugins whose manifests are known, in the order in which
-// they were found, without the actions that belong to another plugin.
+// Bundles returns the plugins whose manifests are known, in the order in which they were
+// found, without the actions that belong to another plugin.
 func (s *Plugins) Bundles() []Bundle {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -103,16 +102,16 @@ func (s *Plugins) Bundles() []Bundle {
 	return all
 }
 
-// UnreadBundles lists the plugins whose manifests are not known.
+// UnreadBundles returns the plugins whose manifests are not known.
 func (s *Plugins) UnreadBundles() []Unread {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.Clone(s.unread)
 }
 
-// Learn starts the plugins without a known manifest, all or the named ones, and
-// asks for it. Each is asked once. The error has a [Problem] for each plugin
-// that cannot be used. With StoredOnly it does nothing.
+// Learn starts the plugins without a known manifest, all or the named ones, and asks for
+// it, once per plugin. The error has a [Problem] for each plugin that cannot be used.
+// With StoredOnly it does nothing.
 func (s *Plugins) Learn(ctx context.Context, names ...string) error {
 	if s.launcher.options.StoredOnly {
 		return nil
@@ -145,9 +144,8 @@ func (s *Plugins) Learn(ctx context.Context, names ...string) error {
 	return errors.Join(errs...)
 }
 
-// Refresh starts all plugins, or the named ones, asks for their manifests and
-// stores them in the cache, or next to the binaries for packaging. The set
-// itself does not change.
+// Refresh starts all plugins, or the named ones, asks for their manifests and stores them
+// in the cache, or next to the binaries for packaging. The set itself does not change.
 func (s *Plugins) Refresh(ctx context.Context, beside bool, names ...string) []Asked {
 	var binaries []binary
 	s.mu.RLock()
@@ -196,8 +194,8 @@ func (s *Plugins) ask(ctx context.Context, binaries []binary) []Asked {
 	return answers
 }
 
-// Limit adds settings.plugins of a workflow: the limits of the processes that
-// start afterwards. Among those of several workflows the highest counts.
+// Limit adds settings.plugins of a workflow: the limits of processes that start
+// afterwards. If several workflows set a limit, the highest applies.
 func (s *Plugins) Limit(settings map[string]any) { s.launcher.limit(settings) }
 
 // open is [Plugins.Open].
@@ -220,9 +218,9 @@ func (s *Plugins) open(bundle string, settings tea.Settings) (*instance, error) 
 	return &instance{id: id, settings: declared, manifest: m, supervisor: p}, nil
 }
 
-// Shutdown ends all plugins: running calls can end within ctx's deadline (5
-// s without one), then the process groups are killed. Later calls fail as
-// canceled. No process, goroutine or file is left when it returns.
+// Shutdown ends all plugins: running calls can end within ctx's deadline (5 s without
+// one), then the process groups are killed. Later calls fail as canceled. No process,
+// goroutine or file is left when it returns.
 func (s *Plugins) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.end()

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// defaultGrace is the time that calls have to end at a shutdown without a
+	// defaultGrace is the time in which calls can end at a shutdown without a
 	// deadline.
 	defaultGrace = 5 * time.Second
-	// exitGrace is the time that a process has to end after it has answered the
-	// shutdown, or after its connection was lost.
+	// exitGrace is the time in which a process must end after it has answered
+	// the shutdown, or after its connection was lost.
 	exitGrace = time.Second
 )
 
@@ -37,7 +37,7 @@ type process struct {
 	client  *plugin.Client
 	wire    *wire.Client
 	sockets string
-	// attached is the socket of a plugin that a debugger runs.
+	// attached is the socket of a plugin under a debugger.
 	attached string
 	times    times
 	limits   Limits
@@ -46,7 +46,7 @@ type process struct {
 	// expel ends the process because one of its calls does not end.
 	expel      func(verdict)
 	stopping   atomic.Bool
-	verdict    atomic.Pointer[verdict] // why the host has killed it
+	verdict    atomic.Pointer[verdict] // why the host killed it
 	unanswered unanswered
 }
 
@@ -101,7 +101,7 @@ func (p *process) dead() bool {
 	}
 }
 
-// awaitExit waits up to limit for the process to end and reports whether it has
+// awaitExit waits for the process to end, for at most limit, and reports whether it has
 // ended.
 func (p *process) awaitExit(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
@@ -114,8 +114,8 @@ func (p *process) awaitExit(limit time.Duration) bool {
 	}
 }
 
-// stop shuts the plugin down, gracefully within ctx, then by force. No part of
-// the process is left when it returns.
+// stop shuts the plugin down, gracefully within ctx, then by force. No part of the
+// process is left when it returns.
 func (p *process) stop(ctx context.Context) {
 	p.stopping.Store(true)
 	grace := defaultGrace
@@ -134,8 +134,8 @@ func (p *process) stop(ctx context.Context) {
 	p.kill()
 }
 
-// kill releases everything that belongs to the process. A process that still
-// runs gets a moment to end by itself.
+// kill releases everything that belongs to the process. It gives a running process a
+// short time to end by itself.
 func (p *process) kill() {
 	if p.wire != nil {
 		p.wire.Close()
@@ -155,9 +155,8 @@ func (p *process) kill() {
 	}
 }
 
-// crashed returns the error of a call during which the process died. The
-// connection is lost or the process has ended; a process that still runs is
-// killed.
+// crashed returns the error of a call during which the process died. The connection is
+// lost or the process has ended; a process that is still running is killed.
 func (p *process) crashed(action string) *tea.Error {
 	if p.attached != "" {
 		p.condemn(verdict{reason: "the process behind " + p.attached + " (TEA_REATTACH) has closed the connection"})
@@ -181,20 +180,20 @@ func (p *process) crashed(action string) *tea.Error {
 	return e
 }
 
-// died is the cause of an error if the process of the called action itself has
-// died. It does not cross a process border: an action that returns the crash of
-// another one has not crashed.
+// died is the cause of an error if the process of the called action died. It does not
+// cross process boundaries: an action that returns the crash of another one has not
+// crashed.
 type died struct{ how string }
 
 func (d died) Error() string { return d.how }
 
-// Crashed marks the error for the engine.
+// Crashed marks the error as a crash for the engine.
 func (died) Crashed() {}
 
 func exitText(state *os.ProcessState) string { return fmt.Sprint(state) }
 
-// unanswered are the calls that a process has not answered, including those
-// that were canceled. The zero value is empty.
+// unanswered are the calls that a process has not answered, including canceled ones. The
+// zero value is empty.
 type unanswered struct {
 	mu     sync.Mutex
 	counts map[string]int // by action
@@ -211,12 +210,11 @@ func (u *unanswered) add(action string, n int) {
 	}
 }
 
-// actions lists the actions.
 func (u *unanswered) actions() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Sorted(maps.Keys(u.counts))
 }
 
-// String lists the actions; "" if all calls were answered.
+// String returns the actions; "" if all calls were answered.
 func (u *unanswered) String() string { return strings.Join(u.actions(), ", ") }

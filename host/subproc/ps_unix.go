@@ -58,8 +58,8 @@ func parsePS(line string) (memory int64, used time.Duration, stopped, known bool
 	return kilobytes << 10, time.Duration(seconds * float64(time.Second)), strings.HasPrefix(fields[2], "T"), err == nil
 }
 
-// limitFiles has a command started by a shell that limits its open files, for
-// systems that cannot limit another process. The process keeps its number.
+// limitFiles makes a command start through a shell that limits its open files, for
+// systems that cannot limit another process. The process keeps its id.
 func limitFiles(cmd *exec.Cmd, n int64) {
 	cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$@"`, n), "sh", cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = "/bin/sh"

@@ -19,13 +19,13 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// pollEvery is the time between two looks at the plugins' files.
+// pollEvery is the interval between checks of the plugins' files.
 const pollEvery = time.Second
 
-// Reload searches the directories again, adds plugins that are new, and replaces
-// those whose files have changed, all or the named ones. Calls that are running
-// end on the version that they began on, see [Swap]. Plugins whose files are
-// gone stay. The error is that of a directory, or of a closed set.
+// Reload searches the directories again, adds new plugins, and replaces plugins whose
+// files have changed, all or the named ones. Running calls end on the version on which
+// they began, see [Swap]. Plugins whose files are gone remain. The error concerns a
+// directory, or a closed set.
 func (s *Plugins) Reload(ctx context.Context, names ...string) ([]Swap, error) {
 	s.mu.Lock()
 	if s.life.Err() != nil {
@@ -46,7 +46,7 @@ func (s *Plugins) Reload(ctx context.Context, names ...string) ([]Swap, error) {
 	}
 	candidates, _ := choose(found, func(b binary) error {
 		if p := s.named(b.name); p != nil && p.version().binary.path == b.path {
-			return nil // if the rules refuse its new version, it stays
+			return nil // if its new version is refused, the current one stays
 		}
 		return o.verify(b.name, b.path)
 	})
@@ -81,8 +81,8 @@ func (s *Plugins) Reload(ctx context.Context, names ...string) ([]Swap, error) {
 	return swaps, nil
 }
 
-// unusable returns the refusals of files that are in the place of a plugin and
-// must not be run, such as one that is not executable.
+// unusable returns the refusals of files that replace a plugin but must not be run, such
+// as one that is not executable.
 func (s *Plugins) unusable(found []binary, names []string) (refused []Swap) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -98,14 +98,14 @@ func (s *Plugins) unusable(found []binary, names []string) (refused []Swap) {
 	return refused
 }
 
-// find returns a plugin, or nil.
+// named returns a plugin, or nil.
 func (s *Plugins) named(name string) *supervisor {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.plugins[name]
 }
 
-// addNew adds a plugin that was not there, or could not be used, before.
+// addNew adds a plugin that did not exist, or could not be used, before.
 func (s *Plugins) addNew(b binary) {
 	err := s.launcher.options.verify(b.name, b.path)
 	if err == nil {
@@ -122,8 +122,8 @@ func (s *Plugins) addNew(b binary) {
 	s.warnRefused()
 }
 
-// addUnread adds a plugin whose manifest is not known. One that was asked in
-// vain is asked again after its file has changed.
+// addUnread adds a plugin whose manifest is not known. A plugin that did not return it is
+// asked again after its file has changed.
 func (s *Plugins) addUnread(b binary, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,8 +133,8 @@ func (s *Plugins) addUnread(b binary, reason string) {
 	}
 }
 
-// isTold reports whether a problem of a binary was logged already, and remembers
-// it.
+// isTold reports whether a problem of a binary was already logged, and marks it as
+// logged.
 func (s *Plugins) isTold(b binary, problem error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,9 +144,9 @@ func (s *Plugins) isTold(b binary, problem error) bool {
 	return known
 }
 
-// isReplacedBy reports whether a binary that was found is another version than
-// the present one. While the file of the present one is there and cannot be
-// used, as during a copy, no plugin of a later directory replaces it.
+// isReplacedBy reports whether a binary differs from the current version. While
+// the current version's file exists but cannot be used, for example during a copy, no
+// plugin in a later directory replaces it.
 func (s *supervisor) isReplacedBy(b binary) bool {
 	e := s.version()
 	if b.path == e.binary.path {
@@ -156,9 +156,9 @@ func (s *supervisor) isReplacedBy(b binary) bool {
 	return err == nil || errors.Is(err, errNoTarget)
 }
 
-// Watch calls [Plugins.Reload] after the files of plugins have changed, until ctx is
-// done or the set is closed. It waits until the files do not change for a
-// second. A version that is refused is tried again when its file changes again.
+// Watch calls [Plugins.Reload] after the files of plugins have changed, until ctx is done
+// or the set is closed. It waits until the files have not changed for a second. A refused
+// version is retried when its file changes again.
 func (s *Plugins) Watch(ctx context.Context) {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
@@ -185,7 +185,7 @@ func (s *Plugins) watch(ctx context.Context, ticks <-chan time.Time) {
 			continue
 		}
 		handled = now
-		go func() { // a plugin whose swap takes long does not delay the others
+		go func() { // a slow swap of one plugin does not delay the others
 			swaps, err := s.Reload(ctx)
 			if err != nil && ctx.Err() == nil && s.life.Err() == nil {
 				s.launcher.options.Logger.Warn("plugins are not reloaded", "error", err)
@@ -203,8 +203,8 @@ func (s *Plugins) watch(ctx context.Context, ticks <-chan time.Time) {
 // isUnfinished reports whether a binary is still being written.
 func isUnfinished(done Swap) bool { return errors.Is(done.Err, syscall.ETXTBSY) }
 
-// fingerprint returns a text that changes with the plugins' files and with the
-// entries of the directories.
+// fingerprint returns a text that changes with the plugins' files and the entries of the
+// directories.
 func (s *Plugins) fingerprint() string {
 	o := s.launcher.options
 	var text strings.Builder

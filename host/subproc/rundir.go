@@ -14,27 +14,26 @@ import (
 
 const (
 	runDirPrefix = "tea-plugins-"
-	// newPrefix begins the name of a directory until its lock is held.
+	// newPrefix is the prefix of a directory's name until its lock is held.
 	newPrefix = "." + runDirPrefix
 	lockName  = "host.lock"
-	// socketSuffix is the length of what go-plugin appends for a socket:
+	// socketSuffix is the length of the suffix that go-plugin adds for a socket:
 	// "/plugin-dirNNNNNNNNNN/pluginNNNNNNNNNN".
 	socketSuffix = 2 * (1 + len("plugin-dir") + 10)
-	// maxSocket is the longest path of a Unix socket that every system
-	// supports.
+	// maxSocket is the maximum path length of a Unix socket on all systems.
 	maxSocket = 103
 )
 
-// runDir is the directory of one host's sockets, for its owner only. The host
-// holds a lock on a file in it while it runs. A directory whose lock is free
-// belonged to a host that was killed; the next start removes it.
+// runDir is the directory of one host's sockets, accessible only to its owner. The host
+// holds a lock on a file in it while it runs. A directory with a free lock belonged to a
+// host that was killed; the next start removes it.
 type runDir struct {
 	path string
 	lock *os.File
 }
 
-// newRunDir makes the directory in the first of bases that works, and removes
-// what killed hosts left there.
+// newRunDir creates the directory in the first usable one of bases, and removes the
+// directories of killed hosts there.
 func newRunDir(bases []string) (*runDir, error) {
 	var errs []error
 	for _, base := range bases {
@@ -52,7 +51,7 @@ func newRunDir(bases []string) (*runDir, error) {
 	return nil, fmt.Errorf("make a directory for plugin sockets: %w", errors.Join(errs...))
 }
 
-// runBases returns the possible parents of the directory, the best first.
+// runBases returns the possible parents of the directory, in order of preference.
 func runBases() []string {
 	var bases []string
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
@@ -61,8 +60,8 @@ func runBases() []string {
 	return append(bases, os.TempDir(), "/tmp")
 }
 
-// makeRunDir renames the directory when the lock is held: until then another
-// host that removes stale directories would take it for one.
+// makeRunDir renames the directory once the lock is held: before that, another host that
+// removes stale directories could remove it.
 func makeRunDir(base string) (*runDir, error) {
 	path, err := os.MkdirTemp(base, newPrefix) // mode 0700
 	if err != nil {
@@ -100,8 +99,8 @@ func removeLocked(path string, lock *os.File) error {
 	return err
 }
 
-// removeStale removes the directories of this user's dead hosts. A host that is
-// starting can have no lock yet: a new directory stays for a minute.
+// removeStale removes the directories of this user's dead hosts. A host that is starting
+// may not have a lock yet, so a new directory is kept for a minute.
 func removeStale(base string) {
 	entries, err := os.ReadDir(base)
 	if err != nil {
@@ -130,6 +129,6 @@ func removeIfStale(path string, fresh bool) {
 	}
 	defer lock.Close()
 	if filelock.TryLock(lock) == nil {
-		_ = removeLocked(path, lock) // the next start tries again
+		_ = removeLocked(path, lock) // the next start retries
 	}
 }

@@ -20,20 +20,19 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
-// afterExit bounds the time that the output of a process that has ended is
-// still read: a child that it left behind can hold the pipes open.
+// afterExit bounds the time for which the output of an ended process is still read: a
+// child process that it left behind can hold the pipes open.
 const afterExit = 500 * time.Millisecond
 
-// runner is one process, as go-plugin's runner.Runner. It starts the process,
-// reads all of its output, and passes only the handshake line to go-plugin:
-// go-plugin stops reading at the first line that is too long, which would block
-// the plugin.
+// runner is one process, as go-plugin's runner.Runner. It starts the process, reads all
+// of its output, and passes only the handshake line to go-plugin, which stops reading at
+// the first line that is too long and thereby blocks the plugin.
 type runner struct {
 	name string
 	path string
 	// command is the file to execute: path, or the same binary elsewhere.
 	command string
-	env     []string // without what go-plugin adds
+	env     []string // without go-plugin's additions
 	forker  *forker
 	guard   *childproc.Guard
 	output  *output
@@ -66,7 +65,6 @@ func newRunner(name, path, command string, env []string, f *forker, g *childproc
 	return r
 }
 
-// Start starts the process.
 func (r *runner) Start(ctx context.Context) error {
 	stdout, outW, err := os.Pipe()
 	if err != nil {
@@ -121,9 +119,9 @@ func (r *runner) follow(stdout, stderr *os.File) {
 	reading.Go(func() { r.output.read("stderr", bufio.NewReaderSize(stderr, 16<<10)) })
 	go func() {
 		if !awaitExit(int(r.pid.Load())) {
-			_ = r.cmd.Wait() // reaps it; its number is free a moment too early
+			_ = r.cmd.Wait() // reaps it; its id is free slightly too early
 		}
-		r.group.kill() // and what it leaves behind
+		r.group.kill() // and its remaining child processes
 		r.outOfMemory.Store(r.cgroup.exhausted())
 		r.cgroup.kill()
 		r.cgroup.remove()
@@ -146,8 +144,8 @@ func (r *runner) follow(stdout, stderr *os.File) {
 	}()
 }
 
-// readStdout passes a valid handshake to go-plugin; everything after it is
-// output like any other.
+// readStdout passes a valid handshake to go-plugin; everything after it is normal
+// output.
 func (r *runner) readStdout(stdout *bufio.Reader) {
 	// The buffer bounds the line: endless output is not a handshake.
 	first, err := stdout.ReadSlice('\n')
@@ -175,13 +173,12 @@ func (r *runner) fail(reason *wire.StartError) error {
 // started reports whether there is, or was, a process.
 func (r *runner) started() bool { return r.pid.Load() != 0 }
 
-// Wait waits until the process has ended.
 func (r *runner) Wait(context.Context) error {
 	<-r.exited
 	return nil
 }
 
-// Kill kills the process and its children.
+// Kill kills the process and its group.
 func (r *runner) Kill(context.Context) error {
 	r.killed.Store(true)
 	if r.started() && !r.ended.Load() {
@@ -193,13 +190,12 @@ func (r *runner) Kill(context.Context) error {
 // Stdout returns the handshake line.
 func (r *runner) Stdout() io.ReadCloser { return r.line }
 
-// Stderr is empty: the runner reads it itself.
+// Stderr is empty: the runner reads stderr itself.
 func (r *runner) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
 
-// Name returns the path of the binary.
 func (r *runner) Name() string { return r.path }
 
-// ID returns the process id, "" before the start.
+// ID returns the process id; "" before the start.
 func (r *runner) ID() string {
 	if !r.started() {
 		return ""
@@ -207,7 +203,7 @@ func (r *runner) ID() string {
 	return strconv.FormatInt(r.pid.Load(), 10)
 }
 
-// Diagnose returns nothing: the runner keeps its own reason.
+// Diagnose returns nothing: the runner records the reason itself.
 func (r *runner) Diagnose(context.Context) string { return "" }
 
 // PluginToHost returns addresses unchanged.
@@ -220,10 +216,9 @@ func (r *runner) HostToPlugin(network, addr string) (string, string, error) {
 	return network, addr, nil
 }
 
-// forker starts processes from one thread that lives as long as it does. The
-// kernel ties the parent-death signal to the thread that forked, not to the
-// process: if a thread of the scheduler's pool forked, plugins would be killed
-// when that thread ends.
+// forker starts processes from one dedicated thread. The kernel ties the parent-death
+// signal to the thread that forked, not to the process: if a thread of the scheduler's
+// pool forked, plugins would be killed when that thread ends.
 type forker struct{ jobs chan func() }
 
 func newForker() *forker {
@@ -237,12 +232,12 @@ func newForker() *forker {
 	return f
 }
 
-// start runs a function that starts a process.
+// start runs fn, which starts a process, on the thread.
 func (f *forker) start(fn func() error) error {
 	result := make(chan error, 1)
 	f.jobs <- func() { result <- fn() }
 	return <-result
 }
 
-// close ends the thread, and with it the processes that it has started.
+// close ends the thread, and thereby the processes that it has started.
 func (f *forker) close() { close(f.jobs) }

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// statusSocket is the name of the socket in a host's directory on which it
-	// reports its status.
+	// statusSocket is the name of the socket, in a host's directory, on which the
+	// host reports its status.
 	statusSocket = "status"
 	// statusTimeout bounds a report.
 	statusTimeout = 2 * time.Second
@@ -46,27 +46,27 @@ type Status struct {
 	Version string `json:"version"`
 	Path    string `json:"path"`
 	State   string `json:"state"`
-	// PID is that of the process; 0 if none runs. Generation counts the
+	// PID is the process id; 0 if no process runs. Generation counts the
 	// processes of the plugin from 1.
 	PID        int        `json:"pid,omitempty"`
 	Generation int        `json:"generation"`
 	Started    *time.Time `json:"started,omitempty"`
-	// Calls that have begun, Running among them, and those that have failed.
+	// Calls that have begun, including Running, and calls that have failed.
 	Calls    int64    `json:"calls"`
 	Failures int64    `json:"failures"`
 	Crashes  int64    `json:"crashes"`
 	Running  []string `json:"running,omitempty"`
 	// RSSBytes is the resident memory; MemoryBytes is the part of it to which the
-	// limit applies, which is without mapped files.
+	// limit applies: without mapped files.
 	RSSBytes    int64 `json:"rss_bytes,omitempty"`
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
 	MemoryLimit int64 `json:"memory_limit,omitempty"`
-	// LastCrash is how the last process died that was not stopped, with its last
-	// words.
+	// LastCrash describes how the last process that was not stopped died, with its
+	// last output.
 	LastCrash string     `json:"last_crash,omitempty"`
 	LastWords string     `json:"last_words,omitempty"`
 	CrashedAt *time.Time `json:"crashed_at,omitempty"`
-	// Refused is why the plugin was not replaced by another version.
+	// Refused is the reason why the plugin was not replaced by another version.
 	Refused string `json:"refused,omitempty"`
 }
 
@@ -97,8 +97,7 @@ func (c *counters) crashed(p *process) {
 	c.last.Store(&crash{at: time.Now(), how: p.ending(), words: p.runner.output.lastWords()})
 }
 
-// Status lists the plugins that were called, in the order in which they were
-// found.
+// Status returns the plugins that were called, in the order in which they were found.
 func (s *Plugins) Status() []Status {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -113,7 +112,7 @@ func (s *Plugins) Status() []Status {
 
 func (s *supervisor) status() Status {
 	if gen := s.running(); gen != nil && gen.process.dead() {
-		s.retire(gen) // its end is noticed a moment later otherwise
+		s.retire(gen) // otherwise its end is noticed slightly later
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,14 +142,14 @@ func (s *supervisor) status() Status {
 	return out
 }
 
-// reporter answers with the status of a host on a socket in its directory.
+// reporter reports the status of a host on a socket in its directory.
 type reporter struct {
 	listener net.Listener
 	done     sync.WaitGroup
 }
 
-// report starts to report. Everyone who can connect gets the status; the
-// directory is closed to other users.
+// report starts a reporter. Every client that can connect gets the status; the directory
+// is closed to other users.
 func report(dir string, status func() []Status) (*reporter, error) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "unix", filepath.Join(dir, statusSocket))
 	if err != nil {
@@ -164,7 +163,7 @@ func report(dir string, status func() []Status) (*reporter, error) {
 			if err != nil {
 				return
 			}
-			go func() { // close does not wait: status needs the locks of those who close
+			go func() { // close does not wait, because status needs locks of its callers
 				defer conn.Close()
 				now := host
 				now.Plugins = status()
@@ -183,8 +182,8 @@ func (r *reporter) close() {
 	}
 }
 
-// Hosts returns the status of this user's running hosts that have started a
-// plugin, the oldest first.
+// Hosts returns the status of this user's running hosts that have started a plugin,
+// oldest first.
 func Hosts(ctx context.Context) []HostStatus {
 	var hosts []HostStatus
 	bases := runBases()
@@ -204,8 +203,7 @@ func Hosts(ctx context.Context) []HostStatus {
 	return hosts
 }
 
-// askStatus asks the host of a directory. A host that was killed does not
-// answer.
+// askStatus asks the host of a directory. A killed host does not answer.
 func askStatus(ctx context.Context, dir string) (HostStatus, error) {
 	var h HostStatus
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)

@@ -10,13 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// strayRounds bounds the search for the processes that others have started
-// during the search.
+// strayRounds bounds the repetition of the search, for processes that were started
+// during it.
 const strayRounds = 5
 
-// killStrays kills the processes that have the mark in their environment and
-// began after the plugin: they have left its process group, but inherited the
-// mark.
+// killStrays kills the processes that have the mark in their environment and began after
+// the plugin: they have left its process group but inherited the mark.
 func killStrays(plugin int, mark string) {
 	for range strayRounds {
 		found := false
@@ -29,8 +28,8 @@ func killStrays(plugin int, mark string) {
 	}
 }
 
-// processesSince returns the processes that can have started after another one,
-// or all if their numbers have been reused.
+// processesSince returns the processes that may have started after another one, or all of
+// them if process ids have been reused.
 func processesSince(first int) []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -48,8 +47,7 @@ func processesSince(first int) []int {
 	return pids
 }
 
-// lastProcess returns the number of the process that was started last; 0 if it
-// is not known.
+// lastProcess returns the id of the last started process; 0 if unknown.
 func lastProcess() int {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -65,7 +63,7 @@ func lastProcess() int {
 
 // killMarked kills a process if it has the mark.
 func killMarked(pid int, mark string) bool {
-	handle, err := unix.PidfdOpen(pid, 0) // it can end, and its number be reused
+	handle, err := unix.PidfdOpen(pid, 0) // it can end, and its id be reused
 	if err != nil {
 		return false
 	}

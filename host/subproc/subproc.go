@@ -15,17 +15,16 @@ var (
 	_ host.Limiter = (*Plugins)(nil)
 )
 
-// Discover finds the plugins in the directories of the options, in those of
-// TEA_PLUGINS, in ./plugins if the user trusts it, and in the standard places,
-// and reads their stored manifests. It starts nothing. The problems are those
-// of single files; the error is that of ctx, or a *fs.PathError about a
-// directory that was named. The caller closes the plugins, or passes them to a
-// host.
+// Discover finds the plugins in the directories of the options, in those of TEA_PLUGINS,
+// in ./plugins if the user trusts it, and in the standard directories, and reads their
+// stored manifests. It starts nothing. The problems concern single files; the error is
+// ctx's, or a *fs.PathError about a named directory. The caller closes the plugins, or
+// passes them to a host.
 func Discover(ctx context.Context, o Options) (*Plugins, []Problem, error) {
 	return find(ctx, o.Search(os.Getenv))
 }
 
-// UserTrust returns the list that [Discover] uses.
+// UserTrust returns the user's list, which [Discover] uses.
 func UserTrust() Trust { return userTrust(os.Getenv) }
 
 // Manifests returns the manifests of [Plugins.Bundles] in the same order.
@@ -38,7 +37,7 @@ func (s *Plugins) Manifests() []tea.Manifest {
 	return manifests
 }
 
-// Unread names the plugins whose manifests are not known.
+// Unread returns the names of the plugins whose manifests are not known.
 func (s *Plugins) Unread() []string {
 	var names []string
 	for _, u := range s.UnreadBundles() {
@@ -47,10 +46,10 @@ func (s *Plugins) Unread() []string {
 	return names
 }
 
-// Open returns an instance of a bundle for a workflow's settings; settings that
-// the bundle does not declare are dropped. The plugin starts with the first call
-// of the instance, which returns the error of settings that the plugin refuses. A
-// bundle that does not exist is a not_found error.
+// Open returns an instance of a bundle for a workflow's settings; settings that the
+// bundle does not declare are dropped. The plugin starts with the first call of the
+// instance, which also returns the error of refused settings. For a bundle that does not
+// exist, the error is not_found.
 func (s *Plugins) Open(_ context.Context, bundle string, settings tea.Settings) (host.Invoker, error) {
 	inst, err := s.open(bundle, settings)
 	if err != nil {
@@ -59,7 +58,7 @@ func (s *Plugins) Open(_ context.Context, bundle string, settings tea.Settings) 
 	return inst, nil
 }
 
-// grace is the time that running calls have when the host closes.
+// grace is the time in which running calls can end when the host closes.
 const grace = 2 * time.Second
 
 // Close is [Plugins.Shutdown] with 2 s for running calls.

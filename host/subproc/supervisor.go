@@ -14,15 +14,15 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/breaker"
 )
 
-// supervisor represents one plugin: it starts the process when it is first
-// needed and after a crash. It is safe for concurrent use.
+// supervisor represents one plugin: it starts the process when it is first needed and
+// after a crash. It is safe for concurrent use.
 type supervisor struct {
 	name     string
 	logger   *slog.Logger
 	launcher *launcher
 	store    manifestStore
 
-	// life ends with stop; starts and the waits before them end with it.
+	// life ends with stop, and ends starts and the waits before them.
 	life context.Context
 	end  context.CancelFunc
 	// watches are the goroutines that wait for the end of generations.
@@ -35,7 +35,7 @@ type supervisor struct {
 	executable *executable // the version to start
 	current    *generation // takes new calls; nil if none runs
 	numbered   int         // generations so far
-	// draining are the generations that wait for the end of their calls.
+	// draining are the generations whose remaining calls have not ended.
 	draining  map[*generation]bool
 	instances map[string]bool  // by id, until they are closed
 	gate      chan struct{}    // closed when calls can begin again; nil if they can
@@ -46,8 +46,7 @@ type supervisor struct {
 	counters counters
 }
 
-// start is an attempt to start a generation. All callers that need one wait for
-// it.
+// start is an attempt to start a generation, shared by all callers that need one.
 type start struct {
 	done chan struct{} // closed when gen or err is set
 	gen  *generation
@@ -81,9 +80,8 @@ func (s *supervisor) errClosed() error {
 	return tea.Errorf(tea.Canceled, "plugin %s: the host is closing", s.name)
 }
 
-// acquire admits a call to the running generation; it starts one if there is
-// none. The caller ends the turn. A call waits here while a swap does not admit
-// calls.
+// acquire admits a call to the running generation; it starts one if there is none. The
+// caller ends the turn. acquire waits while a swap blocks calls.
 func (s *supervisor) acquire(ctx context.Context) (*turn, error) {
 	if t := joined(ctx, s); t != nil {
 		return t, nil
@@ -134,7 +132,7 @@ func (s *supervisor) begin(attempt *start) {
 	if err == nil && s.closed {
 		err = s.errClosed()
 	}
-	extra := gen // not needed, or not wanted any more
+	extra := gen // not needed, or no longer wanted
 	switch {
 	case err != nil:
 		gen = nil
@@ -163,8 +161,7 @@ func (s *supervisor) install(gen *generation) {
 	s.watches.Go(func() { s.watch(gen) })
 }
 
-// replacedTries is how often the version that has replaced another one during
-// its start is started.
+// replacedTries bounds the starts of versions that are replaced while they start.
 const replacedTries = 5
 
 func (s *supervisor) newGeneration() (*generation, error) {
@@ -198,31 +195,30 @@ func (s *supervisor) newGeneration() (*generation, error) {
 	return newGeneration(version, proc), nil
 }
 
-// version returns the version that is started next.
+// version returns the version to start next.
 func (s *supervisor) version() *executable {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.executable
 }
 
-// launch starts a process of a version. The error is a [*tea.Error]; it wraps
-// errReplaced if the version's files are no longer there.
+// launch starts a process of a version. The error is a [*tea.Error]; it wraps errReplaced
+// if the version's files no longer exist.
 func (s *supervisor) launch(ctx context.Context, e *executable) (*process, error) {
-	_ = e.hold() // then it runs from its target, if it has one
+	_ = e.hold() // on failure it runs from its target, if it has one
 	command := e.command()
 	if command == "" {
 		return nil, startError(s.name, tea.DependencyMissing, "%s: %w", e.binary.path, errReplaced)
 	}
 	p, err := s.launcher.launch(ctx, s.name, e.binary.path, command, needsOf(e.manifest))
-	if err == nil && !e.isStill(command) { // perhaps not even when it was executed
+	if err == nil && !e.isStill(command) { // possibly not even when it was executed
 		p.stop(context.WithoutCancel(ctx))
 		return nil, startError(s.name, tea.DependencyMissing, "%s: %w", e.binary.path, errReplaced)
 	}
 	return p, err
 }
 
-// running returns the current generation, or nil. Its process can have died in
-// the meantime.
+// running returns the current generation, or nil. Its process may have died meanwhile.
 func (s *supervisor) running() *generation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,8 +232,8 @@ func (s *supervisor) watch(gen *generation) {
 	gen.process.kill()
 }
 
-// retire takes a generation whose process has died out of service, once. A
-// death that was not requested counts as a crash.
+// retire takes a generation whose process has died out of service, once. An unrequested
+// death counts as a crash.
 func (s *supervisor) retire(gen *generation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,29 +11,28 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
-// writingTries and writingWait are how often, and after which time, a binary
-// that is open for writing is tried again.
+// writingTries and writingWait are the number and the interval of the attempts to start
+// a binary that is open for writing.
 const (
 	writingTries = 20
 	writingWait  = 50 * time.Millisecond
 )
 
-// Swap is the result of replacing one plugin by the version that is in its
-// place now.
+// Swap is the result of replacing a plugin by the version that is now in its place.
 type Swap struct {
 	Name string
 	Path string
-	// From and To are the versions of the manifests. To is empty if the new
+	// From and To are the versions in the manifests. To is empty if the new
 	// manifest is not known.
 	From, To string
 	// Generation is the number of the process that takes calls now; 0 if none
 	// runs.
 	Generation int
-	// Err is the reason why the new version is not used. The previous one is.
+	// Err is the reason why the new version is not used; the previous one still is.
 	Err error
 }
 
-// Refusal is a version that a plugin was not replaced by.
+// Refusal is a new version that was refused.
 type Refusal struct {
 	Path    string
 	Version string // empty if the manifest is not known
@@ -41,9 +40,9 @@ type Refusal struct {
 	Err     error
 }
 
-// swap replaces the plugin by the version in a file, if it is another one. If
-// the error is not nil, the present version stays. A plugin that has not been
-// started yet is checked and stopped again.
+// swap replaces the plugin by the version in a file, if it is a different one. If the
+// error is not nil, the current version stays. A plugin that has not been started yet is
+// started only for the check.
 func (s *supervisor) swap(ctx context.Context, b binary) (done Swap, isOther bool) {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
@@ -70,9 +69,9 @@ func (s *supervisor) swap(ctx context.Context, b binary) (done Swap, isOther boo
 	return s.report(done), true
 }
 
-// whenWritten calls a function that starts a binary that can have been written just
-// now. The system does not execute it while it is open for writing, also by a process
-// that this one is starting.
+// whenWritten calls a function that starts a binary that may have just been written. The
+// system does not execute it while it is open for writing, even by a process that this one
+// is starting.
 func whenWritten(ctx context.Context, start func() (tea.Manifest, error)) (tea.Manifest, error) {
 	for range writingTries {
 		m, err := start()
@@ -83,7 +82,7 @@ func whenWritten(ctx context.Context, start func() (tea.Manifest, error)) (tea.M
 	return start()
 }
 
-// learn returns the manifest of a binary, the stored one or its own.
+// learn returns the manifest of a binary, stored or from the plugin.
 func (s *supervisor) learn(ctx context.Context, b binary) (tea.Manifest, error) {
 	if err := s.launcher.options.verify(b.name, b.path); err != nil {
 		return tea.Manifest{}, startError(s.name, tea.PermissionDenied, "%w", err)
@@ -99,7 +98,7 @@ func (s *supervisor) learn(ctx context.Context, b binary) (tea.Manifest, error) 
 	return m, nil
 }
 
-// successor returns the version that has replaced one before its first start.
+// successor returns the version that replaced another one before its first start.
 func (s *supervisor) successor(ctx context.Context, old *executable) (*executable, error) {
 	b, err := inspect(filepath.Split(old.binary.path))
 	if err != nil {
@@ -150,8 +149,8 @@ func (s *supervisor) isUnused() bool {
 	return s.numbered == 0 && s.start == nil
 }
 
-// accept makes a version the one that is started next. A generation of another
-// version that has been started meanwhile stays until the next swap.
+// accept sets the version to start next. A generation of another version that was started
+// meanwhile stays until the next swap.
 func (s *supervisor) accept(e *executable) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +177,7 @@ func (s *supervisor) releaseClosed(gen *generation) {
 	}
 }
 
-// report logs the result of a swap and completes it.
+// report logs and completes the result of a swap.
 func (s *supervisor) report(done Swap) Swap {
 	if gen := s.running(); gen != nil {
 		done.Generation = gen.number

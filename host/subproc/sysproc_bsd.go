@@ -11,14 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processAttr gives a plugin its own process group. There is no parent-death
-// signal on this system; the guard and the plugin's own watch of its host
-// remain.
+// processAttr gives a plugin a separate process group. This system has no parent-death
+// signal; the guard and the plugin's watch of its host remain.
 func processAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// awaitExit blocks until the child has ended but does not reap it, so that its
-// process group cannot be mistaken for another. It returns false if it could
-// not wait.
+// awaitExit blocks until the child has ended but does not reap it, so that its process
+// group cannot be mistaken for another. It returns false if it could not wait.
 func awaitExit(pid int) bool {
 	queue, err := unix.Kqueue()
 	if err != nil {
@@ -43,21 +41,20 @@ func awaitExit(pid int) bool {
 	}
 }
 
-// activity returns the processor time that the process has used, and whether
-// the process is stopped by a signal.
+// activity returns the processor time of the process, and whether the process is stopped
+// by a signal.
 func (r *runner) activity() (used time.Duration, stopped, known bool) {
 	_, used, stopped, known = askPS(int(r.pid.Load()))
 	return used, stopped, known
 }
 
-// resident returns the memory of a process. The part that is its own is not
-// known.
+// resident returns the memory of a process. The part without mapped files is not known.
 func resident(pid int) (all, own int64) {
 	all, _, _, _ = askPS(pid)
 	return all, all
 }
 
-// wrap has the command limit itself: no process can limit another one.
+// wrap makes the command limit itself: no process can limit another one.
 func (l Limits) wrap(cmd *exec.Cmd) {
 	if l.OpenFiles > 0 {
 		limitFiles(cmd, l.OpenFiles)

@@ -38,7 +38,7 @@ func (s *supervisor) swapTimeout() time.Duration {
 // can use.
 func isExclusive(gen *generation) bool { return len(gen.executable.manifest.Exclusive) > 0 }
 
-// adopt configures the instances of another generation.
+// adopt configures the given instances.
 func (g *generation) adopt(ctx context.Context, instances map[string]tea.Settings) error {
 	for id, settings := range instances {
 		if err := g.configure(ctx, id, settings); err != nil {
@@ -48,8 +48,7 @@ func (g *generation) adopt(ctx context.Context, instances map[string]tea.Setting
 	return nil
 }
 
-// route sends new calls to a generation. The previous one ends after its last
-// call.
+// route directs new calls to a generation. The previous one ends after its last call.
 func (s *supervisor) route(next *generation) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,10 +103,10 @@ func (s *supervisor) await(ctx context.Context, gen *generation, over <-chan str
 	}
 }
 
-// takeTurns is takeOver for a plugin with a resource that only one process can
-// use, or with state to hand over. Calls wait while the old process ends and
-// the next one opens the resource, together at most Options.SwapTimeout. If the
-// next one cannot, the old version is started again.
+// takeTurns is takeOver for a plugin with a resource that only one process can use, or
+// with state to hand over. Calls wait while the old process ends and the next one opens
+// the resource, together at most Options.SwapTimeout. If the next one fails, the old
+// version is started again.
 func (s *supervisor) takeTurns(ctx context.Context, next *generation) error {
 	old, err := s.quiesce(ctx)
 	if err != nil {
@@ -146,10 +145,9 @@ func (s *supervisor) takeTurns(ctx context.Context, next *generation) error {
 	return err
 }
 
-// export takes the states of the instances out of a generation. The caller
-// removes their files. After an error the generation has its states again. The
-// end of the process is not an error: only the states that it had not written
-// are lost.
+// export moves the states of the instances out of a generation. The caller removes their
+// files. After an error the generation has its states again. If the process ends, that is
+// not an error: only states that it had not written are lost.
 func (s *supervisor) export(ctx context.Context, gen *generation) (states map[string]string, remove func(), err error) {
 	if !gen.process.wire.HandsOver() {
 		return nil, func() {}, nil
@@ -173,9 +171,9 @@ func (s *supervisor) export(ctx context.Context, gen *generation) (states map[st
 	return states, remove, err
 }
 
-// quiesce waits until no call is running and lets none begin. Calls that take
-// long delay the swap, not other calls: these wait for a third of the time of
-// the swap at most. It returns the current generation, which can be nil.
+// quiesce waits until no call is running and blocks new ones. Long calls delay the swap,
+// not other calls, which wait for at most a third of the swap's time. It returns the
+// current generation, which can be nil.
 func (s *supervisor) quiesce(ctx context.Context) (*generation, error) {
 	const waiting = "the plugin is replaced after its running calls"
 	gen := s.running()
@@ -207,8 +205,8 @@ func (s *supervisor) quiesce(ctx context.Context) (*generation, error) {
 	}
 }
 
-// closeGate lets no call begin and returns the current generation, and the
-// channel that is closed after its last call.
+// closeGate blocks new calls and returns the current generation and the channel that is
+// closed after its last call.
 func (s *supervisor) closeGate() (*generation, <-chan struct{}) {
 	s.mu.Lock()
 	s.gate = make(chan struct{})
@@ -225,7 +223,7 @@ func (s *supervisor) closeGate() (*generation, <-chan struct{}) {
 	return s.current, s.current.endTurn()
 }
 
-// openGate lets calls begin on the current generation.
+// openGate allows calls on the current generation.
 func (s *supervisor) openGate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +234,7 @@ func (s *supervisor) openGate() {
 	s.gate = nil
 }
 
-// restore starts a version again that has ended for another one.
+// restore restarts a version that was ended for another one.
 func (s *supervisor) restore(e *executable, instances map[string]tea.Settings, states map[string]string) {
 	p, err := s.launch(s.life, e)
 	if err != nil {
@@ -247,7 +245,7 @@ func (s *supervisor) restore(e *executable, instances map[string]tea.Settings, s
 	}
 	gen := newGeneration(e, p)
 	gen.inherit(states)
-	if err := gen.adopt(s.life, instances); err != nil { // the calls try again
+	if err := gen.adopt(s.life, instances); err != nil { // the calls retry
 		s.logger.Error("the present version of the plugin was started again and is not ready", "error", err)
 	}
 	if err := s.route(gen); err != nil {

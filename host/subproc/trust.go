@@ -13,16 +13,16 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/filelock"
 )
 
-// TrustedDir is a plugin directory that the user has trusted: its path without
-// symbolic links, and its owner at that time. If the path or the owner changes,
-// the trust ends.
+// TrustedDir is a plugin directory that the user trusts: its path without symbolic links,
+// and its owner when it was added. If the path or the owner changes, it is no longer
+// trusted.
 type TrustedDir struct {
 	Path string `json:"path"`
 	UID  uint32 `json:"uid"`
 }
 
-// Trust is the user's list of trusted plugin directories, a file that only this
-// user can write. Changes are serialized, also between processes.
+// Trust is the user's list of trusted plugin directories, a file that only this user can
+// write. Changes are serialized, also between processes.
 type Trust struct{ File string }
 
 // List returns the trusted directories in the order in which they were added.
@@ -46,7 +46,7 @@ func (t Trust) List() ([]TrustedDir, error) {
 	return dirs, nil
 }
 
-// Add trusts a directory. It refuses a directory that everybody can write to.
+// Add trusts a directory. It refuses a directory that all users can write to.
 func (t Trust) Add(dir string) (TrustedDir, error) {
 	d, err := identify(dir)
 	if err != nil {
@@ -61,8 +61,8 @@ func (t Trust) Add(dir string) (TrustedDir, error) {
 	})
 }
 
-// Remove ends the trust in a directory, which need not exist any more. The
-// error is fs.ErrNotExist if the directory was not trusted.
+// Remove removes a directory, which need not exist, from the list. The error is
+// fs.ErrNotExist if the directory was not trusted.
 func (t Trust) Remove(dir string) error {
 	path, err := filepath.Abs(dir)
 	if err != nil {
@@ -106,7 +106,7 @@ func (t Trust) change(edit func([]TrustedDir) []TrustedDir) error {
 	return writeJSON(t.File, append([]TrustedDir{}, edit(dirs)...), 0o600)
 }
 
-// has reports whether a directory, as it is now, is trusted.
+// has reports whether a directory, in its current state, is trusted.
 func (t Trust) has(dir string) (bool, error) {
 	if t.File == "" {
 		return false, nil

@@ -2,8 +2,8 @@ package subproc
 
 import "context"
 
-// turn is the calls that began on a generation in one period. A swap ends the
-// period and waits for its calls. The lock of the generation guards it.
+// turn counts the calls that began on a generation in one period. A swap ends the period
+// and waits for its calls. It is guarded by the generation's lock.
 type turn struct {
 	generation *generation
 	running    int
@@ -11,8 +11,8 @@ type turn struct {
 	over       chan struct{} // closed when the turn has ended and no call is running
 }
 
-// nextTurn begins a turn, in which calls can begin, and returns the channel
-// that is closed after the last call of the turn before.
+// nextTurn begins a turn, which admits calls, and returns the channel that is closed after
+// the last call of the previous turn.
 func (g *generation) nextTurn() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -21,8 +21,8 @@ func (g *generation) nextTurn() <-chan struct{} {
 	return over
 }
 
-// endTurn ends the present turn and returns the channel that is closed after
-// its last call. No call can begin on the generation until nextTurn.
+// endTurn ends the current turn and returns the channel that is closed after its last
+// call. The generation admits no calls until nextTurn.
 func (g *generation) endTurn() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -67,15 +67,15 @@ func (t *turn) closeIfOver() {
 // turnKey is the key of a call's turn in its context.
 type turnKey struct{ *supervisor }
 
-// within returns the context of a call. A call of the same plugin that is made
-// during this one begins on the same generation, see [joined].
+// within returns the context of a call. Calls of the same plugin that are made during
+// this one begin on the same generation, see [joined].
 func (t *turn) within(ctx context.Context, s *supervisor) context.Context {
 	return context.WithValue(ctx, turnKey{s}, t)
 }
 
-// joined admits a call that is made during another call of the plugin; it
-// returns nil for other calls. The outer call can wait for the inner one, so
-// the inner one must not wait for a swap.
+// joined admits a call that is made during another call of the plugin; it returns nil for
+// other calls. The inner call must not wait for a swap, because the outer call may wait
+// for the inner one.
 func joined(ctx context.Context, s *supervisor) *turn {
 	t, ok := ctx.Value(turnKey{s}).(*turn)
 	if !ok {
