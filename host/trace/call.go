@@ -10,9 +10,9 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Invoke wraps the call of an action and makes its span: a further one under
-// the node, or the node's own where the call is all that the node does. What
-// is called sees the span as the caller's in its trace context.
+// Invoke wraps the call of an action and creates its span: a separate one below the node,
+// or the node's own if the node only makes this call. The called action gets the span as
+// the parent in its trace context.
 func (t *Tracer) Invoke(ctx context.Context, req *tea.Request, next func(context.Context, *tea.Request) (*tea.Response, error)) (*tea.Response, error) {
 	if !t.exports || strings.HasPrefix(req.Action, "trace.") {
 		return next(ctx, req)
@@ -28,8 +28,8 @@ func (t *Tracer) Invoke(ctx context.Context, req *tea.Request, next func(context
 	return resp, err
 }
 
-// begin returns the span of a call, and whether it is the call's own; nil
-// where the run is not traced.
+// begin returns the span of a call, and whether it belongs to the call alone; nil if the
+// run is not traced.
 func (t *Tracer) begin(req *tea.Request) (call *span, own bool) {
 	asked := t.decoded(ModelOperation(req.Action) != "", req.Params)
 	t.mu.Lock()
@@ -53,11 +53,11 @@ func (t *Tracer) begin(req *tea.Request) (call *span, own bool) {
 	return call, own
 }
 
-// conclude adds the outcome of a call.
+// conclude adds the outcome of a call to its span.
 func (t *Tracer) conclude(call *span, own bool, resp *tea.Response, err error) {
 	var answered contents
 	if resp != nil {
-		// The events of a node describe its own call.
+		// The events of a node describe its only call.
 		answered = t.decoded(own && ModelOperation(call.name) != "", resp.Result)
 	}
 	t.mu.Lock()
@@ -76,15 +76,14 @@ func (t *Tracer) conclude(call *span, own bool, resp *tea.Response, err error) {
 	t.export(call)
 }
 
-// contents are the parameters or the result of a call, as far as the span
-// needs them.
+// contents are the parameters or the result of a call, as far as the span needs them.
 type contents struct {
 	value   any
 	content string
 }
 
-// decoded decodes a payload where the span needs it: for the attributes of a
-// model's call, or since contents are asked for. The caller does not hold mu.
+// decoded decodes a payload if the span needs it: for the attributes of a model call, or
+// because contents are requested. The caller does not hold mu.
 func (t *Tracer) decoded(needed bool, p tea.Payload) (c contents) {
 	if !needed && !t.contents {
 		return c

@@ -24,18 +24,18 @@ const (
 	mostBytes   = 8 << 20
 	// mostInBatch bounds one request.
 	mostInBatch = 512
-	// batchWait is how long the first span of a request waits for others.
+	// batchWait bounds the time for which the first span of a request waits for others.
 	batchWait = time.Second
-	// sendTimeout bounds one try.
+	// sendTimeout bounds one attempt.
 	sendTimeout = 10 * time.Second
-	// mostTries is how often a request is sent.
+	// mostTries is the maximum number of attempts to send a request.
 	mostTries = 4
 )
 
-// tryAgain are the waits between these tries.
+// tryAgain is the policy for the waits between attempts.
 var tryAgain = backoff.Policy{Base: time.Second, Max: time.Minute, Multiplier: 2}
 
-// CollectorOptions describe a collector. The zero value is the one at
+// CollectorOptions describe a collector. The zero value is a collector at
 // http://localhost:4318.
 type CollectorOptions struct {
 	// Endpoint is the collector's address; "" is http://localhost:4318. The
@@ -43,15 +43,15 @@ type CollectorOptions struct {
 	Endpoint string
 	// Headers are sent with each request.
 	Headers map[string]string
-	// Version is that of the program. Instance distinguishes it from others of
-	// the same service; "" if it has no metrics.
+	// Version is the program's version. Instance distinguishes the program from
+	// others of the same service; "" if it has no metrics.
 	Version, Instance string
 	// Logger reports lost spans; nil discards the reports.
 	Logger *slog.Logger
 }
 
 // Collector sends spans and metrics over OTLP/HTTP. Spans are sent from a separate
-// goroutine, so that no run waits for the network. Tracers can share a collector.
+// goroutine, so that runs do not wait for the network. Tracers can share a collector.
 // It is safe for concurrent use. The caller closes it after its tracers.
 type Collector struct {
 	base     *url.URL
@@ -69,12 +69,12 @@ type Collector struct {
 	done    chan struct{}
 	stop    context.CancelFunc
 	dropped atomic.Int64
-	// failing is set after a request that was not accepted. Only the goroutine
-	// uses it.
+	// failing is set after a request that was not accepted. Only the goroutine uses
+	// it.
 	failing bool
 }
 
-// NewCollector returns a collector. The error says that the endpoint is not valid.
+// NewCollector returns a collector. The error reports that the endpoint is not valid.
 func NewCollector(o CollectorOptions) (*Collector, error) {
 	base, err := baseURL(o.Endpoint)
 	if err != nil {
@@ -83,8 +83,8 @@ func NewCollector(o CollectorOptions) (*Collector, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Collector{
 		base: base, url: plainURL(base), headers: o.Headers, resource: resourceOf(o.Version, o.Instance), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		// A redirect is not followed: it would carry the headers, which may
-		// hold a key, to wherever it leads.
+		// Redirects are not followed: they could send the headers, which may contain
+		// a key, to another host.
 		client: &http.Client{
 			Transport: httpapi.Once{Transport: http.DefaultTransport.(*http.Transport)}, Timeout: sendTimeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -110,7 +110,7 @@ func (c *Collector) export(s *span) {
 	}
 }
 
-// Close sends what waits. What is left when ctx ends is lost, which is the error.
+// Close sends the remaining spans. The error reports spans that are lost because ctx ended.
 func (c *Collector) Close(ctx context.Context) error {
 	close(c.closing)
 	select {
@@ -160,8 +160,8 @@ func (c *Collector) batch(first *span) []*span {
 	return batch
 }
 
-// next waits for a span, until the time is over. It returns nil if there is none,
-// and when all spans of a collector that closes are taken.
+// next waits for a span until over fires. It returns nil if there is none, or if the
+// collector is closing and has no more spans.
 func (c *Collector) next(over <-chan time.Time) (s *span) {
 	select {
 	case s = <-c.queue:
@@ -199,8 +199,7 @@ func (c *Collector) sendSpans(ctx context.Context, batch []*span) {
 	c.failing = err != nil
 }
 
-// send sends a request, several times if the collector asks for it or cannot be
-// reached.
+// send sends a request, and retries if the collector asks for it or cannot be reached.
 func (c *Collector) send(ctx context.Context, signal string, body []byte, tries int) error {
 	for try := 1; ; try++ {
 		wait, again, err := c.post(ctx, signal, body)
@@ -216,8 +215,8 @@ func (c *Collector) send(ctx context.Context, signal string, body []byte, tries 
 	}
 }
 
-// post makes one try. again says that another one may succeed, after wait
-// where that is not negative.
+// post makes one attempt. again reports whether another one may succeed, after wait if
+// that is not negative.
 func (c *Collector) post(ctx context.Context, signal string, body []byte) (wait time.Duration, again bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.JoinPath("v1", signal).String(), bytes.NewReader(body))
 	if err != nil {
@@ -232,9 +231,9 @@ func (c *Collector) post(ctx context.Context, signal string, body []byte) (wait 
 		return -1, true, fmt.Errorf("send %s: %w", signal, withoutURL(err))
 	}
 	defer resp.Body.Close()
-	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // only informs
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // for messages only
 	switch resp.StatusCode {
-	case http.StatusOK, http.StatusAccepted, http.StatusNoContent: // the protocol has only the first, servers have all three
+	case http.StatusOK, http.StatusAccepted, http.StatusNoContent: // the protocol specifies only the first, servers return all three
 		c.rejected(answer)
 		return 0, false, nil
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -243,7 +242,7 @@ func (c *Collector) post(ctx context.Context, signal string, body []byte) (wait 
 	return 0, false, fmt.Errorf("the collector answers %s: %s", resp.Status, clip(string(answer)))
 }
 
-// rejected logs what a collector accepted and dropped.
+// rejected logs the spans that a collector rejected in an accepted request.
 func (c *Collector) rejected(answer []byte) {
 	var partial struct {
 		PartialSuccess struct {
@@ -263,7 +262,7 @@ func (c *Collector) rejected(answer []byte) {
 	}
 }
 
-// retryAfter reads the seconds that a server asks for, -1 where it does not.
+// retryAfter returns the wait that a server asks for, -1 if it does not.
 func retryAfter(h http.Header) time.Duration {
 	seconds, err := strconv.Atoi(h.Get("Retry-After"))
 	if err != nil || seconds < 0 {

@@ -15,7 +15,7 @@ import (
 // console prints the tree of a run when its root ends.
 type console struct {
 	out io.Writer
-	// ended are the spans of running runs, by their parent.
+	// ended are the ended spans of active runs, by their parent.
 	ended map[tracecontext.Trace]map[tracecontext.Span][]*span
 	err   error
 }
@@ -46,8 +46,7 @@ func (c *console) export(s *span) {
 
 func (c *console) close(context.Context) error { return c.err }
 
-// printBelow prints what is below a span: its entries and children, in
-// the order of time.
+// printBelow prints the contents of a span: its entries and children, in order of time.
 func printBelow(b *bytes.Buffer, s *span, children map[tracecontext.Span][]*span, indent string) {
 	below := children[s.id]
 	slices.SortStableFunc(below, func(a, b *span) int { return a.start.Compare(b.start) })
@@ -98,7 +97,7 @@ func printEntry(b *bytes.Buffer, e entry, lead string) {
 	b.WriteByte('\n')
 }
 
-// oneLine keeps a message from breaking the tree or the terminal.
+// oneLine replaces control characters, which would break the tree or affect the terminal.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

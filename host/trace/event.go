@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/tracecontext"
 )
 
-// take brings an event into the run's spans.
+// take updates the run's spans with an event.
 func (r *tracedRun) take(e flow.Event) {
 	switch e.Type {
 	case flow.EventRunStart:
@@ -77,8 +77,8 @@ func (r *tracedRun) endBranch(e flow.Event) {
 	r.end(s, e)
 }
 
-// end ends a node or branch as an event says, with its repetition and
-// whatever is still open inside.
+// end ends a node or branch as reported by an event, together with its current retry and
+// the spans that are still open inside.
 func (r *tracedRun) end(s *span, e flow.Event) {
 	r.abandon(pathOf(e), e.Time)
 	errorType, failed := e.Field("error_type").(string)
@@ -93,11 +93,11 @@ func (r *tracedRun) end(s *span, e flow.Event) {
 	}
 }
 
-// retry notes why an attempt failed and begins the span of the next one.
+// retry records why an attempt failed and begins the span of the next one.
 func (r *tracedRun) retry(e flow.Event) {
 	failed, _ := e.Field("attempt").(int64)
 	next := int(failed) + 1
-	first, id := r.at(pathOf(e)).node, tracecontext.SpanOf(e.Path, next) // as plugins receive it
+	first, id := r.at(pathOf(e)).node, tracecontext.SpanOf(e.Path, next) // the same as in the plugin's trace context
 	if e.Node == "" {
 		first, id = r.at(pathOf(e)).branch, tracecontext.SpanOf(string(pathOf(e).Attempt(next)), 0)
 	}

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// file appends a line for each span, so that what has ended is there even if
-// the process is killed.
+// file appends a line for each ended span, so that ended spans are kept even if the
+// process is killed.
 type file struct {
 	f        *os.File
 	resource otlpResource

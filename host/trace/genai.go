@@ -2,11 +2,11 @@ package trace
 
 import "strings"
 
-// operationName is the attribute that marks the call of a model.
+// operationName is the attribute that marks a model call.
 const operationName = "gen_ai.operation.name"
 
-// ModelOperation returns the operation of an action that calls a model, in the
-// names of OpenTelemetry: chat or embeddings. It is "" for other actions.
+// ModelOperation returns the operation of an action that calls a model, in OpenTelemetry's
+// terms: chat or embeddings. It is "" for other actions.
 func ModelOperation(action string) string {
 	switch {
 	case strings.HasPrefix(action, "llm."):
@@ -17,7 +17,7 @@ func ModelOperation(action string) string {
 	return ""
 }
 
-// ask adds what OpenTelemetry's conventions say about a call of a model.
+// ask adds the attributes of OpenTelemetry's conventions for a model call.
 func (s *span) ask(action string, object map[string]any) {
 	operation := ModelOperation(action)
 	if operation == "" {
@@ -32,8 +32,8 @@ func (s *span) ask(action string, object map[string]any) {
 	}
 }
 
-// answer adds what a result, or the event of a node's end, says about the use
-// of a model. One without usage is not a model's.
+// answer adds the model usage in a result or in the event of a node's end. Without usage,
+// the result is not a model's.
 func (s *span) answer(result map[string]any) {
 	usage, ok := result["usage"].(map[string]any)
 	if !ok {
@@ -58,7 +58,7 @@ func (s *span) answer(result map[string]any) {
 	s.set("tea.cost_usd", result["cost_usd"])
 }
 
-// messages is one text message in the conventions' form.
+// messages returns one text message in the format of the conventions.
 func messages(role, said string) string {
 	return content([]any{map[string]any{"role": role, "parts": []any{map[string]any{"type": "text", "content": said}}}})
 }

@@ -18,14 +18,14 @@ type Metric struct {
 	Points                  []Point
 }
 
-// MetricKind says which fields the points of a metric have.
+// MetricKind determines the fields of a metric's points.
 type MetricKind int
 
 // The kinds of metrics. The values of all except gauges add up since the start.
 const (
 	// Gauge has a Value.
 	Gauge MetricKind = iota
-	// Counter has a Value that never falls.
+	// Counter has a Value that never decreases.
 	Counter
 	// Histogram has Count, Sum, Bounds and Counts.
 	Histogram
@@ -40,7 +40,7 @@ type Point struct {
 	Count      uint64
 	Sum        float64
 	// Bounds are the upper bounds of the buckets, without infinity. Counts has one
-	// element more: the numbers of values in each bucket.
+	// more element: the numbers of values in each bucket.
 	Bounds []float64
 	Counts []uint64
 	// Quantiles are values by quantile, from 0 to 1.
@@ -94,9 +94,9 @@ type (
 // cumulative is the temporality of values that add up since the start.
 const cumulative = 2
 
-// SendMetrics sends the current values of metrics. It does not retry, since later
-// values replace them. start is the time since which cumulative values add up. The
-// error says that the collector did not accept the values.
+// SendMetrics sends the current values of metrics. It does not retry, because later values
+// replace them. start is the time since which cumulative values add up. The error reports
+// that the collector did not accept the values.
 func (c *Collector) SendMetrics(ctx context.Context, start time.Time, metrics []Metric) error {
 	now := time.Now()
 	list := make([]otlpMetric, len(metrics))
@@ -148,8 +148,8 @@ func toMetric(m Metric, start, now string) otlpMetric {
 	return o
 }
 
-// number returns what encodes a number: JSON has no infinity and no NaN, for which
-// OTLP has texts.
+// number returns a value that JSON can encode: OTLP represents infinity and NaN as
+// strings.
 func number(v float64) any {
 	switch {
 	case math.IsNaN(v):

@@ -14,7 +14,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Exporter says where spans go.
+// Exporter is a destination of spans.
 type Exporter string
 
 // The exporters.
@@ -27,35 +27,35 @@ const (
 	OTLP Exporter = "otlp"
 )
 
-// Options say what becomes of the spans. The zero value makes none.
+// Options determine how spans are exported. The zero value exports none.
 type Options struct {
-	// Exporter is where spans go; "" is File where a file is named, else nowhere.
+	// Exporter is the destination; "" is File if File is set, else none.
 	Exporter Exporter
-	// File is what the spans are appended to, one line of OTLP's JSON each. It
-	// may be named along with any exporter.
+	// File is the file to which spans are appended as lines of OTLP JSON. It can
+	// be set with any exporter.
 	File string
-	// Endpoint is the collector's address; "" is http://localhost:4318. The
-	// path v1/traces is added where it has none.
+	// Endpoint is the collector's address; "" is http://localhost:4318. The path
+	// v1/traces is added if it has none.
 	Endpoint string
-	// Headers go with each request to the collector.
+	// Headers are sent with each request to the collector.
 	Headers map[string]string
-	// Collector gets the spans of the exporter OTLP, instead of a new one with
+	// Collector receives the spans of the exporter OTLP, instead of a new one with
 	// Endpoint and Headers.
 	Collector *Collector
-	// Contents adds the inputs of models and actions, and their answers.
+	// Contents adds the inputs and outputs of models and actions.
 	Contents bool
-	// Mask applies to what [Tracer.Invoke] sees. Events are masked already.
+	// Mask applies to the data of [Tracer.Invoke]. Events are already masked.
 	Mask host.Mask
-	// Console gets the tree; nil is os.Stderr.
+	// Console receives the tree; nil is os.Stderr.
 	Console io.Writer
-	// Version is the program's, for the spans' resource.
+	// Version is the program's version, for the spans' resource.
 	Version string
-	// Logger records spans that cannot be exported; nil drops that.
+	// Logger logs spans that cannot be exported; nil discards the messages.
 	Logger *slog.Logger
 }
 
-// Read adds what a workflow's settings say under trace. Fields that are set
-// already win: they come from flags. The error names the wrong key.
+// Read adds settings.trace of a workflow. Fields that are already set, by flags, take
+// precedence. The error names the invalid key.
 func (o *Options) Read(given map[string]any) error {
 	if given[settings.TraceKey] == nil {
 		return nil

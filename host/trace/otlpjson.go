@@ -72,10 +72,10 @@ type (
 	}
 )
 
-// scopeName is what makes the spans and metrics.
+// scopeName is the instrumentation scope of the spans and metrics.
 const scopeName = "github.com/the-edge-agent/tea"
 
-// statusError is the code of a span that failed.
+// statusError is the status code of a failed span.
 const statusError = 2
 
 func resourceOf(version, instance string) otlpResource {
@@ -89,8 +89,7 @@ func resourceOf(version, instance string) otlpResource {
 	return otlpResource{toAttributes(attributes)}
 }
 
-// encode writes spans as one request to a collector, which is also one line
-// of a file.
+// encode encodes spans as one request to a collector, which is also one line of a file.
 func encode(resource otlpResource, spans ...*span) ([]byte, error) {
 	list := make([]otlpSpan, len(spans))
 	for i, s := range spans {
@@ -123,7 +122,7 @@ func toOTLP(s *span) otlpSpan {
 
 func nanoseconds(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
-// toAttributes writes a map in the order of its keys.
+// toAttributes converts a map, sorted by key.
 func toAttributes(m map[string]any) []otlpAttribute {
 	list := make([]otlpAttribute, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -132,7 +131,7 @@ func toAttributes(m map[string]any) []otlpAttribute {
 	return list
 }
 
-// toValue writes a value of the model; null is the empty message.
+// toValue converts a value of the model; null is the empty message.
 func toValue(v any) otlpValue {
 	switch v := v.(type) {
 	case nil:

@@ -10,29 +10,28 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/tracecontext"
 )
 
-// tracedRun is the open spans of one run. Its tracer's lock guards it.
+// tracedRun has the open spans of one run. It is guarded by its tracer's lock.
 type tracedRun struct {
 	tracer *Tracer
 	trace  tracecontext.Trace
 	root   *span
 	// open are the spans that have not ended, by the path of their execution.
 	open execpath.Tree[*openSpans]
-	// byID finds the path of what trace.start opened.
+	// byID has the paths of the spans of trace.start.
 	byID map[tracecontext.Span]execpath.Path
 }
 
-// openSpans are the open spans of one path. A map's item and the only node in
-// it have the same path.
+// openSpans are the open spans of one path. A map's item and the only node in it have the
+// same path.
 type openSpans struct {
 	branch, node *span
-	// opened are what trace.start opened in the sequence of nodes; the
-	// innermost is the last.
+	// opened are the spans of trace.start in the sequence of nodes, innermost last.
 	opened []*span
 }
 
 func newTracedRun(t *Tracer, e flow.Event) *tracedRun {
 	r := &tracedRun{tracer: t, trace: tracecontext.TraceOf(e.RunID), byID: map[tracecontext.Span]execpath.Path{}}
-	// The sequence number distinguishes a run's root from that of its resumption.
+	// The sequence number distinguishes the root spans of a run and its resumptions.
 	r.root = &span{trace: r.trace, id: tracecontext.SpanOf("", int(e.Seq)), name: "run", kind: kindInternal, start: e.Time}
 	r.root.set("tea.run.id", e.RunID)
 	return r
@@ -59,14 +58,14 @@ func (r *tracedRun) update(path execpath.Path, change func(*openSpans)) {
 	}
 }
 
-// child begins a span below the innermost one around a path.
+// child begins a span below the innermost span that contains a path.
 func (r *tracedRun) child(path execpath.Path, name string, id tracecontext.Span, at time.Time) *span {
 	return &span{trace: r.trace, id: id, parent: r.around(path).id, name: name, kind: kindInternal, start: at}
 }
 
-// around finds the innermost open span outside the execution of a path: what
-// trace.start opened in the same sequence, else the branch or node that the
-// sequence is in, and so on outwards.
+// around returns the innermost open span that contains the execution at a path: the last
+// span of trace.start in the same sequence, else the branch or node that contains the
+// sequence, and so on outwards.
 func (r *tracedRun) around(path execpath.Path) *span {
 	for p := path; ; p = p.Outer() {
 		o := r.at(p)
@@ -83,8 +82,7 @@ func (r *tracedRun) around(path execpath.Path) *span {
 	}
 }
 
-// belongsTo finds the span that something at a path belongs to: the node's
-// own, or the one around it.
+// belongsTo returns the span for an event at a path: the node's, or the enclosing one.
 func (r *tracedRun) belongsTo(path execpath.Path) *span {
 	if s := r.at(path).node; s != nil {
 		return s.latest()
@@ -96,7 +94,7 @@ func (r *tracedRun) belongsTo(path execpath.Path) *span {
 func (r *tracedRun) finish(s *span, at time.Time) {
 	s.end = at
 	if at.Before(s.start) {
-		s.end = s.start // a repetition that was canceled while it waited
+		s.end = s.start // a retry that was canceled while it waited
 	}
 	if len(s.said) > 0 {
 		s.set("gen_ai.output.messages", messages("assistant", clip(string(s.said))))
@@ -104,8 +102,8 @@ func (r *tracedRun) finish(s *span, at time.Time) {
 	r.tracer.export(s)
 }
 
-// abandon ends what is still open below a path: the run or the branch went
-// on without it.
+// abandon ends the spans that are still open below a path: the run or the branch continued
+// without them.
 func (r *tracedRun) abandon(path execpath.Path, at time.Time) {
 	for _, o := range r.open.Cut(path) {
 		r.abandonOpened(o, at)
@@ -120,7 +118,7 @@ func (r *tracedRun) abandon(path execpath.Path, at time.Time) {
 	}
 }
 
-// abandonOpened ends what trace.start opened and trace.end did not end.
+// abandonOpened ends the spans of trace.start that trace.end did not end.
 func (r *tracedRun) abandonOpened(o *openSpans, at time.Time) {
 	for _, s := range slices.Backward(o.opened) {
 		delete(r.byID, s.id)
@@ -137,7 +135,7 @@ func (r *tracedRun) unfinished(s *span, at time.Time) {
 	r.finish(s, at)
 }
 
-// mark does what trace.start, trace.log and trace.end ask for.
+// mark executes trace.start, trace.log and trace.end.
 func (r *tracedRun) mark(e flow.Event, m traceactions.Mark, fields map[string]any) {
 	id, ok := tracecontext.ParseSpan(m.SpanID)
 	frame, known := r.byID[id]
@@ -175,10 +173,10 @@ func (r *tracedRun) mark(e flow.Event, m traceactions.Mark, fields map[string]an
 	}
 }
 
-// openedAs finds a span that trace.start opened.
+// openedAs returns a span of trace.start by its id.
 func openedAs(o openSpans, id tracecontext.Span) *span {
 	return o.opened[slices.IndexFunc(o.opened, func(s *span) bool { return s.id == id })]
 }
 
-// pathOf returns the path of the execution that an event is about.
+// pathOf returns the path of the execution that an event describes.
 func pathOf(e flow.Event) execpath.Path { return execpath.Path(e.Path) }

@@ -7,8 +7,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// span is one stretch of work. It belongs to the tracer until it ends, then
-// to the exporters, which do not change it.
+// span is one unit of work. It belongs to the tracer until it ends, then to the exporters,
+// which do not change it.
 type span struct {
 	trace      tracecontext.Trace
 	id, parent tracecontext.Span
@@ -18,19 +18,19 @@ type span struct {
 	attributes map[string]any
 	entries    []entry
 	failed     bool
-	// message is why it failed.
+	// message is the reason of the failure.
 	message string
 
-	// action is what an action node uses; its call adds to the node's span.
+	// action is the action of an action node; its call adds to the node's span.
 	action string
-	// again is the repetition in progress, of a node or branch that is
-	// retried. The first attempt is the span itself.
+	// again is the current retry of a node or branch. The first attempt is the span
+	// itself.
 	again *span
 	// said collects a model's tokens.
 	said []byte
 }
 
-// spanKind is a span's kind in OTLP's numbers.
+// spanKind is a span's kind as an OTLP number.
 type spanKind int
 
 const (
@@ -38,7 +38,7 @@ const (
 	kindClient   spanKind = 3
 )
 
-// entry is something that happened during a span.
+// entry is an event during a span.
 type entry struct {
 	time       time.Time
 	name       string
@@ -59,18 +59,17 @@ func (s *span) note(at time.Time, name string, attributes map[string]any) {
 	s.entries = append(s.entries, entry{time: at, name: name, attributes: attributes})
 }
 
-// exception is the name of the entry of an error.
+// exception is the name of the entry for an error.
 const exception = "exception"
 
-// fail marks the span as failed, with the names that OpenTelemetry gives to
-// errors.
+// fail marks the span as failed, with OpenTelemetry's attributes for errors.
 func (s *span) fail(at time.Time, errorType, message string) {
 	s.failed, s.message = true, message
 	s.set("error.type", errorType)
 	s.note(at, exception, map[string]any{"exception.type": errorType, "exception.message": message})
 }
 
-// latest is the attempt in progress.
+// latest returns the current attempt.
 func (s *span) latest() *span {
 	if s.again != nil {
 		return s.again
@@ -111,7 +110,7 @@ func text(fields map[string]any, key string) string {
 	return s
 }
 
-// milliseconds reads a field that holds a duration.
+// milliseconds returns the duration in a field.
 func milliseconds(fields map[string]any, key string) time.Duration {
 	switch v := fields[key].(type) {
 	case float64:
@@ -125,7 +124,7 @@ func milliseconds(fields map[string]any, key string) time.Duration {
 // mostContent bounds the text of one attribute.
 const mostContent = 16 << 10
 
-// content is a value as the JSON text of an attribute.
+// content returns a value as the JSON text of an attribute.
 func content(v any) string {
 	raw, err := value.Encode(v)
 	if err != nil {

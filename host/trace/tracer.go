@@ -13,19 +13,19 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// exporter takes spans that have ended. Exports come one at a time.
+// exporter exports ended spans. export is not called concurrently.
 type exporter interface {
 	export(s *span)
-	// close hands over what waits, within ctx.
+	// close exports the remaining spans, within ctx.
 	close(ctx context.Context) error
 }
 
-// Tracer makes spans of the events of runs. It is safe for concurrent use, by
-// many runs immediately.
+// Tracer creates spans from the events of runs. It is safe for concurrent use, by several
+// runs at the same time.
 type Tracer struct {
 	contents bool
 	mask     host.Mask
-	// exports is false where nothing takes spans: then none are made.
+	// exports is false if there is no exporter: then no spans are created.
 	exports   bool
 	exporters []exporter
 
@@ -33,8 +33,8 @@ type Tracer struct {
 	runs map[string]*tracedRun
 }
 
-// New makes a tracer; without an exporter it does nothing. The error says that the file cannot be opened, or what
-// is wrong with the options. The caller closes it when the runs are over.
+// New returns a tracer; without an exporter it does nothing. The error reports that the
+// file cannot be opened or an option is not valid. The caller closes it after the runs.
 func New(o Options) (*Tracer, error) {
 	t := &Tracer{contents: o.Contents, mask: o.Mask, runs: map[string]*tracedRun{}}
 	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
@@ -75,8 +75,8 @@ func New(o Options) (*Tracer, error) {
 	return t, nil
 }
 
-// Event takes the next event of a run: set it as [host.RunOptions].Events.
-// Trouble with an exporter is logged, it never disturbs the run.
+// Event processes the next event of a run: set it as [host.RunOptions].Events. Export
+// failures are logged and do not affect the run.
 func (t *Tracer) Event(e flow.Event) {
 	if !t.exports {
 		return
@@ -94,15 +94,15 @@ func (t *Tracer) Event(e flow.Event) {
 	}
 }
 
-// export hands an ended span to every exporter.
+// export passes an ended span to every exporter.
 func (t *Tracer) export(s *span) {
 	for _, e := range t.exporters {
 		e.export(s)
 	}
 }
 
-// Close exports what waits, within ctx, and closes the exporters. Events that
-// come later are lost.
+// Close exports the remaining spans, within ctx, and closes the exporters. Later events
+// are lost.
 func (t *Tracer) Close(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
