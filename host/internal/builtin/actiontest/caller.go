@@ -23,8 +23,8 @@ type Caller struct {
 	IdempotencyKey string
 }
 
-// Open checks and opens a bundle with settings, by top-level key. It is
-// closed at the end of the test.
+// Open checks and opens a bundle with settings, by top-level key. It is closed
+// at the end of the test.
 func Open(t testing.TB, bundle *tea.Bundle, settings map[string]any) *Caller {
 	t.Helper()
 	c, err := TryOpen(t, bundle, settings)
@@ -67,7 +67,7 @@ func TryOpen(t testing.TB, bundle *tea.Bundle, settings map[string]any) (*Caller
 	return c, nil
 }
 
-// logger is a host that writes log records to the log of the test.
+// logger is a host that writes log records to the test's log.
 type logger struct {
 	tea.Host
 	t testing.TB

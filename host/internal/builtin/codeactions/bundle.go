@@ -28,7 +28,6 @@ func Bundle(version string, command []string) *tea.Bundle {
 	}
 }
 
-// settings is settings.code.
 type settings struct {
 	Enabled bool `json:"enabled,omitempty" doc:"whether code.execute is enabled"`
 }

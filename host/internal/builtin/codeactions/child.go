@@ -57,8 +57,8 @@ func evaluate(j job) answer {
 	return a
 }
 
-// maxString bounds a string if there is enough memory. Otherwise a few strings
-// must not reach the kernel's limit, which kills the process, before the
+// maxString bounds a string if there is enough memory. Without the bound, a few
+// strings can reach the kernel's limit, which kills the process before the
 // sandbox detects them.
 const maxString = 16 << 20
 

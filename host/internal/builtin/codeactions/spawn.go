@@ -34,8 +34,8 @@ type answer struct {
 }
 
 const (
-	// grace is the time of the child in addition to the code's deadline, to start
-	// and to report.
+	// grace is the additional time, after the code's deadline, in which the child
+	// starts and reports.
 	grace = 2 * time.Second
 	// most bounds the child's answer.
 	most = 64 << 20
@@ -112,7 +112,7 @@ type bounded struct {
 	most int
 }
 
-// Write never fails, so that the child is not stopped by a full pipe.
+// Write never fails: a full buffer must not stop the child.
 func (b *bounded) Write(p []byte) (int, error) {
 	if room := b.most - b.Len(); room > 0 {
 		b.Buffer.Write(p[:min(room, len(p))])

@@ -2,8 +2,7 @@
 // according to RFC 4180. Start with [Bundle]; [Parse] parses text without the
 // bundle.
 //
-// Parsed fields are strings, as "007" is not always a number. The package has
-// its own reader and writer: encoding/csv changes line breaks inside quotes,
-// does not support CR line ends and multi-byte positions, and quotes leading
-// spaces.
+// Parsed fields are strings, as "007" is not always a number. The package does
+// not use encoding/csv, which changes line breaks inside quotes, does not
+// support CR line ends and multi-byte positions, and quotes leading spaces.
 package csvactions

@@ -26,7 +26,7 @@ type Table struct {
 	Rows [][]string
 }
 
-// Parse parses a CSV text. A mistake in it is a validation_error with the line.
+// Parse parses a CSV text. The error is a validation_error with the line.
 func Parse(text string, o Options) (*Table, error) {
 	delimiter, err := delimiterOf(o.Delimiter)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// toText decodes a file's bytes to text.
 func toText(data []byte, encoding string) (string, error) {
 	switch encoding {
 	case "utf-8":
@@ -32,7 +31,6 @@ func toText(data []byte, encoding string) (string, error) {
 	return string(runes), nil
 }
 
-// fromText encodes text to bytes.
 func fromText(text, encoding string) ([]byte, error) {
 	switch encoding {
 	case "utf-8":
@@ -54,7 +52,6 @@ func fromText(text, encoding string) ([]byte, error) {
 	return data, nil
 }
 
-// parse parses a text as a value.
 func parse(path, text, format string) (any, error) {
 	var v any
 	var err error

@@ -71,7 +71,7 @@ func (i *instance) exists(_ context.Context, _ *tea.Request, p existsParams) (ex
 	}
 	info, err := root.Stat(name)
 	if e := tea.AsError(err); e != nil {
-		if e.Type == tea.NotFound || errors.Is(err, syscall.ENOTDIR) { // a file has no entries
+		if e.Type == tea.NotFound || errors.Is(err, syscall.ENOTDIR) { // the path leads through a file
 			return existsResult{Success: true}, nil
 		}
 		return existsResult{}, err

@@ -39,7 +39,7 @@ const (
 )
 
 // Lazy opens directories on the first access, since a workflow that uses no files needs
-// none. It is safe for concurrent use. The owner must call [Lazy.Close].
+// none. It is safe for concurrent use. The caller must call [Lazy.Close].
 type Lazy struct {
 	// MaxBytes is the maximum size of a file that is read or written.
 	MaxBytes int64
@@ -126,7 +126,7 @@ func (l *Lazy) Find(given string, access Access) (*confine.Root, string, error) 
 }
 
 // MissingDir returns the directory of a file to be written if it does not exist, else "".
-// Where there is a fallback, the root is made before the run.
+// If there is a fallback, the root is created before the run.
 func (l *Lazy) MissingDir(given string) string {
 	file := given
 	if !path.IsAbs(given) {

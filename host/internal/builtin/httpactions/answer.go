@@ -28,7 +28,7 @@ type answer struct {
 	body   []byte
 }
 
-// check returns the error for the status, nil if it is expected.
+// check returns the error for an unexpected status, nil otherwise.
 func (a *answer) check(call *call) error {
 	if len(call.expected) == 0 && a.status < 400 || slices.Contains(call.expected, a.status) {
 		return nil

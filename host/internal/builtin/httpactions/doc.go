@@ -1,5 +1,5 @@
 // Package httpactions is the host's bundle http: http.get, post, put, patch,
-// delete and request. Start with [Bundle]; a [client] has the connections of
+// delete and request. Start with [Bundle]; a [client] holds the connections for
 // one set of settings.
 //
 // settings.http.allow_hosts restricts requests, including redirects, and a

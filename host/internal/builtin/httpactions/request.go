@@ -122,8 +122,8 @@ func (c *client) headerOf(method string, req *tea.Request, p CallParams) (textpr
 	if p.Body != nil {
 		setDefault(header, "Content-Type", "text/plain; charset=utf-8")
 	}
-	// A server that supports the header does the work once even if the call is
-	// repeated, after a crash or a lost response.
+	// A server that supports the header processes the call once, even if it is
+	// repeated after a crash or a lost response.
 	if req.IdempotencyKey != "" && (method == "POST" || method == "PATCH") {
 		setDefault(header, "Idempotency-Key", req.IdempotencyKey)
 	}

@@ -13,7 +13,7 @@ import (
 // hostList has the allowed hosts; nil allows all.
 type hostList struct{ patterns []hostPattern }
 
-// hostPattern is a host, *.host or *, for one port, or for all if port is
+// hostPattern is a host, *.host or *, for one port, or for every port if port is
 // empty.
 type hostPattern struct{ host, port string }
 
@@ -76,7 +76,7 @@ func (l *hostList) allows(u *url.URL) bool {
 	return false
 }
 
-// plainURL returns the URL for messages: without password and query, which can
+// plainURL returns the URL for messages, without password and query, which can
 // contain secrets.
 func plainURL(u *url.URL) string {
 	short := *u
@@ -109,13 +109,12 @@ func readSettings(given tea.Settings, version string) (Settings, *hostList, erro
 		return s, nil, err
 	}
 	if _, isWritten := written["allow_hosts"]; isWritten && s.AllowHosts == nil {
-		s.AllowHosts = []string{} // a list whose last entry was removed does not allow all
+		s.AllowHosts = []string{} // after its last entry is removed, a list must not allow all
 	}
 	hosts, err := newHostList(s.AllowHosts)
 	return s, hosts, err
 }
 
-// maxTimeout is a day.
 const maxTimeout = 24 * 3600
 
 func duration(seconds float64) (time.Duration, error) {

@@ -41,8 +41,8 @@ func (t *transport) Close() error {
 	return nil
 }
 
-// exchange sends the call and reads the response, up to limit bytes of the body
-// and one more, which shows that it is longer.
+// exchange sends the call and reads the response, up to limit+1 bytes of the
+// body: the last byte shows that the body is too long.
 func (t *transport) exchange(ctx context.Context, call *call, limit int64) (*answer, error) {
 	req, err := call.request(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func (t *transport) checkRedirect(req *http.Request, via []*http.Request) error 
 	return nil
 }
 
-// transportError converts a failure without a response to an action's error.
+// transportError converts a failure without a response to an action error.
 func transportError(ctx context.Context, call *call, err error) error {
 	if ctx.Err() != nil {
 		return tea.AsError(context.Cause(ctx))

@@ -10,8 +10,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/jspromise"
 )
 
-// transport calls the browser's fetch, which pools connections itself. Package
-// net/http can do that too, but it is a third of a program for browsers.
+// transport calls the browser's fetch, which pools connections. Package net/http
+// can use fetch too, but takes up a third of a program for browsers.
 type transport struct{ client *client }
 
 func newTransport(c *client) *transport { return &transport{c} }
@@ -19,8 +19,8 @@ func newTransport(c *client) *transport { return &transport{c} }
 // Close does nothing.
 func (*transport) Close() error { return nil }
 
-// exchange sends the call and reads the response, up to limit bytes of the body
-// and one more, which shows that it is longer.
+// exchange sends the call and reads the response, up to limit+1 bytes of the
+// body: the last byte shows that the body is too long.
 func (t *transport) exchange(ctx context.Context, call *call, limit int64) (*answer, error) {
 	abort := js.Global().Get("AbortController").New()
 	defer abort.Call("abort")
@@ -47,9 +47,9 @@ func (t *transport) exchange(ctx context.Context, call *call, limit int64) (*ans
 	return a, nil
 }
 
-// options are those of fetch. Cookies are not sent: a workflow acts with the
-// headers that it names, as on other systems. A browser does not say where a
-// redirect leads, so it follows one only if all hosts are allowed.
+// options returns the options of fetch. Cookies are not sent: a workflow sets
+// its headers itself, as on other systems. A browser hides the target of a
+// redirect, so redirects are followed only if all hosts are allowed.
 func (t *transport) options(call *call, signal js.Value) map[string]any {
 	headers := js.Global().Get("Headers").New()
 	for name, texts := range call.header {
@@ -102,7 +102,7 @@ func readStream(ctx context.Context, stream js.Value, limit int64) ([]byte, erro
 	return body[:limit], nil
 }
 
-// fetchError converts a failure without a response to an action's error.
+// fetchError converts a failure without a response to an action error.
 func fetchError(ctx context.Context, call *call, err error) error {
 	if ctx.Err() != nil {
 		return tea.AsError(context.Cause(ctx))

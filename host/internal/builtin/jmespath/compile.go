@@ -14,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// maxLength bounds an expression's bytes, and with them how deep it nests.
+// maxLength bounds an expression in bytes, and thereby its nesting.
 const maxLength = 16 << 10
 
 // Expression is a compiled expression. It is immutable and safe for concurrent use.
@@ -102,7 +102,7 @@ type checker struct {
 	functions  map[string]function
 }
 
-// check panics with the first mistake.
+// check panics on the first mistake.
 func (c *checker) check(n *parsing.ASTNode, isArgument bool) {
 	switch n.NodeType {
 	case parsing.ASTLiteral:

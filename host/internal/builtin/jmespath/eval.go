@@ -30,8 +30,8 @@ func (e *Expression) Search(ctx context.Context, data any) (result any, err erro
 	return v, nil
 }
 
-// failure is what an evaluation panics with: the code that evaluates an
-// expression returns no errors.
+// failure is the value that an evaluation panics with: the code that evaluates
+// an expression returns no errors.
 type failure struct{ error }
 
 // catch recovers the error of an evaluation.
@@ -93,8 +93,8 @@ func (r *run) spend(steps int) {
 	}
 }
 
-// measure counts a value's parts. A value can contain the same part many times,
-// so that a small one is huge when it is written.
+// measure counts a value's parts, repeated ones each time: a small value that
+// contains the same part many times can be huge when written.
 func (r *run) measure(v any) {
 	r.spend(1)
 	switch v := v.(type) {

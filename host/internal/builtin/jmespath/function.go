@@ -86,7 +86,7 @@ func functions() map[string]function {
 	}
 }
 
-// countProblem says what is wrong with a number of arguments, "" if it is right.
+// countProblem describes a wrong number of arguments; "" if it is right.
 func (f function) countProblem(name string, given int) string {
 	least, most := len(f.params)-f.optional, len(f.params)
 	want := fmt.Sprint(least)

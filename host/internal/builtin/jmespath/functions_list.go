@@ -181,8 +181,8 @@ func sorted(_ *run, args []any) any {
 	return list
 }
 
-// best returns the element with the least rank by sign*order, the first of
-// several; nil if there is none.
+// best returns the element with the least rank by sign*order, the first if there
+// are several; nil if there is none.
 func best(all []ranked, sign int) any {
 	if len(all) == 0 {
 		return nil

@@ -41,7 +41,7 @@ func (r *run) operator(n *parsing.ASTNode, v any) any {
 	panic(failf("a %s cannot be evaluated here", n.NodeType))
 }
 
-// compare returns a boolean; null for an order of values that have none.
+// compare returns a boolean; null if the values have no order.
 func (r *run) compare(operator, left, right any) any {
 	switch operator {
 	case parsing.TOKEQ:
@@ -65,7 +65,7 @@ func (r *run) compare(operator, left, right any) any {
 	}
 }
 
-// equal is [value.Equal] that counts its steps.
+// equal is [value.Equal] and counts its steps.
 func (r *run) equal(a, b any) bool {
 	r.spend(1)
 	switch a := a.(type) {
@@ -124,8 +124,8 @@ func isFalse(v any) bool {
 	return false
 }
 
-// arithmetic calculates as Python does, except that the result of / is an
-// integer if it is one, and that of % has the sign of a.
+// arithmetic calculates as Python does, except that / returns an integer if the
+// result is one, and the result of % has the sign of a.
 func arithmetic(op string, a, b any) any {
 	switch op {
 	case "/":

@@ -55,7 +55,7 @@ func ask(ctx context.Context, req *tea.Request, p askParams) (askResult, error) 
 	return res, nil
 }
 
-// question reads the parameters in the value model, as Go types would turn
+// question reads the parameters in the value model, because Go types would turn
 // their integers into floats.
 func question(req *tea.Request, p askParams) (engine.Question, error) {
 	q := engine.Question{Text: p.Question, Deadline: time.Duration(p.TimeoutSeconds * float64(time.Second)), OnTimeout: p.OnTimeout}

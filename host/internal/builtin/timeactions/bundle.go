@@ -18,7 +18,7 @@ func Bundle(version string) *tea.Bundle {
 	}
 }
 
-// The maximum is a year: longer waits are mistakes, and would overflow.
+// The maximum is a year: longer waits are mistakes and overflow.
 type sleepParams struct {
 	Seconds float64 `json:"seconds" minimum:"0" maximum:"31622400" doc:"time to wait; can have a fraction"`
 }

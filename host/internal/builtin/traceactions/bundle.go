@@ -41,8 +41,8 @@ type startParams struct {
 }
 
 func (s *spans) traceStart(ctx context.Context, req *tea.Request, p startParams) (result, error) {
-	// The call's key distinguishes two spans of one node and does not change when
-	// a call is repeated.
+	// The call's key distinguishes spans of one node and stays the same when the
+	// call is repeated.
 	opened := span{id: tracecontext.SpanOf(req.IdempotencyKey, req.Attempt).String(), frame: execpath.Path(req.Node).Frame(), started: time.Now()}
 	s.start(req.RunID, opened)
 	logMark(ctx, req, slog.LevelDebug, "trace.start "+p.Name, nil, Mark{Kind: Start, SpanID: opened.id, Name: p.Name, Attributes: p.Attributes})
@@ -73,8 +73,8 @@ type endParams struct {
 	SpanID string `json:"span_id,omitempty" doc:"a span other than the innermost open one"`
 }
 
-// traceEnd does not fail if no span is open, as after a resume in another
-// process: a trace must not stop a run.
+// traceEnd succeeds even if no span is open, for example after a resume in
+// another process: a trace must not stop a run.
 func (s *spans) traceEnd(ctx context.Context, req *tea.Request, p endParams) (result, error) {
 	ended, ok := s.end(req.RunID, req.Node, p.SpanID)
 	if !ok {

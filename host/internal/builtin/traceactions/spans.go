@@ -15,7 +15,7 @@ type span struct {
 	started time.Time
 }
 
-// mostRuns bounds the runs with open spans, as a run can end without ending its
+// mostRuns bounds the runs with open spans: a run may end without ending its
 // spans.
 const mostRuns = 1000
 
@@ -52,15 +52,15 @@ func (s *spans) start(run string, opened span) {
 	r.byID[opened.id] = opened
 }
 
-// current returns the span of a node's entry: the one with the id or, without
-// an id, the innermost one of the node's sequence or a sequence around it.
+// current returns the span with the id or, without an id, the innermost span of
+// the node's sequence or an enclosing sequence.
 func (s *spans) current(run, node, id string) (span, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.find(run, node, id)
 }
 
-// end is [spans.current] and removes the span.
+// end is [spans.current], and removes the span.
 func (s *spans) end(run, node, id string) (span, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
