@@ -4,9 +4,9 @@
 //
 // A bundle is a tar archive. Its first entry is the [Index], which names every
 // file with its digest. Each content follows once, compressed, as
-// blobs/SHA256.gz in the order of the index. The last entry has the digest of
-// all bytes before it, so that a changed byte anywhere is noticed before
-// anything in the file is interpreted.
+// blobs/SHA256.gz in the order of the index. The last entry is a digest of all
+// preceding bytes, so that any change is detected before the contents are
+// interpreted.
 //
 // Start with [Write] and [Open].
 package bundle

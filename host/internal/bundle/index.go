@@ -15,13 +15,13 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Suffix ends the name of a bundle file, SignatureSuffix that of its signature.
+// Suffix is the suffix of bundle files, SignatureSuffix of their signatures.
 const (
 	Suffix          = ".teab"
 	SignatureSuffix = ".minisig"
 )
 
-// Limits of what a bundle can contain, which can come from anywhere.
+// Limits of a bundle's contents, which are not trusted.
 const (
 	maxIndex     = 8 << 20
 	maxFileSize  = 1 << 30
@@ -44,7 +44,7 @@ const (
 	RecordName = "record.json"
 )
 
-// BinaryPrefix begins the name of a plugin's binary.
+// BinaryPrefix is the prefix of the name of a plugin's binary.
 const BinaryPrefix = "tea-plugin-"
 
 // BinaryName returns the name of a plugin's binary on a platform.
@@ -52,7 +52,7 @@ func BinaryName(plugin, platform string) string {
 	return BinaryPrefix + plugin + BinarySuffix(platform)
 }
 
-// BinarySuffix returns the end of the names of programs on a platform.
+// BinarySuffix returns the suffix of program names on a platform.
 func BinarySuffix(platform string) string {
 	if strings.HasPrefix(platform, "windows/") {
 		return ".exe"
@@ -101,14 +101,14 @@ func ParseIndex(data []byte) (*Index, error) {
 	return ix, ix.check()
 }
 
-// Part is what a start needs of an index: the files of one platform, and the
-// manifest as it is written. Reading it is cheaper than [ParseIndex].
+// Part is the part of an index that a start needs: the files of one platform and
+// the encoded manifest. Reading it is cheaper than [ParseIndex].
 type Part struct {
 	Manifest json.RawMessage
 	Files    []File
 }
 
-// ParsePart decodes the part of an index that has been checked before.
+// ParsePart decodes a part of an index that was checked before.
 func ParsePart(data []byte, platform string) (Part, error) {
 	var ix struct {
 		Manifest  json.RawMessage   `json:"manifest"`
@@ -187,7 +187,7 @@ func checkFiles(files []File, binary string) error {
 		}
 		seen[strings.ToLower(f.Path)] = true
 	}
-	for _, f := range files { // a file cannot be the directory of another one
+	for _, f := range files { // a file cannot be a directory too
 		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
 			if seen[strings.ToLower(dir)] {
 				return fmt.Errorf("%q is a file and a directory", dir)
@@ -197,7 +197,7 @@ func checkFiles(files []File, binary string) error {
 	return nil
 }
 
-// CheckPath refuses paths that lead out of a directory or that some file system
+// CheckPath refuses paths that lead out of a directory or that some file systems
 // cannot represent.
 func CheckPath(name string) error {
 	odd := func(r rune) bool { return r < ' ' || r == 0x7f || r > 0x7e || strings.ContainsRune(`\:*?"<>|`, r) }

@@ -34,7 +34,7 @@ type Bundle struct {
 	hashed *minisign.Reader // has read the whole file
 }
 
-// DamagedError is the error of a file that is not a bundle as it was packed.
+// DamagedError reports a file that is not an intact bundle.
 type DamagedError struct{ Path, Reason string }
 
 func (e *DamagedError) Error() string { return e.Path + ": " + e.Reason }
@@ -100,7 +100,7 @@ func (b *Bundle) open() error {
 // Close closes the file.
 func (b *Bundle) Close() error { return b.file.Close() }
 
-// Copy writes the bytes of the file, as [Open] has read them.
+// Copy writes the file. It fails if the bytes have changed since [Open].
 func (b *Bundle) Copy(w io.Writer) error {
 	sum := sha256.New()
 	if _, err := io.Copy(io.MultiWriter(w, sum), io.NewSectionReader(b.file, 0, b.size)); err != nil {
@@ -144,10 +144,10 @@ func (b *Bundle) readIndex(archive *tar.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// Each calls visit for each distinct content of the bundle, with a file of the
-// index that has it. Reading from r fails at the end if the content does not
-// match the digest and the size in the index. What visit does not read is
-// neither decompressed nor checked.
+// Each calls visit for each distinct content of the bundle, with one of the
+// files that have it. Reading from r fails at the end if the content does not
+// match the digest and the size in the index. Contents that visit does not read
+// are neither decompressed nor checked.
 func (b *Bundle) Each(visit func(f File, r io.Reader) error) error {
 	blobs, err := b.Index.blobs()
 	if err != nil {
@@ -182,7 +182,7 @@ func (b *Bundle) Each(visit func(f File, r io.Reader) error) error {
 	return nil
 }
 
-// Check checks all contents.
+// Check verifies all contents.
 func (b *Bundle) Check() error {
 	return b.Each(func(_ File, r io.Reader) error {
 		_, err := io.Copy(io.Discard, r)

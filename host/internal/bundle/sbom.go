@@ -14,20 +14,20 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
-// Materials returns the bill of materials of a Go binary in the format
-// CycloneDX 1.6, or nil for another binary. It has neither a time nor a serial
-// number: both would differ each time.
+// Materials returns the bill of materials of a Go binary in the format CycloneDX
+// 1.6, or nil for any other binary. It omits the time and the serial number, so
+// that the same binary always has the same bill.
 func Materials(binary, name, version string) ([]byte, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
-		return nil, nil // the binary was not made by Go
+		return nil, nil // not built by Go
 	}
 	main := component{Type: "application", Name: name, Version: version, PURL: purl(&info.Main)}
 	doc := billOfMaterials{Format: "CycloneDX", Spec: "1.6", Version: 1}
 	doc.Metadata.Component = main
 	doc.Components = []component{{Type: "framework", Name: "go", Version: strings.TrimPrefix(info.GoVersion, "go"), PURL: "pkg:golang/stdlib@" + strings.TrimPrefix(info.GoVersion, "go")}}
 	for _, dep := range info.Deps {
-		if r := dep.Replace; r != nil && r.Version != "" { // otherwise a directory of this machine
+		if r := dep.Replace; r != nil && r.Version != "" { // otherwise a local directory
 			dep = r
 		}
 		c := component{Type: "library", Name: dep.Path, Version: dep.Version, PURL: purl(dep)}
@@ -39,8 +39,8 @@ func Materials(binary, name, version string) ([]byte, error) {
 	return json.MarshalIndent(doc, "", "  ")
 }
 
-// checkMaterials refuses a file that has no sign of a bill of materials, in any
-// of the usual formats.
+// checkMaterials refuses a file that does not look like a bill of materials in
+// any of the usual formats.
 func checkMaterials(path string) error {
 	text, err := confine.ReadRegular(path, maxFileSize)
 	if err != nil {
@@ -54,7 +54,7 @@ func checkMaterials(path string) error {
 	return &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a bill of materials in CycloneDX or SPDX")}
 }
 
-// billOfMaterials is the part of CycloneDX that Go's build information fills.
+// billOfMaterials is the part of CycloneDX that Go's build information provides.
 type billOfMaterials struct {
 	Format   string `json:"bomFormat"`
 	Spec     string `json:"specVersion"`

@@ -113,7 +113,7 @@ func (b *Bundle) Sign(key SecretKey) []byte {
 	return b.SignWithComment(key, fmt.Sprintf("%s %s %s%s", m.Name, m.Version, indexMark, b.IndexSHA256()))
 }
 
-// SignWithComment is Sign with another trusted comment.
+// SignWithComment is Sign with a different trusted comment.
 func (b *Bundle) SignWithComment(key SecretKey, trusted string) []byte {
 	return b.hashed.SignWithComments(key.private, trusted, "signature of a tea bundle by key "+key.Public().ID())
 }
@@ -147,8 +147,8 @@ func ReadSignature(path string) (Signature, error) {
 	return s, nil
 }
 
-// ParseSignature decodes a signature. Only the untrusted comment can be
-// written in more than one way.
+// ParseSignature decodes a signature. It refuses all but one encoding, except
+// for the untrusted comment.
 func ParseSignature(text string) (Signature, error) {
 	s := Signature{text: text}
 	if err := s.parsed.UnmarshalText([]byte(text)); err != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
-// Contents is what [Write] puts into a bundle.
+// Contents are the contents of a bundle for [Write].
 type Contents struct {
 	Manifest tea.Manifest
-	// Binaries are the plugin's files, one for each platform. The files that
+	// Binaries are the plugin's binaries, one for each platform. The files that
 	// the manifest lists are next to each of them.
 	Binaries []string
 	// License, SBOM and Docs are files; empty means none. Without SBOM, Write
@@ -32,8 +32,8 @@ type Contents struct {
 	Docs    []string
 }
 
-// Write writes a bundle. The same contents make the same bytes: names of files,
-// times and owners on this machine are left out.
+// Write writes a bundle. The same contents produce the same bytes: this
+// machine's file names, times and owners are left out.
 func Write(w io.Writer, c Contents) (*Index, error) {
 	p := packer{data: map[string]func() ([]byte, error){}, index: &Index{
 		Format: format, Manifest: c.Manifest, Platforms: map[string][]File{},
@@ -64,7 +64,6 @@ func Write(w io.Writer, c Contents) (*Index, error) {
 	return p.index, p.write(w)
 }
 
-// document is a generated document.
 type document struct {
 	path string
 	data []byte
@@ -144,8 +143,8 @@ func (p *packer) addDocuments(c Contents, boms []document) error {
 	return nil
 }
 
-// addFile adds a file under a name. Its content is read again when it is
-// written, because the contents of all platforms do not fit in memory.
+// addFile adds a file under a name. The content is reread when it is written,
+// because the contents of all platforms do not fit in memory.
 func (p *packer) addFile(from, name string) (File, error) {
 	read := func() ([]byte, error) {
 		data, err := confine.ReadRegular(from, maxFileSize)
@@ -174,7 +173,6 @@ func (p *packer) add(name string, data []byte, read func() ([]byte, error)) File
 	return f
 }
 
-// write writes the archive.
 func (p *packer) write(w io.Writer) error {
 	text, err := json.Marshal(p.index)
 	if err != nil {
@@ -243,11 +241,11 @@ func writeEntry(archive *tar.Writer, name string, data []byte) error {
 	return err
 }
 
-// trailerSize is the size of the last entry and of the end of the archive.
+// trailerSize is the size of the last entry and the end of the archive.
 const trailerSize = 4 * 512
 
-// trailer returns the end of the archive. It contains only the digest of
-// everything before it, so that a reader can compare it as a whole.
+// trailer returns the end of the archive. It contains only the digest of all
+// preceding bytes, so that a reader can compare it as a whole.
 func trailer(sum []byte) ([]byte, error) {
 	var out bytes.Buffer
 	archive := tar.NewWriter(&out)
@@ -258,5 +256,5 @@ func trailer(sum []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// fileName returns a platform as a part of a file's name.
+// fileName returns a platform as part of a file name.
 func fileName(platform string) string { return strings.ReplaceAll(platform, "/", "_") }

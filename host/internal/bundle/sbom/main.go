@@ -1,8 +1,7 @@
 // Command sbom prints the bill of materials of a binary in the format CycloneDX,
 // with the licence of each part, for scripts/release. PARTS has lines of
-// scripts/components. A Go module in the build information of the binary without a
-// line is an error, as is a line without a licence, and a part whose mark the
-// binary does not contain.
+// scripts/components. It fails for a Go module of the binary without a line, a
+// line without a licence, and a part whose mark is not in the binary.
 package main
 
 import (
@@ -37,7 +36,7 @@ func main() {
 	}
 }
 
-// own is the path of the modules of this repository.
+// own is the path prefix of this repository's modules.
 const own = "github.com/the-edge-agent/tea"
 
 type fields = map[string]any
@@ -104,7 +103,7 @@ func materials(parts, binary, version string) ([]byte, error) {
 
 var spdx = regexp.MustCompile(`^[A-Za-z0-9.+() -]+$`)
 
-// license adds a licence to those of a component.
+// license adds a licence to a component.
 func license(c fields, licence string) {
 	list := []string{licence}
 	if old, ok := c["licenses"]; ok {
