@@ -8,8 +8,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Bound is a view of a catalog that opens the bundles again with other
-// settings. It is safe for concurrent use. The caller must close it.
+// Bound is a view of a catalog that opens the bundles with other settings. It is
+// safe for concurrent use. The caller must close it.
 type Bound struct {
 	*Catalog
 	settings map[string]any
@@ -23,7 +23,7 @@ func (c *Catalog) Bind(settings map[string]any) *Bound {
 	return &Bound{Catalog: c, settings: settings, sources: map[*source]*source{}}
 }
 
-// Invoke calls an action. It sets req.Action to the action's own name.
+// Invoke calls an action. It sets req.Action to the action's canonical name.
 func (b *Bound) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	e := b.callable(ctx, req.Action)
 	if e == nil {

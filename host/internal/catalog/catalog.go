@@ -20,8 +20,8 @@ type Invoker interface {
 	Close() error
 }
 
-// Opener opens an invoker for a workflow's settings. It is called at the first
-// call of one of its actions.
+// Opener opens an invoker for a workflow's settings. It is called on the first
+// call of one of the bundle's actions.
 type Opener func(ctx context.Context, settings map[string]any) (Invoker, error)
 
 // Catalog has every action of one loaded workflow. Add, Alias, Replace and
@@ -46,7 +46,7 @@ type Catalog struct {
 // dynamic is a bundle whose actions depend on the settings.
 type dynamic struct {
 	manifest tea.Manifest
-	entry    Entry // of an action that is not described
+	entry    Entry // template for actions without a description
 }
 
 // Entry is one action with its origin.
@@ -58,12 +58,12 @@ type Entry struct {
 	Kind string
 
 	source *source
-	// check checks the parameters; nil for bundles in this process, which do so
-	// themselves.
+	// check checks the parameters; nil for bundles in this process, which check
+	// their own.
 	check *tea.ParamCheck
 }
 
-// source is a bundle that is opened at its first call.
+// source is a bundle that is opened on its first call.
 type source struct {
 	name     string
 	open     Opener
@@ -84,7 +84,7 @@ func New(settings map[string]any) *Catalog {
 // concurrently.
 func (c *Catalog) OnMissing(add func(ctx context.Context, bundle string) bool) { c.missing = add }
 
-// orAdd returns what look finds, after adding the bundle if look finds nothing.
+// orAdd returns the result of look, after adding the bundle if look finds nothing.
 func (c *Catalog) orAdd(ctx context.Context, bundle string, look func() *Entry) *Entry {
 	if e := look(); e != nil || c.missing == nil {
 		return e
@@ -98,7 +98,7 @@ func (c *Catalog) orAdd(ctx context.Context, bundle string, look func() *Entry) 
 	}
 }
 
-// Add adds the actions of a manifest. It fails if one of them exists already.
+// Add adds the actions of a manifest. It fails if one of them already exists.
 func (c *Catalog) Add(kind string, m tea.Manifest, open Opener) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,8 +162,8 @@ func bundleOf(name string) string {
 	return bundle
 }
 
-// callable is find for a call, which can also be that of a dynamic action that
-// is not described.
+// callable is find for a call, which may also use a dynamic action that is not
+// described.
 func (c *Catalog) callable(ctx context.Context, name string) *Entry {
 	bundle := bundleOf(name)
 	return c.orAdd(ctx, bundle, func() *Entry {
@@ -202,7 +202,7 @@ func (c *Catalog) spelled(name string) *Entry {
 	return nil
 }
 
-// Describe returns an action by the name that a workflow uses.
+// Describe returns an action by any name that a workflow can use.
 func (c *Catalog) Describe(name string) (tea.ActionInfo, bool) {
 	e := c.find(context.Background(), name)
 	if e == nil {
@@ -211,7 +211,7 @@ func (c *Catalog) Describe(name string) (tea.ActionInfo, bool) {
 	return e.ActionInfo, true
 }
 
-// Entry returns an action by its own name, or nil.
+// Entry returns an action by its canonical name, or nil.
 func (c *Catalog) Entry(name string) *Entry {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -240,19 +240,19 @@ func (c *Catalog) Entries() []Entry {
 	return entries
 }
 
-// detailAction is the detail of a not_found error that has the action's name.
+// detailAction is the detail of a not_found error that holds the action's name.
 const detailAction = "unknown_action"
 
-// IsUnknownAction reports whether an error is that of a call of an action that
-// does not exist.
+// IsUnknownAction reports whether an error is the error of a call to an action
+// that does not exist.
 func IsUnknownAction(err error) bool {
 	var failure *tea.Error
 	return errors.As(err, &failure) && failure.Type == tea.NotFound && failure.Details[detailAction] != nil
 }
 
-// Invoke calls an action. It sets req.Action to the action's own name and fills
-// the defaults of absent parameters. Parameters that do not match the action's
-// schema are a validation_error, for which the bundle is not opened.
+// Invoke calls an action. It sets req.Action to the action's canonical name and
+// fills in the defaults of absent parameters. Parameters that do not match the
+// action's schema are a validation_error; the bundle is not opened for them.
 func (c *Catalog) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	e := c.callable(ctx, req.Action)
 	if e == nil {
@@ -349,7 +349,7 @@ func (c *Catalog) Replace(a tea.Action) {
 	c.set(a.Name, &Entry{ActionInfo: info, Bundle: b.Name, Version: b.Version, Kind: "linked", source: src})
 }
 
-// Bundle returns an action of a bundle, which has the bundle's version, or nil.
+// Bundle returns an entry of a bundle, for the bundle's version, or nil.
 func (c *Catalog) Bundle(name string) *Entry {
 	return c.orAdd(context.Background(), name, func() *Entry {
 		for _, n := range c.Names() {
@@ -373,7 +373,7 @@ func (c *Catalog) Bundles() []string {
 	return names
 }
 
-// HasModule reports whether a namespace has the actions of a Lua module.
+// HasModule reports whether a namespace holds the actions of a Lua module.
 func (c *Catalog) HasModule(namespace, path string) bool {
 	for _, e := range c.Entries() {
 		if e.Kind == "lua" && e.Bundle == path && strings.HasPrefix(e.Name, namespace+".") {
@@ -398,8 +398,8 @@ func Linked(b *tea.Bundle) Opener {
 	}
 }
 
-// Own returns the opener of a bundle that is a part of the host's program. Its
-// actions are called on the goroutine of the caller.
+// Own returns the opener of a bundle that is part of the host's program. Its
+// actions are called on the caller's goroutine.
 func Own(b *tea.Bundle) Opener {
 	open := Linked(b)
 	return func(ctx context.Context, settings map[string]any) (Invoker, error) {

@@ -13,7 +13,7 @@ import (
 )
 
 // Module returns the opener of a Lua module's actions. An action gets the state
-// of the node that calls it, and can require modules.
+// of the calling node and can require modules.
 func Module(namespace string, m *script.Module, variables map[string]any, modules map[string]*script.Module) Opener {
 	return func(context.Context, map[string]any) (Invoker, error) {
 		return &module{namespace: namespace, module: m, variables: variables, modules: modules}, nil
@@ -21,7 +21,7 @@ func Module(namespace string, m *script.Module, variables map[string]any, module
 }
 
 // ModuleManifest returns the manifest of a module's actions under a namespace.
-// It omits invalid schemas in the module's metadata and returns them as the
+// It omits invalid schemas of the module's metadata and reports them in the
 // error.
 func ModuleManifest(namespace, path string, m *script.Module) (tea.Manifest, error) {
 	manifest := tea.Manifest{Name: path, Protocol: tea.ProtocolVersion}

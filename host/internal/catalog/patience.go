@@ -14,13 +14,13 @@ import (
 const (
 	// DefaultPatience bounds the silence of a plugin during a call.
 	DefaultPatience = 5 * time.Minute
-	// wholeCall is the bound of the whole call, as a multiple of the patience.
+	// wholeCall bounds the whole call, as a multiple of the patience.
 	wholeCall = 12
 )
 
-// patience bounds a call without a deadline, and is its host: it ends the call
-// when the plugin is silent for too long. Tokens, progress, logs and callbacks
-// count as activity; the time of a callback is not silence.
+// patience is the host of a call without a deadline. It ends the call when the
+// plugin is silent for too long. Tokens, progress, logs and callbacks count as
+// activity; the time of a callback is not silence.
 type patience struct {
 	tea.Host
 	limit     time.Duration
@@ -32,9 +32,9 @@ type patience struct {
 }
 
 // invokePatiently calls an action of a plugin. The error is a timeout if the
-// plugin was silent for longer than limit, or took wholeCall times as long. The
-// call has one context and one timer: with a deadline, gRPC would set further
-// timers at both ends and send another header with each call.
+// plugin was silent for longer than limit, or took wholeCall times as long. It
+// uses one context and one timer: with a deadline, gRPC would set more timers at
+// both ends and send another header with each call.
 func invokePatiently(ctx context.Context, invoker Invoker, req *tea.Request, limit time.Duration) (*tea.Response, error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -52,7 +52,7 @@ func invokePatiently(ctx context.Context, invoker Invoker, req *tea.Request, lim
 	return res, err
 }
 
-// check ends the call, or waits for the rest of the allowed time.
+// check ends the call, or waits for the remaining time.
 func (p *patience) check(action string) {
 	took := time.Since(p.begin)
 	rest := wholeCall*p.limit - took
