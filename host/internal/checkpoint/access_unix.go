@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nonBlock opens a pipe without waiting for its other end.
+// nonBlock prevents the opening of a pipe from waiting for its other end.
 const nonBlock = unix.O_NONBLOCK
 
-// checkWritable checks that this process can make files in a directory.
+// checkWritable checks that this process can create files in a directory.
 func checkWritable(dir string) error {
 	return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
 }

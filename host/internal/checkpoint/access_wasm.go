@@ -10,7 +10,7 @@ import (
 // nonBlock is empty: there are no pipes.
 const nonBlock = 0
 
-// checkWritable checks nothing: the first write fails instead.
+// checkWritable does nothing: the first write fails instead.
 func checkWritable(string) error { return nil }
 
 // openFile opens a file that can be renamed and removed while it is open.
@@ -18,12 +18,12 @@ func openFile(path string, flag int, perm os.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag, perm)
 }
 
-// owned has the files that are locked, by their numbers. There is one process:
-// what starts it, the page or the runtime, keeps others out of its files.
+// owned has the locked files by file number. There is only one process: its
+// parent, the page or the runtime, keeps others out of its files.
 var owned sync.Map
 
-// lockFile makes the caller the owner of f until releaseFile; a
-// [*LockedError] where another open file owns it.
+// lockFile makes the caller the owner of f until releaseFile. The error is a
+// [*LockedError] if another open file owns it.
 func lockFile(f *os.File, path string) error {
 	id, err := fileID(f)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
-// createJournalFile makes the file of a new run from the frames of its first
-// records. The file appears under its name only when it is whole and on disk:
-// a crash leaves nothing except a temporary file, which [Store.GC] removes. The
-// caller owns the run's lock until it closes the file.
+// createJournalFile creates the file of a new run with the frames of its first
+// records. The file gets its name only when it is complete and on disk: a crash
+// leaves nothing but a temporary file, which [Store.GC] removes. The caller owns
+// the run's lock until it closes the file.
 func createJournalFile(path string, h Header, records []byte) (_ *writer, err error) {
 	temp := tempPath(path)
-	// The file of a creation that crashed is used again; the lock keeps a
-	// second creator out.
+	// The temporary file of a crashed creation is reused; the lock excludes a
+	// second creator.
 	f, err := openFile(temp, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("create checkpoint: %w", err)
@@ -34,8 +34,8 @@ func createJournalFile(path string, h Header, records []byte) (_ *writer, err er
 			_ = releaseFile(f)
 		}
 	}()
-	// Checked while the temporary file is ours: two creators of one run
-	// cannot both pass.
+	// Checked under the lock of the temporary file: two creators of one run
+	// cannot both succeed.
 	if _, err := os.Lstat(path); err == nil {
 		return nil, fmt.Errorf("create checkpoint: %w", &os.PathError{Op: "create", Path: path, Err: fs.ErrExist})
 	}
@@ -52,8 +52,8 @@ func createJournalFile(path string, h Header, records []byte) (_ *writer, err er
 	return w, nil
 }
 
-// claim makes the caller the owner of the temporary file of the run at path,
-// and empties it.
+// claim makes the caller the owner of the temporary file of the run at path and
+// truncates it.
 func claim(f *os.File, temp, path string) error {
 	if err := lockFile(f, path); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (w *writer) begin(h Header, records []byte) error {
 	if err := w.write(appendFrame(nil, func(b []byte) []byte { return append(b, header...) })); err != nil {
 		return err
 	}
-	// All of it is on disk before the file gets its name, so for a reader of
-	// the records the header always was.
+	// Everything is on disk before the file gets its name, so readers of the
+	// records can rely on the header.
 	w.durable = w.size
 	if err := w.write(records); err != nil {
 		return err
@@ -90,13 +90,13 @@ func (w *writer) begin(h Header, records []byte) error {
 	return w.sync()
 }
 
-// tempPath is where the file at path is prepared. [Store.List] does not see it.
+// tempPath is the temporary name of the file at path. [Store.List] ignores it.
 func tempPath(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+tempSuffix)
 }
 
-// makeDir makes a directory of mode 0700, and those around it, and makes their
-// names durable: a journal is only as safe as the path to it.
+// makeDir creates a directory of mode 0700 and its missing parents, and makes
+// their names durable: a journal is only as safe as its path.
 func makeDir(dir string) error {
 	missing := []string{}
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {

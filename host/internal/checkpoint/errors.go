@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// CorruptError says that a file is damaged in a way that no interrupted write
-// explains, or is not a journal. The file has not been touched.
+// CorruptError reports a file that is not a journal, or whose damage cannot be
+// the result of an interrupted write. The file was not changed.
 type CorruptError struct {
 	Path   string
 	Offset int64 // where the damage was found
@@ -18,8 +18,8 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("checkpoint %s is damaged at byte %d: %s; the file was left as it is", e.Path, e.Offset, e.Reason)
 }
 
-// NoStartError says that a journal does not begin with the input of its run, so
-// that the run cannot be resumed. The file has not been touched.
+// NoStartError reports a journal that does not begin with the input of its run,
+// so that the run cannot be resumed. The file was not changed.
 type NoStartError struct {
 	Path string
 }
@@ -29,8 +29,8 @@ func (e *NoStartError) Error() string {
 	return fmt.Sprintf("checkpoint %s has no start record: the run's input was never written to it; start the run again and remove the file", e.Path)
 }
 
-// VersionError says that a file was written in a format that this program
-// does not support, usually by a newer one. The file has not been touched.
+// VersionError reports a file in a format that this program does not support,
+// usually written by a newer program. The file was not changed.
 type VersionError struct {
 	Path      string
 	Version   int
@@ -43,13 +43,13 @@ func (e *VersionError) Error() string {
 		e.Path, e.Version, e.Supported)
 }
 
-// LockedError says that a run is in the hands of a live process.
+// LockedError reports a run that is owned by a live process.
 type LockedError struct {
 	Path string
-	PID  int // of the owner; 0 where it is not known
+	PID  int // of the owner; 0 if unknown
 }
 
-// Error names the file and, where known, the owner.
+// Error names the file and, if known, the owner.
 func (e *LockedError) Error() string {
 	if e.PID == 0 {
 		return fmt.Sprintf("%s is in use by another process", e.Path)
@@ -57,13 +57,13 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is in use by process %d", e.Path, e.PID)
 }
 
-// AmbiguousError says that the beginning of a run id fits several runs.
+// AmbiguousError reports a prefix of several run ids.
 type AmbiguousError struct {
 	Prefix  string
 	Matches []string
 }
 
-// Error lists some of the runs that fit.
+// Error lists some of the matching runs.
 func (e *AmbiguousError) Error() string {
 	const most = 5
 	shown, more := e.Matches, ""
@@ -73,9 +73,9 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("run %q is ambiguous: %s%s", e.Prefix, strings.Join(shown, ", "), more)
 }
 
-// PoisonedError says that the disk failed in a way that leaves unknown what it
-// holds: a failed fsync, or a failed roll-back of a half-written record.
-// Nothing more is written; opening the run again finds what is there.
+// PoisonedError reports a failure after which the content of the disk is
+// unknown: a failed fsync, or a failed roll-back of a partial write. Nothing
+// more is written; opening the run again recovers it.
 type PoisonedError struct {
 	Path string
 	Err  error
@@ -86,5 +86,5 @@ func (e *PoisonedError) Error() string {
 	return fmt.Sprintf("checkpoint %s cannot be written any more after a failed write: %v", e.Path, e.Err)
 }
 
-// Unwrap returns the failure of the disk.
+// Unwrap returns the disk's error.
 func (e *PoisonedError) Unwrap() error { return e.Err }

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// maxEventLine is the longest line that is read back.
+// maxEventLine is the maximum length of a line that is read.
 const maxEventLine = 64 << 20
 
 // EventLog is the file of a run's events, one JSON object with a "seq" on each
-// line. It is for watching and looking back, not for resuming: lines are
-// buffered and never forced to the disk. Its methods are safe for concurrent
-// use. It has one owner, as a [Journal] has.
+// line. It is for observing a run, not for resuming it: lines are buffered and
+// not synced to disk. Its methods are safe for concurrent use. It has one owner,
+// like a [Journal].
 type EventLog struct {
 	path string
 
@@ -30,19 +30,19 @@ type EventLog struct {
 	lastSeq uint64
 	closed  bool
 	waiting int         // events in w
-	soon    *time.Timer // ends with a flush; nil without one
+	soon    *time.Timer // ends with a flush; nil if there is none
 }
 
 const (
-	// MaxWaitingEvents is how many events FlushSoon lets wait.
+	// MaxWaitingEvents is the maximum number of events that FlushSoon buffers.
 	MaxWaitingEvents = 200
-	// eventDelay is how long FlushSoon lets them wait.
+	// eventDelay is the maximum time for which FlushSoon buffers them.
 	eventDelay = 20 * time.Millisecond
 )
 
-// OpenEvents opens the events of a run to append to, and makes the file where
-// there is none. What a crash left behind the last whole line is cut off. A
-// [*LockedError] where a live process owns the file.
+// OpenEvents opens the events of a run for appending, and creates the file if
+// necessary. It cuts off an incomplete line that a crash left at the end. The
+// error is a [*LockedError] if a live process owns the file.
 func (s *Store) OpenEvents(runID string) (*EventLog, error) {
 	if err := checkRunID(runID); err != nil {
 		return nil, err
@@ -80,11 +80,11 @@ func (l *EventLog) recover() error {
 	return nil
 }
 
-// lastWholeLine looks backwards from size for the last line that is an event,
+// lastWholeLine searches backwards from size for the last line that is an event,
 // and returns its end and its seq, or 0 and 0.
 func lastWholeLine(f io.ReaderAt, size int64) (end int64, seq uint64, err error) {
 	const step = 64 << 10
-	var tail []byte // the file from at on, as far as it may hold the line
+	var tail []byte // the file from offset at, as far as it can contain the line
 	for at := size; ; {
 		for {
 			i := bytes.LastIndexByte(tail, '\n')
@@ -94,7 +94,7 @@ func lastWholeLine(f io.ReaderAt, size int64) (end int64, seq uint64, err error)
 			start := bytes.LastIndexByte(tail[:i], '\n') + 1
 			if start == 0 && at > 0 {
 				tail = tail[:i+1]
-				break // the line begins further in front
+				break // the line begins earlier
 			}
 			if seq, ok := eventSeq(tail[start:i]); ok {
 				return at + int64(i) + 1, seq, nil
@@ -131,8 +131,8 @@ func eventSeq(line []byte) (uint64, bool) {
 }
 
 // Append adds one event, a JSON object without line breaks whose "seq" is seq.
-// It may wait in memory until Flush. After an error of Append or Flush nothing
-// more is written; the next OpenEvents repairs the file.
+// It can be buffered until Flush. After an error of Append or Flush nothing more
+// is written; the next OpenEvents repairs the file.
 func (l *EventLog) Append(seq uint64, line []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,16 +151,15 @@ func (l *EventLog) Append(seq uint64, line []byte) error {
 	return nil
 }
 
-// Flush hands what waits to the kernel, so that readers see it.
+// Flush writes the buffered events to the file, so that readers see them.
 func (l *EventLog) Flush() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.flush()
 }
 
-// FlushSoon is Flush after a short time in which more events can come, so that
-// many events at the same time need few writes. The next Append or Flush returns
-// its error.
+// FlushSoon flushes after a short delay, so that a burst of events needs few
+// writes. The next Append or Flush returns its error.
 func (l *EventLog) FlushSoon() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,21 +186,21 @@ func (l *EventLog) flush() error {
 	return nil
 }
 
-// Size is that of the log in bytes, what waits included.
+// Size returns the size of the log in bytes, including buffered events.
 func (l *EventLog) Size() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.size
 }
 
-// LastSeq is the seq of the last event, 0 where there is none.
+// LastSeq returns the seq of the last event; 0 if there is none.
 func (l *EventLog) LastSeq() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lastSeq
 }
 
-// Path is where the log is.
+// Path returns the path of the log.
 func (l *EventLog) Path() string { return l.path }
 
 // Close flushes and releases the file. Closing again does nothing.
@@ -222,17 +221,16 @@ func (l *EventLog) Close() error {
 // concurrent use.
 type EventReader struct {
 	Path string
-	// After leaves out the events up to this seq.
+	// After excludes the events up to this seq.
 	After uint64
 
-	offset int64 // of what was not read yet
+	offset int64 // of the unread part
 }
 
 // Read calls fn with each event that was added since the last call, in order.
-// line is valid during the call only. A last line that is not complete yet is
-// left for the next call. Read returns an error of fn as it is, and a
-// [*CorruptError] for a line that is not an event. A file that does not exist
-// has no events.
+// line is valid only during the call. An incomplete last line is left for the
+// next call. Read returns an error of fn unchanged, and a [*CorruptError] for a
+// line that is not an event. A file that does not exist has no events.
 func (r *EventReader) Read(fn func(seq uint64, line []byte) error) error {
 	f, err := openFile(r.Path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -268,7 +266,7 @@ func (r *EventReader) Read(fn func(seq uint64, line []byte) error) error {
 	return nil
 }
 
-// splitWholeLines splits at line ends and leaves out what follows the last.
+// splitWholeLines splits at line ends and omits an incomplete last line.
 func splitWholeLines(data []byte, _ bool) (int, []byte, error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i], nil

@@ -7,12 +7,12 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// flushInterval is how long records of durability async may wait, so that a
-// fast run costs a few writes a second and not one for each node.
+// flushInterval bounds the delay of records with durability async, so that a fast
+// run costs a few writes per second instead of one per node.
 const flushInterval = 50 * time.Millisecond
 
-// commit returns when b is on disk or has failed. The caller that leads writes
-// it; callers that arrive during the write share the next one.
+// commit returns when b is on disk or has failed. The leading caller writes it;
+// callers that arrive during the write share the next one.
 func (j *Journal) commit(b *batch, leads bool) error {
 	if leads {
 		j.io.Lock()
@@ -26,8 +26,8 @@ func (j *Journal) commit(b *batch, leads bool) error {
 	return b.err
 }
 
-// gather lets goroutines that can run append their records, so that they share
-// the wait for the disk: many of them were waiting for the last write.
+// gather yields to runnable goroutines, so that they append their records and
+// share the sync: many of them were waiting for the last write.
 func (j *Journal) gather() {
 	for before, seq := uint64(0), uint64(1); before != seq; {
 		runtime.Gosched()
@@ -38,8 +38,8 @@ func (j *Journal) gather() {
 	}
 }
 
-// flush writes the queue to the file, and makes it durable where it is asked
-// to. The caller holds io.
+// flush writes the queue to the file, and syncs the file if durable is set. The
+// caller holds io.
 func (j *Journal) flush(durable bool) error {
 	j.mu.Lock()
 	b := j.queue
@@ -93,8 +93,8 @@ func (j *Journal) taken(b *batch) {
 	j.size = j.fileSize() + int64(len(j.queue.frames))
 }
 
-// dropQueue lets what was queued behind a failed write fail with it: its
-// numbers follow on from records that are not there.
+// dropQueue fails the records that were queued after a failed write: their
+// numbers continue those of records that do not exist.
 func (j *Journal) dropQueue(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -104,7 +104,7 @@ func (j *Journal) dropQueue(err error) {
 	j.seq, j.size = j.written, j.fileSize()
 }
 
-// fileSize is the size of the file, 0 where there is none. The caller holds io.
+// fileSize returns the size of the file, 0 if there is none. The caller holds io.
 func (j *Journal) fileSize() int64 {
 	if j.w == nil {
 		return 0
@@ -112,7 +112,7 @@ func (j *Journal) fileSize() int64 {
 	return j.w.size
 }
 
-// requeue puts what could not be written back in front of the queue.
+// requeue puts records that could not be written back at the front of the queue.
 func (j *Journal) requeue(b *batch, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -123,8 +123,8 @@ func (j *Journal) requeue(b *batch, err error) {
 	j.queue.last = max(b.last, j.queue.last)
 }
 
-// makeRoom writes the queue of durability exit or async to the file when it
-// has grown large, and returns the error that keeps async from writing.
+// makeRoom writes a large queue of durability exit or async to the file, and
+// returns the error that keeps async from writing.
 func (j *Journal) makeRoom() error {
 	j.mu.Lock()
 	full, stuck := len(j.queue.frames) > spillSize && !j.closed, j.flushErr
@@ -155,7 +155,7 @@ func startFlusher(j *Journal) *flusher {
 	return f
 }
 
-// wake says that there is something to write.
+// wake requests a write.
 func (f *flusher) wake() {
 	select {
 	case f.kick <- struct{}{}:
@@ -163,7 +163,7 @@ func (f *flusher) wake() {
 	}
 }
 
-// stop returns when the flusher no longer writes. It may be called once.
+// stop returns when the flusher has stopped writing. It must be called only once.
 func (f *flusher) stop() {
 	close(f.quit)
 	<-f.stopped

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// FormatVersion is the version of the files that are written.
+// FormatVersion is the format version of files that this package writes.
 const FormatVersion = 1
 
 // The sizes of the format's parts.
@@ -17,29 +17,28 @@ const (
 	frameOverhead   = frameHeaderSize + frameFooterSize
 )
 
-// magic has a byte that is not text and the line ends that a transfer as text
-// would change.
+// magic contains a byte that is not text, and line ends that a transfer in text
+// mode changes.
 const magic = "\x89TEA\r\n\x1a\n"
 
-// castagnoli is made at the first use: a run that keeps nothing needs none.
+// castagnoli is built on first use: a run without a checkpoint does not need it.
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli()) }
 
 // preamble returns the bytes before the first frame. Its layout is the same in
-// every version, so that an older program can name a newer one's.
+// every version, so that an older program can report a newer version.
 func preamble(version int) []byte {
 	b := binary.LittleEndian.AppendUint32([]byte(magic), uint32(version))
 	return binary.LittleEndian.AppendUint32(b, checksum(b))
 }
 
-// frame is one frame as found in a file.
 type frame struct {
 	payload []byte
 	size    int // of the whole frame
 }
 
-// frameState says how far a frame could be read.
+// frameState is the result of parsing a frame.
 type frameState int
 
 const (
@@ -49,11 +48,11 @@ const (
 	frameBadPayload            // the payload's checksum or the footer is wrong
 )
 
-// appendFrame adds a frame around payload. The frame is not whole before
-// sealFrames has been over it.
+// appendFrame adds a frame with payload. The frame is incomplete until
+// sealFrames is called.
 //
-// The footer lets a reader find the last frame from the file's end. It is the
-// complement so that no whole file ends in zeros.
+// The footer allows a reader to find the last frame from the end of the file. It
+// is the complement of the length so that no complete file ends in zeros.
 func appendFrame(b []byte, payload func([]byte) []byte) []byte {
 	start := len(b)
 	b = append(b, make([]byte, frameHeaderSize)...)
@@ -64,9 +63,9 @@ func appendFrame(b []byte, payload func([]byte) []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, ^uint32(len(body)))
 }
 
-// sealFrames completes the headers of frames that are about to be written to
-// a file whose first durable bytes are known to be on disk. It may be called
-// again with another value.
+// sealFrames completes the headers of frames that are about to be written to a
+// file whose first durable bytes are known to be on disk. It can be called again
+// with another value.
 func sealFrames(b []byte, durable int64) {
 	for len(b) > 0 {
 		size := int(binary.LittleEndian.Uint32(b)) + frameOverhead
@@ -76,8 +75,8 @@ func sealFrames(b []byte, durable int64) {
 	}
 }
 
-// parseFrame reads the frame at the beginning of b, which reaches to the end
-// of the file. With frameBadPayload the frame's size is right.
+// parseFrame parses the frame at the beginning of b, which extends to the end of
+// the file. With frameBadPayload the frame's size is valid.
 func parseFrame(b []byte) (frame, frameState) {
 	if len(b) < frameHeaderSize {
 		return frame{}, frameShort

@@ -13,29 +13,29 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// Policy says which runs [Store.GC] removes. A zero field sets no limit;
-// of a negative count none stays.
+// Policy determines which runs [Store.GC] removes. A zero field sets no limit; a
+// negative count keeps none.
 //
-// Nothing ever removes a run that a live process owns, or a file that cannot
-// be read: it may be a newer tea's.
+// Runs that a live process owns are never removed, nor are files that cannot be
+// read, which may come from a newer tea.
 type Policy struct {
-	// MaxCount, MaxAge and MaxBytes are for runs that are done, counted with
-	// their events: the newest MaxCount stay, none older than MaxAge, and as
-	// many as fit in MaxBytes after the runs that are not done.
+	// MaxCount, MaxAge and MaxBytes apply to runs that are done, including their
+	// events: GC keeps the newest MaxCount, none older than MaxAge, and as many as
+	// fit in MaxBytes after the runs that are not done.
 	MaxCount int
 	MaxAge   time.Duration
 	MaxBytes int64
-	// MaxUnfinishedAge is for runs that wait, failed or were stopped: they may
+	// MaxUnfinishedAge applies to waiting, failed and stopped runs, which can
 	// still be resumed.
 	MaxUnfinishedAge time.Duration
-	// MaxUnfinished and MaxUnfinishedBytes are for runs that failed or were
-	// stopped, not for those that wait: the newest MaxUnfinished stay, and
-	// older ones only until those that are newer take MaxUnfinishedBytes.
+	// MaxUnfinished and MaxUnfinishedBytes apply to failed and stopped runs, not
+	// to waiting ones: GC keeps the newest MaxUnfinished, and older ones only
+	// until the newer ones take MaxUnfinishedBytes.
 	MaxUnfinished      int
 	MaxUnfinishedBytes int64
 }
 
-// DefaultPolicy is what applies when a new run starts. A device that fails
+// DefaultPolicy is applied when a new run starts. A device with a run that fails
 // every minute must not fill its disk.
 func DefaultPolicy() Policy {
 	const day = 24 * time.Hour
@@ -45,23 +45,23 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// candidate is a run that GC decides on: a journal with its events, or the
-// events alone of a run that kept no journal.
+// candidate is a run that GC considers: a journal with its events, or only the
+// events of a run without a journal.
 type candidate struct {
 	id              string
-	journal, events fs.FileInfo // as they were when looked at; nil where there is none
+	journal, events fs.FileInfo // when examined; nil if there is none
 	updated         time.Time
 	size            int64
-	status          flow.Status // empty where the journal cannot be read
+	status          flow.Status // empty if the journal cannot be read
 }
 
 // kept reports whether the run is never removed.
 func (c *candidate) kept() bool { return c.status == "" || c.status == flow.Running }
 
 // GC removes the runs that policy does not keep at the time now, and temporary
-// files that a crash left. It returns the ids of the removed runs. A run that is
-// in use, or changes meanwhile, stays; an error for one run does not keep the
-// others from being removed.
+// files of crashed creations. It returns the ids of the removed runs. It skips
+// runs that are in use or change meanwhile; an error for one run does not prevent
+// the removal of others.
 func (s *Store) GC(policy Policy, now time.Time) ([]string, error) {
 	runs, err := s.candidates(now)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Store) Prunable(policy Policy, now time.Time) ([]string, error) {
 	return ids, nil
 }
 
-// choose returns the runs to remove, the oldest first.
+// choose returns the runs to remove, oldest first.
 func (p Policy) choose(runs []*candidate, now time.Time) []*candidate {
 	slices.SortFunc(runs, func(a, b *candidate) int { return b.updated.Compare(a.updated) })
 	var left []*candidate
@@ -114,7 +114,7 @@ func (p Policy) choose(runs []*candidate, now time.Time) []*candidate {
 		if c.status != flow.Done {
 			continue
 		}
-		// Once one does not fit, no older one stays in its place.
+		// After a run that does not fit, no older one is kept.
 		full = full || p.MaxBytes > 0 && bytes+c.size > p.MaxBytes || p.MaxCount != 0 && count >= p.MaxCount
 		if full || p.MaxAge > 0 && now.Sub(c.updated) > p.MaxAge {
 			out = append(out, c)
@@ -127,8 +127,8 @@ func (p Policy) choose(runs []*candidate, now time.Time) []*candidate {
 	return out
 }
 
-// chooseUnfinished returns those of the runs, which are not done and sorted with
-// the newest first, that are to be removed.
+// chooseUnfinished returns the runs to remove. runs are not done and sorted
+// newest first.
 func (p Policy) chooseUnfinished(runs []*candidate, now time.Time) []*candidate {
 	var out []*candidate
 	var bytes int64
@@ -150,9 +150,9 @@ func (p Policy) chooseUnfinished(runs []*candidate, now time.Time) []*candidate 
 	return out
 }
 
-// removeUnchanged deletes the files of a run that has no owner and that is as
-// it was, the journal first: what a crash leaves then are events without a
-// journal, which the next GC finds. It reports whether the run is gone.
+// removeUnchanged deletes the files of an unchanged run without an owner, the
+// journal first: a crash then leaves events without a journal, which the next GC
+// finds. It reports whether the run is gone.
 func (s *Store) removeUnchanged(c *candidate) (bool, error) {
 	if c.journal != nil {
 		if gone, err := removeUnchangedFile(s.journalPath(c.id), c.journal); !gone {
@@ -178,8 +178,8 @@ func removeUnchangedFile(path string, before fs.FileInfo) (gone bool, err error)
 	return false, err
 }
 
-// candidates looks at all runs of the store, and removes the temporary files
-// that are left over.
+// candidates examines all runs of the store and removes leftover temporary
+// files.
 func (s *Store) candidates(now time.Time) ([]*candidate, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *Store) candidates(now time.Time) ([]*candidate, error) {
 	for _, e := range entries {
 		stat, err := e.Info()
 		if err != nil || !stat.Mode().IsRegular() {
-			continue // removed meanwhile, or not ours
+			continue // removed meanwhile, or not a run's file
 		}
 		id, isJournal := strings.CutSuffix(e.Name(), journalSuffix)
 		id, isEvents := strings.CutSuffix(id, eventsSuffix)
@@ -216,7 +216,7 @@ func (s *Store) candidates(now time.Time) ([]*candidate, error) {
 	return runs, nil
 }
 
-// removeLeftover deletes a temporary file of a creation that a crash ended.
+// removeLeftover deletes the temporary file of a crashed creation.
 func removeLeftover(path string, stat fs.FileInfo, now time.Time) {
 	name := stat.Name()
 	if !strings.HasPrefix(name, ".") || !strings.HasSuffix(name, journalSuffix+tempSuffix) || now.Sub(stat.ModTime()) < time.Hour {
@@ -225,8 +225,8 @@ func removeLeftover(path string, stat fs.FileInfo, now time.Time) {
 	_ = removeOwned(path, stat) // the next GC tries again
 }
 
-// Remove deletes a run and its events, whatever its status; a [*LockedError]
-// where it is in use. run is what [Store.Find] takes.
+// Remove deletes a run and its events, whatever its status. run is an argument of
+// [Store.Find]. The error is a [*LockedError] if the run is in use.
 func (s *Store) Remove(run string) error {
 	path, err := s.Find(run)
 	if err != nil {
@@ -241,11 +241,11 @@ func (s *Store) Remove(run string) error {
 	return nil
 }
 
-// errChanged says that a file is not what it was when it was chosen.
+// errChanged reports that a file has changed since it was chosen.
 var errChanged = errors.New("the file has changed")
 
-// removeOwned deletes a file after having become its owner, so that nobody
-// uses it. With before, it must not have changed since; errChanged otherwise.
+// removeOwned locks a file, so that it is not in use, and deletes it. If before
+// is set and the file has changed since, the error is errChanged.
 func removeOwned(path string, before fs.FileInfo) error {
 	f, err := openFile(path, os.O_RDWR|nonBlock, 0)
 	if err != nil {

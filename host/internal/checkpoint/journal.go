@@ -9,11 +9,11 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// spillSize is how much waits in memory before it goes to the file.
+// spillSize is the size of the queue from which it is written to the file.
 const spillSize = 4 << 20
 
 // Journal is a run that this process owns, open for appending. Its methods are
-// safe for concurrent use. It comes from [Store.Create] or [Store.Open], and
+// safe for concurrent use. It is returned by [Store.Create] and [Store.Open], and
 // ends with Close or Discard.
 type Journal struct {
 	header     Header
@@ -23,29 +23,29 @@ type Journal struct {
 	// io is locked while the file is written; it is locked before mu.
 	io sync.Mutex
 	w  *writer // nil until the first records are written
-	// kept: the file holds something that was promised to be there.
+	// kept reports whether the file must remain: a caller relies on it.
 	kept bool
 	// written is the last record in the file.
 	written uint64
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the following fields
 	queue    *batch
 	seq      uint64 // the last record queued or written
 	size     int64  // of the file, with the queue
 	closed   bool
-	flushErr error // why the background writer is stuck
+	flushErr error // why the background writer cannot write
 
 	background *flusher // async only
 }
 
-// batch is a row of frames that go to the file in one write. done and err are
-// guarded by the journal's io, the rest by mu while it is the queue.
+// batch is a sequence of frames that are written to the file at once. done and
+// err are guarded by the journal's io, the rest by mu while it is the queue.
 type batch struct {
 	frames []byte
 	last   uint64 // the last record in it
 	done   bool
 	err    error
-	ready  chan struct{} // closed when it is done, and err can be read
+	ready  chan struct{} // closed when done; err can be read then
 }
 
 func newBatch() *batch { return &batch{ready: make(chan struct{})} }
@@ -53,8 +53,8 @@ func newBatch() *batch { return &batch{ready: make(chan struct{})} }
 // end sets the outcome. The caller holds io.
 func (b *batch) end(err error) { b.done, b.err = true, err }
 
-// newJournal makes a journal of a run. It owns w, which is nil where there is no
-// file yet. last is the last record in the file.
+// newJournal returns the journal of a run. It owns w, which is nil if there is no
+// file yet. last is the number of the last record in the file.
 func newJournal(h Header, path string, d flow.Durability, w *writer, last uint64) *Journal {
 	j := &Journal{header: h, path: path, durability: d, w: w, kept: w != nil, written: last, queue: newBatch(), seq: last}
 	if w != nil {
@@ -66,41 +66,41 @@ func newJournal(h Header, path string, d flow.Durability, w *writer, last uint64
 	return j
 }
 
-// RunID is the id of the run.
+// RunID returns the id of the run.
 func (j *Journal) RunID() string { return j.header.RunID }
 
-// Header is what the run began with.
+// Header returns the journal's header.
 func (j *Journal) Header() Header { return j.header }
 
-// Path is where the run's file is, or will be once there is one; empty with
+// Path returns the path of the run's file, which may not exist yet; empty with
 // durability off.
 func (j *Journal) Path() string { return j.path }
 
-// Size is that of the file in bytes, records that still wait included.
+// Size returns the size of the file in bytes, including queued records.
 func (j *Journal) Size() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.size
 }
 
-// Seq is the number of the last record that was appended, 0 before the first.
+// Seq returns the number of the last appended record; 0 before the first.
 func (j *Journal) Seq() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.seq
 }
 
-// Append adds records, in this order and next to each other, and assigns them
-// their Seq. The records' bodies may be reused after it returns.
+// Append adds consecutive records in this order and assigns their Seq. The
+// records' bodies can be reused after it returns.
 //
-// With durability sync they are on disk when it returns; calls at the same
-// time share the wait for the disk. With async the first call makes the file,
-// as with sync; what later calls append is written soon, and the error is that
-// of an earlier attempt. With exit the records wait for Sync.
+// With durability sync, the records are on disk when it returns; concurrent calls
+// share the sync. With async, the first call creates the file, as with sync; the
+// records of later calls are written soon, and the error is the error of an
+// earlier attempt. With exit, the records wait for Sync.
 //
-// After an error none of the records are in the journal, and the same call may
-// be tried again, for instance after space was made (errors.Is with
-// syscall.ENOSPC); a [*PoisonedError] is final.
+// After an error the journal contains none of the records, and the same call can
+// be retried, for example after freeing space (errors.Is with syscall.ENOSPC);
+// a [*PoisonedError] is final.
 func (j *Journal) Append(records ...Record) error {
 	if j.durability == flow.DurabilityOff || len(records) == 0 {
 		return nil
@@ -129,7 +129,7 @@ func (j *Journal) Append(records ...Record) error {
 }
 
 // enqueue adds the records' frames to the queue. leads reports whether they are
-// the first of the batch, first whether they are the journal's first.
+// the first in the batch, first whether they are the first in the journal.
 func (j *Journal) enqueue(records []Record) (b *batch, leads, first bool, err error) {
 	now := time.Now()
 	j.mu.Lock()
@@ -153,9 +153,9 @@ func (j *Journal) enqueue(records []Record) (b *batch, leads, first bool, err er
 	return b, leads, first, nil
 }
 
-// Sync makes everything that was appended durable. After an error the records
-// of durability exit and async still wait, and Sync may be tried again; a
-// [*PoisonedError] is final.
+// Sync makes all appended records durable. After an error, records of durability
+// exit and async stay queued and Sync can be retried; a [*PoisonedError] is
+// final.
 func (j *Journal) Sync() error {
 	if j.durability == flow.DurabilityOff {
 		return nil
@@ -168,21 +168,21 @@ func (j *Journal) Sync() error {
 	return j.flush(true)
 }
 
-// Close releases the run for other owners. With async what waits is written
-// first, and the error says that it was not; with exit what was appended since
-// the last Sync may be lost. Closing again does nothing.
+// Close releases the run for other owners. With async it first writes the queue
+// and returns an error if that fails; with exit, records appended after the last
+// Sync may be lost. Closing again does nothing.
 func (j *Journal) Close() error {
 	return j.end(j.durability == flow.DurabilitySync || j.durability == flow.DurabilityAsync)
 }
 
-// Discard ends a run that ended well and need not be resumed. With durability
-// exit and a run that never called Sync, nothing stays on disk; otherwise a
-// file that was promised is there, and is completed. Then it closes.
+// Discard closes the journal of a run that succeeded and need not be resumed. A
+// run with durability exit that never called Sync leaves nothing on disk; any
+// other file is completed and kept.
 func (j *Journal) Discard() error {
 	return j.end(j.Promised())
 }
 
-// Promised reports whether the run has to be on disk: a Sync, or an Append that
+// Promised reports whether the run must stay on disk: a Sync, or an Append that
 // is durable by itself, has succeeded, or the run was opened and not created.
 func (j *Journal) Promised() bool {
 	j.io.Lock()

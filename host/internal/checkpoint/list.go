@@ -15,36 +15,36 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// Info is a run in a list.
+// Info describes a run in a list.
 type Info struct {
 	ID       string `json:"id"`
 	Workflow string `json:"workflow"`
-	// Status is one of the Status constants, or empty where Problem is set.
+	// Status is one of the Status constants, or empty if Problem is set.
 	Status flow.Status `json:"status"`
-	// Node is where the run was left; the path of its last record where it
-	// did not say.
+	// Node is the node in the status record, or the path of the last record if
+	// there is none.
 	Node         string    `json:"node"`
 	StartedAt    time.Time `json:"started_at"`
 	UpdatedAt    time.Time `json:"updated_at"`
 	WorkflowFile string    `json:"workflow_file,omitempty"`
-	// StartedBy is what started the run; "" if unknown.
+	// StartedBy is the origin of the run; "" if unknown.
 	StartedBy string `json:"-"`
-	// Digest is that of the workflow with which the run began.
+	// Digest is the digest of the workflow with which the run began.
 	Digest  string `json:"-"`
 	Path    string `json:"path"`
 	Size    int64  `json:"size"`
 	Records int    `json:"records"`
 	// FailedBranches counts the branches and items of maps that failed.
 	FailedBranches int `json:"-"`
-	// ParentRun is the run this one was forked from.
+	// ParentRun is the run from which this one was forked.
 	ParentRun string `json:"parent_run,omitempty"`
 	// Problem says why the file cannot be read.
 	Problem string `json:"problem,omitempty"`
 }
 
-// List returns the runs of the store, the newest first. It reads the beginning
-// and the end of each file only, so a run whose middle is damaged is found out
-// when it is opened. A file that cannot be read is listed with its Problem.
+// List returns the runs of the store, newest first. It reads only the beginning
+// and the end of each file, so damage in the middle is found when the run is
+// opened. A file that cannot be read is listed with its Problem.
 func (s *Store) List() ([]Info, error) {
 	ids, err := s.ids()
 	if err != nil {
@@ -64,8 +64,8 @@ func (s *Store) List() ([]Info, error) {
 	return infos, nil
 }
 
-// Info returns one run as List does. With an error, which is that of opening or
-// reading the file, it is filled as far as known and has its Problem set.
+// Info returns one run as List does. If the file cannot be opened or read, Info
+// returns the error, and what is known of the run with its Problem set.
 func (s *Store) Info(run string) (Info, error) {
 	path, err := s.Find(run)
 	if err != nil {
@@ -74,8 +74,8 @@ func (s *Store) Info(run string) (Info, error) {
 	return infoOf(path)
 }
 
-// infoOf describes the run in a file. If the file does not have the name of a run's
-// file, ID is the path.
+// infoOf describes the run in a file. ID is the path if the file is not named
+// like a run's file.
 func infoOf(path string) (Info, error) {
 	id, isJournal := strings.CutSuffix(filepath.Base(path), journalSuffix)
 	if !isJournal || checkRunID(id) != nil {
@@ -100,7 +100,7 @@ func (i *Info) load() error {
 		return fmt.Errorf("read checkpoint: %w", err)
 	}
 	i.Size = stat.Size()
-	// What a damaged file is sorted by.
+	// The times by which a damaged file is sorted.
 	i.StartedAt, i.UpdatedAt = stat.ModTime(), stat.ModTime()
 
 	header, last, err := readEnds(f, i.Path, i.Size)
@@ -128,8 +128,8 @@ func (i *Info) load() error {
 	return nil
 }
 
-// readEnds returns the header and the last record, whose Seq is 0 where there is
-// none. Where the end is not a whole frame it reads the file through.
+// readEnds returns the header and the last record, whose Seq is 0 if there is
+// none. If the file does not end in a complete frame, it is read as a whole.
 func readEnds(f *os.File, path string, size int64) (Header, Record, error) {
 	const enough = 1024 // for most headers
 	head := make([]byte, min(size, enough))
@@ -160,8 +160,8 @@ func readEnds(f *os.File, path string, size int64) (Header, Record, error) {
 	return c.Header, c.Records[len(c.Records)-1], nil
 }
 
-// readLast reads the last frame of a file by the length at its end. begin is
-// where the records begin.
+// readLast reads the last frame of a file, using the length in its footer. begin
+// is the offset of the first record.
 func readLast(f *os.File, begin, size int64) (Record, bool) {
 	if size == begin {
 		return Record{}, true

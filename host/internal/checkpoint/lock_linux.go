@@ -9,22 +9,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The lock is an open-file-description lock on bytes far behind any content:
-// it belongs to the open file, ends with the process however that ends, and,
-// unlike flock, others can ask for it without taking it. One byte excludes
-// other owners; a second one, whose position is the owner's pid, is for them
-// to see who it is.
+// The lock is an open-file-description lock on bytes far beyond any content: it
+// belongs to the open file, ends with the process however that ends, and, unlike
+// flock, can be queried without being taken. One byte excludes other owners; the
+// position of a second one tells them the owner's pid.
 const (
 	lockByte    = int64(1) << 62
 	lockPIDZero = lockByte + 1
 )
 
-// lastWords is how long the lock of a process can outlive it: a child that it
-// was starting has the lock until the child's exec.
+// lastWords is how long the lock can outlive its process: a child that was being
+// started holds the lock until its exec.
 const lastWords = 5 * time.Second
 
-// lockFile makes the caller the owner of f until releaseFile; a
-// [*LockedError] where a live process, this one included, owns it.
+// lockFile makes the caller the owner of f until releaseFile. The error is a
+// [*LockedError] if a live process, including this one, owns it.
 func lockFile(f *os.File, path string) error {
 	err := setLock(f, lockByte)
 	for waited := time.Duration(0); errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES); waited += 10 * time.Millisecond {
@@ -51,15 +50,15 @@ func setLock(f *os.File, start int64) error {
 	return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: start, Len: 1})
 }
 
-// releaseFile closes f, and releases the lock if f has one. Without that the
-// lock would outlive f in a child process that is just being started.
+// releaseFile closes f and releases the lock if f has one. Closing alone would
+// leave the lock to a child process that is being started.
 func releaseFile(f *os.File) error {
 	_ = unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_UNLCK, Start: lockByte})
 	return f.Close()
 }
 
-// lockOwner reports whether another open file owns f, and the pid of its
-// process, 0 where it is not known. f may be open for reading only.
+// lockOwner reports whether another open file owns f, and the pid of its process,
+// 0 if unknown. f may be open for reading only.
 func lockOwner(f *os.File) (pid int, locked bool, err error) {
 	ask := unix.Flock_t{Type: unix.F_RDLCK, Start: lockPIDZero}
 	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &ask); err != nil {

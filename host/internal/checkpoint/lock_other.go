@@ -10,8 +10,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/filelock"
 )
 
-// lockFile makes the caller the owner of f until releaseFile; a
-// [*LockedError], without a pid, where a live process owns it.
+// lockFile makes the caller the owner of f until releaseFile. The error is a
+// [*LockedError], without a pid, if a live process owns it.
 func lockFile(f *os.File, path string) error {
 	err := filelock.TryLock(f)
 	if errors.Is(err, filelock.ErrLocked) {
@@ -29,8 +29,8 @@ func releaseFile(f *os.File) error {
 	return f.Close()
 }
 
-// lockOwner reports whether another open file owns f. It takes the lock for a
-// moment to find out; the pid is not known.
+// lockOwner reports whether another open file owns f, by briefly taking the lock.
+// The pid is unknown.
 func lockOwner(f *os.File) (pid int, locked bool, err error) {
 	err = filelock.TryRLock(f)
 	if errors.Is(err, filelock.ErrLocked) {

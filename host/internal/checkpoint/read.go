@@ -8,24 +8,24 @@ import (
 	"os"
 )
 
-// Contents is what a journal holds. The records' bodies share one buffer,
+// Contents are the contents of a journal. The records' bodies share one buffer,
 // which stays in memory as long as one of them is in use.
 type Contents struct {
 	Header  Header
 	Records []Record
-	// Notes say what was repaired or left out, for the user.
+	// Notes tell the user what was repaired or left out.
 	Notes []string
-	// Size is that of the file in bytes, without a torn tail.
+	// Size is the size of the file in bytes, without a torn tail.
 	Size int64
 
-	// torn is how many bytes of a torn tail follow.
+	// torn is the length of the torn tail in bytes.
 	torn int64
 }
 
-// Read returns the contents of the journal at path, without locking it: the run
-// may be going on, and the records are then those written so far. A torn tail
-// is left out with a note. It returns a [*CorruptError] for a damaged file, a
-// [*VersionError] for one of another format, and the file's errors.
+// Read returns the contents of the journal at path without locking it: if the
+// run is in progress, they are the records written so far. A torn tail is left
+// out with a note. Read returns a [*CorruptError] for a damaged file, a
+// [*VersionError] for an unsupported format, and the file's errors.
 func Read(path string) (*Contents, error) {
 	f, err := openJournalFile(path, os.O_RDONLY)
 	if err != nil {
@@ -42,7 +42,7 @@ func Read(path string) (*Contents, error) {
 	return c, nil
 }
 
-// checkStart returns a [*NoStartError] unless the journal holds the run's input.
+// checkStart returns a [*NoStartError] if the journal lacks the run's input.
 func (c *Contents) checkStart(path string) error {
 	if len(c.Records) == 0 || c.Records[0].Kind != KindStart {
 		return &NoStartError{Path: path}
@@ -50,13 +50,13 @@ func (c *Contents) checkStart(path string) error {
 	return nil
 }
 
-// readFrom reads the whole of f, whose position is its beginning.
+// readFrom reads all of f from its beginning.
 func readFrom(f *os.File, path string) (*Contents, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("read checkpoint: %w", err)
 	}
-	// The size at this moment, so that a file that grows meanwhile ends.
+	// The current size bounds the reading of a file that grows meanwhile.
 	buf := make([]byte, info.Size())
 	n, err := io.ReadFull(f, buf)
 	if err != nil && n == 0 && len(buf) > 0 {
@@ -65,7 +65,7 @@ func readFrom(f *os.File, path string) (*Contents, error) {
 	return decode(buf[:n], path)
 }
 
-// decode reads a file's bytes, which it keeps. path is for messages.
+// decode decodes a file's bytes and retains them. path is for messages.
 func decode(buf []byte, path string) (*Contents, error) {
 	version, err := parsePreamble(buf, path)
 	if err != nil {

@@ -9,21 +9,21 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// Header is the first entry of a journal: what the run is.
+// Header is the first entry of a journal and describes the run.
 type Header struct {
-	// Format is the file's format version; it is set when a file is read.
+	// Format is the file's format version; it is set on reading.
 	Format       int    `json:"format"`
 	RunID        string `json:"run_id"`
 	Workflow     string `json:"workflow"`
 	WorkflowFile string `json:"workflow_file,omitempty"`
-	// Digest is the workflow's, to notice that it has changed since.
+	// Digest is the workflow's digest, to detect later changes.
 	Digest string `json:"digest,omitempty"`
-	// Plugins are the versions the run began with, by name.
+	// Plugins are the plugin versions at the start of the run, by name.
 	Plugins   map[string]string `json:"plugins,omitempty"`
 	StartedAt time.Time         `json:"started_at"`
-	// StartedBy is what started the run; "" if unknown.
+	// StartedBy is the origin of the run; "" if unknown.
 	StartedBy string `json:"started_by,omitempty"`
-	// ParentRun and ParentSeq are where a fork comes from: it shares the
+	// ParentRun and ParentSeq identify the origin of a fork: it shares the
 	// parent's records up to and including ParentSeq.
 	ParentRun string `json:"parent_run,omitempty"`
 	ParentSeq uint64 `json:"parent_seq,omitempty"`
@@ -33,22 +33,22 @@ type Header struct {
 type Record struct {
 	// Seq counts from 1 without gaps; [Journal.Append] assigns it.
 	Seq uint64 `json:"seq"`
-	// Time is set by [Journal.Append] where it is zero.
+	// Time is set by [Journal.Append] if it is zero.
 	Time time.Time       `json:"time"`
 	Kind string          `json:"kind"`
 	Path string          `json:"path,omitempty"`
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
-// KindStart is the kind of a journal's first record, which holds the run's
+// KindStart is the kind of a journal's first record, which contains the run's
 // input. [Store.Open] and [Store.Fork] refuse a journal without one.
 const KindStart = "start"
 
-// maxRecord is how large kind, path and body of a record may be together.
+// maxRecord bounds the total size of a record's kind, path and body.
 const maxRecord = 1 << 30
 
-// appendRecord encodes r: seq, time, kind and path in front, and the body as
-// it is up to the end, so that neither way costs a pass over the body.
+// appendRecord encodes r: seq, time, kind and path, then the unchanged body up to
+// the end, so that neither encoding nor decoding scans the body.
 func appendRecord(b []byte, r Record) []byte {
 	b = binary.AppendUvarint(b, r.Seq)
 	b = binary.AppendVarint(b, r.Time.UnixNano())
@@ -61,7 +61,7 @@ func appendRecord(b []byte, r Record) []byte {
 
 var errShortRecord = errors.New("record is shorter than its fields")
 
-// parseRecord decodes what appendRecord made. The body is a part of b.
+// parseRecord decodes the encoding of appendRecord. The body is a part of b.
 func parseRecord(b []byte) (Record, error) {
 	var r Record
 	seq, n := binary.Uvarint(b)
@@ -97,12 +97,12 @@ func parseString(b []byte) (string, []byte, error) {
 	return string(b[:size]), b[size:], nil
 }
 
-// KindStatus is the kind of the records with a run's status when its process
-// leaves it. Such a record counts as long as none follows it: a run that continues
-// after an interrupt and is killed then is no longer waiting.
+// KindStatus is the kind of records with a run's status when its process leaves
+// it. Such a record applies only while it is the last one: a run that continues
+// after an interrupt and is then killed is no longer waiting.
 //
-// No record has the status running. It is that of a run without a last status
-// whose owner lives; without an owner the status is stopped, for it was killed.
+// No record has the status running. A run whose last record is not a status is
+// running if it has a live owner, and stopped otherwise, because it was killed.
 const KindStatus = "status"
 
 // StatusBody is the body of a [KindStatus] record.
@@ -119,8 +119,8 @@ func NewStatusRecord(status flow.Status, node string) Record {
 	return Record{Kind: KindStatus, Path: node, Body: body}
 }
 
-// lastStatus reads the last record of a run; ok is false where it is not
-// a status record.
+// lastStatus decodes the last record of a run; ok is false if it is not a status
+// record.
 func lastStatus(r Record) (body StatusBody, ok bool) {
 	if r.Kind != KindStatus || json.Unmarshal(r.Body, &body) != nil || !isStatus(body.Status) {
 		return StatusBody{}, false
@@ -128,7 +128,7 @@ func lastStatus(r Record) (body StatusBody, ok bool) {
 	return body, true
 }
 
-// isStatus reports whether a status record may hold it.
+// isStatus reports whether a status record can have a status.
 func isStatus(status flow.Status) bool {
 	switch status {
 	case flow.Waiting, flow.Failed, flow.Stopped, flow.Done:

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// statusCacheName is the file in which [Store.GC], which runs whenever a run
-	// starts, stores the status of each run. Reading the last record of each
-	// journal instead takes five times as long among 1,000 runs (BenchmarkGC).
-	// The file can be missing, old or damaged.
+	// statusCacheName is the file in which [Store.GC] stores the status of each
+	// run. GC runs whenever a run starts, and reading the last record of each
+	// journal takes five times as long with 1,000 runs (BenchmarkGC). The file can
+	// be missing, old or damaged.
 	statusCacheName = ".statuses"
-	// statusCacheTitle is its first line; another one is another format.
+	// statusCacheTitle is its first line, which identifies the format.
 	statusCacheTitle = "tea statuses 1"
-	// statusCacheMin is how many journals must have been read to write it.
+	// statusCacheMin is the number of journals read from which GC writes the file.
 	statusCacheMin = 16
 )
 
@@ -38,7 +38,7 @@ func (c cachedStatus) applies(journal fs.FileInfo) bool {
 	return c.size == journal.Size() && c.modified == journal.ModTime().UnixNano()
 }
 
-// readStatusCache reads the file, by run. Lines that make no sense are ignored.
+// readStatusCache reads the file, by run. Invalid lines are ignored.
 func (s *Store) readStatusCache() map[string]cachedStatus {
 	text, err := os.ReadFile(filepath.Join(s.dir, statusCacheName))
 	if err != nil {
@@ -74,8 +74,8 @@ func parseCachedStatus(line string) (id string, c cachedStatus, ok bool) {
 	return fields[0], c, isStatus(c.status)
 }
 
-// writeStatusCache replaces the file. It is not synced: the lines of a torn one
-// make no sense.
+// writeStatusCache replaces the file. It does not sync it: invalid lines of a
+// torn file are ignored.
 func (s *Store) writeStatusCache(all map[string]cachedStatus) error {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, statusCacheTitle)
@@ -96,8 +96,8 @@ func (s *Store) writeStatusCache(all map[string]cachedStatus) error {
 	return err
 }
 
-// fillStatuses finds the size, the status and the last change of each run. It
-// reads the journals that have changed since the last time.
+// fillStatuses determines the size, the status and the last change of each run.
+// It reads only journals that have changed since the last time.
 func (s *Store) fillStatuses(runs []*candidate) {
 	known := s.readStatusCache()
 	now := make(map[string]cachedStatus, len(runs))
@@ -107,8 +107,8 @@ func (s *Store) fillStatuses(runs []*candidate) {
 			c.updated, c.size, c.status = c.events.ModTime(), c.events.Size(), flow.Done
 		}
 		if c.journal == nil {
-			// Events without a journal are those of a run that ended well, or
-			// of one that is going on and owns them.
+			// Events without a journal belong to a run that succeeded, or to one
+			// in progress that owns them.
 			continue
 		}
 		cached, ok := known[c.id]
@@ -127,9 +127,9 @@ func (s *Store) fillStatuses(runs []*candidate) {
 	}
 }
 
-// readStatus reads the status of a run from its journal. It returns false for
-// one that may change while the file stays the same: of a run that is going on,
-// or of a file that cannot be read, whose status is empty.
+// readStatus reads the status of a run from its journal. lasts is false if the
+// status can change without the file: the run is in progress, or the file cannot
+// be read, which leaves the status empty.
 func (s *Store) readStatus(r *candidate) (c cachedStatus, lasts bool) {
 	info, err := infoOf(s.journalPath(r.id))
 	c = cachedStatus{

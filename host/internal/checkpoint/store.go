@@ -14,21 +14,21 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// The names of a run's files are its id and one of these.
+// The suffixes of a run's files, whose names begin with its id.
 const (
 	journalSuffix = ".tea"
 	eventsSuffix  = ".events.jsonl"
 	tempSuffix    = ".tmp"
 )
 
-// Store is a directory of runs. It has only the name, so several
-// processes and goroutines may use one directory at the same time.
+// Store is a directory of runs. It has no other state, so several processes and
+// goroutines can use one directory at the same time.
 type Store struct {
 	dir string
 }
 
-// OpenStore returns the store in dir, which it makes with mode 0700 where it
-// does not exist. It fails where dir is not a directory or not writable.
+// OpenStore returns the store in dir, which it creates with mode 0700 if
+// necessary. It fails if dir is not a directory or not writable.
 func OpenStore(dir string) (*Store, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, fmt.Errorf("open checkpoint directory: %w", err)
@@ -43,9 +43,8 @@ func OpenStore(dir string) (*Store, error) {
 	return s, nil
 }
 
-// ViewStore returns the store in an existing directory that may be read-only,
-// for List, Find and the reading of runs. Nothing is made or checked beyond
-// that it is a directory.
+// ViewStore returns the store in an existing directory that may be read-only, for
+// List, Find and reading runs. It only checks that dir is a directory.
 func ViewStore(dir string) (*Store, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -61,14 +60,14 @@ func ViewStore(dir string) (*Store, error) {
 	return &Store{dir: abs}, nil
 }
 
-// Dir is the store's directory, as an absolute path.
+// Dir returns the store's directory as an absolute path.
 func (s *Store) Dir() string { return s.dir }
 
-// Create begins the journal of a new run, which the caller owns. There is no
-// file yet: it appears with the first records in it, at the first
-// [Journal.Append] with durability sync and async, at the first [Journal.Sync]
-// with exit, and never with off. Create, or the call that makes the file,
-// returns an error that is fs.ErrExist where the run exists already.
+// Create begins the journal of a new run, which the caller owns. The file is
+// created together with the first records: at the first [Journal.Append] with
+// durability sync and async, at the first [Journal.Sync] with exit, never with
+// off. Create, or the call that creates the file, returns fs.ErrExist if the run
+// already exists.
 func (s *Store) Create(h Header, d flow.Durability) (*Journal, error) {
 	if err := checkRunID(h.RunID); err != nil {
 		return nil, err
@@ -84,12 +83,12 @@ func (s *Store) Create(h Header, d flow.Durability) (*Journal, error) {
 	return newJournal(h, path, d, nil, 0), nil
 }
 
-// Open opens a run to continue it: the caller becomes its owner. A torn tail
-// is cut off, with a note. run is what [Store.Find] takes.
+// Open opens a run to continue it: the caller becomes its owner. A torn tail is
+// cut off, with a note. run is an argument of [Store.Find].
 //
-// Errors: a [*LockedError] where a live process owns the run; a
-// [*CorruptError], [*VersionError] or [*NoStartError], with the file left as it
-// is; and those of Find.
+// Open returns a [*LockedError] if a live process owns the run; a [*CorruptError],
+// [*VersionError] or [*NoStartError], without changing the file; and the errors
+// of Find.
 func (s *Store) Open(run string, d flow.Durability) (*Journal, *Contents, error) {
 	path, err := s.Find(run)
 	if err != nil {
@@ -107,8 +106,8 @@ func (s *Store) Open(run string, d flow.Durability) (*Journal, *Contents, error)
 	return newJournal(c.Header, path, d, w, uint64(len(c.Records))), c, nil
 }
 
-// recoverJournal locks and reads f and makes it ready to be appended to. On an
-// error the caller releases f.
+// recoverJournal locks f, reads it and prepares it for appending. On an error the
+// caller releases f.
 func recoverJournal(f *os.File, path string) (*writer, *Contents, error) {
 	if err := lockFile(f, path); err != nil {
 		return nil, nil, err
@@ -129,8 +128,8 @@ func recoverJournal(f *os.File, path string) (*writer, *Contents, error) {
 		}
 		c.Notes = append(c.Notes, fmt.Sprintf("torn tail of %d bytes cut off", c.torn))
 	}
-	// A killed owner may have left records that are in the kernel's memory
-	// only; the caller is about to rely on them.
+	// A killed owner may have left records that are not on disk yet; the caller
+	// is about to rely on them.
 	w := &writer{f: journalFile{f, path}, path: path, size: c.Size}
 	if err := w.sync(); err != nil {
 		return nil, nil, err
@@ -138,8 +137,8 @@ func recoverJournal(f *os.File, path string) (*writer, *Contents, error) {
 	return w, c, nil
 }
 
-// checkStillThere makes sure that the locked file was not removed between its
-// opening and its locking.
+// checkStillThere checks that the locked file was not removed between opening and
+// locking.
 func checkStillThere(f *os.File, path string) error {
 	opened, err := f.Stat()
 	if err != nil {
@@ -155,10 +154,9 @@ func checkStillThere(f *os.File, path string) error {
 	return nil
 }
 
-// Find returns the path of a run's file. run is its id, the beginning of its id
-// that no other run has, or the path of a file of any name in this store. Errors:
-// errors.Is fs.ErrNotExist, [*AmbiguousError], or that the path leads out of
-// the store.
+// Find returns the path of a run's file. run is an id, an unambiguous prefix of
+// an id, or the path of any file in this store. The error is fs.ErrNotExist, an
+// [*AmbiguousError], or reports that the path leads out of the store.
 func (s *Store) Find(run string) (string, error) {
 	if strings.HasSuffix(run, journalSuffix) || strings.ContainsRune(run, filepath.Separator) {
 		return s.findFile(run)
@@ -184,7 +182,7 @@ func (s *Store) Find(run string) (string, error) {
 	return "", &AmbiguousError{Prefix: run, Matches: ids}
 }
 
-// findFile returns the file at a path into this store, or with a bare file name.
+// findFile returns the file with a path in this store, or with a bare file name.
 func (s *Store) findFile(path string) (string, error) {
 	name := filepath.Base(path)
 	if !strings.ContainsRune(path, filepath.Separator) {
@@ -231,13 +229,13 @@ func (s *Store) ids() ([]string, error) {
 
 func (s *Store) journalPath(id string) string { return filepath.Join(s.dir, id+journalSuffix) }
 
-// EventsPath is where the events of a run are, for [EventReader].
+// EventsPath returns the path of a run's events, for [EventReader].
 func (s *Store) EventsPath(id string) string { return filepath.Join(s.dir, id+eventsSuffix) }
 
-// NewRunID makes an id like 20261121-024512-7k3f9q: sorted by time, short,
-// safe as a file name, and with enough chance in it for runs of one second.
+// NewRunID returns an id such as 20261121-024512-7k3f9q: short, sorted by time,
+// valid as a file name, and random enough for several runs in one second.
 func NewRunID(now time.Time) string {
-	// 32 letters and digits without those that are mistaken for others.
+	// 32 digits and letters, without similar-looking ones.
 	const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 	var random [6]byte
 	rand.Read(random[:]) // never fails
@@ -247,7 +245,7 @@ func NewRunID(now time.Time) string {
 	return now.UTC().Format("20060102-150405-") + string(random[:])
 }
 
-// checkRunID makes sure that id can be a file's name, and no other file's.
+// checkRunID checks that id is a valid file name, and of no other kind of file.
 func checkRunID(id string) error {
 	const longest = 100
 	if id == "" || len(id) > longest || strings.HasPrefix(id, "-") || strings.ContainsFunc(id, notInRunID) {
@@ -261,13 +259,12 @@ func notInRunID(r rune) bool {
 }
 
 // Fork begins a new run with the records of another one, up to and including
-// the one numbered at, and with the records of more behind them. source may be
-// of a run that is going on. The file of the new run, which the caller owns, is
-// whole and on disk with all of these records when Fork returns, whatever the
-// durability.
+// record number at, followed by more. source can be a run in progress. When Fork
+// returns, the file of the new run, which the caller owns, is complete and on
+// disk, whatever the durability.
 //
-// Errors are those of [Store.Create], a [*NoStartError], and that source has no
-// record of that number.
+// It returns the errors of [Store.Create], a [*NoStartError], and an error if
+// source has no record with that number.
 func (s *Store) Fork(source *Contents, at uint64, newID string, d flow.Durability, more ...Record) (*Journal, *Contents, error) {
 	if err := checkRunID(newID); err != nil {
 		return nil, nil, err

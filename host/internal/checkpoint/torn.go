@@ -5,19 +5,18 @@ import "encoding/binary"
 const (
 	// sectorSize is the smallest unit that storage writes as a whole.
 	sectorSize = 512
-	// leastLost is how many zero bytes in a row show that a write did not
-	// arrive. Fewer may be a few damaged bytes.
+	// leastLost is the number of consecutive zero bytes that indicate a lost
+	// write. Fewer can be a few damaged bytes.
 	leastLost = 8
 )
 
-// tornAt reports whether the damaged frame at buf[off:] is what an interrupted
-// write leaves, so that cutting it off loses nothing that was acknowledged.
-// f and state are what parseFrame said of it.
+// tornAt reports whether the damaged frame at buf[off:] is the result of an
+// interrupted write, so that cutting it off loses no acknowledged data. f and
+// state are the result of parseFrame.
 //
-// A write that was cut short leaves a file that ends inside the frame, or one
-// in which what never reached the disk reads as zeros. Neither can be if a
-// later frame says that this one was on disk before: then it was whole once,
-// and has been damaged since.
+// An interrupted write leaves a file that ends inside the frame, or whose lost
+// parts read as zeros. Neither is possible if a later frame says that this one
+// was on disk before: then it was complete once and was damaged later.
 func tornAt(buf []byte, off int, f frame, state frameState) bool {
 	end := off + f.size
 	switch state {
@@ -29,16 +28,16 @@ func tornAt(buf []byte, off int, f frame, state frameState) bool {
 	return (endsInZeros(buf, end) || hasLostSector(buf, off, end)) && !provenDurable(buf, off)
 }
 
-// endsInZeros reports whether the file is zeros from before end on. That of
-// whole frames never is, for their footers.
+// endsInZeros reports whether the file is zero from before end to its end.
+// Complete frames never are, because of their footers.
 func endsInZeros(buf []byte, end int) bool {
 	from := min(end-1, len(buf)-leastLost)
 	return from >= 0 && allZero(buf[from:])
 }
 
 // hasLostSector reports whether a sector that overlaps buf[from:to] is all zeros
-// from from on. That of a whole frame never is: it begins with its length and
-// a checksum, ends in a footer, and JSON has no zero bytes.
+// after from. A complete frame has none: it begins with its length and a
+// checksum, ends in a footer, and JSON has no zero bytes.
 func hasLostSector(buf []byte, from, to int) bool {
 	for sector := from - from%sectorSize; sector < to; sector += sectorSize {
 		part := buf[max(sector, from):min(sector+sectorSize, len(buf))]
@@ -58,8 +57,8 @@ func allZero(b []byte) bool {
 	return true
 }
 
-// provenDurable reports whether a whole frame behind off was written after
-// buf[:off+1] had reached the disk.
+// provenDurable reports whether a complete frame after off was written when
+// buf[:off+1] was already on disk.
 func provenDurable(buf []byte, off int) bool {
 	for at := off + 1; at+frameOverhead <= len(buf); at++ {
 		durable := binary.LittleEndian.Uint64(buf[at+8:])

@@ -11,11 +11,11 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
-// maxFileSize is what a journal may grow to, and what is read: a reader holds
-// the whole file in memory, on 32-bit devices too.
+// maxFileSize bounds a journal, because a reader holds the whole file in memory,
+// also on 32-bit devices.
 const maxFileSize = math.MaxInt32
 
-// file is what a writer needs of an open file; tests let it fail.
+// file is the part of an open file that a writer uses; tests make it fail.
 type file interface {
 	io.WriterAt
 	Truncate(size int64) error
@@ -23,9 +23,8 @@ type file interface {
 	Close() error
 }
 
-// journalFile is an owned file whose Sync leaves out what only concerns its
-// inode. Its errors name path, since a new file is written under another name
-// until it is whole.
+// journalFile is an owned file whose Sync skips inode metadata. Its errors name
+// path, because a new file has a temporary name until it is complete.
 type journalFile struct {
 	*os.File
 	path string
@@ -47,21 +46,20 @@ func (f journalFile) named(err error) error {
 	return err
 }
 
-// writer appends frames to a file, all of them or none. It is for one
-// goroutine at a time.
+// writer appends frames to a file atomically. It is not safe for concurrent use.
 type writer struct {
 	f    file
 	path string
 	// size is the end of the last whole frame.
 	size int64
-	// durable is how much of the file is known to be on disk.
+	// durable is the length of the file that is known to be on disk.
 	durable int64
-	// poisoned is set once, when nothing more may be written.
+	// poisoned is set once nothing more must be written.
 	poisoned *PoisonedError
 }
 
-// write appends frames. On an error nothing of them stays in the file, and
-// the same frames may be written again, unless it is a [*PoisonedError].
+// write appends frames. After an error the file contains none of them, and they
+// can be written again, except after a [*PoisonedError].
 func (w *writer) write(frames []byte) error {
 	if w.poisoned != nil {
 		return w.poisoned
@@ -80,8 +78,8 @@ func (w *writer) write(frames []byte) error {
 	return nil
 }
 
-// sync makes what was written durable. A failure is final: the kernel may have
-// dropped the data and call a second attempt a success.
+// sync makes all writes durable. A failure is final: the kernel may have dropped
+// the data and report success for a second attempt.
 func (w *writer) sync() error {
 	if w.poisoned != nil {
 		return w.poisoned
@@ -90,8 +88,8 @@ func (w *writer) sync() error {
 		return nil
 	}
 	if err := w.f.Sync(); err != nil {
-		// It is not known what is on disk, so it is cut off.
-		// Where that fails too, the next owner's recovery decides.
+		// The content of the disk is unknown, so it is cut off. If that fails, the
+		// next owner recovers the file.
 		_ = w.f.Truncate(w.durable)
 		return w.poison(err)
 	}
@@ -104,8 +102,8 @@ func (w *writer) poison(err error) error {
 	return w.poisoned
 }
 
-// openJournalFile opens a regular file; anything else, a pipe for instance,
-// is refused without waiting for it.
+// openJournalFile opens a regular file and refuses anything else, such as a pipe,
+// without waiting for it.
 func openJournalFile(path string, flag int) (*os.File, error) {
 	f, err := openFile(path, flag|nonBlock, 0)
 	if err != nil {
