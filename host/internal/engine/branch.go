@@ -22,11 +22,11 @@ import (
 type branch struct {
 	name string
 	path execpath.Path
-	// item are the variables of a map's branch, one of count.
+	// item and count are the variables of a map's branch and the number of items.
 	item  itemVars
 	count int
-	// entry is where the branch begins, stop the fan-in node before which it
-	// ends. A map's branch is entry alone.
+	// entry is the first node of the branch, stop the fan-in node before which
+	// it ends. A map's branch consists of entry alone.
 	entry, stop *graph.Node
 	alone       bool
 }
@@ -45,46 +45,46 @@ func (b *branch) walk(ctx context.Context, inner *frame) error {
 type branchResult struct {
 	flow.BranchOutcome
 	path execpath.Path
-	// frame is that of the last attempt; first holds the one of the first.
+	// frame is the frame of the last attempt; first is storage for the first one.
 	frame *frame
 	first frame
-	// repeats counts the retries of the branch, retries those of the nodes in it.
+	// repeats counts the retries of the branch, retries the retries of its nodes.
 	repeats int
 	retries atomic.Int64
-	// start is set for a branch that was under way when the run stopped.
+	// start is set for a branch that was in progress when the run stopped.
 	start *branchStart
 	// cause is the error behind Err, with the node that failed.
 	cause error
-	// err is what ended the branch where it is not the branch's failure: a
-	// suspension, the end of the run's context, trouble with the journal.
+	// err is set if the branch ended for another reason than a failure of its
+	// own: a suspension, the end of the run's context, a journal error.
 	err error
 }
 
-// fan is how the branches of one fan-out or map run.
+// fan configures how the branches of one fan-out or map run.
 type fan struct {
 	policy graph.Parallel
 	// base is the state that each branch starts from.
 	base *state.State
-	// begun is the record with which the branches began, replay.End where they
-	// have not.
+	// begun is the record with which the branches began; replay.End if they have
+	// not begun.
 	begun uint64
-	// joins says that a fan-in node gets the branches' states, so that their
-	// changes need not be kept.
+	// joins reports whether a fan-in node gets the branches' states, so that
+	// their changes need not be kept.
 	joins bool
-	// tolerant says that a failed branch is a result like any other; else it
-	// fails the frame.
+	// tolerant reports whether the frame continues after a failed branch instead
+	// of failing.
 	tolerant bool
 }
 
-// runBranches runs branches concurrently and returns their results in the
-// order written.
+// runBranches runs branches concurrently and returns their results in the order
+// in which they are written.
 func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]branchResult, error) {
 	o := &fanOut{frame: f, list: list, fan: &fan, results: make([]branchResult, len(list)), cancel: func(error) {}, limit: len(list)}
 	if fan.policy.FailFast {
 		ctx, o.cancel = f.run.withCancel(ctx)
 		defer o.cancel(nil)
 	}
-	// The forks are made before anything runs: they mark the base as shared.
+	// The forks are made before anything runs, because they mark the base as shared.
 	for i := range list {
 		b, res := &list[i], &o.results[i]
 		res.Branch, res.path, res.frame = b.name, b.path, &res.first
@@ -103,8 +103,8 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 	return results, settle(results, fan.tolerant)
 }
 
-// fanOut runs branches with workers, each of which takes the next branch that
-// has not begun.
+// fanOut runs branches with workers. Each worker repeatedly takes the next branch
+// that has not begun.
 type fanOut struct {
 	frame   *frame
 	list    []branch
@@ -118,7 +118,7 @@ type fanOut struct {
 	worker func()
 
 	mu sync.Mutex
-	// begun counts the branches that have begun, in the order written.
+	// begun counts the branches that have begun, in the order in which they are written.
 	begun, workers int
 	wg             sync.WaitGroup
 }
@@ -149,8 +149,8 @@ func (o *fanOut) work(ctx context.Context) {
 		}
 		o.begun++
 		rec := o.frame.beginBranch(ctx, &o.list[i], o.fan, &o.results[i])
-		// Each worker starts the next one when it has something to do: short
-		// branches are done before there are many.
+		// Each worker starts the next one only when it has work: short branches end
+		// before there are many workers.
 		more := first && o.worker != nil && o.workers < o.limit
 		if more {
 			o.workers++
@@ -167,9 +167,9 @@ func (o *fanOut) work(ctx context.Context) {
 	}
 }
 
-// givenFirst takes the values that branches were given on a resume, for keys
-// with a reducer, out of the branches' changes and returns them. They replace
-// the value from before the branches, not what other branches have added.
+// givenFirst removes the values that branches were given on a resume, for keys
+// with a reducer, from the branches' changes and returns them. They replace the
+// value from before the branches, not what other branches have added.
 func (f *frame) givenFirst(results []branchResult) (given []delta) {
 	for i := range results {
 		deltas := results[i].frame.deltas
@@ -195,7 +195,7 @@ func (f *frame) givenFirst(results []branchResult) (given []delta) {
 	return given
 }
 
-// without returns the values except that of a key.
+// without returns the values without a key.
 func without(values map[string]any, key string) map[string]any {
 	if _, has := values[key]; !has {
 		return values
@@ -205,8 +205,8 @@ func without(values map[string]any, key string) map[string]any {
 	return rest
 }
 
-// settle finds what the branches mean for the frame around: nil, the first
-// failure in the order written, or that something is suspended.
+// settle returns the error for the enclosing frame: nil, the first failure in the
+// order in which the branches are written, or errSuspended.
 func settle(results []branchResult, tolerant bool) error {
 	var failure, suspended, unwound error
 	for i := range results {
@@ -254,8 +254,8 @@ func (f *frame) openBranch(inner *frame, b *branch, path execpath.Path, fan *fan
 	}
 }
 
-// beginBranch returns the record of a branch whose outcome is recorded. For
-// another one it decides whether the branch runs, and emits its start.
+// beginBranch returns the recorded outcome of a branch. If there is none, it
+// decides whether the branch runs and emits its start.
 func (f *frame) beginBranch(ctx context.Context, b *branch, fan *fan, res *branchResult) *replay.Branch {
 	r := f.run
 	if rec := r.replay.Branch(b.path, f.void); rec != nil {
@@ -265,7 +265,7 @@ func (f *frame) beginBranch(ctx context.Context, b *branch, fan *fan, res *branc
 		res.err = context.Cause(ctx)
 		return nil
 	}
-	// A branch that had begun before a resume was allowed then.
+	// A branch that had begun before a resume was allowed at that time.
 	if br := r.breaker(b.name, fan.policy.Breaker); !f.begunBefore(b) && !br.Allow() {
 		res.Err = tea.Errorf(tea.CircuitOpen, "the circuit breaker of branch %q is open", b.name)
 		res.Circuit = string(br.State())
@@ -275,15 +275,15 @@ func (f *frame) beginBranch(ctx context.Context, b *branch, fan *fan, res *branc
 	return nil
 }
 
-// begunBefore reports whether a part of a branch is recorded, or all of an item
-// that is one node.
+// begunBefore reports whether a part of a branch is recorded, or all of a
+// single-node item.
 func (f *frame) begunBefore(b *branch) bool {
 	r := f.run
 	return r.replay.Begun(b.path, f.void) || b.alone && r.replay.Node(b.path, f.void) != nil
 }
 
-// runBranch runs a branch that has begun, with its retries, time-out and
-// breaker. rec is its recorded outcome, nil where it has none.
+// runBranch runs a branch that has begun, with its retries, timeout and breaker.
+// rec is its recorded outcome; nil if there is none.
 func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchResult, rec *replay.Branch) {
 	r := f.run
 	br := r.breaker(b.name, fan.policy.Breaker)
@@ -359,7 +359,7 @@ func (f *frame) tryBranch(ctx, total context.Context, b *branch, policy *graph.P
 	return false
 }
 
-// retryBranch waits for the next attempt; it returns false where there is none.
+// retryBranch waits for the next attempt; it returns false if there is none.
 func (f *frame) retryBranch(ctx, total context.Context, policy *graph.Parallel, attempt int, res *branchResult) bool {
 	if attempt > policy.Retry.MaxRetries || !retries(policy.Retry, res.Err) {
 		return false
@@ -390,7 +390,7 @@ func (f *frame) retryBranch(ctx, total context.Context, policy *graph.Parallel, 
 	return true
 }
 
-// endBranch records a failure that the run continues after, and emits the end.
+// endBranch records a failure after which the run continues, and emits the end.
 func (f *frame) endBranch(res *branchResult, tolerant bool) {
 	r := f.run
 	res.Success = res.Err == nil
@@ -406,7 +406,7 @@ func (f *frame) endBranch(res *branchResult, tolerant bool) {
 		}
 	}
 	if res.start != nil && !res.start.emitted {
-		return // it had ended before
+		return // it had ended before the resume
 	}
 	if r.listening() {
 		fields := []flow.Field{field("branch", res.Branch), field("success", res.Success), field("duration_ms", milliseconds(res.Elapsed))}
@@ -423,7 +423,7 @@ func (f *frame) endBranch(res *branchResult, tolerant bool) {
 	}
 }
 
-// record is the record of a branch that failed.
+// record returns the record of a failed branch.
 func (res *branchResult) record() *replay.Branch {
 	return &replay.Branch{
 		Failure: replay.NewFailure(res.Err), Timeout: res.Timeout, Milliseconds: milliseconds(res.Elapsed),
@@ -431,8 +431,8 @@ func (res *branchResult) record() *replay.Branch {
 	}
 }
 
-// recall takes a failed branch's outcome from the journal; its state is
-// gathered from the nodes that finished.
+// recall restores a failed branch's outcome from the journal, and its state from
+// the nodes that finished.
 func (res *branchResult) recall(ctx context.Context, b *branch, rec *replay.Branch) {
 	res.Err, res.Timeout, res.repeats, res.Circuit = rec.Failure.Err(), rec.Timeout, rec.Retries, rec.Circuit
 	res.Elapsed = time.Duration(rec.Milliseconds * float64(time.Millisecond))
@@ -447,13 +447,13 @@ func (res *branchResult) recall(ctx context.Context, b *branch, rec *replay.Bran
 	res.Retries = res.repeats + int(res.retries.Load())
 }
 
-// joined are the results of branches on their way to a fan-in node.
+// joined are the results of branches for a fan-in node.
 type joined struct {
 	results []branchResult
 	list    []any
 }
 
-// failure is that of the first branch that failed, nil where none did.
+// failure returns the failure of the first failed branch, nil if there is none.
 func (j *joined) failure() error {
 	if j == nil {
 		return nil
@@ -466,7 +466,7 @@ func (j *joined) failure() error {
 	return nil
 }
 
-// entries are the results as the templates of the fan-in node see them.
+// entries returns the results as the fan-in node's templates see them.
 func (j *joined) entries() []any {
 	if j.list == nil {
 		j.list = make([]any, len(j.results))
@@ -477,7 +477,7 @@ func (j *joined) entries() []any {
 	return j.list
 }
 
-// entry is one result as the fan-in node sees it.
+// entry returns one result as the fan-in node sees it.
 func (j *joined) entry(i int) map[string]any {
 	res := &j.results[i]
 	entry := map[string]any{
@@ -494,8 +494,8 @@ func (j *joined) entry(i int) map[string]any {
 	return entry
 }
 
-// branchStart emits the start of a branch once, when the first of its nodes
-// runs. A resume does not repeat it for branches that had ended before.
+// branchStart emits the start of a branch once, when its first node runs. A
+// resume does not repeat it for branches that had already ended.
 type branchStart struct {
 	once    sync.Once
 	emitted bool
@@ -509,7 +509,7 @@ func (s *branchStart) notify() {
 	})
 }
 
-// startBranch emits the start of a branch: immediately, or where a part of it is
+// startBranch emits the start of a branch: immediately or, if a part of it is
 // recorded, when it continues.
 func (f *frame) startBranch(b *branch, res *branchResult) {
 	r := f.run
@@ -535,7 +535,7 @@ func (f *frame) startBranch(b *branch, res *branchResult) {
 	res.start = &branchStart{emit: emit}
 }
 
-// wake emits the start of the branches around that continue here, the outermost
+// wake emits the start of the enclosing branches that continue here, outermost
 // first.
 func (f *frame) wake() {
 	if f == nil || !f.run.replay.Resumed() {
@@ -553,8 +553,8 @@ type breakers struct {
 	all map[string]*breaker.Breaker
 }
 
-// breaker returns the circuit breaker of a branch; nil, which allows every
-// call, where none is configured.
+// breaker returns the circuit breaker of a branch; nil, which allows every call,
+// if none is configured.
 func (r *run) breaker(branch string, config *spec.Breaker) *breaker.Breaker {
 	if config == nil {
 		return nil

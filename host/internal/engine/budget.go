@@ -12,8 +12,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// countStep counts one execution of a node in a frame. Those that are recorded
-// were counted with the records.
+// countStep counts one execution of a node in a frame. Recorded executions were
+// counted with their records.
 func (r *run) countStep(f *frame, path execpath.Path) error {
 	n := int(r.steps.Add(1))
 	wf := r.o.workflow()
@@ -21,7 +21,7 @@ func (r *run) countStep(f *frame, path execpath.Path) error {
 		return tea.Errorf(tea.BudgetExceeded, "more steps than config.max_steps (%d) allows, at %s; is there a loop without an exit?", limit, path)
 	}
 	if limit := wf.Budget.Steps; limit > 0 && n > limit {
-		r.steps.Add(-1) // it is not taken
+		r.steps.Add(-1) // the step is not taken
 		return r.exhaust(&flow.BudgetError{Limit: "steps", Used: fmt.Sprintf("%d allowed", limit)})
 	}
 	if b := &wf.Budget; b.Tokens == 0 && b.USD == 0 {
@@ -33,8 +33,8 @@ func (r *run) countStep(f *frame, path execpath.Path) error {
 	return nil
 }
 
-// spent returns the budget that has been used up by requests to models; nil
-// where none is. The caller holds mu.
+// spent returns the budget that requests to models have used up; nil if there is
+// none. The caller holds mu.
 func (r *run) spent() *flow.BudgetError {
 	b, used := &r.o.workflow().Budget, &r.usage
 	switch {
@@ -53,13 +53,13 @@ func (r *run) passedBudget() *flow.BudgetError {
 	return r.spent()
 }
 
-// exhaust stops the whole run at a budget.
+// exhaust cancels the whole run because of a budget.
 func (r *run) exhaust(err *flow.BudgetError) error {
 	r.cancel(err)
 	return err
 }
 
-// startClock begins to count the budget's seconds.
+// startClock starts counting the budget's seconds.
 func (r *run) startClock(ctx context.Context) (stop func()) {
 	limit := r.o.workflow().Budget.Duration
 	if limit <= 0 && r.o.Journal == nil {
@@ -75,8 +75,8 @@ func (r *run) startClock(ctx context.Context) (stop func()) {
 	return r.clock.stop
 }
 
-// meter counts what a node or a call has used, with the calls inside it. It
-// is guarded by the run's mutex.
+// meter counts the usage of a node or a call, including the calls inside it. It is
+// guarded by the run's mutex.
 type meter struct {
 	used  flow.Usage
 	outer *meter
@@ -88,8 +88,8 @@ func (m *meter) add(u flow.Usage) {
 	}
 }
 
-// spend counts what the result of something says it has used. What the calls
-// inside it have used is counted already and may be a part of that.
+// spend counts the usage that a result reports. The usage of inner calls, which
+// it may include, is already counted.
 func (r *run) spend(m *meter, result any) {
 	u := replay.ImpliedUsage(result)
 	if u == (flow.Usage{}) {
@@ -102,9 +102,9 @@ func (r *run) spend(m *meter, result any) {
 	r.usage = r.usage.Add(more)
 }
 
-// report counts what an action says that one request to a model has used. The
-// error says that the budget is spent. An action may finish what it has paid
-// for, but not continue: its next report stops the run.
+// report counts the usage of one request to a model as an action reports it. The
+// error reports that the budget is spent. An action may finish work that is
+// already paid for, but not continue: its next report stops the run.
 func (r *run) report(m *meter, path execpath.Path, u tea.Usage) error {
 	if u.Tokens < 0 || !(u.USD >= 0 && u.USD <= math.MaxFloat64) {
 		return tea.Errorf(tea.ValidationError, "reported usage must not be negative or infinite, got %d tokens and %g usd", u.Tokens, u.USD)
@@ -127,8 +127,7 @@ func (r *run) report(m *meter, path execpath.Path, u tea.Usage) error {
 	return nil
 }
 
-// overspent turns an action's failure into the end of the run where it failed
-// because the budget is spent.
+// overspent stops the run if an action failed because the budget is spent.
 func (r *run) overspent(err error) error {
 	if failure := tea.AsError(err); failure.Type != tea.BudgetExceeded {
 		return err
@@ -139,8 +138,8 @@ func (r *run) overspent(err error) error {
 	return err
 }
 
-// useTool counts one call of an action by an action or by Lua code, and
-// refuses it where the budget is spent.
+// useTool counts one call of an action by an action or by Lua code, and refuses
+// it if the budget is spent.
 func (r *run) useTool(m *meter) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +154,7 @@ func (r *run) useTool(m *meter) error {
 	return nil
 }
 
-// refundTool uncounts a call that waits for an answer: it is made again.
+// refundTool refunds a call that waits for an answer, because it is made again.
 func (r *run) refundTool(m *meter) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,7 +162,7 @@ func (r *run) refundTool(m *meter) {
 	r.usage.ToolCalls--
 }
 
-// usage is what the execution has used in all its attempts.
+// usage returns the usage of all attempts of the execution.
 func (x *execution) usage() flow.Usage {
 	r := x.frame.run
 	r.mu.Lock()

@@ -16,9 +16,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// callCounter names the calls that one attempt makes, so that a repeated
-// attempt returns each the idempotency key it had before: by action, parameters
-// and occurrence, not by order, since calls may be concurrent.
+// callCounter names the calls of one attempt, so that a repeated attempt uses the
+// same idempotency keys: by action, parameters and occurrence, not by order,
+// since calls may be concurrent.
 type callCounter struct {
 	mu   sync.Mutex
 	seen map[execpath.Path]int
@@ -30,13 +30,13 @@ func (c *callCounter) reset() {
 	c.seen = nil
 }
 
-// path names a call made at a path. It leaves the parameters with their JSON
-// text, which a plugin needs too.
+// path names a call made at a path. It replaces the parameters by their JSON text,
+// which a plugin needs too.
 func (c *callCounter) path(at execpath.Path, action string, params *tea.Payload) execpath.Path {
 	hash := fnv.New32a()
 	if encoded, err := params.Encoded(); err == nil {
 		*params = encoded
-		raw, _ := encoded.JSON() // it is there
+		raw, _ := encoded.JSON() // params are encoded
 		hash.Write(raw)
 	}
 	path := at.Call(action, hash.Sum32())
@@ -49,7 +49,6 @@ func (c *callCounter) path(at execpath.Path, action string, params *tea.Payload)
 	return path.Visit(c.seen[path])
 }
 
-// action calls the action of an action node.
 func (x *execution) action(ctx context.Context, b *graph.Action) (any, error) {
 	var params any = x.frame.run.noParams
 	if b.With != nil {
@@ -82,15 +81,15 @@ func (x *execution) call(ctx context.Context, name string, params tea.Payload, p
 	return result, nil
 }
 
-// notJSON is the error of an action whose result cannot be read.
+// notJSON is the error for an action result that cannot be decoded.
 func notJSON(action string, err error) error {
 	return tea.Errorf(tea.InternalError, "result of %s: not JSON: %w", action, malformed{err})
 }
 
-// malformed is the cause of an error that the plugin is to blame for.
+// malformed is the cause of an error that is the plugin's fault.
 type malformed struct{ error }
 
-// PluginFault marks the error.
+// PluginFault marks the error as the plugin's fault.
 func (malformed) PluginFault() {}
 
 // callTool is call for Lua code; it counts as a tool call.
@@ -107,10 +106,10 @@ func (x *execution) callTool(ctx context.Context, name string, params tea.Payloa
 	return result, err
 }
 
-// invoke is [execution.invokeOnce] and repeats a call of an idempotent action,
-// once, if the plugin died during it. This is the only place that repeats a
-// call. It does not where the node has a retry policy, or where something
-// around it is being retried, so that retries do not multiply.
+// invoke is [execution.invokeOnce], and repeats a call of an idempotent action once
+// if the plugin died during it. No other code repeats a call. To prevent retries
+// from multiplying, it does not repeat calls of a node that has a retry policy or
+// is part of something that is being retried.
 func (x *execution) invoke(ctx context.Context, name string, params tea.Payload, path execpath.Path, deep int, outer *meter) (*tea.Response, *meter, error) {
 	res, spent, err := x.invokeOnce(ctx, name, params, path, deep, outer, x.attempt)
 	if err == nil || ctx.Err() != nil || !x.repeats(name, path, err) {
@@ -121,7 +120,7 @@ func (x *execution) invoke(ctx context.Context, name string, params tea.Payload,
 	return x.invokeOnce(ctx, name, params, path, deep, outer, x.attempt+1)
 }
 
-// repeats reports whether a failed call is made once again.
+// repeats reports whether a failed call is repeated.
 func (x *execution) repeats(name string, path execpath.Path, err error) bool {
 	var crash interface{ Crashed() }
 	if !errors.As(err, &crash) || x.node.Retry.MaxRetries > 0 || path.WithoutAttempts() != path {
@@ -131,13 +130,12 @@ func (x *execution) repeats(name string, path execpath.Path, err error) bool {
 	return ok && info.Idempotent
 }
 
-// invokeOnce calls an action, deep inside of so many others; what it uses counts
-// for outer too. The caller adds what the result says to the meter that comes
-// back.
+// invokeOnce calls an action at a nesting depth; its usage also counts for outer.
+// The caller adds the usage that the result reports to the returned meter.
 func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payload, path execpath.Path, deep int, outer *meter, attempt int) (*tea.Response, *meter, error) {
 	r := x.frame.run
-	// One allocation for both. Each call has its own: a plugin may come back
-	// late, when the next attempt is under way.
+	// One allocation for both. They are not shared between calls: a plugin may
+	// use them late, during the next attempt.
 	call := &struct {
 		host callHost
 		req  tea.Request
@@ -190,12 +188,12 @@ func (r *run) suspendedAt(path execpath.Path) bool {
 	return false
 }
 
-// maxDeep is how deep calls may be inside of calls.
+// maxDeep is the maximum nesting depth of calls.
 const maxDeep = 64
 
-// maxRecursions is how many times workflows can run themselves in one run,
-// directly or through others: the depth does not bound those that do so for
-// each item of a map.
+// maxRecursions is the maximum number of times that workflows can run themselves in
+// one run, directly or through others. The depth does not bound workflows that do so
+// for each item of a map.
 const maxRecursions = 2_000
 
 // isInside reports whether a frame is a part of a run of a graph.
@@ -214,23 +212,22 @@ type noteName struct {
 	key  string
 }
 
-// callHost is what an action can ask of the run while it works.
+// callHost is the part of the run that an action can access during a call.
 type callHost struct {
 	x    *execution
 	path execpath.Path
-	// deep is how many calls this one is inside of.
+	// deep is the nesting depth of the call.
 	deep int
-	// round is that of the execution.
+	// round is the round of the execution.
 	round int
-	// spent is what the call has used.
+	// spent is the usage of the call.
 	spent meter
 	// calls names the calls that the action makes.
 	calls callCounter
-	// cursor is how much of the text that it streams was emitted.
+	// cursor is the position in the text that the call streams.
 	cursor tokenCursor
 }
 
-// Invoke calls another action under the same node.
 func (h *callHost) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
 	payload := tea.AsPayload(params)
 	return h.invoke(ctx, action, payload, h.calls.path(h.path, action, &payload))
@@ -264,12 +261,10 @@ func (h *callHost) invoke(ctx context.Context, action string, params tea.Payload
 	return res, nil
 }
 
-// ReportUsage counts what one request to a model has used.
 func (h *callHost) ReportUsage(_ context.Context, u tea.Usage) error {
 	return h.x.frame.run.report(&h.spent, h.x.path, u)
 }
 
-// Describe returns an action's description.
 func (h *callHost) Describe(_ context.Context, action string) (*tea.ActionInfo, error) {
 	info, ok := h.x.frame.run.o.Actions.Describe(action)
 	if !ok {
@@ -278,15 +273,13 @@ func (h *callHost) Describe(_ context.Context, action string) (*tea.ActionInfo, 
 	return &info, nil
 }
 
-// Log writes to the run's log.
 func (h *callHost) Log(_ context.Context, level slog.Level, message string, fields map[string]any) {
 	h.x.frame.run.logEvent(h.x.node.Name, h.x.path, level, message, value.Fields(fields))
 }
 
-// Token emits a piece of text.
 func (h *callHost) Token(_ context.Context, text string) { h.x.token(h, text) }
 
-// Progress is a log event with a fraction.
+// Progress emits a log event with a fraction.
 func (h *callHost) Progress(_ context.Context, fraction float64, message string) {
 	fields := []flow.Field{field("level", slog.LevelInfo.String()), field("message", message)}
 	if fraction >= 0 {
@@ -326,20 +319,19 @@ func (h *callHost) SetNote(_ context.Context, key string, note any) error {
 	return nil
 }
 
-// State is the state as the node sees it, for Lua actions.
+// State returns the state as the node sees it, for Lua actions.
 func (h *callHost) State() map[string]any { return h.x.frame.state.Values() }
 
-// LuaSteps is the limit of the instructions of Lua actions; 0 = a time.
+// LuaSteps returns the instruction limit of Lua actions; 0 = a time limit.
 func (h *callHost) LuaSteps() int { return h.x.frame.luaSteps() }
 
-// Secret returns a secret by name.
 func (h *callHost) Secret(name string) (any, bool) {
 	v, ok := h.x.frame.run.o.Secrets.Values()[name]
 	return v, ok
 }
 
-// MaskAction masks secrets for an action that writes files itself. It is
-// not a tool of the workflow and does not count as a call.
+// MaskAction masks secrets for an action that writes files itself. It does not
+// count as a tool call.
 const MaskAction = "secrets.mask"
 
 // Mask replaces the run's secrets in a value.
@@ -391,9 +383,9 @@ func (h *callHost) RunWorkflow(ctx context.Context, path string, input map[strin
 	return final, err
 }
 
-// Ask asks the run's source of answers. If there is none, the run stops and the
-// call ends with an error. After the question's deadline timedOut is true and
-// answer is nil.
+// Ask asks the run's source of answers. Without one, the run stops and the call
+// ends with an error. After the question's deadline timedOut is true and answer is
+// nil.
 func (h *callHost) Ask(ctx context.Context, q Question) (answer any, timedOut bool, err error) {
 	return h.x.frame.ask(ctx, h.x.node.Name, h.path, q)
 }

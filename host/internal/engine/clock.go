@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// workClock counts the time that a run is working, over its resumptions. It
-// stops while an answer is awaited. The zero value does not run.
+// workClock measures a run's working time across resumes. It pauses while the run
+// waits for an answer. The zero value does not run.
 type workClock struct {
 	now func() time.Time
-	// limit is how much there is, 0 = no end; over is called when it is used up.
+	// limit is the available time, 0 = unlimited; over is called when it is used up.
 	limit time.Duration
 	over  func()
-	// after calls a function after some time; nil = time.AfterFunc.
+	// after calls a function after a delay; nil = time.AfterFunc.
 	after func(d time.Duration, fn func()) (stop func())
 
 	mu    sync.Mutex
 	used  time.Duration
 	since time.Time
 	asked int
-	// halt stops the timer; nil where none runs.
+	// halt stops the timer; nil if there is none.
 	halt func()
 }
 
@@ -29,7 +29,7 @@ func (c *workClock) start() {
 	c.run()
 }
 
-// run lets the clock run; the caller holds mu.
+// run starts the clock; the caller holds mu.
 func (c *workClock) run() {
 	c.since = c.now()
 	if c.limit <= 0 {
@@ -47,7 +47,7 @@ func (c *workClock) run() {
 	}
 }
 
-// pause stops the clock until resume was called as often.
+// pause stops the clock until resume has been called the same number of times.
 func (c *workClock) pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *workClock) resume() {
 	}
 }
 
-// total is the time at work so far.
+// total returns the working time so far.
 func (c *workClock) total() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// container runs a body that has nodes inside, or walks a recorded one again.
+// container runs a body that contains nodes, or walks a recorded one again.
 func (x *execution) container(ctx context.Context) (outcome, error) {
 	path := x.path.Attempt(max(x.attempt, x.frame.run.replay.Attempt(x.path)))
 	switch b := x.node.Body.(type) {
@@ -31,8 +31,8 @@ func (x *execution) container(ctx context.Context) (outcome, error) {
 	return outcome{}, fmt.Errorf("node %q has a body of unknown kind %T", x.node.Name, x.node.Body)
 }
 
-// steps runs bodies in order on a fork of the state; a failing one leaves the
-// frame's state as it was.
+// steps runs bodies in order on a fork of the state, so that a failure leaves the
+// frame's state unchanged.
 func (x *execution) steps(ctx context.Context, b *graph.Steps, path execpath.Path) (outcome, error) {
 	f := x.frame
 	inner := f.inner(f.graph, path, x.base, f.run.replay.BegunAt(path, f.void))
@@ -50,7 +50,7 @@ func (x *execution) steps(ctx context.Context, b *graph.Steps, path execpath.Pat
 	return inner.close(outcome{result: last, update: map[string]any{}}), nil
 }
 
-// close ends an inner frame: its changes and results go to the frame around.
+// close ends an inner frame: its changes and results move to the outer frame.
 func (f *frame) close(out outcome) outcome {
 	out.deltas = append(f.deltas, out.deltas...)
 	f.outer.void = max(f.outer.void, f.void)
@@ -92,8 +92,7 @@ func (x *execution) loop(ctx context.Context, b *graph.Loop, path execpath.Path)
 	return inner.close(out), nil
 }
 
-// again decides whether a loop continues; a pass that is recorded is
-// not decided again.
+// again decides whether a loop continues; recorded decisions are not repeated.
 func (x *execution) again(ctx context.Context, inner *frame, b *graph.Loop, passes int) (bool, error) {
 	if x.rec != nil {
 		return passes < x.rec.Count, nil
@@ -134,8 +133,8 @@ func (x *execution) subgraph(ctx context.Context, b *graph.Subgraph, path execpa
 	return x.output(ctx, b.Output, final)
 }
 
-// input evaluates what a container or an action begins with, in the state
-// that it began with. What is recorded is not evaluated again.
+// input evaluates the input of a container or an action in the state at its
+// beginning. A recorded input is not evaluated again.
 func (x *execution) input(ctx context.Context, path execpath.Path, v *expr.Value) (any, error) {
 	if rec := x.frame.run.replay.Begin(path, x.frame.void); rec != nil {
 		return rec.Value, nil
@@ -145,8 +144,8 @@ func (x *execution) input(ctx context.Context, path execpath.Path, v *expr.Value
 	return v.Eval(ctx, scope)
 }
 
-// begin records what a container begins with, where a resume can evaluate v to
-// another value.
+// begin records the input of a container if a resume can evaluate v to another
+// value.
 func (x *execution) begin(path execpath.Path, v *expr.Value, with any) error {
 	if x.rec != nil || !graph.Varies(v) || x.frame.run.replay.Begin(path, x.frame.void) != nil {
 		return nil
@@ -154,8 +153,8 @@ func (x *execution) begin(path execpath.Path, v *expr.Value, with any) error {
 	return x.frame.run.append(path, &replay.Begin{Value: with})
 }
 
-// runGraph runs another workflow in a separate frame, inside of so many calls,
-// and returns its final state. It calls begin when the input has been checked.
+// runGraph runs another workflow in a separate frame at a call depth, and returns
+// its final state. It calls begin after it has checked the input.
 func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path execpath.Path, input map[string]any, calls int, begin func() error) (map[string]any, error) {
 	initial, err := g.Schema.Initial(g.Workflow.InitialState, input)
 	if err != nil {
@@ -234,11 +233,11 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path execpath.Pa
 	return out, nil
 }
 
-// longestLabel bounds the text of an item in events.
+// longestLabel bounds the length of an item's label in events.
 const longestLabel = 60
 
-// itemLabel is what events call an item: the item, or the name or id of an
-// object; nil where neither is short.
+// itemLabel returns an item's label in events: the item, or the name or id of an
+// object; nil if it is too long.
 func itemLabel(item any) any {
 	switch v := item.(type) {
 	case map[string]any:
@@ -259,14 +258,14 @@ func itemLabel(item any) any {
 	return nil
 }
 
-// handsResultsTo reports whether a fan-in node looks at the results of the
-// branches that end there. One that ends an outer branch does not see them.
+// handsResultsTo reports whether a fan-in node reads the results of the branches
+// that end there. A node that ends an outer branch does not see them.
 func (f *frame) handsResultsTo(join *graph.Node) bool {
 	return join != nil && join != f.stop && join.ReadsResults
 }
 
-// take goes where a decision leads: to a node, or through the branches of a
-// fan-out to its join.
+// take follows a decision: to a node, or through the branches of a fan-out to its
+// join.
 func (f *frame) take(ctx context.Context, path execpath.Path, w way) (*graph.Node, error) {
 	if w.fanOut == nil {
 		return w.to.Node, nil

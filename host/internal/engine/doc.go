@@ -1,13 +1,12 @@
 // Package engine runs a compiled graph.
 //
-// [Execute] walks the graph from its start. Each execution of a node has a
-// path ("fetch", "fetch#2" on its second visit, "each[3]/fetch" inside a map;
-// package execpath). A record of what it did is appended to the journal under
-// that path before its successor starts. A resumed run walks the same way
-// again: where a path is recorded, the recorded result is applied instead of
-// running the node. Package replay reads and writes the records. Interrupts,
-// failures and crashes anywhere, in nested branches and loops too, need no code
-// for their recovery.
+// [Execute] walks the graph from its start. Each execution of a node has a path
+// ("fetch", "fetch#2" on its second visit, "each[3]/fetch" inside a map; package
+// execpath). Its record is appended to the journal under that path before its
+// successor starts. A resumed run walks the same way again: if a path is recorded,
+// the recorded result is applied instead of running the node. Package replay reads
+// and writes the records. Recovery from interrupts, failures and crashes needs no
+// special code, even in nested branches and loops.
 //
 // A frame is one sequence of nodes on one state: the run itself, a branch, a
 // loop's body, a subgraph. Frames nest; each runs in one goroutine.

@@ -11,9 +11,9 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Fits walks what is recorded through a workflow that has changed since,
-// without running or writing anything: a validation_error where a recorded
-// decision leads nowhere, or a recorded node is not met on the way.
+// Fits walks the records through a changed workflow, without running or writing
+// anything. The error is a validation_error if a recorded decision leads nowhere
+// or a recorded node is not reached.
 func Fits(ctx context.Context, o Options) error {
 	o.Journal, o.Events, o.Callbacks = nil, nil, flow.Callbacks{}
 	r := &run{o: o, seen: map[execpath.Path]bool{}, noParams: map[string]any{}}
@@ -38,7 +38,7 @@ func Fits(ctx context.Context, o Options) error {
 	return tea.Errorf(tea.ValidationError, "the changed workflow no longer reaches %s, which the checkpoint contains", brief(lost))
 }
 
-// brief names the first of some paths.
+// brief names the first few paths.
 func brief(paths []execpath.Path) string {
 	names := make([]string, min(5, len(paths)))
 	for i := range names {
@@ -47,7 +47,7 @@ func brief(paths []execpath.Path) string {
 	return strings.Join(names, ", ")
 }
 
-// saw notes that a recorded path was walked, and whether the paths inside it are.
+// saw marks a recorded path as walked, and whether the paths inside it are walked.
 func (r *run) saw(path execpath.Path, inside bool) {
 	if r.seen == nil {
 		return
@@ -57,9 +57,9 @@ func (r *run) saw(path execpath.Path, inside bool) {
 	r.seen[path] = inside
 }
 
-// StateAt returns the state that the records of a run lead to, without running
-// or writing anything. What a branch, a loop or a subgraph that has not ended
-// there did so far is not in it.
+// StateAt returns the state after the records of a run, without running or writing
+// anything. It does not include updates of a branch, a loop or a subgraph that has
+// not ended there.
 func StateAt(ctx context.Context, o Options) (map[string]any, error) {
 	o.Journal, o.Events, o.Callbacks = nil, nil, flow.Callbacks{}
 	r := &run{o: o}

@@ -23,20 +23,19 @@ const (
 // errSuspended unwinds a frame in which an interrupt waits for an answer.
 var errSuspended = errors.New("suspended at an interrupt")
 
-// errReplayed ends a frame that only gathers what is recorded.
+// errReplayed ends a frame that only applies records.
 var errReplayed = errors.New("the recorded part ends here")
 
-// maxFailures is how many failures a result keeps.
+// maxFailures is the maximum number of failures in a result.
 const maxFailures = 20
 
-// failures are what failed in a run so far.
+// failures are the failures in a run so far.
 type failures struct {
 	mu       sync.Mutex
 	first    []flow.Failure
 	branches int
 }
 
-// note adds a failure.
 func (f *failures) note(path execpath.Path, branch bool, failure *tea.Error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,7 +74,7 @@ func (f *failures) arrange(list []branch) {
 	}
 }
 
-// asFailure brings whatever a body returned into an action error.
+// asFailure converts any error of a body to an action error.
 func asFailure(err error) *tea.Error {
 	var (
 		lua      *script.RunError
@@ -97,9 +96,9 @@ func asFailure(err error) *tea.Error {
 	return tea.AsError(err)
 }
 
-// failure is asFailure as workflows, checkpoints and events have it: without
-// secrets. A message quotes and cuts what it speaks of, so that a checkpoint
-// could hold no reference in their place.
+// failure is asFailure without secrets, for workflows, checkpoints and events. A
+// message may quote and truncate a secret, so a checkpoint cannot replace it by a
+// reference.
 func (r *run) failure(err error) *tea.Error {
 	failure := asFailure(err)
 	if r.o.Secrets == nil {
@@ -116,7 +115,7 @@ func (r *run) failure(err error) *tea.Error {
 // errorsKey collects the failures of nodes with on_error: continue.
 const errorsKey = "__errors__"
 
-// failureResult is the result of a failed node that the run continues from.
+// failureResult is the result of a failed node after which the run continues.
 func failureResult(failure *tea.Error) map[string]any {
 	m := failureFields(failure)
 	m["success"] = false

@@ -11,7 +11,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// emit sends an event. Callers with costly fields ask listening first.
+// emit emits an event. Callers with costly fields check listening first.
 func (r *run) emit(t flow.EventType, node string, path execpath.Path, fields ...flow.Field) {
 	if !r.listening() {
 		return
@@ -29,12 +29,12 @@ func (r *run) emit(t flow.EventType, node string, path execpath.Path, fields ...
 
 func field(key string, v any) flow.Field { return flow.Field{Key: key, Value: v} }
 
-// failed are the fields of an error, with others behind them.
+// failed returns the fields of an error, followed by others.
 func failed(e *tea.Error, more ...flow.Field) []flow.Field {
 	return slices.Concat(memberFields(failureFields(e)), more)
 }
 
-// memberFields are the members of an object, by name.
+// memberFields returns the members of an object, sorted by name.
 func memberFields(m map[string]any) []flow.Field {
 	fields := make([]flow.Field, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -57,7 +57,7 @@ func (f *frame) emitNodeStart(n *graph.Node, path execpath.Path) {
 	}
 }
 
-// emitNodeEnd emits the end of a node; x is nil for one that was skipped or failed.
+// emitNodeEnd emits the end of a node; x is nil if the node was skipped or failed.
 func (f *frame) emitNodeEnd(n *graph.Node, path execpath.Path, rec *replay.Node, x *execution) {
 	r := f.run
 	if !r.listening() || rec.Failure != nil {

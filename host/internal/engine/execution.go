@@ -24,12 +24,12 @@ type execution struct {
 	path  execpath.Path
 	// base is the state that the frames inside a container start from.
 	base *state.State
-	// joined are the branch results that a fan-in node gets.
+	// joined are the branch results for a fan-in node.
 	joined  *joined
 	attempt int
 	// round is the attempt in the paths of the workflows that actions run: the
-	// number of the last attempt with a record. It has one if the attempt
-	// before ran nodes, as those of a container and ranInside do.
+	// number of the last attempt with a record. An attempt gets a record if the
+	// previous one ran nodes: in a container, or with ranInside set.
 	round     int
 	ranInside atomic.Bool
 	started   time.Time
@@ -39,10 +39,10 @@ type execution struct {
 	retries atomic.Int64
 	// ended is the record of a node that has succeeded.
 	ended replay.Node
-	// mapped is the update of a container's output mapping that a replay can
-	// evaluate to another one.
+	// mapped is the update of a container's output mapping if a replay can
+	// evaluate it to another value.
 	mapped map[string]any
-	// spent is what all attempts have used, trying what the present one has.
+	// spent is the usage of all attempts, trying of the current one.
 	spent, trying meter
 	// calls counts the actions that were called, for idempotency keys.
 	calls callCounter
@@ -53,13 +53,13 @@ type execution struct {
 // outcome is the outcome of a body.
 type outcome struct {
 	result any
-	// update is what is merged into the state; nil = it follows from the result.
+	// update is merged into the state; nil = it is derived from the result.
 	update map[string]any
 	// deltas are the updates of the nodes inside a container, in order.
 	deltas []delta
-	// count is the number of a loop's passes.
+	// count is the number of iterations of a loop.
 	count int
-	// joined are the branch results for the fan-in node to, of a map.
+	// joined are the branch results of a map for the fan-in node to.
 	joined *joined
 	to     *graph.Node
 }
@@ -67,11 +67,11 @@ type outcome struct {
 // delta is one change of a state.
 type delta struct {
 	values map[string]any
-	// replace says that the values go in without reducers.
+	// replace reports whether the values bypass reducers.
 	replace bool
 }
 
-// withRetries runs the body until it succeeds or the policy gives up.
+// withRetries runs the body until it succeeds or the policy ends the retries.
 func (x *execution) withRetries(ctx context.Context) (outcome, error) {
 	defer x.endTokens()
 	r := x.frame.run
@@ -120,8 +120,8 @@ func (x *execution) countRetries(n int) {
 	x.frame.countRetries(n)
 }
 
-// allAttempts returns the context for all attempts of a policy. what and name identify
-// the owner of the attempts in its error.
+// allAttempts returns the context for all attempts of a policy. what and name
+// identify the owner of the attempts in its error.
 func (r *run) allAttempts(ctx context.Context, policy graph.Retry, what, name string) (context.Context, context.CancelFunc) {
 	if policy.Timeout <= 0 {
 		return ctx, func() {}
@@ -129,7 +129,7 @@ func (r *run) allAttempts(ctx context.Context, policy graph.Retry, what, name st
 	return r.withTimeout(ctx, policy.Timeout, tea.Errorf(tea.Timeout, "all attempts of %s %q together took longer than retry.timeout_seconds (%s)", what, name, policy.Timeout))
 }
 
-// expired returns the error of a wait for the next attempt: err, or, if only total has
+// expired returns the error of a wait for the next attempt: err or, if only total has
 // ended, the cause of total with the failure of the last attempt.
 func expired(ctx, total context.Context, err error, last *tea.Error) error {
 	if ctx.Err() != nil || total.Err() == nil {
@@ -138,7 +138,7 @@ func expired(ctx, total context.Context, err error, last *tea.Error) error {
 	return tea.Errorf(tea.Timeout, "%s; the last one failed: %s: %s", context.Cause(total), last.Type, last.Message)
 }
 
-// once runs the body under the node's time-out.
+// once runs the body under the node's timeout.
 func (x *execution) once(ctx context.Context) (outcome, error) {
 	inner, stop := x.frame.run.nodeTimeout(ctx, x.node)
 	defer stop()
@@ -158,8 +158,8 @@ func (x *execution) once(ctx context.Context) (outcome, error) {
 // reason why the call was ended.
 func isPluginFault(err error) bool { return errors.As(err, new(interface{ PluginFault() })) }
 
-// nodeTimeout is the context for one try of a node's body, for its condition,
-// or for the conditions behind it.
+// nodeTimeout returns the context for one attempt of a node's body, for its
+// condition, or for the conditions of its routes.
 func (r *run) nodeTimeout(ctx context.Context, n *graph.Node) (context.Context, context.CancelFunc) {
 	d := n.Timeout
 	if d <= 0 {
@@ -197,7 +197,7 @@ func (x *execution) body(ctx context.Context) (outcome, error) {
 }
 
 // lua runs Lua code. A [Runtime] records the outcome of code that cannot call
-// anything.
+// actions.
 func (x *execution) lua(ctx context.Context, b *graph.Lua) (any, error) {
 	env := x.frame.luaEnv(x)
 	rt := x.frame.run.o.Runtime
@@ -222,7 +222,7 @@ func isContainer(b graph.Body) bool {
 	return true
 }
 
-// output brings a result into the update that an output mapping asks for.
+// output converts a result to the update of an output mapping.
 func (x *execution) output(ctx context.Context, o *graph.Output, result any) (outcome, error) {
 	out := outcome{result: result}
 	if o == nil {
@@ -251,7 +251,7 @@ func (x *execution) output(ctx context.Context, o *graph.Output, result any) (ou
 	return out, nil
 }
 
-// outputOf returns the output of an action or Lua code; nil = there is none.
+// outputOf returns the output of an action or Lua code; nil if there is none.
 func outputOf(b graph.Body) *graph.Output {
 	switch b := b.(type) {
 	case *graph.Action:
@@ -295,13 +295,13 @@ func (f *frame) apply(n *graph.Node, out outcome) error {
 	return nil
 }
 
-// mark is a place in a frame's changes that can be restored.
+// mark is a position in a frame's changes that can be restored.
 type mark struct {
 	state            *state.State
 	deltas, failures int
 }
 
-// mark returns the state of a frame before a container.
+// mark returns the position of a frame before a container.
 func (f *frame) mark(n *graph.Node) mark {
 	if !isContainer(n.Body) {
 		return mark{}
@@ -309,15 +309,15 @@ func (f *frame) mark(n *graph.Node) mark {
 	return mark{state: f.state.Fork(), deltas: len(f.deltas), failures: len(f.failures)}
 }
 
-// restore undoes what a container left behind that failed at its end: some of
-// its changes could be made, and one not.
+// restore undoes the changes of a container whose outcome could not be applied
+// completely.
 func (f *frame) restore(m mark) {
 	if m.state != nil {
 		f.state, f.deltas, f.failures = m.state, f.deltas[:m.deltas], f.failures[:m.failures]
 	}
 }
 
-// implied is the update of a node without output: an object is merged, any
+// implied returns the update of a node without output: an object is merged, any
 // other value is stored under the node's name.
 func implied(name string, result any) map[string]any {
 	switch result := result.(type) {
@@ -338,7 +338,7 @@ func implied(name string, result any) map[string]any {
 	return map[string]any{name: result}
 }
 
-// change applies one delta and remembers it for the frame around.
+// change applies one delta and keeps it for the outer frame.
 func (f *frame) change(d delta) error {
 	if d.replace {
 		f.replace(d.values)
@@ -351,20 +351,20 @@ func (f *frame) change(d delta) error {
 	return nil
 }
 
-// replace is a change without reducers and checks.
+// replace applies a change without reducers and checks.
 func (f *frame) replace(values map[string]any) {
 	f.state.Merge(values)
 	f.keep(delta{values: values, replace: true})
 }
 
-// keep remembers a change for the frame around, where there is one that asks.
+// keep stores a change for the outer frame if that needs it.
 func (f *frame) keep(d delta) {
 	if f.outer != nil && !f.joins {
 		f.deltas = append(f.deltas, d)
 	}
 }
 
-// retries reports whether a policy tries again after a failure.
+// retries reports whether a policy retries a failure.
 func retries(policy graph.Retry, failure *tea.Error) bool {
 	if len(policy.RetryOn) > 0 {
 		return slices.Contains(policy.RetryOn, string(failure.Type))
@@ -372,9 +372,9 @@ func retries(policy graph.Retry, failure *tea.Error) bool {
 	return failure.Retryable
 }
 
-// retryWait returns the wait before the next attempt: that of the policy, or
-// the longer one that the failure asks for. If that is longer than the policy
-// allows, the error is the failure with the reason why it is not retried.
+// retryWait returns the wait before the next attempt: the policy's, or a longer one
+// that the failure asks for. If that is longer than the policy allows, the error is
+// the failure with the reason why it is not retried.
 func (r *run) retryWait(policy graph.Retry, attempt int, failure *tea.Error) (time.Duration, error) {
 	if failure.RetryAfter > policy.RetryAfterMax {
 		final := *failure

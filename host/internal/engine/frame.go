@@ -16,50 +16,50 @@ type frame struct {
 	graph  *graph.Graph
 	prefix execpath.Path
 	state  *state.State
-	// own is where state lives in the beginning.
+	// own is the initial storage of state.
 	own state.State
-	// around is the frame around this one, that of a subgraph too; start
-	// waits for the first node of a branch that continues.
+	// around is the enclosing frame, also of a subgraph; start is emitted before
+	// the first node of a branch that continues.
 	around *frame
 	start  *branchStart
-	// steps counts the node executions that config.max_steps bounds: those of
-	// the run, or of the item or the pass that the frame is in, which count by
-	// themselves.
+	// steps counts the node executions that config.max_steps bounds: those of the
+	// run, or of the enclosing item or loop iteration, which are counted
+	// separately.
 	steps    *atomic.Int64
 	ownSteps atomic.Int64
-	// calls is how many actions and workflow files the frame is inside of.
+	// calls is the nesting depth of actions and workflow files.
 	calls int
 	// nodes are the visits and the last results of the nodes in this frame.
 	nodes visits
-	// outer is the frame around a branch, loop body or map item, for results
-	// and item variables; nil for a run and a subgraph.
+	// outer is the frame around a branch, loop body or map item, for results and
+	// item variables; nil for a run and a subgraph.
 	outer *frame
 	// item are the variables of a map's item; the zero value has none.
 	item itemVars
 	// retries counts the retries of nodes in a branch; nil outside a branch.
 	retries *atomic.Int64
-	// joins says that a branch ends at a fan-in node: its deltas are not needed.
+	// joins reports whether a branch ends at a fan-in node, so that its deltas are not needed.
 	joins bool
 	// stop is the fan-in node at which a branch ends.
 	stop *graph.Node
 	// joined are the results of the fan-out that ends at the next node.
 	joined *joined
-	// route is where the present node leads; standIn replaces that of the
-	// next one, a fallback without its own routing.
+	// route is the route of the current node; standIn replaces the route of the
+	// next one, a fallback without a route.
 	route, standIn *graph.Route
-	// deltas are the changes so far, for the frame around; failures the
+	// deltas are the changes so far, for the outer frame; failures are the
 	// entries of __errors__.
 	deltas   []delta
 	failures []any
-	// only is the path of the one node of a map's branch.
+	// only is the path of the single node of a map's branch.
 	only execpath.Path
 	// replayOnly stops the frame at the first node that is not recorded.
 	replayOnly bool
-	// void is the record up to which none counts any more in this frame, since
-	// branches were run again.
+	// void is the number up to which records no longer count in this frame,
+	// because branches were run again.
 	void uint64
-	// inputSeq is the last record whose input, given to a resume, the state of
-	// the frame includes; replay.End where it includes every input.
+	// inputSeq is the last record whose input, given to a resume, is included in
+	// the frame's state; replay.End if every input is included.
 	inputSeq uint64
 }
 
@@ -72,16 +72,16 @@ func newFrame(r *run, g *graph.Graph, values map[string]any) *frame {
 	return f
 }
 
-// inner makes a frame inside this one, with a fork of its state. begun is the
-// record with which the frame's container began, replay.End where it has not:
-// the input of later resumes is merged in here too.
+// inner returns a new frame inside this one, with a fork of its state. begun is
+// the record with which the frame's container began, replay.End if it has not: the
+// input of later resumes is merged in the inner frame too.
 func (f *frame) inner(g *graph.Graph, prefix execpath.Path, base *state.State, begun uint64) *frame {
 	inner := &frame{}
 	inner.open(f, g, prefix, base, begun)
 	return inner
 }
 
-// open is [frame.inner] for a frame that has its place already.
+// open is [frame.inner] for a frame that is already allocated.
 func (f *frame) open(outer *frame, g *graph.Graph, prefix execpath.Path, base *state.State, begun uint64) {
 	*f = frame{
 		inputSeq: begun, run: outer.run, graph: g, prefix: prefix, outer: outer, around: outer,
@@ -100,7 +100,7 @@ func (f *frame) countRetries(n int) {
 	}
 }
 
-// countAlone makes the frame count its steps from 0, by itself.
+// countAlone makes the frame count its steps separately, from 0.
 func (f *frame) countAlone() {
 	f.ownSteps.Store(0)
 	f.steps = &f.ownSteps
@@ -128,7 +128,7 @@ func (f *frame) walkFrom(ctx context.Context, n, stop *graph.Node) error {
 	return err
 }
 
-// result finds the last result of a node, here or in a frame around.
+// result returns the last result of a node, in this frame or an outer one.
 func (f *frame) result(name string) (any, bool) {
 	for ; f != nil; f = f.outer {
 		if v, ok := f.nodes.result(name); ok {
@@ -138,13 +138,13 @@ func (f *frame) result(name string) (any, bool) {
 	return nil, false
 }
 
-// ownResult is the last result of a node in this frame, nil where it has none.
+// ownResult returns the last result of a node in this frame, nil if there is none.
 func (f *frame) ownResult(name string) any {
 	v, _ := f.nodes.result(name)
 	return v
 }
 
-// allResults is every node result that can be seen from here.
+// allResults returns all node results that are visible from here.
 func (f *frame) allResults() map[string]any {
 	all := map[string]any{}
 	if f.outer != nil {
@@ -154,7 +154,7 @@ func (f *frame) allResults() map[string]any {
 	return all
 }
 
-// hasNode reports whether a node that can be seen from here has the name.
+// hasNode reports whether a node with the name is visible from here.
 func (f *frame) hasNode(name string) bool {
 	for ; f != nil; f = f.outer {
 		if f.graph.HasNode(name) {
@@ -171,11 +171,11 @@ type itemVars struct {
 	index           int64
 }
 
-// itemVar finds an item variable that can be seen from here.
+// itemVar returns an item variable that is visible from here.
 func (f *frame) itemVar(name string) (any, bool) {
 	for ; f != nil; f = f.outer {
 		switch name {
-		case "": // that of a frame without an item
+		case "": // a frame without an item
 		case f.item.indexName:
 			return f.item.index, true
 		case f.item.name:
@@ -185,7 +185,7 @@ func (f *frame) itemVar(name string) (any, bool) {
 	return nil, false
 }
 
-// addItemVars puts the item variables that can be seen from here into m.
+// addItemVars adds the item variables that are visible from here to m.
 func (f *frame) addItemVars(m map[string]any) {
 	if f.outer != nil {
 		f.outer.addItemVars(m)

@@ -12,13 +12,13 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// interruptInner marks a call inside of which something waits; it is not shown.
+// interruptInner marks a call that contains a pending interrupt; it is not reported.
 const interruptInner flow.InterruptKind = "inner"
 
-// interrupt stops the frame at an interrupt unless it was passed earlier, is
-// answered now, or can be asked about. The answer is journaled before
-// the run continues; an object that answers a before or after is merged into
-// the state.
+// interrupt stops the frame at an interrupt unless the interrupt was already
+// passed, or an answer is given or can be asked for. The answer is journaled before
+// the run continues; an object that answers a before or after interrupt is merged
+// into the state.
 func (f *frame) interrupt(ctx context.Context, i flow.Interrupt) (answer any, err error) {
 	r := f.run
 	if v, passed := r.replay.Answer(i.ID, f.void); passed {
@@ -29,7 +29,7 @@ func (f *frame) interrupt(ctx context.Context, i flow.Interrupt) (answer any, er
 	switch {
 	case given:
 	case known && i.Kind != flow.InterruptAsk && len(r.o.Answers) == 0 && !r.o.Hold && !r.replay.Unseen(i.ID):
-		// A plain resume passes every interrupt that waits.
+		// A resume without answers passes all pending interrupts.
 	case r.o.Ask == nil:
 		return nil, f.wait(i, known)
 	default:
@@ -53,8 +53,8 @@ func (f *frame) interrupt(ctx context.Context, i flow.Interrupt) (answer any, er
 	return answer, r.append(execpath.Path(i.Path), &replay.Answer{ID: i.ID, Value: answer})
 }
 
-// wait notes that the run waits at an interrupt; known says that it did so
-// before.
+// wait suspends the frame at an interrupt; known reports that it was already
+// recorded.
 func (f *frame) wait(i flow.Interrupt, known bool) error {
 	r := f.run
 	if !known {
@@ -68,15 +68,15 @@ func (f *frame) wait(i flow.Interrupt, known bool) error {
 	return errSuspended
 }
 
-// waitedAt reports whether the run had come to an interrupt before: it is one
-// also where the node does not interrupt any more, as without the flags
-// that the run began with.
+// waitedAt reports whether the run has reached an interrupt before. It remains one
+// even if the node no longer interrupts, for example without the flags with which
+// the run began.
 func (f *frame) waitedAt(id string) bool {
 	_, known := f.run.replay.Interrupt(id, f.void)
 	return known
 }
 
-// answered looks for an answer from this resume or an earlier one.
+// answered returns an answer from this resume or an earlier one.
 func (f *frame) answered(id string) (any, bool) {
 	r := f.run
 	if v, ok := r.replay.Answer(id, f.void); ok {
@@ -86,36 +86,36 @@ func (f *frame) answered(id string) (any, bool) {
 	return v, ok
 }
 
-// forget drops the interrupts inside of something that has ended without them.
+// forget drops the pending interrupts inside a scope that has ended.
 func (r *run) forget(scope execpath.Path) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pending = slices.DeleteFunc(r.pending, func(i flow.Interrupt) bool { return execpath.Path(i.Path).Within(scope) })
 }
 
-// suspend notes a pending interrupt.
+// suspend adds a pending interrupt.
 func (r *run) suspend(i flow.Interrupt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pending = append(r.pending, i)
 }
 
-// Question is what human.ask asks.
+// Question is a question of human.ask.
 type Question struct {
 	Text    string
 	Schema  any
 	Choices []any
 	Default any
-	// Deadline is how long to wait; 0 = for ever.
+	// Deadline is the time to wait; 0 = no limit.
 	Deadline time.Duration
-	// OnTimeout says what happens then, for the one who is asked.
+	// OnTimeout tells the person who is asked what happens after the deadline.
 	OnTimeout string
 }
 
-// ErrAskTimeout says that no answer arrived before the deadline.
+// ErrAskTimeout reports that no answer arrived before the deadline.
 var ErrAskTimeout = tea.Errorf(tea.Timeout, "no answer arrived in time")
 
-// ask is human.ask: an interrupt whose answer is checked before it counts.
+// ask implements human.ask: an interrupt whose answer is checked first.
 func (f *frame) ask(ctx context.Context, node string, path execpath.Path, q Question) (answer any, timedOut bool, err error) {
 	r := f.run
 	id := string(path.Mark(execpath.Ask))

@@ -14,10 +14,10 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// maxKey bounds the key of a call, which becomes part of paths.
+// maxKey bounds the length of a call's key, which becomes part of paths.
 const maxKey = 100
 
-// checkKey reports a key that paths cannot contain.
+// checkKey rejects keys that paths cannot contain.
 func checkKey(key string) error {
 	const signs = "._-@"
 	for _, c := range key {
@@ -32,7 +32,6 @@ func checkKey(key string) error {
 	return nil
 }
 
-// InvokeAs calls another action under the same node.
 func (h *callHost) InvokeAs(ctx context.Context, call tea.Invocation) (*tea.Response, error) {
 	if call.Key == "" {
 		params, err := h.params(ctx, call)
@@ -59,8 +58,8 @@ func (h *callHost) InvokeAs(ctx context.Context, call tea.Invocation) (*tea.Resp
 	return tea.Respond(recorded["result"]), nil
 }
 
-// invokeKeyed makes a call with a key: its result is recorded before its end is
-// reported, and it is reported like a node.
+// invokeKeyed makes a call with a key, which is reported like a node. Its result is
+// recorded before its end is reported.
 func (h *callHost) invokeKeyed(ctx context.Context, call tea.Invocation) (*tea.Response, error) {
 	params, err := h.params(ctx, call)
 	if err != nil {
@@ -86,7 +85,7 @@ func (h *callHost) invokeKeyed(ctx context.Context, call tea.Invocation) (*tea.R
 	return nil, err
 }
 
-// record notes the result of a call with a key.
+// record stores the result of a call with a key in a note.
 func (h *callHost) record(ctx context.Context, call tea.Invocation, res *tea.Response, started, ended time.Time) error {
 	result, err := res.Result.Shared()
 	if err != nil {
@@ -98,7 +97,7 @@ func (h *callHost) record(ctx context.Context, call tea.Invocation, res *tea.Res
 	})
 }
 
-// params are the parameters of a call with their templates evaluated.
+// params returns the parameters of a call with their templates evaluated.
 func (h *callHost) params(ctx context.Context, call tea.Invocation) (tea.Payload, error) {
 	params := tea.AsPayload(call.Params)
 	if call.Roots == nil {
@@ -133,9 +132,9 @@ func (h *callHost) invokeFor(ctx context.Context, call tea.Invocation, params te
 	return tea.Respond(v), nil
 }
 
-// render evaluates the templates in the parameters of a call that an action
-// makes. Those that the workflow wrote for it read what the node's other
-// templates can; a template that is data reads only the roots and the state.
+// render evaluates the templates in the parameters of a call that an action makes.
+// Templates of the workflow read what the node's other templates can; templates
+// from data read only the roots and the state.
 func (x *execution) render(ctx context.Context, params tea.Payload, roots map[string]any) (any, error) {
 	v, err := params.Shared()
 	if err != nil {
@@ -185,7 +184,7 @@ func (x *execution) renderValue(ctx context.Context, v any, s callScope, own map
 	return v, nil
 }
 
-// callScope is the roots of templates in a call that an action makes.
+// callScope has the roots of templates in a call that an action makes.
 type callScope struct {
 	scope
 	roots map[string]any
@@ -193,7 +192,7 @@ type callScope struct {
 	isData bool
 }
 
-// data compiles a template that the workflow has not written.
+// data compiles a template that is not the workflow's.
 func (s callScope) data(text string) (*expr.Template, error) {
 	t, err := expr.Compile(text)
 	if err != nil {
@@ -207,7 +206,7 @@ func (s callScope) data(text string) (*expr.Template, error) {
 	return t, nil
 }
 
-// Lookup finds a root of the call first.
+// Lookup looks in the roots of the call first.
 func (s callScope) Lookup(name string) (any, bool) {
 	if v, ok := s.roots[name]; ok {
 		return v, true

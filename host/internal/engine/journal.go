@@ -8,7 +8,6 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// append stores a record.
 func (r *run) append(path execpath.Path, rec replay.Record) error {
 	if r.o.Journal == nil {
 		return nil
@@ -24,8 +23,8 @@ func (r *run) append(path execpath.Path, rec replay.Record) error {
 	return nil
 }
 
-// journalError is a checkpoint that cannot be written: the run stops there,
-// whatever the node's policy says.
+// journalError reports that the checkpoint cannot be written. The run stops,
+// whatever the node's policy is.
 type journalError struct{ err error }
 
 func (e *journalError) Error() string { return "write the checkpoint: " + e.err.Error() }
@@ -34,10 +33,10 @@ func (e *journalError) Unwrap() error { return e.err }
 // failureFields returns an error as workflows see it.
 func failureFields(e *tea.Error) map[string]any { return replay.NewFailure(e).Fields() }
 
-// ErrNothingFailed is the error of a retry where no branch failed.
+// ErrNothingFailed is the error of a retry without failed branches.
 var ErrNothingFailed = errors.New("nothing to retry: no branch of the run has failed")
 
-// beginRetry takes back what failed, durably, before anything runs.
+// beginRetry durably revokes the outcomes of failed branches before anything runs.
 func (r *run) beginRetry() error {
 	if !r.o.RetryFailed || len(r.o.Replay) == 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Actions calls actions by the names that workflows use.
+// Actions describes and calls actions by the names that workflows use.
 type Actions interface {
 	Describe(name string) (tea.ActionInfo, bool)
 	Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error)
@@ -23,15 +23,15 @@ type Actions interface {
 // InvokeFunc calls an action.
 type InvokeFunc = func(ctx context.Context, req *tea.Request) (*tea.Response, error)
 
-// Journal stores what a run did. Append returns when the records are as
-// durable as the run's durability asks; Sync makes everything durable.
+// Journal stores the records of a run. Append returns when the records are as
+// durable as the run's durability requires; Sync makes all of them durable.
 type Journal interface {
 	Append(records ...checkpoint.Record) error
 	Sync() error
 	Path() string
 }
 
-// Options are everything one run needs. Graph, Actions and RunID must be set.
+// Options configure one run. Graph, Actions and RunID must be set.
 type Options struct {
 	Graph   *graph.Graph
 	Actions Actions
@@ -39,33 +39,33 @@ type Options struct {
 	// Input is merged over the workflow's initial state; on resume it is
 	// merged into the state where the run continues.
 	Input map[string]any
-	// Journal stores the run; nil keeps nothing.
+	// Journal stores the run; nil stores nothing.
 	Journal Journal
-	// CheckpointDir is shown to templates as checkpoint.dir.
+	// CheckpointDir is the template value checkpoint.dir.
 	CheckpointDir string
-	// Origin is stored with the start of a new run: how its workflow was loaded.
+	// Origin, stored with the start of a new run, is how its workflow was loaded.
 	Origin replay.Origin
-	// Replay are the records of the run that is resumed; empty for a new run.
+	// Replay are the records of a resumed run; empty for a new run.
 	Replay []checkpoint.Record
-	// Steps is the number of steps so far, if it is more than the records have:
-	// they have none for nodes that failed in branches.
+	// Steps is the number of steps so far, if greater than in the records, which
+	// do not count nodes that failed in branches.
 	Steps int
 	// Answers answer pending interrupts by id, on resume.
 	Answers map[string]any
-	// Hold leaves every interrupt that waits to Answers and Ask; else a resume
-	// without answers passes those before and after nodes.
+	// Hold leaves every pending interrupt to Answers and Ask; otherwise a resume
+	// without answers passes the interrupts before and after nodes.
 	Hold bool
-	// RetryFailed runs the branches that failed again, and what follows them;
-	// see [ErrNothingFailed].
+	// RetryFailed runs failed branches again, and what follows them; see
+	// [ErrNothingFailed].
 	RetryFailed bool
-	// Relaxed lets recorded decisions that no longer fit the graph be made
+	// Relaxed allows recorded decisions that no longer fit the graph to be made
 	// again instead of failing (resume --force).
 	Relaxed bool
 	// Ask answers interrupts immediately; nil stops the run at them.
 	Ask func(ctx context.Context, i flow.Interrupt) (answer any, err error)
 	// Secrets are masked in events and sealed in the journal.
 	Secrets *secret.Set
-	// Env is the template root env; to read only.
+	// Env is the template root env; it is read only.
 	Env map[string]any
 	// StartedAt is when the run began; zero = now.
 	StartedAt time.Time
@@ -76,15 +76,15 @@ type Options struct {
 	Middleware func(ctx context.Context, req *tea.Request, next InvokeFunc) (*tea.Response, error)
 	// Events receives the run's events, in order, one at a time; nil = none.
 	Events func(flow.Event)
-	// FirstSeq is the number of the last event of the run so far.
+	// FirstSeq is the number of the run's last event so far.
 	FirstSeq  int64
 	Callbacks flow.Callbacks
 	Logger    *slog.Logger
-	// InterruptBefore and InterruptAfter add to those of the workflow.
+	// InterruptBefore and InterruptAfter are in addition to the workflow's.
 	InterruptBefore, InterruptAfter []string
-	// Now is the clock; nil = that of the runtime, or time.Now.
+	// Now is the clock; nil = the runtime's, or time.Now.
 	Now func() time.Time
-	// Runtime drives the run; nil = goroutines and the clock of the machine.
+	// Runtime drives the run; nil = goroutines and the system clock.
 	Runtime Runtime
 }
 

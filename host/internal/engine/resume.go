@@ -15,8 +15,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// arrive applies recorded inputs at a path and returns the state that a
-// container's frames at this path start from.
+// arrive applies the recorded inputs at a path and returns the initial state of a
+// container's frames at this path.
 func (f *frame) arrive(path execpath.Path) *state.State {
 	base := f.state
 	if !f.run.replay.Resumed() {
@@ -33,9 +33,9 @@ func (f *frame) arrive(path execpath.Path) *state.State {
 	return base
 }
 
-// goLive is called where a resumed frame meets the first thing that is not
-// recorded. What resumes were given as input is merged here, once. A container
-// that had begun keeps its base, the state from before.
+// goLive is called when a resumed frame reaches the first path that is not
+// recorded. It merges the input of resumes, once. A container that had begun keeps
+// its base, the state before the merge.
 func (f *frame) goLive(path execpath.Path, base **state.State) error {
 	r := f.run
 	if f.inputSeq == replay.End || !r.replay.Resumed() {
@@ -56,8 +56,8 @@ func (f *frame) goLive(path execpath.Path, base **state.State) error {
 	return f.mergeInput(path, replay.Input{Values: values, Begun: begun, Given: true})
 }
 
-// mergeInput merges what a resume was given, or an object that answers an
-// interrupt, into the state, journaled at path.
+// mergeInput merges the input of a resume, or an object that answers an interrupt,
+// into the state, and journals it at path.
 func (f *frame) mergeInput(path execpath.Path, in replay.Input) error {
 	r := f.run
 	fitted, err := f.graph.Schema.Fit(in.Values)
@@ -91,8 +91,8 @@ func CheckInput(g *graph.Graph, input map[string]any, pending []flow.Interrupt) 
 	return err
 }
 
-// CheckAnswer checks the answer to a pending interrupt. An object that passes a
-// stop is merged into the state there.
+// CheckAnswer checks the answer to a pending interrupt. An object that answers an
+// interrupt before or after a node is merged into the state there.
 func CheckAnswer(g *graph.Graph, i flow.Interrupt, answer any) error {
 	if err := i.Check(answer); err != nil {
 		return err
@@ -108,8 +108,8 @@ func CheckAnswer(g *graph.Graph, i flow.Interrupt, answer any) error {
 	return nil
 }
 
-// graphsAround returns the graphs inside g that a path leads through, as far as
-// they are known without running: not those that an action runs.
+// graphsAround returns the graphs inside g that a path leads through, except graphs
+// that an action runs, which are not known statically.
 func graphsAround(g *graph.Graph, path execpath.Path) (list []*graph.Graph) {
 	find := g.Node
 	for outer, _, more := strings.Cut(string(path), "/"); more; outer, _, more = strings.Cut(string(path), "/") {
@@ -143,8 +143,8 @@ func graphsAround(g *graph.Graph, path execpath.Path) (list []*graph.Graph) {
 	return list
 }
 
-// givenAfter is the input of resumes that a state does not include, which
-// includes that up to a record.
+// givenAfter returns the input of resumes that is missing from a state. The state
+// includes the input up to a record.
 func (r *run) givenAfter(seq uint64) map[string]any {
 	values := r.replay.GivenAfter(seq)
 	if !r.givenAgain() {
@@ -153,11 +153,11 @@ func (r *run) givenAfter(seq uint64) map[string]any {
 	return values
 }
 
-// givenAgain reports whether the same command as the last one was given again.
+// givenAgain reports whether the last command was given again.
 func (r *run) givenAgain() bool { return r.replay.GivenLast(r.o.Input) }
 
-// recordGiven records the input of this resume before the first frame merges
-// it, so that after a kill the others still do.
+// recordGiven records the input of this resume before the first frame merges it,
+// so that the other frames merge it even after a kill.
 func (r *run) recordGiven() error {
 	r.giveOnce.Do(func() {
 		if len(r.o.Input) == 0 {
@@ -171,7 +171,7 @@ func (r *run) recordGiven() error {
 	return r.giveErr
 }
 
-// replayInputs merges the recorded inputs of a path.
+// replayInputs merges the recorded inputs at a path.
 func (f *frame) replayInputs(path execpath.Path) {
 	for _, in := range f.run.replay.Inputs(path) {
 		f.replayInput(in)
@@ -213,8 +213,8 @@ func (f *frame) replayNode(ctx context.Context, n *graph.Node, path execpath.Pat
 }
 
 // reapply adds a recorded outcome to the state and the results. A container is
-// walked again: its own nodes are recorded too. An update that follows from the
-// result is computed again.
+// walked again, because its nodes are recorded too. An update that is derived from
+// the result is computed again.
 func (f *frame) reapply(ctx context.Context, n *graph.Node, path execpath.Path, base *state.State, joined *joined, rec *replay.Node) error {
 	out := outcome{result: rec.Result, update: rec.Update}
 	if rec.Failure == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// way is a decision where to go: one target, or branches of a fan-out.
+// way is a routing decision: one target, or branches of a fan-out.
 type way struct {
 	to     graph.Target
 	fanOut *graph.FanOut
@@ -33,8 +33,8 @@ func (w way) record() replay.Route {
 	return replay.Route{Branches: branches}
 }
 
-// recorded finds the decision that the journal holds; ok is false where none
-// was made. A target that is gone is an error, or decided again by --force.
+// recorded returns the recorded decision; ok is false if there is none. A missing
+// target is an error, or is decided again with --force.
 func (f *frame) recorded(rec *replay.Node) (w way, ok bool, err error) {
 	if rec.Branches != nil {
 		w.fanOut = f.route.FanOut
@@ -97,15 +97,14 @@ func (f *frame) decideStart(ctx context.Context) (way, error) {
 	return w, r.append(path, &rec)
 }
 
-// decideBehind evaluates the present route, within the time-out of its node.
+// decideBehind evaluates the current route, within the timeout of its node.
 func (f *frame) decideBehind(ctx context.Context, n *graph.Node) (way, error) {
 	limited, stop := f.run.nodeTimeout(ctx, n)
 	defer stop()
 	return f.decide(limited, f.route, n.Name, f.ownResult(n.Name))
 }
 
-// decide evaluates a route. Nothing matching is an error that lists what was
-// tried.
+// decide evaluates a route. If nothing matches, the error lists what was tried.
 func (f *frame) decide(ctx context.Context, route *graph.Route, from string, result any) (way, error) {
 	var tried []string
 	if len(route.Goto) > 0 {
@@ -170,7 +169,7 @@ func (f *frame) tryBranches(ctx context.Context, fan *graph.FanOut, result any, 
 	return taken, nil
 }
 
-// tryRule evaluates a guard; nil always holds.
+// tryRule evaluates a guard; nil is always true.
 func (f *frame) tryRule(ctx context.Context, cond *graph.Condition, result any, tried *[]string) (bool, error) {
 	if cond == nil {
 		return true, nil
@@ -210,7 +209,7 @@ func (f *frame) trySwitch(ctx context.Context, sw *graph.Switch, result any, tri
 		firstLine(sw.Condition.Value), value.Brief(v), strings.Join(known, ", "))
 }
 
-// evaluate runs a condition; its own failure is a ConditionEvaluation.
+// evaluate evaluates a condition; a failure of it is a ConditionEvaluation error.
 func (f *frame) evaluate(ctx context.Context, cond *graph.Condition, result any) (any, error) {
 	v, err := cond.Eval(ctx, f.scope(result), f.luaEnv(nil))
 	if err != nil {

@@ -28,7 +28,7 @@ type run struct {
 	started time.Time
 	cancel  context.CancelCauseFunc
 	steps   atomic.Int64
-	// recursions counts the workflows that were run inside themselves.
+	// recursions counts the runs of workflows inside themselves.
 	recursions atomic.Int64
 	breakers   breakers
 	failures   failures
@@ -44,21 +44,21 @@ type run struct {
 	usage   flow.Usage
 	clock   workClock
 	notes   map[noteName]any
-	// seen are the recorded paths that were walked, with whether those inside are;
-	// nil where they are not needed.
+	// seen are the walked recorded paths, with whether the paths inside are
+	// walked; nil if not needed.
 	seen map[execpath.Path]bool
-	// noParams are the parameters of a call without any; it stays empty.
+	// noParams are the parameters of a call without any; it must stay empty.
 	noParams map[string]any
-	// last is the path of the node that was started last, for status records.
+	// last is the path of the last started node, for status records.
 	last execpath.Path
-	// inputTaken says that the input of a resume was merged somewhere.
+	// inputTaken reports that the input of a resume was merged somewhere.
 	inputTaken atomic.Bool
 	giveOnce   sync.Once
 	giveErr    error
 }
 
-// ErrInputUnused is what a resume with input comes to where all was done
-// before: nothing has changed.
+// ErrInputUnused is the error of a resume with input for a run that is already
+// done: nothing has changed.
 var ErrInputUnused = errors.New("nothing is left to run: the input would change nothing")
 
 // Execute runs a graph to its end, an interrupt, a failure or the end of ctx.
@@ -108,7 +108,7 @@ func (r *run) now() time.Time {
 	return time.Now()
 }
 
-// begin makes the root frame and writes the start record of a new run.
+// begin returns the root frame and writes the start record of a new run.
 func (r *run) begin() (*frame, error) {
 	wf := r.o.workflow()
 	input := r.o.Input
@@ -149,7 +149,7 @@ func orEmpty(m map[string]any) map[string]any {
 	return m
 }
 
-// withLimits adds the workflow's time-out.
+// withLimits adds the workflow's timeout.
 func (r *run) withLimits(ctx context.Context) (context.Context, context.CancelFunc) {
 	wf := r.o.workflow()
 	d := wf.Config.Timeout
@@ -159,7 +159,7 @@ func (r *run) withLimits(ctx context.Context) (context.Context, context.CancelFu
 	return r.withTimeout(ctx, d, tea.Errorf(tea.Timeout, "the run took longer than config.timeout_seconds (%s)", d))
 }
 
-// finish writes the run's status and sums it up.
+// finish writes the run's status and returns its result.
 func (r *run) finish(ctx context.Context, root *frame, err error) (*flow.Result, error) {
 	res := &flow.Result{RunID: r.o.RunID, State: root.state.Values(), Started: r.started}
 	r.mu.Lock()
@@ -223,7 +223,7 @@ func (r *run) close(res *flow.Result) error {
 	}
 	res.Checkpoint = r.o.Journal.Path()
 	if r.replay.Done && r.last == "" && res.Status == flow.Done {
-		return nil // it was done before and is as it was
+		return nil // it was already done and has not changed
 	}
 	rec := &replay.Status{
 		Status: res.Status, Node: string(r.last), Failures: res.Failures, FailedBranches: res.FailedBranches,
@@ -289,8 +289,8 @@ func milliseconds(d time.Duration) float64 {
 	return float64(d.Round(time.Microsecond)) / float64(time.Millisecond)
 }
 
-// idempotencyKey names a call for the outside world: the same for every
-// repetition of the call at this path of this run.
+// idempotencyKey returns the external key of a call: the same for every repetition
+// of the call at this path of this run.
 func (r *run) idempotencyKey(path execpath.Path) string {
 	var buf [128]byte // most fit
 	text := append(append(append(buf[:0], r.o.RunID...), 0), path.WithoutAttempts()...)
@@ -300,7 +300,7 @@ func (r *run) idempotencyKey(path execpath.Path) string {
 	return string(key[:])
 }
 
-// traceparent is the W3C trace context of a call: the trace is the run, the
+// traceparent returns the W3C trace context of a call: the trace is the run, the
 // span the execution of the node.
 func (r *run) traceparent(path execpath.Path, attempt int) string {
 	r.traceOnce.Do(func() { r.trace = tracecontext.TraceOf(r.o.RunID) })

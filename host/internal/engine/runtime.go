@@ -9,9 +9,9 @@ import (
 )
 
 // Runtime is the clock and the concurrency of a run that another engine drives,
-// such as a Temporal workflow. A run without one, which is the normal case, uses
-// goroutines and the clock of the machine. All methods are called from functions
-// that the runtime itself started, one of which runs at a time.
+// such as a Temporal workflow. A normal run has no Runtime and uses goroutines and
+// the system clock. All methods are called from functions that the runtime itself
+// started, one of which runs at a time.
 type Runtime interface {
 	// Now returns the time of the run.
 	Now() time.Time
@@ -20,13 +20,13 @@ type Runtime interface {
 	WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc)
 	// AfterFunc calls fn after d, unless stop is called before.
 	AfterFunc(ctx context.Context, d time.Duration, fn func()) (stop func())
-	// Sleep waits for d. The error is the cause of ctx when that is done first.
+	// Sleep waits for d. If ctx ends first, the error is its cause.
 	Sleep(ctx context.Context, d time.Duration) error
-	// Concurrently calls work n times, each with a context of its own, and
-	// returns when all calls have returned.
+	// Concurrently calls work n times, each with a separate context, and returns
+	// when all calls have returned.
 	Concurrently(ctx context.Context, n int, work func(ctx context.Context))
-	// Once returns what fn returns, or returned when the run was at the same place
-	// before. fn is called outside of the run's functions.
+	// Once returns the result of fn, or its recorded result if the run was at the
+	// same place before. fn is called outside of the run's functions.
 	Once(ctx context.Context, fn func(ctx context.Context) (any, error)) (any, error)
 	// Random returns a number in [0, 1).
 	Random() float64
@@ -36,9 +36,9 @@ type Runtime interface {
 // call. The run ends as at an interrupt, and continues from its records.
 var ErrHandOver = errors.New("another execution of the run continues here")
 
-// luaSteps is how many instructions a piece of Lua code can execute under a
-// [Runtime], where a deadline by the clock would not be the same at a replay.
-// It takes a few seconds.
+// luaSteps is the maximum number of instructions of a piece of Lua code under a
+// [Runtime], because a deadline by the clock would differ in a replay. They take a
+// few seconds.
 const luaSteps = 100_000_000
 
 // withCancel is [context.WithCancelCause].

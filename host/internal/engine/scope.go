@@ -14,11 +14,11 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// scope is the roots of templates.
+// scope has the roots of templates.
 type scope struct {
 	frame *frame
 	state *state.State
-	// result is the root of output mappings and goto; nil where there is none.
+	// result is the root of output mappings and goto; nil if there is none.
 	result any
 	// joined are the branch results in a fan-in node.
 	joined *joined
@@ -28,7 +28,7 @@ func (f *frame) scope(result any) scope {
 	return scope{frame: f, state: f.state, result: result, joined: f.joined}
 }
 
-// Lookup returns the value of a root name; unknown names are keys of the state.
+// Lookup returns the value of a root; unknown names are keys of the state.
 func (s scope) Lookup(name string) (any, bool) {
 	f := s.frame
 	r := f.run
@@ -65,21 +65,21 @@ func (s scope) Lookup(name string) (any, bool) {
 	return f.result(name)
 }
 
-// Required reports whether a template may only read members that exist: of what
-// the file and its caller define, and of nodes that the file has.
+// Required reports whether a missing member is an error: in what the file and its
+// caller define, and for nodes that the file does not have.
 func (s scope) Required(root, member string, depth int) bool {
 	switch root {
 	case "secrets":
 		return true
 	case "variables", "settings", "run", "checkpoint":
-		return depth == 1 // deeper they are data, such as a table with a computed key
+		return depth == 1 // deeper values are data, such as a table with a computed key
 	case "nodes":
 		return depth == 1 && !s.frame.hasNode(member)
 	}
 	return false
 }
 
-// settings are those of a workflow with the run's secrets in them.
+// settings returns a workflow's settings with the run's secrets.
 func (r *run) settings(s *graph.Settings) map[string]any {
 	values, err := s.Resolve(context.Background(), r.o.Secrets.Values())
 	if err != nil {
@@ -106,8 +106,8 @@ func (r *run) checkpointRoot() map[string]any {
 	return m
 }
 
-// Field finds a key of the state without sharing the whole of it, and the
-// result of a node under state.NAME where the state has no such key.
+// Field returns a key of the state without sharing the whole state, or the result
+// of a node under state.NAME if the state has no such key.
 func (s scope) Field(root, key string) (any, bool) {
 	switch root {
 	case "nodes":
@@ -122,7 +122,7 @@ func (s scope) Field(root, key string) (any, bool) {
 	return s.frame.result(key)
 }
 
-// luaEnv is what a chunk sees; x is nil for conditions, which cannot call actions.
+// luaEnv returns the environment of a chunk; x is nil for conditions, which cannot call actions.
 func (f *frame) luaEnv(x *execution) script.Env {
 	globals := map[string]any{"variables": orEmpty(f.graph.Workflow.Variables)}
 	f.addItemVars(globals)
@@ -137,7 +137,7 @@ func (f *frame) luaEnv(x *execution) script.Env {
 	if x == nil {
 		return env
 	}
-	// The seed depends on the place alone, so that equal runs draw equal numbers.
+	// The seed depends only on the path, so that equal runs draw equal numbers.
 	seed := fnv.New64a()
 	seed.Write([]byte(x.path))
 	env.Seed = seed.Sum64()
@@ -150,8 +150,8 @@ func (f *frame) luaEnv(x *execution) script.Env {
 	return env
 }
 
-// luaSteps is the limit of the instructions of a piece of Lua code; 0 = it has a
-// deadline by the clock.
+// luaSteps returns the instruction limit of a piece of Lua code; 0 = it has a time
+// limit.
 func (f *frame) luaSteps() int {
 	if f.run.o.Runtime != nil {
 		return luaSteps

@@ -9,35 +9,35 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/secret"
 )
 
-// mostShown bounds the text that is kept of one call, to continue it.
+// mostShown bounds the text of one call that is kept for continuation.
 const mostShown = 1 << 20
 
-// tokens are the texts that the calls of one execution stream. A reader gets
-// each text once: a call that is repeated continues the text where the failed
-// attempt broke off. The zero value is ready. It is safe for concurrent use.
+// tokens are the texts that the calls of one execution stream. A reader gets each
+// text once: a repeated call continues the text of the failed attempt. The zero
+// value is ready for use. It is safe for concurrent use.
 type tokens struct {
 	mu    sync.Mutex
 	mask  *secret.Stream
 	shown map[execpath.Path]*shownText // by the path of the call
 }
 
-// shownText is what a reader has got of a call's text.
+// shownText is the part of a call's text that was emitted.
 type shownText struct {
 	text  strings.Builder
 	owner *callHost // the attempt that adds to it
-	cut   bool      // text is not all of it
+	cut   bool      // text is incomplete
 }
 
-// tokenCursor is where an attempt of a call is in the text.
+// tokenCursor is the position of an attempt of a call in the text.
 type tokenCursor struct {
 	begun bool
 	at    int
-	muted bool // it says something else than the attempt before it
-	over  bool // it has said more than is kept
+	muted bool // its text differs from the previous attempt's
+	over  bool // its text is longer than what is kept
 }
 
-// next returns what is new to the reader in a token of an attempt. A token of
-// an attempt that another one has replaced is not.
+// next returns the part of an attempt's token that is new to the reader. A token of
+// a replaced attempt is not new.
 func (t *tokens) next(h *callHost, token string) string {
 	s := t.shown[h.path]
 	if s == nil {
@@ -65,7 +65,7 @@ func (t *tokens) next(h *callHost, token string) string {
 	switch {
 	case fresh == "":
 	case s.cut && !c.over:
-		c.muted = true // more was shown than is known
+		c.muted = true // more was emitted than is kept
 		return ""
 	case s.text.Len()+len(fresh) > mostShown:
 		s.cut, c.over = true, true
@@ -76,8 +76,8 @@ func (t *tokens) next(h *callHost, token string) string {
 	return fresh
 }
 
-// token emits what is new in a piece of text that a call streams. Secrets are
-// masked in the text as a whole, so its end may wait for the next piece.
+// token emits the new part of a text that a call streams. Secrets are masked in the
+// text as a whole, so its end may wait for the next piece.
 func (x *execution) token(h *callHost, text string) {
 	if !x.frame.run.listening() {
 		return
@@ -93,7 +93,7 @@ func (x *execution) token(h *callHost, text string) {
 	x.emitToken(x.tokens.mask.Next(text))
 }
 
-// endTokens emits what token held back.
+// endTokens emits the text that token held back.
 func (x *execution) endTokens() {
 	x.tokens.mu.Lock()
 	defer x.tokens.mu.Unlock()

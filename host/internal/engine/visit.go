@@ -15,8 +15,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// visit runs one node, or applies what is recorded of it, and returns the next
-// node; nil at the end.
+// visit runs one node, or applies its record, and returns the next node; nil at the
+// end.
 func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -67,7 +67,7 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path execpath.Path, 
 			return nil, f.fail(n, path, 0, err)
 		}
 		if !holds {
-			// A node that is skipped looks at no results, but its condition may.
+			// A skipped node reads no results, but its condition may.
 			if err := f.joined.failure(); err != nil && !n.GuardReadsResults {
 				return nil, err
 			}
@@ -108,16 +108,16 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path execpath.Path, 
 	return f.leave(ctx, n, path, rec, x)
 }
 
-// hasBegun reports whether a node without a record had begun before a resume:
-// its condition was true.
+// hasBegun reports whether a node without a record had begun before a resume, so
+// that its condition was true.
 func (f *frame) hasBegun(path execpath.Path) bool {
 	p := f.run.replay
 	return p.Begun(path, f.void) || p.Attempt(path) > 1 || f.waitedAt(string(path.Mark(execpath.Ask)))
 }
 
 // leave decides where to go, stores the record, emits the end and stops at an
-// interrupt after the node. With such an interrupt the decision comes last, so
-// that it sees the input of the resume.
+// interrupt after the node. With such an interrupt it decides last, so that the
+// decision uses the input of the resume.
 func (f *frame) leave(ctx context.Context, n *graph.Node, path execpath.Path, rec *replay.Node, end *execution) (*graph.Node, error) {
 	stops := f.stopsAfter(n)
 	var way way
@@ -150,7 +150,7 @@ func (f *frame) leaveAfterInterrupt(ctx context.Context, n *graph.Node, path exe
 	return f.leaveLate(ctx, n, path)
 }
 
-// leaveLate decides where a node that is recorded already leads.
+// leaveLate decides where an already recorded node leads.
 func (f *frame) leaveLate(ctx context.Context, n *graph.Node, path execpath.Path) (*graph.Node, error) {
 	if f.replayOnly {
 		return nil, errReplayed
@@ -175,8 +175,8 @@ func (f *frame) stopsAfter(n *graph.Node) bool {
 	return n.InterruptAfter || f.interrupts(f.run.o.InterruptAfter, n)
 }
 
-// interrupts reports whether a node is named in the options' list, by name or
-// by path.
+// interrupts reports whether a list of the options contains a node, by name or by
+// path.
 func (f *frame) interrupts(names []string, n *graph.Node) bool {
 	for _, name := range names {
 		if name == string(f.prefix.Node(n.Name)) || name == n.Name && f.topLevel() {
@@ -186,11 +186,11 @@ func (f *frame) interrupts(names []string, n *graph.Node) bool {
 	return false
 }
 
-// topLevel reports whether the frame's nodes are those of the workflow's own
-// list: the run itself and its branches.
+// topLevel reports whether the frame's nodes are in the workflow's top-level list:
+// in the run itself and its branches.
 func (f *frame) topLevel() bool { return f.graph == f.run.o.Graph }
 
-// failed does what the node's policy says after the last attempt.
+// failed applies the node's policy after the last attempt.
 func (f *frame) failed(ctx context.Context, x *execution, err error) (*graph.Node, error) {
 	n, path := x.node, x.path
 	if unwinds(ctx, err) {
@@ -226,7 +226,7 @@ func (f *frame) failed(ctx context.Context, x *execution, err error) (*graph.Nod
 	return nil, f.fail(n, path, x.attempt, err)
 }
 
-// continued is the update of a failed node with on_error: continue.
+// continued returns the update of a failed node with on_error: continue.
 func continued(n *graph.Node, failure *tea.Error) map[string]any {
 	update := map[string]any{}
 	if a, ok := n.Body.(*graph.Action); ok && a.Output != nil && a.Output.Key != "" {
@@ -250,8 +250,8 @@ func (f *frame) visitFallback(failed *graph.Node) (*graph.Node, error) {
 	return fallback, nil
 }
 
-// fail makes the error that ends the frame; errors that only pass through
-// stay what they are.
+// fail returns the error that ends the frame; errors that only pass through are
+// returned unchanged.
 func (f *frame) fail(n *graph.Node, path execpath.Path, attempts int, err error) error {
 	var node *flow.NodeError
 	if errors.Is(err, errSuspended) || errors.Is(err, errReplayed) || errors.As(err, &node) || errors.As(err, new(*journalError)) || errors.As(err, new(*flow.BudgetError)) {
@@ -269,9 +269,8 @@ func (f *frame) fail(n *graph.Node, path execpath.Path, attempts int, err error)
 	return failed
 }
 
-// unwinds reports whether an error only passes through: a suspended frame, the
-// end of what is recorded or of the run's context, or a checkpoint that
-// cannot be written.
+// unwinds reports whether an error only passes through: a suspended frame, the end
+// of the records or of the run's context, or a checkpoint that cannot be written.
 func unwinds(ctx context.Context, err error) bool {
 	return errors.Is(err, errSuspended) || errors.Is(err, errReplayed) || ctx.Err() != nil || errors.As(err, new(*journalError))
 }

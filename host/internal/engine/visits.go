@@ -1,8 +1,7 @@
 package engine
 
-// visits are the nodes of a frame by name: how often each was
-// visited, and its last result. Most frames have few nodes, so it is a list
-// until it has grown.
+// visits are the nodes of a frame by name, with their number of visits and their
+// last result. It is a list while it is short, because most frames have few nodes.
 type visits struct {
 	list []entry
 	// index finds an entry of a long list.
@@ -13,14 +12,14 @@ type entry struct {
 	name   string
 	visits int
 	result any
-	// ended says that there is a result.
+	// ended reports whether there is a result.
 	ended bool
 }
 
-// longVisits is the length from which on there is an index.
+// longVisits is the length from which there is an index.
 const longVisits = 8
 
-// at returns the place of a node in the list, and adds it if necessary.
+// at returns the entry of a node, and adds it if necessary.
 func (l *visits) at(name string) *entry {
 	if e := l.find(name); e != nil {
 		return e
@@ -38,8 +37,8 @@ func (l *visits) at(name string) *entry {
 	return &l.list[len(l.list)-1]
 }
 
-// find returns the place of a node, nil where there is none. It is valid until
-// a node is added.
+// find returns the entry of a node, nil if there is none. It is valid until a node
+// is added.
 func (l *visits) find(name string) *entry {
 	if l.index != nil {
 		if i, ok := l.index[name]; ok {
@@ -55,7 +54,7 @@ func (l *visits) find(name string) *entry {
 	return nil
 }
 
-// visit counts a visit of a node and returns their number.
+// visit counts a visit of a node and returns its number.
 func (l *visits) visit(name string) int {
 	e := l.at(name)
 	e.visits++
@@ -74,7 +73,7 @@ func (l *visits) setResult(name string, v any) {
 	e.result, e.ended = v, true
 }
 
-// result returns the last result of a node; ok is false where there is none.
+// result returns the last result of a node; ok is false if there is none.
 func (l *visits) result(name string) (v any, ok bool) {
 	if e := l.find(name); e != nil && e.ended {
 		return e.result, true
@@ -82,7 +81,7 @@ func (l *visits) result(name string) (v any, ok bool) {
 	return nil, false
 }
 
-// addResults takes over the results of another visits.
+// addResults adds the results of another frame.
 func (l *visits) addResults(from *visits) {
 	for _, e := range from.list {
 		if e.ended {
@@ -91,7 +90,7 @@ func (l *visits) addResults(from *visits) {
 	}
 }
 
-// copyResults puts the results into m.
+// copyResults copies the results to m.
 func (l *visits) copyResults(m map[string]any) {
 	for _, e := range l.list {
 		if e.ended {

@@ -15,22 +15,22 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// A record's body is an object with a member for each field, by its JSON tag
-// and sorted. Values of the value model are encoded as they are: encoding/json
-// would turn their integers and floats into each other.
+// A record's body is an object with a member for each field, named by its JSON tag
+// and sorted. Values of the value model are encoded without encoding/json, which
+// would confuse their integers and floats.
 
 // field is a field of a record's struct.
 type field struct {
 	name string
-	// omit says that the zero value is left out.
+	// omit reports whether the zero value is left out.
 	omit  bool
 	index []int
 }
 
 var fieldsByType sync.Map // reflect.Type -> []field
 
-// fieldsOf returns the fields of a struct by name, those of embedded structs
-// included.
+// fieldsOf returns the fields of a struct by name, including those of embedded
+// structs.
 func fieldsOf(t reflect.Type) []field {
 	if known, ok := fieldsByType.Load(t); ok {
 		return known.([]field)
@@ -51,8 +51,7 @@ func isValue(v reflect.Value) bool {
 	return v.Kind() == reflect.Interface || v.Type() == reflect.TypeFor[map[string]any]()
 }
 
-// Encode returns the record with a body, with references in the place of
-// secrets.
+// Encode returns the record with a body in which references replace secrets.
 func Encode(path execpath.Path, rec Record, secrets *secret.Set) (checkpoint.Record, error) {
 	out := checkpoint.Record{Kind: rec.kind(), Path: string(path)}
 	v := reflect.ValueOf(rec).Elem()
@@ -88,8 +87,8 @@ func Encode(path execpath.Path, rec Record, secrets *secret.Set) (checkpoint.Rec
 	return out, nil
 }
 
-// decode reads a record's body into its struct. Members that the struct does
-// not have are ignored. Without unseal, references to secrets stay.
+// decode decodes a record's body. Members that the struct does not have are
+// ignored. Without unseal, references to secrets remain.
 func decode(rec checkpoint.Record, into Record, unseal func(any) (any, error)) error {
 	if len(rec.Body) == 0 {
 		return nil
@@ -127,7 +126,7 @@ func decode(rec checkpoint.Record, into Record, unseal func(any) (any, error)) e
 	return nil
 }
 
-// OriginOf returns how the workflow of a run was loaded; rec is its first record.
+// OriginOf returns how a run's workflow was loaded; rec is the run's first record.
 func OriginOf(rec checkpoint.Record) (Origin, error) {
 	var start Start
 	err := decode(rec, &start, nil)

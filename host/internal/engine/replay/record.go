@@ -30,14 +30,14 @@ type Start struct {
 type Origin struct {
 	Overlays []string `json:"overlays,omitzero"`
 	Config   string   `json:"config,omitzero"`
-	// DataDir is the directory for the files of the run, if it is not that of the workflow.
+	// DataDir is the directory for the run's files, if not the workflow's.
 	DataDir string `json:"data_dir,omitzero"`
 }
 
 // Node is one execution of a node.
 type Node struct {
-	// Result is the body's result; Update is what was merged where it does not
-	// follow from the result. Those of a container follow from the nodes inside,
+	// Result is the body's result; Update is the merged update if it cannot be
+	// derived from the result. A container's are derived from the inner nodes,
 	// except for an output mapping that a resume can evaluate to another update.
 	Result  any            `json:"r,omitzero"`
 	Update  map[string]any `json:"u,omitzero"`
@@ -47,19 +47,19 @@ type Node struct {
 	Count int `json:"n,omitzero"`
 	// Retries is the number of repeated attempts.
 	Retries int `json:"try,omitzero"`
-	// Fallback says that the node's fallback runs in its place.
+	// Fallback reports that the node's fallback runs instead.
 	Fallback bool `json:"fb,omitzero"`
-	// Usage is what the execution has used; nil where the result says it.
+	// Usage is the usage of the execution; nil if the result reports it.
 	Usage *Usage `json:"use,omitzero"`
 	Route
 }
 
-// Route is where a node leads. As its own record it follows that of a node
-// whose route was decided later.
+// Route is where a node leads. A separate record of it follows the record of a
+// node whose route was decided later.
 type Route struct {
 	// To is the name of the next node; "" = not decided.
 	To string `json:"to,omitzero"`
-	// Branches are the entries of the fan-out that was taken; nil = none was.
+	// Branches are the entries of the chosen fan-out; nil = none.
 	Branches []string `json:"fan,omitzero"`
 }
 
@@ -72,30 +72,30 @@ type Failure struct {
 	Details   map[string]any `json:"details,omitzero"`
 }
 
-// Begin is what a container began with: the items of a map, the input of a
-// subgraph, the parameters of an action that runs a workflow. It is recorded
-// where a resume can evaluate the expression to another value.
+// Begin is the input of a container: the items of a map, the input of a subgraph,
+// the parameters of an action that runs a workflow. It is recorded if a resume can
+// evaluate the expression to another value.
 type Begin struct {
 	Value any `json:"value"`
 }
 
-// Attempt says that a container or branch starts again.
+// Attempt records that a container or branch starts again.
 type Attempt struct {
 	N int `json:"n"`
 }
 
-// Branch is the outcome of a branch that failed.
+// Branch is the outcome of a failed branch.
 type Branch struct {
 	Failure      *Failure `json:"err"`
 	Timeout      bool     `json:"timeout"`
 	Milliseconds float64  `json:"ms"`
-	// Retries counts the retries of the branch, NodeRetries those of the nodes in it.
+	// Retries counts the retries of the branch, NodeRetries the retries of its nodes.
 	Retries     int    `json:"retries"`
 	NodeRetries int    `json:"node_retries,omitzero"`
 	Circuit     string `json:"circuit"`
 }
 
-// Interrupt is a pending interrupt. Its path is that of the record.
+// Interrupt is a pending interrupt. Its path is the path of the record.
 type Interrupt struct {
 	ID   string             `json:"id"`
 	Kind flow.InterruptKind `json:"kind"`
@@ -120,18 +120,18 @@ type Answer struct {
 	Value any    `json:"value"`
 }
 
-// Input is what was merged into the state where the run continued.
+// Input is an input that was merged into the state when the run continued.
 type Input struct {
 	Values map[string]any `json:"values"`
-	// Begun says that the container at this place had begun with the state
+	// Begun reports that the container at this path had begun with the state
 	// before it.
 	Begun bool `json:"begun,omitzero"`
-	// Given says that the values were merged from [Given] records and from the
+	// Given reports that the values were merged from [Given] records and the
 	// input of the resume.
 	Given bool `json:"given,omitzero"`
 }
 
-// Given is the input of a resume or a fork, before any of it is merged.
+// Given is the input of a resume or a fork, recorded before it is merged.
 type Given struct {
 	Values map[string]any `json:"values"`
 }
@@ -142,7 +142,7 @@ type Note struct {
 	Value any    `json:"value"`
 }
 
-// Status is how the process left the run.
+// Status is the status of the run when its process leaves it.
 type Status struct {
 	Status         flow.Status    `json:"status"`
 	Node           string         `json:"node"`
@@ -152,16 +152,16 @@ type Status struct {
 	Usage          *Usage         `json:"usage,omitzero"`
 }
 
-// Session says that a resume begins, for the time at work.
+// Session marks the beginning of a resume, to measure the working time.
 type Session struct{}
 
-// Retry takes back the outcomes of failed branches, and what follows them.
+// Retry revokes the outcomes of failed branches, and what follows them.
 type Retry struct {
 	Paths []execpath.Path `json:"paths"`
 }
 
-// Usage is what one request to a model has used, until the record of its node
-// follows; a part of [Node] and [Status] too. Seconds are set in a status only.
+// Usage is the usage of one request to a model, until the record of its node
+// follows; also a part of [Node] and [Status]. Seconds are set only in a status.
 type Usage struct {
 	Tokens    int64   `json:"tokens,omitzero"`
 	USD       float64 `json:"usd,omitzero"`
@@ -185,7 +185,7 @@ func (*Session) kind() string   { return "session" }
 func (*Retry) kind() string     { return "retry" }
 func (*Usage) kind() string     { return "usage" }
 
-// kinds are the structs of the kinds of records.
+// kinds returns the struct of each kind of record.
 var kinds = sync.OnceValue(func() map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for _, r := range []Record{
@@ -196,7 +196,7 @@ var kinds = sync.OnceValue(func() map[string]reflect.Type {
 	return all
 })
 
-// newRecord returns an empty record of a kind; nil for a kind of a later
+// newRecord returns an empty record of a kind; nil for an unknown kind of a newer
 // version, which is ignored.
 func newRecord(kind string) Record {
 	t, known := kinds()[kind]
@@ -206,7 +206,7 @@ func newRecord(kind string) Record {
 	return reflect.New(t).Interface().(Record)
 }
 
-// NewFailure returns the failure of an error.
+// NewFailure returns the record of an error.
 func NewFailure(e *tea.Error) *Failure {
 	f := &Failure{Message: e.Message, Type: e.Type, Retryable: e.Retryable, Source: e.Source}
 	if len(e.Details) > 0 {
@@ -240,17 +240,16 @@ func (f *Failure) Fields() map[string]any {
 	return m
 }
 
-// NewUsage returns the usage of a record.
 func NewUsage(u flow.Usage) *Usage {
 	return &Usage{Tokens: u.Tokens, USD: u.USD, ToolCalls: u.ToolCalls}
 }
 
-// sum returns what counts against the budget, without steps.
+// sum returns the usage that counts against the budget, without steps.
 func (u Usage) sum() flow.Usage {
 	return flow.Usage{Tokens: u.Tokens, USD: u.USD, ToolCalls: u.ToolCalls}
 }
 
-// ImpliedUsage is what an action's result says it has used.
+// ImpliedUsage returns the usage that an action's result reports.
 func ImpliedUsage(result any) (u flow.Usage) {
 	object, ok := result.(map[string]any)
 	if !ok {
@@ -267,7 +266,7 @@ func ImpliedUsage(result any) (u flow.Usage) {
 	return u
 }
 
-// SetUsage records what the execution has used, where the result does not say it.
+// SetUsage records the usage of the execution unless the result reports it.
 func (n *Node) SetUsage(u flow.Usage) {
 	n.Usage = nil
 	if u != ImpliedUsage(n.Result) {
@@ -275,7 +274,7 @@ func (n *Node) SetUsage(u flow.Usage) {
 	}
 }
 
-// used is what the execution has used.
+// used returns the usage of the execution.
 func (n *Node) used() flow.Usage {
 	if n.Usage != nil {
 		return n.Usage.sum()
@@ -299,7 +298,7 @@ func (i *Interrupt) at(path string) flow.Interrupt {
 	}
 }
 
-// Fields are the interrupt's members in an event, which has the node.
+// Fields returns the interrupt's members in an event, which has the node.
 func (i *Interrupt) Fields() []flow.Field {
 	fields := []flow.Field{{Key: "id", Value: i.ID}, {Key: "kind", Value: string(i.Kind)}}
 	object, _ := value.From(i.Question)

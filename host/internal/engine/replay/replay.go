@@ -16,23 +16,22 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// End is a number behind every record.
+// End is greater than the number of any record.
 const End = math.MaxUint64
 
-// Replay is the index of a resumed run's records. The zero value is that of a
-// new run. Apart from [Replay.Retry] it is immutable, and safe for concurrent
-// use.
+// Replay is the index of a resumed run's records. The zero value is for a new
+// run. Apart from [Replay.Retry] it is immutable, and safe for concurrent use.
 //
-// Where a method takes void, records up to that number do not count.
+// Methods with a parameter void ignore records up to that number.
 type Replay struct {
 	// Start is the record with which the run began; nil for a new run.
 	Start *Start
-	// Done says that the run had ended well, and nothing is recorded since.
+	// Done reports that the run succeeded and nothing was recorded since.
 	Done bool
-	// Used is what the recorded part has used, Worked the time it took.
+	// Used is the usage of the recorded part, Worked its working time.
 	Used   flow.Usage
 	Worked time.Duration
-	// GivenTaken says that a frame has merged the last of the given inputs.
+	// GivenTaken reports that a frame has merged the last given input.
 	GivenTaken bool
 
 	nodes      map[execpath.Path]*Node
@@ -43,23 +42,23 @@ type Replay struct {
 	answers    map[string]any
 	inputs     map[execpath.Path][]Merged
 	notes      map[noteName]any
-	// unseen are interrupts that were not reported: the run continued next to
-	// them until it failed or was stopped.
+	// unseen are interrupts that were not reported, because the run continued in
+	// parallel until it failed or was stopped.
 	unseen map[string]bool
-	// reported is what nodes that have no record yet have reported.
+	// reported is the usage reported by nodes without a record.
 	reported map[execpath.Path]flow.Usage
 	// session and latest are the times of the first and the last record since
-	// Worked was known.
+	// Worked was last recorded.
 	session, latest time.Time
-	// redone are the branches that were run again after they had failed, and
-	// the containers around them: what is recorded up to there is void.
+	// redone are failed branches that were run again, and their containers, with
+	// the number up to which their records are void.
 	redone map[execpath.Path]uint64
-	// seqs are the numbers of the last records, where there were retries.
+	// seqs are the numbers of the last records; nil without retries.
 	seqs map[stamp]uint64
-	// begun are the paths of containers that have a record, of their beginning or
-	// inside, with the number of the first.
+	// begun are the containers that have a record, of their beginning or inside,
+	// with the number of the first one.
 	begun map[execpath.Path]uint64
-	// given are the inputs of resumes that were killed before they ended.
+	// given are the inputs of resumes that were killed.
 	given []givenAt
 }
 
@@ -74,7 +73,7 @@ type noteName struct {
 	key  string
 }
 
-// Merged is an input that was merged, with the number of its record.
+// Merged is a merged input with the number of its record.
 type Merged struct {
 	Input
 	Seq uint64
@@ -85,7 +84,7 @@ type givenAt struct {
 	values map[string]any
 }
 
-// stamp names the last record of something.
+// stamp identifies the last record of something.
 type stamp struct {
 	what byte
 	name string
@@ -100,8 +99,8 @@ const (
 	stampNote      = '=' // a path and a key
 )
 
-// New reads the records of a run; retry says that its failed branches are
-// about to run again. The error names the record that cannot be read, or is a
+// New reads the records of a run; retry reports that its failed branches are about
+// to run again. The error names the unreadable record, or is a
 // [*secret.MissingError].
 func New(records []checkpoint.Record, secrets *secret.Set, retry bool) (*Replay, error) {
 	if len(records) == 0 {
@@ -162,7 +161,7 @@ func (p *Replay) add(rec checkpoint.Record, body Record) {
 		p.attempts[path] = b.N
 	case *Interrupt:
 		p.interrupts[b.ID] = b.at(rec.Path)
-		delete(p.answers, b.ID) // of before a retry
+		delete(p.answers, b.ID) // from before a retry
 		p.unseen[b.ID] = true
 		p.stamp(stampInterrupt, b.ID, rec.Seq)
 	case *Answer:
@@ -187,8 +186,8 @@ func (p *Replay) add(rec checkpoint.Record, body Record) {
 	p.markBegun(path.Outer(), rec.Seq)
 }
 
-// count adds what a record says of the budget. The usage in a status is that
-// of the whole run so far, failures and interrupted work included.
+// count adds the usage in a record. The usage in a status is the total of the run
+// so far, including failures and interrupted work.
 func (p *Replay) count(rec checkpoint.Record, body Record) {
 	path := execpath.Path(rec.Path)
 	switch b := body.(type) {
@@ -221,21 +220,21 @@ func (p *Replay) count(rec checkpoint.Record, body Record) {
 	}
 }
 
-// isStep reports whether a node's record is that of a step; the decision where
-// a frame begins is none.
+// isStep reports whether a node's record counts as a step; the decision at the
+// beginning of a frame does not.
 func isStep(path execpath.Path) bool {
 	return path != spec.Start && path != path.Outer().Node(spec.Start)
 }
 
-// markBegun marks a container and every one around it: each[3] and each, or a>b
-// and a.
+// markBegun marks a container and all its outer containers: each[3] and each, or
+// a>b and a.
 func (p *Replay) markBegun(path execpath.Path, seq uint64) {
 	for ; path != ""; path = path.Outer() {
 		p.stamp(stampInside, string(path), seq)
 		if p.begun[path] == 0 {
 			p.begun[path] = seq
 		} else if p.seqs == nil {
-			return // and so are those around
+			return // its outer containers are marked too
 		}
 	}
 }
@@ -243,7 +242,7 @@ func (p *Replay) markBegun(path execpath.Path, seq uint64) {
 // Resumed reports whether the run has records.
 func (p *Replay) Resumed() bool { return p.Start != nil }
 
-// Begin returns what a container began with, nil where that is not recorded.
+// Begin returns the input of a container, nil if it is not recorded.
 func (p *Replay) Begin(path execpath.Path, void uint64) *Begin {
 	if b := p.begins[path]; b.seq > void {
 		return b.Begin
@@ -251,14 +250,14 @@ func (p *Replay) Begin(path execpath.Path, void uint64) *Begin {
 	return nil
 }
 
-// Begun reports whether a container has a record, of its beginning or inside,
-// that counts.
+// Begun reports whether a container has a valid record, of its beginning or
+// inside.
 func (p *Replay) Begun(path execpath.Path, void uint64) bool {
 	return p.begun[path] > 0 && !p.isStale(stampInside, string(path), void)
 }
 
-// BegunAt returns the number of the first record of a container, [End] where
-// none counts.
+// BegunAt returns the number of the first record of a container, [End] if there
+// is no valid one.
 func (p *Replay) BegunAt(path execpath.Path, void uint64) uint64 {
 	if p.Begun(path, void) {
 		return p.begun[path]
@@ -266,13 +265,13 @@ func (p *Replay) BegunAt(path execpath.Path, void uint64) uint64 {
 	return End
 }
 
-// Attempt returns the number of the attempt, counted from 1, in which a
-// container or branch was.
+// Attempt returns the number of the last attempt of a container or branch, counted
+// from 1.
 func (p *Replay) Attempt(path execpath.Path) int { return max(1, p.attempts[path]) }
 
-// Interrupt returns an interrupt that the run had reached. It remains one where
-// the node is not a place to stop at any more, as without the flags that the
-// run began with.
+// Interrupt returns an interrupt that the run had reached. It remains one even if
+// the node no longer interrupts, for example without the flags with which the run
+// began.
 func (p *Replay) Interrupt(id string, void uint64) (i flow.Interrupt, ok bool) {
 	i, ok = p.interrupts[id]
 	return i, ok && !p.isStale(stampInterrupt, id, void)
@@ -287,7 +286,7 @@ func (p *Replay) Answer(id string, void uint64) (answer any, ok bool) {
 	return answer, ok && !p.isStale(stampAnswer, id, void)
 }
 
-// Inputs are what was merged at a place, in order.
+// Inputs returns the inputs that were merged at a place, in order.
 func (p *Replay) Inputs(place execpath.Path) []Merged { return p.inputs[place] }
 
 // Note returns an action's note at a path.
@@ -296,11 +295,11 @@ func (p *Replay) Note(path execpath.Path, key string, void uint64) (note any, ok
 	return note, ok && !p.isStale(stampNote, string(path)+" "+key, void)
 }
 
-// Reported returns what the node at a path has reported, which has no record yet.
+// Reported returns the usage reported by the node at a path, which has no record yet.
 func (p *Replay) Reported(path execpath.Path) flow.Usage { return p.reported[path] }
 
-// GivenAfter returns the inputs of killed resumes behind a record, the later
-// ones laid over the earlier.
+// GivenAfter returns the merged inputs of killed resumes after a record; later
+// ones take precedence.
 func (p *Replay) GivenAfter(seq uint64) map[string]any {
 	values := map[string]any{}
 	for _, g := range p.given {
@@ -311,17 +310,16 @@ func (p *Replay) GivenAfter(seq uint64) map[string]any {
 	return values
 }
 
-// GivenLast reports whether an input is that of the last resume, which was
+// GivenLast reports whether an input equals the input of the last resume, which was
 // killed: the same command was given again.
 func (p *Replay) GivenLast(input map[string]any) bool {
 	last := len(p.given) - 1
 	return last >= 0 && value.Equal(p.given[last].values, input)
 }
 
-// Pending lists the interrupts in a run's records that wait for an answer, by
-// id: not those of a node that has ended without one, by its time-out for
-// instance, and not those that a retry has taken back. Secrets are those of the
-// run.
+// Pending returns the interrupts in a run's records that wait for an answer, sorted
+// by id. It excludes those of nodes that ended without an answer, for example by a
+// timeout, and those that a retry revoked. secrets are the run's.
 func Pending(records []checkpoint.Record, secrets *secret.Set) ([]flow.Interrupt, error) {
 	var waits []checkpoint.Record
 	for _, rec := range records {

@@ -9,35 +9,34 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/execpath"
 )
 
-// A failed branch that a fan-in node has looked at is an outcome like any
-// other. To run it again, a retry record takes the outcome back, and with it
-// everything that came after it: the fan-in node and what follows in its
-// frame, and the same in the frames around. The branches that succeeded keep
-// their records. So does what the branch itself did before it failed.
+// A failed branch that a fan-in node has read is an outcome like any other. To run
+// it again, a retry record revokes the outcome and everything after it: the fan-in
+// node and what follows in its frame, and the same in the outer frames. Branches
+// that succeeded keep their records, as does the branch itself for what it did
+// before it failed.
 //
-// The containers around a retried branch count as unfinished. When a frame has
-// walked its branches again, the records up to the retry are void for the rest
-// of the frame: [Replay.Redone].
+// The containers of a retried branch count as unfinished. When a frame has walked
+// its branches again, the records up to the retry are void for the rest of the
+// frame: [Replay.Redone].
 
-// isStale reports whether the last record of something is void: it is not
-// behind seq.
+// isStale reports whether the last record of something is void: its number is not
+// greater than seq.
 func (p *Replay) isStale(what byte, name string, seq uint64) bool {
 	return seq > 0 && p.seqs[stamp{what, name}] <= seq
 }
 
-// stamp notes the number of the last record of something, where there are
-// retries.
+// stamp stores the number of the last record of something, if there are retries.
 func (p *Replay) stamp(what byte, name string, seq uint64) {
 	if p.seqs != nil {
 		p.seqs[stamp{what, name}] = seq
 	}
 }
 
-// Redone is the number of the record up to which all are void behind a branch,
-// since it ran again; 0 where it did not.
+// Redone returns the number up to which records after a branch are void because it
+// ran again; 0 if it did not.
 func (p *Replay) Redone(path execpath.Path) uint64 { return p.redone[path] }
 
-// Node returns the record of a node, nil where none counts.
+// Node returns the record of a node, nil if there is no valid one.
 func (p *Replay) Node(path execpath.Path, void uint64) *Node {
 	n := p.nodes[path]
 	if n != nil && p.isStale(stampNode, string(path), max(void, p.redone[path])) {
@@ -46,7 +45,7 @@ func (p *Replay) Node(path execpath.Path, void uint64) *Node {
 	return n
 }
 
-// Branch returns the outcome of a branch that failed, nil where none counts.
+// Branch returns the outcome of a failed branch, nil if there is no valid one.
 func (p *Replay) Branch(path execpath.Path, void uint64) *Branch {
 	b := p.branches[path]
 	if b != nil && p.isStale(stampBranch, string(path), max(void, p.redone[path])) {
@@ -55,8 +54,8 @@ func (p *Replay) Branch(path execpath.Path, void uint64) *Branch {
 	return b
 }
 
-// retry takes the outcome of a branch back: records up to seq are void for it,
-// and for the containers around it. The node behind which it began has ended.
+// retry revokes the outcome of a branch: records up to seq are void for it and its
+// containers, except for the node before its fan-out, which has ended.
 func (p *Replay) retry(path execpath.Path, seq uint64) {
 	for path != "" {
 		p.redone[path] = max(p.redone[path], seq)
@@ -67,16 +66,15 @@ func (p *Replay) retry(path execpath.Path, seq uint64) {
 	}
 }
 
-// isBehind reports whether a place follows a branch that runs again, in its
-// frame or in a frame around: it is not inside a fan-out that the branch is part
-// of.
+// isBehind reports whether a place follows a branch that runs again, in its frame
+// or in an outer frame, outside the fan-outs that contain the branch.
 func isBehind(place, branch execpath.Path) bool {
 	for at := branch; at != ""; {
 		fan := at
 		for fan.IsBranch() {
 			fan = fan.Outer()
 		}
-		if strings.HasSuffix(string(fan), "]") { // an item of a map, or a pass of a loop
+		if strings.HasSuffix(string(fan), "]") { // an item of a map, or an iteration of a loop
 			fan = fan.Outer()
 		}
 		if fan != at && place.Below(fan) {
@@ -90,9 +88,9 @@ func isBehind(place, branch execpath.Path) bool {
 	return false
 }
 
-// Retry takes the outcomes of all failed branches back, as a retry record
-// behind the last one does, and returns their paths, in order. It must not be
-// called concurrently with other methods.
+// Retry revokes the outcomes of all failed branches, like a retry record after the
+// last one, and returns their paths, in order. It must not be called concurrently
+// with other methods.
 func (p *Replay) Retry(last uint64) []execpath.Path {
 	var paths []execpath.Path
 	for _, path := range slices.Sorted(maps.Keys(p.branches)) {
@@ -107,15 +105,15 @@ func (p *Replay) Retry(last uint64) []execpath.Path {
 	return paths
 }
 
-// hasRetries reports whether records hold a retry.
+// hasRetries reports whether the records contain a retry.
 func hasRetries(records []checkpoint.Record) bool {
 	kind := (*Retry)(nil).kind()
 	return slices.ContainsFunc(records, func(rec checkpoint.Record) bool { return rec.Kind == kind })
 }
 
-// Left returns the nodes that are recorded and were not walked, in order. walked
-// reports whether the nodes inside a node are walked too. Attempts before the last
-// one are not walked again.
+// Left returns the recorded nodes that were not walked, in order. walked reports
+// whether the nodes inside a node are walked too. Attempts before the last one are
+// not walked again.
 func (p *Replay) Left(walked map[execpath.Path]bool) []execpath.Path {
 	var left []execpath.Path
 	for _, path := range slices.Sorted(maps.Keys(p.nodes)) {
@@ -126,7 +124,7 @@ func (p *Replay) Left(walked map[execpath.Path]bool) []execpath.Path {
 	return left
 }
 
-// closed reports whether a path is inside a node that is not walked inside.
+// closed reports whether a path is inside a node whose inner nodes are not walked.
 func closed(path execpath.Path, walked map[execpath.Path]bool) bool {
 	for path = path.Outer(); path != ""; path = path.Outer() {
 		if inside, ok := walked[path]; ok && !inside {
@@ -136,7 +134,7 @@ func closed(path execpath.Path, walked map[execpath.Path]bool) bool {
 	return false
 }
 
-// retried reports whether a path is inside something that was tried again.
+// retried reports whether a path is inside something that was retried.
 func (p *Replay) retried(path execpath.Path) bool {
 	for at := range p.attempts {
 		if path.Below(at) {
