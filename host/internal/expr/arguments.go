@@ -121,7 +121,6 @@ func (a *args) has(i int) bool {
 	return !absent
 }
 
-// any returns an argument of any type.
 func (a *args) any(i int, fallback any) any {
 	if !a.has(i) {
 		return fallback

@@ -58,8 +58,8 @@ type entry struct {
 	value any
 }
 
-// pairs returns an object's entries in order of their keys, or those of a list
-// of [key, value].
+// pairs returns an object's entries sorted by key, or the entries of a list of
+// [key, value].
 func pairs(v any) []entry {
 	if object, ok := plainValue(v).(map[string]any); ok {
 		out := make([]entry, 0, len(object))

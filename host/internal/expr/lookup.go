@@ -75,7 +75,7 @@ func field(v any, name string) any {
 }
 
 // element returns v[i]; a negative index counts from the end. For an object the
-// key is the number's text, as {0: "low"} is {"0": "low"} in JSON.
+// key is the number as text, because {0: "low"} is {"0": "low"} in JSON.
 func element(v any, i int) any {
 	switch v := v.(type) {
 	case map[string]any:

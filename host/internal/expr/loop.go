@@ -58,7 +58,7 @@ func (l *loop) method(name string, args values) any {
 	panic(failf("a loop has no method %q", name))
 }
 
-// hasChanged reports whether the value differs from that of the last call.
+// hasChanged reports whether the value differs from the last call's.
 func (l *loop) hasChanged(values []any) bool {
 	if l.seen && equal(l.changed, values) {
 		return false

@@ -49,7 +49,7 @@ func linesWithEnds(s string) []string {
 }
 
 // partition returns the text before the separator, the separator and the text
-// after it. Without a separator the whole text is the part that is searched
+// after it. Without a separator, the whole text is the part that is searched
 // last.
 func partition(a *args, index func(s, part string) int) any {
 	s, separator := a.text(), a.str(0, "")

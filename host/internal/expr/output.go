@@ -9,7 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// ErrTooLong is the cause of an error of a template whose text is too long.
+// ErrTooLong is the cause of the error of a template whose text is too long.
 var ErrTooLong = fmt.Errorf("the text is longer than %d MiB", maxText>>20)
 
 // checkText fails if a text of n bytes is too long.
@@ -46,7 +46,7 @@ func appendText(dst []byte, v any) []byte {
 // the text gets too long.
 func appendJSON(dst []byte, v any) []byte { return appendTree(dst, v, nil) }
 
-// indentation is that of a line; nil is JSON on one line.
+// indentation is the indentation of a line; nil means JSON on one line.
 type indentation struct{ margin, step string }
 
 func (in *indentation) deeper() *indentation {

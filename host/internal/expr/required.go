@@ -9,9 +9,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// RequiredFinder is an optional interface of a [Scope]. The look-up of a
-// required member that does not exist fails, unless the filter default, the
-// tests defined or undefined, or get with a default follows.
+// RequiredFinder is an optional interface of a [Scope]. Looking up a required
+// member that does not exist fails, unless the filter default, the tests defined
+// or undefined, or get with a default follows.
 type RequiredFinder interface {
 	// Required reports whether a root, or a value inside it, must have the
 	// member; depth is 1 for the root itself.
@@ -122,8 +122,7 @@ func (t *Template) required(s Scope, root string, depth int, object, key any, po
 	panic(t.failure(pos, failf("%s has no member %q", of, member).hinted(hint)))
 }
 
-// find looks the path up, and fails if its first step that is undefined is
-// required.
+// find looks up the path, and fails if its first undefined step is required.
 func (n *path) find(t *Template, s Scope) any {
 	v := n.lookup(s, t.bare)
 	if _, ok := s.(RequiredFinder); v == undefined && ok && len(n.steps) > 0 {

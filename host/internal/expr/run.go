@@ -30,7 +30,7 @@ type run struct {
 	calls    int
 	// optional reports that a look-up need not find anything.
 	optional bool
-	// roots are the roots with required members of which an object was read.
+	// roots are the roots with required members from which an object was read.
 	roots map[string]any
 }
 
@@ -69,7 +69,7 @@ func (r *run) push() func() {
 	return func() { r.vars = outer }
 }
 
-// at sets the position of the operation that follows, for its failure.
+// at sets the position of the following operation, for its failure.
 func (r *run) at(pos int) {
 	r.pos = pos
 	r.alive()

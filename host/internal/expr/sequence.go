@@ -25,7 +25,7 @@ func (p *pair) field(name string) any {
 	return undefined
 }
 
-// elements returns the elements for a loop: those of a list, an object's keys
+// elements returns the elements for a loop: a list's elements, an object's keys
 // in order, a string's characters, none for null.
 func elements(v any) ([]any, error) {
 	switch v := v.(type) {

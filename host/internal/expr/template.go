@@ -196,8 +196,8 @@ func (t *Template) evalPlain(s Scope) any {
 	return string(out)
 }
 
-// catch recovers the error of an evaluation. A failure without a position has
-// that of the operation that failed.
+// catch recovers the error of an evaluation. A failure without a position gets
+// the position of the failed operation.
 func (t *Template) catch(pos *int, err *error) {
 	switch p := recover().(type) {
 	case nil:
