@@ -39,8 +39,8 @@ func (c *compiler) body(g *Graph, n *Node, body spec.Body, roots []string) Body 
 	return nil
 }
 
-// steps compiles the steps of a node. A step without a retry policy has that of
-// the node, so that a retry repeats only the failed step.
+// steps compiles the steps of a node. A step without a retry policy uses the
+// node's, so that a retry repeats only the failed step.
 func (c *compiler) steps(g *Graph, n *Node, specs []*spec.Node, roots []string) []*Node {
 	steps := make([]*Node, len(specs))
 	for i, s := range specs {
@@ -90,7 +90,7 @@ func (c *compiler) subgraph(b *spec.SubgraphBody, roots []string) Body {
 	return sub
 }
 
-// compileLua compiles the code of all nodes together, on all processors.
+// compileLua compiles the code of all nodes together, in parallel.
 func (c *compiler) compileLua() {
 	var sources []script.Source
 	seen := map[string]bool{}

@@ -31,7 +31,7 @@ func (p *paramChecker) calls(s *schema.Schema, with *spec.Tree, v any, place str
 	}
 }
 
-// laterHint says where to write the parameters of a later call.
+// laterHint returns where to write the parameters of a later call.
 func laterHint(s *schema.Schema, key string) string {
 	hint := "write the parameters under " + key
 	if names, ok := s.Extra[tea.Templates].([]any); ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// Check warns of probable mistakes: unreachable nodes, nodes that can have no
+// Check warns of probable mistakes: unreachable nodes, nodes that may have no
 // way out, and keys of the state that are read but never written. It covers
 // subgraphs, except their keys, which any workflow that uses them can set.
 func Check(g *Graph) diag.List {

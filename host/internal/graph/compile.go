@@ -21,14 +21,14 @@ type Env struct {
 	Actions Actions
 	// Modules are the modules that Lua code can require, by namespace.
 	Modules map[string]*script.Module
-	// Broken are the namespaces of modules that cannot be loaded, which was
-	// reported: their actions are not.
+	// Broken are the namespaces of modules that cannot be loaded, which is
+	// already reported: their actions are not reported again.
 	Broken []string
 	// Settings are the top-level keys of settings that have a reader; nil skips
 	// the check for others.
 	Settings []string
 	// Unread are the bundles without a stored manifest. Actions that are not in
-	// Actions can be theirs, and so can settings.
+	// Actions may be theirs, and so may settings.
 	Unread []string
 	// Refused are the bundles that were found and cannot be used.
 	Refused []string
@@ -37,7 +37,7 @@ type Env struct {
 	Dynamic []string
 }
 
-// Actions is the part of the catalog that [Compile] needs.
+// Actions is the part of the catalog that [Compile] uses.
 type Actions interface {
 	// Describe returns an action by the name that a workflow uses.
 	Describe(name string) (tea.ActionInfo, bool)
@@ -67,8 +67,8 @@ type compiler struct {
 	params *paramChecker
 	schema *state.Schema
 	reads  []read
-	// settings has the top-level keys of settings that templates read; "" is all
-	// of them.
+	// settings has the top-level keys of settings that templates read; "" stands
+	// for all keys.
 	settings map[string]bool
 	// compiled are the settings for templates and conditions.
 	compiled  *Settings

@@ -13,8 +13,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// with compiles the parameters of an action, and separately the templates in
-// those that the action evaluates later, by their text.
+// with compiles the parameters of an action, and separately, by their text, the
+// templates in them that the action evaluates later.
 func (c *compiler) with(b *spec.ActionBody, roots []string) (*expr.Value, map[string]*expr.Template) {
 	if b.With == nil || c.params.actions == nil {
 		return c.tree(b.With, roots), nil
@@ -47,8 +47,8 @@ func (c *compiler) with(b *spec.ActionBody, roots []string) (*expr.Value, map[st
 	}), own
 }
 
-// unchecked compiles the parameters of an unknown action. It can add names to
-// templates, so that none is unknown.
+// unchecked compiles the parameters of an unknown action. As the action may add
+// names to templates, no name is reported as unknown.
 func (c *compiler) unchecked(with *spec.Tree, roots []string) *expr.Value {
 	before := len(c.reads)
 	v := c.tree(with, roots)
@@ -64,7 +64,7 @@ func isInside(path, place string) bool {
 }
 
 // deferredParams finds the places in v, a value with the schema s, whose
-// templates the action evaluates later, each with the names that it adds.
+// templates the action evaluates later, with the names that it adds.
 func deferredParams(s *schema.Schema, v any, place string, names map[string][]string) {
 	if s == nil {
 		return

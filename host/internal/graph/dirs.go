@@ -11,19 +11,19 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// files is what an action does with files, as far as it is known before the run.
+// files describes how an action uses files, as far as it is known before the run.
 type files struct {
 	// writes is the path of a file that the action writes into a directory that must
 	// exist; "" if there is none or it is computed.
 	writes spec.Text
 	// creates is the path of a file whose directories the action can create; "" = none,
-	// anyFile = those of any file.
+	// anyFile = any file.
 	creates string
 }
 
 const anyFile = "*"
 
-// withoutDirs are beginnings of the names of actions that create no directories.
+// withoutDirs are prefixes of the names of actions that create no directories.
 var withoutDirs = []string{"json.", "csv.", "http.", "time.", "trace.", "code.", "human.", "secrets.", "file.", "llm.call", "llm.stream", "embedding.", "web."}
 
 func (c *compiler) files(b *spec.ActionBody) files {

@@ -16,16 +16,16 @@ type joiner struct {
 	graph   *Graph
 	diags   *diag.List
 	settled map[*FanOut]bool
-	// around are the fan-outs around the current one.
+	// around are the fan-outs that contain the current one.
 	around []*FanOut
-	// inner has the entries of each finished fan-out and of those inside it.
+	// inner has the entries of each finished fan-out and of the fan-outs inside it.
 	inner map[*FanOut]map[*Node]bool
 	// marked are the nodes with fan_in: true.
 	marked []*Node
 	// after caches nodeAfterEntries for the current fan-out.
 	after map[*Node]*Node
 	// joins are the fan-in nodes of the finished fan-outs; ending are the nodes
-	// in branches without one.
+	// of branches without one.
 	joins, ending map[*Node]bool
 }
 
@@ -45,8 +45,7 @@ func (c *compiler) joins(g *Graph) {
 	}
 }
 
-// settle closes the branches of one fan-out, after those of the fan-outs inside
-// it.
+// settle closes the branches of one fan-out, after the fan-outs inside it.
 func (j *joiner) settle(r *Route, pos diag.Pos) {
 	f := r.FanOut
 	if f == nil || j.settled[f] {
@@ -88,7 +87,7 @@ func (j *joiner) settleInner(f *FanOut) {
 		slices.SortFunc(inner, func(a, b *Node) int { return cmp.Compare(a.Index, b.Index) })
 		for _, n := range inner {
 			if j.settled[n.Route.FanOut] {
-				continue // by the previous one
+				continue // reached by the previous branch
 			}
 			j.settle(&n.Route, n.Spec.Pos)
 			maps.Copy(entries, j.inner[n.Route.FanOut])
@@ -112,8 +111,8 @@ func (j *joiner) checkReached(f *FanOut, pos diag.Pos) {
 	}
 }
 
-// checkOwn warns of a fan-out that ends at the fan-in node of the one around
-// it: the results of its branches would be lost.
+// checkOwn warns of a fan-out that ends at the fan-in node of an outer one: the
+// results of its branches are lost.
 func (j *joiner) checkOwn(f *FanOut, pos diag.Pos) {
 	if slices.ContainsFunc(j.around, func(outer *FanOut) bool { return outer.Join == f.Join }) {
 		j.diags.Warnf(diagcode.FanInNotReached, pos, "add a separate fan-in node before it",
@@ -166,15 +165,15 @@ func (j *joiner) closeBranch(f *FanOut, entry *Node) {
 	})
 }
 
-// isAround reports whether a node is an entry or the fan-in node of a fan-out
-// around the current one.
+// isAround reports whether a node is an entry or the fan-in node of an outer
+// fan-out.
 func (j *joiner) isAround(n *Node) bool {
 	return slices.ContainsFunc(j.around, func(outer *FanOut) bool { return n == outer.Join || outer.hasEntry(n) })
 }
 
-// meeting returns the node after n, the last node of its branch: the fan-in
-// node of the fan-out, else a node marked as one, else the node after the
-// entries if each branch is one node. nil is the end.
+// meeting returns the node after n, the last node of its branch: the fan-in node
+// of the fan-out, else a marked node, else the node after the entries if each
+// branch is one node. nil is the end.
 func (j *joiner) meeting(f *FanOut, n, entry *Node) *Node {
 	if f.Join != nil {
 		return f.Join
@@ -210,8 +209,8 @@ func (j *joiner) nodeAfterEntries(f *FanOut, n *Node) *Node {
 	return found
 }
 
-// markedAfter returns the next marked node after n, or else the first one,
-// that branches can join at.
+// markedAfter returns the next marked node after n, or else the first one, at
+// which branches can join.
 func (j *joiner) markedAfter(f *FanOut, n *Node) (first *Node) {
 	for _, m := range j.marked {
 		if m == n || !j.canJoin(f, m) {
@@ -274,7 +273,7 @@ func nearestCommon(branches []Branch) *Node {
 }
 
 // distances returns the nodes that are reachable from a node, each with its
-// number of edges, 0 for the node itself.
+// distance in edges, 0 for the node itself.
 func distances(from *Node) map[*Node]int {
 	dist := map[*Node]int{from: 0}
 	queue := []*Node{from}
@@ -310,8 +309,8 @@ func (n *Node) successors() []*Node {
 	return next
 }
 
-// mapJoins sets the fan-in node of a map without fan_in: the next node, if it
-// is marked fan_in: true and not the fan-in node of a fan-out around the map.
+// mapJoins sets the fan-in node of a map without fan_in: the next node, if it is
+// marked fan_in: true and is not the fan-in node of an outer fan-out.
 func mapJoins(g *Graph) {
 	taken := map[*Node]bool{}
 	for _, r := range g.allRoutes() {

@@ -15,7 +15,7 @@ import (
 // Graph is a list of nodes with routing: a workflow, or the body of a loop.
 // It is safe for concurrent use.
 type Graph struct {
-	// Workflow is the file of the graph; for a loop's body, the file around it.
+	// Workflow is the graph's file; for a loop's body, the enclosing file.
 	Workflow *spec.Workflow
 	Nodes    []*Node
 	// Start is where a run begins.
@@ -23,7 +23,7 @@ type Graph struct {
 	Schema *state.Schema
 	// Modules are the modules that Lua code can require, by namespace.
 	Modules map[string]*script.Module
-	// Settings are those of the file.
+	// Settings are the settings of the file.
 	Settings *Settings
 	// Names are the names that depend on the run; set for a whole workflow only.
 	Names Names
@@ -64,8 +64,8 @@ type Node struct {
 
 	InterruptBefore, InterruptAfter bool
 
-	// ReadsResults reports that a fan-in node uses parallel_results in its
-	// condition, parameters or code; GuardReadsResults, that its condition does.
+	// ReadsResults reports whether a fan-in node uses parallel_results in its
+	// condition, parameters or code; GuardReadsResults, in its condition.
 	ReadsResults, GuardReadsResults bool
 
 	// following is the next node in the list, nil at its end.
@@ -80,8 +80,8 @@ type Action struct {
 	Uses   string
 	With   *expr.Value
 	Output *Output
-	// Deferred are the templates by their text that the action evaluates later,
-	// see [tea.Templates].
+	// Deferred are the templates, by text, that the action evaluates later; see
+	// [tea.Templates].
 	Deferred map[string]*expr.Template
 
 	// result is the schema of the result; nil = unknown.
@@ -147,7 +147,7 @@ func (*Subgraph) isBody() {}
 type Output struct {
 	Key    string
 	Fields []OutputField
-	// Derived says that the update follows from the result alone.
+	// Derived reports whether the update is derived from the result alone.
 	Derived bool
 }
 
@@ -161,8 +161,8 @@ type OutputField struct {
 type Retry struct {
 	MaxRetries int
 	backoff.Policy
-	// RetryAfterMax is the longest wait that a failure can ask for. One that
-	// asks for a longer wait is not retried.
+	// RetryAfterMax is the longest wait that a failure can ask for. A failure
+	// that asks for a longer wait is not retried.
 	RetryAfterMax time.Duration
 	// Timeout limits all attempts and waits together; 0 = no limit.
 	Timeout time.Duration

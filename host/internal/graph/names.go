@@ -87,7 +87,7 @@ func missingStep(v any, path []string) (at int, known []string, missing bool) {
 			if _, err := strconv.Atoi(step); err != nil && !expr.IsTemplate(given) {
 				return i, nil, true
 			}
-			return 0, nil, false // a character
+			return 0, nil, false // a character of a string
 		default:
 			return i, nil, true
 		}
@@ -115,14 +115,14 @@ func (c *compiler) unknownNodes(g *Graph) {
 	}
 }
 
-// HasNode reports whether a node has the name, or one inside it.
+// HasNode reports whether a node has the name, including inner nodes.
 func (g *Graph) HasNode(name string) bool {
 	found := false
 	eachNode(g.Nodes, func(n *Node) { found = found || n.Name == name })
 	return found
 }
 
-// MissingSecrets reports the secrets that a workflow reads and that were not
+// MissingSecrets reports the secrets that a workflow reads but that were not
 // given.
 func (g *Graph) MissingSecrets(given map[string]any) diag.List {
 	var diags diag.List
@@ -141,8 +141,8 @@ func (g *Graph) MissingSecrets(given map[string]any) diag.List {
 	return slices.Compact(diags)
 }
 
-// UnsetEnv warns of environment variables that a workflow reads and that are
-// not set.
+// UnsetEnv warns of environment variables that a workflow reads but that are not
+// set.
 func (g *Graph) UnsetEnv(lookup func(string) (string, bool)) diag.List {
 	var diags diag.List
 	for _, n := range g.Names.Env {

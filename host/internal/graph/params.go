@@ -23,8 +23,8 @@ type paramChecker struct {
 	refused []string
 	broken  []string
 	dynamic []string
-	// schemas are compiled on demand, by action; nil for an action without a
-	// valid schema, which is not the workflow's fault.
+	// schemas are compiled on demand, by action; nil for an action whose schema
+	// is not valid, which is not the workflow's fault.
 	schemas map[string]*jsonschema.Schema
 }
 
@@ -38,7 +38,7 @@ func (p *paramChecker) check(b *spec.ActionBody, diags *diag.List) *schema.Schem
 	return p.checkCall(b, fmt.Sprintf("`tea actions %s` shows the parameters", b.Uses.Value), diags)
 }
 
-// checkCall is check with the hint for a mistake in the parameters.
+// checkCall is check with a hint for mistakes in the parameters.
 func (p *paramChecker) checkCall(b *spec.ActionBody, see string, diags *diag.List) *schema.Schema {
 	if p.actions == nil || b.Uses.Pos == (diag.Pos{}) { // no name, already reported
 		return nil
@@ -72,10 +72,10 @@ func (p *paramChecker) checkCall(b *spec.ActionBody, see string, diags *diag.Lis
 // timeoutKey is a key that both a node and an action can have.
 const timeoutKey = "timeout_seconds"
 
-// claim returns the call, with those keys of the node that the action has as
-// parameters, such as metadata next to action:, added to its parameters. It also
-// returns the names of these keys. In other forms it reports such a key, since the
-// action would not get it; a timeout limits the node there.
+// claim returns the call, and adds to its parameters those keys of the node that
+// are parameters of the action, such as metadata next to action:. It also returns
+// the names of these keys. In other forms it reports such a key, since the action
+// does not get it; a timeout limits the node there.
 func (p *paramChecker) claim(b *spec.ActionBody, diags *diag.List) (*spec.ActionBody, []string) {
 	if b.Own == nil {
 		return b, nil
@@ -121,7 +121,7 @@ func (p *paramChecker) unknown(b *spec.ActionBody, diags *diag.List) {
 	case slices.Contains(p.unread, namespace):
 		diags.Warnf(diagcode.UncheckedAction, b.Uses.Pos, refreshHint,
 			"%s and its parameters are not checked: the manifest of the plugin %s is not stored", b.Uses.Value, namespace)
-	case len(p.unread) > 0 && !strings.Contains(hint, `"`+namespace+"."): // else it is a typo
+	case len(p.unread) > 0 && !strings.Contains(hint, `"`+namespace+"."): // otherwise it is a typo
 		diags.Warnf(diagcode.UncheckedAction, b.Uses.Pos, refreshHint,
 			"the action %q is in no stored manifest, and some plugins have none (%s)", b.Uses.Value, strings.Join(p.unread, ", "))
 	default:
@@ -139,7 +139,7 @@ func (p *paramChecker) unknown(b *spec.ActionBody, diags *diag.List) {
 	}
 }
 
-// elsewhere has hints for actions that other tools have under a namespace of tea.
+// elsewhere has hints for actions that other tools provide under a namespace of tea.
 var elsewhere = map[string]string{
 	"code.sandbox": "code.execute runs each call in a sandbox of its own",
 }

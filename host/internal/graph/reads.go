@@ -116,7 +116,7 @@ func (c *compiler) unknownRoots(g *Graph) {
 	}
 }
 
-// neverWritten warns of keys that are read and never written. It needs to know
+// neverWritten warns of keys that are read but never written. It needs to know
 // all writes: a result of unknown shape can contain any key.
 func neverWritten(g *Graph, diags *diag.List) {
 	keys, all := stateKeys(g)
@@ -136,12 +136,12 @@ func neverWritten(g *Graph, diags *diag.List) {
 	}
 }
 
-// externalRoots are the roots whose values a resume can find changed: unlike the
-// state, nodes and variables, neither the journal nor the workflow has them.
+// externalRoots are the roots whose values can change before a resume: they are
+// stored neither in the journal nor in the workflow.
 var externalRoots = []string{"settings", "secrets", "env", "run", "checkpoint"}
 
 // Varies reports whether a resume can evaluate v, which can be nil, to another
-// value in the same state. It reads more than the journal reproduces, or
+// value in the same state, because v reads more than the journal reproduces, or
 // chooses at random.
 func Varies(v *expr.Value) bool {
 	if v == nil {
@@ -156,7 +156,7 @@ func Varies(v *expr.Value) bool {
 	})
 }
 
-// derived reports whether a part of an output mapping follows from the result.
+// derived reports whether a part of an output mapping is derived from the result.
 func derived(v *expr.Value) bool {
 	if Varies(v) {
 		return false
@@ -170,7 +170,7 @@ func derived(v *expr.Value) bool {
 const resultsRoot = "parallel_results"
 
 // readers records for every fan-in node whether it reads the results of the
-// branches. If it does not, a failed branch fails the run.
+// branches. If not, a failed branch fails the run.
 func (c *compiler) readers(g *Graph) {
 	note := func(join *Node) {
 		if join != nil {

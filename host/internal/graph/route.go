@@ -66,7 +66,7 @@ type FanOut struct {
 	Join   *Node
 	Policy Parallel
 
-	// entries are those of the branches.
+	// entries are the entries of the branches.
 	entries map[*Node]bool
 }
 

@@ -84,8 +84,8 @@ func (s *Serve) Input(ctx context.Context, trigger int, event, env map[string]an
 	return input, true, err
 }
 
-// Key returns the deduplication key of an event: a text, or nil for none.
-// trigger is -1 for an event that is not of a trigger.
+// Key returns the deduplication key of an event: a text, or nil for none. trigger
+// is -1 for an event without a trigger.
 func (s *Serve) Key(ctx context.Context, trigger int, event, env map[string]any) (any, error) {
 	key := s.key
 	if trigger >= 0 && s.triggers[trigger].key != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// Settings are the settings of a workflow. Strings in them can be templates
-// that use secrets.
+// Settings are the settings of a workflow. Their strings can be templates that
+// use secrets.
 type Settings struct{ compiled *expr.Value }
 
 // UseSecrets reports whether the settings depend on secrets.

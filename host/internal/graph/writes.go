@@ -11,8 +11,8 @@ import (
 // errorsKey is the state key of the failures after which a run continued.
 const errorsKey = "__errors__"
 
-// Writes returns the state keys that a node is known to write. all is false if
-// it can write others too, as the result of a Lua chunk or an action is not
+// Writes returns the state keys that a node is known to write. all is false if it
+// may write others too, because the result of a Lua chunk or an action is not
 // always known.
 func Writes(n *Node) (keys []string, all bool) {
 	switch b := n.Body.(type) {
@@ -74,7 +74,7 @@ func resultKeys(s *schema.Schema) (keys []string, all bool) {
 		return nil, false
 	}
 	if !slices.Contains(s.Type, "object") {
-		return nil, true // it is stored under the node's name
+		return nil, true // stored under the node's name
 	}
 	for _, name := range s.Properties.Names() {
 		if name != "success" {
@@ -84,8 +84,8 @@ func resultKeys(s *schema.Schema) (keys []string, all bool) {
 	return keys, s.AdditionalProperties != nil && s.AdditionalProperties.Never
 }
 
-// stateKeys collects the keys of a workflow's state. all is false if there can
-// be others.
+// stateKeys collects the keys of a workflow's state. all is false if there may be
+// others.
 func stateKeys(g *Graph) (keys map[string]bool, all bool) {
 	keys = map[string]bool{errorsKey: true}
 	for key := range g.Workflow.InitialState {
@@ -109,7 +109,7 @@ func stateKeys(g *Graph) (keys map[string]bool, all bool) {
 	return keys, all
 }
 
-// eachNode visits nodes and those inside them, except those of subgraphs.
+// eachNode visits nodes and the nodes inside them, except those of subgraphs.
 func eachNode(nodes []*Node, visit func(*Node)) {
 	for _, n := range nodes {
 		visit(n)
