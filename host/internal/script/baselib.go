@@ -47,8 +47,8 @@ func baseAssert(L *lua.LState) int {
 	return 0
 }
 
-// baseError raises its argument. gopher-lua counts this function as a level,
-// except the first.
+// baseError raises its argument. It adjusts the level, because gopher-lua counts
+// this function as one, except for level 1.
 func baseError(L *lua.LState) int {
 	level := optInt(L, 2, 1)
 	if level > 1 {

@@ -8,8 +8,8 @@ import (
 // the Go stack.
 const maxProtected = 64
 
-// call runs fn from outside Lua and returns its first result. It panics if that
-// fails.
+// call runs fn from outside Lua and returns its first result. It panics on
+// failure.
 func (r *run) call(fn *lua.LFunction, args ...lua.LValue) lua.LValue {
 	th := r.m.borrow(r)
 	_, err, results := r.m.root.Resume(th, fn, args...)
@@ -23,8 +23,7 @@ func (r *run) call(fn *lua.LFunction, args ...lua.LValue) lua.LValue {
 	return results[0]
 }
 
-// protect calls fn on a separate thread. It returns the error object of a
-// failure.
+// protect calls fn on a separate thread. It returns the error object if fn fails.
 func (r *run) protect(L *lua.LState, fn *lua.LFunction, args []lua.LValue) (results []lua.LValue, failure lua.LValue) {
 	saved := r.nest(L)
 	th := r.m.borrow(r)

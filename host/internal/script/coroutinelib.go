@@ -25,7 +25,7 @@ func (r *run) newCoroutine(L *lua.LState, fn *lua.LFunction) *lua.LState {
 	th := r.m.thread(coroutineDepth)
 	th.SetContext(r)
 	saved := r.beginResume(L, th)
-	// Only the end of the run can fail here, which check reports.
+	// Only the end of the run can make this fail, which check reports.
 	_, _, _ = L.Resume(th, r.instantiate(startProto(), r.globals), r.m.yield, fn)
 	r.unnest(saved)
 	r.check(L)
@@ -39,7 +39,7 @@ func (r *run) beginResume(L *lua.LState, th *lua.LState) nesting {
 	return saved
 }
 
-// resume continues th; it returns the error object of a failure.
+// resume continues th; it returns the error object if th fails.
 func (r *run) resume(L, th *lua.LState, args []lua.LValue) (results []lua.LValue, failure lua.LValue) {
 	switch r.status(th) {
 	case "dead":
@@ -56,7 +56,7 @@ func (r *run) resume(L, th *lua.LState, args []lua.LValue) (results []lua.LValue
 	case err != nil:
 		return nil, errorObject(err)
 	case r.yielded == th && state != lua.ResumeYield:
-		// gopher-lua continues where it should have stopped.
+		// gopher-lua continues although it should have stopped.
 		return nil, lua.LString("attempt to yield across a metamethod or an iterator")
 	}
 	return results, nil

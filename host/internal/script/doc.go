@@ -7,12 +7,12 @@
 //
 // # Limits of a run
 //
-// Every run has its own environment table over libraries that it cannot change.
-// Nothing that a script does outlives its run. A run ends with its deadline,
-// with its context, or when it has made the heap grow too far; a Lua state that
-// was stopped in this way is discarded. Functions that create strings or tables
-// check the size before they allocate, patterns run on a matcher that counts
-// its steps, and the nesting of calls is bounded to protect the Go stack.
+// Every run has a separate environment table over libraries that it cannot
+// change. Nothing that a script creates outlives its run. A run ends with its
+// deadline, with its context, or when the heap grows too far; a Lua state that was
+// stopped in this way is discarded. Functions that create strings or tables check
+// the size before they allocate, patterns run on a matcher that counts its steps,
+// and the nesting of calls is bounded to protect the Go stack.
 //
 // # Values
 //

@@ -12,10 +12,10 @@ import (
 // Env is the environment of a run. The maps are in the value model, shared and
 // never changed; they are converted only as far as the script reads them.
 type Env struct {
-	// State is `state`. The script has a copy.
+	// State is `state`. The script gets a copy.
 	State map[string]any
-	// Missing returns the value of state.KEY if State does not have the key. It
-	// is not used by iteration; nil = no value.
+	// Missing returns the value of state.KEY if State does not have the key;
+	// nil = no value. Iteration does not use it.
 	Missing func(key string) (any, bool)
 	// BareNames looks up otherwise undefined global names in State, as in
 	// conditions.
@@ -23,8 +23,8 @@ type Env struct {
 	// Globals are further global names, such as variables and item. A value can
 	// also be [Objects].
 	Globals map[string]any
-	// Steps limits the number of instructions instead of the time, so that a replay
-	// stops at the same place; 0 limits the time.
+	// Steps limits the number of instructions instead of the time, so that a
+	// replay stops at the same place; 0 limits the time.
 	Steps int
 	// Action is tea.action; if it is nil, tea.action fails. It must return soon
 	// after ctx is done. Its errors should be *tea.Error.
@@ -67,8 +67,8 @@ func (r *run) global(L *lua.LState, name string) lua.LValue {
 }
 
 // keepGlobal defines a name for the rest of the run, in the base table, which
-// scripts cannot access: growing the run's own environment costs more than the
-// rest of a small run.
+// scripts cannot access: growing the run's environment costs more than the rest
+// of a small run.
 func (r *run) keepGlobal(name string, v lua.LValue) lua.LValue {
 	r.m.base.RawSetString(name, v)
 	r.kept = append(r.kept, name)

@@ -11,7 +11,7 @@ import (
 // maxMessage bounds the message of an error, as a script can raise any string.
 const maxMessage = 4096
 
-// failed is what code outside of Lua panics with: execute returns the error.
+// failed is the value that code outside of Lua panics with; execute returns the error.
 type failed struct{ error }
 
 // must returns v, or panics.
@@ -39,8 +39,8 @@ type missingName struct {
 	line int
 }
 
-// errorObject returns the raised object, without a position in the sandbox's
-// own code, as a library function has that pcall calls directly.
+// errorObject returns the raised object, without a position in the sandbox's code,
+// which the error of a library function has if pcall calls it directly.
 func errorObject(err error) lua.LValue {
 	var aerr *lua.ApiError
 	if !errors.As(err, &aerr) || aerr.Object == nil {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// otherLanguage lists operators of newer versions and of other languages, and what to
-// write instead.
+// otherLanguage lists operators of newer versions and of other languages with their
+// replacements.
 var otherLanguage = []struct{ spelling, instead string }{
 	{"//", newer + "math.floor(a / b)"},
 	{"<<", newer + "a * 2^b"},
@@ -39,12 +39,12 @@ var python = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^\s*(def \w+\s*\(.*:|class \w+.*:|import \w+|from [\w.]+ import |(if|elif|for|while|with|except|try|else|finally)\b[^\n]*:\s*(#.*)?$|return \{\s*["'][^"'\n]*["']\s*:|print\s+\w)|\w\s*=\s*\{\s*["'][^"'\n]*["']\s*:|(?:\breturn|=)\s*\[[^\[=]|\blambda\b.*:|=.*\bif\b.*\belse\b`)
 })
 
-// pythonLines is how many lines before an error are searched for Python: Lua reports a
-// colon at the end of a line as an error on the next one.
+// pythonLines is the number of lines before an error that are searched for Python: Lua
+// reports a colon at the end of a line as an error on the next one.
 const pythonLines = 2
 
-// hintFor returns a hint for a syntax error at a byte offset of text, if the code is in
-// another version of Lua or in Python.
+// hintFor returns a hint for a syntax error at a byte offset of text, if the code is
+// another version of Lua or Python.
 func hintFor(text string, at int) string {
 	start := strings.LastIndexByte(text[:at], '\n') + 1
 	line, _, _ := strings.Cut(text[start:], "\n")

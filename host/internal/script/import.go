@@ -14,7 +14,7 @@ const maxValueDepth = 200
 // checkEvery is the number of conversions between checks of the deadline.
 const checkEvery = 1024
 
-// importer converts a value of the model to Lua. Its methods panic if that fails.
+// importer converts a value of the model to Lua. Its methods panic on failure.
 type importer struct {
 	r     *run
 	depth int
@@ -132,8 +132,8 @@ func (in *importer) object(object map[string]any) lua.LValue {
 	return t
 }
 
-// noteNulls records the object of a table if it has null fields, which are nil
-// in Lua and must be restored.
+// noteNulls records the object of a table with null fields, which are nil in Lua
+// and must be restored.
 func (r *run) noteNulls(t *lua.LTable, object map[string]any) {
 	if r.nulls == nil {
 		r.nulls = map[*lua.LTable]map[string]any{}

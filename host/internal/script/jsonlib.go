@@ -60,8 +60,8 @@ func jsonObject(L *lua.LState) int {
 	return push(L, t)
 }
 
-// jsonWeight estimates the memory of the values of a JSON text in addition to
-// the text itself: a few characters can be a map of hundreds of bytes.
+// jsonWeight estimates the memory of the values of a JSON text in addition to the
+// text: a few characters can be a map of hundreds of bytes.
 func jsonWeight(text string) uint64 {
 	const object, list, element = 336, 40, 24
 	weight := uint64(0)

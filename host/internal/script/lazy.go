@@ -25,9 +25,9 @@ type lazyObject struct {
 	missing func(key string) (any, bool)
 	// place is the path of the object in errors.
 	place string
-	// loaded has the keys that the table has, or had.
+	// loaded has the keys that the table has or had.
 	loaded map[string]struct{}
-	// nested makes the objects inside lazy too.
+	// nested makes the inner objects lazy too.
 	nested bool
 }
 
@@ -58,7 +58,7 @@ func (r *run) lazyTable(z *lazyObject) *lua.LTable {
 	return t
 }
 
-// lazyIndex converts a key at its first use.
+// lazyIndex converts a key on the first access.
 func lazyIndex(L *lua.LState) int {
 	r := runOf(L)
 	t, isTable := L.Get(1).(*lua.LTable)
@@ -132,8 +132,8 @@ func (z *lazyObject) markLoaded(key string) {
 	z.loaded[key] = struct{}{}
 }
 
-// lazyNewIndex assigns a key that has not been converted; it is not converted
-// later.
+// lazyNewIndex assigns a key that has not been converted, and prevents its
+// conversion later.
 func lazyNewIndex(L *lua.LState) int {
 	r := runOf(L)
 	t, key, value := L.CheckTable(1), L.Get(2), L.Get(3)
@@ -147,8 +147,8 @@ func lazyNewIndex(L *lua.LState) int {
 	return 0
 }
 
-// whole returns a table for iteration: the table of a library's proxy, and a
-// lazy table with all its keys.
+// whole returns a table for iteration: the target of a library's proxy, or a lazy
+// table with all its keys.
 func (r *run) whole(L *lua.LState, t *lua.LTable) *lua.LTable {
 	if t.Metatable == lua.LValue(r.m.lazyMeta) {
 		z := r.lazyOf(t)

@@ -76,8 +76,7 @@ func (m *machine) thread(depth int) *lua.LState {
 	return th
 }
 
-// borrow returns a thread for a chunk or a protected call, with the context
-// ctx.
+// borrow returns a thread for a chunk or a protected call, with the context ctx.
 func (m *machine) borrow(ctx context.Context) *lua.LState {
 	var th *lua.LState
 	if n := len(m.spare); n > 0 {
@@ -90,7 +89,7 @@ func (m *machine) borrow(ctx context.Context) *lua.LState {
 }
 
 // release returns a thread whose function has returned to the pool. gopher-lua
-// considers it dead, but its stacks are empty and it can start again.
+// considers it dead, but its stacks are empty and it can be restarted.
 func (m *machine) release(th *lua.LState) {
 	if len(m.spare) < 4 {
 		th.Dead = false

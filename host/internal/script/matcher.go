@@ -6,8 +6,8 @@ import "strings"
 // deadline.
 const stepsPerCheck = 1 << 14
 
-// matcher matches a pattern against a subject. It backtracks as Lua's own
-// matcher does, but counts its steps and stops when stopped returns true.
+// matcher matches a pattern against a subject. It backtracks as Lua's matcher
+// does, but counts its steps and stops when stopped returns true.
 type matcher struct {
 	*pattern
 	subject  string
@@ -24,7 +24,6 @@ const positionCapture = -1
 // matchStopped is the panic value of a stopped matcher.
 type matchStopped struct{}
 
-// step counts n steps.
 func (m *matcher) step(n int) {
 	if m.steps += n; m.steps < stepsPerCheck {
 		return
@@ -48,8 +47,7 @@ func (m *matcher) find(init int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// match matches the items from the given one on at s, and returns the end or
-// -1.
+// match matches the items from index at on at s, and returns the end or -1.
 func (m *matcher) match(at, s int) int {
 	for ; at < len(m.items); at++ {
 		m.step(1)

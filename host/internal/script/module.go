@@ -23,15 +23,15 @@ type ModuleAction struct {
 
 // Module is a Lua file that returns a table of functions, with register_actions
 // if it has actions. After [Module.FindActions] it is immutable and safe for
-// concurrent use. Every run creates its functions again, so that they cannot
-// keep state.
+// concurrent use. Every run recreates its functions, so that they cannot keep
+// state.
 type Module struct {
 	*Chunk
 	actions []ModuleAction
 }
 
-// CompileModule compiles a module without running it, so that the modules that
-// it requires can be compiled later. The error is a [*SyntaxError].
+// CompileModule compiles a module without running it, so that modules that it
+// requires can be compiled later. The error is a [*SyntaxError].
 func (rt *Runtime) CompileModule(src Source) (*Module, error) {
 	chunk, err := rt.Compile(src)
 	if err != nil {
@@ -43,8 +43,8 @@ func (rt *Runtime) CompileModule(src Source) (*Module, error) {
 // FindActions runs a module once to find its actions. The module can require
 // the given modules by name. The error is a [*RunError].
 //
-// A module returns a table. If it has a function register_actions, that is
-// called with a table, the registry, and each function in the registry is an
+// A module returns a table. If it has a function register_actions, that function
+// is called with a table, the registry, and each function in the registry is an
 // action. A field __tea_actions__ of the module's table, or a global of that
 // name, describes them: name -> {description, params, result}, or the module with
 // its actions.
@@ -144,7 +144,7 @@ func (i *instance) fail(format string, args ...any) failed {
 }
 
 // moduleInstance runs a module's code, from outside Lua. It and the methods of
-// the instance panic if that fails.
+// the instance panic on failure.
 func (r *run) moduleInstance(m *Module) *instance {
 	i := &instance{r: r, module: m, globals: r.moduleGlobals()}
 	r.modules, r.loading = map[*Module]*lua.LTable{m: nil}, []*Module{m}
@@ -211,8 +211,8 @@ func (i *instance) metadata() map[string]any {
 	return about
 }
 
-// notImported describes a name that require does not find. A module that has
-// the name as a file is imported under another one, its namespace.
+// notImported describes a name that require does not find. If a module's file has
+// that name, the module is imported under a different name, its namespace.
 func (e *Env) notImported(name string) string {
 	names := slices.Sorted(maps.Keys(e.Modules))
 	for _, namespace := range names {
@@ -259,7 +259,7 @@ func (r *run) loadModule(L *lua.LState, name string, m *Module) *lua.LTable {
 	r.loading = append(r.loading, m)
 	defer func() {
 		r.loading = r.loading[:len(r.loading)-1]
-		if r.modules[m] == nil { // it failed, and can be tried again
+		if r.modules[m] == nil { // it failed, and can be retried
 			delete(r.modules, m)
 		}
 	}()

@@ -14,11 +14,11 @@ import (
 // maxExact is the bound up to which a float64 represents every integer.
 const maxExact = 1 << 53
 
-// digits has the integers beyond 2^53 that a run has as rounded floats. A
-// number is recognised by the pointer in its interface value, which moves with
-// it through registers, tables and calls. A computed number has another
-// pointer, so that 2^53 is not confused with 2^53 + 1 of the state. The keys
-// keep the memory alive.
+// digits has the original integers beyond 2^53, which a run represents as rounded
+// floats. A number is identified by the pointer in its interface value, which
+// moves with it through registers, tables and calls. A computed number has a
+// different pointer, so that 2^53 is not confused with 2^53 + 1 of the state. The
+// keys keep the memory alive.
 type digits map[unsafe.Pointer]any // int64 or json.Number
 
 // box returns the pointer in the interface value of a number.
@@ -43,12 +43,12 @@ func (r *run) importInt(i int64) lua.LValue {
 }
 
 func (r *run) importNumber(n json.Number) lua.LValue {
-	// With a range error, f is the infinity that the number rounds to.
+	// With a range error, f is the infinity to which the number rounds.
 	f, _ := strconv.ParseFloat(string(n), 64)
 	return r.importBig(f, n)
 }
 
-// exact returns the original integer of a number; false for a computed one.
+// exact returns the original integer of a number; false for a computed number.
 func (r *run) exact(v lua.LValue) (any, bool) {
 	if _, ok := v.(lua.LNumber); !ok || len(r.digits) == 0 {
 		return nil, false
@@ -58,7 +58,7 @@ func (r *run) exact(v lua.LValue) (any, bool) {
 }
 
 // exportNumber returns an int64 for a whole number that fits, else a float64;
-// false for numbers that JSON does not have.
+// false for numbers that JSON cannot represent.
 func (r *run) exportNumber(v lua.LValue) (any, bool) {
 	if exact, ok := r.exact(v); ok {
 		return exact, true
@@ -99,8 +99,8 @@ func parseNumber(s string) (lua.LNumber, bool) {
 	return lua.LNumber(f), true
 }
 
-// number returns the number that Lua uses for an operand: a number itself, or text that
-// is a number.
+// number returns the number that Lua uses for an operand: a number, or text that is a
+// number.
 func number(v lua.LValue) (lua.LNumber, bool) {
 	switch v := v.(type) {
 	case lua.LNumber:

@@ -8,10 +8,10 @@ import (
 
 const (
 	maxCaptures = 32
-	// maxBranches bounds the items of a pattern that need a call of match each,
-	// and thus its recursion.
+	// maxBranches bounds the items of a pattern that each need a call of match,
+	// and thereby its recursion.
 	maxBranches = 200
-	// maxPattern bounds a pattern's text, as a compiled character takes many
+	// maxPattern bounds a pattern's text, because a compiled character takes many
 	// times its size.
 	maxPattern = 64 << 10
 )
@@ -60,7 +60,7 @@ const (
 type item struct {
 	kind  itemKind
 	set   charSet
-	least int  // greedy: the fewest repetitions
+	least int  // greedy: the minimum repetitions
 	group int  // openGroup, closeGroup, position, backRef
 	x, y  byte // balanced
 }

@@ -34,7 +34,7 @@ func (m *machine) pattern(text string, anchors bool) (*pattern, error) {
 	if len(m.patterns) >= maxPatterns {
 		clear(m.patterns)
 	}
-	key.text = strings.Clone(text) // it can be a part of a large string
+	key.text = strings.Clone(text) // text may be a part of a large string
 	m.patterns[key] = p
 	return p, nil
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // program is a parsed and checked text, independent of its position: its lines
-// and columns count from 1. The chunks of all equal texts share it.
+// and columns count from 1. Chunks with equal texts share it.
 type program struct {
 	facts facts
 
@@ -40,8 +40,7 @@ func (rt *Runtime) chunk(src Source, p *program) *Chunk {
 	return c
 }
 
-// program returns the program of a text. It parses only a text that the
-// runtime has not seen yet.
+// program returns the program of a text. It parses a text only once per runtime.
 func (rt *Runtime) program(src Source, isExpression bool) (*program, error) {
 	key := programKey{src.Text, isExpression}
 	rt.mu.Lock()
@@ -67,9 +66,8 @@ func (rt *Runtime) program(src Source, isExpression bool) (*program, error) {
 	return p, nil
 }
 
-// CompileAll compiles statements on all processors. A Compile of an equal text
-// then finds the result. CompileAll leaves texts with mistakes out, for Compile
-// to report.
+// CompileAll compiles statements in parallel. A later Compile of an equal text
+// uses the result. CompileAll skips texts with mistakes, which Compile reports.
 func (rt *Runtime) CompileAll(sources []Source) {
 	var group sync.WaitGroup
 	var next atomic.Int64
@@ -88,9 +86,9 @@ func (rt *Runtime) CompileAll(sources []Source) {
 	group.Wait()
 }
 
-// newProgram checks parsed statements, which it takes over. It generates code
-// at the first run if that cannot fail, and otherwise now, so that every
-// mistake is found before a workflow runs.
+// newProgram checks parsed statements, which it takes over. It defers generating
+// code to the first run if that cannot fail, and otherwise generates it now, so
+// that every mistake is found before a workflow runs.
 func newProgram(src Source, stmts []ast.Stmt) (*program, error) {
 	stmts, canFail, err := rewrite(src, stmts)
 	if err != nil {
@@ -114,7 +112,7 @@ func (p *program) code() (*lua.FunctionProto, error) {
 			}
 		}()
 		if p.proto, p.err = lua.Compile(p.stmts, ""); p.err == nil {
-			// No script can read the table `arg` that each call would create.
+			// Scripts cannot read the table `arg` that each call would create.
 			p.proto.IsVarArg &^= lua.VarArgNeedsArg
 			trim(p.proto)
 		}
@@ -123,7 +121,7 @@ func (p *program) code() (*lua.FunctionProto, error) {
 	return p.proto, p.err
 }
 
-// placed returns an error of code generation with its position in the file.
+// placed converts an error of code generation to one with a position in the file.
 func placed(src Source, err error) *SyntaxError {
 	first := max(src.Line, 1)
 	var cerr *lua.CompileError
@@ -183,7 +181,7 @@ func placedProto(proto *lua.FunctionProto, name string, shift int) *lua.Function
 	return &at
 }
 
-// shiftedLine adds shift to a line; 0 is an unknown line.
+// shiftedLine adds shift to a line; 0 is an unknown line and stays 0.
 func shiftedLine(line, shift int) int {
 	if line <= 0 {
 		return line

@@ -8,27 +8,27 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// The local variables of the sandbox's own functions: the bounded concatenation,
-// and the conversion of text in a loop. They are not valid names in a script.
+// Local variables of the sandbox's functions: the bounded concatenation, and the
+// conversion of text in a loop. They are not valid names in a script.
 const (
 	concatName = "(concat)"
 	boundName  = "(bound)"
 )
 
-// maxNesting bounds the nesting of a script's syntax, as the compiler recurses.
+// maxNesting bounds the nesting of a script's syntax, because the compiler recurses.
 const maxNesting = 1000
 
 // maxConstants bounds the different names, strings and numbers in one function,
-// as the compiler searches all of them for each.
+// because the compiler searches all of them for each one.
 const maxConstants = 1 << 14
 
-// maxPlain is the largest size of a chunk that is certain to stay within the
-// limits of the compiler, the smallest of which is 200 registers.
+// maxPlain is the largest size of a chunk that certainly stays within the limits of
+// the compiler, the smallest of which is 200 registers.
 const maxPlain = 100
 
-// rewriter replaces what gopher-lua has no hook for. Concatenations become calls of a
-// function that checks the size first, and the bounds of loops, which can be text,
-// become calls that convert them.
+// rewriter replaces expressions for which gopher-lua has no hook. Concatenations become
+// calls of a function that checks the size first, and the bounds of loops, which can be
+// text, become calls that convert them.
 type rewriter struct {
 	src       Source
 	depth     int
@@ -71,7 +71,7 @@ func (w *rewriter) fail(at ast.PositionHolder, format string, args ...any) {
 	panic(&SyntaxError{File: w.src.Name, Line: max(at.Line(), 1) + max(w.src.Line, 1) - 1, Message: fmt.Sprintf(format, args...)})
 }
 
-// enter begins a node. Each is entered once.
+// enter begins a node. Each node is entered once.
 func (w *rewriter) enter(at ast.PositionHolder) {
 	w.size++
 	if w.depth++; w.depth > maxNesting {
@@ -166,7 +166,7 @@ func (w *rewriter) expr(e ast.Expr) ast.Expr {
 		if w.functions == 0 {
 			w.fail(e, "cannot use '...' outside a vararg function")
 		}
-		w.jumps = true // the function around it might not have ...
+		w.jumps = true // the enclosing function may not have ...
 	case *ast.AttrGetExpr:
 		e.Object, e.Key = w.expr(e.Object), w.expr(e.Key)
 	case *ast.TableExpr:
@@ -261,7 +261,7 @@ func threeValues(s *ast.GenericForStmt) {
 	}
 }
 
-// bound returns a call that converts a loop bound if it is text that is a number.
+// bound returns a call that converts a loop bound that is text.
 func (w *rewriter) bound(e ast.Expr) ast.Expr {
 	e = w.expr(e)
 	switch e.(type) {
@@ -271,8 +271,8 @@ func (w *rewriter) bound(e ast.Expr) ast.Expr {
 	return w.call(e, boundName, []ast.Expr{single(e)})
 }
 
-// number changes a literal that gopher-lua reads differently from Lua: one with leading
-// zeros, or one that is too large.
+// number changes a literal that gopher-lua reads differently from Lua: one that has
+// leading zeros or is too large.
 func (w *rewriter) number(e *ast.NumberExpr) {
 	v, ok := parseNumber(e.Value)
 	if !ok {

@@ -83,8 +83,8 @@ func newRun(parent context.Context, rt *Runtime, m *machine, env Env, name strin
 	m.root.G.CurrentThread = m.root
 	m.current.Store(r)
 	if env.Steps > 0 {
-		// The memory is limited as for other runs, and not at the same place each
-		// time: code that reaches the limit has to be corrected anyway.
+		// Memory is limited as for other runs, not deterministically: code that
+		// reaches the limit has to be corrected anyway.
 		r.stop.Store(counting)
 		r.deadline = now.Add(maxCounting)
 	}
@@ -103,7 +103,7 @@ func (r *run) end() {
 	}
 	clear(r.m.seen[:cap(r.m.seen)])
 	if time.Since(r.begin) > watchAfter {
-		r.m.spare = nil // their stacks can have grown, and never shrink
+		r.m.spare = nil // their stacks may have grown, and never shrink
 	}
 }
 
@@ -199,8 +199,8 @@ func (r *run) halt(why stopReason) {
 	}
 }
 
-// actionContext returns a context for one action. A run itself is not suitable,
-// as the action can retain the context after the run.
+// actionContext returns a context for one action. The run is not suitable, because
+// the action can retain the context after the run.
 func (r *run) actionContext() (context.Context, context.CancelFunc) {
 	if r.env.Steps > 0 {
 		return r.parent, func() {}
@@ -215,12 +215,12 @@ func (r *run) actionContext() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// largeWork is the number of bytes of text from which work is detached.
+// largeWork is the number of bytes of text from which detached uses a goroutine.
 const largeWork = 256 << 10
 
-// detached runs work that cannot be interrupted, but ends: if it is large and
-// the run is stopped meanwhile, detached returns and the work continues in the
-// background.
+// detached runs work that cannot be interrupted but terminates. If the work is
+// large and the run is stopped meanwhile, detached returns and the work continues
+// in the background.
 func detached[T any](r *run, L *lua.LState, size int, work func() (T, error)) (T, error) {
 	if size < largeWork {
 		return work()
@@ -247,8 +247,8 @@ func detached[T any](r *run, L *lua.LState, size int, work func() (T, error)) (T
 	}
 }
 
-// expire stops the run if its deadline has passed. A standard library timer can
-// fire a moment before the run's own.
+// expire stops the run if its deadline has passed. A timer of the standard library
+// can fire slightly before the run's timer.
 func (r *run) expire() {
 	if r.env.Steps == 0 && !time.Now().Before(r.deadline) {
 		r.halt(pastDeadline)

@@ -16,8 +16,8 @@ type Options struct {
 	// MaxString bounds the bytes of one string; default 16 MiB.
 	MaxString int
 	// MemoryBytes bounds the growth of the heap during a run; default 256 MiB.
-	// The heap is the process's: of several concurrent runs, all that have lasted
-	// through the growth are stopped.
+	// The heap belongs to the process: if it grows during several concurrent
+	// runs, all of them are stopped.
 	MemoryBytes int64
 	// MaxDepth bounds the nesting of calls; default 1000.
 	MaxDepth int
@@ -30,8 +30,8 @@ const (
 	defaultMaxDepth  = 1000
 
 	// maxArray is the largest list index in a table's array part. One assignment
-	// to an index fills the array up to it, so this bounds the memory (16 MiB)
-	// and time of a single instruction.
+	// fills the array up to its index, so this bounds the memory (16 MiB) and
+	// time of a single instruction.
 	maxArray = 1 << 20
 	// maxIdle bounds the idle machines.
 	maxIdle = 16

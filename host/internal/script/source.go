@@ -14,8 +14,8 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// maxSource bounds the length of a text, as compiling takes memory in
-// proportion.
+// maxSource bounds the length of a text, because compiling takes memory in
+// proportion to it.
 const maxSource = 1 << 20
 
 // Source is Lua text and its position in a file.
@@ -79,8 +79,8 @@ func parseExpression(src Source) ([]ast.Stmt, error) {
 	return stmts, nil
 }
 
-// later returns the syntax error that is further on in the text: that parse got
-// further.
+// later returns the syntax error that is further on in the text, from the parse
+// that got further.
 func later(a, b error) error {
 	var ea, eb *SyntaxError
 	if errors.As(a, &ea) && errors.As(b, &eb) && (eb.Line > ea.Line || eb.Line == ea.Line && eb.Column > ea.Column) {
@@ -131,12 +131,12 @@ func checkSingleExpression(src Source, stmts []ast.Stmt) error {
 	return &SyntaxError{File: src.Name, Line: max(src.Line, 1), Column: max(src.Column, 1), Message: "not a single expression"}
 }
 
-// ownSource is the source name of the sandbox's own Lua code, which is omitted
-// from positions and tracebacks.
+// ownSource is the source name of the sandbox's Lua code, which is omitted from
+// positions and tracebacks.
 const ownSource = "[tea]"
 
-// The Lua code of the sandbox itself, compiled on first use. A Go function cannot
-// be the first frame of a gopher-lua thread, hence applyProto.
+// The Lua code of the sandbox, compiled on first use. applyProto is needed because
+// a Go function cannot be the first frame of a gopher-lua thread.
 var (
 	applyProto = sync.OnceValue(func() *lua.FunctionProto { return compileOwn("function(f, ...) return f(...) end") })
 	startProto = sync.OnceValue(func() *lua.FunctionProto { return compileOwn("function(yield, f) return f(yield()) end") })
@@ -187,9 +187,9 @@ func positioned(src Source, prefix string, perr *parse.Error) *SyntaxError {
 	return out
 }
 
-// offender finds the token of a parser error. The error itself has the position
-// at which the token ends, or at which the parser stopped: the next line for an
-// unterminated string.
+// offender finds the token of a parser error. The error's position is where the
+// token ends, or where the parser stopped: on the next line for an unterminated
+// string.
 func offender(text string, perr *parse.Error) ast.Position {
 	scanner := parse.NewScanner(strings.NewReader(text), "")
 	lexer := &parse.Lexer{}

@@ -26,7 +26,7 @@ type facts struct {
 	reads       []Reference
 	globals     []Reference
 	returns     []string
-	// named are the globals that are read, including own ones and fields of _G.
+	// named are the globals that are read, including the chunk's own and fields of _G.
 	named    []string
 	requires []string
 	// otherReturns reports that the chunk returns anything other than table
@@ -43,8 +43,8 @@ func (c *Chunk) StateAssignments() []Position { return c.facts.assignments }
 // caller must not change the slice.
 func (c *Chunk) StateReads() []Reference { return c.facts.reads }
 
-// ReturnKeys returns the keys of the tables that the chunk returns. all is
-// false if it can return others too. The caller must not change the slice.
+// ReturnKeys returns the keys of the tables that the chunk returns. all is false if
+// it may return others too. The caller must not change the slice.
 func (c *Chunk) ReturnKeys() (keys []string, all bool) { return c.facts.returns, !c.facts.otherReturns }
 
 // Globals returns the expressions that read a global name other than state and

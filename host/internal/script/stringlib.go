@@ -29,7 +29,7 @@ func stringFunctions() map[string]lua.LGFunction {
 }
 
 // arithmetic returns the metamethods of strings, for operators on text that is a
-// number. Without them gopher-lua would convert the text differently.
+// number, which gopher-lua would convert differently.
 func arithmetic() map[string]lua.LGFunction {
 	functions := map[string]lua.LGFunction{"__unm": func(L *lua.LState) int {
 		n, ok := number(L.Get(1))
@@ -51,7 +51,7 @@ func arithmetic() map[string]lua.LGFunction {
 	return functions
 }
 
-// operate applies an operator to operands of which at least one is a string.
+// operate applies an operator to operands, at least one of which is a string.
 func operate(L *lua.LState, event string, compute func(a, b float64) float64) int {
 	left, right := L.Get(1), L.Get(2)
 	a, okA := number(left)
@@ -133,8 +133,8 @@ func stringLen(L *lua.LState) int { return push(L, lua.LNumber(len(checkText(L, 
 func stringLower(L *lua.LState) int { return pushCase(L, unicode.ToLower) }
 func stringUpper(L *lua.LState) int { return pushCase(L, unicode.ToUpper) }
 
-// pushCase changes the case of letters, which can change their length. Bytes
-// that are not UTF-8 stay unchanged.
+// pushCase changes the case of letters, which can change their length. Bytes that
+// are not UTF-8 remain unchanged.
 func pushCase(L *lua.LState, change func(rune) rune) int {
 	r := runOf(L)
 	s := checkText(L, 1)

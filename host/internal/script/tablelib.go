@@ -89,7 +89,7 @@ func tableRemove(L *lua.LState) int {
 	return push(L, t.Remove(at))
 }
 
-// sorter sorts a copy, as a comparator can read the table, or fail.
+// sorter sorts a copy, because a comparator can read the table, or fail.
 type sorter struct {
 	r      *run
 	L      *lua.LState

@@ -54,7 +54,7 @@ func (r *run) callAction(name string, params map[string]any) (any, error) {
 	return r.env.Action(ctx, name, params)
 }
 
-// exportObject converts a table that must be an object; an empty table is one.
+// exportObject converts a table that must be an object; an empty table is allowed.
 func (r *run) exportObject(L *lua.LState, t *lua.LTable, root string) map[string]any {
 	switch v := r.mustExport(L, t, root).(type) {
 	case map[string]any:
@@ -67,8 +67,8 @@ func (r *run) exportObject(L *lua.LState, t *lua.LTable, root string) map[string
 	return map[string]any{}
 }
 
-// errorTable is an action's failure as a Lua error object with type, message
-// and retryable. Raised again, it is the same failure.
+// errorTable returns an action's failure as a Lua error object with type, message
+// and retryable. Raising it again preserves the failure.
 func (r *run) errorTable(err error) *lua.LTable {
 	failure := tea.AsError(err)
 	t := r.m.root.CreateTable(0, 4)

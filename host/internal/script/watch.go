@@ -12,17 +12,17 @@ const watchEvery = 5 * time.Millisecond
 
 const heapMetric = "/memory/classes/heap/objects:bytes"
 
-// watcher ends runs that make the heap grow too far. gopher-lua cannot count
-// the allocations of a state, so the whole process is measured: if the heap
-// grows by the limit during a run, the run is stopped, together with others
-// that have lasted as long, except those that wait for an action, which do not
-// allocate. Short runs are not watched, and the watcher's goroutine runs only
-// while there are runs to watch.
+// watcher ends runs that make the heap grow too far. gopher-lua cannot count the
+// allocations of a state, so the whole process is measured: if the heap grows by
+// the limit during a run, the run is stopped, together with others that have
+// lasted as long, except runs that wait for an action and do not allocate. Short
+// runs are not watched, and the watcher's goroutine runs only while there are runs
+// to watch.
 type watcher struct {
 	limit uint64
 
 	mu   sync.Mutex
-	runs map[*run]uint64 // the smallest heap since the run is watched
+	runs map[*run]uint64 // the smallest heap since the start of watching
 }
 
 // add watches a run until remove.
@@ -76,8 +76,8 @@ func (w *watcher) loop() {
 	}
 }
 
-// stopGrown collects garbage and stops the runs that are still over the limit.
-// They are suspended meanwhile, as a script can allocate faster than the
+// stopGrown collects garbage and stops the runs that are still over the limit. They
+// are suspended meanwhile, because a script can allocate faster than the garbage
 // collection.
 func (w *watcher) stopGrown(grown []*run) {
 	for _, r := range grown {

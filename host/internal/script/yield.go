@@ -2,7 +2,7 @@
 
 package script
 
-// yielder does nothing: the scheduler interrupts a goroutine that computes.
+// yielder does nothing: the scheduler can preempt a busy goroutine.
 type yielder struct{}
 
 func (yielder) yield() {}

@@ -4,18 +4,18 @@ import "time"
 
 const (
 	yieldAfter = 20 * time.Millisecond
-	yieldSteps = 1 << 10 // between looks at the clock
+	yieldSteps = 1 << 10 // between checks of the clock
 )
 
-// yielder lets other goroutines run beside Lua code: there is one thread, and no
-// signal that interrupts a goroutine that computes.
+// yielder lets other goroutines run while Lua code runs: there is one thread, and
+// no signal to preempt a busy goroutine.
 type yielder struct {
 	steps int
 	last  time.Time
 }
 
-// yield lets the timer of the deadline, the watch of the memory, and the events of
-// the page run from time to time.
+// yield regularly lets the timer of the deadline, the memory watcher and the events
+// of the page run.
 func (y *yielder) yield() {
 	if y.steps++; y.steps < yieldSteps {
 		return
