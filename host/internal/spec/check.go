@@ -14,8 +14,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// checker compares a tree with shapes and reports what differs. The decoder
-// treats what it reports as absent.
+// checker compares a tree with shapes and reports differences. The decoder treats
+// what the checker has reported as absent.
 type checker struct {
 	diags   *diag.List
 	grammar *grammar
@@ -66,7 +66,7 @@ func (c *checker) duration(n *source.Node, path, name string, s *shape) {
 	}
 }
 
-// typeHint returns a hint how to write a value so that it fits.
+// typeHint returns a hint on how to write a value so that it is valid.
 func typeHint(n *source.Node, s *shape) string {
 	isText := n.Kind == source.String
 	switch {
@@ -114,8 +114,7 @@ func alternatives(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// bounds checks a number. Without a maximum, it must fit the int of a 32-bit
-// device.
+// bounds checks a number. Without a maximum, it must fit in a 32-bit int.
 func (c *checker) bounds(n *source.Node, path, name string, s *shape) {
 	form := s.number
 	v, ok := value.Float(n.Scalar)
@@ -207,7 +206,7 @@ func (c *checker) mapping(n *source.Node, path string, s *section, name string) 
 	c.where = outer
 }
 
-// foundKeys are the keys of a mapping that the grammar has, as written.
+// foundKeys are the known keys of a mapping, as written.
 type foundKeys []foundKey
 
 type foundKey struct {
@@ -233,11 +232,11 @@ func (c *checker) key(v *source.Node, path, name string, k *key) {
 	c.value(v, path, name, k.shape)
 }
 
-// scope is the named thing that is being read: a node or a step.
+// scope is the named element that is being read: a node or a step.
 type scope struct{ name, path string }
 
-// String leads the messages inside the scope: the node's name, or its path
-// if it has no name. It is empty outside of nodes.
+// String returns the prefix of messages inside the scope: the node's name, or its
+// path if it has no name. It is empty outside of nodes.
 func (s scope) String() string {
 	switch {
 	case s == scope{}:

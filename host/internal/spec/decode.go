@@ -10,8 +10,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// decoder builds the workflow of one file and reports what the checker of
-// single values cannot: keys that exclude or need each other.
+// decoder builds the workflow of one file and reports mistakes that concern several
+// values: keys that exclude or require each other.
 type decoder struct {
 	*loader
 	grammar *grammar

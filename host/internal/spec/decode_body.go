@@ -30,7 +30,7 @@ func (d *decoder) body(m mapping) Body {
 		return d.action(m)
 	case "run":
 		if language := m.string("language"); language != "" && language != "lua" {
-			return nil // its code is not Lua
+			return nil // the code is not Lua
 		}
 		return &LuaBody{Pos: m.get("run").pos(), Code: *m.text("run"), Output: d.output(m.get("output"))}
 	case "steps":
@@ -41,9 +41,8 @@ func (d *decoder) body(m mapping) Body {
 	return nil
 }
 
-// onlyBody returns the one of the keys that is present and reports a second
-// one. A key with a value of the wrong type, already reported, counts as
-// absent.
+// onlyBody returns the only key that is present and reports a second one. A key
+// with a value of the wrong type, which was already reported, counts as absent.
 func (d *decoder) onlyBody(m mapping, keys ...string) string {
 	found := ""
 	for _, k := range keys {
@@ -82,8 +81,8 @@ func (d *decoder) needs(m mapping, found, body, key string) {
 	}
 }
 
-// action reads a call. With action: and without with:, keys that are not node
-// keys are its parameters.
+// action reads a call. With action: and without with:, keys that are not node keys
+// are the call's parameters.
 func (d *decoder) action(m mapping) *ActionBody {
 	a := &ActionBody{Pos: m.pos(), Output: d.output(m.get("output"))}
 	if uses := m.text("uses"); uses != nil { // optional in a map
@@ -142,8 +141,8 @@ func someMembers(v element, takes func(name string) bool) *Tree {
 	return newTree(element{&some, v.path})
 }
 
-// checkOwn checks the keys of own as keys of the node, which the general check leaves
-// to [ActionBody.Claim].
+// checkOwn checks the keys of own as keys of the node, which the general check
+// leaves to [ActionBody.Claim].
 func (d *decoder) checkOwn(m mapping, own *Tree) map[string]diag.List {
 	var found map[string]diag.List
 	for _, e := range own.root.entries() {
@@ -159,8 +158,8 @@ func (d *decoder) checkOwn(m mapping, own *Tree) map[string]diag.List {
 	return found
 }
 
-// Claim returns the call with the named keys of Own added to its parameters, which are
-// next to action:. It adds the mistakes in the other keys to diags.
+// Claim returns the call with the named keys of Own, which are next to action:, added
+// to its parameters. It adds the mistakes in the other keys to diags.
 func (b *ActionBody) Claim(names []string, diags *diag.List) *ActionBody {
 	for _, e := range b.Own.root.entries() {
 		if !slices.Contains(names, e.key.Text) {
@@ -233,7 +232,7 @@ func (d *decoder) mapBody(m mapping) *MapBody {
 	return b
 }
 
-// checkItems reports items that cannot be a list: a text without a template.
+// checkItems reports items that cannot be a list: text without a template.
 func (d *decoder) checkItems(items element) {
 	if !items.scalar() || strings.Contains(items.node.Text, "{{") || strings.Contains(items.node.Text, "{%") {
 		return

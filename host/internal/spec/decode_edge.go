@@ -5,7 +5,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/source"
 )
 
-// maxEdges bounds the edges of a file; each target of a list counts.
+// maxEdges bounds the edges of a file; each target in a list counts as one.
 const maxEdges = 100_000
 
 func (d *decoder) edges(v element) []*Edge {
@@ -52,7 +52,7 @@ func (d *decoder) edge(v element) *Edge {
 	return e
 }
 
-// checkEdge reports keys of an edge that exclude or need each other.
+// checkEdge reports keys of an edge that exclude or require each other.
 func (d *decoder) checkEdge(m mapping, e *Edge) {
 	exclude := func(a, b, hint string) {
 		if m.has(a) && m.has(b) {

@@ -40,12 +40,12 @@ func (d *decoder) nodes(v element) []*Node {
 	return nodes
 }
 
-// pathMarks follow a node's name in the paths of what runs inside it or runs
-// again.
+// pathMarks are the characters that follow a node's name in the paths of inner and
+// repeated executions.
 const pathMarks = "/[>!~#"
 
-// checkPaths reports names that look like the path of something inside another
-// node of the list: in a checkpoint the two would be the same.
+// checkPaths reports names that look like the path of something inside another node
+// of the list, because a checkpoint could not distinguish them.
 func (d *decoder) checkPaths(seen map[string]*Node, nodes []*Node) {
 	for _, n := range nodes {
 		for i, r := range n.Name {
@@ -82,7 +82,7 @@ func (d *decoder) unique(seen map[string]*Node, n *Node) {
 	seen[n.Name] = n
 }
 
-// steps reads a list of steps. The name of an unnamed one is its index.
+// steps reads a list of steps. The name of an unnamed step is its index.
 func (d *decoder) steps(v element) []*Node {
 	var steps []*Node
 	seen := map[string]*Node{}

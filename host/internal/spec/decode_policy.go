@@ -12,7 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// defaultJitter is what jitter: true means.
+// defaultJitter is the value of jitter: true.
 const defaultJitter = 0.5
 
 // errorTypes are the error types of tea; an action can have others.
@@ -52,8 +52,8 @@ func (d *decoder) retryOf(m mapping) Retry {
 	return r
 }
 
-// checkErrorType warns of an unknown type. It is not an error, since an action of a
-// plugin can define its own types.
+// checkErrorType warns of an unknown type. It is not an error, because a plugin's
+// action can define other types.
 func (d *decoder) checkErrorType(t Text) {
 	if slices.Contains(errorTypes, t.Value) {
 		return
@@ -65,7 +65,7 @@ func (d *decoder) checkErrorType(t Text) {
 	d.diags.Warnf(diagcode.ValueNotAllowed, t.Pos, hint, "%sretry_on: %q is not an error type of tea", d.where, t.Value)
 }
 
-// snakeCase converts the name of an exception of another language: asyncio.TimeoutError
+// snakeCase converts the name of an exception in another language: asyncio.TimeoutError
 // becomes timeout, ConnectionError becomes connection_error.
 func snakeCase(name string) string {
 	var b strings.Builder

@@ -25,8 +25,8 @@ func digest(w *Workflow, document []byte) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// canonicalDocument encodes a workflow's document. The order of keys counts
-// only in a mapping of nodes, where it has a meaning.
+// canonicalDocument encodes a workflow's document. The order of keys matters only
+// in a mapping of nodes.
 func canonicalDocument(root *source.Node) []byte {
 	document, err := value.Encode(canonical(root))
 	if err != nil {

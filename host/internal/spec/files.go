@@ -10,11 +10,11 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// maxSubgraphs bounds a chain of subgraphs, each in the one before.
+// maxSubgraphs bounds the nesting of subgraphs.
 const maxSubgraphs = 32
 
-// subgraph reads the workflow that a path in the current file refers to; nil if
-// it is unusable. Each file is read once.
+// subgraph reads the workflow at a path in the current file; nil if it is unusable.
+// Each file is read once.
 func (d *decoder) subgraph(path Text) *Workflow {
 	file := d.resolve(path.Pos, path.Value)
 	if w, ok := d.loaded[file]; ok {
@@ -53,8 +53,8 @@ func (d *decoder) module(imp *Import) {
 	}
 }
 
-// resolve makes a path relative to the working directory. It is relative to the
-// file that it is written in, which can be an overlay.
+// resolve makes a path relative to the working directory. The path is relative to
+// the file that contains it, which can be an overlay.
 func (d *decoder) resolve(at diag.Pos, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -62,9 +62,8 @@ func (d *decoder) resolve(at diag.Pos, path string) string {
 	return filepath.Join(dirOf(at.File, d.chain[len(d.chain)-1], d.dir), path)
 }
 
-// DirOf returns the directory that paths written in a file are relative to:
-// that of the workflow or of an overlay, or the working directory for the
-// command line.
+// DirOf returns the directory to which paths in a file are relative: the directory
+// of the workflow or of an overlay, or the working directory for the command line.
 func (w *Workflow) DirOf(file string) string { return dirOf(file, filepath.Clean(w.File), w.Dir) }
 
 func dirOf(file, workflow, dir string) string {

@@ -20,8 +20,8 @@ const (
 	maxIterations = 1000
 )
 
-// grammar has every section of the file format. It is the table for the
-// checker, the JSON Schema and the reference.
+// grammar has every section of the file format. The checker, the JSON Schema and
+// the reference use it.
 type grammar struct {
 	workflow, schemaKey, imports, node, step, call, rule, edge *section
 	config, parallel, breaker, retry, errorPolicy, budget      *section
@@ -29,7 +29,7 @@ type grammar struct {
 	serve, dayBudget, trigger, serveFile                       *section
 }
 
-// theGrammar is built at the first use and never changes.
+// theGrammar is built on first use and never changes.
 var theGrammar = sync.OnceValue(newGrammar)
 
 // sections lists every section in the order of the reference.

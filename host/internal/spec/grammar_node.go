@@ -6,8 +6,8 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 )
 
-// fillNode sets the keys of a node and of its variants by type. A step is a
-// node without routing.
+// fillNode sets the keys of a node and of its variants by type. A step is a node
+// without routing.
 func fillNode(g *grammar, s *section, routing bool) {
 	common := slices.Concat(nameKeys(routing), commonKeys(g))
 	if routing {
@@ -59,8 +59,8 @@ func routingKeys(g *grammar) []*key {
 	}
 }
 
-// fanInKeys is fan_in: true on a node; a map can name the node that gets its
-// results instead.
+// fanInKeys is fan_in: true for a node; a map can instead name the node that gets
+// its results.
 func fanInKeys(routing, isMap bool) []*key {
 	switch {
 	case isMap && routing:

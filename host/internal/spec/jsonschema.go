@@ -16,9 +16,9 @@ import (
 type part = map[string]any
 
 // JSONSchema returns the compact JSON Schema (draft-07) of the file format, for
-// editors. It covers the parameters of the given actions. In the namespace of
-// such an action no other name is valid; other namespaces can belong to Lua
-// modules, which it does not include.
+// editors. It covers the parameters of the given actions. In the namespace of such
+// an action no other name is valid; other namespaces may belong to Lua modules,
+// which the schema does not cover.
 func JSONSchema(actions []tea.ActionInfo) ([]byte, error) {
 	g := theGrammar()
 	definitions := part{}
@@ -31,7 +31,7 @@ func JSONSchema(actions []tea.ActionInfo) ([]byte, error) {
 	for _, s := range []*section{g.node, g.step} {
 		definitions[s.title] = choice(s)
 	}
-	names := map[string]string{} // of the definitions, by their text
+	names := map[string]string{} // the definitions' names by their text
 	for _, a := range actions {
 		params, err := paramsSchema(a)
 		if err != nil {
@@ -53,8 +53,8 @@ func JSONSchema(actions []tea.ActionInfo) ([]byte, error) {
 	return json.Marshal(document)
 }
 
-// definitionName returns the name of a section's definition. The plain name of
-// a section with variants is that of the choice between them.
+// definitionName returns the name of a section's definition. For a section with
+// variants, the plain title names the choice between them.
 func definitionName(s *section) string {
 	name := strings.ReplaceAll(s.title, " ", "-")
 	if s.variants != nil {
@@ -235,8 +235,8 @@ func shapeSchema(s *shape) part {
 	return part{"anyOf": forms}
 }
 
-// elementSchema returns the schema of a list's element. A named thing in a list
-// needs its name, as it has no key.
+// elementSchema returns the schema of a list's element. A named element of a list
+// needs its name, because it has no key.
 func elementSchema(s *shape) part {
 	p := shapeSchema(s)
 	if s.mapping == nil || !s.mapping.named {

@@ -13,7 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// ConfigFile is the file name that positions inside [Options].Config carry.
+// ConfigFile is the file name in positions inside [Options].Config.
 const ConfigFile = "--config"
 
 // Options configure the reading of a workflow file. The zero value reads from
@@ -26,10 +26,10 @@ type Options struct {
 	// LookupEnv finds ${VAR} in settings; nil is os.LookupEnv.
 	LookupEnv func(string) (string, bool)
 	// ReadFile reads every file; nil reads from disk, at most
-	// source.MaxBytes and a byte.
+	// source.MaxBytes + 1 bytes.
 	ReadFile func(string) ([]byte, error)
-	// Embedded returns a file that the program contains. It precedes the disk and
-	// is not used with ReadFile.
+	// Embedded returns a file that the program contains. It takes precedence over
+	// the disk and is not used with ReadFile.
 	Embedded Embedded
 }
 
@@ -38,7 +38,7 @@ type Options struct {
 // use; the content is read only.
 type Embedded func(file string) ([]byte, bool)
 
-// Read returns the embedded file, or what fromDisk returns.
+// Read returns the embedded file, or the result of fromDisk.
 func (e Embedded) Read(file string, fromDisk func(string) ([]byte, error)) ([]byte, error) {
 	if e != nil {
 		abs, err := filepath.Abs(file)
@@ -53,8 +53,8 @@ func (e Embedded) Read(file string, fromDisk func(string) ([]byte, error)) ([]by
 }
 
 // Load reads a workflow file with its overlays, imports and subgraphs. The
-// diagnostics are sorted. The workflow is nil only if nothing of it is usable;
-// do not run it if the diagnostics contain an error.
+// diagnostics are sorted. The workflow is nil only if no part of it is usable; do
+// not run it if the diagnostics contain an error.
 func Load(file string, o Options) (*Workflow, diag.List) {
 	l := newLoader(o)
 	data, err := l.read(file)
@@ -65,8 +65,8 @@ func Load(file string, o Options) (*Workflow, diag.List) {
 	return l.finish(l.document(file, filepath.Dir(file), data, true))
 }
 
-// Parse is [Load] for a workflow in memory; name is used as its file name.
-// Relative paths start in the current directory.
+// Parse is [Load] for a workflow in memory; name is its file name in messages.
+// Relative paths are relative to the current directory.
 func Parse(name string, data []byte, o Options) (*Workflow, diag.List) {
 	l := newLoader(o)
 	return l.finish(l.document(name, ".", data, true))
@@ -76,7 +76,7 @@ func Parse(name string, data []byte, o Options) (*Workflow, diag.List) {
 type loader struct {
 	options Options
 	diags   *diag.List
-	// chain has the files being read, each a subgraph of the previous one.
+	// chain has the files being read, each one a subgraph of the previous one.
 	chain []string
 	// loaded has the subgraphs by path.
 	loaded  map[string]*Workflow
@@ -98,7 +98,7 @@ func newLoader(o Options) *loader {
 
 func (l *loader) read(file string) ([]byte, error) { return l.options.ReadFile(file) }
 
-// readNamed reads a file that the document names: a subgraph or a module.
+// readNamed reads a file that the document refers to: a subgraph or a module.
 func (l *loader) readNamed(file string) ([]byte, error) {
 	if l.onDisk {
 		return l.options.Embedded.Read(file, func(file string) ([]byte, error) { return confine.ReadRegular(file, source.MaxBytes) })
@@ -106,7 +106,7 @@ func (l *loader) readNamed(file string) ([]byte, error) {
 	return l.options.ReadFile(file)
 }
 
-// ReadFile reads a file from disk, at most one byte more than is accepted.
+// ReadFile reads a file from disk, at most source.MaxBytes + 1 bytes.
 func ReadFile(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -153,7 +153,7 @@ func (l *loader) document(file, dir string, data []byte, first bool) *Workflow {
 	return w
 }
 
-// withoutPath removes the path from an error that repeats it.
+// withoutPath removes the path from an error, for messages that contain it.
 func withoutPath(err error) error {
 	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathError.Err

@@ -9,8 +9,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// mapping reads the keys of one mapping under their canonical names. A value of
-// the wrong type, which the checker has reported, reads as absent.
+// mapping reads the keys of one mapping under their canonical names. A value of the
+// wrong type, which the checker has reported, counts as absent.
 type mapping struct {
 	element
 	section *section
@@ -74,7 +74,7 @@ func (v element) scalar() bool {
 	return v.node != nil && v.node.Kind != source.Null && v.node.Kind < source.List
 }
 
-// items returns the elements of a list; none for another value.
+// items returns the elements of a list; none for any other value.
 func (v element) items() []element {
 	if !v.is(source.List) {
 		return nil

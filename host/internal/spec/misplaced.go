@@ -11,7 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// unknown reports a key of n that its section does not have, with a hint where
+// unknown reports a key of n that its section does not have, with a hint as to where
 // it belongs or what the author probably meant.
 func (c *checker) unknown(n, k *source.Node, path string, s *section) {
 	calls := s.find("uses") != nil && (n.Get("uses") != nil || n.Get("action") != nil)
@@ -40,7 +40,7 @@ func (c *checker) keyHint(word string, s *section, calls bool) string {
 	return cmp.Or(suggestion, "custom keys begin with x-")
 }
 
-// placesOf returns the kinds of section that have a key of this name.
+// placesOf returns the kinds of section that have a key with this name.
 func (g *grammar) placesOf(word string, except *section) []string {
 	var places []string
 	for _, s := range g.sections() {
@@ -51,7 +51,7 @@ func (g *grammar) placesOf(word string, except *section) []string {
 	return places
 }
 
-// otherNames are hints for key names of other tools, in any section or in one.
+// otherNames are hints for key names of other tools, in any section or in one section.
 var otherNames = map[string]string{
 	"retries":                            "the number of retries is retry.max_retries",
 	"max_attempts":                       "the number of retries is retry.max_retries",

@@ -56,7 +56,7 @@ type ActionBody struct {
 	// metadata; nil if there are none.
 	Own *Tree
 	// Inline reports that the parameters are next to action:. OwnDiags then has the
-	// mistakes in Own as keys of the node, by key; see Claim.
+	// mistakes of Own as keys of the node, by key; see Claim.
 	Inline   bool
 	OwnDiags map[string]diag.List
 }
@@ -68,8 +68,8 @@ type LuaBody struct {
 	Output *Output
 }
 
-// StepsBody runs bodies in order on one working copy of the state. A step is a
-// node without routing; the name of an unnamed one is its index.
+// StepsBody runs bodies in order on one working copy of the state. A step is a node
+// without routing; the name of an unnamed step is its index.
 type StepsBody struct {
 	diag.Pos
 	Steps []*Node
@@ -118,9 +118,9 @@ func (*LoopBody) isBody()     {}
 func (*MapBody) isBody()      {}
 func (*SubgraphBody) isBody() {}
 
-// Output is the destination of a result: one key, or an expression per key. A
-// nil Output merges an object result into the state and stores another value
-// under the node's name.
+// Output is the destination of a result: one key, or an expression per key. A nil
+// Output merges an object into the state and stores any other result under the
+// node's name.
 type Output struct {
 	diag.Pos
 	Key    string
@@ -133,8 +133,8 @@ type OutputField struct {
 	Value *Tree
 }
 
-// Bodies returns every body of nodes and of what is inside them (steps, loops
-// and maps, but not subgraphs), in the order written.
+// Bodies returns every body of nodes and of the nodes inside them (steps, loops and
+// maps, but not subgraphs), in the order written.
 func Bodies(nodes []*Node) iter.Seq[Body] {
 	return func(yield func(Body) bool) {
 		for _, n := range nodes {
@@ -166,8 +166,8 @@ func visit(b Body, yield func(Body) bool) bool {
 	return true
 }
 
-// Subgraphs returns the workflows that this one names in its nodes, in the
-// order written.
+// Subgraphs returns the workflows that the nodes of this one run, in the order
+// written.
 func (w *Workflow) Subgraphs() []*Workflow {
 	var found []*Workflow
 	for body := range Bodies(w.Nodes) {
@@ -190,7 +190,7 @@ type Edge struct {
 	Targets   []Target
 	Default   *Text
 	Parallel  bool
-	// FanIn is the join of the branches; nil = found by the graph.
+	// FanIn is the fan-in node of the branches; nil = determined by the graph.
 	FanIn *Text
 }
 

@@ -28,7 +28,7 @@ func (l *loader) lay(root *source.Node, file string, data []byte) *source.Node {
 	var found diag.List
 	over := source.Parse(file, data, &found)
 	if len(found) == 1 && found[0].Code == diagcode.FileEmpty {
-		return root // only comments
+		return root // the overlay has only comments
 	}
 	*l.diags = append(*l.diags, found...)
 	switch {
@@ -53,7 +53,7 @@ type deletedEdge struct {
 	pos  diag.Pos
 }
 
-// chainedAgain warns of deleted edges that change nothing, since a node without
+// chainedAgain warns of deleted edges that have no effect, because a node without
 // edges and goto continues with the next one in the list.
 func (l *loader) chainedAgain(w *Workflow) {
 	for _, d := range l.deleted {
@@ -109,8 +109,8 @@ func (w *Workflow) implicitNext(from string) (next string, ok bool) {
 	return "", false
 }
 
-// identities match nodes and edges of an overlay with those of the file: nodes
-// by name, edges by source and targets.
+// identities match nodes and edges of an overlay with those of the file: nodes by
+// name, edges by source and targets.
 var identities = map[string]func(*source.Node) string{"nodes": nameOf, "edges": edgeIdentity}
 
 func edgeIdentity(edge *source.Node) string {

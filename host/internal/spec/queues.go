@@ -7,7 +7,7 @@ import (
 // Queue is the task queue of some actions on Temporal.
 type Queue struct {
 	Name string
-	// PerSecond bounds the calls of the queue; 0 = no bound given.
+	// PerSecond bounds the call rate of the queue; 0 = not set.
 	PerSecond float64
 }
 

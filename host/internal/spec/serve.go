@@ -10,15 +10,15 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// Serve is the serve section: when `tea serve` starts runs of the workflow, and
-// how many.
+// Serve is the serve section: when `tea serve` starts runs of the workflow, and how
+// many.
 type Serve struct {
 	diag.Pos
 	Triggers []Trigger
-	// MaxRunning and MaxQueue bound the runs that run and wait; nil = default.
+	// MaxRunning and MaxQueue bound the running and the waiting runs; nil = default.
 	MaxRunning, MaxQueue *int
-	// CountWaiting says whether runs that wait for an answer count as running; nil is
-	// the default.
+	// CountWaiting determines whether runs that wait for an answer count as
+	// running; nil = default.
 	CountWaiting *bool
 	// Order is "fifo", "lifo" or "" for the default.
 	Order string
@@ -58,7 +58,7 @@ type Trigger struct {
 	Kind TriggerKind
 	// Name identifies the trigger across restarts.
 	Name string
-	// Value is what the key of the kind has: the cron expression, the path of the
+	// Value is the value of the kind's key: the cron expression, the path of the
 	// webhook, the directory, the topic or the workflow.
 	Value Text
 	// Schedule has the times of cron; nil if the expression is not valid.
@@ -81,7 +81,7 @@ type Trigger struct {
 	Replay *time.Duration
 	// Pattern selects files.
 	Pattern Text
-	// Broker, Username, QoS and ResultTopic are those of mqtt.
+	// Broker, Username, QoS and ResultTopic are set for mqtt.
 	Broker, Username, ResultTopic string
 	QoS                           int
 	// Retained is "ignore", "once" or "always", for mqtt; "" is the default.

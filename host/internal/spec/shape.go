@@ -11,9 +11,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// shape describes the accepted values: one form or several, distinguished by
-// the kind of the YAML value. The checker, the JSON Schema and the reference
-// all use shapes.
+// shape describes the accepted values: one form or several, distinguished by the
+// kind of the YAML value. The checker, the JSON Schema and the reference use it.
 type shape struct {
 	text     *textForm
 	boolean  bool
@@ -66,7 +65,7 @@ func between(integer bool, low float64, high []float64) *numberForm {
 	return form
 }
 
-// or combines the forms of two shapes that have no kind of value in common.
+// or combines the forms of two shapes for different kinds of values.
 func (s *shape) or(other *shape) *shape {
 	both := *s
 	if other.text != nil {
@@ -122,7 +121,7 @@ func (s *shape) kinds() string {
 	return strings.Join(kinds, "")
 }
 
-// example returns a hint how to write a value of the shape.
+// example returns a hint on how to write a value of the shape.
 func (s *shape) example() string {
 	var forms []string
 	add := func(holds bool, form string) {
@@ -168,12 +167,12 @@ type key struct {
 	// fallback is the default value as shown in the reference.
 	fallback string
 	required bool
-	// code is the code of a value outside the enum; "" = the general one.
+	// code is the diagnostic code of a value outside the enum; "" = the general one.
 	code string
 	use  paramUse
 }
 
-// paramUse is the meaning of a key where the parameters of a call are next to action:.
+// paramUse is the meaning of a key when the parameters of a call are next to action:.
 type paramUse uint8
 
 const (
@@ -197,7 +196,7 @@ type section struct {
 	keys  []*key
 	// variants are the sections that replace this one, by the value of type.
 	variants map[string]*section
-	// named sections have a name, which leads messages.
+	// named sections have a name, which is the prefix of messages.
 	named bool
 	// inlineParams treats unknown keys as parameters if there is action: but no
 	// with:.
@@ -254,7 +253,7 @@ func (s *section) takesParams(n *source.Node) bool {
 }
 
 // findIn returns the key with a spelling in a mapping. Next to action: and other
-// parameters, params is a parameter itself, as for graph.query, and not a spelling of
+// parameters, params is a parameter, as for graph.query, and not a spelling of
 // with.
 func (s *section) findIn(n *source.Node, spelling string) *key {
 	k := s.find(spelling)

@@ -13,14 +13,14 @@ import (
 type Text struct {
 	diag.Pos
 	Value string
-	// Block says that the text is a YAML block scalar: line n of the text is
+	// Block reports that the text is a YAML block scalar: line n of the text is
 	// line n of the file, and every line begins at Pos.Column.
 	Block bool
 	// Cut reports that the text ends at a comment, which the author may have
 	// meant to be part of it.
 	Cut bool
 
-	// written is the rest of the file from Pos on for a text whose spelling
+	// written is the rest of the file from Pos on, for a text whose spelling
 	// differs from its value; quote is the quote before it, or 0.
 	written string
 	quote   byte
@@ -70,8 +70,8 @@ type Tree struct {
 	// Places has the texts of the strings by their path inside the value, such as
 	// "items[0].name"; "" is the value itself.
 	Places map[string]Text
-	// Known is the value to which the templates evaluate, if it is known before
-	// the run, as in a call from the command line; otherwise nil.
+	// Known is the value of the templates, if it is known before the run, as in a
+	// call from the command line; otherwise nil.
 	Known any
 
 	root element
@@ -100,7 +100,7 @@ func (t *Tree) place(v element, inner string) {
 	}
 }
 
-// Call returns the call of the action that is named at the path uses, with the
+// Call returns the call of the action whose name is at the path uses, with the
 // parameters at the path with.
 func (t *Tree) Call(uses, with string) *ActionBody {
 	b := &ActionBody{Pos: t.ValuePos(uses), Uses: t.Places[uses]}
@@ -134,7 +134,7 @@ func (t *Tree) posOf(v element) diag.Pos {
 	return v.pos()
 }
 
-// find looks for the value at a path inside v, whose own path is inner.
+// find looks for the value at a path inside v, which has the path inner.
 func find(v element, key *source.Node, inner, path string) (*source.Node, element) {
 	if inner == path {
 		return key, v
@@ -155,10 +155,10 @@ func find(v element, key *source.Node, inner, path string) (*source.Node, elemen
 	return nil, element{}
 }
 
-// unfold finds the character at index n of a scalar in its spelling in the
-// file, which begins after the quote; quote is 0 for a plain or folded scalar.
-// It returns the number of lines before it, and the number of characters before
-// it on its line.
+// unfold finds the character at index n of a scalar in its spelling in the file,
+// which begins after the quote; quote is 0 for a plain or folded scalar. It returns
+// the number of lines before the character, and the number of characters before it
+// on its line.
 func unfold(written string, quote byte, n int) (down, right int) {
 	for written != "" {
 		u := nextUnit(written, quote)
@@ -178,8 +178,8 @@ func unfold(written string, quote byte, n int) (down, right int) {
 	return down, right
 }
 
-// unit is a piece of a spelled scalar and the number of characters it means: an
-// escape, a fold between lines, or a character.
+// unit is a piece of a spelled scalar with the number of characters that it
+// represents: an escape, a fold between lines, or a character.
 type unit struct{ size, chars int }
 
 func nextUnit(written string, quote byte) unit {

@@ -12,16 +12,16 @@ const (
 	End   = "__end__"
 )
 
-// Workflow is one workflow file, overlays applied, aliases resolved,
+// Workflow is one workflow file with overlays applied, aliases resolved and
 // defaults filled in. It is immutable after [Parse].
 type Workflow struct {
-	// File is the path of the workflow file as the user gave it; Dir is the
-	// directory that relative paths in it start from.
+	// File is the path of the workflow file as the user gave it; relative paths in
+	// it are relative to Dir.
 	File, Dir string
 	// DataDir is the directory for the files that runs write; the host sets it.
 	DataDir string
 	// Digest identifies the content: hex SHA-256 of the merged document in
-	// canonical form, imports and subgraphs included, comments not.
+	// canonical form, including imports and subgraphs, without comments.
 	Digest string
 
 	Name, Description, Version string
@@ -29,8 +29,8 @@ type Workflow struct {
 	Schema       []Key
 	InitialState map[string]any
 	Variables    map[string]any
-	// Settings are expanded: ${VAR} and ${VAR:-default} are replaced by text,
-	// which the host converts to the type that the schema of the setting expects.
+	// Settings are expanded: ${VAR} and ${VAR:-default} are replaced by text, which
+	// the host converts to the type in the setting's schema.
 	Settings map[string]any
 	// SettingsText is the settings as written; nil if there are none.
 	SettingsText *Tree
@@ -82,7 +82,7 @@ const (
 	TypeAny    Type = "any"
 )
 
-// Reducer says how an update combines with the current value.
+// Reducer determines how an update is combined with the current value.
 type Reducer string
 
 // The reducers; ReduceReplace is the default.
@@ -118,8 +118,8 @@ type Import struct {
 	// Version is the constraint of a plugin import, "" for any.
 	Version   string
 	Namespace string
-	// Code is the text of the module of a path import, read with the workflow:
-	// what runs is what the digest covers.
+	// Code is the text of the module of a path import, read with the workflow, so
+	// that the digest covers the code that runs.
 	Code []byte
 }
 
@@ -128,7 +128,7 @@ type Config struct {
 	InterruptBefore, InterruptAfter []Text
 	MaxSteps, MaxItems              int
 	Timeout                         time.Duration
-	// MaxConcurrency bounds the branches that run concurrently; 0 = no bound given.
+	// MaxConcurrency bounds the branches that run concurrently; 0 = not set.
 	MaxConcurrency int
 	Parallel       *Parallel
 }
@@ -136,11 +136,11 @@ type Config struct {
 // DefaultMaxSteps ends runs that loop by mistake.
 const DefaultMaxSteps = 1000
 
-// DefaultMaxItems bounds the branches of a map, and with them its memory.
+// DefaultMaxItems bounds the branches of a map, and thereby its memory.
 const DefaultMaxItems = 100_000
 
 // DefaultMapConcurrency bounds the items of a map that run concurrently, and
-// with them its memory, where nothing else does.
+// thereby its memory, if there is no other bound.
 const DefaultMapConcurrency = 64
 
 // Budget has the limits of one run; 0 = no limit.
@@ -166,7 +166,7 @@ const (
 )
 
 // Retry is a retry policy. A nil pointer means that the file does not set the
-// field, which a node inherits.
+// field; a node then inherits it.
 type Retry struct {
 	diag.Pos
 	MaxRetries *int
@@ -178,7 +178,7 @@ type Retry struct {
 	RetryAfterMax *time.Duration
 	// Timeout limits all attempts and waits together.
 	Timeout *time.Duration
-	// RetryOn are the error types to retry; empty = those marked retryable.
+	// RetryOn are the error types to retry; empty = errors marked as retryable.
 	RetryOn []string
 }
 
