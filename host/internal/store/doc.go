@@ -1,6 +1,6 @@
-// Package store has the bundles that are installed for a user: each in a
+// Package store has the bundles that are installed for a user: each one in a
 // read-only directory named after the digest of its record, and a link for each
-// plugin to the version that is active.
+// plugin to its active version.
 //
 //	tea/plugins/tea-plugin-NAME      link to ../store/DIGEST/tea-plugin-NAME
 //	tea/store/DIGEST/record.json     what the entry contains; its SHA-256 is DIGEST

@@ -13,10 +13,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
-// history is the file with the versions of a plugin that were active, the
-// oldest first. The link of the plugin determines which of them is active now:
-// a crash between a change of the history and one of the link leaves the old
-// version active with the right predecessor.
+// history is the file with the formerly active versions of a plugin, oldest first.
+// The link of the plugin determines which one is active now: a crash between
+// changing the history and the link leaves the old version active with the right
+// predecessor.
 type history struct {
 	Format  int      `json:"format"`
 	Entries []string `json:"entries"`
@@ -28,8 +28,8 @@ func (s *Store) historyFile(name string) string {
 	return filepath.Join(s.historyDir(), name+".json")
 }
 
-// history returns the versions of a plugin and includes the active one. After
-// an error it returns at least that.
+// history returns the versions of a plugin, including the active one. After an error
+// it returns at least the active one.
 func (s *Store) history(name, active string) ([]string, error) {
 	var h history
 	data, err := os.ReadFile(s.historyFile(name))
@@ -77,13 +77,12 @@ func (s *Store) writeHistory(name string, ids []string) error {
 	})
 }
 
-// activate makes a version the active one.
 func (s *Store) activate(name, id string) error {
 	if err := makeDir(s.plugins); err != nil {
 		return err
 	}
 	temporary := filepath.Join(s.plugins, linkPrefix+name)
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) { // a crash has left it
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a crash
 		return err
 	}
 	target := filepath.Join("..", filepath.Base(s.root), id, filepath.Base(s.link(name)))
@@ -96,11 +95,11 @@ func (s *Store) activate(name, id string) error {
 	return atomicfile.SyncDir(s.plugins)
 }
 
-// linkPrefix begins the name of a link until it is renamed.
+// linkPrefix is the prefix of a link's name until it is renamed.
 const linkPrefix = ".tea-new-"
 
-// Rollback makes the version of a plugin active that was active before the
-// present one, and returns both.
+// Rollback activates the version of a plugin that was active before the current
+// one, and returns both.
 func (s *Store) Rollback(name string) (from, to *Entry, err error) {
 	unlock, err := s.lock()
 	if err != nil {
@@ -134,8 +133,8 @@ func (s *Store) Rollback(name string) (from, to *Entry, err error) {
 	return from, to, s.activate(name, to.ID)
 }
 
-// Activate makes a version active that was active before: the previous one, after a
-// newer one has failed.
+// Activate activates a version that was active before, after a newer one has
+// failed.
 func (s *Store) Activate(e *Entry) error {
 	unlock, err := s.lock()
 	if err != nil {
@@ -145,7 +144,7 @@ func (s *Store) Activate(e *Entry) error {
 	return s.activate(e.Name, e.ID)
 }
 
-// NotInstalledError is the error of a plugin that is not installed.
+// NotInstalledError reports a plugin that is not installed.
 type NotInstalledError struct{ Name string }
 
 func (e *NotInstalledError) Error() string {

@@ -20,28 +20,27 @@ import (
 )
 
 const (
-	// stagingPrefix begins the name of an entry that is not complete,
-	// trashPrefix that of one that is being removed.
+	// stagingPrefix is the prefix of the name of an incomplete entry,
+	// trashPrefix of one that is being removed.
 	stagingPrefix = ".new-"
 	trashPrefix   = ".old-"
 )
 
-// signedBundle is the bundle itself in an entry. It is kept only if the
-// signature cannot be verified by the index.
+// signedBundle is the bundle itself in an entry. It is kept only if the signature
+// cannot be verified by the index.
 const signedBundle = "bundle" + bundle.Suffix
 
-// Signed is a signature with the key that has verified it.
+// Signed is a signature with the key that verified it.
 type Signed struct {
 	Signature bundle.Signature
 	Key       bundle.Key
 }
 
-// Install installs the files for a platform and makes them active. It returns
-// the new entry and the one that was active before, which is nil for a new
-// plugin. After an error the active version is the same as before. Without
-// signed, a bundle that is installed already keeps its signature; with it, the
-// new entry replaces one of the same bundle. check, unless it is nil, decides
-// whether the unpacked version becomes active.
+// Install installs the files for a platform and activates them. It returns the new
+// entry and the previously active one, which is nil for a new plugin. After an error
+// the active version is unchanged. Without signed, a bundle that is already installed
+// keeps its signature; with it, the new entry replaces one of the same bundle. check,
+// if not nil, decides whether the unpacked version becomes active.
 func (s *Store) Install(b *bundle.Bundle, platform string, signed *Signed, check func(*Entry) error) (now, before *Entry, err error) {
 	if platform, err = b.Index.For(platform); err != nil {
 		return nil, nil, err
@@ -62,7 +61,7 @@ func (s *Store) Install(b *bundle.Bundle, platform string, signed *Signed, check
 	if active != "" {
 		before, _ = s.entry(active) // a damaged version is replaced
 	}
-	ids, damaged := s.history(name, active) // a damaged history begins again
+	ids, damaged := s.history(name, active) // a damaged history is started again
 	id, created := s.same(b, platform, ids), false
 	if signed != nil || id == "" {
 		if id, created, err = s.unpack(b, platform, signed); err != nil {
@@ -91,8 +90,8 @@ func (s *Store) Install(b *bundle.Bundle, platform string, signed *Signed, check
 	return now, before, s.activate(name, id)
 }
 
-// forget removes an entry that was created and that nothing refers to, and returns
-// the reason with the errors of that.
+// forget removes a created entry that nothing refers to, and returns the reason
+// joined with the errors of the removal.
 func (s *Store) forget(id string, created bool, reason error) error {
 	if !created {
 		return reason
@@ -106,8 +105,8 @@ func (s *Store) forget(id string, created bool, reason error) error {
 	return reason
 }
 
-// same returns the newest of the entries that has the same files as a bundle,
-// with or without a signature; "" if all others differ or are damaged.
+// same returns the newest of the entries with the same files as a bundle, with or
+// without a signature; "" if all others differ or are damaged.
 func (s *Store) same(b *bundle.Bundle, platform string, ids []string) string {
 	for _, id := range slices.Backward(ids) {
 		if e, err := s.entry(id); err == nil && e.contains(b, platform) && len(e.check()) == 0 {
@@ -122,7 +121,7 @@ func (e *Entry) contains(b *bundle.Bundle, platform string) bool {
 	return e.Bundle == b.SHA256 && e.Platform == platform
 }
 
-// unpack makes an entry, unless the store has it.
+// unpack creates an entry unless the store has it.
 func (s *Store) unpack(b *bundle.Bundle, platform string, signed *Signed) (id string, created bool, err error) {
 	dir, err := os.MkdirTemp(s.root, stagingPrefix)
 	if err != nil {
@@ -175,7 +174,7 @@ func stage(dir string, b *bundle.Bundle, platform string, signed *Signed) (strin
 	return digest.Of(record), st.seal()
 }
 
-// staging is an entry that is not complete.
+// staging is an incomplete entry.
 type staging struct {
 	dir    string
 	record Record
@@ -226,8 +225,8 @@ func (st *staging) unpack(b *bundle.Bundle, platform string) error {
 	return st.put(bundle.BinaryName(b.Index.Manifest.Name, platform)+".json", manifest)
 }
 
-// storedManifest returns the manifest as it is stored next to a binary: with
-// the digests of the binary (".") and of the other files.
+// storedManifest returns the manifest as it is stored next to a binary, with the
+// digests of the binary (".") and of the other files.
 func storedManifest(part bundle.Part) ([]byte, error) {
 	var m struct {
 		Files []string `json:"files"`
@@ -262,7 +261,7 @@ func (st *staging) write(name string, mode fs.FileMode, data []byte) error {
 	return st.create(name, mode, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
-// create writes a file that reaches the disk before create returns.
+// create writes a file, which is on disk when create returns.
 func (st *staging) create(name string, mode fs.FileMode, write func(io.Writer) error) error {
 	file := filepath.Join(st.dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -358,7 +357,7 @@ func (s *Store) lock() (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// makeDir makes a directory with its parents, durably.
+// makeDir creates a directory and its parents, durably.
 func makeDir(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil

@@ -43,7 +43,7 @@ func (s *Store) Remove(name string) error {
 	return err
 }
 
-// Swept is what [Store.GC] has removed.
+// Swept describes what [Store.GC] has removed.
 type Swept struct {
 	// Entries are the versions of plugins.
 	Entries []*Entry
@@ -51,9 +51,8 @@ type Swept struct {
 	Bytes int64
 }
 
-// GC removes the versions of each plugin that are neither active nor among the
-// keep intact versions that were active before, and what interrupted
-// installations have left.
+// GC removes the versions of each plugin except the active one and the last keep
+// intact ones that were active before, and leftovers of interrupted installations.
 func (s *Store) GC(keep int) (Swept, error) {
 	unlock, err := s.lock()
 	if err != nil {
@@ -69,7 +68,7 @@ func (s *Store) GC(keep int) (Swept, error) {
 		if err != nil {
 			return Swept{}, err
 		}
-		all, err := s.history(name, active) // of a damaged history only the active version is known
+		all, err := s.history(name, active) // for a damaged history only the active version is known
 		kept := []string{}
 		if at := slices.Index(all, active); at >= 0 {
 			kept = slices.DeleteFunc(slices.Clone(all[:at]), func(id string) bool { return !s.isIntact(id) })
@@ -92,7 +91,7 @@ func (s *Store) isIntact(id string) bool {
 	return err == nil && len(e.check()) == 0
 }
 
-// sweep removes the entries that no history contains, and unfinished ones. The
+// sweep removes the entries that no history contains, and incomplete ones. The
 // caller holds the lock.
 func (s *Store) sweep() (Swept, error) {
 	names, err := s.names()
@@ -105,7 +104,7 @@ func (s *Store) sweep() (Swept, error) {
 		if err != nil {
 			return Swept{}, err
 		}
-		ids, _ := s.history(name, active) // of a damaged history only the active version is known
+		ids, _ := s.history(name, active) // for a damaged history only the active version is known
 		for _, id := range ids {
 			used[id] = true
 		}
@@ -131,8 +130,8 @@ func (s *Store) sweep() (Swept, error) {
 	return swept, err
 }
 
-// discard takes an entry out of use. A name that is not an ID makes it
-// unfinished, so that a crash cannot leave a part of an entry.
+// discard removes an entry from use. It renames the entry to a name that is not an
+// ID, so that a crash cannot leave a partial entry.
 func (s *Store) discard(id string) error {
 	trash := filepath.Join(s.root, trashPrefix+id)
 	if err := removeTree(trash); err != nil {
@@ -144,7 +143,7 @@ func (s *Store) discard(id string) error {
 	return atomicfile.SyncDir(s.root)
 }
 
-// tidy removes what is unfinished and returns its size.
+// tidy removes incomplete entries and returns their size.
 func (s *Store) tidy() (int64, error) {
 	entries, err := readDir(s.root)
 	if err != nil {
@@ -190,8 +189,7 @@ func sizeOf(dir string) int64 {
 	return bytes
 }
 
-// removeTree removes a directory whose parts can be read-only. It need not
-// exist.
+// removeTree removes a directory whose parts may be read-only. It need not exist.
 func removeTree(dir string) error {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -202,7 +200,7 @@ func removeTree(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// Verify reads the whole store and returns what is not as it was installed.
+// Verify reads the whole store and returns the differences from what was installed.
 func (s *Store) Verify() []error {
 	var faults []error
 	names, err := s.names()
@@ -249,7 +247,7 @@ func (s *Store) Verify() []error {
 	return append(faults, s.strayLinks()...)
 }
 
-// advise adds to the fault of a version that is not active how to get rid of it.
+// advise adds a remedy to the fault of a version that is not active.
 func advise(fault error, active bool) error {
 	if active {
 		return fault
@@ -257,7 +255,7 @@ func advise(fault error, active bool) error {
 	return fmt.Errorf("%w; `tea plugin gc` removes this version, which is not active", fault)
 }
 
-// strayLinks returns the links that lead nowhere.
+// strayLinks returns the dangling links.
 func (s *Store) strayLinks() []error {
 	links, err := readDir(s.plugins)
 	if err != nil {

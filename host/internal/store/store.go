@@ -23,8 +23,8 @@ type Store struct {
 	plugins string // of the links, where plugins are found
 }
 
-// At returns the store in the directory of tea's data, such as
-// ~/.local/share/tea. Nothing is created before the first installation.
+// At returns the store in tea's data directory, such as ~/.local/share/tea. Nothing
+// is created before the first installation.
 func At(data string) *Store {
 	return &Store{root: filepath.Join(data, "store"), plugins: filepath.Join(data, "plugins")}
 }
@@ -38,8 +38,8 @@ type Entry struct {
 	dir string
 }
 
-// Record describes an entry. The entry's ID is the digest of the record, so a
-// record cannot change without notice.
+// Record describes an entry. The entry's ID is the digest of the record, so that any
+// change to a record is detected.
 type Record struct {
 	// Format is the version of the format, 1.
 	Format   int    `json:"format"`
@@ -50,7 +50,7 @@ type Record struct {
 	Bundle string `json:"bundle"`
 	// Files has the SHA-256 of each other file of the entry, by its path.
 	Files map[string]string `json:"files"`
-	// Key has signed the bundle; it was verified by the installation.
+	// Key has signed the bundle; the installation verified the signature.
 	Key       string `json:"key,omitempty"`
 	Signature string `json:"signature,omitempty"`
 }
@@ -86,8 +86,7 @@ func (e *Entry) changed(file string) error {
 	return &ChangedError{Plugin: e.Name + " " + e.Version, Path: e.Path(file)}
 }
 
-// ChangedError is the error of an installed file that is not as it was
-// installed.
+// ChangedError reports a file that differs from the installed one.
 type ChangedError struct{ Plugin, Path string }
 
 func (e *ChangedError) Error() string {
@@ -144,7 +143,7 @@ func (s *Store) link(name string) string {
 const here = runtime.GOOS + "/" + runtime.GOARCH
 
 // active returns the ID of the active version of a plugin; "" if it is not
-// installed. A file that no bundle has installed is an error.
+// installed. A file that was not installed from a bundle is an error.
 func (s *Store) active(name string) (string, error) {
 	target, err := os.Readlink(s.link(name))
 	switch {
@@ -194,15 +193,15 @@ func readDir(dir string) ([]fs.DirEntry, error) {
 // Installed is a plugin of the store with its versions.
 type Installed struct {
 	Name string
-	// Versions are the versions that were active, the oldest first. A version
-	// after the active one was left by a rollback.
+	// Versions are the versions that were active, oldest first. Versions after
+	// the active one remain from a rollback.
 	Versions []*Entry
 	// Active is the index of the active version in Versions, or -1.
 	Active int
 }
 
-// List returns the plugins that are installed, sorted by name. The error joins
-// those of entries that cannot be used; the others are returned.
+// List returns the installed plugins, sorted by name. Entries that cannot be used
+// are reported in the error; the others are returned.
 func (s *Store) List() ([]Installed, error) {
 	names, err := s.names()
 	if err != nil {
@@ -244,9 +243,8 @@ func (s *Store) installed(name string) (Installed, error) {
 	return in, errors.Join(errs...)
 }
 
-// Verify compares the files that run with the record: all except the
-// documents. sum returns the SHA-256 of a file. The error is a
-// [*ChangedError].
+// Verify compares the entry's files with the record, except the documents. sum
+// returns the SHA-256 of a file. The error is a [*ChangedError].
 func (e *Entry) Verify(sum func(path string) (string, error)) error {
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
 		if strings.HasPrefix(name, bundle.Documents+"/") || name == signedBundle {
@@ -259,12 +257,12 @@ func (e *Entry) Verify(sum func(path string) (string, error)) error {
 	return nil
 }
 
-// ErrOtherKey is the error of a bundle that another key has signed.
+// ErrOtherKey is the error for a bundle that was signed with another key.
 var ErrOtherKey = errors.New("another key has signed it")
 
-// VerifySignature verifies that the key has signed the bundle of which the
-// entry is a part. It uses the signature, not the word of the installation.
-// The error is ErrOtherKey, or says what is damaged.
+// VerifySignature verifies that the key has signed the entry's bundle. It verifies
+// the signature again instead of relying on the installation. The error is
+// ErrOtherKey, or reports what is damaged.
 func (e *Entry) VerifySignature(key bundle.Key) error {
 	signature, err := bundle.ParseSignature(e.Signature)
 	if err != nil {
@@ -298,7 +296,7 @@ func (e *Entry) VerifySignature(key bundle.Key) error {
 	return nil
 }
 
-// verifyWhole verifies a signature over the bundle that the entry keeps.
+// verifyWhole verifies a signature over the bundle that is kept in the entry.
 func (e *Entry) verifyWhole(signature bundle.Signature, key bundle.Key) error {
 	if e.Files[signedBundle] == "" {
 		return ErrOtherKey
