@@ -12,7 +12,7 @@ import (
 type field struct {
 	name string
 	// max is the largest number that can be written, last the largest value. They
-	// differ for Sunday, which is 0 and 7.
+	// differ for Sunday, which is both 0 and 7.
 	min, last, max int
 	// names has the names of the values, starting with min.
 	names []string
@@ -33,8 +33,8 @@ var shortcuts = map[string]string{
 
 const usage = "write minute, hour, day of month, month and day of week: 0 6 * * 1-5"
 
-// Parse parses an expression: five fields, or a shortcut such as @daily. If it returns
-// an error, hint says what to write instead.
+// Parse parses an expression: five fields, or a shortcut such as @daily. On error, hint
+// suggests what to write instead.
 func Parse(text string) (s *Schedule, hint string, err error) {
 	text = strings.TrimSpace(text)
 	expanded := text

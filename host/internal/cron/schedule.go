@@ -42,7 +42,7 @@ func (s *Schedule) Next(after time.Time) time.Time {
 	}
 }
 
-// clock returns what the clock shows at an instant, as a time in UTC.
+// clock returns the wall clock time at an instant, as a time in UTC.
 func clock(t time.Time) time.Time {
 	_, offset := t.Zone()
 	return t.UTC().Add(time.Duration(offset) * time.Second)
@@ -70,8 +70,8 @@ func change(from, to time.Time) (time.Time, bool) {
 	return time.Unix(high, 0).In(from.Location()), true
 }
 
-// unshown returns the first whole minute that the clock has not shown up to an instant,
-// even if it was set back.
+// unshown returns the first whole minute that the clock has not shown before or at an
+// instant, even if it was set back.
 func unshown(t time.Time) time.Time {
 	next := clock(t).Truncate(time.Minute).Add(time.Minute)
 	if c, ok := change(t.Add(-window), t); ok {
@@ -80,7 +80,7 @@ func unshown(t time.Time) time.Time {
 	return next
 }
 
-// reach returns the instant at which the clock of a zone first shows a time or a later
+// reach returns the first instant at which the clock of a zone shows a time or a later
 // one.
 func reach(shown time.Time, zone *time.Location) time.Time {
 	from := shown.Add(-window).In(zone)

@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
-// Of returns the SHA-256 of a text in hexadecimal.
+// Of returns the SHA-256 of data in hexadecimal.
 func Of(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
@@ -42,20 +42,20 @@ func File(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// State returns a text that changes with every change of a file. It includes
-// the time of the last change, because the modification time can be set, as `cp
-// -p` and tar do.
+// State returns a text that changes with every change of a file. It includes the
+// status change time, because programs such as `cp -p` and tar set the
+// modification time.
 func State(path string) string {
 	state, _ := stateAt(path)
 	return state
 }
 
-// settled is the age from which a file's time of change shows every later
-// change. Two changes within one tick of the kernel's clock have the same time.
+// settled is the age from which a file's change time reveals every later change.
+// Two changes within one tick of the kernel's clock have the same time.
 const settled = 2 * time.Second
 
-// Cache remembers the digests of files by their state. It uses only what no
-// other user can have written. The zero value remembers nothing. It is safe for
+// Cache caches the digests of files by their state. It trusts only entries that no
+// other user can have written. The zero value caches nothing. It is safe for
 // concurrent use, also by several processes.
 type Cache struct{ Dir string }
 
@@ -80,14 +80,12 @@ func (c Cache) Of(path string) (string, error) {
 	return sum, nil
 }
 
-// remembered is an entry of the cache.
 type remembered struct {
 	Path   string `json:"path"`
 	State  string `json:"state"`
 	SHA256 string `json:"sha256"`
 }
 
-// recall reads an entry.
 func (c Cache) recall(entry string) (r remembered, err error) {
 	if err := CheckPrivate(c.Dir, fs.ModeDir); err != nil {
 		return r, err
@@ -102,11 +100,10 @@ func (c Cache) recall(entry string) (r remembered, err error) {
 	return r, json.Unmarshal(data, &r)
 }
 
-// maxEntries bounds the cache: every version of a plugin has other paths.
+// maxEntries bounds the cache: each version of a plugin has different paths.
 const maxEntries = 512
 
-// remember stores an entry. Without a usable cache the file is read again the
-// next time.
+// remember stores an entry. It ignores errors: the file is then read again.
 func (c Cache) remember(entry string, r remembered) {
 	data, err := json.Marshal(r)
 	if err != nil || os.MkdirAll(c.Dir, 0o700) != nil || CheckPrivate(c.Dir, fs.ModeDir) != nil {
@@ -140,8 +137,8 @@ func CheckPrivate(path string, kind fs.FileMode) error {
 	return nil
 }
 
-// Canonical is the one encoding of a value in a file whose every byte is
-// checked: indented JSON and a line feed.
+// Canonical returns the only encoding of a value in a file that is verified byte
+// by byte: indented JSON and a line feed.
 func Canonical(v any) ([]byte, error) {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -150,8 +147,8 @@ func Canonical(v any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// ParseCanonical decodes what [Canonical] has encoded, and refuses any other
-// encoding of the same value.
+// ParseCanonical decodes the output of [Canonical], and refuses any other encoding
+// of the same value.
 func ParseCanonical(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nonBlock opens a pipe without waiting for its other end.
+// nonBlock prevents the opening of a pipe from waiting for its other end.
 const nonBlock = syscall.O_NONBLOCK
 
-// Times returns when a file was modified and when anything of it was changed.
+// Times returns a file's modification time and its status change time.
 func Times(path string) (modified, changed time.Time, err error) {
 	var stat unix.Stat_t
 	if err := unix.Stat(path, &stat); err != nil {
@@ -32,7 +32,7 @@ func stateAt(path string) (string, time.Time) {
 	return describe(&stat), time.Unix(stat.Ctim.Unix())
 }
 
-// StateOf is [State] of an open file.
+// StateOf is [State] for an open file.
 func StateOf(f *os.File) (string, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
@@ -53,5 +53,5 @@ func IsOurs(info fs.FileInfo) bool {
 	return Owner(info) == uint32(os.Geteuid()) || Owner(info) == 0
 }
 
-// OthersCanWrite reports whether one of the bits of a file's permissions is set.
+// OthersCanWrite reports whether any of the permission bits is set.
 func OthersCanWrite(info fs.FileInfo, bits fs.FileMode) bool { return info.Mode().Perm()&bits != 0 }

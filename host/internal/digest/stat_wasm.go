@@ -11,8 +11,8 @@ import (
 // nonBlock is empty: there are no pipes.
 const nonBlock = 0
 
-// Times returns when a file was modified and when anything of it was changed,
-// which is the same here.
+// Times returns a file's modification time and its status change time, which are
+// the same here.
 func Times(path string) (modified, changed time.Time, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -29,7 +29,7 @@ func stateAt(path string) (string, time.Time) {
 	return describe(info), info.ModTime()
 }
 
-// StateOf is [State] of an open file.
+// StateOf is [State] for an open file.
 func StateOf(f *os.File) (string, error) {
 	info, err := f.Stat()
 	if err != nil {

@@ -30,7 +30,7 @@ func timeOf(ticks int64) time.Time {
 	return time.Unix(0, t.Nanoseconds())
 }
 
-// Times returns when a file was modified and when anything of it was changed.
+// Times returns a file's modification time and its status change time.
 func Times(path string) (modified, changed time.Time, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func stateAt(path string) (string, time.Time) {
 	return state, timeOf(info.changed)
 }
 
-// StateOf is [State] of an open file.
+// StateOf is [State] for an open file.
 func StateOf(f *os.File) (string, error) {
 	var file windows.ByHandleFileInformation
 	if err := windows.GetFileInformationByHandle(windows.Handle(f.Fd()), &file); err != nil {

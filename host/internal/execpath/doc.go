@@ -1,4 +1,4 @@
-// Package execpath has the type of the paths that name a run's executions:
+// Package execpath defines the paths that identify a run's executions:
 //
 //	fetch            the node fetch
 //	fetch#2          its second visit in the same sequence of nodes
@@ -10,5 +10,5 @@
 //	a>b~2/clean      in its second attempt
 //	n!act:1f/fetch   in the workflow that a call made by n runs
 //
-// Start with [Path]. A [Tree] has a value for each of a set of paths.
+// Start with [Path]. A [Tree] stores a value for each of a set of paths.
 package execpath

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Path names an execution. The zero value is the run itself.
+// Path identifies an execution. The zero value is the run itself.
 type Path string
 
-// borders are the characters that begin a further part of a path.
+// borders are the characters that separate the parts of a path.
 const borders = "/>[~!"
 
 // The marks of [Path.Mark].
@@ -36,11 +36,11 @@ func (p Path) Visit(n int) Path {
 	return p + "#" + Path(strconv.Itoa(n))
 }
 
-// Index returns the path of a pass of the loop, or of an item of the map, at p.
+// Index returns the path of an iteration of the loop, or of an item of the map, at p.
 func (p Path) Index(i int) Path { return p + "[" + Path(strconv.Itoa(i)) + "]" }
 
 // Branch returns the path of the branch that begins at a node, of the fan-out
-// behind p.
+// after p.
 func (p Path) Branch(entry string) Path { return p + ">" + Path(entry) }
 
 // Attempt returns the path of the n-th attempt, counted from 1, of the
@@ -52,23 +52,23 @@ func (p Path) Attempt(n int) Path {
 	return p + "~" + Path(strconv.Itoa(n))
 }
 
-// Call returns the path of a call of an action made at p; hash is that of its
+// Call returns the path of a call of an action made at p; hash is the hash of its
 // parameters.
 func (p Path) Call(action string, hash uint32) Path {
 	digits := strconv.FormatUint(1<<32|uint64(hash), 16)[1:] // eight of them
 	return p + "!" + Path(action) + ":" + Path(digits)
 }
 
-// Keyed returns the path of a call that the action at p named itself. A key has
-// no colon, so it is not the path of another call.
+// Keyed returns the path of a call that the action at p named itself. A key has no
+// colon, so the path differs from those of other calls.
 func (p Path) Keyed(key string) Path { return p + "!" + Path(key) }
 
-// Mark returns the name of a place at p: of an interrupt, or of where input was
+// Mark returns the name of a place at p: of an interrupt, or where input was
 // merged.
 func (p Path) Mark(mark string) Path { return p + ":" + Path(mark) }
 
-// Outer returns the path of what an execution is part of: "loop[0]" for
-// "loop[0]/fetch", then "loop", then "".
+// Outer returns the path that contains an execution: "loop[0]" for "loop[0]/fetch",
+// then "loop", then "".
 func (p Path) Outer() Path { return p[:max(0, strings.LastIndexAny(string(p), borders))] }
 
 // IsBranch reports whether the last part of a path is a branch of a fan-out.
@@ -77,14 +77,13 @@ func (p Path) IsBranch() bool {
 	return i >= 0 && p[i] == '>'
 }
 
-// Below reports whether a path is part of another one. Every path is part of
-// "", the run.
+// Below reports whether a path is inside outer. Every path is inside "", the run.
 func (p Path) Below(outer Path) bool {
 	return outer == "" && p != "" ||
 		len(p) > len(outer) && strings.HasPrefix(string(p), string(outer)) && strings.IndexByte(borders, p[len(outer)]) >= 0
 }
 
-// Within reports whether a path is another one or part of it.
+// Within reports whether a path is outer or inside it.
 func (p Path) Within(outer Path) bool { return p == outer || p.Below(outer) }
 
 // Frame returns the path of the sequence that a node belongs to: "" for the
@@ -98,7 +97,7 @@ func (p Path) Frame() Path {
 	return p[:max(0, cut)]
 }
 
-// WithoutAttempts returns the path as it is in the first attempt of everything.
+// WithoutAttempts returns the path with only first attempts.
 func (p Path) WithoutAttempts() Path {
 	if strings.IndexByte(string(p), '~') < 0 {
 		return p
@@ -112,7 +111,7 @@ func (p Path) WithoutAttempts() Path {
 		}
 		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
 		if digits == 0 || digits < len(rest) && !strings.ContainsRune("/>[#!~", rune(rest[digits])) {
-			b.WriteByte('~') // a node's name
+			b.WriteByte('~') // part of a node's name
 		} else {
 			rest = rest[digits:]
 		}
@@ -120,7 +119,7 @@ func (p Path) WithoutAttempts() Path {
 	}
 }
 
-// Label returns a path's last part in words: "fetch #2" for "loop[0]/fetch#2".
+// Label returns a readable form of a path's last part: "fetch #2" for "loop[0]/fetch#2".
 func (p Path) Label() string {
 	text := string(p[strings.LastIndexByte(string(p), '/')+1:])
 	if key := text[strings.LastIndexByte(text, '!')+1:]; !strings.Contains(key, ":") {

@@ -2,18 +2,18 @@ package execpath
 
 import "iter"
 
-// Tree holds a value for each of a set of paths, in the order of the run: a
-// path comes before what is part of it, and the parts of one path come in the
-// order in which they were added. Finding, adding and removing take time in
-// proportion to a path's depth, however many paths there are. The zero value
-// is an empty tree. It is not safe for concurrent use.
+// Tree stores a value for each of a set of paths, in the order of the run: a path
+// comes before the paths inside it, and sibling paths are in the order in which
+// they were added. Finding, adding and removing take time proportional to a path's
+// depth, independent of the number of paths. The zero value is an empty tree. It is
+// not safe for concurrent use.
 type Tree[T any] struct {
 	root   place[T]
 	byPath map[Path]*place[T]
 	length int
 }
 
-// place is one path of the tree. Places without a value hold others together.
+// place is one path of the tree. Places without a value connect others.
 type place[T any] struct {
 	path          Path
 	value         T
@@ -27,7 +27,7 @@ type place[T any] struct {
 // Len returns the number of values.
 func (t *Tree[T]) Len() int { return t.length }
 
-// Get returns the value at a path; ok is false where there is none.
+// Get returns the value at a path; ok is false if there is none.
 func (t *Tree[T]) Get(path Path) (v T, ok bool) {
 	if p := t.find(path); p != nil {
 		return p.value, p.held
@@ -45,11 +45,11 @@ func (t *Tree[T]) Set(path Path, v T) {
 	p.value = v
 }
 
-// Reserve keeps the position of a path among the parts of what is around it,
-// from now until [Tree.Unreserve], with or without a value.
+// Reserve keeps the position of a path among its siblings until [Tree.Unreserve],
+// with or without a value.
 func (t *Tree[T]) Reserve(path Path) { t.at(path).reserved = true }
 
-// Unreserve reverses [Tree.Reserve]. Values stay.
+// Unreserve reverses [Tree.Reserve]. Values remain.
 func (t *Tree[T]) Unreserve(path Path) {
 	if p := t.find(path); p != nil {
 		p.reserved = false
@@ -57,14 +57,14 @@ func (t *Tree[T]) Unreserve(path Path) {
 	}
 }
 
-// Delete removes the value at a path. What is part of the path stays.
+// Delete removes the value at a path, but not the values inside it.
 func (t *Tree[T]) Delete(path Path) {
 	if p := t.find(path); p != nil {
 		t.release(p)
 	}
 }
 
-// Nearest returns the innermost value at a path or around it.
+// Nearest returns the innermost value at a path or outside it.
 func (t *Tree[T]) Nearest(path Path) (v T, ok bool) {
 	for {
 		if v, ok := t.Get(path); ok || path == "" {
@@ -74,8 +74,8 @@ func (t *Tree[T]) Nearest(path Path) (v T, ok bool) {
 	}
 }
 
-// Below returns the values that are part of a path, in order. Those that it
-// has yielded, and only those, may be deleted during the loop.
+// Below returns the values inside a path, in order. During the loop, only values
+// that it has already yielded may be deleted.
 func (t *Tree[T]) Below(path Path) iter.Seq2[Path, T] {
 	return func(yield func(Path, T) bool) {
 		top := t.find(path)
@@ -92,8 +92,8 @@ func (t *Tree[T]) Below(path Path) iter.Seq2[Path, T] {
 	}
 }
 
-// Cut removes the values that are part of a path, and the reservations, and
-// returns the values, the innermost first.
+// Cut removes the values and reservations inside a path and returns the values,
+// innermost first.
 func (t *Tree[T]) Cut(path Path) []T {
 	var out []T
 	top := t.find(path)
@@ -113,7 +113,7 @@ func (t *Tree[T]) Cut(path Path) []T {
 	return out
 }
 
-// next returns the place that follows in order, nil behind the last one below top.
+// next returns the next place in order, nil after the last one below top.
 func (p *place[T]) next(top *place[T]) *place[T] {
 	if p.first != nil {
 		return p.first
@@ -133,7 +133,7 @@ func (t *Tree[T]) find(path Path) *place[T] {
 	return t.byPath[path]
 }
 
-// at finds the place of a path, or adds it with those around it.
+// at returns the place of a path, and adds it and its parents if necessary.
 func (t *Tree[T]) at(path Path) *place[T] {
 	if p := t.find(path); p != nil {
 		return p
@@ -153,7 +153,7 @@ func (t *Tree[T]) at(path Path) *place[T] {
 	return p
 }
 
-// release drops a place's value, and the place where nothing needs it.
+// release drops a place's value, and the place if it is no longer needed.
 func (t *Tree[T]) release(p *place[T]) {
 	if p.held {
 		t.length--
@@ -163,8 +163,8 @@ func (t *Tree[T]) release(p *place[T]) {
 	t.prune(p)
 }
 
-// prune removes a place that is not needed, and those around it that held
-// only this one.
+// prune removes a place that is not needed, and its parents that are not needed
+// without it.
 func (t *Tree[T]) prune(p *place[T]) {
 	for p != &t.root && p.outer != nil && !p.held && !p.reserved && p.first == nil {
 		outer := p.outer
@@ -173,7 +173,7 @@ func (t *Tree[T]) prune(p *place[T]) {
 	}
 }
 
-// remove takes a place without parts out of the tree.
+// remove removes a place without children from the tree.
 func (t *Tree[T]) remove(p *place[T]) {
 	if p.held {
 		t.length--

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// The size of a graph that can be drawn and read.
+// Limits of a graph for a readable drawing.
 const (
 	maxDrawnNodes = 300
 	maxDrawnEdges = 1000
@@ -18,9 +18,9 @@ const typeStyle = `.tea .type0>.bar{fill:#3182ce}.tea .type1>.bar{fill:#dd6b20}.
 
 const colours = 6
 
-// FromCytoscape returns the diagram of a graph in the JSON of Cytoscape, such as
-// graph.export writes: a box for each entity with its type, coloured by type, and
-// an arrow with its type for each relation.
+// FromCytoscape returns the diagram of a graph in Cytoscape JSON, as graph.export
+// writes it: a box for each entity with its type, coloured by type, and an arrow
+// with its type for each relation.
 func FromCytoscape(name string, text []byte) (*Diagram, error) {
 	var file struct {
 		Elements *struct {

@@ -17,7 +17,7 @@ type Diagram struct {
 	File        string `json:"file,omitempty"`
 	Nodes       []Node `json:"nodes"`
 	Edges       []Edge `json:"edges"`
-	// Style is CSS besides that of all diagrams.
+	// Style is CSS in addition to the common style.
 	Style string `json:"-"`
 }
 
@@ -42,7 +42,7 @@ type Node struct {
 	Status string `json:"status,omitempty"`
 	// Body is the body of a loop, or a subgraph.
 	Body *Diagram `json:"body,omitempty"`
-	// Class is the CSS class of the node, "" for that of its kind.
+	// Class is the CSS class of the node; "" for the class of its kind.
 	Class string `json:"-"`
 }
 
@@ -192,7 +192,7 @@ func body(out *Node, b graph.Body) {
 	}
 }
 
-// notes describes the properties of a node besides its body.
+// notes describes the properties of a node other than its body.
 func notes(n *graph.Node) []string {
 	var out []string
 	if n.Retry.MaxRetries > 0 {

@@ -1,5 +1,5 @@
-// Package inspect renders a compiled graph, or one of entities, as text, JSON, DOT,
-// Mermaid or SVG.
+// Package inspect renders a compiled graph, or a graph of entities, as text, JSON,
+// DOT, Mermaid or SVG.
 //
 // Start with [New] and [FromCytoscape], which return a [Diagram] of nodes and edges,
 // and [Diagram.Draw].

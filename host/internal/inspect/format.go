@@ -9,7 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// Formats are the names of what [Diagram.Draw] can draw.
+// Formats returns the names of the formats of [Diagram.Draw].
 func Formats() []string { return []string{"text", "json", "dot", "mermaid", "svg"} }
 
 // Draw renders the diagram in a format. The error of an unknown format lists
@@ -39,7 +39,7 @@ func (d *Diagram) json() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// numbering assigns an id that any format accepts to every node of a diagram
+// numbering assigns an id that is valid in any format to every node of a diagram
 // and of the bodies inside.
 type numbering struct{ next int }
 
@@ -171,7 +171,7 @@ func (d *Diagram) mermaidInside(b *bytes.Buffer, num *numbering, indent string) 
 	}
 }
 
-// mermaidQuote writes special characters in labels as entities.
+// mermaidQuote escapes special characters in labels as entities.
 func mermaidQuote(text string) string {
 	return `"` + strings.NewReplacer("&", "#amp;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "#", "#35;", "\n", "<br/>").Replace(text) + `"`
 }

@@ -54,7 +54,7 @@ type layout struct {
 	order   []*box
 	lanes   map[lane]*box
 	rows    [][]*box
-	// labelRows marks the rows that hold the labels of the edges from the row
+	// labelRows marks the rows that contain the labels of the edges from the row
 	// above.
 	labelRows map[int]bool
 	// ways has the boxes that each edge passes through, including its ends.

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// place sets the corner of every box: below its predecessors, as far as there
-// is room.
+// place sets the corner of every box: below its predecessors, if there is room.
 func (l *layout) place() {
 	y := 0
 	for _, way := range l.ways {

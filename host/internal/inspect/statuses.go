@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Event has the fields of an event that say something about a status.
+// Event has the fields of an event that affect a status.
 type Event struct {
 	Type    string `json:"event"`
 	Node    string `json:"node"`
@@ -13,8 +13,8 @@ type Event struct {
 	Skipped bool   `json:"skipped"`
 }
 
-// Statuses has the statuses of the nodes of a run. Create it with [NewStatuses] and
-// add the run's events in order. It is not safe for concurrent use.
+// Statuses has the statuses of a run's nodes. Create it with [NewStatuses] and add
+// the run's events in order. It is not safe for concurrent use.
 type Statuses struct {
 	// ended are the statuses of the last executions, by node of the diagram.
 	ended map[string]string
@@ -59,8 +59,8 @@ func (s *Statuses) Add(e Event) {
 // highest.
 var severity = map[string]int{"failed": 1, "stopped": 2, "waiting": 3, "running": 4}
 
-// Mark sets the statuses of the nodes of a diagram. Nodes of a run that is not
-// running are not running either, whatever its last event is.
+// Mark sets the statuses of the nodes of a diagram. If the run is not running, no
+// node is shown as running, whatever its last event is.
 func (s *Statuses) Mark(d *Diagram, running bool) {
 	worst := map[string]string{}
 	for _, x := range s.open {
@@ -98,8 +98,8 @@ func withoutVisits(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// nodeKey returns the path of the node in the diagram. The name of the node can have
-// any characters, also those that separate the parts of paths.
+// nodeKey returns the path of the node in the diagram. The name of the node can
+// contain any character, including those that separate the parts of paths.
 func (e Event) nodeKey() string {
 	outer, ok := strings.CutSuffix(e.Path, e.Node)
 	if at := strings.LastIndex(e.Path, "#"); !ok && at >= 0 {

@@ -2,6 +2,6 @@
 // project: name, version, and the SHA-256 of the binary and of each further
 // file for every platform. With a lock no other plugin runs.
 //
-// The file is JSON in one canonical form with its own checksum, so that a
-// changed byte anywhere is noticed. Start with [Read] and [Lock.Check].
+// The file is JSON in one canonical form with a checksum, so that any changed byte
+// is detected. Start with [Read] and [Lock.Check].
 package lockfile

@@ -38,7 +38,7 @@ type Plugin struct {
 	Version string `json:"version"`
 	// Platforms has the files of each platform, such as "linux/arm64": their
 	// SHA-256 by path, relative to the binary's directory. The binary is ".".
-	// The platform "any" is for all that are not listed.
+	// The platform "any" applies to all platforms that are not listed.
 	Platforms map[string]Files `json:"platforms"`
 }
 
@@ -53,8 +53,8 @@ const (
 	maxSize    = 8 << 20
 )
 
-// Read reads a lock file. The error is fs.ErrNotExist without one, and a
-// [*DamagedError] for a file that cannot be read or a link without a target.
+// Read reads a lock file. The error is fs.ErrNotExist if there is none, and a
+// [*DamagedError] for a file that cannot be read or a dangling link.
 func Read(path string) (*Lock, error) {
 	data, err := confine.ReadRegular(path, maxSize)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,7 +83,7 @@ func Read(path string) (*Lock, error) {
 	return l, nil
 }
 
-// DamagedError is the error of a lock file that cannot be used.
+// DamagedError reports a lock file that cannot be used.
 type DamagedError struct {
 	Path string
 	Err  error
@@ -119,7 +119,7 @@ func (l *Lock) sum() (string, error) {
 	return digest.Of(data), err
 }
 
-// Path is the path of the file that the lock was read from.
+// Path returns the path of the file that the lock was read from.
 func (l *Lock) Path() string { return l.path }
 
 // Find returns a pinned plugin, or nil.
@@ -140,7 +140,7 @@ func (p *Plugin) For(platform string) Files {
 	return p.Platforms["any"]
 }
 
-// Refusal is the error of a plugin that a lock does not allow.
+// Refusal reports a plugin that a lock does not allow.
 type Refusal struct {
 	Lock, Name, Reason string
 	// Unlisted is set if the lock does not contain the plugin.
@@ -184,5 +184,5 @@ func (l *Lock) Check(name, binary, platform string, sum func(path string) (strin
 	return nil
 }
 
-// short returns the beginning of a digest, for messages.
+// short returns a prefix of a digest, for messages.
 func short(sum string) string { return sum[:min(len(sum), 12)] + "..." }

@@ -1,4 +1,4 @@
-// Package python has the parts of Python that templates and JMESPath share:
+// Package python implements the parts of Python that templates and JMESPath share:
 // arithmetic and slices, on values of the value model (package sdk/value). A
 // boolean is the number 0 or 1. Start with [Calculate] and [Indices].
 package python
@@ -16,7 +16,7 @@ import (
 // MaxDigits bounds integers beyond 64 bits, as in Python.
 const MaxDigits = 4300
 
-// maxBits is about the same in bits.
+// maxBits is approximately MaxDigits in bits.
 const maxBits = 14_285
 
 var (
@@ -57,7 +57,7 @@ func Big(v any) *big.Int {
 }
 
 // Calculate applies + - * / // % or ** to two numbers. Integers are exact, except
-// that / returns a float. The error is ErrDivision, ErrNotFinite, or says that
+// that / returns a float. The error is ErrDivision, ErrNotFinite, or reports that
 // the result is too long.
 func Calculate(op string, left, right any) (any, error) {
 	_, leftFloat := left.(float64)

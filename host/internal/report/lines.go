@@ -25,7 +25,7 @@ func (s state) ended() bool { return s >= done }
 // line is one node of the run.
 type line struct {
 	path execpath.Path
-	// item is the map item that the line is for, nil for another node.
+	// item is the map item of the line; nil for any other node.
 	item    *item
 	depth   int
 	state   state
@@ -36,9 +36,9 @@ type line struct {
 	elapsed   time.Duration
 	attempts  int64
 	passes    int64
-	// items is the number of items of a map, ended the number of those that have
-	// ended; folded reports that successful ones have no lines, and counted is
-	// when their number was last reported.
+	// items is the number of items of a map, ended the number of ended items;
+	// folded reports that successful items have no lines, and counted is when the
+	// count was last reported.
 	items, ended int64
 	folded       bool
 	counted      time.Time
@@ -72,15 +72,15 @@ func (i *item) String() string {
 
 // branch is a running branch.
 type branch struct {
-	// item is nil unless the branch is one of a map.
+	// item is nil unless this is a branch of a map.
 	item *item
 	// fold combines the branch's nodes in one line if it succeeds.
 	fold bool
 }
 
 const (
-	// mostItems is the number of items from which plain output lists only those
-	// that fail.
+	// mostItems is the number of items from which plain output lists only failed
+	// ones.
 	mostItems = 100
 	// mostLines bounds the ended lines that wait for the lines before them.
 	mostLines = 400
@@ -94,8 +94,8 @@ type lines struct {
 	// failed is the path of the last failure that was shown with its reason.
 	failed string
 	open   execpath.Tree[*line]
-	// finished counts the open lines whose node has ended; fresh has those that
-	// ended since the last call of settled.
+	// finished counts the open lines whose node has ended; fresh are the lines
+	// that ended since the last call of settled.
 	finished int
 	fresh    []*line
 	// branches has the running branches by path.
@@ -146,7 +146,7 @@ func (ls *lines) take(e flow.Event) {
 	}
 }
 
-// explain sets the reason of a failure, unless it was shown for a node inside.
+// explain sets the reason of a failure, unless it was shown for an inner node.
 func (ls *lines) explain(l *line, reason string) {
 	l.note = ""
 	if l.inner != reason {
@@ -171,7 +171,6 @@ func (ls *lines) turn(l *line, s state) {
 	l.state = s
 }
 
-// drop removes a line.
 func (ls *lines) drop(l *line) {
 	if l.state.ended() {
 		ls.finished--
@@ -191,8 +190,8 @@ func (ls *lines) end(l *line, e flow.Event) {
 	}
 }
 
-// branchStart records the map item of a branch, and reserves the position of
-// the branch: branches start in the order written, their first nodes may not.
+// branchStart records the map item of a branch and reserves the branch's
+// position: branches start in the order written, but their first nodes may not.
 func (ls *lines) branchStart(e flow.Event) {
 	path := execpath.Path(e.Path)
 	ls.open.Reserve(path)
@@ -208,8 +207,8 @@ func (ls *lines) branchStart(e flow.Event) {
 	}
 }
 
-// branchEnd folds a successful branch, and shows one that failed as a whole,
-// such as by its timeout; a node's failure has its own line.
+// branchEnd folds a successful branch, and shows a branch that failed as a whole,
+// for example by its timeout; the failure of a node has a separate line.
 func (ls *lines) branchEnd(e flow.Event) {
 	path := execpath.Path(e.Path)
 	b := ls.branches[path]
@@ -249,8 +248,8 @@ func (ls *lines) branch(path execpath.Path) []*line {
 	return out
 }
 
-// foldBranch removes the lines of a successful branch. An item counts in the
-// line of its map; another branch keeps its first line.
+// foldBranch removes the lines of a successful branch. An item is counted in the
+// line of its map; any other branch keeps its first line.
 func (ls *lines) foldBranch(e flow.Event, isItem bool) {
 	var first *line
 	for _, l := range ls.branch(execpath.Path(e.Path)) {
@@ -268,8 +267,8 @@ func (ls *lines) foldBranch(e flow.Event, isItem bool) {
 	}
 }
 
-// pass begins another iteration of a loop: the successful nodes of the last one
-// are removed.
+// pass begins another iteration of a loop, and removes the successful nodes of the
+// last one.
 func (ls *lines) pass(e flow.Event) {
 	loop := execpath.Path(e.Path).Outer()
 	l, ok := ls.open.Get(loop)
@@ -300,7 +299,7 @@ func (ls *lines) at(e flow.Event) *line {
 	return l
 }
 
-// label returns the line's name next to the lines around it.
+// label returns the line's name in the context of the surrounding lines.
 func (l *line) label() string {
 	if l.item != nil {
 		return l.item.String()
@@ -353,7 +352,7 @@ func (ls *lines) foldsLater(l *line) bool {
 const slowAfter = 5 * time.Second
 
 // slow returns the innermost nodes that have been running for slowAfter, each
-// of them once.
+// only once.
 func (ls *lines) slow(now time.Time) []*line {
 	var out []*line
 	for _, l := range ls.open.Below("") {
@@ -385,7 +384,7 @@ func (ls *lines) counts(now time.Time) []*line {
 	return out
 }
 
-// hasInner reports whether the line is that of a running container.
+// hasInner reports whether the line belongs to a running container.
 func (ls *lines) hasInner(path execpath.Path) bool {
 	for range ls.open.Below(path) {
 		return true

@@ -39,7 +39,7 @@ func (r *Report) region(columns, rows int) []regionLine {
 	return out
 }
 
-// pick chooses the lines to show: those that have not ended come first.
+// pick chooses the lines to show, preferring lines that have not ended.
 func (ls *lines) pick(room int) []*line {
 	ended := ls.finished
 	if ls.open.Len() > room {

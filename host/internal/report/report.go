@@ -73,7 +73,7 @@ func New(w io.Writer, o Options) *Report {
 
 func (r *Report) live() bool { return r.o.Size != nil && !r.o.Quiet }
 
-// Event shows an event of a run, soon: the run does not wait for the output.
+// Event shows an event of a run soon: the run does not wait for the output.
 func (r *Report) Event(e flow.Event) {
 	if r.o.Quiet {
 		return
@@ -111,8 +111,7 @@ func (r *Report) lock() {
 	}
 }
 
-// take updates the lines with an event, and moves those that have ended above
-// them.
+// take updates the lines with an event, and moves ended lines above them.
 func (r *Report) take(e flow.Event) {
 	r.lines.take(e)
 	r.begin()

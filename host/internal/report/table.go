@@ -83,8 +83,8 @@ func aligned(b *strings.Builder, rows [][]string, widths []int, before, text int
 	}
 }
 
-// label adds the names of the columns to cells that say little without: those
-// that begin with a digit or are a dash.
+// label adds the names of the columns to cells that are unclear without them:
+// cells that begin with a digit or are a dash.
 func label(header []string, rows [][]string) {
 	for _, row := range rows {
 		for i := 1; i < len(row); i++ {

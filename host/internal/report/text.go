@@ -48,10 +48,8 @@ func milliseconds(e flow.Event, key string) time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
-// failure returns the error of an event.
 func failure(e flow.Event) string { return e.Text("error_type") + ": " + e.Text("error") }
 
-// question returns the question of an interrupt.
 func question(e flow.Event) string {
 	if q := e.Text("question"); q != "" {
 		return q

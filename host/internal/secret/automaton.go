@@ -21,7 +21,7 @@ type node struct {
 	// found is the longest suffix that is a whole pattern; 0 = none.
 	found int32
 	depth int32
-	// shortest is the length of the shortest pattern that begins so.
+	// shortest is the length of the shortest pattern with this prefix.
 	shortest int32
 	// owner is the secret of the first such pattern.
 	owner int32
@@ -55,7 +55,7 @@ func (a *automaton) add(pattern string, owner int32) {
 	a.nodes[at].found = at
 }
 
-// next returns the prefix that is one character longer; 0 = no pattern has it.
+// next returns the prefix that is one character longer; 0 = there is none.
 func (a *automaton) next(at int32, char byte) int32 {
 	if at == 0 {
 		return a.root[char]
@@ -68,7 +68,7 @@ func (a *automaton) next(at int32, char byte) int32 {
 	return 0
 }
 
-// link sets the links to suffixes, after all patterns are added.
+// link sets the suffix links, after all patterns are added.
 func (a *automaton) link() {
 	queue := make([]int32, 0, len(a.nodes))
 	for _, n := range a.root {
@@ -108,7 +108,7 @@ const (
 	minPrefix = 12
 )
 
-// ending is the kind of the end of a text.
+// ending is how a text ends.
 type ending int
 
 const (
@@ -117,8 +117,8 @@ const (
 	toBeContinued
 )
 
-// scan returns the regions in order and without overlaps, and the position
-// after which the text can be the beginning of a secret.
+// scan returns the regions in order and without overlaps, and the position after
+// which the text may be the beginning of a secret.
 func scan[T string | []byte](a *automaton, text T, end ending) (regions []region, rest int) {
 	at := int32(0)
 	for i := range len(text) {

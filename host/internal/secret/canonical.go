@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// A canonical text has no escapes of JSON strings and URLs at any depth of
-// nesting: a secret has one canonical form for all these encodings. It serves
-// recognition only, since it is ambiguous: a run of backslashes counts as one,
-// and so does %25 before two digits.
+// A canonical text has no escapes of JSON strings and URLs at any depth of nesting,
+// so that a secret has one canonical form for all these encodings. It is ambiguous
+// and only for recognition: a run of backslashes counts as one, and so does %25
+// before two digits.
 type canonical struct {
 	text []byte
 	// spans map positions in text to those in the original.
@@ -21,7 +21,7 @@ type canonical struct {
 }
 
 // span maps the canonical position to to the original position from, and the
-// following positions one by one, up to the next span.
+// following positions one to one, up to the next span.
 type span struct{ to, from int }
 
 // canonicalText returns the canonical form of a text.
@@ -61,7 +61,7 @@ func canonicalise(text string) canonical {
 	return c
 }
 
-// unfinished records that the escape at start can continue after the text.
+// unfinished records that the escape at start may continue after the text.
 func (c *canonical) unfinished(start int) {
 	if c.open < 0 {
 		c.open, c.known = start, len(c.text)
@@ -79,7 +79,7 @@ func (c *canonical) escape(text string, start int) int {
 	if !complete || b == '\\' {
 		c.unfinished(start)
 	}
-	if b == '\\' { // at the end: it escapes nothing
+	if b == '\\' { // at the end of the text it escapes nothing
 		return len(text)
 	}
 	out, begin := []byte{b}, start

@@ -14,13 +14,13 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// form is a secret in one encoding. Checkpoints contain the name of the
-// encoding, whose meaning must not change; the plain text has no name.
+// form is a secret in one encoding. Checkpoints contain the name of the encoding,
+// so its meaning must not change; plain text has no name.
 type form struct{ as, text string }
 
-// forms returns the encodings that a checkpoint can name: plain, inside JSON,
-// in an error message, in a URL, in Base64 and in hexadecimal digits. Of equal
-// texts it returns the first.
+// forms returns the encodings that a checkpoint can name: plain, inside JSON, in an
+// error message, in a URL, in Base64 and in hexadecimal digits. If encodings are
+// equal, it returns the first.
 func forms(text string) []form {
 	inner := inJSON(text)
 	inURL := inURL(text)
@@ -50,9 +50,8 @@ func forms(text string) []form {
 // names.
 const mostNested = 5
 
-// nestedForms returns a secret in JSON that is a string in JSON, two levels
-// deep and more. It returns none for a secret without characters that JSON
-// escapes.
+// nestedForms returns a secret in JSON inside a JSON string, two or more levels
+// deep. It returns none for a secret without characters that JSON escapes.
 func nestedForms(text string) []form {
 	var list []form
 	for _, style := range []struct {
@@ -102,16 +101,16 @@ func base64Forms(name string, encoding *base64.Encoding, text string) []form {
 	return list
 }
 
-// numberForm is a secret as a number. Checkpoints contain the name, whose
-// meaning must not change.
+// numberForm is a secret as a number. Checkpoints contain the name, so its meaning
+// must not change.
 type numberForm struct {
 	as     string
 	number any
 }
 
-// numbersOf returns the numbers that a secret can be converted to: as it is, as
-// a float, and as an integer of the precision of a float. It returns none for
-// other texts.
+// numbersOf returns the numbers that a secret can be converted to: as it is, as a
+// float, and as an integer with the precision of a float. It returns none for other
+// texts.
 func numbersOf(text string) []numberForm {
 	digits := strings.TrimLeft(text, "0")
 	if digits == "" || digits[0] < '1' || digits[0] > '9' {
@@ -174,7 +173,7 @@ func patterns(text string) []string {
 		list = append(list, expr.Reversible(plain)...)
 	}
 	for _, plain := range slices.Clone(list) {
-		// The second one follows a backslash that is not part of it.
+		// The second form follows a backslash that is not part of it.
 		for _, c := range []string{canonicalText(plain), canonicalText(`\` + plain)} {
 			list = append(list, c)
 			if spaced := strings.ReplaceAll(c, " ", "+"); spaced != c {
@@ -187,8 +186,8 @@ func patterns(text string) []string {
 	return slices.Compact(list)
 }
 
-// embedded returns the encodings of a secret inside a document, other than
-// plain, that are recognised where the document is in Base64.
+// embedded returns the encodings of a secret inside a document, other than plain,
+// that are recognised if the document is in Base64.
 func embedded(text string) []string {
 	list := base64Parts(text)
 	for _, encode := range []func(string) string{inJSON, inHTMLJSON} {
@@ -204,7 +203,7 @@ func embedded(text string) []string {
 	return slices.DeleteFunc(list, func(inner string) bool { return inner == text })
 }
 
-// base64Parts returns the parts of a longer Base64 text that have only bits of
+// base64Parts returns the parts of a longer Base64 text that contain only bits of
 // this text.
 func base64Parts(text string) []string {
 	var list []string

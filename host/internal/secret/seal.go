@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// A reference is NUL s NAME NUL, or NUL s NAME as FORM NUL for a secret that is
-// encoded. A NUL of the text itself is doubled, so that no other text can look
-// like a reference.
+// A reference is NUL s NAME NUL, or NUL s NAME as FORM NUL for an encoded secret. A
+// NUL of the text is doubled, so that no other text can look like a reference.
 const (
 	escape = "\x00"
 	inForm = " as "
@@ -88,14 +87,14 @@ func partSeal(secret, text string) (seal cipher.AEAD, nonce []byte) {
 	return seal, digest[:seal.NonceSize()]
 }
 
-// MissingError is a reference to a secret that is missing, or that has another
-// value now if a part of the original is needed.
+// MissingError reports a reference to a secret that is missing, or that has changed
+// if a part of the original value is needed.
 type MissingError struct {
 	Name    string
 	Changed bool
 }
 
-// Error names the secret and says how to pass it.
+// Error names the secret and how to pass it.
 func (e *MissingError) Error() string {
 	if e.Changed {
 		return fmt.Sprintf("the checkpoint contains a part of the secret %s, which has another value now; pass the value of the first run", e.Quoted())
@@ -103,8 +102,8 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("the checkpoint refers to the secret %s; pass it with --secrets or --secrets-env as in the first run", e.Quoted())
 }
 
-// Quoted returns the name in quotes: "db.password", or ["mail.password"] for one
-// that contains the period.
+// Quoted returns the name in quotes: "db.password", or ["mail.password"] for a name
+// that contains a period.
 func (e *MissingError) Quoted() string {
 	if strings.Contains(e.Name, `"`) {
 		return e.Name
@@ -126,7 +125,7 @@ func (s *Set) Unseal(v any) (any, error) {
 	return out, nil
 }
 
-// unsealer keeps the first secret that is missing.
+// unsealer records the first missing secret.
 type unsealer struct {
 	set     *Set
 	missing *MissingError
@@ -204,7 +203,7 @@ func (u *unsealer) resolve(ref string) string {
 			return f.text
 		}
 	}
-	return l.text // the form is not different from the plain text
+	return l.text // the form equals the plain text
 }
 
 func (u *unsealer) part(name, secret, sealed string) string {
@@ -220,9 +219,9 @@ func (u *unsealer) part(name, secret, sealed string) string {
 	return ""
 }
 
-// leafOf returns the leaf and the form of a reference, or only the name of the
-// leaf if there is none. A form never has a quote in it, so that it is not a part
-// of a name.
+// leafOf returns the leaf and the form of a reference, or only the name of the leaf
+// if it does not exist. A form never contains a quote, which distinguishes it from a
+// part of a name.
 func (s *Set) leafOf(ref string) (l leaf, as string, ok bool) {
 	name := ref
 	if at := strings.LastIndex(ref, inForm); at >= 0 && !strings.Contains(ref[at:], `"`) {

@@ -30,7 +30,7 @@ type Set struct {
 	// unmasked has the names of numbers that are too short to be masked at all.
 	unmasked []string
 	// numbers has the replacement in a checkpoint for each form of a secret that
-	// is or looks like a number, by its text in output.
+	// is a number or looks like one, by its text in output.
 	numbers map[string]string
 	finder  *automaton
 	// references has the replacement in a checkpoint for each form.
@@ -40,16 +40,16 @@ type Set struct {
 // leaf is one string among the secrets.
 type leaf struct {
 	// name is the path in the notation of templates, such as db.password or
-	// ["mail.password"]; no two leaves have the same.
+	// ["mail.password"]; it is unique.
 	name string
 	text string
-	// old is the name in checkpoints of tea before names were quoted.
+	// old is the name in checkpoints from before names were quoted.
 	old string
-	// hidden leaves come after those that a caller passes.
+	// hidden leaves come after the caller's secrets.
 	hidden bool
 }
 
-// settingsKey is the first name of hidden leaves. A secret of that name is
+// settingsKey is the first name of hidden leaves. A secret with that name is
 // quoted.
 const settingsKey = "settings"
 
@@ -57,9 +57,9 @@ const settingsKey = "settings"
 // "a" must not be masked in every word.
 const wholeOnly = 4
 
-// New returns the set of the secrets by name; values can be nested objects.
-// Hidden has further values to mask, by the path that checkpoints use for them,
-// which begins with settings; they are not available to templates.
+// New returns the set of the secrets by name; values can be nested objects. hidden
+// has further values to mask, by their path in checkpoints, which begins with
+// settings; they are not available to templates.
 func New(values, hidden map[string]any) *Set {
 	if len(values)+len(hidden) == 0 {
 		return nil
@@ -78,7 +78,7 @@ func New(values, hidden map[string]any) *Set {
 	if len(s.leaves)+len(s.short) == 0 && len(values) == 0 {
 		return nil
 	}
-	// The longest first, so that its name is used if two have equal forms.
+	// The longest first: its name is used if two secrets have equal forms.
 	sort.Slice(s.leaves, func(i, j int) bool {
 		a, b := s.leaves[i], s.leaves[j]
 		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(rank(a), rank(b)), cmp.Compare(a.name, b.name)) < 0
@@ -118,7 +118,7 @@ func rank(l leaf) int {
 	return 0
 }
 
-// collect adds the strings and numbers of v, whose path is that of l.
+// collect adds the strings and numbers of v, which has the path of l.
 func (s *Set) collect(l leaf, v any) {
 	switch v := v.(type) {
 	case string:
@@ -217,8 +217,8 @@ func (s *Set) whole(text string) (name string, is bool) {
 	return "", false
 }
 
-// find finds the secrets in a text, as written and in its canonical form. The
-// text after rest can be the beginning of a secret or of an escape.
+// find finds the secrets in a text, as written and in its canonical form. The text
+// after rest may be the beginning of a secret or of an escape.
 func (s *Set) find(text string, end ending) (regions []region, rest int) {
 	regions, rest = scan(s.finder, text, end)
 	if !hasEscapes(text) {

@@ -2,14 +2,13 @@ package secret
 
 import "github.com/the-edge-agent/tea/sdk/value"
 
-// Stream masks a text that arrives in pieces. It holds back only what can be
-// the beginning of a secret, and an incomplete character of UTF-8, until more
-// text decides. It is not safe for
-// concurrent use.
+// Stream masks a text that arrives in pieces. It holds back only what may be the
+// beginning of a secret, and an incomplete UTF-8 character, until more text
+// arrives. It is not safe for concurrent use.
 type Stream struct {
 	set *Set
-	// held is the end of the text so far; the mask for its first covered bytes is
-	// already returned.
+	// held is the end of the text so far; the mask for its first covered bytes
+	// was already returned.
 	held    string
 	covered int
 }
@@ -17,8 +16,8 @@ type Stream struct {
 // Stream starts a text.
 func (s *Set) Stream() *Stream { return &Stream{set: s} }
 
-// Next adds a piece and returns the masked text that is decided since the last
-// call; "" if all of it is held back.
+// Next adds a piece and returns the masked text that can no longer change; "" if
+// all of it is held back.
 func (t *Stream) Next(piece string) string {
 	if t.set == nil {
 		text := t.held + piece
@@ -40,7 +39,7 @@ func (t *Stream) Next(piece string) string {
 	return t.take(text, rest, regions)
 }
 
-// End returns the masked rest of the text. The stream is empty again.
+// End returns the masked rest of the text. The stream is then empty again.
 func (t *Stream) End() string {
 	if t.set == nil || t.held == "" {
 		rest := t.held

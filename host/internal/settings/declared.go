@@ -20,9 +20,9 @@ import (
 // their schemas. It is immutable and safe for concurrent use.
 type Declared struct {
 	// schemas has a nil schema for a reader that accepts anything. A value must
-	// match the schema of one reader of its key: a plugin that the workflow does
-	// not use must not make it invalid. The other readers report it when they are
-	// opened.
+	// match the schema of one of its key's readers: a plugin that the workflow
+	// does not use must not make it invalid. The other readers report the
+	// mismatch when they are opened.
 	schemas map[string][]*schema.Schema
 }
 
@@ -96,8 +96,8 @@ func (d Declared) check(w *spec.Workflow, key string, diags *diag.List) {
 	*diags = append(*diags, reported...)
 }
 
-// takesSecrets reports whether the settings under a key are read with the
-// secrets of a run. The others are limits that apply to the whole workflow.
+// takesSecrets reports whether the settings under a key can contain secrets of a
+// run. The others are limits that apply to the whole workflow.
 func takesSecrets(key string) bool { return key != EventsKey && key != LuaKey && key != PluginsKey }
 
 // under returns the path of a value inside a key, such as llm.headers.X.
@@ -108,8 +108,8 @@ func under(key, inner string) string {
 	return key + "." + inner
 }
 
-// report adds a problem to the diagnostics. As the value of a variable can be
-// secret, the message names only the variable.
+// report adds a problem to the diagnostics. The message names only the variable,
+// because its value can be secret.
 func (r *reading) report(key string, p jsonschema.Problem, diags *diag.List) {
 	path := under(key, p.Path)
 	switch {
@@ -155,8 +155,8 @@ type Lua struct {
 	MemoryMB       float64 `json:"memory_mb,omitempty" minimum:"0" doc:"maximum growth of the heap while a script runs; default 256"`
 }
 
-// Plugins is settings.plugins: the limits of all plugins, and under the names of
-// plugins those that differ.
+// Plugins is settings.plugins: the limits of all plugins, and different limits
+// under the names of plugins.
 type Plugins struct {
 	CallTimeoutSeconds  float64 `json:"call_timeout_seconds,omitempty" minimum:"0" doc:"timeout of a silent plugin during a call without timeout_seconds; default 300"`
 	StartTimeoutSeconds float64 `json:"start_timeout_seconds,omitempty" minimum:"0" doc:"timeout of the start; default 10, or what the plugin declares"`

@@ -22,8 +22,8 @@ const formatPath = "path"
 // masked: a value such as "none" must not mask that word everywhere.
 const minSecret = 8
 
-// ShortSecrets returns the paths of settings that are declared secret and whose values
-// are too short to be masked.
+// ShortSecrets returns the paths of settings that are declared secret but are too short
+// to be masked.
 func (d Declared) ShortSecrets(values map[string]any) []string {
 	var short []string
 	for key, given := range values {
@@ -39,9 +39,9 @@ func (d Declared) ShortSecrets(values map[string]any) []string {
 	return slices.Compact(short)
 }
 
-// Secrets returns the strings in the settings that readers declare as secret,
-// by path. A setting that is an object, such as HTTP headers, is secret as a
-// whole. Of a value such as "Bearer KEY", the credential alone is a secret too.
+// Secrets returns the strings in the settings that readers declare as secret, by
+// path. A setting that is an object, such as HTTP headers, is secret as a whole.
+// For a value such as "Bearer KEY", the credential alone is a secret too.
 func (d Declared) Secrets(values map[string]any) map[string]any {
 	secrets := map[string]any{}
 	for key, given := range values {
@@ -82,9 +82,9 @@ func addSecrets(secrets map[string]any, v any, path string) {
 	}
 }
 
-// AbsolutePaths makes the paths in a workflow's settings absolute, in place,
-// and adds default paths. Paths are relative to the file that they are written
-// in: the workflow, an overlay, or the working directory for the command line.
+// AbsolutePaths makes the paths in a workflow's settings absolute, in place, and
+// adds default paths. Paths are relative to the directory of the file that contains
+// them, a workflow or an overlay, or to the working directory for the command line.
 func (d Declared) AbsolutePaths(w *spec.Workflow, settings map[string]any) map[string]any {
 	if w.DataDir != "" {
 		settings = withDataDir(settings, w.DataDir, absolute(w.Dir, "."))
@@ -104,7 +104,7 @@ func (d Declared) AbsolutePaths(w *spec.Workflow, settings map[string]any) map[s
 
 // withDataDir sets the default root of file actions.
 func withDataDir(settings map[string]any, root, fallback string) map[string]any {
-	const key = "file" // of package fileroot
+	const key = "file" // as in package fileroot
 	file, ok := settings[key].(map[string]any)
 	if settings[key] != nil && !ok || file["root"] != nil {
 		return settings
@@ -148,7 +148,7 @@ func withDefaultPaths(settings map[string]any, key string, s *schema.Schema) map
 	return settings
 }
 
-// dirOf returns the directory of the file that a setting is written in.
+// dirOf returns the directory of the file that contains a setting.
 func dirOf(w *spec.Workflow, path string) string {
 	if w.SettingsText == nil {
 		return w.Dir
@@ -159,8 +159,8 @@ func dirOf(w *spec.Workflow, path string) string {
 	return w.Dir
 }
 
-// isURL reports whether a setting that can be a path is a URL, which stays as it
-// is.
+// isURL reports whether a setting that can be a path is a URL, which is left
+// unchanged.
 func isURL(text string) bool { return strings.Contains(text, "://") }
 
 func absolute(dir, path string) string {
@@ -171,8 +171,8 @@ func absolute(dir, path string) string {
 	return cmp.Or(abs, fmt.Sprintf("%s (%v)", path, err))
 }
 
-// visit calls f with every value that a schema describes. set changes the value
-// in place and must not be called for a shared value.
+// visit calls f with every value that a schema describes. set changes the value in
+// place and must not be called for a shared value.
 func visit(v any, s *schema.Schema, path string, set func(any), f func(v any, s *schema.Schema, path string, set func(any))) {
 	if s == nil || v == nil {
 		return

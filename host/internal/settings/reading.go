@@ -11,11 +11,11 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// reading is one pass over a key's value by one schema.
+// reading is one pass over a key's value with one schema.
 type reading struct {
 	text *spec.Tree
-	// variables has the paths whose text is from variables, quoted those of text
-	// that would be valid without its quotes.
+	// variables has the paths of text that comes from variables, quoted of text
+	// that is valid without its quotes.
 	variables, quoted map[string]bool
 	// absent has the paths without a value, which count as not set.
 	absent map[string]bool
@@ -87,8 +87,8 @@ func typedText(text string, s *schema.Schema) any {
 	return text
 }
 
-// typesOf returns the types that a schema names; takesText reports whether text
-// is one of them, or whether it names none.
+// typesOf returns the types that a schema names; takesText reports whether text is
+// one of them, or whether there are none.
 func typesOf(s *schema.Schema) (types []string, takesText bool) {
 	if s == nil {
 		return nil, true

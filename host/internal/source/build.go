@@ -9,8 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// Limits on the expansion of a document. A file without aliases is bounded by
-// MaxBytes alone.
+// Limits on the expansion of a document. MaxBytes bounds a file without aliases.
 const (
 	MaxDepth      = 64
 	MaxAliasNodes = 100_000
@@ -22,9 +21,9 @@ type builder struct {
 	lines *lines
 	diags *diag.List
 	path  []step
-	// built are the anchors seen: an alias shares its anchor's node.
+	// built are the anchors so far: an alias shares its anchor's node.
 	built map[*yaml.Node]*shared
-	// size counts the nodes built, aliasSize those that aliases repeat.
+	// size counts the nodes built, aliasSize the nodes that aliases repeat.
 	size, aliasSize int
 	full            bool
 }
@@ -98,7 +97,7 @@ func (b *builder) alias(y *yaml.Node, depth int) *Node {
 		return nil
 	}
 	if !ok {
-		// The problem with the anchor is already reported.
+		// The problem with the anchor was already reported.
 		return nil
 	}
 	b.size += anchor.size

@@ -1,6 +1,6 @@
 // Package source reads workflow files: it turns bytes into a tree of [Node]
-// values, each with its position. It handles YAML and overlays; what the keys
-// mean is up to package spec.
+// values with positions. It handles YAML and overlays; package spec interprets
+// the keys.
 //
 // Anchors, aliases and merge keys are resolved and duplicate keys are rejected.
 // File size, nesting and the expansion of aliases are bounded. Scalars follow

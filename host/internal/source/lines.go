@@ -14,7 +14,7 @@ type lines struct {
 	text   string // data, once a scalar needs it
 	starts []int
 	// row, column and rest are the last position that was looked up; the next one
-	// in a long line is usually close to it.
+	// in a long line is usually near.
 	row, column int
 	rest        []byte
 }
@@ -80,7 +80,7 @@ func (l *lines) locateText(y *yaml.Node, n *Node) {
 	}
 }
 
-// compare sets the fields of n that record its spelling in the file.
+// compare sets the fields of n that describe its spelling in the file.
 func (l *lines) compare(n *Node, quoted, block bool) {
 	row := l.line(n.TextLine)
 	rest := l.from(n.TextLine, n.TextColumn)
@@ -120,7 +120,7 @@ func (l *lines) skipProperties(n *Node) {
 	}
 }
 
-// from returns a line from a column on.
+// from returns a line starting at a column.
 func (l *lines) from(row, column int) []byte {
 	if row != l.row || column < l.column {
 		l.row, l.column, l.rest = row, 1, l.line(row)
@@ -138,9 +138,9 @@ func skipRunes(b []byte, n int) []byte {
 	return b
 }
 
-// blockColumn returns the column at which the lines of a block scalar begin:
-// the indentation of its first line that is not blank, less the spaces that
-// belong to the value.
+// blockColumn returns the column at which the lines of a block scalar begin: the
+// indentation of its first non-blank line minus the spaces that belong to the
+// value.
 func (l *lines) blockColumn(first int, value string) int {
 	for row := range strings.SplitSeq(value, "\n") {
 		kept := len(row) - len(strings.TrimLeft(row, " "))

@@ -28,7 +28,7 @@ type Node struct {
 	// File, Line and Column are where the value begins, from 1.
 	File         string
 	Line, Column int
-	// Text is a scalar as written, quotes and escapes resolved.
+	// Text is a scalar as written, with quotes and escapes resolved.
 	Text string
 	// Scalar is the value of a scalar in the value model; nil for a string,
 	// whose value is Text.
@@ -38,8 +38,8 @@ type Node struct {
 	TextLine, TextColumn int
 	Block                bool
 	// Written is the rest of the file from the content on, for a string whose
-	// spelling differs from its value: one with escapes, or folded from several
-	// lines. Quote is the quote before it, or 0.
+	// spelling differs from its value: with escapes, or folded from several lines.
+	// Quote is the quote before it, or 0.
 	Written string
 	Quote   byte
 	// Cut reports that a plain scalar, possibly empty, ends at a comment on its
@@ -51,8 +51,8 @@ type Node struct {
 	Members []Member
 }
 
-// Member is one entry of a mapping. Key is always a scalar; its Text is the
-// key's name whatever its kind.
+// Member is one entry of a mapping. Key is always a scalar; its Text is the key's
+// name, whatever its kind.
 type Member struct {
 	Key, Value *Node
 }

@@ -7,22 +7,22 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// deleteKey marks an element of an overlay that removes that of the document.
+// deleteKey marks an element of an overlay that removes the document's element.
 const deleteKey = "__delete__"
 
-// Merger applies overlays to documents. Mappings merge deeply, other values are
-// replaced; each value keeps the position in its own file.
+// Merger applies overlays to documents. Mappings are merged deeply, other values
+// are replaced; each value keeps its position in its file.
 type Merger struct {
 	// Identity returns, for a top-level key, the identity of an element of its
-	// list: elements of equal identity merge, others are added at the end. Such a
-	// list can also be written as a mapping from identity to element; NameKey is
-	// the key of the identity in the list form.
+	// list: elements with equal identity are merged, others are added at the end.
+	// Such a list can also be written as a mapping from identity to element;
+	// NameKey is the key of the identity in the list form.
 	Identity map[string]func(element *Node) string
 	NameKey  string
 	// Spelling returns the canonical spelling of a key inside those elements.
 	Spelling func(key string) string
-	// Deleted, if not nil, is called for each element of such a list that over
-	// removes.
+	// Deleted, if not nil, is called for each element of such a list that is
+	// removed by over.
 	Deleted func(list string, element, over *Node)
 	Diags   *diag.List
 }
@@ -94,8 +94,8 @@ func elements(n *Node, identity func(*Node) string) []named {
 	return list
 }
 
-// lists merges two lists by the identity of their elements. The result is a
-// list or a mapping, as base is.
+// lists merges two lists by the identity of their elements. The result is a list
+// or a mapping, like base.
 func (m *Merger) lists(base, over *Node, path string, identity func(*Node) string) *Node {
 	merged := elements(base, identity)
 	taken := make([]bool, len(merged))
@@ -148,8 +148,8 @@ func (e named) asKey() *Node {
 	return &Node{Kind: String, File: e.element.File, Line: e.element.Line, Column: e.element.Column, Text: e.identity}
 }
 
-// asItem returns the element in the list form: one from a mapping gets its key
-// as its name.
+// asItem returns the element in the list form: an element of a mapping gets its
+// key as its name.
 func (e named) asItem(nameKey string) *Node {
 	if e.key == nil || e.element.Kind != Map && e.element.Kind != Null || e.element.Get(nameKey) != nil {
 		return e.element
@@ -165,7 +165,7 @@ func (e named) asItem(nameKey string) *Node {
 	return &item
 }
 
-// deletes reports whether a value of an overlay removes that of the document.
+// deletes reports whether a value of an overlay removes the document's value.
 func (m *Merger) deletes(over *Node, path string) bool {
 	mark := over.Get(deleteKey)
 	if mark == nil {

@@ -24,7 +24,7 @@ const MaxBytes = 4 << 20
 // mistakes to diags; it returns nil if the document is unusable, and otherwise
 // what it could read.
 func Parse(file string, data []byte, diags *diag.List) *Node {
-	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors on Windows write that mark
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors on Windows write this mark
 	if !checkText(file, data, diags) {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // resolvePlain returns the kind and value of an unquoted scalar by the YAML 1.2
-// core schema; the value is nil for a string. The error says why a value cannot
-// be used.
+// core schema; the value is nil for a string. The error is the reason why a value
+// cannot be used.
 func resolvePlain(text string) (Kind, any, error) {
 	switch text {
 	case "", "~", "null", "Null", "NULL":

@@ -7,11 +7,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// older lists what the parser reads as YAML 1.1: characters that it takes for line
-// ends, and an escape that it does not know.
+// older lists what the parser treats as in YAML 1.1: characters that it takes for line
+// ends, and an escape that it does not support.
 var older = []string{"\u0085", "\u2028", "\u2029", `\/`}
 
-// standIns replaces what the parser does not read as YAML 1.2 with the same number of
+// standIns replaces text that the parser does not read as YAML 1.2 by the same number of
 // private-use characters that data does not contain. restore puts the original text
 // back into the parsed nodes; it is nil if nothing was replaced.
 func standIns(data []byte) (replaced []byte, restore func(*yaml.Node)) {

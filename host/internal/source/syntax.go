@@ -16,7 +16,7 @@ import (
 )
 
 // complaint splits an error of the parser, which is plain text with the line at
-// which the surrounding value began, if any.
+// which the enclosing value began, if any.
 var complaint = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`) })
 
 // reportSyntax adds the diagnostic of a parser error.
@@ -48,8 +48,8 @@ func reportSyntax(file string, data []byte, err error, diags *diag.List) {
 	diags.Errorf(diagcode.Syntax, pos, hint, "%s", message)
 }
 
-// explain rewords a problem that the parser reports in terms of its grammar.
-// row is the line of the problem.
+// explain rewords a problem that the parser reports in the terms of its grammar.
+// row is the problem's line.
 func explain(problem string, row []byte) (message, hint string) {
 	indentation := row[:len(row)-len(bytes.TrimLeft(row, " \t"))]
 	switch {
@@ -98,7 +98,7 @@ var explanations = []struct{ problem, message, hint string }{
 const maxLocate = 128 << 10
 
 // locate finds the position of a problem, which the parser does not report: the
-// end of the shortest prefix of the file that has it. It returns 0, 0 if the
+// end of the shortest prefix of the file with the problem. It returns 0, 0 if the
 // file is too large for the search.
 func locate(data []byte, problem string) (line, column int) {
 	if len(data) > maxLocate {
@@ -137,13 +137,13 @@ func (l *lines) end(n int) int {
 	return l.starts[n]
 }
 
-// maxFlowRow is the longest line that flowFault examines: it parses every
+// maxFlowRow is the longest line that flowFault examines, because it parses every
 // prefix.
 const maxFlowRow = 1000
 
-// flowFault finds the column of a mistake in a line's lists in [ ] and mappings
-// in { }: after the longest prefix that is valid once its open brackets are
-// closed. It returns 0 if that is the whole line or nothing.
+// flowFault finds the column of a mistake in a line's lists in [ ] and mappings in
+// { }: after the longest prefix that is valid once its open brackets are closed. It
+// returns 0 if that prefix is empty or the whole line.
 func flowFault(row []byte) int {
 	row = bytes.TrimRight(row, " \r\n")
 	begin := bytes.IndexAny(row, "{[")

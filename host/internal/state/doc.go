@@ -1,6 +1,6 @@
-// Package state holds the value that a workflow's nodes read and change: one
-// JSON object, shared between branches until one writes.
+// Package state holds the state that a workflow's nodes read and change: one JSON
+// object, shared between branches until one of them writes.
 //
-// Start with [New]; branches take a [State.Fork]; a node's result goes in by
-// [State.Apply], which runs the reducers and checks the types of [Schema].
+// Start with [New]; branches use [State.Fork]; [State.Apply] merges a node's update,
+// runs the reducers and checks the types of [Schema].
 package state

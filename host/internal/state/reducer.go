@@ -9,7 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// ReduceError is an update that a key's reducer cannot take.
+// ReduceError reports an update that a key's reducer does not support.
 type ReduceError struct {
 	Key     string
 	Reducer spec.Reducer
@@ -21,15 +21,15 @@ func (e *ReduceError) Error() string {
 	return fmt.Sprintf("state key %q: reducer %s: %s", e.Key, e.Reducer, e.Reason)
 }
 
-// Reduce returns the value of key after an update: old is what is there, nil
-// where nothing is. Neither argument is changed.
+// Reduce returns the value of key after an update. old is the current value, nil if
+// there is none. Neither argument is changed.
 //
-//	append  the update becomes the last element of the list
-//	extend  the update's elements are put behind the list's
-//	merge   objects are merged, deeply; the update wins
-//	add     numbers are added, strings and lists joined
-//	union   like extend, without elements that are there already
-//	max min the greater or smaller of two numbers or strings
+//	append  adds the update as the last element of the list
+//	extend  adds the update's elements at the end of the list
+//	merge   merges objects deeply; the update takes precedence
+//	add     adds numbers, joins strings and lists
+//	union   is extend without elements that the list already has
+//	max min is the greater or smaller of two numbers or strings
 func Reduce(r spec.Reducer, key string, old, update any) (any, error) {
 	fail := func(format string, args ...any) (any, error) {
 		return nil, &ReduceError{Key: key, Reducer: r, Reason: fmt.Sprintf(format, args...)}
@@ -77,7 +77,7 @@ func Reduce(r spec.Reducer, key string, old, update any) (any, error) {
 	return old, nil
 }
 
-// join copies: the old list may be shared with another branch.
+// join copies a, which may be shared with another branch.
 func join(a, b []any) []any {
 	out := make([]any, 0, len(a)+len(b))
 	return append(append(out, a...), b...)

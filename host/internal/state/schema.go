@@ -36,7 +36,7 @@ func (s *Schema) Reducer(key string) spec.Reducer {
 	return s.keys[key].Reducer
 }
 
-// Initial returns the state a run starts with: the schema's defaults, then the
+// Initial returns the initial state of a run: the schema's defaults, then the
 // workflow's initial state, then the input, each checked. The error is an
 // [*flow.InputError].
 func (s *Schema) Initial(initial, input map[string]any) (map[string]any, error) {
@@ -74,10 +74,10 @@ func (s *Schema) Initial(initial, input map[string]any) (map[string]any, error) 
 	return values, nil
 }
 
-// faults are the values that do not fit.
+// faults are the values that do not match.
 type faults []*flow.TypeError
 
-// fit returns a value that fits a key, or adds the fault.
+// fit returns v converted for a key, or adds a fault.
 func (f *faults) fit(k spec.Key, v any) any {
 	fitted, err := fit(k, v)
 	if fault := new(flow.TypeError); errors.As(err, &fault) {
@@ -94,9 +94,8 @@ func (f faults) err() error {
 	return &flow.InputError{Faults: f}
 }
 
-// Fit checks values that replace what is there, without reducers. The error is
-// an [*flow.InputError]. The result
-// may differ from values in the form of numbers.
+// Fit checks values that replace the current ones, without reducers. The error is an
+// [*flow.InputError]. The result may differ from values in the form of numbers.
 func (s *Schema) Fit(values map[string]any) (map[string]any, error) {
 	if s == nil {
 		return values, nil
@@ -130,8 +129,8 @@ func (s *Schema) reduce(key string, old, update any) (any, error) {
 	return fit(k, v)
 }
 
-// fit checks a value against a key's type; a whole float becomes an integer
-// where one is wanted. null fits unless the key is required.
+// fit checks a value against a key's type and converts a whole float to an integer
+// if the key is one. null is valid unless the key is required.
 func fit(k spec.Key, v any) (any, error) {
 	if v == nil {
 		if k.Required {
@@ -172,8 +171,8 @@ func fit(k spec.Key, v any) (any, error) {
 	return v, nil
 }
 
-// describe names a value's type in the words of state_schema, with a short
-// value next to it.
+// describe names a value's type in the terms of state_schema, with the value if it is
+// short.
 func describe(v any) string {
 	names := map[string]spec.Type{
 		"boolean": spec.TypeBool, "integer": spec.TypeInt, "number": spec.TypeFloat,

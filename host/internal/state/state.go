@@ -2,39 +2,39 @@ package state
 
 import "maps"
 
-// State is the object that one path of a run works on. It belongs to one
-// goroutine; a [State.Fork] belongs to another. Values inside are shared and
-// immutable: a write replaces a top-level key, nothing deeper.
+// State is the state of one path of a run. It is not safe for concurrent use, but a
+// [State.Fork] can be used by another goroutine. Its values are shared and immutable:
+// a write replaces a top-level key, nothing deeper.
 type State struct {
 	values map[string]any
-	// shared says that values is used elsewhere: copy it before the next write.
+	// shared reports that values is used elsewhere: copy it before the next write.
 	shared bool
 }
 
-// New takes over values; the caller must not change them afterwards.
+// New returns a state that owns values; the caller must not change them afterwards.
 func New(values map[string]any) *State {
 	return &State{values: values}
 }
 
-// Reset makes s what [New] returns.
+// Reset replaces the state by the result of [New].
 func (s *State) Reset(values map[string]any) { *s = State{values: values} }
 
-// Fork returns a state that starts with the same content. The content is not
-// copied: whichever side writes first copies the top level for itself.
+// Fork returns a state with the same content. The content is not copied until one
+// of the states is written, which then copies the top level.
 func (s *State) Fork() *State {
 	fork := &State{}
 	s.ForkTo(fork)
 	return fork
 }
 
-// ForkTo is [State.Fork] into a state that has its place already.
+// ForkTo is [State.Fork] into an existing state.
 func (s *State) ForkTo(fork *State) {
 	s.shared = true
 	*fork = State{values: s.values, shared: true}
 }
 
-// Values is the content, to read. It stays as it is now whatever happens to
-// the state later.
+// Values returns the content, which the caller must not change. Later writes to the
+// state do not affect it.
 func (s *State) Values() map[string]any {
 	s.shared = true
 	return s.values
@@ -63,9 +63,9 @@ func (s *State) Merge(values map[string]any) {
 	}
 }
 
-// Apply merges a node's update: each key through its reducer, then checked
-// against its type. On an error (a [*flow.TypeError] or [*ReduceError]) the state
-// is as it was.
+// Apply merges a node's update: each key through its reducer, then checked against
+// its type. After an error, a [*flow.TypeError] or [*ReduceError], the state is
+// unchanged.
 func (s *State) Apply(update map[string]any, schema *Schema) error {
 	if schema == nil {
 		s.Merge(update)

@@ -6,10 +6,10 @@ import (
 	"hash/fnv"
 )
 
-// Trace identifies a trace: one run with all its resumptions.
+// Trace identifies a trace: one run including its resumptions.
 type Trace [16]byte
 
-// Span identifies a span within a trace. The zero value is none.
+// Span identifies a span within a trace. The zero value means no span.
 type Span [8]byte
 
 // TraceOf returns the trace of a run.
@@ -18,8 +18,7 @@ func TraceOf(runID string) Trace {
 	return Trace(sum[:16])
 }
 
-// SpanOf returns the span of an attempt, counted from 1, at the execution of a
-// path.
+// SpanOf returns the span of an attempt, counted from 1, of the execution at a path.
 func SpanOf(path string, attempt int) Span {
 	sum := fnv.New64a()
 	sum.Write([]byte(path))
@@ -27,10 +26,10 @@ func SpanOf(path string, attempt int) Span {
 	return Span(sum.Sum(make([]byte, 0, 8)))
 }
 
-// String is the trace's hexadecimal form.
+// String returns the trace in hexadecimal.
 func (t Trace) String() string { return hex.EncodeToString(t[:]) }
 
-// String is the span's hexadecimal form.
+// String returns the span in hexadecimal.
 func (s Span) String() string { return hex.EncodeToString(s[:]) }
 
 // ParseSpan reads the hexadecimal form.
@@ -42,8 +41,8 @@ func ParseSpan(text string) (s Span, ok bool) {
 	return s, err == nil
 }
 
-// Parent is the value of a traceparent header that names the span as the
-// caller's, sampled.
+// Parent returns the value of a traceparent header with the span as the caller's,
+// sampled.
 func (t Trace) Parent(s Span) string {
 	text := append(make([]byte, 0, 55), "00-"...)
 	text = hex.AppendEncode(text, t[:])
