@@ -230,7 +230,7 @@ func TestALogWithADamagedEndIsReadUpToTheDamage(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if told := strings.Contains(said.String(), "damaged log is kept"); told != (len(kept) == 1) || kind == "zeroed" && !told && !bytes.Equal(damage(from), whole) {
+				if told := strings.Contains(said.String(), "a copy of the damaged log is in"); told != (len(kept) == 1) || kind == "zeroed" && !told && !bytes.Equal(damage(from), whole) {
 					t.Errorf("%s from %d: kept %v, said %s", kind, from, kept, said)
 				}
 				e, said = opens(t, again, "")

@@ -91,7 +91,7 @@ func TestALogWithADamagedEndIsReadUpToTheDamage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if told := strings.Contains(said.String(), "damaged log is kept"); told != (len(kept) == 1) || told != (kind != "missing") {
+			if told := strings.Contains(said.String(), "a copy of the damaged log is in"); told != (len(kept) == 1) || told != (kind != "missing") {
 				t.Errorf("%s from %d: kept %v, said %s", kind, from, kept, said)
 			}
 			if err := e.Close(); err != nil {
