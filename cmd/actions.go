@@ -19,7 +19,6 @@ type actionsCmd struct {
 	reportFlags
 }
 
-// Run lists the actions or shows one.
 func (c *actionsCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	h, err := a.openHost(c.pluginFlags, c.reportFlags, readPlugins, host.Options{})

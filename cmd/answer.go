@@ -25,14 +25,14 @@ func parseAnswers(list []string) (map[string]any, error) {
 	return answers, nil
 }
 
-// The values of --pass other than names of interrupts.
+// The values of --pass besides names of interrupts.
 const (
 	passAll  = "all"
 	passNone = "none"
 )
 
-// answersTo returns the answers by interrupt id: the given ones, and those of
-// the stops that pass names. Without either, every pending stop is passed: the
+// answersTo returns the answers by interrupt id: the given ones, and one for
+// each stop that pass names. Without either, every pending stop is passed: the
 // user saw them when the run stopped.
 func answersTo(pending []flow.Interrupt, given map[string]any, pass []string) (map[string]any, error) {
 	answers := map[string]any{}
@@ -122,8 +122,7 @@ func exampleBy(schema map[string]any) any {
 	return v
 }
 
-// exampleOf returns a value of a type as JSON Schema or a state schema names
-// it.
+// exampleOf returns a value of a type of JSON Schema or of a state schema.
 func exampleOf(name any) any {
 	switch name {
 	case "boolean", "bool":

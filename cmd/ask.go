@@ -33,7 +33,7 @@ func (k *asker) ask(ctx context.Context, i flow.Interrupt) (any, error) {
 		fmt.Fprint(k.app.stderr, "> ")
 		text, err := k.line(ctx)
 		if err != nil {
-			fmt.Fprintln(k.app.stderr) // a line for itself
+			fmt.Fprintln(k.app.stderr) // what follows starts on a new line
 			return nil, err
 		}
 		answer, err := parseAnswer(i, strings.TrimSpace(text))

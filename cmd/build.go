@@ -23,7 +23,6 @@ type buildCmd struct {
 	reportFlags
 }
 
-// Run builds the program.
 func (c *buildCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	o := agentbuild.Options{Version: a.version, Source: c.Source, Processes: c.Processes, Output: c.Output, Log: a.report}
@@ -38,7 +37,7 @@ func (c *buildCmd) Run(a *app) error {
 		return usageError(err)
 	}
 	if o.OS == "windows" && filepath.Ext(o.Output) == "" {
-		o.Output += ".exe" // Windows starts no other programs
+		o.Output += ".exe" // Windows only starts programs with this extension
 	}
 	if o.Bundles, err = agentbuild.ParseBundles(strings.Join(c.With, ",")); err != nil {
 		return usageError(err)
@@ -94,8 +93,8 @@ func checkout(dir string) (string, error) {
 	return root, nil
 }
 
-// embeddedFiles returns the contents of a workflow and of the files that it
-// names, and of further files, by path relative to the workflow.
+// embeddedFiles returns the contents of the workflow named[0], of the files that
+// it refers to, and of the other named files, by path relative to the workflow.
 func embeddedFiles(named []string) (map[string][]byte, error) {
 	var mu sync.Mutex
 	read := map[string]bool{}
@@ -111,7 +110,7 @@ func embeddedFiles(named []string) (map[string][]byte, error) {
 	defer h.Close()
 	wf, err := h.Load(named[0], host.LoadOptions{})
 	if diags := host.Diagnostics(nil); errors.As(err, &diags) && host.LacksPlugins(diags) {
-		err = nil // the bundles that are linked in have the actions
+		err = nil // the linked-in bundles have the actions
 	}
 	if err != nil {
 		return nil, err

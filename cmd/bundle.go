@@ -45,7 +45,6 @@ type bundlePackCmd struct {
 	reportFlags
 }
 
-// Run packs a bundle.
 func (c *bundlePackCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	ctx, stop := stoppable()
@@ -120,7 +119,7 @@ func (c *bundleIndexCmd) Run(a *app) error {
 }
 
 // bundleErrors prints the errors of several bundles. The exit code is that of
-// the most serious one.
+// the most serious error.
 func (a *app) bundleErrors(faults bundles.BundleErrors) error {
 	code := exitDone
 	for _, err := range faults {
@@ -138,7 +137,6 @@ type bundleInstallCmd struct {
 	reportFlags
 }
 
-// Run installs bundles.
 func (c *bundleInstallCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	installer, err := a.installer(c.Key)
@@ -164,8 +162,8 @@ func (c *bundleInstallCmd) Run(a *app) error {
 	return bundleError(err)
 }
 
-// installer returns what installs bundles that are signed by one of the given keys,
-// if there are any, and as the configuration requires.
+// installer returns an installer that requires the signatures of the
+// configuration, and one of the given keys if there are any.
 func (a *app) installer(given []string) (*bundles.Installer, error) {
 	keys, err := a.keys(given)
 	if err != nil {
@@ -200,7 +198,7 @@ func describeChange(c bundles.Change) string {
 	return text
 }
 
-// warn logs what keeps the new versions from running here.
+// warn logs why new versions cannot run in this directory.
 func (c *bundleInstallCmd) warn(a *app, changes []bundles.Change) error {
 	policy, err := a.policyOf(".")
 	if err != nil {
@@ -214,8 +212,8 @@ func (c *bundleInstallCmd) warn(a *app, changes []bundles.Change) error {
 	return nil
 }
 
-// keys returns the lists of keys that a bundle needs: those of a flag and those
-// of the configuration.
+// keys returns the lists of keys of a flag and of the configuration. A bundle
+// needs a signature by one key of each list.
 func (a *app) keys(given []string) ([][]bundles.Key, error) {
 	lists, err := a.config.requiredKeys()
 	if err != nil {
@@ -277,10 +275,10 @@ func (c *bundleOutdatedCmd) print(a *app, updates []bundles.Update) error {
 	return a.table([]string{"PLUGIN", "INSTALLED", "NEWEST", "FILE"}, rows)
 }
 
-// bundleError is the error of a command for bundles. A file that cannot be read
-// or written, other than by an installation, is wrong usage, and so is a source
-// that cannot have bundles. A full disk is a failure; everything else is a
-// problem with the bundle.
+// bundleError classifies the error of a command for bundles. A file that cannot
+// be read or written, other than by an installation, is a usage error, and so is
+// a source that cannot hold bundles. A full disk is a failure; everything else
+// is a problem with the bundle.
 func bundleError(err error) error {
 	var file *fs.PathError
 	switch {
@@ -303,7 +301,7 @@ func bundleError(err error) error {
 	return pluginError(err)
 }
 
-// store returns the user's store.
+// store returns the user's store. It is an error if there is no home directory.
 func (a *app) store() (*bundles.Store, error) {
 	store := bundles.UserStore(a.getenv)
 	if store == nil {
@@ -316,7 +314,6 @@ type bundleRollbackCmd struct {
 	Name string `arg:"" help:"Name of the plugin."`
 }
 
-// Run returns to the previous version.
 func (c *bundleRollbackCmd) Run(a *app) error {
 	store, err := a.store()
 	if err != nil {
@@ -334,7 +331,6 @@ type bundleRemoveCmd struct {
 	Names []string `arg:"" name:"name" help:"Names of plugins."`
 }
 
-// Run removes plugins.
 func (c *bundleRemoveCmd) Run(a *app) error {
 	store, err := a.store()
 	if err != nil {
@@ -353,7 +349,6 @@ type bundleGCCmd struct {
 	Keep int `default:"1" help:"Keep this many earlier versions of each plugin for a rollback."`
 }
 
-// Run removes old versions.
 func (c *bundleGCCmd) Run(a *app) error {
 	if c.Keep < 0 {
 		return usageErrorf("--keep %d: expected 0 or more", c.Keep)
@@ -373,7 +368,7 @@ func (c *bundleGCCmd) Run(a *app) error {
 	return nil
 }
 
-// addInstalled adds what the store has about the plugins that were found.
+// addInstalled adds the store's data to the plugins that were found.
 func (a *app) addInstalled(set *pluginSet) error {
 	store := bundles.UserStore(a.getenv)
 	if store == nil {

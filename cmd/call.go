@@ -64,7 +64,7 @@ func (a *app) call(f *runFlags, wf *host.Workflow, o host.RunOptions) error {
 	o.Events = func(e flow.Event) {
 		switch e.Type {
 		case flow.EventNodeEnd, flow.EventNodeError, flow.EventInterrupt:
-			// The result or the error of the command has it.
+			// The command prints the result or the error.
 			w.stream.event(e)
 			w.tracer.Event(e)
 		default:
@@ -88,7 +88,7 @@ func (a *app) call(f *runFlags, wf *host.Workflow, o host.RunOptions) error {
 	return a.callFailure(res)
 }
 
-// callFailure returns the error of a call that did not end well.
+// callFailure returns the error of a call that did not succeed.
 func (a *app) callFailure(res *flow.Result) error {
 	var failure *tea.Error
 	switch {

@@ -33,7 +33,6 @@ type recordOutput struct {
 	Body any       `json:"body,omitempty"`
 }
 
-// Run prints a run's records.
 func (c *checkpointShowCmd) Run(a *app) error {
 	runs, _, id, err := c.open(a, c.RunID)
 	if err != nil {
@@ -103,8 +102,8 @@ func (c *checkpointGCCmd) Run(a *app) error {
 	return err
 }
 
-// policy applies the flags to the default. A limit of 0 becomes the smallest
-// limit of the host, for which 0 means no limit.
+// policy applies the flags to the default policy. A limit of 0 becomes the host's
+// smallest limit, because 0 means no limit there.
 func (c *checkpointGCCmd) policy() host.PrunePolicy {
 	p := host.DefaultPrunePolicy()
 	for limit, flag := range map[*int]*int{&p.MaxCount: c.Keep, &p.MaxUnfinished: c.KeepUnfinished} {

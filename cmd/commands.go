@@ -8,8 +8,8 @@ import (
 type command struct {
 	name, help string
 	// grammar returns a new struct with the arguments and flags of the command.
-	// Its Run method executes the command. It is nil if the command is that of
-	// another program, because of the size of what that links.
+	// Its Run method executes the command. It is nil if a separate program
+	// implements the command, to keep this binary small.
 	grammar func() any
 	// program is tea-PROGRAM if grammar is nil; "" is the name of the command.
 	program string
@@ -45,7 +45,7 @@ func commands() []command {
 	}
 }
 
-// grammar has the flags of tea without a command.
+// grammar holds the flags of tea without a command.
 type grammar struct {
 	Version bool `help:"Print the version and exit."`
 }

@@ -36,7 +36,7 @@ func (c *completionCmd) Run(a *app) error {
 
 // completed is a command with its possible continuations.
 type completed struct {
-	// path has the words of the command, "" for tea itself.
+	// path holds the words of the command, "" for tea itself.
 	path     string
 	commands []*kong.Node
 	flags    []*kong.Flag

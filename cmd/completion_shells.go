@@ -58,8 +58,8 @@ func bashCompletion(w io.Writer, all []completed) error {
 	return err
 }
 
-// eachEnum iterates over the flags with a few allowed values, and those values;
-// words are the command and the flag.
+// eachEnum calls give for each flag with a fixed set of values; words are the
+// command and the flag.
 func eachEnum(all []completed, give func(words, values []string)) {
 	for _, c := range all {
 		for _, f := range c.flags {

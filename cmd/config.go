@@ -16,7 +16,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// projectFile has the defaults of flags for everybody who works in a directory.
+// projectFile sets the defaults of flags for everybody who works in a directory.
 const projectFile = ".tea.yaml"
 
 // configResolver finds the value of a flag that is not on the command line: in
@@ -24,7 +24,6 @@ const projectFile = ".tea.yaml"
 // flags with a config tag.
 type configResolver struct{ app *app }
 
-// Validate accepts every application.
 func (configResolver) Validate(*kong.Application) error { return nil }
 
 // Resolve returns the value, or nil. It never fails: kong would blame the flag.
@@ -68,7 +67,7 @@ var configKeys = []string{
 	"quiet", "secrets", "secrets_env", "stream", "trace_file",
 }
 
-// pathKeys are those whose values are paths, relative to the directory of the
+// pathKeys are the keys whose values are paths relative to the directory of the
 // file.
 var pathKeys = []string{"checkpoint_dir", "plugins", "trace_file"}
 
@@ -98,8 +97,8 @@ func (c *configFiles) lookup(key string) (v any, file string) {
 	return nil, ""
 }
 
-// accept returns a value that fits a flag; for another value it keeps an error
-// that names the source, and returns nil.
+// accept returns v if it fits the flag. Otherwise it records an error that names
+// the source, and returns nil.
 func (c *configFiles) accept(flag *kong.Flag, v any, source string) any {
 	want := "a string"
 	var fits bool
@@ -128,8 +127,8 @@ func (c *configFiles) accept(flag *kong.Flag, v any, source string) any {
 	return nil
 }
 
-// acceptInside returns the path of a file that tea writes; for one outside of
-// the working directory it keeps an error, and returns nil: a checkout could
+// acceptInside returns the path of a file that tea writes. For a path outside of
+// the working directory it records an error and returns nil: a checkout could
 // name any file of the user.
 func (c *configFiles) acceptInside(v any, source string) any {
 	path, isText := v.(string)
@@ -150,7 +149,7 @@ func (c *configFiles) acceptInside(v any, source string) any {
 }
 
 // insideWorkingDir reports whether a file, which need not exist, is in or below
-// the working directory, with its links followed.
+// the working directory after its links are followed.
 func insideWorkingDir(path string) (bool, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -223,12 +222,12 @@ func readConfig(file string) (map[string]any, error) {
 	return values, nil
 }
 
-// requiredKeys is the entry of the keys that must have signed plugins. It is
-// written as plugins.keys.
+// requiredKeys is the key of the public keys that must have signed plugins. Files
+// write it as plugins.keys.
 const requiredKeys = "plugins.keys"
 
-// splitPlugins separates the directories and the keys of plugins. A list, or a
-// text, is short for the directories.
+// splitPlugins separates the directories and the keys of plugins. A list or a
+// string is short for the directories.
 func splitPlugins(values map[string]any) error {
 	both, ok := values["plugins"].(map[string]any)
 	if !ok {
@@ -252,8 +251,8 @@ func splitPlugins(values map[string]any) error {
 	return nil
 }
 
-// keysFrom makes the files of keys relative to a directory. A key itself begins
-// with RW.
+// keysFrom makes paths of key files relative to a directory. An entry that begins
+// with RW is a key, not a path.
 func keysFrom(dir string, keys []any) []any {
 	out := make([]any, len(keys))
 	for i, k := range keys {
@@ -264,8 +263,8 @@ func keysFrom(dir string, keys []any) []any {
 	return out
 }
 
-// requiredKeys returns the keys that plugins need, a list for each file that
-// has them. The project's file cannot replace those of the user.
+// requiredKeys returns the required keys, one list per file. The project's file
+// adds to the user's keys and cannot replace them.
 func (c *configFiles) requiredKeys() ([][]string, error) {
 	c.lookup(requiredKeys) // reads the files
 	var lists [][]string

@@ -19,7 +19,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/conform"
 )
 
-// Run makes the checks of the protocol on a binary.
+// Run checks a binary against the protocol.
 func (c *pluginTestCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	suite, err := c.suite(a)
@@ -79,7 +79,7 @@ func checkFileName(binary, bundle string) conform.Result {
 	return r
 }
 
-// suite returns the checks that the flags ask for.
+// suite returns the checks that the flags select.
 func (c *pluginTestCmd) suite(a *app) (conform.Suite, error) {
 	var suite conform.Suite
 	if c.Settings != "" {
@@ -106,8 +106,8 @@ func (c *pluginTestCmd) suite(a *app) (conform.Suite, error) {
 	return suite, nil
 }
 
-// startAsHost starts a plugin with the environment of a plugin in a host. The
-// variables that it declares are known once it runs; then it is started again.
+// startAsHost starts a plugin with the environment that a host gives it. The
+// variables that it declares are known once it runs; it is started again with them.
 func startAsHost(ctx context.Context, binary string, output io.Writer) (*conform.Process, error) {
 	start := func(declared []string) (*conform.Process, error) {
 		cmd := exec.CommandContext(ctx, binary)
@@ -122,8 +122,8 @@ func startAsHost(ctx context.Context, binary string, output io.Writer) (*conform
 	return start(process.Manifest().Env)
 }
 
-// printCheck prints a check that was made. Those that were skipped are in the
-// conclusion.
+// printCheck prints the result of a check. Skipped checks are only in the
+// summary.
 func (a *app) printCheck(r conform.Result) {
 	switch r.Status {
 	case conform.Skipped:

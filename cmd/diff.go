@@ -20,7 +20,6 @@ type checkpointDiffCmd struct {
 	reportFlags
 }
 
-// Run compares two states, or the records of two runs.
 func (c *checkpointDiffCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	if c.Records && (c.B == "" || c.At != "" || c.To != "") {
@@ -150,7 +149,7 @@ func (c *checkpointDiffCmd) records(a *app) error {
 	return nil
 }
 
-// say prints a message for people; JSON output has no need for it.
+// say prints a message for people, unless the output is JSON.
 func (a *app) say(f reportFlags, text string) {
 	if !f.Quiet {
 		fmt.Fprintln(a.report, text)

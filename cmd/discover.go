@@ -45,7 +45,6 @@ func (a *app) discover(flags pluginFlags, log *slog.Logger, use pluginUse) (*plu
 // pluginProcesses are the plugins of the full build.
 type pluginProcesses struct{ *subproc.Plugins }
 
-// Replace implements processes.
 func (p pluginProcesses) Replace(ctx context.Context) (int, error) {
 	swaps, err := p.Reload(ctx)
 	return len(swaps), err
@@ -64,7 +63,7 @@ func (a *app) subprocesses(flags pluginFlags, log *slog.Logger, use pluginUse) (
 }
 
 // workflowDirs returns the working directory and the directories of the
-// workflows. A workflow that is a link has that of its target, too.
+// workflows. For a workflow that is a link it adds the directory of its target.
 func (a *app) workflowDirs() []string {
 	dirs := []string{"."}
 	for _, file := range a.workflows {
@@ -73,15 +72,15 @@ func (a *app) workflowDirs() []string {
 	return dirs
 }
 
-// rules returns the rules for plugins: the locks in directories, and the
-// required keys, those of the project's files in the directories included.
+// rules returns the rules for plugins: the locks in the directories, and the
+// required keys of the configuration and of the project files in the directories.
 func (a *app) rules(dirs ...string) (bundles.Rules, error) {
 	keys, err := a.config.requiredKeys()
 	if err != nil {
 		return bundles.Rules{}, usageError(err)
 	}
 	for _, dir := range dirs {
-		if resolved(dir) == resolved(".") { // its file has been read
+		if resolved(dir) == resolved(".") { // its file was read already
 			continue
 		}
 		values, err := readConfig(filepath.Join(dir, projectFile))
@@ -125,7 +124,7 @@ func standardDirs() []string {
 	return nil
 }
 
-// subprocessesUnder finds plugins under a policy with files that are watched.
+// subprocessesUnder finds plugins; watched are the files that the policy reads.
 func (a *app) subprocessesUnder(policy verifier, watched []string, flags pluginFlags, log *slog.Logger, use pluginUse) (*subproc.Plugins, []subproc.Problem, error) {
 	plugins, problems, err := subproc.Discover(context.Background(), subproc.Options{
 		Dirs: flags.Plugins, Foreign: a.foreign(flags.Plugins), Logger: log, Mask: a.masked, StoredOnly: use == readPlugins,
@@ -141,8 +140,8 @@ func (a *app) subprocessesUnder(policy verifier, watched []string, flags pluginF
 	return plugins, problems, nil
 }
 
-// foreign returns the plugin directories that can have come with a checkout:
-// the project's file names them by a relative path, or they are inside of the
+// foreign returns the plugin directories that may have come with a checkout:
+// those that the project's file names by a relative path, and those inside the
 // project.
 func (a *app) foreign(dirs []string) []string {
 	if !a.projectPlugins {

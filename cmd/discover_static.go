@@ -11,8 +11,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// runsPlugins reports whether this build runs plugins. This one does not, so it ignores
-// the machine's plugin settings, which are for other builds.
+// runsPlugins reports whether this build runs plugins. This one does not, and
+// ignores the machine's plugin settings, which are for other builds.
 const runsPlugins = false
 
 var errNoProcesses = errors.New("this tea was built without plugin processes")
@@ -25,7 +25,7 @@ func (a *app) discover(flags pluginFlags, _ *slog.Logger, _ pluginUse) (*pluginS
 	return &pluginSet{processes: noProcesses{}}, nil
 }
 
-// bundleCmds are the commands for bundles, which this build has not.
+// bundleCmds are the commands for bundles, which this build does not include.
 type bundleCmds struct{}
 
 func (a *app) addInstalled(*pluginSet) error { return nil }
@@ -40,23 +40,18 @@ func (c *pluginRefreshCmd) Run(a *app) error {
 	return c.refreshDynamic(a)
 }
 
-// Run fails: this build has no plugin processes.
 func (*pluginStatusCmd) Run(*app) error { return pluginError(errNoProcesses) }
 
 func pluginStatus(processes) any { return []any{} }
 
 func runningRows(string) [][]string { return nil }
 
-// Run fails: this build has no plugin processes.
 func (*pluginTrustCmd) Run(*app) error { return pluginError(errNoProcesses) }
 
-// Run fails: this build has no plugin processes.
 func (*pluginTestCmd) Run(*app) error { return pluginError(errNoProcesses) }
 
-// Run fails: this build has no plugin processes.
 func (*pluginDocsCmd) Run(*app) error { return pluginError(errNoProcesses) }
 
-// Run fails: this build has no plugin processes.
 func (*pluginDevCmd) Run(*app) error { return pluginError(errNoProcesses) }
 
 // noProcesses is an empty set of plugins.

@@ -26,7 +26,7 @@ func (c *doctorCmd) Run(a *app) error {
 	}
 	defer h.Close()
 	o := checkup.Options{Host: h, UTF8: a.utf8(), Terminal: a.terminal(a.stderr), Now: time.Now()}
-	o.RunDir, _ = c.dir(a) // "" becomes a finding
+	o.RunDir, _ = c.dir(a) // an empty path becomes a finding
 	for _, b := range a.bundles {
 		o.Plugins = append(o.Plugins, b.Name+" "+b.Version+" (linked in)")
 	}

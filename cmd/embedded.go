@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// embedded are the workflow files that the program contains. They have paths in
-// the working directory, where the paths of a workflow's data resolve, and in
-// the directory where the run to resume began.
+// embedded are the workflow files in the program. They appear in the working
+// directory, where relative paths of a workflow's data resolve, and in the
+// directory where the run to resume began.
 type embedded struct {
 	workflow string
 	files    fs.FS
@@ -40,7 +40,7 @@ func (e *embedded) at(workflowFile string) {
 	}
 }
 
-// arguments adds the command run and the workflow where the command line has no
+// arguments adds the command run and the workflow to a command line without a
 // command.
 func (e *embedded) arguments(args []string) []string {
 	isCommand := func(c command) bool { return len(args) > 0 && c.name == args[0] }

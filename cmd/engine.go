@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Engine runs workflows elsewhere, for --engine.
+// Engine runs workflows on another system, for --engine.
 type Engine interface {
 	// Run starts a run and follows it until it ends or waits.
 	Run(ctx context.Context, f EngineFlags, job Job) (*flow.Result, error)
@@ -46,10 +46,10 @@ type EngineRun struct {
 	host.RunEntry
 	host.RunFailure
 	Pending []flow.Interrupt
-	// Notes are for the user, such as why the run waits.
+	// Notes are messages for the user, such as why the run waits.
 	Notes []string
-	// Silent reports that nobody answers for the run: its workflow and its events
-	// are not to be had, for the reason in Notes.
+	// Silent reports that no worker answers for the run, so that its workflow and
+	// events are not available, for the reason in Notes.
 	Silent bool
 }
 
@@ -91,8 +91,8 @@ func (a *app) given(flags ...string) string {
 	return ""
 }
 
-// remote reports whether the run is not one of this process. Flags without
-// effect are refused, not variables, which apply to all commands.
+// remote reports whether the run does not belong to this process. Flags without
+// effect are refused, variables are not, because they apply to all commands.
 func (f *EngineFlags) remote(a *app) (bool, error) {
 	switch f.Engine {
 	case "", "local":
@@ -106,12 +106,13 @@ func (f *EngineFlags) remote(a *app) (bool, error) {
 	return false, usageErrorf("--engine %s: expected local or temporal", f.Engine)
 }
 
-// engineNames are the commands that read the runs of an engine with grammars of
-// their own; see [EngineCommands].
+// engineNames are the commands with a separate grammar for the runs of an
+// engine; see [EngineCommands].
 var engineNames = []string{"fork", "inspect", "runs"}
 
-// onTemporal chooses the commands for the runs of an engine, if the arguments or
-// TEA_ENGINE name one. Another program has them if it has the engine.
+// onTemporal selects the commands for the runs of an engine if the arguments or
+// TEA_ENGINE name one. If this program does not include the engine, it runs the
+// program that does.
 func (a *app) onTemporal(args []string) error {
 	if len(args) == 0 || !slices.Contains(engineNames, args[0]) {
 		return nil
@@ -137,7 +138,7 @@ func (a *app) onTemporal(args []string) error {
 	return nil
 }
 
-// Command returns the command line of a command of tea with the flags.
+// Command returns the command line of a tea command with the flags.
 func (f *EngineFlags) Command(words ...string) string {
 	return commandLine(append(words, f.words()...))
 }
@@ -150,7 +151,7 @@ func (f *EngineFlags) words() []string {
 	return append([]string{"--engine", f.Engine}, f.TemporalFlags.words()...)
 }
 
-// Worker returns the command line of a worker of a queue, with further words.
+// Worker returns the command line of a worker for a queue, with further words.
 func (f *TemporalFlags) Worker(queue string, more ...string) string {
 	of := *f
 	of.Queue = queue
@@ -166,8 +167,8 @@ func (f *TemporalFlags) words() (words []string) {
 	return words
 }
 
-// onEngine runs a command of a run on the engine of the flags. ok is false if that
-// is this process.
+// onEngine runs a command on the engine of the flags. ok is false if the flags
+// select this process.
 func (a *app) onEngine(f *runFlags, load loader, start func(Engine, context.Context, Job) (*flow.Result, error)) (ok bool, err error) {
 	remote, err := f.remote(a)
 	if err != nil || !remote {
@@ -225,7 +226,7 @@ type WorkerFlags struct {
 
 func (f *WorkerFlags) workerFlags() *WorkerFlags { return f } //nolint:unused // commands of other modules embed WorkerFlags
 
-// workflowFiles returns the paths, whose rules for plugins apply.
+// workflowFiles returns the paths whose rules for plugins apply.
 func (f *WorkerFlags) workflowFiles() []string {
 	files := make([]string, len(f.Paths))
 	for i, path := range f.Paths {
@@ -287,7 +288,7 @@ func (f *WorkerFlags) check(s *Service) error {
 	return nil
 }
 
-// warnTriggers warns that a worker starts no runs by the section serve.
+// warnTriggers warns that a worker ignores the section serve.
 func warnTriggers(log *slog.Logger, wf *host.Workflow, file string) {
 	for _, trigger := range wf.Serving().Config().Triggers {
 		text := fmt.Sprintf("a worker does not start runs of %s by its section serve, which is for `tea serve`", file)

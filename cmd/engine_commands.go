@@ -32,7 +32,6 @@ type engineListCmd struct {
 	EngineFlags
 }
 
-// Run lists the runs.
 func (c *engineListCmd) Run(a *app) error {
 	return a.onRuns(c.EngineFlags, func(s *engineRuns) error { return a.listRuns(s, c.JSON) })
 }
@@ -105,7 +104,6 @@ type engineShowCmd struct {
 	showFlags
 }
 
-// Run shows one run.
 func (c *engineShowCmd) Run(a *app) error {
 	return a.onRuns(c.EngineFlags, func(s *engineRuns) error { return c.show(a, s, c.RunID) })
 }
@@ -118,7 +116,6 @@ type engineInspectCmd struct {
 	reportFlags
 }
 
-// Run draws the graph on stdout.
 func (c *engineInspectCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	return a.onRuns(c.EngineFlags, func(s *engineRuns) error { return c.drawRun(a, s, c.RunID, c.pluginFlags, c.reportFlags) })
@@ -128,13 +125,12 @@ type engineEventsCmd struct {
 	RunID  string `arg:"" name:"run" help:"Id of the run."`
 	After  int64  `placeholder:"SEQ" help:"Omit the events up to this number."`
 	Follow bool   `help:"Continue until the run ends or waits."`
-	// Events have *** in place of the secrets of the workers anyway.
+	// In events, the secrets of the workers are always masked.
 	Secrets    string `config:"" placeholder:"JSON|@FILE" help:"Secrets to mask, besides those of the workers."`
 	SecretsEnv string `config:"" placeholder:"PREFIX" help:"Mask the environment variables with this prefix, too."`
 	EngineFlags
 }
 
-// Run prints the events.
 func (c *engineEventsCmd) Run(a *app) error {
 	secrets, err := a.readSecrets(c.Secrets, c.SecretsEnv)
 	if err != nil {
@@ -152,7 +148,6 @@ type engineCancelCmd struct {
 	EngineFlags
 }
 
-// Run cancels a run and waits until it has stopped.
 func (c *engineCancelCmd) Run(a *app) error {
 	return a.onRuns(c.EngineFlags, func(s *engineRuns) error { return a.engine.Cancel(s.ctx, c.EngineFlags, c.RunID, c.Force) })
 }
@@ -163,7 +158,6 @@ type engineForkCmd struct {
 	runFlags
 }
 
-// Run starts the fork.
 func (c *engineForkCmd) Run(a *app) error {
 	_, err := a.onEngine(&c.runFlags, a.loadEngineRun(c.EngineFlags, c.RunID), func(e Engine, ctx context.Context, job Job) (*flow.Result, error) {
 		return e.Fork(ctx, c.EngineFlags, c.RunID, c.At, job)

@@ -78,8 +78,8 @@ func (a *app) execute(f *runFlags, load loader, start starter) error {
 	return a.finish(f, res, err != nil)
 }
 
-// refused turns an error before the run into a usage error if the arguments are
-// at fault.
+// refused turns an error before the run into a usage error if the arguments
+// caused it.
 func refused(err error) error {
 	var input *flow.InputError
 	var answer *tea.Error
@@ -104,7 +104,7 @@ type watchers struct {
 	tracer *trace.Tracer
 }
 
-// watch sends the run's events to the consumers that the flags ask for.
+// watch sends the run's events to the consumers that the flags select.
 func (a *app) watch(f *runFlags, wf *host.Workflow, o *host.RunOptions) (*watchers, error) {
 	tracer, err := a.tracer(f, wf, o.Secrets)
 	if err != nil {
@@ -124,7 +124,7 @@ func (a *app) watch(f *runFlags, wf *host.Workflow, o *host.RunOptions) (*watche
 }
 
 // finish prints the result and returns the exit code as an error. broken
-// reports whether there was an error besides that of the run.
+// reports whether there was another error besides that of the run.
 func (a *app) finish(f *runFlags, res *flow.Result, broken bool) error {
 	a.report.Close()
 	a.report.Summary(res, a.mask.Text)
@@ -159,7 +159,7 @@ func (a *app) finish(f *runFlags, res *flow.Result, broken bool) error {
 }
 
 // deliver writes the final state to the place that the flags name. If the file
-// cannot be written, the state goes to stdout and is not lost.
+// cannot be written, the state goes to stdout, so that it is not lost.
 func (a *app) deliver(f *runFlags, state any) error {
 	write := func(w io.Writer) error { return writeState(w, state) }
 	switch {
@@ -170,7 +170,7 @@ func (a *app) deliver(f *runFlags, state any) error {
 		}
 		return err
 	case f.Stream:
-		return nil // the last event has it
+		return nil // the last event has the state
 	}
 	return write(a.stdout)
 }
@@ -185,7 +185,7 @@ func (a *app) tracer(f *runFlags, wf *host.Workflow, secrets map[string]any) (*t
 	return trace.New(o)
 }
 
-// readTrace completes options with those of the workflow.
+// readTrace completes options with the workflow's options.
 func (a *app) readTrace(o *trace.Options, wf *host.Workflow, secrets map[string]any) error {
 	o.Console, o.Version = a.report, a.version
 	settings, err := wf.Settings(secrets)
@@ -195,7 +195,7 @@ func (a *app) readTrace(o *trace.Options, wf *host.Workflow, secrets map[string]
 	return o.Read(settings)
 }
 
-// traceGrace bounds the time that a collector has after the run.
+// traceGrace bounds how long the command waits for a collector after the run.
 const traceGrace = 5 * time.Second
 
 func (a *app) closeTracer(t *trace.Tracer) {

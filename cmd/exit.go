@@ -22,7 +22,7 @@ const (
 )
 
 // exitError ends the program with a code. err is printed; nil if the user has
-// been told already.
+// already seen a message.
 type exitError struct {
 	code int
 	err  error
@@ -43,8 +43,8 @@ func usageErrorf(format string, args ...any) error { return usageError(fmt.Error
 
 func pluginError(err error) error { return &exitError{exitPlugin, err} }
 
-// exitCode prints the error and returns the exit code. Lost output is an error,
-// too.
+// exitCode prints the error and returns the exit code. Lost output counts as an
+// error.
 func (a *app) exitCode(err error) int {
 	defer a.report.Close()
 	code := a.explain(err)
@@ -80,8 +80,8 @@ func (a *app) explain(err error) int {
 	return exitFailed
 }
 
-// codeOfMistakes returns the exit code for a workflow that is not valid. If
-// only actions are missing and a plugin is broken, the plugin is at fault.
+// codeOfMistakes returns the exit code for an invalid workflow. If only actions
+// are missing and a plugin is broken, it is the code of a plugin error.
 func (a *app) codeOfMistakes(diags host.Diagnostics) int {
 	if a.lacksPlugin() && host.LacksPlugins(diags) {
 		return exitPlugin

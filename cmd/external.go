@@ -15,15 +15,15 @@ import (
 // hostFlag names the server on which a command runs.
 const hostFlag = "--host"
 
-// remoteNames are the commands that a server has, localNames those for runs of this
-// machine only.
+// remoteNames are the commands that can run on a server; localNames only work on
+// runs of this machine.
 var (
 	remoteNames = []string{"run", "resume", "fork", "runs"}
 	localNames  = []string{"call", "checkpoint", "memory"}
 )
 
-// onServer returns the arguments without --host. If it or TEA_HOST names a server, the
-// commands are those of the server.
+// onServer returns the arguments without --host. If --host or TEA_HOST names a
+// server, it selects the commands for a server.
 func (a *app) onServer(args []string) ([]string, error) {
 	address, flag := a.getenv("TEA_HOST"), "TEA_HOST"
 	rest := args
@@ -60,7 +60,7 @@ func (a *app) onServer(args []string) ([]string, error) {
 	return rest, nil
 }
 
-// withoutPassword returns an address for messages.
+// withoutPassword returns an address for messages, with its credentials masked.
 func withoutPassword(address string) string {
 	scheme, rest, ok := strings.Cut(address, "//")
 	if at := strings.LastIndexByte(rest, '@'); ok && at >= 0 {
@@ -69,9 +69,8 @@ func withoutPassword(address string) string {
 	return address
 }
 
-// runExternal replaces the process by the program tea-PROGRAM. args are the
-// arguments of tea. Only the directories that belong to tea are searched, not
-// PATH.
+// runExternal replaces the process with the program tea-PROGRAM. args are the
+// arguments of tea. Only the directories of tea are searched, not PATH.
 func runExternal(program string, args []string) error {
 	var dirs []string
 	if self, err := os.Executable(); err == nil {
@@ -90,9 +89,9 @@ func runExternal(program string, args []string) error {
 	return pluginError(fmt.Errorf("`tea %s` needs the program %s, which is not in %s\n  hint: the packages and archives of tea contain it; copy it next to tea", args[0], name, strings.Join(dirs, " or ")))
 }
 
-// libraryDirs returns the directories with tea's further programs and, below them, its
-// plugins: lib/tea next to the directory of this program, as in an unpacked archive,
-// and /usr/lib/tea.
+// libraryDirs returns the directories with tea's further programs; plugins are below
+// them. They are lib/tea next to the directory of this program, as in an unpacked
+// archive, and /usr/lib/tea.
 func libraryDirs() []string {
 	const system = "/usr/lib/tea"
 	self, err := os.Executable()
@@ -107,7 +106,7 @@ func libraryDirs() []string {
 	return []string{own, system}
 }
 
-// replaceBy runs a program in this process. It returns only if that fails, and
+// replaceBy executes a program in place of this process. It returns if that fails, and
 // on Windows, which has no such call.
 func replaceBy(path string, args []string) error {
 	if runtime.GOOS != "windows" {

@@ -10,8 +10,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// printHelp prints the help of a command. kong keeps 30 columns for the flags;
-// where the rest is too narrow, their texts are below them.
+// printHelp prints the help of a command. kong reserves 30 columns for the flags;
+// if the rest is too narrow, the texts go below the flags.
 func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 	out := ctx.Stdout
 	o.WrapUpperBound = helpWidth(out)
@@ -26,8 +26,8 @@ func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 	return err
 }
 
-// helpWidth returns the columns for a help text: those of $COLUMNS or of the
-// terminal, else 80.
+// helpWidth returns the columns for a help text: $COLUMNS, the width of the
+// terminal, or 80.
 func helpWidth(w io.Writer) int {
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
 		return columns
@@ -62,7 +62,7 @@ func narrowed(text string, width int) string {
 			column += len(word)
 		}
 	}
-	const indent = "      " // of the texts
+	const indent = "      " // before the texts
 	for line := range strings.Lines(text) {
 		rest := strings.TrimLeft(line, " ")
 		before := len(line) - len(rest)

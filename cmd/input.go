@@ -51,8 +51,8 @@ func (a *app) readObject(flag, arg string) (map[string]any, error) {
 	return object, nil
 }
 
-// countMembers returns the number of members of all objects in a JSON text: that
-// of the colons outside of strings.
+// countMembers returns the number of members of all objects in a JSON text: the
+// number of colons outside of strings.
 func countMembers(text []byte) int {
 	n, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -131,7 +131,7 @@ func (a *app) readArgument(arg string) ([]byte, error) {
 	return []byte(arg), nil
 }
 
-// unreadable returns the error of reading a file with its absolute path.
+// unreadable returns an error of reading a file, with its absolute path.
 func unreadable(file string, err error) error {
 	if inner := (*os.PathError)(nil); errors.As(err, &inner) {
 		err = inner.Err
@@ -139,7 +139,6 @@ func unreadable(file string, err error) error {
 	return fmt.Errorf("cannot read %s: %w", absolute(file), err)
 }
 
-// absolute returns the absolute path of a file for a message.
 func absolute(file string) string {
 	if abs, err := filepath.Abs(file); err == nil {
 		return abs

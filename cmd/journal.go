@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// journalHandler sends log records to the journal of systemd: the line that people
-// would get as the message, and the attributes as fields, such as TEA_RUN.
+// journalHandler sends log records to the systemd journal: the line for people is
+// the message, and the attributes are fields such as TEA_RUN.
 type journalHandler struct {
 	level slog.Level
 	attrs []slog.Attr
 	app   *app
 }
 
-// Enabled reports whether a level is recorded.
 func (h *journalHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level }
 
 // Handle sends a record, or prints it if the journal does not accept it.
@@ -39,7 +38,6 @@ func (h *journalHandler) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// WithAttrs adds attributes to every record.
 func (h *journalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	with := *h
 	with.attrs = append(slices.Clip(h.attrs), attrs...)
@@ -49,7 +47,7 @@ func (h *journalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup changes nothing: fields have no groups.
 func (h *journalHandler) WithGroup(string) slog.Handler { return h }
 
-// priority returns the number of a level in the journal.
+// priority returns the journal's number for a level.
 func priority(level slog.Level) int {
 	switch {
 	case level >= slog.LevelError:
@@ -62,7 +60,7 @@ func priority(level slog.Level) int {
 	return 7
 }
 
-// journalField returns the name of the field of an attribute. Names have at most 64
+// journalField returns the name of an attribute's field. Names consist of at most 64
 // letters, digits and underscores.
 func journalField(key string) string {
 	name := []byte("TEA_" + strings.ToUpper(key))

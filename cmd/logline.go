@@ -24,7 +24,6 @@ func newLineHandler(w io.Writer, level slog.Level) *lineHandler {
 	return &lineHandler{level: level, mu: &sync.Mutex{}, w: w}
 }
 
-// Enabled reports whether a level is shown.
 func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level }
 
 // isMark reports whether an attribute was added by a trace action for the
@@ -34,7 +33,6 @@ func isMark(attr slog.Attr) bool {
 	return attr.Key == "trace" && ok && mark["kind"] != nil && mark["span_id"] != nil
 }
 
-// Handle writes one line.
 func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	text := "! " + lineOf(h.attrs, r)
 	h.mu.Lock()
@@ -43,7 +41,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// lineOf returns a record as the handler writes it, without the mark before it.
+// lineOf returns the line of a record, without the mark before it.
 func lineOf(attrs []slog.Attr, r slog.Record) string {
 	attrs = slices.Clone(attrs)
 	r.Attrs(func(attr slog.Attr) bool {
@@ -112,7 +110,6 @@ func linesOf(v slog.Value) []string {
 	return lines
 }
 
-// WithAttrs adds attributes to every record.
 func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	with := *h
 	with.attrs = append(slices.Clip(h.attrs), attrs...)

@@ -35,15 +35,15 @@ type Options struct {
 	Files    fs.FS
 	// Commands are further commands; see [ServerCommand] and [WorkerCommand].
 	Commands []Command
-	// Remote are the commands with --host; nil = another program has them. See
-	// [RemoteCommands].
+	// Remote are the commands for --host; nil runs another program, which has them.
+	// See [RemoteCommands].
 	Remote []Command
-	// Engine runs workflows with --engine temporal; nil = another program does.
+	// Engine runs workflows for --engine temporal; nil runs another program.
 	Engine Engine
-	// EngineCommands are the commands for its runs; see [EngineCommands].
+	// EngineCommands are the commands for runs of Engine; see [EngineCommands].
 	EngineCommands []Command
-	// Journal sends a message to the journal of systemd, instead of the log on
-	// stderr. nil is stderr.
+	// Journal sends a message to the systemd journal, in place of the log on
+	// stderr. nil logs to stderr.
 	Journal func(message string, priority int, fields map[string]string) error
 }
 
@@ -119,16 +119,16 @@ type app struct {
 	version string
 	commit  string
 	bundles []*tea.Bundle
-	// args are the arguments of tea.
+	// args are the arguments of the program.
 	args []string
-	// remote are the commands of the options for a server, whose address is server
-	// if --host or TEA_HOST names one.
+	// remote are the commands that run on a server. server is its address if
+	// --host or TEA_HOST names one.
 	remote []command
 	server string
-	// engine is that of the options, engineCommands are the commands for its runs.
+	// engine runs workflows elsewhere, and engineCommands are the commands for its runs.
 	engine         Engine
 	engineCommands []command
-	// added are commands that tea does not have.
+	// added are commands in addition to tea's own, or in place of them.
 	added []command
 	// embedded are the workflow files in the program.
 	embedded embedded
@@ -139,7 +139,7 @@ type app struct {
 	stderr *os.File
 	getenv func(string) string
 	report *host.Report
-	// quiet is -q.
+	// quiet is set by -q.
 	quiet  bool
 	config *configFiles
 	// projectPlugins reports whether the project's file names the plugin
@@ -155,9 +155,9 @@ type app struct {
 	problems []pluginProblem
 	// mask removes the secrets of the run from all output.
 	mask host.Mask
-	// hide removes the secrets of several workflows from the log; nil = none.
+	// hide removes the secrets of several workflows from the log; nil if there are none.
 	hide func(string) string
-	// journal is that of the options.
+	// journal is [Options.Journal].
 	journal func(message string, priority int, fields map[string]string) error
 }
 
@@ -192,9 +192,9 @@ func version(release string) string {
 	return "0.0.0-dev"
 }
 
-// source returns the words that name the source of the build: its commit or, for
+// source returns the words that name the source of the build: the commit or, for
 // `go install`, the checksum of the module, as in go.sum files and the checksum
-// database; nil if the go command has recorded neither.
+// database; nil if the go command recorded neither.
 func (a *app) source() []string {
 	if a.commit != "" {
 		return []string{"commit", a.commit}

@@ -28,7 +28,7 @@ type memoryFlags struct {
 	URL      string `name:"url" env:"TEA_MEMORY_URL" placeholder:"URL" help:"Address of a memory that is not embedded, as settings.memory.url."`
 	Token    string `env:"TEA_MEMORY_TOKEN" placeholder:"TOKEN" help:"Its password or token."`
 	Options  string `env:"TEA_MEMORY_OPTIONS" placeholder:"JSON|@FILE|-" help:"Its other settings, as settings.memory.options. A file or the variable keeps keys out of the list of processes."`
-	archives string // folder of the archives
+	archives string // directory of the archives
 	pluginFlags
 	reportFlags
 }
@@ -73,7 +73,6 @@ type memoryResetCmd struct {
 	memoryFlags
 }
 
-// Run removes the contents of the memory.
 func (c *memoryResetCmd) Run(a *app) error {
 	if !c.Yes {
 		r, err := a.callMemory(c.memoryFlags, "memory.inspect", map[string]any{})

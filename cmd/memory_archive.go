@@ -47,7 +47,7 @@ func (c *memoryRestoreCmd) Run(a *app) error {
 	return a.readArchive(c.archiveFlags, "memory.restore", map[string]any{})
 }
 
-// path returns the name of the archive in its folder, which it sets.
+// path sets archives and returns the name of the archive in that directory.
 func (f *archiveFlags) path() (string, error) {
 	file, err := filepath.Abs(f.File)
 	f.archives = filepath.Dir(file)
@@ -61,7 +61,7 @@ func (a *app) writeArchive(f archiveFlags, action string) error {
 	}
 	write := map[string]any{"name": "memory", "uses": action, "with": map[string]any{"path": path}, "output": "result"}
 	nodes := []any{write}
-	if f.URL == "" { // a mistyped path would be an empty archive
+	if f.URL == "" { // a mistyped path would create an empty archive
 		write["if"] = "state.found.state ~= 'new'"
 		nodes = []any{map[string]any{"name": "inspect", "uses": "memory.inspect", "output": "found"}, write}
 	}
@@ -112,7 +112,7 @@ func (a *app) readArchive(f archiveFlags, action string, params map[string]any) 
 	return err
 }
 
-// contentsOf lists what an archive has.
+// contentsOf lists the contents of an archive.
 func contentsOf(r map[string]any) string {
 	var parts []string
 	for key, unit := range map[string]string{"records": "", "rows": " rows"} {

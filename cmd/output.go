@@ -22,8 +22,7 @@ import (
 )
 
 // output is stdout. After the first error it writes nothing and returns that
-// error, so that a command that ignores errors of writing does not end as a
-// success.
+// error, so that a command that ignores write errors does not succeed.
 type output struct {
 	file   *os.File
 	failed error
@@ -71,7 +70,7 @@ func writeJSON(w io.Writer, v any) error {
 	return err
 }
 
-// checkOutput returns early what [writeFile] would return after the work.
+// checkOutput returns errors of [writeFile] before the work is done.
 func checkOutput(path string) error {
 	if path == "" {
 		return nil
@@ -91,16 +90,16 @@ func checkOutput(path string) error {
 	return nil
 }
 
-// special reports whether a path exists and is not a regular file, for example
-// a device or a link. Such a path must not be replaced.
+// special reports whether a path exists and is not a regular file, such as a
+// device or a link. Such a path must not be replaced.
 func special(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && !info.Mode().IsRegular()
 }
 
 // writeFile replaces a regular file atomically, and writes into anything else.
-// It returns an error of write itself unchanged; others are an [*os.PathError]
-// with the path.
+// It returns errors of write unchanged; others are an [*os.PathError] with the
+// path.
 func writeFile(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	var out failingWriter
 	var fault error
@@ -124,8 +123,8 @@ func writeFile(path string, perm fs.FileMode, write func(io.Writer) error) error
 	return unwritable(path, err)
 }
 
-// unwritable returns the error of writing a file, without the name of the
-// temporary file that a part of it can have.
+// unwritable returns a write error for path, without the name of the temporary
+// file that err may contain.
 func unwritable(path string, err error) error {
 	var (
 		inner *os.PathError
@@ -163,9 +162,9 @@ func writeInto(path string, write func(io.Writer) error) error {
 }
 
 const (
-	// streamDelay is how long events wait for others to be written with.
+	// streamDelay is how long events wait to share a write.
 	streamDelay = 5 * time.Millisecond
-	// maxStreamBytes is how many bytes of them wait.
+	// maxStreamBytes is the size of waiting events that triggers a write.
 	maxStreamBytes = 64 << 10
 )
 
@@ -176,9 +175,9 @@ type eventStream struct {
 	w    io.Writer
 	last *flow.Event
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	waiting []byte
-	soon    bool // a flush follows
+	soon    bool // a flush is scheduled
 	failed  error
 }
 
@@ -190,7 +189,7 @@ func (s *eventStream) event(e flow.Event) {
 	s.print(e)
 }
 
-// end prints the last event with the state. It returns the first error, of any
+// end prints the last event with the state. It returns the first error of any
 // event.
 func (s *eventStream) end(state any) error {
 	if s.last != nil {
@@ -232,7 +231,7 @@ func (s *eventStream) print(e flow.Event) {
 	}
 }
 
-// flush writes what waits. The caller holds mu.
+// flush writes the waiting events. The caller holds mu.
 func (s *eventStream) flush() {
 	if len(s.waiting) > 0 && s.failed == nil {
 		_, s.failed = s.w.Write(s.waiting)

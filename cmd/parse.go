@@ -18,9 +18,9 @@ type runner interface {
 // parse applies the command line to the grammar and returns the selected
 // command; nil if help or the version was printed.
 //
-// kong's own Parse and Run would do the same, but they look up methods by names
-// that are known at run time only. The linker would have to keep every exported
-// method of every type, a tenth of the binary.
+// kong's own Parse and Run look up methods by names that are only known at run
+// time. The linker would have to keep every exported method of every type, a
+// tenth of the binary.
 func (a *app) parse(parser *kong.Kong, args []string) (runner, error) {
 	c, err := kong.Trace(parser, args)
 	if err != nil {
@@ -51,9 +51,9 @@ func (a *app) parse(parser *kong.Kong, args []string) (runner, error) {
 	return chosen(c)
 }
 
-// suggestCommand returns the error of a command line. A misspelled command was
-// parsed as an argument of the default command of its parent, without a
-// suggestion.
+// suggestCommand improves the error of a command line. kong parses a misspelled
+// command as an argument of the default command of its parent and suggests
+// nothing.
 func suggestCommand(c *kong.Context, args []string) error {
 	node := c.Selected()
 	if node == nil || node.Parent == nil || node.Parent.DefaultCmd != node {
@@ -73,8 +73,7 @@ func suggestCommand(c *kong.Context, args []string) error {
 	return c.Error
 }
 
-// chosen returns the command of a command line that was applied, if nothing is
-// missing.
+// chosen returns the command of an applied command line if nothing is missing.
 func chosen(c *kong.Context) (runner, error) {
 	node := c.Selected()
 	if node == nil {

@@ -33,7 +33,7 @@ type pluginStatusCmd struct {
 type pluginRefreshCmd struct {
 	Names  []string `arg:"" name:"name" optional:"" help:"Names of plugins. Default: all."`
 	Beside bool     `help:"Also store the manifests next to the binaries, for packaging."`
-	// Without a workflow there are no settings.
+	// Settings only exist in a workflow.
 	Workflow   string `placeholder:"FILE" help:"Also store the actions that depend on the settings of this workflow, such as the tools of MCP servers."`
 	Secrets    string `config:"" placeholder:"JSON|@FILE" help:"Secrets for the settings of the workflow, by name."`
 	SecretsEnv string `config:"" placeholder:"PREFIX" help:"Use the environment variables with this prefix as secrets."`
@@ -89,13 +89,13 @@ func (c *pluginListCmd) Run(a *app) error {
 	return nil
 }
 
-// installed is what the store has about a plugin.
+// installed is the store's data about a plugin.
 type installed struct {
 	Bundle string `json:"bundle"`
-	// SignedBy is the ID of the key that has signed the bundle.
+	// SignedBy is the ID of the key that signed the bundle.
 	SignedBy string `json:"signed_by,omitempty"`
-	// Versions are those that were active, the oldest first. A version after
-	// the present one was left by a rollback.
+	// Versions are the versions that were active, oldest first. A rollback keeps
+	// the version that it leaves, after the present one.
 	Versions []string `json:"versions"`
 }
 
@@ -119,8 +119,8 @@ func (p foundPlugin) installedColumns(found []foundPlugin) []string {
 	return []string{p.Installed.SignedBy, strings.Join(p.Installed.Versions, " ")}
 }
 
-// findPlugins returns the plugins that are found, for reading only: the set is
-// closed.
+// findPlugins returns the plugins that are found. The set is closed and only for
+// reading.
 func (a *app) findPlugins(flags pluginFlags, report reportFlags) (*pluginSet, error) {
 	a.setReport(report)
 	set, err := a.discover(flags, a.logger(report), readPlugins)
@@ -140,7 +140,6 @@ type pluginInfoCmd struct {
 	reportFlags
 }
 
-// Run shows one plugin.
 func (c *pluginInfoCmd) Run(a *app) error {
 	set, err := a.findPlugins(c.pluginFlags, c.reportFlags)
 	if err != nil {

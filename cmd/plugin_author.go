@@ -19,7 +19,6 @@ type pluginNewCmd struct {
 	Source string `placeholder:"DIR" env:"TEA_SOURCE" help:"Checkout of tea to take the files from. Default: the files in this program."`
 }
 
-// Run writes the project.
 func (c *pluginNewCmd) Run(a *app) error {
 	if err := checkNamespace(c.Name); err != nil {
 		return err
@@ -42,8 +41,8 @@ func (c *pluginNewCmd) Run(a *app) error {
 	return nil
 }
 
-// files returns what the project is made from. A program made by `go install`
-// does not contain it, and has its modules in Go's cache.
+// files returns the files for the project. A program from `go install` does not
+// contain them; its modules are in Go's module cache.
 func (c *pluginNewCmd) files(a *app) (scaffold.Files, error) {
 	if c.Source != "" {
 		root, err := checkout(c.Source)
@@ -67,7 +66,7 @@ func (c *pluginNewCmd) files(a *app) (scaffold.Files, error) {
 	return files, nil
 }
 
-// checkNamespace refuses a namespace that tea itself has, of actions or in Lua.
+// checkNamespace refuses a namespace that tea itself uses, for actions or in Lua.
 func checkNamespace(name string) error {
 	h, err := host.New(host.Options{})
 	if err != nil {

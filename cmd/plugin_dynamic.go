@@ -17,7 +17,7 @@ import (
 )
 
 // refreshDynamic stores the actions that depend on the settings of the
-// workflow, of all bundles or the named ones, and prints what has changed.
+// workflow, for all bundles or the named ones, and prints the changes.
 func (c *pluginRefreshCmd) refreshDynamic(a *app) error {
 	secrets, err := a.readSecrets(c.Secrets, c.SecretsEnv)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/the-edge-agent/tea/host/subproc"
 )
 
-// Run shows the plugins of the running hosts.
 func (c *pluginStatusCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	hosts := statusOf(c.Names)
@@ -62,8 +61,8 @@ func statusOf(names []string) []subproc.HostStatus {
 	return slices.DeleteFunc(hosts, func(h subproc.HostStatus) bool { return len(h.Plugins) == 0 })
 }
 
-// printTroubles prints what has gone wrong with a plugin: the last words as the
-// plugin has written them, the rest at the width of the terminal.
+// printTroubles prints the problems of a plugin: its last words as it wrote them,
+// the rest at the width of the terminal.
 func (a *app) printTroubles(p subproc.Status, host int) error {
 	headline := func(text string) error {
 		fmt.Fprintln(a.out)
@@ -108,7 +107,7 @@ func mebibytes(n int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
-// pluginStatus returns what the plugins of this process are doing.
+// pluginStatus describes the plugins of this process.
 func pluginStatus(p processes) any {
 	if p, ok := p.(interface{ Status() []subproc.Status }); ok {
 		return append([]subproc.Status{}, p.Status()...)

@@ -16,10 +16,10 @@ import (
 type PluginChange struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Before is the version that was replaced; "" for a new plugin, and for one that was
-	// installed again.
+	// Before is the version that was replaced; "" for a new plugin, and for a
+	// reinstalled version.
 	Before string `json:"before,omitempty"`
-	// SignedBy is the ID of the key that has verified the signature.
+	// SignedBy is the ID of the key that verified the signature.
 	SignedBy string `json:"signed_by,omitempty"`
 }
 
@@ -35,11 +35,11 @@ type InstalledPlugin struct {
 // version is active.
 var ErrNoEarlierVersion = errors.New("it has no earlier version to return to")
 
-// InstallPlugin installs a bundle file, with its signature next to it, as `tea plugin
-// install` does, and replaces the running version. The rules for plugins of the service
-// apply: those of the required keys and of the lock files. Unlike the command it also
-// starts the new version once before it becomes active. After an error the version
-// before is active. name is that of the file in messages.
+// InstallPlugin installs a bundle file with its signature next to it, as `tea plugin
+// install` does, and replaces the running version. The service's required keys and lock
+// files apply. Unlike the command it starts the new version once before activating it.
+// After an error the previous version stays active. name is the name of the file in
+// messages.
 func (s *Service) InstallPlugin(file, name string) (*PluginChange, error) {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
@@ -67,9 +67,9 @@ func (s *Service) InstallPlugin(file, name string) (*PluginChange, error) {
 	return s.replacePlugin(done.Before, done.Now, undo)
 }
 
-// RollbackPlugin returns to the version of a plugin that was active before, as `tea
-// plugin rollback` does, and replaces the running one by it. After an error the present
-// version is active.
+// RollbackPlugin activates the previous version of a plugin, as `tea plugin rollback`
+// does, and replaces the running version. After an error the present version stays
+// active.
 func (s *Service) RollbackPlugin(name string) (*PluginChange, error) {
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
@@ -97,7 +97,7 @@ func (s *Service) RollbackPlugin(name string) (*PluginChange, error) {
 	return s.replacePlugin(from, to, func() error { return store.Activate(from) })
 }
 
-// InstalledPlugins lists the plugins of the user's store that are active.
+// InstalledPlugins lists the active plugins of the user's store.
 func (s *Service) InstalledPlugins() ([]InstalledPlugin, error) {
 	list := []InstalledPlugin{}
 	store := bundles.UserStore(s.app.getenv)
@@ -118,7 +118,7 @@ func (s *Service) InstalledPlugins() ([]InstalledPlugin, error) {
 	return list, err
 }
 
-// checkPlugin reports why a version must not or cannot run here.
+// checkPlugin returns an error if a version must not or cannot run here.
 func (s *Service) checkPlugin(e *bundles.Entry) error {
 	policy, err := s.app.policyOf(s.app.workflowDirs()...)
 	if err != nil {
@@ -137,8 +137,8 @@ func (s *Service) checkPlugin(e *bundles.Entry) error {
 	return nil
 }
 
-// replacePlugin replaces the running version by the one that was activated. If the host
-// refuses it, undo activates the version before.
+// replacePlugin replaces the running version with the activated one. If the host
+// refuses it, undo activates the previous version.
 func (s *Service) replacePlugin(before, now *bundles.Entry, undo func() error) (*PluginChange, error) {
 	plugins, ok := s.app.plugins.processes.(pluginProcesses)
 	if !ok {

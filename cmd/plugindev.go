@@ -17,7 +17,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// lookEvery is the time between two looks at the files of a project.
+// lookEvery is the interval between two scans of a project's files.
 const lookEvery = 300 * time.Millisecond
 
 // Run rebuilds the plugin after each change until it is interrupted.
@@ -66,7 +66,7 @@ func checkPlugin(ctx context.Context, program string) (tea.Manifest, error) {
 	return process.Manifest(), nil
 }
 
-// storeManifest stores the manifest of a plugin for commands that start none.
+// storeManifest stores the manifest of a plugin for commands that do not start it.
 func storeManifest(ctx context.Context, dir, name string) (err error) {
 	plugins, _, err := subproc.Discover(ctx, subproc.Options{Dirs: []string{dir}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Run prints the reference.
 func (c *pluginDocsCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	m, err := c.manifest(a)

@@ -19,7 +19,7 @@ type pluginFlags struct {
 	Plugins []string `sep:"none" config:"" placeholder:"DIR" help:"Look for plugins here first (repeatable)."`
 }
 
-// pluginUse is what a command can do with plugins.
+// pluginUse is how a command may use plugins.
 type pluginUse bool
 
 const (
@@ -30,7 +30,7 @@ const (
 	startPlugins pluginUse = true
 )
 
-// processes are the plugins of the full build, or none.
+// processes are the plugin processes of the full build, or none.
 type processes interface {
 	host.Plugins
 	host.Learner
@@ -38,7 +38,7 @@ type processes interface {
 	// Replace replaces the plugins whose files have changed, and returns how
 	// many.
 	Replace(ctx context.Context) (int, error)
-	// Watch does so after each change, until ctx is done.
+	// Watch calls Replace after each change until ctx is done.
 	Watch(ctx context.Context)
 }
 
@@ -52,7 +52,7 @@ type pluginSet struct {
 	failures []error
 }
 
-// Refused implements [host.Refuser]: the plugins with problems.
+// Refused implements [host.Refuser]. It returns the plugins with problems.
 func (s *pluginSet) Refused() []string {
 	var names []string
 	for _, p := range s.problems {
@@ -63,7 +63,7 @@ func (s *pluginSet) Refused() []string {
 	return names
 }
 
-// Learn asks for manifests and records a failure.
+// Learn asks for manifests and records failures.
 func (s *pluginSet) Learn(ctx context.Context, bundles ...string) error {
 	err := s.processes.Learn(ctx, bundles...)
 	if err != nil {
@@ -85,8 +85,7 @@ func (s *pluginSet) failed() []error {
 type foundPlugin struct {
 	tea.Manifest
 	Path string `json:"path"`
-	// Unread is the reason why only the name is known, not the rest of the
-	// manifest.
+	// Unread is the reason why only the name is known, not the manifest.
 	Unread string `json:"unread,omitempty"`
 	// Installed is set by [app.addInstalled] for a plugin of the store.
 	Installed *installed `json:"installed,omitempty"`
@@ -106,8 +105,8 @@ func (p pluginProblem) log(to *slog.Logger) {
 	to.Warn("plugin problem: "+p.path, "error", p.message)
 }
 
-// openHost opens the host with the plugins that are found. The caller closes
-// it, and has set the report.
+// openHost opens the host with the plugins that are found. The caller has set the
+// report and closes the host.
 func (a *app) openHost(plugins pluginFlags, report reportFlags, use pluginUse, o host.Options) (*host.Host, error) {
 	o.Logger = a.logger(report)
 	o.Version, o.Bundles, o.Embedded = a.version, a.bundles, a.embedded.read
@@ -131,14 +130,14 @@ func (a *app) openHost(plugins pluginFlags, report reportFlags, use pluginUse, o
 	o.Plugins, a.plugins = set, set
 	h, err := host.New(o)
 	if err != nil {
-		_ = set.Close() // the first error is the one to report
+		_ = set.Close() // the first error is reported
 		return nil, err
 	}
 	return h, nil
 }
 
-// reload replaces the plugins whose files have changed. The plugins log what
-// happens to each.
+// reload replaces the plugins whose files have changed. The plugins log the
+// outcome.
 func (a *app) reload(ctx context.Context) {
 	log := a.logger(reportFlags{})
 	replaced, err := a.plugins.Replace(ctx)

@@ -33,7 +33,7 @@ func RemoteCommands() []Command {
 	}
 }
 
-// serverFlags are the flags with which the server is reached.
+// serverFlags are the flags for connecting to the server.
 type serverFlags struct {
 	TokenFile string `placeholder:"FILE" help:"File with the token for the server. Default: that of TEA_TOKEN_FILE."`
 	TLSCA     string `name:"tls-ca" placeholder:"FILE" help:"Certificates of the authorities of the server, in PEM form. Default: those of the system."`
@@ -64,8 +64,8 @@ func (f *serverFlags) open(a *app) (*client.Client, error) {
 	return c, nil
 }
 
-// remoteFlags are the common flags of commands that follow a run of a server. They mean
-// what they mean for `tea run`.
+// remoteFlags are the common flags of commands that follow a run of a server. They have
+// the same meaning as for `tea run`.
 type remoteFlags struct {
 	Input       string   `short:"i" placeholder:"JSON|@FILE|-" help:"Input, merged over the initial state; on resume, into the state."`
 	Stream      bool     `short:"s" config:"" help:"Print one JSON object per event to stdout during the run."`
@@ -80,7 +80,7 @@ type remoteRun struct {
 	a     *app
 	c     *client.Client
 	flags *remoteFlags
-	// last is the number of the last event; elapsed and errorType are members of it.
+	// last is the number of the last event; elapsed and errorType come from it.
 	last      int64
 	elapsed   time.Duration
 	errorType string
@@ -88,7 +88,7 @@ type remoteRun struct {
 }
 
 // follow starts or continues a run, follows it until it ends or waits, and prints its
-// result. after is a run whose events so far are not printed, or "".
+// result. The past events of the run after are not printed; "" names none.
 func (f *remoteFlags) follow(a *app, after string, start func(context.Context, *client.Client, map[string]any) (*client.Run, error)) error {
 	if f.Interactive && f.Input == "-" {
 		return usageErrorf("-I and -i - both read stdin")
@@ -127,7 +127,7 @@ func (f *remoteFlags) follow(a *app, after string, start func(context.Context, *
 			r.last = e.Seq
 		}
 	}
-	starting, cancel := patient(ctx) // so that a run is not left behind that has just begun
+	starting, cancel := patient(ctx) // so that a run that has just begun is not left behind
 	defer cancel()
 	run, err := start(starting, c, input)
 	if err != nil {
@@ -139,10 +139,10 @@ func (f *remoteFlags) follow(a *app, after string, start func(context.Context, *
 	return r.finish(run)
 }
 
-// stopTime is how long the server has to answer after the command was interrupted.
+// stopTime is how long the server has to answer after an interrupt.
 const stopTime = 30 * time.Second
 
-// patient returns a context that is done some time after another one.
+// patient returns a context that is done stopTime after ctx.
 func patient(ctx context.Context) (_ context.Context, cancel func()) {
 	late, done := context.WithCancel(context.WithoutCancel(ctx))
 	var timer atomic.Pointer[time.Timer]
@@ -156,7 +156,7 @@ func patient(ctx context.Context) (_ context.Context, cancel func()) {
 	}
 }
 
-// converse prints the events of a run until it ends, or waits for somebody else than
+// converse prints the events of a run until it ends, or waits for somebody other than
 // the user.
 func (r *remoteRun) converse(ctx context.Context, id string) (*client.Run, error) {
 	k := &asker{app: r.a}
@@ -186,7 +186,7 @@ func (r *remoteRun) converse(ctx context.Context, id string) (*client.Run, error
 		cancel()
 		switch refused := (*client.Error)(nil); {
 		case errors.As(err, &refused) && (refused.Status == http.StatusConflict || refused.Status == http.StatusUnprocessableEntity):
-			fmt.Fprintf(k.out(), "%v\n", err) // somebody else was faster, or the time has passed
+			fmt.Fprintf(k.out(), "%v\n", err) // another client was faster, or the time has passed
 		case err != nil:
 			return nil, err
 		}
@@ -320,7 +320,7 @@ func (r *remoteRun) finish(run *client.Run) error {
 	return local.failures(res.State)
 }
 
-// resumeCommand returns the command line that continues a run.
+// resumeCommand returns the command line that resumes a run.
 func (r *remoteRun) resumeCommand(res *flow.Result) string {
 	words := []string{hostFlag, r.a.server, "resume", res.RunID}
 	if r.flags.TokenFile != "" {
@@ -382,7 +382,7 @@ func pendingOf(run *client.Run) (pending []flow.Interrupt, err error) {
 	return pending, err
 }
 
-// remoteFailure is why a run of a server has failed or was stopped.
+// remoteFailure is the reason why a run of a server failed or was stopped.
 type remoteFailure struct {
 	text  string
 	cause error
@@ -404,8 +404,8 @@ func failureOf(run *client.Run) error {
 	return e
 }
 
-// serverError returns the exit code for an error of the server: a request that is not
-// valid is wrong usage.
+// serverError returns the exit code for an error of the server: an invalid request is
+// a usage error.
 func serverError(err error) error {
 	refused := (*client.Error)(nil)
 	if !errors.As(err, &refused) {

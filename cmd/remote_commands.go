@@ -14,7 +14,6 @@ type remoteRunCmd struct {
 	remoteFlags
 }
 
-// Run runs a workflow of the server.
 func (c *remoteRunCmd) Run(a *app) error {
 	if isWorkflowFile(c.Workflow) {
 		return usageErrorf("%s is a file; name a workflow of the server, which `%s` lists", c.Workflow, commandLine([]string{hostFlag, withoutPassword(a.server), "runs", "workflows"}))
@@ -37,7 +36,6 @@ type remoteResumeCmd struct {
 	remoteFlags
 }
 
-// Run continues a run of the server.
 func (c *remoteResumeCmd) Run(a *app) error {
 	given, err := parseAnswers(c.Answer)
 	if err != nil {
@@ -72,7 +70,7 @@ type remoteForkCmd struct {
 	remoteFlags
 }
 
-// Run copies a run of the server and continues the copy.
+// Run forks a run of the server.
 func (c *remoteForkCmd) Run(a *app) error {
 	return c.follow(a, "", func(ctx context.Context, server *client.Client, input map[string]any) (*client.Run, error) {
 		var given any
@@ -97,7 +95,6 @@ type remoteListCmd struct {
 	serverFlags
 }
 
-// Run lists the runs of the server.
 func (c *remoteListCmd) Run(a *app) error {
 	return c.with(a, func(s *serverRuns) error {
 		s.filter = client.Filter{Workflow: c.Workflow, Status: client.Status(c.Status)}
@@ -114,7 +111,7 @@ type serverRuns struct {
 	filter client.Filter
 }
 
-// with calls do with the runs of the server until the command is interrupted.
+// with calls do with the runs of the server. An interrupt cancels the context.
 func (f *serverFlags) with(a *app, do func(*serverRuns) error) error {
 	server, err := f.open(a)
 	if err != nil {
@@ -176,7 +173,6 @@ type remoteShowCmd struct {
 	serverFlags
 }
 
-// Run shows a run of the server.
 func (c *remoteShowCmd) Run(a *app) error {
 	return c.with(a, func(s *serverRuns) error { return a.showRun(s, c.RunID, c.JSON) })
 }
@@ -187,7 +183,6 @@ type remoteEventsCmd struct {
 	serverFlags
 }
 
-// Run prints the events of a run of the server.
 func (c *remoteEventsCmd) Run(a *app) error {
 	return c.with(a, func(s *serverRuns) error { return a.printEvents(s, c.RunID, c.After, true) })
 }
@@ -197,7 +192,6 @@ type remoteWorkflowsCmd struct {
 	serverFlags
 }
 
-// Run lists the workflows of the server.
 func (c *remoteWorkflowsCmd) Run(a *app) error {
 	return c.with(a, func(s *serverRuns) error {
 		list, _, err := s.server.Workflows(s.ctx)

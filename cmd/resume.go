@@ -30,7 +30,6 @@ type workflowFlag struct {
 	Workflow string `placeholder:"FILE" help:"Workflow file of the run. Default: the original path, or a file with the same digest near it, in the working directory or in the checkpoint directory."`
 }
 
-// Run continues the run.
 func (c *resumeCmd) Run(a *app) error {
 	given, err := parseAnswers(c.Answer)
 	if err != nil {
@@ -57,8 +56,8 @@ func (c *resumeCmd) Run(a *app) error {
 	})
 }
 
-// remotely resumes the run on the engine of the flags. ok is false if that is this
-// process.
+// remotely resumes the run on the engine of the flags. ok is false if the flags select
+// this process.
 func (c *resumeCmd) remotely(a *app, given map[string]any) (ok bool, err error) {
 	run, idErr := remoteID(c.RunID)
 	var pending []flow.Interrupt
@@ -89,7 +88,7 @@ func (c *resumeCmd) remotely(a *app, given map[string]any) (ok bool, err error) 
 	})
 }
 
-// answers returns the answers of the flags to the interrupts of the run.
+// answers returns the answers in the flags to the interrupts of the run.
 func (c *resumeCmd) answers(runs *host.Runs, run string, given map[string]any) (map[string]any, error) {
 	entry, err := runs.Entry(run)
 	if err != nil {
@@ -146,7 +145,7 @@ func (a *app) loadOf(dir, run string, o host.LoadRunOptions) loader {
 // runDir is a directory of runs.
 type runDir struct {
 	path string
-	// given is the path if the user has named it, "" for the default one.
+	// given is the path that the user named, "" for the default one.
 	given string
 }
 
@@ -158,8 +157,8 @@ func (d runDir) tea(words ...string) string {
 	return commandLine(words)
 }
 
-// open opens the directory. A run that is not in it is an error that lists the
-// command to find it.
+// open opens the directory. The error of a run that is not in it contains the
+// command that lists the runs.
 func (d runDir) open(run string) (*host.Runs, error) {
 	runs, err := host.OpenRuns(d.path)
 	if err == nil {
@@ -171,7 +170,7 @@ func (d runDir) open(run string) (*host.Runs, error) {
 	return runs, err
 }
 
-// openRun finds a run by the name that a user passes, and opens its directory.
+// openRun finds a run by the name that the user passed, and opens its directory.
 // Afterwards the flags name that directory.
 func (f *runFlags) openRun(a *app, name string, retry bool) (dir runDir, run string, runs *host.Runs, err error) {
 	if dir, run, err = a.findRun(f.CheckpointDir, name, retry); err == nil {
@@ -202,9 +201,9 @@ func (a *app) findRun(given, run string, retry bool) (runDir, string, error) {
 	return dir, run, nil
 }
 
-// isWorkflowFile reports whether what names a run is a workflow file.
+// isWorkflowFile reports whether the name of a run is a workflow file.
 func isWorkflowFile(run string) bool {
-	ext := filepath.Ext(run) // an id has none
+	ext := filepath.Ext(run) // an id has no extension
 	return ext == ".yaml" || ext == ".yml"
 }
 
@@ -214,12 +213,12 @@ func isFile(path string) bool {
 }
 
 // newestOpenRun finds the newest run of a workflow file that can be resumed: a
-// run of the file itself by any path, or of the same content if the file that
-// the run began with no longer exists. With retry, a run that is done can be
-// resumed if a branch failed.
+// run of the file itself by any path, or of the same content if the original
+// file no longer exists. With retry, a run that is done can be resumed if a
+// branch failed.
 func (a *app) newestOpenRun(dir, file string, retry bool) (string, error) {
 	here, err := os.Stat(file)
-	_, contained := a.embedded.read(absolute(file)) // of which a run can be in any directory
+	_, contained := a.embedded.read(absolute(file)) // its runs may be in any directory
 	if err != nil && !contained {
 		return "", &exitError{exitInvalid, unreadable(file, err)}
 	}
@@ -248,8 +247,7 @@ func (a *app) newestOpenRun(dir, file string, retry bool) (string, error) {
 	return "", fmt.Errorf("no run of %s in %s can be resumed", file, dir)
 }
 
-// listRuns lists the runs of a directory; it is empty if the directory does not
-// exist.
+// listRuns lists the runs of a directory. A missing directory has none.
 func listRuns(dir string) ([]host.RunEntry, error) {
 	runs, err := host.OpenRuns(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -269,7 +267,7 @@ type forkCmd struct {
 	runFlags
 }
 
-// Run starts the fork.
+// Run forks a run.
 func (c *forkCmd) Run(a *app) error {
 	if _, err := c.remote(a); err != nil {
 		return err
@@ -292,7 +290,7 @@ func (c *forkCmd) Run(a *app) error {
 	return err
 }
 
-// noStep adds the command that lists the steps of a run.
+// noStep adds the command that lists the steps of a run to an error.
 func noStep(err error, dir runDir, run string) error {
 	if errors.Is(err, host.ErrNoStep) {
 		return fmt.Errorf("%w; `%s` lists its records", err, dir.tea("checkpoint", "show", run))

@@ -65,9 +65,9 @@ func (f *runFlags) options(a *app) (host.RunOptions, error) {
 	return o, err
 }
 
-// keepByDefault stores the run in the user's own directory, from where it is
-// removed if it ends well. Without a writable directory the run has no
-// checkpoint, and a warning says so.
+// keepByDefault stores the run in the user's directory, where it is removed if
+// it succeeds. Without a writable directory the run has no checkpoint, and a
+// warning says so.
 func (a *app) keepByDefault(o *host.RunOptions) error {
 	dir, err := a.defaultRunDir()
 	if err == nil && o.Durability != flow.DurabilityOff {
@@ -99,7 +99,7 @@ func writable(dir string) error {
 	return nil
 }
 
-// defaultRunDir returns the directory of runs without -c.
+// defaultRunDir returns the directory of runs if -c is not given.
 func (a *app) defaultRunDir() (string, error) {
 	home := stateHome(a.getenv)
 	if home == "" {
@@ -120,7 +120,7 @@ func environment() map[string]any {
 }
 
 // resumeCommand returns the command that resumes a run that was started with
-// these flags, without the secrets that an answer can contain.
+// these flags. Secrets in answers are masked.
 func (f *runFlags) resumeCommand(res *flow.Result, mask host.Mask) string {
 	words := []string{"resume", res.RunID}
 	if filepath.IsAbs(res.Checkpoint) && filepath.Base(res.Checkpoint) != res.RunID+".tea" { // it was renamed
@@ -145,12 +145,12 @@ func (f *runFlags) resumeCommand(res *flow.Result, mask host.Mask) string {
 		}
 	}
 	if len(stops) > 0 && len(stops) < len(res.Pending) {
-		words = append(words, "--pass", passAll) // an answer alone passes no stop
+		words = append(words, "--pass", passAll) // an answer alone does not pass stops
 	}
 	return commandLine(words)
 }
 
-// commandLine returns a call of this program for a shell.
+// commandLine returns a call of this program, quoted for a shell.
 func commandLine(words []string) string {
 	line := shellQuote(os.Args[0])
 	for _, word := range words {

@@ -74,8 +74,8 @@ type runOutput struct {
 	host.RunFailure
 	Pending []flow.Interrupt `json:"pending"`
 	Notes   []string         `json:"notes,omitempty"`
-	// queued and parked are the reasons of a status, resume is the command that
-	// continues the run.
+	// queued and parked are the reasons of a status; resume is the command that
+	// resumes the run.
 	queued, parked, resume string
 }
 
@@ -121,7 +121,7 @@ func (out *runOutput) rows() [][]string {
 	return rows
 }
 
-// runView is what commands show of a run.
+// runView is the part of a run that commands show.
 type runView struct {
 	run *runOutput
 	// form is what --json prints.
@@ -133,13 +133,13 @@ type runView struct {
 	events func(fn func(line []byte) error) error
 }
 
-// view returns what is shown of a run that the flags continue.
+// view returns the view of a run. The flags are part of its resume command.
 func (a *app) view(run *runOutput, f *runFlags) *runView {
 	run.resume = f.resumeCommand(&flow.Result{RunID: run.ID, Checkpoint: run.Path, Pending: run.Pending}, a.mask)
 	return &runView{run: run, form: run}
 }
 
-// draw draws the graph with the statuses of the nodes, and passes on the events.
+// draw draws the graph with the statuses of the nodes, and passes the events to pass.
 func (v *runView) draw(wf *host.Workflow, format string, pass func(line []byte)) ([]byte, error) {
 	graph := wf.RunGraph()
 	err := v.events(func(line []byte) error {
@@ -160,7 +160,7 @@ type showFlags struct {
 	reportFlags
 }
 
-// show prints a run. For the page, its workflow can be missing or changed.
+// show prints a run. The HTML page works without the workflow, or with a changed one.
 func (f *showFlags) show(a *app, s runSource, id string) error {
 	if !f.HTML {
 		return a.showRun(s, id, f.JSON)

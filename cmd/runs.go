@@ -21,7 +21,7 @@ type keepFlags struct {
 	CheckpointDir string `short:"c" config:"" placeholder:"DIR" help:"Directory of runs."`
 }
 
-// dir returns the named or the default directory.
+// dir returns the directory that the flags name, or the default one.
 func (f keepFlags) dir(a *app) (string, error) {
 	if f.CheckpointDir != "" {
 		return f.CheckpointDir, nil
@@ -29,8 +29,8 @@ func (f keepFlags) dir(a *app) (string, error) {
 	return a.defaultRunDir()
 }
 
-// openDir opens the named or the default directory. It returns nil, with a
-// message to the user, if the directory does not exist.
+// openDir opens the directory of the flags, or the default one. It returns nil, with
+// a message to the user, if the directory does not exist.
 func (f keepFlags) openDir(a *app) (*host.Runs, error) {
 	dir, err := f.dir(a)
 	if err != nil {
@@ -59,7 +59,6 @@ type runsListCmd struct {
 	keepFlags
 }
 
-// Run lists the runs.
 func (c *runsListCmd) Run(a *app) error {
 	return a.listRuns(&localRuns{a: a, keepFlags: c.keepFlags}, c.JSON)
 }
@@ -127,7 +126,7 @@ func (s *localRuns) events(name string, after int64, follow bool, fn func(line [
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	for {
-		// Before the reading, so that the last events are not missed.
+		// Read the status before the events, so that the last events are not missed.
 		entry, err := runs.Entry(id)
 		running := follow && err == nil && entry.Status == flow.Running
 		err = events.Next(func(_ int64, line []byte) error { return fn(line) })
@@ -145,7 +144,6 @@ type runsShowCmd struct {
 	showFlags
 }
 
-// Run shows one run.
 func (c *runsShowCmd) Run(a *app) error {
 	return c.show(a, &localRuns{a, c.keepFlags, c.Workflow}, c.RunID)
 }
@@ -157,7 +155,6 @@ type runsEventsCmd struct {
 	keepFlags
 }
 
-// Run prints the events.
 func (c *runsEventsCmd) Run(a *app) error {
 	return a.printEvents(&localRuns{a: a, keepFlags: c.keepFlags}, c.RunID, c.After, c.Follow)
 }

@@ -37,7 +37,7 @@ func ServerCommand(name, help string, grammar func() Server) Command {
 }
 
 // ServeFlags are the argument and the flags of a command that serves workflows.
-// They mean what they mean for `tea run`.
+// They have the same meaning as for `tea run`.
 type ServeFlags struct {
 	Dir           string `arg:"" help:"Directory of the workflows."`
 	CheckpointDir string `short:"c" config:"" placeholder:"DIR" help:"Directory of the runs' checkpoints."`
@@ -56,8 +56,7 @@ type ServeFlags struct {
 
 func (f *ServeFlags) flags() *ServeFlags { return f } //nolint:unused // commands of other modules embed ServeFlags
 
-// workflowFiles returns one path in the directory, whose rules for plugins
-// apply.
+// workflowFiles returns a path in the directory, whose rules for plugins apply.
 func (f *ServeFlags) workflowFiles() []string { return []string{filepath.Join(f.Dir, "*.yaml")} }
 
 // Run opens the service and serves.
@@ -119,9 +118,8 @@ func (f *ServeFlags) options(a *app) (o host.RunOptions, err error) {
 	return o, nil
 }
 
-// Service is what a [Server] needs to run workflows as `tea run` does, with the
-// plugins, secrets and checkpoints of the command line. It is safe for
-// concurrent use.
+// Service runs workflows for a [Server] as `tea run` does, with the plugins,
+// secrets and checkpoints of the command line. It is safe for concurrent use.
 type Service struct {
 	// Context is done after the first SIGINT or SIGTERM.
 	Context context.Context
@@ -129,12 +127,12 @@ type Service struct {
 	// Log masks the secrets of all workflows that were loaded.
 	Log     *slog.Logger
 	Version string
-	// Runs is the directory of the runs.
+	// Runs is the directory of runs.
 	Runs string
-	// DataDir returns the directory for the files of a workflow. If it is nil, they are
-	// in the directory of the workflow file.
+	// DataDir returns the directory for the files of a workflow. If it is nil, it is
+	// the directory of the workflow file.
 	DataDir func(workflow string) string
-	// Collector is that of --otlp-endpoint, or nil.
+	// Collector is the collector of --otlp-endpoint, or nil.
 	Collector *trace.Collector
 
 	app     *app
@@ -146,16 +144,16 @@ type Service struct {
 
 	mu    sync.Mutex
 	masks []host.Mask
-	// collectors are those of workflows, by their options. Runs share them, so a slow
-	// or unreachable collector does not delay the end of a run.
+	// collectors are the collectors of workflows. Runs share them, so that a slow or
+	// unreachable collector does not delay the end of a run.
 	collectors collectors
 }
 
 // UsageErrorf returns an error of [Server.Serve] for wrong flags.
 func UsageErrorf(format string, args ...any) error { return usageErrorf(format, args...) }
 
-// InvalidErrorf returns an error of [Server.Serve] for workflows that are not
-// valid, whose mistakes were logged.
+// InvalidErrorf returns an error of [Server.Serve] for invalid workflows, whose
+// mistakes were logged.
 func InvalidErrorf(format string, args ...any) error {
 	return &exitError{exitInvalid, fmt.Errorf(format, args...)}
 }
@@ -199,7 +197,7 @@ func (s *Service) LoadRun(run *host.RunInfo, view bool) (*host.Workflow, error) 
 	return s.loaded(wf, err)
 }
 
-// loaded adds the secrets in the settings of a workflow to those of the log.
+// loaded adds the secrets in the settings of a workflow to those that the log masks.
 func (s *Service) loaded(wf *host.Workflow, err error) (*host.Workflow, error) {
 	if err != nil {
 		return nil, err
@@ -210,7 +208,7 @@ func (s *Service) loaded(wf *host.Workflow, err error) (*host.Workflow, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// The masks of earlier versions stay: runs that began with them continue.
+	// The masks of earlier versions stay: their runs may continue.
 	if !slices.ContainsFunc(s.masks, mask.Equal) {
 		s.masks = append(s.masks, mask)
 	}
@@ -230,10 +228,10 @@ func (s *Service) hide(text string) string {
 	return text
 }
 
-// Mask returns the mask for what runs of a workflow return.
+// Mask returns the mask for the results of runs of a workflow.
 func (s *Service) Mask(wf *host.Workflow) (host.Mask, error) { return wf.Mask(s.options.Secrets) }
 
-// Secret returns the text of a secret, and reports whether there is one.
+// Secret returns the text of a secret, and reports whether the secret exists.
 func (s *Service) Secret(name string) (text string, ok bool) {
 	text, ok = s.options.Secrets[name].(string)
 	return text, ok
@@ -244,16 +242,16 @@ func (s *Service) CheckInput(wf *host.Workflow, input map[string]any) error {
 	return wf.CheckInput(input, s.options.Secrets)
 }
 
-// PluginStatus returns what the plugins of the service are doing, as a list that
-// can be encoded as JSON.
+// PluginStatus returns the status of the service's plugins, as a list that can be
+// encoded as JSON.
 func (s *Service) PluginStatus() any { return pluginStatus(s.app.plugins.processes) }
 
 // Environment returns the environment variables, which must not be changed.
 func (s *Service) Environment() map[string]any { return s.options.Env }
 
-// Execute calls start with the options of a run: those of the command line, and
-// of o the input, the answers, the events and the middleware. It is for [host.Workflow.Run] and
-// [host.Workflow.Resume].
+// Execute calls start with the options of a run: the options of the command line, with
+// the input, the answers, the events and the middleware of o. start calls
+// [host.Workflow.Run] or [host.Workflow.Resume].
 func (s *Service) Execute(ctx context.Context, wf *host.Workflow, o host.RunOptions, start func(context.Context, host.RunOptions) (*flow.Result, error)) (*flow.Result, error) {
 	mask, err := s.Mask(wf)
 	if err != nil {

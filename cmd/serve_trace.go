@@ -13,7 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/host/trace"
 )
 
-// openCollector connects the service with the collector of --otlp-endpoint.
+// openCollector connects the service to the collector of --otlp-endpoint.
 func (s *Service) openCollector() error {
 	f := s.flags
 	if f.OTLPEndpoint == "" {
@@ -39,7 +39,7 @@ func (s *Service) openCollector() error {
 	return nil
 }
 
-// instance returns the name of this server among others: one server uses a
+// instance returns a name that no other server uses: only one server uses a
 // directory of runs at a time.
 func (s *Service) instance() string {
 	name, err := os.Hostname()
@@ -50,9 +50,8 @@ func (s *Service) instance() string {
 }
 
 // tracer returns the tracer of a run. Tracers share their collectors, so the end of
-// a run does not wait until its spans are sent.
-//
-// The caller calls release when the tracer is closed.
+// a run does not wait until its spans are sent. The caller closes the tracer and then
+// calls release.
 func (s *Service) tracer(wf *host.Workflow, mask host.Mask) (_ *trace.Tracer, release func(), err error) {
 	o := trace.Options{File: s.flags.TraceFile, Mask: mask, Logger: s.Log, Collector: s.Collector}
 	if s.Collector != nil {
@@ -75,12 +74,12 @@ func (s *Service) tracer(wf *host.Workflow, mask host.Mask) (_ *trace.Tracer, re
 	return t, release, nil
 }
 
-// maxIdleCollectors is how many collectors are kept that no run uses. Workflows that
-// were changed can name others.
+// maxIdleCollectors is how many unused collectors are kept. Changed workflows may
+// name other ones.
 const maxIdleCollectors = 8
 
-// collectors are those that workflows name, by their options. It is safe for concurrent
-// use. The zero value has none.
+// collectors are the collectors of workflows, by their options. It is safe for
+// concurrent use. The zero value is empty.
 type collectors struct {
 	mu  sync.Mutex
 	all map[string]*usedCollector
@@ -92,8 +91,8 @@ type usedCollector struct {
 	uses int
 }
 
-// use returns the collector with these options. The caller calls release when a run has
-// ended. If too many are idle, they are closed.
+// use returns the collector with these options. The caller calls release when the run
+// has ended. If there are too many collectors, use closes the idle ones.
 func (c *collectors) use(o trace.CollectorOptions) (_ *trace.Collector, release func(), err error) {
 	key := fmt.Sprintf("%q %q", o.Endpoint, o.Headers)
 	c.mu.Lock()
@@ -118,8 +117,8 @@ func (c *collectors) use(o trace.CollectorOptions) (_ *trace.Collector, release 
 	}, nil
 }
 
-// closeIdle closes the collectors that no run uses, if there are many. The caller holds
-// the mutex.
+// closeIdle closes the unused collectors if there are too many. The caller holds the
+// mutex.
 func (c *collectors) closeIdle(log *slog.Logger) {
 	if len(c.all) < maxIdleCollectors {
 		return
@@ -132,7 +131,7 @@ func (c *collectors) closeIdle(log *slog.Logger) {
 	})
 }
 
-// closeCollector sends the spans that are left, for a while.
+// closeCollector sends the remaining spans for up to traceGrace.
 func closeCollector(c *trace.Collector, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), traceGrace)
 	defer cancel()
@@ -141,7 +140,7 @@ func closeCollector(c *trace.Collector, log *slog.Logger) {
 	}
 }
 
-// closeCollectors sends the spans that are left, for a while.
+// closeCollectors sends the remaining spans for up to traceGrace.
 func (s *Service) closeCollectors() {
 	var closing sync.WaitGroup
 	defer closing.Wait()

@@ -7,22 +7,22 @@ import (
 	"syscall"
 )
 
-// stopped is the cause of a run that was stopped from outside.
+// stopped is the cancellation cause of a run that a signal stopped.
 type stopped struct{ by string }
 
 func (s *stopped) Error() string { return "stopped by " + s.by }
 
-// Unwrap returns the error the type canceled.
+// Unwrap classifies the error as canceled.
 func (s *stopped) Unwrap() error { return context.Canceled }
 
 // stoppable returns a context that the first SIGINT, SIGTERM or SIGHUP cancels;
-// the second signal exits immediately, unless it is a SIGHUP: at the end of a
-// terminal both the kernel and the shell send one. Writing to a closed pipe is
-// an error and does not kill the process.
+// the second signal exits immediately, except for a SIGHUP: when a terminal
+// closes, both the kernel and the shell send one. Writing to a closed pipe is an
+// error and does not kill the process.
 func stoppable() (context.Context, context.CancelCauseFunc) { return reloadable(nil) }
 
-// reloadable is stoppable, but a SIGHUP that is not the end of the terminal
-// calls reload instead.
+// reloadable is like stoppable, but a SIGHUP calls reload unless the terminal has
+// closed.
 func reloadable(reload func(context.Context)) (context.Context, context.CancelCauseFunc) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)

@@ -25,7 +25,6 @@ type bundleKeygenCmd struct {
 	NoPassword bool   `help:"Do not encrypt the secret key."`
 }
 
-// Run writes a key pair.
 func (c *bundleKeygenCmd) Run(a *app) error {
 	secretFile, publicFile := c.Output+".key", c.Output+".pub"
 	if err := checkOutput(secretFile); err != nil {
@@ -100,8 +99,8 @@ func (a *app) password(prompt string) (string, error) {
 	return text, err
 }
 
-// readPassword reads a line without showing it. A signal that ends the command
-// would leave a terminal that shows nothing.
+// readPassword reads a line without echo. A signal restores the terminal before
+// it ends the command.
 func readPassword(terminal int) (string, error) {
 	before, err := term.GetState(terminal)
 	if err != nil {
@@ -134,7 +133,6 @@ type bundleSignCmd struct {
 	Key   string   `short:"k" required:"" placeholder:"FILE" help:"The secret key."`
 }
 
-// Run writes a signature next to each bundle.
 func (c *bundleSignCmd) Run(a *app) error {
 	data, err := confine.ReadRegular(c.Key, 4096)
 	if err != nil {
@@ -171,7 +169,6 @@ type bundleVerifyCmd struct {
 	reportFlags
 }
 
-// Run checks bundles, or the store.
 func (c *bundleVerifyCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	keys, err := a.keys(c.Key)

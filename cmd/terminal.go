@@ -28,8 +28,8 @@ func (a *app) setReport(f reportFlags) {
 	a.report = host.NewReport(a.stderr, o)
 }
 
-// logger returns a logger to the report at the level of the flags: warnings as
-// lines for people, or with -v everything as key=value.
+// logger returns a logger to the report at the level of the flags: warnings for
+// people or, with -v, everything as key=value.
 func (a *app) logger(f reportFlags) *slog.Logger {
 	level := slog.LevelDebug
 	switch {
@@ -60,7 +60,7 @@ func (a *app) masked(text string) string {
 }
 
 // maskedWriter writes log lines to the report without the secrets in them: a
-// plugin can print its settings.
+// plugin may print its settings.
 type maskedWriter struct{ app *app }
 
 func (w maskedWriter) Write(line []byte) (int, error) {
@@ -95,7 +95,7 @@ func terminalSize(f *os.File) (columns, rows int) {
 	return columns, rows
 }
 
-// table prints rows on stdout, at the width of its terminal.
+// table prints rows on stdout, fitted to the width of the terminal.
 func (a *app) table(header []string, rows [][]string) error {
 	columns := 0
 	if a.terminal(a.stdout.file) {

@@ -17,7 +17,7 @@ type testCmd struct {
 	reportFlags
 }
 
-// workflowFiles returns the files of tests, which are next to the workflows.
+// workflowFiles returns the test files, which are next to the workflows.
 func (c *testCmd) workflowFiles() []string {
 	files := []string{}
 	for _, file := range c.Files {

@@ -36,7 +36,6 @@ type validateCmd struct {
 
 func (c *validateCmd) workflowFiles() []string { return c.Files }
 
-// Run checks each file.
 func (c *validateCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	h, err := a.openHost(c.pluginFlags, c.reportFlags, readPlugins, host.Options{})
@@ -101,8 +100,8 @@ func (f *drawFlags) print(a *app, drawing []byte) error {
 	return err
 }
 
-// isRunID reports whether an argument that is a file or the id of a run is the
-// latter, which has neither an extension nor a folder.
+// isRunID reports whether an argument is the id of a run, which has neither an
+// extension nor a directory, and not a file.
 func isRunID(arg string) bool {
 	return filepath.Ext(arg) == "" && filepath.Base(arg) == arg && !exists(arg)
 }
@@ -114,7 +113,6 @@ func exists(path string) bool {
 
 func (c *inspectCmd) workflowFiles() []string { return []string{c.File} }
 
-// Run draws the graph on stdout.
 func (c *inspectCmd) Run(a *app) error {
 	a.setReport(c.reportFlags)
 	if filepath.Ext(c.File) == graphExt {
@@ -140,10 +138,10 @@ func (c *inspectCmd) Run(a *app) error {
 	return c.print(a, drawing)
 }
 
-// graphExt is the extension of graphs in the JSON of Cytoscape.
+// graphExt is the extension of graphs in Cytoscape's JSON format.
 const graphExt = ".cyjs"
 
-// maxGraphFile is the size of a file with a graph, whose properties are not drawn.
+// maxGraphFile is the maximum size of a graph file, whose properties are not drawn.
 const maxGraphFile = 16 << 20
 
 func (c *inspectCmd) drawGraph(a *app) error {
@@ -166,7 +164,6 @@ type schemaCmd struct {
 	reportFlags
 }
 
-// Run prints the JSON Schema of workflow files.
 func (c *schemaCmd) Run(a *app) error {
 	schema, err := a.schema(c.pluginFlags, c.reportFlags)
 	if err != nil {
@@ -196,7 +193,6 @@ type initCmd struct {
 	reportFlags
 }
 
-// Run writes the project.
 func (c *initCmd) Run(a *app) error {
 	schema, err := a.schema(c.pluginFlags, c.reportFlags)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command tea-mcp is tea with the command mcp, which offers workflows as the
-// tools of an MCP server. tea runs it for `tea mcp`.
+// Command tea-mcp is tea with the command mcp, which offers workflows as tools of
+// an MCP server. tea runs it for `tea mcp`.
 package main
 
 import (

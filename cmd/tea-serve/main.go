@@ -4,7 +4,7 @@ package main
 
 import (
 	"os"
-	_ "time/tzdata" // a device can lack the database of time zones
+	_ "time/tzdata" // a device may lack the time zone database
 
 	teacmd "github.com/the-edge-agent/tea/cmd"
 	"github.com/the-edge-agent/tea/cmd/tea-serve/internal/server"

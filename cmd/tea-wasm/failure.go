@@ -14,7 +14,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// failure is an error as JavaScript gets it.
+// failure is an error in the form for JavaScript.
 type failure struct {
 	Type       tea.ErrorType  `json:"type"`
 	Message    string         `json:"message"`
@@ -64,7 +64,7 @@ type masked struct {
 // Unwrap returns the error itself.
 func (m *masked) Unwrap() error { return m.error }
 
-// encodeError returns the answer with an error.
+// encodeError returns an answer with an error.
 func encodeError(err error) []byte {
 	m := new(masked)
 	errors.As(err, &m)

@@ -11,15 +11,15 @@ import (
 	"github.com/the-edge-agent/tea/host"
 )
 
-// maxLoaded bounds the workflows that stay loaded, and maxLoadedText the texts of
-// theirs.
+// maxLoaded bounds the workflows that stay loaded, and maxLoadedText the size of each
+// key.
 const (
 	maxLoaded     = 16
 	maxLoadedText = 64 << 10
 )
 
-// loaded are workflows between their runs: loading one takes longer than most runs.
-// Each has the key of its content. The last used one is the last.
+// loaded keeps workflows between their runs: loading takes longer than most runs. The
+// key of a workflow is its content. The most recently used one is last.
 type loaded struct {
 	mu   sync.Mutex
 	idle []loadedWorkflow
@@ -30,7 +30,7 @@ type loadedWorkflow struct {
 	wf  *host.Workflow
 }
 
-// take returns a workflow that nobody else uses, or what load returns.
+// take removes the workflow from l and returns it, or returns the result of load.
 func (l *loaded) take(key string, load func() (*host.Workflow, error)) (wf *host.Workflow, wasLoaded bool, err error) {
 	l.mu.Lock()
 	at := slices.IndexFunc(l.idle, func(w loadedWorkflow) bool { return w.key == key })
@@ -50,14 +50,14 @@ func (l *loaded) take(key string, load func() (*host.Workflow, error)) (wf *host
 func (l *loaded) give(key string, wf *host.Workflow) {
 	current, err := wf.Release()
 	if !current || err != nil || len(key) > maxLoadedText {
-		_ = wf.Close() // what can fail is closed
+		_ = wf.Close() // nothing that can fail is open
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.idle = append(l.idle, loadedWorkflow{key, wf})
 	if len(l.idle) > maxLoaded {
-		_ = l.idle[0].wf.Close() // nothing of it is open
+		_ = l.idle[0].wf.Close() // nothing is open
 		l.idle = slices.Delete(l.idle, 0, 1)
 	}
 }

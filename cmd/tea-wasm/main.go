@@ -12,7 +12,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// release is the version; scripts/npm sets it.
+// release is the version. scripts/npm sets it.
 var release = "0.0.0"
 
 // main makes the host available as globalThis.teaHost.call and never returns.
@@ -37,7 +37,7 @@ func main() {
 	select {}
 }
 
-// openOptions are those of openTea.
+// openOptions are the options of openTea.
 type openOptions struct {
 	Dir     string            `json:"dir"`
 	RunsDir string            `json:"runs_dir"`
@@ -52,7 +52,7 @@ func newServer(p page) (*server, error) {
 		return nil, tea.Errorf(tea.ValidationError, "the options: %w", err)
 	}
 	for name, text := range s.options.Env {
-		if err := os.Setenv(name, text); err != nil { // for ${VAR} in settings, also in those of a run that is resumed
+		if err := os.Setenv(name, text); err != nil { // for ${VAR} in settings, including those of resumed runs
 			return nil, tea.Errorf(tea.ValidationError, "the variable %q of env: %w", name, err)
 		}
 	}
@@ -69,18 +69,18 @@ func newServer(p page) (*server, error) {
 	if s.host, err = host.New(o); err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "%w", err)
 	}
-	if _, err := s.host.Actions(); err != nil { // an action of the page that exists already
+	if _, err := s.host.Actions(); err != nil { // an action of the page already exists
 		return nil, tea.Errorf(tea.ValidationError, "actions: %w", err)
 	}
 	return s, s.checkSettings()
 }
 
-// checkSettings reports mistakes in the settings of the page, which all runs have.
+// checkSettings reports mistakes in the page's settings, which apply to all runs.
 func (s *server) checkSettings() error {
 	var config struct {
 		Settings json.RawMessage `json:"settings"`
 	}
-	_ = json.Unmarshal(s.options.Config, &config) // loading reports what is not an object
+	_ = json.Unmarshal(s.options.Config, &config) // loading reports a value that is not an object
 	if len(config.Settings) == 0 {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (s *server) checkSettings() error {
 	return wf.Close()
 }
 
-// warn logs the warnings of a workflow that was loaded.
+// warn logs the warnings of a loaded workflow.
 func (s *server) warn(wf *host.Workflow) {
 	for _, d := range wf.Warnings() {
 		s.log.Warn(d.Error())

@@ -21,26 +21,26 @@ type page struct {
 	*outbox
 }
 
-// outbox has the events that are not sent yet. A message costs more than an event,
-// so those of a run are sent together, as soon as the host waits for something.
+// outbox holds the unsent events. A message costs more than an event, so the events of
+// a run are sent together as soon as the host waits.
 type outbox struct {
 	mu     sync.Mutex
 	filled []*events
 }
 
-// events are those of one run.
+// events are the events of one run.
 type events struct {
 	key  js.Value
 	text []byte // of an array, without its end
 }
 
-// maxEvents bounds the text of a message with events, except for one large event.
+// maxEvents bounds the events in a message, unless a single event is larger.
 const maxEvents = 64 << 10
 
-// emit sends an event to the page before the host waits, asks or answers it.
+// emit queues an event. It is sent before the host waits, asks or answers the page.
 func (p page) emit(to *events, e flow.Event) {
 	text, err := e.MarshalJSON()
-	if err != nil { // an event has values of the model only
+	if err != nil { // an event has only values of the model
 		panic(err)
 	}
 	p.mu.Lock()
@@ -58,7 +58,7 @@ func (p page) emit(to *events, e flow.Event) {
 	case full:
 		p.flush()
 	case idle:
-		go p.flush() // when the others wait
+		go p.flush() // when the other goroutines wait
 	}
 }
 

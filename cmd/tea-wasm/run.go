@@ -37,7 +37,7 @@ func (s *server) runOptions(r *request, key js.Value) (o host.RunOptions, err er
 	return o, errors.Join(faults[:]...)
 }
 
-// object decodes a JSON object; nothing and null are nil.
+// object decodes a JSON object; an empty text and null are nil.
 func object(text json.RawMessage) (map[string]any, error) {
 	if len(text) == 0 {
 		return nil, nil
@@ -53,7 +53,7 @@ func object(text json.RawMessage) (map[string]any, error) {
 	return m, nil
 }
 
-// execute runs a workflow, or resumes a run.
+// execute runs a workflow or resumes a run.
 func (s *server) execute(ctx context.Context, op string, r *request, key js.Value) (any, error) {
 	o, err := s.runOptions(r, key)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *server) execute(ctx context.Context, op string, r *request, key js.Valu
 	return toResult(res, err, mask)
 }
 
-// prepare loads the workflow of a run. With a checkpoint it keeps the workflow's
+// prepare loads the workflow of a run. With a checkpoint it stores the workflow's
 // files next to it. The caller calls done after the run.
 func (s *server) prepare(op string, r *request, o *host.RunOptions) (wf *host.Workflow, done func(), err error) {
 	if op == "resume" && r.Source == nil && r.File == "" {
@@ -100,7 +100,7 @@ func (s *server) prepare(op string, r *request, o *host.RunOptions) (wf *host.Wo
 	text := ""
 	if r.Source != nil {
 		text = *r.Source
-	} else if data, err := os.ReadFile(s.path(r.File)); err == nil { // else loading reports it
+	} else if data, err := os.ReadFile(s.path(r.File)); err == nil { // otherwise loading reports it
 		text = string(data)
 	}
 	if err := s.keep(r); err != nil {
@@ -129,11 +129,11 @@ func (s *server) prepare(op string, r *request, o *host.RunOptions) (wf *host.Wo
 	return wf, done, nil
 }
 
-// notFound is the error of a run that does not exist, or of a name that no run has.
+// notFound reports a run that does not exist, or a name that no run has.
 func notFound(err error) error { return tea.Errorf(tea.NotFound, "%w", err) }
 
-// loadRun loads the workflow of a run. A checkpoint does not store what is secret in
-// a configuration; the page still has it.
+// loadRun loads the workflow of a run. A checkpoint does not store secrets of a
+// configuration; the page still has them.
 func (s *server) loadRun(info *host.RunInfo, o host.LoadRunOptions) (*host.Workflow, error) {
 	wf, err := s.host.LoadRun(info, o)
 	if missing := (*host.ConfigSecretError)(nil); errors.As(err, &missing) {

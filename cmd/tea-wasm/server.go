@@ -30,13 +30,12 @@ type server struct {
 	loaded  loaded
 
 	mu      sync.Mutex
-	running map[string]func(error) // stops the run of a call
+	running map[string]func(error) // cancels the run of a call
 }
 
-// request has the parameters of every operation; each uses some of them.
+// request has the parameters of all operations; each uses some of them.
 type request struct {
-	// Source is a workflow's text, File the name of a file that has one or gets
-	// the text.
+	// Source is the text of a workflow, and File the name of its file.
 	Source *string `json:"source"`
 	File   string  `json:"file"`
 
@@ -59,7 +58,7 @@ type request struct {
 	Migrate         bool            `json:"migrate"`
 }
 
-// answer carries out an operation and sends its outcome to the page.
+// answer executes an operation and sends its outcome to the page.
 func (s *server) answer(ctx context.Context, op, params string, key js.Value) {
 	result, err := s.do(ctx, op, params, key)
 	text := []byte(nil)
@@ -211,7 +210,7 @@ func (s *server) call(ctx context.Context, r *request, key js.Value) (any, error
 	return mask.Value(res.State[host.CallResult]), nil
 }
 
-// track returns the context of a call, which the operation cancel ends.
+// track returns a context for a call, which the operation cancel cancels.
 func (s *server) track(key js.Value) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	id := key.String()
@@ -226,7 +225,7 @@ func (s *server) track(key js.Value) (ctx context.Context, done func()) {
 	}
 }
 
-// keep writes the text of a workflow to its file, for resumptions.
+// keep writes the text of a workflow to its file, for resumes.
 func (s *server) keep(r *request) error {
 	if r.Source == nil || r.Durability == flow.DurabilityOff {
 		return nil

@@ -19,14 +19,14 @@ import (
 // Options describe the program to build.
 type Options struct {
 	Bundles []Bundle
-	// Workflow is the name of the workflow that the program runs by default, one
-	// of Embed; "" for none.
+	// Workflow is the name of the workflow in Embed that the program runs by
+	// default; "" for none.
 	Workflow string
 	// Embed are the contents of the workflow's files by slash-separated path,
 	// relative to the directory of the workflow.
 	Embed map[string][]byte
-	// Version of the program, without a leading v. Without Source it is also the
-	// version of tea's modules.
+	// Version is the version of the program, without a leading v. Without Source
+	// it is also the version of tea's modules.
 	Version string
 	// Source is the directory of a checkout of tea; "" for the released modules.
 	Source string
@@ -48,7 +48,7 @@ type Result struct {
 	// File is the program's absolute path, and Size its size in bytes.
 	File string
 	Size int64
-	// C lists the packages with C code. Empty: the program is static.
+	// C lists the packages with C code. If it is empty, the program is static.
 	C    []string
 	Took time.Duration
 	// Unchecked reports that the workflow was not checked against the bundles, because
@@ -92,8 +92,8 @@ func (e *WorkflowError) Error() string {
 
 func (e *WorkflowError) Unwrap() error { return e.Err }
 
-// Build compiles the program, lets it check its workflow if this machine can run it,
-// and replaces Options.Output atomically. The error is [ErrNoGo], a [*UsageError], a
+// Build compiles the program and lets it check its workflow if this machine can run it.
+// Then it replaces Options.Output atomically. The error is [ErrNoGo], a [*UsageError], a
 // [*CompileError], a [*WorkflowError], or an error of the file system.
 func Build(ctx context.Context, o Options) (*Result, error) {
 	start := time.Now()
@@ -125,7 +125,7 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 	if err := p.buildLibraries(ctx); err != nil {
 		return nil, err
 	}
-	// The program is built next to its place, so that a failure leaves the old one.
+	// The program is built next to its target, so that a failure leaves the old one.
 	built, err := os.CreateTemp(filepath.Dir(output), "."+filepath.Base(output)+"-*")
 	if err != nil {
 		return nil, err
@@ -166,9 +166,8 @@ func (p *program) compile(ctx context.Context, output string) error {
 	return p.run(ctx, append(args, "-o", output, ".")...)
 }
 
-// checkWorkflow lets the program check its workflow. It does not if plugins of the
-// device can have further actions. unchecked means that this machine cannot run the
-// program.
+// checkWorkflow lets the program check its workflow, unless plugins of the device can
+// add actions. unchecked reports that this machine cannot run the program.
 func (p *program) checkWorkflow(ctx context.Context, built string) (unchecked bool, err error) {
 	if p.Workflow == "" || p.Processes {
 		return false, nil
@@ -184,8 +183,8 @@ func (p *program) checkWorkflow(ctx context.Context, built string) (unchecked bo
 	return false, nil
 }
 
-// check reports a bundle of tea that the checkout does not have, and a platform
-// that Go does not have. It returns Go's names of systems and processors.
+// check reports a bundle that the checkout of tea does not have, and a platform
+// that Go does not support. It returns Go's names of systems and processors.
 func (p *program) check(ctx context.Context) ([]string, error) {
 	for module, dir := range p.directories() {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
@@ -251,8 +250,8 @@ func (p *program) packagesInC(ctx context.Context) ([]string, error) {
 	return strings.Fields(string(out)), err
 }
 
-// variants are those of a processor, as in the platforms of containers, with the
-// variable of Go for them and its values.
+// variants are the variants of a processor, named as in the platforms of
+// containers, with Go's variable for them and its values.
 var variants = map[string]struct {
 	variable string
 	values   map[string]string
@@ -280,7 +279,7 @@ func ParseTarget(target string) (goos, goarch string, err error) {
 	return goos, goarch, nil
 }
 
-// listed returns what there is, for messages.
+// listed joins the available names for a message.
 func listed(names []string) string {
 	if len(names) == 0 {
 		return "it has none"

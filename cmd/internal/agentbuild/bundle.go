@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// own is the module of tea; its bundles are modules below plugins/.
+// own is the module path of tea; its bundles are modules below plugins/.
 const own = "github.com/the-edge-agent/tea"
 
 // Bundle is one bundle to link in. The package exports a function Bundle without
@@ -19,19 +19,19 @@ const own = "github.com/the-edge-agent/tea"
 type Bundle struct {
 	// Package is the import path, and Module the path of its module.
 	Package, Module string
-	// Version of the module; "" for the version of tea, or for a directory.
+	// Version is the module's version; "" for the version of tea, or for a directory.
 	Version string
 	// Dir is the module's directory on this machine; "" if it is downloaded.
 	Dir string
 	// Tags are the build tags in brackets.
 	Tags []string
-	// Options are the words in brackets that are packages of the bundle's
-	// extension, see extensions.
+	// Options are the words in brackets that name packages of the bundle's
+	// extension; see extensions.
 	Options []string
 }
 
-// extensions are modules with parts of tea's bundles that a program links only if
-// it names them, by bundle. Each word in options is a package of the module; it
+// extensions maps a bundle to the module with its optional parts, which a program
+// links only if it names them. Each word in options is a package of the module; it
 // exports a function Option, whose result is an argument of the bundle's function
 // Bundle.
 var extensions = map[string]struct {
@@ -42,7 +42,7 @@ var extensions = map[string]struct {
 	own + "/plugins/memory": {own + "/plugins/memory/cloud", []string{"azure", "bucket", "d1", "firestore", "gcs", "libsql", "objects", "postgres", "s3"}},
 }
 
-// setWords divides the words in brackets into options and build tags.
+// setWords splits the words in brackets into options and build tags.
 func (b *Bundle) setWords(words []string) {
 	for _, word := range words {
 		if slices.Contains(extensions[b.Package].options, word) {
@@ -63,7 +63,7 @@ func (b *Bundle) extension() string {
 	return extensions[b.Package].module
 }
 
-// The forms are compiled when they are used: most runs of tea build nothing.
+// These are compiled on first use: most runs of tea build nothing.
 const (
 	bundleForm = `^([^\[\]]+?)(?:\[([a-z0-9_]+(?:,[a-z0-9_]+)*)\])?$`
 	ownName    = `^[a-z][a-z0-9]*$`
@@ -72,7 +72,7 @@ const (
 )
 
 // ParseBundles reads a list such as "llm,memory[lite],./mine,example.com/x@v1.2.0".
-// The error names the entry that is not valid.
+// The error names the invalid entry.
 func ParseBundles(list string) ([]Bundle, error) {
 	entryForm := regexp.MustCompile(bundleForm)
 	var bundles []Bundle

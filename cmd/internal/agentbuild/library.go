@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// libraries are the scripts of tea's bundles that build the native library of a
-// build tag. With the arguments build and OS/ARCH a script builds it, with env
+// libraries maps a bundle and a build tag to the script that builds the native
+// library. With the arguments build and OS/ARCH the script builds it; with env
 // and OS/ARCH it prints the variables that go build needs.
 var libraries = map[string]map[string]string{
 	own + "/plugins/graph": {"cozo": "cozo/library"},
@@ -44,7 +44,7 @@ func (p *program) buildLibraries(ctx context.Context) error {
 	return nil
 }
 
-// script runs a script for the target. Its last message is the error.
+// script runs a script for the target. If it fails, its last message is the error.
 func (p *program) script(ctx context.Context, file, command string) ([]byte, error) {
 	arch, _, _ := strings.Cut(p.Arch, "/")
 	cmd := exec.CommandContext(ctx, "bash", file, command, p.OS+"/"+arch)

@@ -79,8 +79,8 @@ func main() {
 }
 `
 
-// requirements returns the go.mod. A module from a directory replaces the
-// released one, which is what the directory of a checkout stands for.
+// requirements returns the go.mod. A module with a local directory replaces the
+// released one.
 func (p *program) requirements() []byte {
 	version := "v0.0.0" // replaced
 	if p.Source == "" {
@@ -133,8 +133,8 @@ func (p *program) directories() map[string]string {
 	return dirs
 }
 
-// sums writes the checksums that the directories have, so that modules in the
-// cache need no network.
+// sums writes the checksums of the local modules, so that cached modules need no
+// network.
 func (p *program) sums() error {
 	var all []byte
 	for _, dir := range p.directories() {

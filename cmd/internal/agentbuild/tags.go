@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// checkTags reports a build tag of a bundle that none of its packages uses, those
-// of other modules among them.
+// checkTags returns an error for a build tag of a bundle that no package uses.
+// Packages of the modules that the bundle imports count too.
 func (p *program) checkTags(ctx context.Context, platforms []string) error {
 	for _, b := range p.Bundles {
 		if len(b.Tags) == 0 {
@@ -44,8 +44,8 @@ func (p *program) checkTags(ctx context.Context, platforms []string) error {
 	return nil
 }
 
-// describeTags names the build tags and options of a bundle, without those of platforms and
-// of the Go toolchain.
+// describeTags lists the build tags and options of a bundle, except those of platforms
+// and of the Go toolchain.
 func describeTags(tags, platforms []string) string {
 	slices.Sort(tags)
 	tags = slices.DeleteFunc(slices.Compact(tags), func(tag string) bool {

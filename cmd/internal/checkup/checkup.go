@@ -34,10 +34,10 @@ type Finding struct {
 // Options select what is checked.
 type Options struct {
 	Host *host.Host
-	// RunDir is the directory of runs; "" if there is none.
+	// RunDir is the directory of runs; "" for none.
 	RunDir string
 	// Plugins are the plugins that were found, PluginProblems the faults of
-	// others.
+	// the others.
 	Plugins        []string
 	PluginProblems []string
 	// UTF8 and Terminal describe the terminal.
@@ -160,8 +160,8 @@ func (o Options) plugins() Finding {
 	return f
 }
 
-// oldest is before this program was written. An earlier time means that the
-// clock was not set.
+// oldest is earlier than the release of this program. An earlier clock was not
+// set.
 var oldest = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (o Options) clock() Finding {

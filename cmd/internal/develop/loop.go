@@ -14,9 +14,9 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Loop builds a project after each change and puts a program that works into a
-// directory, where running hosts notice it. A program that does not work never
-// replaces one that does.
+// Loop builds a project after each change and installs a working program in a
+// directory that running hosts watch. A broken program never replaces a working
+// one.
 type Loop struct {
 	Project *Project
 	// Into is the absolute path of the directory. It is created if needed.
@@ -25,27 +25,27 @@ type Loop struct {
 	Check func(ctx context.Context, program string) (tea.Manifest, error)
 	// Report receives each outcome.
 	Report func(Outcome)
-	// Every is the time between two looks at the project's files. A change is
-	// built when nothing has changed between two looks.
+	// Every is the interval between two scans of the project's files. A change is
+	// built once two scans find the same files.
 	Every time.Duration
 }
 
 // Outcome is the result of one build.
 type Outcome struct {
-	// Manifest is that of the program in place, if there is no error.
+	// Manifest is the manifest of the installed program, if there is no error.
 	Manifest tea.Manifest
 	// Program is its path.
 	Program string
 	Took    time.Duration
-	// Unchanged is set if the build made the program that was in place already,
-	// which was not touched: hosts do not swap.
+	// Unchanged is set if the build produced the installed program again. The
+	// file is not touched, so hosts do not swap.
 	Unchanged bool
-	// Err is why the program was not replaced.
+	// Err is the reason why the program was not replaced.
 	Err error
 }
 
-// Run builds the project, and again after each change, until ctx is done. The
-// error is that of the directories; those of builds are reported.
+// Run builds the project, and again after each change, until ctx is done. It
+// returns errors of the directories; errors of builds go to Report.
 func (l *Loop) Run(ctx context.Context) error {
 	if err := os.MkdirAll(l.Into, 0o755); err != nil {
 		return err
@@ -56,15 +56,15 @@ func (l *Loop) Run(ctx context.Context) error {
 }
 
 const (
-	// mostLooks is the number of looks after which a project that does not come to
-	// rest is built.
+	// mostLooks is the number of scans after which a project that keeps changing
+	// is built.
 	mostLooks = 10
-	// echoes is the number of builds in a row that only the build before them has
-	// caused. What changes during them is their output.
+	// echoes is the number of consecutive builds that were caused only by the
+	// build before. The files that change during them are build output.
 	echoes = 3
 )
 
-// run is Run with a look for each tick.
+// run scans on each tick.
 func (l *Loop) run(ctx context.Context, ticks <-chan time.Time) error {
 	var last files
 	c := changes{output: map[string]bool{}}
@@ -98,17 +98,16 @@ func (l *Loop) run(ctx context.Context, ticks <-chan time.Time) error {
 	}
 }
 
-// changes distinguishes the changes of a project from those that its build
-// makes.
+// changes separates edits of a project from files that its build writes.
 type changes struct {
-	// before and after are the files around the last build.
+	// before and after are the files before and after the last build.
 	before, after files
-	echoes        int             // builds so far that the one before has caused
-	output        map[string]bool // does not count as a change
+	echoes        int             // consecutive builds caused only by the build before
+	output        map[string]bool // build output, which is not a change
 }
 
 // since returns the files that have changed since the last build began, without
-// its output. What changes between builds is not their output.
+// build output. A file that changes between builds is not output.
 func (c *changes) since(now files) []string {
 	for _, file := range now.changed(c.after) {
 		if c.after != nil && c.before[file] != nil {
@@ -118,7 +117,7 @@ func (c *changes) since(now files) []string {
 	return slices.DeleteFunc(now.changed(c.before), func(file string) bool { return c.output[file] })
 }
 
-// built records a build that some files have caused.
+// built records a build and the files that caused it.
 func (c *changes) built(caused []string, before, after files) {
 	byLast := c.after.changed(c.before)
 	echo := c.before != nil && !slices.ContainsFunc(caused, func(file string) bool { return !slices.Contains(byLast, file) })
@@ -143,12 +142,12 @@ func (l *Loop) build(ctx context.Context) {
 	}
 }
 
-// replace puts a new program in place if it works.
+// replace installs a new program if it works.
 func (l *Loop) replace(ctx context.Context, o *Outcome) (err error) {
 	p := l.Project
 	next := p.program()
 	if p.compile != nil {
-		// Not a name that hosts look for.
+		// Hosts do not look for this name.
 		next = filepath.Join(l.Into, ".new-"+filepath.Base(o.Program))
 		defer os.Remove(next)
 		if err := p.compile(ctx, next); err != nil {
@@ -179,7 +178,7 @@ func sameContent(a, b string) bool {
 	return err == nil && bytes.Equal(x, y)
 }
 
-// link makes program a symbolic link to the one in the project. Hosts notice
+// link makes program a symbolic link to the program in the project. Hosts notice
 // changes of the files that the manifest names.
 func link(target, program string) error {
 	if filepath.Dir(program) == filepath.Dir(target) {

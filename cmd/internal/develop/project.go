@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// prefix begins the name of each plugin's program.
+// prefix begins the file name of every plugin.
 const prefix = "tea-plugin-"
 
 // Project is the source of a plugin.
@@ -29,8 +29,8 @@ type Project struct {
 	compile func(ctx context.Context, file string) error
 }
 
-// Open finds out how the project in a directory is built: with the go command
-// or cargo, or not at all if it contains an executable tea-plugin-NAME.
+// Open determines how the project in a directory is built: with the go command,
+// with cargo, or not at all if it contains an executable tea-plugin-NAME.
 func Open(dir string) (*Project, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -73,7 +73,7 @@ func exists(dir, name string) bool {
 	return err == nil
 }
 
-// only returns the one file that a pattern matches.
+// only returns the single file that matches a pattern.
 func only(dir, pattern string) (string, error) {
 	found, err := filepath.Glob(filepath.Join(dir, pattern))
 	if err != nil {
@@ -89,7 +89,8 @@ func only(dir, pattern string) (string, error) {
 	return "", fmt.Errorf("%s has more than one %sNAME", dir, strings.TrimSuffix(pattern, "*"))
 }
 
-// readCargo reads the name of the program from Cargo.toml: that of the package.
+// readCargo reads the name of the package, which is that of the program, from
+// Cargo.toml.
 func (p *Project) readCargo() error {
 	data, err := os.ReadFile(filepath.Join(p.Dir, "Cargo.toml"))
 	if err != nil {
@@ -131,13 +132,13 @@ func copyProgram(from, to string) error {
 // program returns the program of an interpreted project.
 func (p *Project) program() string { return filepath.Join(p.Dir, prefix+p.Name) }
 
-// maxFiles bounds the files whose changes are noticed.
+// maxFiles bounds the number of watched files.
 const maxFiles = 20000
 
 // files are the files of a project by their paths.
 type files map[string]fs.FileInfo
 
-// changed returns the files that differ from those before, also new and removed
+// changed returns the files that differ from before, including new and removed
 // ones.
 func (f files) changed(before files) []string {
 	var changed []string
@@ -155,8 +156,8 @@ func (f files) changed(before files) []string {
 	return changed
 }
 
-// files returns the project's files. It leaves out what is built or downloaded,
-// hidden files, and the directory into which programs go.
+// files returns the project's files, except build output, downloads, hidden
+// files, and the directory for programs.
 func (p *Project) files(into string) (files, error) {
 	all := files{}
 	err := filepath.WalkDir(p.Dir, func(path string, entry fs.DirEntry, err error) error {

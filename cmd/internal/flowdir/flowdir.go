@@ -1,5 +1,5 @@
-// Package flowdir loads the workflows of a directory, and again when their files
-// change. It serves the programs that offer workflows; start with [New].
+// Package flowdir loads the workflows of a directory, and reloads them when their
+// files change. It is for programs that offer workflows; start with [New].
 package flowdir
 
 import (
@@ -28,14 +28,14 @@ const scanInterval = time.Second
 type Server interface {
 	// Load loads a workflow file.
 	Load(file string) (*host.Workflow, error)
-	// Offer offers a workflow in place of the version of the file that is offered
+	// Offer offers a workflow in place of the version of the file that was offered
 	// under the name before; "" is none. It returns the name under which the
-	// workflow is offered. After an error the server has not taken the workflow.
+	// workflow is offered. After an error the server does not offer the workflow.
 	Offer(file string, wf *host.Workflow, before string) (name string, err error)
 	// Withdraw stops offering the workflow of that name.
 	Withdraw(name string)
 	// Actions identifies the actions that workflows can use. When they change, broken
-	// workflows are loaded again.
+	// workflows are reloaded.
 	Actions() string
 }
 
@@ -43,7 +43,7 @@ type Server interface {
 type Dir struct {
 	server Server
 	log    *slog.Logger
-	// kind is what a workflow is offered as, for messages.
+	// kind is how messages call an offered workflow, such as "tool".
 	kind string
 	// path is absolute, without symbolic links.
 	path string
@@ -56,29 +56,29 @@ type Dir struct {
 	files map[string]*source
 	// problems are the problems of the last scan, by path.
 	problems map[string]string
-	// maxTree is the number of files in the directory tree that are watched while a
-	// workflow is broken.
+	// maxTree is the maximum number of files in the directory tree that are watched
+	// while a workflow is broken.
 	maxTree int
-	// shared are the names of files that are not workflows, but part of them.
+	// shared holds the names of files that belong to workflows but are not workflows.
 	shared []string
 }
 
 // source is a workflow file.
 type source struct {
-	// files are those of the last version that could be loaded. stamp is their state
-	// at the last attempt to load the file, broken reports that it failed.
+	// files are the files of the last version that loaded. stamp is their state at
+	// the last attempt, and broken reports that it failed.
 	files  []string
 	stamp  string
 	broken bool
-	// name is that under which it is offered; "" for none.
+	// name is the name under which the workflow is offered; "" for none.
 	name string
-	// problem is the last one that was logged.
+	// problem is the last problem that was logged.
 	problem string
 }
 
 // New returns a directory whose workflows the server offers as kind, such as
-// "tool". The files with the names in shared are not workflows; when one changes,
-// all workflows are loaded again.
+// "tool". The files named in shared are not workflows; when one of them changes,
+// all workflows are reloaded.
 func New(path, kind string, server Server, log *slog.Logger, shared ...string) (*Dir, error) {
 	path, err := filepath.Abs(path)
 	if err == nil {
@@ -99,8 +99,8 @@ func (d *Dir) Owns(workflowFile string) bool {
 	return err == nil && dir == d.path
 }
 
-// Problems returns what is wrong with files now, by path. The last valid version of
-// such a file can still be offered.
+// Problems returns the current problems of files, by path. The last valid version of
+// such a file may still be offered.
 func (d *Dir) Problems() map[string]string {
 	d.scanning.Lock()
 	defer d.scanning.Unlock()
@@ -130,7 +130,7 @@ func (d *Dir) Watch(ctx context.Context) {
 	}
 }
 
-// Scan loads new and changed workflows and removes those that are gone.
+// Scan loads new and changed workflows and withdraws removed ones.
 func (d *Dir) Scan() {
 	d.scanning.Lock()
 	defer d.scanning.Unlock()
@@ -179,7 +179,7 @@ func IsWorkflow(name string) bool {
 	return (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(name, ".") && !strings.HasSuffix(strings.TrimSuffix(name, ext), "_test")
 }
 
-// list returns the workflow files, and adds to the problems. A link must lead to a
+// list returns the workflow files and records problems. A link must lead to a
 // file in the directory.
 func (d *Dir) list() ([]string, error) {
 	root, err := os.OpenRoot(d.path)
@@ -216,8 +216,8 @@ func (d *Dir) list() ([]string, error) {
 	return files, nil
 }
 
-// repaired reports whether a workflow can have become valid since the last scan:
-// one is broken, and some file of the directory or an action has changed.
+// repaired reports whether a workflow may have become valid since the last scan:
+// one is broken, and a file of the directory or an action has changed.
 func (d *Dir) repaired() bool {
 	for _, src := range d.files {
 		if src.broken {
@@ -230,7 +230,7 @@ func (d *Dir) repaired() bool {
 	return false
 }
 
-// load loads a file. If it is broken, the version that is offered remains.
+// load loads a file. If it is broken, the offered version remains.
 func (d *Dir) load(file string, src *source) {
 	src.stamp, src.broken = stampOf(src.files), true
 	wf, err := d.server.Load(file)
@@ -256,7 +256,7 @@ func (d *Dir) load(file string, src *source) {
 		d.report(src, file, "it is not offered", err)
 		return
 	}
-	if src.stamp == stampOf(src.files) { // else it changed meanwhile, and is loaded again
+	if src.stamp == stampOf(src.files) { // otherwise it changed meanwhile and is reloaded
 		src.files, src.stamp = files, stampOf(files)
 	}
 	src.problem, src.broken = "", false
@@ -278,8 +278,8 @@ func (d *Dir) withdraw(src *source) {
 	}
 }
 
-// report logs why a file is not offered, with the positions of mistakes, unless
-// it has been logged.
+// report logs why a file is not offered, with the positions of mistakes. It logs
+// a problem once.
 func (d *Dir) report(src *source, file, effect string, err error) {
 	lines := []string{fmt.Sprintf("%s: %s: %v", file, effect, err)}
 	var diags host.Diagnostics

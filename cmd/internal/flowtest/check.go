@@ -12,8 +12,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// check compares the result of a run with what is expected. A test without a
-// status expects the run to be done.
+// check compares the result of a run with the expectations of the test. A test
+// without a status expects the run to be done.
 func (t *Test) check(res *flow.Result, visited []any) []Failure {
 	var failures []Failure
 	expects := func(key string) bool {

@@ -32,7 +32,7 @@ type Test struct {
 	Overlays []string
 	Input    map[string]any
 	Secrets  map[string]any
-	// Actions are the results of replaced actions by name. Each call uses the
+	// Actions are the results of replaced actions by name. Each call takes the
 	// next result of the list; the last one repeats.
 	Actions map[string][]any
 	Answers map[string]any
@@ -46,7 +46,7 @@ type Expectation struct {
 	Value any
 }
 
-// mostBytes is the maximum size of a file of tests.
+// mostBytes is the maximum size of a test file.
 const mostBytes = 4 << 20
 
 var (

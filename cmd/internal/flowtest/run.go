@@ -76,7 +76,7 @@ func (t *Test) run(ctx context.Context, newHost NewHost) []Failure {
 }
 
 func (t *Test) runWorkflow(ctx context.Context, wf *host.Workflow) []Failure {
-	// Questions without an answer leave a run that waits, which must be stored.
+	// A run that waits for an answer must be stored.
 	dir, err := os.MkdirTemp("", "tea-test-")
 	if err != nil {
 		return t.failf("make a directory for the run: %v", err)
@@ -100,7 +100,7 @@ func (t *Test) runWorkflow(ctx context.Context, wf *host.Workflow) []Failure {
 	return t.check(res, visits.names)
 }
 
-// answer resumes the run while the test has answers to its questions.
+// answer resumes the run until the test has no more answers to its questions.
 func (t *Test) answer(ctx context.Context, wf *host.Workflow, o host.RunOptions, res *flow.Result) (*flow.Result, error) {
 	o.Input, o.Durability = nil, flow.DurabilityAsync
 	for res.Status == flow.Waiting {
@@ -166,7 +166,7 @@ func asFailure(result any) *tea.Error {
 }
 
 // visited collects the nodes that ran, in the order in which they began. A node
-// that waited for an answer begins again when the run is resumed.
+// that waited for an answer begins again on resume.
 type visited struct{ names []any }
 
 func (v *visited) event(e flow.Event) {

@@ -15,7 +15,7 @@ import (
 //go:embed files
 var files embed.FS
 
-// schemaFile is the file that the first line of the project's workflow names.
+// schemaFile is the file that the first line of the project's workflow refers to.
 const schemaFile = "tea.schema.json"
 
 // Write writes the project's files into a directory, which it creates if

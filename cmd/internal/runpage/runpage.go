@@ -1,6 +1,6 @@
 // Package runpage shows a run in a browser. The page of tea serve and the reports of
-// `tea runs show --html` have its modules in common: view.js shows what model.js
-// makes of the events of a run. [Write] writes a report.
+// `tea runs show --html` share its modules: view.js shows what model.js computes from
+// the events of a run. [Write] writes a report.
 package runpage
 
 import (
@@ -23,22 +23,22 @@ import (
 //go:embed assets
 var Assets embed.FS
 
-// modules are those of a report, each after those that it imports.
+// modules are the modules of a report, in the order of their imports.
 var modules = []string{"dom", "list", "trace", "model", "graph", "view", "report"}
 
 // Report is a run as a page shows it.
 type Report struct {
-	// Run is the description of the run, which is encoded as JSON.
+	// Run describes the run. It is encoded as JSON.
 	Run any `json:"run"`
-	// Events are those of the run, as JSON. Secrets must be masked.
+	// Events are the events of the run, as JSON with masked secrets.
 	Events []json.RawMessage `json:"events"`
 	// Graph is the drawing of the workflow, as SVG. If it is "", Note has the reason.
 	Graph string `json:"graph"`
 	Note  string `json:"note"`
 }
 
-// Write writes a report as one file of HTML, which needs nothing else. Its policy
-// allows the scripts and styles of this package only.
+// Write writes a report as a self-contained HTML file. Its content security policy
+// allows only the scripts and styles of this package.
 func Write(w io.Writer, r Report) error {
 	script, err := script()
 	if err != nil {
@@ -48,7 +48,7 @@ func Write(w io.Writer, r Report) error {
 	if err != nil {
 		return fmt.Errorf("read the style sheet: %w", err)
 	}
-	data, err := json.Marshal(r) // has no <, so it does not end its element
+	data, err := json.Marshal(r) // contains no <, so it cannot end its element
 	if err != nil {
 		return fmt.Errorf("encode the run: %w", err)
 	}
@@ -73,7 +73,7 @@ func Write(w io.Writer, r Report) error {
 	return err
 }
 
-// script returns the modules as one.
+// script returns all modules as one script.
 func script() ([]byte, error) {
 	links := regexp.MustCompile(`(?m)^import .*$|^export `)
 	var b bytes.Buffer
@@ -87,13 +87,13 @@ func script() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// hash returns a text as the policy names it.
+// hash returns the hash of a text in the syntax of the policy.
 func hash(text []byte) string {
 	sum := sha256.Sum256(text)
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// printable escapes the control characters in JSON, which a terminal would execute.
+// printable escapes the control characters in JSON, which a terminal would interpret.
 func printable(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {

@@ -1,4 +1,4 @@
-// Package runview prepares what clients see of a run, and what they answer. Start
+// Package runview prepares runs for clients and converts their answers. Start
 // with [Describe] and [AnswersTo].
 package runview
 

@@ -34,11 +34,11 @@ var fromShared = map[string]map[string]string{
 // "proto" is the protocol alone, for every other language.
 func Languages() []string { return slices.Sorted(maps.Keys(fromShared)) }
 
-// nameRule is that of namespaces: the name of the plugin is also the namespace
-// of its actions.
+// nameRule is the rule for namespaces: the name of the plugin is also the
+// namespace of its actions.
 var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]{0,30}$`) })
 
-// CheckName returns an error if a plugin of this name cannot be written in the
+// CheckName returns an error if the name is not valid for a plugin in the
 // language.
 func CheckName(name, language string) error {
 	switch {
@@ -76,7 +76,7 @@ func Write(shared Files, dir, name, language string) ([]string, error) {
 	return paths, nil
 }
 
-// remove removes files, and the directories below dir that are empty then.
+// remove removes files, and the directories below dir that become empty.
 func remove(files []string, dir string) error {
 	var errs []error
 	for _, file := range files {
@@ -86,15 +86,15 @@ func remove(files []string, dir string) error {
 	return errors.Join(errs...)
 }
 
-// removeEmpty removes an empty directory, and those above it below dir.
+// removeEmpty removes an empty directory and its empty parents below dir.
 func removeEmpty(empty, dir string) {
 	for empty != filepath.Clean(dir) && os.Remove(empty) == nil {
 		empty = filepath.Dir(empty)
 	}
 }
 
-// write writes a new file with its directory, or nothing. A script is
-// executable.
+// write writes a new file and creates its directory, or writes nothing. A script
+// is executable.
 func write(target string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
@@ -143,8 +143,8 @@ func project(shared Files, name, language string) (map[string][]byte, error) {
 	return renamed, nil
 }
 
-// addGoProject adds the files of the project for Go. Their suffix hides them
-// from the go command.
+// addGoProject adds the files of the project for Go. A suffix hides them from the
+// go command.
 func addGoProject(files map[string][]byte) error {
 	const root = "templates/go"
 	return fs.WalkDir(goProject, root, func(file string, entry fs.DirEntry, err error) error {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	_ "embed" // the archive
+	_ "embed" // for packed
 	"errors"
 	"fmt"
 	"io"
@@ -59,9 +59,9 @@ func (files Files) Pack(w io.Writer) error {
 	return errors.Join(err, z.Close())
 }
 
-// Released returns the files of a released version. They are in the modules from
-// which `go install` built the program, in Go's module cache; from there they are
-// read without a network.
+// Released returns the files of a released version from Go's module cache, where
+// `go install` has stored the modules of the program. Missing modules are
+// downloaded.
 func Released(ctx context.Context, version string) (Files, error) {
 	const root = "github.com/the-edge-agent/tea"
 	cache, err := goCommand(ctx, "env", "GOMODCACHE")
@@ -122,7 +122,7 @@ func Read(root, sdk string) (Files, error) {
 	return files, err
 }
 
-// fromGuide makes the links of a page in docs/guide those of a page next to the
+// fromGuide adapts the links of a page in docs/guide to its place next to the
 // protocol.
 var fromGuide = strings.NewReplacer(
 	"](../../proto/tea/plugin/v1/", "](",
@@ -131,7 +131,7 @@ var fromGuide = strings.NewReplacer(
 	"](writing-plugins.md", "](https://github.com/the-edge-agent/tea/blob/main/docs/guide/writing-plugins.md",
 )
 
-// readTree appends the files below a directory that are in use, with a prefix
+// readTree appends the files below a directory that used selects, with a prefix
 // before their names.
 func readTree(files Files, dir, prefix string, used func(string) bool) (Files, error) {
 	err := filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
@@ -154,8 +154,8 @@ func readTree(files Files, dir, prefix string, used func(string) bool) (Files, e
 	return files, err
 }
 
-// generated are the names of directories that the tools of a language write.
-// The protocol is added to each project separately.
+// generated are the directories that the tools of a language write, and the
+// protocol, which is added to each project separately.
 var generated = map[string]bool{
 	"bin": true, "dist": true, "node_modules": true, "proto": true, "target": true,
 	".venv": true, "__pycache__": true, ".pytest_cache": true,

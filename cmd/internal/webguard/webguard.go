@@ -19,8 +19,8 @@ import (
 // readBodyTimeout is how long a client has to send the body of a request.
 const readBodyTimeout = 30 * time.Second
 
-// Guard wraps handlers in checks. A request that fails one is answered by calling
-// the guard.
+// Guard wraps handlers in checks. It is called to answer a request that fails
+// one.
 type Guard func(w http.ResponseWriter, text string, status int)
 
 // Loopback reports whether only this machine can reach an address.
@@ -37,7 +37,7 @@ func loopbackName(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// Bounded refuses requests while most are served.
+// Bounded refuses requests while most requests are being served.
 func (g Guard) Bounded(next http.Handler, most int) http.Handler {
 	slots := make(chan struct{}, most)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -51,12 +51,12 @@ func (g Guard) Bounded(next http.Handler, most int) http.Handler {
 	})
 }
 
-// Read reads the body of a request within a time: the deadline of the
-// connection would end streams, too.
+// Read reads the body of a request within readBodyTimeout. The deadline of the
+// connection would also end streams.
 func (g Guard) Read(next http.Handler, most int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
-		_ = control.SetReadDeadline(time.Now().Add(readBodyTimeout)) // HTTP/1 has one
+		_ = control.SetReadDeadline(time.Now().Add(readBodyTimeout)) // HTTP/1 supports it
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 			g(w, fmt.Sprintf("the request has more than %d bytes", most), http.StatusRequestEntityTooLarge)
@@ -76,8 +76,7 @@ func (g Guard) Read(next http.Handler, most int64) http.Handler {
 	})
 }
 
-// SameOrigin refuses requests that a page of another origin makes, of any
-// method.
+// SameOrigin refuses requests from pages of another origin, whatever the method.
 func (g Guard) SameOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origin := r.Header.Get("Origin")
@@ -85,7 +84,7 @@ func (g Guard) SameOrigin(next http.Handler) http.Handler {
 			g(w, "requests from the pages of other origins are refused", http.StatusForbidden)
 			return
 		}
-		site := r.Header.Get("Sec-Fetch-Site") // a link can lead here
+		site := r.Header.Get("Sec-Fetch-Site") // a link may lead here
 		if (site == "cross-site" || site == "same-site") && r.Method != http.MethodGet && r.Method != http.MethodHead {
 			g(w, "requests from the pages of other origins are refused", http.StatusForbidden)
 			return
@@ -94,8 +93,8 @@ func (g Guard) SameOrigin(next http.Handler) http.Handler {
 	})
 }
 
-// LocalHost refuses requests whose Host is neither this machine nor allowed: the name of a page
-// of somebody else can resolve to a loopback address.
+// LocalHost refuses requests whose Host is neither this machine nor allowed: a page of an
+// attacker may have a name that resolves to a loopback address.
 func (g Guard) LocalHost(next http.Handler, allowed ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host

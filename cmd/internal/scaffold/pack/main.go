@@ -1,5 +1,4 @@
-// Command pack writes the archive of the files of new projects for
-// scripts/build.
+// Command pack writes the archive of files for new projects for scripts/build.
 //
 //	go run ./cmd/internal/scaffold/pack FILE
 package main

@@ -15,12 +15,12 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// stopped is the cause of a run that the server stops.
+// stopped is the cancellation cause of a run that the server stops.
 type stopped struct{ by string }
 
 func (s *stopped) Error() string { return "stopped by " + s.by }
 
-// Unwrap returns the error of the type canceled.
+// Unwrap classifies the error as canceled.
 func (s *stopped) Unwrap() error { return context.Canceled }
 
 var (
@@ -54,8 +54,8 @@ func (s *server) begin(ctx context.Context) (_ context.Context, end func(), err 
 	}, nil
 }
 
-// tool returns the handler of a tool. A request with a state continues a run
-// whose questions the client has answered.
+// tool returns the handler of a tool. A request with a state resumes the run whose
+// questions the client has answered.
 func (s *server) tool(do func(context.Context, *mcp.CallToolRequest, map[string]any) (*mcp.CallToolResult, error)) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		ctx, end, err := s.begin(ctx)
@@ -111,7 +111,7 @@ func arguments(req *mcp.CallToolRequest) (map[string]any, error) {
 	return object, nil
 }
 
-// failure is the result of a call that did not run.
+// failure is the result of a call that did not start a run.
 func failure(err error) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}}
 }
@@ -125,14 +125,14 @@ type call struct {
 	req  *mcp.CallToolRequest
 	wf   *host.Workflow
 	mask host.Mask
-	// declined has the questions that the user does not answer, with the reason;
-	// complaint is about an answer that does not fit.
+	// declined has the reasons for questions that the user does not answer;
+	// complaint is about an invalid answer.
 	declined  map[string]string
 	complaint string
 }
 
-// maxRounds is how often the user is asked during one call. What is left is
-// answered by the tool resume.
+// maxRounds is how often the user is asked during one call. The tool resume
+// answers the remaining questions.
 const maxRounds = 20
 
 // run executes the workflow, asks the user what the run waits for, and
@@ -157,7 +157,7 @@ func (c *call) run(ctx context.Context, start starter) *mcp.CallToolResult {
 	}
 }
 
-// resumeWith continues a run with answers by interrupt id.
+// resumeWith resumes a run with answers by interrupt id.
 func (c *call) resumeWith(run string, answers map[string]any) starter {
 	return func(ctx context.Context, o host.RunOptions) (*flow.Result, error) {
 		o.Answers = answers
@@ -197,7 +197,7 @@ type outcome struct {
 	Error     string          `json:"error,omitempty"`
 	ErrorType tea.ErrorType   `json:"error_type,omitempty"`
 	Failures  []flow.Failure  `json:"failures,omitempty"`
-	// FailedBranches can be more than there are failures, which are bounded.
+	// FailedBranches can exceed the number of failures, which is bounded.
 	FailedBranches int    `json:"failed_branches,omitempty"`
 	Note           string `json:"note,omitempty"`
 }
@@ -222,7 +222,7 @@ func outcomeSchema() map[string]any {
 	}
 }
 
-// maxState is the size of a state in a result, as JSON.
+// maxState is the maximum size of a state in a result, as JSON.
 const maxState = 1 << 20
 
 // result describes the outcome of a run. lost is an error besides that of the
@@ -269,7 +269,7 @@ func (o *outcome) toResult(failed bool) *mcp.CallToolResult {
 	}
 }
 
-// encodeState returns a state as JSON without secrets; nil, with a note, if it
+// encodeState returns a state as JSON with masked secrets; nil, with a note, if it
 // is too large.
 func encodeState(mask host.Mask, state map[string]any) (raw json.RawMessage, note string) {
 	if state == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/host"
 )
 
-// catalog has the workflows of a directory. It is safe for concurrent use.
+// catalog holds the workflows of a directory. It is safe for concurrent use.
 type catalog struct {
 	*flowdir.Dir
 	s *server
@@ -50,10 +50,10 @@ func (c *catalog) use(tool string) (o *offer, release func(), ok bool) {
 	return o, release, ok
 }
 
-// Actions identifies the actions that workflows can use.
+// Actions implements [flowdir.Server].
 func (c *catalog) Actions() string { return c.s.svc.Actions() }
 
-// close closes all workflows, whose runs have ended.
+// close closes all workflows once their runs have ended.
 func (c *catalog) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,10 +63,10 @@ func (c *catalog) close() {
 	}
 }
 
-// Load loads a workflow file.
+// Load implements [flowdir.Server].
 func (c *catalog) Load(file string) (*host.Workflow, error) { return c.s.svc.Load(file) }
 
-// Offer offers a workflow as a tool.
+// Offer implements [flowdir.Server]. It offers a workflow as a tool.
 func (c *catalog) Offer(file string, wf *host.Workflow, before string) (string, error) {
 	o, err := c.offer(file, wf)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *catalog) Offer(file string, wf *host.Workflow, before string) (string, 
 	return name, nil
 }
 
-// Withdraw removes a tool.
+// Withdraw implements [flowdir.Server].
 func (c *catalog) Withdraw(name string) {
 	c.s.mcp.RemoveTools(name)
 	c.mu.Lock()
@@ -143,10 +143,10 @@ func (c *catalog) offer(file string, wf *host.Workflow) (*offer, error) {
 	}}, nil
 }
 
-// maxToolName is how long the name of a tool is for all common clients.
+// maxToolName is the longest tool name that all common clients accept.
 const maxToolName = 64
 
-// toolName returns the name of a tool for a workflow.
+// toolName returns the tool name for a workflow.
 func toolName(workflow string) (string, error) {
 	named := false
 	name := strings.Map(func(r rune) rune {

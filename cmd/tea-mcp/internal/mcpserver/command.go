@@ -15,13 +15,13 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
-// The bounds of a server.
+// The limits of a server.
 const (
 	// maxCalls is how many tools can run concurrently.
 	maxCalls = 64
-	// maxMessage is the size of a message from a client.
+	// maxMessage is the maximum size of a message from a client.
 	maxMessage = 4 << 20
-	// stopGrace is how long runs have to write their checkpoints at the end.
+	// stopGrace is how long runs have to write their checkpoints when the server stops.
 	stopGrace = 30 * time.Second
 )
 
@@ -86,7 +86,7 @@ type server struct {
 	mcp     *mcp.Server
 	catalog *catalog
 
-	// slots bounds the calls that run; starting guards adding to calls.
+	// slots bounds the running calls; starting guards additions to calls.
 	slots    chan struct{}
 	starting sync.Mutex
 	calls    sync.WaitGroup
@@ -142,9 +142,9 @@ func (s *server) closeOnce() {
 // serveStdio serves one client until it closes stdin.
 func (s *server) serveStdio() error {
 	protocol := os.Stdout
-	os.Stdout = os.Stderr // nothing else writes into the protocol
+	os.Stdout = os.Stderr // nothing else may write to the protocol's stream
 	err := s.mcp.Run(s.ctx, &mcp.IOTransport{Reader: os.Stdin, Writer: protocol, MaxLineLength: maxMessage})
-	if err == nil || s.svc.Context.Err() != nil { // a signal is a usual end
+	if err == nil || s.svc.Context.Err() != nil { // a signal is a normal end
 		return nil
 	}
 	return fmt.Errorf("the connection to the client ended: %w; a message is one line of JSON-RPC with at most %d bytes", err, maxMessage)

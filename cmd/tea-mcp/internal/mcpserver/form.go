@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// answerKey is the field of a form for an answer that is not an object.
+	// answerKey is the field of a form whose answer is not an object.
 	answerKey = "answer"
 	// maxWait is how long a client has to answer. Afterwards the run waits to be
 	// resumed.
 	maxWait = 15 * time.Minute
-	// maxTries is how often a question is asked if the answer does not fit.
+	// maxTries is how often a question is asked if the answers do not fit.
 	maxTries = 3
-	// roundTrips is the first version of the protocol in which questions are
-	// results, which the client answers in its next call.
+	// roundTrips is the first version of the protocol in which questions are part of
+	// a result, and the client answers them in its next call.
 	roundTrips = "2026-07-28"
 )
 
-// form is an interrupt as a client asks it.
+// form is the form of an interrupt for a client.
 type form struct {
 	flow.Interrupt
 	params *mcp.ElicitParams
@@ -37,8 +37,8 @@ type form struct {
 	answer func(fields map[string]any) (any, error)
 }
 
-// newForm returns the form for an interrupt. ok is false if it does not fit
-// into a form, which has only fields with simple types.
+// newForm returns the form for an interrupt. ok is false if a form cannot express
+// the question: its fields have simple types only.
 func newForm(mask host.Mask, workflow string, i flow.Interrupt) (f form, ok bool) {
 	f = form{Interrupt: i, params: &mcp.ElicitParams{Mode: "form", Message: mask.Text(i.Question)}}
 	object := map[string]any{"type": "object", "properties": map[string]any{}}
@@ -115,7 +115,7 @@ func choiceTexts(choices []any) []any {
 	return texts
 }
 
-// flatObject returns the schema of an object as that of a form.
+// flatObject converts the schema of an object to the schema of a form.
 func flatObject(schema map[string]any) (map[string]any, bool) {
 	properties, _ := schema["properties"].(map[string]any)
 	if len(properties) == 0 {
@@ -137,11 +137,11 @@ func flatObject(schema map[string]any) (map[string]any, bool) {
 	return object, true
 }
 
-// simpleKeywords are the keywords of a field of a form.
+// simpleKeywords are the keywords that a field of a form may have.
 var simpleKeywords = []string{"type", "title", "description", "enum", "default", "format", "minLength", "maxLength", "minimum", "maximum"}
 
-// simple returns the schema of a value as that of a field. The answer is checked
-// against the whole schema.
+// simple converts the schema of a value to the schema of a field. The answer is
+// checked against the original schema.
 func simple(schema map[string]any) (map[string]any, bool) {
 	if !slices.Contains([]any{"string", "integer", "number", "boolean"}, schema["type"]) {
 		return nil, false
@@ -165,13 +165,12 @@ type asked struct {
 	answers  map[string]any
 	// note explains why it cannot.
 	note string
-	// result asks the client, in the versions of the protocol in which it calls
-	// again.
+	// result asks the client, in versions of the protocol in which the client calls
+	// again with the answers.
 	result *mcp.CallToolResult
 }
 
-// ask asks the user of the client what a run waits for, except what was
-// declined.
+// ask asks the user of the client the questions of a run, except declined ones.
 func (c *call) ask(ctx context.Context, res *flow.Result) asked {
 	caps := c.req.ClientCapabilities()
 	if caps == nil || caps.Elicitation == nil || caps.Elicitation.Form == nil && caps.Elicitation.URL != nil {
@@ -208,7 +207,7 @@ func (c *call) ask(ctx context.Context, res *flow.Result) asked {
 		switch {
 		case err == nil:
 			answers[f.ID] = answer
-		case !errors.Is(err, errOverdue): // else the run decides
+		case !errors.Is(err, errOverdue): // after the deadline the run decides
 			c.decline(f.ID, err)
 		}
 	}
@@ -280,7 +279,7 @@ func (f form) read(res *mcp.ElicitResult) (any, error) {
 	return answer, f.Check(answer)
 }
 
-// goOn continues a run with the answers of the client's next call.
+// goOn resumes a run with the answers in the client's next call.
 func (s *server) goOn(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
 	c, contents, err := s.open(req, req.Params.RequestState)
 	if err != nil {

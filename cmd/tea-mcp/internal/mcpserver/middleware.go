@@ -8,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// checkURI refuses the URI of a resource with characters that the SDK does not
-// encode in its error: that would end the connection.
+// checkURI refuses resource URIs with characters that the SDK does not escape in
+// its error; such an error would end the connection.
 func checkURI(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if params, ok := req.GetParams().(*mcp.ReadResourceParams); ok && params != nil && !json.Valid([]byte(strconv.Quote(params.URI))) {
@@ -19,7 +19,7 @@ func checkURI(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// formKey is the key of the answer to a form in the context of the question.
+// formKey is the context key for the client's answer to a form.
 type formKey struct{}
 
 // keepAnswer stores the client's answer to a form, which the SDK drops if it does

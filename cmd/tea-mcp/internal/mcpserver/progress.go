@@ -9,16 +9,16 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// maxNotes is how many notifications wait for a client that reads slowly. The
-// run does not wait for it: further ones are dropped.
+// maxNotes is how many notifications wait for a slow client. The run does not
+// wait; further notifications are dropped.
 const maxNotes = 256
 
-// notifier sends the events of a run to the client of a call: as progress if
-// the client has asked for it, and the lines of the log as log messages.
+// notifier sends the events of a run to the client of a call: progress if the
+// client has asked for it, and log lines as log messages.
 type notifier struct {
 	session *mcp.ServerSession
 	token   any
-	// count is the number of events that are progress.
+	// count is the number of progress events.
 	count float64
 	notes chan note
 	done  chan struct{}
@@ -31,8 +31,8 @@ type note struct {
 	log      *mcp.LoggingMessageParams
 }
 
-// newNotifier returns a notifier. The caller closes it before the result of the
-// call, after which no progress is allowed.
+// newNotifier returns a notifier. The caller closes it before it sends the result
+// of the call, after which the protocol allows no progress.
 func newNotifier(ctx context.Context, req *mcp.CallToolRequest) *notifier {
 	n := &notifier{session: req.Session, token: req.Params.GetProgressToken(), notes: make(chan note, maxNotes), done: make(chan struct{})}
 	go func() {
@@ -44,13 +44,13 @@ func newNotifier(ctx context.Context, req *mcp.CallToolRequest) *notifier {
 	return n
 }
 
-// close waits until everything is sent.
+// close waits until all notifications are sent.
 func (n *notifier) close() {
 	close(n.notes)
 	<-n.done
 }
 
-// send ignores errors: the client is gone, and the run ends with its call.
+// send ignores errors: they mean that the client is gone, and its run ends.
 func (n *notifier) send(ctx context.Context, e note) {
 	if ctx.Err() != nil {
 		return

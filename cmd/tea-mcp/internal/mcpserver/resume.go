@@ -34,7 +34,6 @@ func resumeTool() *mcp.Tool {
 	}
 }
 
-// resume is the tool.
 func (s *server) resume(ctx context.Context, req *mcp.CallToolRequest, given map[string]any) (*mcp.CallToolResult, error) {
 	var args resumeArgs
 	accepted, err := tea.NewParamCheck(schema.Of[resumeArgs]()).Accept(resumeName, tea.ValuePayload(given))
@@ -96,8 +95,8 @@ func (s *server) open(req *mcp.CallToolRequest, run string) (*call, *host.RunCon
 	return &call{s: s, req: req, wf: wf, mask: mask}, contents, nil
 }
 
-// contents reads a run of a workflow of the directory by its complete id: the
-// beginning of one would show which ids other workflows have.
+// contents reads a run of a workflow of the directory by its complete id. A prefix
+// would reveal which ids other workflows have.
 func (s *server) contents(run string) (*host.RunContents, error) {
 	unknown := &unknownRunError{run}
 	if !runview.ValidID(run) {
@@ -120,7 +119,7 @@ func (s *server) contents(run string) (*host.RunContents, error) {
 	return contents, nil
 }
 
-// unknownRunError reports a run that is not one of the directory's workflows.
+// unknownRunError reports a run that does not belong to the directory's workflows.
 type unknownRunError struct{ run string }
 
 func (e *unknownRunError) Error() string {

@@ -22,15 +22,15 @@ import (
 const (
 	// runsURI is the resource with the list of runs.
 	runsURI = "tea://runs"
-	// runsPage and eventsPage are how many entries a page has.
+	// runsPage and eventsPage are the maximum entries of a page.
 	runsPage, eventsPage = 50, 100
-	// maxEvents is the size of the events of a page, and maxEvent of one.
+	// maxEvents is the maximum size of the events of a page, and maxEvent of one event.
 	maxEvents, maxEvent = 1 << 20, 256 << 10
 	mimeJSON            = "application/json"
 )
 
-// addResources adds the list of runs, and the templates of its further pages
-// and of single runs.
+// addResources adds the list of runs, and templates for its further pages and for
+// single runs.
 func (s *server) addResources() {
 	s.mcp.AddResource(&mcp.Resource{
 		URI: runsURI, Name: "runs", Title: "Runs", MIMEType: mimeJSON,
@@ -46,7 +46,7 @@ func (s *server) addResources() {
 	}
 }
 
-// readResource reads what a template describes.
+// readResource reads a resource of a template.
 func (s *server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	u, err := url.Parse(req.Params.URI)
 	if err != nil {
@@ -78,7 +78,7 @@ type runSummary struct {
 	Problem  string      `json:"problem,omitempty"`
 }
 
-// summary leaves out the paths on the machine of the server.
+// summary describes a run without paths of the server's machine.
 func summary(e host.RunEntry) runSummary {
 	const layout = "2006-01-02T15:04:05.000Z07:00"
 	return runSummary{
@@ -203,14 +203,14 @@ func (d *runDetails) readEvents(runs *host.Runs, id string, after int64) error {
 	switch {
 	case errors.Is(err, errFull):
 		d.Next = runURI(id) + "?after=" + strconv.FormatInt(last, 10)
-	case err != nil && !errors.Is(err, fs.ErrNotExist): // a run killed at its start has none
+	case err != nil && !errors.Is(err, fs.ErrNotExist): // a run killed at its start has no events
 		return err
 	}
 	return nil
 }
 
-// readState adds the state after the last record. The workflow can be missing
-// or changed.
+// readState adds the state after the last record. The workflow may be missing or
+// changed.
 func (d *runDetails) readState(ctx context.Context, s *server, contents *host.RunContents) {
 	state, mask, err := s.stateOf(ctx, contents)
 	if err != nil {

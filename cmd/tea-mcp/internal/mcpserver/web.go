@@ -18,11 +18,11 @@ import (
 	"github.com/the-edge-agent/tea/cmd/internal/webguard"
 )
 
-// The bounds of the server for HTTP.
+// The limits of the server for HTTP.
 const (
-	// maxSessions is how many sessions of clients are open at a time.
+	// maxSessions is how many client sessions are open at a time.
 	maxSessions = 64
-	// sessionIdle is how long a session without a request lasts.
+	// sessionIdle is how long a session lasts without a request.
 	sessionIdle = 30 * time.Minute
 	// maxReplay is the size of the messages that are kept for clients whose
 	// connection breaks during a call.
@@ -67,7 +67,7 @@ func (s *server) serveHTTP(addr, token string) error {
 	return err
 }
 
-// ifFailed returns the error of a server, unless it was stopped.
+// ifFailed returns the error of a server unless the server was stopped.
 func ifFailed(err error, stopped bool) error {
 	if stopped || errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -75,7 +75,7 @@ func ifFailed(err error, stopped bool) error {
 	return err
 }
 
-// handler returns the endpoint with its checks, the cheapest first.
+// handler returns the endpoint with its checks, cheapest first.
 func (s *server) handler(token string, local bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(path, guard.Read(s.endpoint(), maxMessage))
@@ -91,8 +91,8 @@ func (s *server) handler(token string, local bool) http.Handler {
 	return h
 }
 
-// endpoint serves each version of the protocol as it expects: with a session,
-// or each request for itself.
+// endpoint serves old versions of the protocol with sessions, and new ones with
+// independent requests.
 func (s *server) endpoint() http.Handler {
 	newSession := func(*http.Request) *mcp.Server { return s.mcp }
 	sent := mcp.NewMemoryEventStore(nil)
@@ -116,7 +116,7 @@ func (s *server) endpoint() http.Handler {
 	})
 }
 
-// full reports whether no further session can be opened.
+// full reports whether the limit of sessions is reached.
 func (s *server) full() bool {
 	n := 0
 	for range s.mcp.Sessions() {

@@ -1,10 +1,10 @@
 // Package page has the web page of tea serve: HTML, CSS and JavaScript modules that
 // use the API of the server. Start with [New].
 //
-// assets/app.js shows one view per path behind the #. A view is a module that
-// returns its content and a function that ends it. The modules build the page from
-// elements and texts, never from markup. What it has in common with reports of runs
-// is in cmd/internal/runpage.
+// assets/app.js shows one view per path after the #. A view is a module that returns
+// its content and a function that ends it. The modules build the page from elements
+// and texts, never from markup. Code shared with reports of runs is in
+// cmd/internal/runpage.
 package page
 
 import (
@@ -29,19 +29,19 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// index is the file of /.
+// index is the file at /.
 const index = "index.html"
 
-// policy allows the files of the page and the API of its server. Styles are set by
-// scripts, which the policy does not limit. Markup is parsed by one function only.
+// policy allows the files of the page and the API of its server. Scripts set styles,
+// which the policy does not limit. A single function parses markup.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types tea"
 
-// Page serves / and the files that it uses: /page/VERSION/FILE. It is immutable.
+// Page serves / and the files that it uses at /page/VERSION/FILE. It is immutable.
 type Page struct {
 	files map[string]*file
 	// folder is the path of the files. It depends on their content, so that browsers
-	// can keep them.
+	// can cache them.
 	folder string
 }
 
@@ -49,8 +49,8 @@ type Page struct {
 type file struct {
 	kind, tag string
 	text      []byte
-	// packed returns the compressed text. It is made for the first client: an idle
-	// server needs less memory.
+	// packed returns the compressed text. It compresses on the first request, so that
+	// an idle server needs less memory.
 	packed func() []byte
 }
 
@@ -68,7 +68,7 @@ func New() (*Page, error) {
 			}
 		}
 	}
-	delete(texts, "report.js") // of other files
+	delete(texts, "report.js") // only for reports
 	all := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		_, _ = all.Write(texts[name]) // a hash does not fail
@@ -84,8 +84,8 @@ func New() (*Page, error) {
 	return p, nil
 }
 
-// KindOf returns the media type of a file. The database of the system can lack
-// these or have others.
+// KindOf returns the media type of a file. The system's database may lack these
+// types or differ.
 func KindOf(name string) string {
 	switch ext := path.Ext(name); ext {
 	case ".js":
@@ -104,7 +104,7 @@ func KindOf(name string) string {
 func (f *file) pack() []byte {
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // fails for unknown levels only
-	_, _ = z.Write(f.text)                                // a buffer takes everything
+	_, _ = z.Write(f.text)                                // a buffer cannot fail
 	_ = z.Close()
 	return b.Bytes()
 }
@@ -120,8 +120,8 @@ func (p *Page) nameOf(r *http.Request) string {
 	return name
 }
 
-// ServeHTTP serves a file, for which [Page.Has] is true. It has no secrets, so it
-// needs no token.
+// ServeHTTP serves a file if [Page.Has] is true. Files have no secrets and need no
+// token.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := p.nameOf(r)
 	f := p.files[name]

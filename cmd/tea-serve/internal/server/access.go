@@ -30,26 +30,26 @@ const (
 var roleNames = []string{"none", "view", "answer", "run", "admin"}
 
 const (
-	// maxFailures is how many wrong tokens an address can try per failureWindow.
+	// maxFailures is how many wrong tokens an address may send per failureWindow.
 	maxFailures   = 10
 	failureWindow = time.Minute
 	// maxAddresses is how many addresses are remembered.
 	maxAddresses = 1024
-	// minToken is the length of a token.
+	// minToken is the minimum length of a token.
 	minToken = 16
 )
 
 // access decides what clients can do.
 type access struct {
-	// tokens are the digests of the tokens. Without any and without certificates,
-	// each client is roleAdmin on a Unix socket, which only the user of the server
-	// can open, and roleRun on a loopback address, which each user can reach.
+	// tokens are the digests of the tokens. Without tokens and certificates, a client
+	// is roleAdmin on a Unix socket, which only the user of the server can open, and
+	// roleRun on a loopback address, which every local user can reach.
 	tokens *tokens
 	// loopback reports that only this machine can reach the address, and shared that
-	// other users of it can.
+	// other local users can.
 	loopback, shared bool
-	// tls is the encryption, or nil. certificates reports that certificates of
-	// clients have roles.
+	// tls is the encryption, or nil. certificates reports that client certificates
+	// have roles.
 	tls          *transport
 	certificates bool
 
@@ -63,8 +63,8 @@ type failures struct {
 	since time.Time
 }
 
-// access reads the tokens and the TLS files. Other machines need a token or a
-// certificate. l is the socket that systemd has opened, or nil.
+// access reads the tokens and the TLS files. Remote clients need a token or a
+// certificate. l is the socket that systemd opened, or nil.
 func (c *serveCmd) access(log *slog.Logger, l net.Listener) (_ *access, err error) {
 	a := &access{failures: map[string]*failures{}}
 	at, address, isSocket := "--listen "+c.Listen, c.Listen, strings.HasPrefix(c.Listen, "unix:")
@@ -90,14 +90,14 @@ func (c *serveCmd) access(log *slog.Logger, l net.Listener) (_ *access, err erro
 	return a, nil
 }
 
-// public reports whether other users can connect to a Unix socket. systemd makes them
-// so unless its unit has a SocketMode.
+// public reports whether other users can connect to a Unix socket. systemd allows
+// them unless the unit has a SocketMode.
 func public(path string) bool {
 	info, err := os.Stat(path)
 	return err != nil || info.Mode().Perm()&0o022 != 0
 }
 
-// require serves requests of clients that have the role.
+// require serves only clients that have the role.
 func (a *access) require(needed role, next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.tokens == nil && !a.certificates {
@@ -134,7 +134,7 @@ func (a *access) require(needed role, next http.HandlerFunc) http.Handler {
 	})
 }
 
-// missing describes what a request without a role needs.
+// missing describes what a request lacks for a role.
 func (a *access) missing(r *http.Request) string {
 	const token = "a token of the server: Authorization: Bearer TOKEN"
 	switch _, given := roleOfCertificate(r.TLS); {
@@ -148,8 +148,8 @@ func (a *access) missing(r *http.Request) string {
 	return "the request needs " + token
 }
 
-// roleOf returns the higher role of the token and the certificate of a request, and
-// reports whether it has a token.
+// roleOf returns the higher role of a request's token and certificate, and reports
+// whether it has a token.
 func (a *access) roleOf(r *http.Request) (has role, given bool) {
 	if a.certificates {
 		has, _ = roleOfCertificate(r.TLS)

@@ -29,10 +29,10 @@ const (
 	maxAlerts = 1000
 	// alertTimeout is how long the receiver has to answer.
 	alertTimeout = 30 * time.Second
-	// alertAttempts is how often an alert is sent: for about two hours.
+	// alertAttempts is how often an alert is sent, over about two hours.
 	alertAttempts = 30
-	// maxSending is how many alerts are sent concurrently: a receiver that is slow to
-	// answer one of them gets the others meanwhile.
+	// maxSending is how many alerts are sent concurrently, so that a slow answer does not
+	// delay the next alert.
 	maxSending = 4
 )
 
@@ -49,7 +49,7 @@ type alert struct {
 }
 
 // alerts sends alerts to the address of --alert-url. The first attempts are in order;
-// one that fails does not delay those after it. It is safe for concurrent use.
+// a failed one does not delay those after it. It is safe for concurrent use.
 type alerts struct {
 	s      *server
 	url    string
@@ -58,7 +58,7 @@ type alerts struct {
 
 	mu    sync.Mutex
 	queue []*delivery
-	// more gets a value when the queue has changed.
+	// more receives a value when the queue has changed.
 	more chan struct{}
 }
 
@@ -69,7 +69,7 @@ type delivery struct {
 	due      time.Time
 }
 
-// newAlerts returns nil if no alerts are sent.
+// newAlerts returns nil if alerts are not configured.
 func newAlerts(s *server) (*alerts, error) {
 	c := s.flags
 	if c.AlertURL == "" {
@@ -85,7 +85,7 @@ func newAlerts(s *server) (*alerts, error) {
 	a := &alerts{s: s, url: c.AlertURL, more: make(chan struct{}, 1), client: &http.Client{
 		Transport:     httpapi.Once{Transport: http.DefaultTransport.(*http.Transport)},
 		Timeout:       alertTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // only the configured address is called
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // only call the configured address
 	}}
 	if c.AlertSecret != "" {
 		secret, ok := s.svc.Secret(c.AlertSecret)
@@ -97,11 +97,11 @@ func newAlerts(s *server) (*alerts, error) {
 	return a, nil
 }
 
-// alert reports how a run has ended, if that needs attention. The caller holds the
+// alert reports the end of a run if it needs attention. The caller holds the
 // mutex.
 func (s *server) alert(lv *live, res *flow.Result, err error) {
 	if s.alerts == nil || s.runs.Err() != nil && (res == nil || res.Status == flow.Stopped) {
-		return // the run goes on at the next start
+		return // the run continues at the next start
 	}
 	it := lv.it
 	a := alert{At: time.Now().UTC(), Run: it.ID, Workflow: it.Workflow, Trigger: it.Trigger}
@@ -112,7 +112,7 @@ func (s *server) alert(lv *live, res *flow.Result, err error) {
 		return s.svc.Hide(text)
 	}
 	switch {
-	case res == nil && it.unresumed == flow.Waiting: // as it was reported before
+	case res == nil && it.unresumed == flow.Waiting: // already reported
 		return
 	case it.Parked != "":
 		a.Type, a.Error = "run.parked", mask(it.Parked)
@@ -138,8 +138,8 @@ func (s *server) alert(lv *live, res *flow.Result, err error) {
 
 func (a *alerts) put(next alert) { a.enqueue(&delivery{alert: next}) }
 
-// enqueue adds an alert. If too many wait, that with the most attempts is lost: its
-// receiver has had the most time.
+// enqueue adds an alert. If too many wait, the alert with the most attempts is lost:
+// its receiver has had the most time.
 func (a *alerts) enqueue(next *delivery) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -170,8 +170,8 @@ func (a *alerts) lost(lost alert, err error) {
 	a.s.svc.Log.Error("the alert "+lost.Type+" of run "+lost.Run+" was not delivered", "run", lost.Run, "workflow", lost.Workflow, "error", a.s.svc.Hide(err.Error()))
 }
 
-// next removes the first alert that is due from the queue. If there is none, it returns
-// how long to wait for one.
+// next removes the first due alert from the queue. If there is none, it returns how
+// long to wait for one.
 func (a *alerts) next(now time.Time) (_ *delivery, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -187,7 +187,7 @@ func (a *alerts) next(now time.Time) (_ *delivery, wait time.Duration) {
 	return nil, wait
 }
 
-// run sends alerts until the context is done. The rest is lost.
+// run sends alerts until the context is done. The remaining alerts are lost.
 func (a *alerts) run(ctx context.Context) {
 	var sending sync.WaitGroup
 	slots := make(chan struct{}, maxSending)
@@ -221,7 +221,7 @@ func (a *alerts) run(ctx context.Context) {
 // alertBackoff is how long an alert waits for its next attempt.
 var alertBackoff = backoff.Policy{Base: time.Second, Max: 5 * time.Minute, Multiplier: 2, Jitter: 0.2}
 
-// deliver sends an alert, and queues it again if the receiver does not take it.
+// deliver sends an alert, and queues it again if the receiver does not accept it.
 func (a *alerts) deliver(ctx context.Context, d *delivery) {
 	text, err := json.Marshal(d.alert)
 	again := false
@@ -243,7 +243,7 @@ func (a *alerts) deliver(ctx context.Context, d *delivery) {
 	}
 }
 
-// send sends a text, and reports whether to try again after an error.
+// send sends a text. again reports whether to retry after an error.
 func (a *alerts) send(ctx context.Context, text []byte) (again bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(text))
 	if err != nil {
@@ -258,12 +258,12 @@ func (a *alerts) send(ctx context.Context, text []byte) (again bool, err error) 
 	}
 	res, err := a.client.Do(req)
 	if failed := (*url.Error)(nil); errors.As(err, &failed) {
-		return true, failed.Err // without the address, which can have a secret
+		return true, failed.Err // without the address, which may contain a secret
 	}
 	if err != nil {
 		return true, err
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so the connection can be reused
 	_ = res.Body.Close()                                         // it was only read
 	if res.StatusCode < http.StatusMultipleChoices {
 		return false, nil

@@ -29,10 +29,10 @@ import (
 )
 
 const (
-	// maxBody is the size of the body of a request.
+	// maxBody is the maximum size of a request body.
 	maxBody = 4 << 20
-	// maxHooks is how many webhooks are served concurrently: their senders are not known
-	// before the body was read.
+	// maxHooks is how many webhooks are served concurrently: their senders are unknown
+	// until the body is read.
 	maxHooks = 32
 	// maxWait is how long a request can wait for the end of a run.
 	maxWait = 10 * time.Minute
@@ -58,7 +58,7 @@ func (s *server) routes(a *access) (http.Handler, []route) {
 		}
 	}
 	handle := func(pattern string, r role, do func(http.ResponseWriter, *http.Request) error) {
-		mux.Handle(pattern, a.require(r, guard.Read(raw(pattern, r, do), maxBody).ServeHTTP)) // nobody else fills the memory
+		mux.Handle(pattern, a.require(r, guard.Read(raw(pattern, r, do), maxBody).ServeHTTP)) // unauthorized requests do not fill the memory
 	}
 	handle("GET /v1/workflows", roleView, s.getWorkflows)
 	handle("GET /v1/workflows/{name}", roleView, s.getWorkflow)
@@ -80,7 +80,7 @@ func (s *server) routes(a *access) (http.Handler, []route) {
 	handle("GET /v1/usage", roleView, s.getUsage)
 	handle("GET /v1/actions", roleView, s.getActions)
 	handle("GET /v1/plugins", roleView, s.getPlugins)
-	mux.Handle("POST /v1/plugins", a.require(roleAdmin, raw("POST /v1/plugins", roleAdmin, s.postPlugin))) // it reads its body
+	mux.Handle("POST /v1/plugins", a.require(roleAdmin, raw("POST /v1/plugins", roleAdmin, s.postPlugin))) // the handler reads the body
 	handle("POST /v1/plugins/{name}/rollback", roleAdmin, s.postRollback)
 	handle("GET /metrics", roleView, s.getMetrics)
 	open := func(pattern string, do http.HandlerFunc) {
@@ -129,7 +129,7 @@ func otherMethods(mux *http.ServeMux, r *http.Request) (list []string) {
 	return list
 }
 
-// reply answers a request with a value as JSON.
+// reply sends a value as JSON.
 func reply(w http.ResponseWriter, status int, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -143,8 +143,8 @@ func reply(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// readObject reads the body of a request, which is an object with some of the
-// given members; no body is an empty object.
+// readObject reads the body of a request, an object that may have only the given
+// members. An empty body is an empty object.
 func readObject(r *http.Request, members ...string) (map[string]any, []byte, error) {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -199,8 +199,7 @@ func boolIn(body map[string]any, name string) (bool, error) {
 	}
 }
 
-// knownQuery returns an error for a parameter of the query that is not one of the
-// names.
+// knownQuery returns an error for a query parameter that is not in names.
 func knownQuery(query url.Values, names ...string) error {
 	for name := range query {
 		if slices.Contains(names, name) {
@@ -214,7 +213,7 @@ func knownQuery(query url.Values, names ...string) error {
 	return nil
 }
 
-// waitOf returns how long a request waits for the end of the run.
+// waitOf returns how long a request waits for the end of its run.
 func waitOf(query url.Values) (time.Duration, error) {
 	if err := knownQuery(query, "wait"); err != nil {
 		return 0, err
@@ -269,8 +268,8 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request) error {
 	return s.answer(w, r, a, wait)
 }
 
-// answer answers a request that has started or continued a run: with the run if
-// it ends in time, otherwise with its id.
+// answer answers a request that has started or resumed a run: with the run if it
+// ends in time, otherwise with its id.
 func (s *server) answer(w http.ResponseWriter, r *http.Request, a accepted, wait time.Duration) error {
 	w.Header().Set("Location", "/v1/runs/"+url.PathEscape(a.id))
 	if a.replayed {
@@ -291,7 +290,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, a accepted, wait
 		return reply(w, http.StatusAccepted, map[string]any{"id": a.id, "status": s.statusOf(a.id)})
 	}
 	doc, err := s.finished(r.Context(), a)
-	if errors.Is(err, errNoRun) && a.replayed { // it has ended and was removed
+	if errors.Is(err, errNoRun) && a.replayed { // it ended and was removed
 		return reply(w, http.StatusOK, map[string]any{"id": a.id, "status": s.statusOf(a.id)})
 	}
 	if err != nil {
@@ -442,7 +441,7 @@ func (s *server) getMetrics(w http.ResponseWriter, r *http.Request) error {
 
 // getHealth reports that the server is alive.
 func (s *server) getHealth(w http.ResponseWriter, _ *http.Request) {
-	_ = reply(w, http.StatusOK, map[string]string{"status": "ok"}) // it can be encoded
+	_ = reply(w, http.StatusOK, map[string]string{"status": "ok"}) // cannot fail
 }
 
 // getReady reports whether the server accepts work.
@@ -466,16 +465,16 @@ func (s *server) getReady(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, s.svc.Hide(err.Error()), http.StatusServiceUnavailable)
 		return
 	}
-	_ = reply(w, http.StatusOK, map[string]string{"status": "ready"}) // it can be encoded
+	_ = reply(w, http.StatusOK, map[string]string{"status": "ready"}) // cannot fail
 }
 
-// openAPI is the description of the API in the format OpenAPI 3.1. The tests compare
-// it with the routes and with what the server answers.
+// openAPI describes the API in the format OpenAPI 3.1. Tests compare it with the
+// routes and with the responses of the server.
 //
 //go:embed openapi.json
 var openAPI []byte
 
-// getOpenAPI answers with the description of the API.
+// getOpenAPI answers with the OpenAPI document.
 func getOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

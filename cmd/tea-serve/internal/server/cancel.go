@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// postCancel stops a run that is running, queued, parked or waits.
+// postCancel stops a run that is running, queued, parked or waiting.
 func (s *server) postCancel(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	s.mu.Lock()
@@ -27,7 +27,7 @@ func (s *server) postCancel(w http.ResponseWriter, r *http.Request) error {
 		}
 		s.mu.Lock()
 	}
-	b, err := s.stopIdle(id, errCanceled) // it may have begun to wait in the meantime
+	b, err := s.stopIdle(id, errCanceled) // it may wait by now
 	s.mu.Unlock()
 	if err == nil {
 		err = b.wait()
@@ -41,8 +41,8 @@ func (s *server) postCancel(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, map[string]any{"id": id, "status": flow.Stopped})
 }
 
-// stopIdle stops a run that is not running, and starts what follows it. The
-// caller holds the mutex, and waits for the batch without it.
+// stopIdle stops a run that is not running, and starts its follow-up runs. The
+// caller holds the mutex, and waits for the batch after releasing it.
 func (s *server) stopIdle(id string, cause *stopped) (*batch, error) {
 	it := s.led.state.items[id]
 	begun, err := s.stopBegun(id, it, cause)
@@ -83,7 +83,7 @@ func (s *server) stopIdle(id string, cause *stopped) (*batch, error) {
 }
 
 // stopBegun stops a run that has a checkpoint, and returns the name of its
-// workflow; "" for a run that has none. The caller holds the mutex.
+// workflow; "" for a run without one. The caller holds the mutex.
 func (s *server) stopBegun(id string, it *item, cause *stopped) (workflow string, err error) {
 	runs, entry, err := s.entry(id)
 	if it != nil && (errors.Is(err, errNoRun) || err != nil && it.Parked != "") { // a damaged checkpoint stays
@@ -98,8 +98,8 @@ func (s *server) stopBegun(id string, it *item, cause *stopped) (workflow string
 	return entry.Workflow, runs.Stop(id, cause.Error())
 }
 
-// startFollowers queues the runs that follow one that has ended. The caller holds
-// the mutex.
+// startFollowers queues the runs that follow an ended run. The caller holds the
+// mutex.
 func (s *server) startFollowers() {
 	for _, next := range s.followers {
 		s.count(next)

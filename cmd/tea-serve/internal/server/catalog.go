@@ -12,18 +12,18 @@ import (
 	"github.com/the-edge-agent/tea/host"
 )
 
-// catalog has the workflows of the directory. It is safe for concurrent use.
+// catalog holds the workflows of the directory. It is safe for concurrent use.
 type catalog struct {
 	*flowdir.Dir
 	s        *server
 	sections *sections
 
-	// loaded is the source of the workflow that Load has returned last, for Offer.
+	// loaded is the source of the workflow that Load returned last, for Offer.
 	loaded *host.Source
 
 	mu        sync.Mutex
 	workflows map[string]*version
-	// loadedNames are the names of the workflows that were loaded last, by file.
+	// loadedNames are the names of the last loaded workflows, by file.
 	loadedNames map[string]string
 }
 
@@ -33,7 +33,7 @@ type version struct {
 	file    string
 	mask    host.Mask
 	serving *host.Serving
-	// triggers are those of the version, checked.
+	// triggers are the checked triggers of the version.
 	triggers []*trigger
 	uses     sync.WaitGroup
 	// source is kept for the runs that begin with the version.
@@ -51,10 +51,10 @@ func newCatalog(s *server, dir string) (*catalog, error) {
 	return c, nil
 }
 
-// loadTries is how often a workflow is read whose files change meanwhile.
+// loadTries is how often a workflow is loaded if its files change meanwhile.
 const loadTries = 3
 
-// Load loads a workflow file and checks its triggers.
+// Load implements [flowdir.Server]. It loads a workflow file and checks its triggers.
 func (c *catalog) Load(file string) (wf *host.Workflow, err error) {
 	for n := 1; ; n++ {
 		if wf, err = c.s.svc.Load(file); err != nil {
@@ -84,7 +84,7 @@ func (c *catalog) Load(file string) (wf *host.Workflow, err error) {
 	return wf, nil
 }
 
-// Offer serves a workflow.
+// Offer implements [flowdir.Server]. It serves a workflow.
 func (c *catalog) Offer(file string, wf *host.Workflow, _ string) (string, error) {
 	name := wf.Name()
 	if strings.ContainsAny(name, "/\x00") {
@@ -120,7 +120,7 @@ func (c *catalog) Offer(file string, wf *host.Workflow, _ string) (string, error
 	return name, nil
 }
 
-// Actions identifies the actions that workflows can use.
+// Actions implements [flowdir.Server].
 func (c *catalog) Actions() string { return c.s.svc.Actions() }
 
 // hookTaken returns an error if another workflow has a webhook with the path of
@@ -137,7 +137,7 @@ func (c *catalog) hookTaken(file string, triggers []*trigger) error {
 	return diags.Err()
 }
 
-// keepOnce returns a function that stores the source of a workflow, unless it has.
+// keepOnce returns a function that stores the source of a workflow once.
 func keepOnce(source *host.Source, dir string) func() error {
 	var mu sync.Mutex
 	kept := false
@@ -153,7 +153,7 @@ func keepOnce(source *host.Source, dir string) func() error {
 	}
 }
 
-// Withdraw stops serving a workflow.
+// Withdraw implements [flowdir.Server].
 func (c *catalog) Withdraw(name string) {
 	c.mu.Lock()
 	old := c.workflows[name]
@@ -174,7 +174,7 @@ func (c *catalog) retire(v *version) {
 	})
 }
 
-// use returns the version of a workflow that is served, or nil. The caller calls
+// use returns the served version of a workflow, or nil. The caller calls
 // v.uses.Done afterwards.
 func (c *catalog) use(name string) *version {
 	c.mu.Lock()
@@ -186,7 +186,6 @@ func (c *catalog) use(name string) *version {
 	return v
 }
 
-// names returns the names of the workflows.
 func (c *catalog) names() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,13 +197,13 @@ func (c *catalog) names() []string {
 	return names
 }
 
-// close closes all workflows, whose runs have ended.
+// close closes all workflows once their runs have ended.
 func (c *catalog) close() {
 	c.mu.Lock()
 	all := c.workflows
 	c.workflows = map[string]*version{}
 	c.mu.Unlock()
-	for _, v := range all { // those that use one can ask for another
+	for _, v := range all { // runs that use one may ask for another
 		v.uses.Wait()
 		c.s.closeWorkflow(v.Workflow)
 	}

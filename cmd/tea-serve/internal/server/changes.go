@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// changesDoc is what a record of a run has changed, as clients see it.
+// changesDoc is the change of a run's state by a record, for clients.
 type changesDoc struct {
 	Step uint64    `json:"step"`
 	Kind string    `json:"kind"`
@@ -21,8 +21,8 @@ type changesDoc struct {
 	After  json.RawMessage `json:"after"`
 }
 
-// getChanges answers with the state of a run before and after a record, which is
-// the last one or that of the parameter at: a number, or the path of a node.
+// getChanges answers with the state of a run before and after a record: the last
+// one, or the one that the parameter at names by number or by the path of a node.
 func (s *server) getChanges(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	if err := knownQuery(query, "at"); err != nil {
@@ -38,7 +38,7 @@ func (s *server) getChanges(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	if step < 1 || step > uint64(len(contents.Records)) { // the run can have gone on since
+	if step < 1 || step > uint64(len(contents.Records)) { // the run may have continued since
 		return &statusError{http.StatusNotFound, errors.New("the run has not recorded anything yet")}
 	}
 	wf, release, err := s.versionOf(contents)
@@ -64,7 +64,7 @@ func (s *server) getChanges(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, doc)
 }
 
-// stateAfter returns the state of a run after a record, without secrets.
+// stateAfter returns the state of a run after a record, with masked secrets.
 func stateAfter(r *http.Request, wf *host.Workflow, contents *host.RunContents, mask host.Mask, step uint64) (json.RawMessage, error) {
 	state, err := wf.StateAt(r.Context(), contents, step)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// answerKeys are the keys of the state that can have the answer of a chat, in the
-// order of precedence.
+// answerKeys are the keys of the state that may have the answer of a chat, highest
+// precedence first.
 var answerKeys = []string{"answer", "response", "content", "text"}
 
 // chat is a request of the OpenAI API that a workflow answers.
@@ -32,8 +32,8 @@ type chat struct {
 	sent    int
 }
 
-// postChat runs the workflow that a chat names as its model. Members that a
-// workflow has no use for, such as temperature, are ignored.
+// postChat runs the workflow that a chat names as its model. Members that do not
+// apply to workflows, such as temperature, are ignored.
 func (s *server) postChat(w http.ResponseWriter, r *http.Request) error {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *server) postChat(w http.ResponseWriter, r *http.Request) error {
 	return c.answer(r.Context(), a)
 }
 
-// openAI answers errors of a handler in the form of the OpenAI API, which its
+// openAI answers errors of a handler in the format of the OpenAI API, which its
 // clients show.
 func (s *server) openAI(do func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -123,8 +123,8 @@ func promptOf(messages []any) string {
 	return ""
 }
 
-// answer waits for the run. If the client leaves, the run is stopped: nobody else
-// reads its answer.
+// answer waits for the run. If the client disconnects, the run is stopped, because
+// nobody else reads its answer.
 func (c *chat) answer(ctx context.Context, a accepted) error {
 	gone := context.AfterFunc(ctx, func() {
 		c.s.mu.Lock()
@@ -161,7 +161,7 @@ func (c *chat) answer(ctx context.Context, a accepted) error {
 	case failed && c.stream:
 		return c.fail(text)
 	case failed:
-		c.w.Header().Set("X-Should-Retry", "false") // clients of OpenAI would run the workflow again
+		c.w.Header().Set("X-Should-Retry", "false") // OpenAI clients would run the workflow again
 		return &statusError{http.StatusInternalServerError, errors.New(text)}
 	case !c.stream:
 		return reply(c.w, http.StatusOK, c.document("chat.completion", map[string]any{
@@ -176,7 +176,7 @@ func (c *chat) answer(ctx context.Context, a accepted) error {
 	return nil
 }
 
-// text returns the answer of a run, and the reason for its end.
+// text returns the answer of a run, and its finish reason.
 func (c *chat) text(res *flow.Result, failure error) (text, finish string) {
 	v := c.s.catalog.use(c.model)
 	if v == nil || res == nil {
@@ -208,7 +208,7 @@ func (c *chat) text(res *flow.Result, failure error) (text, finish string) {
 	return string(encoded), "stop"
 }
 
-// withoutChat returns a state without the input of the chat.
+// withoutChat returns a state without the chat's input.
 func withoutChat(state map[string]any) map[string]any {
 	out := maps.Clone(state)
 	delete(out, "messages")
@@ -230,7 +230,7 @@ func (c *chat) event(line []byte) []byte {
 	return c.encode(delta, nil)
 }
 
-// fail ends a stream with an error, in the form of the OpenAI API.
+// fail ends a stream with an error in the format of the OpenAI API.
 func (c *chat) fail(message string) error {
 	text, err := json.Marshal(errorDoc(message, "server_error"))
 	if err != nil {
@@ -261,7 +261,7 @@ func (c *chat) document(kind string, choice, usage map[string]any) map[string]an
 	return doc
 }
 
-// getModels lists the workflows as the models of the OpenAI API.
+// getModels lists the workflows as models.
 func (s *server) getModels(w http.ResponseWriter, _ *http.Request) error {
 	list := []any{}
 	for _, name := range s.catalog.names() {

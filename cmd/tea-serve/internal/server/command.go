@@ -20,7 +20,7 @@ import (
 	"github.com/the-edge-agent/tea/host"
 )
 
-// stateDir is the directory of the state of the server, in that of the runs.
+// stateDir is the directory of the server's state, below that of the runs.
 const stateDir = "serve"
 
 // defaultListen is the default of --listen.
@@ -109,49 +109,49 @@ type server struct {
 	lock    *os.File
 	// lost reports that the state of an earlier server is missing.
 	lost bool
-	// ctx is done when the server accepts nothing more, runs when the runs are
-	// stopped.
+	// ctx is done when the server accepts no more requests, runs when it stops the
+	// runs.
 	ctx     context.Context
 	stop    context.CancelFunc
 	runs    context.Context
 	stopAll context.CancelCauseFunc
 
-	// mu is the mutex of the ledger. It guards what follows.
+	// mu is the mutex of the ledger. It guards the following fields.
 	mu          *sync.Mutex
 	lines       map[string]*line
 	live        map[string]*live
 	running     int
 	maxRunning  int
 	queuedBytes int
-	// answers are closed when a run that waits continues or is stopped, by run.
+	// answers are closed when a waiting run continues or is stopped, by run.
 	answers map[string]chan struct{}
-	// unwatched is why directories cannot be watched at the moment, by trigger.
+	// unwatched is the reason why a directory cannot be watched now, by trigger.
 	unwatched map[string]string
-	// suspects are the runs during which the server has ended several times; alone is
-	// the one of them that is tried.
+	// suspects are runs during which the server ended; alone is the one that is
+	// tried now.
 	suspects []*item
 	alone    *item
-	// room is whether the disk is full; probe is the run that is tried then.
+	// room records whether the disk is full; probe is the run that is tried then.
 	room  noRoom
 	probe atomic.Pointer[item]
-	// ends counts the runs that have ended.
+	// ends counts ended runs.
 	ends int
 	// followers are the runs that the run being settled starts.
 	followers []*item
 
-	// retimed gets the name of a workflow whose triggers have changed, endings a
+	// retimed receives the name of a workflow whose triggers have changed, endings a
 	// value when runs have ended.
 	retimed chan string
 	endings chan struct{}
 	started time.Time
 
-	// loose are the mistakes that were logged that no workflow has alone. Only the
+	// loose are the logged mistakes that belong to no single workflow. Only the
 	// scheduler uses it.
 	loose map[string]bool
 
 	// installing is locked while a plugin is installed or rolled back.
 	installing sync.Mutex
-	// uploads has an element for each bundle that is received.
+	// uploads has an element for each bundle that is being received.
 	uploads chan struct{}
 
 	page    *page.Page
@@ -159,8 +159,8 @@ type server struct {
 	metrics *metrics
 	alerts  *alerts
 	brokers *subscriptions
-	// lastBeat is when the scheduler was last at work; ended is closed when the
-	// server has ended.
+	// lastBeat is the last time that the scheduler made progress; ended is closed when
+	// the server has ended.
 	lastBeat atomic.Int64
 	ended    chan struct{}
 
@@ -186,8 +186,8 @@ func newServer(svc *teacmd.Service, c *serveCmd) *server {
 // maxDataName is the longest name of a data directory. File systems allow 255 bytes.
 const maxDataName = 200
 
-// dataDir returns the directory for the files of a workflow. A long name ends with a
-// hash in place of the rest.
+// dataDir returns the directory for the files of a workflow. A hash replaces the end
+// of a long name.
 func (s *server) dataDir(workflow string) string {
 	name := url.PathEscape(workflow)
 	if len(name) > maxDataName {
@@ -221,7 +221,7 @@ func (s *server) check() error {
 	return nil
 }
 
-// counted describes the mistakes that a check has found.
+// counted describes the number of mistakes.
 func counted(files int, one, many string, loose int) string {
 	text := fmt.Sprintf("%d %s", files, many)
 	if files == 1 {
@@ -236,8 +236,7 @@ func counted(files int, one, many string, loose int) string {
 	return fmt.Sprintf("%s, %d triggers or sections name what does not exist", text, loose)
 }
 
-// open reads the state, loads the workflows and continues the runs that have not
-// ended.
+// open reads the state, loads the workflows and continues unfinished runs.
 func (s *server) open() (err error) {
 	dir := filepath.Join(s.svc.Runs, stateDir)
 	if s.lock, err = lock(filepath.Join(dir, "lock")); err != nil {
@@ -268,7 +267,7 @@ func (s *server) open() (err error) {
 	return nil
 }
 
-// recover queues the runs that have not ended.
+// recover queues the unfinished runs.
 func (s *server) recover() {
 	runs, err := host.OpenRuns(s.svc.Runs)
 	if err == nil {
@@ -302,7 +301,7 @@ func (s *server) recover() {
 	}
 }
 
-// close stops what runs and writes the state.
+// close stops the runs and writes the state.
 func (s *server) close() { s.closing.Do(s.closeOnce) }
 
 func (s *server) closeOnce() {
@@ -321,7 +320,7 @@ func (s *server) closeOnce() {
 	}
 }
 
-// drain waits for the runs to end, for a while.
+// drain waits up to the stop timeout for the runs to end.
 func (s *server) drain() {
 	done := make(chan struct{})
 	go func() {

@@ -8,12 +8,12 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// entry is a change of the ledger. It sets a value, so applying it twice has no
-// effect. A line of the ledger has the entries of one atomic change.
+// entry is a change of the ledger. It sets a value, so applying it is idempotent. A
+// line of the ledger has the entries of one atomic change.
 type entry struct {
 	Format int `json:"format,omitempty"`
-	// Safe is how much of the file was on disk when the line was written: what is
-	// damaged after it was never acknowledged.
+	// Safe is the size of the file that was synced when the line was written: damaged
+	// data after it was never acknowledged.
 	Safe  int64     `json:"safe,omitempty"`
 	Item  *item     `json:"item,omitempty"`
 	Try   *progress `json:"try,omitempty"`
@@ -27,21 +27,20 @@ type entry struct {
 	Used  *dayUse   `json:"used,omitempty"`
 }
 
-// firing is the last time of a schedule; At is zero if it has none.
+// firing is the last time of a schedule; a zero At removes it.
 type firing struct {
 	Trigger string    `json:"trigger"`
 	At      time.Time `json:"at"`
 }
 
-// fileSeen is a file that a trigger has processed; Stamp is "" if it is gone.
+// fileSeen is a file that a trigger has processed; an empty Stamp removes it.
 type fileSeen struct {
 	Trigger string `json:"trigger"`
 	Name    string `json:"name"`
 	Stamp   string `json:"stamp,omitempty"`
 }
 
-// dropped is a run that was stopped before it began, so that it has no
-// checkpoint.
+// dropped is a run that was stopped before it began, and has no checkpoint.
 type dropped struct {
 	ID       string    `json:"id"`
 	Workflow string    `json:"workflow"`
@@ -50,19 +49,19 @@ type dropped struct {
 	Until    time.Time `json:"until"`
 }
 
-// overRun is what the server has of a run that has ended, as long as its checkpoint
-// is kept.
+// overRun is the server's metadata of an ended run. It is kept as long as the
+// checkpoint.
 type overRun struct {
 	ID       string      `json:"id"`
 	Trigger  string      `json:"trigger,omitempty"`
 	At       time.Time   `json:"at"`
 	Attempts int         `json:"attempts,omitempty"`
 	Usage    *flow.Usage `json:"usage,omitempty"`
-	// ErrorType is that of the failure.
+	// ErrorType is the type of the failure.
 	ErrorType tea.ErrorType `json:"error_type,omitempty"`
 }
 
-// keyUse is the run of a deduplication key.
+// keyUse is the run for a deduplication key.
 type keyUse struct {
 	Key   string    `json:"key"`
 	Run   string    `json:"run"`
@@ -70,21 +69,19 @@ type keyUse struct {
 	Until time.Time `json:"until"`
 }
 
-// dayUse is what the runs of a workflow have used on a day. It is kept when the runs
-// are removed.
+// dayUse is the usage of a workflow on a day. It outlives its runs.
 type dayUse struct {
 	Day      string  `json:"day"`
 	Workflow string  `json:"workflow"`
 	Tokens   int64   `json:"tokens"`
 	USD      float64 `json:"usd"`
-	// Runs are those that have ended, Failed those of them that have failed or were
-	// parked.
+	// Runs counts ended runs, and Failed those that failed or were parked.
 	Runs   int64    `json:"runs,omitempty"`
 	Failed int64    `json:"failed,omitempty"`
 	Last   *lastRun `json:"last,omitempty"`
 }
 
-// lastRun is the run of a workflow that has ended last.
+// lastRun is the run of a workflow that ended last.
 type lastRun struct {
 	ID      string    `json:"id"`
 	Status  string    `json:"status"`
@@ -92,14 +89,14 @@ type lastRun struct {
 }
 
 const (
-	// maxDays is how many days the usage of a workflow is kept, without those on which
-	// it had no run.
+	// maxDays is how many days of usage are kept per workflow, not counting days without
+	// runs.
 	maxDays = 100
-	// maxDaysIdle is after how many days without a run it is forgotten.
+	// maxDaysIdle is the number of days without a run after which usage is removed.
 	maxDaysIdle = 400
 )
 
-// usedDays is the usage of a workflow by day, the last one that has changed at the end.
+// usedDays is the usage of a workflow by day. The last element has changed last.
 type usedDays []*dayUse
 
 // on returns the usage of a day.
@@ -118,7 +115,7 @@ func (l usedDays) set(u *dayUse) usedDays {
 	return l[max(0, len(l)-maxDays):]
 }
 
-// last returns the run that has ended last, nil if it is not known.
+// last returns the run that ended last, or nil if it is not known.
 func (l usedDays) last() *lastRun {
 	if len(l) == 0 {
 		return nil
@@ -126,7 +123,7 @@ func (l usedDays) last() *lastRun {
 	return l[len(l)-1].Last
 }
 
-// ledgerState is the sum of the entries.
+// ledgerState is the state that results from the entries.
 type ledgerState struct {
 	items map[string]*item
 	drops map[string]*dropped
@@ -183,7 +180,7 @@ func (s *ledgerState) apply(e *entry) {
 	}
 }
 
-// before returns the entries that take back those of a trigger.
+// before returns entries that undo the trigger entries among the given ones.
 func (s *ledgerState) before(entries []*entry) (list []*entry) {
 	for _, e := range entries {
 		if e.Fired != nil {
@@ -196,7 +193,7 @@ func (s *ledgerState) before(entries []*entry) (list []*entry) {
 	return list
 }
 
-// entries returns entries that make up the state.
+// entries returns entries that recreate the state.
 func (s *ledgerState) entries(now time.Time) []*entry {
 	var list []*entry
 	for _, it := range s.items {

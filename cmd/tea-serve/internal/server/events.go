@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// heartbeat is how often something is sent to a client that waits for events.
+	// heartbeat is the interval of keep-alive messages to clients that wait for events.
 	heartbeat = 15 * time.Second
-	// writeTimeout is how long a client has to take what is sent.
+	// writeTimeout is how long a client has to accept data.
 	writeTimeout = 30 * time.Second
 )
 
-// getEvents streams the events of a run as server-sent events, from the one after
+// getEvents streams the events of a run as server-sent events, from the event after
 // Last-Event-ID, until the run ends or waits.
 func (s *server) getEvents(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
@@ -37,7 +37,7 @@ func (s *server) getEvents(w http.ResponseWriter, r *http.Request) error {
 	e := &eventStream{s: s, w: w, control: http.NewResponseController(w), id: id, last: last}
 	err = e.run(r.Context())
 	if err == nil && !e.begun {
-		w.WriteHeader(http.StatusNoContent) // nothing follows: the client need not connect again
+		w.WriteHeader(http.StatusNoContent) // nothing follows: the client need not reconnect
 	}
 	if e.begun {
 		return nil // the client is gone, or sees the end
@@ -71,7 +71,7 @@ type eventStream struct {
 	begun   bool
 	// sent reports that an event was sent.
 	sent bool
-	// each returns what is sent for an event; nil sends the event itself.
+	// each returns the data to send for an event; nil sends the event itself.
 	each func(line []byte) []byte
 }
 
@@ -90,7 +90,7 @@ func (e *eventStream) run(ctx context.Context) error {
 			}
 			if next == nil {
 				if e.last > last {
-					continue // the run can have been answered in the meantime
+					continue // the run may have been answered meanwhile
 				}
 				if next = answered; next == nil {
 					return nil
@@ -100,7 +100,7 @@ func (e *eventStream) run(ctx context.Context) error {
 		more := next
 		if h != nil {
 			events, first, wait := h.after(e.last)
-			if first > e.last+1 { // what the hub does not have is on disk
+			if first > e.last+1 { // older events are on disk
 				if err := e.stored(first); err != nil {
 					return err
 				}
@@ -140,7 +140,7 @@ func (e *eventStream) run(ctx context.Context) error {
 	}
 }
 
-// sendAll sends events of the hub.
+// sendAll sends events from the hub.
 func (e *eventStream) sendAll(events []flow.Event) error {
 	for _, event := range events {
 		line, err := event.MarshalJSON()
@@ -154,10 +154,10 @@ func (e *eventStream) sendAll(events []flow.Event) error {
 	return nil
 }
 
-// source returns the hub of a run that is running. Otherwise it returns a channel
-// that is closed when the run can have started, if it is going to run, or has been
-// answered, if it waits. What happens after source is not missed: the events on
-// disk are read later.
+// source returns the hub of a running run. Otherwise it returns a channel: starts is
+// closed when a queued run may have started, answered when a waiting run has been
+// answered. Events after the call are not missed, because the events on disk are read
+// later.
 func (e *eventStream) source() (h *hub, starts, answered <-chan struct{}) {
 	e.s.mu.Lock()
 	defer e.s.mu.Unlock()
@@ -171,9 +171,9 @@ func (e *eventStream) source() (h *hub, starts, answered <-chan struct{}) {
 	return nil, it.starts(), nil
 }
 
-// answered returns a channel that is closed when a run that waits continues or is
-// stopped; nil if the run does not wait, or the client has seen for the first time
-// that it does. A client that comes back for more waits, too. The caller holds the
+// answered returns a channel that is closed when a waiting run continues or is
+// stopped. It is nil if the run does not wait, or if this request sent the events up
+// to the wait; a client that reconnects after them waits, too. The caller holds the
 // mutex.
 func (e *eventStream) answered(it *item) <-chan struct{} {
 	if e.last == 0 || e.sent {
@@ -198,7 +198,7 @@ func (e *eventStream) answered(it *item) <-chan struct{} {
 	return ch
 }
 
-// wake wakes those who wait for a run that waits. The caller holds the mutex.
+// wake notifies the requests that wait for a waiting run. The caller holds the mutex.
 func (s *server) wake(id string) {
 	if ch := s.answers[id]; ch != nil {
 		close(ch)
@@ -212,7 +212,7 @@ func (e *eventStream) after(h *hub) <-chan struct{} {
 	e.s.mu.Lock()
 	defer e.s.mu.Unlock()
 	it := e.s.led.state.items[e.id]
-	if lv := e.s.live[e.id]; lv != nil && lv.hub == h && it != nil { // it is being settled
+	if lv := e.s.live[e.id]; lv != nil && lv.hub == h && it != nil { // its end is being recorded
 		return it.starts()
 	}
 	if it == nil || it.Parked != "" || it.Waiting {
@@ -221,13 +221,13 @@ func (e *eventStream) after(h *hub) <-chan struct{} {
 	return it.starts()
 }
 
-// stored sends the events on disk up to a number; 0 is all.
+// stored sends the events on disk with numbers below before; 0 is no limit.
 func (e *eventStream) stored(before int64) error {
 	return e.s.storedEvents(e.id, e.last, before, e.send)
 }
 
-// storedEvents calls fn with the events of a run on disk that are after a number
-// and before another one; 0 is all.
+// storedEvents calls fn with the events of a run on disk whose numbers are above after
+// and below before; 0 is no limit.
 func (s *server) storedEvents(id string, after, before int64, fn func(seq int64, line []byte) error) error {
 	runs, err := s.openRuns()
 	if err != nil {
@@ -261,7 +261,7 @@ func (e *eventStream) start() error {
 	return nil
 }
 
-func (e *eventStream) deadline() { _ = e.control.SetWriteDeadline(time.Now().Add(writeTimeout)) } // HTTP/1 has one
+func (e *eventStream) deadline() { _ = e.control.SetWriteDeadline(time.Now().Add(writeTimeout)) } // HTTP/1 supports it
 
 // send sends an event.
 func (e *eventStream) send(seq int64, line []byte) error {

@@ -10,22 +10,22 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// models counts calls of models, with the names and buckets of OpenTelemetry's
-// conventions for generative AI. Prometheus has _ in place of the dots.
+// models counts model calls, with the names and buckets of OpenTelemetry's
+// conventions for generative AI. Prometheus uses _ in place of dots.
 type models struct {
 	tokens  *prometheus.HistogramVec
 	seconds *prometheus.HistogramVec
 	known   labelSet
 }
 
-// otelNames are the names in OpenTelemetry of those that Prometheus has otherwise.
+// otelNames maps Prometheus names to OpenTelemetry names where they differ.
 var otelNames = map[string]string{
 	"gen_ai_client_token_usage": "gen_ai.client.token.usage", "gen_ai_client_operation_duration_seconds": "gen_ai.client.operation.duration",
 	"gen_ai_operation_name": "gen_ai.operation.name", "gen_ai_provider_name": "gen_ai.provider.name", "gen_ai_request_model": "gen_ai.request.model",
 	"gen_ai_token_type": "gen_ai.token.type", "error_type": "error.type",
 }
 
-// otelUnits are the units of metrics, by their name in Prometheus.
+// otelUnits are the units of metrics, by Prometheus name.
 var otelUnits = map[string]string{
 	"gen_ai_client_token_usage": "{token}", "gen_ai_client_operation_duration_seconds": "s", "tea_run_seconds": "s", "tea_node_seconds": "s",
 	"tea_journal_bytes": "By", "tea_plugin_resident_bytes": "By", "process_resident_memory_bytes": "By", "process_cpu_seconds_total": "s",
@@ -44,7 +44,7 @@ func newModels() *models {
 	}
 }
 
-// invoke makes a call, and measures it if it is that of a model.
+// invoke makes a call, and measures it if it calls a model.
 func (m *models) invoke(ctx context.Context, req *tea.Request, next func(context.Context, *tea.Request) (*tea.Response, error)) (*tea.Response, error) {
 	operation := trace.ModelOperation(req.Action)
 	if operation == "" {
@@ -89,7 +89,7 @@ func object(p tea.Payload) map[string]any {
 	return m
 }
 
-// text returns the first of two values that is a text, or unknown.
+// text returns the first of two values that is a non-empty string, or "unknown".
 func text(first, second any) string {
 	for _, v := range []any{first, second} {
 		if s, _ := v.(string); s != "" {

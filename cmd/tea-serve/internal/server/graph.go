@@ -66,7 +66,7 @@ func (s *server) workflowOf(id string) (wf *host.Workflow, release func(), err e
 	return nil, nil, err
 }
 
-// eachEvent calls fn with the events of a run up to now, and reports whether it is
+// eachEvent calls fn with the events of a run so far, and reports whether it is
 // running.
 func (s *server) eachEvent(id string, fn func(line []byte) error) (running bool, err error) {
 	s.mu.Lock()

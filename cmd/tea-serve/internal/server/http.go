@@ -40,7 +40,7 @@ func (s *server) serveHTTP(listener net.Listener, a *access) (err error) {
 		Handler:   h, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(s.svc.Log.Handler(), slog.LevelInfo),
 	}
-	web.Protocols.SetHTTP1(true) // ServeTLS would offer HTTP/2 also where it is not linked
+	web.Protocols.SetHTTP1(true) // ServeTLS would offer HTTP/2 even if it is not linked
 	s.svc.Announce("serving at " + urlOf(listener, a.tls != nil))
 	s.notify(daemon.SdNotifyReady)
 	failed := make(chan error, 1)
@@ -62,7 +62,7 @@ func (s *server) serveHTTP(listener net.Listener, a *access) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if shut := web.Shutdown(ctx); shut != nil {
-		_ = web.Close() // clients that do not read
+		_ = web.Close() // for clients that do not read
 	}
 	return err
 }
@@ -81,7 +81,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 		if conn, err := new(net.Dialer).DialContext(ctx, "unix", path); err == nil {
 			return nil, errors.Join(fmt.Errorf("--listen %s: another process listens there", addr), conn.Close())
 		}
-		if err := os.Remove(path); err != nil { // a killed server has left it
+		if err := os.Remove(path); err != nil { // a killed server left it
 			return nil, fmt.Errorf("--listen %s: %w", addr, err)
 		}
 	}

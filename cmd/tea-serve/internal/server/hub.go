@@ -6,12 +6,12 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// maxRecent is how many events of a run a hub keeps. The log on disk lags behind
-// by less.
+// maxRecent is how many events of a run a hub keeps. The log on disk lags behind by
+// fewer.
 const maxRecent = 4096
 
-// hub has the recent events of a run that is running. It is safe for concurrent
-// use. A reader that falls behind continues with the log on disk.
+// hub holds the recent events of a running run. It is safe for concurrent use. A
+// reader that falls behind continues with the log on disk.
 type hub struct {
 	mu     sync.Mutex
 	recent []flow.Event
@@ -31,7 +31,7 @@ func (h *hub) put(e flow.Event) {
 	h.wake()
 }
 
-// close reports that no further event follows.
+// close ends the stream of events.
 func (h *hub) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -46,9 +46,9 @@ func (h *hub) wake() {
 	}
 }
 
-// after returns the events after a number, the number of the first one that the
-// hub has, and, if there are none, a channel that is closed when there are. The
-// channel is nil if none will follow.
+// after returns the events after a number, and the number of the first event in the
+// hub. If there are no such events, more is closed when there are, and nil if none
+// will follow.
 func (h *hub) after(seq int64) (events []flow.Event, first int64, more <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,50 +9,50 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// item is a run that was accepted and has not ended. It is in the ledger; its
-// fields are guarded by the mutex of the ledger.
+// item is an accepted run that has not ended. It is in the ledger; the mutex of the
+// ledger guards its fields.
 type item struct {
 	ID       string `json:"id"`
 	Workflow string `json:"workflow"`
-	// Trigger is the name of the trigger, "" for a request to the API.
+	// Trigger is the name of the trigger; "" for a request to the API.
 	Trigger string          `json:"trigger,omitempty"`
 	Input   json.RawMessage `json:"input,omitempty"`
 	At      time.Time       `json:"at"`
 	// Depth counts the runs that led to this one by on_run.
 	Depth int `json:"depth,omitempty"`
-	// Resume is set for a run that continues.
+	// Resume is set for a resumed run.
 	Resume *resumption `json:"resume,omitempty"`
 
-	// Fork is set for a run that is a copy of another one.
+	// Fork is set for a fork of another run.
 	Fork *forking `json:"fork,omitempty"`
 
 	progress `json:"-"`
 
-	// recovered reports that an earlier process can have begun the run, interrupted
+	// recovered reports that an earlier process may have begun the run, and interrupted
 	// that it was running when that process ended.
 	recovered, interrupted bool
-	// counted reports that the input is one of those that wait.
+	// counted reports that the input counts as queued.
 	counted bool
-	// ended is closed when the run has ended, waits or is parked; outcome is set
-	// then.
+	// ended is closed when the run has ended, waits or is parked; outcome is then
+	// set.
 	ended chan struct{}
 	// moved is closed when the run has started or ended.
 	moved   chan struct{}
 	outcome *flow.Result
 	failure error
-	// unresumed is the status of a run that could not be continued.
+	// unresumed is the status of a run whose resumption failed.
 	unresumed flow.Status
-	// refused is why the item was not recorded, so that it does not exist.
+	// refused is the reason why the item was not recorded and does not exist.
 	refused error
 }
 
-// forking is the run of which another one is a copy, up to a record.
+// forking is the source of a fork, up to a record.
 type forking struct {
 	Run string `json:"run"`
 	At  uint64 `json:"at"`
 }
 
-// resumption is how a run continues.
+// resumption is the input of a resumed run.
 type resumption struct {
 	Answers     json.RawMessage `json:"answers,omitempty"`
 	Input       json.RawMessage `json:"input,omitempty"`
@@ -60,27 +60,27 @@ type resumption struct {
 	Migrate     bool            `json:"migrate,omitempty"`
 }
 
-// progress is what has become of an item.
+// progress is the progress of an item.
 type progress struct {
 	ID string `json:"id"`
-	// Attempts counts the starts. Records is the number of records in the
-	// checkpoint at the last one, and Stuck counts the starts in a row that were
-	// interrupted without a further record.
+	// Attempts counts starts. Records is the number of records in the checkpoint at
+	// the last start, and Stuck counts consecutive starts that were interrupted
+	// without a further record.
 	Attempts int `json:"attempts,omitempty"`
 	Records  int `json:"records,omitempty"`
 	Stuck    int `json:"stuck,omitempty"`
 	// Running reports that an attempt has begun and not ended.
 	Running bool `json:"running,omitempty"`
-	// Failure is the last failure, and Failures counts the equal ones in a row.
+	// Failure is the last failure, and Failures counts equal ones in a row.
 	Failure  string `json:"failure,omitempty"`
 	Failures int    `json:"failures,omitempty"`
 	// NotBefore is when the next attempt is due, or the deadline of a question.
 	NotBefore time.Time `json:"not_before,omitzero"`
-	// Spent is the usage of the run that was counted.
+	// Spent is the usage of the run that is already counted.
 	Spent flow.Usage `json:"spent,omitzero"`
 	// Waiting reports that the run waits for an answer until NotBefore.
 	Waiting bool `json:"waiting,omitempty"`
-	// Parked is why the run is not continued.
+	// Parked is the reason why the run is not continued.
 	Parked string `json:"parked,omitempty"`
 }
 
@@ -102,7 +102,7 @@ func (it *item) starts() <-chan struct{} {
 	return it.moved
 }
 
-// move wakes those who wait for the run to start or end. The caller holds the
+// move notifies those who wait for the run to start or end. The caller holds the
 // mutex.
 func (it *item) move() {
 	if it.moved != nil {
@@ -111,7 +111,7 @@ func (it *item) move() {
 	}
 }
 
-// finish wakes those who wait for the run. The caller holds the mutex.
+// finish records the outcome and notifies those who wait for it. The caller holds the mutex.
 func (it *item) finish(res *flow.Result, err error) {
 	it.outcome, it.failure = res, err
 	it.move()
@@ -130,7 +130,7 @@ func (s *server) seal(v map[string]any) (json.RawMessage, error) {
 	return value.Encode(s.secrets.Seal(v))
 }
 
-// unseal returns the object that was sealed.
+// unseal returns a sealed object.
 func (s *server) unseal(text json.RawMessage) (map[string]any, error) {
 	object, err := decodeObject(text)
 	if err != nil || object == nil {

@@ -22,41 +22,39 @@ import (
 const (
 	// ledgerFormat is the version of the format of the file.
 	ledgerFormat = 1
-	// compactSize is the size beyond which the file is compacted, if most of it is
+	// compactSize is the size above which the file is compacted, if most of it is
 	// obsolete.
 	compactSize = 1 << 20
-	// lazySync is how long a change that nobody waits for can be in the memory of
-	// the kernel only.
+	// lazySync bounds how long a change that nobody waits for stays unsynced.
 	lazySync = time.Second
-	// growth is how much room the file gets at a time. A write into it changes
-	// neither the size nor the blocks of the file, so it does not wait for the
-	// journal of the file system, which the checkpoints of runs keep busy.
+	// growth is the size by which the file is extended. A write into the extension
+	// changes neither its size nor its blocks, so it does not wait for the journal of
+	// the file system, which the checkpoints of runs keep busy.
 	growth = 256 << 10
 )
 
 // ledger is the state of the server on disk: a file to which changes are
-// appended, several of which share one write to the disk. The state belongs to
-// the holder of mu.
+// appended. Several changes share one sync. The holder of mu owns the state.
 type ledger struct {
 	path string
 
 	mu    sync.Mutex
 	state ledgerState
-	// next is the batch that collects changes, nil if there are none.
+	// next is the batch that collects changes; nil if there are none.
 	next *batch
 	wake chan struct{}
 	done chan struct{}
-	// closed reports that nothing can be appended, and failed is why the last write
-	// has failed.
+	// closed reports that nothing can be appended; failed is the error of the last
+	// write.
 	closed bool
 	failed error
-	// home is the directory as it was when the file was opened.
+	// home identifies the directory that contained the file when it was opened.
 	home os.FileInfo
 
-	// file is the writer's, size that of what it has written, and live the size
-	// after it was compacted. Zeros follow up to room. The file is on disk up to safe,
-	// and its lines say so up to said. lost reports that it lacks changes, because a
-	// write failed.
+	// Only the writer uses file. size is the size of its content, and live the size
+	// after compaction; zeros follow up to room. The file is synced up to safe, and
+	// said is the value of safe that it records. lost reports that the file lacks
+	// changes because it was removed or a write failed. info identifies the file.
 	// info identifies the file.
 	file       *os.File
 	info       os.FileInfo
@@ -66,28 +64,27 @@ type ledger struct {
 	lost       bool
 	// fresh reports that there was no file.
 	fresh bool
-	// cut is how much of a torn tail was cut off when the file was opened, without
-	// zeros.
+	// cut is the size of the torn tail that was removed on opening, without zeros.
 	cut int64
 }
 
 // batch is a group of changes that are written together.
 type batch struct {
 	text []byte
-	// sync reports that somebody waits for the disk.
+	// sync reports that a caller waits for the disk.
 	sync    bool
 	written chan struct{}
 	err     error
 }
 
-// wait returns when the changes are on disk.
+// wait returns when the changes are synced.
 func (b *batch) wait() error {
 	<-b.written
 	return b.err
 }
 
-// openLedger reads the file and begins to write to it. A torn tail, as a power cut
-// leaves it, is cut off.
+// openLedger reads the file and starts the writer. A torn tail, as after a power
+// failure, is removed.
 func openLedger(path string) (*ledger, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -100,11 +97,11 @@ func openLedger(path string) (*ledger, error) {
 	if l.home, err = os.Stat(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	if l.failed = l.compact(); l.failed != nil { // the disk can be full
+	if l.failed = l.compact(); l.failed != nil { // the disk may be full
 		if l.open() != nil {
 			return nil, l.failed
 		}
-		l.lost = true // it is tried again
+		l.lost = true // it is retried
 	}
 	go l.write()
 	return l, nil
@@ -129,7 +126,7 @@ func (l *ledger) read() error {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		line := bytes.TrimLeft(whole, "\x00") // a killed server has left room
+		line := bytes.TrimLeft(whole, "\x00") // a killed server leaves zeros
 		at := offset + int64(len(whole)-len(line))
 		entries, ok := decodeLine(line)
 		if !begun {
@@ -165,7 +162,7 @@ func (l *ledger) read() error {
 	}
 }
 
-// moveAway is what to do about a file that cannot be read.
+// moveAway is the hint for a file that cannot be read.
 const moveAway = "move it away to start without the requests and positions in it"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -189,7 +186,7 @@ func decodeLine(line []byte) (entries []*entry, ok bool) {
 	return entries, true
 }
 
-// open opens the file as it was read, without its torn tail.
+// open opens the file and removes its torn tail.
 func (l *ledger) open() error {
 	f, err := os.OpenFile(l.path, os.O_RDWR, 0)
 	if err != nil {
@@ -207,7 +204,7 @@ func (l *ledger) open() error {
 	return nil
 }
 
-// unwritable is the reason for which the state cannot be written.
+// unwritable is the reason why the state cannot be written.
 type unwritable struct{ err error }
 
 func (e *unwritable) Error() string {
@@ -215,11 +212,10 @@ func (e *unwritable) Error() string {
 }
 func (e *unwritable) Unwrap() error { return e.err }
 
-// errMoved reports that the directory of the state is another one now.
+// errMoved reports that the directory of the state was moved or replaced.
 var errMoved = errors.New("its directory was moved or removed; restart tea serve")
 
-// check returns an error if changes cannot be written at the moment. The caller
-// holds mu.
+// check returns an error if changes cannot be written now. The caller holds mu.
 func (l *ledger) check() error {
 	err := l.failed
 	if err == nil {
@@ -231,7 +227,7 @@ func (l *ledger) check() error {
 	return nil
 }
 
-// moved returns an error if the directory of the file is another one now.
+// moved returns an error if the directory of the file was moved or replaced.
 func (l *ledger) moved() error {
 	if home, err := os.Stat(filepath.Dir(l.path)); err != nil || !os.SameFile(home, l.home) {
 		return errMoved
@@ -239,7 +235,7 @@ func (l *ledger) moved() error {
 	return nil
 }
 
-// look notices that the file was removed. Only the writer calls it.
+// look sets lost if the file was removed. Only the writer calls it.
 func (l *ledger) look() {
 	if info, err := os.Stat(l.path); err != nil || !os.SameFile(info, l.info) {
 		l.lost = true
@@ -262,8 +258,8 @@ func withoutPath(err error) error {
 // errLedgerClosed reports that the server has stopped.
 var errLedgerClosed = errors.New("the server has stopped")
 
-// add applies changes and queues them to be written. The caller holds mu. With
-// sync, the caller then waits for the batch, without mu.
+// add applies changes and queues them to be written. The caller holds mu. If sync
+// is set, the caller then releases mu and waits for the batch.
 func (l *ledger) add(sync bool, entries ...*entry) (*batch, error) {
 	if l.closed {
 		return nil, errLedgerClosed
@@ -297,7 +293,7 @@ func (l *ledger) write() {
 	defer lazy.Stop()
 	armed := true
 	arm := func() {
-		if !armed { // else changes that go on would put it off for ever
+		if !armed { // otherwise steady changes would postpone it forever
 			lazy.Reset(lazySync)
 			armed = true
 		}
@@ -328,28 +324,28 @@ func (l *ledger) write() {
 			close(b.written)
 		}
 		if closed {
-			_ = errors.Join(l.settle(), l.file.Truncate(l.size), l.file.Close()) // what is lost was reported to those who waited
+			_ = errors.Join(l.settle(), l.file.Truncate(l.size), l.file.Close()) // callers that waited for lost changes got an error
 			return
 		}
 		if l.size > compactSize && l.size > 4*l.live {
 			l.mu.Lock()
 			if l.compact() != nil {
-				l.live = l.size // not again before it has grown
+				l.live = l.size // retry after further growth
 			}
 			l.mu.Unlock()
 		}
 	}
 }
 
-// report records the result of the last write.
+// report records the outcome of the last write.
 func (l *ledger) report(err error) {
 	l.mu.Lock()
 	l.failed = err
 	l.mu.Unlock()
 }
 
-// settle brings changes to the disk that nobody waits for, or that a write has
-// lost.
+// settle syncs changes that nobody waits for, and rewrites a file that lacks
+// changes.
 func (l *ledger) settle() error {
 	if l.look(); !l.lost {
 		return l.sync()
@@ -359,7 +355,7 @@ func (l *ledger) settle() error {
 	return l.compact()
 }
 
-// sync brings what was written to the disk.
+// sync syncs the written changes.
 func (l *ledger) sync() error {
 	if l.safe == l.size {
 		return nil
@@ -371,7 +367,8 @@ func (l *ledger) sync() error {
 	return err
 }
 
-// put writes a batch. If that fails, nothing of it stays in the file.
+// put writes a batch, and syncs it if a caller waits. After an error the file has
+// no part of it.
 func (l *ledger) put(b *batch) error {
 	if l.look(); l.lost {
 		return l.settle()
@@ -407,7 +404,7 @@ func (l *ledger) put(b *batch) error {
 	return err
 }
 
-// grow makes room for further changes. If there is none, the file stays as it is.
+// grow extends the file for further changes. If the disk is full, it has no effect.
 func (l *ledger) grow(size int64) {
 	_, err := l.file.WriteAt(make([]byte, size-l.size), l.size)
 	if err == nil {
@@ -417,12 +414,12 @@ func (l *ledger) grow(size int64) {
 		l.room, l.safe = size, l.size
 		return
 	}
-	_ = l.file.Truncate(l.size) // the next write reports what is wrong
+	_ = l.file.Truncate(l.size) // the next write reports the error
 	l.room = l.size
 }
 
-// compact replaces the file by one with the state. The caller holds mu, or is the
-// only user.
+// compact replaces the file with one that has only the state. The caller holds mu, or
+// is the only user.
 func (l *ledger) compact() error {
 	if err := l.moved(); err != nil {
 		return err
@@ -460,7 +457,7 @@ func (l *ledger) compact() error {
 	l.info = info
 	l.file, l.size, l.live, l.lost = f, int64(len(text)), int64(len(text)), false
 	l.room, l.safe, l.said = l.size, l.size, l.size
-	if l.next != nil { // its changes are in the new file
+	if l.next != nil { // the new file has its changes
 		b := l.next
 		l.next = nil
 		close(b.written)
@@ -468,7 +465,7 @@ func (l *ledger) compact() error {
 	return nil
 }
 
-// close writes what is left.
+// close writes the remaining changes.
 func (l *ledger) close() {
 	l.mu.Lock()
 	already := l.closed

@@ -10,13 +10,13 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// byServer begins the record of who started a run, before the name of the trigger, if a
-// server started it.
+// byServer is how a run records that a server started it; the name of the trigger
+// follows.
 const byServer = "serve"
 
 func startedBy(it *item) string { return strings.TrimSuffix(byServer+" "+it.Trigger, " ") }
 
-// triggerOf returns the trigger of a run, and whether a server has started it.
+// triggerOf returns the trigger of a run, and whether a server started it.
 func triggerOf(e host.RunEntry) (trigger string, served bool) {
 	who, trigger, _ := strings.Cut(e.StartedBy, " ")
 	return trigger, who == byServer
@@ -29,14 +29,14 @@ func (s *server) hadState() bool {
 		return true
 	}
 	if s.led.failed == nil {
-		_, _ = s.lock.WriteAt([]byte("its state is in state.jsonl\n"), 0) // the journals say so too
+		_, _ = s.lock.WriteAt([]byte("its state is in state.jsonl\n"), 0) // the journals record it too
 	}
 	return false
 }
 
 // rebuild recreates the missing state from the journals of the runs: unfinished runs
-// continue, questions are decided at their deadlines, and schedules go on from their
-// last runs.
+// continue, questions are decided at their deadlines, and schedules continue after
+// their last runs.
 func (s *server) rebuild(runs *host.Runs) {
 	list, err := runs.List()
 	if err != nil || !s.led.fresh {
@@ -85,8 +85,8 @@ func (s *server) rebuild(runs *host.Runs) {
 		"The following is lost: runs that had not begun, further attempts of failed and parked runs, deduplication keys, the record of processed files, and the usage per day", s.led.path, continued, waiting), "error", err)
 }
 
-// unfinished reports whether a run has to continue: it was interrupted by the end of
-// the server, or it waits for a time.
+// unfinished reports whether a run must continue: the end of the server interrupted
+// it, or it waits for a time.
 func (s *server) unfinished(runs *host.Runs, e host.RunEntry, it *item) (bool, error) {
 	if e.Status != flow.Stopped && e.Status != flow.Waiting {
 		return false, nil
@@ -96,7 +96,7 @@ func (s *server) unfinished(runs *host.Runs, e host.RunEntry, it *item) (bool, e
 		return false, err
 	}
 	if e.Status == flow.Stopped {
-		// Without a status at the end the run was killed.
+		// A killed run has no final status.
 		end, err := host.FailureOf(&host.RunContents{Records: contents.Records[max(0, len(contents.Records)-1):]})
 		return cmp.Or(end.Error, errClosed.Error()) == errClosed.Error(), err
 	}

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// maxLabels is how many workflows, nodes and models have their own values;
+	// maxLabels is how many workflows, nodes and models have separate values; the
 	// others share a label.
 	maxLabels  = 500
 	otherLabel = "other"
-	// maxLabel is the size of a label.
+	// maxLabel is the maximum size of a label.
 	maxLabel = 200
 )
 
@@ -29,7 +29,7 @@ type labelSet struct {
 	known map[string]bool
 }
 
-// has reports whether a combination of values has its own label.
+// has reports whether a combination of values has a separate label.
 func (l *labelSet) has(values ...string) bool {
 	key := strings.Join(values, "\x00")
 	l.mu.Lock()
@@ -84,7 +84,7 @@ func newMetrics(s *server) *metrics {
 		refused: counter("tea_refused_events_total", "Events of triggers that started no run.", "workflow"),
 		alerts:  counter("tea_alerts_total", "Alerts by their delivery.", "result"),
 	}
-	m.alerts.WithLabelValues("lost") // a graph of none is a line at 0
+	m.alerts.WithLabelValues("lost") // a graph without alerts is a line at 0
 	m.alerts.WithLabelValues("delivered")
 	m.registry.MustRegister(m.runs, m.seconds, m.nodes, m.tokens, m.usd, m.refused, m.alerts, m.models.tokens, m.models.seconds, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &snapshot{s: s})
@@ -128,7 +128,7 @@ func (m *metrics) ended(workflow string, res *flow.Result, used flow.Usage) {
 	m.usd.WithLabelValues(workflow).Add(max(used.USD, 0))
 }
 
-// snapshot reads what the server has at the moment.
+// snapshot collects the current state of the server.
 type snapshot struct{ s *server }
 
 var (
@@ -174,7 +174,7 @@ func (c *snapshot) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// load is how busy a workflow is.
+// load is the number of running and queued runs of a workflow.
 type load struct{ running, queued int }
 
 // loads returns the loads of the workflows, by label.
@@ -218,5 +218,5 @@ func journalBytes(dir string) (size int64) {
 	return size
 }
 
-// beat records that the scheduler is at work, for the watchdog.
+// beat records progress of the scheduler, for the watchdog.
 func (s *server) beat() { s.lastBeat.Store(time.Now().UnixNano()) }

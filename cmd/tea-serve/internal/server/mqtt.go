@@ -25,15 +25,14 @@ import (
 
 const (
 	defaultBroker = "mqtt://localhost:1883"
-	// keepAlive is the interval of pings in seconds.
+	// keepAlive is the interval of pings, in seconds.
 	keepAlive = 30
-	// sessionExpiry is how long the broker keeps messages for a server that is
-	// off, in seconds.
+	// sessionExpiry is how long the broker keeps messages for a stopped server, in
+	// seconds.
 	sessionExpiry = 24 * 60 * 60
-	// refusedWait is the wait before a message is offered again that the queue has
-	// no room for.
+	// refusedWait is the wait before a message is retried while the queue is full.
 	refusedWait = time.Second
-	// publishTimeout is how long the result of a run waits for the queue of the
+	// publishTimeout bounds how long the result of a run waits for the queue of the
 	// client.
 	publishTimeout = 10 * time.Second
 )
@@ -86,7 +85,7 @@ func matchesTopic(filter, topic string) bool {
 	return len(want) == len(have)
 }
 
-// subscriptions are the connections to brokers, one for each trigger.
+// subscriptions are the connections to brokers, one per trigger.
 type subscriptions struct {
 	s *server
 
@@ -102,11 +101,11 @@ type subscription struct {
 	// receiving is held while a message is handled: after a connection is lost, the
 	// broker resends messages that are still being handled.
 	receiving sync.Mutex
-	// problem is why the broker cannot be reached; nil if it is.
+	// problem is the reason why the broker cannot be reached; nil if it can.
 	problem atomic.Pointer[string]
 }
 
-// problem returns why the broker of a trigger cannot be reached, "" if it can.
+// problem returns the reason why the broker of a trigger cannot be reached, or "".
 func (c *subscriptions) problem(t *trigger) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +117,7 @@ func (c *subscriptions) problem(t *trigger) string {
 	return ""
 }
 
-// connection identifies what a connection depends on.
+// connection identifies the settings of a connection.
 func (t *trigger) connection() string {
 	return strings.Join([]string{t.id, t.broker.String(), t.Value.Value, t.Username, t.secret, fmt.Sprint(t.QoS), t.Retained}, "\x00")
 }
@@ -150,8 +149,8 @@ func (c *subscriptions) update() {
 	}
 }
 
-// connect begins to connect to the broker. The connection is made again whenever
-// it breaks.
+// connect starts connecting to the broker, and reconnects whenever the connection
+// breaks.
 func (c *subscriptions) connect(t *trigger) (*subscription, error) {
 	ctx, stop := context.WithCancel(c.s.ctx)
 	sub := &subscription{stop: stop}
@@ -201,8 +200,8 @@ func (c *subscriptions) connect(t *trigger) (*subscription, error) {
 	return sub, nil
 }
 
-// receive starts a run for a message, and reports whether the message is done
-// with. It waits while the queue has no room.
+// receive starts a run for a message, and reports whether to acknowledge it. It
+// waits while the queue is full.
 func (c *subscriptions) receive(ctx context.Context, sub *subscription, p *paho.Publish) bool {
 	sub.receiving.Lock()
 	defer sub.receiving.Unlock()
@@ -233,8 +232,8 @@ func (c *subscriptions) receive(ctx context.Context, sub *subscription, p *paho.
 	}
 }
 
-// depthProperty is the property of the result of a run that counts the runs that
-// led to it, so that a circle of messages ends.
+// depthProperty is the property of a result that counts the runs that led to it,
+// so that a loop of messages ends.
 const depthProperty = "tea-depth"
 
 // depthOf returns the depth of the run that a message starts.

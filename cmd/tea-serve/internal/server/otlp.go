@@ -11,7 +11,7 @@ import (
 )
 
 // sendMetrics sends the metrics to the collector until the server has ended, and
-// then once more.
+// once more at the end.
 func (s *server) sendMetrics() {
 	ticker := time.NewTicker(s.flags.MetricsInterval)
 	defer ticker.Stop()
@@ -28,7 +28,7 @@ func (s *server) sendMetrics() {
 		err := s.sendMetricsOnce(sending)
 		cancel()
 		switch {
-		case err != nil && !failing: // one line for an outage
+		case err != nil && !failing: // one line per outage
 			s.svc.Log.Warn("the metrics did not reach the collector", "error", err)
 		case err == nil && failing:
 			s.svc.Log.Warn("the collector accepts metrics again")
@@ -48,8 +48,8 @@ func (s *server) sendMetricsOnce(ctx context.Context) error {
 	return s.svc.Collector.SendMetrics(ctx, s.started, toMetrics(families))
 }
 
-// toMetrics converts the metrics of Prometheus. They keep their names, except for
-// those that OpenTelemetry's conventions have.
+// toMetrics converts Prometheus metrics. They keep their names, except for those
+// of OpenTelemetry's conventions.
 func toMetrics(families []*dto.MetricFamily) []trace.Metric {
 	list := make([]trace.Metric, 0, len(families))
 	for _, f := range families {
@@ -61,7 +61,7 @@ func toMetrics(families []*dto.MetricFamily) []trace.Metric {
 			p := &m.Points[i]
 			p.Attributes = map[string]any{}
 			for _, l := range one.GetLabel() {
-				if l.GetValue() != "" { // as in Prometheus, an empty label is an absent one
+				if l.GetValue() != "" { // as in Prometheus, an empty label is absent
 					p.Attributes[cmp.Or(otelNames[l.GetName()], l.GetName())] = l.GetValue()
 				}
 			}
@@ -81,7 +81,7 @@ func values(kind dto.MetricType, one *dto.Metric, p *trace.Point) trace.MetricKi
 	case dto.MetricType_HISTOGRAM:
 		h := one.GetHistogram()
 		p.Count, p.Sum = h.GetSampleCount(), h.GetSampleSum()
-		below := uint64(0) // the buckets of Prometheus include the smaller values
+		below := uint64(0) // Prometheus buckets are cumulative
 		for _, b := range h.GetBucket() {
 			p.Bounds = append(p.Bounds, b.GetUpperBound())
 			p.Counts = append(p.Counts, b.GetCumulativeCount()-below)

@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// maxBundle is the size of a bundle that is installed, maxSignature that of its
+	// maxBundle is the maximum size of a bundle, and maxSignature of its
 	// signature.
 	maxBundle    = 512 << 20
 	maxSignature = 64 << 10
-	// uploadTimeout is how long a client has to send it.
+	// uploadTimeout is how long a client has to send a bundle.
 	uploadTimeout = 10 * time.Minute
-	// uploadPrefix begins the name of a directory of an upload, in that of the state.
+	// uploadPrefix begins the names of upload directories, which are in stateDir.
 	uploadPrefix = "upload-"
 )
 
-// getPlugins lists the plugins with what they are doing, and those that are installed.
+// getPlugins lists the plugins with their status, and the installed ones.
 func (s *server) getPlugins(w http.ResponseWriter, _ *http.Request) error {
 	text, err := json.Marshal(s.svc.PluginStatus())
 	if err != nil {
@@ -67,14 +67,14 @@ func (s *server) postPlugin(w http.ResponseWriter, r *http.Request) error {
 // maxUploads is how many bundles are received concurrently.
 const maxUploads = 4
 
-// postRollback returns to the version of a plugin before.
+// postRollback activates the previous version of a plugin.
 func (s *server) postRollback(w http.ResponseWriter, r *http.Request) error {
 	return s.changePlugin(w, "rolled back", func() (*teacmd.PluginChange, error) { return s.svc.RollbackPlugin(r.PathValue("name")) })
 }
 
-// changePlugin answers with the change of a plugin.
+// changePlugin changes a plugin and answers with the change.
 func (s *server) changePlugin(w http.ResponseWriter, how string, change func() (*teacmd.PluginChange, error)) error {
-	s.installing.Lock() // for as long as a change takes, and not as a client sends
+	s.installing.Lock() // held during the change, not during the upload
 	done, err := change()
 	s.installing.Unlock()
 	if err != nil {
@@ -86,8 +86,7 @@ func (s *server) changePlugin(w http.ResponseWriter, how string, change func() (
 
 var errInstalling = errors.New("other plugins are being installed; try again")
 
-// pluginError adds the status of the response to the error of a plugin that is not
-// replaced.
+// pluginError adds a response status to the error of a failed change.
 func pluginError(err error) error {
 	switch {
 	case full(err), isIO(err):
@@ -102,7 +101,7 @@ func pluginError(err error) error {
 	return &statusError{http.StatusUnprocessableEntity, err}
 }
 
-// isIO reports whether an error is one of this machine, and not of the bundle.
+// isIO reports whether an error comes from this machine and not from the bundle.
 func isIO(err error) bool {
 	path := (*os.PathError)(nil)
 	if errors.As(err, &path) {
@@ -111,8 +110,8 @@ func isIO(err error) bool {
 	return errors.As(err, new(*os.LinkError)) || errors.As(err, new(*os.SyscallError))
 }
 
-// receive stores the bundle of a request in a file, and its signature next to it, and
-// returns the name that the client has for the bundle.
+// receive stores the bundle of a request in a file, with its signature next to it, and
+// returns the client's name for the bundle.
 func receive(r *http.Request, file string) (name string, err error) {
 	parts, err := r.MultipartReader()
 	if err != nil {
@@ -167,7 +166,7 @@ func store(part *multipart.Part, file string, most int64) error {
 	return err
 }
 
-// uploadError adds the status of the response to an error of the upload.
+// uploadError adds a response status to an error of the upload.
 func uploadError(err error) error {
 	large := (*http.MaxBytesError)(nil)
 	switch {
@@ -181,7 +180,7 @@ func uploadError(err error) error {
 	return badRequest(fmt.Errorf("read the upload: %w", err))
 }
 
-// removeUploads removes what a killed server has left.
+// removeUploads removes the uploads that a killed server left.
 func removeUploads(dir string) {
 	left, _ := filepath.Glob(filepath.Join(dir, uploadPrefix+"*")) // the pattern is valid
 	for _, path := range left {

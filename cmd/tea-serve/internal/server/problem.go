@@ -12,7 +12,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// problem is an error as clients see it (RFC 9457).
+// problem is an error in the format of RFC 9457.
 type problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -50,7 +50,7 @@ func (s *server) fail(w http.ResponseWriter, err error) {
 	refuse(w, s.svc.Hide(err.Error()), s.prepare(w, err))
 }
 
-// prepare returns the status of an error, for which it sets headers and logs.
+// prepare returns the response status for an error. It also sets headers and logs.
 func (s *server) prepare(w http.ResponseWriter, err error) int {
 	status := statusOf(err)
 	switch status {
@@ -62,7 +62,7 @@ func (s *server) prepare(w http.ResponseWriter, err error) int {
 	return status
 }
 
-// statusOf returns the status of the response to an error.
+// statusOf returns the response status for an error.
 func statusOf(err error) int {
 	known := (*statusError)(nil)
 	failure := (*tea.Error)(nil)

@@ -18,11 +18,11 @@ const (
 	defaultMaxRunning = 8
 	defaultMaxQueue   = 1000
 	defaultKeyTime    = 24 * time.Hour
-	// maxQueuedBytes is the size of the input of all runs that wait.
+	// maxQueuedBytes bounds the input of all queued runs.
 	maxQueuedBytes = 64 << 20
 	// maxKeys is how many deduplication keys are kept.
 	maxKeys = 100_000
-	// maxDrops is how many runs are kept that were stopped before they began.
+	// maxDrops is how many runs that were stopped before they began are kept.
 	maxDrops = 10_000
 )
 
@@ -32,23 +32,23 @@ type line struct {
 	// entering counts the items that are being written to the ledger.
 	entering int
 	running  map[string]*live
-	// waiting holds the runs that wait for an answer, by id. Each counts as running
+	// waiting holds the ids of runs that wait for an answer. Each counts as running
 	// unless the workflow says otherwise.
 	waiting map[string]bool
-	// done are the runs that are done and kept, failed those that have failed or
-	// were stopped; the oldest first.
+	// done are the kept runs that succeeded, failed those that failed or were stopped;
+	// oldest first.
 	done, failed []endedRun
-	// warned is the day on which the end of the budget was logged.
+	// warned is the day on which the end of the budget was last logged.
 	warned string
 }
 
-// endedRun is a run that has ended, with the time of its end.
+// endedRun is an ended run, with the time of its end.
 type endedRun struct {
 	id string
 	at time.Time
 }
 
-// keep adds a run that has ended.
+// keep adds an ended run.
 func (ln *line) keep(id string, status flow.Status, at time.Time) {
 	switch status {
 	case flow.Done:
@@ -64,14 +64,14 @@ func (ln *line) unkeep(id string) {
 	ln.done, ln.failed = slices.DeleteFunc(ln.done, same), slices.DeleteFunc(ln.failed, same)
 }
 
-// live is a run that is running.
+// live is a running run.
 type live struct {
 	it     *item
 	v      *version
 	cancel context.CancelCauseFunc
 	hub    *hub
 	since  time.Time
-	// canceled reports that a request has stopped the run, so it is not tried again.
+	// canceled reports that a request stopped the run, so it is not retried.
 	canceled bool
 	// attempts is the number of attempts before this one.
 	attempts int
@@ -82,24 +82,24 @@ type request struct {
 	workflow string
 	trigger  string
 	input    map[string]any
-	// key is the deduplication key, "" for none; hash identifies the input of
-	// requests that must be equal if their keys are.
+	// key is the deduplication key, "" for none; hash identifies the input that
+	// requests with the same key must share.
 	key, hash string
-	// replay is a second key, of a request that can be sent again by others, and
+	// replay is a second key, for requests that a third party may send again, and
 	// replayTime how long it is kept.
 	replay     string
 	replayTime time.Duration
-	// also are changes that are made with the acceptance of the run: the position
-	// of a schedule, a file that is processed. once reports that they are made
-	// although the run is refused, if it would be refused again.
+	// also are changes that are recorded with the run: the position of a schedule, a
+	// processed file. once records them even if the run is refused in a way that
+	// retrying would not change.
 	also []*entry
 	once bool
-	// id and depth are those of a run that follows another one.
+	// id and depth are set for a run that follows another one.
 	id    string
 	depth int
 }
 
-// The reasons for which a request is refused.
+// The reasons why a request is refused.
 var (
 	errStopping   = errors.New("the server is stopping")
 	errNoWorkflow = errors.New("there is no such workflow")
@@ -114,15 +114,15 @@ func noWorkflow(name string) error { return fmt.Errorf("%w: %.100q", errNoWorkfl
 // accepted is the answer to a request.
 type accepted struct {
 	id string
-	// replayed reports that the run is that of an earlier request with the key.
+	// replayed reports that the run belongs to an earlier request with the same key.
 	replayed bool
-	// done is closed when the run has ended or waits; nil if it has.
+	// done is closed when the run has ended or waits; nil if it already has.
 	done <-chan struct{}
 	item *item
 }
 
-// accept makes a request durable: when it returns, the run exists, whatever
-// happens to the server.
+// accept makes a request durable: after it returns, the run exists even if the
+// server ends.
 func (s *server) accept(r request) (accepted, error) {
 	input, err := s.seal(r.input)
 	if err != nil {
@@ -138,12 +138,12 @@ func (s *server) accept(r request) (accepted, error) {
 		b, addErr := s.led.add(true, r.also...)
 		s.mu.Unlock()
 		if addErr == nil {
-			addErr = b.wait() // the earlier request can be in the same batch
+			addErr = b.wait() // the earlier request may be in the same batch
 		}
 		if err = cmp.Or(err, addErr); err == nil && a.item != nil {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			err = a.item.refused // the earlier one was not recorded, so its run does not exist
+			err = a.item.refused // the earlier request was not recorded, so its run does not exist
 		}
 		return a, err
 	}
@@ -167,20 +167,20 @@ func (s *server) accept(r request) (accepted, error) {
 		for _, key := range []string{r.key, r.replay} {
 			delete(s.led.state.keys, s.keyName(r.workflow, key))
 		}
-		for _, e := range undo { // so that the file or time is tried again
+		for _, e := range undo { // so that the file or time is retried
 			s.led.state.apply(e)
 		}
 		a.item.refused = err
 		a.item.finish(nil, err)
 		return accepted{}, err
 	}
-	if s.led.state.items[a.id] == a.item { // else it was cancelled meanwhile
+	if s.led.state.items[a.id] == a.item { // otherwise it was cancelled meanwhile
 		s.enqueue(a.item)
 	}
 	return a, nil
 }
 
-// count adds the input of an item to the size of those that wait. The caller holds
+// count adds the input of an item to the size of the queued input. The caller holds
 // the mutex.
 func (s *server) count(it *item) {
 	if !it.counted {
@@ -189,7 +189,7 @@ func (s *server) count(it *item) {
 	}
 }
 
-// uncount is the opposite of count.
+// uncount reverts count.
 func (s *server) uncount(it *item) {
 	if it.counted {
 		it.counted = false
@@ -201,10 +201,10 @@ func (s *server) keyName(workflow, key string) string {
 	return workflow + "\x00" + s.secrets.Seal(key).(string)
 }
 
-// admit decides on a request. The caller holds the mutex.
+// admit accepts or refuses a request. The caller holds the mutex.
 func (s *server) admit(r request, input []byte) (accepted, []*entry, error) {
 	now := time.Now()
-	if s.ctx.Err() != nil && r.id == "" { // a run that follows another one waits for the next start
+	if s.ctx.Err() != nil && r.id == "" { // a follow-up run waits for the next start
 		return accepted{}, nil, errStopping
 	}
 	for _, key := range []string{r.key, r.replay} {
@@ -249,8 +249,8 @@ func (s *server) admit(r request, input []byte) (accepted, []*entry, error) {
 	return accepted{id: it.ID, item: it, done: it.done()}, entries, nil
 }
 
-// forgetKeys removes keys that have expired, and the next ones to expire if there
-// are too many. The caller holds the mutex.
+// forgetKeys removes expired keys, and those that expire next if there are too many.
+// The caller holds the mutex.
 func (s *server) forgetKeys(now time.Time) {
 	keys := s.led.state.keys
 	if len(keys) < maxKeys {
@@ -270,8 +270,8 @@ func (s *server) forgetKeys(now time.Time) {
 	}
 }
 
-// drop returns the record of a run that is stopped before it begins: it is kept
-// as long as the keys of the run are. The caller holds the mutex.
+// drop returns the record of a run that is stopped before it begins. It is kept as
+// long as the keys of the run. The caller holds the mutex.
 func (s *server) drop(it *item) *dropped {
 	d := &dropped{ID: it.ID, Workflow: it.Workflow, Trigger: it.Trigger, At: it.At, Until: time.Now().Add(defaultKeyTime)}
 	for _, k := range s.led.state.keys {
@@ -337,9 +337,8 @@ func (s *server) enqueue(it *item) {
 	s.dispatch()
 }
 
-// wait returns how long an item waits for its time. After a restart with the clock set
-// back, an attempt does not wait longer than its policy allows. The caller holds the
-// mutex.
+// wait returns how long an item waits for its time. If the clock was set back, an
+// attempt does not wait longer than its policy allows. The caller holds the mutex.
 func (s *server) wait(it *item) time.Duration {
 	wait := time.Until(it.NotBefore)
 	if it.Waiting || wait <= maxEqual*startRetry {
@@ -351,10 +350,10 @@ func (s *server) wait(it *item) time.Duration {
 	}
 	defer v.uses.Done()
 	policy, _ := retryPolicy(v.serving.Config())
-	return min(wait, 2*policy.Max) // with jitter it is longer than Max
+	return min(wait, 2*policy.Max) // jitter may exceed Max
 }
 
-// retime counts the waits of all items again: timers do not notice that the clock was
+// retime recomputes the waits of all items: timers do not notice that the clock was
 // set.
 func (s *server) retime() {
 	s.mu.Lock()
@@ -366,7 +365,7 @@ func (s *server) retime() {
 	}
 }
 
-// changed starts what a new version of a workflow allows.
+// changed starts the runs that a new version of a workflow allows.
 func (s *server) changed(workflow string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -377,7 +376,7 @@ func (s *server) changed(workflow string) {
 	}
 }
 
-// dispatch starts the runs that are next. The caller holds the mutex.
+// dispatch starts the next runs. The caller holds the mutex.
 func (s *server) dispatch() {
 	if s.room.waits() {
 		return
@@ -410,7 +409,7 @@ func (s *server) dispatch() {
 	}
 }
 
-// cancelOldest cancels so many of the runs that run the longest.
+// cancelOldest cancels the n runs that have run longest.
 func (ln *line) cancelOldest(n int) {
 	list := make([]*live, 0, len(ln.running))
 	for _, lv := range ln.running {
@@ -437,8 +436,8 @@ func (s *server) start(it *item, ln *line, v *version) {
 	s.executing.Go(func() { s.execute(ctx, lv) })
 }
 
-// spent reports whether a workflow has used up its budget of the day. The caller
-// holds the mutex.
+// spent reports whether a workflow has spent its daily budget. The caller holds the
+// mutex.
 func (s *server) spent(v *version) bool {
 	c := v.serving.Config()
 	if c.Tokens == 0 && c.USD == 0 {

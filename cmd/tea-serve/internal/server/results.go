@@ -10,11 +10,11 @@ import (
 	"github.com/eclipse/paho.golang/autopaho/queue/memory"
 )
 
-// maxResults is the size of the results of runs that wait for a broker.
+// maxResults bounds the results that wait for a broker, in bytes.
 const maxResults = 8 << 20
 
-// results is the queue of the results of a trigger, which wait in memory while the
-// broker is away. It is safe for concurrent use.
+// results is the queue of a trigger's results, which wait in memory while the broker
+// is unreachable. It is safe for concurrent use.
 type results struct {
 	memory.Queue
 
@@ -67,7 +67,7 @@ func (r result) Quarantine() error {
 	return r.Entry.Quarantine()
 }
 
-// removed forgets the size of the first element.
+// removed subtracts the size of the first element.
 func (q *results) removed() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// The reasons for which a run is not continued.
+// The reasons why a run cannot be resumed.
 var (
 	errBusy    = errors.New("the run is running or queued")
 	errEnded   = errors.New("the run is done")
@@ -21,7 +21,7 @@ var (
 	errDropped = errors.New("the run was stopped before it began")
 )
 
-// postResume continues a run with answers or input.
+// postResume resumes a run with answers or input.
 func (s *server) postResume(w http.ResponseWriter, r *http.Request) error {
 	wait, err := waitOf(r.URL.Query())
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *server) postRetry(w http.ResponseWriter, r *http.Request) error {
 	return s.answer(w, r, a, wait)
 }
 
-// unpark tries a parked run again that has no checkpoint.
+// unpark retries a parked run that has no checkpoint.
 func (s *server) unpark(id string) (accepted, error) {
 	s.mu.Lock()
 	it := s.led.state.items[id]
@@ -94,7 +94,7 @@ func (s *server) unpark(id string) (accepted, error) {
 	return s.requeue(next)
 }
 
-// resume makes the continuation of a run durable.
+// resume makes the resumption of a run durable.
 func (s *server) resume(contents *host.RunContents, resume *resumption) (accepted, error) {
 	id := contents.Header.RunID
 	if !resume.Migrate {
@@ -111,7 +111,7 @@ func (s *server) resume(contents *host.RunContents, resume *resumption) (accepte
 		}
 		next.Trigger, next.Input, next.Depth, next.Spent = it.Trigger, it.Input, it.Depth, it.Spent
 	} else if o := s.led.state.over[id]; o != nil && o.Usage != nil {
-		next.Spent = *o.Usage // it is part of the usage of the run
+		next.Spent = *o.Usage // the usage of the run includes it
 	}
 	runs, err := s.openRuns()
 	if err == nil {
@@ -134,8 +134,8 @@ func (s *server) resume(contents *host.RunContents, resume *resumption) (accepte
 	return s.requeue(next)
 }
 
-// hasVersion returns an error if the version of the workflow with which a run
-// began no longer exists, so that the run cannot continue.
+// hasVersion returns an error if the workflow version of a run no longer exists, so
+// that the run cannot continue.
 func (s *server) hasVersion(contents *host.RunContents) error {
 	if v := s.catalog.use(contents.Header.Workflow); v != nil {
 		defer v.uses.Done()
@@ -158,8 +158,8 @@ func (s *server) hasVersion(contents *host.RunContents) error {
 	return nil
 }
 
-// requeue accepts an item in place of the one that is parked or waits. The caller
-// holds the mutex, which requeue unlocks.
+// requeue accepts an item in place of a parked or waiting one. The caller holds the
+// mutex, which requeue unlocks.
 func (s *server) requeue(next *item) (accepted, error) {
 	if s.ctx.Err() != nil {
 		s.mu.Unlock()
@@ -190,8 +190,8 @@ func (s *server) requeue(next *item) (accepted, error) {
 	return a, nil
 }
 
-// orDropped returns the reason for which a run that was not found cannot be
-// continued or stopped.
+// orDropped returns errDropped if a run was not found because it was stopped before
+// it began, otherwise err.
 func (s *server) orDropped(id string, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +201,7 @@ func (s *server) orDropped(id string, err error) error {
 	return err
 }
 
-// postFork copies a run up to a step and continues the copy.
+// postFork forks a run at a step and continues the fork.
 func (s *server) postFork(w http.ResponseWriter, r *http.Request) error {
 	wait, err := waitOf(r.URL.Query())
 	if err != nil {
@@ -237,7 +237,7 @@ func (s *server) postFork(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	used, err := host.UsageAt(contents, at) // it was counted for the source
+	used, err := host.UsageAt(contents, at) // already counted for the source
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 const (
 	// maxTopics is the number of topics per trigger whose last message is remembered.
 	maxTopics = 10_000
-	// maxInFlight is the number of messages that a broker sends without an
-	// acknowledgment. Twice as many are remembered by their packet identifiers.
+	// maxInFlight is the number of unacknowledged messages that a broker may send. Twice
+	// as many are remembered by their packet identifiers.
 	maxInFlight = 128
 )
 
@@ -30,7 +30,7 @@ func (t *trigger) retainHandling() byte {
 
 // handled returns the ledger changes that mark a message as handled, and whether to
 // skip the message because it was handled before. A retained message is compared with
-// the last one of its topic; a message that the broker sends again is recognized by its
+// the last one of its topic; a message that the broker resends is recognized by its
 // packet identifier. The ledger stores the changes as files.
 func (c *subscriptions) handled(t *trigger, p *paho.Publish) (changes []*entry, skip bool) {
 	if p.Retain && t.Retained == "ignore" { // the broker ignored the option of the subscription

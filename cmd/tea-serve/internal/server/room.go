@@ -8,30 +8,29 @@ import (
 )
 
 const (
-	// roomRetry is the wait before a run is tried again while the disk is full, and
-	// maxRoomRetry the longest one.
+	// roomRetry is the first wait before a run is retried while the disk is full, and
+	// maxRoomRetry the longest.
 	roomRetry    = time.Second
 	maxRoomRetry = 10 * time.Second
 )
 
-// full reports whether an error is that of a full disk, which does not tell
-// anything about the run.
+// full reports whether an error is caused by a full disk, and not by the run.
 func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // noRoom is the state of a server whose disk is full: runs wait, and one at a time
-// is tried. Its fields are guarded by the mutex of the server.
+// is tried. The mutex of the server guards its fields.
 type noRoom struct {
-	// err is the failure of the last run that was tried, nil while there is room.
+	// err is the error of the last run that was tried; nil while there is room.
 	err  error
 	wait time.Duration
 	// next is when another run can be tried.
 	next time.Time
 }
 
-// waits reports whether no run can be tried at the moment.
+// waits reports whether no run can be tried now.
 func (n *noRoom) waits() bool { return n.err != nil && time.Now().Before(n.next) }
 
-// holdBack puts a run back to the head of its queue, since the disk is full. The
+// holdBack returns a run to the head of its queue because the disk is full. The
 // caller holds the mutex.
 func (s *server) holdBack(lv *live, err error, entries *[]*entry) {
 	it := lv.it
@@ -56,12 +55,12 @@ func (s *server) holdBack(lv *live, err error, entries *[]*entry) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.dispatch(); s.probe.Load() == nil {
-			s.room = noRoom{} // nothing is left that needs it
+			s.room = noRoom{} // no run needs it any longer
 		}
 	})
 }
 
-// probing notes that a run starts while the disk is full. The caller holds the
+// probing records that a run starts while the disk is full. The caller holds the
 // mutex.
 func (s *server) probing(it *item) {
 	if s.room.err != nil {
@@ -70,8 +69,8 @@ func (s *server) probing(it *item) {
 	}
 }
 
-// begun lets the other runs start if the run is the one that is tried while the
-// disk is full. The caller holds the mutex.
+// begun lets the other runs start if the run is the one that was tried while the
+// disk was full. The caller holds the mutex.
 func (s *server) begun(it *item) {
 	if s.probe.CompareAndSwap(it, nil) {
 		s.room = noRoom{}

@@ -16,12 +16,12 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
-// stopped is the cause of a run that the server stops.
+// stopped is the cancellation cause of a run that the server stops.
 type stopped struct{ by string }
 
 func (s *stopped) Error() string { return "stopped by " + s.by }
 
-// Unwrap returns the error of the type canceled.
+// Unwrap classifies the error as canceled.
 func (s *stopped) Unwrap() error { return context.Canceled }
 
 var (
@@ -31,14 +31,14 @@ var (
 )
 
 const (
-	// maxEqual is after how many equal failures in a row a run is parked.
+	// maxEqual is the number of equal failures in a row after which a run is parked.
 	maxEqual = 3
 	// startRetry is the wait before a run that could not be started or recorded is
-	// tried again.
+	// retried.
 	startRetry = time.Second
 )
 
-// parked is the reason for which a run is not continued.
+// parked is the reason why a run is not continued.
 type parked struct{ reason string }
 
 func (p *parked) Error() string { return p.reason }
@@ -100,7 +100,7 @@ func (s *server) events(lv *live) func(flow.Event) {
 	}
 }
 
-// fork copies a run and continues the copy.
+// fork forks a run and continues the fork.
 func (s *server) fork(ctx context.Context, it *item, o host.RunOptions) (*flow.Result, error) {
 	info, err := host.FindRun(s.svc.Runs, it.Fork.Run)
 	if err != nil {
@@ -154,8 +154,8 @@ func (s *server) proceed(ctx context.Context, lv *live) (*flow.Result, error) {
 	})
 }
 
-// outcome returns the result of a run that ended before the server could record
-// it; nil if it is to be continued.
+// outcome returns the result of a run that ended before the server recorded it; nil
+// if the run must continue.
 func (s *server) outcome(ctx context.Context, runs *host.Runs, contents *host.RunContents, it *item) (*flow.Result, error) {
 	if it.Resume != nil && it.Attempts == 0 || !it.recovered {
 		return nil, nil
@@ -165,7 +165,7 @@ func (s *server) outcome(ctx context.Context, runs *host.Runs, contents *host.Ru
 		return nil, err
 	}
 	if entry.Status == flow.Failed && it.Attempts > 0 && !it.interrupted {
-		return nil, nil // it was recorded
+		return nil, nil // already recorded
 	}
 	res := &flow.Result{RunID: it.ID, Status: entry.Status, Checkpoint: entry.Path}
 	if entry.Status != flow.Running && entry.Status != flow.Stopped && len(contents.Records) > 0 {
@@ -178,7 +178,7 @@ func (s *server) outcome(ctx context.Context, runs *host.Runs, contents *host.Ru
 		return res, nil
 	case flow.Waiting:
 		if it.Waiting {
-			return nil, nil // its deadline has passed
+			return nil, nil // the deadline has passed
 		}
 		res.Pending, err = host.Pending(contents)
 		return res, err
@@ -190,8 +190,8 @@ func (s *server) outcome(ctx context.Context, runs *host.Runs, contents *host.Ru
 	return nil, nil
 }
 
-// resumeOptions returns the options with which the run continues. Answers that an
-// earlier attempt has given are left out.
+// resumeOptions returns the options for continuing a run, without answers that an
+// earlier attempt has already given.
 func (s *server) resumeOptions(it *item, contents *host.RunContents) (host.RunOptions, error) {
 	o := host.RunOptions{Hold: true, KeepOldRuns: true, RetryFailed: it.Failures > 0}
 	if it.Resume == nil {
@@ -219,14 +219,14 @@ func (s *server) resumeOptions(it *item, contents *host.RunContents) (host.RunOp
 	return o, nil
 }
 
-// begin records an attempt, with the number of nodes that have finished. A run
-// that was interrupted too often without progress is parked.
+// begin records an attempt, with the number of finished nodes. A run that was
+// interrupted too often without progress is parked.
 func (s *server) begin(it *item, finished int) error {
 	s.mu.Lock()
 	switch {
 	case !it.interrupted:
 	case finished > it.Records:
-		it.Stuck = 1 // it was interrupted here for the first time
+		it.Stuck = 1 // the first interruption at this step
 	default:
 		it.Stuck++
 	}
@@ -246,7 +246,7 @@ func (s *server) begin(it *item, finished int) error {
 	return err
 }
 
-// settle records how an attempt has ended, and reports whether the run goes on by
+// settle records the outcome of an attempt, and reports whether the run continues by
 // itself.
 func (s *server) settle(lv *live, res *flow.Result, err error) (goesOn bool) {
 	it := lv.it
@@ -257,7 +257,7 @@ func (s *server) settle(lv *live, res *flow.Result, err error) (goesOn bool) {
 	delete(s.live, it.ID)
 	s.running--
 	if it.Running = false; res != nil {
-		it.recovered, it.interrupted = false, false // the next attempt does not look for an outcome
+		it.recovered, it.interrupted = false, false // the next attempt need not look for an outcome
 	}
 	s.cleared(it)
 	s.setWaiting(it, res != nil && res.Status == flow.Waiting)
@@ -272,7 +272,7 @@ func (s *server) settle(lv *live, res *flow.Result, err error) (goesOn bool) {
 	stopping := s.runs.Err() != nil && (res == nil || res.Status == flow.Stopped)
 	switch reason := (*parked)(nil); {
 	case stopping:
-		it.Attempts, it.Stuck = 0, 0 // it goes on at the next start
+		it.Attempts, it.Stuck = 0, 0 // it continues at the next start
 		entries = append(entries, &entry{Try: new(it.progress)})
 	case noRoom:
 		goesOn = true
@@ -306,7 +306,7 @@ func (s *server) settle(lv *live, res *flow.Result, err error) (goesOn bool) {
 	return goesOn || stopping
 }
 
-// deadline returns the first deadline of the questions of a run.
+// deadline returns the earliest deadline of the questions of a run.
 func deadline(res *flow.Result) (first time.Time) {
 	for _, i := range res.Pending {
 		if !i.Deadline.IsZero() && (first.IsZero() || i.Deadline.Before(first)) {
@@ -316,7 +316,7 @@ func deadline(res *flow.Result) (first time.Time) {
 	return first
 }
 
-// account returns what an attempt has used. The caller holds the mutex.
+// account returns the usage of an attempt. The caller holds the mutex.
 func (s *server) account(lv *live, res *flow.Result) (used flow.Usage) {
 	if res != nil {
 		used = res.Usage.Sub(lv.it.Spent)
@@ -350,7 +350,7 @@ func (s *server) tally(it *item, res *flow.Result, used flow.Usage, goesOn bool)
 	return []*entry{{Used: &u}}
 }
 
-// end removes the item of a run that has ended, and starts what follows it.
+// end removes the item of an ended run, and starts its follow-up runs.
 func (s *server) end(lv *live, res *flow.Result, entries *[]*entry) {
 	it := lv.it
 	ended := &entry{End: it.ID}
@@ -369,7 +369,7 @@ func (s *server) end(lv *live, res *flow.Result, entries *[]*entry) {
 	}
 }
 
-// usageOf returns the usage of a run, nil for none.
+// usageOf returns the usage of a run; nil if there is none.
 func usageOf(res *flow.Result) *flow.Usage {
 	if res.Usage == (flow.Usage{}) {
 		return nil
@@ -377,8 +377,8 @@ func usageOf(res *flow.Result) *flow.Usage {
 	return &res.Usage
 }
 
-// park keeps the item of a run that is not continued, for people to see, and
-// starts what follows its failure; res is nil if the attempt has no result.
+// park keeps the item of a run that is not continued, and starts the follow-up runs
+// of its failure; res is nil if the attempt has no result.
 func (s *server) park(lv *live, res *flow.Result, reason string, entries *[]*entry) {
 	it := lv.it
 	it.Parked = reason
@@ -389,8 +389,8 @@ func (s *server) park(lv *live, res *flow.Result, reason string, entries *[]*ent
 	s.follow(lv, res, entries)
 }
 
-// notStarted decides on a run that could not be started or recorded, and reports
-// whether it is tried again.
+// notStarted handles a run that could not be started or recorded, and reports
+// whether it is retried.
 func (s *server) notStarted(lv *live, err error, entries *[]*entry) (again bool) {
 	it := lv.it
 	permanent := errors.As(err, new(*flow.InputError)) || errors.As(err, new(host.Diagnostics)) || errors.Is(err, host.ErrWorkflowChanged) ||
@@ -407,8 +407,8 @@ func (s *server) notStarted(lv *live, err error, entries *[]*entry) (again bool)
 	return false
 }
 
-// unresumed makes a run that could not be continued what it was before: it waits
-// for its answers, or has ended.
+// unresumed restores a run whose resumption failed: it waits for answers again, or
+// has ended.
 func (s *server) unresumed(it *item, entries *[]*entry) {
 	_, contents, err := s.contents(it.ID)
 	var res flow.Result
@@ -426,7 +426,7 @@ func (s *server) unresumed(it *item, entries *[]*entry) {
 	s.await(it, &res, entries)
 }
 
-// await keeps the item of a run that waits, until the deadline of its questions.
+// await keeps the item of a waiting run until the deadline of its questions.
 func (s *server) await(it *item, res *flow.Result, entries *[]*entry) {
 	it.Waiting, it.Resume, it.Attempts, it.Failures, it.NotBefore = true, nil, 0, 0, deadline(res)
 	*entries = append(*entries, &entry{Item: it, Try: new(it.progress)})
@@ -441,14 +441,14 @@ func (it *item) again(failure string) {
 	it.Failures++
 }
 
-// later tries an item again after a wait.
+// later retries an item after a wait.
 func (s *server) later(it *item, wait time.Duration, entries *[]*entry) {
 	it.NotBefore = time.Now().Add(wait)
 	*entries = append(*entries, &entry{Try: new(it.progress)})
 	s.enqueue(it)
 }
 
-// failed decides on a run that has failed, and reports whether it is tried again.
+// failed handles a failed run, and reports whether it is retried.
 func (s *server) failed(lv *live, res *flow.Result, entries *[]*entry) (again bool) {
 	it, c := lv.it, lv.v.serving.Config()
 	it.again(lv.v.mask.Text(likeness(res.Err)))
@@ -465,7 +465,7 @@ func (s *server) failed(lv *live, res *flow.Result, entries *[]*entry) (again bo
 	return false
 }
 
-// retried reports whether the policy applies to a failure.
+// retried reports whether the retry policy applies to a failure.
 func retried(c *host.ServeConfig, err error) bool {
 	if c.Retry == nil || len(c.Retry.RetryOn) == 0 {
 		return true
@@ -474,7 +474,7 @@ func retried(c *host.ServeConfig, err error) bool {
 	return errors.As(err, &failure) && slices.Contains(c.Retry.RetryOn, string(failure.Type))
 }
 
-// likeness returns what equal failures have in common.
+// likeness returns a text that equal failures share.
 func likeness(err error) string {
 	if node := (*flow.NodeError)(nil); errors.As(err, &node) && node.Err != nil {
 		return node.Path + ": " + string(node.Err.Type)
@@ -482,8 +482,8 @@ func likeness(err error) string {
 	return fmt.Sprint(err)
 }
 
-// retryPolicy returns the waits between the attempts of a run, and how often a run
-// is tried again.
+// retryPolicy returns the waits between the attempts of a run, and the number of
+// retries.
 func retryPolicy(c *host.ServeConfig) (p backoff.Policy, most int) {
 	p = backoff.Policy{Base: time.Second, Max: 5 * time.Minute, Multiplier: 2, Jitter: 0.2}
 	r := c.Retry
@@ -506,7 +506,7 @@ func retryPolicy(c *host.ServeConfig) (p backoff.Policy, most int) {
 	return p, most
 }
 
-// report logs how an attempt has ended; again reports that another one follows.
+// report logs the outcome of an attempt; again reports that another one follows.
 func (s *server) report(lv *live, res *flow.Result, err error, again bool) {
 	it := lv.it
 	name := "run " + it.ID + " of " + it.Workflow
@@ -514,7 +514,7 @@ func (s *server) report(lv *live, res *flow.Result, err error, again bool) {
 	var details []any
 	level := slog.LevelError
 	if again && res == nil && full(err) {
-		level = slog.LevelDebug // it is logged once
+		level = slog.LevelDebug // already logged
 	} else if again {
 		level = slog.LevelWarn
 		details = append(details, "next_attempt", it.NotBefore.UTC().Format(time.RFC3339))

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// defaultPage and maxPage are the number of runs of a page.
+	// defaultPage and maxPage are numbers of runs per page.
 	defaultPage, maxPage = 50, 500
-	// statusQueued is the status of a run that waits for its turn.
+	// statusQueued is the status of a run that waits in the queue.
 	statusQueued = "queued"
 	// statusParked is the status of a run that failed too often to be continued.
 	statusParked = "parked"
@@ -57,7 +57,7 @@ type runDoc struct {
 // statuses are the values of Status.
 var statuses = []string{string(flow.Running), string(flow.Waiting), string(flow.Failed), string(flow.Stopped), string(flow.Done), statusQueued, statusParked}
 
-// errNoRun reports a run that does not exist, or is not one of the directory.
+// errNoRun reports a run that does not exist, or does not belong to the directory.
 var errNoRun = errors.New("there is no such run")
 
 func noRun(id string) error { return fmt.Errorf("%w: %.100q", errNoRun, id) }
@@ -101,7 +101,7 @@ func (s *server) getRuns(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, page)
 }
 
-// listRuns returns the runs of the directory, those in the queue included.
+// listRuns returns the runs of the directory, including queued ones.
 func (s *server) listRuns() ([]runDoc, error) {
 	runs, err := s.openRuns()
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *server) listRuns() ([]runDoc, error) {
 	return list, nil
 }
 
-// newestFirst compares runs by the time at which they were accepted.
+// newestFirst compares runs by the time of acceptance.
 func newestFirst(a, b runDoc) int {
 	return cmp.Or(b.since().Compare(a.since()), cmp.Compare(b.ID, a.ID))
 }
@@ -152,7 +152,7 @@ func (d runDoc) since() time.Time {
 	return d.AcceptedAt
 }
 
-// position returns the place of a run in the list, also after the run is gone.
+// position identifies the place of a run in the list, even after the run is gone.
 func (d runDoc) position() string { return fmt.Sprintf("%d.%s", d.since().UnixNano(), d.ID) }
 
 // positionOf returns a run at a position.
@@ -179,7 +179,7 @@ func (d *dropped) doc() runDoc {
 	return runDoc{ID: d.ID, Workflow: d.Workflow, Status: string(flow.Stopped), Trigger: d.Trigger, AcceptedAt: d.At.UTC(), Error: errDropped.Error()}
 }
 
-// complete adds what the server has of a run. The caller holds the mutex.
+// complete adds the server's data about a run. The caller holds the mutex.
 func (s *server) complete(doc *runDoc) {
 	it := s.led.state.items[doc.ID]
 	if it == nil {
@@ -228,7 +228,7 @@ func (s *server) reason(it *item) string {
 	return ""
 }
 
-// statusOf returns the status of a run that was accepted.
+// statusOf returns the status of an accepted run.
 func (s *server) statusOf(id string) string {
 	doc := runDoc{ID: id}
 	s.mu.Lock()
@@ -258,8 +258,8 @@ func (s *server) openRuns() (*host.Runs, error) {
 	return host.OpenRuns(s.svc.Runs)
 }
 
-// contents reads a run by its complete id: the beginning of one would show which
-// ids other workflows have.
+// contents reads a run by its complete id. A prefix would reveal which ids other
+// workflows have.
 func (s *server) contents(id string) (*host.Runs, *host.RunContents, error) {
 	if !runview.ValidID(id) {
 		return nil, nil, noRun(id)
@@ -275,8 +275,7 @@ func (s *server) contents(id string) (*host.Runs, *host.RunContents, error) {
 	return runs, contents, err
 }
 
-// entry returns the summary of a run, which is read without the rest of its
-// checkpoint.
+// entry returns the summary of a run without reading the rest of its checkpoint.
 func (s *server) entry(id string) (*host.Runs, host.RunEntry, error) {
 	if !runview.ValidID(id) {
 		return nil, host.RunEntry{}, noRun(id)
@@ -315,7 +314,7 @@ func (s *server) describeRun(ctx context.Context, id string, state bool) (runDoc
 		}
 		doc := runDoc{ID: id, Workflow: it.Workflow}
 		if s.complete(&doc); !errors.Is(err, errNoRun) {
-			doc.Notes = []string{s.svc.Hide(err.Error())} // its checkpoint is damaged
+			doc.Notes = []string{s.svc.Hide(err.Error())} // the checkpoint is damaged
 		}
 		return doc, nil
 	}
@@ -341,7 +340,7 @@ func (s *server) describeRun(ctx context.Context, id string, state bool) (runDoc
 		return doc, err
 	}
 	for _, i := range pending {
-		doc.Pending = append(doc.Pending, runview.Describe(host.Mask{}, i)) // masked already
+		doc.Pending = append(doc.Pending, runview.Describe(host.Mask{}, i)) // already masked
 	}
 	if state {
 		if doc.State, err = s.stateOf(ctx, contents); err != nil {
@@ -351,8 +350,8 @@ func (s *server) describeRun(ctx context.Context, id string, state bool) (runDoc
 	return doc, nil
 }
 
-// finished describes a run that has ended or waits, as the server has it: its
-// checkpoint can be gone.
+// finished describes an ended or waiting run from memory: its checkpoint may be
+// gone.
 func (s *server) finished(ctx context.Context, a accepted) (runDoc, error) {
 	if a.item == nil {
 		return s.describeRun(ctx, a.id, true)
@@ -394,7 +393,7 @@ func (s *server) finished(ctx context.Context, a accepted) (runDoc, error) {
 	return doc, err
 }
 
-// typeOf returns the type of an error of a run, "" if it has none.
+// typeOf returns the type of a run's error, or "".
 func typeOf(err error) tea.ErrorType {
 	if typed := (*tea.Error)(nil); errors.As(err, &typed) {
 		return typed.Type
@@ -405,8 +404,7 @@ func typeOf(err error) tea.ErrorType {
 	return ""
 }
 
-// versionOf returns the workflow of a run, to look at it. The caller calls
-// release.
+// versionOf returns the workflow of a run for reading. The caller calls release.
 func (s *server) versionOf(contents *host.RunContents) (wf *host.Workflow, release func(), err error) {
 	if v := s.catalog.use(contents.Header.Workflow); v != nil {
 		if v.Digest() == contents.Header.Digest {
@@ -445,7 +443,7 @@ func (s *server) stateOf(ctx context.Context, contents *host.RunContents) (json.
 	return value.Encode(mask.Value(state))
 }
 
-// stateAt computes the state of a run from its checkpoint, which has records.
+// stateAt computes the state of a run from a checkpoint with records.
 func (s *server) stateAt(ctx context.Context, contents *host.RunContents) (map[string]any, error) {
 	wf, release, err := s.versionOf(contents)
 	if err != nil {

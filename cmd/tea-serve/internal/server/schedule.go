@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// maxSleep is how long the scheduler sleeps: the clock can be set, and the
-	// machine can be suspended.
+	// maxSleep is the longest sleep of the scheduler: the clock may be set, and the
+	// machine may be suspended.
 	maxSleep = 15 * time.Second
 	// onTime is the delay up to which a time does not count as missed while the server
 	// is running.
 	onTime = time.Minute
-	// maxCatchUp is how many missed times catch_up: all makes up for.
+	// maxCatchUp is how many missed times catch_up: all runs.
 	maxCatchUp = 100
 )
 
 // schedule starts the runs of cron, every and at_start.
 func (s *server) schedule() {
 	for _, t := range s.catalog.triggers(host.TriggerAtStart) {
-		_ = s.fire(t, t.event(nil), request{once: true}) // it was logged
+		_ = s.fire(t, t.event(nil), request{once: true}) // already logged
 	}
 	today := day(time.Now())
 	p := &planner{s: s, seed: maphash.MakeSeed(), base: map[string]time.Time{}, since: time.Now(), start: s.startScheduled}
@@ -51,7 +51,7 @@ func (s *server) schedule() {
 			refreshed = now
 			s.refresh()
 		}
-		if d := day(now); d != today { // runs can wait for their budgets
+		if d := day(now); d != today { // runs may wait for their budgets
 			today = d
 			s.mu.Lock()
 			s.dispatch()
@@ -80,10 +80,10 @@ func clockStep(before, now time.Time) time.Duration {
 type planner struct {
 	s    *server
 	seed maphash.Seed
-	// start starts the run of a time.
+	// start starts the run for a time.
 	start func(t *trigger, at time.Time)
-	// since is when the server started, or when the clock was set forward. Times before
-	// it were missed.
+	// since is when the server started or the clock was set forward. Earlier times were
+	// missed.
 	since time.Time
 	// base is the time from which a schedule without a usable position counts.
 	base map[string]time.Time
@@ -96,13 +96,12 @@ func (p *planner) jump(now time.Time, step time.Duration) {
 	}
 }
 
-// run starts the runs of a schedule that are due, and returns when the next one
-// is.
+// run starts the due runs of a schedule, and returns the time of the next one.
 func (p *planner) run(t *trigger, now time.Time) time.Time {
 	last := p.last(t, now)
 	due := t.next(last)
 	switch {
-	case t.Every > 0 && now.Sub(due) > t.Every: // skips them without a step for each interval
+	case t.Every > 0 && now.Sub(due) > t.Every: // skip intervals in one step
 		due = last.Add(now.Sub(last).Truncate(t.Every))
 		if t.CatchUp == "all" {
 			due = later(t.next(last), due.Add(-maxCatchUp*t.Every))
@@ -126,9 +125,8 @@ func (p *planner) run(t *trigger, now time.Time) time.Time {
 	return due.Add(p.jitter(t, due))
 }
 
-// recent returns a time from which at least maxCatchUp times of a cron expression have
-// passed, or last if there are fewer. A clock that was in 1970 may have skipped
-// millions.
+// recent returns a time since which a cron expression has matched at least maxCatchUp
+// times, or last if there are fewer. A clock that started in 1970 may skip millions.
 func recent(t *trigger, last, now time.Time) time.Time {
 	for span := time.Hour; ; span *= 4 {
 		from := now.Add(-span)
@@ -152,7 +150,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// last returns the time after which the schedule continues.
+// last returns the time from which the schedule continues.
 func (p *planner) last(t *trigger, now time.Time) time.Time {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -160,7 +158,7 @@ func (p *planner) last(t *trigger, now time.Time) time.Time {
 	if ok && !last.After(now) {
 		return last
 	}
-	if !ok { // the first time: times that pass while the server is off count from here
+	if !ok { // on first use, times count from now, even while the server is off
 		_, _ = p.s.led.add(false, &entry{Fired: &firing{t.id, now}}) // the server ends if it fails
 		return now
 	}
@@ -172,7 +170,7 @@ func (p *planner) last(t *trigger, now time.Time) time.Time {
 	return base
 }
 
-// fire starts the runs of the times that have passed.
+// fire starts the runs for missed times.
 func (p *planner) fire(t *trigger, missed []time.Time, now time.Time) {
 	latest := missed[len(missed)-1]
 	due := latest.Add(p.jitter(t, latest))
@@ -193,13 +191,13 @@ func (p *planner) fire(t *trigger, missed []time.Time, now time.Time) {
 	delete(p.base, t.id)
 }
 
-// startScheduled starts the run of a time of a schedule, and records the position.
+// startScheduled starts the run for a time of a schedule, and records the position.
 func (s *server) startScheduled(t *trigger, at time.Time) {
 	event := t.event(map[string]any{"scheduled_at": at.Format(time.RFC3339)})
-	_ = s.fire(t, event, request{once: true, also: []*entry{{Fired: &firing{t.id, at}}}}) // it was logged
+	_ = s.fire(t, event, request{once: true, also: []*entry{{Fired: &firing{t.id, at}}}}) // already logged
 }
 
-// jitter returns the delay of a time, which is random for each server.
+// jitter returns the delay of a time. It is random per server.
 func (p *planner) jitter(t *trigger, due time.Time) time.Duration {
 	if t.Jitter <= 0 {
 		return 0

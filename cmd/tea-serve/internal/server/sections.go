@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// serveFile is the file with the serve sections that are not in workflows.
+// serveFile holds the serve sections that are not in workflow files.
 const serveFile = "serve.yaml"
 
 // sections are the serve sections of serve.yaml. They are safe for concurrent use.
@@ -24,15 +24,15 @@ type sections struct {
 	report func(string)
 
 	mu sync.Mutex
-	// problem is what is wrong with the file, as it was logged.
+	// problem is the last logged problem of the file.
 	problem string
 }
 
-// errSection reports a workflow whose section has mistakes, which were logged.
+// errSection reports a workflow whose section has mistakes. They were logged.
 var errSection = errors.New("its section in " + serveFile + " has mistakes")
 
-// read returns the sections by the names of workflows, and the mistakes in the
-// file, which it logs if they are new. Without the file there are none.
+// read returns the sections by workflow name, and the mistakes in the file. It logs
+// new mistakes. A missing file has no sections.
 func (s *sections) read() (map[string]*host.ServeConfig, host.Diagnostics) {
 	list, err := host.LoadServe(s.file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,8 +60,8 @@ func (s *sections) read() (map[string]*host.ServeConfig, host.Diagnostics) {
 	return list, diags
 }
 
-// of returns the serve section of a workflow: that of its file, or that of
-// serve.yaml. A mistake in the section of another workflow is not an error.
+// of returns the serve section of a workflow, from its file or from serve.yaml. A
+// mistake in another workflow's section is not an error.
 func (s *sections) of(wf *host.Workflow) (*host.Serving, error) {
 	list, diags := s.read()
 	section := list[wf.Name()]
@@ -85,13 +85,13 @@ func (s *sections) of(wf *host.Workflow) (*host.Serving, error) {
 // sectionPath returns the path of the section of a workflow.
 func sectionPath(workflow string) string { return diag.Key("workflows", workflow) }
 
-// within reports whether a path is that of an element or leads into it.
+// within reports whether a path is element or below it.
 func within(path, element string) bool {
 	rest, ok := strings.CutPrefix(path, element)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// problems returns what is wrong with the file, by its path.
+// problems returns the problems of the file, by its path.
 func (s *sections) problems() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,16 +101,15 @@ func (s *sections) problems() map[string]string {
 	return map[string]string{s.file: s.problem}
 }
 
-// Problems returns what is wrong with files, by path.
+// Problems returns the problems of files, by path.
 func (c *catalog) Problems() map[string]string {
 	all := c.Dir.Problems()
 	maps.Copy(all, c.sections.problems())
 	return all
 }
 
-// loose returns the mistakes that no workflow has alone: sections of serve.yaml
-// and triggers that name a workflow that does not exist, and directories to watch
-// that do not.
+// loose returns the mistakes that belong to no single workflow: sections and triggers
+// that refer to unknown workflows, and directories to watch that do not exist.
 func (c *catalog) loose() (diags host.Diagnostics) {
 	known := c.known()
 	list, _ := c.sections.read() // which logs mistakes
@@ -134,8 +133,8 @@ func (c *catalog) loose() (diags host.Diagnostics) {
 	return diags
 }
 
-// known returns the names of the workflows, those with mistakes included. A file
-// that cannot be read counts as a workflow with the name of the file.
+// known returns the names of the workflows, including invalid ones. A file that
+// cannot be read counts as a workflow named like the file.
 func (c *catalog) known() []string {
 	known := c.names()
 	for file := range c.Dir.Problems() {
@@ -152,8 +151,8 @@ func (c *catalog) known() []string {
 	return known
 }
 
-// warnLoose logs the mistakes that no workflow has alone, unless they were
-// logged, and returns their number.
+// warnLoose logs new mistakes that belong to no single workflow, and returns the
+// number of all of them.
 func (s *server) warnLoose() int {
 	diags := s.catalog.loose()
 	logged := map[string]bool{}
@@ -170,7 +169,7 @@ func (s *server) warnLoose() int {
 // faulty counts the files and loose mistakes that keep a check from passing.
 func (s *server) faulty() (files, loose int) {
 	for _, problem := range s.catalog.Problems() {
-		if !strings.HasSuffix(problem, fmt.Sprint(errSection)) { // counted as the problem of serve.yaml
+		if !strings.HasSuffix(problem, fmt.Sprint(errSection)) { // counted as a problem of serve.yaml
 			files++
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // static is the directory of --static, which is served under /static/. It is opened
-// for each request, so another one can take its place.
+// for each request, so that it can be replaced.
 type static string
 
 // check returns an error if the directory cannot be read.
@@ -31,11 +31,10 @@ func (d static) check() error {
 	return root.Close()
 }
 
-// packings are the compressed copies of a file that can be next to it, the smaller
-// one first.
+// packings are the compressed copies that may be next to a file, smallest first.
 var packings = []struct{ encoding, extension string }{{"br", ".br"}, {"gzip", ".gz"}}
 
-// maxOlder is how much older than its file a compressed copy can be: copying a
+// maxOlder is how much older than its file a compressed copy may be: copying a
 // directory writes the files in any order.
 const maxOlder = time.Minute
 
@@ -93,7 +92,7 @@ func (d static) open(name string) (*os.File, fs.FileInfo, error) {
 	}
 	defer func() { _ = root.Close() }() // it was read only
 	info, err := root.Stat(name)
-	if err == nil && !info.IsDir() && !info.Mode().IsRegular() { // opening a pipe waits
+	if err == nil && !info.IsDir() && !info.Mode().IsRegular() { // opening a pipe would block
 		err = fs.ErrNotExist
 	}
 	if err != nil {

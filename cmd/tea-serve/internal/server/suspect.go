@@ -3,15 +3,15 @@ package server
 import "time"
 
 const (
-	// aloneTime is after what time the next suspect is tried.
+	// aloneTime is the time after which the next suspect is tried.
 	aloneTime = 10 * time.Second
-	// suspectWait is how long a suspect waits for each end of the server.
+	// suspectWait is the wait of a suspect for each time that the server ended.
 	suspectWait = time.Second
 )
 
-// release tries the next of the runs during which the server has ended, after a
-// wait and one at a time: if the server ends for another reason, it is not counted
-// against all of them. The caller holds the mutex.
+// release tries the next suspect, after a wait and one at a time: if the server ends
+// for another reason, the end does not count against all of them. The caller holds the
+// mutex.
 func (s *server) release() {
 	for s.alone == nil && len(s.suspects) > 0 {
 		it := s.suspects[0]
@@ -30,7 +30,7 @@ func (s *server) release() {
 	}
 }
 
-// cleared tries the next suspect if the run is the one that is tried. The caller
+// cleared tries the next suspect if it is the one that is tried now. The caller
 // holds the mutex.
 func (s *server) cleared(it *item) {
 	if s.alone == it {

@@ -15,14 +15,14 @@ import (
 const (
 	// sweepInterval is how often old runs are removed.
 	sweepInterval = time.Hour
-	// sweepEnds is after how many ends of runs those that failed are counted.
+	// sweepEnds is the number of ended runs after which unfinished runs are pruned.
 	sweepEnds = 1000
 	// The defaults of keep_runs and keep_seconds.
 	defaultKeepRuns = 100
 	defaultKeepTime = 30 * 24 * time.Hour
 )
 
-// byAge returns the items in the order in which they were accepted.
+// byAge returns the items in the order of acceptance.
 func byAge(items map[string]*item) []*item {
 	list := make([]*item, 0, len(items))
 	for _, it := range items {
@@ -32,7 +32,7 @@ func byAge(items map[string]*item) []*item {
 	return list
 }
 
-// listEnded finds the runs of the workflows that have ended.
+// listEnded finds the ended runs of the workflows.
 func (s *server) listEnded(runs *host.Runs) {
 	list, err := runs.List()
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *server) listEnded(runs *host.Runs) {
 	}
 }
 
-// sweep removes old runs, whenever runs have ended and once per interval.
+// sweep removes old runs when runs have ended, and once per interval.
 func (s *server) sweep() {
 	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
@@ -91,11 +91,10 @@ func (s *server) sweep() {
 	}
 }
 
-// prune removes runs that were not finished for long, and sources that no run
-// needs.
+// prune removes runs that were unfinished for long, and sources that no run needs.
 func (s *server) prune(runs *host.Runs) {
 	policy := host.DefaultPrunePolicy()
-	policy.MaxCount, policy.MaxAge, policy.MaxBytes = 0, 0, 0 // finished runs have their own limits
+	policy.MaxCount, policy.MaxAge, policy.MaxBytes = 0, 0, 0 // finished runs have separate limits
 	if _, err := runs.Prune(policy); err != nil {
 		s.svc.Log.Warn("old runs cannot be removed", "error", err)
 	}
@@ -104,7 +103,7 @@ func (s *server) prune(runs *host.Runs) {
 	}
 }
 
-// sources returns the sources of the workflows that are served or running.
+// sources returns the sources of served and running workflows.
 func (s *server) sources() (list []*host.Source) {
 	s.mu.Lock()
 	for _, lv := range s.live {
@@ -120,7 +119,6 @@ func (s *server) sources() (list []*host.Source) {
 	return list
 }
 
-// remove removes runs.
 func (s *server) remove(runs *host.Runs, ids []string) {
 	for _, id := range ids {
 		if err := runs.Remove(id); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -129,12 +127,12 @@ func (s *server) remove(runs *host.Runs, ids []string) {
 	}
 }
 
-// settleTime is the age at which the end of a run is on disk; before, it would run
-// again if it were removed.
+// settleTime is the age at which the end of a run is synced; if the run were removed
+// earlier, it could run again.
 const settleTime = 2 * lazySync
 
-// obsolete returns the runs that have ended and are not kept, and forgets them.
-// again reports that there are more, whose ends are not on disk yet.
+// obsolete returns the ended runs that need not be kept, and forgets them. again
+// reports that there are more, whose ends are not synced yet.
 func (s *server) obsolete(now time.Time) (ids []string, again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +149,7 @@ func (s *server) obsolete(now time.Time) (ids []string, again bool) {
 				if len(*list) <= keep && old <= age {
 					break
 				}
-				if old < settleTime && old >= 0 { // a clock that was set back does not count
+				if old < settleTime && old >= 0 { // unless the clock was set back
 					again = true
 					break
 				}

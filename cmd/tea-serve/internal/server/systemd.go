@@ -12,20 +12,20 @@ import (
 	"github.com/coreos/go-systemd/v22/journal"
 )
 
-// maxSilence is how long the scheduler can be silent before the watchdog counts
-// the server as stuck.
+// maxSilence is how long the scheduler may be silent before the watchdog considers
+// the server stuck.
 const maxSilence = 4 * maxSleep
 
-// notify tells systemd about the state of the server; without systemd it does
-// nothing.
+// notify sends the state of the server to systemd. Without systemd it has no
+// effect.
 func (s *server) notify(state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
 		s.svc.Log.Warn("systemd cannot be notified", "error", err)
 	}
 }
 
-// Journal returns what sends log messages to the journal; nil if stderr is not
-// connected to it.
+// Journal returns a function that sends log messages to the systemd journal; nil if
+// stderr is not connected to it.
 func Journal() func(message string, priority int, fields map[string]string) error {
 	if connected, err := journal.StderrIsJournalStream(); err != nil || !connected {
 		return nil
@@ -35,8 +35,8 @@ func Journal() func(message string, priority int, fields map[string]string) erro
 	}
 }
 
-// watchdog notifies systemd while the server makes progress: the scheduler runs,
-// and the state can be changed.
+// watchdog notifies systemd while the server makes progress: the scheduler runs, and
+// the mutex of the state can be locked.
 func (s *server) watchdog() {
 	interval, err := daemon.SdWatchdogEnabled(false)
 	if err != nil || interval <= 0 {
@@ -47,7 +47,7 @@ func (s *server) watchdog() {
 	for {
 		select {
 		case <-ticker.C:
-			s.mu.Lock() // does not return if something holds it for ever
+			s.mu.Lock() // blocks if another goroutine holds it forever
 			stopping := s.ctx.Err() != nil
 			s.mu.Unlock()
 			if stopping || time.Since(time.Unix(0, s.lastBeat.Load())) < maxSilence {
@@ -59,7 +59,7 @@ func (s *server) watchdog() {
 	}
 }
 
-// activated returns the socket that systemd has opened, or nil.
+// activated returns the socket that systemd opened, or nil.
 func activated() (net.Listener, error) {
 	if os.Getenv("LISTEN_FDS") == "" {
 		return nil, nil

@@ -15,28 +15,27 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
-// protocols are those that the server offers. HTTP/2 is not linked into releases, see
+// protocols are the protocols that the server offers. Releases do not link HTTP/2, see
 // scripts/build.
 var protocols = []string{"http/1.1"}
 
 // maxPEM is the size of a file with certificates or a key.
 const maxPEM = 1 << 20
 
-// transport is the TLS configuration of the server. It is loaded again when one of
-// its files has changed; if the new files are not valid, the old configuration
-// stays in use.
+// transport is the TLS configuration of the server. It is reloaded when one of its
+// files changes; if the new files are invalid, the old configuration stays in use.
 type transport struct {
 	cert, key, clientCA string
 	log                 *slog.Logger
 
 	mu     sync.Mutex
 	config *tls.Config
-	// stamps are those of the files that were read last.
+	// stamps identify the versions of the files that were read last.
 	stamps [3]string
 }
 
 // transport reads the files of --tls-cert, --tls-key and --tls-client-ca. It returns
-// nil if the server does not encrypt.
+// nil if TLS is not configured.
 func (c *serveCmd) transport(log *slog.Logger, isSocket bool) (*transport, error) {
 	switch {
 	case c.TLSCert == "" && c.TLSKey == "" && c.TLSClientCA == "":
@@ -62,10 +61,10 @@ func (t *transport) serving() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols, GetConfigForClient: t.forClient}
 }
 
-// forClient returns the configuration of a connection. Files are compared here and
-// not by a timer: an idle server does not wake up.
+// forClient returns the configuration of a connection. It checks the files here
+// instead of on a timer, so that an idle server does not wake up.
 func (t *transport) forClient(*tls.ClientHelloInfo) (*tls.Config, error) {
-	stamps := t.stat() // without the lock: a file system can hang
+	stamps := t.stat() // without the lock: a file system may hang
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if stamps == t.stamps {
@@ -82,7 +81,7 @@ func (t *transport) forClient(*tls.ClientHelloInfo) (*tls.Config, error) {
 	return config, nil
 }
 
-// stat returns what tells versions of the files apart.
+// stat identifies the current versions of the files.
 func (t *transport) stat() (stamps [3]string) {
 	for i, path := range []string{t.cert, t.key, t.clientCA} {
 		if info, err := os.Stat(path); err == nil {
@@ -109,7 +108,7 @@ func (t *transport) load() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--tls-cert %s and --tls-key %s: %w", t.cert, t.key, err)
 	}
-	if time.Now().After(pair.Leaf.NotAfter) { // the clock of a device can be wrong, so it is not an error
+	if time.Now().After(pair.Leaf.NotAfter) { // a device's clock may be wrong, so it is not an error
 		t.log.Warn(fmt.Sprintf("the certificate %s expired on %s; clients refuse it", t.cert, pair.Leaf.NotAfter.UTC().Format(time.DateTime)))
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols, Certificates: []tls.Certificate{pair}}
@@ -125,11 +124,11 @@ func (t *transport) load() (*tls.Config, error) {
 		return nil, fmt.Errorf("--tls-client-ca: %s has no certificate in PEM form", t.clientCA)
 	}
 	config.ClientAuth = tls.VerifyClientCertIfGiven // tokens, webhooks and /healthz work without one
-	config.SessionTicketsDisabled = true            // each connection is checked with the current authority
+	config.SessionTicketsDisabled = true            // check each connection against the current authority
 	return config, nil
 }
 
-// private returns an error if each user can read a file.
+// private returns an error if every user can read a file.
 func private(path string) error {
 	if info, err := os.Stat(path); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o007 != 0 {
 		return fmt.Errorf("%s can be read by every user; run `chmod 600 %s`", path, path)
@@ -137,14 +136,14 @@ func private(path string) error {
 	return nil
 }
 
-// roleOfCertificate returns the role of the certificate of a client: the
-// organizational units of its subject that are names of roles.
+// roleOfCertificate returns the role of a client certificate: the organizational units
+// of its subject that are names of roles.
 func roleOfCertificate(state *tls.ConnectionState) (has role, given bool) {
 	if state == nil || len(state.VerifiedChains) == 0 {
 		return roleNone, false
 	}
 	leaf := state.PeerCertificates[0]
-	if time.Now().After(leaf.NotAfter) { // a connection can outlive it
+	if time.Now().After(leaf.NotAfter) { // a connection may outlive it
 		return roleNone, true
 	}
 	for _, unit := range leaf.Subject.OrganizationalUnit {

@@ -18,7 +18,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
-// tokensInterval is how often the file of the tokens is read.
+// tokensInterval is the interval at which the token file is read.
 const tokensInterval = time.Second
 
 // tokens holds the tokens of --token-file. It is safe for concurrent use; a nil value
@@ -29,13 +29,13 @@ type tokens struct {
 
 	mu     sync.Mutex
 	grants []grant
-	// problem is the problem with the file that was logged last.
+	// problem is the last logged problem of the file.
 	problem string
 	// held holds the requests that are being served, with the digests of their tokens.
 	held map[*http.Request]held
 }
 
-// grant is a token.
+// grant is a token with its role.
 type grant struct {
 	digest [sha256.Size]byte
 	role   role

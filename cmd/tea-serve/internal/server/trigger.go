@@ -17,7 +17,7 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// The codes of a value that is not allowed, and of keys that exclude each other.
+// The codes for an invalid value, and for keys that exclude each other.
 const (
 	codeValue    = "TEA1104"
 	codeConflict = "TEA1108"
@@ -29,14 +29,14 @@ type trigger struct {
 	v        *version
 	workflow string
 	index    int
-	// id is the name in the ledger.
+	// id is the trigger's name in the ledger.
 	id string
-	// next returns the first time of a schedule after a time.
+	// next returns the first time of the schedule after a time.
 	next func(time.Time) time.Time
-	// dir is the directory of watch, and eventDir how events name it: relative to
-	// the directory of the workflow if it is configured so, as file actions expect.
+	// dir is the directory of watch, and eventDir its name in events: relative to the
+	// directory of the workflow if it is configured so, as file actions expect.
 	dir, eventDir string
-	// secret is that of a webhook, or the password at the broker.
+	// secret is the secret of a webhook, or the password for the broker.
 	secret string
 	broker *url.URL
 }
@@ -108,7 +108,7 @@ func (t *trigger) watch(dir string) (hint string, err error) {
 	return "", nil
 }
 
-// event returns the members that the events of all triggers have.
+// event returns the members of an event, with those that all triggers share.
 func (t *trigger) event(members map[string]any) map[string]any {
 	event := map[string]any{"type": string(t.Kind), "trigger": t.Name, "at": time.Now().UTC().Format(time.RFC3339Nano)}
 	for k, v := range members {
@@ -117,7 +117,7 @@ func (t *trigger) event(members map[string]any) map[string]any {
 	return event
 }
 
-// request returns the request for a run that an event asks for.
+// request returns the request for the run of an event.
 func (t *trigger) request(ctx context.Context, s *server, event map[string]any) (request, error) {
 	r := request{workflow: t.workflow, trigger: t.Name}
 	env := s.svc.Environment()
@@ -152,7 +152,7 @@ func (s *server) fire(t *trigger, event map[string]any, with request) error {
 		s.refuse(t, err)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		_, addErr := s.led.add(false, r.also...) // it would be refused again
+		_, addErr := s.led.add(false, r.also...) // the run would be refused again
 		return errors.Join(err, addErr)
 	}
 	_, err = s.accept(r)
@@ -162,22 +162,22 @@ func (s *server) fire(t *trigger, event map[string]any, with request) error {
 	return err
 }
 
-// refuse logs that an event does not start a run.
+// refuse logs why an event does not start a run.
 func (s *server) refuse(t *trigger, err error) {
 	s.metrics.refused.WithLabelValues(s.metrics.workflow(t.workflow)).Inc()
 	s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s starts no run: %s", t.Name, t.workflow, s.svc.Hide(err.Error())), "workflow", t.workflow)
 }
 
-// maxDepth is how many runs can follow each other by on_run and by the messages
-// with their results.
+// maxDepth is how many runs may follow each other by on_run and by messages with
+// their results.
 const maxDepth = 16
 
 var errCircle = fmt.Errorf("%d runs followed each other; do triggers form a circle?", maxDepth)
 
-// follow adds the runs that the end of a run starts. The caller holds the mutex.
-// The runs are accepted with the entry for the end, so they exist if and only if
-// it is recorded; their ids depend on that of the run, so a run that begins before
-// that is not started twice.
+// follow adds the runs that the end of a run starts. The caller holds the mutex. The
+// runs are recorded with the end in one entry, so they exist if and only if it is
+// recorded. Their ids derive from the id of the run, so that a run that begins before
+// the end is recorded is not started twice.
 func (s *server) follow(lv *live, res *flow.Result, entries *[]*entry) {
 	for _, t := range s.catalog.triggers(host.TriggerOnRun) {
 		if t.Value.Value != lv.it.Workflow || !slices.Contains(t.statuses(), string(res.Status)) {
@@ -199,7 +199,7 @@ func (s *server) follow(lv *live, res *flow.Result, entries *[]*entry) {
 		var a accepted
 		var more []*entry
 		if s.led.state.items[r.id] != nil {
-			continue // a run that was continued ends again
+			continue // a resumed run ends again
 		}
 		if err == nil {
 			a, more, err = s.admit(r, input)
@@ -216,8 +216,8 @@ func (s *server) follow(lv *live, res *flow.Result, entries *[]*entry) {
 	}
 }
 
-// followerID returns the id of the run that a trigger starts at the end of a run.
-// A run that continues has another end.
+// followerID returns the id of the run that a trigger starts at the end of a run. A
+// resumed run has another end.
 func followerID(it *item, trigger string, status flow.Status) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", it.ID, trigger, status, it.At.UnixNano()))
 	const timeSize = len("20061102-150405-")

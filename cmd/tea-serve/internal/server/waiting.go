@@ -14,7 +14,7 @@ import (
 // countsWaiting reports whether runs that wait for an answer count as running.
 func countsWaiting(c *host.ServeConfig) bool { return c.CountWaiting == nil || *c.CountWaiting }
 
-// occupied returns how many of the max_running places are taken.
+// occupied returns how many of the max_running slots are taken.
 func (ln *line) occupied(c *host.ServeConfig) int {
 	if countsWaiting(c) {
 		return len(ln.running) + len(ln.waiting)
@@ -22,7 +22,7 @@ func (ln *line) occupied(c *host.ServeConfig) int {
 	return len(ln.running)
 }
 
-// fresh returns the number of queued runs that do not continue a waiting one.
+// fresh returns the number of queued runs that do not continue a waiting run.
 func (ln *line) fresh() (n int) {
 	for _, it := range ln.ready {
 		if !ln.waiting[it.ID] {
@@ -33,7 +33,7 @@ func (ln *line) fresh() (n int) {
 }
 
 // next returns the position of the queued run that can start, or -1 if there is none. A
-// run that has waited for an answer takes its own place.
+// run that waited for an answer keeps its slot.
 func (ln *line) next(c *host.ServeConfig) int {
 	switch most := maxRunning(c); {
 	case len(ln.running) >= most:
@@ -55,8 +55,8 @@ func (s *server) setWaiting(it *item, waiting bool) {
 	}
 }
 
-// replaceWaiting stops the run that has waited longest and is not about to continue,
-// and reports whether there was one. The caller holds the mutex.
+// replaceWaiting stops the run that has waited longest and is not queued to continue.
+// It reports whether there was one. The caller holds the mutex.
 func (s *server) replaceWaiting(ln *line) bool {
 	for _, id := range slices.Sorted(maps.Keys(ln.waiting)) {
 		if slices.ContainsFunc(ln.ready, func(it *item) bool { return it.ID == id }) {
@@ -82,8 +82,8 @@ func (s *server) replaceWaiting(ln *line) bool {
 // refreshInterval is how often the server checks whether runs still wait.
 const refreshInterval = 15 * time.Second
 
-// refresh removes the waiting runs that another process has continued or removed, if
-// they keep other runs from starting.
+// refresh removes waiting runs that another process has continued or removed, if they
+// keep other runs from starting.
 func (s *server) refresh() {
 	var ids []string
 	s.mu.Lock()

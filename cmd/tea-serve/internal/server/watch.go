@@ -16,23 +16,23 @@ import (
 	"github.com/the-edge-agent/tea/host"
 )
 
-// watchInterval is how often directories are read. Notifications of the kernel do
-// not work on all file systems.
+// watchInterval is the interval at which directories are read. Kernel notifications
+// do not work on all file systems.
 const watchInterval = time.Second
 
-// watcher finds the files that appear in directories.
+// watcher finds new files in directories.
 type watcher struct {
 	s    *server
 	next time.Time
-	// stamps are those of the last scan, by trigger and name: a file that changes
-	// is still being written.
+	// stamps are the stamps of the last scan, by trigger and name. A file whose stamp
+	// changes is still being written.
 	stamps map[string]map[string]string
-	// gone are files that were processed and are missing from a directory that has no
-	// other files, by trigger and name: its file system may not be mounted.
+	// gone are processed files that are missing from an empty directory, by trigger and
+	// name: its file system may not be mounted.
 	gone map[string]bool
-	// odd holds the files whose names are not valid text, by trigger and name.
+	// odd holds the files whose names are not UTF-8, by trigger and name.
 	odd map[string]bool
-	// sums are the digests of files that have changed, by trigger and name.
+	// sums are the digests of changed files, by trigger and name.
 	sums map[string]fileSum
 }
 
@@ -75,7 +75,7 @@ func (w *watcher) scanDir(t *trigger) error {
 	unknown, before, now := 0, w.stamps[t.id], map[string]string{}
 	w.stamps[t.id] = now
 	for _, e := range entries {
-		w.s.beat() // many large files are progress, too
+		w.s.beat() // many large files count as progress
 		if strings.HasPrefix(e.Name(), ".") || !e.Type().IsRegular() || !t.matches(e.Name()) {
 			continue
 		}
@@ -85,7 +85,7 @@ func (w *watcher) scanDir(t *trigger) error {
 		}
 		info, err := e.Info()
 		if err != nil {
-			continue // it is gone
+			continue // it was removed
 		}
 		stamp := fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
 		now[e.Name()] = stamp
@@ -121,7 +121,7 @@ func (w *watcher) scanDir(t *trigger) error {
 		})
 		err = w.s.fire(t, event, request{also: done})
 		if errors.Is(err, errQueueFull) || errors.Is(err, errSkipped) || errors.Is(err, errStopping) || errors.As(err, new(*unwritable)) {
-			return nil // the next scan tries again
+			return nil // the next scan retries
 		}
 		delete(w.sums, t.id+"\x00"+e.Name())
 		delete(w.gone, t.id+"\x00"+e.Name())
@@ -133,7 +133,7 @@ func (w *watcher) scanDir(t *trigger) error {
 	return problem
 }
 
-// add appends changes to the ledger; nobody waits for them.
+// add appends changes to the ledger without waiting for the disk.
 func (w *watcher) add(entries ...*entry) error {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
@@ -141,7 +141,7 @@ func (w *watcher) add(entries ...*entry) error {
 	return err
 }
 
-// reportOdd logs once that the name of a file is not valid text.
+// reportOdd logs once that the name of a file is not UTF-8.
 func (w *watcher) reportOdd(t *trigger, name string) {
 	if key := t.id + "\x00" + name; !w.odd[key] {
 		w.odd[key] = true
@@ -149,12 +149,12 @@ func (w *watcher) reportOdd(t *trigger, name string) {
 	}
 }
 
-// maxSum is the size up to which the content of a file is compared with that of the
-// last time.
+// maxSum is the maximum size of a file whose content is compared with the last
+// version.
 const maxSum = 64 << 20
 
-// sum returns the digest of a file, "" for one that is too large. A file that waits
-// for room in the queue is read once.
+// sum returns the digest of a file; "" if it is too large. It reads a file that waits
+// for the queue only once.
 func (w *watcher) sum(t *trigger, name, stamp string) (string, error) {
 	key := t.id + "\x00" + name
 	if known := w.sums[key]; known.stamp == stamp {
@@ -178,10 +178,10 @@ func (w *watcher) sum(t *trigger, name, stamp string) (string, error) {
 	return sum, nil
 }
 
-// fileSum is the digest of a file with a stamp.
+// fileSum is the digest of a version of a file.
 type fileSum struct{ stamp, sum string }
 
-// cutLast returns what is before and after the last space.
+// cutLast splits a text at the last space.
 func cutLast(text string) (before, after string, found bool) {
 	at := strings.LastIndexByte(text, ' ')
 	if at < 0 {
@@ -199,14 +199,14 @@ func (t *trigger) matches(name string) bool {
 	return ok
 }
 
-// seen returns the stamp with which a file was processed.
+// seen returns the stamp of the processed version of a file.
 func (w *watcher) seen(t *trigger, name string) string {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
 	return w.s.led.state.files[t.id][name]
 }
 
-// forget removes files that no longer exist from the ledger, when there are others.
+// forget removes deleted files from the ledger, unless the directory is empty.
 func (w *watcher) forget(t *trigger, now map[string]string) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
@@ -218,7 +218,7 @@ func (w *watcher) forget(t *trigger, now map[string]string) {
 			w.gone[key] = true
 		} else {
 			delete(w.gone, key)
-			_, _ = w.s.led.add(false, &entry{File: &fileSeen{Trigger: t.id, Name: name}}) // it is tried again
+			_, _ = w.s.led.add(false, &entry{File: &fileSeen{Trigger: t.id, Name: name}}) // it is retried
 		}
 	}
 }

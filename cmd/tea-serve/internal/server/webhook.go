@@ -49,7 +49,7 @@ func (s *server) webhook(t *trigger) (hint string, err error) {
 // hookPath returns the path of a webhook below /hooks/.
 func (t *trigger) hookPath() string { return strings.Trim(t.Value.Value, "/") }
 
-// hook returns the trigger of a path. Its version stays in use until release.
+// hook returns the trigger for a path, or nil.
 func (s *server) hook(path string) *trigger {
 	for _, t := range s.catalog.triggers(host.TriggerWebhook) {
 		if t.hookPath() == path {
@@ -87,8 +87,8 @@ func (s *server) serveHook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// The same request a second time is that of an attacker, or of a sender that
-	// saw no answer.
+	// A repeated request comes from an attacker, or from a sender that did not see a
+	// response.
 	if key != "" {
 		req.replay, req.replayTime = t.Name+"\x00"+key, t.replay()
 	}
@@ -99,7 +99,7 @@ func (s *server) serveHook(w http.ResponseWriter, r *http.Request) error {
 	return s.answer(w, r, a, 0)
 }
 
-// webhookEvent returns the members of the event of a request.
+// webhookEvent returns the event members for a request.
 func webhookEvent(r *http.Request, body []byte) (map[string]any, error) {
 	header := map[string]any{}
 	for name := range r.Header {
@@ -139,8 +139,8 @@ func mediaType(r *http.Request) string {
 	return strings.ToLower(strings.TrimSpace(kind))
 }
 
-// setBody sets the body of an event: the value of JSON, other text, or Base64 if
-// the body is neither.
+// setBody sets the body of an event: a JSON value, other text, or Base64 if the body
+// is neither.
 func setBody(event map[string]any, body []byte) {
 	v, err := value.Decode(withoutMark(body))
 	switch {
@@ -153,8 +153,7 @@ func setBody(event map[string]any, body []byte) {
 	}
 }
 
-// withoutMark returns text without a leading byte-order mark, which JSON does not
-// allow.
+// withoutMark removes a leading byte order mark, which JSON does not allow.
 func withoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\ufeff")) }
 
 func (t *trigger) replay() time.Duration {
@@ -164,11 +163,11 @@ func (t *trigger) replay() time.Duration {
 	return defaultReplay
 }
 
-// errSignature reports a request that the sender has not signed.
+// errSignature reports a request without a valid signature.
 var errSignature = errors.New("the signature is missing or wrong")
 
-// verify checks the signature of a request and returns what identifies it, ""
-// for requests without a signature.
+// verify checks the signature of a request and returns a value that identifies it;
+// "" for requests without a signature.
 func (t *trigger) verify(header http.Header, body []byte, now time.Time) (key string, err error) {
 	switch t.Signature {
 	case "none":
@@ -190,7 +189,7 @@ func (t *trigger) verify(header http.Header, body []byte, now time.Time) (key st
 	return "signature " + strings.ToLower(given), nil
 }
 
-// signed reports whether a signature in hexadecimal is that of a text.
+// signed reports whether a hexadecimal signature is valid for a text.
 func (t *trigger) signed(given string, text []byte) bool {
 	signature, err := hex.DecodeString(given)
 	mac := hmac.New(sha256.New, []byte(t.secret))

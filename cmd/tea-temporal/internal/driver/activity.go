@@ -21,18 +21,18 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// maxCall bounds the time of one call whose node has no time-out.
+// maxCall bounds a call whose node has no timeout.
 const maxCall = 30 * 24 * time.Hour
 
-// openCall is a call that is under way, to which its action can come back.
+// openCall is a running call, whose action can call back into the run.
 type openCall struct {
 	ctx  context.Context
 	host tea.Host
-	// inner cancels the calls that the action has made.
+	// inner cancels the calls that the action made.
 	inner []workflow.CancelFunc
 }
 
-// activity makes a call an activity.
+// activity executes a call as an activity.
 func (r *run) activity(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	v, err := req.Params.Shared()
 	if err != nil {
@@ -96,8 +96,8 @@ func (r *run) scheduleOn(ctx context.Context, queue string, c call, out *answer)
 	return out.answered(workflow.ExecuteActivity(w, name, c).Get(w, out))
 }
 
-// queue returns the task queue of an action: that of the section queues, or that of
-// the plugin if not all workers of the run's queue have it; "" is the run's own.
+// queue returns the task queue of an action: the one in the section queues, or that of
+// the plugin if some workers of the run's queue lack it; "" is the run's queue.
 func (r *run) queue(action string) string {
 	namespace, _, _ := strings.Cut(action, ".")
 	bundle := r.wf.Action(action).Bundle
@@ -112,23 +112,23 @@ func (r *run) queue(action string) string {
 	return ""
 }
 
-// pluginQueue is the queue of the workers that have a plugin, beside their own.
+// pluginQueue is the queue of the workers that have a plugin.
 func pluginQueue(queue, plugin string) string { return queue + "/" + plugin }
 
-// activityName returns the name of the node in a path, without indices.
+// activityName returns the name of the last node in a path, without indices.
 func activityName(path string) string {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	if i := strings.IndexAny(name, "#[~!>"); i > 0 {
 		name = name[:i]
 	}
 	switch name {
-	case "recordOutcome", "recordCall": // are local activities
+	case "recordOutcome", "recordCall": // local activities
 		return name + " (node)"
 	}
 	return name
 }
 
-// act is the activity of all calls.
+// act is the activity for all calls.
 func (k *worker) act(ctx context.Context, args converter.EncodedValues) (answer, error) {
 	var c call
 	if err := args.Get(&c); err != nil {
@@ -137,7 +137,7 @@ func (k *worker) act(ctx context.Context, args converter.EncodedValues) (answer,
 	info := activity.GetInfo(ctx)
 	wf, err := k.workflows.fetched(ctx, k.client, c.Key, info.WorkflowExecution.ID, info.WorkflowExecution.RunID)
 	if err != nil {
-		return answer{}, err // another worker can have it
+		return answer{}, err // another worker may have it
 	}
 	defer k.workflows.release(wf)
 	out, err := k.local(ctx, wf, c)
@@ -147,12 +147,12 @@ func (k *worker) act(ctx context.Context, args converter.EncodedValues) (answer,
 	return out, err
 }
 
-// maxShown is the size of the message of a failed call that Temporal shows, in runes.
+// maxShown is how much of a failed call's message Temporal shows, in runes.
 const maxShown = 500
 
 // shownFailure makes the activity of a failed call fail, so that Temporal shows it as
-// such. The answer comes with it. The worker neither logs nor counts it: the run has
-// the error, and may expect it.
+// failed. The error carries the answer. The worker neither logs nor counts it: the run
+// has the error, and may expect it.
 func shownFailure(out answer) error {
 	message := []rune(out.Failure.Message)
 	return temporal.NewApplicationErrorWithOptions(string(message[:min(len(message), maxShown)]), string(out.Failure.Type), temporal.ApplicationErrorOptions{
@@ -160,7 +160,7 @@ func shownFailure(out answer) error {
 	})
 }
 
-// answered takes the answer from the error of an activity that has one.
+// answered takes the answer from the error of an activity that carries one.
 func (a *answer) answered(err error) error {
 	var failed *temporal.ApplicationError
 	if errors.As(err, &failed) && failed.NonRetryable() && failed.HasDetails() {
@@ -193,7 +193,7 @@ func (k *worker) local(ctx context.Context, wf *loaded, c call) (answer, error) 
 	if ctx.Err() != nil && !info.IsLocalActivity {
 		select {
 		case <-activity.GetWorkerStopChannel(ctx):
-			return answer{}, errors.New("the worker stops") // another one repeats the call
+			return answer{}, errors.New("the worker stops") // another worker repeats the call
 		default:
 		}
 		if err != nil {
@@ -223,7 +223,7 @@ func (k *worker) local(ctx context.Context, wf *loaded, c call) (answer, error) 
 	return out, err
 }
 
-// notice is something that an action logs or streams.
+// notice is a log record, a token or a progress report of an action.
 type notice struct {
 	Kind     string         `json:"kind"`
 	Text     string         `json:"text"`
@@ -243,8 +243,8 @@ func (n *notice) pass(ctx context.Context, h tea.Host) {
 	}
 }
 
-// remoteHost is the host of an action in an activity. What changes the run goes
-// there as an update.
+// remoteHost is the host of an action in an activity. Calls that change the run are
+// updates of the Temporal workflow.
 type remoteHost struct {
 	*connection
 	wf   *loaded
@@ -255,7 +255,7 @@ type remoteHost struct {
 	notices []notice
 	tokens  *host.MaskStream
 	ended   bool
-	// waiting is why the call does not end.
+	// waiting is the reason why the call is blocked.
 	waiting string
 	made    map[string]int
 }
@@ -276,7 +276,7 @@ func (h *remoteHost) note(n notice) {
 	}
 }
 
-// token adds a piece of text. Its end waits for the next one if a secret can begin
+// token adds a piece of text. MaskStream holds back its end if a secret may begin
 // there.
 func (h *remoteHost) token(text string) {
 	if text != "" {
@@ -284,7 +284,7 @@ func (h *remoteHost) token(text string) {
 	}
 }
 
-// end returns the notices, after which there are none.
+// end returns the notices, and ignores later ones.
 func (h *remoteHost) end() []notice {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -295,8 +295,8 @@ func (h *remoteHost) end() []notice {
 	return h.notices
 }
 
-// ask makes an update of the run. A repeated activity gets the answers that it
-// got before.
+// ask sends an update to the run. A repeated activity gets the answers of its first
+// attempt.
 func (h *remoteHost) ask(ctx context.Context, method string, v any) (any, error) {
 	if h.info.IsLocalActivity {
 		return nil, tea.Errorf(tea.DependencyMissing, "an action that uses the run needs the durability sync on Temporal")
@@ -378,13 +378,13 @@ func (h *remoteHost) Describe(_ context.Context, action string) (*tea.ActionInfo
 	return &entry.ActionInfo, nil
 }
 
-// Log, Token and Progress reach the run with the result of the call. Those who follow
-// it have the tokens before; see [live].
+// Log, Token and Progress reach the run with the result of the call. Followers of the
+// run get tokens earlier; see [live].
 func (h *remoteHost) Log(_ context.Context, level slog.Level, message string, fields map[string]any) {
 	h.note(logged(level, message, fields, h.wf.mask))
 }
 
-// logged returns the notice of a log record.
+// logged returns the notice for a log record.
 func logged(level slog.Level, message string, fields map[string]any, mask host.Mask) notice {
 	v, _ := value.From(fields)
 	object, _ := mask.Value(v).(map[string]any)
@@ -424,7 +424,7 @@ func (h *remoteHost) SetNote(ctx context.Context, key string, note any) error {
 	return err
 }
 
-// hostCall is the handler of the update host.
+// hostCall is the handler of the update hostUpdate.
 func (r *run) hostCall(w workflow.Context, req hostRequest) (answer, error) {
 	opened := r.open[req.Call]
 	if opened == nil {

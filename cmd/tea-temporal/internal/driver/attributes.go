@@ -64,5 +64,5 @@ func (r *run) attribute(w workflow.Context, status flow.Status, node string) {
 	if node != "" {
 		at = nodeAttribute.ValueSet(node)
 	}
-	_ = workflow.UpsertTypedSearchAttributes(w, statusAttribute.ValueSet(string(status)), at) // fails without attributes only
+	_ = workflow.UpsertTypedSearchAttributes(w, statusAttribute.ValueSet(string(status)), at) // only fails without the attributes
 }

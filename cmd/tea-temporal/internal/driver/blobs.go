@@ -18,10 +18,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
-// maxInline is the size of a value above which it is stored outside of Temporal.
+// maxInline is the size above which a value is stored outside of Temporal.
 const maxInline = 64 << 10
 
-// storage stores large values in a store; nil stores them in Temporal.
+// storage stores large values in s; nil stores all values in Temporal.
 func storage(s store) converter.ExternalStorage {
 	if s == nil {
 		return converter.ExternalStorage{}
@@ -29,8 +29,8 @@ func storage(s store) converter.ExternalStorage {
 	return converter.ExternalStorage{Drivers: []converter.StorageDriver{blobs{s}}, PayloadSizeThreshold: maxInline}
 }
 
-// blobs is a store with a directory for each run, in that of its namespace. It has
-// the values by their digest, so equal values of a run are stored once.
+// blobs is a store with a directory per run, below that of its namespace. Values are
+// named by their digest, so a run stores equal values once.
 type blobs struct{ store store }
 
 // The keys of a claim: the digest of the value, and the directory of the run.
@@ -43,7 +43,7 @@ func (blobs) Name() string { return "tea" }
 
 func (blobs) Type() string { return "tea.directory" }
 
-// Store writes the payloads that are not there.
+// Store writes payloads that are not stored yet.
 func (b blobs) Store(c converter.StorageDriverStoreContext, payloads []*commonpb.Payload) ([]converter.StorageDriverClaim, error) {
 	run, ok := c.Target.(converter.StorageDriverWorkflowInfo)
 	if !ok {
@@ -71,7 +71,7 @@ func (b blobs) write(ctx context.Context, place string, p *commonpb.Payload) (na
 	}
 	sum := sha256.Sum256(raw)
 	name = hex.EncodeToString(sum[:])
-	// One of another size is damaged, and written again.
+	// A value of another size is damaged, and written again.
 	if size, err := b.store.size(ctx, place+"/"+name); size == int64(len(raw)) || err != nil {
 		return name, err
 	}
@@ -79,8 +79,7 @@ func (b blobs) write(ctx context.Context, place string, p *commonpb.Payload) (na
 }
 
 // keep stores a large answer of a call before the call ends. If that fails, it waits
-// until the disk has room or the store is back: without it Temporal would repeat the
-// call.
+// until the store works again; otherwise Temporal would repeat the call.
 func (k *worker) keep(ctx context.Context, h *remoteHost, out answer) error {
 	if k.store == nil || out.size() < maxInline/2 {
 		return nil
@@ -137,16 +136,15 @@ func (b blobs) read(ctx context.Context, place, name string) (*commonpb.Payload,
 	return p, nil
 }
 
-// runPlace is the directory of a run.
 func runPlace(namespace, run string) string {
 	return url.PathEscape(namespace) + "/run-" + url.PathEscape(run)
 }
 
-// youngBlobs is the age below which values can belong to a run that is about to
+// youngBlobs is the age below which values may belong to a run that is about to
 // start.
 const youngBlobs = time.Hour
 
-// prune removes the values of the runs of a namespace that gone reports.
+// prune removes the values of a namespace's runs that gone reports.
 func (b blobs) prune(ctx context.Context, namespace string, before time.Time, gone func(run string) (bool, error)) error {
 	place := url.PathEscape(namespace)
 	entries, err := b.store.below(ctx, place)

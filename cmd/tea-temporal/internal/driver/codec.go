@@ -26,23 +26,23 @@ const (
 	keyName   = "encryption-key-id"
 )
 
-// codec encrypts payloads with AES-256-GCM. The nonce is a digest of the content
-// with a key, so equal values have the same form: those that a run carries from one
-// execution to the next are stored once. An observer learns which values are equal.
+// codec encrypts payloads with AES-256-GCM. The nonce is a keyed digest of the
+// content, so equal values have equal ciphertexts, and values that a run carries from
+// one execution to the next are stored once. An observer learns which values are equal.
 type codec struct {
-	// first encrypts; all of them decrypt.
+	// first is the key for encryption; all keys decrypt.
 	first string
 	keys  map[string]sealer
 }
 
-// sealer is what a key is used for.
+// sealer holds the uses of a key.
 type sealer struct {
 	aead  cipher.AEAD
 	nonce []byte // a key
 }
 
-// newCodec reads a file with keys, one on a line: a name, and 32 bytes in Base64.
-// Without a file the codec leaves values as they are, and says what it cannot decrypt.
+// newCodec reads a file with keys, one per line: a name, and 32 bytes in Base64.
+// Without a file the codec leaves values as they are, and reports encrypted ones.
 func newCodec(file string) (*codec, error) {
 	c := &codec{keys: map[string]sealer{}}
 	if file == "" {
@@ -117,7 +117,7 @@ func (c *codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	return out, nil
 }
 
-// Decode decrypts payloads. Others stay as they are.
+// Decode decrypts encrypted payloads and returns the others unchanged.
 func (c *codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	out := make([]*commonpb.Payload, len(payloads))
 	for i, p := range payloads {

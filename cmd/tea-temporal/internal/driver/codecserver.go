@@ -15,15 +15,15 @@ import (
 	"github.com/the-edge-agent/tea/cmd/internal/webguard"
 )
 
-// uiOrigins are those of the user interface of a development server and of a
+// uiOrigins are the origins of the user interface of a development server and of a
 // self-hosted one.
 var uiOrigins = []string{"http://localhost:8233", "http://127.0.0.1:8233", "http://localhost:8080", "http://127.0.0.1:8080"}
 
 // maxCodecRequest bounds a request to the codec server.
 const maxCodecRequest = 64 << 20
 
-// codecHandler returns the handler of the codec server: it decrypts the values that
-// Temporal's user interface and command line show.
+// codecHandler returns the handler of the codec server. It decrypts values for
+// Temporal's user interface and command line.
 func codecHandler(keys string, values store, origins []string) (http.Handler, error) {
 	keyring, err := newCodec(keys)
 	if err != nil {
@@ -36,7 +36,7 @@ func codecHandler(keys string, values store, origins []string) (http.Handler, er
 	guard := webguard.Guard(func(w http.ResponseWriter, text string, status int) { http.Error(w, text, status) })
 	limited := guard.LocalHost(guard.Bounded(guard.Read(codec, maxCodecRequest), 16))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// A page sends its origin; the command line has none.
+		// A browser sends its origin; the command line does not.
 		if origin := r.Header.Get("Origin"); origin != "" {
 			if !slices.Contains(origins, origin) {
 				guard(w, "requests from the pages of other origins are refused; --codec-origin allows one", http.StatusForbidden)

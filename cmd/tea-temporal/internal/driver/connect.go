@@ -34,7 +34,7 @@ type connection struct {
 	address, namespace string
 	data               converter.DataConverter
 	failures           converter.FailureConverter
-	// store has the values above 64 KB, or is nil. storeID tells stores apart.
+	// store holds values above 64 KB, or is nil. storeID identifies it.
 	store   store
 	storeID string
 }
@@ -47,7 +47,7 @@ func (c *connection) close() {
 	}
 }
 
-// converters returns those of the flags: with keys they encrypt.
+// converters returns the converters for the flags: with keys they encrypt.
 func converters(f teacmd.TemporalFlags) (converter.DataConverter, converter.FailureConverter, error) {
 	codec, err := newCodec(f.Keys)
 	if err != nil {
@@ -59,16 +59,16 @@ func converters(f teacmd.TemporalFlags) (converter.DataConverter, converter.Fail
 	}), nil
 }
 
-// unreachableError is the error of a server that may be there later.
+// unreachableError reports that the server cannot be reached now.
 type unreachableError struct{ error }
 
 func (e unreachableError) Unwrap() error { return e.error }
 
-// waits are those between the attempts of a worker to connect.
+// waits is the backoff of a worker that connects.
 var waits = backoff.Policy{Base: 250 * time.Millisecond, Max: 30 * time.Second, Multiplier: 2, Jitter: 0.2}
 
-// await is dial for a worker, which can start before the server or the network. It
-// returns nil when ctx is done.
+// await is like dial, for a worker, which may start before the server or the network.
+// It returns nil when ctx is done.
 func await(ctx context.Context, f teacmd.TemporalFlags, logger *slog.Logger) (*connection, error) {
 	for attempt := 1; ; attempt++ {
 		c, err := dial(ctx, f, logger)
@@ -84,8 +84,8 @@ func await(ctx context.Context, f teacmd.TemporalFlags, logger *slog.Logger) (*c
 	}
 }
 
-// dial connects to the server of the flags, which replace what the environment
-// variables and the configuration file of Temporal's own tools say.
+// dial connects to the server of the flags, which override the environment variables
+// and the configuration file of Temporal's tools.
 func dial(ctx context.Context, f teacmd.TemporalFlags, logger *slog.Logger) (*connection, error) {
 	o, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
@@ -93,7 +93,7 @@ func dial(ctx context.Context, f teacmd.TemporalFlags, logger *slog.Logger) (*co
 	}
 	o.HostPort = cmp.Or(f.Temporal, o.HostPort, defaultAddress)
 	o.Namespace = cmp.Or(f.Namespace, o.Namespace, defaultNamespace)
-	// Messages are small: compressing them costs more time than it saves.
+	// Messages are small: compression costs more time than it saves.
 	o.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	o.Logger = log.NewStructuredLogger(logger)
 	if o.DataConverter, o.FailureConverter, err = converters(f); err != nil {
@@ -110,7 +110,7 @@ func dial(ctx context.Context, f teacmd.TemporalFlags, logger *slog.Logger) (*co
 	}
 	if c.client, err = client.DialContext(ctx, o); err != nil {
 		if c.store != nil {
-			_ = c.store.close() // the first error is the one to report
+			_ = c.store.close() // the first error is reported
 		}
 		return nil, unreachableError{fmt.Errorf("connect to the Temporal server at %s: %w", o.HostPort, err)}
 	}

@@ -26,7 +26,7 @@ import (
 // Engine starts and follows runs on a Temporal server. It implements
 // [teacmd.Engine].
 type Engine struct {
-	// handOver is that of a start, for tests.
+	// handOver sets [start.HandOver] in tests.
 	handOver int
 }
 
@@ -36,24 +36,24 @@ type follower struct {
 	flags teacmd.EngineFlags
 	queue string
 	run   string
-	// execution is the id that Temporal has for the present part of the run.
+	// execution is Temporal's id of the current execution of the run.
 	execution string
 	last      int64
-	// continued is an execution that was seen to be continued in another one: what
-	// it answers after that is complete.
+	// continued is the last execution that was seen to be continued as new. Its
+	// answers to later queries are complete.
 	continued string
 	// ended is when the run was first seen to have ended.
 	ended   time.Time
 	options host.RunOptions
 	mask    host.Mask
-	// changed replaces the workflow of the run when it begins again, if it is not nil.
+	// changed, if not nil, replaces the workflow when the run begins again.
 	changed *teacmd.Job
-	// passive leaves the run as it is when the context is done.
+	// passive follows without cancelling the run when the context is done.
 	passive bool
-	// warn tells the user; nil = nobody.
+	// warn shows a message to the user; nil discards it.
 	warn func(message string)
-	// ahead has, by activity, what was passed on before the run emitted it; early is
-	// the number of these events.
+	// ahead holds, by activity, tokens that were passed on before the run emitted
+	// them; early is the number of these events.
 	ahead map[string]*ahead
 	early int64
 	// heard is the time of the last event, in nanoseconds.
@@ -61,7 +61,7 @@ type follower struct {
 }
 
 func connect(ctx context.Context, f teacmd.EngineFlags, run string, o host.RunOptions) (*follower, error) {
-	// The SDK logs each attempt of a query.
+	// Discard the SDK's log: it has each attempt of a query.
 	c, err := dial(ctx, f.TemporalFlags, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (e Engine) Run(ctx context.Context, f teacmd.EngineFlags, job teacmd.Job) (
 	return run.result(ctx)
 }
 
-// limit sets the rates of the section queues.
+// limit sets the rate limits of the section queues.
 func (r *follower) limit(ctx context.Context, queues map[string]host.Queue) error {
 	for _, q := range queues {
 		if q.PerSecond == 0 {
@@ -134,8 +134,8 @@ func (r *follower) limit(ctx context.Context, queues map[string]host.Queue) erro
 	return nil
 }
 
-// begin starts an execution of the run. again says whether there can be one that
-// has ended.
+// begin starts an execution of the run. again reports whether an ended execution may
+// exist.
 func (r *follower) begin(ctx context.Context, name string, again enums.WorkflowIdReusePolicy, s start, def *definition, more ...any) error {
 	var err error
 	if s.Key, err = def.key(); err != nil {
@@ -155,7 +155,7 @@ func (r *follower) begin(ctx context.Context, name string, again enums.WorkflowI
 	if err := r.checkSize(what, args...); err != nil {
 		return err
 	}
-	// Without the cancellation, after which the run could have begun or not.
+	// Not cancelable: otherwise it would be unknown whether the run has begun.
 	handle, err := r.client.ExecuteWorkflow(context.WithoutCancel(ctx), o, name, args...)
 	if there := (*serviceerror.WorkflowExecutionAlreadyStarted)(nil); errors.As(err, &there) {
 		return fmt.Errorf("run %s exists on Temporal: continue it with `tea resume`, or start one with another id", r.run)
@@ -190,7 +190,7 @@ func (Engine) Find(f teacmd.EngineFlags, h *host.Host, run string) (*host.Workfl
 	return wf, p.Outcome.Pending, err
 }
 
-// definition returns that of the run.
+// definition returns the definition of the run.
 func (r *follower) definition(ctx context.Context) (*definition, error) {
 	d, err := fetch(ctx, r.client, r.run, r.execution)
 	if err != nil {
@@ -202,10 +202,10 @@ func (r *follower) definition(ctx context.Context) (*definition, error) {
 	return d, nil
 }
 
-// noEvents is the argument of progress for the outcome alone.
+// noEvents is the argument of progress that returns only the outcome.
 const noEvents = math.MaxInt64
 
-// progress returns what has happened since an event.
+// progress returns the events after a number, and the state of the run.
 func (r *follower) progress(ctx context.Context, after int64) (*progress, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -217,28 +217,28 @@ func (r *follower) progress(ctx context.Context, after int64) (*progress, error)
 	return p, v.Get(p)
 }
 
-// queryTimeout bounds one look at a run; without a worker it is not answered.
+// queryTimeout bounds a query of a run; without a worker nothing answers it.
 const queryTimeout = 20 * time.Second
 
-// lastEvents is how long the last events of a run that has ended are tried for: a
-// worker that is busy answers late.
+// lastEvents is how long the last events of an ended run are queried: a busy worker
+// answers late.
 const lastEvents = 15 * time.Second
 
-// The waits between two looks at a run. A look needs the server and a worker, which
-// the run needs, too: it gets a tenth of the time at most.
+// The waits between two queries of a run. A query uses the server and a worker, which
+// the run needs, too, so queries take at most a tenth of the time.
 const (
 	shortWait = 5 * time.Millisecond
 	longWait  = 250 * time.Millisecond
 	maxWait   = 2 * time.Second
 )
 
-// waitAfter returns the wait after a look that took so long, at a run that has been
-// followed for some time.
+// waitAfter returns the wait after a query that took look. It grows with the time that
+// the run has been followed.
 func waitAfter(look, followed time.Duration) time.Duration {
 	return max(shortWait, min(followed/20, longWait), min(10*look, maxWait))
 }
 
-// result follows the run until it ends, or waits without anyone to ask.
+// result follows the run until it ends, or waits and nobody can be asked.
 func (r *follower) result(ctx context.Context) (*flow.Result, error) {
 	for {
 		out, err := r.follow(ctx)
@@ -265,7 +265,6 @@ func (r *follower) result(ctx context.Context) (*flow.Result, error) {
 	}
 }
 
-// ask asks for the answers to interrupts.
 func (r *follower) ask(ctx context.Context, pending []flow.Interrupt) (map[string]any, error) {
 	answers := map[string]any{}
 	for _, i := range pending {
@@ -281,8 +280,8 @@ func (r *follower) ask(ctx context.Context, pending []flow.Interrupt) (map[strin
 	return answers, nil
 }
 
-// follow passes on the events until the run has an outcome. When ctx is done, it
-// cancels the run and continues.
+// follow passes on events until the run has an outcome. When ctx is done, it cancels
+// the run and continues.
 func (r *follower) follow(ctx context.Context) (*outcome, error) {
 	inner := context.WithoutCancel(ctx)
 	watched, stopWatch := context.WithCancel(inner)
@@ -347,13 +346,13 @@ func (r *follower) follow(ctx context.Context) (*outcome, error) {
 func (r *follower) askToStop(ctx context.Context) error {
 	err := r.client.CancelWorkflow(ctx, r.run, "")
 	if errors.As(err, new(*serviceerror.NotFound)) {
-		return nil // it has ended
+		return nil // the run has ended
 	}
 	return err
 }
 
-// leave returns the outcome of a run that was to stop and cannot do so now, with a
-// warning; nil if it can. unasked is why the server could not be told.
+// leave returns the outcome of a run that should stop but cannot now, with a warning;
+// nil if it can. unasked is the error of the cancellation.
 func (r *follower) leave(ctx context.Context, unasked error) *outcome {
 	reasons := r.troubles(ctx)
 	if len(reasons) == 0 {
@@ -369,24 +368,23 @@ func (r *follower) leave(ctx context.Context, unasked error) *outcome {
 	return stoppedBy(text)
 }
 
-// stoppedBy is the outcome of a run that did not record one.
+// stoppedBy returns the outcome of a run that did not record one.
 func stoppedBy(message string) *outcome {
 	return &outcome{Status: flow.Stopped, State: []byte("{}"), Error: &ending{Message: message}}
 }
 
-// ends returns a channel that is closed when the execution has ended, or cannot be
+// ends returns a channel that is closed when the execution has ended or cannot be
 // watched.
 func (r *follower) ends(ctx context.Context) <-chan struct{} {
 	end := make(chan struct{})
 	history := r.client.GetWorkflowHistory(ctx, r.run, r.execution, true, enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 	go func() {
 		defer close(end)
-		_, _ = history.Next() // the next look has the error
+		_, _ = history.Next() // the next query returns the error
 	}()
 	return end
 }
 
-// emit passes on events.
 func (r *follower) emit(p *progress) error {
 	for i := range p.Events {
 		e, err := p.Events[i].flow(r.run)
@@ -395,15 +393,15 @@ func (r *follower) emit(p *progress) error {
 		}
 		r.last = e.Seq
 		if r.options.Events != nil && !r.wasEarly(&e) {
-			e.Seq += r.early // the number of events is the same in the end
+			e.Seq += r.early // keeps the total number of events
 			r.options.Events(e)
 		}
 	}
 	return nil
 }
 
-// closed looks at an execution without news. It moves on to the next one of the
-// run, and returns the outcome of one that has ended and does not answer.
+// closed checks an execution without new events. It moves on to the run's next
+// execution, and returns the outcome of one that has ended and does not answer.
 func (r *follower) closed(ctx context.Context, answers bool) (*outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -448,7 +446,7 @@ func (r *follower) closed(ctx context.Context, answers bool) (*outcome, error) {
 	return out, nil
 }
 
-// follows moves on to the execution after the present one.
+// follows moves on to the next execution.
 func (r *follower) follows(ctx context.Context) error {
 	history := r.client.GetWorkflowHistory(ctx, r.run, r.execution, false, enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 	for history.HasNext() {

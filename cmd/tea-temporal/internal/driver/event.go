@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// event is an event in the answer to a query.
+// event is an event in a query result.
 type event struct {
 	Seq    int64           `json:"seq"`
 	Time   time.Time       `json:"ts"`
@@ -32,7 +32,7 @@ func newEvent(e flow.Event) (event, error) {
 	return out, err
 }
 
-// size returns about the size of the JSON of the event.
+// size estimates the size of the event as JSON.
 func (e *event) size() int { return 100 + len(e.Node) + len(e.Path) + len(e.Fields) }
 
 func (e *event) flow(runID string) (flow.Event, error) {

@@ -16,18 +16,18 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// generation is the version of what a run does to its history. It is raised when a
-// change of the engine or the driver changes that for runs that have begun. A worker
-// continues runs of its own generation only; others continue in a new execution,
-// which needs the format of the records alone.
+// generation is the version of a run's effect on its history. It is raised when a
+// change of the engine or the driver changes that effect for existing runs. A worker
+// continues only runs of its generation; others continue in a new execution, which
+// depends only on the format of the records.
 const generation = 1
 
-// handOverSignal asks a run to continue in a new execution, by workers of a generation
-// after that in its argument.
+// handOverSignal asks a run to continue in a new execution on workers of a generation
+// later than its argument.
 const handOverSignal = "hand_over"
 
-// pin records the generation of the worker that begins an execution, and panics on a
-// worker of another one: the run waits for one of its own.
+// pin records the generation of the worker that begins an execution. It panics on a
+// worker of another generation, so that the run waits for a suitable one.
 func (r *run) pin(w workflow.Context) {
 	var began int
 	err := workflow.SideEffect(w, func(workflow.Context) any {
@@ -47,8 +47,8 @@ func (r *run) pin(w workflow.Context) {
 	}
 }
 
-// refuses returns why the worker does not begin an execution that needs a
-// generation; "" if it does.
+// refuses returns why the worker does not begin an execution that needs a generation;
+// "" if it does.
 func (k *worker) refuses(needs int) string {
 	switch {
 	case k.handsOver:
@@ -64,7 +64,7 @@ func (r *run) takeSignals(w workflow.Context) {
 	workflow.GoNamed(w, handOverSignal, func(w workflow.Context) {
 		for from := 0; ; {
 			workflow.GetSignalChannel(w, handOverSignal).Receive(w, &from)
-			// Runs that later workers began, or have continued, stay with them.
+			// Runs of later workers stay with them.
 			if from >= r.worker.generation {
 				r.handing, r.needs = true, from+1
 			}
@@ -72,23 +72,23 @@ func (r *run) takeSignals(w workflow.Context) {
 	})
 }
 
-// identity is the name of a worker on the server. It ends with its generation.
+// identity is the name of a worker on the server. It ends with the generation.
 func (k *worker) identity() string {
-	machine, _ := os.Hostname() // is for people
+	machine, _ := os.Hostname() // for people
 	return fmt.Sprintf("%d@%s%s%d", os.Getpid(), machine, generationMark, k.generation)
 }
 
 const generationMark = "@tea-generation-"
 
-// generationOf returns the generation of a worker by its identity; 0 if it has none.
+// generationOf returns the generation in a worker's identity; 0 if there is none.
 func generationOf(identity string) int {
 	_, number, _ := strings.Cut(identity, generationMark)
 	n, _ := strconv.Atoi(number)
 	return n
 }
 
-// handOverAll asks all runs of a queue to continue with a later version of tea, if a
-// worker of one polls the queue.
+// handOverAll asks all runs of a queue to continue on a later version of tea. It is an
+// error if no worker of such a version polls the queue.
 func (k *worker) handOverAll(ctx context.Context, queue string) (asked int, err error) {
 	pollers, err := k.pollers(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {

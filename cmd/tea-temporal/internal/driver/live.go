@@ -13,32 +13,32 @@ import (
 )
 
 const (
-	// beatEvery is how often an activity reports, and liveEvery how often if there
-	// are new tokens; silence is how long Temporal waits for that before another
+	// beatEvery is the interval of heartbeats, and liveEvery the interval while there
+	// are new tokens; silence is how long Temporal waits for a heartbeat before another
 	// worker repeats the call.
 	beatEvery = 4 * time.Second
 	liveEvery = 100 * time.Millisecond
 	silence   = 20 * time.Second
 )
 
-// maxLive bounds the text in one report.
+// maxLive bounds the text in a heartbeat.
 const maxLive = 32 << 10
 
-// live is what an activity that is under way reports to those who follow the run:
-// the last part of the text that it has streamed. Reports are not in the history.
+// live is the heartbeat of a running activity, for followers of the run: the last part
+// of its streamed text. Heartbeats are not in the history.
 type live struct {
 	Path string `json:"path"`
 	Node string `json:"node"`
-	// From is the number of tokens before these.
+	// From is the number of tokens before Tokens.
 	From   int      `json:"from"`
 	Tokens []string `json:"tokens"`
-	// Waiting is why the call does not end.
+	// Waiting is the reason why the call is blocked.
 	Waiting string `json:"waiting,omitempty"`
 }
 
-// beat reports that the call goes on, until ctx is done.
+// beat sends heartbeats until ctx is done.
 func (h *remoteHost) beat(ctx context.Context, c tea.Call) {
-	// A repeated attempt streams what was streamed before.
+	// A repeated attempt would stream the same text again.
 	streams := c.Attempt <= 1 && h.info.Attempt == 1
 	tick := time.NewTicker(liveEvery)
 	defer tick.Stop()
@@ -77,7 +77,7 @@ func (h *remoteHost) beat(ctx context.Context, c tea.Call) {
 	}
 }
 
-// waits sets why the call does not end.
+// waits sets the reason why the call is blocked.
 func (h *remoteHost) waits(reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -90,7 +90,7 @@ func (h *remoteHost) reason() string {
 	return h.waiting
 }
 
-// live returns the report after the first seen notices, and the number of notices.
+// live returns the heartbeat if there are notices after the first seen, and their number.
 func (h *remoteHost) live(c tea.Call, seen int) (*live, int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,18 +112,18 @@ func (h *remoteHost) live(c tea.Call, seen int) (*live, int) {
 	return l, len(h.notices)
 }
 
-// ahead is what the follower of a run has passed on of the tokens of a call before
-// the call has ended.
+// ahead records the tokens of a running call that the follower of the run has passed
+// on.
 type ahead struct {
 	path string
-	// tokens are counted; lost is set when some were missed.
+	// tokens is their number; lost is set if some were missed.
 	tokens int
 	lost   bool
-	// text is what the run has not emitted yet.
+	// text is the part that the run has not emitted yet.
 	text string
 }
 
-// emitLive passes on the tokens of the calls that are under way.
+// emitLive passes on the tokens of running calls.
 func (r *follower) emitLive(calls []*workflow.PendingActivityInfo) {
 	if r.options.Events == nil {
 		return
@@ -159,7 +159,7 @@ func (r *follower) emitLive(calls []*workflow.PendingActivityInfo) {
 	}
 }
 
-// wasEarly reports whether an event has been passed on before the run emitted it.
+// wasEarly reports whether an event was passed on before the run emitted it.
 func (r *follower) wasEarly(e *flow.Event) bool {
 	if e.Type != flow.EventToken || r.early == 0 {
 		return false

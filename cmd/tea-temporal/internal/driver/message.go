@@ -19,40 +19,39 @@ import (
 // start is the first argument of a Temporal workflow.
 type start struct {
 	RunID string `json:"run_id"`
-	// Key is that of the definition, the second argument.
+	// Key is the key of the definition, the second argument.
 	Key string `json:"key"`
 	// Input is sealed.
 	Input           json.RawMessage `json:"input,omitempty"`
 	InterruptBefore []string        `json:"interrupt_before,omitempty"`
 	InterruptAfter  []string        `json:"interrupt_after,omitempty"`
-	// Local makes actions local activities.
+	// Local executes actions as local activities.
 	Local bool `json:"local,omitempty"`
 	// Attributes reports that the server has the search attributes of tea.
 	Attributes bool      `json:"attributes,omitempty"`
 	StartedAt  time.Time `json:"started_at,omitzero"`
-	// Parent is the run that this one is a fork of.
+	// Parent is the run of which this one is a fork.
 	Parent string `json:"parent,omitempty"`
 
-	// What follows continues a run: an execution begins where the one
-	// before has ended.
-	// The records are in the further arguments, as many as there are Segments.
+	// The following fields continue a run where its last execution has ended. The
+	// records are in further arguments, one for each of Segments.
 	Segments int   `json:"segments,omitempty"`
 	LastSeq  int64 `json:"last_seq,omitempty"`
-	// Previous is the execution that had ended, if it was not continued as new.
+	// Previous is the execution that ended without being continued as new.
 	Previous string `json:"previous,omitempty"`
 	// Steps is the number of steps before a hand-over.
 	Steps int    `json:"steps,omitempty"`
 	Given *given `json:"given,omitempty"`
-	// Generation is the lowest one of a worker for the execution.
+	// Generation is the lowest generation of a worker for the execution.
 	Generation int `json:"generation,omitempty"`
-	// Opened are the nodes and branches that have begun and not ended.
+	// Opened are the nodes and branches that have begun but not ended.
 	Opened []string `json:"opened,omitempty"`
 	// HandOver is the number of actions after which the run continues in a new
-	// execution; 0 = when Temporal suggests it.
+	// execution; 0 continues it when Temporal suggests so.
 	HandOver int `json:"hand_over,omitempty"`
 }
 
-// given is what a run continues with.
+// given is the input of a resumed run.
 type given struct {
 	// Input and Answers are sealed.
 	Input       json.RawMessage `json:"input,omitempty"`
@@ -66,22 +65,22 @@ type call struct {
 	Action string          `json:"action"`
 	Params json.RawMessage `json:"params"` // sealed
 	Call   tea.Call        `json:"call"`
-	// Routed reports that the queue is one for the action: its workers have it.
+	// Routed reports that the queue is only for workers that have the action.
 	Routed bool `json:"routed,omitempty"`
 }
 
-// answer is the outcome of an action. A failure is not one of the activity, so
-// that Temporal does not repeat the call: the engine does.
+// answer is the outcome of an action. A failed action does not fail the activity,
+// because the engine retries the call, not Temporal.
 type answer struct {
 	Result  json.RawMessage `json:"result,omitempty"` // sealed
 	Failure *failure        `json:"failure,omitempty"`
-	// Notices are what the action has logged and streamed, in order.
+	// Notices are the log records and streamed text of the action, in order.
 	Notices []notice `json:"notices,omitempty"`
 	// Elsewhere reports that the worker does not have the plugin of the action.
 	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
-// failure is an error that workflows see.
+// failure is an error of an action.
 type failure struct {
 	Type       tea.ErrorType   `json:"type"`
 	Message    string          `json:"message"`
@@ -89,7 +88,7 @@ type failure struct {
 	RetryAfter time.Duration   `json:"retry_after,omitempty"`
 	Source     string          `json:"source,omitempty"`
 	Details    json.RawMessage `json:"details,omitempty"`
-	// Fault and Crashed report that a plugin is at fault, or has died.
+	// Fault and Crashed report that a plugin is at fault, or has crashed.
 	Fault   bool `json:"fault,omitempty"`
 	Crashed bool `json:"crashed,omitempty"`
 	// File and Line are the position in Lua code.
@@ -97,14 +96,14 @@ type failure struct {
 	Line int    `json:"line,omitempty"`
 }
 
-// size returns about the size of the JSON of the answer.
+// size estimates the size of the answer as JSON.
 func (a *answer) size() int {
 	n := len(a.Result)
 	if a.Failure != nil {
 		n += a.Failure.size()
 	}
 	if len(a.Notices) > 0 {
-		raw, _ := json.Marshal(a.Notices) // they have been, or will be, encoded
+		raw, _ := json.Marshal(a.Notices) // notices can be encoded
 		n += len(raw)
 	}
 	return n
@@ -120,7 +119,7 @@ func newAnswer(v any, err error, mask host.Mask) (answer, error) {
 	return answer{Result: raw}, err
 }
 
-// value returns the outcome of an action; err is that of its activity.
+// value returns the outcome of an action; err is the error of its activity.
 func (a *answer) value(ctx context.Context, mask host.Mask, err error) (any, error) {
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -133,7 +132,7 @@ func (a *answer) value(ctx context.Context, mask host.Mask, err error) (any, err
 	return unsealed(a.Result, mask)
 }
 
-// activityError is the error of an activity that did not answer.
+// activityError converts the error of an activity without an answer.
 func activityError(err error) error {
 	var timeout *temporal.TimeoutError
 	if errors.As(err, &timeout) {
@@ -180,13 +179,13 @@ func (f *failure) err(mask host.Mask) error {
 	return e
 }
 
-// fault and crashed mark the errors that the engine looks for.
+// fault and crashed mark errors for the engine.
 type (
 	fault   struct{ error }
 	crashed struct{ fault }
 )
 
-// placed has the position of Lua code.
+// placed adds the position of Lua code to an error.
 type placed struct {
 	error
 	file string
@@ -198,7 +197,7 @@ func (p placed) CodePosition() (file string, line int) { return p.file, p.line }
 func (fault) PluginFault() {}
 func (crashed) Crashed()   {}
 
-// sealed returns the JSON of v with references in place of secrets.
+// sealed returns v as JSON, with references in place of secrets.
 func sealed(v any, mask host.Mask) (json.RawMessage, error) {
 	return value.Encode(mask.Seal(v))
 }
@@ -220,7 +219,7 @@ func object(raw json.RawMessage, mask host.Mask) (map[string]any, error) {
 	return m, err
 }
 
-// outcome is what a run has come to, with *** in place of secrets.
+// outcome is the result of a run, with *** in place of secrets.
 type outcome struct {
 	Status         flow.Status      `json:"status"`
 	State          json.RawMessage  `json:"state,omitempty"`
@@ -233,7 +232,7 @@ type outcome struct {
 	Elapsed        time.Duration    `json:"elapsed"`
 }
 
-// ending is why a run failed or stopped.
+// ending is the reason why a run failed or stopped.
 type ending struct {
 	Message string            `json:"message"`
 	Budget  *flow.BudgetError `json:"budget,omitempty"`
@@ -283,7 +282,7 @@ func (o *outcome) fail(err error) {
 	o.Status, o.Error = flow.Failed, &ending{Message: err.Error(), Failure: newFailure(err, host.Mask{})}
 }
 
-// result returns the result of a run as a local one has it.
+// result returns the outcome as the result of a local run.
 func (o *outcome) result(runID, place string) (*flow.Result, error) {
 	state, err := value.Decode(o.State)
 	if err != nil {

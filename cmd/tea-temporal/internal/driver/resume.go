@@ -18,8 +18,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
-// Resume answers what waits in a run, or runs one that failed or was stopped again
-// from where it was, and follows it.
+// Resume answers the interrupts of a run, or continues a failed or stopped run from
+// its records, and follows it.
 func (Engine) Resume(ctx context.Context, f teacmd.EngineFlags, run string, job teacmd.Job) (*flow.Result, error) {
 	r, err := connect(ctx, f, run, job.Options)
 	if err != nil {
@@ -39,8 +39,8 @@ func (Engine) Resume(ctx context.Context, f teacmd.EngineFlags, run string, job 
 	return r.result(ctx)
 }
 
-// resume passes input and answers to a run that waits. One that has ended begins
-// again with its records.
+// resume passes input and answers to a waiting run. An ended run begins again with
+// its records.
 func (r *follower) resume(ctx context.Context, input, answers map[string]any, retry bool) error {
 	g := given{RetryFailed: retry}
 	var err error
@@ -78,9 +78,9 @@ func (r *follower) resume(ctx context.Context, input, answers map[string]any, re
 		}
 		err = r.answer(ctx, id, g)
 		switch {
-		case errors.As(err, new(*serviceerror.NotFound)) && last != r.execution: // it has continued in another one
+		case errors.As(err, new(*serviceerror.NotFound)) && last != r.execution: // it continues in another execution
 		case ctx.Err() == nil && (errors.As(err, new(*serviceerror.WorkflowNotReady)) || errors.As(err, new(*client.WorkflowUpdateServiceTimeoutOrCanceledError))): // no worker can execute it now
-		case errors.As(err, new(notWaitingError)) && tries < 5: // it can be about to, at the start of an execution
+		case errors.As(err, new(notWaitingError)) && tries < 5: // at the start of an execution it may not wait yet
 		default:
 			return err
 		}
@@ -90,12 +90,12 @@ func (r *follower) resume(ctx context.Context, input, answers map[string]any, re
 	}
 }
 
-// notWaitingError is the error of an answer that the run does not wait for now.
+// notWaitingError is the error of an answer that the run does not wait for.
 type notWaitingError struct{ error }
 
 func (e notWaitingError) Unwrap() error { return e.error }
 
-// answer passes what a run continues with to the present execution.
+// answer passes input and answers to the current execution.
 func (r *follower) answer(ctx context.Context, id string, g given) error {
 	handle, err := r.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		WorkflowID: r.run, RunID: r.execution, UpdateID: id, UpdateName: resumeUpdate, Args: []any{g}, WaitForStage: client.WorkflowUpdateStageCompleted,
@@ -113,7 +113,7 @@ func (r *follower) answer(ctx context.Context, id string, g given) error {
 	return err
 }
 
-// again starts another execution of a run that has ended.
+// again starts another execution of an ended run.
 func (r *follower) again(ctx context.Context, name string, g *given) error {
 	p, err := r.progress(ctx, noEvents)
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *follower) again(ctx context.Context, name string, g *given) error {
 		case !g.RetryFailed && len(g.Input) > 0:
 			return fmt.Errorf("run %s is done: %w; use `tea fork` to continue from one of its steps", r.run, host.ErrInputUnused)
 		case !g.RetryFailed:
-			return nil // with the outcome
+			return nil // r.result returns the outcome
 		}
 	}
 	def, err := r.definition(ctx)
@@ -148,7 +148,7 @@ func (r *follower) again(ctx context.Context, name string, g *given) error {
 	return r.begin(ctx, name, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, s, def, records)
 }
 
-// migrate returns the definition of the changed workflow, which must fit the records.
+// migrate returns the definition of the changed workflow if it fits the records.
 func (r *follower) migrate(ctx context.Context, records []host.Record) (*definition, error) {
 	wf, o := r.changed.Workflow, r.changed.Options
 	o.RunID = r.run

@@ -28,8 +28,8 @@ const (
 	hostUpdate    = "host"
 )
 
-// These bound the events in one answer, and their size: the server refuses larger
-// answers.
+// These bound the number and size of the events in one answer: the server refuses
+// larger answers.
 const (
 	maxProgress     = 500
 	maxProgressSize = 1 << 20
@@ -48,13 +48,13 @@ type progress struct {
 	// execution.
 	StartedAt time.Time `json:"started_at"`
 	UpdatedAt time.Time `json:"updated_at,omitzero"`
-	// Node is the path of the last record, and Records is their number.
+	// Node is the path of the last record, and Records the number of records.
 	Node    string `json:"node,omitempty"`
 	Records int    `json:"records,omitempty"`
-	// File is the workflow file, and Parent the run that this one is a fork of.
+	// File is the workflow file, and Parent the run of which this one is a fork.
 	File   string `json:"file,omitempty"`
 	Parent string `json:"parent,omitempty"`
-	// Outcome is set while the run waits and when it has ended.
+	// Outcome is set while the run waits and after it has ended.
 	Outcome *outcome `json:"outcome,omitempty"`
 }
 
@@ -72,23 +72,23 @@ type run struct {
 	lastSeq  int64
 	nodes    int // that have begun in this execution
 	outcome  *outcome
-	// opened are the starts of nodes and branches without an end; repeated those
-	// which an execution before has emitted.
+	// opened are the started nodes and branches that have not ended; repeated are
+	// those whose start an earlier execution has emitted.
 	opened, repeated map[string]bool
 
-	// began are the paths of the nodes that have made a call in this execution.
+	// began are the paths of nodes that have made a call in this execution.
 	began   map[string]bool
 	handing bool
-	// needs is the generation that the next execution needs if the run was asked to
-	// continue with a later one.
+	// needs is the generation for the next execution if the run was asked to continue
+	// with a later one.
 	needs int
 	open  map[string]*openCall
 	given *given
-	// elsewhere are the bundles that a worker of the run's queue does not have.
+	// elsewhere are the bundles that some worker of the run's queue lacks.
 	elsewhere map[string]bool
 }
 
-// execute is the Temporal workflow of all workflows of tea.
+// execute is the Temporal workflow for all workflows of tea.
 func (k *worker) execute(w workflow.Context, args converter.EncodedValues) (*outcome, error) {
 	r := &run{worker: k, open: map[string]*openCall{}, began: map[string]bool{}, opened: map[string]bool{}, repeated: map[string]bool{}, elsewhere: map[string]bool{}}
 	err := r.read(args)
@@ -96,12 +96,12 @@ func (k *worker) execute(w workflow.Context, args converter.EncodedValues) (*out
 		r.wf, err = k.workflows.get(r.start.Key, func() (*definition, error) { return &r.def, nil })
 	}
 	if err != nil {
-		// This worker lacks something: a plugin, the blobs, a key. The run waits for one
-		// that has it.
+		// This worker lacks a plugin, the blobs or a key. The run waits for a worker that
+		// has it.
 		panic(err)
 	}
 	defer k.workflows.release(r.wf)
-	// A schedule does not name its runs.
+	// Runs of a schedule have no id.
 	r.start.RunID = cmp.Or(r.start.RunID, workflow.GetInfo(w).WorkflowExecution.ID)
 	r.pin(w)
 	r.rt = newRuntime(w)
@@ -114,7 +114,7 @@ func (k *worker) execute(w workflow.Context, args converter.EncodedValues) (*out
 		return nil, refuse(err)
 	}
 	err = r.drive(w)
-	// Those of calls that were canceled end too.
+	// Handlers of canceled calls end, too.
 	rest, cancel := workflow.NewDisconnectedContext(w)
 	defer cancel()
 	if wait := workflow.Await(rest, func() bool { return workflow.AllHandlersFinished(w) }); wait != nil && err == nil {
@@ -152,7 +152,7 @@ func refuse(err error) error {
 
 // drive runs the engine until the run has ended or is handed over.
 func (r *run) drive(w workflow.Context) error {
-	// Only cancel cancels the contexts of the engine: Temporal would cancel those of
+	// Only cancel cancels the engine's contexts: Temporal would cancel those of
 	// coroutines before the engine has the cause.
 	engine, _ := workflow.NewDisconnectedContext(w)
 	ctx, cancel := r.rt.WithCancel(withCoroutine(context.Background(), engine))
@@ -197,7 +197,7 @@ func (r *run) drive(w workflow.Context) error {
 	}
 }
 
-// fit drops a state that Temporal does not store, and waits for a task with room for
+// fit drops a state that is too large for Temporal, and waits for a task with room for
 // the outcome.
 func (r *run) fit(ctx context.Context) {
 	if err := tooLarge("the state", len(r.outcome.State), r.rt.task.stored); err != nil {
@@ -217,15 +217,15 @@ func (r *run) fit(ctx context.Context) {
 // errHandOver reports that the run continues in a new execution.
 var errHandOver = errors.New("hand over")
 
-// canceled is the cause of a run that was canceled.
+// canceled is the cancellation cause of a run.
 type canceled struct{}
 
 func (*canceled) Error() string { return "stopped by a cancellation" }
 
-// Unwrap returns the error of the type canceled.
+// Unwrap classifies the error as canceled.
 func (*canceled) Unwrap() error { return context.Canceled }
 
-// turn runs the engine from the records so far to its end or an interrupt.
+// turn runs the engine from the current records to the end of the run or an interrupt.
 func (r *run) turn(ctx context.Context) (*flow.Result, error) {
 	o := host.RunOptions{
 		RunID: r.start.RunID, Secrets: r.worker.workflows.secrets, Env: r.wf.env, Hold: true,
@@ -250,7 +250,7 @@ func (r *run) turn(ctx context.Context) (*flow.Result, error) {
 	})
 }
 
-// unfinished counts the nodes that have begun and begin again after a hand-over.
+// unfinished counts the started nodes that begin again after a hand-over.
 func (r *run) unfinished(res *flow.Result) (n int) {
 	for key := range r.opened {
 		if strings.HasPrefix(key, "node ") {
@@ -265,7 +265,7 @@ func (r *run) unfinished(res *flow.Result) (n int) {
 	return n
 }
 
-// steps returns the number of steps before the execution, the first time.
+// steps returns the number of steps before the execution on the first call, then 0.
 func (r *run) steps() int {
 	n := r.start.Steps
 	r.start.Steps = 0
@@ -274,7 +274,7 @@ func (r *run) steps() int {
 
 func (r *run) place() string { return "temporal:" + r.start.RunID }
 
-// options adds what a resume was given.
+// options adds the input of a resume.
 func (r *run) options(o host.RunOptions, g *given) (host.RunOptions, error) {
 	var err error
 	if o.Input, err = object(g.Input, r.wf.mask); err != nil {
@@ -332,15 +332,15 @@ func (r *run) end(w workflow.Context, err error) (*outcome, error) {
 	return nil, temporal.NewApplicationErrorWithOptions(message, kind, temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{r.outcome}})
 }
 
-// maxSegment is the size of a segment of the records after which another one
-// begins. A segment that has not changed is not stored again.
+// maxSegment is the size at which a segment of the records is full. An unchanged
+// segment is not stored again.
 const maxSegment = 512 << 10
 
-// next returns the error with which the run continues in a new execution.
+// next returns the error that continues the run in a new execution.
 func (r *run) next(w workflow.Context) error {
 	next := r.start
 	next.LastSeq, next.Given, next.Opened, next.Previous = r.lastSeq, r.given, nil, ""
-	// A run that was taken back stays with the workers that have done so.
+	// A run that was taken back stays with the workers that took it back.
 	next.Generation = cmp.Or(r.needs, min(next.Generation, r.worker.generation))
 	for key := range r.opened {
 		next.Opened = append(next.Opened, key)
@@ -373,8 +373,8 @@ func sizeOf(records []host.Record) (size int) {
 	return size
 }
 
-// event keeps an event for those who follow the run. A hand-over is not visible
-// in the events.
+// event stores an event for followers of the run. A hand-over is not visible in the
+// events.
 func (r *run) event(e flow.Event) {
 	key, begins, ends := span(e)
 	switch {
@@ -395,7 +395,7 @@ func (r *run) event(e flow.Event) {
 	}
 	out, err := newEvent(e)
 	if err != nil {
-		return // its fields have no JSON, which a local run does not print either
+		return // its fields have no JSON; a local run does not print it either
 	}
 	if err := tooLarge("the event", out.size(), r.rt.task.stored); err != nil {
 		out.Fields, _ = value.Encode([]any{"error", err.Error()})
@@ -405,7 +405,7 @@ func (r *run) event(e flow.Event) {
 	r.events = append(r.events, out)
 }
 
-// span returns what an event begins or ends.
+// span returns the node or branch that an event begins or ends.
 func span(e flow.Event) (key string, begins, ends bool) {
 	kind, edge, _ := strings.Cut(string(e.Type), "_")
 	switch e.Type {
@@ -460,24 +460,24 @@ func (r *run) progress(w workflow.Context, after int64) *progress {
 			return p
 		}
 	}
-	// A large state comes alone.
+	// A large state comes without events.
 	if r.outcome != nil && (len(p.Events) == 0 || size+len(r.outcome.State) <= maxProgressSize) {
 		p.Outcome = r.outcome
 	}
 	return p
 }
 
-// recordsQuery is the query that returns the records of a run, and recordsOf their
-// name in messages.
+// recordsQuery is the query that returns the records of a run, and recordsOf names
+// them in messages.
 const (
 	recordsQuery = "records"
 	recordsOf    = "the record of what the run has done"
 )
 
-// notWaiting is the type of the error for an answer that the run does not wait for.
+// notWaiting is the error type for an answer that the run does not wait for.
 const notWaiting = "not_waiting"
 
-// checkResume refuses what the run cannot take.
+// checkResume refuses input and answers that the run cannot accept.
 func (r *run) checkResume(g given) error {
 	if r.outcome == nil || r.outcome.Status != flow.Waiting || r.given != nil {
 		return temporal.NewApplicationError(fmt.Sprintf("run %s does not wait for an answer", r.start.RunID), notWaiting)
@@ -493,7 +493,7 @@ func (r *run) checkResume(g given) error {
 	return err
 }
 
-// call is the middleware of the run: it makes a call an activity, unless the
+// call is the middleware of the run: it executes a call as an activity, unless the
 // action belongs to the run.
 func (r *run) call(ctx context.Context, req *tea.Request, next func(context.Context, *tea.Request) (*tea.Response, error)) (*tea.Response, error) {
 	entry := r.wf.Action(req.Action)
@@ -506,7 +506,7 @@ func (r *run) call(ctx context.Context, req *tea.Request, next func(context.Cont
 	if entry.Bundle == "trace" {
 		return r.logs(ctx, req, next)
 	}
-	// A node that has made a call finishes here: it would make it again.
+	// A node that has made a call ends in this execution; the next one would repeat the call.
 	if !r.began[req.Node] {
 		if r.start.HandOver > 0 && len(r.began) >= r.start.HandOver || workflow.GetInfo(r.rt.root).GetContinueAsNewSuggested() {
 			r.handing = true
@@ -519,8 +519,8 @@ func (r *run) call(ctx context.Context, req *tea.Request, next func(context.Cont
 	return r.activity(ctx, req)
 }
 
-// logs makes a call that logs, in this process. A replay does not make it, so what
-// it logs is recorded with its result.
+// logs makes a call that logs, in this process. A replay does not repeat the call, so
+// its log records are stored with its result.
 func (r *run) logs(ctx context.Context, req *tea.Request, next func(context.Context, *tea.Request) (*tea.Response, error)) (*tea.Response, error) {
 	out, err := r.rt.outcome(ctx, req.Action, func(ctx context.Context) (answer, error) {
 		h := &logKeeper{Host: req.Host, mask: r.wf.mask}
@@ -545,7 +545,7 @@ func (r *run) logs(ctx context.Context, req *tea.Request, next func(context.Cont
 	return tea.Respond(v), nil
 }
 
-// logKeeper is the host of a call that logs, and keeps what it logs.
+// logKeeper is the host of a call that logs. It keeps the log records.
 type logKeeper struct {
 	tea.Host
 	mask    host.Mask
@@ -557,8 +557,8 @@ func (h *logKeeper) Log(_ context.Context, level slog.Level, message string, fie
 	h.notices = append(h.notices, logged(level, message, fields, h.mask))
 }
 
-// isInline reports whether an action runs in the workflow: it is pure, or uses
-// the run.
+// isInline reports whether an action runs in the Temporal workflow: it is pure, or
+// uses the run.
 func isInline(entry *host.ActionEntry, req *tea.Request) bool {
 	switch {
 	case entry.Kind == "lua":
@@ -578,7 +578,7 @@ func isInline(entry *host.ActionEntry, req *tea.Request) bool {
 	return false
 }
 
-// sleep is time.sleep with a durable timer.
+// sleep implements time.sleep with a durable timer.
 func (r *run) sleep(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	var params struct {
 		Seconds float64 `json:"seconds"`

@@ -36,8 +36,8 @@ func (Engine) Runs(ctx context.Context, f teacmd.EngineFlags) ([]host.RunEntry, 
 			return nil, fmt.Errorf("list the runs on Temporal: %w", err)
 		}
 		for _, info := range page.GetExecutions() {
-			// A run that was continued has several executions, of which the last one
-			// comes first, and the first one has its start.
+			// A resumed run has several executions: the last one comes first, and the first one
+			// has the start time.
 			e := r.entry(info)
 			if i, ok := seen[e.ID]; ok {
 				list[i].StartedAt = e.StartedAt
@@ -50,7 +50,7 @@ func (Engine) Runs(ctx context.Context, f teacmd.EngineFlags) ([]host.RunEntry, 
 			break
 		}
 	}
-	// The server has those that are running first.
+	// The server lists running runs first.
 	slices.SortFunc(list, func(a, b host.RunEntry) int {
 		return cmp.Or(b.StartedAt.Compare(a.StartedAt), strings.Compare(b.ID, a.ID))
 	})
@@ -69,7 +69,7 @@ func (c *connection) entry(info *workflow.WorkflowExecutionInfo) host.RunEntry {
 	}
 	text := func(name string) (text string) {
 		if p := info.GetSearchAttributes().GetIndexedFields()[name]; p != nil {
-			_ = converter.GetDefaultDataConverter().FromPayload(p, &text) // else it has another type
+			_ = converter.GetDefaultDataConverter().FromPayload(p, &text) // otherwise it has another type
 		}
 		return text
 	}
@@ -80,7 +80,7 @@ func (c *connection) entry(info *workflow.WorkflowExecutionInfo) host.RunEntry {
 	return e
 }
 
-// statusOf returns the status of a run by that of its execution.
+// statusOf returns the status of a run for the status of its execution.
 func statusOf(s enums.WorkflowExecutionStatus) flow.Status {
 	switch s {
 	case enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
@@ -93,7 +93,7 @@ func statusOf(s enums.WorkflowExecutionStatus) flow.Status {
 	return flow.Running
 }
 
-// failingTimeout bounds one look at a run that the last worker could not execute.
+// failingTimeout bounds a query of a run that the last worker could not execute.
 const failingTimeout = 5 * time.Second
 
 // Show describes a run.
@@ -127,7 +127,7 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 		out.Notes = r.troubles(ctx)
 	}
 	if err != nil {
-		// Without a worker, the server knows this much.
+		// Without a worker, this is all that the server knows.
 		if len(out.Notes) > 0 && ctx.Err() == nil {
 			out.Silent = true
 			return out, nil
@@ -144,7 +144,7 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 		return out, nil
 	}
 	out.Status, out.Pending, out.Failures, out.RunFailure.FailedBranches = o.Status, o.Pending, o.Failures, o.FailedBranches
-	// The server can have no search attributes.
+	// The server may lack the search attributes.
 	if len(o.Pending) > 0 {
 		out.Node = o.Pending[0].Path
 	}
@@ -157,8 +157,8 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 	return out, nil
 }
 
-// Events calls fn with the events of a run after a number, and follow waits for more
-// until the run ends or waits. Those of executions that the server has removed are
+// Events calls fn with the events of a run after a number. With follow it continues
+// until the run ends or waits. Events of executions that the server has removed are
 // missing.
 func (Engine) Events(ctx context.Context, f teacmd.EngineFlags, run string, after int64, follow bool, fn func(flow.Event)) error {
 	r, err := connect(ctx, f, run, host.RunOptions{Events: fn})
@@ -191,8 +191,7 @@ func (Engine) Events(ctx context.Context, f teacmd.EngineFlags, run string, afte
 	return nil
 }
 
-// executions returns the executions with the events of the run after a number, in
-// order.
+// executions returns the executions with the run's events after a number, in order.
 func (r *follower) executions(ctx context.Context, after int64) (list []string, err error) {
 	about, err := r.find(ctx)
 	if err != nil {
@@ -217,7 +216,7 @@ func (r *follower) executions(ctx context.Context, after int64) (list []string, 
 	return list, nil
 }
 
-// stopTime bounds the wait for a run that was canceled.
+// stopTime bounds the wait for a canceled run.
 const stopTime = 30 * time.Second
 
 // Cancel cancels a run and waits until it has stopped. With force it ends the run
@@ -263,17 +262,16 @@ func (Engine) Cancel(ctx context.Context, f teacmd.EngineFlags, run string, forc
 	}
 }
 
-// forceCommand returns the command that ends the run without a worker.
 func (r *follower) forceCommand() string {
 	return r.flags.Command("runs", "cancel", r.run, "--force")
 }
 
-// asked describes a run that was canceled, and what it waits for.
+// asked describes a canceled run and what it waits for.
 func (r *follower) asked(reasons []string) string {
 	return fmt.Sprintf("run %s was asked to stop and does so when a worker takes it; `%s` ends it now: %s", r.run, r.forceCommand(), strings.Join(reasons, "; "))
 }
 
-// Fork starts a run with the records of another one up to a step, and follows it.
+// Fork starts a run with another run's records up to a step, and follows it.
 func (Engine) Fork(ctx context.Context, f teacmd.EngineFlags, run, step string, job teacmd.Job) (*flow.Result, error) {
 	r, err := connect(ctx, f, run, job.Options)
 	if err != nil {

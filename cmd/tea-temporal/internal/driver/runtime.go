@@ -13,7 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/host"
 )
 
-// workflowKey is the key of a context for the context of the coroutine.
+// workflowKey is the context key for the context of the coroutine.
 type workflowKey struct{}
 
 // coroutine returns the Temporal context in ctx. It is canceled whenever ctx is.
@@ -30,7 +30,7 @@ func withCoroutine(ctx context.Context, w workflow.Context) context.Context {
 type runtime struct {
 	root   workflow.Context
 	random *rand.Rand
-	// mask seals what Once records.
+	// mask seals the results of Once.
 	mask host.Mask
 	task task
 }
@@ -100,10 +100,10 @@ func (r *runtime) Concurrently(ctx context.Context, n int, work func(ctx context
 	wg.Wait(w)
 }
 
-// maxOnce bounds the time of what Once calls. Lua code has its own deadline.
+// maxOnce bounds the function of Once. Lua code has a separate deadline.
 const maxOnce = time.Hour
 
-// Once runs fn as a local activity, whose outcome is a marker in the history.
+// Once runs fn as a local activity. Its outcome is a marker in the history.
 func (r *runtime) Once(ctx context.Context, fn func(ctx context.Context) (any, error)) (any, error) {
 	out, err := r.outcome(ctx, "lua", func(ctx context.Context) (answer, error) {
 		v, err := fn(ctx)
@@ -126,20 +126,20 @@ func (r *runtime) outcome(ctx context.Context, summary string, fn recorded) (out
 	return out, err
 }
 
-// recorded is a function whose outcome the history contains.
+// recorded is a function whose outcome is stored in the history.
 type recorded func(ctx context.Context) (answer, error)
 
-// recordOutcome is the local activity of a function. A replay does not call it.
+// recordOutcome is the local activity for a function. A replay does not execute it.
 func recordOutcome(ctx context.Context, fn recorded) (answer, error) { return fn(ctx) }
 
-// localCall is a call that is a local activity.
+// localCall is a call that runs as a local activity.
 type localCall struct {
 	worker *worker
 	wf     *loaded
 	call   call
 }
 
-// recordCall is the local activity of a call.
+// recordCall is the local activity for a call.
 func recordCall(ctx context.Context, c *localCall) (answer, error) {
 	return c.worker.local(ctx, c.wf, c.call)
 }

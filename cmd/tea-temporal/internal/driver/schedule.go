@@ -16,8 +16,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Schedule makes Temporal start a run of the workflow at each of the times. A
-// schedule that exists is replaced; without times it is removed.
+// Schedule makes Temporal start a run of the workflow at each of the times. It
+// replaces an existing schedule; without times it removes it.
 func (e Engine) Schedule(ctx context.Context, f teacmd.EngineFlags, id string, times []string, job teacmd.Job) error {
 	r, err := connect(ctx, f, id, host.RunOptions{})
 	if err != nil {
@@ -25,7 +25,7 @@ func (e Engine) Schedule(ctx context.Context, f teacmd.EngineFlags, id string, t
 	}
 	values := r.storeID
 	r.close()
-	// What a schedule has is stored with it: values in --blobs belong to runs.
+	// The values of a schedule are stored with it: values in --blobs belong to runs.
 	f.Blobs = ""
 	if r, err = connect(ctx, f, id, host.RunOptions{}); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (e Engine) Schedule(ctx context.Context, f teacmd.EngineFlags, id string, t
 	if err != nil {
 		return err
 	}
-	def.Store, s.RunID = values, "" // each run has its own
+	def.Store, s.RunID = values, "" // each run has a separate id
 	if s.Key, err = def.key(); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (e Engine) Schedule(ctx context.Context, f teacmd.EngineFlags, id string, t
 }
 
 // checkTimes refuses the cron expressions that `tea serve` refuses, such as one that
-// never matches. The server checks the forms that only Temporal has: intervals,
+// never matches. The server checks the forms that only Temporal supports: intervals,
 // seconds, years and comments.
 func checkTimes(times []string) error {
 	for _, text := range times {

@@ -21,27 +21,27 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
-// store has the values by their names, whose parts slashes separate. Its error for
-// a name that it does not have wraps [fs.ErrNotExist].
+// store holds values by slash-separated names. Its error for an unknown name wraps
+// [fs.ErrNotExist].
 type store interface {
 	read(ctx context.Context, name string) ([]byte, error)
-	// write writes a value. It is durable on return.
+	// write writes a value. On return it is durable.
 	write(ctx context.Context, name string, data []byte) error
-	// size returns the size of a value, -1 if it is not there.
+	// size returns the size of a value; -1 if it does not exist.
 	size(ctx context.Context, name string) (int64, error)
-	// below returns the names directly below a prefix, and when the newest of each
-	// was written.
+	// below returns the names directly below a prefix, each with the time of its newest
+	// value.
 	below(ctx context.Context, prefix string) (map[string]time.Time, error)
-	// remove removes what is below a name.
+	// remove removes a name and everything below it.
 	remove(ctx context.Context, name string) error
 	close() error
 }
 
-// identity is the name of the value that tells stores apart.
+// identity is the name of the value that identifies a store.
 const identity = "store-id"
 
-// openStore opens the store of an address, and returns its identity. Those who name
-// the same one have the same identity.
+// openStore opens the store at an address, and returns its identity, which is the same
+// for everyone who opens it.
 func openStore(ctx context.Context, address string) (s store, id string, err error) {
 	if s = folder(address); objstore.IsAddress(address) {
 		bucket, err := objstore.Open(ctx, address, objstore.Settings{}, s3.Scheme(), gcs.Scheme(), azure.Scheme())
@@ -53,7 +53,7 @@ func openStore(ctx context.Context, address string) (s store, id string, err err
 	for range 2 {
 		raw, failed := s.read(ctx, identity)
 		if errors.Is(failed, fs.ErrNotExist) {
-			// Another one can be faster, whose identity is read then.
+			// If another process is faster, its identity is read next.
 			err = s.write(ctx, identity, []byte(host.NewRunID()))
 			continue
 		}
@@ -76,7 +76,7 @@ func (f folder) read(_ context.Context, name string) ([]byte, error) {
 
 func (f folder) write(_ context.Context, name string, data []byte) error {
 	if name != identity {
-		// Below the place of a file system that is not mounted now, it would be lost.
+		// If the file system is not mounted now, the value would be lost in the mount point.
 		if _, err := os.Stat(f.path(identity)); errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s has no file %s: is it mounted?", string(f), identity)
 		}
@@ -90,7 +90,7 @@ func (f folder) write(_ context.Context, name string, data []byte) error {
 			return err
 		})
 	}
-	// Of several that write it, one must win.
+	// If several processes write it, exactly one must win.
 	own := f.path(name + "-" + string(data))
 	if err := os.WriteFile(own, data, 0o600); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (f folder) remove(_ context.Context, name string) error { return os.RemoveA
 
 func (folder) close() error { return nil }
 
-// objects is a bucket of object storage, or a part of one.
+// objects is an object storage bucket, or a part of one.
 type objects struct{ bucket *objstore.Bucket }
 
 func (o objects) read(ctx context.Context, name string) ([]byte, error) {
@@ -153,7 +153,7 @@ func (o objects) write(ctx context.Context, name string, data []byte) error {
 	}
 	_, err := o.bucket.Put(ctx, name, bytes.NewReader(data), options)
 	if errors.Is(err, objstore.ErrConflict) {
-		return nil // it is there
+		return nil // it already exists
 	}
 	return err
 }

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// maxTask is the size of the values that one workflow task stores. The server
-	// refuses messages above 4 MB, and the task would be repeated without an end.
+	// maxTask bounds the values that one workflow task stores. The server refuses
+	// messages above 4 MB, and the task would be repeated forever.
 	maxTask = 1 << 20
-	// maxValue is the size of a value that Temporal stores.
+	// maxValue is the maximum size of a value in Temporal.
 	maxValue = 2<<20 - 16<<10
-	// localRoom is what the result of a local activity is expected to take.
+	// localRoom is the expected size of the result of a local activity.
 	localRoom = 32 << 10
 )
 
-// task counts the bytes that the present workflow task stores. A replay counts the
+// task counts the bytes that the current workflow task stores. A replay counts the
 // same.
 type task struct {
 	root workflow.Context
-	// number is that of the last event before the task.
+	// number is the number of the last event before the task.
 	number int
 	bytes  int
 	// stored reports that values above maxInline are stored elsewhere.
@@ -34,7 +34,7 @@ type task struct {
 	waking bool
 }
 
-// size returns what a value of n bytes takes in a task.
+// size returns the room that a value of n bytes needs in a task.
 func (t *task) size(n int) int {
 	if t.stored && n > maxInline {
 		return 0
@@ -72,12 +72,12 @@ func (t *task) wake() {
 	t.waking = true
 	w, _ := workflow.NewDisconnectedContext(t.root)
 	workflow.GoNamed(w, "next task", func(w workflow.Context) {
-		_ = workflow.Sleep(w, time.Millisecond) // is not canceled
+		_ = workflow.Sleep(w, time.Millisecond) // never canceled
 		t.waking = false
 	})
 }
 
-// local takes room for the result of a local activity, which done adjusts to its
+// local takes room for the result of a local activity; done corrects it to the actual
 // size.
 func (t *task) local(ctx context.Context) (done func(n int)) {
 	t.take(ctx, localRoom)
@@ -90,7 +90,7 @@ func (t *task) local(ctx context.Context) (done func(n int)) {
 	}
 }
 
-// limited returns an answer that Temporal can store.
+// limited returns the answer if Temporal can store it, otherwise a failure.
 func limited(out answer, stored bool) answer {
 	err := tooLarge("the result", len(out.Result), stored)
 	if err == nil && out.Failure != nil {
@@ -105,7 +105,7 @@ func limited(out answer, stored bool) answer {
 	return out
 }
 
-// checkSize returns an error for arguments that Temporal does not store.
+// checkSize returns an error for arguments that are too large for Temporal.
 func (c *connection) checkSize(what string, args ...any) error {
 	if c.store != nil {
 		return nil
@@ -117,7 +117,7 @@ func (c *connection) checkSize(what string, args ...any) error {
 	return tooLarge(what, proto.Size(payloads), false)
 }
 
-// tooLarge returns an error for a value that Temporal does not store.
+// tooLarge returns an error for a value that is too large for Temporal.
 func tooLarge(what string, n int, stored bool) error {
 	if stored || n <= maxValue {
 		return nil

@@ -17,14 +17,14 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 )
 
-// silent is how long a run has no events before its follower looks for the reason.
+// silent is how long a run has no events before its follower looks for the cause.
 const silent = 3 * time.Second
 
-// pollAge is the age of the last poll of a worker that is gone. A poll takes a
-// minute.
+// pollAge is the age of the last poll after which a worker counts as gone. A poll
+// takes a minute.
 const pollAge = 75 * time.Second
 
-// watch warns, once for each reason, while the run makes no progress, until ctx is
+// watch warns about each cause once while the run makes no progress, until ctx is
 // done.
 func (r *follower) watch(ctx context.Context) {
 	if r.warn == nil {
@@ -51,7 +51,7 @@ func (r *follower) watch(ctx context.Context) {
 	}
 }
 
-// troubles returns what the run waits for and may not get.
+// troubles returns the reasons why the run may be stuck.
 func (r *follower) troubles(ctx context.Context) (reasons []string) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -82,7 +82,7 @@ func (r *follower) noWorker(what, queue string) string {
 		what, queue, r.namespace, r.address, r.flags.Worker(queue))
 }
 
-// find describes the present execution of the run.
+// find describes the current execution of the run.
 func (r *follower) find(ctx context.Context) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	about, err := r.client.DescribeWorkflowExecution(ctx, r.run, "")
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *follower) find(ctx context.Context) (*workflowservice.DescribeWorkflowE
 	return about, nil
 }
 
-// unfound returns the error of a run that the server may not have.
+// unfound explains err if the server does not have the run.
 func (r *follower) unfound(err error) error {
 	if errors.As(err, new(*serviceerror.NotFound)) {
 		return fmt.Errorf("there is no run %q in the namespace %s at %s; `%s` lists the runs of the queue", r.run, r.namespace, r.address, r.flags.Command("runs"))
@@ -99,8 +99,8 @@ func (r *follower) unfound(err error) error {
 	return err
 }
 
-// explain returns the error of a question about the run that was not answered, with
-// the reason if it is known.
+// explain returns the error of an unanswered query about the run, with the reason if
+// it is known.
 func (r *follower) explain(ctx context.Context, err error) error {
 	if errors.As(err, new(*serviceerror.NotFound)) {
 		return r.unfound(err)
@@ -114,7 +114,7 @@ func (r *follower) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// activityTrouble returns why a call of a run of the queue does not begin; "" if it
+// activityTrouble returns why a call of a run of the queue has not begun; "" if it
 // has.
 func (r *follower) activityTrouble(ctx context.Context, own string, a *workflow.PendingActivityInfo) string {
 	node := "node " + a.GetActivityType().GetName()
@@ -153,7 +153,7 @@ func (c *connection) pollers(ctx context.Context, queue string, kind enums.TaskQ
 	return slices.DeleteFunc(about.GetPollers(), func(p *taskqueue.PollerInfo) bool { return time.Since(p.GetLastAccessTime().AsTime()) >= pollAge }), err
 }
 
-// taskFailure returns why the last workflow task failed.
+// taskFailure returns the reason why the last workflow task failed.
 func (r *follower) taskFailure(ctx context.Context, execution string) string {
 	res, err := r.client.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
 		Namespace: r.namespace, Execution: executionOf(r.run, execution), MaximumPageSize: 10,
@@ -172,7 +172,7 @@ func (r *follower) taskFailure(ctx context.Context, execution string) string {
 // hiddenFailure is the message of a failure that is encrypted.
 const hiddenFailure = "Encoded failure"
 
-// message returns the message of a failure, which can be encrypted.
+// message returns the message of a failure, which may be encrypted.
 func (r *follower) message(f *failurepb.Failure) string {
 	text := cmp.Or(r.failures.FailureToError(f).Error(), f.GetMessage())
 	if f.GetEncodedAttributes() != nil && strings.HasPrefix(text, hiddenFailure) {
@@ -181,7 +181,7 @@ func (r *follower) message(f *failurepb.Failure) string {
 	return text
 }
 
-// lost returns the error of a run that cannot be found; nil for errors that pass.
+// lost returns the error of a run that cannot be found; nil for temporary errors.
 func lost(err error) error {
 	var missing *serviceerror.NotFound
 	if errors.As(err, &missing) {

@@ -34,10 +34,10 @@ type workerCmd struct {
 type worker struct {
 	*connection
 	workflows workflows
-	// generation is that of the program, except in tests.
+	// generation is the generation of the program, except in tests.
 	generation int
 	// handsOver leaves runs that have not begun to later workers, and takesBack begins
-	// those that were handed over to such.
+	// runs that were handed over to them.
 	handsOver, takesBack bool
 }
 
@@ -45,11 +45,11 @@ func newWorker(c *connection, h *host.Host, secrets map[string]any) *worker {
 	return &worker{connection: c, workflows: workflows{host: h, secrets: secrets, store: c.storeID}, generation: generation}
 }
 
-// stopTimeout is how long running calls have when a worker stops.
+// stopTimeout is how long running calls may continue when a worker stops.
 const stopTimeout = 20 * time.Second
 
-// maxBlocked bounds the time that the engine takes between two waits, such as to
-// replay a long run.
+// maxBlocked bounds how long the engine works between two waits, such as to replay a
+// long run.
 const maxBlocked = 30 * time.Second
 
 func (k *worker) options() sdkworker.Options {
@@ -103,14 +103,14 @@ func (f *workerCmd) Work(s *teacmd.Service) error {
 	return nil
 }
 
-// offers are the plugins whose calls a worker takes from queues of their own.
+// offers are the plugins whose calls a worker takes from separate queues.
 type offers struct {
 	worker *worker
 	queue  string
 	stops  map[string]func()
 }
 
-// add offers the plugins that are new, and returns their names.
+// add offers the new plugins, and returns their names.
 func (o *offers) add(names []string) (added []string, err error) {
 	for _, plugin := range names {
 		if o.stops[plugin] != nil {
@@ -131,10 +131,10 @@ func (o *offers) stop() {
 	}
 }
 
-// pluginsEvery is how often a worker looks for plugins that were installed.
+// pluginsEvery is the interval at which a worker checks for installed plugins.
 const pluginsEvery = 2 * time.Second
 
-// watch offers the plugins that are installed until the service stops.
+// watch offers newly installed plugins until the service stops.
 func (o *offers) watch(s *teacmd.Service) {
 	tick := time.NewTicker(pluginsEvery)
 	defer tick.Stop()
@@ -155,7 +155,7 @@ func (o *offers) watch(s *teacmd.Service) {
 	}
 }
 
-// offer takes calls from a queue that has no runs.
+// offer takes calls from a queue without runs.
 func (k *worker) offer(queue string) (stop func(), err error) {
 	o := k.options()
 	o.DisableWorkflowWorker, o.MaxConcurrentActivityTaskPollers = true, 1
@@ -167,8 +167,8 @@ func (k *worker) offer(queue string) (stop func(), err error) {
 	return w.Stop, nil
 }
 
-// pruneEvery is how often a worker removes the values of runs that Temporal has
-// removed.
+// pruneEvery is the interval at which a worker removes the values of runs that Temporal
+// has removed.
 const pruneEvery = time.Hour
 
 func (c *connection) prune(s *teacmd.Service) {
@@ -186,7 +186,7 @@ func (c *connection) prune(s *teacmd.Service) {
 	}
 }
 
-// pruneBlobs removes the values of the runs that the server no longer has.
+// pruneBlobs removes the values of runs that the server no longer has.
 func (c *connection) pruneBlobs(ctx context.Context, before time.Time) error {
 	return blobs{c.store}.prune(ctx, c.namespace, before, func(run string) (bool, error) {
 		_, err := c.client.DescribeWorkflowExecution(ctx, run, "")
@@ -197,7 +197,7 @@ func (c *connection) pruneBlobs(ctx context.Context, before time.Time) error {
 	})
 }
 
-// register registers the workflow and the activity, for all names.
+// register registers the workflow and the activity for all names.
 func (k *worker) register(w interface {
 	RegisterDynamicWorkflow(w any, o workflow.DynamicRegisterOptions)
 	RegisterDynamicActivity(a any, o activity.DynamicRegisterOptions)

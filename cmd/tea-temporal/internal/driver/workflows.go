@@ -19,14 +19,13 @@ import (
 )
 
 // definition is a workflow as a run began with it: its files, and the environment
-// variables that they name.
+// variables that they refer to.
 type definition struct {
 	Source   *host.Source      `json:"source"`
 	Overlays []string          `json:"overlays,omitempty"`
 	Config   string            `json:"config,omitempty"`
 	Env      map[string]string `json:"env,omitempty"`
-	// Plugins are the manifests of those that the files name, for workers that do
-	// not have them.
+	// Plugins are the manifests of the plugins in use, for workers that lack them.
 	Plugins []tea.Manifest `json:"plugins,omitempty"`
 	// Store is the identity of the store of large values.
 	Store string `json:"store,omitempty"`
@@ -57,8 +56,8 @@ func newDefinition(wf *host.Workflow, o host.LoadOptions, env map[string]any) (*
 	return d, nil
 }
 
-// words holds the dotted words in a workflow's files. They include the names of the
-// actions that nodes, Lua code and parameters use, and "plugin NAME" for imports.
+// words holds the dotted words in a workflow's files. They include the actions that
+// nodes, Lua code and parameters use, and "plugin NAME" for imports.
 type words map[string]bool
 
 func wordsOf(source *host.Source, config string) words {
@@ -124,7 +123,7 @@ func (d *definition) load(h *host.Host) (*host.Workflow, error) {
 	return h.LoadSource(d.Source, host.LoadOptions{Overlays: d.Overlays, Config: d.Config, LookupEnv: d.lookupEnv, Elsewhere: d.Plugins})
 }
 
-// checkStore refuses another store than that of the run: its values are not there.
+// checkStore refuses a store other than the run's, which does not have its values.
 func (d *definition) checkStore(id string) error {
 	switch {
 	case d.Store == id:
@@ -143,17 +142,17 @@ type loaded struct {
 	mask host.Mask
 	env  map[string]any
 
-	// These belong to workflows.
+	// workflows.mu guards the following fields.
 	users int
 	used  uint64
 	// stale closes it when its last user releases it.
 	stale bool
 }
 
-// maxIdle is how many workflows without users a worker keeps.
+// maxIdle is how many unused workflows a worker keeps.
 const maxIdle = 16
 
-// workflows are those that a worker has loaded, by key.
+// workflows are the loaded workflows of a worker, by key.
 type workflows struct {
 	host    *host.Host
 	secrets map[string]any
@@ -167,8 +166,8 @@ type workflows struct {
 	uses uint64
 }
 
-// get returns a workflow, which the caller releases. find returns its definition if
-// it is not loaded; it can wait for a query that this worker answers.
+// get returns a workflow, which the caller releases. If it is not loaded, find returns
+// its definition; find may wait for a query that this worker answers.
 func (w *workflows) get(key string, find func() (*definition, error)) (*loaded, error) {
 	if l := w.use(key); l != nil {
 		return l, nil
@@ -192,8 +191,8 @@ func (w *workflows) get(key string, find func() (*definition, error)) (*loaded, 
 	return w.take(key), nil
 }
 
-// fetched is get for an activity of a run. Of activities that need the same
-// workflow at the same time, one asks the run.
+// fetched is get for an activity of a run. Of concurrent activities that need the same
+// workflow, only one queries the run.
 func (w *workflows) fetched(ctx context.Context, c client.Client, key, run, execution string) (*loaded, error) {
 	return w.get(key, func() (*definition, error) {
 		d, err, _ := w.fetching.Do(key, func() (any, error) { return fetch(ctx, c, run, execution) })
@@ -210,7 +209,7 @@ func (w *workflows) use(key string) *loaded {
 	return w.take(key)
 }
 
-// take returns a loaded workflow to a further user; nil if there is none.
+// take adds a user to a loaded workflow; nil if it is not loaded.
 func (w *workflows) take(key string) *loaded {
 	l := w.all[key]
 	if l != nil {
@@ -234,15 +233,14 @@ func (w *workflows) load(d *definition) (*loaded, error) {
 	return l, nil
 }
 
-// release ends a use. The workflows that were not used for the longest time are
-// closed.
+// release ends a use, and closes the workflows that have been unused longest.
 func (w *workflows) release(l *loaded) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.uses++
 	l.users, l.used = l.users-1, w.uses
 	if l.stale && l.users == 0 {
-		_ = l.Close() // it has no user who could be told
+		_ = l.Close() // no user could be told
 		return
 	}
 	for {
@@ -258,18 +256,18 @@ func (w *workflows) release(l *loaded) {
 		if idle <= maxIdle {
 			return
 		}
-		_ = w.all[oldest].Close() // it has no user who could be told
+		_ = w.all[oldest].Close() // no user could be told
 		delete(w.all, oldest)
 	}
 }
 
-// renew loads each workflow again on its next use, as the host has other plugins.
+// renew makes each workflow reload on its next use, because the plugins have changed.
 func (w *workflows) renew() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, l := range w.all {
 		if l.stale = true; l.users == 0 {
-			_ = l.Close() // it has no user who could be told
+			_ = l.Close() // no user could be told
 		}
 	}
 	clear(w.all)
@@ -288,7 +286,7 @@ func (w *workflows) close() {
 // definitionQuery is the query that returns the definition of a run.
 const definitionQuery = "definition"
 
-// fetch asks the run for its definition.
+// fetch queries the run for its definition.
 func fetch(ctx context.Context, c client.Client, run, execution string) (*definition, error) {
 	v, err := c.QueryWorkflow(ctx, run, execution, definitionQuery)
 	if err != nil {
