@@ -56,8 +56,7 @@ type AlgorithmResult struct {
 	Notes      []string   `json:"notes,omitempty" doc:"without relations: which relation_types and entity_types do not exist"`
 }
 
-// maxWork is the number of steps of an algorithm that looks at all relations for
-// each entity.
+// maxWork bounds the steps of an algorithm that visits all relations for each entity.
 const maxWork int64 = 20_000_000_000
 
 // Algorithm is the action graph.algorithm.
@@ -98,7 +97,7 @@ func (g *Graph) Algorithm(ctx context.Context, _ *tea.Request, p AlgorithmParams
 	return r, err
 }
 
-// maxWeight bounds the sum of weights, whose square a number can hold.
+// maxWeight bounds the sum of weights, so that its square is a finite number.
 const maxWeight = 1e150
 
 // load reads the ids of all entities, in order, and the relations between them.
@@ -139,7 +138,7 @@ func (v *view) load(ctx context.Context, p *AlgorithmParams, at int64) ([]string
 	return ids, edges, err
 }
 
-// build makes the graph for a direction.
+// build returns the graph for a direction.
 func build(n int, edges []algorithm.Edge, d Directions) *algorithm.Graph {
 	if d == "in" {
 		edges = algorithm.Reverse(edges)
@@ -189,7 +188,7 @@ func (r *AlgorithmResult) compute(ctx context.Context, p *AlgorithmParams, ids [
 	return err
 }
 
-// checkCentrality refuses weights that a measure does not have.
+// checkCentrality refuses weights that a measure does not support.
 func (p *AlgorithmParams) checkCentrality(edges []algorithm.Edge) error {
 	switch {
 	case !p.Weighted:
@@ -215,7 +214,7 @@ func centrality(ctx context.Context, g *algorithm.Graph, measure string, weighte
 	return g.Betweenness(ctx, weighted)
 }
 
-// scores sets the results to scores, highest first. ids are in order.
+// scores sets the results to scores, highest first. ids are sorted.
 func (r *AlgorithmResult) scores(ids []string, scores []float64) {
 	for i := range scores {
 		r.Results = append(r.Results, Computed{ID: ids[i], Score: &scores[i]})
@@ -223,7 +222,7 @@ func (r *AlgorithmResult) scores(ids []string, scores []float64) {
 	slices.SortStableFunc(r.Results, func(a, b Computed) int { return cmp.Compare(*b.Score, *a.Score) })
 }
 
-// groups sets the results to groups, which it numbers by their sizes.
+// groups sets the results to groups, numbered by size.
 func (r *AlgorithmResult) groups(ids []string, groups []int32) {
 	sizes := []int{}
 	for _, group := range groups {

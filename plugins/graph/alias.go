@@ -10,10 +10,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// alias is another name of a parameter, which existing workflows use.
+// alias is an alternative name of a parameter in existing workflows.
 type alias struct {
 	name, also string
-	// beside is the parameter without which the alias has another meaning; "" = none.
+	// beside is a parameter without which the alias has another meaning; "" = none.
 	beside string
 }
 
@@ -110,8 +110,7 @@ func aliasedSchema(s *schema.Schema, aliases []alias) *schema.Schema {
 	return &changed
 }
 
-// rename returns the parameters with each alias replaced by the name that the actions
-// have.
+// rename returns the parameters with each alias replaced by the parameter's name.
 func rename(given any, list string, aliases []alias) (any, error) {
 	object, ok := given.(map[string]any)
 	if !ok {

@@ -23,14 +23,14 @@ func backupActions() []tea.Action {
 	}
 }
 
-// The folders in the graph's folder during a restore. A crash leaves one of them,
+// The folders in the graph's folder during a restore. A crash may leave one of them,
 // and the next open continues.
 const (
 	// restoreCopy is incomplete and is removed.
 	restoreCopy = "restore.new"
 	// restoreReady is complete; the graph's own files are still there.
 	restoreReady = "restore.ready"
-	// restoreMove has files that have to be moved out of it.
+	// restoreMove has files that are being moved out of it.
 	restoreMove = "restore.move"
 )
 
@@ -89,8 +89,8 @@ func (g *Graph) Backup(ctx context.Context, _ *tea.Request, p BackupParams) (_ *
 	return &BackupResult{Success: true, Path: target, Bytes: bytes}, nil
 }
 
-// folder returns the absolute path of a folder below the root, whose parent
-// exists and is not reached by a symbolic link that leads out.
+// folder returns the absolute path of a folder below the root. Its parent must
+// exist, and its symbolic links must not lead out of the root.
 func (s FileSettings) folder(given string) (string, error) {
 	if strings.HasPrefix(given, "file://") {
 		local, err := s.ofURL(given)
@@ -152,13 +152,13 @@ func (g *Graph) Restore(ctx context.Context, _ *tea.Request, p RestoreParams) (*
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.owner == nil {
-		// The lock is what matters: the graph itself can be damaged.
+		// Only the lock matters: the graph itself may be damaged.
 		if err := db.lock(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if db.store == nil {
-		// A restore that a crash has interrupted has replaced the graph already.
+		// An interrupted restore has already replaced the graph.
 		if err := finishRestore(g.settings.Path); err != nil {
 			return nil, err
 		}
@@ -187,13 +187,13 @@ func (s settings) backupAt(given string) (source string, err error) {
 	return source, err
 }
 
-// checkBackup refuses a backup outside of the root, to which a link can lead, and one in
+// checkBackup refuses a backup outside of the root, also one reached by a link, and one in
 // the folder of the graph, which would be copied into itself.
 func (s settings) checkBackup(given, source string) error {
 	info, err := os.Stat(source)
 	switch {
 	case err != nil:
-		return nil // it has no marker
+		return nil // there is no marker
 	case !info.IsDir():
 		return tea.Errorf(tea.ValidationError, "%s is a file; a backup is a folder that graph.backup has written", source)
 	}
@@ -216,7 +216,7 @@ func (s settings) checkBackup(given, source string) error {
 	return nil
 }
 
-// replace replaces the graph by a copy of a backup, atomically. The caller holds
+// replace atomically replaces the graph with a copy of a backup. The caller holds
 // mu and the lock of the folder.
 func (db *database) replace(ctx context.Context, source string, b backend) error {
 	dir := db.settings.Path
@@ -246,7 +246,7 @@ func (db *database) replace(ctx context.Context, source string, b backend) error
 	return finishRestore(dir)
 }
 
-// unusable describes a backup that cannot be opened. The error can name its copy.
+// unusable describes a backup that cannot be opened. err may name its copy.
 func unusable(source, copied string, err error) error {
 	var reason *store.Reason
 	var typed *tea.Error
@@ -263,7 +263,7 @@ func (s settings) options(dir string, create bool) store.Options {
 	return store.Options{Dir: dir, Create: create, MemoryBytes: s.MemoryMB << 20, Threads: s.Threads}
 }
 
-// finishRestore continues a restore where it is.
+// finishRestore completes an interrupted restore.
 func finishRestore(dir string) error {
 	ready, move := filepath.Join(dir, restoreReady), filepath.Join(dir, restoreMove)
 	if _, err := os.Lstat(ready); err == nil {
@@ -303,7 +303,7 @@ func removeAllBut(dir string, kept ...string) error {
 	return err
 }
 
-// copyFolder copies the regular files of a folder, and its folders, durably.
+// copyFolder copies the regular files and folders of a folder durably.
 func copyFolder(from, to string) error {
 	if err := errors.Join(os.RemoveAll(to), os.Mkdir(to, 0o700)); err != nil {
 		return err

@@ -10,12 +10,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/kuzu"
 )
 
-// version is the version of the bundle.
 const version = "0.1.0"
 
-// Bundle is the set of actions, for serve.Main or to be linked into a host.
-// Instances of one bundle that have the same folder share its database. Options
-// add object storage.
+// Bundle is the set of actions, for serve.Main or for linking into a host. Instances
+// of a bundle with the same folder share its database. Options add object storage.
 func Bundle(with ...Option) tea.Bundle {
 	shared := &databases{open: map[string]*database{}, options: &options{}}
 	for _, option := range with {

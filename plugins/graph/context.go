@@ -39,7 +39,7 @@ type RetrieveContextResult struct {
 	Truncated      bool       `json:"truncated" doc:"whether entities or facts were left out because of limit or max_tokens"`
 	Notes          []string   `json:"notes" doc:"what could not be done, such as a search by similarity"`
 
-	// sources are those of the facts about each entity.
+	// sources are the sources of the facts about each entity.
 	sources [][]string
 }
 
@@ -109,19 +109,19 @@ func (p *RetrieveContextParams) hops() int {
 	return *p.Hops
 }
 
-// fusion makes the first places of a ranking count about the same.
+// fusion makes the top ranks count about the same.
 const fusion = 60
 
-// found are the entities that a question matches, with scores.
+// found holds the entities that match a question, with scores.
 type found struct {
 	scores map[string]float64
 	query  *words.Query
-	// named are the types of relations that were compared with the query, by [found.names].
+	// named caches the results of [found.names] by type of relation.
 	named map[string]bool
 }
 
-// names reports whether the query has a word of a relation's type, in any form: "Who
-// maintains it?" that of maintained_by. Words that can be function words do not count.
+// names reports whether the query has a word of a relation's type in any form: "Who
+// maintains it?" names maintained_by. Possible function words do not count.
 func (f *found) names(kind string) bool {
 	named, known := f.named[kind]
 	if known {
@@ -137,8 +137,8 @@ func (f *found) names(kind string) bool {
 	return named
 }
 
-// seeds finds the entities that match. All matches by words can be in the result; of
-// those by similarity, which everything has, only the nearest.
+// seeds finds the entities that match. All matches by words can be in the result, but
+// only the nearest by similarity, because every entity is similar to some degree.
 func (v *view) seeds(ctx context.Context, req *tea.Request, p *RetrieveContextParams, at int64, r *RetrieveContextResult) (*found, error) {
 	f := &found{scores: map[string]float64{}, query: words.NewQuery(p.Query), named: map[string]bool{}}
 	if p.EntityID != "" {
@@ -170,8 +170,8 @@ func (v *view) seeds(ctx context.Context, req *tea.Request, p *RetrieveContextPa
 // starts is the number of matches around which relations are followed.
 func (p *RetrieveContextParams) starts() int { return max(3, p.Limit/4) }
 
-// questionEmbedding returns nil if there is nothing to compare with. That it
-// cannot be computed is a note.
+// questionEmbedding returns nil if there is nothing to compare with. If the embedding
+// cannot be computed, it adds a note.
 func (v *view) questionEmbedding(ctx context.Context, req *tea.Request, p *RetrieveContextParams, r *RetrieveContextResult) (Embedding, error) {
 	dimension, err := v.Dimension(ctx)
 	if err != nil || dimension == 0 {
@@ -201,8 +201,8 @@ func (v *view) questionEmbedding(ctx context.Context, req *tea.Request, p *Retri
 	return embedding, nil
 }
 
-// namedRelations adds the entities of relations whose types the query names. It is for a
-// query that no entity matches.
+// namedRelations adds the entities of relations whose types the query names. It is used
+// if no entity matches the query.
 func (v *view) namedRelations(ctx context.Context, f *found, limit int, a store.Adjacency) error {
 	stats, err := v.Store.Stats(ctx, v.ns)
 	if err != nil {
@@ -231,18 +231,18 @@ func (v *view) namedRelations(ctx context.Context, f *found, limit int, a store.
 }
 
 const (
-	// fading is the part of a score that an entity passes on over a hop.
+	// fading is the share of its score that an entity passes on over a hop.
 	fading = 0.5
-	// meant is the part over a first hop along a relation that the query names. It is
-	// of a score that such a relation raises by favored.
+	// meant is the share over a first hop along a relation that the query names. Such
+	// a relation first multiplies the score by favored.
 	meant, favored = 0.9, 1.5
 )
 
 // spread adds the entities within some hops around the best matches. An entity with many
 // relations passes on less over each of them. A relation of a type that the query names
-// counts as a match with another word: the entity at its one end has a higher score, and
-// passes on almost all of it to the other ends of such relations. Of the entities of a hop
-// only the best are followed: what is reached over the others would not be in the result.
+// counts as a match with another word: it raises the score of its known end, which passes
+// on almost all of it over such relations. Only the best entities of a hop are followed:
+// entities behind the others would not be in the result.
 func (v *view) spread(ctx context.Context, f *found, p *RetrieveContextParams, a store.Adjacency) error {
 	scores := f.scores
 	depth := map[string]int{}
@@ -295,7 +295,7 @@ func (v *view) spread(ctx context.Context, f *found, p *RetrieveContextParams, a
 	return nil
 }
 
-// bestIDs returns the ids with the highest scores, sorted by them.
+// bestIDs returns the ids with the highest scores, highest first.
 func bestIDs(ids []string, scores map[string]float64, limit int) []string {
 	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b)) })
 	return ids[:min(len(ids), limit)]
@@ -305,7 +305,7 @@ func bestIDs(ids []string, scores map[string]float64, limit int) []string {
 func (v *view) rank(ctx context.Context, scores map[string]float64, p *RetrieveContextParams, at int64, r *RetrieveContextResult) error {
 	ids := bestIDs(slices.Collect(maps.Keys(scores)), scores, p.Limit)
 	r.Truncated = len(ids) < len(scores)
-	// The entity that was asked for comes first.
+	// The requested entity comes first.
 	if i := slices.Index(ids, p.EntityID); i > 0 {
 		ids = slices.Insert(slices.Delete(ids, i, i+1), 0, p.EntityID)
 	}
@@ -328,8 +328,8 @@ func (v *view) rank(ctx context.Context, scores map[string]float64, p *RetrieveC
 	return nil
 }
 
-// sourcesOf are the sources of the properties of an entity at an instant and of its
-// text. An entity without facts has one source for all.
+// sourcesOf returns the sources of an entity's properties and text at an instant. An
+// entity without facts has one source for all.
 func (v *view) sourcesOf(e *store.Entity, at int64) ([]string, error) {
 	if e.Facts == "" {
 		return []string{e.Source}, nil

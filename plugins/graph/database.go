@@ -30,7 +30,7 @@ const (
 	ownerFile  = "owner.lock"
 )
 
-// markerFormat is the version of the folder.
+// markerFormat is the version of the folder's format.
 const markerFormat = 1
 
 // marker is the content of the marker file.
@@ -41,7 +41,7 @@ type marker struct {
 	Ready bool `json:"ready"`
 }
 
-// database is what all instances with one folder share.
+// database is shared by all instances with the same folder.
 type database struct {
 	settings settings
 	owners   *databases
@@ -58,7 +58,7 @@ type database struct {
 	writing sync.Mutex
 }
 
-// databases are the open ones of a process, by path.
+// databases are the open databases of a process, by path.
 type databases struct {
 	options *options
 	mu      sync.Mutex
@@ -89,7 +89,7 @@ func (d *databases) take(_ context.Context, from tea.Settings) (*Graph, error) {
 	return &Graph{db: db, settings: s}, nil
 }
 
-// release is called by each user once. The last one closes the database.
+// release is called once by each user. The last call closes the database.
 func (db *database) release() error {
 	db.owners.mu.Lock()
 	defer db.owners.mu.Unlock()
@@ -201,15 +201,15 @@ func (db *database) openStore(ctx context.Context) (err error) {
 			return errors.Join(err, s.Close())
 		}
 	}
-	if err := makePrivate(dir); err != nil { // an engine has its own modes for new files
+	if err := makePrivate(dir); err != nil { // an engine creates new files with other modes
 		return errors.Join(systemError("open the folder of the graph", err), s.Close())
 	}
 	db.store, db.used = s, backend.name
 	return nil
 }
 
-// makePrivate takes the folder of a graph and its files from other users. What
-// belongs to another user stays as it is.
+// makePrivate removes the permissions of other users for the folder of a graph and its
+// files. It does not change files of another user.
 func makePrivate(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -233,8 +233,8 @@ func makePrivate(dir string) error {
 	return nil
 }
 
-// checkFolder refuses a folder with files but without a marker: it belongs to
-// something else. Nothing is written into it.
+// checkFolder refuses a folder with files but without a marker: it is not a graph.
+// Nothing is written into it.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -338,19 +338,19 @@ func systemError(what string, err error) error {
 type backend struct {
 	name backendName
 	open func(context.Context, store.Options) (store.Store, error)
-	// missing says why the build cannot open it, nil if it can.
+	// missing is the reason why the build cannot open it; nil if it can.
 	missing error
-	// installed reports whether a library that the backend loads is in its place,
-	// nil for a backend without one.
+	// installed reports whether a library that the backend loads is installed; nil for
+	// a backend without one.
 	installed func() bool
 }
 
-// defaultBackend creates a graph without a setting. Every build has it, so that
-// such a graph opens everywhere.
+// defaultBackend is used for a new graph without a setting. Every build has it, so
+// that such a graph opens everywhere.
 const defaultBackend backendName = "memory"
 
-// chooseBackend returns the backend for a folder: the one that created it, or
-// for a new one that of the settings.
+// chooseBackend returns the backend for a folder: the one that created it, or for a
+// new folder the one of the settings.
 func chooseBackend(dir string, m *marker, wanted backendName) (backend, error) {
 	if m != nil && wanted != "" && wanted != m.Backend {
 		return backend{}, tea.Errorf(tea.ValidationError, "the graph in %s was created by the backend %s and cannot be opened by %s; set settings.graph.backend: %[2]s, or another settings.graph.path", dir, m.Backend, wanted)
@@ -371,7 +371,7 @@ func chooseBackend(dir string, m *marker, wanted backendName) (backend, error) {
 	return backend{}, tea.Errorf(tea.ValidationError, "the graph in %s was created by the backend %q, which this version does not have; update the graph plugin", dir, wanted)
 }
 
-// backends are those of this version.
+// backends returns the backends of this version.
 func backends() []backend {
 	return []backend{
 		{name: "memory", open: sqlite.Open},

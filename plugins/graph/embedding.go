@@ -8,13 +8,13 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/embedding"
 )
 
-// maxDimension is the length of an embedding.
+// maxDimension is the maximum length of an embedding.
 const maxDimension = 16_384
 
 // Embedding is a vector as a parameter.
 type Embedding = embedding.Vector
 
-// checkEmbedding checks the numbers of the embedding of an entity.
+// checkEmbedding checks the numbers of an entity's embedding.
 func checkEmbedding(id string, e Embedding) error {
 	if e != nil && len(e) == 0 || len(e) > maxDimension {
 		return tea.Errorf(tea.ValidationError, "the embedding of %q has %d dimensions; it needs 1 to %d", id, len(e), maxDimension)
@@ -32,7 +32,7 @@ func checkEmbedding(id string, e Embedding) error {
 	return nil
 }
 
-// embed asks the host's embedding.create for one vector per text.
+// embed calls the host's embedding.create and returns one vector per text.
 func embed(ctx context.Context, req *tea.Request, texts []string, model string) ([]Embedding, error) {
 	if len(texts) == 0 {
 		return nil, nil

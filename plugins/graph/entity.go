@@ -28,7 +28,7 @@ func entityActions() []tea.Action {
 // defaultType is the type of an entity without one.
 const defaultType = "entity"
 
-// EntityFields are what can be stored about an entity.
+// EntityFields are the fields of an entity that a call can store.
 type EntityFields struct {
 	EntityID   string         `json:"entity_id" doc:"id of the entity, unique in its namespace"`
 	EntityType string         `json:"entity_type,omitempty" doc:"type, such as person; default that of the stored entity, otherwise entity"`
@@ -95,7 +95,7 @@ func (g *Graph) StoreEntities(ctx context.Context, req *tea.Request, p StoreEnti
 	return r, nil
 }
 
-// storeEntities stores entities in one transaction and returns them, each once.
+// storeEntities stores entities in one transaction and returns each once.
 func (g *Graph) storeEntities(ctx context.Context, req *tea.Request, ns Namespace, given []EntityFields, model string) (stored []store.Entity, created int, err error) {
 	if len(given) > maxItems {
 		return nil, 0, tea.Errorf(tea.ValidationError, "%d entities are more than %d", len(given), maxItems)
@@ -107,7 +107,7 @@ func (g *Graph) storeEntities(ctx context.Context, req *tea.Request, ns Namespac
 		}
 		ids[i] = e.EntityID
 	}
-	// The model is asked before the graph is locked.
+	// The model is called before the graph is locked.
 	if err := embedTexts(ctx, req, given, model); err != nil {
 		return nil, 0, err
 	}
@@ -157,7 +157,7 @@ func (e *EntityFields) check() error {
 	return err
 }
 
-// embedTexts sets the embeddings that were asked for.
+// embedTexts sets the requested embeddings.
 func embedTexts(ctx context.Context, req *tea.Request, entities []EntityFields, model string) error {
 	var texts []string
 	var at []int
@@ -173,18 +173,18 @@ func embedTexts(ctx context.Context, req *tea.Request, entities []EntityFields, 
 	return err
 }
 
-// changes are entities that are changed together.
+// changes are entities that change together.
 type changes struct {
 	now     int64
 	history int
 	byID    map[string]*store.Entity
-	order   []string // those that are stored
+	order   []string // ids of the put entities
 	index   words.Index
 	changed map[string]bool
 	created int
 }
 
-// changes reads the entities that exist.
+// changes reads the existing entities.
 func (v *view) changes(ctx context.Context, ids []string, history int) (*changes, error) {
 	unique := slices.Clone(ids)
 	slices.Sort(unique)
@@ -227,7 +227,7 @@ func (c *changes) put(e *EntityFields) error {
 	if err := h.write(&s, values); err != nil {
 		return tea.Errorf(tea.ValidationError, "properties of %q: %w", e.EntityID, err)
 	}
-	// An embedding of another text would find the wrong entity.
+	// The embedding of another text would find the wrong entity.
 	if isOther := e.Text != nil && s.Text != *e.Text; old != nil && s.Text == old.Text && (isOther || e.Merge && s.Embedding == nil) {
 		s.Embedding = old.Embedding
 	}
@@ -236,7 +236,7 @@ func (c *changes) put(e *EntityFields) error {
 	return nil
 }
 
-// values are the properties and the text.
+// values returns the properties and the text.
 func (e *EntityFields) values() map[string]any {
 	switch {
 	case e.Text == nil:
@@ -247,8 +247,8 @@ func (e *EntityFields) values() map[string]any {
 	return merged(e.Properties, map[string]any{textName: *e.Text})
 }
 
-// source returns the source of an entity that is changed. What is about another time only
-// does not change the source.
+// source returns the source of a changed entity. A change of other times than now does not
+// change it.
 func (e *EntityFields) source(old *store.Entity, other bool) string {
 	switch {
 	case other && e.EntityType == "":
@@ -267,7 +267,7 @@ func (c *changes) keep(e *store.Entity) {
 	c.byID[e.ID] = e
 }
 
-// entities returns those that were put.
+// entities returns the entities that were put.
 func (c *changes) entities() []store.Entity {
 	all := make([]store.Entity, len(c.order))
 	for i, id := range c.order {
@@ -276,7 +276,7 @@ func (c *changes) entities() []store.Entity {
 	return all
 }
 
-// withoutNull drops members that are null: a property is removed by it.
+// withoutNull drops members that are null, which remove a property.
 func withoutNull(properties map[string]any) map[string]any {
 	kept := make(map[string]any, len(properties))
 	for name, v := range properties {
@@ -287,7 +287,7 @@ func withoutNull(properties map[string]any) map[string]any {
 	return kept
 }
 
-// keysOf are the keys under which a search finds an entity, at whatever time.
+// keysOf returns the keys under which a search finds an entity, at any instant.
 func keysOf(index *words.Index, e *store.Entity, properties map[string]any, h *history) []string {
 	texts := textsOf(&Entity{ID: e.ID, Type: e.Type, Text: e.Text, Properties: properties})
 	for i := range h.Former {
@@ -296,8 +296,8 @@ func keysOf(index *words.Index, e *store.Entity, properties map[string]any, h *h
 	return index.Keys(texts...)
 }
 
-// textsOf are the texts of an entity that a search looks at: its id, its type, its text
-// and the texts and numbers in its properties.
+// textsOf returns the texts of an entity that a search compares: its id, its type, its
+// text, and the texts and numbers in its properties.
 func textsOf(e *Entity) []string {
 	texts := []string{e.ID, e.Text}
 	if e.Type != defaultType {
@@ -309,7 +309,7 @@ func textsOf(e *Entity) []string {
 // nameProperties are the properties that name an entity, besides its id.
 var nameProperties = []string{"name", "title", "aliases"}
 
-// namesOf are the names of an entity.
+// namesOf returns the names of an entity.
 func namesOf(e *Entity) []string {
 	names := []string{e.ID}
 	for _, property := range nameProperties {
@@ -360,7 +360,7 @@ type Entity struct {
 	Embedding    []float32      `json:"embedding,omitempty"`
 }
 
-// toEntity is an entity as it was at an instant. Its facts must have been read.
+// toEntity returns an entity as of an instant. Its facts must have been read.
 func (v *view) toEntity(e *store.Entity, at int64) (Entity, error) {
 	entity := Entity{
 		ID: e.ID, Type: e.Type, Text: e.Text, Source: e.Source,
@@ -378,7 +378,7 @@ func (v *view) toEntity(e *store.Entity, at int64) (Entity, error) {
 	return entity, err
 }
 
-// isNow reports whether the stored values of an entity are those at an instant.
+// isNow reports whether the stored values of an entity are valid at an instant.
 func (v *view) isNow(e *store.Entity, at int64) bool {
 	return e.Facts == "" || at >= v.now && !strings.HasPrefix(e.Facts, isAhead)
 }

@@ -85,7 +85,7 @@ func (g *Graph) Export(ctx context.Context, _ *tea.Request, p ExportParams) (*Ex
 	return r, nil
 }
 
-// limited fails after some bytes.
+// limited fails when a limit of bytes is exceeded.
 type limited struct {
 	w    io.Writer
 	left int
@@ -98,7 +98,7 @@ func (l *limited) Write(text []byte) (int, error) {
 	return l.w.Write(text)
 }
 
-// export writes what was asked for.
+// export writes the requested entities and relations.
 func (v *view) export(ctx context.Context, p *ExportParams, r *ExportResult, w transfer.Writer) error {
 	at, err := p.instant(v.now)
 	if err != nil {
@@ -144,7 +144,7 @@ func (v *view) export(ctx context.Context, p *ExportParams, r *ExportResult, w t
 	return errors.Join(err, w.Close())
 }
 
-// losses are the numbers of entities with what GraphML does not have.
+// losses counts the entities with data that GraphML cannot hold.
 type losses struct{ embeddings, facts int }
 
 func (l *losses) count(e *store.Entity) {

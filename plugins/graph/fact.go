@@ -11,39 +11,38 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// history is what an entity remembers of its properties and its text, as
-// [store.Entity.Facts] has it. [store.Entity.Properties] and [store.Entity.Text] have the
-// values that are valid without an end.
+// history holds the changes of an entity's properties and text, as stored in
+// [store.Entity.Facts]. [store.Entity.Properties] and [store.Entity.Text] hold the values
+// that are valid without an end.
 type history struct {
 	// Ahead reports whether a value began or ended in the future when the history was
 	// stored. If it is not set, the entity's properties are valid now.
 	Ahead bool `json:"ahead,omitempty"`
-	// Since has the values without an end whose beginning or source is known.
+	// Since has the values without an end whose start or source is known.
 	Since map[string]since `json:"since,omitempty"`
-	// Former are the other values, in the order of their ends.
+	// Former are the other values, ordered by end.
 	Former []fact `json:"former,omitempty"`
-	// Dropped is the number of former values that were removed because of the
-	// limit.
+	// Dropped is the number of former values that were removed to meet the limit.
 	Dropped int `json:"dropped,omitempty"`
-	// TextSource is the source of the text where Since does not have it, nil for that of
-	// the entity. Former versions have written it.
+	// TextSource is the source of the text if Since does not have it; nil for the source of
+	// the entity. Earlier versions wrote it.
 	TextSource *string `json:"text_source,omitempty"`
 }
 
-// textName is the name of the text of an entity among the names of its properties. A
-// property cannot have it.
+// textName stands for an entity's text among the names of its properties. It is not a
+// valid name of a property.
 const textName = ""
 
-// isAhead is the beginning of a history whose Ahead is set.
+// isAhead begins a history whose Ahead is set.
 const isAhead = `{"ahead":true`
 
-// since is from when a value is valid, and who says so.
+// since is the start of a value, and its source.
 type since struct {
 	From   int64  `json:"from"`
 	Source string `json:"source,omitempty"`
 }
 
-// fact is a value of a property and when it is valid.
+// fact is a value of a property with the time in which it is valid.
 type fact struct {
 	Property string `json:"property"`
 	Value    any    `json:"value"`
@@ -72,8 +71,8 @@ func readHistory(text string) (*history, error) {
 	return h, nil
 }
 
-// readFacts returns the values of an entity that are valid without an end, with its text,
-// and its history.
+// readFacts returns the values of an entity that are valid without an end, including its
+// text, and its history.
 func readFacts(e *store.Entity) (map[string]any, *history, error) {
 	values, err := readProperties(e.Properties)
 	if err != nil {
@@ -95,13 +94,13 @@ func readFacts(e *store.Entity) (map[string]any, *history, error) {
 	return values, h, nil
 }
 
-// write sets the values of an entity that are valid without an end, with its text, and its
-// history.
+// write sets the values of an entity that are valid without an end, including its text, and
+// its history.
 func (h *history) write(e *store.Entity, values map[string]any) (err error) {
 	e.Text, _ = values[textName].(string)
 	delete(values, textName)
 	if h.Since[textName] == (since{From: store.Always, Source: e.Source}) {
-		delete(h.Since, textName) // it is what readFacts assumes
+		delete(h.Since, textName) // the default of readFacts
 	}
 	if e.Properties, err = value.Encode(values); err == nil {
 		e.Facts, err = h.text()
@@ -109,7 +108,7 @@ func (h *history) write(e *store.Entity, values map[string]any) (err error) {
 	return err
 }
 
-// text is the form in which a history is stored.
+// text returns the stored form of a history.
 func (h *history) text() (string, error) {
 	if len(h.Since) == 0 && len(h.Former) == 0 && h.Dropped == 0 && h.TextSource == nil {
 		return "", nil
@@ -122,21 +121,21 @@ func (h *history) text() (string, error) {
 	return string(text), err
 }
 
-// change is what a call says about the properties of an entity.
+// change is a change of an entity's properties.
 type change struct {
-	// given are the properties; a null ends one. If replace is set, those that are
-	// not given end too.
+	// given are the properties; a null ends one. If replace is set, properties that
+	// are not given end, too.
 	given   map[string]any
 	replace bool
-	// at is the instant from which this is true. If dated is not set, it is now.
+	// at is the start of the change. If dated is not set, it is now.
 	at, now int64
 	dated   bool
 	source  string
 	limit   int
 }
 
-// apply changes the properties of an entity. It returns those that are valid without
-// an end, and reports whether the change is about the past or the future only.
+// apply changes the properties of an entity. It returns the values without an end, and
+// reports whether the change leaves the present unaffected.
 func (h *history) apply(properties map[string]any, c *change) (result map[string]any, other bool) {
 	names := map[string]any{}
 	maps.Copy(names, c.given)
@@ -171,7 +170,7 @@ func (h *history) apply(properties map[string]any, c *change) (result map[string
 	return result, other
 }
 
-// take removes all values of a property and returns them in the order of time.
+// take removes all values of a property and returns them in order of time.
 func (h *history) take(name string, properties map[string]any) []fact {
 	var all []fact
 	h.Former = slices.DeleteFunc(h.Former, func(f fact) bool {
@@ -189,7 +188,7 @@ func (h *history) take(name string, properties map[string]any) []fact {
 	return all
 }
 
-// current is the value of a property that is valid without an end.
+// current returns the value of a property that is valid without an end.
 func (h *history) current(name string, v any) fact {
 	f := fact{Property: name, Value: v, From: store.Always, To: store.Forever}
 	if s, ok := h.Since[name]; ok {
@@ -198,16 +197,16 @@ func (h *history) current(name string, v any) fact {
 	return f
 }
 
-// put changes the values of a property, which are in the order of time: the one
-// that was valid at c.at ends there, and the new one begins and ends where the next
-// one begins. It reports whether that changes or confirms what is valid now.
+// put changes the values of a property, which are in order of time: the value that is
+// valid at c.at ends there, and the new one lasts until the next one begins. It reports
+// whether that changes or confirms the present value.
 func (c *change) put(name string, all []fact) (changed []fact, present bool) {
 	v := c.given[name]
 	until := store.Forever
 	for _, f := range all {
 		switch {
 		case f.From > c.at && v == nil && !c.dated:
-			// The property is removed for good.
+			// The removal is permanent.
 		case f.From > c.at:
 			until = min(until, f.From)
 			changed = append(changed, f)
@@ -253,7 +252,7 @@ func sortFacts(all []fact) {
 	slices.SortFunc(all, func(a, b fact) int { return cmp.Or(cmp.Compare(a.Property, b.Property), cmp.Compare(a.From, b.From)) })
 }
 
-// trim drops the oldest of the values that have ended beyond the limit.
+// trim drops the oldest ended values beyond the limit.
 func (h *history) trim(limit int, now int64) {
 	slices.SortFunc(h.Former, func(a, b fact) int {
 		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.Property, b.Property), cmp.Compare(a.From, b.From))
@@ -269,10 +268,10 @@ func (h *history) trim(limit int, now int64) {
 	}
 }
 
-// maxFormerTexts is the size of the former texts of an entity in bytes.
+// maxFormerTexts is the maximum size of an entity's former texts in bytes.
 const maxFormerTexts = 16 << 10
 
-// trimTexts drops the oldest of the texts that have ended beyond their size.
+// trimTexts drops the oldest ended texts beyond maxFormerTexts.
 func (h *history) trimTexts(now int64) {
 	left := maxFormerTexts
 	for i := len(h.Former) - 1; i >= 0; i-- {
@@ -286,7 +285,6 @@ func (h *history) trimTexts(now int64) {
 	}
 }
 
-// mark sets Ahead.
 func (h *history) mark(now int64) {
 	h.Ahead = false
 	for i := range h.Former {
@@ -314,8 +312,8 @@ func (h *history) valid(properties map[string]any, at int64) []fact {
 	return all
 }
 
-// setAt sets what an entity was like at an instant. Its source is that of the newest of
-// the facts that were valid then, the entity's own one if it is among these.
+// setAt sets an entity to its values at an instant. Its source is the source of the newest
+// fact that is valid then, preferably the entity's source.
 func (h *history) setAt(e *Entity, values map[string]any, at int64) {
 	stored, newest := e.Source, store.Always
 	e.Properties, e.Text, e.Source = map[string]any{}, "", ""
@@ -331,7 +329,7 @@ func (h *history) setAt(e *Entity, values map[string]any, at int64) {
 	}
 }
 
-// merged has the members of both.
+// merged returns the members of both; b takes precedence.
 func merged(a, b map[string]any) map[string]any {
 	all := maps.Clone(a)
 	if all == nil {

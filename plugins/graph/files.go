@@ -33,7 +33,7 @@ func (s FileSettings) realRoot() (string, error) {
 }
 
 // locate returns the absolute path of a file or folder below the root, which need
-// not exist. Its folders are resolved; they must not lead out of the root.
+// not exist. Links in its parent folders must not lead out of the root.
 func (s FileSettings) locate(given string) (string, error) {
 	clean, err := confine.Clean(given)
 	if err != nil {
@@ -100,10 +100,10 @@ func isGraph(dir string) bool {
 	return err == nil && m != nil
 }
 
-// files are where an export is written to and an import is read from.
+// files is the place of exports and imports.
 type files interface {
-	// write replaces the files of a format, which appear when write has returned
-	// without an error. It returns what they are called.
+	// write replaces the files of a format. They appear when write returns without an
+	// error. It returns their names.
 	write(ctx context.Context, path string, format transfer.Format, write func([]io.Writer) error) ([]string, error)
 	open(ctx context.Context, path string, format transfer.Format) (*inputs, error)
 }
@@ -123,8 +123,7 @@ func (g *Graph) files(s settings, given string) (files, string, error) {
 	return storage{options: g.db.owners.options, settings: g.settings.Settings}, given, nil
 }
 
-// open opens the files of an import: those below the root, or else those below the
-// fallback.
+// open opens the files of an import below the root, or else below the fallback.
 func (g *Graph) open(ctx context.Context, given string, format transfer.Format) (in *inputs, err error) {
 	for _, s := range g.settings.roots() {
 		f, local, fault := g.files(s, given)
@@ -133,7 +132,7 @@ func (g *Graph) open(ctx context.Context, given string, format transfer.Format) 
 				return in, nil
 			}
 		}
-		if err == nil || tea.AsError(err).Type == tea.PermissionDenied { // a URL can name a file below the fallback
+		if err == nil || tea.AsError(err).Type == tea.PermissionDenied { // a URL may name a file below the fallback
 			err = fault
 		}
 		if t := tea.AsError(fault).Type; t != tea.NotFound && t != tea.PermissionDenied {
@@ -143,7 +142,7 @@ func (g *Graph) open(ctx context.Context, given string, format transfer.Format) 
 	return nil, err
 }
 
-// roots returns the settings with each root for reading.
+// roots returns the settings for each root that can be read.
 func (s settings) roots() []settings {
 	if s.File.Fallback == "" {
 		return []settings{s}
@@ -178,8 +177,8 @@ func (s FileSettings) ofURL(given string) (string, error) {
 // isPattern reports whether a path is a pattern.
 func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
 
-// checkPattern refuses an invalid pattern, and any pattern for GraphML, whose files are
-// not parts of one graph.
+// checkPattern refuses an invalid pattern, and any pattern for GraphML, whose files cannot
+// be parts of one graph.
 func checkPattern(given string, format transfer.Format) error {
 	if format == transfer.GraphML {
 		return tea.Errorf(tea.ValidationError, "%s: a pattern is for the formats jsonl, csv and parquet; import GraphML files one by one", given)
@@ -218,7 +217,7 @@ func (in *inputs) close() {
 	}
 }
 
-// folder is where files of exports and imports are: below settings.file.root.
+// folder is the place of files for exports and imports, below settings.file.root.
 type folder struct{ settings settings }
 
 // paths returns the absolute paths of the files of a format.
@@ -231,7 +230,7 @@ func (f folder) paths(given string, format transfer.Format) ([]string, error) {
 	if names == nil {
 		return []string{target}, nil
 	}
-	// The folder itself can be a link.
+	// The folder itself may be a link.
 	if real, err := filepath.EvalSymlinks(target); err == nil {
 		root, err := f.settings.File.realRoot()
 		if err != nil {
@@ -340,7 +339,7 @@ func (f folder) open(_ context.Context, given string, format transfer.Format) (_
 // sources returns the absolute paths of the files that a path names: the files of a
 // folder in the format, one file, or the matches of a pattern.
 func (f folder) sources(given string, format transfer.Format) ([]string, error) {
-	if strings.ContainsAny(given, "*?") { // no name of a file has them
+	if strings.ContainsAny(given, "*?") { // file names do not have them
 		return f.matches(given, format)
 	}
 	target, err := f.settings.File.locate(given)
@@ -392,7 +391,7 @@ func (f folder) matches(given string, format transfer.Format) ([]string, error) 
 	return found, nil
 }
 
-// openFile opens a file, which can be a link within the root.
+// openFile opens a file, which may be a link within the root.
 func (f folder) openFile(given, target string) (*os.File, error) {
 	real, err := filepath.EvalSymlinks(target)
 	if err != nil {

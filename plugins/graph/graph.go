@@ -13,8 +13,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// Graph is the bundle opened for one set of settings. Its methods are the
-// actions. It is safe for concurrent use.
+// Graph is an open instance of the bundle. Its methods are the actions. It is safe
+// for concurrent use.
 type Graph struct {
 	db       *database
 	settings settings
@@ -43,8 +43,8 @@ func (g *Graph) read(ctx context.Context, p Namespace) (*view, error) {
 	return &view{Store: s, ns: p.Namespace, now: time.Now().UnixMicro(), done: done}, nil
 }
 
-// write begins a call that reads and changes a namespace. Only one can run at a
-// time.
+// write begins a call that reads and changes a namespace. Only one such call runs at a
+// time. The caller calls done.
 func (g *Graph) write(ctx context.Context, p Namespace) (*view, error) {
 	v, err := g.read(ctx, p)
 	if err != nil {
@@ -68,13 +68,13 @@ type Namespace struct {
 }
 
 const (
-	// maxName is the length of a name in bytes.
+	// maxName is the maximum length of a name in bytes.
 	maxName = 1024
-	// maxItems is the number of items of a call.
+	// maxItems is the maximum number of items of a call.
 	maxItems = 10_000
-	// maxRelations is the number of relations that a step of a traversal can follow.
+	// maxRelations is the maximum number of relations that a step of a traversal follows.
 	maxRelations = 200_000
-	// maxScanned is the number of relations that an algorithm reads.
+	// maxScanned is the maximum number of relations that an algorithm reads.
 	maxScanned = 5_000_000
 )
 
@@ -99,17 +99,17 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// isInvisible reports whether a character is neither seen nor changes its neighbors, as
-// the joiners of emoji and of Persian do.
+// isInvisible reports whether a character is invisible and does not change its neighbors,
+// unlike the joiners of emoji and Persian.
 func isInvisible(r rune) bool {
 	return r == 0xad || r == 0x200b || r == 0x200e || r == 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x206f || r == 0xfeff
 }
 
-// maxDepth is how deep lists and objects of a property can be nested: the reader of
-// JSON in CozoDB has a limit of 128 for a whole row.
+// maxDepth is the maximum nesting of lists and objects in a property: CozoDB's JSON
+// reader has a limit of 128 for a whole row.
 const maxDepth = 100
 
-// checkProperties checks the names of properties, and how deep their values are nested.
+// checkProperties checks the names of properties and the nesting of their values.
 func checkProperties(of string, properties map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		if isDeeper(properties[name], maxDepth) {
@@ -123,7 +123,7 @@ func checkProperties(of string, properties map[string]any) error {
 	return nil
 }
 
-// isDeeper reports whether a value has more than depth lists and objects in each other.
+// isDeeper reports whether lists and objects in a value are nested deeper than depth.
 func isDeeper(v any, depth int) bool {
 	deeper := func(v any) bool { return isDeeper(v, depth-1) }
 	switch v := v.(type) {
@@ -135,8 +135,7 @@ func isDeeper(v any, depth int) bool {
 	return false
 }
 
-// checkSource checks what says where a fact comes from. It is a line in texts for
-// models.
+// checkSource checks the source of a fact, which is one line in texts for models.
 func checkSource(source string) error {
 	for _, r := range source {
 		if r < ' ' || r == utf8.RuneError || r == 0x7f {
@@ -146,7 +145,7 @@ func checkSource(source string) error {
 	return nil
 }
 
-// toInstant reads a parameter that is a time or a date. "" is absent.
+// toInstant reads a parameter with a time or a date. It returns absent for "".
 func toInstant(what, text string, absent int64) (int64, error) {
 	at, err := store.ParseInstant(text, absent)
 	if err != nil {

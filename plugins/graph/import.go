@@ -77,15 +77,15 @@ func (g *Graph) Import(ctx context.Context, _ *tea.Request, p ImportParams) (*Im
 	return &i.result, nil
 }
 
-// importBatch is the number of items of a transaction. The first one is larger,
-// so that all of a file of ordinary size is stored or nothing.
+// importBatch is the number of items of a transaction. The first one is larger, so that
+// a file of ordinary size is stored atomically.
 const (
 	importFirst = 10_000
 	importBatch = 2000
 	importBytes = 8 << 20
 )
 
-// importer stores what was read in batches.
+// importer stores the items of a file in batches.
 type importer struct {
 	g      *Graph
 	ctx    context.Context
@@ -95,14 +95,14 @@ type importer struct {
 	limit  int // of the items of the batch
 	bytes  int // in the batch
 	result ImportResult
-	// entities and relations have the places in the batch.
+	// entities and relations map keys to places in the batch.
 	entities  map[string]int
 	relations map[store.RelationKey]int
-	// seen are the hashes of the keys in the file, for formats whose files should
-	// have each one once.
+	// seen are the hashes of the keys in the file, for formats in which a key should
+	// appear once.
 	seen map[uint64]bool
-	// made has the ids of entities that were created because relations needed them;
-	// their rows may follow later.
+	// made has the ids of entities that were created as the ends of relations; their
+	// rows may follow later.
 	made     map[string]bool
 	seed     maphash.Seed
 	unique   bool // a second item with a key is an error
@@ -119,7 +119,7 @@ func newImporter(ctx context.Context, g *Graph, ns Namespace, format transfer.Fo
 
 func (i *importer) note(text string) { i.result.Notes = append(i.result.Notes, text) }
 
-// failure says what is stored after an error.
+// failure adds to an error what was stored before it.
 func (i *importer) failure(name string, err error) error {
 	if i.ctx.Err() != nil {
 		return i.ctx.Err()
@@ -137,7 +137,7 @@ func (i *importer) failure(name string, err error) error {
 	return &e
 }
 
-// once checks that the file has a key once.
+// once checks that a key appears once in the file.
 func (i *importer) once(kind, describe string, key any) error {
 	if i.seen == nil {
 		return nil
@@ -194,7 +194,7 @@ func (i *importer) entity(e *store.Entity) error {
 	return i.added(len(e.ID) + len(e.Text) + len(e.Properties) + len(e.Facts) + 4*len(e.Embedding))
 }
 
-// added stores a batch that is full.
+// added stores the batch if it is full.
 func (i *importer) added(bytes int) error {
 	if i.bytes += bytes; i.bytes < importBytes && len(i.batch.Entities)+len(i.batch.Relations) < i.limit {
 		return nil
@@ -202,7 +202,7 @@ func (i *importer) added(bytes int) error {
 	return i.flush()
 }
 
-// properties checks the text of properties and writes it in the stored form.
+// properties checks JSON properties and rewrites them in the stored form.
 func (i *importer) properties(text *[]byte) (map[string]any, error) {
 	if len(*text) == 0 {
 		*text = []byte("{}")
@@ -290,8 +290,7 @@ func (i *importer) flush() error {
 	return nil
 }
 
-// keepNewer removes from the batch what has changed in the graph since it was
-// exported.
+// keepNewer removes items from the batch that changed in the graph after the export.
 func (i *importer) keepNewer(v *view) error {
 	ids := make([]string, len(i.batch.Entities))
 	for j := range i.batch.Entities {

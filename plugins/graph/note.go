@@ -26,19 +26,19 @@ func atMost[T any](n int, f func(T) error) func(T) error {
 	}
 }
 
-// asked is what a call without a result has asked for.
+// asked describes a call without a result.
 type asked struct {
-	// all says that the call looked at all entities, and not around some that exist.
+	// all reports that the call searched all entities, not only those around some.
 	all                        bool
 	ids                        []string
 	relationTypes, entityTypes []string
-	// filter is that of entities, ofRelations that of relations.
+	// filter is the filter of entities, ofRelations of relations.
 	filter, ofRelations filter.Filter
 	at                  int64
 }
 
-// notes says which of the names in a call do not exist, to tell a mistake from an empty
-// result.
+// notes reports the names in a call that do not exist, to distinguish a mistake from an
+// empty result.
 func (v *view) notes(ctx context.Context, a asked) (notes []string, err error) {
 	if a.all {
 		err = v.EachEntity(ctx, v.ns, store.EntityScan{Keys: true}, func(*store.Entity) error { return errEnough })
@@ -82,11 +82,11 @@ func (v *view) notes(ctx context.Context, a asked) (notes []string, err error) {
 	return v.missingProperties(ctx, &a)
 }
 
-// maxNoted is the number of entities, and of relations, among which a property is looked for.
+// maxNoted is the number of entities, and of relations, that are searched for a property.
 const maxNoted = 10_000
 
-// missingProperties says which properties of the filters nothing has. It says nothing about
-// a graph that is too large to look at all of it.
+// missingProperties returns a note for each property of the filters that no entity or
+// relation has. It returns none for a graph that is too large to search completely.
 func (v *view) missingProperties(ctx context.Context, a *asked) (notes []string, err error) {
 	note := func(f fields, what string, err error) error {
 		if err == nil {
@@ -111,10 +111,10 @@ func (v *view) missingProperties(ctx context.Context, a *asked) (notes []string,
 	return notes, err
 }
 
-// fields are names of properties.
+// fields is a set of property names.
 type fields map[string]bool
 
-// fieldsOf are those that a filter needs.
+// fieldsOf returns the properties that must exist for a filter to match.
 func fieldsOf(f filter.Filter) fields {
 	all := fields{}
 	for _, c := range f {
@@ -125,7 +125,7 @@ func fieldsOf(f filter.Filter) fields {
 	return all
 }
 
-// drop drops those that exist. It returns errEnough if none is left.
+// drop removes fields that exist. It returns errEnough if none is left.
 func (f fields) drop(properties map[string]any) error {
 	maps.DeleteFunc(f, func(field string, _ bool) bool { _, found := filter.Lookup(properties, field); return found })
 	if len(f) == 0 {

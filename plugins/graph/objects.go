@@ -17,22 +17,22 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/transfer"
 )
 
-// Option adds to the bundle what plugins/graph does not have itself.
+// Option adds optional features to the bundle.
 type Option func(*options)
 
 type options struct{ services []Objects }
 
 // Objects is a service for object storage.
 type Objects struct {
-	// Schemes are those of its addresses, and Env the environment variables that it
-	// reads.
+	// Schemes are the schemes of its addresses, and Env the environment variables that
+	// it reads.
 	Schemes, Env []string
 	// Open opens the bucket at an address. It does not call the service.
 	Open func(ctx context.Context, address string, settings objstore.Settings) (Bucket, error)
 }
 
-// Bucket is what the bundle needs of an [objstore.Bucket]. As an interface, a
-// build without services does not link the client.
+// Bucket is the part of [objstore.Bucket] that the bundle uses. It is an interface so that
+// a build without services does not link the client.
 type Bucket interface {
 	Address() objstore.Address
 	Stat(ctx context.Context, name string) (objstore.Object, error)
@@ -42,8 +42,8 @@ type Bucket interface {
 	Close() error
 }
 
-// WithObjects makes addresses of object storage usable as settings.graph.storage.
-// The packages of plugins/graph/cloud have the services.
+// WithObjects makes addresses of object storage valid for settings.graph.storage. The
+// services are in the packages of plugins/graph/cloud.
 func WithObjects(s Objects) Option {
 	return func(o *options) { o.services = append(o.services, s) }
 }
@@ -59,7 +59,7 @@ func (o *options) env() (all []string) {
 // cloudPackages are the packages of plugins/graph/cloud by scheme.
 var cloudPackages = map[string]string{"s3": "s3", "gs": "gcs", "azblob": "azure", "az": "azure"}
 
-// service returns the service of an address, which must be one of this build.
+// service returns the service of an address. This build must include it.
 func (o *options) service(what, scheme string) (Objects, error) {
 	for _, s := range o.services {
 		if slices.Contains(s.Schemes, scheme) {
@@ -89,7 +89,7 @@ func (o *options) check(storage string) error {
 	return err
 }
 
-// storage is where the addresses of exports and imports are: below
+// storage is the place of exports and imports with addresses, below
 // settings.graph.storage.
 type storage struct {
 	options  *options
@@ -98,7 +98,7 @@ type storage struct {
 
 // objects returns the bucket and the names of the objects of a format.
 func (s storage) objects(ctx context.Context, given string, format transfer.Format) (Bucket, []string, error) {
-	// The scheme first: file:///x does not lack a bucket.
+	// Check the scheme first: file:///x does not lack a bucket.
 	scheme, _, _ := strings.Cut(given, "://")
 	service, err := s.options.service("path "+given, scheme)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s storage) objects(ctx context.Context, given string, format transfer.Form
 		return nil, nil, err
 	}
 	if slices.Contains(service.Schemes, root.Scheme) {
-		a.Scheme = root.Scheme // they can have two names
+		a.Scheme = root.Scheme // schemes may have synonyms
 	}
 	if !root.Contains(a) {
 		return nil, nil, tea.Errorf(tea.PermissionDenied, "%s is not below settings.graph.storage, %s", given, root)
@@ -140,15 +140,15 @@ func (s storage) objects(ctx context.Context, given string, format transfer.Form
 	return bucket, names, err
 }
 
-// upload is an object that is written.
+// upload is an object that is being written.
 type upload struct {
 	*bufio.Writer
 	pipe *io.PipeWriter
 	done chan error
 }
 
-// write writes objects while they are produced. They appear one after the other
-// when all is written.
+// write streams objects to the storage. They appear one after the other when all are
+// complete.
 func (s storage) write(ctx context.Context, given string, format transfer.Format, write func([]io.Writer) error) (addresses []string, err error) {
 	bucket, names, err := s.objects(ctx, given, format)
 	if err != nil {
@@ -162,7 +162,7 @@ func (s storage) write(ctx context.Context, given string, format transfer.Format
 		u := &upload{Writer: bufio.NewWriterSize(w, 1<<16), pipe: w, done: make(chan error, 1)}
 		go func() {
 			_, err := bucket.Put(ctx, name, r, objstore.PutOptions{})
-			_ = r.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // ends a write that nothing reads
+			_ = r.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // unblocks a writer without a reader
 			u.done <- err
 		}()
 		uploads, outputs = append(uploads, u), append(outputs, u)
@@ -173,7 +173,7 @@ func (s storage) write(ctx context.Context, given string, format transfer.Format
 		if err == nil {
 			err = u.Flush()
 		}
-		_ = u.pipe.CloseWithError(err) // nil is the end
+		_ = u.pipe.CloseWithError(err) // nil ends the object
 		if failed := <-u.done; failed != nil && (err == nil || !errors.Is(failed, err)) {
 			err = failed
 		}
@@ -184,7 +184,7 @@ func (s storage) write(ctx context.Context, given string, format transfer.Format
 	return addresses, nil
 }
 
-// objectError gives a type to the errors of objstore that have none.
+// objectError adds a type to untyped errors of objstore.
 func objectError(err error) error {
 	var typed *tea.Error
 	switch {
@@ -196,8 +196,8 @@ func objectError(err error) error {
 	return err
 }
 
-// open opens objects for reading. Their content is read as it is needed, except
-// for a format that is read at any place: it is copied to a temporary file.
+// open opens objects for reading. Contents are streamed, except for a format that needs
+// random access: they are copied to a temporary file.
 func (s storage) open(ctx context.Context, given string, format transfer.Format) (_ *inputs, err error) {
 	bucket, names, err := s.sources(ctx, given, format)
 	if err != nil {
@@ -222,8 +222,8 @@ func (s storage) open(ctx context.Context, given string, format transfer.Format)
 	return in, nil
 }
 
-// addStream adds a file that is read from its beginning. If the format needs random
-// access, the file is copied to a temporary file.
+// addStream adds a file that is read sequentially. If the format needs random access, the
+// file is copied to a temporary file.
 func (in *inputs) addStream(given, name string, format transfer.Format, r io.Reader, closer func() error) error {
 	if format != transfer.Parquet {
 		in.add(transfer.Input{Name: name, Reader: r}, closer)
@@ -260,7 +260,7 @@ func (s storage) sources(ctx context.Context, given string, format transfer.Form
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := bucket.Stat(ctx, names[0]); errors.Is(err, objstore.ErrNotFound) { // a folder whose name ends like the name of a file
+	if _, err := bucket.Stat(ctx, names[0]); errors.Is(err, objstore.ErrNotFound) { // a folder may be named like a file
 		return s.objects(ctx, given, format)
 	}
 	return bucket, names, nil
@@ -271,7 +271,7 @@ func (s storage) matching(ctx context.Context, below, pattern string, format tra
 	if err := checkPattern(pattern, format); err != nil {
 		return nil, nil, err
 	}
-	// The x stands for any object in the folder of this address.
+	// x stands for any object in the folder of this address.
 	bucket, names, err := s.objects(ctx, below+"x", "")
 	if err != nil {
 		return nil, nil, err
@@ -292,8 +292,8 @@ func (s storage) matching(ctx context.Context, below, pattern string, format tra
 	return bucket, found, nil
 }
 
-// object is the content of an object. The first read opens it, since a
-// connection that waits for long is closed.
+// object is the content of an object. The first read opens it, because idle connections
+// are closed.
 type object struct {
 	ctx    context.Context //nolint:containedctx // it lives for one import
 	bucket Bucket

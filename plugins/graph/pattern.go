@@ -13,7 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// part is what a pattern says about an entity or a relation.
+// part is the part of a pattern for an entity or a relation.
 type part struct {
 	id, kind string
 	filter   filter.Filter
@@ -22,7 +22,7 @@ type part struct {
 // any reports whether everything matches.
 func (p *part) any() bool { return p.id == "" && p.kind == "" && len(p.filter) == 0 }
 
-// types is the type as a selection.
+// types returns the type as a selection.
 func (p *part) types() []string {
 	if p.kind == "" {
 		return nil
@@ -30,7 +30,7 @@ func (p *part) types() []string {
 	return []string{p.kind}
 }
 
-// readPart reads a part of a pattern. A text is the member short.
+// readPart reads a part of a pattern. A string stands for the member short.
 func readPart(pattern map[string]any, name, short string) (*part, error) {
 	var object map[string]any
 	switch v := pattern[name].(type) {
@@ -116,7 +116,7 @@ func (v *view) pattern(ctx context.Context, p *QueryParams) (*QueryResult, error
 	return r, v.notePattern(ctx, r, at, relation, from, to)
 }
 
-// notePattern says which ids, types and properties of a pattern without rows do not exist.
+// notePattern adds notes about ids, types and properties of a pattern that do not exist.
 func (v *view) notePattern(ctx context.Context, r *QueryResult, at int64, relation *part, ends ...*part) (err error) {
 	if r.Count > 0 {
 		return nil
@@ -164,8 +164,7 @@ func (v *view) patternEntities(ctx context.Context, from *part, at int64, limit 
 	return err
 }
 
-// patternRelations returns the first relations that match, in the order of their
-// keys.
+// patternRelations returns the first matching relations in the order of their keys.
 func (v *view) patternRelations(ctx context.Context, from, relation, to *part, at int64, limit int) ([]store.Relation, error) {
 	sources, err := v.chosen(ctx, from, at)
 	if err != nil {
@@ -214,7 +213,7 @@ func (v *view) patternRelations(ctx context.Context, from, relation, to *part, a
 	return found, err
 }
 
-// chosen returns the ids of the entities that match at an instant, nil for all.
+// chosen returns the ids of the entities that match at an instant; nil for all.
 func (v *view) chosen(ctx context.Context, p *part, at int64) (map[string]bool, error) {
 	if p.any() {
 		return nil, nil
@@ -249,7 +248,7 @@ func (v *view) chosen(ctx context.Context, p *part, at int64) (map[string]bool, 
 	return ids, err
 }
 
-// rows makes rows of relations and the entities at their ends.
+// rows adds rows with relations and the entities at their ends.
 func (v *view) rows(ctx context.Context, found []store.Relation, at int64, r *QueryResult) error {
 	r.Columns = []string{"from", "relation", "to"}
 	ids := map[string]any{}

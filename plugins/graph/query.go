@@ -41,7 +41,7 @@ type QueryResult struct {
 	Notes     []string         `json:"notes,omitempty" doc:"without rows: which ids, types and properties of the pattern do not exist"`
 }
 
-// maxQueryBytes is the size of the rows of a query, as JSON.
+// maxQueryBytes is the maximum size of a query's rows, as JSON.
 const maxQueryBytes = 32 << 20
 
 // Query is the action graph.query.
@@ -90,7 +90,7 @@ func (g *Graph) native(ctx context.Context, v *view, p *QueryParams) (*QueryResu
 	if p.Cypher != "" {
 		text, language, other = p.Cypher, "cypher", "cypher"
 	}
-	// What is not used would be a result about other entities than those asked for.
+	// Ignoring a parameter would return entities that were not asked for.
 	switch {
 	case p.AsOf != "":
 		return nil, tea.Errorf(tea.ValidationError, "as_of is for a pattern; in %s compare valid_from and valid_to", language)
@@ -132,7 +132,7 @@ func (r *QueryResult) checkSize() error {
 	return nil
 }
 
-// bind replaces texts that begin with $ by parameters. $$ is a $.
+// bind replaces strings that begin with $ with parameters. $$ is an escaped $.
 func bind(v any, params map[string]any) (any, error) {
 	switch v := v.(type) {
 	case string:

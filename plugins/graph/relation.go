@@ -21,7 +21,7 @@ func relationActions() []tea.Action {
 	}
 }
 
-// RelationFields are what can be stored about a relation.
+// RelationFields are the fields of a relation that a call can store.
 type RelationFields struct {
 	FromEntity   string         `json:"from_entity" doc:"id of the entity where the relation begins"`
 	ToEntity     string         `json:"to_entity" doc:"id of the entity where it ends"`
@@ -161,7 +161,7 @@ func (g *Graph) storeRelations(ctx context.Context, ns Namespace, given []Relati
 	return t, v.Apply(ctx, v.ns, batch)
 }
 
-// ends returns the entities at the ends of relations that have to be created.
+// ends returns entities to create at the ends of relations.
 func (v *view) ends(ctx context.Context, given []RelationFields, create bool) ([]store.Entity, error) {
 	ids := make([]string, 0, 2*len(given))
 	for i := range given {
@@ -225,8 +225,8 @@ func toRelations(stored []store.Relation) ([]Relation, error) {
 	return all, nil
 }
 
-// adjacent is [store.Store.Adjacent], in the order of keys, with an error if there
-// are too many.
+// adjacent returns the relations of [store.Store.Adjacent] in the order of keys. It is
+// an error if there are too many.
 func (v *view) adjacent(ctx context.Context, a store.Adjacency) ([]store.Relation, error) {
 	if len(a.IDs) == 0 {
 		return nil, nil
@@ -375,7 +375,7 @@ func (g *Graph) DeleteRelation(ctx context.Context, _ *tea.Request, p DeleteRela
 	return r, v.Apply(ctx, v.ns, batch)
 }
 
-// encodeProperties is the stored form of properties.
+// encodeProperties returns the stored form of properties.
 func encodeProperties(what string, properties map[string]any) ([]byte, error) {
 	text, err := value.Encode(withoutNull(properties))
 	if err != nil {

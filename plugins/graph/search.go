@@ -22,12 +22,12 @@ func searchActions() []tea.Action {
 	}
 }
 
-// candidates is the number of entities that a database returns for words; they
-// are ranked here, so that every backend has the same order.
+// candidates is the number of entities that a database returns for words. They are
+// ranked here, so that every backend has the same order.
 const candidates = 1000
 
-// minCommon is the number of entities that are ranked where a query has only words that
-// many have. Ranking all of them would take longer than it is worth.
+// minCommon is the number of ranked entities for a query of common words. Ranking all of
+// them would take too long.
 const minCommon = 50
 
 // SearchParams are the parameters of graph.search.
@@ -82,7 +82,7 @@ func (g *Graph) Search(ctx context.Context, _ *tea.Request, p SearchParams) (*Se
 	return r, err
 }
 
-// noteWords says why nothing was found by words.
+// noteWords returns the reasons why no entity was found by words.
 func (v *view) noteWords(ctx context.Context, query *words.Query, a asked) ([]string, error) {
 	notes, err := v.notes(ctx, a)
 	switch {
@@ -102,7 +102,7 @@ func (v *view) byWords(ctx context.Context, query *words.Query, types []string, 
 	if err != nil {
 		return nil, err
 	}
-	// Ordered, so that the sums do not depend on the backend's ranking.
+	// Sorted, so that the sums do not depend on the backend's ranking.
 	slices.Sort(ids)
 	entities, err := v.selectEntities(ctx, ids, types, wanted, at)
 	if err != nil {
@@ -117,9 +117,9 @@ const (
 	lengthPart = 0.75
 )
 
-// score ranks entities by BM25 among themselves. What a name has counts twice: an entity
-// comes before those that mention it. An entity without the words of the query at this time
-// is left out.
+// score ranks entities among themselves by BM25. Words in a name count twice, so that an
+// entity comes before those that mention it. Entities without words of the query at this
+// time are left out.
 func score(query *words.Query, entities []Entity) []Found {
 	counts := make([][]float64, len(entities))
 	lengths := make([]float64, len(entities))
@@ -238,7 +238,7 @@ func (g *Graph) VectorSearch(ctx context.Context, req *tea.Request, p VectorSear
 
 // byVector returns the entities with the most similar embeddings.
 func (v *view) byVector(ctx context.Context, embedding []float32, types []string, wanted filter.Filter, at int64, limit int) ([]Found, error) {
-	// With a filter more candidates are needed, until there are enough or no more.
+	// A filter needs more candidates, until there are enough results or no more candidates.
 	for n := limit; ; n *= 4 {
 		ids, err := v.Nearest(ctx, v.ns, store.VectorQuery{Embedding: embedding, Types: types, Limit: n})
 		if err != nil {

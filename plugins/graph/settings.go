@@ -25,7 +25,7 @@ const (
 	fileKey        = "file"
 )
 
-// Settings are what a workflow sets under settings.graph.
+// Settings are the settings under settings.graph.
 type Settings struct {
 	Backend            backendName `json:"backend,omitempty" enum:"memory,cozo,cypher,kuzu,bighorn" doc:"database of the graph; default that of the graph in path, for a new graph memory, which every build has; kuzu and bighorn mean cypher"`
 	Path               string      `json:"path,omitempty" format:"path" doc:"folder of the graph; default tea/graph in the user's data directory"`
@@ -38,13 +38,13 @@ type Settings struct {
 	StorageOptions objstore.Settings `json:"storage_options,omitempty" doc:"how the object storage is reached, with credentials; default those of the environment"`
 }
 
-// FileSettings are those under settings.file that the bundle reads. They are
-// shared with the host's file actions.
+// FileSettings are the settings under settings.file that the bundle reads. The host's
+// file actions read them, too.
 type FileSettings struct {
 	Root     string `json:"root,omitempty" format:"path" default:"." doc:"the directory that graph.export, import, backup and restore are confined to; default the workflow file's, under tea serve the workflow's data directory"`
 	MaxBytes int64  `json:"max_bytes,omitempty" default:"16777216" minimum:"1" doc:"the maximum size of a file of the file actions"`
 	Fallback string `json:"fallback,omitempty" format:"path" doc:"a directory that graph.import and restore read from, if the root has no such file"`
-	// Read and Write are for the file actions alone.
+	// Read and Write are only for the file actions.
 	Read  []string `json:"read,omitempty" doc:"further directories of the file actions"`
 	Write []string `json:"write,omitempty" doc:"further directories of the file actions"`
 }
@@ -52,10 +52,10 @@ type FileSettings struct {
 // backendName is the name of a backend.
 type backendName string
 
-// aliases are names that mean another backend.
+// aliases maps alternative names to backends.
 var aliases = map[backendName]backendName{"kuzu": "cypher", "bighorn": "cypher"}
 
-// canonical returns the name of the backend that a name means.
+// canonical returns the name of the backend with this name or alias.
 func (n backendName) canonical() backendName { return cmp.Or(aliases[n], n) }
 
 // setting is a setting and its value.
@@ -64,8 +64,8 @@ type setting[V comparable] struct {
 	value V
 }
 
-// oneOf returns the value that settings with the same meaning have. Two different
-// values are an error.
+// oneOf returns the value of settings with the same meaning. Different values are an
+// error.
 func oneOf[V comparable](given []setting[V]) (V, error) {
 	var none, first setting[V]
 	for _, s := range given {
@@ -80,7 +80,7 @@ func oneOf[V comparable](given []setting[V]) (V, error) {
 	return first.value, nil
 }
 
-// faultOfPath says why a text is not the folder of a graph, "" if it can be.
+// faultOfPath returns why a text cannot be the folder of a graph; "" if it can.
 func faultOfPath(path string) string {
 	scheme, _, isAddress := strings.Cut(path, "://")
 	switch {
@@ -145,13 +145,13 @@ func readSettings(from tea.Settings) (s settings, err error) {
 	return s, nil
 }
 
-// settings are all that the bundle reads, with an absolute path.
+// settings are all settings of the bundle, with an absolute path.
 type settings struct {
 	Settings
 	File FileSettings
 }
 
-// ofDatabase are the settings that all users of a folder share.
+// ofDatabase returns the settings that all users of a folder share.
 func (s settings) ofDatabase() Settings {
 	shared := s.Settings
 	shared.Storage, shared.StorageOptions = "", objstore.Settings{}

@@ -66,7 +66,7 @@ func (g *Graph) Stats(ctx context.Context, _ *tea.Request, p StatsParams) (*Stat
 	return r, nil
 }
 
-// noteNamespace says that there is nothing in the namespace.
+// noteNamespace returns a note if the namespace is empty.
 func (v *view) noteNamespace(s *store.Stats) []string {
 	switch {
 	case slices.Contains(s.Namespaces, v.ns):
@@ -77,7 +77,7 @@ func (v *view) noteNamespace(s *store.Stats) []string {
 	return []string{fmt.Sprintf("the graph has no namespace %q; it has %s", v.ns, strings.Join(s.Namespaces[:min(len(s.Namespaces), 10)], ", "))}
 }
 
-// sizeOf adds up the files of a folder, which can be a link to one.
+// sizeOf returns the size of the files of a folder, which may be a link.
 func sizeOf(dir string) (total int64, err error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return 0, err
@@ -157,7 +157,7 @@ func (g *Graph) Schema(ctx context.Context, _ *tea.Request, p SchemaParams) (*Sc
 	return r, nil
 }
 
-// sampleEnds notes the types of the entities at the ends of relations.
+// sampleEnds records the types of the entities at the ends of relations.
 func (v *view) sampleEnds(ctx context.Context, seen []store.Relation, s *sampler) error {
 	ids := map[string]string{}
 	for i := range seen {

@@ -14,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/words"
 )
 
-// summary is a text for a model: a line for each fact, up to a size.
+// summary is a text for a model: one line per fact, up to a size.
 type summary struct {
 	text    strings.Builder
 	left    float64 // tokens
@@ -64,8 +64,8 @@ func (w *summary) line(text string, sources ...string) {
 	}
 }
 
-// entity writes an entity. If the line does not fit, it has the properties that do,
-// and the part of the text that does and that matches the query.
+// entity writes an entity. If the line is too long, it has the properties that fit, and
+// the part of the text that fits and matches the query.
 func (w *summary) entity(e *Entity, sources []string) {
 	line := fmt.Sprintf("%s (%s)", oneLine(e.ID), oneLine(e.Type))
 	properties, text := describeProperties(e.Properties), oneLine(e.Text)
@@ -81,7 +81,7 @@ func (w *summary) entity(e *Entity, sources []string) {
 		return
 	}
 	w.cut = true
-	// Half of what is left is for the text, unless it needs less.
+	// Half of the rest is for the text, unless it needs less.
 	line = w.fit(line, ": ", properties, max(w.left/2, w.left-tokens(text)-2))
 	if text != "" {
 		line = w.fit(line, ". ", []described{{value: text}}, w.left)
@@ -89,8 +89,7 @@ func (w *summary) entity(e *Entity, sources []string) {
 	w.line(line, sources...)
 }
 
-// fit appends the parts, or excerpts of them, that fit into a size together with the
-// text before them.
+// fit appends to text the parts, or excerpts of them, that fit into size.
 func (w *summary) fit(text, separator string, parts []described, size float64) string {
 	for _, part := range parts {
 		before := text + separator + part.name
@@ -101,8 +100,8 @@ func (w *summary) fit(text, separator string, parts []described, size float64) s
 	return text
 }
 
-// oneLine is a text of others without line breaks, control and invisible characters, so that it
-// cannot begin a line and reaches no terminal as a command.
+// oneLine returns an untrusted text without line breaks, control and invisible characters,
+// so that it cannot imitate other lines or control a terminal.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -116,7 +115,7 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// describeRelation is a relation as a line of text.
+// describeRelation returns a relation as a line of text.
 func describeRelation(r *Relation) string {
 	details := []string{}
 	if facts := describeProperties(r.Properties); len(facts) > 0 {
@@ -169,12 +168,12 @@ func join(properties []described) string {
 const (
 	// minExcerpt is the smallest size of an excerpt in tokens.
 	minExcerpt = 8
-	// maxWindows bounds the places of a text that are compared for an excerpt.
+	// maxWindows bounds the places of a text that are considered for an excerpt.
 	maxWindows = 500
 )
 
-// excerpt returns a text if it has at most a number of tokens, otherwise the part with
-// most words of the query, "" if there is no room for one.
+// excerpt returns a text of at most size tokens, otherwise the part with the most words of
+// the query; "" if there is no room for one.
 func excerpt(text string, query *words.Query, size float64) string {
 	if tokens(text) <= size {
 		return text
@@ -227,11 +226,11 @@ func excerpt(text string, query *words.Query, size float64) string {
 	return part
 }
 
-// maxBefore is the largest size of what comes before a place of a text, in tokens.
+// maxBefore bounds the tokens before a place in an excerpt.
 const maxBefore = 40
 
-// window returns the pieces around one that fit: from the beginning of its sentence, or
-// from some words before it where that is far, as in a log.
+// window returns the pieces around a place that fit: from the beginning of its sentence, or
+// from some words before it if the beginning is too far, as in a log.
 func window(pieces []string, costs []float64, place int, size float64) (begin, end int) {
 	begin, end = place, place
 	before := min(maxBefore, size/3)
@@ -244,7 +243,7 @@ func window(pieces []string, costs []float64, place int, size float64) (begin, e
 		before -= costs[begin]
 		size -= costs[begin]
 	}
-	// Room for what comes before is taken from the end.
+	// The room for the words before the place is taken from the end.
 	for size < 0 && end > place+1 {
 		end--
 		size += costs[end]
@@ -255,10 +254,10 @@ func window(pieces []string, costs []float64, place int, size float64) (begin, e
 	return begin, end
 }
 
-// split cuts a text at spaces, and what has none after some characters. The pieces
-// joined are the text.
+// split cuts a text at spaces, and at some number of characters where there are none. The
+// joined pieces are the text.
 func split(text string) []string {
-	const maxPiece = 12 // characters, where there are no spaces
+	const maxPiece = 12 // characters without spaces
 	var pieces []string
 	start, n := 0, 0
 	for i, r := range text {
@@ -271,8 +270,8 @@ func split(text string) []string {
 	return append(pieces, text[start:])
 }
 
-// tokens estimates the number of tokens of a text, rather too high than too low.
-// A tokenizer would need more memory than the graph.
+// tokens estimates the number of tokens of a text, and rather overestimates it. A
+// tokenizer would need more memory than the graph.
 func tokens(text string) float64 {
 	ascii, others := 0, 0
 	for _, r := range text {

@@ -9,7 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// timeline has the relations that a call stores, and those that it can end.
+// timeline has the relations that a call stores, and those that it may end.
 type timeline struct {
 	now      int64
 	byTriple map[store.RelationKey][]*store.Relation // ValidFrom is 0
@@ -26,7 +26,7 @@ func triple(from, kind, to string) store.RelationKey {
 	return store.RelationKey{From: from, Type: kind, To: to}
 }
 
-// timeline reads the relations that the given ones can change.
+// timeline reads the relations that the given ones may change.
 func (v *view) timeline(ctx context.Context, given []RelationFields) (*timeline, error) {
 	t := &timeline{now: v.now, byTriple: map[store.RelationKey][]*store.Relation{}, byType: map[store.RelationKey][]*store.Relation{}, isStored: map[*store.Relation]bool{}}
 	var keys []store.RelationKey
@@ -120,7 +120,7 @@ func (t *timeline) put(f *RelationFields) error {
 		endAtNext(r, same)
 	} else {
 		if said := t.endBefore(r, same, f); said != nil {
-			t.last = said // it says the same
+			t.last = said // nothing changes
 			return t.endOthers(f, said)
 		}
 		t.created++
@@ -133,15 +133,15 @@ func (t *timeline) put(f *RelationFields) error {
 	return t.endOthers(f, r)
 }
 
-// begin returns when a relation begins.
+// begin returns the start of a relation.
 func (t *timeline) begin(f *RelationFields, same []*store.Relation) int64 {
 	if f.ValidFrom != "" {
-		from, _ := toInstant("valid_from", f.ValidFrom, 0) // it was checked
+		from, _ := toInstant("valid_from", f.ValidFrom, 0) // already checked
 		return from
 	}
 	for _, r := range same {
 		if r.Valid(t.now) {
-			return r.ValidFrom // it is changed in place
+			return r.ValidFrom // changed in place
 		}
 	}
 	if len(same) > 0 {
@@ -157,7 +157,7 @@ func (t *timeline) begin(f *RelationFields, same []*store.Relation) int64 {
 	return store.Always
 }
 
-// fill sets what a call says about a relation.
+// fill sets the fields of a relation from a call.
 func fill(r *store.Relation, f *RelationFields, existing bool) error {
 	properties := f.Properties
 	if existing && f.Merge {
@@ -183,7 +183,7 @@ func fill(r *store.Relation, f *RelationFields, existing bool) error {
 	return nil
 }
 
-// endAtNext ends a relation where the next one that is the same begins.
+// endAtNext ends a relation where the next one with the same ends and type begins.
 func endAtNext(r *store.Relation, same []*store.Relation) {
 	for _, other := range same {
 		if other.ValidTo > other.ValidFrom && other.ValidFrom > r.ValidFrom {
@@ -192,8 +192,8 @@ func endAtNext(r *store.Relation, same []*store.Relation) {
 	}
 }
 
-// endBefore ends the same relation where a new one begins, and the new one where
-// the next one begins. If the former says the same it is returned instead.
+// endBefore ends the same relation where a new one begins, and the new one where the
+// next one begins. It returns an earlier relation that makes the new one redundant.
 func (t *timeline) endBefore(r *store.Relation, same []*store.Relation, f *RelationFields) *store.Relation {
 	endAtNext(r, same)
 	for _, other := range same {

@@ -18,18 +18,18 @@ func transferActions() []tea.Action {
 	}
 }
 
-// maxData is the size of an export without a file.
+// maxData is the maximum size of an export without a file.
 const maxData = 32 << 20
 
-// formats are by the ends of file names.
+// formats maps file extensions to formats.
 var formats = map[string]transfer.Format{".jsonl": transfer.JSONL, ".ndjson": transfer.JSONL, ".graphml": transfer.GraphML, ".xml": transfer.GraphML, ".json": transfer.Cytoscape, ".cyjs": transfer.Cytoscape}
 
 // tableFormats maps the extensions of files that an import reads to their formats. An
 // export writes a folder.
 var tableFormats = map[string]string{".csv": string(transfer.CSV), ".parquet": string(transfer.Parquet)}
 
-// formatOf returns the format that a parameter or the end of a name says.
-// supported are the formats of the action, for a message.
+// formatOf returns the format of a parameter or of a file extension. supported are the
+// formats of the action, for a message.
 func formatOf(format, file, supported string) (transfer.Format, error) {
 	if format != "" {
 		return transfer.Format(format), nil
@@ -44,8 +44,8 @@ func formatOf(format, file, supported string) (transfer.Format, error) {
 	return f, nil
 }
 
-// readableFacts replaces the instants in the facts of an entity by times. They
-// are empty for an unknown beginning.
+// readableFacts replaces the instants in the facts of an entity with times, and an
+// unknown start with "".
 func readableFacts(facts string) (string, error) {
 	return replaceInstants(facts, func(at any) (any, error) {
 		us, ok := at.(int64)
@@ -54,13 +54,13 @@ func readableFacts(facts string) (string, error) {
 		}
 		text := store.FormatInstant(us)
 		if back, err := store.ParseInstant(text, us); err != nil || back != us {
-			return at, nil // a year that a time does not have
+			return at, nil // a year that a time cannot have
 		}
 		return text, nil
 	})
 }
 
-// storedFacts is the reverse of readableFacts. It accepts instants too.
+// storedFacts is the inverse of readableFacts. It also accepts instants.
 func storedFacts(facts string) (string, error) {
 	return replaceInstants(facts, func(at any) (any, error) {
 		text, ok := at.(string)

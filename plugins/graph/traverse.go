@@ -39,7 +39,7 @@ func (d Directions) store() store.Direction {
 	return store.Both
 }
 
-// Along are the parameters that select the relations that are followed.
+// Along are the parameters that select which relations are followed.
 type Along struct {
 	When
 	Direction     Directions `json:"direction,omitempty" default:"both" doc:"direction of the relations"`
@@ -51,14 +51,14 @@ func (a Along) adjacency(now int64) (store.Adjacency, error) {
 	return store.Adjacency{Direction: a.Direction.store(), Types: a.RelationTypes, At: at, Lean: true}, err
 }
 
-// hop is how a traversal has reached an entity.
+// hop is how a traversal reached an entity.
 type hop struct {
 	depth int
-	// via is the relation from an entity of the depth before; nil for a start.
+	// via is the relation from an entity of the previous depth; nil for a start.
 	via *store.Relation
 }
 
-// previous is the entity from which the hop was made to id.
+// previous returns the entity from which the hop led to id.
 func (h hop) previous(id string) string {
 	if h.via.From == id {
 		return h.via.To
@@ -66,10 +66,10 @@ func (h hop) previous(id string) string {
 	return h.via.From
 }
 
-// walk visits the entities around some starts, breadth first: one request for
-// each depth. It returns the hops by id, and the ids in the order in which they
-// were reached, sorted within a depth. It ends early if visit, which gets the
-// relations of each step and the ids that they reached first, returns false.
+// walk visits the entities around some starts, breadth first, with one request per
+// depth. It returns the hops by id, and the ids in the order in which they were reached,
+// sorted within a depth. visit gets the relations of each step and the ids that they
+// reached first; the walk ends when it returns false.
 func (v *view) walk(ctx context.Context, starts []string, depth int, a store.Adjacency, visit func(relations []store.Relation, next []string) bool) (map[string]hop, []string, error) {
 	reached := make(map[string]hop, len(starts))
 	frontier := slices.Clone(starts)
@@ -115,8 +115,8 @@ func (v *view) walk(ctx context.Context, starts []string, depth int, a store.Adj
 	return reached, order, nil
 }
 
-// step returns the relations of a step of a traversal: completely if there are at
-// most a.Max.
+// step returns the relations of a step of a traversal. They have all fields if there are
+// at most a.Max.
 func (v *view) step(ctx context.Context, a store.Adjacency) ([]store.Relation, error) {
 	if most := a.Max; len(a.IDs) <= most {
 		a.Lean = false
@@ -172,8 +172,8 @@ func (g *Graph) Neighbors(ctx context.Context, _ *tea.Request, p NeighborsParams
 	if err != nil {
 		return nil, err
 	}
-	a.Max = 2 * p.Limit // most of those that are read are returned
-	// Without filters the first ones are enough.
+	a.Max = 2 * p.Limit // most of the relations read are returned
+	// Without filters the first relations suffice.
 	enough := func([]store.Relation, []string) bool { return true }
 	if len(p.EntityTypes) == 0 && len(wanted) == 0 {
 		found := 0
@@ -203,7 +203,7 @@ func (g *Graph) Neighbors(ctx context.Context, _ *tea.Request, p NeighborsParams
 	return r, v.setVia(ctx, r.Neighbors, reached)
 }
 
-// setVia sets the relations of the last hops.
+// setVia adds the relations of the last hops.
 func (v *view) setVia(ctx context.Context, neighbors []Neighbor, reached map[string]hop) error {
 	vias := make([]*store.Relation, len(neighbors))
 	for i := range neighbors {
@@ -221,7 +221,7 @@ func (v *view) setVia(ctx context.Context, neighbors []Neighbor, reached map[str
 	return nil
 }
 
-// complete reads all fields of relations that are lean.
+// complete reads all fields of lean relations.
 func (v *view) complete(ctx context.Context, relations []*store.Relation) ([]Relation, error) {
 	var keys []store.RelationKey
 	for _, r := range relations {
@@ -256,7 +256,7 @@ func (v *view) complete(ctx context.Context, relations []*store.Relation) ([]Rel
 	return all, nil
 }
 
-// firstEntities is selectEntities up to a limit, and reports whether there are more. It
+// firstEntities is selectEntities with a limit, and reports whether there are more. It
 // reads a page of entities at a time.
 func (v *view) firstEntities(ctx context.Context, ids, types []string, wanted filter.Filter, at int64, limit int) (all []Entity, more bool, err error) {
 	for page := range slices.Chunk(ids, max(limit+1, 200)) {
@@ -271,8 +271,8 @@ func (v *view) firstEntities(ctx context.Context, ids, types []string, wanted fi
 	return all, false, nil
 }
 
-// selectEntities returns the entities with the ids, in their order, of some types and
-// with some properties at an instant.
+// selectEntities returns the entities with the ids, in their order, that have the types
+// and the wanted properties at an instant.
 func (v *view) selectEntities(ctx context.Context, ids, types []string, wanted filter.Filter, at int64) ([]Entity, error) {
 	found, err := v.Entities(ctx, v.ns, ids, store.Fields{Facts: true})
 	if err != nil {
@@ -281,7 +281,7 @@ func (v *view) selectEntities(ctx context.Context, ids, types []string, wanted f
 	return v.matching(found, types, wanted, at)
 }
 
-// matching returns the entities of some types and with some properties at an instant.
+// matching returns the entities that have the types and the wanted properties at an instant.
 func (v *view) matching(found []store.Entity, types []string, wanted filter.Filter, at int64) ([]Entity, error) {
 	entities := make([]Entity, 0, len(found))
 	for i := range found {
@@ -339,8 +339,8 @@ type ShortestPathResult struct {
 	Notes     []string   `json:"notes,omitempty" doc:"without a path: which relation_types no relation has"`
 }
 
-// ShortestPath is the action graph.shortest_path. Of several shortest paths it
-// finds the one whose last relations have the smallest keys.
+// ShortestPath is the action graph.shortest_path. Of several shortest paths it returns
+// the one whose last relations have the smallest keys.
 func (g *Graph) ShortestPath(ctx context.Context, _ *tea.Request, p ShortestPathParams) (*ShortestPathResult, error) {
 	v, err := g.read(ctx, p.Namespace)
 	if err != nil {
@@ -472,9 +472,8 @@ func (v *view) within(ctx context.Context, entities []Entity, a store.Adjacency)
 	return toRelations(slices.DeleteFunc(relations, func(r store.Relation) bool { return !inside[r.To] }))
 }
 
-// lightest finds the path with the smallest sum of weights by Dijkstra's
-// algorithm. The relations of all entities that were seen and not yet read are
-// read together.
+// lightest finds the path with the smallest sum of weights by Dijkstra's algorithm. It
+// reads the relations of all entities that were seen but not read in one request.
 func (v *view) lightest(ctx context.Context, from, to string, a store.Adjacency) (map[string]hop, error) {
 	reached := map[string]hop{from: {}}
 	distance := map[string]float64{from: 0}
@@ -512,7 +511,7 @@ func (v *view) lightest(ctx context.Context, from, to string, a store.Adjacency)
 	return reached, nil
 }
 
-// readFrontier reads the relations of all entities that were seen.
+// readFrontier reads the relations of all entities that were seen but not read.
 func (v *view) readFrontier(ctx context.Context, seen map[string]float64, read map[string]bool, out map[string][]*store.Relation, a store.Adjacency) error {
 	if len(seen) > maxRelations {
 		return tea.Errorf(tea.ResourceExhausted, "the shortest path needs more than %d entities; narrow the call by relation types", maxRelations)

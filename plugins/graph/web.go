@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/transfer"
 )
 
-// headerTimeout limits the wait for the headers of an answer.
+// headerTimeout limits the wait for the headers of a response.
 const headerTimeout = 60 * time.Second
 
 // web reads the files of imports from web addresses below storage.
@@ -27,7 +27,7 @@ func isWeb(address string) bool {
 }
 
 // webAddress parses a web address. It refuses a user, a fragment, and a path that is
-// not in its shortest form.
+// not clean.
 func webAddress(given string) (*url.URL, error) {
 	u, err := url.Parse(given)
 	switch {

@@ -1,6 +1,6 @@
-// Package cloud has the object storage for exports and imports of graphs. Each
-// service is a package below this one that exports a function Option. A program
-// links only those that it names: tea-plugin-graph-cloud all of [Options], and
+// Package cloud adds object storage to exports and imports of graphs. Each service
+// is a package below this one that exports a function Option. A program links only
+// the services that it names: tea-plugin-graph-cloud all [Options], and
 // `tea build --with graph[s3]` the package s3.
 package cloud
 

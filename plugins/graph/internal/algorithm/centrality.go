@@ -5,8 +5,8 @@ import (
 	"context"
 )
 
-// Degree returns the degree centrality: the number of a node's edges as a part of that of
-// the other nodes.
+// Degree returns the degree centrality: the number of a node's edges divided by the number
+// of other nodes.
 func (g *Graph) Degree() []float64 {
 	all := make([]float64, g.n)
 	for i := range all {
@@ -17,8 +17,8 @@ func (g *Graph) Degree() []float64 {
 	return all
 }
 
-// Closeness returns the closeness centrality: how near a node is to those that it
-// reaches, multiplied by their part of all nodes. With weights they are lengths.
+// Closeness returns the closeness centrality: how near a node is to the nodes that it
+// reaches, multiplied by their share of all nodes. With weights, they are lengths.
 func (g *Graph) Closeness(ctx context.Context, weighted bool) ([]float64, error) {
 	all := make([]float64, g.n)
 	search := newSearch(g.simple(), weighted)
@@ -38,9 +38,9 @@ func (g *Graph) Closeness(ctx context.Context, weighted bool) ([]float64, error)
 	return all, nil
 }
 
-// Betweenness returns the betweenness centrality by Brandes' algorithm: the part
-// of the shortest paths between other nodes that lead through a node. With weights they
-// are lengths, which must be positive.
+// Betweenness returns the betweenness centrality by Brandes' algorithm: the share of the
+// shortest paths between other nodes that lead through a node. With weights, they are
+// lengths, which must be positive.
 func (g *Graph) Betweenness(ctx context.Context, weighted bool) ([]float64, error) {
 	all := make([]float64, g.n)
 	search := newSearch(g.simple(), weighted)
@@ -74,7 +74,7 @@ func (g *Graph) Betweenness(ctx context.Context, weighted bool) ([]float64, erro
 	return all, nil
 }
 
-// search finds the distances from a node. It is used many times.
+// search finds the distances from a node. It can be reused.
 type search struct {
 	g        *Graph
 	weighted bool
@@ -91,7 +91,7 @@ func newSearch(g *Graph, weighted bool) *search {
 	return s
 }
 
-// next calls f with the nodes to which a shortest path leads over a node.
+// next calls f with the next nodes on shortest paths through a node.
 func (s *search) next(node int, f func(int32)) {
 	targets, weights := s.g.from(node)
 	for i, t := range targets {
@@ -128,14 +128,14 @@ func (s *search) from(start int) {
 	}
 }
 
-// lightest is Dijkstra's algorithm.
+// lightest implements Dijkstra's algorithm.
 func (s *search) lightest(start int) {
 	s.order = s.order[:0]
 	s.queue = append(s.queue[:0], place{node: int32(start)})
 	for s.queue.Len() > 0 {
 		next := heap.Pop(&s.queue).(place)
 		if next.distance > s.distance[next.node] {
-			continue // it was reached by a shorter path
+			continue // already reached by a shorter path
 		}
 		s.order = append(s.order, next.node)
 		targets, weights := s.g.from(int(next.node))

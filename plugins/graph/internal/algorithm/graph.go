@@ -1,6 +1,6 @@
-// Package algorithm has algorithms on a whole graph in memory. Start with [New].
-// Every algorithm is deterministic: nodes are numbers, and ties go to the lower
-// one. They return the error of the context when it is done.
+// Package algorithm implements algorithms on a graph in memory. Start with [New].
+// Every algorithm is deterministic: nodes are numbers, and the lower number wins a
+// tie. They return the error of the context when it is done.
 package algorithm
 
 // Edge is a directed edge between two nodes.
@@ -9,7 +9,7 @@ type Edge struct {
 	Weight   float64
 }
 
-// Graph is a directed graph of the nodes 0 to n-1. It does not change.
+// Graph is an immutable directed graph of the nodes 0 to n-1.
 type Graph struct {
 	n int
 	// The neighbors of node i are targets[offsets[i]:offsets[i+1]].
@@ -20,8 +20,8 @@ type Graph struct {
 	both bool
 }
 
-// New returns the graph of n nodes with the edges. If both is true each edge is
-// also followed backwards, which makes the graph an undirected one.
+// New returns the graph of n nodes with the edges. If both is true, edges are also
+// followed backwards, so that the graph is undirected.
 func New(n int, edges []Edge, both bool) *Graph {
 	g := &Graph{n: n, offsets: make([]int32, n+1), both: both}
 	each := func(f func(from, to int32, weight float64)) {
@@ -55,11 +55,11 @@ func Reverse(edges []Edge) []Edge {
 	return all
 }
 
-// Len returns the number of nodes, and that of edges as they are followed.
+// Len returns the number of nodes, and the number of edges in the directions they are followed.
 func (g *Graph) Len() (nodes, edges int) { return g.n, len(g.targets) }
 
-// degree is the number of edges from a node. If they are followed in both directions, one
-// from a node to itself counts twice.
+// degree is the number of edges from a node. If edges are followed in both directions, a
+// loop counts twice.
 func (g *Graph) degree(i int) int {
 	n := int(g.offsets[i+1] - g.offsets[i])
 	if !g.both {
@@ -74,8 +74,8 @@ func (g *Graph) degree(i int) int {
 	return n
 }
 
-// simple returns the graph with one edge of several between two nodes, the lightest, and
-// without those from a node to itself: a path has no use for the others.
+// simple returns the graph without loops and with only the lightest of parallel edges:
+// shortest paths do not use the others.
 func (g *Graph) simple() *Graph {
 	s := &Graph{n: g.n, offsets: make([]int32, g.n+1), both: g.both}
 	place := make([]int32, g.n) // of a node among the targets, plus 1

@@ -2,8 +2,8 @@ package algorithm
 
 import "context"
 
-// Components returns the number of the component of each node of an undirected
-// graph: that of its lowest node, counted from 0.
+// Components returns the number of each node's component in an undirected graph. Components
+// are numbered from 0 in the order of their lowest nodes.
 func (g *Graph) Components() []int32 {
 	group := make([]int32, g.n)
 	for i := range group {
@@ -27,10 +27,9 @@ func (g *Graph) Components() []int32 {
 // maxRounds bounds the rounds of a level of Communities.
 const maxRounds = 100
 
-// Communities returns the number of the community of each node of an undirected
-// graph, by the Louvain method: nodes move to the neighboring community that
-// raises the modularity most, then communities become nodes. It also returns the
-// modularity.
+// Communities returns the number of each node's community in an undirected graph, by
+// the Louvain method: nodes move to the neighboring community that raises the
+// modularity most, then communities become nodes. It also returns the modularity.
 func (g *Graph) Communities(ctx context.Context) (group []int32, modularity float64, err error) {
 	level := newLevel(g)
 	group = make([]int32, g.n)
@@ -57,8 +56,8 @@ func (g *Graph) Communities(ctx context.Context) (group []int32, modularity floa
 // level is a graph whose nodes are communities of the level before.
 type level struct {
 	links [][]link
-	// own is the weight of a node's edges to itself, counted twice, and degree that
-	// of all its edges.
+	// own is the weight of a node's loops, counted twice, and degree the weight of
+	// all its edges.
 	own, degree []float64
 	total       float64
 	group       []int32
@@ -86,7 +85,7 @@ func newLevel(g *Graph) *level {
 	return l
 }
 
-// count sets what follows from the links: each node is a group.
+// count derives the other fields from the links: each node is a group.
 func (l *level) count() {
 	n := len(l.links)
 	l.group, l.sum = make([]int32, n), make([]float64, n)
@@ -101,8 +100,8 @@ func (l *level) count() {
 	}
 }
 
-// move moves nodes until that raises the modularity no more. It reports whether
-// any has moved.
+// move moves nodes until the modularity stops rising. It reports whether any node has
+// moved.
 func (l *level) move(ctx context.Context) (moved bool, err error) {
 	if l.total == 0 {
 		return false, nil
@@ -182,7 +181,7 @@ func (l *level) modularity() float64 {
 	return total
 }
 
-// merge makes the groups nodes.
+// merge returns a level whose nodes are the groups.
 func (l *level) merge(n int) *level {
 	m := &level{links: make([][]link, n), own: make([]float64, n), degree: make([]float64, n)}
 	at := map[[2]int32]int{}

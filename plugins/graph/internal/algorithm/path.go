@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// Distances returns the length of the shortest path from a node to each node,
-// +Inf for those that it does not reach, and the node before each on that path, -1
-// for none. Weights must not be negative; without them every edge has length 1.
+// Distances returns the length of the shortest path from a node to each node, +Inf if
+// there is none, and the previous node on that path, -1 if there is none. Weights must
+// not be negative; without them every edge has length 1.
 func (g *Graph) Distances(ctx context.Context, start int, weighted bool) (distances []float64, before []int32, err error) {
 	distances, before = make([]float64, g.n), make([]int32, g.n)
 	for i := range distances {
@@ -47,7 +47,7 @@ type place struct {
 	distance float64
 }
 
-// nearest is a queue that has the nearest node first.
+// nearest is a priority queue, nearest node first.
 type nearest []place
 
 func (q nearest) Len() int { return len(q) }
@@ -57,7 +57,7 @@ func (q nearest) Less(i, j int) bool {
 func (q nearest) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 func (q *nearest) Push(x any)   { *q = append(*q, x.(place)) }
 
-// Pop removes the last place, which package heap has moved there.
+// Pop removes the last element, which package heap has moved there.
 func (q *nearest) Pop() any {
 	last := (*q)[len(*q)-1]
 	*q = (*q)[:len(*q)-1]

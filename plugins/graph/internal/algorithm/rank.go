@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// PageRank returns the probability with which a reader who follows edges at
-// random is at each node. With a probability of 1-damping, and at nodes without
-// edges, the reader starts anywhere.
+// PageRank returns the probability that a reader who follows edges at random is at a
+// node. With a probability of 1-damping, and at nodes without edges, the reader
+// continues anywhere.
 func (g *Graph) PageRank(ctx context.Context, damping, tolerance float64, iterations int) ([]float64, error) {
 	if g.n == 0 {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// The tags of the encoding; plugins/graph/cozo/src/codec.rs is the other side.
+// The tags of the encoding; plugins/graph/cozo/src/codec.rs is its other end.
 const (
 	tagNull byte = iota
 	tagFalse
@@ -120,7 +120,7 @@ func (w *writer) any(v any) error {
 }
 
 // reader decodes the result of a script. It trusts its input, which the crate
-// has written.
+// wrote.
 type reader struct{ b []byte }
 
 // table is the header of a result.
@@ -169,7 +169,7 @@ func (r *reader) bytes() []byte {
 
 func (r *reader) text() string { return string(r.bytes()) }
 
-// string reads a string, "" for null.
+// string reads a string; "" for null.
 func (r *reader) string() string {
 	if r.tag() == tagNull {
 		return ""
@@ -187,7 +187,7 @@ func (r *reader) strings() []string {
 	return list
 }
 
-// json reads JSON text, nil for null.
+// json reads JSON text; nil for null.
 func (r *reader) json() []byte {
 	if r.tag() == tagNull {
 		return nil
@@ -207,7 +207,7 @@ func (r *reader) float() float64 {
 	return math.Float64frombits(r.word())
 }
 
-// vector reads a vector, nil for null.
+// vector reads a vector; nil for null.
 func (r *reader) vector() []float32 {
 	switch r.tag() {
 	case tagVector:

@@ -29,7 +29,7 @@ type engine struct {
 	tokens atomic.Uint64
 }
 
-// bytes returns the pointer and the length of bytes for a call.
+// bytes returns the pointer and the length of b for a call.
 func bytes(b []byte) (*C.uint8_t, C.size_t) {
 	return (*C.uint8_t)(unsafe.SliceData(b)), C.size_t(len(b))
 }
@@ -39,7 +39,7 @@ func text(s string) (*C.uint8_t, C.size_t) {
 	return (*C.uint8_t)(unsafe.StringData(s)), C.size_t(len(s))
 }
 
-// read decodes a reply with f and releases it. What f keeps it must copy.
+// read decodes a reply with f and releases it. f must copy what it keeps.
 func read(r C.teacozo_reply, f func(*reader) error) error {
 	defer C.teacozo_free(r)
 	b := unsafe.Slice((*byte)(r.data), int(r.length))
@@ -96,7 +96,7 @@ func (e *engine) backup(path string) error {
 	return read(C.teacozo_backup(e.db, p, n), nil)
 }
 
-// limits are those of a query of a user.
+// limits are the limits of a user's query.
 type limits struct {
 	timeout time.Duration
 	memory  int64
@@ -104,7 +104,7 @@ type limits struct {
 	write   bool
 }
 
-// query runs a query of a user. It returns soon after ctx is done.
+// query runs a user's query. It returns soon after ctx is done.
 func (e *engine) query(ctx context.Context, script string, params *writer, l limits, f func(*reader) error) error {
 	token := e.tokens.Add(1)
 	stop := context.AfterFunc(ctx, func() { C.teacozo_cancel(e.db, C.uint64_t(token)) })

@@ -40,7 +40,7 @@ func parseFailure(text []byte) error {
 	return f
 }
 
-// opening is fault for an error of opening a database, which it names.
+// opening converts an error of opening a database, with its path.
 func opening(path string, err error) error {
 	var f *failure
 	if errors.As(err, &f) {
@@ -83,16 +83,16 @@ func fault(err error) error {
 // corruptValue is the code of a stored value that the engine cannot read.
 const corruptValue = "eval::corrupt_value_blob"
 
-// ofGraph lists the errors of a query that uses the relations of the graph as rules, or
-// like the relations of another database, whose columns it lists in order.
+// ofGraph lists the errors of a query that uses the graph's relations as rules, or like
+// relations of another database, with columns by position.
 var ofGraph = []string{"eval::rule_not_found", "query::relation_not_found", "eval::named_field_not_found"}
 
 // unnamed matches a relation of the graph that lacks the asterisk of a stored relation,
 // or the names of columns.
 var unnamed = regexp.MustCompile(`(^|[^*~\w])(entity|relation)\s*\{|\*(entity|relation)\s*\[`)
 
-// advised returns the failure with a hint that works in a query. The hints of the
-// engine name operators that are refused.
+// advised returns the failure with a hint that applies to a query. The engine's hints
+// name operators that are refused.
 func (f *failure) advised(script string) *failure {
 	advised := *f
 	before := script
@@ -113,7 +113,7 @@ func (f *failure) advised(script string) *failure {
 	return &advised
 }
 
-// queryFault converts an error of a query of a user.
+// queryFault converts an error of a user's query.
 func queryFault(script string, err error) error {
 	var f *failure
 	if !errors.As(err, &f) {

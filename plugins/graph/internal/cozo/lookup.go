@@ -20,13 +20,13 @@ var (
 	targetRow    = []int{3, 2, 1, 4, 5, 6}
 )
 
-// lookup selects the rows of a relation whose keys begin with the namespace and
-// one of some texts.
+// lookup selects the rows of a relation whose keys begin with the namespace and one of
+// the prefixes.
 type lookup struct {
 	relation string
-	// columns are positions.
+	// columns are positions of columns.
 	columns []int
-	// at is an instant at which relations are valid, unless ever is set.
+	// at is the instant at which relations are valid, unless ever is set.
 	at    int64
 	ever  bool
 	limit int
@@ -52,7 +52,7 @@ func (db *DB) lookup(namespace string, l lookup, prefixes [][]string, f func(*re
 	if l.ever {
 		w.count(0)
 	} else {
-		// Of relations and of their index.
+		// For relations and their index.
 		const validFrom, validTo = 4, 5
 		w.count(validFrom)
 		w.count(validTo)
@@ -77,7 +77,7 @@ func rowOf(o store.Fields) []int {
 	return columns
 }
 
-// Entities is [store.Store.Entities].
+// Entities implements [store.Store].
 func (db *DB) Entities(ctx context.Context, namespace string, ids []string, o store.Fields) ([]store.Entity, error) {
 	done, err := db.use(ctx)
 	if err != nil {
@@ -90,7 +90,7 @@ func (db *DB) Entities(ctx context.Context, namespace string, ids []string, o st
 	return found, err
 }
 
-// singles are the beginnings of the keys of entities.
+// singles returns the key prefixes of entities.
 func singles(ids []string) [][]string {
 	prefixes := make([][]string, len(ids))
 	for i := range ids {
@@ -99,7 +99,7 @@ func singles(ids []string) [][]string {
 	return prefixes
 }
 
-// Adjacent is [store.Store.Adjacent].
+// Adjacent implements [store.Store].
 func (db *DB) Adjacent(ctx context.Context, namespace string, a store.Adjacency) ([]store.Relation, error) {
 	done, err := db.use(ctx)
 	if err != nil {
@@ -126,7 +126,7 @@ func (db *DB) Adjacent(ctx context.Context, namespace string, a store.Adjacency)
 	if a.Direction == store.Out || len(found) == most {
 		return found, nil
 	}
-	// Those from one of the entities to another were found from their source.
+	// Relations between two of the entities were found from their source.
 	skip := map[string]bool{}
 	if a.Direction == store.Both {
 		for _, id := range a.IDs {
@@ -148,7 +148,7 @@ func (db *DB) Adjacent(ctx context.Context, namespace string, a store.Adjacency)
 	return found, err
 }
 
-// Between is [store.Store.Between].
+// Between implements [store.Store].
 func (db *DB) Between(ctx context.Context, namespace string, keys []store.RelationKey) ([]store.Relation, error) {
 	done, err := db.use(ctx)
 	if err != nil {
@@ -176,7 +176,7 @@ func keysOf(relations []store.Relation) []store.RelationKey {
 	return keys
 }
 
-// triples are the beginnings of the keys of relations, each once.
+// triples returns the distinct key prefixes of relations.
 func triples(keys []store.RelationKey) [][]string {
 	seen := make(map[store.RelationKey]bool, len(keys))
 	prefixes := make([][]string, 0, len(keys))
@@ -195,7 +195,7 @@ func unique(texts []string) []string {
 	return slices.Compact(texts)
 }
 
-// Search is [store.Store.Search].
+// Search implements [store.Store].
 func (db *DB) Search(ctx context.Context, namespace string, q store.TextQuery) ([]string, error) {
 	done, err := db.use(ctx)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 const (
 	databaseFile = "graph.cozo"
 	logSuffix    = "-wal"
-	// queryMemory is the memory of a query unless the settings have another one.
+	// queryMemory is the default memory limit of a query.
 	queryMemory = 256 << 20
 )
 
@@ -37,7 +37,7 @@ type DB struct {
 	// sealed reports whether the database is unchanged since it was closed. Only the
 	// writer uses it.
 	sealed bool
-	// namespaces are those that are stored. Only Apply uses it.
+	// namespaces are the stored namespaces. Only Apply uses it.
 	namespaces map[string]bool
 }
 
@@ -46,7 +46,7 @@ var (
 	_ store.Querier = (*DB)(nil)
 )
 
-// Missing returns why this build cannot open a database, nil if it can.
+// Missing returns nil: this build can open a database.
 func Missing() error { return nil }
 
 // Open opens the database of a folder, or creates it.
@@ -66,7 +66,7 @@ func Open(ctx context.Context, o store.Options) (store.Store, error) {
 		if err := file.Close(); err != nil {
 			return nil, tea.Errorf(tea.InternalError, "create the graph: %w", err)
 		}
-		if err := seal.Remove(db.path); err != nil { // left over from a database that was removed
+		if err := seal.Remove(db.path); err != nil { // left over from a removed database
 			return nil, err
 		}
 	case err != nil:
@@ -101,7 +101,7 @@ func Open(ctx context.Context, o store.Options) (store.Store, error) {
 	return db, nil
 }
 
-// load reads what is kept in memory.
+// load reads the data that is kept in memory.
 func (db *DB) load() error {
 	err := db.engine.run("?[namespace] := *namespace{namespace}", &writer{}, func(r *reader) error {
 		for range r.open().rows {
@@ -136,7 +136,7 @@ func (db *DB) use(ctx context.Context) (done func(), err error) {
 	return db.mu.RUnlock, nil
 }
 
-// Close is [store.Store.Close].
+// Close implements [store.Store].
 func (db *DB) Close() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -163,7 +163,7 @@ func (db *DB) unseal() error {
 	return err
 }
 
-// Backup is [store.Store.Backup].
+// Backup implements [store.Store].
 func (db *DB) Backup(ctx context.Context, dir string) error {
 	done, err := db.use(ctx)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 // queryTimeout is the time limit of a query whose context has no deadline.
 const queryTimeout = time.Minute
 
-// Language is [store.Querier.Language].
+// Language implements [store.Querier].
 func (db *DB) Language() string { return "datalog" }
 
-// Query is [store.Querier.Query].
+// Query implements [store.Querier].
 func (db *DB) Query(ctx context.Context, q store.Query) (*store.Table, error) {
 	done, err := db.use(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func (db *DB) Query(ctx context.Context, q store.Query) (*store.Table, error) {
 		return nil, ctxErr
 	}
 	if !q.ReadOnly {
-		db.vectors.Forget() // the query could have changed entities
+		db.vectors.Forget() // the query may have changed entities
 	}
 	if err != nil {
 		return nil, queryFault(q.Text, err)

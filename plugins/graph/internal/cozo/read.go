@@ -38,7 +38,7 @@ func fields(o store.Fields) string {
 	return columns
 }
 
-// entity reads the columns of fields.
+// entity reads the columns of the requested fields.
 func (r *reader) entity(o store.Fields) store.Entity {
 	e := store.Entity{ID: r.string(), Type: r.string(), Properties: r.json()}
 	if exact := r.string(); exact != "" {
@@ -104,7 +104,7 @@ func relationFields(lean bool) string {
 	return leanFields + moreFields
 }
 
-// EachEntity is [store.Store.EachEntity].
+// EachEntity implements [store.Store].
 func (db *DB) EachEntity(ctx context.Context, namespace string, s store.EntityScan, f func(*store.Entity) error) error {
 	done, err := db.use(ctx)
 	if err != nil {
@@ -147,9 +147,9 @@ func (db *DB) EachEntity(ctx context.Context, namespace string, s store.EntitySc
 	return nil
 }
 
-// steps are the parts of a scan after a relation: the rest of those with the same
-// ends and type, of the same entity, and those of later entities. What is known
-// comes before the relation, so that the engine seeks it.
+// steps are the parts of a scan after a relation: further relations with the same ends
+// and type, with the same source and type, of the same source, and of later sources.
+// known comes first, so that the engine seeks it.
 var steps = []struct{ known, after string }{
 	{"from_id = $from, rel_type = $type, to_id = $to, ", ", valid_from > $valid_from"},
 	{"from_id = $from, rel_type = $type, ", ", to_id > $to"},
@@ -157,7 +157,7 @@ var steps = []struct{ known, after string }{
 	{"", ", from_id > $from"},
 }
 
-// EachRelation is [store.Store.EachRelation].
+// EachRelation implements [store.Store].
 func (db *DB) EachRelation(ctx context.Context, namespace string, s store.RelationScan, f func(*store.Relation) error) error {
 	done, err := db.use(ctx)
 	if err != nil {
@@ -196,7 +196,7 @@ func (db *DB) EachRelation(ctx context.Context, namespace string, s store.Relati
 	return nil
 }
 
-// Stats is [store.Store.Stats].
+// Stats implements [store.Store].
 func (db *DB) Stats(ctx context.Context, namespace string) (store.Stats, error) {
 	s := store.Stats{EntityTypes: map[string]int64{}, RelationTypes: map[string]int64{}, Namespaces: []string{}}
 	done, err := db.use(ctx)
@@ -233,7 +233,7 @@ func (db *DB) Stats(ctx context.Context, namespace string) (store.Stats, error) 
 	return s, fault(err)
 }
 
-// used returns the namespaces that have contents.
+// used returns the namespaces that are not empty.
 func (db *DB) used() ([]string, error) {
 	var all []string
 	err := db.engine.run("?[namespace] := *namespace{namespace}", &writer{}, func(r *reader) error {

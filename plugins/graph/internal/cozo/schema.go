@@ -13,9 +13,9 @@ import (
 // relations are the stored relations of a database and the scripts that create
 // them, in order. Queries of workflows name entity, relation and their columns.
 //
-// word has the entities of each word; relation:by_target has the columns that a
-// traversal reads. The column exact has the JSON text of properties with numbers
-// that the engine's JSON does not keep.
+// word maps words to entities; relation:by_target has the columns that a traversal
+// reads. The column exact has the JSON text of properties with numbers that the
+// engine's JSON does not preserve.
 var relations = []struct{ name, create string }{
 	{"meta", `:create meta {name: String => value: Any}`},
 	{"namespace", `:create namespace {namespace: String}`},
@@ -27,8 +27,7 @@ var relations = []struct{ name, create string }{
 	{"relation:by_target", `::index create relation:by_target {namespace, to_id, rel_type, from_id, valid_from, valid_to, weight}`},
 }
 
-// prepare creates the relations that are missing, which is an error unless
-// create is set.
+// prepare creates missing relations. If create is not set, they are an error.
 func (db *DB) prepare(create bool) error {
 	var names []string
 	err := db.engine.run("::relations", &writer{}, func(r *reader) error {

@@ -10,11 +10,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// maxIndexed is the size of the embeddings' index up to which it is kept in
-// memory.
+// maxIndexed is the maximum size of an index of the embeddings in memory.
 const maxIndexed = 64 << 20
 
-// Nearest is [store.Store.Nearest].
+// Nearest implements [store.Store].
 func (db *DB) Nearest(ctx context.Context, namespace string, q store.VectorQuery) ([]string, error) {
 	done, err := db.use(ctx)
 	if err != nil {
@@ -115,7 +114,7 @@ func (db *DB) eachEmbedding(ctx context.Context, f func(namespace, kind, id stri
 	return nil
 }
 
-// Dimension is [store.Store.Dimension].
+// Dimension implements [store.Store].
 func (db *DB) Dimension(ctx context.Context) (int, error) {
 	done, err := db.use(ctx)
 	if err != nil {

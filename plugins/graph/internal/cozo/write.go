@@ -11,7 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// The columns of the relations in the order in which they are written.
+// The columns of the relations, in writing order.
 var (
 	entityKey       = []string{"namespace", "id"}
 	entityColumns   = []string{"namespace", "id", "type", "properties", "embedding", "created_at", "updated_at", "source", "text", "facts", "exact", "words"}
@@ -20,7 +20,7 @@ var (
 	relationColumns = []string{"namespace", "from_id", "rel_type", "to_id", "valid_from", "valid_to", "weight", "properties", "created_at", "updated_at", "source", "exact"}
 )
 
-// Apply is [store.Store.Apply].
+// Apply implements [store.Store].
 func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error {
 	done, err := db.use(ctx)
 	if err != nil {
@@ -46,8 +46,8 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 	return nil
 }
 
-// staleWords returns the words under which the entities of a batch are found so
-// far, by ID.
+// staleWords returns the words under which the entities of a batch are currently found,
+// by ID.
 func (db *DB) staleWords(namespace string, b store.Batch) (map[string][]string, error) {
 	if len(b.Entities)+len(b.DeleteEntities) == 0 || !db.namespaces[namespace] {
 		return nil, nil
@@ -72,7 +72,7 @@ func (w *writer) rows(relation string, columns []string, n int) {
 	w.count(n)
 }
 
-// encode encodes a batch. The engine makes the deletions first.
+// encode encodes a batch. The engine executes deletions first.
 func (db *DB) encode(namespace string, b store.Batch, stale map[string][]string, dimension int) *writer {
 	w := &writer{}
 	w.count(8)
@@ -177,8 +177,8 @@ func (w *writer) relation(namespace string, r *store.Relation) {
 	w.exact(r.Properties)
 }
 
-// exact writes JSON text that the engine's JSON would change, else null: it has
-// integers of 64 bits and floats.
+// exact writes JSON text that the engine's JSON would change, otherwise null: the engine
+// only has 64-bit integers and floats.
 func (w *writer) exact(text []byte) {
 	digits := 0
 	for _, c := range text {
@@ -206,7 +206,7 @@ func newParams(namespace string) *params {
 	return p
 }
 
-// add begins a parameter, whose value the caller writes.
+// add begins a parameter. The caller writes its value.
 func (p *params) add(name string) *writer {
 	p.n++
 	p.text(name)
@@ -220,8 +220,8 @@ func (p *params) done() *writer {
 	return &p.writer
 }
 
-// noLimit is the limit of a lookup that has none.
+// noLimit is the limit of an unlimited lookup.
 const noLimit = math.MaxInt32
 
-// limit returns n for a lookup, which reads 32 bits.
+// limit returns n as a limit of a lookup, which has 32 bits.
 func limit(n int) int { return min(n, noLimit-1) }

@@ -1,7 +1,7 @@
-// Package exact finds the most similar of all vectors in memory. It keeps a byte
-// for each dimension, and the bound of the error that this makes: the candidates
-// that it returns include every vector that can be among the best. [Vectors] is
-// the set of a database; the caller compares the candidates with [Best].
+// Package exact finds the vectors most similar to a query, in memory. It keeps one
+// byte per dimension and a bound of the resulting error, so that the candidates
+// include every vector that can be among the best. [Vectors] is the set of a
+// database; the caller compares the candidates with [Best].
 package exact
 
 import (
@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// Index is a set of vectors of one dimension with keys, and tags by which a search
-// selects them. Reading it concurrently is safe.
+// Index is a set of vectors of one dimension, with keys, and tags by which a search
+// selects them. It is safe for concurrent reading.
 type Index[K, T comparable] struct {
 	dimension int
 	keys      []K
@@ -55,7 +55,7 @@ func (x *Index[K, T]) Put(key K, tag T, vector []float32) {
 	x.slacks[i] = float32(math.Sqrt(wrong)) + rounding
 }
 
-// rounding is more than what the rounding of sums can add to an error.
+// rounding bounds the error of rounding sums.
 const rounding = 1e-4
 
 // Delete removes a vector.
@@ -73,8 +73,8 @@ func (x *Index[K, T]) Delete(key K) {
 	x.codes = x.codes[:last*x.dimension]
 }
 
-// Candidates returns the keys of vectors that include the most similar ones, up
-// to limit and all that are equal to the last of them. keep selects by tag.
+// Candidates returns the keys of vectors that include the limit most similar ones, and
+// those equal to the last of them. keep selects vectors by tag.
 func (x *Index[K, T]) Candidates(query []float32, limit int, keep func(T) bool) []K {
 	wide, _ := normalize(query)
 	unit := make([]float32, len(wide))

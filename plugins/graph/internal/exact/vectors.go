@@ -12,10 +12,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// Vectors are the embeddings of a database, in memory: an [Index] that the first
-// search loads and that follows the commits. K are the keys of entities, T is
-// what a search selects them by. The zero value has no embeddings. It is safe for
-// concurrent use.
+// Vectors holds the embeddings of a database in memory: an [Index] that the first
+// search loads and that follows the commits. K are the keys of entities, T the tags by
+// which a search selects them. The zero value is empty. It is safe for concurrent
+// use.
 type Vectors[K, T comparable] struct {
 	mu        sync.RWMutex
 	dimension int
@@ -23,7 +23,7 @@ type Vectors[K, T comparable] struct {
 	index     *Index[K, T]
 }
 
-// Change is an embedding that is stored, or removed if Vector is nil.
+// Change stores an embedding, or removes it if Vector is nil.
 type Change[K, T comparable] struct {
 	Key    K
 	Tag    T
@@ -31,35 +31,35 @@ type Change[K, T comparable] struct {
 }
 
 // Reset sets the dimension of the database's embeddings, 0 if there are none, and
-// the largest size of the index in bytes, and makes the next search load them.
-// With more embeddings each search reads them from the disk.
+// the maximum size of the index in bytes. The next search loads the embeddings; if
+// they exceed the size, each search reads them from the disk.
 func (v *Vectors[K, T]) Reset(dimension, largest int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.dimension, v.largest, v.index = dimension, largest, nil
 }
 
-// Forget makes the next search load the embeddings.
+// Forget makes the next search reload the embeddings.
 func (v *Vectors[K, T]) Forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.index = nil
 }
 
-// Dimension is that of the embeddings, 0 if there are none.
+// Dimension returns the dimension of the embeddings; 0 if there are none.
 func (v *Vectors[K, T]) Dimension() int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.dimension
 }
 
-// Commit calls commit, after which the embeddings have the dimension and the
-// changes. No search sees one without the other.
+// Commit calls commit and then applies the dimension and the changes. No search sees
+// one without the other.
 func (v *Vectors[K, T]) Commit(dimension int, changes iter.Seq[Change[K, T]], commit func() error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err := commit(); err != nil {
-		v.index = nil // it is not known whether the commit took place
+		v.index = nil // the commit may have taken place
 		return err
 	}
 	v.dimension = dimension
@@ -79,10 +79,10 @@ func (v *Vectors[K, T]) Commit(dimension int, changes iter.Seq[Change[K, T]], co
 	return nil
 }
 
-// Candidates returns the keys of the embeddings to compare with a query: the most
-// similar ones whose tag is kept are among them. load calls put with all
-// embeddings of the database, and returns false if there are more than room; then
-// Candidates returns false, and all embeddings must be compared.
+// Candidates returns the keys of the embeddings to compare with a query. They include
+// the most similar ones whose tag is kept. load calls put with all embeddings of the
+// database, and returns false if there are more than room; then Candidates returns
+// false, and the caller must compare all embeddings.
 func (v *Vectors[K, T]) Candidates(q store.VectorQuery, keep func(T) bool, load func(room int, put func(K, T, []float32)) (bool, error)) ([]K, bool, error) {
 	for {
 		if keys, loaded := v.find(q, keep); loaded {
@@ -121,7 +121,7 @@ func (v *Vectors[K, T]) load(load func(room int, put func(K, T, []float32)) (boo
 	return complete, err
 }
 
-// Name is the key of an entity in a database that finds it by its texts.
+// Name is the key of an entity in a database with text keys.
 type Name struct{ Namespace, ID string }
 
 // Type is the tag of an entity with a [Name].
@@ -134,7 +134,7 @@ func Named(namespace, id, kind string) (Name, Type) {
 	return Name{namespace, id}, Type{namespace, unique.Make(kind).Value()}
 }
 
-// Changes are those of a batch.
+// Changes returns the changes of a batch.
 func Changes(namespace string, b store.Batch) iter.Seq[Change[Name, Type]] {
 	return func(yield func(Change[Name, Type]) bool) {
 		for _, id := range b.DeleteEntities {
@@ -152,15 +152,14 @@ func Changes(namespace string, b store.Batch) iter.Seq[Change[Name, Type]] {
 	}
 }
 
-// In selects the entities of a query by their tags.
+// In returns a filter for the tags of entities that a query selects.
 func In(namespace string, q store.VectorQuery) func(Type) bool {
 	return func(t Type) bool {
 		return t.Namespace == namespace && (len(q.Types) == 0 || slices.Contains(q.Types, t.Type))
 	}
 }
 
-// Best are the entities that are most similar to a query, by their complete
-// embeddings.
+// Best collects the entities whose full embeddings are most similar to a query.
 type Best struct {
 	Query store.VectorQuery
 	hits  []hit
@@ -171,7 +170,7 @@ type hit struct {
 	score float64
 }
 
-// Add compares an entity.
+// Add compares an entity with the query.
 func (b *Best) Add(id string, vector []float32) {
 	if len(vector) != len(b.Query.Embedding) {
 		return
@@ -187,7 +186,7 @@ func (b *Best) cut() {
 	b.hits = b.hits[:min(len(b.hits), b.Query.Limit)]
 }
 
-// IDs returns the best ones, the most similar first.
+// IDs returns the best entities, most similar first.
 func (b *Best) IDs() []string {
 	b.cut()
 	ids := make([]string, len(b.hits))
@@ -206,7 +205,7 @@ func ToBlob(v []float32) []byte {
 	return blob
 }
 
-// FromBlob returns the embedding of [ToBlob], nil for no bytes.
+// FromBlob returns the embedding of [ToBlob]; nil for no bytes.
 func FromBlob(blob []byte) []float32 {
 	if len(blob) == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// The tags of the encoding, in which a value is a tag and its data; kuzu/codec.h
-// has the other half.
+// The tags of the encoding, in which a value is a tag and its data; kuzu/codec.h is its
+// other end.
 const (
 	tagNull = iota
 	tagFalse
@@ -28,8 +28,8 @@ const (
 	tagFloats
 )
 
-// params are the parameters of a statement by name: values of package sdk/value,
-// and []string, []int64, []float32, []byte and []params for those of the store.
+// params are the parameters of a statement by name: values of package sdk/value, and
+// []string, []int64, []float32, []byte and []params for statements of the store.
 type params map[string]any
 
 // encode returns the parameters in the encoding of the library.
@@ -120,8 +120,8 @@ const (
 	cutByBytes = 2
 )
 
-// result is what a statement returned. Its rows are decoded one by one: next,
-// then one call for each column.
+// result is the result of a statement. Its rows are decoded one by one: call next,
+// then one method for each column.
 type result struct {
 	flags   byte
 	columns []string
@@ -129,8 +129,8 @@ type result struct {
 	data    []byte
 }
 
-// decode reads the header of a result. The data is that of the library, which
-// this package compiles from the same source: an invalid one panics.
+// decode reads the header of a result. It trusts the data, which comes from the
+// library that is compiled from this source; invalid data panics.
 func decode(data []byte) *result {
 	r := &result{data: data}
 	r.flags = r.byte()
@@ -143,7 +143,7 @@ func decode(data []byte) *result {
 	return r
 }
 
-// next reports whether there is another row, which the caller reads.
+// next advances to the next row and reports whether there is one. The caller reads it.
 func (r *result) next() bool {
 	r.rows--
 	return r.rows >= 0
@@ -177,11 +177,10 @@ func (r *result) eight() uint64 {
 // rawText reads the data of a string.
 func (r *result) rawText() string { return string(r.bytes()) }
 
-// text reads a column that is a string or a blob, "" for null.
+// text reads a string or a blob; "" for null.
 func (r *result) text() string { return string(r.blob()) }
 
-// blob reads a column that is a string or a blob, nil for null. It is part of
-// the result's memory.
+// blob reads a string or a blob; nil for null. It shares the result's memory.
 func (r *result) blob() []byte {
 	if r.byte() == tagNull {
 		return nil
@@ -189,7 +188,7 @@ func (r *result) blob() []byte {
 	return r.bytes()
 }
 
-// integer reads a column that is an integer, 0 for null.
+// integer reads an integer; 0 for null.
 func (r *result) integer() int64 {
 	if r.byte() == tagNull {
 		return 0
@@ -197,7 +196,7 @@ func (r *result) integer() int64 {
 	return int64(r.eight())
 }
 
-// count reads a column that is a sum of integers, 0 for null.
+// count reads a sum of integers; 0 for null.
 func (r *result) count() int64 {
 	switch tag := r.byte(); tag {
 	case tagInteger:
@@ -209,7 +208,7 @@ func (r *result) count() int64 {
 	return 0
 }
 
-// float reads a column that is a float, 0 for null.
+// float reads a float; 0 for null.
 func (r *result) float() float64 {
 	if r.byte() == tagNull {
 		return 0
@@ -220,17 +219,17 @@ func (r *result) float() float64 {
 // object is a node or a relationship of the engine.
 type object struct {
 	relation bool
-	// id is the engine's; from and to are those of a relationship's ends.
+	// id is the engine's id; from and to are the ids of a relationship's ends.
 	id, from, to string
 	label        string
 	properties   map[string]any
 }
 
-// path is a path of the engine: its inner nodes and relationships alternate.
+// path is a path of the engine: nodes and relationships alternate.
 type path struct{ nodes, relations []any }
 
-// value reads a column of any type: a value of package sdk/value in which there
-// can be *object and *path.
+// value reads a column of any type. It returns a value of package sdk/value that may
+// contain *object and *path.
 func (r *result) value() any {
 	switch tag := r.byte(); tag {
 	case tagNull:

@@ -2,13 +2,13 @@
 // query language is Cypher. Start with [Open].
 //
 // The database is a C++ library that is loaded when a graph is opened, from a
-// folder that scripts/kuzu prepares: the library of Kuzu's released Python
-// package, and a small one that is compiled from plugins/graph/kuzu and has C
-// functions that Go calls without cgo. Builds with the tag lite and those for
-// other platforms than linux/amd64 and linux/arm64 do not have the backend.
+// folder that scripts/kuzu prepares. The folder contains the library of Kuzu's
+// Python package, and a small one that is compiled from plugins/graph/kuzu, with C
+// functions that Go calls without cgo. The backend needs linux/amd64 or linux/arm64,
+// and a build without the tag lite.
 package kuzu
 
-// LibraryVariable is the environment variable with the file of the library, for
-// one that is neither next to the plugin nor in the user's cache. No setting of a
-// workflow has it: a checkout would choose the code that is loaded.
+// LibraryVariable is the environment variable that names the library's file, if it is
+// neither next to the plugin nor in the user's cache. It is not a setting of a workflow:
+// a checkout could choose the code that is loaded.
 const LibraryVariable = "TEA_GRAPH_LIBRARY"

@@ -15,11 +15,11 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// interruptInterval is the time between attempts to interrupt a query: one that
-// is still being planned does not notice.
+// interruptInterval is the time between attempts to interrupt a query. A query that
+// is being planned ignores them.
 const interruptInterval = 5 * time.Millisecond
 
-// limits bound what a statement returns.
+// limits bounds the result of a statement.
 type limits struct{ rows, bytes int64 }
 
 // engine is an open database.
@@ -41,11 +41,11 @@ func openEngine(l *library, path string, pool int64, threads int) (*engine, erro
 	return e, nil
 }
 
-// maxDatabase is the size of a database in bytes up to which it can grow: the
-// engine reserves as many addresses. It must be a power of two.
+// maxDatabase is the maximum size of a database in bytes: the engine reserves as many
+// addresses. It must be a power of two.
 const maxDatabase int64 = 1 << 36
 
-// close closes the database. Its connections are closed before.
+// close closes the database. Its connections must be closed before.
 func (e *engine) close() error {
 	return e.library.call(func(out *unsafe.Pointer, size *int64) int32 { return e.library.close(e.handle, out, size) })
 }
@@ -82,11 +82,11 @@ func (c *connection) execute(query string) error {
 	})
 }
 
-// memory returns the bytes of the database's buffers that are in use until the
-// next checkpoint.
+// memory returns the bytes of the database's buffers that are in use until the next
+// checkpoint.
 func (c *connection) memory() int64 { return c.library.memory(c.handle) }
 
-// query runs a statement of this package. It is parsed once for a connection.
+// query runs a statement of this package. A connection parses it once.
 func (c *connection) query(ctx context.Context, text string, p params) (*result, error) {
 	encoded, err := p.encode()
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *connection) query(ctx context.Context, text string, p params) (*result,
 	return c.run(ctx, statement, encoded, limits{rows: 1 << 40, bytes: 1 << 40})
 }
 
-// access is what a statement may do, as in kuzu/guard.h.
+// access is the permission of a statement, as in kuzu/guard.h.
 type access int64
 
 const (
@@ -145,8 +145,8 @@ func (c *connection) run(ctx context.Context, statement unsafe.Pointer, encoded 
 	return decode(data), nil
 }
 
-// entities returns columns of the entities with some keys, in their order,
-// without those that do not exist.
+// entities returns columns of the entities with the keys, in their order. Entities that
+// do not exist are left out.
 func (c *connection) entities(ctx context.Context, keys, columns []string) (*result, error) {
 	arguments := appendTexts(appendTexts(nil, keys), columns)
 	return c.lookup(ctx, func(out *unsafe.Pointer, size *int64) int32 {
@@ -154,8 +154,8 @@ func (c *connection) entities(ctx context.Context, keys, columns []string) (*res
 	})
 }
 
-// adjacent returns columns of the relations of the entities with some keys, which
-// begin with leanColumns: at most a.Max and one more. With both directions those
+// adjacent returns columns of the relations of the entities with the keys, at most a.Max
+// and one more. The columns begin with leanColumns. With both directions, relations
 // between two of the entities appear twice.
 func (c *connection) adjacent(ctx context.Context, keys, columns []string, a store.Adjacency) (*result, error) {
 	arguments := appendTexts(appendTexts(appendTexts(nil, keys), columns), a.Types)
@@ -164,8 +164,8 @@ func (c *connection) adjacent(ctx context.Context, keys, columns []string, a sto
 	})
 }
 
-// having returns the ids of entities with the places of their words: those that
-// have all words, in order, or those of each word, at most limit each.
+// having returns the ids of entities, with the places of their words: entities that have
+// all words, in order, or those that have each word, at most limit per word.
 func (c *connection) having(ctx context.Context, namespace string, words, types []string, all bool, limit int) (*result, error) {
 	spaced := make([]string, len(words))
 	for i, word := range words {
@@ -209,8 +209,8 @@ func appendTexts(to []byte, texts []string) []byte {
 	return to
 }
 
-// interruptAfter interrupts the connection's statement when ctx ends, until
-// finish is called.
+// interruptAfter interrupts the connection's statement when ctx ends, until finish is
+// called.
 func (c *connection) interruptAfter(ctx context.Context) (finish func()) {
 	if ctx.Done() == nil {
 		return func() {}
@@ -237,12 +237,12 @@ func (c *connection) interruptAfter(ctx context.Context) (finish func()) {
 	})
 }
 
-// call calls a function that reports an error in out.
+// call calls a function that may report an error in out.
 func (l *library) call(f func(out *unsafe.Pointer, size *int64) int32) error {
 	return l.fetch(new([]byte), f)
 }
 
-// fetch calls a function that reports its result or an error in out.
+// fetch calls a function that reports a result or an error in out.
 func (l *library) fetch(data *[]byte, f func(out *unsafe.Pointer, size *int64) int32) error {
 	var out unsafe.Pointer
 	var size int64
@@ -275,12 +275,12 @@ const (
 	codeDamaged
 )
 
-// damaged says what is wrong with a log.
+// damaged describes the damage of a log.
 type damaged string
 
 func (d damaged) Error() string { return string(d) }
 
-// fault is the error for what the library reports.
+// fault converts an error of the library.
 func fault(code int32, message string) error {
 	message = strings.TrimSpace(message)
 	switch code {
@@ -298,8 +298,8 @@ func fault(code int32, message string) error {
 	case codeMemory:
 		return tea.Errorf(tea.ResourceExhausted, "this needs more memory than the database's buffers have; raise settings.graph.memory_mb, or let a query select less, or store less in one call: %s", message)
 	case codeFile:
-		// The engine reports a write of less than all bytes, with which a disk becomes
-		// full, as a success.
+		// The engine reports an incomplete write, as on a disk that becomes full, as a
+		// success.
 		if strings.Contains(message, "No space left on device") || strings.HasSuffix(message, "Error: Success") {
 			return tea.Errorf(tea.ResourceExhausted, "the disk of the graph is full: %s", message)
 		}

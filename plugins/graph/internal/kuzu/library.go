@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// version is that of Kuzu; interfaceVersion is that of kuzu/engine.cpp.
+	// version is the version of Kuzu; interfaceVersion that of kuzu/engine.cpp.
 	version          = "0.11.3"
 	interfaceVersion = 3
 	// bridgeFile is compiled by scripts/kuzu and loads the engine's file.
@@ -33,7 +33,7 @@ const (
 	remedy     = "install the package tea-plugin-graph-kuzu of the release, or run scripts/kuzu install in the source of tea, or set the environment variable " + LibraryVariable + " to the file " + bridgeFile + " of one of them"
 )
 
-// release is the file of a released package and its SHA-256 digest.
+// release is a file of a released package and its SHA-256 digest.
 type release struct {
 	file, digest string
 	// machine is the architecture in the file's header.
@@ -45,7 +45,7 @@ var releases = map[string]release{
 	"arm64": {file: "_kuzu.cpython-311-aarch64-linux-gnu.so", digest: "74a9ce7e8efe2e8be90c2f8b5beecc821d043068f8944c0380ae5b12ef710421", machine: 183},
 }
 
-// library has the functions of kuzu/engine.cpp.
+// library holds the functions of kuzu/engine.cpp.
 type library struct {
 	version    func() int64
 	free       func(p unsafe.Pointer)
@@ -64,7 +64,7 @@ type library struct {
 	execute    func(connection unsafe.Pointer, query *byte, length int64, out *unsafe.Pointer, size *int64) int32
 }
 
-// loaded is the library of this process: a process has one, since the engine's
+// loaded is the library of this process. There is only one, because the engine's
 // symbols are global.
 var loaded struct {
 	sync.Mutex
@@ -72,17 +72,17 @@ var loaded struct {
 	library *library
 }
 
-// Missing returns why the build cannot open a database, which is nil: that it
-// can load the library is seen by Open.
+// Missing returns nil: the build can open a database. Open reports whether the library
+// can be loaded.
 func Missing() error { return nil }
 
-// Installed reports whether the library is in its place. Open checks its files.
+// Installed reports whether the library is installed. Open checks its files.
 func Installed() bool {
 	_, err := find("")
 	return err == nil
 }
 
-// load returns the library in a file, "" for the first of the usual places.
+// load returns the library in a file; "" searches the usual places.
 func load(file string) (*library, error) {
 	path, err := find(file)
 	if err != nil {
@@ -164,8 +164,8 @@ func verify(bridge string) error {
 	return nil
 }
 
-// trusted returns an error for a file or folder that another user than root and
-// this one can have changed: the digest of the bridge comes from its folder.
+// trusted returns an error for a file or folder that a user other than root and this
+// one may have changed: the digest of the bridge is in the same folder.
 func trusted(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// maxQuery is the length of a query in bytes, and maxDepth the depth of its
-	// brackets: the parser recurses.
+	// maxQuery is the maximum length of a query in bytes, and maxDepth the maximum
+	// nesting of its brackets: the parser recurses.
 	maxQuery = 32 << 10
 	maxDepth = 100
-	// maxResult is the size of an encoded result.
+	// maxResult is the maximum size of an encoded result.
 	maxResult = 32 << 20
 )
 
-// Language is [store.Querier.Language].
+// Language implements [store.Querier].
 func (*DB) Language() string { return "cypher" }
 
-// Query is [store.Querier.Query].
+// Query implements [store.Querier].
 func (db *DB) Query(ctx context.Context, q store.Query) (*store.Table, error) {
 	if err := checkQuery(q.Text); err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func (db *DB) Query(ctx context.Context, q store.Query) (*store.Table, error) {
 	return t, err
 }
 
-// querySeparately runs a query on a connection of its own, which keeps the plans
-// of its statements. The caller has called use.
+// querySeparately runs a query on a separate connection, which discards the plans of
+// its statements when it is closed. The caller has called use.
 func (db *DB) querySeparately(ctx context.Context, q store.Query, encoded []byte) (*store.Table, error) {
 	c, err := db.engine.connect()
 	if err != nil {
@@ -58,8 +58,8 @@ func (db *DB) querySeparately(ctx context.Context, q store.Query, encoded []byte
 	return c.table(ctx, q, encoded)
 }
 
-// queryWriting runs a query that writes. Before and after it, the log is applied:
-// the engine cannot replay one in which a deleted key is stored again.
+// queryWriting runs a query that writes. It applies the log before and after it: the
+// engine cannot replay a log in which a deleted key is stored again.
 func (db *DB) queryWriting(ctx context.Context, q store.Query, encoded []byte) (*store.Table, error) {
 	db.writing.Lock()
 	defer db.writing.Unlock()
@@ -83,11 +83,11 @@ func (db *DB) queryWriting(ctx context.Context, q store.Query, encoded []byte) (
 	if err != nil {
 		return nil, db.abandon(err)
 	}
-	_ = db.checkpoint() // what was committed is durable
+	_ = db.checkpoint() // committed changes are durable
 	return t, nil
 }
 
-// checkQuery bounds what the parser does.
+// checkQuery bounds the work of the parser.
 func checkQuery(text string) error {
 	if len(text) > maxQuery {
 		return tea.Errorf(tea.ValidationError, "the query has %d bytes, more than %d; pass data as params", len(text), maxQuery)
@@ -123,7 +123,7 @@ func (c *connection) table(ctx context.Context, q store.Query, encoded []byte) (
 	committed := false
 	defer func() {
 		if !committed {
-			_ = c.execute("ROLLBACK") // after some errors the engine has done so
+			_ = c.execute("ROLLBACK") // after some errors the engine has already done so
 		}
 	}()
 	statement, err := c.prepare(ctx, q.Text, a, encoded)
@@ -157,8 +157,7 @@ func (c *connection) table(ctx context.Context, q store.Query, encoded []byte) (
 	return t, nil
 }
 
-// present replaces the engine's nodes, relationships and paths by those of a
-// table.
+// present replaces the engine's nodes, relationships and paths with those of a table.
 func present(v any) (any, error) {
 	switch v := v.(type) {
 	case *object:
@@ -198,14 +197,14 @@ func present(v any) (any, error) {
 	return v, nil
 }
 
-// missing reports whether a path of OPTIONAL MATCH was not found: the engine leaves its
+// missing reports whether a path of OPTIONAL MATCH was not found: the engine returns its
 // beginning, and null for the rest.
 func (p *path) missing() bool {
 	isNull := func(part any) bool { o, ok := part.(*object); return !ok || o.id == "" }
 	return slices.ContainsFunc(p.nodes, isNull) || slices.ContainsFunc(p.relations, isNull)
 }
 
-// present returns an entity or relation of the graph, or a node or relationship of
+// present returns an entity or relation of the graph. It returns a node or relationship of
 // another table with its columns.
 func (o *object) present() (any, error) {
 	if o.label != entityTable && o.label != relationTable {
@@ -213,7 +212,7 @@ func (o *object) present() (any, error) {
 		if o.relation {
 			kind = store.KindRelationship
 		}
-		// A column of another table that a path leads to is null.
+		// Columns of other tables on a path are null.
 		maps.DeleteFunc(o.properties, func(_ string, v any) bool { return v == nil })
 		_, err := present(o.properties)
 		return store.Other(kind, o.label, o.properties), err
@@ -222,7 +221,7 @@ func (o *object) present() (any, error) {
 		s, _ := o.properties[name].(string)
 		return s
 	}
-	decoded, _ := value.Decode([]byte(text("properties"))) // what this package has written
+	decoded, _ := value.Decode([]byte(text("properties"))) // written by this package
 	properties, _ := decoded.(map[string]any)
 	if o.relation {
 		return store.Edge(text("from_id"), text("type"), text("to_id"), properties), nil

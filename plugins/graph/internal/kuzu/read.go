@@ -10,10 +10,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// scanSize is the number of entities that a scan looks up together.
+// scanSize is the number of entities that a scan looks up at once.
 const scanSize = 500
 
-// Entities is [store.Store.Entities].
+// Entities implements [store.Store].
 func (db *DB) Entities(ctx context.Context, namespace string, ids []string, f store.Fields) ([]store.Entity, error) {
 	var found []store.Entity
 	err := db.read(ctx, func(c *connection) error {
@@ -22,7 +22,7 @@ func (db *DB) Entities(ctx context.Context, namespace string, ids []string, f st
 	return found, err
 }
 
-// eachEntity calls f with the entities that exist, in the order of ids.
+// eachEntity calls f with the existing entities, in the order of ids.
 func (c *connection) eachEntity(ctx context.Context, namespace string, ids []string, o store.Fields, f func(*store.Entity) error) error {
 	columns := slices.Clone(entityColumns)
 	if o.Facts {
@@ -44,7 +44,7 @@ func (c *connection) eachEntity(ctx context.Context, namespace string, ids []str
 			e.Embedding = exact.FromBlob(r.blob())
 		}
 		if e.Type == "" {
-			continue // only the end of relations
+			continue // it is only the end of relations
 		}
 		if err := f(&e); err != nil {
 			return err
@@ -70,13 +70,13 @@ func relationColumns(lean bool) []string {
 	return slices.Concat(leanColumns, otherColumns)
 }
 
-// Adjacent is [store.Store.Adjacent].
+// Adjacent implements [store.Store].
 func (db *DB) Adjacent(ctx context.Context, namespace string, a store.Adjacency) ([]store.Relation, error) {
 	var found []store.Relation
 	err := db.read(ctx, func(c *connection) error {
 		most := a.Max
 		if a.Direction == store.Both {
-			a.Max *= 2 // a relation between two of the entities is returned twice
+			a.Max *= 2 // a relation between two of the entities appears twice
 		}
 		r, err := c.adjacent(ctx, keysOf(namespace, a.IDs), relationColumns(a.Lean), a)
 		if err != nil {
@@ -98,7 +98,7 @@ func (db *DB) Adjacent(ctx context.Context, namespace string, a store.Adjacency)
 	return found, err
 }
 
-// Between is [store.Store.Between].
+// Between implements [store.Store].
 func (db *DB) Between(ctx context.Context, namespace string, keys []store.RelationKey) ([]store.Relation, error) {
 	wanted := map[store.RelationKey]bool{}
 	var from, types []string
@@ -119,7 +119,7 @@ func (db *DB) Between(ctx context.Context, namespace string, keys []store.Relati
 	return found, err
 }
 
-// ids returns the IDs of nodes in order; only entities have a type.
+// ids returns the IDs of nodes, sorted; only entities have a type.
 func (c *connection) ids(ctx context.Context, where string, p params) ([]string, error) {
 	r, err := c.query(ctx, "MATCH (e:Entity) WHERE e.namespace = $namespace"+where+" RETURN e.id", p)
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *connection) ids(ctx context.Context, where string, p params) ([]string,
 	return ids, nil
 }
 
-// EachEntity is [store.Store.EachEntity].
+// EachEntity implements [store.Store].
 func (db *DB) EachEntity(ctx context.Context, namespace string, s store.EntityScan, f func(*store.Entity) error) error {
 	return db.snapshot(ctx, func(c *connection) error {
 		where, p := " AND e.type <> ''", params{"namespace": namespace}
@@ -158,7 +158,7 @@ func (db *DB) EachEntity(ctx context.Context, namespace string, s store.EntitySc
 	})
 }
 
-// EachRelation is [store.Store.EachRelation].
+// EachRelation implements [store.Store].
 func (db *DB) EachRelation(ctx context.Context, namespace string, s store.RelationScan, f func(*store.Relation) error) error {
 	return db.snapshot(ctx, func(c *connection) error {
 		ids, err := c.ids(ctx, "", params{"namespace": namespace})
@@ -185,7 +185,7 @@ func (db *DB) EachRelation(ctx context.Context, namespace string, s store.Relati
 	})
 }
 
-// Search is [store.Store.Search]. The entities of all words are read in one scan.
+// Search implements [store.Store]. The entities of all words are read in one scan.
 func (db *DB) Search(ctx context.Context, namespace string, q store.TextQuery) ([]string, error) {
 	var found []string
 	err := db.read(ctx, func(c *connection) error {
@@ -218,8 +218,8 @@ func (db *DB) Search(ctx context.Context, namespace string, q store.TextQuery) (
 	return found, err
 }
 
-// namespaces returns those that have entities or relations, in order. A deleted entity
-// leaves a node without a type.
+// namespaces returns the namespaces that have entities or relations, sorted. A deleted
+// entity leaves a node without a type.
 func (c *connection) namespaces(ctx context.Context) ([]string, error) {
 	r, err := c.query(ctx, "MATCH (e:Entity) RETURN e.namespace, sum(CASE WHEN e.type <> '' THEN 1 ELSE 0 END)", nil)
 	if err != nil {
@@ -245,7 +245,7 @@ func (c *connection) namespaces(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Stats is [store.Store.Stats].
+// Stats implements [store.Store].
 func (db *DB) Stats(ctx context.Context, namespace string) (store.Stats, error) {
 	s := store.Stats{EntityTypes: map[string]int64{}, RelationTypes: map[string]int64{}, Namespaces: []string{}, Dimension: db.vectors.Dimension()}
 	p := params{"namespace": namespace}

@@ -10,29 +10,29 @@ const (
 	relationTable = "Relation"
 )
 
-// schema has an entity for each node, or a node of the empty type that is only
-// the end of relations or was deleted. Its key is the namespace and the ID. words is a list of
-// words between spaces. A relation has the IDs of its ends, so that they need
-// not be looked up. No column is ever null: kuzu/lookup.h relies on that.
+// schema has a node for each entity. A node with the empty type is only the end of
+// relations, or a deleted entity. Its key is the namespace and the ID. words is a list of
+// words between spaces. A relation has the IDs of its ends, to save a lookup. No column is
+// ever null: kuzu/lookup.h relies on that.
 var schema = []string{
 	`CREATE NODE TABLE IF NOT EXISTS Entity(key STRING PRIMARY KEY, namespace STRING, id STRING, type STRING, created_at INT64, updated_at INT64, source STRING, properties STRING, text STRING, facts STRING, words STRING, embedding BLOB)`,
 	`CREATE REL TABLE IF NOT EXISTS Relation(FROM Entity TO Entity, type STRING, valid_from INT64, valid_to INT64, from_id STRING, to_id STRING, weight DOUBLE, created_at INT64, updated_at INT64, source STRING, properties STRING)`,
 	`CREATE NODE TABLE IF NOT EXISTS Meta(name STRING PRIMARY KEY, value INT64)`,
 }
 
-// entityColumns are what lookups of entities return, in this order; facts and
+// entityColumns are the columns that lookups of entities return, in this order; facts and
 // embedding follow on request.
 var entityColumns = []string{"id", "type", "created_at", "updated_at", "source", "properties", "text"}
 
-// leanColumns are what lookups of relations return, and otherColumns the rest.
+// leanColumns are the columns that lookups of relations return, and otherColumns the rest.
 var (
 	leanColumns  = []string{"type", "valid_from", "valid_to", "from_id", "to_id", "weight"}
 	otherColumns = []string{"created_at", "updated_at", "source", "properties"}
 )
 
-// Columns have these values for [store.Always] and [store.Forever]. The difference
-// between the values of a column must fit into 64 bits: Kuzu compresses them by it,
-// and returned 0 for the smallest integer beside a positive one.
+// Columns store these values for [store.Always] and [store.Forever]. The difference
+// between the values of a column must fit into 64 bits: Kuzu compresses them by it, and
+// returned 0 for the smallest integer beside a positive one.
 const (
 	always  = store.Always / 2
 	forever = store.Forever / 2
@@ -58,9 +58,9 @@ func fromColumn(instant int64) int64 {
 	return instant
 }
 
-// The statements of writes. Several rows are matched by a join that reads the
-// keys of all entities, one row by the index. The values of several rows are lists,
-// one for each column: the engine takes ten times as long for a list of objects.
+// The statements of writes. A statement for several rows matches them by a join that reads
+// the keys of all entities; a statement for one row uses the index. The values of several
+// rows are lists, one per column: a list of objects takes ten times as long.
 const (
 	eachRow        = `UNWIND range(1, $n) AS i `
 	createEntities = eachRow + `CREATE (:Entity {key: $key[i], namespace: $namespace[i], id: $id[i], type: $type[i], created_at: $created_at[i], updated_at: $updated_at[i], source: $source[i], properties: $properties[i], text: $text[i], facts: $facts[i], words: $words[i], embedding: $embedding[i]})`

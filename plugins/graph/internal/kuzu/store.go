@@ -25,23 +25,23 @@ import (
 const (
 	databaseFile = "graph.kuzu"
 	walSuffix    = ".wal"
-	// readers is the number of connections that read.
+	// readers is the number of reading connections.
 	readers = 4
-	// defaultMemory is the least size of the engine's buffers, and buffersPerByte the
-	// least one for each byte of the database. A checkpoint rewrites the relations of
-	// 131,072 entities together. If it runs out of buffers, it can leave keys of
-	// the log in the database, and the log cannot be applied any more.
+	// defaultMemory is the minimum size of the engine's buffers, and buffersPerByte the
+	// minimum per byte of the database. A checkpoint rewrites the relations of 131,072
+	// entities together. If it runs out of buffers, it may leave keys of the log in the
+	// database, and the log can no longer be applied.
 	defaultMemory  int64 = 64 << 20
 	buffersPerByte       = 3
 	defaultThreads       = 2
-	// checkpointSize is the least size of the write-ahead log from which it is applied,
-	// and checkpointShare the part of the database, as a divisor: a checkpoint rewrites
-	// most of the database, so that with a fixed size the cost of many writes would
-	// grow with its square.
+	// checkpointSize is the minimum size of the write-ahead log at which it is applied, and
+	// checkpointShare the minimum share of the database, as a divisor. A checkpoint
+	// rewrites most of the database, so with a fixed size the cost of many writes would
+	// grow quadratically.
 	checkpointSize  int64 = 16 << 20
 	checkpointShare       = 4
-	// changedShare is the part of the buffers, as a divisor, from which what has
-	// changed in them is applied: each version of an updated row stays in them.
+	// changedShare is the share of changed buffers, as a divisor, at which the log is
+	// applied: the buffers keep each version of an updated row.
 	changedShare = 4
 )
 
@@ -56,15 +56,16 @@ type DB struct {
 	// fail while a transaction is open, and by Close.
 	mu     sync.RWMutex
 	closed bool
-	// engine is nil after a failed write, until the next call opens it again: what
-	// it has in memory can differ from what is on the disk.
+	// engine is nil after a failed write, until the next call reopens it: its memory may
+	// differ from the disk.
 	engine *engine
 	// readers are the idle connections.
 	readers chan *connection
 	// writer is used by one Apply at a time.
 	writing sync.Mutex
 	writer  *connection
-	// sealed reports whether the database is as it was closed. The writer uses it.
+	// sealed reports whether the database is unchanged since it was closed. Only the
+	// writer uses it.
 	sealed bool
 }
 
@@ -88,7 +89,7 @@ func Open(ctx context.Context, o store.Options) (store.Store, error) {
 		return nil, err
 	}
 	if isNew {
-		// The log of a database that was removed would be applied to this one.
+		// The log of a removed database would be applied to this one.
 		for _, suffix := range []string{walSuffix, walSuffix + ".new", ".shadow", ".tmp", seal.Suffix} {
 			if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, tea.Errorf(tea.InternalError, "create the graph: %w", err)
@@ -119,7 +120,7 @@ func (db *DB) start(ctx context.Context, create bool) (err error) {
 		return errors.Join(opening(db.path, err), db.stop())
 	}
 	if db.writer.memory() >= db.memory/changedShare {
-		// The changes of a log can fill the buffers, and nothing could be written.
+		// The changes of a log may fill the buffers and prevent writes.
 		if err := db.writer.execute("CHECKPOINT"); err != nil {
 			return errors.Join(opening(db.path, err), db.stop())
 		}
@@ -140,7 +141,7 @@ func (db *DB) needed() int64 {
 	return buffersPerByte * (database + max(size(db.path+walSuffix), database/checkpointShare))
 }
 
-// enlarge opens the engine with larger buffers if the database has grown. The caller
+// enlarge reopens the engine with larger buffers if the database has grown. The caller
 // holds mu, and there is no log to apply.
 func (db *DB) enlarge() error {
 	needed := db.needed()
@@ -167,8 +168,8 @@ func (db *DB) stop() error {
 	return closing.close()
 }
 
-// abandon closes the engine after an error of the disk, with which the state of
-// the engine can differ from that of the disk.
+// abandon closes the engine after a disk error, because its state may differ from the
+// disk.
 func (db *DB) abandon(err error) error {
 	if kind := tea.AsError(err).Type; kind != tea.ResourceExhausted && kind != tea.InternalError {
 		return err
@@ -194,14 +195,14 @@ func opening(path string, err error) error {
 	return err
 }
 
-// magic is how a database begins; the version of its format follows.
+// magic begins a database file; the version of its format follows.
 const (
 	magic  = "KUZU"
 	format = 39
 )
 
-// check reports whether the database does not exist yet. It refuses files of
-// others and other formats without opening them as a database.
+// check reports whether the database does not exist yet. It refuses foreign files and
+// other formats without opening them as a database.
 func check(path string) (isNew bool, err error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -292,14 +293,14 @@ func (c *connection) transaction(f func() error) error {
 		return err
 	}
 	if err := f(); err != nil {
-		// After some errors the engine has ended the transaction already.
+		// After some errors the engine has already ended the transaction.
 		_ = c.execute("ROLLBACK")
 		return err
 	}
 	return c.execute("COMMIT")
 }
 
-// use registers a call until done is called. It opens the engine after a failed
+// use registers a call until done is called. It reopens the engine after a failed
 // write, and fails after Close.
 func (db *DB) use(ctx context.Context) (done func(), err error) {
 	for {
@@ -338,7 +339,7 @@ func (db *DB) read(ctx context.Context, f func(*connection) error) error {
 	}
 	err = f(c)
 	if ctx.Err() != nil {
-		// An interruption can be left in it.
+		// An interrupt may be pending in it.
 		if fresh, failed := db.engine.connect(); failed == nil {
 			c.close()
 			c = fresh
@@ -373,7 +374,7 @@ func (db *DB) grown() bool {
 // due reports whether a log of a size is applied to a database of a size.
 func due(log, database int64) bool { return log >= max(checkpointSize, database/checkpointShare) }
 
-// checkpoint applies the write-ahead log to the database. A sealed one has no log.
+// checkpoint applies the write-ahead log to the database. A sealed database has no log.
 func (db *DB) checkpoint() error {
 	db.mu.Lock()
 	if db.closed || db.engine == nil || db.sealed {
@@ -388,7 +389,7 @@ func (db *DB) checkpoint() error {
 	if err == nil {
 		return nil
 	}
-	// The engine can report what follows from a failed write instead of its error.
+	// The engine may report a consequence of a failed write instead of its error.
 	var disk syscall.Statfs_t
 	if log, failed := os.Stat(db.path + walSuffix); failed == nil && syscall.Statfs(db.path, &disk) == nil && int64(disk.Bavail)*disk.Bsize < 2*log.Size() {
 		err = tea.Errorf(tea.ResourceExhausted, "the disk of the graph is full: %w", err)
@@ -396,7 +397,7 @@ func (db *DB) checkpoint() error {
 	return db.abandon(err)
 }
 
-// Close is [store.Store.Close].
+// Close implements [store.Store].
 func (db *DB) Close() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -410,7 +411,7 @@ func (db *DB) Close() error {
 	if db.sealed {
 		return db.stop()
 	}
-	// On a full disk the log remains, which the next Open applies.
+	// On a full disk the log remains; the next Open applies it.
 	failed := db.writer.execute("CHECKPOINT")
 	err := db.stop()
 	if failed == nil && err == nil {
@@ -419,8 +420,8 @@ func (db *DB) Close() error {
 	return err
 }
 
-// Backup is [store.Store.Backup]. The file of the database changes in
-// checkpoints only, so its copy is consistent while calls write the log.
+// Backup implements [store.Store]. Only checkpoints change the file of the database, so
+// its copy is consistent while calls write the log.
 func (db *DB) Backup(ctx context.Context, dir string) error {
 	if err := db.checkpoint(); err != nil {
 		return err

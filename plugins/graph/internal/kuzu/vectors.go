@@ -10,14 +10,13 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// maxIndexed is the size of the embeddings' index up to which it is kept in
-// memory.
+// maxIndexed is the maximum size of an index of the embeddings in memory.
 const maxIndexed = 32 << 20
 
-// Dimension is [store.Store.Dimension].
+// Dimension implements [store.Store].
 func (db *DB) Dimension(context.Context) (int, error) { return db.vectors.Dimension(), nil }
 
-// Nearest is [store.Store.Nearest].
+// Nearest implements [store.Store].
 func (db *DB) Nearest(ctx context.Context, namespace string, q store.VectorQuery) ([]string, error) {
 	best := exact.Best{Query: q}
 	consider := func(_, id, kind string, vector []float32) {

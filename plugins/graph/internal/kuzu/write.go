@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// maxText is the size in bytes up to which the engine stores a text.
+	// maxText is the maximum size in bytes of a text that the engine stores.
 	maxText = 256 << 10
 	// joinFrom is the number of rows from which one join is faster than a lookup
-	// for each row.
+	// per row.
 	joinFrom = 32
-	// maxRows is the number of rows of a statement.
+	// maxRows is the maximum number of rows of a statement.
 	maxRows = 5000
 )
 
-// Apply is [store.Store.Apply].
+// Apply implements [store.Store].
 func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 	w := &writing{ctx: ctx, c: db.writer, namespace: namespace, dimension: dimension, hadDimension: db.vectors.Dimension()}
 	transaction := w.c.transaction
 	if w.isOneStatement(b) {
-		transaction = func(f func() error) error { return f() } // the statement is one itself
+		transaction = func(f func() error) error { return f() } // a single statement is a transaction
 	}
 	err = db.vectors.Commit(dimension, exact.Changes(namespace, b), func() error { return transaction(func() error { return w.apply(b) }) })
 	if err != nil {
@@ -64,7 +64,7 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 		return db.abandon(err)
 	}
 	if grown {
-		_ = db.checkpoint() // what was committed is durable
+		_ = db.checkpoint() // committed changes are durable
 	}
 	return nil
 }
@@ -94,18 +94,18 @@ func checkSizes(b store.Batch) error {
 	return nil
 }
 
-// writing is one transaction.
+// writing is a transaction.
 type writing struct {
 	ctx                     context.Context
 	c                       *connection
 	namespace               string
 	dimension, hadDimension int
-	// nodes are the existing ones of the batch.
+	// nodes are the existing nodes of the batch.
 	nodes map[string]bool
 }
 
-// isOneStatement reports whether a batch, which is a single entity, is stored by one
-// statement.
+// isOneStatement reports whether a single statement stores the batch, because it is one
+// entity.
 func (w *writing) isOneStatement(b store.Batch) bool {
 	return len(b.Entities) == 1 && len(b.Relations)+len(b.DeleteEntities)+len(b.DeleteRelations) == 0 && w.dimension == w.hadDimension
 }
@@ -125,7 +125,7 @@ func (w *writing) exec(statement string, p params) error {
 	return err
 }
 
-// each executes a statement for each row, or another one for all of them.
+// each executes the statement one for each row, or all for many rows.
 func (w *writing) each(one, all string, rows []params) error {
 	if len(rows) < joinFrom {
 		for _, row := range rows {
@@ -206,9 +206,9 @@ func (w *writing) find(b store.Batch) error {
 	return nil
 }
 
-// deleteEntities leaves nodes without a type, as the ends of relations are: a
-// key that is deleted and stored again cannot be replayed by the engine after a
-// crash, since it finds the key twice.
+// deleteEntities keeps the nodes without a type, like the ends of relations: if a key is
+// deleted and stored again, the engine finds it twice when it replays the log after a
+// crash, and fails.
 func (w *writing) deleteEntities(b store.Batch) error {
 	var rows []params
 	for _, id := range b.DeleteEntities {
@@ -219,7 +219,7 @@ func (w *writing) deleteEntities(b store.Batch) error {
 	return w.each(updateEntity, updateEntities, rows)
 }
 
-// updateRow has the columns of an entity that exists.
+// updateRow returns the columns of an existing entity.
 func (w *writing) updateRow(e *store.Entity) params {
 	row := w.entityRow(e)
 	delete(row, "namespace")
@@ -227,7 +227,7 @@ func (w *writing) updateRow(e *store.Entity) params {
 	return row
 }
 
-// entityRow has the columns of an entity. One without a type is only an end.
+// entityRow returns the columns of an entity. An entity without a type is only an end.
 func (w *writing) entityRow(e *store.Entity) params {
 	words := ""
 	if len(e.Words) > 0 {

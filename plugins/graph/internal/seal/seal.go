@@ -1,5 +1,5 @@
-// Package seal keeps a checksum next to a closed database, for engines that have no
-// checksums: a damaged page would end the process or change a result. Start with
+// Package seal keeps a checksum next to a closed database, for engines without
+// checksums: a damaged page would crash the process or change a result. Start with
 // [Check].
 package seal
 
@@ -21,10 +21,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// Suffix is the suffix of the file that has the size and the checksum.
+// Suffix is the suffix of the file with the size and the checksum.
 const Suffix = ".seal"
 
-// Sum computes the size and the checksum of what is written to it.
+// Sum computes the size and the checksum of the data written to it.
 type Sum struct {
 	size int64
 	hash hash.Hash32
@@ -41,7 +41,7 @@ func (s *Sum) Write(p []byte) (int, error) {
 
 func (s *Sum) String() string { return fmt.Sprintf("%d %08x", s.size, s.hash.Sum32()) }
 
-// Store seals the database at path, whose file has this sum.
+// Store seals the database at path, whose content has this sum.
 func (s *Sum) Store(path string) error {
 	return atomicfile.Write(path+Suffix, 0o600, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, s)
@@ -49,8 +49,8 @@ func (s *Sum) Store(path string) error {
 	})
 }
 
-// Write seals a database that the engine has closed. It does not seal a database whose
-// log file still exists.
+// Write seals a database that the engine has closed. It has no effect while the log file
+// still exists.
 func Write(path, log string) error {
 	if info, err := os.Stat(log); err == nil && info.Size() > 0 {
 		return nil

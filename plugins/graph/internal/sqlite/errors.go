@@ -29,7 +29,7 @@ func fault(err error) error {
 	if !errors.As(err, &failure) {
 		return tea.Errorf(tea.InternalError, "the graph's database: %w", err)
 	}
-	if failure.Code() == sqlite3.SQLITE_IOERR_SHMSIZE { // the index of the log does not grow
+	if failure.Code() == sqlite3.SQLITE_IOERR_SHMSIZE { // the index of the log cannot grow
 		return tea.Errorf(tea.ResourceExhausted, "the disk of the graph is full: %w", err)
 	}
 	switch failure.Code() & 0xff {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// names are the numbers of namespaces and types. Every name in memory is also
+// names maps namespaces and types to their numbers. Every name in memory is also
 // stored.
 type names struct {
 	mu         sync.RWMutex
@@ -26,7 +26,7 @@ func (n *names) load(ctx context.Context, db queryer) error {
 	return scan(ctx, db, "SELECT pk, name FROM kind", nil, func() error { n.kinds[name], n.kindNames[pk] = pk, name; return nil }, &pk, &name)
 }
 
-// namespace returns the number of a namespace; false if nothing was stored in it.
+// namespace returns the number of a namespace; false if nothing was ever stored in it.
 func (n *names) namespace(name string) (int64, bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -41,8 +41,8 @@ func (n *names) kind(pk int64) string {
 	return n.kindNames[pk]
 }
 
-// known returns the numbers of those types that were ever stored. It is empty,
-// and not nil, if there are types but none was stored.
+// known returns the numbers of the types that were ever stored. It is nil only if
+// types is empty.
 func (n *names) known(types []string) []int64 {
 	if len(types) == 0 {
 		return nil
@@ -58,8 +58,8 @@ func (n *names) known(types []string) []int64 {
 	return pks
 }
 
-// intern gives numbers to a namespace and types that are new, and stores them.
-// It returns those of all. A name without contents does no harm.
+// intern assigns numbers to new names and stores them. It returns the numbers of all.
+// An unused name is harmless.
 func (n *names) intern(ctx context.Context, db *sql.DB, namespace string, types map[string]int64) (int64, error) {
 	n.mu.RLock()
 	ns, known := n.namespaces[namespace]

@@ -23,9 +23,9 @@ import (
 
 const (
 	databaseFile = "graph.sqlite"
-	// readers is the number of connections for reading.
+	// readers is the number of reading connections.
 	readers = 4
-	// defaultMemory is the size of all page caches, of which the writer has half.
+	// defaultMemory is the size of all page caches. Half of it is the writer's.
 	defaultMemory = 10 << 20
 )
 
@@ -40,8 +40,8 @@ type DB struct {
 	// mu is held for reading by every call, and for writing by Close.
 	mu     sync.RWMutex
 	closed bool
-	// nextNode is the key of the next node, and kept are the prepared statements of
-	// earlier transactions, by text. Only Apply uses them.
+	// nextNode is the key of the next node, and kept are prepared statements from earlier
+	// transactions, by text. Only Apply uses them.
 	nextNode int64
 	kept     map[string]*sql.Stmt
 }
@@ -86,8 +86,8 @@ func Open(ctx context.Context, o store.Options) (store.Store, error) {
 	return db, nil
 }
 
-// check reports whether the database does not exist yet. It refuses files of
-// others and newer formats without opening them as a database.
+// check reports whether the database does not exist yet. It refuses foreign files and
+// newer formats without opening them as a database.
 func check(path string) (isNew bool, err error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +117,7 @@ func check(path string) (isNew bool, err error) {
 	case string(header[:len(magic)]) != magic:
 		return false, store.Unusable(tea.ValidationError, "restore a backup, or set another settings.graph.path", "%s is not a database of a graph, or its beginning is damaged", path)
 	case application == 0 && version == 0:
-		return true, nil // prepare sees whether it has contents
+		return true, nil // prepare checks whether it has contents
 	case application != applicationID:
 		return false, tea.Errorf(tea.ValidationError, "%s is a database of another program; set another settings.graph.path", path)
 	case version > format:
@@ -147,7 +147,7 @@ func (db *DB) prepare(ctx context.Context, isNew, create bool) error {
 	if !isNew {
 		return db.write.PingContext(ctx)
 	}
-	// What the file lacks can be in its log, which a crash has left.
+	// The missing data may be in the log that a crash left.
 	var tables, application, version int64
 	err := db.write.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM sqlite_schema), (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version)").Scan(&tables, &application, &version)
 	switch {
@@ -171,7 +171,7 @@ func (db *DB) prepare(ctx context.Context, isNew, create bool) error {
 	return tx.Commit()
 }
 
-// load reads what is kept in memory.
+// load reads the data that is kept in memory.
 func (db *DB) load(ctx context.Context) error {
 	if err := db.names.load(ctx, db.read); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (db *DB) use() (done func(), err error) {
 	return db.mu.RUnlock, nil
 }
 
-// Close is [store.Store.Close].
+// Close implements [store.Store].
 func (db *DB) Close() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -208,7 +208,7 @@ func (db *DB) Close() error {
 	return fault(errors.Join(err, db.write.Close()))
 }
 
-// Backup is [store.Store.Backup].
+// Backup implements [store.Store].
 func (db *DB) Backup(ctx context.Context, dir string) error {
 	done, err := db.use()
 	if err != nil {

@@ -19,7 +19,7 @@ type queryer interface {
 // reader is a pool of connections that prepare each query once.
 type reader struct {
 	*sql.DB
-	statements sync.Map // *sql.Stmt by text, of which there are few
+	statements sync.Map // few *sql.Stmt, by text
 }
 
 // QueryContext is [sql.DB.QueryContext] with a prepared statement.
@@ -37,8 +37,8 @@ func (r *reader) QueryContext(ctx context.Context, text string, args ...any) (*s
 	return statement.(*sql.Stmt).QueryContext(ctx, args...)
 }
 
-// scan calls row after the columns of each row were stored in into, and returns
-// its error.
+// scan stores the columns of each row in into and then calls row, whose error it
+// returns.
 func scan(ctx context.Context, db queryer, query string, args []any, row func() error, into ...any) error {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -50,7 +50,7 @@ func scan(ctx context.Context, db queryer, query string, args []any, row func() 
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return store.Damaged("%s: %w", databaseFile, err) // a value of another type
+			return store.Damaged("%s: %w", databaseFile, err) // a value of an unexpected type
 		}
 		if err := row(); err != nil {
 			return err
@@ -59,14 +59,14 @@ func scan(ctx context.Context, db queryer, query string, args []any, row func() 
 	return fault(rows.Err())
 }
 
-// list is a parameter for json_each.
+// list returns a parameter for json_each.
 func list[T any](items []T) string {
 	if items == nil {
 		return "[]"
 	}
 	text, err := json.Marshal(items)
 	if err != nil {
-		return "[]" // texts and integers always have a JSON form
+		return "[]" // strings and integers always have a JSON form
 	}
 	return string(text)
 }
@@ -88,7 +88,7 @@ func (db *DB) reading(namespace string) (ns int64, done func(), err error) {
 
 const entityColumns = "n.id, n.kind, b.created, b.updated, b.source, b.properties, b.text"
 
-// Entities is [store.Store.Entities].
+// Entities implements [store.Store].
 func (db *DB) Entities(ctx context.Context, namespace string, ids []string, o store.Fields) ([]store.Entity, error) {
 	ns, done, err := db.reading(namespace)
 	if done == nil {
@@ -141,7 +141,7 @@ func (db *DB) entities(ctx context.Context, query string, args []any, o store.Fi
 	}, into...)
 }
 
-// EachEntity is [store.Store.EachEntity].
+// EachEntity implements [store.Store].
 func (db *DB) EachEntity(ctx context.Context, namespace string, s store.EntityScan, f func(*store.Entity) error) error {
 	ns, done, err := db.reading(namespace)
 	if done == nil {
@@ -163,8 +163,8 @@ func (db *DB) EachEntity(ctx context.Context, namespace string, s store.EntitySc
 	return db.entities(ctx, query, args, fields, f)
 }
 
-// relationFields are the columns of a relation r. Source and target are nodes s
-// and t.
+// relationFields returns the columns of a relation r with source node s and target
+// node t.
 func relationFields(lean bool) string {
 	if lean {
 		return "s.id, r.kind, t.id, r.valid_from, r.valid_to, r.weight"
@@ -186,7 +186,7 @@ func (db *DB) relations(ctx context.Context, query string, args []any, lean bool
 	}, into...)
 }
 
-// condition is the part of a WHERE clause that selects relations by type and
+// condition returns the part of a WHERE clause that selects relations by type and
 // time.
 func (db *DB) condition(types []string, at int64, ever bool) (text string, args []any) {
 	if kinds := db.names.known(types); kinds != nil {
@@ -199,7 +199,7 @@ func (db *DB) condition(types []string, at int64, ever bool) (text string, args 
 	return text, args
 }
 
-// Adjacent is [store.Store.Adjacent].
+// Adjacent implements [store.Store].
 func (db *DB) Adjacent(ctx context.Context, namespace string, a store.Adjacency) ([]store.Relation, error) {
 	ns, done, err := db.reading(namespace)
 	if done == nil {
@@ -226,7 +226,7 @@ func (db *DB) Adjacent(ctx context.Context, namespace string, a store.Adjacency)
 	}
 	if err == nil && a.Direction != store.Out {
 		if a.Direction == store.Both {
-			// Those from one of the entities to another were found from their source.
+			// Relations between two of the entities were found from their source.
 			for _, id := range a.IDs {
 				skip[id] = true
 			}
@@ -240,7 +240,7 @@ func (db *DB) Adjacent(ctx context.Context, namespace string, a store.Adjacency)
 	return found, err
 }
 
-// Between is [store.Store.Between].
+// Between implements [store.Store].
 func (db *DB) Between(ctx context.Context, namespace string, keys []store.RelationKey) ([]store.Relation, error) {
 	ns, done, err := db.reading(namespace)
 	if done == nil {
@@ -270,7 +270,7 @@ func (db *DB) Between(ctx context.Context, namespace string, keys []store.Relati
 	return found, err
 }
 
-// EachRelation is [store.Store.EachRelation].
+// EachRelation implements [store.Store].
 func (db *DB) EachRelation(ctx context.Context, namespace string, s store.RelationScan, f func(*store.Relation) error) error {
 	ns, done, err := db.reading(namespace)
 	if done == nil {
@@ -282,7 +282,7 @@ func (db *DB) EachRelation(ctx context.Context, namespace string, s store.Relati
 	return db.relations(ctx, query, append([]any{ns}, args...), s.Lean, f)
 }
 
-// Stats is [store.Store.Stats].
+// Stats implements [store.Store].
 func (db *DB) Stats(ctx context.Context, namespace string) (store.Stats, error) {
 	s := store.Stats{EntityTypes: map[string]int64{}, RelationTypes: map[string]int64{}, Namespaces: []string{}}
 	done, err := db.use()

@@ -6,9 +6,9 @@ const (
 	format        = 1
 )
 
-// schema has integers instead of names, which keeps the indexes small. A node is
-// an entity, or, if its kind is NULL, only the end of relations. The rest of an
-// entity is its body, so that the nodes that traversals read are on few pages.
+// schema has integers in place of names, which keeps the indexes small. A node is an
+// entity, or, if its kind is NULL, only the end of relations. The rest of an entity is
+// its body, so that the nodes for traversals are on few pages.
 const schema = `
 CREATE TABLE namespace (pk INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE kind (pk INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);

@@ -9,17 +9,16 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// maxIndexed is the size of the embeddings' index up to which it is kept in
-// memory.
+// maxIndexed is the maximum size of an index of the embeddings in memory.
 const maxIndexed = 64 << 20
 
-// tag has the numbers of an entity's namespace and type.
+// tag holds the numbers of an entity's namespace and type.
 type tag struct{ namespace, kind int64 }
 
-// Dimension is [store.Store.Dimension].
+// Dimension implements [store.Store].
 func (db *DB) Dimension(context.Context) (int, error) { return db.vectors.Dimension(), nil }
 
-// Nearest is [store.Store.Nearest].
+// Nearest implements [store.Store].
 func (db *DB) Nearest(ctx context.Context, namespace string, q store.VectorQuery) ([]string, error) {
 	ns, done, err := db.reading(namespace)
 	if done == nil {

@@ -8,8 +8,8 @@ import (
 )
 
 // verifications return a row for each defect. SQLite compares the tables with their
-// indexes; the other queries look for rows that joins leave out, and for values that
-// Apply does not write.
+// indexes; the other queries find rows that joins would omit, and values that Apply
+// never writes.
 var verifications = []string{
 	"SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok' LIMIT 1",
 	`SELECT 'the entity ' || json_quote(n.id) || ' is incomplete' FROM node n LEFT JOIN body b ON b.pk = n.pk LEFT JOIN kind k ON k.pk = n.kind

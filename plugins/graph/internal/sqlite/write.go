@@ -11,7 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// Apply is [store.Store.Apply].
+// Apply implements [store.Store].
 func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error {
 	done, err := db.use()
 	if err != nil {
@@ -63,7 +63,7 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 	return nil
 }
 
-// writing is one transaction.
+// writing is a transaction.
 type writing struct {
 	ctx   context.Context
 	tx    *sql.Tx
@@ -73,19 +73,19 @@ type writing struct {
 	next  int64
 	// vectors are the embeddings that changed.
 	vectors []exact.Change[int64, tag]
-	// kept are the statements of earlier transactions, and statements those of this
-	// one, by text.
+	// kept are statements from earlier transactions, and statements those of this
+	// transaction, by text.
 	kept, statements map[string]*sql.Stmt
 }
 
-// node is what is stored under an ID.
+// node is the stored data for an ID.
 type node struct {
 	pk int64
-	// entity reports whether it is more than the end of relations.
+	// entity reports whether it is an entity, not only the end of relations.
 	entity, embedded bool
 }
 
-// statement returns the prepared statement of a text. The transaction closes it.
+// statement returns the prepared statement for a text. The transaction closes it.
 func (w *writing) statement(query string) (*sql.Stmt, error) {
 	if s := w.statements[query]; s != nil {
 		return s, nil
@@ -108,7 +108,7 @@ func (w *writing) exec(query string, args ...any) error {
 	if err != nil {
 		return err
 	}
-	// Each statement is short. A context that can end would cost a goroutine.
+	// Statements are short, and a context that can be canceled costs a goroutine.
 	_, err = s.ExecContext(context.WithoutCancel(w.ctx), args...)
 	return errors.Join(err, w.ctx.Err())
 }
@@ -176,7 +176,7 @@ func (w *writing) deleteEntity(id string) error {
 	if !n.entity {
 		return nil
 	}
-	// The node stays, since relations can have it as an end.
+	// The node stays, because relations may end there.
 	err := w.exec("UPDATE node SET kind = NULL WHERE pk = ?", n.pk)
 	if err == nil {
 		err = w.exec("DELETE FROM body WHERE pk = ?", n.pk)
@@ -226,7 +226,7 @@ func (w *writing) putEntity(e *store.Entity) error {
 	return err
 }
 
-// end returns the node of an end of a relation.
+// end returns the node at an end of a relation.
 func (w *writing) end(id string) (int64, error) {
 	if n, ok := w.nodes[id]; ok {
 		return n.pk, nil
@@ -250,8 +250,8 @@ func (w *writing) putRelation(r *store.Relation) error {
 		source, w.kinds[r.Type], target, r.ValidFrom, r.ValidTo, r.Weight, r.CreatedAt, r.UpdatedAt, r.Source, string(r.Properties))
 }
 
-// namespaceWord is the word that restricts a search to a namespace. Words of
-// texts begin with a letter or a digit.
+// namespaceWord is a word that restricts a search to a namespace. Words of texts begin
+// with a letter or a digit.
 func namespaceWord(ns int64) string {
 	digits := "0123456789abcdef"
 	word := []byte("\uE000")

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Candidates finds the entities for a full-text search with having, which
-// returns up to limit entities that have all of some words and are of the types
-// of the query. A word that more than q.Limit entities have is common: it says
-// little. The entities with the other words come first, those with most of them
-// before others, and then, until there are q.Enough, some with all common words.
+// Candidates finds the entities for a full-text search. having returns up to limit
+// entities that have all given words and the types of the query. A word of more than
+// q.Limit entities is common and says little. Entities with the other words come first,
+// those with most of them before others. If they are fewer than q.Enough, entities with
+// the common words follow.
 func Candidates[K cmp.Ordered](q TextQuery, having func(words []string, limit int) ([]K, error)) ([]K, error) {
 	counts := map[K]int{}
 	var common []string

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ParseInstant reads a time or a date. "" is absent.
+// ParseInstant reads a time or a date. It returns absent for "".
 func ParseInstant(text string, absent int64) (int64, error) {
 	if text == "" {
 		return absent, nil

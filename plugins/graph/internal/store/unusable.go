@@ -6,15 +6,15 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Reason says why a database cannot be opened, without a remedy: that differs
-// between a graph and a backup of one.
+// Reason is why a database cannot be opened, without a remedy: it differs between
+// a graph and a backup.
 type Reason struct{ error }
 
 // Unwrap returns the cause.
 func (r *Reason) Unwrap() error { return r.error }
 
-// Damaged returns the error of a call that finds contents in a database that no call
-// can have stored.
+// Damaged returns the error of a call that finds data in a database that no call can
+// have stored.
 func Damaged(format string, args ...any) error {
 	return Unusable(tea.InternalError, "restore a backup with graph.restore", "the graph's database is damaged: "+format, args...)
 }

@@ -7,14 +7,14 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// DimensionError is the error of Apply for an embedding whose dimension is not
-// that of the database.
+// DimensionError is the error of Apply for an embedding with another dimension than
+// the database's.
 func DimensionError(id string, has, needs int) error {
 	return tea.Errorf(tea.ValidationError, "the embedding of %q has %d dimensions, and those of this graph have %d; use one embedding model for a graph", id, has, needs)
 }
 
-// DimensionAfter returns the dimension of a database's embeddings after storing
-// the entities. Before it is has, 0 if there are none. The error is a
+// DimensionAfter returns the dimension of a database's embeddings after storing the
+// entities; has is the dimension before it, 0 if there are none. The error is a
 // [DimensionError].
 func DimensionAfter(has int, entities []Entity) (int, error) {
 	for i := range entities {
@@ -48,7 +48,7 @@ const (
 	KindEntity   = "entity"
 	KindRelation = "relation"
 	KindPath     = "path"
-	// Those of [Other].
+	// Kinds of [Other].
 	KindNode         = "node"
 	KindRelationship = "relationship"
 )
@@ -63,14 +63,14 @@ func Edge(from, kind, to string, properties map[string]any) map[string]any {
 	return map[string]any{"kind": KindRelation, "from": from, "type": kind, "to": to, "properties": properties}
 }
 
-// Other is a node or relationship in a [Table] that is not of the graph but of a
-// table that a query has created, with its columns.
+// Other is a node or relationship in a [Table] that does not belong to the graph, but to
+// a table that a query has created, with its columns.
 func Other(kind, label string, columns map[string]any) map[string]any {
 	return map[string]any{"kind": kind, "label": label, "properties": columns}
 }
 
-// Number returns a number of a query's result, or an error for one that JSON does
-// not have.
+// Number returns a number in a query's result, or an error for one that JSON cannot
+// represent.
 func Number(f float64) (any, error) {
 	switch {
 	case math.IsNaN(f):

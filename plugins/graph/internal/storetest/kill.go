@@ -16,7 +16,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// writerFolder is the variable with the folder of a process that Kills starts.
+// writerFolder is the variable with the folder for a process that Kills starts.
 const writerFolder = "TEA_GRAPH_KILL_FOLDER"
 
 const (
@@ -34,7 +34,7 @@ func Main(m *testing.M, open Opener, run func(*testing.M)) {
 }
 
 // version is the content of a key: an entity with words and an embedding, and a
-// relation to the next one. Generation 0 is none.
+// relation to the next key. Generation 0 is empty.
 func version(key, generation int) (id string, b store.Batch) {
 	id, next := "key"+strconv.Itoa(key), "key"+strconv.Itoa((key+1)%keys4kills)
 	r := relation(id, "next", next)
@@ -54,8 +54,8 @@ func embedding(generation int) []float32 {
 	return []float32{float32(cos), float32(sin)}
 }
 
-// writeUntilKilled writes to random keys. It prints each change before and
-// after it.
+// writeUntilKilled writes to random keys. It prints each change before and after the
+// write.
 func writeUntilKilled(dir string, open Opener) error {
 	ctx := context.Background()
 	db, err := open(ctx, store.Options{Dir: dir, Create: true})
@@ -87,10 +87,9 @@ func writeUntilKilled(dir string, open Opener) error {
 	}
 }
 
-// Kills kills a process with SIGKILL while it writes, as often as TEA_KILLS
-// says, and checks each time that the database opens, that no acknowledged
-// change is lost, and that the others were made atomically, also in the databases
-// of [Unused].
+// Kills kills a writing process with SIGKILL, TEA_KILLS times. Each time it checks that
+// the database opens, that no acknowledged change is lost, and that the others are
+// atomic, also in the databases of [Unused].
 func Kills(t *testing.T, open Opener) {
 	kills := defaultKills
 	if text := os.Getenv("TEA_KILLS"); text != "" {
@@ -116,10 +115,10 @@ func Kills(t *testing.T, open Opener) {
 	t.Logf("%d kills during %d changes", kills, changes)
 }
 
-// pending is a change that was not acknowledged.
+// pending is an unacknowledged change.
 type pending struct{ key, generation int }
 
-// killed runs one process to its end.
+// killed runs one process until it is killed.
 func killed(t *testing.T, dir string, generation *int, acknowledged *[keys4kills]int) (sent *pending, changes int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])

@@ -10,8 +10,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// Put measures a durable entity against the engine's own durable put of the same
-// values, own, in a graph of 10,000 entities. Both take turns.
+// Put compares storing a durable entity with own, the engine's durable put of the same
+// values, in a graph of 10,000 entities. The two alternate.
 func Put(b *testing.B, db store.Store, own func(e store.Entity) error) {
 	b.Helper()
 	const existing = 10_000

@@ -17,7 +17,7 @@ import (
 // Opener opens a database.
 type Opener func(ctx context.Context, o store.Options) (store.Store, error)
 
-// Run checks a backend. Each test has a database of its own.
+// Run checks a backend. Each test has a separate database.
 func Run(t *testing.T, open Opener) {
 	for name, test := range map[string]func(*testing.T, *suite){
 		"EntitiesAreReplacedAndDeleted":    testEntities,
@@ -89,7 +89,7 @@ func relation(from, kind, to string) store.Relation {
 	return store.Relation{RelationKey: store.RelationKey{From: from, Type: kind, To: to, ValidFrom: store.Always}, ValidTo: store.Forever, Properties: []byte(`{}`), Weight: 1, CreatedAt: 1, UpdatedAt: 2}
 }
 
-// stored is what a backend returns for an entity.
+// stored returns the entity that a backend returns for e.
 func stored(e store.Entity) store.Entity {
 	e.Words = nil
 	return e
@@ -111,7 +111,7 @@ func (s *suite) entities(f store.Fields, ids ...string) []store.Entity {
 	return found
 }
 
-// keys are short forms of relations, sorted.
+// keys formats relations, sorted.
 func keys(relations []store.Relation) string {
 	var all []string
 	for _, r := range relations {
@@ -186,8 +186,7 @@ func testMissing(t *testing.T, s *suite) {
 	}
 }
 
-// A crash leaves files as a copy sees them that is made while the database is
-// open.
+// A copy of an open database has the files that a crash leaves.
 func testCrashed(t *testing.T, s *suite) {
 	s.apply(store.Batch{Entities: []store.Entity{entity("a", "red")}})
 	dir := t.TempDir()

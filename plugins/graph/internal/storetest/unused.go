@@ -9,8 +9,8 @@ import (
 )
 
 // Unused calls check with a database in dir as a crash left it, and with copies that
-// processes have opened since then without using their contents: an engine may recover
-// data when it opens a database and lose it when it closes it.
+// processes have since opened without using their contents: an engine may recover data
+// when it opens a database and lose it when it closes it.
 func Unused(t *testing.T, dir string, open Opener, check func(t *testing.T, dir string)) {
 	t.Helper()
 	for way, use := range map[string]func(t *testing.T, dir string){

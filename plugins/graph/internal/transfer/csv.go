@@ -55,7 +55,7 @@ func (w *csvWriter) Close() error {
 	return errors.Join(w.entities.Error(), w.relations.Error())
 }
 
-// table is a file of entities, or of relations, that is read.
+// table is the kind of a file that is read: entities or relations.
 type table struct {
 	file    string
 	kind    string
@@ -64,7 +64,7 @@ type table struct {
 	columns []column
 }
 
-// tableOf returns the table that a file contains, by its name or by its columns.
+// tableOf returns the table in a file, by its name or its columns.
 func tableOf(file string, columns []string) (*table, error) {
 	tables := newTables()
 	base := path.Base(file)
@@ -74,7 +74,7 @@ func tableOf(file string, columns []string) (*table, error) {
 			return tables[i], nil
 		}
 	}
-	for _, t := range slices.Backward(tables) { // a relation can have an id
+	for _, t := range slices.Backward(tables) { // a relation may have an id
 		if t.file = base; t.complete(columns) == nil {
 			return t, nil
 		}
@@ -99,19 +99,18 @@ func (t *table) complete(names []string) error {
 	return nil
 }
 
-// column is the meaning of a column. One whose name ends in :string, :int,
-// :float, :bool or :json is a property with values of this type; other properties
-// are texts.
+// column is the meaning of a column. If its name ends in :string, :int, :float, :bool or
+// :json, it is a property with values of this type; other properties are strings.
 type column struct {
 	name  string
 	field bool
 	kind  string
 }
 
-// columnKinds are the types that the name of a column can end in.
+// columnKinds are the types that may end the name of a column.
 var columnKinds = []string{"string", "int", "float", "bool", "json"}
 
-// cutLast cuts a text at the last separator that is not its beginning.
+// cutLast splits a text at the last separator that is not its first character.
 func cutLast(text string, separator byte) (before, after string, found bool) {
 	i := strings.LastIndexByte(text, separator)
 	if i <= 0 {
@@ -224,7 +223,7 @@ func (t *table) record(row []string) (*record, error) {
 	return r, r.add(others)
 }
 
-// texts are the fields that are texts, by their names.
+// texts returns the string fields by name.
 func (r *record) texts() map[string]*string {
 	return map[string]*string{
 		"id": &r.ID, "from": &r.From, "to": &r.To, "type": &r.Type, "text": &r.Text, "valid_from": &r.ValidFrom, "valid_to": &r.ValidTo,
@@ -268,7 +267,7 @@ func parseFloat(text string) (float64, error) {
 	return n, nil
 }
 
-// jsonOf writes a value of a type, which is named as in CSV or GraphML, as JSON.
+// jsonOf returns a value of a type of CSV or GraphML as JSON.
 func jsonOf(kind, text string) (json.RawMessage, error) {
 	trimmed := strings.TrimSpace(text)
 	switch kind {

@@ -10,12 +10,12 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// cytoscape writes the JSON of Cytoscape and Cytoscape.js, for pictures.
+// cytoscape writes the JSON of Cytoscape and Cytoscape.js, for drawings.
 type cytoscape struct {
 	w     io.Writer
 	nodes int
 	edges int
-	// begun is the list that is open: 0 = none, 1 = nodes, 2 = edges.
+	// begun is the open list: 0 = none, 1 = nodes, 2 = edges.
 	begun int
 }
 
@@ -26,7 +26,7 @@ func (w *cytoscape) text(text string) error {
 	return err
 }
 
-// begin opens a list, and those before it.
+// begin opens a list, after those before it.
 func (w *cytoscape) begin(list int) error {
 	for w.begun < list {
 		w.begun++
@@ -41,8 +41,8 @@ func (w *cytoscape) begin(list int) error {
 	return nil
 }
 
-// add writes an element. Properties are columns, except what columns do not have
-// and what has the name of another one: that is in the column properties.
+// add writes an element. A property becomes a column unless its type or its name
+// does not allow it; those properties are in the column properties.
 func (w *cytoscape) add(n *int, data map[string]any, properties []byte) error {
 	decoded, err := value.Decode(properties)
 	if err != nil {

@@ -18,12 +18,12 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// graphML writes GraphML with a key for each field and for each property, which
-// other programs see as attributes with a type. What GraphML does not have, such
-// as lists, is the JSON text of an object in the key properties.
+// graphML writes GraphML with a key for each field and property, which other programs
+// read as typed attributes. Values that GraphML cannot hold, such as lists, are in the
+// key properties, as the JSON text of an object.
 type graphML struct {
 	w io.Writer
-	// body has the nodes and edges, since all keys come before them.
+	// body has the nodes and edges, because all keys come first.
 	body spool
 	keys map[graphKey]string
 	all  []graphKey
@@ -39,7 +39,7 @@ var (
 	bothKeys = []graphKey{{"all", "type", "string"}, {"all", "properties", "string"}, {"all", "source", "string"}, {"all", "created_at", "string"}, {"all", "updated_at", "string"}}
 )
 
-// isField reports whether a name is that of a field of nodes or edges.
+// isField reports whether name is a field of nodes or edges.
 func isField(domain, name string) bool {
 	for _, keys := range [][]graphKey{nodeKeys, edgeKeys, bothKeys} {
 		for _, k := range keys {
@@ -53,7 +53,7 @@ func isField(domain, name string) bool {
 
 func newGraphML(w io.Writer) *graphML { return &graphML{w: w, keys: map[graphKey]string{}} }
 
-// keyOf returns the id of a key for a property.
+// keyOf returns the id of the key for a property.
 func (w *graphML) keyOf(k graphKey) string {
 	id, ok := w.keys[k]
 	if !ok {
@@ -67,8 +67,8 @@ func (w *graphML) keyOf(k graphKey) string {
 // datum is a value of a node or an edge, by the id of its key.
 type datum struct{ key, text string }
 
-// properties returns the properties as data: those that GraphML has a type for,
-// and the others as JSON.
+// properties returns the properties as data: typed data if GraphML has the type, and
+// the others as JSON.
 func (w *graphML) properties(domain string, text []byte) ([]datum, error) {
 	decoded, err := value.Decode(text)
 	if err != nil {
@@ -101,7 +101,7 @@ func (w *graphML) properties(domain string, text []byte) ([]datum, error) {
 	return append(data, datum{"properties", string(rest)}), err
 }
 
-// isXML reports whether XML can have all characters of a text.
+// isXML reports whether XML allows all characters of a text.
 func isXML(text string) bool {
 	for _, r := range text {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The elements of GraphML that are read.
+// The supported elements of GraphML.
 type (
 	xmlKey struct {
 		ID      string  `xml:"id,attr"`
@@ -47,10 +47,10 @@ type (
 	}
 )
 
-// graphics reports whether a value is a picture of yEd and not a text.
+// graphics reports whether a value is a yEd drawing, not a text.
 func (d *xmlData) graphics() bool { return len(d.Elements) > 0 }
 
-// label returns the label of a picture of yEd.
+// label returns the label of a yEd drawing.
 func (d *xmlData) label() string { return labelIn(d.Elements) }
 
 func labelIn(elements []xmlElement) string {
@@ -65,18 +65,18 @@ func labelIn(elements []xmlElement) string {
 	return ""
 }
 
-// graphMLReader reads GraphML of any program. Attributes that have another name
-// than a field are properties.
+// graphMLReader reads GraphML of any program. Attributes that are not fields are
+// properties.
 type graphMLReader struct {
 	decoder *xml.Decoder
 	into    Sink
 	keys    map[string]xmlKey
-	// defaults are the keys with a value for what has none.
+	// defaults are the keys with a default value.
 	defaults []xmlKey
 
 	graphs     int
 	undirected bool // unless an edge says otherwise
-	// what the notes are about
+	// for the notes
 	undirectedEdges  int
 	graphAttributes  []string
 	graphics, edgeID bool
@@ -218,7 +218,7 @@ func (g *graphMLReader) attribute(start xml.StartElement) error {
 	return nil
 }
 
-// key returns the key of a value. A file can lack it.
+// key returns the key of a value. The file may lack it.
 func (g *graphMLReader) key(id string) xmlKey {
 	if key, ok := g.keys[id]; ok {
 		return key
@@ -226,7 +226,7 @@ func (g *graphMLReader) key(id string) xmlKey {
 	return xmlKey{Name: id, Type: "string"}
 }
 
-// complete adds the default values of the keys that the data lack.
+// complete adds default values for keys that the data lacks.
 func (g *graphMLReader) complete(domain string, data []xmlData) []xmlData {
 	for _, key := range g.defaults {
 		if key.For != domain && key.For != "all" && key.For != "" || slices.ContainsFunc(data, func(d xmlData) bool { return d.Key == key.ID }) {
@@ -237,8 +237,7 @@ func (g *graphMLReader) complete(domain string, data []xmlData) []xmlData {
 	return data
 }
 
-// directed reports whether an edge has a direction. The attribute is a boolean of XML
-// Schema.
+// directed reports whether an edge has a direction, an xs:boolean attribute.
 func (item *xmlItem) directed(absent bool) (bool, error) {
 	switch text := strings.TrimSpace(item.Directed); text {
 	case "":

@@ -51,7 +51,7 @@ func fromRelation(r *store.Relation) *record {
 	}
 }
 
-// send passes a record on.
+// send passes a record to the sink.
 func (r *record) send(into Sink) error {
 	created, err := store.ParseInstant(r.CreatedAt, 0)
 	if err != nil {
@@ -95,7 +95,7 @@ func (w *jsonl) Entity(e *store.Entity) error     { return w.encoder.Encode(from
 func (w *jsonl) Relation(r *store.Relation) error { return w.encoder.Encode(fromRelation(r)) }
 func (w *jsonl) Close() error                     { return nil }
 
-// maxLine is the size of a line.
+// maxLine is the maximum size of a line.
 const maxLine = 64 << 20
 
 func readJSONL(r io.Reader, into Sink) error {
@@ -121,14 +121,14 @@ func readJSONL(r io.Reader, into Sink) error {
 	return nil
 }
 
-// The members of a line that only one kind has.
+// The members of a line that belong to one kind only.
 var (
 	entityMembers   = []string{"id", "text", "embedding", "facts"}
 	relationMembers = []string{"from", "to", "weight", "valid_from", "valid_to"}
 	commonMembers   = []string{"kind", "type", "properties", "source", "created_at", "updated_at"}
 )
 
-// parseLine reads a line. A member that its kind does not have is an error.
+// parseLine reads a line. A member that does not belong to its kind is an error.
 func parseLine(text []byte) (*record, error) {
 	if !utf8.Valid(text) {
 		return nil, errNotUTF8
@@ -186,11 +186,11 @@ func checkMembers(object []byte, kind string, allowed []string) error {
 	return nil
 }
 
-// checkJSON returns an error for JSON that means something else to other programs: a name
-// that an object has twice, and half of a character that is written as two escapes. Text
-// that is not valid JSON has another error elsewhere.
+// checkJSON returns an error for valid JSON that other programs read differently: a
+// duplicate member of an object, and an escape of half a character. It does not report
+// invalid JSON.
 func checkJSON(text []byte) error {
-	var names []map[string]bool // of the open objects, nil for a list
+	var names []map[string]bool // of the open objects; nil for a list
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '{':
@@ -239,7 +239,7 @@ func endOfString(text []byte, i int) int {
 	return len(text)
 }
 
-// checkSurrogates returns an error for an escape of a surrogate without its other half.
+// checkSurrogates returns an error for the escape of an unpaired surrogate.
 func checkSurrogates(literal []byte) error {
 	unit := func(i int) (rune, bool) {
 		if i+6 > len(literal) || literal[i] != '\\' || literal[i+1] != 'u' {
@@ -254,7 +254,7 @@ func checkSurrogates(literal []byte) error {
 		}
 		first, ok := unit(i)
 		if !ok || !utf16.IsSurrogate(first) {
-			i++ // what is escaped
+			i++ // skip the escaped character
 			continue
 		}
 		second, _ := unit(i + 6)

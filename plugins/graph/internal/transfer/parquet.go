@@ -18,8 +18,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// entityRow and relationRow are the columns of the Parquet files. Properties are
-// JSON texts; an empty text is a value that does not exist.
+// entityRow and relationRow are the columns of the Parquet files. Properties are JSON
+// texts; an empty text is an absent value.
 type entityRow struct {
 	ID         string    `parquet:"id"`
 	Type       string    `parquet:"type,dict"`
@@ -45,13 +45,13 @@ type relationRow struct {
 	UpdatedAt  string  `parquet:"updated_at"`
 }
 
-// parquetWriter writes rows as they come.
+// parquetWriter writes rows as they arrive.
 type parquetWriter struct {
 	entities  *parquet.GenericWriter[entityRow]
 	relations *parquet.GenericWriter[relationRow]
 }
 
-// groupRows is the number of rows that are kept in memory.
+// groupRows is the number of rows kept in memory.
 const groupRows = 50_000
 
 func newParquet(entities, relations io.Writer) *parquetWriter {
@@ -91,7 +91,7 @@ type parquetColumn struct {
 }
 
 // readParquet reads a file of entities or of relations. Unknown columns become
-// properties, as in CSV. A damaged file can make the library panic.
+// properties, as in CSV. A damaged file may make the library panic.
 func readParquet(in Input, into Sink) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -191,7 +191,7 @@ func (t *table) parquetRecord(columns []parquetColumn, row parquet.Row) (*record
 	return r, r.add(others)
 }
 
-// decode returns a value as JSON has it. Times are texts.
+// decode returns a value in its JSON form. Times are strings.
 func (c *parquetColumn) decode(v parquet.Value) (any, error) {
 	switch v.Kind() {
 	case parquet.Boolean:
@@ -227,7 +227,7 @@ func (c *parquetColumn) unsigned() bool {
 	return ok && !meaning.IsSigned
 }
 
-// integer returns the value that an integer means.
+// integer returns the value of an integer of the column's logical type.
 func (c *parquetColumn) integer(n int64) (any, error) {
 	logical := c.kind.LogicalType()
 	if logical == nil {

@@ -16,11 +16,11 @@ import (
 // errNotUTF8 is the error of a text in another encoding.
 var errNotUTF8 = errors.New("the text is not valid UTF-8; save the file as UTF-8")
 
-// decoded reads a text: a byte order mark is skipped, UTF-16 with one is
-// converted.
+// decoded reads a text: it skips a byte order mark, and converts UTF-16 that begins
+// with one.
 func decoded(r io.Reader) io.Reader {
 	b := bufio.NewReaderSize(r, 1<<16)
-	start, _ := b.Peek(3) // a short file has less
+	start, _ := b.Peek(3) // a short file has fewer bytes
 	switch {
 	case bytes.HasPrefix(start, []byte("\xef\xbb\xbf")):
 		_, _ = b.Discard(3)
@@ -30,18 +30,18 @@ func decoded(r io.Reader) io.Reader {
 	return b
 }
 
-// withLineFeeds replaces the ends of lines of a text that has only carriage returns, as some
+// withLineFeeds replaces the line ends of a text that has only carriage returns, as some
 // programs for the Mac write it.
 func withLineFeeds(r io.Reader) io.Reader {
 	b := bufio.NewReaderSize(r, 1<<16)
-	start, _ := b.Peek(1 << 16) // a short file has less
+	start, _ := b.Peek(1 << 16) // a short file has fewer bytes
 	if bytes.IndexByte(start, '\r') < 0 || bytes.IndexByte(start, '\n') >= 0 {
 		return b
 	}
 	return carriageReturns{b}
 }
 
-// carriageReturns reads line feeds instead of them.
+// carriageReturns replaces carriage returns with line feeds.
 type carriageReturns struct{ r io.Reader }
 
 func (c carriageReturns) Read(p []byte) (int, error) {
@@ -59,7 +59,7 @@ var charsets = []*charmap.Charmap{
 	charmap.ISO8859_1, charmap.ISO8859_2, charmap.ISO8859_9, charmap.ISO8859_15, charmap.Windows1250, charmap.Windows1251, charmap.Windows1252, charmap.Windows1254,
 }
 
-// charset converts a text in an encoding that an XML file names.
+// charset converts a text from the encoding that an XML file declares.
 func charset(name string, r io.Reader) (io.Reader, error) {
 	short := encodingName(name)
 	switch short {
@@ -76,8 +76,8 @@ func charset(name string, r io.Reader) (io.Reader, error) {
 	return nil, fmt.Errorf("the encoding %q is not supported; save the file as UTF-8", name)
 }
 
-// encodingName is a name of an encoding in lower case, with letters and digits
-// alone.
+// encodingName normalizes the name of an encoding: lower case, letters and digits
+// only.
 func encodingName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {
@@ -87,13 +87,13 @@ func encodingName(name string) string {
 	}, strings.ToLower(name))
 }
 
-// spool keeps what is written, in a temporary file if it is large.
+// spool stores data, in a temporary file if it is large.
 type spool struct {
 	buffer bytes.Buffer
 	file   *os.File
 }
 
-// spoolMemory is the size from which a spool uses a file.
+// spoolMemory is the size above which a spool uses a file.
 const spoolMemory = 4 << 20
 
 func (s *spool) Write(text []byte) (int, error) {
@@ -115,7 +115,7 @@ func (s *spool) flush() (err error) {
 	return err
 }
 
-// copyTo writes all to w.
+// copyTo writes all data to w.
 func (s *spool) copyTo(w io.Writer) error {
 	if s.file != nil {
 		if _, err := s.file.Seek(0, io.SeekStart); err != nil {
@@ -131,7 +131,7 @@ func (s *spool) copyTo(w io.Writer) error {
 
 func (s *spool) discard() {
 	if s.file != nil {
-		_ = s.file.Close() // it is not needed
+		_ = s.file.Close() // no longer needed
 		_ = os.Remove(s.file.Name())
 		s.file = nil
 	}

@@ -17,15 +17,15 @@ import (
 type Writer interface {
 	Entity(e *store.Entity) error
 	Relation(r *store.Relation) error
-	// Close writes the end. It does not close the files.
+	// Close writes the end. It does not close the outputs.
 	Close() error
 }
 
-// Sink receives what was read. It keeps nothing of what it gets.
+// Sink receives the items that are read. It must not retain them.
 type Sink struct {
 	Entity   func(e *store.Entity) error
 	Relation func(r *store.Relation) error
-	// Note is called with what of the input was left out or means something else.
+	// Note is called with a remark about input that was left out or changed in meaning.
 	Note func(text string)
 }
 
@@ -41,8 +41,8 @@ const (
 	Cytoscape Format = "cytoscape"
 )
 
-// Files returns the names of the files in the folder of a format, nil for a
-// format with a single file.
+// Files returns the file names of a format in a folder; nil for a format with a
+// single file.
 func (f Format) Files() []string {
 	if f != CSV && f != Parquet {
 		return nil
@@ -66,7 +66,7 @@ func NewWriter(f Format, outputs ...io.Writer) Writer {
 	return newJSONL(outputs[0])
 }
 
-// Discard releases what a writer keeps. It can be called after Close.
+// Discard releases a writer's resources. It may be called after Close.
 func Discard(w Writer) {
 	if w, ok := w.(interface{ Discard() }); ok {
 		w.Discard()
@@ -92,7 +92,7 @@ func at(place string, err error) error {
 	return &e
 }
 
-// Readable returns an error for a format that is only written.
+// Readable returns an error for a format that can only be written.
 func (f Format) Readable() error {
 	if f == Cytoscape {
 		return tea.Errorf(tea.ValidationError, "the format %s is for pictures and cannot be imported; use jsonl, csv, parquet or graphml", f)

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Query has the words of a question that say something. Words such as "the" are left
-// out; if there are no others, a text must have all of them. It is not safe for
-// concurrent use.
+// Query has the significant words of a question. Words such as "the" are left out; if
+// there are no others, a text must have all of them. It is not safe for concurrent
+// use.
 type Query struct {
 	// Words are distinct and sorted, at most [maxQuery].
 	Words []string
@@ -23,10 +23,10 @@ type Query struct {
 	starts map[string]bool
 }
 
-// maxQuery is the number of words of a query; others are ignored.
+// maxQuery is the maximum number of words of a query; others are ignored.
 const maxQuery = 100
 
-// match is what a word matches.
+// match is the match of a word.
 type match struct {
 	word   int // -1 for none
 	weight float64
@@ -35,7 +35,7 @@ type match struct {
 // formWeight is the weight of a match with another form of the word.
 const formWeight = 0.8
 
-// Weak is the largest weight of a match with a word that can be a function word.
+// Weak is the largest weight of a match with a possible function word.
 const Weak = 0.1
 
 // NewQuery returns the query of a text.
@@ -62,7 +62,7 @@ func NewQuery(text string) *Query {
 	return q
 }
 
-// start is the beginning that all forms of a word have.
+// start returns the beginning that all forms of a word share.
 func start(word string) string {
 	n := 0
 	for range 2 {
@@ -72,7 +72,7 @@ func start(word string) string {
 	return word[:n]
 }
 
-// Keys are the keys of [Index] that texts with a form of a word have.
+// Keys returns the keys of [Index] for texts with a form of one of the words.
 func (q *Query) Keys() []string {
 	var all []string
 	for i := range q.stems {
@@ -82,8 +82,8 @@ func (q *Query) Keys() []string {
 	return slices.Compact(all)
 }
 
-// Match returns which word of the query a word of a text is a form of, and how much
-// that counts; -1 for none.
+// Match returns which word of the query a word is a form of, and the weight of the match;
+// -1 for none.
 func (q *Query) Match(word string) (i int, weight float64) {
 	if !q.starts[start(word)] {
 		return -1, 0
@@ -115,12 +115,12 @@ func (q *Query) compare(word string) match {
 	return m
 }
 
-// functionWordText has the function words of a language in each line.
+// functionWordText has the function words of one language per line.
 //
 //go:embed function.txt
 var functionWordText string
 
-// functionWordLists has a set for each language.
+// functionWordLists has one set per language.
 var functionWordLists = sync.OnceValue(func() (lists []map[string]bool) {
 	for line := range strings.Lines(functionWordText) {
 		list := map[string]bool{}
@@ -132,9 +132,9 @@ var functionWordLists = sync.OnceValue(func() (lists []map[string]bool) {
 	return lists
 })
 
-// functionWords returns the words of a text to leave out: the function words of the
-// language that has most of them in it. If several languages have, their words are weak
-// instead, since "hat" and "die" say something in English.
+// functionWords returns the words to leave out of a text: the function words of the
+// language with most of them in it. If several languages tie, their words are weak
+// instead, because "hat" and "die" are significant in English.
 func functionWords(words []string) (dropped, weak map[string]bool) {
 	most := 1
 	var best []map[string]bool
@@ -158,7 +158,7 @@ func functionWords(words []string) (dropped, weak map[string]bool) {
 	case 1:
 		return best[0], nil
 	}
-	// What is one in all of these languages is left out.
+	// A function word of all these languages is left out.
 	dropped, weak = map[string]bool{}, map[string]bool{}
 	for _, list := range best {
 		for word := range list {

@@ -13,16 +13,16 @@ import (
 // stems are the stems of a word in each language.
 type stems [len(languages)]string
 
-// language has a stemmer, and the endings and letters that are replaced before it.
-// Words are without accents there, as people often type them.
+// language has a stemmer, and the endings and letters that are replaced before stemming.
+// Words have no accents, because people often omit them.
 type language struct {
 	stem     func(*snowballstem.Env) bool
 	endings  [][2]string
 	spelling *strings.Replacer
 }
 
-// languages are those whose forms of words find each other. Nothing says in which
-// language an entity or a question is, so a word has a stem in each.
+// languages are the languages whose word forms match each other. The language of an
+// entity or a question is unknown, so a word has a stem in each.
 var languages = [...]language{
 	{stem: english.Stem},
 	{stem: german.Stem, spelling: strings.NewReplacer("ae", "a", "oe", "o", "ue", "u")},
@@ -31,8 +31,8 @@ var languages = [...]language{
 	}},
 }
 
-// stemsOf returns the stems of a word as [Of] returns it. A word with digits, of other
-// letters or with fewer than three is its own stem.
+// stemsOf returns the stems of a word of [Of]. A word of fewer than three letters, or with
+// digits or letters of other scripts, is its own stem.
 func stemsOf(word string) (all stems) {
 	plain := len(word) >= 3
 	for i := 0; i < len(word) && plain; i++ {
@@ -66,7 +66,7 @@ func (l *language) stemOf(word string) (stem string) {
 			break
 		}
 	}
-	// The stemmers are generated code, which can panic on unusual words.
+	// The stemmers are generated code, which may panic on unusual words.
 	defer func() {
 		if recover() != nil {
 			stem = word
@@ -83,12 +83,12 @@ func (l *language) stemOf(word string) (stem string) {
 // maxKnown bounds the words whose keys an Index remembers.
 const maxKnown = 20_000
 
-// Index makes the keys of texts. It remembers those of words, which repeat. The zero
-// value is ready. It is not safe for concurrent use.
+// Index returns the keys of texts. It caches the keys of words, which repeat. The zero
+// value is ready for use. It is not safe for concurrent use.
 type Index struct{ known map[string][]string }
 
-// Keys returns the keys under which full-text search finds texts, sorted, each once:
-// the stems of their words.
+// Keys returns the keys by which full-text search finds texts: the stems of their words,
+// sorted and distinct.
 func (x *Index) Keys(texts ...string) []string {
 	var all []string
 	for _, text := range texts {

@@ -1,5 +1,5 @@
-// Package words splits texts into the words that full-text search finds, and
-// matches those of a query with their forms. Start with [Of], [Index] and [Query].
+// Package words splits texts into the words of full-text search, and matches the words
+// of a query in any form. Start with [Of], [Index] and [Query].
 package words
 
 import (
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord is the length of a word in bytes; the rest of a longer one is ignored.
+// maxWord is the maximum length of a word in bytes; the rest of a word is ignored.
 const maxWord = 64
 
 // Of returns the words of a text in order, with repetitions: runs of letters and
@@ -65,8 +65,8 @@ func Of(text string) []string {
 	return all
 }
 
-// withoutMarks drops accents, and what is not visible in a word. The marks of kana
-// make other letters.
+// withoutMarks drops accents and invisible characters. The marks of kana stay, because
+// they make other letters.
 func withoutMarks(r rune) rune {
 	switch {
 	case r == '\u3099' || r == '\u309a':
@@ -80,9 +80,8 @@ func withoutMarks(r rune) rune {
 // isRegional reports whether r is half of a flag.
 func isRegional(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
 
-// All returns the words of a text as [Of] does, and also each character of Chinese, of
-// kanji and of Korean, which can be a word too. It is for texts that are searched, not for
-// queries.
+// All returns the words of [Of], and each Chinese, kanji or Korean character, which may be
+// a word. It is for searched texts, not for queries.
 func All(text string) []string {
 	all := Of(text)
 	if isASCII(text) {
@@ -96,7 +95,7 @@ func All(text string) []string {
 	return all
 }
 
-// Apart separates the words of a name such as maintainedBy.
+// Apart inserts spaces between the words of a name such as maintainedBy.
 func Apart(name string) string {
 	var b strings.Builder
 	lower := false
@@ -119,8 +118,8 @@ func isASCII(text string) bool {
 	return true
 }
 
-// fold returns the letter in lower case, without what distinguishes it from a
-// plain letter that users type instead of it.
+// fold returns the letter in lower case, replaced by the plain letter that users type
+// instead of it.
 func fold(r rune) string {
 	switch r = unicode.ToLower(r); r {
 	case 'ß':
@@ -143,8 +142,8 @@ func fold(r rune) string {
 	return string(r)
 }
 
-// isUnbroken reports whether the script of a letter has no spaces between words and what
-// is attached to them.
+// isUnbroken reports whether the script of a letter does not separate words, or words
+// and their particles, by spaces.
 func isUnbroken(r rune) bool {
 	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }

@@ -1,6 +1,6 @@
 // Command tea-plugin-graph-cloud serves the graph actions to a tea host, with
-// exports and imports in object storage. It takes the place of tea-plugin-graph
-// and is installed under that name.
+// exports and imports in object storage. It replaces tea-plugin-graph and is
+// installed under that name.
 package main
 
 import (
