@@ -14,13 +14,12 @@ import (
 // settingsKey is the top-level key of a workflow's settings.
 const settingsKey = "web"
 
-// version is the version of the bundle.
 const version = "0.1.0"
 
-// Bundle is the set of actions, for serve.Main or to be linked into a host.
+// Bundle is the set of actions, for serve.Main or for linking into a host.
 //
-// The actions read and change nothing, so a host can repeat a call that a crash
-// of the plugin interrupted. web.crawl continues from its notes.
+// The actions have no side effects, so a host can repeat a call that a crash of the
+// plugin interrupted. web.crawl continues from its notes.
 func Bundle() tea.Bundle {
 	return tea.Bundle{
 		Name:        "web",
@@ -37,7 +36,7 @@ func Bundle() tea.Bundle {
 	}
 }
 
-// Settings are what a workflow sets under settings.web, for all its calls.
+// Settings are the settings under settings.web, for all calls of a workflow.
 type Settings struct {
 	Provider string `json:"provider,omitempty" enum:"local,firecrawl" doc:"reads pages: local fetches them itself, firecrawl is a service; default local"`
 	local.Settings

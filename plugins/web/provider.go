@@ -14,7 +14,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// providerFirecrawl is the name of the provider that is not the default.
+// providerFirecrawl is the name of the provider besides the default.
 const providerFirecrawl = "firecrawl"
 
 // Client is the bundle's instance for one set of settings. It is safe for

@@ -23,17 +23,17 @@ type Browser struct {
 	maxHTML   int
 	idleTime  time.Duration
 
-	slots chan struct{} // a value for each page that is loaded
-	turn  chan struct{} // a value while the fields below are used
+	slots chan struct{} // has a value for each page being loaded
+	turn  chan struct{} // has a value while the fields below are used
 
 	current *process // nil if none is running
-	users   int      // pages that are loaded by current
+	users   int      // pages that current is loading
 	idle    *time.Timer
 	closed  bool
 }
 
-// New returns a browser that connects through guard. maxHTML is the limit for a
-// document in characters, 0 means 10 MiB; an empty userAgent means Chromium's.
+// New returns a browser that connects through guard. maxHTML limits a document, in
+// characters; 0 means 10 MiB. An empty userAgent means Chromium's.
 func New(s Settings, guard *safenet.Guard, userAgent string, maxHTML int) *Browser {
 	s = s.withDefaults()
 	return &Browser{
@@ -85,7 +85,7 @@ func (b *Browser) load(ctx context.Context, r request) (*loaded, error) {
 	return p.load(ctx, proxy, r)
 }
 
-// acquire returns the running process and starts it if there is none.
+// acquire returns the running process, or starts one.
 func (b *Browser) acquire(ctx context.Context) (*process, error) {
 	select {
 	case b.turn <- struct{}{}:
@@ -114,7 +114,7 @@ func (b *Browser) acquire(ctx context.Context) (*process, error) {
 	return b.current, nil
 }
 
-// release ends the use of a process by a page.
+// release ends a page's use of a process.
 func (b *Browser) release(p *process) {
 	b.turn <- struct{}{}
 	defer func() { <-b.turn }()
@@ -151,5 +151,5 @@ func (b *Browser) Close() error {
 	return nil
 }
 
-// ended returns why ctx ended.
+// ended returns the reason why ctx ended.
 func ended(ctx context.Context) *tea.Error { return tea.AsError(context.Cause(ctx)) }

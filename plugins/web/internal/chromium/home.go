@@ -10,8 +10,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/filelock"
 )
 
-// home is the directory of a browser: its profile and its temporary files. A
-// file in it is locked as long as this process runs, so that another one finds
+// home is the directory of a browser: its profile and its temporary files. A file in
+// it is locked while this process runs, so that other processes can recognize
 // directories that were left behind.
 type home struct {
 	dir  string
@@ -24,12 +24,11 @@ const homePattern = "tea-chromium-*"
 // lockName is the locked file of a home.
 const lockName = "lock"
 
-// maxBase is the longest path of a directory for temporary files: Chromium makes
-// a socket below it, whose path has at most 103 characters on some systems.
+// maxBase is the maximum path length of a directory for temporary files: Chromium
+// creates a socket below it, whose path is limited to 103 characters on some systems.
 const maxBase = 30
 
-// baseDir is the directory for temporary files, or /tmp where its path is too
-// long.
+// baseDir is the directory for temporary files, or /tmp if its path is too long.
 func baseDir() string {
 	base := os.TempDir()
 	if info, err := os.Stat("/tmp"); len(base) > maxBase && err == nil && info.IsDir() {
@@ -38,7 +37,7 @@ func baseDir() string {
 	return base
 }
 
-// makeHome makes a home, and removes those of processes that were killed.
+// makeHome makes a home, and removes those that killed processes left.
 func makeHome() (*home, error) {
 	left, _ := filepath.Glob(filepath.Join(baseDir(), homePattern)) // the pattern is valid
 	for _, dir := range left {
@@ -60,7 +59,7 @@ func makeHome() (*home, error) {
 func removeLeft(dir string) {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
 	if err != nil {
-		return // it is being made, or is another user's
+		return // it is being made, or belongs to another user
 	}
 	defer f.Close()
 	if filelock.TryLock(f) == nil {
@@ -68,12 +67,12 @@ func removeLeft(dir string) {
 	}
 }
 
-// removeTimeout is how long processes that were killed can hold up the removal
-// of their files.
+// removeTimeout bounds how long killed processes can delay the removal of their
+// files.
 const removeTimeout = 5 * time.Second
 
-// remove removes the home after its browser has ended. A process that is just
-// ending can still write files.
+// remove removes the home after its browser has ended. A process that is ending may
+// still write files.
 func (h *home) remove() {
 	for deadline := time.Now().Add(removeTimeout); os.RemoveAll(h.dir) != nil && time.Now().Before(deadline); {
 		<-time.After(20 * time.Millisecond)

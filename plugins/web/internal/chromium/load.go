@@ -26,8 +26,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// request is a page to load. It is complete when an element matches selector,
-// or after wait, or, with neither, when the network is idle.
+// request is a page to load. It is complete when an element matches selector, or
+// after wait, or, with neither, when the network is idle.
 type request struct {
 	url        string
 	selector   string
@@ -39,12 +39,12 @@ type request struct {
 
 // loaded is a page that was loaded.
 type loaded struct {
-	url         string // after redirects, also those of scripts
+	url         string // after redirects, including those of scripts
 	status      int
 	contentType string
-	html        []byte // of the document after its scripts have run; nil for a file
+	html        []byte // the document after its scripts have run; nil for a file
 	png         []byte
-	cutAt       int // height of a page that is too high for its screenshot
+	cutAt       int // height of a page that exceeds its screenshot; otherwise 0
 	refused     int // hosts that the page tried to reach, at most maxFailures
 }
 
@@ -57,19 +57,19 @@ type tab struct {
 	target  *chromedp.Target
 	frame   cdp.FrameID // the main one
 
-	changed chan struct{} // has a value after an event
+	changed chan struct{} // receives a value after an event
 
 	mu       sync.Mutex
-	document *url.URL // the last one that was requested
+	document *url.URL // last requested document
 	status   int
 	mime     string
 	read     bool // the document was read
-	idle     bool // and nothing was requested for half a second
+	idle     bool // nothing was requested for half a second after that
 	crashed  bool
 }
 
-// load loads a page in a new browser context, which has no cookies and no
-// cache and uses the proxy.
+// load loads a page in a new browser context without cookies and cache, through
+// the proxy.
 func (p *process) load(ctx context.Context, proxy *proxy, r request) (*loaded, error) {
 	address, err := url.Parse(r.url)
 	if err != nil {
@@ -153,7 +153,7 @@ func (t *tab) prepare() error {
 	c := chromedp.FromContext(t.ctx)
 	t.target = c.Target
 	t.frame = cdp.FrameID(c.Target.TargetID)
-	// These send what a page writes and changes, of which nothing is used.
+	// These send what a page writes and changes, which is not used.
 	for _, method := range []string{runtime.Disable.Method, cdplog.Disable.Method, css.Disable.Method, dom.Disable.Method} {
 		if err := t.target.Call(t.ctx, method, cdp.Empty{}, nil); err != nil {
 			return err
@@ -174,7 +174,7 @@ func (t *tab) prepare() error {
 	return err
 }
 
-// event handles an event of the page. It must not wait.
+// event handles an event of the page. It must not block.
 func (t *tab) event(ev any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -215,7 +215,7 @@ func (t *tab) event(ev any) {
 	}
 }
 
-// until waits for a condition of the tab; limit can be nil.
+// until waits for a condition of the tab. A nil limit never ends.
 func (t *tab) until(met func() bool, limit <-chan time.Time) error {
 	for {
 		t.mu.Lock()
@@ -256,7 +256,7 @@ func (t *tab) await(r request) error {
 // pollInterval is how often a selector is looked for.
 const pollInterval = 100 * time.Millisecond
 
-// findElement is the expression that looks for a selector.
+// findElement is the expression that searches for a selector.
 const findElement = `(() => {
 	try { return {url: location.href, found: document.querySelector(%s) !== null} } catch (e) { return {url: location.href, error: e.message} }
 })()`
@@ -289,9 +289,8 @@ func (t *tab) awaitSelector(selector string) error {
 	}
 }
 
-// evaluate runs an expression in a JavaScript world that the page's scripts
-// cannot change, and decodes its value. A page that is replaced meanwhile is
-// tried again.
+// evaluate runs an expression in a JavaScript world that the page's scripts cannot
+// change, and decodes its value. It retries if the page is replaced meanwhile.
 func (t *tab) evaluate(expression string, into any) error {
 	const tries = 20
 	byValue := true
@@ -318,7 +317,7 @@ func (t *tab) evaluate(expression string, into any) error {
 }
 
 // readDocument is the expression that returns the document, with open shadow
-// roots as declarative ones. A document that is longer than a limit is not sent.
+// roots as declarative ones. It does not send a document that exceeds the limit.
 const readDocument = `(() => {
 	const type = document.doctype ? "<!DOCTYPE " + document.doctype.name + ">" : "";
 	const root = document.documentElement;
@@ -362,21 +361,21 @@ func (t *tab) readPage(r request) (*loaded, error) {
 	return &loaded{url: got.URL, status: t.status, contentType: t.mime, html: []byte(got.HTML)}, nil
 }
 
-// file returns the page where it is a file: without a document.
+// file returns a page that is a file, without a document.
 func (t *tab) file() *loaded {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return &loaded{url: t.document.String(), status: t.status, contentType: t.mime}
 }
 
-// isWeb reports whether an address is not one of the browser, such as that of
-// its error pages.
+// isWeb reports whether an address is not internal to the browser, as that of an
+// error page.
 func isWeb(address string) bool {
 	return strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://")
 }
 
-// loadError is the error of a page that was not loaded: what the proxy says
-// about its host, or otherwise what the browser says.
+// loadError is the error of a page that was not loaded: the proxy's error for its
+// host, otherwise the browser's.
 func (t *tab) loadError(text string) error {
 	t.mu.Lock()
 	document := t.document

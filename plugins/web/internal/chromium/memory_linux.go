@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// memoryOf returns the memory of a process and its descendants in bytes. What
-// they share is counted once.
+// memoryOf returns the memory of a process and its descendants in bytes. It counts
+// shared memory once.
 func memoryOf(root int) int64 {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -32,7 +32,7 @@ func memoryOf(root int) int64 {
 	return (total + most) * int64(os.Getpagesize())
 }
 
-// parentOf returns the parent of a process, 0 if it has ended.
+// parentOf returns the parent of a process; 0 if it has ended.
 func parentOf(pid int) int {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package chromium
 
-// memoryOf cannot measure on this system.
+// memoryOf returns 0: this system does not support the measurement.
 func memoryOf(int) int64 { return 0 }

@@ -15,25 +15,24 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// process is a running browser. It ends when stop is called, when the browser
-// ends or uses too much memory, and when this process ends: its pipe is closed
-// then, and the kernel kills it where there is a parent-death signal.
+// process is a running browser. It ends when stop is called, when the browser ends
+// or uses too much memory, and when this process ends, because its pipe is closed
+// and, if the system supports it, a parent-death signal is sent.
 type process struct {
 	settings Settings
 
 	ctx    context.Context // of chromedp; ends with the browser
-	parent context.Context // its cause says why the browser was stopped
+	parent context.Context // its cause is why the browser was stopped
 	fail   context.CancelCauseFunc
 	wait   context.CancelFunc // ends the browser and waits for it
 	home   *home
-	pid    int // 0 until it has started
+	pid    int // 0 before the start
 }
 
-// flags are those of every browser. Chromium must not use the network by
-// itself, nor by a way other than the proxy of a page: it resolves no names,
-// and WebRTC does not use UDP.
+// flags are the flags of every browser. Chromium must not use the network except
+// through the proxy of a page: it resolves no names, and WebRTC does not use UDP.
 var flags = map[string]any{
-	"proxy-server":                    "http://none.invalid:1", // each page has its own
+	"proxy-server":                    "http://none.invalid:1", // each page has a separate one
 	"host-resolver-rules":             "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 	"disable-quic":                    true,
 	"force-webrtc-ip-handling-policy": "disable_non_proxied_udp",
@@ -67,7 +66,7 @@ var flags = map[string]any{
 	"disable-features":                                   "Translate,MediaRouter,DialMediaRouteProvider,OptimizationHints,AutofillServerCommunication,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,WebTransport",
 }
 
-// startProcess starts the browser. Its life does not depend on ctx.
+// startProcess starts the browser, which outlives ctx.
 func startProcess(ctx context.Context, s Settings, userAgent string) (*process, error) {
 	path, err := s.find()
 	if err != nil {
@@ -139,7 +138,7 @@ func startError(err error) error {
 }
 
 // stop ends the browser, waits until its processes have ended, and removes its
-// files. It can be called more than once.
+// files. It is idempotent.
 func (p *process) stop(reason error) {
 	p.fail(reason)
 	p.wait()
@@ -149,8 +148,8 @@ func (p *process) stop(reason error) {
 	p.home.remove()
 }
 
-// environment is all that the browser gets of this process's environment. The
-// mark lets the host find its processes.
+// environment returns the complete environment of the browser. The mark lets the host
+// find its processes.
 func environment(home string) []string {
 	env := []string{"HOME=" + home, "TMPDIR=" + home}
 	for _, name := range []string{"PATH", "LANG", "LC_ALL", "TZ", "FONTCONFIG_PATH", "FONTCONFIG_FILE", "TEA_PLUGIN_PROCESS"} {

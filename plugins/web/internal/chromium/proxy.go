@@ -17,9 +17,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
-// proxy is the HTTP proxy through which one page reaches the network. Each
-// connection is made by the guard, and the bytes of all connections count
-// against one limit.
+// proxy is the HTTP proxy through which a page reaches the network. The guard makes
+// each connection, and the bytes of all connections count towards one limit.
 type proxy struct {
 	dial    dialFunc
 	limit   int64
@@ -36,10 +35,10 @@ type proxy struct {
 	exceeded *tea.Error
 }
 
-// discard drops what net/http logs about connections that broke.
+// discard drops messages of net/http about broken connections.
 var discard = log.New(io.Discard, "", 0)
 
-// maxFailures bounds the failures that are kept.
+// maxFailures bounds the number of failures that are kept.
 const maxFailures = 100
 
 // dialFunc connects to an address of the form host:port and refuses addresses
@@ -61,7 +60,7 @@ func startProxy(guard *safenet.Guard, dial dialFunc, limit int64) (*proxy, error
 		FlushInterval: -1,
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) {
 			p.failed(r.URL.Host, "80", err)
-			panic(http.ErrAbortHandler) // a page of the proxy would look like the server's
+			panic(http.ErrAbortHandler) // an error page of the proxy would look like the server's
 		},
 		ModifyResponse: func(resp *http.Response) error {
 			resp.Body = &counted{ReadCloser: resp.Body, proxy: p}
@@ -90,7 +89,7 @@ func startProxy(guard *safenet.Guard, dial dialFunc, limit int64) (*proxy, error
 // Close ends all connections.
 func (p *proxy) Close() {
 	p.cancel()
-	_ = p.server.Close() // a listener has nothing to lose
+	_ = p.server.Close() // closing a listener loses nothing
 	p.transport.CloseIdleConnections()
 }
 
@@ -159,7 +158,7 @@ func (p *proxy) exceed() error {
 	return e
 }
 
-// failed records why a connection was not made.
+// failed records the error of a connection.
 func (p *proxy) failed(host, port string, err error) {
 	var failure *tea.Error
 	if !errors.As(err, &failure) {
@@ -173,8 +172,8 @@ func (p *proxy) failed(host, port string, err error) {
 	}
 }
 
-// failure returns why the page cannot be complete: the limit that was reached,
-// or the failure of a connection to a host; nil if there is none.
+// failure returns why the page cannot be complete: the exceeded limit, or the error of
+// a connection to a host; nil if there is none.
 func (p *proxy) failure(host, port string) *tea.Error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +183,7 @@ func (p *proxy) failure(host, port string) *tea.Error {
 	return p.failures[withPort(host, port)]
 }
 
-// refused returns the hosts whose addresses the guard refused.
+// refused returns the number of hosts whose addresses the guard refused.
 func (p *proxy) refused() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

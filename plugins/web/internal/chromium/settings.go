@@ -45,7 +45,7 @@ const (
 	maxShotHeight = 16384 // of a screenshot of a whole page, the limit of the browser's textures
 )
 
-// names are the programs that are looked for, in this order.
+// names are the programs to search for, in this order.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "headless_shell", "chrome-headless-shell"}
 
 // find returns the program's path. The error is dependency_missing.

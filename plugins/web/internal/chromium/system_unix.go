@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// setAttributes prepares the browser's command. The browser and its children
-// are a process group, which is killed together.
+// setAttributes makes the browser and its children a process group, which is killed
+// together.
 func setAttributes(cmd *exec.Cmd) {
 	cmd.SysProcAttr = attributes()
 	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// defaultMaxElements is the limit for the elements that the parser makes of a
-	// page, if its source has none.
+	// defaultMaxElements is the default limit for the elements that the parser creates
+	// for a page.
 	defaultMaxElements = 320_000
 	// fewTags and fewBytes are the number of tags and the size below which no page can
 	// have too many elements.
 	fewTags  = 500
 	fewBytes = 1 << 20
-	// attrsPerElement is the number of attributes for each element that is read.
+	// attrsPerElement is the number of attributes per element that is read.
 	attrsPerElement = 2
 	// maxOpenFormatting is the number of elements that the parser keeps open.
 	maxOpenFormatting = 512
@@ -26,11 +26,10 @@ const (
 	maxQuotes = 12
 )
 
-// boundElements returns a page of which the parser makes a limited number of
-// elements. The parser repeats elements for formatting that are not closed in
-// each following paragraph, so a short page can make any number of them: their
-// tags are removed if there would be too many. What follows after too many tags
-// is cut off.
+// boundElements returns a page for which the parser creates a limited number of
+// elements. The parser repeats unclosed formatting elements in each following
+// paragraph, so a short page can create any number of them: their tags are removed if
+// there would be too many. The page is cut off after too many tags.
 func boundElements(text string, limit int) (bounded string, notes []string) {
 	if len(text) <= fewBytes && strings.Count(text, "<") <= fewTags {
 		return text, nil
@@ -47,13 +46,13 @@ func boundElements(text string, limit int) (bounded string, notes []string) {
 	return text, notes
 }
 
-// countElements returns where the last element begins that can be read, and
-// whether there are too many elements that the parser repeats. Comments count as
-// elements, and so do end tags from which the parser creates an element.
+// countElements returns the position of the last element within the limit, and
+// whether the parser would repeat too many elements. Comments count as elements, and
+// so do end tags for which the parser creates an element.
 func countElements(text string, limit int) (end int, repeated bool) {
 	tokens := html.NewTokenizer(strings.NewReader(text))
-	open := map[atom.Atom]int{}  // elements for formatting that are not closed
-	total, count, all := 0, 0, 0 // all are those that the parser repeats
+	open := map[atom.Atom]int{}  // unclosed formatting elements
+	total, count, all := 0, 0, 0 // all counts those that the parser repeats
 	attrs := 0
 	for {
 		kind := tokens.Next()
@@ -93,7 +92,7 @@ func countElements(text string, limit int) (end int, repeated bool) {
 	}
 }
 
-// removeFormatting removes the tags of elements for formatting.
+// removeFormatting removes the tags of formatting elements.
 func removeFormatting(text string) string {
 	var out strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(text))
@@ -115,8 +114,8 @@ func removeFormatting(text string) string {
 	}
 }
 
-// isFormatting reports whether the parser repeats an element in the paragraphs
-// after the one in which it was opened. It does so with one link only.
+// isFormatting reports whether the parser repeats an unclosed element in the following
+// paragraphs. It repeats one link only.
 func isFormatting(tag atom.Atom) bool {
 	switch tag {
 	case atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.S, atom.Small, atom.Strike, atom.Strong, atom.Tt, atom.U:

@@ -20,14 +20,13 @@ const (
 	declarationBytes = 8 << 10
 	// guessBytes is the part of a page that a guess is based on.
 	guessBytes = 64 << 10
-	// minConfidence is the least confidence of a guess, in percent.
+	// minConfidence is the minimum confidence of a guess, in percent.
 	minConfidence = 30
 )
 
-// decodeCharset returns a body as UTF-8. The charset is that of a byte order
-// mark, of the Content-Type header or of the page's declaration, in this order,
-// otherwise UTF-8 if it fits, otherwise a guess. A declaration that the bytes
-// contradict is ignored.
+// decodeCharset converts a body to UTF-8. The charset is that of a byte order mark, of
+// the Content-Type header, or of the page's declaration, in this order; otherwise UTF-8
+// if it fits, or a guess. A declaration that the bytes contradict is ignored.
 func decodeCharset(body []byte, contentType string) string {
 	decoded, err := findEncoding(body, contentType).NewDecoder().Bytes(body)
 	if err != nil {
@@ -49,7 +48,7 @@ func findEncoding(body []byte, contentType string) encoding.Encoding {
 		e, canonical := charset.Lookup(name)
 		isUTF16 := strings.HasPrefix(canonical, "utf-16")
 		switch {
-		case e == nil || canonical == "replacement": // absent, unknown, or one that browsers do not read
+		case e == nil || canonical == "replacement": // absent, unknown, or not supported by browsers
 			continue
 		case canonical == "utf-8" && !valid:
 			continue
@@ -73,9 +72,8 @@ func findEncoding(body []byte, contentType string) encoding.Encoding {
 	return e
 }
 
-// isMostlyUTF8 reports whether a body is UTF-8, perhaps with a few broken
-// characters: in a text of another charset most characters beyond ASCII are not
-// valid UTF-8.
+// isMostlyUTF8 reports whether a body is UTF-8, perhaps with a few broken characters:
+// in another charset, most characters beyond ASCII are not valid UTF-8.
 func isMostlyUTF8(body []byte) bool {
 	if utf8.Valid(body) {
 		return true

@@ -12,9 +12,9 @@ import (
 // use: language-go, lang-go, highlight-source-go, brush: go, sourceCode go.
 var codeLanguage = regexp.MustCompile(`(?i)(?:^|\s)(?:language-|lang-|highlight-source-|highlight-text-|highlight-|brush:\s*|sourceCode\s+|src-|hljs\s+)([a-z][a-z0-9+#._-]{0,30})`)
 
-// normaliseCode makes each block of code a pre element with a code element that
-// has a class language-NAME, whatever the highlighter has made of it: line
-// numbers are removed.
+// normaliseCode makes each block of code a pre element with a code element of the
+// class language-NAME, in whatever form the highlighter left it. It removes line
+// numbers.
 func normaliseCode(body *html.Node) {
 	var blocks []*html.Node
 	inTable := map[*html.Node]int{} // blocks by table
@@ -50,11 +50,11 @@ func normaliseCode(body *html.Node) {
 	}
 }
 
-// maxCodeBlocks are the blocks of a table that is only the layout of a block of
-// code: the code, and perhaps its line numbers.
+// maxCodeBlocks is the number of blocks in a table that only lays out code: the code,
+// and perhaps its line numbers.
 const maxCodeBlocks = 2
 
-// tableOf returns the table around an element, nil if there is none.
+// tableOf returns the table around an element; nil if there is none.
 func tableOf(n *html.Node) *html.Node {
 	for p := n.Parent; p != nil; p = p.Parent {
 		if p.DataAtom == atom.Table {
@@ -94,8 +94,8 @@ func isLineNumber(n *html.Node) bool {
 	return lineNumber.MatchString(attr(n, "class")) || hasAttr(n, "data-line-number") && textOf(n) == attr(n, "data-line-number")
 }
 
-// languageOf returns the language of a block of code, which its own element,
-// the code element in it, or one of two elements around it names.
+// languageOf returns the language of a block of code, which its element, the code
+// element in it, or one of two enclosing elements names.
 func languageOf(pre *html.Node) string {
 	candidates := []*html.Node{pre}
 	if code := find(pre, func(n *html.Node) bool { return n.DataAtom == atom.Code }); code != nil {
@@ -119,8 +119,8 @@ func languageOf(pre *html.Node) string {
 	return ""
 }
 
-// unwrapCodeTable replaces a table with line numbers next to a block of code by
-// the block.
+// unwrapCodeTable replaces a table of line numbers and a block of code with the
+// block.
 func unwrapCodeTable(table, pre *html.Node) {
 	if table.Parent == nil || strings.Trim(textOf(table), "0123456789 ") != strings.Trim(textOf(pre), "0123456789 ") {
 		return

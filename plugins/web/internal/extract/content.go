@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Content is the content of a document, ready to be converted. A conversion
-// changes it: call HTML, Text and Markdown in this order, each at most once.
+// Content is the content of a document, ready for conversion. A conversion changes
+// it: call HTML, Text and Markdown in this order, each at most once.
 type Content struct {
 	node           *html.Node // nil if the document is not HTML
 	text, markdown string
@@ -21,14 +21,14 @@ const (
 	// maxScored bounds the number of elements of a page that readability scores;
 	// a larger page is only pruned.
 	maxScored = 50_000
-	// minContent is the text length below which a result of readability is
-	// compared with the page.
+	// minContent is the text length below which a result of readability is compared
+	// with the page.
 	minContent = 250
 )
 
 // Content returns the content of the page: all of it, or its main part without
-// navigation, headers, footers, sidebars and advertisements. It takes the page
-// apart, so that a large page is in memory only once: call it at most once.
+// navigation, headers, footers, sidebars and advertisements. It consumes the page, so
+// that a large page is in memory only once: call it at most once.
 func (d *Document) Content(mainOnly bool) *Content {
 	if d.root == nil {
 		return &d.plain
@@ -49,7 +49,7 @@ func (d *Document) Content(mainOnly bool) *Content {
 	return &Content{node: body}
 }
 
-// isInvisible reports whether an element has no content that a reader sees.
+// isInvisible reports whether an element has no visible content.
 func isInvisible(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Iframe, atom.Object, atom.Embed, atom.Canvas, atom.Audio, atom.Video,
@@ -71,8 +71,8 @@ var (
 	content     = regexp.MustCompile(`(?i)(^|[\s_-])(article|body|content|entry|main|post|story|text)($|[\s_-])`)
 )
 
-// isBoilerplate reports whether an element says itself that it is not part of
-// the main content.
+// isBoilerplate reports whether an element declares that it is not part of the main
+// content.
 func isBoilerplate(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Nav, atom.Aside, atom.Form:
@@ -89,8 +89,8 @@ func isBoilerplate(n *html.Node) bool {
 	return false
 }
 
-// isNamedBoilerplate reports whether the class or id of an element says so. An
-// id of many words is that of a heading.
+// isNamedBoilerplate reports whether the class or id of an element marks boilerplate.
+// An id of many words belongs to a heading.
 func isNamedBoilerplate(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Main, atom.Article, atom.Body, atom.Pre, atom.Code, atom.Table, atom.Tbody, atom.Tr, atom.Td, atom.H1, atom.H2, atom.H3:
@@ -106,7 +106,7 @@ func isNamedBoilerplate(n *html.Node) bool {
 const maxIDWords = 3
 
 // measureNamed returns the length of the text below n, as textLength does, and
-// stores that of the elements whose class or id says that they are boilerplate.
+// records it for elements whose class or id marks boilerplate.
 func measureNamed(n *html.Node, named map[*html.Node]int) int {
 	length := 0
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -124,7 +124,7 @@ func measureNamed(n *html.Node, named map[*html.Node]int) int {
 	return length
 }
 
-// lengthWithout returns the length of the text below n, as textLength does, without the
+// lengthWithout returns the length of the text below n, as textLength does, without
 // elements that match accepts.
 func lengthWithout(n *html.Node, match func(*html.Node) bool) int {
 	length := 0
@@ -148,11 +148,10 @@ func inside(n *html.Node, a atom.Atom) bool {
 	return false
 }
 
-// mainContent returns the main part of a body, which it changes. Elements that
-// say that they are something else are removed; then the part that the page
-// marks as its content is used, or what readability finds. If these leave
-// almost nothing, the page is a list or made in an unusual way, and all is
-// returned.
+// mainContent returns the main part of a body, which it changes. It removes
+// boilerplate and returns the part that the page marks as its content, or that
+// readability finds. If almost nothing is left, the page is a list or unusual, and
+// everything is returned.
 func (d *Document) mainContent(body *html.Node) *html.Node {
 	named := map[*html.Node]int{}
 	length := measureNamed(body, named)
@@ -176,8 +175,8 @@ func (d *Document) mainContent(body *html.Node) *html.Node {
 	return body
 }
 
-// addHeading puts the only main heading of a body before its content, which
-// readability leaves without it. A heading that is a link is the name of a site.
+// addHeading puts the only main heading of a body before its content, because
+// readability omits it. A heading that is a link is the name of a site.
 func addHeading(content, body *html.Node) {
 	isHeading := func(n *html.Node) bool { return n.DataAtom == atom.H1 }
 	if find(content, isHeading) != nil {
@@ -194,8 +193,8 @@ func addHeading(content, body *html.Node) {
 	}
 }
 
-// markedContent returns the only element that the page marks as its main
-// content, if it has most of the text.
+// markedContent returns the only element that the page marks as its main content, if
+// it has most of the text.
 func markedContent(body *html.Node, length int) *html.Node {
 	for _, isMarked := range []func(*html.Node) bool{
 		func(n *html.Node) bool {
@@ -231,8 +230,7 @@ func within(n, ancestor *html.Node) bool {
 	return false
 }
 
-// readable returns what readability takes for the main content, nil if it finds
-// none.
+// readable returns the main content according to readability; nil if it finds none.
 func (d *Document) readable(body *html.Node) *html.Node {
 	count := 0
 	elements(body, func(*html.Node) { count++ })

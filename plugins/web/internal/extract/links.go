@@ -14,8 +14,8 @@ import (
 // maxLinks bounds the number of links of a page.
 const maxLinks = 20_000
 
-// Links returns the links of the whole page in document order, each address
-// once. Links to a part of the page itself are left out.
+// Links returns the links of the whole page in document order, each address once,
+// except links to a part of the page itself.
 func (d *Document) Links() []page.Link {
 	if d.hasMoreLinks {
 		d.Notes = append(d.Notes, fmt.Sprintf("the page has too many links; only the first %d were read", maxLinks))
@@ -50,7 +50,7 @@ func (d *Document) readLinks() {
 	d.links, d.hasMoreLinks = links, len(links) == maxLinks
 }
 
-// linkLabel is the text of a link without text.
+// linkLabel returns a text for a link without text.
 func linkLabel(n *html.Node) string {
 	if label := attr(n, "aria-label") + attr(n, "title"); label != "" {
 		return label
@@ -61,9 +61,9 @@ func linkLabel(n *html.Node) string {
 	return attr(n, "alt")
 }
 
-// resolveLinks makes the addresses of links and images absolute. Others than of
-// pages and pictures are removed; pictures inside the page's own text too, since
-// they can be huge, and attributes that are code or style.
+// resolveLinks makes the addresses of links and images absolute. It removes other
+// addresses than those of pages and pictures, pictures inside the page's text, which may
+// be huge, and attributes that are code or style.
 func (d *Document) resolveLinks(body *html.Node) {
 	var all []*html.Node
 	elements(body, func(n *html.Node) { all = append(all, n) })
@@ -86,8 +86,8 @@ func (d *Document) resolveLinks(body *html.Node) {
 	removeAll(body, func(n *html.Node) bool { return n.DataAtom == atom.Img && attr(n, "src") == "" })
 }
 
-// resolveImage sets src, also of a picture that the page's scripts would load
-// later.
+// resolveImage sets src, including that of a picture that the page's scripts would
+// load later.
 func (d *Document) resolveImage(n *html.Node) {
 	for _, name := range []string{"data-src", "data-original", "data-lazy-src", "src"} {
 		if src := attr(n, name); src != "" && !strings.HasPrefix(src, "data:") {

@@ -22,7 +22,7 @@ func (c *Content) Markdown() string {
 		commonmark.NewCommonmarkPlugin(commonmark.WithLinkEmptyHrefBehavior(commonmark.LinkBehaviorSkip), commonmark.WithLinkEmptyContentBehavior(commonmark.LinkBehaviorSkip),
 			commonmark.WithListEndComment(false)),
 		table.NewTablePlugin(table.WithSpanCellBehavior(table.SpanBehaviorMirror), table.WithNewlineBehavior(table.NewlineBehaviorPreserve), table.WithHeaderPromotion(true),
-			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)), // padding to the width of a column can make a table many times larger
+			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)), // padding to the width of a column may make a table many times larger
 		strikethrough.NewStrikethroughPlugin(),
 	))
 	conv.Register.TextTransformer(escapeEntities, converter.PriorityEarly)
@@ -54,11 +54,11 @@ func (c *Content) HTML() string {
 	return b.String()
 }
 
-// entity matches a text that Markdown would read as a character reference.
+// entity matches text that Markdown would read as a character reference.
 var entity = regexp.MustCompile(`&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{0,31});`)
 
-// escapeEntities escapes the & of texts that look like character references.
-// The converter escapes < and > only.
+// escapeEntities escapes the & of text that looks like a character reference. The
+// converter only escapes < and >.
 func escapeEntities(_ converter.Context, text string) string {
 	return entity.ReplaceAllString(text, "&amp;$1;")
 }

@@ -11,16 +11,16 @@ import (
 )
 
 // formulaClass matches the classes of elements in which KaTeX, MathJax and
-// MediaWiki put a formula twice: as MathML and as what is drawn.
+// MediaWiki put a formula twice: as MathML and as rendered markup.
 var formulaClass = regexp.MustCompile(`(^|\s)(katex|katex-display|katex-mathml|mwe-math-element\S*|mwe-math-mathml\S*|MathJax\S*|MJX\S*|mjx-\S*)($|\s)`)
 
 const (
-	// maxFormulaParents limits the elements of a renderer around a formula.
+	// maxFormulaParents limits the renderer's elements around a formula.
 	maxFormulaParents = 6
 	// maxFormula is the maximum length of a formula. A longer one is returned as plain
 	// text.
 	maxFormula = 16 << 10
-	// subscriptMark stands for the _ of a subscript until the Markdown is made; it
+	// subscriptMark stands for the _ of a subscript until the Markdown is written; it
 	// is not a character.
 	subscriptMark = "\ufdd1"
 )
@@ -87,7 +87,7 @@ func replaceTeX(script *html.Node) {
 		if before.Type != html.ElementNode || !formulaClass.MatchString(attr(before, "class")) {
 			break
 		}
-		script.Parent.RemoveChild(before) // what was drawn
+		script.Parent.RemoveChild(before) // the rendered formula
 	}
 	code := &html.Node{Type: html.ElementNode, DataAtom: atom.Code, Data: "code"}
 	code.AppendChild(textNode(strings.TrimSpace(rawText(script))))
@@ -141,7 +141,7 @@ func formulaText(math *html.Node) string {
 	return attr(math, "alttext")
 }
 
-// accents are the marks that an element over a base is written as.
+// accents maps an element over a base to its mark.
 var accents = map[string]string{
 	"^": "\u0302", "ˆ": "\u0302", "¯": "\u0304", "‾": "\u0304", "―": "\u0304", "_": "\u0304", "~": "\u0303", "˜": "\u0303",
 	"˙": "\u0307", "¨": "\u0308", "→": "\u20d7", "ˇ": "\u030c", "´": "\u0301", "`": "\u0300",
@@ -203,7 +203,7 @@ func linear(n *html.Node) string {
 	return joinFormula(parts)
 }
 
-// withScripts returns a base with what is over, under and after it.
+// withScripts returns a base with its scripts over, under and after it.
 func withScripts(name, base, first, second string) string {
 	if mark := accents[first]; name == "mover" && mark != "" && utf8.RuneCountInString(base) == 1 {
 		return base + mark
@@ -229,7 +229,7 @@ func operands(n *html.Node) []string {
 	return parts
 }
 
-// operator returns the text of an operator. Invisible operators have a meaning too.
+// operator returns the text of an operator. Invisible operators have a meaning, too.
 func operator(text string) string {
 	switch text {
 	case "\u2061", "\u2062", "\u2064": // function application, times, plus
@@ -251,7 +251,7 @@ func operand(text string) string {
 	return "(" + text + ")"
 }
 
-// isAtom reports whether a text is one name or one number.
+// isAtom reports whether a text is a single name or number.
 func isAtom(text string) bool {
 	letters, digits := 0, 0
 	for _, r := range text {
@@ -267,7 +267,7 @@ func isAtom(text string) bool {
 	return letters == 0 || digits == 0
 }
 
-// script returns a superscript or subscript with its mark. Primes have none.
+// script returns a superscript or subscript with its mark. Primes have no mark.
 func script(mark, text string) string {
 	if text == "" || strings.Trim(text, "′″‴'") == "" {
 		return text
@@ -275,8 +275,8 @@ func script(mark, text string) string {
 	return mark + operand(strings.ReplaceAll(text, "−", "-"))
 }
 
-// multiscripts writes a base with the scripts after it and, behind mprescripts, those
-// before it. Each is a subscript and a superscript.
+// multiscripts writes a base with the scripts after it and, after mprescripts, those
+// before it, in pairs of a subscript and a superscript.
 func multiscripts(n *html.Node, parts []string) string {
 	before := len(parts)
 	i := 0
@@ -335,8 +335,8 @@ func tableRow(cells []string) string {
 	return strings.Join(cells, ", ")
 }
 
-// joinFormula joins parts, with a space where two would otherwise become one name or
-// one number.
+// joinFormula joins parts, with a space where two would otherwise merge into one name
+// or number.
 func joinFormula(parts []string) string {
 	var b strings.Builder
 	last := ""

@@ -19,7 +19,7 @@ const (
 	maxJSONDepth = 20
 )
 
-// pageFacts are what the elements of a page say about it, by source.
+// pageFacts holds the metadata of a page by source.
 type pageFacts struct {
 	meta      map[string]string // of meta elements, by lower-case name or property
 	title, h1 string
@@ -29,9 +29,9 @@ type pageFacts struct {
 	linked    map[string]string
 }
 
-// readMetadata sets the metadata of an HTML page. The first source with a value
-// is used: the page's own declarations for link previews and search engines are
-// better than the title element, which often has the name of the site too.
+// readMetadata sets the metadata of an HTML page from the first source with a value:
+// declarations for link previews and search engines are better than the title element,
+// which often includes the name of the site.
 func (d *Document) readMetadata() {
 	f := &pageFacts{meta: map[string]string{}, linked: map[string]string{}}
 	elements(d.root, f.read)
@@ -93,8 +93,8 @@ func inArticle(n *html.Node) bool {
 	return false
 }
 
-// readLinked reads a value of JSON-LD: the first object with a headline or a
-// date describes the page.
+// readLinked reads a JSON-LD value: the first object with a headline or a date
+// describes the page.
 func (f *pageFacts) readLinked(v any, depth int) {
 	if depth > maxJSONDepth {
 		return
@@ -117,7 +117,7 @@ func (f *pageFacts) readLinked(v any, depth int) {
 	}
 }
 
-// linkedText returns the text of a member: itself, its name or its address.
+// linkedText returns the text of a member: a string, its name or its address.
 func linkedText(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -160,7 +160,7 @@ func clean(text string) string {
 
 var languageTag = regexp.MustCompile(`^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*$`)
 
-// language returns a language tag, "" if the text is not one.
+// language returns a language tag; "" if the text is not one.
 func language(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), ",")
 	if !languageTag.MatchString(text) {
@@ -191,8 +191,8 @@ var (
 
 var dayLayouts = []string{"2006-01-02", "2006/01/02", "2006.01.02", "20060102", "January 2, 2006", "Jan 2, 2006", "2 January 2006", "2 Jan 2006", "02.01.2006"}
 
-// firstDate returns the first text that is a date, as RFC 3339, without a zone
-// if the text has none, or YYYY-MM-DD.
+// firstDate returns the first text that is a date, as RFC 3339 (without a zone if the
+// text has none) or YYYY-MM-DD.
 func firstDate(texts ...string) string {
 	for _, text := range texts {
 		text = strings.TrimSpace(text)

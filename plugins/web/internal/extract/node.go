@@ -28,7 +28,7 @@ func elements(n *html.Node, f func(*html.Node)) {
 	}
 }
 
-// attr returns an attribute, "" if it is absent.
+// attr returns an attribute; "" if it is absent.
 func attr(n *html.Node, name string) string {
 	for _, a := range n.Attr {
 		if a.Key == name && a.Namespace == "" {
@@ -38,7 +38,6 @@ func attr(n *html.Node, name string) string {
 	return ""
 }
 
-// hasAttr reports whether an attribute is there.
 func hasAttr(n *html.Node, name string) bool {
 	for _, a := range n.Attr {
 		if a.Key == name {
@@ -48,7 +47,6 @@ func hasAttr(n *html.Node, name string) bool {
 	return false
 }
 
-// setAttr sets an attribute.
 func setAttr(n *html.Node, name, val string) {
 	for i := range n.Attr {
 		if n.Attr[i].Key == name {

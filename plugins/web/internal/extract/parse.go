@@ -21,9 +21,9 @@ type Source struct {
 	URL         *url.URL
 	ContentType string
 	Body        []byte
-	// Rendered means that the page's scripts have run.
+	// Rendered reports that the page's scripts have run.
 	Rendered bool
-	// MaxElements is the number of elements that are read; default 320,000.
+	// MaxElements is the maximum number of elements that are read; default 320,000.
 	MaxElements int
 }
 
@@ -31,13 +31,13 @@ type Source struct {
 type Document struct {
 	URL      *url.URL
 	Metadata page.Metadata
-	// NoFollow means that the page asks crawlers not to follow its links.
+	// NoFollow reports that the page asks crawlers not to follow its links.
 	NoFollow bool
-	// Notes say what was cut or repaired.
+	// Notes describe what was cut or repaired.
 	Notes []string
 
 	root  *html.Node // nil if the page is not HTML, and after Content
-	base  *url.URL   // what relative links refer to
+	base  *url.URL   // for relative links
 	plain Content    // the content if the page is not HTML
 
 	links        []page.Link
@@ -77,8 +77,8 @@ func isText(kind string) bool {
 	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml") || strings.HasSuffix(kind, "+yaml")
 }
 
-// parseText reads a text that is not HTML. Markdown and plain text are returned
-// as they are, other languages in a code block.
+// parseText reads a text that is not HTML. It returns Markdown and plain text
+// unchanged, and other languages as a code block.
 func (d *Document) parseText(kind string, s Source) {
 	text := strings.TrimSpace(decodeCharset(s.Body, s.ContentType))
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -131,8 +131,8 @@ func (d *Document) parseHTML(s Source, isXML bool) error {
 	return nil
 }
 
-// maxScriptText is the length of the text of a page that is made by its
-// scripts.
+// maxScriptText is the length of text up to which a page's content is assumed to come
+// from its scripts.
 const maxScriptText = 100
 
 // needsScripts reports whether a page has scripts, but almost no text.
@@ -160,8 +160,8 @@ func (d *Document) setBase() {
 	}
 }
 
-// absolute resolves a link of the page; "" if it is empty or does not lead to a
-// web page, a mail address or a telephone number.
+// absolute resolves a link of the page; "" if it is empty or does not lead to a web
+// page, a mail address or a telephone number.
 func (d *Document) absolute(link string) string {
 	if link = strings.TrimSpace(link); link == "" {
 		return ""
@@ -180,8 +180,8 @@ func (d *Document) absolute(link string) string {
 
 const maxDepth = 200
 
-// flatten removes the tags of elements that are nested deeper than maxDepth; it
-// keeps their content.
+// flatten removes the tags of elements that are nested deeper than maxDepth, and keeps
+// their content.
 func flatten(text string) string {
 	var out strings.Builder
 	var open []string

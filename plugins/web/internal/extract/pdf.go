@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxPDFPages and maxPDFText bound what is read of a PDF file.
+	// maxPDFPages and maxPDFText bound how much of a PDF file is read.
 	maxPDFPages = 2000
 	maxPDFText  = 16 << 20
 	// maxPDFNodes and maxPDFDepth bound the tree of pages.
@@ -21,8 +21,8 @@ const (
 	maxPDFDepth = 100
 )
 
-// parsePDF reads the text and the properties of a PDF file. The library panics
-// on files that are not valid.
+// parsePDF reads the text and the properties of a PDF file. The library panics on
+// invalid files.
 func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -102,13 +102,13 @@ func (d *Document) pdfError(err error) *tea.Error {
 
 // pageTree visits the pages of a file.
 type pageTree struct {
-	left  int  // nodes that can still be visited, since the tree can have circles
-	cut   bool // the tree was not visited completely
+	left  int  // nodes that can still be visited; the tree may have cycles
+	cut   bool // not all of the tree was visited
 	visit func(contents, resources pdf.Value) bool
 }
 
-// walk visits the pages below a node until visit returns false. Resources are
-// those that the node inherits.
+// walk visits the pages below a node until visit returns false. resources are the
+// inherited ones.
 func (t *pageTree) walk(node, resources pdf.Value, depth int) bool {
 	if t.left--; t.left < 0 || depth > maxPDFDepth {
 		t.cut = true

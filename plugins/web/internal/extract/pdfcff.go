@@ -9,8 +9,8 @@ import (
 // 149 are those of StandardEncoding.
 const latinStrings = "¹¬µ™Ð½±Þ¼÷¦°þ¾²®−ð×³©ÁÂÄÀÅÃÇÉÊËÈÍÎÏÌÑÓÔÖÒÕŠÚÛÜÙÝŸŽáâäàåãçéêëèíîïìñóôöòõšúûüùýÿž"
 
-// The operators of a font dictionary of CFF that are read, and the number of the
-// first string that is in the font.
+// The supported operators of a CFF font dictionary, and the number of the first string
+// in the font.
 const (
 	cffCharset     = 15
 	cffEncoding    = 16

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// readsPerByte, spareReads and costOfRead bound how many bytes the library
-	// reads, many of them more than once: it would never end with a file whose
+	// readsPerByte, spareReads and costOfRead bound how many bytes the library reads,
+	// including repeated reads: it would read a file with cyclic references forever.
 	// parts refer to each other in a circle.
 	readsPerByte = 256
 	spareReads   = 4 << 20
 	costOfRead   = 1 << 10
 	// maxPDFStream bounds the content of one page after decompression.
 	maxPDFStream = 16 << 20
-	// sparePDFObjects and bytesPerObject limit the numbers in a file for which the
-	// library allocates memory, such as the number of objects.
+	// sparePDFObjects and bytesPerObject limit numbers in a file for which the library
+	// allocates memory, such as the number of objects.
 	sparePDFObjects = 100_000
 	bytesPerObject  = 8
 	// maxOperands limits the operands of one operator, which the library keeps in
@@ -31,8 +31,8 @@ const (
 	maxOperands = 200_000
 )
 
-// pdfFile is a file whose reads fail after the context has ended, or when they
-// are too many.
+// pdfFile is a file whose reads fail after the context has ended or a limit was
+// exceeded.
 type pdfFile struct {
 	*bytes.Reader
 	ctx  context.Context
@@ -46,15 +46,15 @@ func (f *pdfFile) ReadAt(p []byte, at int64) (int, error) {
 	if f.ctx.Err() != nil {
 		panic(context.Cause(f.ctx))
 	}
-	// A failed or short read costs too, since the library tries again.
+	// A failed or short read costs, too, because the library retries.
 	if f.left -= int64(len(p)) + costOfRead; f.left < 0 {
 		panic(errPDFReads)
 	}
 	return f.Reader.ReadAt(p, at)
 }
 
-// pdfSize finds the numbers for which the library allocates memory, and pdfEntry
-// what a cross-reference table has in addition to such numbers.
+// pdfSize finds numbers for which the library allocates memory, and pdfEntry the
+// comments and entries of a cross-reference table, which are ignored.
 var (
 	pdfSize   = regexp.MustCompile(`/(?:Size|Index|W|Columns)(?:[\s\[]|%[^\r\n]*)*([0-9+. \t\r\n]*)`)
 	pdfEntry  = regexp.MustCompile(`%[^\r\n]*|[0-9]+\s+[0-9]+\s+[nf]`)
@@ -62,11 +62,11 @@ var (
 	pdfDigits = regexp.MustCompile(`[0-9]+`)
 )
 
-// pdfHazard returns why a file must not be read: the library allocates as much
-// memory as the file says, and the program ends if there is not enough.
+// pdfHazard returns why a file must not be read: the library allocates as much memory
+// as the file declares, and the process dies if there is not enough.
 func pdfHazard(body []byte) string {
 	plain := body
-	if bytes.IndexByte(body, '#') >= 0 { // names can be written with #XX
+	if bytes.IndexByte(body, '#') >= 0 { // names may be written with #XX
 		plain = pdfName.ReplaceAllFunc(body, func(b []byte) []byte {
 			n, _ := strconv.ParseUint(string(b[1:]), 16, 8) // matches the expression
 			return []byte{byte(n)}
@@ -91,7 +91,7 @@ func pdfHazard(body []byte) string {
 	}
 }
 
-// isHuge reports whether a text contains a number above a limit.
+// isHuge reports whether a text contains a number above the limit.
 func isHuge(text []byte, limit int64) bool {
 	for _, digits := range pdfDigits.FindAll(text, -1) {
 		if n, err := strconv.ParseInt(string(digits), 10, 64); err != nil || n > limit {
@@ -101,9 +101,8 @@ func isHuge(text []byte, limit int64) bool {
 	return false
 }
 
-// isCircular reports whether an object stream is itself in an object stream,
-// which the library would look up for ever. It reads the library's table, which
-// is not exported.
+// isCircular reports whether an object stream is in an object stream, which the library
+// would look up forever. It reads the library's unexported table.
 func isCircular(r *pdf.Reader) bool {
 	table := reflect.ValueOf(r).Elem().FieldByName("xref")
 	for i := range table.Len() {

@@ -139,7 +139,7 @@ func readingOrder(glyphs []string) []string {
 }
 
 // isFromRight reports whether a line is read from right to left: it begins and ends
-// with letters of that direction, or consists mostly of them.
+// with letters of that direction, or mostly consists of them.
 func isFromRight(glyphs []string) bool {
 	count := map[class]int{}
 	first, last := neutral, neutral
@@ -166,7 +166,7 @@ func fromRight(glyphs []string) []string {
 	isMirrored := false
 	for i := len(glyphs) - 1; i >= 0; i-- {
 		if at := strings.Index(brackets, glyphs[i]); at >= 0 {
-			isMirrored = at%2 == 1 // the first one that is read closes
+			isMirrored = at%2 == 1 // the first one read is the closing one
 			break
 		}
 	}
@@ -192,7 +192,7 @@ func fromRight(glyphs []string) []string {
 const brackets = "()[]{}<>"
 
 // runBegin returns the beginning of the left-to-right run that ends with the last
-// glyph: words with what is between them, or one number.
+// glyph: words with the characters between them, or one number.
 func runBegin(glyphs []string) int {
 	begin := len(glyphs) - 1
 	for i := begin - 1; i >= 0; i-- {

@@ -12,17 +12,16 @@ import (
 const (
 	// maxFormDepth bounds the nesting of form objects.
 	maxFormDepth = 8
-	// gapOfSpace, gapOfLine and gapOfParagraph are the distances, in sizes of the
-	// font, from which on text is separated by a space, a line break or an empty
-	// line.
+	// gapOfSpace, gapOfLine and gapOfParagraph are the distances, in font sizes, from
+	// which text is separated by a space, a line break or an empty line.
 	gapOfSpace     = 0.15
 	gapOfLine      = 0.5
 	gapOfParagraph = 1.7
-	// offsetOfBold is the maximum distance, in sizes of the font, between two drawings
-	// of a text that make it bold.
+	// offsetOfBold is the maximum distance, in font sizes, between two drawings of a text
+	// that make it bold.
 	offsetOfBold = 0.1
-	// defaultWidth is the width of a glyph in thousandths of the font's size, if
-	// the font does not say.
+	// defaultWidth is the width of a glyph in thousandths of the font's size, if the font
+	// does not define it.
 	defaultWidth = 500
 )
 
@@ -61,9 +60,9 @@ type graphics struct {
 	textLine, textHere matrix
 }
 
-// pageText collects the text of a page in the order of its content stream.
-// Lines and words are told apart by their positions, since files contain
-// neither line breaks nor, often, spaces.
+// pageText collects the text of a page in the order of its content stream. It
+// separates lines and words by their positions, because files contain no line breaks
+// and often no spaces.
 type pageText struct {
 	ctx    context.Context
 	glyphs *glyphList
@@ -79,11 +78,11 @@ type pageText struct {
 	marked []*actualText
 	// unknown is the number of glyphs whose text is unknown.
 	unknown int
-	// Where the last text has ended, in which direction and size.
+	// The end of the last text, its direction and size.
 	endX, endY, dirX, dirY, lastSize float64
 }
 
-// actualText is a text that replaces what is drawn.
+// actualText is a text that replaces the drawn text.
 type actualText struct {
 	text    string
 	written bool
@@ -143,8 +142,8 @@ func (t *pageText) form(object, resources pdf.Value, depth int) {
 	t.state, t.saved = before, saved
 }
 
-// setState carries out the operators that change the state. It reports whether
-// op is one of them.
+// setState executes the operators that change the state. It reports whether op is one
+// of them.
 func (t *pageText) setState(op string, args []pdf.Value, resources pdf.Value) bool {
 	s := &t.state
 	number := func(i int) float64 {
@@ -199,7 +198,7 @@ func (t *pageText) moveLine(x, y float64) {
 	t.state.textHere = t.state.textLine
 }
 
-// show carries out the operators that show text.
+// show executes the operators that show text.
 func (t *pageText) show(op string, args []pdf.Value) {
 	if len(args) == 0 {
 		return
@@ -273,8 +272,7 @@ func (t *pageText) advance(x float64) {
 	t.state.textHere = matrix{1, 0, 0, 1, x * t.state.horizontal, 0}.times(t.state.textHere)
 }
 
-// maxPDFString is the part of a string that is read without looking at the
-// context.
+// maxPDFString is the part of a string that is read without checking the context.
 const maxPDFString = 4096
 
 // text adds a string at the current position.
@@ -365,8 +363,8 @@ func (t *pageText) add(text string, from, to matrix) {
 }
 
 const (
-	// maxLineParts limits the glyphs of a line that are kept at once, and maxDrawn the
-	// texts whose positions are kept.
+	// maxLineParts limits the buffered glyphs of a line, and maxDrawn the texts whose
+	// positions are kept.
 	maxLineParts = 10_000
 	maxDrawn     = 50_000
 )
@@ -390,7 +388,7 @@ func (t *pageText) isDrawnAgain(text string, at matrix, size float64) bool {
 	return false
 }
 
-// separate writes what is between the last text and the next one.
+// separate writes the separator between the last text and the next one.
 func (t *pageText) separate(at matrix, size float64, next string) {
 	if t.length == 0 {
 		return

@@ -97,8 +97,8 @@ func surround(n *html.Node, before, after string) {
 }
 
 // separateCustom makes an element that HTML does not define a block if it contains
-// blocks or is next to another such element. Elsewhere it separates the words in it
-// from those around it.
+// blocks or is next to another such element. Otherwise it separates its words from
+// those around it.
 func separateCustom(n *html.Node) {
 	hasBlock := find(n, func(c *html.Node) bool { return c != n && isBlock(c) }) != nil
 	if n.Data == "search" || hasBlock || isCustomSibling(n.PrevSibling, false) || isCustomSibling(n.NextSibling, true) {
@@ -115,8 +115,8 @@ func separateCustom(n *html.Node) {
 	}
 }
 
-// isCustomSibling reports whether a sibling is an element that HTML does not
-// define, or one that was made a block, directly or after spaces.
+// isCustomSibling reports whether a sibling, directly or after spaces, is an element
+// that HTML does not define, or one that was made a block.
 func isCustomSibling(n *html.Node, forward bool) bool {
 	for n != nil && n.Type == html.TextNode && strings.TrimSpace(n.Data) == "" {
 		if forward {
@@ -128,7 +128,7 @@ func isCustomSibling(n *html.Node, forward bool) bool {
 	return n != nil && n.Type == html.ElementNode && (strings.Contains(n.Data, "-") || n.DataAtom == atom.Div)
 }
 
-// isBlock reports whether an element is a block by itself.
+// isBlock reports whether an element is a block element of HTML.
 func isBlock(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Dd, atom.Details, atom.Div, atom.Dl, atom.Dt, atom.Fieldset, atom.Figcaption, atom.Figure,
@@ -164,8 +164,8 @@ func markScript(n *html.Node, mark string) {
 	writeMark(n, mark, text, after)
 }
 
-// writeMark adds the mark, with parentheses if the script is not one name or number, or
-// if the text after it would become part of it.
+// writeMark adds the mark, with parentheses unless the script is one name or number
+// that the text after it does not continue.
 func writeMark(n *html.Node, mark, text string, after rune) {
 	if inside(n, atom.Code) || inside(n, atom.Pre) {
 		mark = plainMark(mark)
@@ -184,10 +184,10 @@ func writeMark(n *html.Node, mark, text string, after rune) {
 	}
 }
 
-// plainMark is the mark of a subscript or superscript in text.
+// plainMark returns the mark of a subscript or superscript in text.
 func plainMark(mark string) string { return strings.ReplaceAll(mark, subscriptMark, "_") }
 
-// isSign reports whether a superscript is a sign that needs no mark for its position.
+// isSign reports whether a superscript is a sign that needs no mark.
 func isSign(text string) bool {
 	switch text {
 	case "TM", "SM", "+", "-", "−":
@@ -254,8 +254,8 @@ func edgeRune(n *html.Node, last bool) rune {
 	return r
 }
 
-// splitList splits a numbered list into lists whose items are numbered consecutively,
-// where values or a reversed order prevent that.
+// splitList splits a numbered list into lists with consecutive numbers, if values or a
+// reversed order require it.
 func splitList(list *html.Node) {
 	number, step := 1, 1
 	if hasAttr(list, "reversed") {

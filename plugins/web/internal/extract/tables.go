@@ -8,22 +8,22 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// spareCells are the cells that a table can gain by spans and short rows, in
-// addition to three for each cell that it has.
+// spareCells are the cells that a table may gain by spans and short rows, in addition
+// to three per existing cell.
 const spareCells = 10_000
 
-// cellPipe stands for a | in the code of a cell until the Markdown is made: the
-// converter escapes it in other text only. It is not a character.
-// cellDot stands for the dot after a number, which it would escape.
+// cellPipe stands for a | in the code of a cell until the Markdown is written: the
+// converter only escapes it in other text. It is not a character. cellDot stands for
+// the dot after a number, which the converter would escape.
 const (
 	cellPipe = "\ufdd0"
 	cellDot  = "\ufdd2"
 )
 
-// simplifyTables prepares the tables below n for Markdown, whose cells are
-// single lines: lists and blocks of code in cells become lines. A table with
-// headings or other tables in its cells, or one whose spans and short rows would
-// make it many times larger, becomes paragraphs.
+// simplifyTables prepares the tables below n for Markdown, whose cells are single
+// lines: lists and blocks of code in cells become lines. A table with headings or
+// other tables in its cells, or one that spans and short rows would make many times
+// larger, becomes paragraphs.
 func simplifyTables(n *html.Node) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		simplifyTables(c)
@@ -76,7 +76,7 @@ func rowsOf(table *html.Node) (rows [][]*html.Node, nested bool) {
 	return rows, nested
 }
 
-// span limits the span of a cell to what is left of its table, and returns it.
+// span limits the span of a cell to the rest of its table, and returns it.
 func span(cell *html.Node, name string, limit int) int {
 	n, err := strconv.Atoi(attr(cell, name))
 	if err != nil && attr(cell, name) == "" || n == 1 {
@@ -93,7 +93,7 @@ func setSpan(cell *html.Node, name string, n int) {
 	}
 }
 
-// unwrapTable makes paragraphs of the cells of a table.
+// unwrapTable replaces the cells of a table with paragraphs.
 func unwrapTable(n *html.Node) {
 	rename(n, atom.Div)
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -104,8 +104,8 @@ func unwrapTable(n *html.Node) {
 	}
 }
 
-// isLayout reports whether a table has content that a table of Markdown cannot
-// have, or is inside of an element that cannot have a table.
+// isLayout reports whether a table has content that a Markdown table cannot hold, or
+// is inside of an element that cannot hold a table.
 func isLayout(table *html.Node) bool {
 	for p := table.Parent; p != nil; p = p.Parent {
 		if p.DataAtom == atom.A || isFormatting(p.DataAtom) || p.DataAtom == atom.Del {
@@ -121,7 +121,7 @@ func isLayout(table *html.Node) bool {
 	}) != nil
 }
 
-// simplifyCell makes lines of the lists and blocks of code below n.
+// simplifyCell converts the lists and blocks of code below n to lines.
 func simplifyCell(n *html.Node) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling

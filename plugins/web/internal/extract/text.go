@@ -35,14 +35,14 @@ func inlineText(n *html.Node) string {
 	return strings.Join(strings.Fields(c.Text()), " ")
 }
 
-// textWriter collects text. Line breaks are written before the next text, so
-// that empty elements leave none.
+// textWriter collects text. It writes line breaks before the next text, so that empty
+// elements leave none.
 type textWriter struct {
 	b      strings.Builder
 	breaks int  // line breaks before the next text
 	space  bool // a space before the next text
-	pre    int  // number of pre elements around
-	item   bool // the mark of an item of a list was written, its text follows
+	pre    int  // number of enclosing pre elements
+	item   bool // the mark of a list item was written, and its text follows
 }
 
 func (w *textWriter) write(n *html.Node) {
@@ -95,8 +95,8 @@ func (w *textWriter) element(n *html.Node) {
 	}
 }
 
-// itemMark returns the number that [splitList] has given to an item, or the mark of one without
-// numbers.
+// itemMark returns the number of an item from [splitList], or bullet for an item without
+// a number.
 func itemMark(item *html.Node, bullet string) string {
 	if item.Parent.DataAtom != atom.Ol || attr(item, "value") == "" {
 		return bullet
@@ -119,7 +119,7 @@ func (w *textWriter) text(text string) {
 		w.space = w.space || text != ""
 		return
 	}
-	if strings.TrimLeftFunc(text, unicode.IsSpace) != text { // a no-break space too
+	if strings.TrimLeftFunc(text, unicode.IsSpace) != text { // including a no-break space
 		w.space = true
 	}
 	w.word(strings.Join(words, " "))

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// xhtmlStart matches the beginning of a page in the syntax of XML.
+// xhtmlStart matches the beginning of a page in XML syntax.
 var xhtmlStart = regexp.MustCompile(`(?is)^\s*(<\?xml[\s>?]|(<!--.*?-->\s*|<!doctype[^>]*>\s*)*<html[^>]*\sxmlns\s*=)`)
 
 // unquotedValue matches a tag that ends with an unquoted attribute.
 var unquotedValue = regexp.MustCompile(`=[^\s"'>]*/>$`)
 
-// expandXHTML returns a page in XML syntax converted to HTML syntax, which has neither
+// expandXHTML converts a page from XML syntax to HTML syntax, which has neither
 // <script/> for an empty element nor CDATA sections.
 func expandXHTML(text string) string {
 	if !strings.Contains(text, "/>") && !strings.Contains(text, "<![CDATA[") {
@@ -50,7 +50,7 @@ func expandXHTML(text string) string {
 	}
 }
 
-// isVoidElement reports whether an element of HTML has no end tag.
+// isVoidElement reports whether an HTML element has no end tag.
 func isVoidElement(tag atom.Atom) bool {
 	switch tag {
 	case atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input, atom.Link, atom.Meta, atom.Param, atom.Source, atom.Track, atom.Wbr:

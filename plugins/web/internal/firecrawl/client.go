@@ -20,17 +20,17 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpstatus"
 )
 
-// Settings are what a workflow sets under settings.web.firecrawl.
+// Settings are the settings under settings.web.firecrawl.
 type Settings struct {
 	Version string `json:"version,omitempty" enum:"v1,v2" doc:"version of the API; default v2"`
 	service.Settings
 }
 
-// operator is the address of Firecrawl's operator.
+// operator is the address of the hosted Firecrawl API.
 const operator = "https://api.firecrawl.dev"
 
-// Client reads pages and sites. It is safe for concurrent use. The caller
-// closes it.
+// Client reads pages and sites through the API. It is safe for concurrent use. The
+// caller closes it.
 type Client struct {
 	service *service.Service
 	version string
@@ -40,7 +40,7 @@ type Client struct {
 	poll    time.Duration
 }
 
-// Open returns a client. Addresses that are not allowed by guard are refused.
+// Open returns a client. It refuses addresses that guard does not allow.
 func Open(s Settings, guard *safenet.Guard) *Client {
 	return &Client{
 		service: service.Open("firecrawl", "settings.web.firecrawl", operator, s.Settings),
@@ -66,8 +66,8 @@ func (c *Client) server(req *tea.Request) (*httpapi.Server, error) {
 	return c.service.Server(req, service.Bearer(key))
 }
 
-// checkURL normalises an address and refuses one that is not public. A name is
-// resolved by the server, which must protect its own network.
+// checkURL normalises an address and refuses one that is not public. The server
+// resolves names and must protect its own network.
 func (c *Client) checkURL(address string) (string, error) {
 	u, err := safenet.ParseURL(address)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Client) format(f page.Format, o page.ReadOptions) any {
 	return map[string]any{"type": "screenshot", "fullPage": true}
 }
 
-// scrapeMargin is the time for the answer after the time for the page.
+// scrapeMargin is the time for the answer beyond the time for the page.
 const scrapeMargin = 15 * time.Second
 
 // Scrape reads one page.
@@ -151,14 +151,14 @@ func (c *Client) Scrape(ctx context.Context, req *tea.Request, p page.ScrapePara
 	return result, err
 }
 
-// envelope is what all answers have.
+// envelope holds the common members of all answers.
 type envelope struct {
 	Success *bool  `json:"success"`
 	Error   string `json:"error"`
 	Warning string `json:"warning"`
 }
 
-// failure returns the error that an answer with status 200 can have.
+// failure returns the error in an answer with status 200, if any.
 func (e *envelope) failure() error {
 	if e.Error == "" && (e.Success == nil || *e.Success) {
 		return nil
@@ -166,7 +166,7 @@ func (e *envelope) failure() error {
 	return tea.Errorf(tea.ConnectionError, "firecrawl: %s", cmp.Or(e.Error, "the request failed without a reason"))
 }
 
-// send makes a request and decodes its answer; e is its envelope.
+// send makes a request and decodes its answer; e is the answer's envelope.
 func (c *Client) send(ctx context.Context, server *httpapi.Server, r httpapi.Request, answer any, e *envelope) error {
 	err := server.Do(ctx, r, func(reply httpapi.Reply) error { return reply.Decode(answer, "an answer of Firecrawl") })
 	if err != nil {
@@ -175,7 +175,7 @@ func (c *Client) send(ctx context.Context, server *httpapi.Server, r httpapi.Req
 	return e.failure()
 }
 
-// text is a text that sites can give more than once.
+// text is a text that sites may define more than once.
 type text string
 
 func (t *text) UnmarshalJSON(data []byte) error {
@@ -185,7 +185,7 @@ func (t *text) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	var list []string
-	_ = json.Unmarshal(data, &list) // a value of another kind is no text
+	_ = json.Unmarshal(data, &list) // other kinds of values are not texts
 	*t = text(strings.Join(list, ", "))
 	return nil
 }
@@ -214,8 +214,8 @@ type document struct {
 	} `json:"metadata"`
 }
 
-// failure returns the error of a page whose site answered with one, as the
-// local reader does.
+// failure returns the error of a page whose site answered with one, in the form of the
+// local reader.
 func (d *document) failure(address string) error {
 	status := d.Metadata.StatusCode
 	if status < 400 {
@@ -274,8 +274,8 @@ func (c *Client) toPage(ctx context.Context, d *document, address string, o page
 // maxPicture bounds a screenshot in bytes.
 const maxPicture = 16 << 20
 
-// picture returns a screenshot in Base64: the server sends it in the answer, or
-// its address.
+// picture returns a screenshot in Base64. The server sends the screenshot or its
+// address.
 func (c *Client) picture(ctx context.Context, source string) (string, error) {
 	if source == "" {
 		return "", tea.Errorf(tea.ConnectionError, "firecrawl sent none")
@@ -291,7 +291,7 @@ func (c *Client) picture(ctx context.Context, source string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	resp, err := c.images.RoundTrip(req) // follows no redirects
+	resp, err := c.images.RoundTrip(req) // does not follow redirects
 	if err != nil {
 		return "", err
 	}

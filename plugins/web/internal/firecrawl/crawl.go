@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// pollInterval is the time between two requests for a job's status.
+	// pollInterval is the time between two requests for the status of a job.
 	pollInterval = 2 * time.Second
-	// maxIdlePolls ends a job that reads no page for so many polls: 10 minutes.
+	// maxIdlePolls is the number of polls without a new page that end a job: 10 minutes.
 	maxIdlePolls = 300
-	// cancelTimeout is the time to cancel a job after the call was cancelled.
+	// cancelTimeout is the time for cancelling a job after its call was cancelled.
 	cancelTimeout = 1500 * time.Millisecond
 	// maxCrawlBytes bounds the size of a crawl's result.
 	maxCrawlBytes = 48 << 20
-	// noteKey is the note with the job.
+	// noteKey is the key of the note with the job.
 	noteKey = "web.crawl/firecrawl"
 )
 
@@ -47,8 +47,8 @@ type crawl struct {
 	result page.CrawlResult
 }
 
-// Crawl reads the pages of a site. A job that an interrupted attempt of the
-// same call has started is continued; one whose call is cancelled is cancelled.
+// Crawl reads the pages of a site. It continues a job from an interrupted attempt of
+// the same call. If the call is cancelled, it cancels the job.
 func (c *Client) Crawl(ctx context.Context, req *tea.Request, p page.CrawlParams) (*page.CrawlResult, error) {
 	address, err := c.checkURL(p.URL)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *Client) Crawl(ctx context.Context, req *tea.Request, p page.CrawlParams
 	}
 	status, err := x.await(ctx, j)
 	if resumed && j.ID != p.JobID && err != nil && ctx.Err() == nil && isGone(err) {
-		// It was cancelled or its pages have expired.
+		// The job was cancelled, or its pages have expired.
 		if j, err = x.start(ctx); err != nil {
 			return nil, err
 		}
@@ -111,9 +111,9 @@ func (x *crawl) find(ctx context.Context) (j job, resumed bool, err error) {
 	return j, false, err
 }
 
-// start starts a job and stores its identifier. The server starts one job for an
-// idempotency key; its answer to a second request does not name the job, which
-// is then found among the active ones.
+// start starts a job and stores its identifier. The server starts one job per
+// idempotency key; its answer to a second request does not name the job, which is then
+// searched among the active ones.
 func (x *crawl) start(ctx context.Context) (job, error) {
 	limited, cancel := x.client.service.Expire(ctx, 0)
 	defer cancel()
@@ -150,7 +150,7 @@ func (x *crawl) post(ctx context.Context, header http.Header) (id string, err er
 	return answer.ID, nil
 }
 
-// active returns the active job for the address, "" if there is none.
+// active returns the active job for the address; "" if there is none.
 func (x *crawl) active(ctx context.Context) (id string, err error) {
 	var answer struct {
 		envelope
@@ -171,7 +171,7 @@ func (x *crawl) active(ctx context.Context) (id string, err error) {
 	return "", nil
 }
 
-// body is the request for a job.
+// body returns the request for a job.
 func (x *crawl) body() map[string]any {
 	p := x.params
 	options := x.client.options(p.ReadOptions)
@@ -256,7 +256,7 @@ func (x *crawl) await(ctx context.Context, j job) (*status, error) {
 			e.Details = map[string]any{"job_id": j.ID, "job_status": s.Status}
 			return nil, e
 		}
-		// A number that falls, or exceeds the limit, is not progress.
+		// A falling number, or one above the limit, is not progress.
 		idle++
 		if completed := min(s.Completed, max(x.params.Limit, 1)); completed > best {
 			idle, best = 0, completed
@@ -287,8 +287,8 @@ func (x *crawl) status(ctx context.Context, path string, query url.Values) (*sta
 	return s, err
 }
 
-// cancel cancels a job, so that it does not go on and cost. The caller's context
-// may have ended.
+// cancel cancels a job, so that it does not continue to cost. The caller's context may
+// have ended.
 func (x *crawl) cancel(ctx context.Context, j job) {
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer end()
@@ -299,7 +299,7 @@ func (x *crawl) cancel(ctx context.Context, j job) {
 		x.req.Host.Log(ctx, slog.LevelWarn, "the crawl at firecrawl was not cancelled", map[string]any{"job_id": j.ID, "error": err.Error()})
 		return
 	}
-	_ = x.req.Host.SetNote(ctx, noteKey, job{}) // the job is found to be cancelled otherwise
+	_ = x.req.Host.SetNote(ctx, noteKey, job{}) // without it, the job is found to be cancelled later
 }
 
 // collect reads the pages of a job.
@@ -337,7 +337,7 @@ func (x *crawl) collect(ctx context.Context, j job, s *status) error {
 	return x.errors(ctx, j)
 }
 
-// add adds a page, or the failure of one.
+// add adds a page or its failure.
 func (x *crawl) add(ctx context.Context, d *document) error {
 	address := string(d.Metadata.SourceURL)
 	if err := d.failure(address); err != nil {
@@ -353,8 +353,8 @@ func (x *crawl) add(ctx context.Context, d *document) error {
 	return nil
 }
 
-// nextPath returns the path and the query of the next part. Its host is not
-// used: the key is sent only to the server of the settings.
+// nextPath returns the path and query of the next part. It ignores the host: the key is
+// sent only to the server of the settings.
 func (x *crawl) nextPath(next string) (string, url.Values, error) {
 	u, err := url.Parse(next)
 	if err == nil {
@@ -365,8 +365,8 @@ func (x *crawl) nextPath(next string) (string, url.Values, error) {
 	return "", nil, tea.Errorf(tea.ConnectionError, "firecrawl names %q as the next part of the crawl, which is not an address of its API", next)
 }
 
-// errors adds the pages that the server could not read. Not every server has
-// the list.
+// errors adds the pages that the server could not read. Not every server provides the
+// list.
 func (x *crawl) errors(ctx context.Context, j job) error {
 	var answer struct {
 		envelope

@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// cacheSuffix marks the files of the cache; others in its directory are left
-	// alone.
+	// cacheSuffix is the suffix of the cache's files; other files in its directory are
+	// left alone.
 	cacheSuffix = ".page"
-	// cacheShare is the part of the cache that one page can take.
+	// cacheShare is the divisor for the part of the cache that one page can take.
 	cacheShare = 8
-	// sweepShare is the part of the cache that is written between two sweeps.
+	// sweepShare is the divisor for the part of the cache that is written between sweeps.
 	sweepShare = 16
 )
 
-// cache keeps pages on disk to ask servers whether they have changed. A
-// directory can be shared by processes. It is safe for concurrent use. A file
-// that cannot be read or written is a page that is not in the cache.
+// cache keeps pages on disk, so that servers can confirm that they are unchanged.
+// Processes can share its directory. It is safe for concurrent use. Failures to read
+// or write a file count as cache misses.
 type cache struct {
 	dir string
 	max int64
@@ -50,8 +50,8 @@ type cachedPage struct {
 	body         []byte
 }
 
-// newCache returns the cache in a directory, nil if it is off. Its methods work
-// on nil.
+// newCache returns the cache in a directory; nil if it is off. Its methods accept
+// a nil receiver.
 func newCache(dir string, maxBytes int64) *cache {
 	if maxBytes == 0 {
 		return nil
@@ -71,7 +71,7 @@ func (c *cache) file(url string) string {
 	return filepath.Join(c.dir, hex.EncodeToString(sum[:16])+cacheSuffix)
 }
 
-// get returns the page of an address, nil if it is not there.
+// get returns the page of an address; nil if it is not cached.
 func (c *cache) get(url string) *cachedPage {
 	if c == nil {
 		return nil
@@ -133,10 +133,10 @@ func (c *cache) put(url string, header http.Header, body []byte) {
 // touch marks a page as used.
 func (c *cache) touch(url string) {
 	now := time.Now()
-	_ = os.Chtimes(c.file(url), now, now) // it is then removed earlier
+	_ = os.Chtimes(c.file(url), now, now) // on failure it is removed earlier
 }
 
-// sweep removes the pages that were not used for the longest time.
+// sweep removes the least recently used pages.
 func (c *cache) sweep() {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -152,11 +152,11 @@ func (c *cache) sweep() {
 			files = append(files, info)
 			total += info.Size()
 		case atomicfile.IsTemporary(info.Name()) && time.Since(info.ModTime()) > time.Hour:
-			_ = os.Remove(filepath.Join(c.dir, info.Name())) // left by a crash; the next sweep tries again
+			_ = os.Remove(filepath.Join(c.dir, info.Name())) // left by a crash; the next sweep retries
 		}
 	}
 	sort.Slice(files, func(i, j int) bool { return files[i].ModTime().Before(files[j].ModTime()) })
-	// Room for what is written until the next sweep.
+	// Leave room for the writes before the next sweep.
 	for _, info := range files {
 		if total <= c.max-c.max/sweepShare {
 			break

@@ -8,18 +8,16 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// converted is a page in two forms: as a result, and as a document whose links
-// a crawl follows.
+// converted is a page as a result, and as a document whose links a crawl follows.
 type converted struct {
 	page *page.Page
 	doc  *extract.Document
 	err  error
 }
 
-// convert parses a response and returns it in the requested formats. The
-// libraries that do it cannot be interrupted: the work continues in the
-// background when the context ends, and the number of such workers is limited.
-// A panic in a library is an internal_error of this page.
+// convert parses a response and returns it in the requested formats. The libraries
+// cannot be interrupted: if the context ends, the work continues in the background, in
+// a limited number of workers. A panic in a library is an internal_error of the page.
 func (r *Reader) convert(ctx context.Context, s extract.Source, o page.ReadOptions, finish func(*converted)) (*page.Page, *extract.Document, error) {
 	select {
 	case r.workers <- struct{}{}:

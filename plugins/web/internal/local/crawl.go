@@ -20,10 +20,10 @@ import (
 const (
 	// maxCrawlBytes bounds the size of a crawl's result, below tea.MaxPayload.
 	maxCrawlBytes = 48 << 20
-	// maxFailures ends a crawl after so many failures without a page.
+	// maxFailures is the number of failures in a row that ends a crawl.
 	maxFailures = 20
-	// pageRetries are the further attempts to read a page after a failure that
-	// can pass, and maxRetryWait the longest wait between them.
+	// pageRetries is the number of retries after a temporary failure, and maxRetryWait
+	// the longest wait between them.
 	pageRetries  = 2
 	maxRetryWait = 30 * time.Second
 )
@@ -38,7 +38,7 @@ type crawl struct {
 	frontier  *frontier
 	robots    map[string]*robots // by scheme and host
 	rulesRead int                // of all hosts
-	bodies    map[string]bool    // digests of the pages' content
+	bodies    map[string]bool    // digests of page contents
 	result    *page.CrawlResult
 	bytes     int
 	failures  int // without a page since
@@ -46,9 +46,8 @@ type crawl struct {
 	job       *job
 }
 
-// step is what one address has led to. The steps of a crawl are stored as
-// notes, each once: a repeated call applies them again and continues after the
-// last one.
+// step is the outcome of one address. The steps of a crawl are stored as notes, each
+// once: a repeated call applies them again and continues after the last one.
 type step struct {
 	Page    *page.Page       `json:"page,omitempty"`
 	Failed  *page.FailedPage `json:"failed,omitempty"`
@@ -58,14 +57,14 @@ type step struct {
 	Notes   []string         `json:"notes,omitempty"`
 }
 
-// skipError is the reason why an address is not read after all, such as a
-// redirect to another host.
+// skipError is the reason why an admitted address is not read, such as a redirect to
+// another host.
 type skipError struct{ reason string }
 
 func (e *skipError) Error() string { return "skipped: " + e.reason }
 
-// Crawl reads the pages of a site in the order in which they are found. It is
-// an error if the first page cannot be read; others are listed in the result.
+// Crawl reads the pages of a site in the order in which they are found. It is an error
+// if the first page cannot be read; other failures are listed in the result.
 func (r *Reader) Crawl(ctx context.Context, req *tea.Request, p page.CrawlParams) (*page.CrawlResult, error) {
 	start, err := safenet.ParseURL(p.URL)
 	if err != nil {
@@ -122,18 +121,16 @@ func (c *crawl) note(format string, args ...any) {
 	c.result.Notes = append(c.result.Notes, fmt.Sprintf(format, args...))
 }
 
-// jobID identifies a crawl: the same call has the same identifier when it is
-// repeated.
+// jobID identifies a crawl. A repeated call has the same identifier.
 func jobID(req *tea.Request, p page.CrawlParams) string {
-	params, _ := json.Marshal(p) // of plain values
+	params, _ := json.Marshal(p) // has only plain values
 	sum := sha256.Sum256(append([]byte(req.IdempotencyKey+"\n"), params...))
 	return hex.EncodeToString(sum[:8])
 }
 
 func (c *crawl) noteKey(i int) string { return fmt.Sprintf("web.crawl/%s/%d", c.result.JobID, i) }
 
-// resume applies the steps of an earlier attempt, and those of the job of
-// another run.
+// resume applies the steps of an earlier attempt, and of the job of another run.
 func (c *crawl) resume(ctx context.Context, start *url.URL) error {
 	for {
 		note, found, err := c.req.Host.Note(ctx, c.noteKey(c.steps))
@@ -151,7 +148,7 @@ func (c *crawl) resume(ctx context.Context, start *url.URL) error {
 	}
 }
 
-// restore applies a step that was made before.
+// restore applies an earlier step.
 func (c *crawl) restore(s *step) {
 	for _, t := range s.Found {
 		if u, err := safenet.ParseURL(t.URL); err == nil {
@@ -161,8 +158,8 @@ func (c *crawl) restore(s *step) {
 	c.apply(s)
 }
 
-// takeOver applies the steps of the job that the call names, once: they are
-// stored as notes of this crawl, and the job can go on elsewhere.
+// takeOver applies the steps of the job that the call names, once: they are stored as
+// notes of this crawl, and the job may continue elsewhere.
 func (c *crawl) takeOver(ctx context.Context, start *url.URL) error {
 	if c.p.JobID == "" {
 		return nil
@@ -184,7 +181,7 @@ func (c *crawl) takeOver(ctx context.Context, start *url.URL) error {
 	if err != nil {
 		return err
 	}
-	c.failures = 0 // the site can be back
+	c.failures = 0 // the site may be back
 	c.req.Host.Log(ctx, slog.LevelInfo, "continuing the crawl of another run", map[string]any{"job_id": c.p.JobID, "pages": len(c.result.Pages)})
 	return c.req.Host.SetNote(ctx, done, c.p.JobID)
 }
@@ -229,19 +226,19 @@ func (c *crawl) apply(s *step) {
 func (c *crawl) addPage(s *step) {
 	c.failures = 0
 	c.bodies[s.Digest] = true
-	encoded, _ := json.Marshal(s.Page) // of plain values
+	encoded, _ := json.Marshal(s.Page) // has only plain values
 	c.bytes += len(encoded)
 	c.result.Pages = append(c.result.Pages, s.Page)
 	if u, err := safenet.ParseURL(s.Page.URL); err == nil {
 		c.frontier.seen[key(u)] = true
 		if len(c.result.Pages) == 1 && or(c.p.SameHost, true) {
-			c.frontier.host = u.Host // the first page can redirect, to www for example
+			c.frontier.host = u.Host // the first page may redirect, for example to www
 		}
 	}
 }
 
-// read reads a page. The error is that of the first page, or that the call has
-// ended.
+// read reads a page. It returns an error if the first page cannot be read, or if the
+// call has ended.
 func (c *crawl) read(ctx context.Context, t target) (*step, error) {
 	u, err := safenet.ParseURL(t.URL)
 	if err != nil {
@@ -312,7 +309,7 @@ func (c *crawl) readOnce(ctx context.Context, u *url.URL, depth int) (*step, err
 		}
 		return err
 	}
-	// The wait, which can be long, does not count towards the page's time limit.
+	// The wait may be long and does not count towards the page's time limit.
 	if err := c.r.pace.wait(ctx, u.Host, c.delay(rules)); err != nil {
 		return nil, err
 	}
@@ -336,7 +333,7 @@ func (c *crawl) readOnce(ctx context.Context, u *url.URL, depth int) (*step, err
 		return s, nil
 	}
 	for _, link := range links {
-		if ctx.Err() != nil { // a host can have many rules
+		if ctx.Err() != nil { // a host may have many rules
 			return nil, context.Cause(ctx)
 		}
 		c.add(s, link.URL, depth+1)
@@ -353,7 +350,7 @@ func digest(p *page.Page) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// add decides about a link and adds it to a step.
+// add decides on a link and adds it to a step.
 func (c *crawl) add(s *step, link string, depth int) {
 	u, reason := c.frontier.admit(link, depth)
 	if rules := c.robotsOf(u); reason == "" && rules != nil && !rules.allows(u) {

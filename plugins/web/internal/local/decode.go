@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// acceptEncoding lists the encodings that decode reads.
+	// acceptEncoding lists the supported content encodings.
 	acceptEncoding = "gzip, br, zstd"
 	// maxEncodings bounds how often a body is encoded.
 	maxEncodings = 3
-	// maxZstdWindow bounds the memory of the decoder; RFC 9659 allows servers
-	// no more.
+	// maxZstdWindow bounds the decoder's memory; RFC 9659 limits servers to this
+	// size.
 	maxZstdWindow = 8 << 20
 )
 
@@ -29,8 +29,8 @@ var (
 	errEncoding = errors.New("the content encoding is not supported")
 )
 
-// readBody reads and decodes a body. Neither the encoded nor the decoded body
-// can have more than limit bytes: the error is then errTooLong.
+// readBody reads and decodes a body. If the encoded or the decoded body exceeds limit,
+// the error is errTooLong.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	var encodings []string
 	for _, name := range strings.Split(strings.Join(resp.Header.Values("Content-Encoding"), ","), ",") {
@@ -74,8 +74,7 @@ func newDecoder(encoding string, r io.Reader) (io.ReadCloser, error) {
 	return nil, errEncoding
 }
 
-// newInflater reads both forms that servers send as deflate: with and without
-// the header of zlib.
+// newInflater reads deflate as servers send it: with or without the header of zlib.
 func newInflater(r io.Reader) (io.ReadCloser, error) {
 	head := make([]byte, 2)
 	n, err := io.ReadFull(r, head)
@@ -89,7 +88,7 @@ func newInflater(r io.Reader) (io.ReadCloser, error) {
 	return flate.NewReader(r), nil
 }
 
-// limited is an io.LimitedReader that fails at its limit.
+// limited is like io.LimitedReader, but fails at its limit.
 type limited struct {
 	r    io.Reader
 	left int64

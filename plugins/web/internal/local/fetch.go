@@ -18,32 +18,32 @@ import (
 // accept is the Accept header of all requests.
 const accept = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/*;q=0.8,*/*;q=0.5"
 
-// response is what a server has sent. The caller must not change it.
+// response is a server's response. The caller must not change it.
 type response struct {
 	url    *url.URL // after redirects
 	status int
 	header http.Header
 	body   []byte
 	cached bool // the server confirmed the page in the cache
-	cut    bool // the body is longer
+	cut    bool // the body was cut off
 }
 
-// fetchOptions adapt one fetch.
+// fetchOptions are the options of one fetch.
 type fetchOptions struct {
 	delay time.Duration
 	limit int64
-	// cut means that a longer response is cut off at the limit; otherwise it is
-	// an error.
+	// cut truncates a response at the limit; otherwise a longer response is an
+	// error.
 	cut bool
-	// paced means that the caller has waited for the first request's turn.
+	// paced reports that the caller has already waited for the first request.
 	paced bool
-	// visit is called before each request, with the address of a redirect too;
-	// an error ends the fetch. nil allows all.
+	// visit is called before each request, including redirects; an error ends the
+	// fetch. nil allows all.
 	visit func(ctx context.Context, u *url.URL) error
 }
 
-// fetch reads an address and follows redirects. A status that is not 2xx is an
-// error, as all others a *tea.Error.
+// fetch reads an address and follows redirects. A status other than 2xx is an error.
+// All errors are a *tea.Error.
 func (r *Reader) fetch(ctx context.Context, u *url.URL, o fetchOptions) (*response, error) {
 	visited := map[string]bool{}
 	for hop := 0; ; hop++ {
@@ -63,7 +63,7 @@ func (r *Reader) fetch(ctx context.Context, u *url.URL, o fetchOptions) (*respon
 		if err != nil || next == nil {
 			return resp, err
 		}
-		o.paced = next.Host == u.Host // the requests for one page are one turn
+		o.paced = next.Host == u.Host // requests for one page count as one
 		u = next
 	}
 }
@@ -127,7 +127,7 @@ func (r *Reader) send(ctx context.Context, u *url.URL, known *cachedPage) (*http
 			req.Header.Set("If-Modified-Since", known.LastModified)
 		}
 	}
-	return r.transport.RoundTrip(req) // follows no redirects and has no cookies
+	return r.transport.RoundTrip(req) // does not follow redirects and has no cookies
 }
 
 func isRedirect(status int) bool {
@@ -138,8 +138,7 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// redirectTarget resolves a Location header. User names and passwords in it are
-// not used.
+// redirectTarget resolves a Location header. It drops user names and passwords.
 func redirectTarget(from *url.URL, location string) (*url.URL, error) {
 	next, err := from.Parse(location)
 	if err != nil {
@@ -152,7 +151,7 @@ func redirectTarget(from *url.URL, location string) (*url.URL, error) {
 	return next, nil
 }
 
-// failure returns an error of a request that is not retryable.
+// failure returns an error that is not retryable.
 func failure(kind tea.ErrorType, u *url.URL, format string, args ...any) *tea.Error {
 	e := tea.Errorf(kind, "GET %s: "+format, append([]any{u}, args...)...)
 	e.Source, e.Retryable = u.Host, false
@@ -192,7 +191,7 @@ func requestError(ctx context.Context, u *url.URL, err error) *tea.Error {
 	return e
 }
 
-// bodyError converts a failure while the body was read.
+// bodyError converts an error of reading the body.
 func bodyError(ctx context.Context, u *url.URL, err error, limit int64) *tea.Error {
 	switch {
 	case errors.Is(err, errTooLong):

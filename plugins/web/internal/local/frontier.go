@@ -16,8 +16,8 @@ const (
 	// maxFrontierBytes their size.
 	maxFrontier      = 100_000
 	maxFrontierBytes = 8 << 20
-	// maxCrawlURL, maxSameSegment and maxQueries keep a crawl out of sites that
-	// generate links without end.
+	// maxCrawlURL, maxSameSegment and maxQueries keep a crawl out of sites that generate
+	// endless links.
 	maxCrawlURL    = 2000
 	maxSameSegment = 3
 	maxQueries     = 100
@@ -43,10 +43,10 @@ type target struct {
 	Depth int    `json:"depth"`
 }
 
-// frontier decides which links of a site are read, in the order in which they
-// were found.
+// frontier decides which links of a site are read, in the order in which they were
+// found.
 type frontier struct {
-	host             string // "" before the first page was read, and if all hosts are read
+	host             string // "" before the first page was read, and if all hosts are allowed
 	maxDepth         int
 	include, exclude []pathPattern
 	queue            []target
@@ -87,8 +87,8 @@ func matchAny(list []pathPattern, u *url.URL) bool {
 	return false
 }
 
-// key identifies a page. It ignores the order of the query's parameters, tracking
-// parameters, and the way in which characters are encoded.
+// key identifies a page. It ignores the order of query parameters, tracking parameters,
+// and the encoding of characters.
 func key(u *url.URL) string {
 	if u.RawQuery == "" {
 		return origin(u) + requestPath(u)
@@ -105,8 +105,8 @@ func key(u *url.URL) string {
 	return origin(&k) + requestPath(&k)
 }
 
-// admit decides about a link at a depth. It returns the address to read, or the
-// reason why it is not read, which is "" for one that is read anyway.
+// admit decides on a link at a depth. It returns the address to read, or the reason why
+// it is not read; "" if it is already known.
 func (f *frontier) admit(link string, depth int) (u *url.URL, reason string) {
 	u, err := safenet.ParseURL(link)
 	switch {
@@ -129,7 +129,7 @@ func (f *frontier) admit(link string, depth int) (u *url.URL, reason string) {
 	return u, ""
 }
 
-// remember marks an address as found.
+// remember records that an address was found.
 func (f *frontier) remember(u *url.URL) {
 	f.seen[key(u)] = true
 	f.bytes += len(u.String())
@@ -138,7 +138,7 @@ func (f *frontier) remember(u *url.URL) {
 	}
 }
 
-// refuse returns the reason why an address is not read, "" if it is.
+// refuse returns the reason why an address is not read; "" if it is.
 func (f *frontier) refuse(u *url.URL) string {
 	switch {
 	case f.host != "" && u.Host != f.host:
@@ -153,7 +153,7 @@ func (f *frontier) refuse(u *url.URL) string {
 	return ""
 }
 
-// isFile reports whether a path ends like a file without text.
+// isFile reports whether the extension of a path is that of a file without text.
 func isFile(p string) bool {
 	switch strings.ToLower(path.Ext(p)) {
 	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg", ".ico", ".bmp", ".tif", ".tiff", ".mp3", ".mp4", ".webm", ".ogg", ".wav", ".avi", ".mov", ".mkv",
@@ -164,8 +164,8 @@ func isFile(p string) bool {
 	return false
 }
 
-// isTrap reports whether an address is very long or repeats a part of its path,
-// as those of pages do that link to themselves relatively.
+// isTrap reports whether an address is very long or repeats a part of its path, as on
+// sites whose pages link to themselves relatively.
 func isTrap(u *url.URL) bool {
 	if len(u.String()) > maxCrawlURL {
 		return true

@@ -20,13 +20,12 @@ const (
 	jobAge = 7 * 24 * time.Hour
 )
 
-// jobName is the form of a job's identifier.
+// jobName matches the identifier of a job.
 var jobName = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// job is a file next to the cache with the steps of a crawl, so that another
-// run can continue it. The file is a line with a jobHeader and a line for each
-// step. A file that cannot be written is a job that cannot be continued. Its
-// methods work on nil.
+// job is a file next to the cache with the steps of a crawl, so that another run can
+// continue it. The file has a line with a jobHeader and a line per step. If it cannot
+// be written, the job cannot be continued. Methods accept a nil receiver.
 type job struct{ file *os.File }
 
 type jobHeader struct {
@@ -35,8 +34,8 @@ type jobHeader struct {
 
 func (c *cache) jobFile(id string) string { return filepath.Join(c.dir, "crawls", id+jobSuffix) }
 
-// newJob creates the file of a job, nil if the cache is off. Old jobs are
-// removed, except the one to keep.
+// newJob creates the file of a job; nil if the cache is off. It removes old jobs,
+// except keep.
 func (c *cache) newJob(id, url, keep string) *job {
 	if c == nil {
 		return nil
@@ -55,8 +54,8 @@ func (c *cache) newJob(id, url, keep string) *job {
 	return j
 }
 
-// add writes a line. After a failure nothing is written any more, since a step
-// would be missing.
+// add writes a line. After a failure it writes nothing, because a step would be
+// missing.
 func (j *job) add(line any) {
 	if j == nil || j.file == nil {
 		return
@@ -77,10 +76,9 @@ func (j *job) close() {
 	}
 }
 
-// readJob calls use for each step of a job, from a number on. A line that is
-// broken ends the job: the crawl continues there. The error is not_found if the
-// job is not stored here, or a validation_error if it is that of another
-// address.
+// readJob calls use for each step of a job, starting at a number. A broken line ends
+// the job: the crawl continues there. The error is not_found if the job is not stored
+// here, or a validation_error if it belongs to another address.
 func (c *cache) readJob(id, url string, from int, use func(*step) error) error {
 	missing := tea.Errorf(tea.NotFound, "the crawl %s is not stored on this machine; crawls are kept in settings.web.cache_dir for %d days, unless cache_max_bytes is 0", id, int(jobAge.Hours()/24))
 	if c == nil || !jobName.MatchString(id) {
@@ -113,14 +111,14 @@ func (c *cache) readJob(id, url string, from int, use func(*step) error) error {
 	}
 }
 
-// readLine decodes the next line. It reports whether there was a whole one.
+// readLine decodes the next line. It reports whether the line was complete.
 func readLine(lines *bufio.Reader, into any) bool {
 	line, err := lines.ReadBytes('\n')
 	return err == nil && json.Unmarshal(line, into) == nil
 }
 
-// sweepJobs removes jobs that are old, and the oldest ones while all take more
-// than the cache can have.
+// sweepJobs removes old jobs, and the oldest ones while all jobs exceed the size of
+// the cache.
 func (c *cache) sweepJobs(keep string) {
 	entries, err := os.ReadDir(filepath.Dir(c.jobFile("")))
 	if err != nil {

@@ -19,8 +19,8 @@ type pace struct {
 	next map[string]time.Time // start of the next request, by host
 }
 
-// wait blocks until the next request to a host can start. It returns a
-// rate_limited error if that is after the context's deadline.
+// wait blocks until the next request to a host may start. It returns a rate_limited
+// error if that is after the context's deadline.
 func (p *pace) wait(ctx context.Context, host string, delay time.Duration) error {
 	now := time.Now()
 	p.mu.Lock()

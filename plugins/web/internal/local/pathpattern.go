@@ -38,8 +38,7 @@ func (p pathPattern) size() int {
 	return n
 }
 
-// match reports whether the pattern matches a path that [normalisePath] has
-// returned.
+// match reports whether the pattern matches a path from [normalisePath].
 func (p pathPattern) match(path string) bool {
 	rest, ok := strings.CutPrefix(path, p.parts[0])
 	if !ok {
@@ -59,8 +58,8 @@ func (p pathPattern) match(path string) bool {
 
 // normalisePath returns a path with its query, or an address, in the form in which RFC
 // 9309 compares them: unreserved characters are decoded, and characters that are
-// neither reserved nor unreserved are encoded. The * and $ of a path are encoded, since
-// they have a meaning in patterns.
+// neither reserved nor unreserved are encoded. The * and $ of a path are encoded,
+// because they have a meaning in patterns.
 func normalisePath(path string) string {
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {
@@ -85,8 +84,8 @@ func isUnreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
-// inQuery decodes delimiters that have no meaning in a query, where RFC 9309 treats
-// both forms as equal.
+// inQuery decodes delimiters that have no meaning in a query, where RFC 9309 considers
+// both forms equal.
 var inQuery = strings.NewReplacer("%3A", ":", "%2F", "/", "%3F", "?", "%40", "@", "%5B", "[", "%5D", "]")
 
 // plainQuery returns a path from [normalisePath] with the delimiters in its query

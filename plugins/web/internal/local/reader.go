@@ -28,11 +28,11 @@ type Reader struct {
 	maxBody      int64
 	maxRedirects int
 	hostDelay    time.Duration
-	workers      chan struct{} // limits the conversions at the same time
+	workers      chan struct{} // limits concurrent conversions
 }
 
-// Open returns a reader. The version is part of the User-Agent header. The
-// renderer runs pages with JavaScript; nil means that there is none.
+// Open returns a reader. The version is part of the User-Agent header. The renderer
+// runs pages with JavaScript; nil if there is none.
 func Open(s Settings, version string, renderer page.Renderer) *Reader {
 	guard := &safenet.Guard{AllowPrivate: s.AllowPrivate}
 	return &Reader{
@@ -68,7 +68,7 @@ func (r *Reader) Scrape(ctx context.Context, p page.ScrapeParams) (*page.Page, e
 	return result, err
 }
 
-// read reads a page, as a result and as a document.
+// read returns a page as a result and as a document.
 func (r *Reader) read(ctx context.Context, u *url.URL, o page.ReadOptions, f fetchOptions) (*page.Page, *extract.Document, error) {
 	timeout := cmp.Or(seconds(o.Timeout), r.timeout)
 	expired := tea.Errorf(tea.Timeout, "GET %s: no complete response within %s (timeout)", u, timeout)
@@ -93,11 +93,11 @@ func (r *Reader) read(ctx context.Context, u *url.URL, o page.ReadOptions, f fet
 	return result, doc, nil
 }
 
-// bytesPerElement is the size of a response for which one element of a page is
-// read: their memory is many times larger.
+// bytesPerElement is the size of a response for which one element of a page is read:
+// elements need many times as much memory.
 const bytesPerElement = 32
 
-// maxElements is the number of elements of a page that are read.
+// maxElements is the maximum number of elements of a page that are read.
 func (r *Reader) maxElements() int { return max(1, int(r.maxBody/bytesPerElement)) }
 
 // render reads a page with the browser.
@@ -150,7 +150,7 @@ func (r *Reader) render(ctx context.Context, u *url.URL, o page.ReadOptions, f f
 	return result, doc, nil
 }
 
-// without returns the formats except one.
+// without returns the formats without one of them.
 func without(formats []page.Format, format page.Format) []page.Format {
 	var rest []page.Format
 	for _, f := range formats {

@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// maxRobotsBytes is the part of a robots.txt that is read; RFC 9309 requires
-	// 500 KiB.
+	// maxRobotsBytes is the maximum size of a robots.txt; RFC 9309 requires 500 KiB.
 	maxRobotsBytes = 512 << 10
 	maxCrawlDelay  = 60 * time.Second
 	// maxRobotsHosts and maxRobotsRules limit the rules that a crawl keeps for all hosts.
@@ -26,9 +25,9 @@ const (
 
 // robots are the rules of a host's robots.txt for this reader.
 type robots struct {
-	plain      map[string]bool // whether paths with a beginning are allowed
-	lengths    []int           // of these beginnings, longest first
-	rules      []robotsRule    // the others, those that take precedence first
+	plain      map[string]bool // whether paths with a prefix are allowed
+	lengths    []int           // of the prefixes, longest first
+	rules      []robotsRule    // the other rules, in order of precedence
 	crawlDelay time.Duration
 	sitemaps   []string
 	refusal    string // why nothing is allowed
@@ -39,7 +38,7 @@ type robotsRule struct {
 	allow bool
 }
 
-// allows reports whether an address can be read.
+// allows reports whether an address may be read.
 func (r *robots) allows(u *url.URL) bool {
 	if r.refusal != "" {
 		return false
@@ -49,8 +48,8 @@ func (r *robots) allows(u *url.URL) bool {
 	return r.allowsPath(path) && (plain == path || r.allowsPath(plain))
 }
 
-// allowsPath applies the longest rule that matches; of two equally long ones, the one
-// that allows. A file can have 40,000 rules and a page 20,000 links, so plain rules are
+// allowsPath applies the longest rule that matches; of two equally long rules, the one
+// that allows. A file may have 40,000 rules and a page 20,000 links, so plain rules are
 // looked up.
 func (r *robots) allowsPath(path string) bool {
 	size, allow := 0, true
@@ -73,14 +72,13 @@ func (r *robots) allowsPath(path string) bool {
 	return allow
 }
 
-// delay is the wait between two requests that the host asks for.
+// delay is the wait between two requests that the host requests.
 func (r *robots) delay() time.Duration {
 	return min(r.crawlDelay, maxCrawlDelay)
 }
 
-// readRobots reads the robots.txt of an address's host. A file that does not
-// exist allows everything; one that cannot be read allows nothing, as RFC 9309
-// requires.
+// readRobots reads the robots.txt of an address's host. As RFC 9309 requires, a missing
+// file allows everything, and an unreadable one allows nothing.
 func (r *Reader) readRobots(ctx context.Context, u *url.URL) (*robots, error) {
 	file := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/robots.txt"}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
@@ -151,8 +149,8 @@ func parseRobots(body []byte, agent string) *robots {
 	return group
 }
 
-// groupOf returns the rules for an agent: those of the longest name that the agent's
-// name begins with, otherwise those of *.
+// groupOf returns the rules for an agent: those of the longest name that is a prefix of
+// the agent's name, otherwise those of *.
 func groupOf(groups map[string]*robots, agent string) *robots {
 	best := ""
 	for name := range groups {

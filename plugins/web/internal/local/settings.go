@@ -25,7 +25,7 @@ const (
 	defaultCacheMaxBytes = 64 << 20
 )
 
-// or returns what p points to, or otherwise.
+// or returns *p, or otherwise if p is nil.
 func or[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise

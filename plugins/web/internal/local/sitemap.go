@@ -18,17 +18,15 @@ import (
 )
 
 const (
-	// maxSitemaps bounds the files that are read for one crawl, maxSitemapFiles
-	// those that they name, and maxSitemapURLs the addresses that are taken from
-	// them.
+	// maxSitemaps bounds the files that are read for one crawl, maxSitemapFiles the files
+	// that they refer to, and maxSitemapURLs the addresses that are taken from them.
 	maxSitemaps     = 20
 	maxSitemapFiles = 1000
 	maxSitemapURLs  = 50_000
 )
 
-// readSitemaps calls use for the addresses in the sitemaps that robots.txt names,
-// or in /sitemap.xml, which does not have to exist. The notes name the files that
-// cannot be read.
+// readSitemaps calls use for the addresses in the sitemaps that robots.txt names, or in
+// /sitemap.xml, which need not exist. The notes name unreadable files.
 func (c *crawl) readSitemaps(ctx context.Context, start *url.URL, rules *robots, use func(link string)) (notes []string) {
 	queue := rules.sitemaps
 	if len(queue) == 0 {
@@ -81,19 +79,19 @@ func (c *crawl) readSitemap(ctx context.Context, file *url.URL, rules *robots) (
 	return c.r.fetch(ctx, file, fetchOptions{delay: c.delay(rules), limit: c.r.maxBody, cut: true, paced: true})
 }
 
-// parseSitemap returns the addresses of pages and of further sitemaps. It reads
-// what it can of a file that is cut off or not valid.
+// parseSitemap returns the addresses of pages and of further sitemaps. It reads as much
+// as possible of a truncated or invalid file.
 func parseSitemap(body []byte, limit int64) (pages, files []string) {
 	if bytes.HasPrefix(body, []byte{0x1f, 0x8b}) {
 		unpacked, err := gzip.NewReader(bytes.NewReader(body))
 		if err != nil {
 			return nil, nil
 		}
-		body, _ = io.ReadAll(io.LimitReader(unpacked, limit)) // a part has addresses too
+		body, _ = io.ReadAll(io.LimitReader(unpacked, limit)) // a truncated file has addresses, too
 	}
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.CharsetReader = func(label string, input io.Reader) (io.Reader, error) {
-		if utf8.Valid(body) { // as in pages, the declaration can be wrong
+		if utf8.Valid(body) { // as in pages, the declaration may be wrong
 			return input, nil
 		}
 		return charset.NewReaderLabel(label, input)

@@ -1,3 +1,3 @@
-// Package page has the parameters and results of the web actions, and
-// [Renderer], the browser that providers use.
+// Package page defines the parameters and results of the web actions, and
+// [Renderer], the browser for providers.
 package page

@@ -9,7 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// Format is a form in which a page is returned.
+// Format is the format in which a page is returned.
 type Format string
 
 // The formats.
@@ -33,7 +33,7 @@ type Renderer interface {
 	Render(ctx context.Context, u *url.URL, o RenderOptions) (*Rendered, error)
 }
 
-// RenderOptions are the options of [Renderer]. The context has the time limit.
+// RenderOptions are the options of [Renderer]. The context sets the time limit.
 type RenderOptions struct {
 	WaitFor    WaitFor
 	Screenshot bool
@@ -45,13 +45,13 @@ type Rendered struct {
 	URL         *url.URL // after redirects
 	Status      int
 	ContentType string
-	HTML        []byte // in UTF-8; nil if the address is that of a file, which the browser does not show
+	HTML        []byte // in UTF-8; nil for a file that the browser does not display
 	Screenshot  []byte // PNG, if it was requested
 	Notes       []string
 }
 
-// ReadOptions select what is read of a page; they are common to all actions
-// that read pages.
+// ReadOptions select what is read of a page; all actions that read pages share
+// them.
 type ReadOptions struct {
 	Formats         []Format `json:"formats,omitempty" doc:"forms in which a page is returned; default markdown. The metadata is always returned"`
 	OnlyMainContent *bool    `json:"only_main_content,omitempty" doc:"leave out navigation, headers, footers, sidebars and advertisements; default true"`
@@ -61,7 +61,7 @@ type ReadOptions struct {
 	Timeout         float64  `json:"timeout,omitempty" minimum:"0.1" maximum:"3600" doc:"limit in seconds for one page, waiting and redirects included; default settings.web.timeout"`
 }
 
-// Has reports whether the page is to be returned in a format.
+// Has reports whether the page should be returned in a format.
 func (o ReadOptions) Has(f Format) bool {
 	if len(o.Formats) == 0 {
 		return f == Markdown
@@ -77,8 +77,8 @@ func (o ReadOptions) Has(f Format) bool {
 // MainOnly reports whether only the main content is returned.
 func (o ReadOptions) MainOnly() bool { return o.OnlyMainContent == nil || *o.OnlyMainContent }
 
-// Check returns a validation_error if an option has no effect without another
-// one. A service renders all pages, isRendered says so.
+// Check returns a validation_error if an option has no effect without another one.
+// isRendered reports that a service renders all pages.
 func (o ReadOptions) Check(isRendered bool) error {
 	switch {
 	case o.FullPage && !o.Has(Screenshot):

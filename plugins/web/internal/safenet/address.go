@@ -4,9 +4,9 @@ import (
 	"net/netip"
 )
 
-// notPublic are the blocks of IANA's registries of special-purpose addresses
-// that are not reachable globally, and the addresses of metadata services
-// outside of them. IPv6 addresses outside of 2000::/3 are never public.
+// notPublic are the blocks of IANA's registries of special-purpose addresses that are
+// not globally reachable, and the addresses of metadata services outside of them. IPv6
+// addresses outside of 2000::/3 are never public.
 var notPublic = parsePrefixes(
 	"0.0.0.0/8",         // this network
 	"10.0.0.0/8",        // private
@@ -44,8 +44,8 @@ func parsePrefixes(texts ...string) []netip.Prefix {
 	return list
 }
 
-// IsPublic reports whether an address is reachable globally. An IPv4 address
-// inside an IPv6 address (mapped, or of a NAT64 gateway) counts as itself.
+// IsPublic reports whether an address is globally reachable. An IPv4 address inside an
+// IPv6 address (mapped, or of a NAT64 gateway) is checked itself.
 func IsPublic(a netip.Addr) bool {
 	if !a.IsValid() || a.Zone() != "" {
 		return false

@@ -17,12 +17,12 @@ const (
 	maxHeaderBytes = 1 << 20
 )
 
-// Guard decides which addresses can be connected to. It is safe for concurrent
+// Guard decides which addresses may be connected to. It is safe for concurrent
 // use.
 type Guard struct {
 	// AllowPrivate allows addresses that are not public.
 	AllowPrivate bool
-	// Resolver is used instead of the system's, by tests.
+	// Resolver replaces the system's resolver in tests.
 	Resolver *net.Resolver
 }
 
@@ -37,8 +37,8 @@ func addressError(a netip.Addr, host string) *tea.Error {
 	return e
 }
 
-// CheckHost refuses a host that is an address that is not public. Names are
-// checked when they are resolved.
+// CheckHost refuses a host that is a non-public address. Names are checked when they
+// are resolved.
 func (g *Guard) CheckHost(host string) error {
 	if a, err := netip.ParseAddr(host); err == nil && !g.AllowPrivate && !IsPublic(a) {
 		return addressError(a, host)
@@ -54,7 +54,7 @@ func (g *Guard) Dial(ctx context.Context, network, address string) (net.Conn, er
 	if err != nil {
 		return nil, err
 	}
-	// A name can have public and other addresses; each is checked.
+	// A name may have public and other addresses; each is checked.
 	dialer := &net.Dialer{Timeout: dialTimeout, Resolver: g.Resolver, ControlContext: func(_ context.Context, network, address string, _ syscall.RawConn) error {
 		return g.check(network, address, host)
 	}}
@@ -88,9 +88,9 @@ func (g *Guard) check(network, address, host string) error {
 	return nil
 }
 
-// Transport returns a transport that connects only through Dial: it ignores
-// the proxies of the environment, whose connections could not be checked. It
-// does not decompress bodies. The caller closes idle connections.
+// Transport returns a transport that connects only through Dial: it ignores proxies of
+// the environment, whose connections could not be checked. It does not decompress
+// bodies. The caller closes idle connections.
 func (g *Guard) Transport() *http.Transport {
 	return &http.Transport{
 		DialContext:            g.Dial,

@@ -15,9 +15,9 @@ import (
 // maxURL bounds the length of an address.
 const maxURL = 8192
 
-// ParseURL checks and normalises an address: http or https, a valid host, no
-// user name or password, no fragment. The host is in lower case and in ASCII.
-// The error is a validation_error.
+// ParseURL checks and normalises an address: http or https, a valid host, no user name
+// or password, no fragment. The host is in lower case and in ASCII. The error is a
+// validation_error.
 func ParseURL(text string) (*url.URL, error) {
 	if len(text) > maxURL {
 		return nil, tea.Errorf(tea.ValidationError, "the URL is longer than %d bytes", maxURL)
@@ -32,7 +32,7 @@ func ParseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// Normalise does the same as [ParseURL] with an address that was parsed.
+// Normalise is like [ParseURL] for a parsed address.
 func Normalise(u *url.URL) error {
 	u.Scheme = strings.ToLower(u.Scheme)
 	if u.Scheme == "" {
@@ -73,8 +73,8 @@ func Normalise(u *url.URL) error {
 	return nil
 }
 
-// hostName normalises the host of an address. Numbers that only some programs
-// read as an IPv4 address, such as 0x7f.1 or 2130706433, are refused.
+// hostName normalises the host of an address. It refuses numbers that only some
+// programs read as an IPv4 address, such as 0x7f.1 or 2130706433.
 func hostName(host string) (string, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a.Unmap().String(), nil
@@ -96,8 +96,8 @@ func hostName(host string) (string, error) {
 	return ascii, nil
 }
 
-// lenientHost accepts the ASCII names that the DNS does but the rules for
-// internationalised names do not, such as those with an underscore.
+// lenientHost accepts ASCII names that are valid in the DNS but not as
+// internationalised names, such as those with an underscore.
 func lenientHost(host string) (string, error) {
 	if host == "" || len(host) > 253 {
 		return "", strconv.ErrSyntax
@@ -112,8 +112,8 @@ func lenientHost(host string) (string, error) {
 	return host, nil
 }
 
-// isNumber reports whether the last label of a host makes it an IPv4 address
-// for a browser: digits, or 0x and hexadecimal digits.
+// isNumber reports whether browsers read a host with this last label as an IPv4
+// address: digits, or 0x and hexadecimal digits.
 func isNumber(label string) bool {
 	if hex, ok := strings.CutPrefix(label, "0x"); ok {
 		return strings.Trim(hex, "0123456789abcdef") == ""

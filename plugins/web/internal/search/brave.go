@@ -17,12 +17,12 @@ import (
 // brave is the Brave Search API.
 type brave struct{ service *service.Service }
 
-// bravePage is the number of results of a request.
+// bravePage is the number of results per request.
 const bravePage = 20
 
 var braveFreshness = map[string]string{"hour": "pd", "day": "pd", "week": "pw", "month": "pm", "year": "py"}
 
-// braveTags are the marks of matches in titles and descriptions.
+// braveTags matches the tags around matches in titles and descriptions.
 var braveTags = regexp.MustCompile(`</?strong>`)
 
 func (b *brave) ask(ctx context.Context, req *tea.Request, p page.SearchParams, number int, c *collector) (int, error) {
@@ -74,7 +74,7 @@ func (b *brave) ask(ctx context.Context, req *tea.Request, p page.SearchParams, 
 	return len(answer.Web.Results), nil
 }
 
-// explainBrave gives a refused key its type: Brave answers with 422.
+// explainBrave sets the type of a refused key's error: Brave answers with 422.
 func explainBrave(err error) error {
 	e := tea.AsError(err)
 	if code, _ := e.Details["code"].(string); !strings.HasPrefix(code, "SUBSCRIPTION_TOKEN") {

@@ -1,3 +1,3 @@
-// Package search searches the web through the API of a service: SearXNG,
-// Brave, Tavily or Perplexity, one in each file. Start with [Open].
+// Package search searches the web through the API of a service: SearXNG, Brave,
+// Tavily or Perplexity, one per file. Start with [Open].
 package search

@@ -10,10 +10,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
-// perplexity is the Search API of Perplexity, which returns results only.
+// perplexity is the Search API of Perplexity, which only returns results.
 type perplexity struct{ service *service.Service }
 
-// perplexityMax is the largest number of results; there is no second page.
+// perplexityMax is the maximum number of results; there is no second page.
 const perplexityMax = 20
 
 // perplexityFound is a result of both APIs.
@@ -84,7 +84,7 @@ func (s *sonar) ask(ctx context.Context, req *tea.Request, p page.SearchParams, 
 		}
 	}
 	c.result.Answer = answer.Choices[0].Message.Content
-	// A spent budget fails the next request, not this one: its result is complete.
+	// Ignore a spent budget: it fails the next request, and this result is complete.
 	_ = req.Usage(ctx, tea.Usage{Tokens: answer.Usage.TotalTokens, USD: answer.Usage.Cost.Total})
 	return 0, nil
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// key is the key of the settings, for messages.
+// key is the path of the settings, for messages.
 const key = "settings.web.search"
 
-// Settings are what a workflow sets under settings.web.search.
+// Settings are the settings under settings.web.search.
 type Settings struct {
 	Provider string `json:"provider,omitempty" enum:"searxng,brave,tavily,perplexity" doc:"the service that searches"`
 	Answer   *bool  `json:"answer,omitempty" doc:"let tavily and perplexity answer the query too; default true"`
@@ -24,9 +24,9 @@ type Settings struct {
 	service.Settings
 }
 
-// engine is a service that searches. ask makes the request with a number, from
-// 0 on, and adds its results to c. It returns the number of results that the
-// service sent, 0 if there are no more.
+// engine is a search service. ask makes the request with a number, from 0 on, and adds
+// its results to c. It returns the number of results that the service sent; 0 if there
+// are no more.
 type engine interface {
 	ask(ctx context.Context, req *tea.Request, p page.SearchParams, number int, c *collector) (sent int, err error)
 }
@@ -38,7 +38,7 @@ type Searcher struct {
 	engine  engine
 }
 
-// Open returns the searcher of the settings; nil if they name no provider.
+// Open returns the searcher for the settings; nil if they name no provider.
 func Open(s Settings) *Searcher {
 	open := func(base string) *service.Service { return service.Open(s.Provider, key, base, s.Settings) }
 	answer := s.Answer == nil || *s.Answer
@@ -73,8 +73,8 @@ func (s *Searcher) Close() error {
 // maxRequests bounds the requests of one search.
 const maxRequests = 10
 
-// Search searches. It asks for more until there are enough results, or the
-// service has no more.
+// Search searches. It requests more results until there are enough, or the service has
+// no more.
 func (s *Searcher) Search(ctx context.Context, req *tea.Request, p page.SearchParams) (*page.SearchResult, error) {
 	if s == nil {
 		return nil, tea.Errorf(tea.ValidationError, "no service to search with is set: set %s.provider to searxng, brave, tavily or perplexity", key)
@@ -93,7 +93,7 @@ func (s *Searcher) Search(ctx context.Context, req *tea.Request, p page.SearchPa
 			if number == 0 {
 				return nil, err
 			}
-			// What was found is of use.
+			// The results so far are useful.
 			c.note("the search ended early: %s", tea.AsError(err).Message)
 			break
 		}
@@ -111,13 +111,13 @@ func (s *Searcher) Search(ctx context.Context, req *tea.Request, p page.SearchPa
 	return &c.result, nil
 }
 
-// noResults is the error of an answer that has no list of results, not even an
-// empty one.
+// noResults is the error of an answer without a list of results, not even an empty
+// one.
 func noResults(s *service.Service) error {
 	return tea.Errorf(tea.ConnectionError, "the answer of %s has no results; check %s.api_base", s.Name, s.Key)
 }
 
-// collector collects the results of a search, each address once.
+// collector collects the distinct results of a search.
 type collector struct {
 	limit   int
 	result  page.SearchResult
@@ -126,13 +126,13 @@ type collector struct {
 	cut     int
 }
 
-// maxSnippet and maxTitle bound what is kept of a result, in bytes.
+// maxSnippet and maxTitle bound the texts of a result, in bytes.
 const (
 	maxSnippet = 8000
 	maxTitle   = 1000
 )
 
-// add adds a result unless there are enough.
+// add adds a result unless there are enough results.
 func (c *collector) add(title, address, snippet string) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -166,7 +166,7 @@ func (c *collector) note(format string, args ...any) {
 	c.result.Notes = append(c.result.Notes, text)
 }
 
-// plain returns a text of a result without entities and with single spaces.
+// plain returns a text of a result with single spaces and without entities.
 func plain(text string) string {
 	return strings.ToValidUTF8(strings.Join(strings.Fields(html.UnescapeString(text)), " "), "\ufffd")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
-// searxng is an instance of SearXNG, or of searx, from which it comes.
+// searxng is an instance of SearXNG, or of searx, its predecessor.
 type searxng struct{ service *service.Service }
 
 // searxngAnswer is the answer of /search with format=json.
@@ -89,7 +89,7 @@ func explainSearxng(err error) error {
 	return &explained
 }
 
-// answerText reads an answer: a text, or an object with one.
+// answerText reads an answer: a string, or an object with one.
 func answerText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -98,11 +98,11 @@ func answerText(raw json.RawMessage) string {
 	var object struct {
 		Answer string `json:"answer"`
 	}
-	_ = json.Unmarshal(raw, &object) // another kind of answer has no text
+	_ = json.Unmarshal(raw, &object) // other kinds of answers have no text
 	return plain(object.Answer)
 }
 
-// unresponsive names the engines that failed, each with its reason.
+// unresponsive returns the failed engines with their reasons.
 func unresponsive(list [][]any) []string {
 	var names []string
 	for _, entry := range list {

@@ -15,7 +15,7 @@ type tavily struct {
 	answer  bool
 }
 
-// tavilyMax is the largest number of results; there is no second page.
+// tavilyMax is the maximum number of results; there is no second page.
 const tavilyMax = 20
 
 func (t *tavily) ask(ctx context.Context, req *tea.Request, p page.SearchParams, _ int, c *collector) (int, error) {
@@ -62,7 +62,7 @@ func (t *tavily) ask(ctx context.Context, req *tea.Request, p page.SearchParams,
 	return 0, nil
 }
 
-// explainTavily gives a spent plan its type: Tavily answers with 432 and 433.
+// explainTavily sets the type of a spent plan's error: Tavily answers with 432 and 433.
 func explainTavily(err error) error {
 	e := tea.AsError(err)
 	if status := e.Details["status"]; status != int64(432) && status != int64(433) {

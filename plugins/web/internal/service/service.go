@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
-// Settings are how a service is reached.
+// Settings are the settings for reaching a service.
 type Settings struct {
 	APIBase              string            `json:"api_base,omitempty" doc:"address of the service, or unix:/path/to.sock:/path; default: that of its operator"`
 	APIKey               string            `json:"api_key,omitempty" secret:"true" doc:"key, if the service requires one"`
@@ -33,20 +33,19 @@ const (
 	defaultRetryAfterMax = 60 * time.Second
 )
 
-// Service is a service that is reached by HTTP. It is safe for concurrent use.
-// The caller closes it.
+// Service is an HTTP service. It is safe for concurrent use. The caller closes it.
 type Service struct {
-	// Name is that of the provider, such as brave.
+	// Name is the name of the provider, such as brave.
 	Name string
-	// Key is the key of the settings, such as settings.web.search.
+	// Key is the path of the settings, such as settings.web.search.
 	Key string
 
 	settings Settings
 	open     func() (*http.Client, string, error)
 }
 
-// Open returns the service with the settings under key. It does not connect
-// yet. base is the address where the settings have none.
+// Open returns the service with the settings under key. It does not connect. base is
+// the default address.
 func Open(name, key, base string, s Settings) *Service {
 	if s.APIBase == "" {
 		s.APIBase = base
@@ -77,8 +76,8 @@ func (s *Service) Close() error {
 	return nil
 }
 
-// Server returns the server for the requests of one call. credential are the
-// headers with the key; they are not shown in errors.
+// Server returns the server for the requests of one call. credential holds the headers
+// with the key; errors do not show them.
 func (s *Service) Server(req *tea.Request, credential http.Header) (*httpapi.Server, error) {
 	client, address, err := s.open()
 	if err != nil {
@@ -116,8 +115,8 @@ func (s *Service) Server(req *tea.Request, credential http.Header) (*httpapi.Ser
 	return server, nil
 }
 
-// APIKey returns the key of the service. The error names the setting if there
-// is none.
+// APIKey returns the key of the service. The error of a missing key names the
+// setting.
 func (s *Service) APIKey() (string, error) {
 	if s.settings.APIKey == "" {
 		return "", tea.Errorf(tea.ValidationError, "%s needs a key: set %s.api_key, for example to ${%s_API_KEY} or {{ secrets.%s }}", s.Name, s.Key, strings.ToUpper(s.Name), s.Name)
@@ -128,13 +127,12 @@ func (s *Service) APIKey() (string, error) {
 // HasKey reports whether the settings have a key.
 func (s *Service) HasKey() bool { return s.settings.APIKey != "" }
 
-// Expire limits one request by the timeout of the settings, and by limit where
-// it is longer.
+// Expire limits a request by the longer of limit and the timeout of the settings.
 func (s *Service) Expire(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	return httpapi.Expire(ctx, max(limit, seconds(s.settings.TimeoutSeconds, defaultTimeout)))
 }
 
-// Bearer returns the header of a key.
+// Bearer returns the header for a key.
 func Bearer(key string) http.Header { return http.Header{"Authorization": {"Bearer " + key}} }
 
 func seconds(n *float64, otherwise time.Duration) time.Duration {

@@ -30,7 +30,7 @@ func (p *prose) footer() string {
 	return `<footer class="site-footer"><ul>` + p.links(9) + `</ul><p>Copyright 2026 Tide and Turbine. All rights reserved. ` + p.paragraph(2, 3) + `</p></footer>`
 }
 
-// comments are what readers have written.
+// comments are the comments of readers.
 func (p *prose) comments() string {
 	var b strings.Builder
 	b.WriteString(`<section id="comments" class="comments"><h3>Comments</h3>`)

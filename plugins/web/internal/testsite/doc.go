@@ -1,4 +1,4 @@
-// Package testsite is a web site for tests: pages of different make whose main
-// text is known, and an HTTP server that also misbehaves in the ways that
-// servers do. Start with [Pages] and [Handler].
+// Package testsite is a web site for tests: different pages whose main text is known,
+// and an HTTP server that can also misbehave as servers do. Start with [Pages] and
+// [Handler].
 package testsite

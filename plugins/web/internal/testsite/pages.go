@@ -17,7 +17,7 @@ import (
 type Page struct {
 	// Path is its address on the site.
 	Path string
-	// ContentType is the header of that name, "" for none.
+	// ContentType is the Content-Type header; "" for none.
 	ContentType string
 	// Body is in the page's charset.
 	Body []byte
@@ -27,14 +27,14 @@ type Page struct {
 	Language string
 }
 
-// layout writes a page of one make. It fills the draft and returns the HTML.
+// layout writes a kind of page. It fills the draft and returns the HTML.
 type layout struct {
 	name  string
 	write func(d *draft) string
 }
 
-// Pages returns the pages, always the same ones: each layout in several
-// languages, and one layout in several charsets.
+// Pages returns the same pages on each call: each layout in several languages, and one
+// layout in several charsets.
 var Pages = sync.OnceValue(func() []Page {
 	var pages []Page
 	languages := []string{"en", "de", "pt", "en", "ja", "ru"}
@@ -52,7 +52,7 @@ var Pages = sync.OnceValue(func() []Page {
 	return append(pages, charsetPages()...)
 })
 
-// charsetPages are pages that are not in UTF-8, or do not say so.
+// charsetPages are pages that are not in UTF-8, or do not declare it.
 func charsetPages() []Page {
 	cases := []struct {
 		language, name, header, meta string

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// prose writes text in a language. The same seed writes the same text.
+// prose generates text in a language. The same seed generates the same text.
 type prose struct {
 	rand    *rand.Rand
 	grammar grammar
 }
 
-// grammar has the parts of which sentences are made, in their order.
+// grammar has the parts of sentences, in order.
 type grammar struct {
 	language string
 	parts    [][]string
@@ -124,7 +124,7 @@ func (d *draft) element(tag, text string) {
 	d.text.WriteString(text + "\n")
 }
 
-// raw adds markup that has a text.
+// raw adds markup with its text.
 func (d *draft) raw(markup, text string) {
 	d.html.WriteString(markup + "\n")
 	d.text.WriteString(text + "\n")
