@@ -18,24 +18,22 @@ import (
 )
 
 // The policies for the calls of a tool. A tool that the workflow names is called
-// without a question, like every action that it names. The tools of a whole
-// server are chosen by the server, and with some actions the model chooses what is
-// called: a person approves these calls, unless the workflow says otherwise. A
-// denied tool is not offered.
+// without a question, like every action that it names. If the server chooses the
+// tools, or the model chooses which action is called, a person approves each call,
+// unless the workflow says otherwise. A denied tool is not offered.
 const (
 	approveAuto = "auto"
 	approveAsk  = "ask"
 	approveDeny = "deny"
 )
 
-// allTools ends the name of all tools of a server.
+// allTools ends a spec for all tools of a server.
 const allTools = ".*"
 
-// choosers are the actions whose parameters name the action that is called.
+// choosers are the actions whose parameters name the action to call.
 var choosers = []string{"llm.tools", "mcp.call", "plan.execute"}
 
-// policy returns whether a person approves the calls of a tool that the workflow
-// names.
+// policy returns the policy for the calls of a tool that the workflow names.
 func policy(spec ToolSpec) string {
 	if spec.Approval == "" && slices.Contains(choosers, spec.Action) {
 		return approveAsk
@@ -43,9 +41,9 @@ func policy(spec ToolSpec) string {
 	return cmp.Or(spec.Approval, approveAuto)
 }
 
-// expand replaces all tools of a server, as in mcp.files.*, by one spec for each
-// tool, and removes the denied tools. A spec that names a tool replaces the one
-// that comes from its server. A denial also applies to other specs of the tool.
+// expand replaces a spec for all tools of a server, as in mcp.files.*, with one spec per
+// tool, and removes denied tools. A spec that names a tool takes precedence over the
+// server's. A denial also applies to other specs of the tool.
 func expand(ctx context.Context, host tea.Host, specs []ToolSpec) ([]ToolSpec, error) {
 	named, denied := map[string]bool{}, map[string]bool{}
 	for _, spec := range specs {
@@ -105,8 +103,8 @@ func toolsOf(ctx context.Context, host tea.Host, spec ToolSpec, server string) (
 	return listTools(ctx, host, namespace, name)
 }
 
-// mustList reports a denied tool that the server does not have: with a mistake in
-// its name, the tool that is meant would be offered.
+// mustList returns an error for a denied tool that the server does not have: if its
+// name is misspelled, the intended tool would be offered.
 func mustList(server string, tools []listedTool, denied map[string]bool) error {
 	namespace, name, _ := strings.Cut(server, ".")
 	prefix := namespace + "." + name + "_"
@@ -132,7 +130,7 @@ type listedTool struct {
 	Refused     string         `json:"refused"`
 }
 
-// listTools returns the tools of a server, in the way of mcp.list_tools.
+// listTools returns the tools of a server, as mcp.list_tools does.
 func listTools(ctx context.Context, host tea.Host, namespace, server string) ([]listedTool, error) {
 	resp, err := host.Invoke(ctx, namespace+".list_tools", map[string]any{"server": server})
 	if err != nil {
@@ -147,9 +145,9 @@ func listTools(ctx context.Context, host tea.Host, namespace, server string) ([]
 	return list.Tools, nil
 }
 
-// describeListed uses the description in the list of the server, as there is no
-// other one before the tools of a server are stored, and reports whether it is
-// in the list.
+// describeListed uses the description in the server's list, because there is no other
+// one before the tools of a server are stored. It reports whether the list has the
+// tool.
 func (t *tool) describeListed(ctx context.Context, host tea.Host) (found bool, err error) {
 	namespace, verb, _ := strings.Cut(t.action, ".")
 	server, _, ok := strings.Cut(verb, "_")
@@ -172,8 +170,8 @@ func (t *tool) describeListed(ctx context.Context, host tea.Host) (found bool, e
 // maxShownArguments is the maximum size in bytes of the arguments in a question.
 const maxShownArguments = 2000
 
-// visible escapes the characters in a JSON text that are not shown or that change
-// the order in which others are shown.
+// visible escapes the characters of a JSON text that are invisible or change the
+// displayed order of others.
 func visible(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -188,8 +186,8 @@ func visible(text string) string {
 	return b.String()
 }
 
-// approve asks a person whether a call can be made. A run that stops to wait for
-// the answer is an error, and so is a denial, which is sent to the model.
+// approve asks a person whether a call may be made. If the run stops to wait for the
+// answer, it returns an error, as it does for a denial, which is sent to the model.
 func approve(ctx context.Context, req *tea.Request, at place, t *tool, arguments map[string]any) error {
 	text, err := value.Encode(arguments)
 	if err != nil {

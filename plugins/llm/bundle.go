@@ -7,12 +7,12 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// Bundle is the set of actions, for serve.Main or to be linked into a host.
+// Bundle is the set of actions, for serve.Main or for linking into a host.
 //
-// llm.call, llm.stream and embedding.create are idempotent: they have no
-// effect but their cost, so a host may repeat a call that a crash of the
-// plugin cut off before its first token. llm.tools is not: its tools act. It
-// continues from its notes when the node is retried.
+// llm.call, llm.stream and embedding.create are idempotent: their only effect is their
+// cost, so a host may repeat a call that a crash of the plugin interrupted before its
+// first token. llm.tools is not, because its tools act. When the node is retried, it
+// continues from its notes.
 func Bundle() tea.Bundle {
 	limits := new(slots) // shared by all settings, since they share the servers
 	return tea.Bundle{
@@ -30,7 +30,7 @@ func Bundle() tea.Bundle {
 	}
 }
 
-// asks is the option of an action that needs a question.
+// asks declares that an action may ask a question.
 func asks(a *tea.Action) {
 	a.Params.AnyOf = []*schema.Schema{{Required: []string{"prompt"}}, {Required: []string{"messages"}}}
 }

@@ -55,9 +55,9 @@ func (c *Client) answer(ctx context.Context, req *tea.Request, p *Ask, stream bo
 	return x.result(answer, data), nil
 }
 
-// askFormatted asks for an answer in the format of question. A server that
-// rejects the format is asked again without it, after the instruction; later
-// requests then omit the format too.
+// askFormatted asks for an answer in the format of question. If the server rejects the
+// format, it asks again without it, after the instruction; later requests omit the
+// format, too.
 func (x *exchange) askFormatted(ctx context.Context, question *chat.Request, stream bool, instruction ...chat.Message) (*chat.Answer, error) {
 	answer, err := x.ask(ctx, question, stream)
 	if err == nil || question.Format == nil || !httpapi.IsRejection(err) {

@@ -28,8 +28,7 @@ const (
 	defaultAzureVersion  = "2024-10-21"
 )
 
-// Client is the bundle's instance for one set of settings. It is safe for
-// concurrent use.
+// Client is an open instance of the bundle. It is safe for concurrent use.
 type Client struct {
 	settings  Settings
 	recording *replay.File
@@ -75,7 +74,7 @@ func (c *Client) httpFor(route httpapi.Route) (*http.Client, error) {
 	return client, nil
 }
 
-// observer is notified of failed requests; an error from it ends the call.
+// observer is called with failed requests. If it returns an error, the call ends.
 type observer = func(context.Context, httpapi.Failure) error
 
 // target is a server and the model that a call asks there.
@@ -83,12 +82,12 @@ type target struct {
 	chat.Provider
 	name, model string
 	server      string // the address
-	limit       int    // of requests at the same time
+	limit       int    // of concurrent requests
 	timeout     time.Duration
 }
 
 // target resolves a connection to a target. real is the provider behind a
-// recording; observe receives the failures of requests.
+// recording; observe receives failed requests.
 func (c *Client) target(req *tea.Request, conn Connection, real string, observe observer) (*target, error) {
 	t := &target{
 		name: conn.Provider, model: cmp.Or(conn.Model, conn.Deployment), server: cmp.Or(conn.APIBase, conn.Provider),
@@ -109,7 +108,7 @@ func (c *Client) target(req *tea.Request, conn Connection, real string, observe 
 	return t, nil
 }
 
-// String names the target in messages, without credentials in its address.
+// String names the target for messages, without credentials in its address.
 func (t *target) String() string {
 	u, err := url.Parse(t.server)
 	if err != nil {
@@ -137,7 +136,7 @@ func (c *Client) replaying(req *tea.Request, conn Connection, real string, obser
 	return replay.New(c.recording, mask, provider), nil
 }
 
-// provider returns the provider for a connection. It does not connect yet.
+// provider returns the provider for a connection. It does not connect.
 func (c *Client) provider(req *tea.Request, conn Connection, observe observer) (chat.Provider, error) {
 	if err := conn.checkModel(); err != nil {
 		return nil, err
@@ -203,11 +202,11 @@ func secretsOfConnection(conn Connection) []string {
 	return secrets
 }
 
-// maskAction is the host's action that masks the secrets of the run.
+// maskAction is the host's action for masking the secrets of the run.
 const maskAction = "secrets.mask"
 
-// masked returns v, a value of the value model, with the secrets of the run
-// masked by the host, which alone has them.
+// masked returns v, a value of the value model, with the secrets of the run masked. Only
+// the host has the secrets.
 func masked(ctx context.Context, host tea.Host, v any) (any, error) {
 	resp, err := host.Invoke(ctx, maskAction, map[string]any{"value": v})
 	if err != nil {

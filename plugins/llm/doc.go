@@ -1,8 +1,8 @@
-// Package llm is the bundle of actions that ask language models: llm.call,
+// Package llm is the bundle of actions that call language models: llm.call,
 // llm.stream, llm.tools and embedding.create.
 //
 // Start with [Bundle]; each action is a method of [Client], which is created once
-// per set of settings. An action asks through an exchange (exchange.go), which
-// selects the server, counts tokens and cost, and falls back; the protocols of
-// the servers are in packages below internal/.
+// per set of settings. An action sends its requests through an exchange
+// (exchange.go), which selects the server, counts tokens and cost, and falls back.
+// The protocols of the servers are in packages below internal/.
 package llm

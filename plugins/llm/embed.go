@@ -18,7 +18,7 @@ type EmbedParams struct {
 	Extra      map[string]any `json:"extra,omitempty" doc:"further members of the request's body; null removes one"`
 }
 
-// EmbedResult are vectors.
+// EmbedResult is the result of embedding.create.
 type EmbedResult struct {
 	Success    bool        `json:"success"`
 	Embeddings [][]float64 `json:"embeddings" doc:"one vector per input, in the order of the inputs"`
@@ -31,8 +31,8 @@ type EmbedResult struct {
 	LatencyMS  int64       `json:"latency_ms"`
 }
 
-// Embed is the action embedding.create. It does not fall back: vectors of
-// different models cannot be compared.
+// Embed is the action embedding.create. It does not fall back, because vectors of
+// different models are not comparable.
 func (c *Client) Embed(ctx context.Context, req *tea.Request, p EmbedParams) (*EmbedResult, error) {
 	base := c.settings.Connection
 	if model := c.settings.EmbeddingModel; model != "" {
@@ -66,7 +66,7 @@ func (c *Client) Embed(ctx context.Context, req *tea.Request, p EmbedParams) (*E
 	return r, nil
 }
 
-// add adds vectors, which must have the same dimensions as the others.
+// add adds vectors, which must have the dimensions of earlier ones.
 func (r *EmbedResult) add(vectors [][]float64, want int) error {
 	for _, v := range vectors {
 		r.Dimensions = cmp.Or(r.Dimensions, len(v))

@@ -12,20 +12,20 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
-// exchange is one call of an action: the requests that it makes, counted and
-// measured together. It is not safe for concurrent use.
+// exchange is one call of an action. It counts and measures all requests of the call.
+// It is not safe for concurrent use.
 type exchange struct {
 	call   *tea.Request
 	limits *slots
 	prices map[string]Price
 	stream bool // whether tokens are emitted as they arrive
 
-	// targets are the server to ask and those to fall back on, current the
-	// one in use. It stays in use for the rest of the call.
+	// targets are the server and its fallbacks, and current is the one in use. It
+	// stays in use for the rest of the call.
 	targets []*target
 	current int
-	// foreign is the number of messages that precede the first request to the
-	// current target: it does not understand members added by other servers.
+	// foreign is the number of messages before the first request to the current
+	// target, which does not understand members that other servers added to them.
 	foreign int
 
 	start      time.Time
@@ -40,7 +40,7 @@ type exchange struct {
 }
 
 // exchange prepares the requests of a call to a server and its fallbacks; nil
-// fallbacks means those of the settings.
+// fallbacks means the fallbacks of the settings.
 func (c *Client) exchange(req *tea.Request, conn Connection, fallbacks []Fallback, stream bool) (*exchange, error) {
 	if err := checkAddress(req); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (c *Client) exchange(req *tea.Request, conn Connection, fallbacks []Fallbac
 			to = fallbacks[i-1].over(conn)
 		}
 		if conn.Provider == providerReplay && to.Provider != providerReplay {
-			to.Provider, real = providerReplay, to.Provider // a recording has the fallbacks too
+			to.Provider, real = providerReplay, to.Provider // a recording includes the fallbacks
 		}
 		t, err := c.target(req, to, real, x.failed)
 		if err != nil {
@@ -67,9 +67,9 @@ func (c *Client) exchange(req *tea.Request, conn Connection, fallbacks []Fallbac
 	return x, nil
 }
 
-// checkAddress refuses an empty api_base in a call, for example of a template
-// whose value is missing: the request would go to another server. In the
-// settings it means the default, as ${VAR:-} does.
+// checkAddress refuses an empty api_base in a call, for example from a template
+// without a value: the request would go to another server. In the settings, an empty
+// value means the default, as with ${VAR:-}.
 func checkAddress(req *tea.Request) error {
 	v, err := req.Params.Value()
 	if err != nil {
@@ -85,9 +85,9 @@ func checkAddress(req *tea.Request) error {
 // target is the server in use.
 func (x *exchange) target() *target { return x.targets[x.current] }
 
-// ask makes one request and counts its answer. With stream the tokens go to
-// the host as they arrive. A failure that another server may not have falls
-// back, unless the reader has tokens already.
+// ask makes one request and counts its answer. With stream, tokens go to the host as
+// they arrive. It falls back after a failure that another server may not have, unless
+// tokens were already emitted.
 func (x *exchange) ask(ctx context.Context, req *chat.Request, stream bool) (*chat.Answer, error) {
 	var earlier []string
 	for {
@@ -111,15 +111,15 @@ func (x *exchange) ask(ctx context.Context, req *chat.Request, stream bool) (*ch
 	}
 }
 
-// moveTo switches to a target. Members that other servers added to earlier turns
-// are not sent to it.
+// moveTo switches to a target, which does not get members that other servers added to
+// earlier turns.
 func (x *exchange) moveTo(target int, req *chat.Request) {
 	if target != x.current && target < len(x.targets) {
 		x.current, x.foreign = target, len(req.Messages)
 	}
 }
 
-// fallsBack reports whether a failure is worth a request to another server.
+// fallsBack reports whether another server may succeed after a failure.
 func fallsBack(failure *tea.Error) bool {
 	switch failure.Type {
 	case tea.ConnectionError, tea.RateLimited, tea.Timeout, tea.PermissionDenied, tea.NotFound:
@@ -128,7 +128,7 @@ func fallsBack(failure *tea.Error) bool {
 	return false
 }
 
-// withEarlier appends the failures that led to the fallbacks.
+// withEarlier appends the failures that caused the fallbacks.
 func withEarlier(failure *tea.Error, earlier []string) error {
 	if len(earlier) == 0 {
 		return failure
@@ -140,7 +140,7 @@ func withEarlier(failure *tea.Error, earlier []string) error {
 	return &all
 }
 
-// askTarget makes one request to the target in use.
+// askTarget makes a request to the current target.
 func (x *exchange) askTarget(ctx context.Context, req *chat.Request, stream bool) (*chat.Answer, error) {
 	t := x.target()
 	limited, release, err := x.begin(ctx, t)
@@ -172,7 +172,7 @@ func (x *exchange) askTarget(ctx context.Context, req *chat.Request, stream bool
 	return answer, nil
 }
 
-// embed makes one request for vectors and counts it.
+// embed makes a request for vectors and counts it.
 func (x *exchange) embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Embeddings, error) {
 	if x.spent != nil {
 		return nil, x.spent
@@ -200,8 +200,8 @@ func (x *exchange) embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Emb
 	return got, nil
 }
 
-// begin waits for a slot of a target and starts the time limit of a request and
-// its progress reports. release ends them.
+// begin waits for a slot of a target, and starts the time limit and the progress
+// reports of a request. release ends them.
 func (x *exchange) begin(ctx context.Context, t *target) (limited context.Context, release func(), err error) {
 	stop := x.keepAlive(ctx)
 	free, err := x.limits.acquire(ctx, t.server, t.limit)
@@ -213,8 +213,8 @@ func (x *exchange) begin(ctx context.Context, t *target) (limited context.Contex
 	return limited, func() { cancel(); free(); stop() }, nil
 }
 
-// progressInterval is how often a waiting call reports progress: the host ends
-// calls that are silent for minutes.
+// progressInterval is how often a waiting call reports progress: the host ends calls
+// that are silent for minutes.
 const progressInterval = time.Minute
 
 // keepAlive reports progress until stop is called.
@@ -236,7 +236,7 @@ func (x *exchange) keepAlive(ctx context.Context) (stop func()) {
 	return stop
 }
 
-// nameCalls makes the ids of tool calls unique because results refer to them.
+// nameCalls makes the ids of tool calls unique, because results refer to them.
 func (x *exchange) nameCalls(req *chat.Request, answer *chat.Answer) {
 	seen := map[string]bool{}
 	for i := range answer.ToolCalls {
@@ -254,8 +254,8 @@ func (x *exchange) count(ctx context.Context, answer *chat.Answer) {
 	x.charge(ctx, *answer.Usage)
 }
 
-// charge adds the usage of one request to the totals and to the run's budget. A
-// spent budget fails the next request, not this one.
+// charge adds the usage of a request to the totals and to the run's budget. A spent
+// budget fails the next request, not this one.
 func (x *exchange) charge(ctx context.Context, usage chat.Usage) {
 	u := tea.Usage{Tokens: int64(usage.TotalTokens)}
 	if usd := x.add(usage); usd != nil {
@@ -266,7 +266,7 @@ func (x *exchange) charge(ctx context.Context, usage chat.Usage) {
 	}
 }
 
-// add adds to the totals and returns the cost, nil where it is unknown.
+// add adds to the totals and returns the cost; nil if it is unknown.
 func (x *exchange) add(usage chat.Usage) *float64 {
 	x.usage.Add(usage)
 	usd := cost(x.prices, usage, x.target().model, x.model)
@@ -279,8 +279,8 @@ func (x *exchange) add(usage chat.Usage) *float64 {
 	return usd
 }
 
-// failed charges a request that failed while the server was answering and logs
-// that it is retried. An error ends the call.
+// failed charges a request that failed during the answer, and logs that it is retried.
+// If it returns an error, the call ends.
 func (x *exchange) failed(ctx context.Context, f httpapi.Failure) error {
 	if f.Answered && x.asked != nil {
 		x.charge(ctx, *chat.EstimateUsage(x.asked, x.received))
@@ -309,7 +309,7 @@ func (x *exchange) token(ctx context.Context, d chat.Delta) {
 	x.call.Host.Token(ctx, d.Text)
 }
 
-// result makes the action's result of the last answer.
+// result returns the action's result for the last answer.
 func (x *exchange) result(answer *chat.Answer, data any) *Result {
 	r := &Result{
 		Success: true, Content: answer.Text, Data: data, Reasoning: answer.Reasoning,

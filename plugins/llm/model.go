@@ -8,8 +8,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// vendors lists the names of providers that other programs write before a model, as in
-// anthropic:claude. None of them is the name of a model with a tag after the colon.
+// vendors lists the providers that other programs write before a model, as in
+// anthropic:claude. No model with a tag after the colon has one of these names.
 var vendors = []string{
 	providerOpenAI, providerOllama, providerAzure, providerReplay,
 	"anthropic", "azure_ai", "azure_openai", "baseten", "bedrock", "bedrock_converse", "cerebras", "cohere", "deepseek", "fireworks", "gemini", "github", "google",
@@ -17,12 +17,12 @@ var vendors = []string{
 	"mistralai", "moonshotai", "nvidia", "openai-chat", "openai-responses", "openrouter", "perplexity", "together", "upstage", "vercel", "vertexai", "vllm", "xai",
 }
 
-// isWhole reports whether the connection itself identifies the server of the model.
+// isWhole reports whether the connection alone identifies the server of the model.
 func (c Connection) isWhole() bool { return c.Provider != "" && c.APIBase != "" && c.Model != "" }
 
 // checkModel refuses a model that names its provider, such as ollama:llama3.2: the
 // request and its prompt would go to another company. It accepts the model if provider
-// and api_base are set next to it, since they say where the request goes.
+// and api_base are set next to it, because they determine the server.
 func (c Connection) checkModel() error {
 	prefix, model, found := strings.Cut(c.Model, ":")
 	if !found || strings.Contains(prefix, "/") {

@@ -9,7 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// Ask are the parameters that all questions to a model share.
+// Ask are the parameters that all requests to a model share.
 type Ask struct {
 	Connection
 	Fallbacks      []Fallback     `json:"fallbacks,omitempty" doc:"models or servers to ask in turn when a request fails; default: settings.llm.fallbacks, [] = none"`
@@ -38,7 +38,7 @@ type CallParams struct {
 // StreamParams are the parameters of llm.stream.
 type StreamParams struct{ Ask }
 
-// request makes the provider's request; the caller adds the tools.
+// request returns the provider's request. The caller adds the tools.
 func (a *Ask) request(action string, settings *Settings) (*chat.Request, error) {
 	messages := make([]chat.Message, 0, len(a.Messages)+2)
 	if a.System != "" {
@@ -69,7 +69,7 @@ func (a *Ask) request(action string, settings *Settings) (*chat.Request, error) 
 	}, nil
 }
 
-// Texts is a list of texts; a single text is a list of one.
+// Texts is a list of strings. In JSON it may be a single string.
 type Texts []string
 
 // JSONSchema describes both forms.
@@ -88,8 +88,8 @@ func (t *Texts) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(t))
 }
 
-// ResponseFormat is the form of the answer: "text", "json", or an object as
-// in OpenAI's API.
+// ResponseFormat is the format of the answer: "text", "json", or an object as in
+// OpenAI's API.
 type ResponseFormat struct{ format *chat.Format }
 
 // JSONSchema describes the forms that UnmarshalJSON reads.
@@ -124,15 +124,15 @@ func (f *ResponseFormat) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ToolSpec is a tool as a workflow writes it: an action's name, an object
+// ToolSpec is a tool in a workflow: an action's name, an object
 // {name, description, parameters, action}, or OpenAI's {function: {...}}.
 type ToolSpec struct {
 	Name        string
 	Description string
 	// Parameters is the JSON Schema of the arguments; nil means the action's.
 	Parameters map[string]any
-	// Action is what llm.tools calls; by default the action called Name. It can be
-	// all tools of a server: NAMESPACE.SERVER.*
+	// Action is the action that llm.tools calls; by default the action called Name.
+	// NAMESPACE.SERVER.* means all tools of a server.
 	Action string
 	// Approval is auto, ask or deny; see approval.go.
 	Approval string
@@ -157,8 +157,8 @@ func (ToolSpec) JSONSchema() *schema.Schema {
 }
 
 // argumentsSchema describes the JSON Schema of a tool's arguments: an object with the
-// keywords of JSON Schema and OpenAPI. Any other member, such as a fixed argument,
-// would be sent to the model without effect.
+// keywords of JSON Schema and OpenAPI. It allows no other members, such as a fixed
+// argument, because the model would get them without effect.
 func argumentsSchema() *schema.Schema {
 	properties := schema.Properties{
 		{Name: "type", Schema: &schema.Schema{Enum: []any{"object"}}},

@@ -7,15 +7,15 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
-// Types of errors for answers that ended early. They are also the finish_reason
-// of such an answer when its text is returned as a result.
+// Error types of answers that ended early. They are also the finish_reason of such an
+// answer if its text is returned as a result.
 const (
-	// Refusal says that the model declined to answer.
+	// Refusal reports that the model declined to answer.
 	Refusal tea.ErrorType = chat.FinishRefusal
-	// Length says that the answer was cut off at max_tokens or at the model's
-	// own limit.
+	// Length reports that the answer was cut off at max_tokens or at the model's
+	// limit.
 	Length tea.ErrorType = chat.FinishLength
-	// ContentFilter says that a content filter withheld the answer or refused
+	// ContentFilter reports that a content filter withheld the answer or refused
 	// the request.
 	ContentFilter tea.ErrorType = httpapi.ContentFiltered
 )
@@ -39,8 +39,7 @@ type Result struct {
 	TimeToFirstTokenMS *int64 `json:"time_to_first_token_ms,omitempty" doc:"streams only"`
 }
 
-// outcome is the error for an answer that ended early; nil where it ended
-// normally.
+// outcome is the error of an answer that ended early; nil if it ended normally.
 func outcome(answer *chat.Answer) *tea.Error {
 	var e *tea.Error
 	switch answer.FinishReason {

@@ -12,7 +12,7 @@ import (
 // settingsKey is the top-level key of a workflow's settings.
 const settingsKey = "llm"
 
-// Settings are what a workflow sets under settings.llm, for all its calls.
+// Settings are the settings under settings.llm, for all calls of a workflow.
 type Settings struct {
 	Connection
 	Fallbacks      []Fallback       `json:"fallbacks,omitempty" doc:"models or servers to ask in turn when a request fails: names of models, or objects with the connection's keys"`
@@ -23,8 +23,8 @@ type Settings struct {
 	Prices         map[string]Price `json:"prices,omitempty" doc:"price by model name, for cost_usd and the budget"`
 }
 
-// Connection is a server and how to ask it. A call's parameters override the
-// settings one by one.
+// Connection is a server with its options. A call's parameters override the settings
+// one by one.
 type Connection struct {
 	Provider              string            `json:"provider,omitempty" enum:"openai,ollama,azure,replay" doc:"the protocol of the server; default openai, which many servers implement"`
 	Model                 string            `json:"model,omitempty" doc:"the model's name at the server"`
@@ -60,9 +60,9 @@ const (
 	providerReplay = "replay"
 )
 
-// over returns base overridden by c. Keys and headers are sent only to the
-// server that they were set for: a call that names another provider or address
-// must set its own. A recording replaces any provider, so switching to it keeps
+// over returns base overridden by c. Keys and headers are only sent to the server that
+// they were set for: a call that names another provider or address must set them
+// itself. A recording can replace any provider, so switching to it keeps
 // everything.
 func (c Connection) over(base Connection) Connection {
 	c.whole = c.isWhole() || c.Model == "" && (base.whole || base.isWhole())
@@ -104,8 +104,8 @@ func (c Connection) over(base Connection) Connection {
 	return c
 }
 
-// Fallback is a connection that may be written as the name of a model at the
-// same server.
+// Fallback is a connection. It may be written as the name of a model on the same
+// server.
 type Fallback struct{ Connection }
 
 // JSONSchema describes both forms.
@@ -123,7 +123,7 @@ func (f *Fallback) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &f.Connection)
 }
 
-// Price is what a million tokens cost, in US dollars.
+// Price is the price of a million tokens in US dollars.
 type Price struct {
 	Input       float64  `json:"input,omitempty" minimum:"0" doc:"USD per million tokens of input"`
 	Output      float64  `json:"output,omitempty" minimum:"0" doc:"USD per million tokens of output, those of reasoning included"`
@@ -131,8 +131,8 @@ type Price struct {
 	Reasoning   *float64 `json:"reasoning,omitempty" minimum:"0" doc:"USD per million tokens of reasoning; default: output"`
 }
 
-// cost prices the tokens of one request by the first model with a price; nil
-// where none has one.
+// cost prices the tokens of a request by the first model with a price; nil if none has
+// one.
 func cost(prices map[string]Price, usage chat.Usage, models ...string) *float64 {
 	for _, model := range models {
 		p, ok := prices[model]

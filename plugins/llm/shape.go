@@ -13,17 +13,17 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
-// shape is the form that an answer must have: JSON, which matches a schema
-// where there is one. It is immutable.
+// shape is the required form of an answer: JSON that matches a schema if there is one.
+// It is immutable.
 type shape struct {
-	text  string // the schema, "" for any JSON
+	text  string // the schema; "" for any JSON
 	check *jsonschema.Schema
-	// list is the only required member of the object, if that member is a list: models
-	// may answer with the list alone.
+	// list is the only required member of the object if that member is a list: models
+	// may answer with only the list.
 	list string
 }
 
-// newShape compiles a format; nil for nil.
+// newShape compiles a format; nil for a nil format.
 func newShape(f *chat.Format) (*shape, error) {
 	if f == nil {
 		return nil, nil
@@ -66,8 +66,8 @@ func (s *shape) instruction() chat.Message {
 	return chat.Text("system", text)
 }
 
-// parse finds the JSON in an answer and checks it. Models wrap it in code
-// fences or sentences; the first inside that matches is used.
+// parse finds and checks the JSON in an answer. Models wrap it in code fences or
+// sentences; the first candidate that matches is used.
 func (s *shape) parse(answer string) (any, error) {
 	var notJSON, notFit error
 	for _, text := range unwrapped(answer) {
@@ -94,8 +94,7 @@ func (s *shape) parse(answer string) (any, error) {
 	return nil, cmp.Or(notFit, notJSON)
 }
 
-// unwrapped returns the texts in which an answer's JSON may be, the most likely
-// one first.
+// unwrapped returns the texts that may be an answer's JSON, most likely first.
 func unwrapped(answer string) []string {
 	if i := strings.LastIndex(answer, "</think>"); i >= 0 {
 		answer = answer[i+len("</think>"):]
@@ -115,10 +114,10 @@ func unwrapped(answer string) []string {
 	return texts
 }
 
-// fit returns the data of an answer. If it does not match, the model is asked
-// to correct it, up to maxRepairs times; corrections are not streamed. An
-// answer that was cut off, withheld or refused is an error: asking again would
-// not help.
+// fit returns the data of an answer. If it does not match, it asks the model for a
+// correction, up to maxRepairs times; corrections are not streamed. An answer that was
+// cut off, withheld or refused is an error, because another request would not
+// help.
 func (x *exchange) fit(ctx context.Context, question *chat.Request, answer *chat.Answer, wanted *shape, maxRepairs int) (*chat.Answer, any, error) {
 	repair := *question
 	if len(repair.Tools) > 0 {

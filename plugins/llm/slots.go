@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// slots limit how many requests a server gets at the same time. It is safe for
-// concurrent use; the zero value is ready.
+// slots limits the concurrent requests to a server. It is safe for concurrent use; the
+// zero value is ready for use.
 type slots struct {
 	mu sync.Mutex
 	of map[slotKey]chan struct{}
@@ -17,8 +17,8 @@ type slotKey struct {
 	limit  int
 }
 
-// acquire waits for a slot of a server. release must be called. Without a
-// limit it never waits.
+// acquire waits for a slot of a server. The caller must call release. Without a limit
+// it never waits.
 func (s *slots) acquire(ctx context.Context, server string, limit int) (release func(), err error) {
 	if limit <= 0 {
 		return func() {}, nil

@@ -14,9 +14,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
-// MaxToolRounds is the type of the error of llm.tools when the model still
-// calls tools after the last round. It is also the finish_reason of an answer
-// that the model gave only because it had no more rounds.
+// MaxToolRounds is the error type of llm.tools if the model still calls tools after the
+// last round. It is also the finish_reason of an answer that the model only gave because
+// there were no more rounds.
 const MaxToolRounds tea.ErrorType = "max_tool_rounds"
 
 // ToolsParams are the parameters of llm.tools.
@@ -70,11 +70,10 @@ func (c *Client) Tools(ctx context.Context, req *tea.Request, p ToolsParams) (*T
 	return talk.run(ctx, wanted)
 }
 
-// conversation lets a model use tools until it answers. It belongs to one
-// goroutine.
+// conversation lets a model use tools until it answers. It is used by one goroutine.
 type conversation struct {
 	exchange *exchange
-	question *chat.Request // grows with every round; names are those on the wire
+	question *chat.Request // grows with every round; has names in their wire form
 	tools    *toolset
 	params   *ToolsParams
 	notes    notes
@@ -85,8 +84,8 @@ type conversation struct {
 func (c *conversation) run(ctx context.Context, wanted *shape) (*ToolsResult, error) {
 	format := c.question.Format
 	if wanted != nil {
-		// Servers that enforce a format prevent calls of tools, so the model is
-		// told the format; it is enforced only when an answer is repaired.
+		// Servers that enforce a format prevent tool calls, so the model is told the
+		// format; it is enforced only when an answer is repaired.
 		c.question.Format = nil
 		c.question.Messages = append([]chat.Message{wanted.instruction()}, c.question.Messages...)
 	}
@@ -134,15 +133,15 @@ func (c *conversation) untilAnswered(ctx context.Context) (answer *chat.Answer, 
 			c.question.Messages = append(c.question.Messages, r.message())
 		}
 		c.results = append(c.results, results...)
-		// The choice is for the first round: a model that must always call a
-		// tool would never answer.
+		// The choice applies to the first round: a model that must always call a tool
+		// would never answer.
 		c.question.ToolChoice = ""
 	}
 	answer, err = c.askLast(ctx)
 	return answer, c.params.MaxToolRounds, err
 }
 
-// askLast asks for a final answer without tools once all rounds are used.
+// askLast asks for a final answer without tools when all rounds are used.
 func (c *conversation) askLast(ctx context.Context) (*chat.Answer, error) {
 	c.question.ToolChoice = "none"
 	answer, err := c.ask(ctx, c.params.MaxToolRounds+1)
@@ -156,8 +155,8 @@ func (c *conversation) askLast(ctx context.Context) (*chat.Answer, error) {
 	return answer, nil
 }
 
-// ask returns the model's answer of a round: the one that a crash left in the
-// notes, or a new one, which is noted before it is acted on.
+// ask returns the model's answer of a round, either from the notes of an interrupted
+// attempt, or a new one, which is noted before its tools run.
 func (c *conversation) ask(ctx context.Context, round int) (*chat.Answer, error) {
 	answer, found, err := c.notes.answer(ctx, round)
 	if err != nil {
@@ -168,7 +167,7 @@ func (c *conversation) ask(ctx context.Context, round int) (*chat.Answer, error)
 		x.model = answer.Model
 		x.moveTo(answer.Target, c.question)
 		if x.call.Attempt <= 1 {
-			x.add(*answer.Usage) // the node's earlier attempts counted theirs
+			x.add(*answer.Usage) // earlier attempts of the node counted theirs
 		}
 		return answer.Answer, nil
 	}
@@ -179,14 +178,14 @@ func (c *conversation) ask(ctx context.Context, round int) (*chat.Answer, error)
 	return answer.Answer, c.notes.setAnswer(ctx, round, answer)
 }
 
-// maxCalls and maxParallel limit how many tools a model may call in one round,
-// and how many of them run at the same time.
+// maxCalls and maxParallel limit how many tools a model may call in one round, and
+// how many of them run concurrently.
 const (
 	maxCalls    = 128
 	maxParallel = 8
 )
 
-// ToolResult is the result of one call of a tool.
+// ToolResult is the result of a tool call.
 type ToolResult struct {
 	Round      int           `json:"round"`
 	ID         string        `json:"id"`
@@ -198,18 +197,17 @@ type ToolResult struct {
 	DurationMS int64         `json:"duration_ms"`
 }
 
-// message is the result as a turn of the conversation.
+// message returns the result as a turn of the conversation.
 func (r ToolResult) message() chat.Message {
 	m := chat.Text("tool", r.Content)
 	m.ToolCallID = r.ID
 	return m
 }
 
-// runTools runs the calls of one round concurrently and returns their results
-// in the order of the calls. Calls that finished before a crash are not run
-// again. A tool's failure is a result too. An error ends the action, for
-// example an interrupt that waits for an answer; the other calls of the round
-// still finish and are noted.
+// runTools runs the calls of a round concurrently and returns their results in the order
+// of the calls. It does not repeat calls that finished before a crash. A tool's failure
+// is a result. An error ends the action, for example an interrupt that waits for an
+// answer; the other calls of the round still finish and are noted.
 func (c *conversation) runTools(ctx context.Context, round int, calls []chat.ToolCall) ([]ToolResult, error) {
 	c.exchange.call.Host.Progress(ctx, -1, fmt.Sprintf("round %d: %s", round, c.names(calls)))
 	results := make([]ToolResult, len(calls))
@@ -233,16 +231,16 @@ func (c *conversation) runTools(ctx context.Context, round int, calls []chat.Too
 	return results, nil
 }
 
-// place is where a call is in the conversation, counted from round 1 and index 0.
+// place is the place of a call in the conversation, counted from round 1 and index 0.
 type place struct {
 	round, index int
 	again        bool // an earlier call has the same action and arguments
 }
 
-// key names the call in the run. The host distinguishes calls without a key by
-// action, parameters and order, and after a crash equal ones are not made in the
-// same order: those that were noted are not made at all. The first of equal
-// calls needs no key, which would keep its complete result in the checkpoint.
+// key names the call in the run. The host distinguishes calls without a key by action,
+// parameters and order. After a crash, equal calls are not made in the same order,
+// because noted calls are skipped. The first of equal calls needs no key, which would
+// keep its complete result in the checkpoint.
 func (p place) key() string {
 	if !p.again {
 		return ""
@@ -250,11 +248,11 @@ func (p place) key() string {
 	return fmt.Sprintf("tool-%d-%d", p.round, p.index)
 }
 
-// approvalKey names the question before the call. An answer counts for one call.
+// approvalKey names the question before the call. An answer applies to one call.
 func (p place) approvalKey() string { return fmt.Sprintf("approve-%d-%d", p.round, p.index) }
 
-// again reports whether the conversation already has an equal call, and
-// remembers this one.
+// again reports whether the conversation already has an equal call, and records this
+// one.
 func (c *conversation) again(call chat.ToolCall) bool {
 	t := c.tools.find(call.Name)
 	arguments, err := call.Object()
@@ -274,7 +272,7 @@ func (c *conversation) again(call chat.ToolCall) bool {
 	return was
 }
 
-// runTool runs one call, unless its result was noted before a crash.
+// runTool runs a call, unless its result was noted before a crash.
 func (c *conversation) runTool(ctx context.Context, at place, call chat.ToolCall) (ToolResult, error) {
 	noted, found, err := c.notes.result(ctx, at)
 	if err != nil || found {
@@ -340,11 +338,11 @@ func (c *conversation) names(calls []chat.ToolCall) string {
 	return strings.Join(list, ", ")
 }
 
-// notes keep a conversation with tools in the run's checkpoint: each answer
-// of the model before its tools run, and each tool's result as soon as it is
-// known. A repeated call with the same idempotency key reads them instead of
-// asking and running again. With one note per fact the checkpoint grows as the
-// conversation does. It is safe for concurrent use.
+// notes keeps a conversation with tools in the run's checkpoint: each answer of the
+// model before its tools run, and each tool's result when it is known. A repeated call
+// with the same idempotency key reads them instead of asking and running tools again.
+// With one note per fact the checkpoint grows linearly with the conversation. It is safe
+// for concurrent use.
 type notes struct {
 	host   tea.Host
 	prefix string
@@ -356,7 +354,7 @@ func (n notes) resultKey(at place) string {
 	return fmt.Sprintf("%s/%d/%d", n.prefix, at.round, at.index)
 }
 
-// notedAnswer is an answer and the target that it came from.
+// notedAnswer is an answer and the target that gave it.
 type notedAnswer struct {
 	*chat.Answer
 	Target int `json:"target,omitempty"`

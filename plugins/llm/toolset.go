@@ -12,7 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// maxWireName is the longest name of a tool that servers accept.
+// maxWireName is the longest tool name that servers accept.
 const maxWireName = 64
 
 // tool is an action that a model may use.
@@ -20,19 +20,19 @@ type tool struct {
 	name   string // in the workflow
 	action string
 	wire   chat.Tool // what the model sees
-	check  *shape    // the workflow's own schema of the arguments; may be nil
+	check  *shape    // the workflow's schema of the arguments; may be nil
 	ask    bool      // a person approves each call
 }
 
-// toolset are the tools of one call. Names of actions contain dots, which the
-// protocols do not allow: a toolset keeps both names.
+// toolset are the tools of one call. Action names contain dots, which the protocols
+// do not allow, so a toolset keeps both names.
 type toolset struct {
 	tools []tool
 	specs []ToolSpec // of the tools, in the same order
 }
 
-// newToolset completes the specs with the host's descriptions of the actions.
-// A tool without parameters must name an existing action.
+// newToolset completes the specs with the host's descriptions of the actions. A tool
+// without parameters must name an existing action.
 func newToolset(ctx context.Context, host tea.Host, specs []ToolSpec) (*toolset, error) {
 	specs, err := expand(ctx, host, specs)
 	if err != nil {
@@ -57,8 +57,8 @@ func newToolset(ctx context.Context, host tea.Host, specs []ToolSpec) (*toolset,
 	return s, nil
 }
 
-// compile compiles the parameters that the workflow gave to tools; actions
-// check their own.
+// compile compiles the parameters that the workflow defines for tools; actions check
+// theirs themselves.
 func (s *toolset) compile() error {
 	for i, spec := range s.specs {
 		if spec.Parameters == nil {
@@ -110,7 +110,7 @@ func (t *tool) describe(ctx context.Context, host tea.Host) error {
 	return nil
 }
 
-// wireName makes a unique name that servers accept.
+// wireName returns a unique name that servers accept.
 func (s *toolset) wireName(name string) string {
 	base := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -136,8 +136,8 @@ func (s *toolset) taken(wire string) bool {
 	return false
 }
 
-// find returns the tool that a workflow or a model calls name; nil where there
-// is none. The name on the wire comes first: that is what models were sent.
+// find returns the tool with a name in the workflow or on the wire; nil if there is
+// none. The name on the wire takes precedence, because models use it.
 func (s *toolset) find(name string) *tool {
 	for i := range s.tools {
 		if s.tools[i].wire.Name == name {
@@ -152,8 +152,8 @@ func (s *toolset) find(name string) *tool {
 	return nil
 }
 
-// offer adds the tools to a request and converts the names in it to their form
-// on the wire.
+// offer adds the tools to a request and converts the names in it to their wire
+// form.
 func (s *toolset) offer(req *chat.Request) {
 	for _, t := range s.tools {
 		req.Tools = append(req.Tools, t.wire)
@@ -172,7 +172,7 @@ func (s *toolset) offer(req *chat.Request) {
 	}
 }
 
-// named returns the tool that a workflow calls name; nil where there is none.
+// named returns the tool with a name in the workflow; nil if there is none.
 func (s *toolset) named(name string) *tool {
 	for i := range s.tools {
 		if s.tools[i].name == name {
@@ -182,7 +182,7 @@ func (s *toolset) named(name string) *tool {
 	return nil
 }
 
-// fromWire replaces names on the wire by the workflow's, in place.
+// fromWire converts names from their wire form to the workflow's, in place.
 func (s *toolset) fromWire(calls []chat.ToolCall) {
 	for i := range calls {
 		if t := s.find(calls[i].Name); t != nil {
@@ -191,7 +191,7 @@ func (s *toolset) fromWire(calls []chat.ToolCall) {
 	}
 }
 
-// unknown returns the result for a call of a tool that does not exist.
+// unknown returns the result for a call of an unknown tool.
 func (s *toolset) unknown(name string) string {
 	names := make([]string, len(s.tools))
 	for i, t := range s.tools {

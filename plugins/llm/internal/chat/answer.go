@@ -1,7 +1,7 @@
 package chat
 
-// Reasons why an answer ended, as they are reported whatever the server
-// called them. Others are passed on as the server wrote them.
+// Normalized reasons for the end of an answer. Other reasons are passed on as the
+// server wrote them.
 const (
 	FinishStop      = "stop"
 	FinishLength    = "length"
@@ -14,7 +14,7 @@ const (
 	FinishUnknown = "unknown"
 )
 
-// finishWords are what servers call these reasons.
+// finishWords maps the reasons of servers to these.
 var finishWords = map[string]string{
 	"max_tokens": FinishLength, "MAX_TOKENS": FinishLength, "model_length": FinishLength,
 	"SAFETY": FinishFilter, "safety": FinishFilter, "RECITATION": FinishFilter, "PROHIBITED_CONTENT": FinishFilter, "BLOCKLIST": FinishFilter,
@@ -22,21 +22,21 @@ var finishWords = map[string]string{
 	"tool_use": FinishToolCalls, "function_call": FinishToolCalls,
 }
 
-// Answer is what a model said.
+// Answer is the answer of a model.
 type Answer struct {
-	// Model is the name that the server reported, "" where it reported none.
+	// Model is the name that the server reported; "" if none.
 	Model        string     `json:"model,omitempty"`
 	Text         string     `json:"text,omitempty"`
 	Reasoning    string     `json:"reasoning,omitempty"`
 	ToolCalls    []ToolCall `json:"tool_calls,omitempty"`
 	FinishReason string     `json:"finish_reason,omitempty"`
-	// Usage is nil where the server did not count.
+	// Usage is nil if the server did not count.
 	Usage *Usage `json:"usage,omitempty"`
-	// Extra are members of the turn that go back to the server, see [Message].
+	// Extra are members of the turn to send back to the server, see [Message].
 	Extra map[string]any `json:"extra,omitempty"`
 }
 
-// Finish sets the reason why the answer ended: the server's reason, made
+// Finish sets the reason for the end of the answer: the server's reason, made
 // consistent with the answer's contents.
 func (a *Answer) Finish(reason string) {
 	if word, ok := finishWords[reason]; ok {
@@ -51,7 +51,7 @@ func (a *Answer) Finish(reason string) {
 	a.FinishReason = reason
 }
 
-// Message makes the answer a turn of the conversation.
+// Message returns the answer as a turn of the conversation.
 func (a *Answer) Message() Message {
 	m := Text("assistant", a.Text)
 	m.ToolCalls, m.Extra = a.ToolCalls, a.Extra
@@ -63,12 +63,12 @@ type Usage struct {
 	InputTokens  int `json:"input_tokens"`
 	OutputTokens int `json:"output_tokens"`
 	TotalTokens  int `json:"total_tokens"`
-	// CachedTokens are those of the input that the server had in its cache.
+	// CachedTokens are the input tokens that the server had cached.
 	CachedTokens int `json:"cached_tokens,omitempty" doc:"tokens of the input that the server read from its cache"`
-	// ReasoningTokens are those of the output that are not in the answer.
+	// ReasoningTokens are the output tokens that are not in the answer.
 	ReasoningTokens int `json:"reasoning_tokens,omitempty" doc:"tokens of the output that the model used to think"`
-	// Estimated reports that the server did not count and the numbers come
-	// from the length of the texts.
+	// Estimated reports that the server did not count, and that the numbers are
+	// derived from the length of the texts.
 	Estimated bool `json:"estimated"`
 }
 
@@ -82,9 +82,9 @@ func (u *Usage) Add(other Usage) {
 	u.Estimated = u.Estimated || other.Estimated
 }
 
-// Normalize makes counts of a server consistent: none is negative, the parts
-// are not larger than the whole, and what the total has beyond input and
-// output is output: some servers leave the tokens of reasoning out of it.
+// Normalize makes a server's counts consistent: none is negative, parts do not exceed
+// the whole, and the part of the total that is neither input nor output counts as
+// output, because some servers omit reasoning tokens from it.
 func (u Usage) Normalize() Usage {
 	const most = 1 << 29 // more is a mistake of the server, and sums must not overflow
 	bound := func(n, limit int) int { return max(0, min(n, limit)) }
@@ -98,14 +98,14 @@ func (u Usage) Normalize() Usage {
 	return u
 }
 
-// bytesPerToken is a rule of thumb for the tokenizers in use; it serves where
-// a server does not count.
+// bytesPerToken is a rule of thumb for common tokenizers, used if a server does not
+// count.
 const bytesPerToken = 4
 
-// EstimateTokens guesses how many tokens a text has.
+// EstimateTokens estimates the number of tokens of a text.
 func EstimateTokens(text string) int { return (len(text) + bytesPerToken - 1) / bytesPerToken }
 
-// EstimateUsage guesses the tokens of a request and of its answer so far.
+// EstimateUsage estimates the tokens of a request and of its answer so far.
 func EstimateUsage(req *Request, said int) *Usage {
 	asked := 0
 	for _, m := range req.Messages {

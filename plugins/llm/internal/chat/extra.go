@@ -6,15 +6,15 @@ import (
 	"github.com/the-edge-agent/tea/plugins/llm/internal/stream"
 )
 
-// Extra assembles the members of a turn that the protocol does not define
-// from the pieces of a stream: texts are continued, objects merged, and the
-// items of lists matched by their index. The zero value is empty.
+// Extra assembles the members of a turn that the protocol does not define from the
+// pieces of a stream: texts are concatenated, objects merged, and the items of lists
+// matched by index. The zero value is empty.
 type Extra map[string]any // leaves are *strings.Builder for text
 
 // lookBack is how many items of a list are compared with the next piece.
 const lookBack = 16
 
-// Add merges a piece of the members.
+// Add merges a piece of the members into e.
 func (o *Extra) Add(members map[string]any) {
 	if *o == nil && len(members) > 0 {
 		*o = Extra{}
@@ -24,7 +24,7 @@ func (o *Extra) Add(members map[string]any) {
 	}
 }
 
-// merge continues old by v, a piece of the same member.
+// merge continues old with v, a piece of the same member.
 func merge(name string, old, v any) any {
 	switch v := v.(type) {
 	case nil:
@@ -51,8 +51,8 @@ func merge(name string, old, v any) any {
 	return v
 }
 
-// mergeText continues a text. Names and signatures are sent whole, by some
-// servers in every piece.
+// mergeText continues a text. Names and signatures are sent as a whole, by some servers
+// in every piece.
 func mergeText(name string, old any, text string) any {
 	b, ok := old.(*strings.Builder)
 	switch {
@@ -73,9 +73,9 @@ func isName(member string) bool {
 	return false
 }
 
-// addItem merges an item of a list into the one with its index, and appends it
-// where there is none. Without indexes, consecutive items of one type that
-// have no signature yet are one.
+// addItem merges an item of a list into the item with its index, and appends it if
+// there is none. Without indexes, consecutive items of one type without a signature are
+// one item.
 func addItem(list *[]any, item any) {
 	piece, ok := item.(map[string]any)
 	if !ok {
@@ -107,8 +107,7 @@ func sameType(old, v any) bool {
 	return ok && isText && b.String() == text
 }
 
-// Members returns what was assembled, without empty members; nil where
-// nothing is left.
+// Members returns the assembled members without empty ones; nil if there are none.
 func (o Extra) Members() map[string]any {
 	var out map[string]any
 	for name, v := range o {
@@ -122,7 +121,7 @@ func (o Extra) Members() map[string]any {
 	return out
 }
 
-// assembled returns a value without builders; nil where it is empty.
+// assembled returns a value without builders; nil if it is empty.
 func assembled(v any) any {
 	switch v := v.(type) {
 	case *strings.Builder:

@@ -10,28 +10,28 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Message is one turn of a conversation. The message of an answer can be put
-// back into the messages of the next request as it is.
+// Message is one turn of a conversation. The message of an answer can be appended
+// unchanged to the messages of the next request.
 type Message struct {
 	Role       string     `json:"role" enum:"system,developer,user,assistant,tool" doc:"author of the message"`
 	Content    Content    `json:"content,omitzero" doc:"a text, or a list of parts: {type: text, text}, {type: image_url, image_url: {url}}, {type: image, data, media_type}"`
 	Name       string     `json:"name,omitempty" doc:"name of the speaker"`
 	ToolCalls  []ToolCall `json:"tool_calls,omitempty" doc:"the calls an assistant asked for"`
 	ToolCallID string     `json:"tool_call_id,omitempty" doc:"the call that a tool message answers"`
-	// Extra are the members that the protocol does not define, such as
-	// reasoning_content. Servers of thinking models refuse a conversation that
-	// comes back without them. In JSON they are members of the message.
+	// Extra are members that the protocol does not define, such as
+	// reasoning_content. Servers of reasoning models require them in later requests.
+	// In JSON they are members of the message.
 	Extra map[string]any `json:"-"`
 }
 
 // plainMessage is a message without its extra members.
 type plainMessage Message
 
-// Text makes a message of plain text.
+// Text returns a message of plain text.
 func Text(role, text string) Message { return Message{Role: role, Content: Content{{Text: text}}} }
 
-// Bare returns the message without the extra members, also of its tool calls:
-// they mean something only to the server that added them.
+// Bare returns the message without extra members, including those of its tool calls:
+// they are meaningful only to the server that added them.
 func (m Message) Bare() Message {
 	m.Extra = nil
 	calls := append([]ToolCall(nil), m.ToolCalls...)
@@ -49,7 +49,7 @@ func (Message) JSONSchema() *schema.Schema {
 	return s
 }
 
-// MarshalJSON writes the extra members together with the others.
+// MarshalJSON writes the extra members with the others.
 func (m Message) MarshalJSON() ([]byte, error) {
 	if len(m.Extra) == 0 {
 		return json.Marshal(plainMessage(m))
@@ -82,8 +82,8 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Unknown returns the members of a JSON object except the known ones and
-// those that are null; nil where there are none.
+// Unknown returns the members of a JSON object except the known ones and nulls; nil if
+// there are none.
 func Unknown(object []byte, known ...string) (map[string]any, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(object, &members); err != nil {
@@ -109,9 +109,9 @@ func Unknown(object []byte, known ...string) (map[string]any, error) {
 	return unknown, nil
 }
 
-// Content is what a message says: text and images in order. In JSON it is a
-// string where it is text only, a list of parts otherwise; null and the
-// variants of parts that servers use are understood.
+// Content is the content of a message: text and images in order. In JSON it is a string
+// if it is only text, otherwise a list of parts; null and the variants of parts that
+// servers use are accepted.
 type Content []Part
 
 // Part is a piece of text or an image.
@@ -133,7 +133,7 @@ func (c Content) Text() string {
 	return b.String()
 }
 
-// HasImages reports whether there is more than text.
+// HasImages reports whether there are images.
 func (c Content) HasImages() bool {
 	for _, p := range c {
 		if p.Image != "" {
@@ -161,7 +161,7 @@ func (Content) JSONSchema() *schema.Schema {
 	return &schema.Schema{Type: schema.Types{"string", "array", "object", "null"}}
 }
 
-// MarshalJSON writes a string where there is text only.
+// MarshalJSON writes a string if there is only text.
 func (c Content) MarshalJSON() ([]byte, error) {
 	if c.HasImages() {
 		return json.Marshal(c.Parts())
@@ -169,7 +169,7 @@ func (c Content) MarshalJSON() ([]byte, error) {
 	return json.Marshal(c.Text())
 }
 
-// UnmarshalJSON reads null, a text, a part, or a list of texts and parts.
+// UnmarshalJSON reads null, a string, a part, or a list of strings and parts.
 func (c *Content) UnmarshalJSON(data []byte) error {
 	var v any
 	if err := json.Unmarshal(data, &v); err != nil {
@@ -206,7 +206,7 @@ func toPart(v any) (Part, error) {
 	return Part{}, fmt.Errorf("a part must be a text or an object, not a %T", v)
 }
 
-// imageURL finds the picture in {image_url: {url}}, {image_url}, {url} and
+// imageURL returns the image in {image_url: {url}}, {image_url}, {url} and
 // {data, media_type}.
 func imageURL(part map[string]any) string {
 	switch image := part["image_url"].(type) {

@@ -7,19 +7,18 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Pieces assembles an answer from the pieces that a server sends, and emits
-// text and reasoning on the way, in whole characters. Text that begins with a
-// <think> block is split: the block is reasoning.
+// Pieces assembles an answer from the pieces of a server, and emits text and reasoning
+// in whole characters as they arrive. A <think> block at the beginning of the text is
+// reasoning.
 type Pieces struct {
 	// Emit receives each piece; nil emits nothing.
 	Emit func(Delta)
-	// Max is the size in bytes up to which an answer is accepted; 0 accepts
-	// any.
+	// Max is the maximum size of an answer in bytes; 0 means no limit.
 	Max int
 	// Emitted is the number of pieces emitted so far.
 	Emitted int
-	// Size is the size of the answer so far, tool calls and extra members
-	// included.
+	// Size is the size of the answer so far, including tool calls and extra
+	// members.
 	Size int
 
 	text, reasoning           strings.Builder
@@ -28,18 +27,18 @@ type Pieces struct {
 	extra                     Extra
 }
 
-// Add appends the next piece; its texts are escaped by [stream.Escape].
+// Add appends the next piece. Its texts are escaped by [stream.Escape].
 func (p *Pieces) Add(text, reasoning string) {
 	p.Size += len(text) + len(reasoning)
 	said, thought := p.block.split(p.textJoiner.Add(text))
 	p.emit(said, p.thoughtJoiner.Add(reasoning)+thought)
 }
 
-// AddExtra appends a piece of the members that the protocol does not define;
-// see [Message].
+// AddExtra appends a piece of the members that the protocol does not define; see
+// [Message].
 func (p *Pieces) AddExtra(members map[string]any) { p.extra.Add(members) }
 
-// Check returns a resource_exhausted error when the answer is too large.
+// Check returns a resource_exhausted error if the answer is too large.
 func (p *Pieces) Check() error {
 	if p.Max > 0 && p.Size > p.Max {
 		return tea.Errorf(tea.ResourceExhausted, "the model's answer is larger than max_answer_bytes (%d bytes)", p.Max)
@@ -83,12 +82,12 @@ const (
 	maxLeadingSpace = 64
 )
 
-// thinkBlock separates the <think> blocks at the beginning of a text from the
-// rest, piece by piece. A tag may be spread over pieces. A block without an
-// end extends to the end of the text. The zero value is ready to use.
+// thinkBlock separates the <think> blocks at the beginning of a text from the rest,
+// piece by piece. A tag may be split between pieces. A block without an end extends to
+// the end of the text. The zero value is ready to use.
 type thinkBlock struct {
-	held string // the end of what was seen, which may be the beginning of a tag
-	// inside is set within a block, past after the place where one can begin.
+	held string // the end of the input, which may be the beginning of a tag
+	// inside is set within a block, past after the last place where one can begin.
 	inside, past bool
 	seen         bool // there was a block
 }
@@ -128,7 +127,7 @@ func (b *thinkBlock) split(piece string) (text, thought string) {
 	}
 }
 
-// end returns what was held back.
+// end returns the text that was held back.
 func (b *thinkBlock) end() (text, thought string) {
 	held := b.held
 	b.held = ""
@@ -141,7 +140,7 @@ func (b *thinkBlock) end() (text, thought string) {
 	return held, ""
 }
 
-// overlap is the length of the longest end of text that begins tag.
+// overlap is the length of the longest suffix of text that is a prefix of tag.
 func overlap(text, tag string) int {
 	for n := min(len(text), len(tag)-1); n > 0; n-- {
 		if strings.HasSuffix(text, tag[:n]) {
@@ -151,8 +150,8 @@ func overlap(text, tag string) int {
 	return 0
 }
 
-// splitClosed splits a text at a closing tag that is alone on its line and has
-// no opening tag.
+// splitClosed splits a text at a closing tag without an opening tag that is alone on
+// its line.
 func splitClosed(text string) (thought, said string, ok bool) {
 	thought, said, ok = strings.Cut(text, closeThink)
 	if !ok || strings.Contains(thought, openThink) {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// Provider implements one server's protocol. Its methods are safe for concurrent
-// use, return soon after ctx is done, and fail with a *tea.Error.
+// Provider implements a server's protocol. Its methods are safe for concurrent use,
+// return soon after ctx is done, and fail with a *tea.Error.
 type Provider interface {
-	// Chat asks for one answer. With emit the answer is streamed: emit receives
-	// each piece as soon as it arrives, on the caller's goroutine. Joined, the
-	// pieces are the text and the reasoning of the answer that is returned.
+	// Chat asks for one answer. If emit is not nil, the answer is streamed: emit
+	// receives each piece as it arrives, on the caller's goroutine. The concatenated
+	// pieces are the text and the reasoning of the returned answer.
 	Chat(ctx context.Context, req *Request, emit func(Delta)) (*Answer, error)
 	// Embed returns one vector per input, in the order of the inputs.
 	Embed(ctx context.Context, req *EmbedRequest) (*Embeddings, error)
@@ -31,8 +31,8 @@ type EmbedRequest struct {
 	Extra      map[string]any `json:"extra,omitempty"`
 }
 
-// Vector is an embedding in the JSON of a server. A null in it, which some
-// servers send in place of NaN, is an error.
+// Vector is an embedding in a server's JSON. A null element, which some servers send
+// in place of NaN, is an error.
 type Vector []float64
 
 // UnmarshalJSON reads a list of numbers.

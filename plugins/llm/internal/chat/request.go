@@ -1,7 +1,7 @@
 package chat
 
-// Request asks a model for one answer. Fields that are nil or empty are left
-// to the server.
+// Request asks a model for one answer. The server chooses the values of fields that are
+// nil or empty.
 type Request struct {
 	Model       string    `json:"model"`
 	Messages    []Message `json:"messages"`
@@ -18,7 +18,7 @@ type Request struct {
 	Extra map[string]any `json:"extra,omitempty"`
 }
 
-// Format asks for JSON. Schema is nil where any JSON object will do.
+// Format asks for JSON. A nil Schema accepts any JSON object.
 type Format struct {
 	Schema map[string]any `json:"schema,omitempty"`
 }
@@ -31,8 +31,8 @@ type Tool struct {
 	Parameters any `json:"parameters"`
 }
 
-// Merge merges extra into body: objects member by member, null removes a
-// member, any other value replaces the one in body. It modifies body only.
+// Merge merges extra into body: objects member by member; null removes a member; any
+// other value replaces the one in body. It modifies only body.
 func Merge(body, extra map[string]any) {
 	for key, v := range extra {
 		if v == nil {

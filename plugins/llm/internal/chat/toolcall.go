@@ -9,19 +9,19 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// ToolCall is a model's request to run a tool.
+// ToolCall is a model's request to call a tool.
 type ToolCall struct {
 	ID   string
 	Name string
-	// Arguments is JSON text as the model wrote it: usually an object, but
-	// models also write text that is not JSON at all.
+	// Arguments is the JSON text from the model: usually an object, but models also
+	// write invalid JSON.
 	Arguments string
-	// Extra are the members that the protocol does not define, such as a
-	// thought signature; see [Message].
+	// Extra are members that the protocol does not define, such as a thought
+	// signature; see [Message].
 	Extra map[string]any
 }
 
-// Object parses the arguments. No arguments at all are an empty object.
+// Object parses the arguments. Missing arguments are an empty object.
 func (c ToolCall) Object() (map[string]any, error) {
 	text := bytes.TrimSpace([]byte(c.Arguments))
 	if len(text) == 0 || string(text) == "null" {
@@ -51,8 +51,8 @@ func (ToolCall) JSONSchema() *schema.Schema {
 	}}
 }
 
-// MarshalJSON writes the arguments as an object if they are one, otherwise as
-// the model's text, together with the extra members.
+// MarshalJSON writes the arguments as an object if they are one, otherwise as the
+// model's text, and the extra members.
 func (c ToolCall) MarshalJSON() ([]byte, error) {
 	out := map[string]any{}
 	for name, extra := range c.Extra {
@@ -66,8 +66,8 @@ func (c ToolCall) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads {id, name, arguments} and OpenAI's {id, function: {name,
-// arguments}}, with the arguments as an object or as text. Unknown members
-// are kept in Extra, those of the function under "function".
+// arguments}}, with the arguments as an object or as text. It keeps unknown members
+// in Extra, those of the function under "function".
 func (c *ToolCall) UnmarshalJSON(data []byte) error {
 	var in struct {
 		ID        string          `json:"id"`
@@ -98,8 +98,8 @@ func (c *ToolCall) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// WithFunction adds the unknown members of a call's function to those of the
-// call, and returns nil where there are none.
+// WithFunction adds the unknown members of a call's function to those of the call. It
+// returns nil if there are none.
 func WithFunction(call, function map[string]any) map[string]any {
 	if len(function) == 0 {
 		return call
@@ -111,8 +111,8 @@ func WithFunction(call, function map[string]any) map[string]any {
 	return call
 }
 
-// ArgumentsText returns the text of arguments that a server sent as a JSON
-// string or as a JSON value; null and nothing are "".
+// ArgumentsText returns the text of arguments that a server sent as a JSON string or
+// value; "" for null and empty text.
 func ArgumentsText(raw json.RawMessage) string {
 	var text string
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
-// record is one line of a streamed answer, or all of one that is not.
+// record is a line of a streamed answer, or a complete answer.
 type record struct {
 	Model           string          `json:"model"`
 	Message         turn            `json:"message"`
@@ -22,8 +22,8 @@ type record struct {
 	Error           json.RawMessage `json:"error"`
 }
 
-// turn is a piece of an answer. extra are its members beyond those of the
-// protocol, and thinking, which goes back with the turn.
+// turn is a piece of an answer. extra are the members that the protocol does not
+// define, and thinking, which are sent back with the turn.
 type turn struct {
 	Content   string          `json:"content"`
 	Thinking  string          `json:"thinking"`
@@ -41,14 +41,14 @@ func (t *turn) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// assembly builds an answer from its records.
+// assembly assembles an answer from its records.
 type assembly struct {
 	pieces chat.Pieces
 	answer chat.Answer
 }
 
-// readAnswer reads records until the last one, which is marked as such. An
-// answer that is not streamed is a stream of one record.
+// readAnswer reads records up to the one marked as last. An answer that is not
+// streamed is a stream of one record.
 func readAnswer(reply httpapi.Reply, limit time.Duration, emit func(chat.Delta)) (*chat.Answer, error) {
 	a := &assembly{pieces: chat.Pieces{Emit: emit, Max: reply.MaxAnswer()}}
 	lines := stream.NewLines(reply.Stream(), reply.Limit())

@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
-// DefaultBase is where Ollama listens by default.
+// DefaultBase is Ollama's default address.
 const DefaultBase = "http://127.0.0.1:11434"
 
 // Provider is an Ollama server.
@@ -16,10 +16,10 @@ type Provider struct{ server *httpapi.Server }
 
 var _ chat.Provider = (*Provider)(nil)
 
-// New makes a provider; the server's base is its address without a path.
+// New returns a provider. The server's base is its address without a path.
 func New(server *httpapi.Server) *Provider { return &Provider{server: server} }
 
-// Chat asks for one answer, see [chat.Provider].
+// Chat implements [chat.Provider].
 func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.Delta)) (*chat.Answer, error) {
 	body, err := toBody(req)
 	if err != nil {
@@ -38,7 +38,7 @@ func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.D
 	return answer, nil
 }
 
-// Embed returns one vector per input, see [chat.Provider].
+// Embed implements [chat.Provider].
 func (p *Provider) Embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Embeddings, error) {
 	body := map[string]any{"model": req.Model, "input": req.Input}
 	if req.Dimensions > 0 {
@@ -63,8 +63,8 @@ func (p *Provider) Embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Emb
 	return result, nil
 }
 
-// addressHint returns what may be wrong with the address of a server that
-// answers not_found.
+// addressHint returns a possible mistake in the address of a server that answers
+// not_found.
 func addressHint(path string) string {
 	if path == "" {
 		return ""

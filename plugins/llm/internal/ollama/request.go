@@ -7,7 +7,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// toBody writes a request in the protocol's form.
+// toBody converts a request to the protocol's form.
 func toBody(req *chat.Request) (map[string]any, error) {
 	messages, err := toMessages(req.Messages)
 	if err != nil {
@@ -83,7 +83,7 @@ func toMessages(messages []chat.Message) ([]any, error) {
 	return out, nil
 }
 
-// toImages returns the pictures as bare base64, the only form that Ollama takes.
+// toImages returns the images as plain Base64, the only form that Ollama accepts.
 func toImages(content chat.Content) ([]string, error) {
 	var images []string
 	for _, part := range content {
@@ -113,8 +113,8 @@ func toCalls(calls []chat.ToolCall) []any {
 	return out
 }
 
-// toTools offers the tools. The protocol has no tool_choice: none offers no
-// tool, a name only that one, the rest is up to the model.
+// toTools returns the tools to offer. The protocol has no tool_choice: none offers no
+// tool, a name only that tool, and otherwise the model chooses.
 func toTools(tools []chat.Tool, choice string) []any {
 	var out []any
 	for _, t := range tools {

@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/llm/internal/tinymodel"
 )
 
-// Model is a model that the server is given.
+// Model is a model of the server.
 type Model struct {
 	Name     string
 	Spec     tinymodel.Spec
@@ -19,14 +19,14 @@ type Model struct {
 
 // Answers of the models.
 const (
-	// TinyAnswer is what the model tiny says to everything.
+	// TinyAnswer is the answer of the model tiny to everything.
 	TinyAnswer = "The sensor in room 7 reports 21 degrees ☀ outside."
-	// AddCall is how the model tiny-tools asks for its tool.
+	// AddCall is how the model tiny-tools calls its tool.
 	AddCall = `{"name": "add", "arguments": {"x": 1}}`
-	// AddAnswer is what tiny-tools says once it has the tool's result.
+	// AddAnswer is the answer of tiny-tools after the tool's result.
 	AddAnswer = "The sum is 2."
-	// PlanAnswer is the plan that tiny-plan makes of everything. A server that
-	// enforces the schema of a plan has the members in alphabetical order.
+	// PlanAnswer is the plan of tiny-plan for everything. A server that enforces the
+	// schema of a plan writes the members in alphabetical order.
 	PlanAnswer = `{"subtasks":[{"dependencies":[],"description":"Boil the water","id":"boil"},{"dependencies":["boil"],"description":"Pour it","id":"pour"}]}`
 )
 
@@ -34,9 +34,9 @@ const (
 const plainTemplate = `{{ range .Messages }}{{ .Role }}: {{ .Content }}
 {{ end }}assistant:`
 
-// toolTemplate mentions .Tools and .ToolCalls, from which Ollama derives that
-// the model supports tools and the form of a call. A prompt that ends with a
-// tool's result ends in #, any other in a colon.
+// toolTemplate mentions .Tools and .ToolCalls, from which Ollama infers that the model
+// supports tools, and the form of a call. A prompt that ends with a tool's result ends
+// in #, any other in a colon.
 const toolTemplate = `{{ if .Tools }}{{ .Tools }}
 {{ end }}{{ range $i, $m := .Messages }}{{ .Role }}: {{ .Content }}{{ range .ToolCalls }}{"name": "{{ .Function.Name }}", "arguments": {{ .Function.Arguments }}}{{ end }}
 {{ if eq (len (slice $.Messages $i)) 1 }}{{ if eq .Role "tool" }}#{{ else }}assistant:{{ end }}{{ end }}{{ end }}`

@@ -22,8 +22,8 @@ const Version = "v0.6.5"
 // ErrNotInstalled is returned when the server's program cannot be found.
 var ErrNotInstalled = errors.New("ollama is not installed: run scripts/ollama install, or set TEA_OLLAMA to its path")
 
-// Find returns the path of the server's program: TEA_OLLAMA, or where
-// scripts/ollama puts it.
+// Find returns the path of the server's program: TEA_OLLAMA, or where scripts/ollama
+// installs it.
 func Find() (string, error) {
 	path := os.Getenv("TEA_OLLAMA")
 	if path == "" {
@@ -50,9 +50,9 @@ type Server struct {
 	output  *output
 }
 
-// Start runs the server below dir, which must be empty and of the caller's,
-// on a free port of the loopback interface and creates the models of [Models].
-// ctx limits the start only; the caller must call Stop.
+// Start runs the server below dir, which must be empty and belong to the caller, on a
+// free port of the loopback interface, and creates the models of [Models]. ctx limits
+// only the start; the caller must call Stop.
 func Start(ctx context.Context, program, dir string) (s *Server, err error) {
 	out := &output{}
 	reader, writer, err := os.Pipe()
@@ -94,20 +94,20 @@ func Start(ctx context.Context, program, dir string) (s *Server, err error) {
 	return s, nil
 }
 
-// Stop ends the server and waits until it has ended. It asks first and insists
-// after a few seconds.
+// Stop ends the server and waits until it has ended. It kills the server after a few
+// seconds.
 func (s *Server) Stop() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM) // an error means that it has ended
 	select {
 	case <-s.ended:
 	case <-time.After(5 * time.Second):
 		_ = s.cmd.Process.Kill() // as above
-		_ = s.printed.Close()    // a runner of a model can keep it open
+		_ = s.printed.Close()    // a model runner may keep it open
 		<-s.ended
 	}
 }
 
-// Output is what the server has written so far, for a failed test's log.
+// Output returns the server's output so far, for the log of a failed test.
 func (s *Server) Output() string { return s.output.String() }
 
 var listening = regexp.MustCompile(`Listening on (127\.0\.0\.1:\d+)`)
@@ -126,11 +126,11 @@ func (s *Server) watch(r io.ReadCloser, address chan<- string) {
 		}
 	}
 	r.Close()
-	_ = s.cmd.Wait() // how it ended is of no interest
+	_ = s.cmd.Wait() // its result does not matter
 	close(s.ended)
 }
 
-// environment is all that the programs see: nothing of the user's.
+// environment is the complete environment of the programs, without the user's variables.
 func environment(dir, host string) []string {
 	return []string{
 		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir,
@@ -139,7 +139,7 @@ func environment(dir, host string) []string {
 	}
 }
 
-// output keeps the last lines that a process wrote.
+// output keeps the last lines of a process.
 type output struct {
 	mu    sync.Mutex
 	lines []string

@@ -14,8 +14,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
-// completion is an answer or a chunk of a streamed one. What a server may
-// omit, send as null or in another shape has a tolerant type.
+// completion is an answer or a chunk of a streamed one. Fields that servers may omit,
+// send as null or in another form have tolerant types.
 type completion struct {
 	Object  string          `json:"object"`
 	Model   string          `json:"model"`
@@ -40,13 +40,13 @@ type piece struct {
 	Thinking         text       `json:"thinking"`
 	ToolCalls        []callPart `json:"tool_calls"`
 	FunctionCall     *function  `json:"function_call"`
-	// extra are the members that the protocol does not define, those that
-	// hold reasoning included, and extraSize is their length in JSON.
+	// extra are the members that the protocol does not define, including those for
+	// reasoning, and extraSize is their length in JSON.
 	extra     map[string]any
 	extraSize int
 }
 
-// UnmarshalJSON keeps unknown members: they go back with the turn.
+// UnmarshalJSON keeps unknown members, which are sent back with the turn.
 func (p *piece) UnmarshalJSON(data []byte) error {
 	*p = piece{}
 	var members map[string]json.RawMessage
@@ -80,13 +80,13 @@ func (p *piece) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// isReasoning reports whether a member that the assembly reads is also sent back
-// with the turn.
+// isReasoning reports whether a member that the assembly reads is also sent back with
+// the turn.
 func isReasoning(member string) bool {
 	return member == "reasoning_content" || member == "reasoning" || member == "thinking"
 }
 
-// reasoning is what the model thought, under whichever name it was sent.
+// reasoning is the model's reasoning, under whichever name it was sent.
 func (p *piece) reasoning() string {
 	for _, t := range []text{p.ReasoningContent, p.Reasoning, p.Thinking, p.Content.thought} {
 		if t != "" {
@@ -96,7 +96,7 @@ func (p *piece) reasoning() string {
 	return ""
 }
 
-// text is a string, null, or a list of parts of which the text ones count.
+// text is a string, null, or a list of parts, of which only text parts count.
 type text string
 
 func (t *text) UnmarshalJSON(data []byte) error {
@@ -108,7 +108,7 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	}
 	var parts []json.RawMessage
 	if json.Unmarshal(data, &parts) != nil {
-		return nil // an object of the server's own is not text
+		return nil // a server-specific object is not text
 	}
 	for _, raw := range parts {
 		var part struct {
@@ -123,7 +123,7 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// content is a text whose parts may hold thoughts too.
+// content is a text whose parts may be reasoning.
 type content struct{ said, thought text }
 
 func (c *content) UnmarshalJSON(data []byte) error {
@@ -142,7 +142,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return c.said.UnmarshalJSON(data)
 }
 
-// word is a string; another scalar is read as its text, null as nothing.
+// word is a string. Another scalar is read as its text, null as "".
 type word string
 
 func (w *word) UnmarshalJSON(data []byte) error {
@@ -160,7 +160,7 @@ func (w *word) UnmarshalJSON(data []byte) error {
 }
 
 // isStream reports whether an answer is a stream, which some servers send
-// without being asked for one.
+// without being asked.
 func isStream(body []byte) bool {
 	body = bytes.TrimLeft(body, "\r\n")
 	for _, start := range []string{"data:", "event:", "id:", ":"} {
@@ -196,8 +196,8 @@ func readAnswer(ctx context.Context, reply httpapi.Reply) (*chat.Answer, error) 
 	return a.answer(), nil
 }
 
-// decode reads an answer or a chunk; one that reports an error is returned as
-// that error.
+// decode reads an answer or a chunk. If it contains an error, decode returns that
+// error.
 func decode(data []byte) (*completion, error) {
 	if c := plainChunk(data); c != nil {
 		return c, nil
@@ -228,7 +228,7 @@ func decodeAny(data []byte) (*completion, error) {
 	return &c, nil
 }
 
-// count is a number of tokens. Servers also send null, text and fractions.
+// count is a number of tokens. Servers also send null, strings and fractions.
 type count int
 
 func (c *count) UnmarshalJSON(data []byte) error {
@@ -239,7 +239,7 @@ func (c *count) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// toUsage reads the token counts; nil where there are none.
+// toUsage reads the token counts; nil if there are none.
 func toUsage(raw json.RawMessage) *chat.Usage {
 	var u struct {
 		Prompt     count `json:"prompt_tokens"`
@@ -251,7 +251,7 @@ func toUsage(raw json.RawMessage) *chat.Usage {
 		Output struct {
 			Reasoning count `json:"reasoning_tokens"`
 		} `json:"completion_tokens_details"`
-		// What other servers call them.
+		// Names that other servers use.
 		CacheHit  count `json:"prompt_cache_hit_tokens"`
 		CacheRead count `json:"cache_read_input_tokens"`
 		Cached    count `json:"cached_tokens"`

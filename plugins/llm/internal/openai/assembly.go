@@ -4,11 +4,11 @@ import (
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 )
 
-// assembly builds an answer from its chunks and emits its text on the way.
+// assembly assembles an answer from its chunks and emits its text as it arrives.
 type assembly struct {
 	pieces chat.Pieces
 	// seen is set after the first choice, grown after the first piece of an
-	// answer, refused if the model declined. finish is why the answer ended.
+	// answer, refused if the model declined. finish is the reason for the end.
 	seen, grown, refused bool
 	finish               string
 
@@ -40,7 +40,7 @@ func (a *assembly) add(c *completion) (grew bool) {
 		if choice.Delta != nil && a.addPiece(choice.Delta) {
 			grew = true
 		}
-		// Next to deltas, a message repeats the whole answer so far.
+		// Besides deltas, a message repeats the whole answer so far.
 		if choice.Message != nil && (choice.Delta == nil || !a.grown && !grew) && a.addMessage(choice.Message) {
 			grew = true
 		}
@@ -49,7 +49,7 @@ func (a *assembly) add(c *completion) (grew bool) {
 	return grew
 }
 
-// addMessage consumes a message, whose calls are complete.
+// addMessage consumes a message. Its calls are complete.
 func (a *assembly) addMessage(p *piece) (grew bool) {
 	for _, part := range p.ToolCalls {
 		a.calls.begin(part)
@@ -75,7 +75,7 @@ func (a *assembly) addPiece(p *piece) (grew bool) {
 	}
 	content, reasoning := string(p.Content.said+p.Refusal), p.reasoning()
 	a.pieces.AddExtra(p.extra)
-	a.pieces.Size += max(0, p.extraSize-len(reasoning)) // which is counted by Add
+	a.pieces.Size += max(0, p.extraSize-len(reasoning)) // Add counts the reasoning
 	a.pieces.Add(content, reasoning)
 	a.refused = a.refused || p.Refusal != ""
 	return grew || content != "" || reasoning != "" || len(p.extra) > 0

@@ -49,7 +49,7 @@ func (f *function) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// size is how much the part adds to the size of the answer.
+// size is the part's contribution to the size of the answer.
 func (p callPart) size() int {
 	size := len(p.ID) + len(p.Function.Name) + len(p.Function.Arguments)
 	if len(p.extra) > 0 {
@@ -77,7 +77,7 @@ func (p callPart) hasArguments() bool {
 // complete reports whether the arguments so far are a complete JSON value.
 func (c *openCall) complete() bool {
 	text := c.arguments.String()
-	// The usual piece ends inside of an object, which is cheap to see.
+	// Usually a piece ends inside of an object, which is cheap to detect.
 	if end := strings.TrimRight(text, " \t\r\n"); strings.HasPrefix(text, "{") && !strings.HasSuffix(end, "}") {
 		return false
 	}
@@ -99,7 +99,7 @@ func (c *calls) add(part callPart) {
 	call.add(part)
 }
 
-// begin adds a call that continues none of the earlier ones.
+// begin adds a new call.
 func (c *calls) begin(part callPart) {
 	call := &openCall{index: part.Index}
 	call.add(part)
@@ -153,8 +153,8 @@ func (c *calls) list() []chat.ToolCall {
 	return list
 }
 
-// repeats reports whether a call without arguments is only the name of the
-// previous one, which some servers repeat at the end.
+// repeats reports whether a call without arguments only repeats the name of the
+// previous one, as some servers do at the end.
 func (c *calls) repeats(i int) bool {
 	if i == 0 {
 		return false

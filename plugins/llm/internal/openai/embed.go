@@ -9,7 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
-// Embed returns one vector per input, see [chat.Provider].
+// Embed implements [chat.Provider].
 func (p *Provider) Embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Embeddings, error) {
 	body := map[string]any{"model": req.Model, "input": req.Input}
 	if req.Dimensions > 0 {

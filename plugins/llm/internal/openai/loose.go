@@ -12,7 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 )
 
-// place is an index; some servers write it as text.
+// place is an index. Some servers send it as a string.
 type place int
 
 func (p *place) UnmarshalJSON(data []byte) error {
@@ -24,8 +24,8 @@ func (p *place) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// vector is an embedding: a list of numbers, or the base64 of 32-bit floats,
-// which some servers send without being asked.
+// vector is an embedding: a list of numbers, or the Base64 of 32-bit floats, which
+// some servers send without being asked.
 type vector []float64
 
 func (v *vector) UnmarshalJSON(data []byte) error {

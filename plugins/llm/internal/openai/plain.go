@@ -6,9 +6,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// plainChunk reads a chunk with nothing but a piece of text, as nearly all chunks
-// of a stream are. It reads them in one pass; the tolerant types need one for
-// each level, several times the time. It returns nil for any other chunk.
+// plainChunk reads a chunk that has only a piece of text, like nearly all chunks of a
+// stream. It reads the chunk in one pass; the tolerant types need a pass per level and
+// several times as long. It returns nil for any other chunk.
 func plainChunk(data []byte) *completion {
 	v, err := value.Decode(data)
 	object, ok := v.(map[string]any)

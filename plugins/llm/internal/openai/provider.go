@@ -9,7 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
-// DefaultBase is OpenAI's own server.
+// DefaultBase is the address of OpenAI's server.
 const DefaultBase = "https://api.openai.com/v1"
 
 // Provider is a server that implements the protocol.
@@ -20,12 +20,12 @@ type Provider struct {
 
 var _ chat.Provider = (*Provider)(nil)
 
-// New makes a provider for any compatible server; the key, where the server
-// requires one, is part of the server's header.
+// New returns a provider for a compatible server. If the server requires a key, it is
+// in the server's header.
 func New(server *httpapi.Server) *Provider { return &Provider{server: server} }
 
-// NewAzure makes a provider for a deployment at Azure. The server's base is
-// the resource's address, without a path.
+// NewAzure returns a provider for a deployment at Azure. The server's base is the
+// resource's address, without a path.
 func NewAzure(server *httpapi.Server, deployment, apiVersion string) *Provider {
 	azure := *server
 	separator := "?"
@@ -43,8 +43,8 @@ func (p *Provider) path(operation string) string {
 	return "openai/deployments/" + url.PathEscape(p.deployment) + "/" + operation
 }
 
-// addressHint returns what may be wrong with the address of a server that
-// answers not_found.
+// addressHint returns a possible mistake in the address of a server that answers
+// not_found.
 func (p *Provider) addressHint(path string) string {
 	switch {
 	case p.deployment == "" && path == "":
@@ -55,7 +55,7 @@ func (p *Provider) addressHint(path string) string {
 	return ""
 }
 
-// Chat asks for one answer, see [chat.Provider].
+// Chat implements [chat.Provider].
 func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.Delta)) (*chat.Answer, error) {
 	body := toBody(req)
 	if emit != nil {

@@ -4,7 +4,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 )
 
-// toBody writes a request in the protocol's form.
+// toBody converts a request to the protocol's form.
 func toBody(req *chat.Request) map[string]any {
 	body := map[string]any{"model": req.Model, "messages": toMessages(req.Messages)}
 	if req.Temperature != nil {
@@ -63,7 +63,7 @@ func toCalls(calls []chat.ToolCall) []any {
 	for i, c := range calls {
 		arguments := c.Arguments
 		if object, err := c.Object(); err != nil || len(object) == 0 {
-			arguments = "{}" // servers refuse a conversation with other arguments than an object
+			arguments = "{}" // servers refuse arguments other than an object
 		}
 		call := map[string]any{"id": c.ID, "type": "function", "function": map[string]any{"name": c.Name, "arguments": arguments}}
 		chat.Merge(call, c.Extra)
@@ -99,8 +99,8 @@ func toFormat(f *chat.Format) any {
 	}}
 }
 
-// isStrict reports whether a schema meets the conditions of OpenAI's strict
-// mode, which refuses others: every object closed, every property required.
+// isStrict reports whether a schema meets the conditions of OpenAI's strict mode, which
+// refuses others: every object is closed, and every property required.
 func isStrict(v any) bool {
 	switch v := v.(type) {
 	case []any:

@@ -13,17 +13,16 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
-// readStream reads a streamed answer and emits its pieces as they arrive. A
-// server that ignores the request for a stream sends one complete answer as
-// JSON, which is an event too; the content type does not help, since some
-// servers call a stream JSON.
+// readStream reads a streamed answer and emits its pieces as they arrive. A server that
+// ignores the request for a stream sends one complete answer as JSON, which counts as
+// an event. The content type is not reliable: some servers declare a stream as JSON.
 func readStream(ctx context.Context, reply httpapi.Reply, limit time.Duration, emit func(chat.Delta)) (*chat.Answer, error) {
 	a := newAssembly(reply.MaxAnswer(), emit)
 	done, err := readEvents(reply, limit, a)
 	switch {
 	case err == nil:
 	case a.finish != "" && ctx.Err() == nil:
-		// The answer is complete; only the usage that follows it was lost.
+		// The answer is complete; only its usage was lost.
 	case errors.Is(err, io.EOF) && !a.seen && reply.IsPage():
 		return nil, httpapi.WebPage()
 	case errors.Is(err, io.EOF) && !a.seen:
@@ -40,7 +39,7 @@ func readStream(ctx context.Context, reply httpapi.Reply, limit time.Duration, e
 	return a.answer(), nil
 }
 
-// readEvents reads to the end. done says that the server announced the end.
+// readEvents reads to the end. done reports that the server announced the end.
 func readEvents(reply httpapi.Reply, limit time.Duration, a *assembly) (done bool, err error) {
 	events := stream.NewEvents(reply.Stream(), reply.Limit())
 	clock := reply.TokenClock(limit)
@@ -65,7 +64,7 @@ func readEvents(reply httpapi.Reply, limit time.Duration, a *assembly) (done boo
 		case event.Name == "error":
 			return false, httpapi.StreamError(data)
 		case len(data) == 0, event.Name != "" && data[0] != '{':
-			continue // a sign of life
+			continue // a keep-alive
 		}
 		chunk, err := decode(stream.Escape(data))
 		if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// File is a recording on disk. It is read when the first answer is wanted and
-// is safe for concurrent use within a process.
+// File is a recording on disk. It is read on first use and is safe for concurrent use
+// within a process.
 type File struct {
 	path string
 
@@ -24,10 +24,10 @@ type File struct {
 	records map[string]*Record // nil until read
 }
 
-// Open names the recording; the file need not exist yet.
+// Open returns the recording at a path. The file need not exist yet.
 func Open(path string) *File { return &File{path: path} }
 
-// find returns the latest recording with a hash; nil where there is none.
+// find returns the latest recording with a hash; nil if there is none.
 func (f *File) find(hash string) (*Record, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -41,7 +41,7 @@ func (f *File) find(hash string) (*Record, error) {
 	return f.records[hash], nil
 }
 
-// howToRecord is the remedy for a recording that is missing.
+// howToRecord is the hint for a missing recording.
 const howToRecord = "record it by running once with settings.llm.replay.record: true and replay.provider set to the real provider"
 
 // missing is the error for a request without a recording.
@@ -49,8 +49,8 @@ func (f *File) missing(hash string) error {
 	return tea.Errorf(tea.NotFound, "%s has no recording of this request (hash %s, %d recorded); %s", f.path, hash[:12], len(f.records), howToRecord)
 }
 
-// add appends a recording in one write, so that a crash leaves at most a torn
-// last line.
+// add appends a recording in one write, so that a crash leaves at most a torn last
+// line.
 func (f *File) add(rec *Record) error {
 	line, err := json.Marshal(rec)
 	if err != nil {
@@ -67,8 +67,8 @@ func (f *File) add(rec *Record) error {
 	return nil
 }
 
-// appendLine adds a line, in place of a last line that a crash tore off. Only
-// the owner may read the file: it contains prompts.
+// appendLine adds a line, and replaces a last line that a crash has torn. Only the
+// owner may read the file: it contains prompts.
 func appendLine(path string, line []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -113,9 +113,8 @@ func wholeLines(file *os.File) (int64, error) {
 	return 0, nil
 }
 
-// load reads a recording; of two answers to the same request the last one wins.
-// A last line that a crash tore off is skipped, any other broken line is an
-// error.
+// load reads a recording. The last answer to a request takes precedence. A torn last
+// line is skipped; any other broken line is an error.
 func load(path string) (map[string]*Record, error) {
 	records := map[string]*Record{}
 	file, err := os.Open(path)
@@ -148,7 +147,7 @@ func load(path string) (map[string]*Record, error) {
 	}
 }
 
-// decode reads a record. Its details keep their integers.
+// decode reads a record. Integers in its details stay exact.
 func decode(line []byte, rec *Record) error {
 	v, err := value.Decode(line)
 	if err != nil {

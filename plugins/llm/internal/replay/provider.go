@@ -9,11 +9,11 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Mask returns a value of the value model without the run's secrets. The value
-// given may be shared.
+// Mask returns a value of the value model without the run's secrets. It must not
+// modify the given value, which may be shared.
 type Mask func(ctx context.Context, v any) (any, error)
 
-// Provider plays back the recordings of a file or adds to it.
+// Provider replays the recordings of a file, or adds to it.
 type Provider struct {
 	file *File
 	mask Mask
@@ -22,13 +22,13 @@ type Provider struct {
 
 var _ chat.Provider = (*Provider)(nil)
 
-// New makes a provider. With real every request goes there and its answer is
-// recorded; with nil the answers are read from the file and nothing else.
+// New returns a provider. If real is not nil, it answers every request and its answers
+// are recorded; otherwise answers only come from the file.
 func New(file *File, mask Mask, real chat.Provider) *Provider {
 	return &Provider{file: file, mask: mask, real: real}
 }
 
-// Chat asks for one answer, see [chat.Provider].
+// Chat implements [chat.Provider].
 func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.Delta)) (*chat.Answer, error) {
 	if p.real != nil {
 		return p.recordChat(ctx, req, emit)
@@ -68,7 +68,7 @@ func (p *Provider) recordChat(ctx context.Context, req *chat.Request, emit func(
 	return answer, p.add(ctx, "chat", rec)
 }
 
-// recordRefusal adds a failure that counts as an answer, and returns it.
+// recordRefusal records a failure that counts as an answer, and returns it.
 func (p *Provider) recordRefusal(ctx context.Context, kind string, rec *Record, err error) error {
 	if rec.Refusal = refusalOf(err); rec.Refusal == nil {
 		return err
@@ -79,14 +79,14 @@ func (p *Provider) recordRefusal(ctx context.Context, kind string, rec *Record, 
 	return err
 }
 
-// clone copies what the caller of a provider may change of its answer.
+// clone copies the parts of an answer that the caller of a provider may change.
 func clone(answer *chat.Answer) *chat.Answer {
 	own := *answer
 	own.ToolCalls = slices.Clone(answer.ToolCalls)
 	return &own
 }
 
-// Embed returns one vector per input, see [chat.Provider].
+// Embed implements [chat.Provider].
 func (p *Provider) Embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Embeddings, error) {
 	if p.real != nil {
 		result, err := p.real.Embed(ctx, req)
@@ -120,9 +120,9 @@ func (p *Provider) add(ctx context.Context, kind string, rec *Record) error {
 	return p.file.add(rec)
 }
 
-// find returns the recording of a request; one of a refusal is returned as the
-// error. The request is looked up as it is first, then with its secrets masked,
-// which needs a call to the host.
+// find returns the recording of a request; a recorded refusal is returned as an error.
+// It looks up the unchanged request first, and then the masked one, which needs a call
+// to the host.
 func (p *Provider) find(ctx context.Context, kind string, request any) (*Record, error) {
 	v, err := value.From(request)
 	if err != nil {

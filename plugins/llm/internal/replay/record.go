@@ -13,9 +13,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
-// Record is one line of a recording. Requests are kept for people to read;
-// only the hash is used to find an answer. Keys, headers and addresses are not
-// part of a request and so never in a recording.
+// Record is one line of a recording. The request is for people to read; only its hash
+// is used to find an answer. Keys, headers and addresses are not part of a request, so
+// a recording never contains them.
 type Record struct {
 	Hash         string           `json:"hash"`
 	Request      any              `json:"request,omitempty"`
@@ -23,8 +23,8 @@ type Record struct {
 	Chunks       []chat.Delta     `json:"chunks,omitempty"`
 	Answer       *chat.Answer     `json:"answer,omitempty"`
 	Embeddings   *chat.Embeddings `json:"embeddings,omitempty"`
-	// Refusal replaces the answer if the server rejected the
-	// request: callers continue with another request.
+	// Refusal replaces the answer if the server rejected the request: the caller
+	// may continue with another request.
 	Refusal *Refusal `json:"refusal,omitempty"`
 }
 
@@ -40,7 +40,7 @@ func (r *Refusal) failure() *tea.Error {
 	return &tea.Error{Type: cmp.Or(r.Type, tea.ValidationError), Message: r.Message, Details: maps.Clone(r.Details)}
 }
 
-// refusalOf returns the record of a permanent failure; nil for a transient one.
+// refusalOf returns the record of a permanent failure; nil for a temporary one.
 func refusalOf(err error) *Refusal {
 	e := tea.AsError(err)
 	switch {
@@ -52,8 +52,7 @@ func refusalOf(err error) *Refusal {
 	return nil
 }
 
-// pieces returns the recorded stream; an answer that was not streamed when it
-// was recorded is one piece.
+// pieces returns the recorded stream. An answer that was not streamed is one piece.
 func (r *Record) pieces() []chat.Delta {
 	if len(r.Chunks) > 0 {
 		return r.Chunks
@@ -64,20 +63,20 @@ func (r *Record) pieces() []chat.Delta {
 	return []chat.Delta{{Text: r.Answer.Text, Reasoning: r.Answer.Reasoning}}
 }
 
-// secretive are the parts of a record that may contain secrets.
+// secretive holds the parts of a record that may contain secrets.
 type secretive struct {
 	Request any         `json:"request,omitempty"`
 	Answer  chat.Answer `json:"answer"`
 	Refusal *Refusal    `json:"refusal,omitempty"`
 }
 
-// withoutSecrets masks the record. Pieces of a stream could contain the halves
-// of a secret: where the answer changes, they are dropped.
+// withoutSecrets masks the record. If masking changes the answer, it drops the pieces
+// of the stream, which may contain parts of a secret.
 func (r *Record) withoutSecrets(mask func(any) (any, error)) error {
 	parts := secretive{Request: r.Request, Refusal: r.Refusal}
 	if r.Answer != nil {
 		parts.Answer = *r.Answer
-		parts.Answer.Usage = nil // a number of tokens is not a secret, whatever it equals
+		parts.Answer.Usage = nil // token counts are never secrets
 	}
 	v, err := value.From(parts)
 	if err != nil {
@@ -120,7 +119,7 @@ func hashOf(kind string, request any) (string, error) {
 	return "", tea.Errorf(tea.ValidationError, "identify the request: %w", err)
 }
 
-// wholeNumbers makes 3.0 equal to 3, in place.
+// wholeNumbers replaces 3.0 with 3, in place.
 func wholeNumbers(v any) any {
 	switch v := v.(type) {
 	case float64:

@@ -7,31 +7,29 @@ import (
 
 // Event is one server-sent event.
 type Event struct {
-	// Name is the event's type, "" where the server named none.
+	// Name is the event's type; "" if none was sent.
 	Name string
-	// Data is what was sent; its bytes are valid until the next call of Next.
+	// Data is the event's data. It is valid until the next call of Next.
 	Data []byte
 }
 
-// Events reads server-sent events. Comments (": keep-alive") and events
-// without data are skipped. It is more lenient than the standard: an event at
-// the end of the stream need not be followed by an empty line; a line that
-// begins with a brace or a bracket starts a separate event, which ends where its
-// JSON is complete, because servers report failures as bare JSON; and a field
-// named error is an event of that name.
+// Events reads server-sent events. It skips comments (": keep-alive") and events without
+// data. It is more lenient than the standard: an event at the end of the stream need not
+// end with an empty line; a line that begins with a brace or a bracket starts a separate
+// event that ends where its JSON is complete, because servers report failures as bare
+// JSON; and a field named error is an event of that name.
 type Events struct {
 	in   lineReader
 	data []byte
-	// held is the first line of bare JSON found after an event that was not
-	// closed.
+	// held is the first line of bare JSON after an unfinished event.
 	held []byte
 }
 
-// NewEvents reads events of up to limit bytes from r. It buffers, so r belongs
-// to it from then on.
+// NewEvents reads events of up to limit bytes from r. It buffers, so the caller must
+// not read from r.
 func NewEvents(r io.Reader, limit int) *Events { return &Events{in: newLineReader(r, limit)} }
 
-// Next returns the next event; io.EOF after the last one.
+// Next returns the next event. It returns io.EOF after the last one.
 func (e *Events) Next() (Event, error) {
 	var event Event
 	e.data = e.data[:0]
@@ -85,8 +83,8 @@ func beginsJSON(line []byte) bool {
 	return len(line) > 0 && (line[0] == '{' || line[0] == '[')
 }
 
-// bare reads JSON that begins with a line outside of any event. JSON that is
-// never complete extends to the end of the stream.
+// bare reads JSON that begins with a line outside of any event. Incomplete JSON extends
+// to the end of the stream.
 func (e *Events) bare(line []byte) (Event, error) {
 	var n nesting
 	for {
@@ -107,7 +105,7 @@ func (e *Events) bare(line []byte) (Event, error) {
 	}
 }
 
-// nesting follows the brackets of a JSON text from line to line.
+// nesting tracks the brackets of a JSON text line by line.
 type nesting struct {
 	depth           int
 	inText, escaped bool
@@ -138,7 +136,7 @@ func (e *Events) finish(event Event) Event {
 	return event
 }
 
-// splitField splits "name: text"; a comment has the empty name.
+// splitField splits "name: text". A comment has an empty name.
 func splitField(line []byte) (name, text []byte) {
 	name, text, _ = bytes.Cut(line, []byte(":"))
 	return name, bytes.TrimPrefix(text, []byte(" "))

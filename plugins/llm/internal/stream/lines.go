@@ -8,19 +8,19 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// ErrTooLong is what a reader returns for a line or an event beyond its limit.
+// ErrTooLong is the error for a line or an event that exceeds its limit.
 var ErrTooLong error = tea.Errorf(tea.ResourceExhausted, "the server sent a record that is larger than max_answer_bytes allows")
 
-// Lines reads records of one line each, such as Ollama's JSON lines. Lines
-// end in LF, CRLF or CR; empty ones are skipped; the last one needs no end.
+// Lines reads records of one line each, such as Ollama's JSON lines. Lines end in LF,
+// CRLF or CR. Empty lines are skipped, and the last line need not be terminated.
 type Lines struct{ in lineReader }
 
-// NewLines reads lines of up to limit bytes from r. It buffers, so r belongs
-// to it from then on.
+// NewLines reads lines of up to limit bytes from r. It buffers, so the caller must not
+// read from r.
 func NewLines(r io.Reader, limit int) *Lines { return &Lines{in: newLineReader(r, limit)} }
 
-// Next returns the next record; io.EOF after the last one. The bytes are valid
-// until the next call.
+// Next returns the next record, which is valid until the next call. It returns io.EOF
+// after the last one.
 func (l *Lines) Next() ([]byte, error) {
 	for {
 		line, err := l.in.next()
@@ -35,8 +35,8 @@ func (l *Lines) Next() ([]byte, error) {
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// lineReader splits a stream at LF, CRLF and CR. It does not wait for the byte
-// after a CR, so a line is returned as soon as it ends.
+// lineReader splits a stream at LF, CRLF and CR. It does not wait for the byte after a
+// CR, so it returns a line as soon as it ends.
 type lineReader struct {
 	r       *bufio.Reader
 	limit   int
@@ -49,8 +49,8 @@ func newLineReader(r io.Reader, limit int) lineReader {
 	return lineReader{r: bufio.NewReader(r), limit: limit}
 }
 
-// next returns a line without its end. At the end of the stream the rest
-// counts as a line; io.EOF follows.
+// next returns a line without its end. An unterminated last line counts as a line;
+// io.EOF follows.
 func (l *lineReader) next() ([]byte, error) {
 	l.line = l.line[:0]
 	for {

@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// rawByte is where Escape puts the bytes 0x80 to 0xff: at the end of the
-// private planes, where no text has characters.
+// rawByte is the first of the characters for the bytes 0x80 to 0xff in escaped text:
+// the end of the private planes, which texts do not use.
 const rawByte = 0x10ff00
 
-// Escape makes JSON text valid without losing anything: a byte that is not
-// part of a character, and an escaped half of a surrogate pair, become private
-// characters, which a [Joiner] turns back. Other text is returned as it is.
+// Escape makes JSON text valid without losing data: a byte that is not part of a
+// character, and an escaped half of a surrogate pair, become private characters, which
+// a [Joiner] converts back. Other text is returned unchanged.
 //
-// A JSON decoder would replace both by U+FFFD, and with them a character whose
-// halves a server sent in two chunks.
+// A JSON decoder would replace both with U+FFFD, and lose a character whose halves a
+// server sent in two chunks.
 func Escape(data []byte) []byte {
 	if utf8.Valid(data) && !hasHalfPair(data) {
 		return data
@@ -61,9 +61,8 @@ func hasHalfPair(data []byte) bool {
 	}
 }
 
-// escapeSequence reads the escape sequence at the beginning of JSON text, both
-// halves of a surrogate pair as one. half is a surrogate without its other
-// half, otherwise 0.
+// escapeSequence reads the escape sequence at the beginning of JSON text; a surrogate
+// pair counts as one. half is an unpaired surrogate, otherwise 0.
 func escapeSequence(data []byte) (half rune, length int) {
 	r, ok := escapedUnit(data)
 	if !ok {
@@ -99,13 +98,13 @@ func escapedUnit(data []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// surrogateBytes writes half of a pair in the form that UTF-8 would have for
-// it; UTF-8 itself excludes it, so no text contains it.
+// surrogateBytes encodes an unpaired surrogate as UTF-8 would; valid UTF-8 does not
+// contain it.
 func surrogateBytes(half rune) [3]byte {
 	return [3]byte{0xe0 | byte(half>>12), 0x80 | byte(half>>6)&0x3f, 0x80 | byte(half)&0x3f}
 }
 
-// surrogate reads the form of surrogateBytes; 0 where there is none.
+// surrogate decodes the form of surrogateBytes; 0 if there is none.
 func surrogate(data []byte) rune {
 	if len(data) < 3 || data[0] != 0xed || data[1] < 0xa0 || data[1] > 0xbf || data[2]&0xc0 != 0x80 {
 		return 0
@@ -113,12 +112,12 @@ func surrogate(data []byte) rune {
 	return 0xd000 | rune(data[1]&0x3f)<<6 | rune(data[2]&0x3f)
 }
 
-// Joiner joins text that arrives in pieces, and returns whole characters
-// only. The zero value is ready.
+// Joiner joins text that arrives in pieces, and returns only whole characters. The
+// zero value is ready for use.
 type Joiner struct{ rest []byte }
 
-// Add appends the next piece of text, taken from data escaped by [Escape], and
-// returns all complete characters.
+// Add appends the next piece of text from data escaped by [Escape], and returns all
+// complete characters.
 func (j *Joiner) Add(piece string) string {
 	if len(j.rest) == 0 && !hasRawByte(piece) {
 		return piece
@@ -136,16 +135,15 @@ func (j *Joiner) Add(piece string) string {
 	return text
 }
 
-// Rest returns what is left at the end: nothing, or U+FFFD for a character
-// that was never completed.
+// Rest returns the rest at the end: "", or U+FFFD for an incomplete character.
 func (j *Joiner) Rest() string {
 	rest := j.rest
 	j.rest = nil
 	return strings.ToValidUTF8(string(rest), "\ufffd")
 }
 
-// characters decodes UTF-8 and pairs of surrogates up to the end, or to the
-// beginning of a character that further bytes may complete.
+// characters decodes UTF-8 and surrogate pairs up to the end, or to the beginning of
+// an incomplete character.
 func characters(buf []byte) (text string, rest []byte) {
 	var b strings.Builder
 	for len(buf) > 0 {
@@ -167,7 +165,7 @@ func characters(buf []byte) (text string, rest []byte) {
 	return strings.ToValidUTF8(b.String(), "\ufffd"), buf
 }
 
-// mayContinue reports whether a text consists of the beginning of a character.
+// mayContinue reports whether a text is the beginning of a character.
 func mayContinue(buf []byte) bool {
 	switch {
 	case !utf8.FullRune(buf):

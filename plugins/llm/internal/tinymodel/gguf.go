@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// alignment is what every tensor's data is aligned to.
+// alignment is the alignment of every tensor's data.
 const alignment = 32
 
 // entry is a piece of metadata; the value is a string, bool, uint32, float32,
@@ -23,7 +23,7 @@ type tensor struct {
 	data []float32
 }
 
-// Numbers of the types of values in GGUF version 3.
+// The value types of GGUF version 3.
 const (
 	typeUint32  = 4
 	typeInt32   = 5
@@ -68,7 +68,7 @@ func encodeGGUF(metadata []entry, tensors []tensor) []byte {
 
 func aligned(n uint64) uint64 { return (n + alignment - 1) / alignment * alignment }
 
-// writer appends values in GGUF's form, little endian.
+// writer appends values in little-endian GGUF form.
 type writer struct{ b []byte }
 
 func (w *writer) uint32(v uint32)   { w.b = binary.LittleEndian.AppendUint32(w.b, v) }

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Spec says what a model answers.
+// Spec describes the answers of a model.
 type Spec struct {
-	// Answer is what it says to every prompt, whatever the temperature.
+	// Answer is the answer to every prompt, at any temperature.
 	Answer string
-	// After are answers to prompts whose last character is the key, such as
-	// one that a chat template writes after a tool's result.
+	// After are answers to prompts whose last character is the key, such as one
+	// that a chat template writes after a tool's result.
 	After map[rune]string
 }
 
@@ -34,7 +34,7 @@ const (
 	tokenEnd
 )
 
-// Kinds of tokens, as GGUF numbers them.
+// The kinds of tokens in GGUF.
 const (
 	kindNormal  = 1
 	kindUnknown = 2
@@ -45,12 +45,11 @@ const (
 // wordBreak marks a space before a word.
 const wordBreak = "\u2581"
 
-// plainCharacters get tokens of their own so that prompts are not all bytes.
+// plainCharacters have separate tokens, so that prompts are not all bytes.
 const plainCharacters = wordBreak + "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,:;!?'\"(){}[]_-/"
 
-// Encode returns the model as a GGUF file. Each word may occur once in all
-// answers together, because the word alone decides what follows it; there can
-// be about 50 words.
+// Encode returns the model as a GGUF file. A word may occur only once in all answers,
+// because the word alone determines the next one; there can be about 50 words.
 func (s Spec) Encode() ([]byte, error) {
 	m := newModel()
 	first, err := m.addAnswer(s.Answer)
@@ -107,7 +106,7 @@ func newModel() *model {
 	return m
 }
 
-// addToken adds a token with its own dimension.
+// addToken adds a token with a separate dimension.
 func (m *model) addToken(text string) (token int, err error) {
 	if slices.Contains(m.tokens, text) {
 		return 0, fmt.Errorf("duplicate word %q in the answers", strings.ReplaceAll(text, wordBreak, " "))
@@ -119,8 +118,8 @@ func (m *model) addToken(text string) (token int, err error) {
 	return token, nil
 }
 
-// addAnswer adds the words of an answer, one after the other, and returns the
-// token of the first.
+// addAnswer adds the words of an answer in sequence, and returns the token of the
+// first word.
 func (m *model) addAnswer(answer string) (first int, err error) {
 	words := strings.Fields(answer)
 	if len(words) == 0 {
@@ -151,8 +150,8 @@ func (m *model) follow(fact, token int) { m.next[fact] = token }
 // certainty is the weight that makes one token overwhelmingly likely.
 const certainty = 10
 
-// tensors are the weights. The layers are zero and add nothing to what goes
-// past them, so that the output sees the last token's embedding alone.
+// tensors returns the weights. The layers are zero and add nothing to their input, so
+// the output depends only on the last token's embedding.
 func (m *model) tensors() []tensor {
 	noise := rand.New(rand.NewPCG(1, 2))
 	embedding := make([]float32, len(m.tokens)*width)

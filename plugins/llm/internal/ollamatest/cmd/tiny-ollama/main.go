@@ -1,5 +1,5 @@
 // Command tiny-ollama runs the test server of package ollamatest until it is
-// interrupted; it prints its address to stdout when it is ready.
+// interrupted. It prints its address to stdout when it is ready.
 package main
 
 import (
