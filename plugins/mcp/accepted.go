@@ -12,21 +12,20 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// acceptedFormat is the version of the file of accepted tools.
+// acceptedFormat is the version of the file format.
 const acceptedFormat = 1
 
 // maxAccepted is the maximum size of the file.
 const maxAccepted = 64 << 20
 
-// Accepted is the content of the file of accepted tools, and the result of
-// mcp.describe_tools.
+// Accepted is the file of accepted tools, and the result of mcp.describe_tools.
 type Accepted struct {
 	Format  int              `json:"format" doc:"version of this format: 1"`
 	Servers []string         `json:"servers" doc:"the servers whose tools are described"`
 	Actions []AcceptedAction `json:"actions" doc:"the tools as actions"`
 }
 
-// AcceptedAction is a tool as an action, with what identifies its definition.
+// AcceptedAction is a tool as an action, with the digest of its definition.
 type AcceptedAction struct {
 	Name       string `json:"name"`
 	Summary    string `json:"summary,omitempty"`
@@ -40,7 +39,7 @@ type AcceptedAction struct {
 	Digest string `json:"digest" doc:"SHA-256 of its definition"`
 }
 
-// accepted reads the file of accepted tools at its first use.
+// accepted reads the file of accepted tools on first use.
 type accepted struct {
 	path string
 

@@ -56,7 +56,7 @@ func (c *Client) callAction(ctx context.Context, req *tea.Request) (*tea.Respons
 	return tea.Respond(result), nil
 }
 
-// callTool calls the tool that find finds among those of the server.
+// callTool calls the tool that find selects from the server's listing.
 func (s *server) callTool(ctx context.Context, req *tea.Request, arguments tea.Payload, find func(*listing) (*tool, error)) (*ToolResult, error) {
 	release, err := s.slot(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *server) callOnce(ctx context.Context, req *tea.Request, arguments tea.P
 	return s.toolResult(t, res)
 }
 
-// during makes one request of a call, within the limit of the server.
+// during makes one request of a call, within the server's time limit.
 func (s *server) during(ctx context.Context, se *session, req *tea.Request, what string, do func(ctx context.Context, token string) error) error {
 	limited, cancel := context.WithTimeoutCause(ctx, s.config.timeout(), errCall)
 	defer cancel()
@@ -145,14 +145,14 @@ type ToolInfo struct {
 	Unchecked   string `json:"unchecked,omitempty" doc:"why its arguments are not checked"`
 }
 
-// FailedServer is a server that could not be asked.
+// FailedServer is a server that could not be queried.
 type FailedServer struct {
 	Server    string        `json:"server"`
 	Error     string        `json:"error"`
 	ErrorType tea.ErrorType `json:"error_type"`
 }
 
-// OmittedServer is a server with tools that are left out.
+// OmittedServer is a server with tools that were left out.
 type OmittedServer struct {
 	Server string `json:"server"`
 	Reason string `json:"reason"`
@@ -193,13 +193,13 @@ func (c *Client) ListTools(ctx context.Context, req *tea.Request, p ListParams) 
 	return result, nil
 }
 
-// asked is the answer of a server to the question for its tools.
+// asked is a server's answer to a request for its tools.
 type asked struct {
 	listing *listing
 	err     error
 }
 
-// ask asks servers for their tools, all at the same time.
+// ask requests the tools of servers concurrently.
 func (c *Client) ask(ctx context.Context, host tea.Host, names []string) []asked {
 	answers := make([]asked, len(names))
 	var asking sync.WaitGroup
@@ -215,9 +215,9 @@ func (c *Client) ask(ctx context.Context, host tea.Host, names []string) []asked
 	return answers
 }
 
-// DescribeTools is the action mcp.describe_tools. A server that cannot be asked
-// is an error: the file would lack its tools. The caller shows the changes, so
-// they are not reported.
+// DescribeTools is the action mcp.describe_tools. A server that cannot be queried is an
+// error, because the file would lack its tools. The caller shows the changes, so they
+// are not reported.
 func (c *Client) DescribeTools(ctx context.Context, _ *tea.Request, _ struct{}) (*Accepted, error) {
 	names := c.names()
 	result := &Accepted{Format: acceptedFormat, Servers: names, Actions: []AcceptedAction{}}

@@ -7,10 +7,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// Bundle is the set of actions, for serve.Main or to be linked into a host.
+// Bundle is the set of actions, for serve.Main or for linking into a host.
 //
-// Actions that only read are idempotent. A tool is idempotent if its server says
-// so.
+// Read-only actions are idempotent. A tool is idempotent if its server declares
+// it.
 func Bundle() tea.Bundle {
 	return tea.Bundle{
 		Name:        bundleName,

@@ -11,10 +11,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
-// ToolFailed is the type of the error of a tool that says that it has failed.
+// ToolFailed is the error type of a tool that reports a failure.
 const ToolFailed tea.ErrorType = "mcp_tool_error"
 
-// ToolResult is what a tool has returned.
+// ToolResult is the result of a tool.
 type ToolResult struct {
 	Success   bool   `json:"success" doc:"always true"`
 	Text      string `json:"text" doc:"all texts, one after the other"`
@@ -42,7 +42,7 @@ type budget struct {
 	cut  []string
 }
 
-// text returns the text, cut if it is too long.
+// text returns the text, truncated to the budget.
 func (b *budget) text(text, what string) string {
 	text = strings.ToValidUTF8(text, "\ufffd")
 	if len(text) <= b.left {
@@ -56,7 +56,7 @@ func (b *budget) text(text, what string) string {
 	return short
 }
 
-// binary returns the bytes in Base64, or "" if there are too many.
+// binary returns the bytes in Base64, or "" if they exceed the budget.
 func (b *budget) binary(data []byte, what string) string {
 	n := base64.StdEncoding.EncodedLen(len(data))
 	if n > b.left {
@@ -67,7 +67,7 @@ func (b *budget) binary(data []byte, what string) string {
 	return base64.StdEncoding.EncodeToString(data)
 }
 
-// truncated says what was cut.
+// truncated describes the truncated parts.
 func (b *budget) truncated() string {
 	const shown = 5
 	if len(b.cut) > shown {
@@ -180,8 +180,8 @@ func (b *budget) resource(r *mcp.ResourceContents) Item {
 // maxWhole is the largest float64 below which every integer is exact.
 const maxWhole = 1 << 53
 
-// whole returns a decoded JSON value with integers where the numbers are whole,
-// as they are in the value model.
+// whole returns a decoded JSON value with integers in place of whole numbers, as in
+// the value model.
 func whole(v any) any {
 	switch v := v.(type) {
 	case float64:

@@ -4,8 +4,8 @@
 //
 // Start with [Bundle]; each action is a method of [Client], which is created once
 // per set of settings. A client has a server for each name in the settings
-// (server.go), which connects at its first use (session.go) and lists its tools
+// (server.go), which connects on first use (session.go) and lists its tools
 // (tools.go). The tools that a user has accepted are in a file (accepted.go).
-// What a server asks of the client during a call is in requests.go. Processes
-// are in package internal/process.
+// requests.go handles requests of a server during a call. Processes are in package
+// internal/process.
 package mcp

@@ -14,18 +14,17 @@ import (
 // codeNoResult is the code of the error that replaces a null result.
 const codeNoResult = -32098
 
-// foreignMark begins the text that replaces content of a type unknown to the SDK. The
-// JSON of the content follows.
+// foreignMark begins the text that replaces content of a type that the SDK does not
+// know. The JSON of the content follows.
 const foreignMark = "\x00foreign "
 
 // kinds are the types of content that [budget.item] converts.
 var kinds = []string{"text", "image", "audio", "resource", "resource_link"}
 
-// adapted converts a message of a server to a form that the SDK passes on without loss;
-// it returns nil if the message has that form already. See numbers.go for structured
-// content. A null result, which the SDK takes for an empty one, becomes an error.
-// Content of an unknown type, which makes the SDK refuse the whole result, becomes
-// text.
+// adapted converts a server's message to a form that the SDK passes on without loss; nil
+// if it already has that form. See numbers.go for structured content. A null result,
+// which the SDK would treat as empty, becomes an error. Content of an unknown type, for
+// which the SDK would refuse the whole result, becomes text.
 func adapted(message []byte) []byte {
 	var fields map[string]json.RawMessage
 	exact := bytes.Contains(message, []byte(`"structuredContent"`)) && longInteger().Match(message)
@@ -33,7 +32,7 @@ func adapted(message []byte) []byte {
 		return nil
 	}
 	if json.Unmarshal(message, &fields) != nil || fields["result"] == nil {
-		return nil // the SDK reports what is wrong
+		return nil // the SDK reports the error
 	}
 	if string(fields["result"]) == "null" {
 		if fields["error"] != nil || fields["method"] != nil {
@@ -58,7 +57,7 @@ func adapted(message []byte) []byte {
 	return encoded(fields)
 }
 
-// encoded returns a value that consists of strings and JSON texts as JSON.
+// encoded returns a value of strings and JSON texts as JSON.
 func encoded(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -67,8 +66,8 @@ func encoded(v any) []byte {
 	return text
 }
 
-// replaceForeign replaces content of unknown types in the result of a tool or in
-// the messages of a prompt, and reports whether there was any.
+// replaceForeign replaces content of unknown types in the result of a tool or in the
+// messages of a prompt, and reports whether there was any.
 func replaceForeign(result map[string]json.RawMessage) (replaced bool) {
 	replace := func(item *json.RawMessage) bool {
 		var c struct{ Type string }
@@ -102,14 +101,14 @@ func replaceForeign(result map[string]json.RawMessage) (replaced bool) {
 	return replaced
 }
 
-// maxNoise limits the text that a process may print to its standard output between two
+// maxNoise limits the text that a process may print to its standard output between
 // messages.
 const maxNoise = 8 << 20
 
 var errNoise = errors.New("the server printed more than 8 MiB of text to its standard output, where only messages are allowed; make it write logs to standard error")
 
 // isMessage reports whether a line of a process may be a message, even a damaged one.
-// Real servers also print banners and logs, some of them in JSON.
+// Servers also print banners and logs, some of them in JSON.
 func isMessage(line []byte) bool {
 	if len(line) == 0 || !bytes.Contains(line, []byte(`"jsonrpc"`)) {
 		return false
@@ -126,7 +125,7 @@ type exactReader struct {
 	see   func(message []byte) // called with each message of a stream
 	// skip is called with each line that is not a message; nil passes such lines on.
 	skip  func(line string)
-	noise int // bytes that were skipped since the last message
+	noise int // bytes skipped since the last message
 	ready []byte
 	err   error
 }
@@ -135,7 +134,7 @@ func newExactReader(from io.ReadCloser, whole bool, see func([]byte)) *exactRead
 	return &exactReader{Closer: from, from: bufio.NewReaderSize(from, 64<<10), whole: whole, see: see}
 }
 
-// exactAnswer adapts the messages in the body of an answer, by its content type.
+// exactAnswer adapts the messages in the body of a response, by content type.
 func exactAnswer(resp *http.Response, see func([]byte)) {
 	kind := resp.Header.Get("Content-Type")
 	if events := strings.HasPrefix(kind, "text/event-stream"); events || strings.HasPrefix(kind, "application/json") {
@@ -176,7 +175,7 @@ func (r *exactReader) fill() {
 	r.adapt()
 }
 
-// next reads a line, or the whole body. A line that is too long is passed on in parts,
+// next reads a line, or the whole body. It passes on a line that is too long in parts,
 // which the SDK refuses.
 func (r *exactReader) next() {
 	r.ready = nil
@@ -194,7 +193,7 @@ func (r *exactReader) next() {
 	}
 }
 
-// adapt adapts the message that was read.
+// adapt adapts the current message.
 func (r *exactReader) adapt() {
 	const field = "data:"
 	text, isEvent := bytes.CutPrefix(r.ready, []byte(field))

@@ -9,13 +9,13 @@ import (
 )
 
 // The SDK decodes structured content into float64, in which integers of more than
-// 53 bits lose digits. Where a message has such an integer, its structured content
-// is replaced by a string with the JSON text before the SDK sees it.
+// 53 bits lose digits. If a message has such an integer, its structured content is
+// replaced with a string of the JSON text before the SDK sees it.
 
 // exactMark begins that string.
 const exactMark = "\x00exact "
 
-// longInteger is what can be an integer of more than 53 bits.
+// longInteger matches digits that may be an integer of more than 53 bits.
 var longInteger = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9]{16}`) })
 
 // structured returns the structured content of a result in the value model.

@@ -24,21 +24,21 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
-// network makes the HTTP requests of one session. Credentials are sent only to
-// the host of the server. The nil network has no refusal.
+// network makes the HTTP requests of one session. It sends credentials only to the host
+// of the server. A nil network has no refusal.
 type network struct {
 	base   *http.Transport
 	config Server
 	host   string
-	// arrived is told of each message of the server.
+	// arrived is called with each message of the server.
 	arrived func(message []byte)
 
 	mu      sync.Mutex
 	refused *refused
-	trouble string // why the last request did not get an answer
+	trouble string // why the last request did not get a response
 }
 
-// refused is an answer that refuses access.
+// refused is a response that denies access.
 type refused struct {
 	kind tea.ErrorType
 	text string
@@ -46,11 +46,11 @@ type refused struct {
 
 const (
 	dialTimeout = 10 * time.Second
-	// maxRedirects bounds the redirects within the host of the server.
+	// maxRedirects bounds redirects within the host of the server.
 	maxRedirects = 5
 )
 
-// remote returns the transport for a server behind an address.
+// remote returns the transport for a server at an address.
 func (s *server) remote(se *session) (mcp.Transport, error) {
 	address, err := url.Parse(s.config.URL)
 	if err != nil {
@@ -101,7 +101,7 @@ func (n *network) checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// RoundTrip adds the credentials and records an answer that refuses access.
+// RoundTrip adds the credentials and records a response that denies access.
 func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Host == n.host {
 		req = req.Clone(req.Context())
@@ -143,8 +143,8 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 type expiredKey struct{}
 
 // lostSession reports whether a server has refused a request because it does not know
-// the session. The protocol has status 404 for this, but servers also send 410 and 400.
-// A 400 can also answer an invalid request; then the answer has the id of the request.
+// the session. The protocol defines status 404 for this, but servers also send 410 and
+// 400. A 400 may also answer an invalid request; then the response has the request's id.
 func lostSession(req *http.Request, resp *http.Response) bool {
 	status := resp.StatusCode
 	if status != http.StatusNotFound && status != http.StatusGone && status != http.StatusBadRequest || req.Header.Get("Mcp-Session-Id") == "" {
@@ -172,9 +172,8 @@ func lostSession(req *http.Request, resp *http.Response) bool {
 	return status != http.StatusBadRequest && answer.Error.Code != jsonrpc.CodeMethodNotFound
 }
 
-// begins returns the id of a request that begins a call, and nil for other requests: a
-// later request of the same call answers a question of the server or continues a
-// stream.
+// begins returns the id of a request that begins a call; nil for other requests. Later
+// requests of a call answer questions of the server or continue a stream.
 func begins(req *http.Request) (id any) {
 	if req.Method != http.MethodPost || req.GetBody == nil {
 		return nil
@@ -194,7 +193,7 @@ func begins(req *http.Request) (id any) {
 	return message.ID
 }
 
-// refusal returns the last answer if it refused access.
+// refusal returns the last response if it denied access.
 func (n *network) refusal() *refused {
 	if n == nil {
 		return nil
@@ -204,7 +203,7 @@ func (n *network) refusal() *refused {
 	return n.refused
 }
 
-// problem returns why the last request did not get an answer; "" if it did.
+// problem returns why the last request did not get a response; "" if it did.
 func (n *network) problem() string {
 	if n == nil {
 		return ""
@@ -217,8 +216,8 @@ func (n *network) problem() string {
 func (n *network) close() { n.base.CloseIdleConnections() }
 
 // authorization makes the requests to an authorization server, without the other
-// credentials. The client secret is sent only to the host of the MCP server, unless
-// the settings name the issuer: a server could name any other host.
+// credentials. It sends the client secret only to the host of the MCP server, unless the
+// settings name the issuer: a server could name any other host.
 type authorization struct{ n *network }
 
 func (a authorization) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -233,12 +232,11 @@ func (a authorization) RoundTrip(req *http.Request) (*http.Response, error) {
 	return bounded{httpapi.Once{Transport: n.base}}.RoundTrip(req)
 }
 
-// noRedirect returns the answer that redirects: a redirect would take the client
-// secret along.
+// noRedirect prevents redirects, which would forward the client secret.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// bounded limits the size of answers that are not streams; the events of streams
-// have a limit each.
+// bounded limits the size of responses that are not streams; each event of a stream is
+// limited separately.
 type bounded struct{ base http.RoundTripper }
 
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -249,7 +247,7 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// limitedBody fails after a number of bytes.
+// limitedBody fails when a limit of bytes is exceeded.
 type limitedBody struct {
 	io.ReadCloser
 	left int64

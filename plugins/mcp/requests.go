@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// maxReports is the number of progress reports per second, and of log
-	// records, that are passed on from one session.
+	// maxReports is the number of progress reports, and of log records, that a session
+	// passes on per second.
 	maxReports = 50
-	// maxQuestions bounds the questions of a server during one call.
+	// maxQuestions bounds the questions of a server during a call.
 	maxQuestions = 20
 	// settleTime bounds the wait for the notifications before the result of a call.
 	settleTime = time.Second
 )
 
-// calls are the running calls of a session. A server asks questions, reports
-// progress and logs only during a call. It is safe for concurrent use.
+// calls are the running calls of a session. A server may ask questions, report
+// progress and log only during a call. It is safe for concurrent use.
 type calls struct {
 	server *server
 
@@ -57,10 +57,10 @@ type call struct {
 	questions, requests int
 }
 
-// callKey is the key of a call in the context of its requests.
+// callKey is the context key for the call of a request.
 type callKey struct{}
 
-// begin registers a call, whose context it derives from ctx. The caller ends it.
+// begin registers a call and derives its context from ctx. The caller calls end.
 func (c *calls) begin(ctx context.Context, req *tea.Request) (started *call, end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,8 +83,8 @@ func (c *calls) begin(ctx context.Context, req *tea.Request) (started *call, end
 // counted are the notifications that a call waits for before it ends.
 var counted = []string{"notifications/message", "notifications/progress", "notifications/tools/list_changed"}
 
-// arrived counts a message of the server if it is a notification. The SDK handles
-// notifications in a queue, which the result of a call overtakes.
+// arrived counts a message of the server if it is a notification. The SDK queues
+// notifications, so the result of a call can overtake them.
 func (c *calls) arrived(message []byte) {
 	if !bytes.Contains(message, []byte(`"notifications/`)) {
 		return
@@ -99,7 +99,7 @@ func (c *calls) arrived(message []byte) {
 	}
 }
 
-// count is the middleware that counts the notifications that are handled.
+// count is middleware that counts handled notifications.
 func (c *calls) count(handle mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if slices.Contains(counted, method) {
@@ -117,8 +117,8 @@ func (c *calls) count(handle mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// settle waits until the notifications that have been read are handled. The wait is
-// bounded because the SDK refuses malformed ones.
+// settle waits until all notifications that were read are handled. The wait is bounded,
+// because the SDK never handles malformed ones.
 func (c *calls) settle(ctx context.Context) {
 	late := time.NewTimer(settleTime)
 	defer late.Stop()
@@ -144,8 +144,8 @@ func (c *calls) settle(ctx context.Context) {
 	}
 }
 
-// only returns the call that a request of the server belongs to: that of the
-// context, or the only one that is running.
+// only returns the call of a server's request: the call in the context, or the only
+// running one.
 func (c *calls) only(ctx context.Context) (*call, error) {
 	if k, ok := ctx.Value(callKey{}).(*call); ok {
 		return k, nil
@@ -168,15 +168,15 @@ func (c *calls) named(token string) *call {
 	return c.running[token]
 }
 
-// failed returns the error that has ended the call, or nil.
+// failed returns the error that ended the call, or nil.
 func (k *call) failed() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.failure
 }
 
-// fail ends the call with an error of an action that the server has caused, such
-// as an interrupt that waits for an answer.
+// fail ends the call with the error of an action that the server caused, such as an
+// interrupt that waits for an answer.
 func (k *call) fail(err error) {
 	k.mu.Lock()
 	if k.failure == nil {
@@ -186,8 +186,7 @@ func (k *call) fail(err error) {
 	k.stop(err)
 }
 
-// count adds one to a counter of the call and reports whether it is within the
-// limit.
+// count increments a counter of the call and reports whether it is within the limit.
 func (k *call) count(n *int, limit int) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -195,8 +194,8 @@ func (k *call) count(n *int, limit int) bool {
 	return *n <= limit
 }
 
-// allow reports whether another report can be passed on, and how many were
-// dropped since the last one.
+// allow reports whether another report may be passed on, and how many were dropped
+// since the last one.
 func (c *calls) allow() (dropped int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +210,6 @@ func (c *calls) allow() (dropped int, ok bool) {
 	return dropped, true
 }
 
-// progress passes a progress report on.
 func (c *calls) progress(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 	token, _ := req.Params.ProgressToken.(string)
 	k := c.named(token)
@@ -219,7 +217,7 @@ func (c *calls) progress(_ context.Context, req *mcp.ProgressNotificationClientR
 		return
 	}
 	if _, ok := c.allow(); !ok {
-		return // the next one says more
+		return // the next report says more
 	}
 	fraction := -1.0
 	if p := req.Params; p.Total > 0 && p.Progress >= 0 {
@@ -232,7 +230,6 @@ func (c *calls) progress(_ context.Context, req *mcp.ProgressNotificationClientR
 	k.req.Host.Progress(k.ctx, fraction, plaintext.Cut(printable(message), 500))
 }
 
-// log passes a log record on.
 func (c *calls) log(ctx context.Context, req *mcp.LoggingMessageRequest) {
 	dropped, ok := c.allow()
 	if !ok {
@@ -254,7 +251,7 @@ func (c *calls) log(ctx context.Context, req *mcp.LoggingMessageRequest) {
 		fields["dropped"] = int64(dropped)
 	}
 	text = plaintext.Cut(printable(text), maxDescription)
-	token, _ := req.Params.Meta["progressToken"].(string) // tea mcp says which call it is
+	token, _ := req.Params.Meta["progressToken"].(string) // tea mcp names the call
 	if k := c.named(token); k != nil {
 		k.req.Host.Log(k.ctx, level(req.Params.Level), text, fields)
 		return
@@ -266,7 +263,7 @@ func (c *calls) log(ctx context.Context, req *mcp.LoggingMessageRequest) {
 	slog.Log(ctx, level(req.Params.Level), text, "fields", fields)
 }
 
-// level converts a level of the protocol, which are those of syslog.
+// level converts a level of the protocol, a syslog level.
 func level(l mcp.LoggingLevel) slog.Level {
 	switch l {
 	case "debug":
@@ -279,9 +276,9 @@ func level(l mcp.LoggingLevel) slog.Level {
 	return slog.LevelInfo
 }
 
-// elicit asks a person a question of the server. A null answer declines it, and
-// so does false to a question without fields. A run that stops to wait for the
-// answer ends the call, which is made again when the run is resumed.
+// elicit asks a person a question of the server. A null answer declines it, and so
+// does false for a question without fields. If the run stops to wait for the answer,
+// the call ends, and is repeated when the run is resumed.
 func (c *calls) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	k, err := c.only(ctx)
 	if err != nil {
@@ -326,7 +323,7 @@ func hasFields(schema any) bool {
 	return len(fields) > 0
 }
 
-// sample asks the language model of the workflow for the server.
+// sample calls the workflow's language model for the server.
 func (c *calls) sample(ctx context.Context, req *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 	k, err := c.only(ctx)
 	if err != nil {

@@ -61,7 +61,7 @@ func (c *Client) readResource(ctx context.Context, req *tea.Request, p ReadParam
 			}
 			item := b.resource(content)
 			if r.Text += item.Text; item.Text != "" {
-				item.Text = "" // it is in the text of the result
+				item.Text = "" // the text of the result has it
 			}
 			r.Contents = append(r.Contents, item)
 		}
@@ -92,7 +92,7 @@ func (c *Client) begin(ctx context.Context, name string) (*server, *session, fun
 	return s, se, release, nil
 }
 
-// list adds the resources of the server and their templates, maxTools of them.
+// list adds the server's resources and templates, up to maxTools.
 func (r *ReadResult) list(ctx context.Context, se *session) error {
 	if caps := se.InitializeResult().Capabilities; caps == nil || caps.Resources == nil {
 		return nil
@@ -194,7 +194,7 @@ func (c *Client) getPrompt(ctx context.Context, req *tea.Request, p PromptParams
 	return r, nil
 }
 
-// add adds a message. Text, also of a resource, becomes its content.
+// add adds a message. Text, including that of a resource, becomes its content.
 func (r *PromptResult) add(m *mcp.PromptMessage, b *budget) {
 	if m == nil {
 		return
@@ -211,7 +211,7 @@ func (r *PromptResult) add(m *mcp.PromptMessage, b *budget) {
 	r.Content = append(r.Content, item)
 }
 
-// list adds the prompts of the server, maxTools of them.
+// list adds the server's prompts, up to maxTools.
 func (r *PromptResult) list(ctx context.Context, se *session) error {
 	if caps := se.InitializeResult().Capabilities; caps == nil || caps.Prompts == nil {
 		return nil

@@ -25,7 +25,7 @@ type Client struct {
 	group    *process.Group
 }
 
-// open returns a client for the settings. It starts nothing.
+// open returns a client for the settings. It does not start servers.
 func open(s tea.Settings) (*Client, error) {
 	var settings Settings
 	if err := s.Decode(settingsKey, &settings); err != nil {
@@ -52,7 +52,6 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// names returns the names of the servers, sorted.
 func (c *Client) names() []string { return slices.Sorted(maps.Keys(c.servers)) }
 
 // server returns the server with that name.
@@ -68,11 +67,11 @@ func (c *Client) server(name string) (*server, error) {
 }
 
 const (
-	// After maxFailures failed connections in a row a server is left alone for
+	// After maxFailures consecutive failures to connect, connecting pauses for
 	// pause.
 	maxFailures = 5
 	pause       = 30 * time.Second
-	// stopGrace is the time in which a process must end by itself.
+	// stopGrace is how long a process may take to end by itself.
 	stopGrace = time.Second
 )
 
@@ -92,10 +91,10 @@ type server struct {
 	// turn is held by the goroutine that connects or lists tools.
 	turn    chan struct{}
 	session *session
-	// first has the tools that this process listed first, by name. Without
-	// accepted tools, a tool must stay as it was there.
+	// first has the digests of the tools in their first listing, by name. If no tools
+	// were accepted, a tool must not change after it.
 	first map[string]string
-	// reported are the changes of tools that were reported.
+	// reported are the changes of tools that were already reported.
 	reported map[string]bool
 }
 
@@ -133,7 +132,7 @@ func (s *server) lock(ctx context.Context) error {
 
 func (s *server) unlock() { <-s.turn }
 
-// use returns a session, connecting if there is none.
+// use returns a session. It connects if there is none.
 func (s *server) use(ctx context.Context) (*session, error) {
 	if err := s.lock(ctx); err != nil {
 		return nil, err
@@ -161,8 +160,7 @@ func (s *server) use(ctx context.Context) (*session, error) {
 	return session, nil
 }
 
-// listing is use with the tools of the server; it reports their changes to
-// host.
+// listing is use with the tools of the server. It reports changes of the tools to host.
 func (s *server) listing(ctx context.Context, host tea.Host) (*session, *listing, error) {
 	session, err := s.use(ctx)
 	if err != nil {
@@ -188,8 +186,7 @@ func (s *server) listing(ctx context.Context, host tea.Host) (*session, *listing
 	return session, l, nil
 }
 
-// report logs what is wrong with tools, once for each process. A nil host gets no
-// report.
+// report logs problems of tools, once per process. A nil host disables it.
 func (s *server) report(ctx context.Context, host tea.Host, l *listing) {
 	say := func(message string, fields map[string]any) {
 		key := fmt.Sprint(message, fields)
@@ -231,7 +228,7 @@ func (s *server) report(ctx context.Context, host tea.Host, l *listing) {
 	}
 }
 
-// refusal returns the reason why a tool must not be called; nil if it can be.
+// refusal returns the reason why a tool must not be called; nil if it may be.
 func (s *server) refusal(t *tool) *tea.Error {
 	const remedy = "review it with mcp.list_tools, then accept it with `tea plugin refresh mcp --workflow FILE`"
 	accepted, err := s.client.accepted.of(s.name)
@@ -264,7 +261,7 @@ func (s *server) close() {
 	}
 }
 
-// slot waits until the server can have another call. The caller releases it.
+// slot waits until the server can accept another call. The caller releases it.
 func (s *server) slot(ctx context.Context) (release func(), err error) {
 	select {
 	case s.slots <- struct{}{}:
@@ -274,7 +271,7 @@ func (s *server) slot(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// quoted returns a name from a server for a message.
+// quoted returns a name from a server, quoted for a message.
 func quoted(name string) string {
 	if len(name) > 100 {
 		name = name[:100] + "..."

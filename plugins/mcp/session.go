@@ -19,15 +19,15 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
-// wordsGrace bounds the time between the end of a connection and that of its
-// process, whose last words are part of the error.
+// wordsGrace bounds the time from the end of a connection to the end of its process,
+// whose last words are part of the error.
 const wordsGrace = 5 * time.Second
 
 // maxMessage is the maximum size in bytes of one message of a server.
 const maxMessage = 32 << 20
 
-// logLevel is the lowest level of the records that a server sends. Since the version
-// levelInCalls of the protocol, each call says it.
+// logLevel is the lowest level of log records that a server sends. From the protocol
+// version levelInCalls on, each call specifies it.
 const (
 	logLevel     = "info"
 	levelInCalls = "2026-07-28"
@@ -37,19 +37,18 @@ const (
 type session struct {
 	*mcp.ClientSession
 	calls *calls
-	// tools is the last listing; stale is set when the server says that it has
-	// changed.
+	// tools is the last listing; stale is set when the server reports a change.
 	tools atomic.Pointer[listing]
 	stale atomic.Bool
 
-	process *process.Process // nil for a server behind an address
+	process *process.Process // nil for a server at an address
 	network *network         // nil for a process
 	done    chan struct{}    // closed when the connection has ended
-	broken  atomic.Bool      // a request has failed because of the connection
+	broken  atomic.Bool      // a request failed because of the connection
 	closing sync.Once
 }
 
-// connect starts the server or connects to it.
+// connect starts the server, or connects to it.
 func (s *server) connect(ctx context.Context) (*session, error) {
 	se := &session{calls: &calls{server: s}, done: make(chan struct{})}
 	transport, err := s.transport(se)
@@ -67,11 +66,11 @@ func (s *server) connect(ctx context.Context) (*session, error) {
 	se.ClientSession, err = client.Connect(life, transport, nil)
 	if err == nil {
 		if r := se.InitializeResult(); r.Capabilities != nil && r.Capabilities.Logging != nil && r.ProtocolVersion < levelInCalls {
-			// A server that refuses it logs what it likes.
+			// A server that refuses the request chooses the level itself.
 			go func() { _ = se.SetLoggingLevel(s.life, &mcp.SetLoggingLevelParams{Level: logLevel}) }()
 		}
 		go func() {
-			_ = se.Wait() // the error of a call says why
+			_ = se.Wait() // the error of a call has the reason
 			close(se.done)
 		}()
 		return se, nil
@@ -91,7 +90,7 @@ func (s *server) connect(ctx context.Context) (*session, error) {
 
 var errStart = errors.New("the server was not ready in time")
 
-// transport returns the transport of a session, whose process it starts.
+// transport returns the transport of a session, and starts its process.
 func (s *server) transport(se *session) (mcp.Transport, error) {
 	if s.config.URL != "" {
 		return s.remote(se)
@@ -113,7 +112,7 @@ func (s *server) transport(se *session) (mcp.Transport, error) {
 	return &mcp.IOTransport{Reader: messages, Writer: p.Stdin, MaxLineLength: maxMessage}, nil
 }
 
-// options are what the client offers to the server.
+// options are the client's options for the server.
 func (s *server) options(se *session) *mcp.ClientOptions {
 	o := &mcp.ClientOptions{
 		Capabilities:                &mcp.ClientCapabilities{}, // without roots
@@ -140,7 +139,7 @@ func (se *session) ended() bool {
 	}
 }
 
-// fresh returns the listing if the server has not said that it has changed.
+// fresh returns the listing unless the server has reported a change.
 func (se *session) fresh() *listing {
 	if se.stale.Load() {
 		return nil
@@ -178,7 +177,7 @@ func (se *session) release() {
 	})
 }
 
-// lastWords says why the process ended, after a separator; "" if it runs.
+// lastWords describes how the process ended, after a separator; "" if it runs.
 func (se *session) lastWords(separator string) string {
 	if se.process == nil {
 		return ""
@@ -200,19 +199,19 @@ func (s *server) explain(ctx context.Context, se *session, what string, err erro
 	return s.failure(se, what, err)
 }
 
-// expiredError is the error of a request in a session that had expired. The server
-// has not acted on it.
+// expiredError is the error of a request in an expired session. The server has not
+// processed the request.
 type expiredError struct{ error }
 
 func (e *expiredError) Unwrap() error { return e.error }
 
-// expire marks the session as expired, so that the next call begins another one.
+// expire marks the session as expired, so that the next call begins a new one.
 func (se *session) expire(err error) error {
 	se.broken.Store(true)
 	return &expiredError{err}
 }
 
-// again makes a request once more, in a new session, if its session had expired.
+// again repeats a request in a new session if its session had expired.
 func again[T any](do func() (T, error)) (T, error) {
 	result, err := do()
 	if errors.As(err, new(*expiredError)) {
@@ -221,11 +220,11 @@ func again[T any](do func() (T, error)) (T, error) {
 	return result, err
 }
 
-// errCall is the cause of the end of a call that took too long.
+// errCall is the cancellation cause of a call that took too long.
 var errCall = errors.New("the call took too long")
 
-// failure returns the error of a request that the server has refused or that
-// has not reached it.
+// failure returns the error of a request that the server refused, or that did not
+// reach it.
 func (s *server) failure(se *session, what string, err error) error {
 	if refused := se.network.refusal(); refused != nil {
 		return s.errorf(refused.kind, "%s: %s", what, refused.text)
@@ -236,12 +235,12 @@ func (s *server) failure(se *session, what string, err error) error {
 	case errors.As(err, &typed):
 		return typed
 	case errors.As(err, &answer) && answer.Code == codeNoResult:
-		return s.errorf(tea.ConnectionError, "%s: %s", what, answer.Message) // only this answer is invalid
+		return s.errorf(tea.ConnectionError, "%s: %s", what, answer.Message) // only this response is invalid
 	case errors.As(err, &answer) && answer.Code != codeRejected:
 		return s.errorf(errorType(answer.Code), "%s: %s", what, plaintext.Cut(answer.Message, 2000))
 	}
 	if se.answers(s.life) {
-		return s.errorf(tea.ConnectionError, "%s: %s", what, plaintext.Cut(fmt.Sprint(err), 500)) // only this answer is at fault
+		return s.errorf(tea.ConnectionError, "%s: %s", what, plaintext.Cut(fmt.Sprint(err), 500)) // only this response is invalid
 	}
 	se.broken.Store(true)
 	text := fmt.Sprint(err)
@@ -250,7 +249,7 @@ func (s *server) failure(se *session, what string, err error) error {
 	}
 	words := ""
 	if se.process != nil {
-		// The connection can end a moment before the process.
+		// The connection may end shortly before the process.
 		timer := time.NewTimer(wordsGrace)
 		defer timer.Stop()
 		select {
@@ -262,8 +261,8 @@ func (s *server) failure(se *session, what string, err error) error {
 	return s.errorf(tea.ConnectionError, "%s: %s%s", what, plaintext.Cut(text, 500), words)
 }
 
-// answers reports whether a process still speaks the protocol, though a request
-// has failed: its answer could not be decoded.
+// answers reports whether a process still follows the protocol after a failed request:
+// only the response could not be decoded.
 func (se *session) answers(life context.Context) bool {
 	if se.process == nil || se.ClientSession == nil {
 		return false
@@ -275,8 +274,8 @@ func (se *session) answers(life context.Context) bool {
 	return err == nil || errors.As(err, &answer) && answer.Code == jsonrpc.CodeMethodNotFound
 }
 
-// resourceError is the error of a request that has only the address of a
-// resource: if the server refuses it, there is no such resource.
+// resourceError is the error of a request with only the address of a resource: if the
+// server refuses it, the resource does not exist.
 func (s *server) resourceError(uri string, err error) error {
 	var answer *jsonrpc.Error
 	if errors.As(err, &answer) && (answer.Code == jsonrpc.CodeInvalidParams || answer.Code == codeResourceNotFound) {
@@ -285,11 +284,10 @@ func (s *server) resourceError(uri string, err error) error {
 	return err
 }
 
-// codeRejected is the code of the SDK's error for a message that could not be
-// sent.
+// codeRejected is the SDK's error code for a message that could not be sent.
 const codeRejected = -32005
 
-// codeResourceNotFound is the code before the version 2026-07-28 of the protocol.
+// codeResourceNotFound is the code in protocol versions before 2026-07-28.
 const codeResourceNotFound = -32002
 
 // errorType converts the code of a JSON-RPC error.

@@ -13,14 +13,14 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// Settings are what a workflow sets under settings.mcp.
+// Settings are the settings under settings.mcp.
 type Settings struct {
 	Servers   Servers `json:"servers,omitempty" doc:"the MCP servers by name; a name has lower-case letters and digits"`
 	ToolsFile string  `json:"tools_file,omitempty" default:"mcp-tools.json" format:"path" doc:"file of the accepted tools, which tea plugin refresh mcp --workflow FILE writes"`
 }
 
-// Server is one MCP server: a command that speaks the protocol on its standard
-// input and output, or the address of a server that speaks it over HTTP.
+// Server is an MCP server: a command that uses the protocol on its standard input and
+// output, or the address of a server that uses it over HTTP.
 type Server struct {
 	Command string            `json:"command,omitempty" doc:"program to start, looked up in PATH"`
 	Args    []string          `json:"args,omitempty" doc:"its arguments"`
@@ -60,7 +60,7 @@ type Sampling struct {
 // Servers are the servers by name.
 type Servers map[string]Server
 
-// JSONSchema adds the rule for names.
+// JSONSchema adds the pattern of names.
 func (Servers) JSONSchema() *schema.Schema {
 	return &schema.Schema{
 		Type: schema.Types{"object"}, AdditionalProperties: schema.Of[Server](),
@@ -69,8 +69,8 @@ func (Servers) JSONSchema() *schema.Schema {
 }
 
 const (
-	// namePattern keeps the names of servers apart from those of tools in
-	// mcp.SERVER_TOOL.
+	// namePattern keeps the names of servers and tools in mcp.SERVER_TOOL
+	// distinguishable.
 	namePattern = "^[a-z][a-z0-9]{0,31}$"
 	// Defaults of settings that were not decoded from JSON.
 	defaultStartTimeout = 30
@@ -79,11 +79,10 @@ const (
 
 var validName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(namePattern) })
 
-// taken are the names with which mcp.SERVER_TOOL could be another action.
+// taken are the names for which mcp.SERVER_TOOL could be another action.
 var taken = []string{"list", "read", "get", "describe"}
 
-// check reports a mistake in the settings of a server that the schema cannot
-// express.
+// check returns a mistake in a server's settings that the schema cannot express.
 func (s Server) check(name string) error {
 	path := fmt.Sprintf("settings.mcp.servers.%s", name)
 	switch {

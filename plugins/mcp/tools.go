@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// maxTools and maxListed bound what is listed of one server, maxPages the
-	// requests for it.
+	// maxTools and maxListed bound a server's listing, and maxPages the requests for
+	// it.
 	maxTools  = 1000
 	maxListed = 8 << 20
 	maxPages  = 100
 	// maxDescription is the maximum size in bytes of a description.
 	maxDescription = 4096
-	// maxVerb is the maximum size in bytes of the part of an action's name that
-	// comes from a tool.
+	// maxVerb is the maximum size in bytes of the tool's part in an action's
+	// name.
 	maxVerb = 80
 )
 
@@ -43,14 +43,14 @@ type tool struct {
 	problem string
 }
 
-// listing are the tools of a server at one time. It is immutable.
+// listing is an immutable list of a server's tools at one time.
 type listing struct {
 	tools []*tool
-	// omitted says what was left out; "" if nothing was.
+	// omitted describes the omitted tools; "" if there are none.
 	omitted string
 }
 
-// named returns the tool that the server calls name, or nil.
+// named returns the tool with the server's name for it, or nil.
 func (l *listing) named(name string) *tool {
 	i := slices.IndexFunc(l.tools, func(t *tool) bool { return t.def.Name == name })
 	if i < 0 {
@@ -77,7 +77,7 @@ func (l *listing) names() []string {
 	return names
 }
 
-// list asks a server for its tools. The caller has the turn.
+// list requests the tools of a server. The caller has the turn.
 func (s *server) list(ctx context.Context, se *session) (*listing, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.config.timeout(), errCall)
 	defer cancel()
@@ -128,8 +128,9 @@ func nameOf(def *mcp.Tool) string {
 	return def.Name
 }
 
-// describe adds the tools as actions. A tool can be called like the action of
-// another one; both are left out, since the order of the tools must not decide.
+// describe adds the tools as actions. If a tool is named like the action of another
+// one, both are left out, so that the result does not depend on the order of the
+// tools.
 func (s *server) describe(l *listing, defs []*mcp.Tool) {
 	actions := actionNames(s.name, defs)
 	count := map[string]int{}
@@ -161,8 +162,8 @@ func summary(def *mcp.Tool) string {
 	return plaintext.Cut(printable(text), maxDescription)
 }
 
-// printable removes control characters, and the characters that are not shown
-// and that can hide text from a person.
+// printable removes control characters, and invisible characters that can hide text
+// from a person.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -177,8 +178,8 @@ func printable(text string) string {
 	}, strings.ToValidUTF8(text, "\ufffd"))
 }
 
-// params converts the schema of a tool's arguments. A schema that tea does not
-// support allows anything; the problem says why.
+// params converts the schema of a tool's arguments. A schema that tea does not support
+// allows anything; problem is the reason.
 func params(given any) (s *schema.Schema, problem string) {
 	anything := &schema.Schema{Type: schema.Types{"object"}}
 	text, err := json.Marshal(given)
@@ -197,7 +198,7 @@ func params(given any) (s *schema.Schema, problem string) {
 		err = json.Unmarshal(text, s)
 	}
 	if err == nil {
-		_, err = jsonschema.Compile(s) // as the host does
+		_, err = jsonschema.Compile(s) // like the host
 	}
 	if err != nil {
 		return anything, plaintext.Cut(printable(err.Error()), 300)
@@ -208,8 +209,8 @@ func params(given any) (s *schema.Schema, problem string) {
 	return s, ""
 }
 
-// digest identifies the definition of a tool. Icons and metadata, which neither
-// a model nor a check sees, are not part of it.
+// digest identifies the definition of a tool, without icons and metadata, which neither
+// a model nor a check uses.
 func digest(def *mcp.Tool) string {
 	text, err := json.Marshal(struct {
 		Name, Title, Description  string
@@ -223,8 +224,8 @@ func digest(def *mcp.Tool) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// actionNames returns the names of the actions of a server's tools. They do not
-// depend on the order of the tools.
+// actionNames returns the names of the actions for a server's tools. They do not depend
+// on the order of the tools.
 func actionNames(server string, defs []*mcp.Tool) []string {
 	verbs := make([]string, len(defs))
 	count := map[string]int{}
@@ -236,7 +237,7 @@ func actionNames(server string, defs []*mcp.Tool) []string {
 	for i, def := range defs {
 		v := verbs[i]
 		if count[v] > 1 && v != def.Name || v == "" || len(v) > maxVerb {
-			// Another tool has the same verb, or there is none.
+			// Another tool has the same verb, or the verb is empty.
 			sum := sha256.Sum256([]byte(def.Name))
 			v = strings.Trim(v[:min(len(v), maxVerb)]+"_"+hex.EncodeToString(sum[:4]), "_")
 		}

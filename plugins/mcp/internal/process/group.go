@@ -9,10 +9,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/childproc"
 )
 
-// markName names the variable by which the processes of a group are found.
+// markName is the variable that identifies the processes of a group.
 const markName = "TEA_MCP_SERVERS"
 
-// Group is a set of processes that end with this one, however it ends. It is
+// Group is a set of processes that end with this process, however it ends. It is
 // safe for concurrent use. The caller closes it after its processes have ended.
 type Group struct {
 	mark string
@@ -24,19 +24,18 @@ type Group struct {
 // NewGroup returns an empty group.
 func NewGroup() *Group { return &Group{mark: markName + "=" + rand.Text()} }
 
-// watch returns the guard, which it starts.
+// watch returns the guard, and starts it on first use.
 func (g *Group) watch() (_ *childproc.Guard, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.guard == nil && hasGuard {
-		// Servers that have left their group are not in it when the group ends.
+		// Servers that have left their process group are not in it when it ends.
 		g.guard, err = childproc.StartGuard(childproc.GuardOptions{Name: "tea-mcp-guard", Mark: g.mark, Always: true})
 	}
 	return g.guard, err
 }
 
-// Close kills the processes that have left their process group and ends the
-// guard.
+// Close kills processes that have left their process group, and ends the guard.
 func (g *Group) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -44,11 +43,11 @@ func (g *Group) Close() {
 	g.guard = nil
 }
 
-// passed are the variables of this process that a server gets.
+// passed are the variables of this process that servers get.
 var passed = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEA_PLUGIN_PROCESS", "SYSTEMROOT", "TEMP", "APPDATA", "PATHEXT"}
 
-// environ returns the environment of a server. The mark is the first variable,
-// where a grep that stops at a zero byte finds it.
+// environ returns the environment of a server. The mark comes first, because grep stops
+// at the first zero byte.
 func (g *Group) environ(own map[string]string) []string {
 	env := []string{g.mark}
 	for _, name := range passed {

@@ -21,20 +21,20 @@ type Command struct {
 	Args []string
 	Env  map[string]string
 	Dir  string
-	// Memory is the limit for the memory in bytes, on Linux; 0 is none.
+	// Memory is the memory limit in bytes, on Linux; 0 means no limit.
 	Memory int64
-	// CPU is the number of processors that it and its children can use, on Linux; 0
-	// is all.
+	// CPU is the number of processors that it and its children may use, on Linux; 0
+	// means all.
 	CPU int
-	// Log is called with each line of standard error and of [Process.Say], but never
-	// concurrently.
+	// Log is called with each line of standard error and of [Process.Say]. Calls are
+	// not concurrent.
 	Log func(line string)
 }
 
 // Process is a running server. It is safe for concurrent use.
 type Process struct {
-	// Stdin and Stdout carry the protocol. Closing Stdin ends a server that
-	// follows it.
+	// Stdin and Stdout carry the protocol. Closing Stdin ends a server that follows
+	// the protocol.
 	Stdin  io.WriteCloser
 	Stdout io.ReadCloser
 
@@ -54,8 +54,8 @@ const (
 	maxTail = 10
 	// maxRate is the number of lines per second that are logged.
 	maxRate = 100
-	// afterExit bounds the time that the output of a process that has ended is
-	// still read: a child that it left behind can hold the pipes open.
+	// afterExit bounds how long the output of an ended process is still read: a child
+	// that it left behind may hold the pipes open.
 	afterExit = 500 * time.Millisecond
 )
 
@@ -107,7 +107,7 @@ func (g *Group) Start(c Command) (*Process, error) {
 	guard.Add(p.Pid())
 	limit(p.Pid(), c.Memory)
 	if c.CPU > 0 {
-		_ = childproc.Pin(p.Pid(), c.CPU) // it can have ended
+		_ = childproc.Pin(p.Pid(), c.CPU) // it may have ended
 	}
 	p.follow(errR)
 	if c.Memory > 0 {
@@ -116,7 +116,7 @@ func (g *Group) Start(c Command) (*Process, error) {
 	return p, nil
 }
 
-// Pid returns the number of the process.
+// Pid returns the process ID.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // follow reads the standard error and waits for the end of the process.
@@ -128,7 +128,7 @@ func (p *Process) follow(stderr *os.File) {
 	}()
 	go func() {
 		p.awaitExit()
-		killGroup(p.cmd.Process) // what it leaves behind
+		killGroup(p.cmd.Process) // kill remaining children
 		p.guard.Forget(p.Pid())
 		_ = p.cmd.Wait() // its state has the exit code
 		late := time.AfterFunc(afterExit, func() { stderr.Close() })
@@ -139,7 +139,7 @@ func (p *Process) follow(stderr *os.File) {
 	}()
 }
 
-// read passes the lines of the standard error to [Process.Say].
+// read passes the lines of standard error to [Process.Say].
 func (p *Process) read(r *bufio.Reader) {
 	for {
 		line, err := r.ReadSlice('\n')
@@ -155,19 +155,19 @@ func (p *Process) read(r *bufio.Reader) {
 	}
 }
 
-// Say logs a line that the server has printed to standard error or, between messages,
-// to standard output, and keeps the last lines for [Process.LastWords]. Long lines are
-// cut, and lines beyond the limit per second are only counted.
+// Say logs a line that the server printed to standard error or, between messages, to
+// standard output, and keeps the last lines for [Process.LastWords]. It truncates long
+// lines, and only counts lines beyond the limit per second.
 func (p *Process) Say(line string) { p.said.add(line) }
 
-// lines collects what a server prints for people. It is safe for concurrent use.
+// lines collects the lines that a server prints for people. It is safe for concurrent use.
 type lines struct {
 	log func(line string)
 
 	mu             sync.Mutex
-	tail           []string // the last ones
+	tail           []string // the last lines
 	second         time.Time
-	count, dropped int // in this second
+	count, dropped int // in the current second
 }
 
 func (l *lines) add(line string) {
@@ -211,10 +211,10 @@ func clean(line string) string {
 	}, line)
 }
 
-// Exited is closed when the process has ended.
+// Exited returns a channel that is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// LastWords says how the process ended, with the last lines that it printed; ""
+// LastWords describes how the process ended, with the last lines that it printed; ""
 // while it runs.
 func (p *Process) LastWords() string {
 	select {
@@ -251,9 +251,9 @@ func (p *Process) kill(reason string) {
 	}
 }
 
-// Stop ends the process: it closes the standard input, then sends SIGTERM, then
-// kills the process group, each after a part of the grace period. It returns
-// when the process has ended.
+// Stop ends the process. It closes the standard input, then sends SIGTERM, then
+// kills the process group, each after a part of the grace period. It returns when
+// the process has ended.
 func (p *Process) Stop(grace time.Duration) {
 	p.Stdin.Close()
 	ask := func() {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitExit blocks until the child has ended but does not reap it, so that its
-// process group cannot be mistaken for another.
+// awaitExit blocks until the child has ended, without reaping it, so that its process
+// group ID is not reused.
 func (p *Process) awaitExit() {
 	for {
 		if err := unix.Waitid(unix.P_PID, p.Pid(), nil, unix.WEXITED|unix.WNOWAIT, nil); !errors.Is(err, unix.EINTR) {
@@ -22,22 +22,22 @@ func (p *Process) awaitExit() {
 	}
 }
 
-// keepDescriptors keeps the descriptors that this process has inherited from the
-// servers. Those that Go opens are not passed on anyway.
+// keepDescriptors keeps inherited descriptors of this process from the servers. Go
+// does not pass on descriptors that it opens.
 func keepDescriptors() {
 	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) // since Linux 5.11
 }
 
-// spare is what a process can map beyond twice its memory limit: programs map
-// more than they use.
+// spare is the address space that a process may map beyond twice its memory limit:
+// programs map more than they use.
 const spare = 256 << 20
 
-// limit sets the kernel's limits of a process that has just started; those that
-// it starts inherit them. The watch enforces the limit exactly.
+// limit sets the kernel's limits of a process that has just started. Its children
+// inherit them. The watch enforces the exact limit.
 func limit(pid int, memory int64) {
 	if memory > 0 {
 		n := 2*uint64(memory) + spare
-		_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: n, Max: n}, nil) // it can have ended
+		_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: n, Max: n}, nil) // it may have ended
 	}
 }
 
@@ -58,7 +58,7 @@ func (p *Process) watchMemory(limit int64) {
 	}
 }
 
-// resident returns the memory of a process in bytes; 0 if it is not known.
+// resident returns the memory of a process in bytes; 0 if it is unknown.
 func resident(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	fields := bytes.Fields(text)

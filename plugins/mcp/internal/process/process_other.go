@@ -5,11 +5,11 @@ package process
 // awaitExit blocks until the child has ended, and reaps it.
 func (p *Process) awaitExit() { _ = p.cmd.Wait() }
 
-// keepDescriptors does nothing: those that Go opens are not passed on.
+// keepDescriptors has no effect: Go does not pass on descriptors that it opens.
 func keepDescriptors() {}
 
-// limit does nothing: only Linux can limit another process.
+// limit has no effect: only Linux can limit another process.
 func limit(int, int64) {}
 
-// watchMemory does nothing.
+// watchMemory has no effect.
 func (*Process) watchMemory(int64) {}

@@ -10,11 +10,11 @@ import (
 // hasGuard reports whether a guard can kill process groups.
 const hasGuard = true
 
-// ownGroup starts a process in its own process group.
+// ownGroup starts a process in a separate process group.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// killGroup kills the group of a process. It can have ended already.
+// killGroup kills the group of a process, which may have ended.
 func killGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
-// terminate asks the group of a process to end.
+// terminate sends SIGTERM to the group of a process.
 func terminate(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) }
