@@ -2,10 +2,10 @@ package plan
 
 import tea "github.com/the-edge-agent/tea/sdk"
 
-// Bundle is the set of actions, for serve.Main or to be linked into a host.
+// Bundle is the set of actions, for serve.Main or for linking into a host.
 //
-// All actions are idempotent: those that ask a model or execute subtasks
-// continue from their notes when a call is repeated.
+// All actions are idempotent: actions that call a model or execute subtasks continue
+// from their notes when a call is repeated.
 func Bundle() tea.Bundle {
 	return tea.Bundle{
 		Name:        "plan",

@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// limits are what a plan may be at most.
+// limits are the limits of a plan.
 type limits struct {
 	Subtasks int // 0 = any number
 	// Depth is the number of levels; a plan without groups has one.
@@ -24,8 +24,8 @@ const (
 	maxFaults = 20
 )
 
-// faults returns what is wrong with a plan, each as a sentence for its author,
-// who can be a model.
+// faults returns the faults of a plan, each as a sentence for its author, who may be
+// a model.
 func (p *Plan) faults(l limits) []string {
 	var list []string
 	add := func(format string, args ...any) {
@@ -71,7 +71,7 @@ func (p *Plan) faults(l limits) []string {
 	if len(list) > 0 {
 		return list
 	}
-	// The depth first: the search for cycles walks the groups around each subtask.
+	// Check the depth first: the search for cycles walks the enclosing groups of each subtask.
 	if s, depth := p.deepest(); depth > l.Depth {
 		add("subtask %q is %d levels deep; the limit is %d (max_depth)", s.ID, depth, l.Depth)
 	} else if cycle := p.cycle(); cycle != nil {
@@ -100,9 +100,9 @@ func invalid(message string, faults []string) *tea.Error {
 	return e
 }
 
-// cycle returns the ids of a cycle, its first one again at the end; nil if there
-// is none. What a subtask waits for is its own dependencies, those of the groups
-// around it, and, for a group, its members.
+// cycle returns the ids of a cycle, with the first one repeated at the end; nil if there
+// is none. A subtask waits for its dependencies, those of its enclosing groups, and, if
+// it is a group, its members.
 func (p *Plan) cycle() []string {
 	byID := p.byID()
 	members := map[string][]string{}
@@ -133,7 +133,7 @@ func (p *Plan) cycle() []string {
 		}
 		for around, n := s.Parent, 0; around != ""; around, n = byID[around].Parent, n+1 {
 			if n > len(p.Subtasks) {
-				return []string{s.ID, s.Parent, s.ID} // groups around each other
+				return []string{s.ID, s.Parent, s.ID} // groups enclose each other
 			}
 			for _, next := range byID[around].Dependencies {
 				if found := visit(next); found != nil {
@@ -153,8 +153,8 @@ func (p *Plan) cycle() []string {
 	return nil
 }
 
-// levelOf returns the level of a subtask, counted from 1. The groups around it
-// have no cycle.
+// levelOf returns the level of a subtask, counted from 1. Its enclosing groups must not
+// have a cycle.
 func levelOf(s *Subtask, byID map[string]*Subtask) int {
 	n := 1
 	for around := s.Parent; around != ""; around = byID[around].Parent {
@@ -163,8 +163,8 @@ func levelOf(s *Subtask, byID map[string]*Subtask) int {
 	return n
 }
 
-// deepest returns a subtask at the deepest level, counted from 1; nil if groups
-// are around each other.
+// deepest returns a subtask at the deepest level, counted from 1; nil if groups enclose
+// each other.
 func (p *Plan) deepest() (deepest *Subtask, depth int) {
 	byID, levels := p.byID(), make(map[*Subtask]int, len(p.Subtasks))
 	for _, s := range p.Subtasks {

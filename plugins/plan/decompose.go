@@ -58,9 +58,8 @@ func decompose(ctx context.Context, req *tea.Request, p DecomposeParams) (*Decom
 	return &DecomposeResult{Success: true, Plan: made.value(), Attempts: pl.asked}, nil
 }
 
-// remember stores in the plan what a later step or a new plan is asked with.
-// Keys, headers and prompts are not stored: settings.llm or the later call has
-// them.
+// remember stores the parameters for a later step or a new plan in the plan, without
+// keys, headers and prompts: settings.llm or the later call provides them.
 func (pl *planner) remember(p *Plan) {
 	p.Metadata["max_subtasks"] = int64(pl.params.MaxSubtasks)
 	if pl.params.Model != "" {
@@ -87,7 +86,7 @@ func (pl *planner) remember(p *Plan) {
 	}
 }
 
-// recalled completes parameters with what a plan remembers.
+// recalled completes parameters with those stored in a plan.
 func (p PlannerParams) recalled(from *Plan) PlannerParams {
 	m := from.Metadata
 	if model, ok := m["model"].(string); ok && p.Model == "" && p.Planner.with["model"] == nil {
@@ -116,8 +115,8 @@ func (p PlannerParams) recalled(from *Plan) PlannerParams {
 // defaultSubtasks is the default of max_subtasks.
 const defaultSubtasks = 20
 
-// unknownActions returns the faults of subtasks with an action that the model
-// was not offered.
+// unknownActions returns the faults of subtasks whose action was not offered to the
+// model.
 func (pl *planner) unknownActions(a *answer) []string {
 	var list []string
 	for _, s := range a.Subtasks {
@@ -129,15 +128,14 @@ func (pl *planner) unknownActions(a *answer) []string {
 	return list
 }
 
-// atomic reports whether the model said that a subtask is a single step.
+// atomic reports whether the model declared a subtask to be a single step.
 func atomic(s *Subtask) bool {
 	is, _ := s.Extra["atomic"].(bool)
 	return is
 }
 
-// split splits the subtasks of a plan until they are atomic, max_depth levels
-// deep, or max_subtasks is reached; which then were not split is in the
-// metadata.
+// split splits the subtasks of a plan until they are atomic, max_depth levels deep, or
+// max_subtasks is reached. The metadata lists those that were not split.
 func (pl *planner) split(ctx context.Context, p *Plan, params DecomposeParams) error {
 	for i := 0; i < len(p.Subtasks); i++ {
 		s := p.Subtasks[i]
@@ -170,7 +168,7 @@ func (pl *planner) split(ctx context.Context, p *Plan, params DecomposeParams) e
 	return nil
 }
 
-// splitting is the question for the parts of a subtask.
+// splitting is the question for splitting a subtask.
 func (pl *planner) splitting(p *Plan, s *Subtask, room, depth int) question {
 	inside := map[string]any{"goal_of_the_whole_plan": p.Goal, "dependencies": s.value()["dependencies"]}
 	if pl.params.Context != nil {

@@ -79,7 +79,7 @@ func execute(ctx context.Context, req *tea.Request, p ExecuteParams) (*ExecuteRe
 	if err != nil {
 		return nil, err
 	}
-	// An iterative plan can be without its first step.
+	// An iterative plan may lack its first step.
 	if len(plan.Subtasks) > 0 || plan.Strategy != iterative {
 		if err := plan.check(limits{Subtasks: mostSubtasks, Depth: maxLevels}); err != nil {
 			return nil, err
@@ -107,14 +107,14 @@ func execute(ctx context.Context, req *tea.Request, p ExecuteParams) (*ExecuteRe
 	}
 }
 
-// result is what the execution has come to.
+// result returns the result of the execution.
 func (r *runner) result() *ExecuteResult {
 	counts := r.plan.counts()
 	return &ExecuteResult{Success: counts.Completed == counts.Total, Plan: r.plan.value(), SubtaskResults: r.plan.results(nil), PlanStatus: counts}
 }
 
-// results returns the results of completed subtasks by id, or of those in a set
-// of places. A group's are those of its members.
+// results returns the results of completed subtasks by id, except groups; seen
+// restricts it to a set of places unless it is nil.
 func (p *Plan) results(seen bits) map[string]any {
 	results := map[string]any{}
 	for i, s := range p.Subtasks {
@@ -129,5 +129,5 @@ func (p *Plan) results(seen bits) map[string]any {
 	return results
 }
 
-// now is the time in the notes.
+// now returns the time in the format of the notes.
 func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }

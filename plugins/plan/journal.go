@@ -10,29 +10,29 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// journal keeps an execution in the notes of its call: each failure of a subtask
-// and each change of the plan before it takes effect. The host itself notes the
-// results of subtasks, which are calls with keys. A call that is repeated, in the
-// same run or after a crash, continues from there. It is safe for concurrent use.
+// journal keeps an execution in the notes of its call: each failure of a subtask, and
+// each change of the plan before it takes effect. The host notes the results of
+// subtasks, which are calls with keys. A repeated call, in the same run or after a
+// crash, continues from the notes. It is safe for concurrent use.
 type journal struct {
 	host tea.Host
-	// begun is what the note of the beginning has.
+	// begun is the content of the first note.
 	begun beginning
 }
 
-// beginning is the note that an execution begins with.
+// beginning is the first note of an execution.
 type beginning struct {
-	// Plan is the digest of the plan that the call got. When it gets another
-	// one, the changes that were made to the old plan are not applied to it.
+	// Plan is the digest of the call's plan. If the call gets another plan, changes of
+	// the old plan are not applied to it.
 	Plan string `json:"plan"`
-	// Generation counts the plans, Aborts the executions that were aborted: what
-	// had failed in them is executed again.
+	// Generation counts plans, and Aborts the aborted executions, whose failed subtasks
+	// are executed again.
 	Generation int `json:"generation,omitempty"`
 	Aborts     int `json:"aborts,omitempty"`
 }
 
-// outcome is how a subtask has ended, and the note of one that failed; it is
-// pending if it is retried.
+// outcome is the outcome of a subtask, and the note of a failed one; it is pending if
+// it is retried.
 type outcome struct {
 	Status  Status        `json:"status"`
 	Result  any           `json:"result,omitempty"`
@@ -42,19 +42,19 @@ type outcome struct {
 	Base    int           `json:"base,omitempty"`
 	Started string        `json:"started"`
 	Ended   string        `json:"ended"`
-	// Aborts is that of the beginning when the subtask failed.
+	// Aborts is [beginning.Aborts] when the subtask failed.
 	Aborts int `json:"aborts,omitempty"`
 }
 
-// revision is the note of a change of the plan: by a new plan, or a further step.
+// revision is the note of a change of the plan: a new plan, or a further step.
 type revision struct {
 	Drop []string       `json:"drop,omitempty"`
 	Add  []*Subtask     `json:"add"`
 	Meta map[string]any `json:"meta,omitempty"`
 }
 
-// open reads the beginning of an execution of p, and writes it if it is new or
-// for another plan. It reports whether there was one.
+// open reads the first note of an execution of p, and writes it if it is missing or
+// for another plan. It reports whether it existed.
 func (j *journal) open(ctx context.Context, p *Plan) (resumed bool, err error) {
 	resumed, err = j.read(ctx, "begin", &j.begun)
 	digest := p.digest()
@@ -69,7 +69,7 @@ func (j *journal) open(ctx context.Context, p *Plan) (resumed bool, err error) {
 	return resumed, j.host.SetNote(ctx, "begin", j.begun)
 }
 
-// digest identifies what a plan consists of, without the progress.
+// digest identifies the content of a plan, without its progress.
 func (p *Plan) digest() string {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%q%q", p.Goal, p.Strategy)
@@ -79,13 +79,13 @@ func (p *Plan) digest() string {
 	return hex.EncodeToString(hash.Sum(nil)[:12])
 }
 
-// abort notes that the execution was aborted.
+// abort records that the execution was aborted.
 func (j *journal) abort(ctx context.Context) error {
 	j.begun.Aborts++
 	return j.host.SetNote(ctx, "begin", j.begun)
 }
 
-// recall brings a subtask to what is noted of it.
+// recall sets a subtask to its noted outcome.
 func (j *journal) recall(ctx context.Context, s *Subtask) error {
 	var failure outcome
 	failed, err := j.read(ctx, "failed/"+s.key, &failure)
@@ -116,8 +116,8 @@ func (j *journal) setOutcome(ctx context.Context, s *Subtask, o outcome) error {
 	return j.host.SetNote(ctx, "failed/"+s.key, o)
 }
 
-// asked returns the keys of the subtasks that had asked a question when a
-// failure was to change the plan.
+// asked returns the keys of the subtasks that had asked a question before a failure
+// could change the plan.
 func (j *journal) asked(ctx context.Context) (map[string]bool, error) {
 	keys := map[string]bool{}
 	_, err := j.read(ctx, "asked", &keys)
@@ -141,7 +141,7 @@ func (j *journal) setRevision(ctx context.Context, n int, r revision) error {
 	return j.host.SetNote(ctx, j.revisionKey(n), r)
 }
 
-// seen returns the subtasks whose results an earlier execution of s has seen.
+// seen returns the subtasks whose results an earlier execution of s saw.
 func (j *journal) seen(ctx context.Context, s *Subtask) (set string, found bool, err error) {
 	found, err = j.read(ctx, "seen/"+s.key, &set)
 	return set, found, err
@@ -162,8 +162,8 @@ func (j *journal) read(ctx context.Context, key string, into any) (found bool, e
 	return true, nil
 }
 
-// apply brings a subtask to its noted outcome. What had failed before the
-// execution was aborted is executed again.
+// apply sets the outcome of a subtask. A subtask that failed before the execution was
+// aborted is executed again.
 func (j *journal) apply(s *Subtask, o outcome) {
 	s.RetryCount, s.base = o.Retries, o.Base
 	if o.Status == Failed && o.Aborts < j.begun.Aborts {
@@ -175,9 +175,9 @@ func (j *journal) apply(s *Subtask, o outcome) {
 	s.StartedAt, s.CompletedAt = o.Started, o.Ended
 }
 
-// keyOf returns a name for the calls of a subtask, which can contain only some
-// characters: the id, or what can be kept of it with a hash. The subtasks of a
-// later revision have its number in it.
+// keyOf returns the key for the calls of a subtask, which allows only some characters:
+// the id, or its allowed characters with a hash. In later revisions it includes the
+// revision's number.
 func keyOf(id string, revision int) string {
 	kept := make([]byte, 0, maxKept)
 	for _, c := range id {
@@ -200,7 +200,7 @@ func keyOf(id string, revision int) string {
 	return key
 }
 
-// maxKept is how many characters of an id are kept in its key.
+// maxKept is the maximum number of characters of an id in its key.
 const maxKept = 60
 
 // bits is a set of the places of subtasks in a plan.

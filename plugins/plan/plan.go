@@ -33,7 +33,7 @@ const (
 	iterative    = "iterative"
 )
 
-// Plan is a goal with the subtasks that reach it.
+// Plan is a goal with the subtasks that achieve it.
 type Plan struct {
 	ID       string         `json:"id"`
 	Goal     string         `json:"goal"`
@@ -42,8 +42,8 @@ type Plan struct {
 	Metadata map[string]any `json:"metadata"`
 }
 
-// Subtask is one step of a plan. A subtask that is the Parent of others is a
-// group: it is not executed, and completed when they are.
+// Subtask is one step of a plan. A subtask that is the Parent of others is a group: it
+// is not executed, and is completed when its members are.
 type Subtask struct {
 	ID           string        `json:"id"`
 	Description  string        `json:"description"`
@@ -57,16 +57,16 @@ type Subtask struct {
 	StartedAt    string        `json:"started_at,omitempty"`
 	CompletedAt  string        `json:"completed_at,omitempty"`
 
-	// Extra has the further members, such as action and params.
+	// Extra has further members, such as action and params.
 	Extra map[string]any `json:"-"`
-	// inside are subtasks that were written inside this one; see Plan.flatten.
+	// inside are subtasks that were nested in this one; see Plan.flatten.
 	inside []*Subtask
-	// key names the calls that execute the subtask and its notes.
+	// key identifies the calls that execute the subtask, and its notes.
 	key string
-	// base is the retry count from which retries are limited: those before an
-	// execution was aborted do not count.
+	// base is the retry count from which retries are limited: retries before an
+	// aborted execution do not count.
 	base int
-	// group says that other subtasks belong to this one; the runner sets it.
+	// group reports that the subtask has members. The runner sets it.
 	group bool
 }
 
@@ -78,11 +78,11 @@ func (s *Subtask) reset() {
 	s.Status, s.Result, s.Error, s.ErrorType, s.StartedAt, s.CompletedAt = Pending, nil, "", "", "", ""
 }
 
-// Document is a plan in the value model, as parameters and results have it: with
-// the members of its author, and subtasks inside of subtasks.
+// Document is a plan in the value model, as in parameters and results: with further
+// members of its author, and nested subtasks.
 type Document map[string]any
 
-// JSONSchema describes the members that are the plan's own.
+// JSONSchema describes the members that a plan defines.
 func (Document) JSONSchema() *schema.Schema {
 	text := &schema.Schema{Type: schema.Types{"string"}}
 	subtask := &schema.Schema{
@@ -108,7 +108,7 @@ func (Document) JSONSchema() *schema.Schema {
 	}
 }
 
-// plan reads a plan and flattens its groups. The plan takes the document over.
+// plan reads a plan and flattens its groups. The plan takes ownership of the document.
 func (d Document) plan() (*Plan, error) {
 	p := &Plan{}
 	p.ID, _ = d["id"].(string)
@@ -129,7 +129,7 @@ func (d Document) plan() (*Plan, error) {
 	return p, p.flatten()
 }
 
-// readSubtasks reads a list of subtasks, which it takes over.
+// readSubtasks reads a list of subtasks, and takes ownership of it.
 func readSubtasks(list []any, depth int) ([]*Subtask, error) {
 	if depth > maxNesting {
 		return nil, tea.Errorf(tea.ValidationError, "subtasks are nested more than %d deep", maxNesting)
@@ -148,8 +148,8 @@ func readSubtasks(list []any, depth int) ([]*Subtask, error) {
 	return subtasks, nil
 }
 
-// planID derives the id of a plan from its contents, so that it is the same when
-// a call is repeated.
+// planID derives the id of a plan from its contents, so that it is the same when a call
+// is repeated.
 func planID(goal string, subtasks []*Subtask) string {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%q", goal)
@@ -159,10 +159,10 @@ func planID(goal string, subtasks []*Subtask) string {
 	return "plan-" + hex.EncodeToString(hash.Sum(nil)[:6])
 }
 
-// maxNesting bounds how deep groups are written inside of groups.
+// maxNesting bounds the nesting of groups in a document.
 const maxNesting = 32
 
-// flatten puts subtasks that are written inside others behind them.
+// flatten moves nested subtasks behind their groups.
 func (p *Plan) flatten() error {
 	var all []*Subtask
 	var add func(list []*Subtask, parent string) error
@@ -203,7 +203,7 @@ func (s *Subtask) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// readSubtask reads a subtask. Numbers are accepted as ids, as models write
+// readSubtask reads a subtask. It accepts numbers as ids, because models write
 // them.
 func readSubtask(m map[string]any, depth int) (*Subtask, error) {
 	s := &Subtask{Status: Pending, Dependencies: []string{}, Extra: m}
@@ -250,7 +250,7 @@ func readSubtask(m map[string]any, depth int) (*Subtask, error) {
 	return s, err
 }
 
-// takeList takes a list, which can be absent or null, from the further members.
+// takeList removes a list, which may be absent or null, from the further members.
 func takeList(s *Subtask, name, what string) ([]any, error) {
 	v := s.Extra[name]
 	delete(s.Extra, name)
@@ -261,13 +261,13 @@ func takeList(s *Subtask, name, what string) ([]any, error) {
 	return list, nil
 }
 
-// wrongMember is the error of a member of the wrong type. A dependency that is
-// dropped silently would change what the plan does.
+// wrongMember is the error of a member of the wrong type. Ignoring a dependency would
+// change the meaning of the plan.
 func wrongMember(s *Subtask, name, what string, v any) error {
 	return tea.Errorf(tea.ValidationError, "subtask %q: %s must be %s, got %s", s.ID, name, what, value.TypeName(v))
 }
 
-// idText returns an id as text; "" for anything else than a text or a number.
+// idText returns an id as a string; "" unless it is a string or a number.
 func idText(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -322,7 +322,7 @@ func (p *Plan) byID() map[string]*Subtask {
 	return m
 }
 
-// groups returns the ids of the subtasks that others belong to.
+// groups returns the ids of the subtasks that have members.
 func (p *Plan) groups() map[string]bool {
 	m := map[string]bool{}
 	for _, s := range p.Subtasks {
@@ -333,7 +333,7 @@ func (p *Plan) groups() map[string]bool {
 	return m
 }
 
-// count returns a whole number of the metadata, 0 if there is none.
+// count returns an integer of the metadata; 0 if there is none.
 func (p *Plan) count(name string) int {
 	n, _ := p.Metadata[name].(int64)
 	return int(n)

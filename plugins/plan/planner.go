@@ -14,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// PlannerParams are the parameters of everything that asks a model for subtasks.
+// PlannerParams are the parameters of all actions that ask a model for subtasks.
 type PlannerParams struct {
 	Model       string   `json:"model,omitempty" doc:"the model that plans; default: that of settings.llm"`
 	Planner     Planner  `json:"planner,omitzero" doc:"further parameters of the call of the model, such as temperature; model, prompt_template, and action: the action that is called, default llm.call"`
@@ -24,13 +24,13 @@ type PlannerParams struct {
 	MaxAttempts int      `json:"max_attempts,omitempty" default:"3" minimum:"1" maximum:"10" doc:"how often the model is asked until its plan is valid; each time it sees the faults of its last answer"`
 }
 
-// Planner are the parameters of the call that asks the model.
+// Planner are the parameters of the call of the model.
 type Planner struct{ with map[string]any }
 
-// promptNames are the names that a prompt template can read.
+// promptNames are the names available to a prompt template.
 var promptNames = []any{"goal", "context", "actions", "strategy", "max_subtasks", "results", "reason"}
 
-// JSONSchema describes the parameters that are the planner's own.
+// JSONSchema describes the parameters that the planner defines.
 func (Planner) JSONSchema() *schema.Schema {
 	text := func(doc string) *schema.Schema {
 		return &schema.Schema{Type: schema.Types{"string"}, Description: doc}
@@ -64,8 +64,8 @@ func (p *Planner) UnmarshalJSON(data []byte) error {
 type planner struct {
 	req     *tea.Request
 	params  PlannerParams
-	actions []any // what the prompt has of the actions
-	// asked counts the questions to the model, those before a crash included.
+	actions []any // descriptions of the actions for the prompt
+	// asked counts the questions to the model, including those before a crash.
 	asked int
 }
 
@@ -89,27 +89,27 @@ func newPlanner(ctx context.Context, req *tea.Request, p PlannerParams) (*planne
 	return pl, nil
 }
 
-// question is what a model is asked.
+// question is a question to a model.
 type question struct {
-	// Key names the question among those of the call.
+	// Key identifies the question within the call.
 	Key string
-	// Goal and Context are the model's task, Strategy one of those of a plan.
+	// Goal and Context are the model's task, and Strategy is a strategy of a plan.
 	Goal, Strategy string
 	Context        any
-	// Max is the number of subtasks that the answer can have.
+	// Max is the maximum number of subtasks in the answer.
 	Max int
-	// Results are those of finished subtasks; Reason says why the rest of a plan
+	// Results are the results of finished subtasks; Reason is why the rest of a plan
 	// is planned again.
 	Results []any
 	Reason  string
-	// Check makes a plan of the answer and returns its faults.
+	// Check applies the answer to a plan and returns its faults.
 	Check func(*answer) []string
 }
 
 // answer is a model's answer.
 type answer struct {
 	Subtasks []*Subtask `json:"subtasks"`
-	// Done says that an iterative plan needs no further step.
+	// Done reports that an iterative plan needs no further step.
 	Done bool `json:"done"`
 }
 
@@ -139,9 +139,9 @@ func (pl *planner) ask(ctx context.Context, q question) (*answer, error) {
 	return nil, invalid(fmt.Sprintf("the model's plan is not valid after %d attempts: %s", pl.params.MaxAttempts, strings.Join(faults, "; ")), faults)
 }
 
-// request makes one request to the model and returns the text of its answer. The
-// host notes the answer, so that a repeated call does not ask again; no subtask
-// has such a key.
+// request makes one request to the model and returns the text of its answer. The host
+// notes the answer, so that a repeated call does not ask again. Subtasks do not use
+// such a key.
 func (pl *planner) request(ctx context.Context, q question, messages []any, attempt int) (string, error) {
 	with := maps.Clone(pl.params.Planner.with)
 	if with == nil {
@@ -175,7 +175,7 @@ func (pl *planner) request(ctx context.Context, q question, messages []any, atte
 	if err != nil {
 		e := tea.AsError(err)
 		if content, ok := e.Details["content"].(string); ok && e.Type == tea.ValidationError {
-			return content, nil // not the JSON that was asked for
+			return content, nil // not the requested JSON
 		}
 		return "", err
 	}
@@ -193,7 +193,7 @@ func (pl *planner) request(ctx context.Context, q question, messages []any, atte
 	return string(data), err
 }
 
-// protect replaces the texts in v that the host would evaluate as templates by
+// protect replaces strings in v that the host would evaluate as templates with
 // templates that read them from texts.
 func protect(v any, texts *[]any) any {
 	switch v := v.(type) {
@@ -218,7 +218,7 @@ func protect(v any, texts *[]any) any {
 	return v
 }
 
-// parse reads an answer; models wrap JSON in code fences or sentences.
+// parse reads an answer. Models wrap JSON in code fences or sentences.
 func parse(text string) (*answer, error) {
 	start, end := strings.IndexAny(text, "{["), strings.LastIndexAny(text, "}]")
 	if start < 0 || end < start {
@@ -282,7 +282,7 @@ func orEmpty(list []any) []any {
 	return list
 }
 
-// instruction returns the rules of an answer.
+// instruction returns the rules for an answer.
 func (pl *planner) instruction(q question) string {
 	var b strings.Builder
 	b.WriteString("You make plans. Split the goal into subtasks that another program executes one by one. ")

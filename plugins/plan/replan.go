@@ -12,8 +12,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// MaxReplans is the type of the error when a plan may not change any more, and
-// MaxSubtasks when an iterative plan needs more subtasks than it may have.
+// MaxReplans is the error type if a plan may not change again, and MaxSubtasks if an
+// iterative plan needs more subtasks than allowed.
 const (
 	MaxReplans  tea.ErrorType = "max_replans"
 	MaxSubtasks tea.ErrorType = "max_subtasks"
@@ -74,10 +74,10 @@ func (p *Plan) drop(ids []string) {
 	p.Subtasks = slices.DeleteFunc(p.Subtasks, func(s *Subtask) bool { return gone[s.ID] })
 }
 
-// maxShown bounds what the model sees of a result or an error.
+// maxShown bounds the size of a result or an error for the model.
 const maxShown = 2000
 
-// shown returns what the model sees of a value, and says how much was cut off.
+// shown returns a value for the model, with a remark if it is truncated.
 func shown(v any) string {
 	text, ok := v.(string)
 	if !ok {
@@ -122,8 +122,8 @@ func (pl *planner) newPlan(ctx context.Context, p *Plan, key, reason string, mos
 	}
 	replaced, _ := p.Metadata["replaced"].([]any)
 	replaced = slices.Clone(replaced)
-	// A group with a completed member stays for it, and is a group no more if
-	// nothing else is in it.
+	// A group with a completed member stays, and is no longer a group if it has no
+	// other members.
 	keeps := p.keeps()
 	for _, s := range p.Subtasks {
 		if keeps[s.ID] {
@@ -157,8 +157,8 @@ func (pl *planner) newPlan(ctx context.Context, p *Plan, key, reason string, mos
 	return rev, nil
 }
 
-// planning is the strategy by which a model is asked for a part of a plan: one
-// that is split was split before.
+// planning is the strategy for asking a model for a part of a plan. A hierarchical plan
+// was already split.
 func (p *Plan) planning() string {
 	if p.Strategy == hierarchical {
 		return flat
@@ -166,8 +166,8 @@ func (p *Plan) planning() string {
 	return p.Strategy
 }
 
-// keeps returns the ids of the subtasks that a new plan keeps: the completed
-// ones and the groups around them.
+// keeps returns the ids of the subtasks that a new plan keeps: the completed ones and
+// their enclosing groups.
 func (p *Plan) keeps() map[string]bool {
 	byID, keeps := p.byID(), map[string]bool{}
 	for _, s := range p.Subtasks {
@@ -221,7 +221,7 @@ func (r *runner) replan(ctx context.Context, failed *Subtask) (again bool, err e
 	return true, r.change(ctx, rev)
 }
 
-// giveUp is abort with the reason why the plan did not change.
+// giveUp is like abort, with the reason why the plan did not change.
 func (r *runner) giveUp(ctx context.Context, failed *Subtask, why *tea.Error) error {
 	err := r.abort(ctx, failed)
 	if e := tea.AsError(err); e.Type == Aborted {
@@ -232,8 +232,8 @@ func (r *runner) giveUp(ctx context.Context, failed *Subtask, why *tea.Error) er
 	return err
 }
 
-// unplanned is the error of an execution for which the model makes no usable
-// plan. The same question is asked when the action is repeated.
+// unplanned is the error of an execution if the model returns no usable plan. When the
+// action is repeated, it asks the same question.
 func (r *runner) unplanned(e *tea.Error, failed *Subtask, problem string) error {
 	if e.Type == tea.Canceled || e.Type == tea.BudgetExceeded {
 		return e
@@ -243,7 +243,7 @@ func (r *runner) unplanned(e *tea.Error, failed *Subtask, problem string) error 
 	return r.partial(&final, failed)
 }
 
-// change applies a change of the plan once it is noted.
+// change notes a change of the plan and then applies it.
 func (r *runner) change(ctx context.Context, rev revision) error {
 	if err := r.journal.setRevision(ctx, r.revisions+1, rev); err != nil {
 		return err
@@ -258,7 +258,7 @@ func (r *runner) step(ctx context.Context) (again bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// With no room left the model can still say that the plan is done.
+	// Without room the model can still declare the plan done.
 	room := pl.params.MaxSubtasks - len(r.plan.Subtasks)
 	a, err := pl.ask(ctx, question{
 		Key: fmt.Sprintf("step/%d/%d", r.journal.begun.Generation, r.revisions+1), Goal: r.plan.Goal, Strategy: iterative,
@@ -283,7 +283,7 @@ func (r *runner) step(ctx context.Context) (again bool, err error) {
 	return true, r.change(ctx, rev)
 }
 
-// ended lists the subtasks that have ended for the model.
+// ended lists the ended subtasks for the model.
 func (p *Plan) ended() []any {
 	list := p.completed()
 	for _, s := range p.Subtasks {

@@ -21,11 +21,11 @@ const (
 	onSkip   = "skip"
 )
 
-// Aborted is the type of the error of plan.execute when a failed subtask ends
+// Aborted is the error type of plan.execute when a failed subtask ends
 // it.
 const Aborted tea.ErrorType = "plan_aborted"
 
-// runner executes a plan. One goroutine changes it; those that execute subtasks
+// runner executes a plan. One goroutine changes the plan; those that execute subtasks
 // report to it.
 type runner struct {
 	req     *tea.Request
@@ -42,30 +42,30 @@ type runner struct {
 	slots     int
 	running   int
 	ended     chan ending
-	// settled counts the subtasks that have ended, reported is the last count
-	// that was reported as progress.
+	// settled counts ended subtasks, and reported is the last count that was
+	// reported as progress.
 	settled, reported int
-	// waits says that a subtask waits for an answer, stops that none is begun any
-	// more; failed is the failure that is acted on, broken the error that ends
+	// waits reports that a subtask waits for an answer, and stops that no further
+	// subtask begins; failed is the failure to handle, and broken the error that ends
 	// the action.
 	waits, stops bool
-	// asked are the keys of subtasks that have asked a question. They continue
-	// after a failure, as the running ones do.
+	// asked are the keys of subtasks that have asked a question. Like running
+	// subtasks, they continue after a failure.
 	asked  map[string]bool
 	failed *Subtask
 	broken error
 }
 
-// node is a subtask in the graph of what waits for what.
+// node is a subtask in the dependency graph.
 type node struct {
 	*Subtask
 	place int
 	// blockers is the number of subtasks that this one still waits for; next are
-	// those that wait for this one.
+	// the subtasks that wait for this one.
 	blockers int
 	next     []*node
-	// around is the group that the subtask belongs to, open the number of a
-	// group's members that have not ended, bad one that did not complete.
+	// around is the enclosing group. For a group, open is the number of members that
+	// have not ended, and bad a member that did not complete.
 	around *node
 	open   int
 	bad    *node
@@ -88,13 +88,13 @@ func (q *queue) Pop() any {
 type ending struct {
 	node    *node
 	outcome outcome
-	// waits says that the subtask waits for an answer.
+	// waits reports that the subtask waits for an answer.
 	waits bool
 	// broken is an error that ends the whole action.
 	broken error
 }
 
-// restore brings the plan to what the notes of earlier attempts have.
+// restore applies the notes of earlier attempts to the plan.
 func (r *runner) restore(ctx context.Context) error {
 	for _, s := range r.plan.Subtasks {
 		s.key = keyOf(s.ID, 0)
@@ -150,7 +150,7 @@ func (r *runner) revise(rev revision) {
 	}
 }
 
-// pass executes what can be executed, and then changes the plan if it must. It
+// pass executes all subtasks that can run, and then changes the plan if needed. It
 // reports whether there is more to do.
 func (r *runner) pass(ctx context.Context) (again bool, err error) {
 	r.link()
@@ -182,8 +182,8 @@ func (r *runner) pass(ctx context.Context) (again bool, err error) {
 	return false, nil
 }
 
-// wait ends the execution until a question is answered. Before the plan changes,
-// the questions that were asked count.
+// wait ends the execution until a question is answered. If the plan is about to change,
+// it first notes which subtasks have asked.
 func (r *runner) wait(ctx context.Context) error {
 	if r.failed != nil {
 		if err := r.journal.setAsked(ctx, r.asked); err != nil {
@@ -193,7 +193,7 @@ func (r *runner) wait(ctx context.Context) error {
 	return tea.Errorf(tea.Canceled, "the plan waits for an answer")
 }
 
-// link makes the graph of what waits for what and finds what can begin.
+// link builds the dependency graph and finds the subtasks that can begin.
 func (r *runner) link() {
 	r.nodes = make(map[string]*node, len(r.plan.Subtasks))
 	r.ready, r.settled = r.ready[:0], 0
@@ -201,7 +201,7 @@ func (r *runner) link() {
 	nodes := make([]*node, len(r.plan.Subtasks))
 	for i, s := range r.plan.Subtasks {
 		if s.group = groups[s.ID]; s.group {
-			s.reset() // follows from its members
+			s.reset() // derived from its members
 		}
 		nodes[i] = &node{Subtask: s, place: i}
 		r.nodes[s.ID] = nodes[i]
@@ -224,7 +224,7 @@ func (r *runner) link() {
 			}
 		}
 	}
-	for _, n := range nodes { // what ended in an earlier pass
+	for _, n := range nodes { // subtasks that ended in an earlier pass
 		if n.group || n.Status == Pending || n.Status == Skipped {
 			continue
 		}
@@ -240,11 +240,11 @@ func (r *runner) link() {
 	}
 }
 
-// launch begins as many subtasks as can run.
+// launch begins as many subtasks as allowed.
 func (r *runner) launch(ctx context.Context) {
 	for r.broken == nil && r.running < r.slots && len(r.ready) > 0 && ctx.Err() == nil {
 		n := heap.Pop(&r.ready).(*node)
-		if n.Status != Pending || r.stops && !r.asked[n.key] { // skipped meanwhile, or not begun
+		if n.Status != Pending || r.stops && !r.asked[n.key] { // skipped meanwhile, or must not begin
 			continue
 		}
 		n.Status = InProgress
@@ -258,7 +258,7 @@ func (r *runner) launch(ctx context.Context) {
 	}
 }
 
-// settle applies the end of a subtask.
+// settle handles the end of a subtask.
 func (r *runner) settle(e ending) {
 	n := e.node
 	switch {
@@ -281,7 +281,7 @@ func (r *runner) settle(e ending) {
 	r.report()
 }
 
-// fail decides what a failure means for the rest of the plan.
+// fail applies the failure policy.
 func (r *runner) fail(n *node) {
 	if r.params.OnSubtaskFailure == onSkip {
 		return
@@ -292,7 +292,7 @@ func (r *runner) fail(n *node) {
 	}
 }
 
-// release lets go of what waits for a subtask that has ended: it can begin, or is
+// release unblocks the subtasks that wait for an ended one: they can begin, or are
 // skipped.
 func (r *runner) release(n *node) {
 	r.settled++
@@ -324,7 +324,7 @@ func (r *runner) release(n *node) {
 	r.release(group)
 }
 
-// skip skips a subtask and what depends on it.
+// skip skips a subtask and its dependents.
 func (r *runner) skip(n, because *node) {
 	n.Status = Skipped
 	if because.Status == Failed {
@@ -335,7 +335,7 @@ func (r *runner) skip(n, because *node) {
 	r.release(n)
 }
 
-// report reports progress, for each percent.
+// report reports progress in steps of one percent.
 func (r *runner) report() {
 	total := len(r.plan.Subtasks)
 	if r.settled-r.reported < total/100 && r.settled < total {
@@ -345,7 +345,7 @@ func (r *runner) report() {
 	r.req.Host.Progress(context.Background(), float64(r.settled)/float64(total), fmt.Sprintf("%d of %d subtasks", r.settled, total))
 }
 
-// abort is the error of an execution that a failure ended.
+// abort returns the error of an execution that a failure ended.
 func (r *runner) abort(ctx context.Context, failed *Subtask) error {
 	if err := r.journal.abort(ctx); err != nil {
 		return err
@@ -354,8 +354,8 @@ func (r *runner) abort(ctx context.Context, failed *Subtask) error {
 	return r.partial(tea.Errorf(Aborted, "subtask %q failed: %s (%d of %d subtasks are completed)", failed.ID, failed.Error, counts.Completed, counts.Total), failed)
 }
 
-// partial returns an error that ends the execution with the results so far in its
-// details, and the subtask that failed, unless it is nil.
+// partial returns an error that ends the execution. Its details have the results so far
+// and, unless it is nil, the failed subtask.
 func (r *runner) partial(e *tea.Error, failed *Subtask) error {
 	result := r.result()
 	with := map[string]any{"plan": result.Plan, "subtask_results": result.SubtaskResults, "plan_status": result.PlanStatus}
@@ -372,7 +372,7 @@ func (r *runner) partial(e *tea.Error, failed *Subtask) error {
 	return &final
 }
 
-// reads are the names that the executor's templates read, beyond subtask.
+// reads are the roots that the executor's templates read, besides subtask.
 type reads struct{ results, plan, whole bool }
 
 var (
@@ -380,7 +380,7 @@ var (
 	planScalar = regexp.MustCompile(`\bplan\.(id|goal|strategy)\b`)
 )
 
-// readsOf finds the names, in any text: a name too many costs only time.
+// readsOf searches any text for the names. A false match only costs time.
 func readsOf(e Executor) reads {
 	raw, _ := value.Encode([]any{e.With.value, e.Output.value}) // they came as JSON
 	text := string(raw)
@@ -391,8 +391,7 @@ func readsOf(e Executor) reads {
 	}
 }
 
-// task is the execution of one subtask. It has copies of what it needs of the
-// plan.
+// task is the execution of one subtask. It copies the parts of the plan that it needs.
 type task struct {
 	node     *node
 	req      *tea.Request
@@ -404,8 +403,8 @@ type task struct {
 	delay    backoff.Policy
 }
 
-// task prepares the execution of a subtask. What its templates see of the others
-// is the same when it is repeated after a crash.
+// task prepares the execution of a subtask. Its templates see the same state of other
+// subtasks when it is repeated after a crash.
 func (r *runner) task(ctx context.Context, n *node) (*task, error) {
 	t := &task{
 		node: n, req: r.req, journal: &r.journal, executor: r.params.SubtaskExecutor, retries: n.RetryCount,
@@ -435,12 +434,12 @@ func (r *runner) task(ctx context.Context, n *node) (*task, error) {
 	return t, nil
 }
 
-// answerOnly is the default output of an action that asks a model: the rest of
-// its result, such as the answer as a message, would make most of a checkpoint.
+// answerOnly is the default output of an action that calls a model: the rest of its
+// result, such as the answer as a message, would dominate a checkpoint.
 const answerOnly = `{{ {"content": result.content, "data": result.data} if result.data is defined else {"content": result.content} }}`
 
-// visible returns the places of the subtasks whose results a subtask sees: those
-// that are finished when it begins for the first time.
+// visible returns the places of the subtasks whose results a subtask sees: those that
+// are completed when it first begins.
 func (r *runner) visible(ctx context.Context, n *node) (bits, error) {
 	text, found, err := r.journal.seen(ctx, n.Subtask)
 	if err != nil {
@@ -458,8 +457,8 @@ func (r *runner) visible(ctx context.Context, n *node) (bits, error) {
 	return seen, r.journal.setSeen(ctx, n.Subtask, seen.text())
 }
 
-// seenBy returns the plan in the value model as a subtask sees it: the subtasks
-// in the set are completed, the others pending.
+// seenBy returns the plan in the value model as a subtask sees it: the subtasks in the
+// set are completed, the others pending.
 func (p *Plan) seenBy(seen bits) map[string]any {
 	v := p.value()
 	for i, s := range v["subtasks"].([]any) {
@@ -474,11 +473,11 @@ func (p *Plan) seenBy(seen bits) map[string]any {
 	return v
 }
 
-// seconds is a duration of at most an hour.
+// seconds returns a duration of at most an hour.
 func seconds(s float64) time.Duration { return time.Duration(min(s, 3600) * float64(time.Second)) }
 
-// run executes the subtask until it succeeds or its retries are used up, and
-// notes each failure.
+// run executes the subtask until it succeeds or its retries are exhausted. It notes
+// each failure.
 func (t *task) run(ctx context.Context) ending {
 	for {
 		started := now()
@@ -535,7 +534,7 @@ func (t *task) once(ctx context.Context) (any, error) {
 	return trimmed(result), nil
 }
 
-// trimmed is a result without the mark of an answer, as the state has it.
+// trimmed returns a result without the member success, as in the state.
 func trimmed(result any) any {
 	if object, ok := result.(map[string]any); ok {
 		delete(object, "success")

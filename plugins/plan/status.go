@@ -17,7 +17,7 @@ type StatusParams struct {
 	IncludeTree      bool     `json:"include_tree,omitempty" doc:"draw the subtasks as text"`
 }
 
-// Counts are the number of subtasks by status.
+// Counts are the numbers of subtasks by status.
 type Counts struct {
 	Status     string  `json:"status" doc:"completed, failed (a subtask failed or was skipped and none is left), in_progress or pending"`
 	Total      int     `json:"total"`
@@ -100,13 +100,13 @@ func status(_ context.Context, _ *tea.Request, p StatusParams) (*StatusResult, e
 	return r, nil
 }
 
-// signs are drawn for the statuses.
+// signs are the symbols for the statuses.
 var signs = map[Status]string{Pending: "○", InProgress: "◐", Completed: "●", Failed: "✗", Skipped: "–"}
 
-// maxDrawn bounds the length of a description in the tree.
+// maxDrawn bounds the length of a text in the tree.
 const maxDrawn = 60
 
-// tree draws the plan: groups with their members, and what a subtask depends on.
+// tree draws the plan: groups with their members, and the dependencies of subtasks.
 func (p *Plan) tree(withCompleted bool) string {
 	members := map[string][]*Subtask{}
 	for _, s := range p.Subtasks {
@@ -138,8 +138,8 @@ func (p *Plan) tree(withCompleted bool) string {
 	return b.String()
 }
 
-// oneLine shortens a text to a part of a line, without the characters that would
-// make a terminal do anything else than show it: a model can have written it.
+// oneLine shortens a text to a part of a line, without characters that control a
+// terminal: a model may have written it.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r) {
