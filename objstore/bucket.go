@@ -17,13 +17,13 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// ErrNotFound is wrapped by the error for an object that does not exist.
+// ErrNotFound is wrapped by the error for a missing object.
 var ErrNotFound = errors.New("not found")
 
-// ErrConflict is wrapped by the error of a Put whose Match is not met.
+// ErrConflict is wrapped by the error of a Put whose Match does not hold.
 var ErrConflict = errors.New("changed concurrently")
 
-// Bucket is a bucket, or the part of it below a prefix. Its errors are *tea.Error
+// Bucket is a bucket, or the part of it below a prefix. Its errors are *tea.Error,
 // except those of a context, which are wrapped, and those that wrap ErrNotFound or
 // ErrConflict. It is safe for concurrent use.
 type Bucket struct {
@@ -35,9 +35,9 @@ type Bucket struct {
 	there   atomic.Bool // the bucket exists
 }
 
-// Open opens the bucket at an address such as s3://bucket/prefix. It does not
-// call the service. A scheme that is not among the given ones is a
-// dependency_missing. Close the bucket when it is no longer used.
+// Open opens the bucket at an address such as s3://bucket/prefix. It does not call
+// the service. An address whose scheme is not among schemes is a dependency_missing
+// error. The caller closes the bucket.
 func Open(ctx context.Context, address string, settings Settings, schemes ...Scheme) (*Bucket, error) {
 	a, err := ParseAddress(address)
 	if err != nil {
@@ -68,7 +68,7 @@ func (b *Bucket) Close() error {
 	return nil
 }
 
-// Address is the address of the bucket.
+// Address returns the address of the bucket.
 func (b *Bucket) Address() Address { return b.address }
 
 func (b *Bucket) key(name string) (string, error) {
@@ -88,20 +88,20 @@ func (b *Bucket) object(o Object, key string) Object {
 	return o
 }
 
-// MaxConditional is the size of an object in a Put with a Match.
+// MaxConditional is the maximum size of an object in a Put with a Match.
 const MaxConditional = 64 << 20
 
-// writeID is the metadata that identifies a conditional write.
+// writeID is the metadata key that identifies a conditional write.
 const writeID = "teawrite"
 
 // Put writes the data of r to an object, which appears atomically and is durable
-// on return. An object of any size takes a few parts of memory. If r fails, its
-// error is returned and nothing is written.
+// on return. An upload of any size needs the memory of a few parts. If r fails, Put
+// returns its error and writes nothing.
 //
-// A Put with a Match takes at most MaxConditional bytes, since services differ in
-// what they check when they put an object together from parts. It can be repeated by the client when an answer is lost: it
-// succeeds if the object is the one that it wrote. If another writer has replaced
-// that one meanwhile, the Put is reported as a conflict.
+// A Put with a Match takes at most MaxConditional bytes, because services differ in
+// how they check conditions of multipart uploads. It is idempotent if a response is
+// lost: it succeeds if the object is the one that it wrote. If another writer has
+// replaced that object meanwhile, it reports a conflict.
 func (b *Bucket) Put(ctx context.Context, name string, r io.Reader, o PutOptions) (Object, error) {
 	key, err := b.key(name)
 	if err != nil {
@@ -136,9 +136,9 @@ func (b *Bucket) Put(ctx context.Context, name string, r io.Reader, o PutOptions
 	return b.object(written, key), nil
 }
 
-// settle finds out the outcome of a conditional write, of which the service says that
-// it was refused, or says nothing: an answer can be lost, and a service that refuses a
-// large write may close the connection before its answer is read.
+// settle determines the outcome of a conditional write that the service refused or did
+// not answer: a response may be lost, and a service that refuses a large write may close
+// the connection before its response is read.
 func (b *Bucket) settle(ctx context.Context, key, id, match string, err error) (Object, error) {
 	f := b.driver.Fault(err)
 	silent := f.Status == 0 && f.Code == "" && !errors.As(err, new(*tea.Error))
@@ -149,14 +149,14 @@ func (b *Bucket) settle(ctx context.Context, key, id, match string, err error) (
 		case statErr == nil && silent && (match == Absent || now.Version != match):
 			return Object{}, fmt.Errorf("write %s: %w", b.show(key), ErrConflict)
 		case statErr != nil && !silent && b.driver.Fault(statErr).Status != http.StatusNotFound:
-			err = statErr // it is not known which write was the first one
+			err = statErr // it is unknown which write was the first
 		}
 	}
 	return Object{}, b.failure(ctx, "write", key, err)
 }
 
-// source counts the bytes of a reader and keeps its error, which a client would wrap
-// or retry.
+// source counts the bytes of a reader and keeps its error, which a client would wrap or
+// retry.
 type source struct {
 	ctx         context.Context //nolint:containedctx // it lives for one upload
 	r           io.Reader
@@ -195,7 +195,7 @@ func (b *Bucket) Stat(ctx context.Context, name string) (Object, error) {
 	return b.object(o, key), nil
 }
 
-// Delete removes an object. One that does not exist is not an error.
+// Delete removes an object. It is not an error if the object does not exist.
 func (b *Bucket) Delete(ctx context.Context, name string) error {
 	key, err := b.key(name)
 	if err != nil {
@@ -209,7 +209,7 @@ func (b *Bucket) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// Copy copies an object within the bucket, without a transfer, and replaces an
+// Copy copies an object within the bucket, without transferring it, and replaces an
 // existing one.
 func (b *Bucket) Copy(ctx context.Context, from, to string) error {
 	fromKey, err := b.key(from)
@@ -248,12 +248,12 @@ func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[Object, erro
 	}
 }
 
-// MaxSigned is the longest life of a signed address.
+// MaxSigned is the maximum lifetime of a signed address.
 const MaxSigned = 7 * 24 * time.Hour
 
-// Sign returns an address with which anyone can read (GET) or write (PUT) an
-// object for some time, at most MaxSigned. It needs credentials with a key; those
-// of a machine or of a user's login are a permission_denied with some services.
+// Sign returns an address with which anyone can read (GET) or write (PUT) an object
+// until it expires, after at most MaxSigned. It needs credentials with a key: for some
+// services, credentials of a machine or a user's login are a permission_denied error.
 func (b *Bucket) Sign(ctx context.Context, method, name string, expires time.Duration) (string, error) {
 	key, err := b.key(name)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Scheme makes the addresses with some schemes usable; see [Open].
+// Scheme provides the driver for some schemes; see [Open].
 type Scheme struct {
 	// Names are the schemes, such as "s3".
 	Names []string
@@ -21,39 +21,39 @@ type Scheme struct {
 	Connect func(ctx context.Context, target Target) (Driver, error)
 }
 
-// Target is what a Scheme connects to.
+// Target is the bucket that a Scheme connects to.
 type Target struct {
 	// Bucket is the name of the bucket, or of Azure's container.
 	Bucket   string
 	Settings Settings
-	// HTTP has the limits of this package. The driver uses it for all requests.
+	// HTTP enforces the limits of this package. The driver uses it for all requests.
 	HTTP *http.Client
 }
 
-// Driver calls one service for one bucket. Its errors are those of the vendor's
+// Driver calls a service for one bucket. Its errors are the errors of the vendor's
 // client, which Fault explains. It is safe for concurrent use.
 type Driver interface {
-	// Put writes an object, which appears atomically. It does not read r twice. The
-	// caller fills in the size of the result.
+	// Put writes an object, which appears atomically. It reads r once. The caller
+	// sets the size of the result.
 	Put(ctx context.Context, key string, r io.Reader, o PutOptions) (Object, error)
-	// Read opens an object at an offset. length is -1 for all the rest. If version is
-	// not empty, the object must still have it.
+	// Read opens an object at an offset. length is -1 for the rest. If version is not
+	// empty, the object must still have it.
 	Read(ctx context.Context, key string, offset, length int64, version string) (Object, io.ReadCloser, error)
 	Stat(ctx context.Context, key string) (Object, error)
-	// Delete removes an object. Its error for a missing one has the status 404, or
-	// it is nil.
+	// Delete removes an object. If it does not exist, the error is nil or has the
+	// status 404.
 	Delete(ctx context.Context, key string) error
 	Copy(ctx context.Context, from, to string) error
-	// List returns a page of objects in the order of their names. The token is
-	// empty for the first page, and next is empty for the last one.
+	// List returns a page of objects in the order of their names. token is empty for
+	// the first page, and next is empty after the last one.
 	List(ctx context.Context, prefix, token string) (page []Object, next string, err error)
 	// Sign returns an address with which anyone can read (GET) or write (PUT) an
-	// object for some time.
+	// object until it expires.
 	Sign(ctx context.Context, method, key string, expires time.Duration) (string, error)
-	// Exists reports an error if the bucket is missing or cannot be reached.
+	// Exists returns an error if the bucket is missing or cannot be reached.
 	Exists(ctx context.Context) error
-	// Fault returns what the service said; the zero value if err is not the answer
-	// of a service.
+	// Fault returns the service's error; the zero value if err is not a response of a
+	// service.
 	Fault(err error) Fault
 }
 
@@ -69,31 +69,31 @@ type Object struct {
 	ContentType string
 	// Metadata has lower-case names. It is empty in listings.
 	Metadata map[string]string
-	// Checksum is that of the whole content, if the service stores one: crc32c,
-	// crc32, crc64nvme, md5 or sha256, a colon, and the sum in Base64.
+	// Checksum is the checksum of the whole content, if the service stores one:
+	// crc32c, crc32, crc64nvme, md5 or sha256, a colon, and the sum in Base64.
 	Checksum string
 }
 
-// PutOptions are optional for a Put.
+// PutOptions are the options of a Put.
 type PutOptions struct {
 	ContentType string
 	// Metadata has lower-case names of letters and digits.
 	Metadata map[string]string
-	// Match is the version that the object must have, Absent if there must be none.
+	// Match is the version that the object must have; Absent if it must not exist.
 	Match string
 }
 
 // Absent is the Match of a Put that must create the object.
 const Absent = "absent"
 
-// Fault is what a service said about a request.
+// Fault is the error in a service's response.
 type Fault struct {
-	// Status is the status of HTTP.
+	// Status is the HTTP status.
 	Status int
-	// Code is the service's word for it, such as NoSuchBucket.
+	// Code is the service's error code, such as NoSuchBucket.
 	Code    string
 	Message string
-	// Region is where the bucket is, if the service said so.
+	// Region is the region of the bucket, if the service reported it.
 	Region     string
 	RetryAfter time.Duration
 }

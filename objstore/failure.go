@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpstatus"
 )
 
-// The reasons in the details of an error, for a workflow that branches on them.
+// The reasons in the details of an error, on which workflows can branch.
 const (
 	ReasonBucket      = "bucket_missing"
 	ReasonRegion      = "wrong_region"
@@ -25,7 +25,7 @@ const (
 	ReasonQuota       = "quota"
 )
 
-// special is a failure for which services have a code of their own.
+// special is a failure with service-specific codes.
 type special struct {
 	reason string
 	kind   tea.ErrorType
@@ -71,14 +71,14 @@ func (b *Bucket) failure(ctx context.Context, verb, key string, err error) error
 	return b.failureOf(verb, at, err)
 }
 
-// check reports an error if the bucket does not exist. Services answer some
-// requests for a missing bucket as if only the object were missing.
+// check returns an error if the bucket does not exist. Services answer some requests
+// for a missing bucket as if only the object were missing.
 func (b *Bucket) check(ctx context.Context) error {
 	if b.there.Load() {
 		return nil
 	}
 	err := b.driver.Exists(ctx)
-	if err == nil || b.driver.Fault(err).Status == http.StatusForbidden { // it exists, and only its objects can be read
+	if err == nil || b.driver.Fault(err).Status == http.StatusForbidden { // it exists, but only its objects can be read
 		b.there.Store(true)
 		return nil
 	}
@@ -144,8 +144,8 @@ func status(code int) string {
 	return fmt.Sprintf("HTTP %d", code)
 }
 
-// connection is the error of a request without an answer. It does not show the
-// request's address, whose query can have a signature.
+// connection is the error of a request without a response. It does not show the
+// request's address, whose query may have a signature.
 func (b *Bucket) connection(verb, at string, err error) error {
 	var request *url.Error
 	for errors.As(err, &request) {
@@ -170,11 +170,11 @@ const (
 	minSecret  = 8
 )
 
-// clean shortens a message of others to one line without secrets.
+// clean shortens a service's message to one line without secrets.
 func (b *Bucket) clean(text string) string {
 	for _, secret := range b.secrets {
 		if len(secret) < minSecret {
-			continue // it would be masked inside other words
+			continue // masking it would change other words
 		}
 		text = strings.ReplaceAll(text, secret, "***")
 	}

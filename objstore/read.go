@@ -18,18 +18,18 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
-// enough is what a connection must deliver so that a failure of it is the first
-// one again. So a download that hardly moves ends.
+// enough is the number of bytes that a connection must deliver to reset the count of
+// failures, so that a download that hardly moves ends.
 const enough = 64 << 10
 
-// All is the length of a Get of all the rest.
+// All is the length of a Get that reads the rest.
 const All = -1
 
 var resumption = backoff.Policy{Base: 100 * time.Millisecond, Max: 5 * time.Second, Multiplier: 2, Jitter: 0.5}
 
-// Get opens an object for reading from an offset; length is All or a number of
-// bytes. The caller closes the reader, before ctx ends. If the connection breaks,
-// the rest is read on another one, unless the object has changed meanwhile.
+// Get opens an object for reading from an offset; length is All or a number of bytes.
+// The caller closes the reader before ctx ends. If the connection breaks, the rest is
+// read on another one, unless the object has changed meanwhile.
 func (b *Bucket) Get(ctx context.Context, name string, offset, length int64) (Object, io.ReadCloser, error) {
 	key, err := b.key(name)
 	if err != nil {
@@ -55,7 +55,7 @@ func (b *Bucket) Get(ctx context.Context, name string, offset, length int64) (Ob
 	return b.object(o, key), r, nil
 }
 
-// open opens a range, which can be empty.
+// open opens a range, which may be empty.
 func (b *Bucket) open(ctx context.Context, key string, offset, length int64) (o Object, body io.ReadCloser, err error) {
 	if length != 0 {
 		o, body, err = b.driver.Read(ctx, key, offset, length, "")
@@ -67,7 +67,7 @@ func (b *Bucket) open(ctx context.Context, key string, offset, length int64) (o 
 	return o, http.NoBody, err
 }
 
-// reader reads a part of an object, by several requests if connections break.
+// reader reads a part of an object, with several requests if connections break.
 type reader struct {
 	ctx          context.Context //nolint:containedctx // it lives for one download
 	bucket       *Bucket
@@ -99,7 +99,7 @@ func (r *reader) Read(p []byte) (int, error) {
 		}
 		if n > 0 {
 			if r.sum != nil {
-				_, _ = r.sum.Write(p[:n]) // a hash takes everything
+				_, _ = r.sum.Write(p[:n]) // a hash cannot fail
 			}
 			if r.left == 0 {
 				r.err = r.verify()
@@ -146,7 +146,7 @@ func (r *reader) verify() error {
 	return tea.Errorf(tea.InternalError, "read %s: the content is damaged: its checksum is not the one that the service has stored", r.bucket.show(r.key))
 }
 
-// newSum returns the hash for a checksum; nil if there is none that it has.
+// newSum returns the hash for a checksum; nil if the algorithm is unknown.
 func newSum(checksum string) (h hash.Hash, want string) {
 	kind, want, _ := strings.Cut(checksum, ":")
 	switch kind {
@@ -164,7 +164,7 @@ func newSum(checksum string) (h hash.Hash, want string) {
 	return nil, ""
 }
 
-// crc64NVMe is the polynomial, reversed.
+// crc64NVMe is the reversed polynomial.
 const crc64NVMe uint64 = 0x9a6c9329ac4bc9b5
 
 func (r *reader) Close() error {

@@ -10,7 +10,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Settings are how a service is reached. What is not set comes from the
+// Settings are the settings for reaching a service. Unset ones come from the
 // environment and the vendor's other sources; see the packages of the drivers.
 type Settings struct {
 	Endpoint        string  `json:"endpoint,omitempty" doc:"address of a service other than the vendor's own, such as https://minio.example; http is allowed on this machine only"`
@@ -41,7 +41,7 @@ func (s Settings) stall() time.Duration {
 	return time.Duration(s.StallSeconds * float64(time.Second))
 }
 
-// Tries is the number of attempts of a request.
+// Tries returns the number of attempts of a request.
 func (s Settings) Tries() int {
 	if s.Attempts == 0 {
 		return defaultAttempts
@@ -49,7 +49,7 @@ func (s Settings) Tries() int {
 	return s.Attempts
 }
 
-// secrets are what an error must not show.
+// secrets returns the values that an error must not show.
 func (s Settings) secrets() (all []string) {
 	for _, secret := range []string{s.SecretAccessKey, s.SessionToken, s.Credentials, s.AccountKey, s.SASToken} {
 		if secret != "" {
@@ -94,8 +94,8 @@ type Address struct {
 	Prefix string
 }
 
-// IsAddress reports whether a text is an address with a scheme, such as s3://b,
-// rather than a path. The scheme need not be one that can be opened.
+// IsAddress reports whether a text is an address with a scheme, such as s3://b, rather
+// than a path. The scheme may be unsupported.
 func IsAddress(text string) bool { return strings.Contains(text, "://") }
 
 // ParseAddress parses an address such as s3://bucket/prefix.

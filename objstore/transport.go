@@ -33,8 +33,8 @@ func newHTTP(s Settings) (*http.Client, error) {
 	return client, nil
 }
 
-// moving is a connection that fails when no byte has moved for some time, such as
-// one whose other end is gone without a word.
+// moving is a connection that fails if no byte moves for some time, for example because
+// its other end is gone.
 type moving struct {
 	net.Conn
 	stall time.Duration
@@ -48,7 +48,7 @@ func (m *moving) Read(p []byte) (int, error) {
 }
 
 func (m *moving) Write(p []byte) (int, error) {
-	// A server reads a request before it answers: the wait for its answer begins
+	// A server reads a request before it responds, so the wait for its response begins
 	// when the request is written.
 	if err := m.SetDeadline(time.Now().Add(m.stall)); err != nil {
 		return 0, err
@@ -56,12 +56,12 @@ func (m *moving) Write(p []byte) (int, error) {
 	return m.Conn.Write(p)
 }
 
-// encrypted refuses requests without TLS to other machines, whatever the source of
-// their address: a setting, a variable or a server's answer.
+// encrypted refuses requests without TLS to other machines, whether their address comes
+// from a setting, a variable or a server.
 type encrypted struct{ httpapi.Once }
 
-// metadataHosts are services of a cloud's machines, which only they reach and
-// which have no TLS.
+// metadataHosts are services for the machines of a cloud. They are only reachable from
+// there and have no TLS.
 var metadataHosts = map[string]bool{"169.254.169.254": true, "169.254.170.2": true, "169.254.170.23": true, "fd00:ec2::254": true, "fd00:ec2::23": true, "metadata.google.internal": true}
 
 func (e encrypted) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -1,11 +1,10 @@
-// Package azure is Azure Blob Storage, the schemes azblob:// and az:// of package
-// objstore, whose bucket is a container.
+// Package azure implements Azure Blob Storage, the schemes azblob:// and az:// of
+// package objstore. A bucket is a container.
 //
-// What the settings leave out comes from AZURE_STORAGE_CONNECTION_STRING,
-// AZURE_STORAGE_ACCOUNT, AZURE_STORAGE_KEY and AZURE_STORAGE_SAS_TOKEN; without a
-// key or signature from a service principal or workload in the environment, or the
-// login of az. The identity of the machine is asked for only with the setting
-// metadata_server.
+// Unset settings come from AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_ACCOUNT,
+// AZURE_STORAGE_KEY and AZURE_STORAGE_SAS_TOKEN. Without a key or signature, a
+// service principal or workload in the environment or the login of az is used. The
+// identity of the machine is used only with the setting metadata_server.
 package azure
 
 import (
@@ -37,7 +36,7 @@ import (
 	"github.com/the-edge-agent/tea/objstore"
 )
 
-// Scheme is azblob:// and az://.
+// Scheme returns the schemes azblob:// and az://.
 func Scheme() objstore.Scheme {
 	return objstore.Scheme{Names: []string{"azblob", "az"}, Env: environment(), Connect: connect}
 }
@@ -52,21 +51,21 @@ func environment() []string {
 }
 
 const (
-	// partSize is the size of a part of a large upload, of which two are in memory.
-	// Azure takes 50,000 parts.
+	// partSize is the size of a part of a large upload. Two parts are in memory. Azure
+	// accepts 50,000 parts.
 	partSize = 8 << 20
 	pageSize = 1000
-	// skew is the difference between the clocks that Azure accepts.
+	// skew is the clock difference that Azure accepts.
 	skew = 10 * time.Minute
 )
 
 type driver struct {
 	container *container.Client
 	signs     bool      // has the account's key
-	expires   time.Time // the signature; zero = unknown
+	expires   time.Time // of the signature; zero = unknown
 }
 
-// account is what the settings and the environment say about the account.
+// account is the account in the settings and the environment.
 type account struct{ name, key, sas, endpoint string }
 
 func accountOf(s objstore.Settings) account {
@@ -119,7 +118,7 @@ func connect(_ context.Context, t objstore.Target) (objstore.Driver, error) {
 		Telemetry: policy.TelemetryOptions{ApplicationID: "tea"},
 	}
 	if t.Settings.Tries() == 1 {
-		core.Retry.MaxRetries = -1 // 0 is the default of the client
+		core.Retry.MaxRetries = -1 // 0 is the client's default
 	}
 	options := &container.ClientOptions{ClientOptions: core}
 	var client *container.Client
@@ -146,14 +145,14 @@ func connect(_ context.Context, t objstore.Target) (objstore.Driver, error) {
 	}
 	d := &driver{container: client, signs: a.key != ""}
 	if query, err := url.ParseQuery(a.sas); err == nil && a.key == "" {
-		d.expires, _ = time.Parse(time.RFC3339, query.Get("se")) // or Azure says that it has
+		d.expires, _ = time.Parse(time.RFC3339, query.Get("se")) // otherwise Azure reports it
 	}
 	return d, nil
 }
 
-// identity returns who the environment says that the user is: a service principal,
-// a workload, the login of az. The identity of the machine is asked for only with
-// metadata, or if the environment names its service.
+// identity returns the identity in the environment: a service principal, a workload, or
+// the login of az. It uses the identity of the machine only if metadata is set, or if
+// the environment names its service.
 func identity(core azcore.ClientOptions, metadata bool) (azcore.TokenCredential, error) {
 	var chain []azcore.TokenCredential
 	if os.Getenv("AZURE_TENANT_ID") != "" && os.Getenv("AZURE_CLIENT_ID") != "" {
@@ -187,8 +186,8 @@ func identity(core azcore.ClientOptions, metadata bool) (azcore.TokenCredential,
 	return azidentity.NewChainedTokenCredential(append(chain, cli), nil)
 }
 
-// tokens says why an identity has no token. The errors of the client can contain
-// what was sent.
+// tokens explains why an identity has no token. Errors of the client may contain the
+// request.
 type tokens struct{ azcore.TokenCredential }
 
 func (t tokens) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azcore.AccessToken, error) {
@@ -232,7 +231,7 @@ func (d *driver) Put(ctx context.Context, key string, r io.Reader, o objstore.Pu
 	if o.ContentType != "" {
 		headers.BlobContentType = &o.ContentType
 	}
-	if err == io.EOF { // one request
+	if err == io.EOF { // a single request
 		sum := md5.Sum(part.Bytes()) //nolint:gosec // see above
 		headers.BlobContentMD5 = sum[:]
 		written, err := client.Upload(ctx, closer{bytes.NewReader(part.Bytes())}, &blockblob.UploadOptions{
@@ -273,7 +272,7 @@ func pointers(metadata map[string]string) map[string]*string {
 	return out
 }
 
-// conditionsOf returns the conditions that an object has a version.
+// conditionsOf returns the conditions for a version of an object.
 func conditionsOf(match string) *blob.AccessConditions {
 	tag := azcore.ETag(`"` + match + `"`)
 	switch match {
@@ -314,7 +313,7 @@ func (d *driver) Read(ctx context.Context, key string, offset, length int64, mat
 	return o, found.Body, nil
 }
 
-// set copies a value that a server can leave out.
+// set copies a value that a server may omit.
 func set[T any](to, from *T) {
 	if from != nil {
 		*to = *from
@@ -348,8 +347,8 @@ func (d *driver) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// copyWaits are the waits for a copy of a large object, which the service makes in
-// the background.
+// copyWaits are the waits for a copy of a large object, which the service makes in the
+// background.
 var copyWaits = backoff.Policy{Base: 50 * time.Millisecond, Max: 5 * time.Second, Multiplier: 2}
 
 func (d *driver) Copy(ctx context.Context, from, to string) error {

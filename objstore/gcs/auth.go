@@ -28,7 +28,7 @@ import (
 	"github.com/the-edge-agent/tea/objstore/googleauth"
 )
 
-// auth adds a token to requests. It looks for credentials at the first one.
+// auth adds a token to requests. It searches for credentials on the first one.
 type auth struct {
 	settings  objstore.Settings
 	http      *http.Client
@@ -45,7 +45,7 @@ func (a *auth) credentials() (*google.Credentials, error) {
 	return a.found, a.err
 }
 
-// find looks for credentials.
+// find searches for credentials.
 func (a *auth) find(ctx context.Context) (oauth2.TokenSource, error) {
 	var err error
 	if a.settings.Credentials != "" {
@@ -56,7 +56,7 @@ func (a *auth) find(ctx context.Context) (oauth2.TokenSource, error) {
 		a.found, err = google.FindDefaultCredentials(ctx, storage.DevstorageReadWriteScope)
 	}
 	if err != nil {
-		// The error can quote the credentials.
+		// The error may quote the credentials.
 		return nil, tea.Errorf(tea.PermissionDenied, "no valid credentials for Google Cloud Storage were found; set credentials to the JSON of a service account, GOOGLE_APPLICATION_CREDENTIALS to its file, or metadata_server: true on a machine of Google Cloud")
 	}
 	if _, _, err := googleauth.ServiceKey(a.found.JSON); err != nil && !errors.Is(err, googleauth.ErrNoKey) {
@@ -65,8 +65,8 @@ func (a *auth) find(ctx context.Context) (oauth2.TokenSource, error) {
 	return a.found.TokenSource, nil
 }
 
-// credentialsFile reports whether there is a file of credentials. Without one the
-// library would ask the metadata server.
+// credentialsFile reports whether a file with credentials exists. Without one the
+// library would call the metadata server.
 func credentialsFile() bool {
 	if os.Getenv("GOOGLE_APPLICATION_CREDENTIALS") != "" {
 		return true
@@ -85,7 +85,8 @@ func credentialsFile() bool {
 func (a *auth) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	if r.URL.Query().Get("alt") == "media" {
-		// Without it the service unpacks objects that are stored compressed: range, size
+		// Without it the service decompresses stored objects; range, size and checksum
+		// refer to the stored form. The client does not set it.
 		// and checksum are those of what is stored. The client does not set it.
 		r.Header.Set("Accept-Encoding", "gzip")
 	}
@@ -109,8 +110,8 @@ func (a *auth) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.http.Transport.RoundTrip(r)
 }
 
-// Sign returns an address with a signature of version 4, which is made here with
-// the key of a service account.
+// Sign returns an address with a signature of version 4, made with the key of a service
+// account.
 func (d *driver) Sign(_ context.Context, method, key string, expires time.Duration) (string, error) {
 	account, signer, err := d.auth.key()
 	if err != nil {
@@ -140,15 +141,15 @@ func (d *driver) Sign(_ context.Context, method, key string, expires time.Durati
 	return u.String(), nil
 }
 
-// escape is the escaping of version 4: all but letters, digits and -._~/.
+// escape escapes all characters except letters, digits and -._~/, as version 4 requires.
 func escape(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(key), "+", "%20"), "%2F", "/")
 }
 
-// key returns the name of the service account and its signature.
+// key returns the name of the service account and its signing function.
 func (a *auth) key() (account string, sign func(digest []byte) ([]byte, error), err error) {
 	if a.anonymous {
-		return "anonymous", func([]byte) ([]byte, error) { return nil, nil }, nil // an emulator does not check it
+		return "anonymous", func([]byte) ([]byte, error) { return nil, nil }, nil // an emulator does not check signatures
 	}
 	found, err := a.credentials()
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package gcs is Google Cloud Storage, the scheme gs:// of package objstore.
+// Package gcs implements Google Cloud Storage, the scheme gs:// of package objstore.
 //
-// Without credentials in the settings it uses Google's application default
-// credentials: GOOGLE_APPLICATION_CREDENTIALS, or the login of gcloud. The service
-// account of the machine is asked for only with the setting metadata_server. HMAC keys,
-// in access_key_id and secret_access_key or in GCS_ACCESS_KEY_ID and
-// GCS_SECRET_ACCESS_KEY, are used by the protocol of S3, without conditional writes.
+// Without credentials in the settings it uses Google's application default credentials:
+// GOOGLE_APPLICATION_CREDENTIALS, or the login of gcloud. The service account of the
+// machine is used only with the setting metadata_server. HMAC keys, in access_key_id and
+// secret_access_key or in GCS_ACCESS_KEY_ID and GCS_SECRET_ACCESS_KEY, use the protocol
+// of S3, without conditional writes.
 package gcs
 
 import (
@@ -33,7 +33,7 @@ import (
 	"github.com/the-edge-agent/tea/objstore"
 )
 
-// Scheme is gs://.
+// Scheme returns the scheme gs://.
 func Scheme() objstore.Scheme {
 	return objstore.Scheme{Names: []string{"gs"}, Env: environment(), Connect: connect}
 }
@@ -46,8 +46,7 @@ func environment() []string {
 }
 
 const (
-	// partSize is the size of a part of a large upload, and what an upload takes of
-	// memory.
+	// partSize is the size of a part of a large upload, and the memory of an upload.
 	partSize = 8 << 20
 	pageSize = 1000
 )
@@ -85,7 +84,7 @@ func connect(ctx context.Context, t objstore.Target) (objstore.Driver, error) {
 	base := strings.TrimSuffix(address.String(), "/")
 	a := &auth{settings: t.Settings, http: t.HTTP, anonymous: own && t.Settings.Credentials == "" && os.Getenv("GOOGLE_APPLICATION_CREDENTIALS") == ""}
 	client := &http.Client{Transport: a, CheckRedirect: t.HTTP.CheckRedirect}
-	// The context is that of later requests for credentials too.
+	// Later requests for credentials use this context, too.
 	service, err := storage.NewService(context.Background(), option.WithHTTPClient(client), option.WithEndpoint(base+"/storage/v1/"))
 	if err != nil {
 		return nil, err
@@ -93,7 +92,7 @@ func connect(ctx context.Context, t objstore.Target) (objstore.Driver, error) {
 	return &driver{objects: service.Objects, buckets: service.Buckets, bucket: t.Bucket, tries: t.Settings.Tries(), auth: a, base: base}, nil
 }
 
-// retry repeats a request that can be repeated, while it fails for a moment.
+// retry repeats an idempotent request while it fails temporarily.
 func (d *driver) retry(ctx context.Context, do func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := do()
@@ -121,7 +120,7 @@ func transient(err error) bool {
 	return !errors.As(err, &typed)
 }
 
-// generation converts a version. Google's service starts at 1; 0 = none.
+// generation converts a version. Google's generations start at 1; 0 = none.
 func generation(version string) (int64, error) {
 	if version == objstore.Absent {
 		return 0, nil
@@ -158,7 +157,7 @@ func (d *driver) Put(ctx context.Context, key string, r io.Reader, o objstore.Pu
 		}
 		return call.Do()
 	}
-	if err == io.EOF { // one request
+	if err == io.EOF { // a single request
 		object.Crc32c = encode(crc32.Checksum(part.Bytes(), castagnoli()))
 		var written *storage.Object
 		err := d.retry(ctx, func() (err error) {
@@ -256,7 +255,7 @@ func (d *driver) Delete(ctx context.Context, key string) error {
 	return d.retry(ctx, func() error { return d.objects.Delete(d.bucket, key).Context(ctx).Do() })
 }
 
-// Copy repeats the request, which large objects need.
+// Copy repeats the request, as large objects require.
 func (d *driver) Copy(ctx context.Context, from, to string) error {
 	for token := ""; ; {
 		var answer *storage.RewriteResponse

@@ -12,8 +12,8 @@ import (
 	"github.com/the-edge-agent/tea/objstore/s3"
 )
 
-// hmacKeys returns the settings with the HMAC keys of Google Cloud, if there are some and
-// no other credentials of it.
+// hmacKeys returns the settings with the HMAC keys of Google Cloud, if they exist and
+// there are no other credentials for it.
 func hmacKeys(s objstore.Settings) (objstore.Settings, bool) {
 	if s.AccessKeyID == "" && (s.MetadataServer || credentialsFile()) || s.Credentials != "" {
 		return s, false
@@ -24,7 +24,7 @@ func hmacKeys(s objstore.Settings) (objstore.Settings, bool) {
 	return s, s.AccessKeyID != "" && s.SecretAccessKey != ""
 }
 
-// hmacDriver uses the storage by the protocol of S3, for which HMAC keys are.
+// hmacDriver uses the protocol of S3, which HMAC keys require.
 type hmacDriver struct{ objstore.Driver }
 
 func connectHMAC(ctx context.Context, t objstore.Target) (objstore.Driver, error) {

@@ -20,12 +20,12 @@ import (
 	"github.com/the-edge-agent/tea/objstore"
 )
 
-// Tokens is a source of tokens, which are fetched once for many requests. It is
+// Tokens is a source of tokens. A token is fetched once for many requests. It is
 // safe for concurrent use.
 type Tokens struct{ tokens oauth2.TokenSource }
 
-// New returns the tokens of the credentials that find returns. The context of find
-// has the HTTP client for all requests of tokens, whose time-out bounds them.
+// New returns the tokens for the credentials that find returns. The context of find
+// has the HTTP client for all requests of tokens, whose timeout bounds them.
 func New(client *http.Client, find func(ctx context.Context) (oauth2.TokenSource, error)) (*Tokens, error) {
 	f := &fetching{}
 	watched := *client
@@ -37,9 +37,9 @@ func New(client *http.Client, find func(ctx context.Context) (oauth2.TokenSource
 	return &Tokens{oauth2.ReuseTokenSource(nil, f)}, nil
 }
 
-// Token returns a token. Credentials that Google does not accept, that have expired
-// or that lack something are a permission_denied, a service that does not answer is
-// a connection_error. If the context ends, the token is still fetched for later calls.
+// Token returns a token. Refused, expired or incomplete credentials are a
+// permission_denied error, and a service that does not answer is a connection_error. If
+// the context ends, the token is still fetched for later calls.
 func (t *Tokens) Token(ctx context.Context) (*oauth2.Token, error) {
 	type result struct {
 		token *oauth2.Token
@@ -61,12 +61,12 @@ func (t *Tokens) Token(ctx context.Context) (*oauth2.Token, error) {
 // fetching fetches a token, one at a time.
 type fetching struct {
 	tokens oauth2.TokenSource
-	// status and failed are of the last request, zero before the first one.
+	// status and failed describe the last request; zero before the first one.
 	status int
 	failed error
 }
 
-// watch notes how requests ended: most errors of the library are texts.
+// watch records the outcome of requests, because most errors of the library are untyped.
 type watch struct {
 	next http.RoundTripper
 	f    *fetching
@@ -90,7 +90,7 @@ func (f *fetching) Token() (*oauth2.Token, error) {
 	return token, nil
 }
 
-// typed says why there is no token, without what was sent for one.
+// typed explains why there is no token, without the content of the request.
 func (f *fetching) typed(err error) error {
 	var own *tea.Error
 	if errors.As(f.failed, &own) {
@@ -101,7 +101,7 @@ func (f *fetching) typed(err error) error {
 	if errors.As(err, &refused) {
 		said = answer{refused.ErrorCode, refused.ErrorDescription}
 		if said.Code == "" { // the answer to the assertion of a service account
-			_ = json.Unmarshal(refused.Body, &said) // or it has no code
+			_ = json.Unmarshal(refused.Body, &said) // it may have no code
 		}
 	}
 	switch {
@@ -119,15 +119,15 @@ func (f *fetching) typed(err error) error {
 	return denied(objstore.ReasonCredentials, said.Code, "Google does not accept the credentials (%s); create another key of the service account", cmp.Or(said.Code, http.StatusText(f.status)))
 }
 
-// answer is the answer of a service of tokens that refuses one.
+// answer is the response of a token service that refuses a token.
 type answer struct {
 	Code        string `json:"error"`
 	Description string `json:"error_description"`
 }
 
-// unanswered reports that no service has decided about the credentials.
+// unanswered reports that no service has decided on the credentials.
 func (f *fetching) unanswered(err error) bool {
-	if f.status == 0 && f.failed == nil { // the metadata server has a client of its own
+	if f.status == 0 && f.failed == nil { // the metadata server has a separate client
 		return errors.As(err, new(*url.Error))
 	}
 	switch {
@@ -136,7 +136,7 @@ func (f *fetching) unanswered(err error) bool {
 	case f.status >= http.StatusBadRequest:
 		return false
 	}
-	return !errors.As(err, new(*oauth2.RetrieveError)) // nor an answer that can be understood
+	return !errors.As(err, new(*oauth2.RetrieveError)) // nor a response that can be decoded
 }
 
 func denied(reason, code, message string, args ...any) error {
@@ -151,9 +151,9 @@ func denied(reason, code, message string, args ...any) error {
 // ErrNoKey reports credentials without a key.
 var ErrNoKey = errors.New("the credentials have no key")
 
-// ServiceKey returns the name and the key of a service account, from its JSON. The
-// error is ErrNoKey for credentials of another kind, and a permission_denied for
-// a key that is not valid.
+// ServiceKey returns the name and the key of a service account from its JSON. The error
+// is ErrNoKey for other kinds of credentials, and a permission_denied error for an
+// invalid key.
 func ServiceKey(text []byte) (account string, key *rsa.PrivateKey, err error) {
 	var service struct {
 		ClientEmail string `json:"client_email"`
@@ -165,7 +165,7 @@ func ServiceKey(text []byte) (account string, key *rsa.PrivateKey, err error) {
 	var parsed any
 	if block, _ := pem.Decode([]byte(service.PrivateKey)); block != nil {
 		if parsed, err = x509.ParsePKCS8PrivateKey(block.Bytes); err != nil {
-			parsed, _ = x509.ParsePKCS1PrivateKey(block.Bytes) // or it is not valid
+			parsed, _ = x509.ParsePKCS1PrivateKey(block.Bytes) // nil if it is not valid
 		}
 	}
 	if key, ok := parsed.(*rsa.PrivateKey); ok && key != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/the-edge-agent/tea/objstore"
 )
 
-// Faults runs the suite of a driver behind a network and a service that fail.
+// Faults runs the suite of a driver with a failing network and a failing service.
 func Faults(t *testing.T, s *Server, scheme objstore.Scheme) {
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, s *Server, scheme objstore.Scheme){
@@ -33,7 +33,7 @@ func Faults(t *testing.T, s *Server, scheme objstore.Scheme) {
 	}
 }
 
-// A download goes on where a connection broke.
+// brokenDownloads checks that a download continues where a connection broke.
 func brokenDownloads(t *testing.T, s *Server, scheme objstore.Scheme) {
 	proxy, behind := NewProxy(t, s)
 	b := behind.Open(t, nil, scheme)
@@ -42,7 +42,7 @@ func brokenDownloads(t *testing.T, s *Server, scheme objstore.Scheme) {
 	proxy.Cut(100_000, 5)
 	want(t, "content", Content(t, b, "a", 0, objstore.All) == content, true)
 	want(t, "cuts", proxy.Cuts(), 5)
-	// An object that was replaced meanwhile is not continued.
+	// A download does not continue if the object was replaced meanwhile.
 	_, r, err := b.Get(t.Context(), "a", 0, objstore.All)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func brokenDownloads(t *testing.T, s *Server, scheme objstore.Scheme) {
 	}
 }
 
-// A write whose answer is lost is done once and reported as done.
+// lostAnswer checks that a write whose response is lost is done and reported once.
 func lostAnswer(t *testing.T, s *Server, scheme objstore.Scheme) {
 	proxy, behind := NewProxy(t, s)
 	b := behind.Open(t, nil, scheme)
@@ -90,7 +90,7 @@ func lostAnswer(t *testing.T, s *Server, scheme objstore.Scheme) {
 	want(t, "cuts", proxy.Cuts(), before+1)
 }
 
-// A server that stops in the middle, without closing the connection, is given up.
+// silentServer checks that requests end if a server stops without closing the connection.
 func silentServer(t *testing.T, s *Server, scheme objstore.Scheme) {
 	proxy, behind := NewProxy(t, s)
 	b := behind.Open(t, func(o *objstore.Settings) { o.StallSeconds, o.Attempts = 0.5, 2 }, scheme)
@@ -107,7 +107,7 @@ func silentServer(t *testing.T, s *Server, scheme objstore.Scheme) {
 	}
 }
 
-// An upload of several parts that does not end leaves what was there.
+// tornUpload checks that an incomplete multipart upload leaves the object unchanged.
 func tornUpload(t *testing.T, s *Server, scheme objstore.Scheme) {
 	proxy, behind := NewProxy(t, s)
 	Put(t, s.Open(t, nil, scheme), "a", "old")
@@ -125,7 +125,7 @@ func tornUpload(t *testing.T, s *Server, scheme objstore.Scheme) {
 	want(t, "content", Content(t, b, "a", 0, objstore.All) == string(expected), true)
 }
 
-// tearing calls tear when a number of bytes was read.
+// tearing calls tear after a number of bytes was read.
 type tearing struct {
 	r     io.Reader
 	after int
@@ -142,8 +142,8 @@ func (r *tearing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A service that is overloaded for a moment is asked again, one that stays
-// overloaded as often as the settings say.
+// overload checks that requests to an overloaded service are retried, up to the number of
+// attempts in the settings.
 func overload(t *testing.T, s *Server, scheme objstore.Scheme) {
 	service, behind := newService(t, s)
 	b := behind.Open(t, func(o *objstore.Settings) { o.Attempts = 3 }, scheme)
@@ -173,7 +173,7 @@ func overload(t *testing.T, s *Server, scheme objstore.Scheme) {
 		if e := tea.AsError(err); e == nil || e.Type != tea.ConnectionError && e.Type != tea.RateLimited || !e.Retryable {
 			t.Errorf("%s: got %v, want a retryable error", name, err)
 		}
-		if asked := 1000 - service.overloaded.Load(); asked < 3 || asked > 6 { // a client looks for the bucket too
+		if asked := 1000 - service.overloaded.Load(); asked < 3 || asked > 6 { // a client may check the bucket, too
 			t.Errorf("%s: the service was asked %d times, want 3", name, asked)
 		}
 		service.overloaded.Store(0)
@@ -185,7 +185,7 @@ const (
 	damaged = "the content of an object, iNTACT as it was sent"
 )
 
-// What was damaged on its way is not stored, or reported.
+// damagedUpload checks that an upload damaged in transit fails.
 func damagedUpload(t *testing.T, s *Server, scheme objstore.Scheme) {
 	service, behind := newService(t, s)
 	b := behind.Open(t, func(o *objstore.Settings) { o.Attempts = 2 }, scheme)
@@ -213,9 +213,9 @@ func damagedDownload(t *testing.T, s *Server, scheme objstore.Scheme) {
 	want(t, "content", string(content), damaged)
 }
 
-// service is a service that fails, in front of a server.
+// service is a failing service in front of a server.
 type service struct {
-	overloaded                     atomic.Int64 // the number of requests that get the status 503
+	overloaded                     atomic.Int64 // number of requests to answer with status 503
 	damageUploads, damageDownloads atomic.Bool
 }
 
@@ -258,7 +258,7 @@ func newService(t testing.TB, s *Server) (*service, *Server) {
 	return f, &behind
 }
 
-// change changes one byte of an intact content.
+// change changes one byte of intact content.
 func change(body *io.ReadCloser) error {
 	data, err := io.ReadAll(*body)
 	if err = errors.Join(err, (*body).Close()); err != nil {

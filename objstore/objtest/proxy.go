@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Proxy is between a client and a server and disturbs their connections. The end
-// of the test stops it.
+// Proxy disturbs connections between a client and a server. It stops at the end of the
+// test.
 type Proxy struct {
 	listener net.Listener
 	target   string
@@ -21,14 +21,14 @@ type Proxy struct {
 	conns  []net.Conn
 	closed bool
 
-	// cutAfter are the bytes of the server's answers after which a connection is
-	// closed, hold those after which nothing moves any more; 0 = never.
+	// cutAfter is the number of response bytes after which a connection is closed, and
+	// hold the number after which it stalls; 0 = never.
 	cutAfter, hold atomic.Int64
 	cuts           atomic.Int64
 	cutsLeft       atomic.Int64
 }
 
-// NewProxy starts a proxy for a server and returns the server as it is behind it.
+// NewProxy starts a proxy for a server and returns the server with the proxy's address.
 func NewProxy(t testing.TB, s *Server) (*Proxy, *Server) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -47,17 +47,17 @@ func NewProxy(t testing.TB, s *Server) (*Proxy, *Server) {
 	return p, &behind
 }
 
-// Cut closes the next connections, times of them, after some bytes of an answer.
+// Cut closes the next connections, times of them, after some bytes of a response.
 func (p *Proxy) Cut(after int64, times int) {
 	p.cutsLeft.Store(int64(times))
 	p.cutAfter.Store(after)
 }
 
-// Cuts is the number of connections that were cut.
+// Cuts returns the number of connections that were cut.
 func (p *Proxy) Cuts() int { return int(p.cuts.Load()) }
 
-// Hold stops all answers after some bytes, without closing the connections. 0 lets
-// new connections pass again.
+// Hold stalls all responses after some bytes, without closing the connections. 0 stops
+// stalling new connections.
 func (p *Proxy) Hold(after int64) { p.hold.Store(after) }
 
 func (p *Proxy) keep(c net.Conn) {
@@ -99,7 +99,7 @@ func (p *Proxy) serve() {
 	}
 }
 
-// answer copies the server's answers, with disturbances.
+// answer copies the server's responses, with disturbances.
 func (p *Proxy) answer(client, server net.Conn) {
 	held := false
 	defer func() {

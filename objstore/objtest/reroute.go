@@ -10,8 +10,8 @@ import (
 	"github.com/the-edge-agent/tea/objstore"
 )
 
-// Rerouted returns a scheme whose requests, those for credentials included, go to a
-// handler. The handler sees the host that a request was for.
+// Rerouted returns a scheme whose requests, including those for credentials, go to a
+// handler. The handler sees the original host of a request.
 func Rerouted(t testing.TB, scheme objstore.Scheme, handler http.Handler) objstore.Scheme {
 	t.Helper()
 	to := reroute(t, handler)

@@ -20,13 +20,13 @@ import (
 	"github.com/the-edge-agent/tea/objstore"
 )
 
-// Server is an object storage with one empty bucket. The end of the test stops
-// it.
+// Server is an object storage with one empty bucket. It stops at the end of the
+// test.
 type Server struct {
-	// Address is that of the bucket, such as s3://bucket.
+	// Address is the address of the bucket, such as s3://bucket.
 	Address  string
 	Settings objstore.Settings
-	// Dir is where the server keeps its data; "" = in memory.
+	// Dir is the server's data directory; "" = in memory.
 	Dir string
 
 	listen  string // host:port
@@ -37,13 +37,13 @@ type Server struct {
 }
 
 const (
-	// startTimeout is for a machine that is busy with other tests.
+	// startTimeout allows for a machine that is busy with other tests.
 	startTimeout = time.Minute
 	startTries   = 5
 )
 
-// start starts the server and waits until it accepts connections. A port is free
-// only until another process takes it, so it tries several.
+// start starts the server and waits until it accepts connections. It tries several
+// ports, because another process may take a free one first.
 func (s *Server) start(t testing.TB) {
 	t.Helper()
 	for range startTries {
@@ -71,7 +71,7 @@ func freePort(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// run starts the process and reports whether it serves.
+// run starts the process and reports whether it accepts connections.
 func (s *Server) run(t testing.TB) bool {
 	t.Helper()
 	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -112,16 +112,16 @@ func (s *Server) run(t testing.TB) bool {
 	return false
 }
 
-// Kill ends the server at once, as a crash would.
+// Kill ends the server immediately, like a crash.
 func (s *Server) Kill() {
 	_ = s.running.Process.Signal(syscall.SIGKILL)
 	<-s.ended
 }
 
-// Restart starts the server again, at the same port and with the same data.
+// Restart starts the server again, on the same port and with the same data.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	for range 50 { // a closed connection can occupy the port
+	for range 50 { // a closed connection may occupy the port
 		if s.run(t) {
 			return
 		}
@@ -130,10 +130,10 @@ func (s *Server) Restart(t testing.TB) {
 	t.Fatalf("the server does not start again:\n%s", said)
 }
 
-// Listen is the server's host and port, for a proxy.
+// Listen returns the server's host and port, for a proxy.
 func (s *Server) Listen() string { return s.listen }
 
-// Open opens the bucket of the server, with changed settings.
+// Open opens the bucket of the server with changed settings.
 func (s *Server) Open(t testing.TB, change func(*objstore.Settings), schemes ...objstore.Scheme) *objstore.Bucket {
 	t.Helper()
 	settings := s.Settings
@@ -177,13 +177,13 @@ const (
 	SecretKey = "tea-secret-0123456789"
 )
 
-// S3 starts versitygw with a bucket that is a folder.
+// S3 starts versitygw, whose bucket is a folder.
 func S3(t testing.TB) *Server {
 	t.Helper()
 	return S3In(t, t.TempDir())
 }
 
-// S3In is S3 with its data in a folder.
+// S3In is S3 with its data in dir.
 func S3In(t testing.TB, dir string) *Server {
 	t.Helper()
 	bin := installed(t)
@@ -274,7 +274,7 @@ func post(t testing.TB, address, body string) {
 	}
 }
 
-// quiet is a command with few variables.
+// quiet returns a command with few variables.
 func quiet(name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(context.Background(), name, args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir()}

@@ -21,7 +21,7 @@ import (
 	"github.com/the-edge-agent/tea/objstore"
 )
 
-// Run runs the suite of a driver on a server of its own.
+// Run runs the suite of a driver on a separate server.
 func Run(t *testing.T, s *Server, scheme objstore.Scheme) {
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, b *objstore.Bucket){
@@ -64,7 +64,7 @@ func Refused(t testing.TB, err error, kind tea.ErrorType, reason string) {
 	}
 }
 
-// Put writes an object or ends the test.
+// Put writes an object. It fails the test on an error.
 func Put(t testing.TB, b *objstore.Bucket, name, content string) objstore.Object {
 	t.Helper()
 	o, err := b.Put(t.Context(), name, strings.NewReader(content), objstore.PutOptions{})
@@ -74,7 +74,7 @@ func Put(t testing.TB, b *objstore.Bucket, name, content string) objstore.Object
 	return o
 }
 
-// Content reads a range of an object; "-" = it does not exist.
+// Content reads a range of an object; "-" if it does not exist.
 func Content(t testing.TB, b *objstore.Bucket, name string, offset, length int64) string {
 	t.Helper()
 	_, r, err := b.Get(t.Context(), name, offset, length)
@@ -167,8 +167,8 @@ func conditions(t *testing.T, b *objstore.Bucket) {
 	want(t, "nothing was written", Content(t, b, "a", 0, objstore.All), "-")
 }
 
-// counter adds to one object from several goroutines, each time on the condition
-// that it has not changed.
+// counter increments an object from several goroutines, each time on the condition that
+// it has not changed.
 func counter(t *testing.T, b *objstore.Bucket) {
 	const writers, each = 8, 5
 	Put(t, b, "n", "0")
@@ -203,7 +203,7 @@ func counter(t *testing.T, b *objstore.Bucket) {
 	want(t, "sum", Content(t, b, "n", 0, objstore.All), strconv.Itoa(writers*each))
 }
 
-// pattern is data in which no two blocks are equal.
+// pattern generates data in which no two blocks are equal.
 type pattern struct{ left, n int64 }
 
 func (p *pattern) Read(buf []byte) (int, error) {
@@ -307,7 +307,7 @@ func signed(t *testing.T, b *objstore.Bucket) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set("X-Ms-Blob-Type", "BlockBlob") // Azure's service needs it to write
+		req.Header.Set("X-Ms-Blob-Type", "BlockBlob") // Azure requires it for writes
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)

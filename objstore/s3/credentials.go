@@ -14,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/objstore"
 )
 
-// credentialsOf returns the keys of the settings, or where to look for others.
+// credentialsOf returns the keys in the settings, or the sources to search.
 func credentialsOf(s objstore.Settings) *credentials.Credentials {
 	if s.AccessKeyID != "" || s.SecretAccessKey != "" {
 		return credentials.NewStaticV4(s.AccessKeyID, s.SecretAccessKey, s.SessionToken)
@@ -30,17 +30,17 @@ func credentialsOf(s objstore.Settings) *credentials.Credentials {
 	return credentials.New(found)
 }
 
-// roleInEnvironment reports whether the environment names a source of the role of
-// a container or of a web identity.
+// roleInEnvironment reports whether the environment defines the role of a container or
+// of a web identity.
 func roleInEnvironment() bool {
 	return slices.ContainsFunc([]string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"}, func(name string) bool { return os.Getenv(name) != "" })
 }
 
-// sources are where keys can be. The chain of the client hides why a service has
-// none, and sends requests without a signature.
+// sources are the places to search for keys. The client's own chain hides why a service
+// has none, and sends unsigned requests.
 type sources struct {
 	files []credentials.Provider // and variables
-	role  *credentials.IAM       // nil = not asked
+	role  *credentials.IAM       // nil = not used
 
 	used credentials.Provider
 }
@@ -72,7 +72,7 @@ func (s *sources) IsExpired() bool { return s.used == nil || s.used.IsExpired() 
 
 var errNoRole = errors.New("no role")
 
-// roleError says why the service of roles has no keys. Its answer can contain a
+// roleError explains why the role service has no keys. Its response may contain a
 // token.
 func roleError(err error) error {
 	var said credentials.ErrorResponse

@@ -1,10 +1,9 @@
-// Package s3 is object storage by the protocol of Amazon S3, which many services
-// speak; it is the scheme s3:// of package objstore.
+// Package s3 implements the protocol of Amazon S3, which many services support; it is
+// the scheme s3:// of package objstore.
 //
-// What the settings leave out comes from the variables AWS_* and, for keys, from
-// ~/.aws/credentials with its profiles, sign-ons and processes, then from the
-// role that the variables name. The role of the machine is asked for only with the
-// setting metadata_server.
+// Unset settings come from the variables AWS_* and, for keys, from ~/.aws/credentials
+// with its profiles, sign-ons and processes, then from the role that the variables
+// define. The role of the machine is used only with the setting metadata_server.
 package s3
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/the-edge-agent/tea/objstore"
 )
 
-// Scheme is s3://.
+// Scheme returns the scheme s3://.
 func Scheme() objstore.Scheme {
 	return objstore.Scheme{Names: []string{"s3"}, Env: environment(), Connect: connect}
 }
@@ -38,10 +37,10 @@ func environment() []string {
 }
 
 const (
-	// partSize is the size of a part of a large upload, and what an upload takes of
-	// memory. S3 takes 10,000 parts: the largest object has 80 GB.
+	// partSize is the size of a part of a large upload, and the memory of an upload. S3
+	// accepts 10,000 parts: the largest object has 80 GB.
 	partSize = 8 << 20
-	// copyLimit is what S3 copies in one request.
+	// copyLimit is the maximum size that S3 copies in one request.
 	copyLimit = 5 << 30
 	pageSize  = 1000
 )
@@ -95,7 +94,7 @@ func (d *driver) Put(ctx context.Context, key string, r io.Reader, o objstore.Pu
 	default:
 		options.SetMatchETag(o.Match)
 	}
-	// An object of one part is one request; the client would make three.
+	// An object of one part needs one request; the client would make three.
 	single := int64(partSize)
 	if o.Match != "" {
 		single = objstore.MaxConditional + 1
