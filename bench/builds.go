@@ -14,7 +14,7 @@ import (
 // buildsPage is the page that `make builds` writes.
 var buildsPage = filepath.Join("docs", "reference", "builds.md")
 
-// combinations are the bundles of the programs on the page.
+// combinations returns the bundles of the programs on the page.
 func combinations() []string {
 	return []string{"", "llm", "memory[lite]", "llm,memory[lite]", "llm,memory", "plan", "web", "mcp", "web,plan,mcp", "graph[lite]", "graph"}
 }
@@ -59,7 +59,7 @@ func writeBuilds(ctx context.Context, progress io.Writer) error {
 	return os.WriteFile(buildsPage, []byte(page.String()), 0o600)
 }
 
-// build returns the size of a program in MB.
+// build builds a program and returns its size in MB.
 func build(ctx context.Context, with, target, output string) (float64, error) {
 	args := []string{"build", "-q", "--source", ".", "--target", target, "-o", output}
 	if with != "" {

@@ -14,10 +14,10 @@ import (
 	"github.com/the-edge-agent/tea/host"
 )
 
-// fanOuts are the sizes of a fan-out that are measured, each so many times.
+// fanOuts are the measured sizes of a fan-out, with the number of measurements.
 var fanOuts = []struct{ items, times int }{{1_000, 15}, {10_000, 7}, {100_000, 3}}
 
-// measureFanOut runs a map through bin/tea and through the library, in turns.
+// measureFanOut runs a map through bin/tea and the library, alternately.
 func measureFanOut(ctx context.Context) ([]Figure, error) {
 	dir, err := os.MkdirTemp("", "tea-bench")
 	if err != nil {
@@ -52,20 +52,20 @@ func measureFanOut(ctx context.Context) ([]Figure, error) {
 			Figure{Name: name + ", tea run against library", Value: inProgram / inLibrary, Unit: "x"},
 			Figure{Name: name + ", tea run, peak RSS", Value: rss, Unit: "MB"})
 	}
-	// The start of the process is spread over few items in the smaller ones.
+	// In smaller fan-outs, the start of the process is spread over fewer items.
 	last := figures[len(figures)-4:]
 	last[0].Limit, last[2].Limit = 20, 1.3
 	return figures, nil
 }
 
-// perItem returns the median in microseconds for each item.
+// perItem returns the median in microseconds per item.
 func perItem(list []time.Duration, items int) float64 {
 	slices.Sort(list)
 	return float64(list[len(list)/2].Nanoseconds()) / 1000 / float64(items)
 }
 
 // measureFanOutModes runs a map through bin/tea with its state on disk, and with
-// its events on stdout, in turns.
+// its events on stdout, alternately.
 func measureFanOutModes(ctx context.Context) ([]Figure, error) {
 	const items, times = 10_000, 7
 	dir, err := os.MkdirTemp("", "tea-bench")
@@ -97,7 +97,7 @@ func measureFanOutModes(ctx context.Context) ([]Figure, error) {
 	}, nil
 }
 
-// mapWorkflow is a map of so many items that call an action of the host.
+// mapWorkflow is a map whose items call an action of the host.
 const mapWorkflow = `nodes:
   - name: list
     run: |

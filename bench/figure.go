@@ -12,9 +12,9 @@ type Figure struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
-	// Limit is what tea promises; 0 = nothing, the figure informs.
+	// Limit is the promised limit; 0 = the figure has none.
 	Limit float64 `json:"limit,omitempty"`
-	// Bytes and Allocs are memory per operation, where that was measured.
+	// Bytes and Allocs are the memory per operation, if it was measured.
 	Bytes  *float64 `json:"bytes_per_op,omitempty"`
 	Allocs *float64 `json:"allocs_per_op,omitempty"`
 }
@@ -50,7 +50,7 @@ func optional(v *float64) string {
 	return number(*v)
 }
 
-// number prints three or so significant digits without an exponent.
+// number prints about three significant digits without an exponent.
 func number(v float64) string {
 	switch {
 	case v >= 100 || v == float64(int64(v)):

@@ -16,29 +16,29 @@ import (
 
 // promise is a Go benchmark that measures a figure.
 type promise struct {
-	// Benchmark is the benchmark's name without the prefix, and Metric the
-	// unit in which go test prints the number.
+	// Benchmark is the benchmark's name without the prefix, and Metric its unit in
+	// the output of go test.
 	Benchmark, Metric string
-	// What follows the benchmark's name where it keeps several promises.
+	// What follows the benchmark's name if it measures several figures.
 	What string
-	// Unit is what the number is shown in, Scale what it is multiplied by.
+	// Unit is the displayed unit, and Scale the factor to convert to it.
 	Unit  string
 	Scale float64
 	Limit float64
 }
 
-// suite is the benchmarks of one package.
+// suite holds the benchmarks of one package.
 type suite struct {
 	Package string
-	// Prefix leads the names of the figures.
+	// Prefix begins the names of the figures.
 	Prefix string
-	// Pattern selects benchmarks, in the form that go test takes.
+	// Pattern selects benchmarks, in the syntax of go test.
 	Pattern  string
 	Promises []promise
 }
 
-// promises lists the figures that come out of Go benchmarks. Other benchmarks
-// that a pattern selects are shown as they are.
+// promises lists the figures of Go benchmarks. Other benchmarks that a pattern selects
+// are shown as they are.
 func promises() []suite {
 	return []suite{
 		{Package: "./host", Prefix: "engine", Pattern: "^Benchmark(Chain3|FanOut5|LuaNode|Load)$", Promises: []promise{
@@ -100,7 +100,7 @@ func promises() []suite {
 	}
 }
 
-// servePromises are those of tea serve.
+// servePromises are the figures of tea serve.
 func servePromises() []promise {
 	return []promise{
 		{Benchmark: "Runs/exit", Metric: "ns/op", What: ", 8 clients", Unit: "ms", Scale: 1e-6, Limit: 2},
@@ -114,7 +114,7 @@ func servePromises() []promise {
 	}
 }
 
-// pluginPromises are those of calls to a plugin's process.
+// pluginPromises are the figures of calls to a plugin's process.
 func pluginPromises() []promise {
 	return []promise{
 		{Benchmark: "LuaLoop/records/1KB", Metric: "median-ns/call", Unit: "us", Scale: 1e-3},
@@ -137,11 +137,11 @@ func pluginPromises() []promise {
 	}
 }
 
-// durablePut is that of each engine of plugins/graph.
+// durablePut is the figure for each engine of plugins/graph.
 var durablePut = []promise{{Benchmark: "Put", Metric: "x-own", What: ", a durable entity against the engine's own put", Unit: "x", Scale: 1, Limit: 1.2}}
 
-// graphPromises are those of plugins/graph, by backend: among 10,000 entities and
-// 50,000 relations, or 200,000 and a million. Growth has none.
+// graphPromises are the figures of plugins/graph, by backend: with 10,000 entities and
+// 50,000 relations, or 200,000 and a million. Growth has no limit.
 func graphPromises() []promise {
 	var list []promise
 	for _, backend := range []struct {
@@ -173,7 +173,7 @@ func graphPromises() []promise {
 	return list
 }
 
-// storePromises are those of memories on servers: round trips of a call.
+// storePromises are the figures of memories on servers: round trips of a call.
 func storePromises() []promise {
 	var list []promise
 	for _, call := range []struct {
@@ -185,8 +185,8 @@ func storePromises() []promise {
 	return list
 }
 
-// memoryPromises are those of plugins/memory. A rate is shown as the time that
-// one of its calls may take.
+// memoryPromises are the figures of plugins/memory. A rate is shown as the time allowed
+// for one call.
 func memoryPromises() []promise {
 	list := []promise{
 		{Benchmark: "StoreAgainstInsert/duckdb", Metric: "x-insert", Unit: "x", Scale: 1, Limit: 1.2},
@@ -208,7 +208,7 @@ func memoryPromises() []promise {
 					promise{Benchmark: among + "/retrieve", Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: 0.7},
 					promise{Benchmark: among + "/search", Metric: "median-ns/op", Unit: "ms", Scale: 1e-6, Limit: 15})
 			}
-			// The bare insert has no process in between, so that this has none either.
+			// The bare insert has no process in between, so neither has this one.
 			list = append(list, promise{Benchmark: "Among/" + engine + "/linked/" + n + "/store", Metric: "x-insert", Unit: "x", Scale: 1, Limit: 1.3})
 		}
 		list = append(list,
@@ -222,8 +222,8 @@ func memoryPromises() []promise {
 	return list
 }
 
-// measureGo runs the Go benchmarks, one package after the other. With an error
-// it returns what the others have measured.
+// measureGo runs the Go benchmarks, one package after the other. Together with an error
+// it returns the figures of the other packages.
 func measureGo(ctx context.Context) ([]Figure, error) {
 	var all []Figure
 	var failed []error
@@ -242,7 +242,7 @@ func measureGo(ctx context.Context) ([]Figure, error) {
 // run runs the suite's benchmarks.
 func (s suite) run(ctx context.Context) ([]benchResult, error) {
 	args := []string{"test", "-run", "^$", "-bench", s.Pattern, "-benchmem", "-timeout", "30m"}
-	// CozoDB is measured where it was built.
+	// CozoDB is measured if it was built.
 	flags, missing := exec.CommandContext(ctx, "scripts/cozo", "flags").Output()
 	if missing == nil && strings.HasPrefix(s.Package, "./plugins/graph") {
 		args = append(args, "-tags", "cozo")
@@ -263,9 +263,9 @@ func (s suite) run(ctx context.Context) ([]benchResult, error) {
 	return results, errors.Join(failure, err)
 }
 
-// figures turns a benchmark's line into the promised figures and what else the
-// benchmark reports: the median where it reports one, else the mean time of an
-// operation, and its own metrics.
+// figures converts a benchmark's line to the promised figures and its other metrics: the
+// median if it reports one, otherwise the mean time of an operation, and its custom
+// metrics.
 func (s suite) figures(r benchResult) []Figure {
 	var figures []Figure
 	promised := make(map[string]bool)
@@ -293,8 +293,8 @@ func (s suite) figures(r benchResult) []Figure {
 	return figures
 }
 
-// readable splits a metric such as "bare-median-ns/op" into what it is about
-// and its unit; nanoseconds become micro- or milliseconds.
+// readable splits a metric such as "bare-median-ns/op" into its subject and its unit;
+// nanoseconds become micro- or milliseconds.
 func readable(metric string, v float64) (what string, value float64, unit string) {
 	head, per, _ := strings.Cut(metric, "/")
 	parts := strings.Split(head, "-")
@@ -325,7 +325,7 @@ func readable(metric string, v float64) (what string, value float64, unit string
 type benchResult struct {
 	name    string
 	metrics map[string]float64
-	// own are the metrics that the benchmark itself reports, in order.
+	// own are the custom metrics of the benchmark, in order.
 	own []string
 }
 

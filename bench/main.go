@@ -36,9 +36,9 @@ func main() {
 	}
 }
 
-// run measures everything. A missed limit is shown, not an error: a machine
-// that is busy or slow is not a defect of the program. What was measured is shown
-// even where something cannot be.
+// run measures everything. A missed limit is shown but is not an error, because a busy
+// or slow machine is not a defect of the program. If a measurement fails, the other
+// figures are still shown.
 func run(ctx context.Context, out, progress io.Writer) error {
 	var all []Figure
 	var failed []error

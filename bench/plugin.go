@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// buildPeers builds the programs that are measured next to tea.
+// buildPeers builds the programs that are compared with tea.
 func buildPeers(ctx context.Context, dir string) error {
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir, "./bench/cmd/tea-plugin-bench", "./bench/cmd/bare-plugin")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -30,8 +30,8 @@ func buildPeers(ctx context.Context, dir string) error {
 	return nil
 }
 
-// measurePlugins measures an idle plugin, and the tokens of a model on their way
-// to a reader of tea run.
+// measurePlugins measures an idle plugin, and the tokens of a model on their way to a
+// reader of tea run.
 func measurePlugins(ctx context.Context) ([]Figure, error) {
 	dir, err := os.MkdirTemp("", "tea-bench")
 	if err != nil {
@@ -49,8 +49,8 @@ func measurePlugins(ctx context.Context) ([]Figure, error) {
 	return slices.Concat(idle, tokens), err
 }
 
-// idleFor is the time after which a plugin without calls is measured. It gives
-// memory back after a second.
+// idleFor is the idle time after which a plugin is measured. A plugin releases memory
+// after a second.
 const idleFor = 3 * time.Second
 
 // measureIdle measures the processes of a run that waits after a call.
@@ -101,8 +101,8 @@ func measureIdle(ctx context.Context, dir string) ([]Figure, error) {
 		Figure{Name: "other processes of a host with an idle plugin, private memory", Value: others, Unit: "MB", Limit: 0.5}), nil
 }
 
-// startUntil starts a command and returns after a line of its output. The rest
-// is discarded.
+// startUntil starts a command and returns after a line of its output. It discards the
+// rest.
 func startUntil(cmd *exec.Cmd, found func(line string) bool) error {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -122,13 +122,13 @@ func startUntil(cmd *exec.Cmd, found func(line string) bool) error {
 	return errors.Join(fmt.Errorf("%s has ended early", cmd), lines.Err(), cmd.Wait())
 }
 
-// child is a process that another one has started.
+// child is a child process.
 type child struct {
 	name         string
 	rss, private float64 // in MB
 }
 
-// children returns the processes that a process has started.
+// children returns the child processes of a process.
 func children(pid int) ([]child, error) {
 	list, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
 	threads, more := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -177,8 +177,8 @@ func kilobytes(text []byte, key string) float64 {
 // streamed is the number of tokens of an answer.
 const streamed = 10_000
 
-// measureTokens measures the stream of a model that answers as fast as it can,
-// in turns through the plugin and tea run, and by a client that decodes it.
+// measureTokens measures the stream of a model that answers at full speed, alternately
+// through the plugin and tea run, and with a client that decodes it.
 func measureTokens(ctx context.Context, dir string) ([]Figure, error) {
 	model := httptest.NewServer(http.HandlerFunc(answer))
 	defer model.Close()
@@ -210,19 +210,19 @@ nodes:
   - {name: say, uses: llm.stream, with: {prompt: hello}}
 `
 
-// answer is a model's, as a stream of server-sent events.
+// answer sends a model's answer as a stream of server-sent events.
 func answer(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for i := range streamed {
 		fmt.Fprintf(w, `data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"bench","choices":[{"index":0,"delta":{"content":" token%d"},"finish_reason":null}]}`+"\n\n", i%10)
 		if i%10 == 0 {
-			_ = http.NewResponseController(w).Flush() // a reader that has gone ends the request
+			_ = http.NewResponseController(w).Flush() // a disconnected reader ends the request
 		}
 	}
 	fmt.Fprint(w, `data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"bench","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
 }
 
-// timeStream returns the time from the first token of a run to the last.
+// timeStream returns the time from the first to the last token of a run.
 func timeStream(ctx context.Context, dir, flow string) (time.Duration, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join("bin", "tea"), "run", flow, "--plugins", "bin", "--stream", "-q")
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir)
@@ -260,7 +260,7 @@ func timeStream(ctx context.Context, dir, flow string) (time.Duration, error) {
 	return last.Sub(first), nil
 }
 
-// timeClient returns the time in which a client reads the answer.
+// timeClient returns the time that a client takes to read the answer.
 func timeClient(ctx context.Context, url string) (time.Duration, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
 	if err != nil {

@@ -28,7 +28,7 @@ func measureProcesses(ctx context.Context) ([]Figure, error) {
 	if err := buildPeers(ctx, plugins); err != nil {
 		return nil, err
 	}
-	// The runs that this user keeps are not part of it.
+	// The user's existing runs are not measured.
 	state := filepath.Join(plugins, "state")
 	plain, err := timeCommand(ctx, state, filepath.Join("bin", "tea"), "run", "bench/testdata/plain.yaml")
 	if err != nil {
@@ -63,8 +63,8 @@ func measureProcesses(ctx context.Context) ([]Figure, error) {
 	}, nil
 }
 
-// budgets are what a start may take at most on any machine that builds tea,
-// busy or not: a library that works before main is found out, noise is not.
+// budgets are the maximum costs of a start on any machine that builds tea, busy or not.
+// They detect a library that works before main, but tolerate noise.
 func budgets() map[string]float64 {
 	return map[string]float64{
 		"tea run, no plugin, shortest":       15,
@@ -73,7 +73,7 @@ func budgets() map[string]float64 {
 	}
 }
 
-// checkStarts measures the starts and holds them to their budgets.
+// checkStarts measures the starts and checks their budgets.
 func checkStarts(ctx context.Context, progress io.Writer) error {
 	figures, err := measureProcesses(ctx)
 	if err != nil {
@@ -90,12 +90,12 @@ func checkStarts(ctx context.Context, progress io.Writer) error {
 	return errors.Join(append(over, writeTable(progress, figures))...)
 }
 
-// cost is what the runs of one workflow took: the median and the shortest time
-// in ms, the median of their peak resident sets in MB. On a busy machine a few
-// runs grow more, because their garbage collection has to wait.
+// cost is the cost of the runs of one workflow: the median and the shortest time in ms,
+// and the median of the peak resident sets in MB. On a busy machine a few runs grow
+// more, because their garbage collection has to wait.
 type cost struct{ median, shortest, rss float64 }
 
-// largeWorkflow is a workflow of Lua nodes that are all different.
+// largeWorkflow returns a workflow of distinct Lua nodes.
 func largeWorkflow(nodes int) []byte {
 	var text bytes.Buffer
 	text.WriteString("nodes:\n")

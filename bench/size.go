@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// measureSizes weighs the stripped binaries for linux/arm64. `make size`
-// checks the same limits.
+// measureSizes measures the stripped binaries for linux/arm64. `make size` checks the
+// same limits.
 func measureSizes(ctx context.Context) ([]Figure, error) {
 	out, err := os.MkdirTemp("", "tea-bench")
 	if err != nil {

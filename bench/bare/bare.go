@@ -1,5 +1,5 @@
-// Package bare is a plugin and its host as users of go-plugin write them, with
-// JSON at both ends: what tea is compared with. Start with [Serve] and [Start].
+// Package bare is a plugin and its host as users of go-plugin write them, with JSON
+// at both ends, for comparison with tea. Start with [Serve] and [Start].
 package bare
 
 import (
@@ -23,7 +23,7 @@ const (
 	tokensMethod = "/bare.Echo/Tokens"
 )
 
-// maxMessage is the limit of tea's plugins, too.
+// maxMessage is also the limit of tea's plugins.
 const maxMessage = 64 << 20
 
 var handshake = plugin.HandshakeConfig{ProtocolVersion: 1, MagicCookieKey: "BARE_PLUGIN", MagicCookieValue: "echo"}
@@ -75,7 +75,7 @@ type TokenParams struct {
 	Tokens int `json:"tokens"`
 }
 
-// token is one of a stream.
+// token is a token of a stream.
 type token struct {
 	Text string `json:"text"`
 }
@@ -101,11 +101,11 @@ func serveTokens(_ any, stream grpc.ServerStream) error {
 	return nil
 }
 
-// TokenText is about as long as a token of a model.
+// TokenText returns a text about as long as a model's token.
 func TokenText(i int) string { return " token" + strconv.Itoa(i%10) }
 
-// Host is a host of the plugin. It is safe for concurrent use. The caller
-// closes it.
+// Host is a host of the plugin. It is safe for concurrent use. The caller closes
+// it.
 type Host struct {
 	client *plugin.Client
 	conn   *grpc.ClientConn
@@ -134,7 +134,7 @@ func Start(cmd *exec.Cmd) (*Host, error) {
 // Close ends the plugin.
 func (h *Host) Close() { h.client.Kill() }
 
-// Echo returns what it sends.
+// Echo returns params through the plugin.
 func (h *Host) Echo(ctx context.Context, params map[string]any) (map[string]any, error) {
 	in, err := json.Marshal(params)
 	if err != nil {
@@ -148,7 +148,7 @@ func (h *Host) Echo(ctx context.Context, params map[string]any) (map[string]any,
 	return result, json.Unmarshal(out.GetValue(), &result)
 }
 
-// Tokens asks for n tokens and returns the number of those that it has read.
+// Tokens requests n tokens and returns the number of tokens that it read.
 func (h *Host) Tokens(ctx context.Context, n int) (read int, err error) {
 	in, err := json.Marshal(TokenParams{n})
 	if err != nil {

@@ -1,7 +1,7 @@
-// Command bare-plugin is the smallest plugin of go-plugin, and with an argument
-// the smallest host of it: the peer of tea run with one plugin call. The host
-// makes one call; with "idle" it prints the number of the plugin's process then,
-// and waits for the end of its input.
+// Command bare-plugin is a minimal go-plugin plugin and, with an argument, its
+// minimal host, for comparison with a tea run with one plugin call. The host makes
+// one call. With "idle" it then prints the plugin's process ID and waits for the end
+// of its input.
 package main
 
 import (

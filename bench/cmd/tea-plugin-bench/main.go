@@ -1,4 +1,4 @@
-// Command tea-plugin-bench is the smallest plugin there is, for measuring.
+// Command tea-plugin-bench is a minimal plugin for measurements.
 package main
 
 import (
