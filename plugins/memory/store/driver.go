@@ -18,8 +18,9 @@ import "context"
 // key of up to 4,096 bytes with any character. Both are compared byte by byte.
 // Times are microseconds since 1970, 0 = none.
 //
-// The optional interfaces are [DocumentFinder], [NearestSearcher], [FileStore],
-// [ContentStore], [Inspector] and [Resetter].
+// The optional interfaces are [Bounded], [DocumentFinder], [TextSearcher],
+// [NearestSearcher], [PrefixDeleter], [FileStore], [ContentStore], [Inspector] and
+// [Resetter].
 //
 // A call whose context has ended fails with the context's error or succeeds. A
 // statement that fails is a query_error, a database that cannot be reached a
@@ -126,7 +127,8 @@ type RowRange struct {
 // RowChanges selects changes of a feed.
 type RowChanges struct {
 	Feed Feed
-	// Space restricts changes of vectors to a collection; "" = all.
+	// Space restricts changes of vectors to a collection; "" = all. Tombstones of its
+	// items need no key then.
 	Space string
 	// After is the number after which the changes begin.
 	After int64
@@ -141,9 +143,14 @@ type RowPage struct {
 	Rows []Row
 	// More reports that there can be further rows.
 	More bool
-	// Last is the number up to which a page of changes is complete, including
-	// changes of other spaces.
+	// Last is the number of the last change that a page of changes has; without More,
+	// that of the last change of the feed.
 	Last int64
+	// Space is the collection that a query of changes names, as it was before they were
+	// read; zero if it does not exist.
+	Space Space
+	// Forgotten is that of FeedState, before the changes were read.
+	Forgotten int64
 }
 
 // Space is a vector collection.
@@ -214,8 +221,47 @@ func (p Precondition) Met(exists bool, seq, version int64) bool {
 	return !(p.Absent && exists) && (p.Seq == 0 || exists && p.Seq == seq) && (p.Version == 0 || exists && p.Version == version)
 }
 
-// DocumentFinder is a Driver that finds documents by their fields. Without it,
-// queries read all documents of their kind.
+// Bounded is a Driver that bounds the sizes in bytes of an entry's metadata and of a
+// document; 0 = no bound.
+type Bounded interface {
+	Bounds() (metadata, document int)
+}
+
+// TextSearcher is a Driver that finds entries by their texts.
+type TextSearcher interface {
+	// SearchText returns the rows that match the text of a query, best first. The error is
+	// that of [Unsupported] if this database cannot.
+	SearchText(ctx context.Context, q TextQuery) (TextPage, error)
+}
+
+// TextQuery selects entries by a text; see [Search].
+type TextQuery struct {
+	Space, Text, Prefix string
+	// Offset is the number of rows to leave out.
+	Offset int
+	// Limit and NoBody are those of RowRange.
+	Limit  int
+	NoBody bool
+}
+
+// TextPage is the result of a TextQuery. There are no more rows if there are fewer than
+// the limit.
+type TextPage struct {
+	Rows []Row
+	// Scores are those of the rows.
+	Scores []float64
+	// Cut reports that a part of the text was ignored because of its size.
+	Cut bool
+}
+
+// PrefixDeleter is a Driver that removes many entries in one request. It returns the
+// number of those that were live at a time. Without it, they are read first.
+type PrefixDeleter interface {
+	DeletePrefix(ctx context.Context, space, prefix string, now int64) (live int, err error)
+}
+
+// DocumentFinder is a Driver that finds documents by their fields. Without it, all of
+// their kind are read.
 type DocumentFinder interface {
 	FindDocuments(ctx context.Context, q DocumentQuery) ([]Row, error)
 	CountDocuments(ctx context.Context, q DocumentQuery) (int, error)

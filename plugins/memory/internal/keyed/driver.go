@@ -215,7 +215,18 @@ func within(pairs []Pair, maxBytes int64) int {
 // Changes returns changes of a feed. What has changed again has a later number.
 func (d *Database) Changes(ctx context.Context, q store.RowChanges) (page store.RowPage, err error) {
 	ctx = d.pin(ctx)
-	page.Last = q.After
+	state, err := d.State(ctx, q.Feed)
+	if err != nil {
+		return page, err
+	}
+	page.Last, page.Forgotten = state.Last, state.Forgotten
+	if q.Space != "" {
+		spaces, err := d.Spaces(ctx, q.Space)
+		if err != nil || len(spaces) == 0 {
+			return page, err
+		}
+		page.Space = spaces[0]
+	}
 	changes, err := d.o.DB.Scan(ctx, feedKey(q.Feed, q.After+1), feedEnd(q.Feed), q.Limit)
 	if err != nil || len(changes) == 0 {
 		return page, err
@@ -236,7 +247,9 @@ func (d *Database) Changes(ctx context.Context, q store.RowChanges) (page store.
 			pairs, numbers = append(pairs, Pair{keys[i], raw}), append(numbers, numberOf(changes[i].Key))
 		}
 	}
-	page.Last = numberOf(changes[len(changes)-1].Key)
+	if last := numberOf(changes[len(changes)-1].Key); page.More || last > page.Last {
+		page.Last = last
+	}
 	if n := within(pairs, q.MaxBytes); n < len(pairs) {
 		page.Last, page.More = numbers[n-1], true
 		pairs = pairs[:n]

@@ -135,6 +135,9 @@ func (s *entries) DeletePrefix(ctx context.Context, namespace, prefix string) (n
 	if err := errors.Join(s.check(ctx), longterm.CheckPrefix(namespace, prefix), s.m.writable()); err != nil {
 		return 0, err
 	}
+	if d, ok := s.m.driver.(store.PrefixDeleter); ok {
+		return d.DeletePrefix(ctx, namespace, prefix, s.m.micro())
+	}
 	q := store.RowRange{Feed: store.EntryFeed, Space: namespace, Prefix: prefix, Limit: batchRows, NoBody: true}
 	for {
 		page, err := s.m.driver.Scan(ctx, q)

@@ -58,8 +58,29 @@ func (m *memory) write(ctx context.Context, b *store.Batch) error {
 	if err := errors.Join(ctx.Err(), m.writable()); err != nil || len(b.Writes) == 0 {
 		return err
 	}
+	for _, w := range b.Writes {
+		if err := m.tooLarge(&w.Row); err != nil {
+			return err
+		}
+	}
 	b.Now = m.micro()
 	return m.driver.Write(ctx, b)
+}
+
+// tooLarge returns the error of a row that the driver does not store.
+func (m *memory) tooLarge(r *store.Row) error {
+	d, ok := m.driver.(store.Bounded)
+	if !ok {
+		return nil
+	}
+	metadata, document := d.Bounds()
+	switch {
+	case r.Feed == store.EntryFeed && metadata > 0 && len(r.Metadata) > metadata:
+		return tea.Errorf(tea.ValidationError, "the metadata of key %q has %d bytes, more than %d; store them as a part of the value", r.Key, len(r.Metadata), metadata)
+	case r.Feed == store.DocumentFeed && document > 0 && len(r.Body) > document:
+		return tea.Errorf(tea.ValidationError, "the body of %s %s has %d bytes, more than %d", r.Space, r.Key, len(r.Body), document)
+	}
+	return nil
 }
 
 // one returns the row with a name, nil if there is none.

@@ -148,7 +148,10 @@ func (t tables) Put(ctx context.Context, w *replica.Writes) error {
 	var writes []*replica.Write
 	for _, some := range [][]*replica.Write{w.Entries, w.Vectors, w.Documents} {
 		for _, one := range some {
-			writes, b.Writes = append(writes, one), append(b.Writes, t.toWrite(one, b.Now))
+			w := t.toWrite(one, b.Now)
+			if one.Result.Err = t.m.tooLarge(&w.Row); one.Result.Err == nil {
+				writes, b.Writes = append(writes, one), append(b.Writes, w)
+			}
 		}
 	}
 	finish := func() {

@@ -21,16 +21,17 @@ func (s *entries) Search(ctx context.Context, q store.Search) (store.Results, er
 	if err := errors.Join(s.check(ctx), longterm.CheckPrefix(q.Namespace, q.Prefix)); err != nil {
 		return store.Results{}, err
 	}
-	withText := strings.TrimSpace(q.Text) != ""
-	if withText && s.index == nil {
-		return store.Results{}, s.m.unsupportedText()
-	}
-	if q.Limit < 1 {
-		return store.Results{}, nil
-	}
 	c := &collector{skip: q.Skip, limit: q.Limit, maxBytes: q.MaxBytes}
 	wanted := func(r *store.Row) bool { return filter.Matches([]byte(r.Metadata), q.Metadata) }
-	if !withText {
+	searcher, searches := s.m.driver.(store.TextSearcher)
+	switch withText := strings.TrimSpace(q.Text) != ""; {
+	case withText && searches:
+		return s.ask(ctx, searcher, q, wanted, c)
+	case withText && s.index == nil:
+		return store.Results{}, s.m.unsupportedText()
+	case q.Limit < 1:
+		return store.Results{}, nil
+	case !withText:
 		c.skip = 0
 		l := store.List{Namespace: q.Namespace, Prefix: q.Prefix, After: q.After, Limit: q.Limit, KeysOnly: q.KeysOnly, MaxBytes: q.MaxBytes}
 		err := s.walk(ctx, l, wanted, c)
@@ -56,6 +57,33 @@ func (s *entries) Search(ctx context.Context, q store.Search) (store.Results, er
 		_, err = s.take(ctx, q, batch, wanted, c)
 	}
 	return store.Results{Found: c.found, More: c.more, Cut: ranked.Cut()}, err
+}
+
+// ask searches with the driver. The first page has more rows than are wanted if the
+// filter can leave some out, each further one four times as many.
+func (s *entries) ask(ctx context.Context, d store.TextSearcher, q store.Search, wanted func(*store.Row) bool, c *collector) (store.Results, error) {
+	const filtered, most = 64, 4096
+	read := store.TextQuery{Space: q.Namespace, Text: q.Text, Prefix: q.Prefix, Limit: max(q.Skip+q.Limit, 0) + 1, NoBody: q.KeysOnly}
+	if len(q.Metadata) > 0 {
+		read.Limit = max(read.Limit, filtered)
+	}
+	for {
+		read.Limit = min(read.Limit, most)
+		page, err := d.SearchText(ctx, read)
+		if err != nil || q.Limit < 1 {
+			return store.Results{Cut: page.Cut}, err
+		}
+		results := store.Results{Cut: page.Cut}
+		for i := range page.Rows {
+			if r := &page.Rows[i]; !s.m.expired(r) && wanted(r) && !c.add(toMemory(r, q.KeysOnly), page.Scores[i]) {
+				break
+			}
+		}
+		if results.Found, results.More = c.found, c.more; c.more || len(page.Rows) < read.Limit {
+			return results, nil
+		}
+		read.Offset, read.Limit = read.Offset+len(page.Rows), 4*read.Limit
+	}
 }
 
 // rank asks the index, and again if its files are damaged.
@@ -108,6 +136,14 @@ func (s *entries) take(ctx context.Context, q store.Search, hits []fulltext.Hit,
 // Statistics are those of the entries for a query, so that other texts can be ranked
 // together with them.
 func (s *entries) Statistics(ctx context.Context, text string) (fulltext.Statistics, error) {
+	if err := s.check(ctx); err != nil {
+		return fulltext.Statistics{}, err
+	}
+	if d, ok := s.m.driver.(interface {
+		Statistics(ctx context.Context, text string) (fulltext.Statistics, error)
+	}); ok {
+		return d.Statistics(ctx, text)
+	}
 	if s.index == nil {
 		return fulltext.Statistics{}, s.m.unsupportedText()
 	}

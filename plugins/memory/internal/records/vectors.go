@@ -205,31 +205,25 @@ var _ mirror.Source = source{}
 
 // Changes reads changes of a collection. If it is dropped or tombstones are removed
 // meanwhile, the next call returns a later Born.
-func (s source) Changes(ctx context.Context, collection string, after int64) (page mirror.Page, err error) {
-	spaces, err := s.driver.Spaces(ctx, collection)
-	if err != nil || len(spaces) == 0 {
-		return page, err
-	}
-	state, err := s.driver.State(ctx, store.VectorFeed)
-	if err != nil {
-		return page, err
-	}
-	page = mirror.Page{Dimension: spaces[0].Dimension, Born: max(spaces[0].Born, state.Forgotten), Last: state.Last, More: true}
-	for page.More && len(page.Changes) == 0 {
+func (s source) Changes(ctx context.Context, collection string, after int64) (mirror.Page, error) {
+	for {
 		read, err := s.driver.Changes(ctx, store.RowChanges{Feed: store.VectorFeed, Space: collection, After: after, Limit: batchRows})
-		if err != nil {
-			return page, err
+		if err != nil || read.Space.Dimension == 0 {
+			return mirror.Page{}, err
 		}
-		page.More, after = read.More, read.Last
+		if after = read.Last; len(read.Rows) == 0 && read.More {
+			continue
+		}
+		page := mirror.Page{Dimension: read.Space.Dimension, Born: max(read.Space.Born, read.Forgotten), Last: read.Last, More: read.More}
 		for _, r := range read.Rows {
 			c := mirror.Change{Seq: r.Seq, ID: r.ID, Metadata: r.Metadata}
 			if !r.Deleted {
 				c.Embedding = r.Body
 			}
-			page.Changes, page.Last = append(page.Changes, c), max(page.Last, r.Seq)
+			page.Changes = append(page.Changes, c)
 		}
+		return page, nil
 	}
-	return page, nil
 }
 
 // Items reads rows by their ids.

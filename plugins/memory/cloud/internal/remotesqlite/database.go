@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,7 +18,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -30,6 +31,7 @@ type database struct {
 	now      func() time.Time
 	inline   int
 	readOnly string
+	lengths  lengths
 	logger   *slog.Logger
 	writes   atomic.Int64
 	turn     chan struct{} // the writer is in it
@@ -47,17 +49,12 @@ func Open(name string, server Server, c store.Config) (*store.Stores, error) {
 		return nil, tea.Errorf(tea.ValidationError, "settings.ltm.language: %w", err)
 	}
 	d := &database{name: name, server: server, terms: terms, now: c.Now, inline: c.InlineBytes, readOnly: c.ReadOnly, logger: c.Logger, turn: make(chan struct{}, 1), preparing: make(chan struct{}, 1)}
-	stores := &store.Stores{
-		LongTerm: &Memory{d: d}, Metadata: &Documents{d: d}, Vectors: newVectors(d), Blobs: &Blobs{d: d}, Inspect: d.inspect, Reset: d.reset,
-	}
-	if c.Blobs != nil {
-		stores.Blobs = c.Blobs
-	}
+	c.Engine = name
+	stores := records.Open(d, c)
 	mirror := rowmirror.New(rowSource{d}, d.logger)
 	shared := &tabular.Shared{Catalog: catalog.New(stores.Metadata, clock.New()), Stored: rowStore{d}, Selector: mirror}
 	stores.Tables = &tabular.SharedReplica{Shared: shared, Numbered: rowStore{d}}
 	stores.Close = func() error { return errors.Join(mirror.Close(), server.Close()) }
-	stores.Replica = replica.NewShared(&records{d: d, m: &Memory{d: d}}, stores.Metadata, stores.Blobs, c.InlineBytes)
 	return stores, nil
 }
 
@@ -89,6 +86,12 @@ const (
 	// before is the first result of the write.
 	before = "(SELECT result FROM tea_ops WHERE id = ?1)"
 )
+
+// arg adds a parameter of refused and before and returns its name.
+func (w *write) arg(value string) string {
+	w.args = append(w.args, value)
+	return "?" + strconv.Itoa(len(w.args)+1)
+}
 
 // add adds a statement; its parameters begin at ?2.
 func (w *write) add(sql string, args ...string) {
@@ -172,8 +175,8 @@ func (d *database) do(ctx context.Context, w write) ([]string, error) {
 	return results, nil
 }
 
-// inspect counts what is in the database.
-func (d *database) inspect(ctx context.Context) (entries, bytes map[string]int64, err error) {
+// Inspect counts what is in the database.
+func (d *database) Inspect(ctx context.Context) (entries, bytes map[string]int64, err error) {
 	rows, err := d.query(ctx, `SELECT 'ltm', count(*), coalesce(sum(size), 0) FROM ltm
 		UNION ALL SELECT 'vectors', count(*), coalesce(sum(length(embedding) * 3 / 4 + length(text)), 0) FROM vectors
 		UNION ALL SELECT kind, count(*), sum(length(body)) FROM documents GROUP BY kind
@@ -186,9 +189,9 @@ func (d *database) inspect(ctx context.Context) (entries, bytes map[string]int64
 	return entries, bytes, err
 }
 
-// reset removes all data. The numbers of changes go on, so that what other
+// Reset removes all data. The numbers of changes go on, so that what other
 // devices have in memory is seen to be old.
-func (d *database) reset(ctx context.Context) error {
+func (d *database) Reset(ctx context.Context) error {
 	if err := d.prepare(ctx); err != nil {
 		return err
 	}
@@ -218,16 +221,6 @@ func prefixed(column, prefix string, args []string) (string, []string) {
 		sql += fmt.Sprintf(" AND %s < ?%d", column, len(args))
 	}
 	return sql, args
-}
-
-// closed is the state of a store after Close.
-type closed struct{ atomic.Bool }
-
-func (c *closed) check(ctx context.Context) error {
-	if c.Load() {
-		return tea.Errorf(tea.ConnectionError, "the memory is closed")
-	}
-	return ctx.Err()
 }
 
 // quoteAll returns strings in double quotes, for FTS5.

@@ -32,23 +32,23 @@ type lengths struct {
 // Statistics returns the statistics of the live entries for a query. With them, other
 // texts can be ranked together with the entries, by the same scores as on other
 // engines.
-func (m *Memory) Statistics(ctx context.Context, query string) (fulltext.Statistics, error) {
+func (d *database) Statistics(ctx context.Context, query string) (fulltext.Statistics, error) {
 	var none fulltext.Statistics
-	if err := m.closed.check(ctx); err != nil {
+	if err := ctx.Err(); err != nil {
 		return none, err
 	}
-	if err := m.hasText(ctx); err != nil {
+	if err := d.hasText(ctx); err != nil {
 		return none, err
 	}
-	each := m.d.terms.Each(query)
+	each := d.terms.Each(query)
 	queries := make([]string, len(each))
 	for i, q := range each {
 		queries[i] = matchOf(q)
 	}
 	const live = "(l.expires_at IS NULL OR l.expires_at > CAST(?1 AS INTEGER))"
-	rows, err := m.d.query(ctx, `SELECT (SELECT n FROM tea_seq WHERE name = 'ltm'), (SELECT count(*) FROM ltm AS l WHERE `+live+`), (SELECT json_group_array(n) FROM (
+	rows, err := d.query(ctx, `SELECT (SELECT n FROM tea_seq WHERE name = 'ltm'), (SELECT count(*) FROM ltm AS l WHERE `+live+`), (SELECT json_group_array(n) FROM (
 		SELECT (SELECT count(*) FROM ltm_text JOIN ltm AS l ON l.id = ltm_text.rowid WHERE ltm_text MATCH one.value AND `+live+`) AS n FROM json_each(?2) AS one ORDER BY one.key))`,
-		integer(m.d.micro()), list(queries))
+		integer(d.micro()), list(queries))
 	if err != nil || len(rows) == 0 {
 		return none, err
 	}
@@ -57,18 +57,18 @@ func (m *Memory) Statistics(ctx context.Context, query string) (fulltext.Statist
 	if err := json.Unmarshal([]byte(text(rows[0], 2)), &found); err != nil {
 		return none, fmt.Errorf("count the entries with the words of the query: %w", err)
 	}
-	mean, err := m.length(ctx, live, seq)
-	return m.d.terms.Statistics(query, int(docs), int64(math.Round(mean*float64(docs))), found).Tagged(), err
+	mean, err := d.length(ctx, live, seq)
+	return d.terms.Statistics(query, int(docs), int64(math.Round(mean*float64(docs))), found).Tagged(), err
 }
 
 // length returns the mean number of words per entry.
-func (m *Memory) length(ctx context.Context, live string, seq int64) (float64, error) {
-	m.lengths.mu.Lock()
-	defer m.lengths.mu.Unlock()
-	if m.lengths.known && m.lengths.seq == seq {
-		return m.lengths.mean, nil
+func (d *database) length(ctx context.Context, live string, seq int64) (float64, error) {
+	d.lengths.mu.Lock()
+	defer d.lengths.mu.Unlock()
+	if d.lengths.known && d.lengths.seq == seq {
+		return d.lengths.mean, nil
 	}
-	rows, err := m.d.query(ctx, fmt.Sprintf("SELECT l.key, CASE WHEN l.size <= %d THEN l.value END, l.metadata, l.size FROM ltm AS l WHERE %s ORDER BY l.content_hash, l.id LIMIT %d", maxMeasured, live, measured), integer(m.d.micro()))
+	rows, err := d.query(ctx, fmt.Sprintf("SELECT l.key, CASE WHEN l.size <= %d THEN l.value END, l.metadata, l.size FROM ltm AS l WHERE %s ORDER BY l.content_hash, l.id LIMIT %d", maxMeasured, live, measured), integer(d.micro()))
 	if err != nil {
 		return 0, err
 	}
@@ -77,8 +77,8 @@ func (m *Memory) length(ctx context.Context, live string, seq int64) (float64, e
 		if row[1] == nil {
 			words += number(row, 3) / bytesPerWord
 		}
-		words += int64(m.d.terms.Count(longterm.Fields(unescape(text(row, 0)), text(row, 1), text(row, 2))...))
+		words += int64(d.terms.Count(longterm.Fields(unescape(text(row, 0)), text(row, 1), text(row, 2))...))
 	}
-	m.lengths.known, m.lengths.seq, m.lengths.mean = true, seq, float64(words)/float64(max(len(rows), 1))
-	return m.lengths.mean, nil
+	d.lengths.known, d.lengths.seq, d.lengths.mean = true, seq, float64(words)/float64(max(len(rows), 1))
+	return d.lengths.mean, nil
 }
