@@ -195,17 +195,20 @@ func (d *driver) Scan(ctx context.Context, q store.RowRange) (store.RowPage, err
 // Changes returns changes of a feed.
 func (d *driver) Changes(ctx context.Context, q store.RowChanges) (store.RowPage, error) {
 	p := newPage(q.Limit, q.MaxBytes)
-	p.Last = q.After
 	err := d.view(ctx, func(tx *bolt.Tx) error {
+		state := tx.Bucket(stateBucket)
+		p.Forgotten = toNumber(state.Get(bucketOf("forgotten", q.Feed)))
+		if q.Space != "" {
+			p.Space, _ = spaceOf(tx, q.Space)
+		}
 		c := tx.Bucket(bucketOf("changes", q.Feed)).Cursor()
 		for seq, key := c.Seek(number(q.After + 1)); seq != nil; seq, key = c.Next() {
 			r := toRow(q.Feed, key, tx.Bucket(bucketOf("rows", q.Feed)).Get(key), false)
-			if r.Seq = toNumber(seq); q.Space != "" && r.Space != q.Space {
-				p.Last = r.Seq
-			} else if !p.add(r) {
-				break
+			if r.Seq = toNumber(seq); (q.Space == "" || r.Space == q.Space) && !p.add(r) {
+				return nil
 			}
 		}
+		p.Last = toNumber(state.Get(bucketOf("last", q.Feed)))
 		return nil
 	})
 	return p.RowPage, err

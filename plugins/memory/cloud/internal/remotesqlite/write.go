@@ -61,7 +61,7 @@ func (t table) written() string { return isDeleted + " = 0 AND " + t.met() }
 // encode returns a write as a member of a list.
 func (d *database) encode(w *store.RowWrite) []any {
 	space, key := feeds[w.Feed].escape(w.RecordName)
-	condition := int64(store.AnySeq)
+	condition := store.AnySeq
 	if w.If.Absent || w.If.Seq != 0 {
 		condition = w.If.Seq
 	}
@@ -128,14 +128,6 @@ func (d *database) parts(b *store.Batch) (all []part, err error) {
 	return all, nil
 }
 
-// state is what a write finds: the number and the version of the row, and whether it is
-// live, the same, and refused; the dimension of the collection.
-type state struct {
-	Seq, Version             int64
-	Live, Same, Unmet, Wrong int
-	Dimension                int
-}
-
 // Write does a batch in one request, after those with many parts of large values.
 func (d *database) Write(ctx context.Context, b *store.Batch) error {
 	if err := d.writable(ctx); err != nil || len(b.Writes) == 0 {
@@ -199,7 +191,10 @@ func (d *database) try(ctx context.Context, b *store.Batch, parts []part) error 
 	return readResults(parts, results, rejected)
 }
 
-// readResults sets the results of the writes. rejected is returned if none is refused:
+// readResults sets the results of the writes. The first result has for each the number and
+// the version of the row, whether it is live, the same, refused because of its condition,
+// refused because of its dimension, and the dimension of the collection; the others have
+// the numbers after the batch. rejected is returned if none is refused:
 // then it was because of the parts.
 func readResults(parts []part, results []string, rejected *refusedError) error {
 	var before [][][7]int64
