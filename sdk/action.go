@@ -9,8 +9,8 @@ import (
 )
 
 // Handler does the work of an action. It is called concurrently. It must return
-// soon after ctx is done; ctx has the deadline of the call. The response belongs
-// to the caller. The error should be an [*Error]; any other error becomes one of
+// soon after ctx is done; ctx has the deadline of the call. The caller owns the
+// response. The error should be an [*Error]; any other error becomes an error of
 // type internal_error.
 type Handler func(ctx context.Context, req *Request) (*Response, error)
 
@@ -19,7 +19,7 @@ type Handler func(ctx context.Context, req *Request) (*Response, error)
 type Action struct {
 	// Name is "namespace.verb", such as "llm.call".
 	Name string
-	// Summary is one sentence for the reader of `tea actions`.
+	// Summary is one sentence for the output of `tea actions`.
 	Summary string
 	// Params and Result describe the JSON objects of parameters and result; nil
 	// allows anything. A workflow is checked against Params before it runs, and
@@ -28,7 +28,7 @@ type Action struct {
 	// Streaming means that the action emits tokens or progress while it works.
 	Streaming bool
 	// Idempotent means that a call can be repeated after a crash, even if the
-	// first attempt has done its work.
+	// first attempt has completed its work.
 	Idempotent bool
 	// Handle does the work. It is called concurrently.
 	Handle Handler
@@ -61,12 +61,12 @@ func Streaming() Option { return func(a *Action) { a.Streaming = true } }
 // Idempotent marks an action that can be repeated after a crash.
 func Idempotent() Option { return func(a *Action) { a.Idempotent = true } }
 
-// NewAction returns an action that calls a typed function. The schemas come
-// from P and R (see package schema for the field tags). Parameters that do not
-// fit are refused with a validation_error before fn is called; absent ones get
-// the value of their default tag, in nested structs too. A null counts as
-// absent unless the schema allows it. P must be a struct or a map with string
-// keys. NewAction panics if a tag of P or R is malformed.
+// NewAction returns an action that calls a typed function. The schemas come from
+// P and R (see package schema for the field tags). Parameters that do not match
+// are refused with a validation_error before fn is called; absent ones get the
+// value of their default tag, also in nested structs. A null counts as absent
+// unless the schema allows it. P must be a struct or a map with string keys.
+// NewAction panics if a tag of P or R is malformed.
 func NewAction[P, R any](name, summary string, fn func(ctx context.Context, req *Request, params P) (R, error), options ...Option) Action {
 	a := Action{Name: name, Summary: summary, Params: schema.Of[P](), Result: schema.Of[R]()}
 	check := NewParamCheck(a.Params)

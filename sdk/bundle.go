@@ -20,25 +20,25 @@ type Bundle struct {
 	Version string
 	// Description is a sentence or two.
 	Description string
-	// Actions are the actions of the bundle.
+	// Actions are the bundle's actions.
 	Actions []Action
 	// Settings are the top-level keys of a workflow's settings that the bundle
 	// reads, each with its schema (nil allows anything). The bundle gets no
 	// other settings.
 	Settings map[string]*schema.Schema
 	// Open opens an instance for one set of settings; requests carry it. It is
-	// called before the first request, once for each workflow with other
-	// settings, and can be nil. An instance that is an io.Closer is closed at
-	// the end.
+	// called before the first request, once for each workflow with different
+	// settings, and can be nil. An instance that is an io.Closer is closed at the
+	// end.
 	Open func(ctx context.Context, settings Settings) (instance any, err error)
-	// Files are the further files that the plugin consists of, see
+	// Files are additional files that the plugin consists of, see
 	// [Manifest.Files].
 	Files []string
 	// Env are the names of the environment variables that the bundle reads. A
 	// plugin gets these and a few that every plugin gets, such as PATH and HOME,
 	// and no others.
 	Env []string
-	// StartTimeout is the time that the plugin can need from the start of the
+	// StartTimeout is the time that the plugin may need from the start of the
 	// process to its first answer; 0 means the host's default, 10 s.
 	StartTimeout time.Duration
 	// Memory is the number of bytes that the plugin needs. It raises a lower
@@ -51,8 +51,8 @@ type Bundle struct {
 	Dynamic *Dynamic
 }
 
-// Dynamic are the actions of a bundle that only its settings determine, such as
-// the tools of servers that they name. Their names begin with the name of the
+// Dynamic are the actions of a bundle that are determined by its settings, such
+// as the tools of the servers named there. Their names begin with the name of the
 // bundle and a dot.
 type Dynamic struct {
 	DynamicActions
@@ -61,21 +61,21 @@ type Dynamic struct {
 	Handle Handler
 }
 
-// DynamicActions says where a host finds the descriptions of the actions that
-// depend on the settings of a bundle.
+// DynamicActions describes where a host finds the descriptions of the actions
+// that depend on the settings of a bundle.
 type DynamicActions struct {
 	// File is the path in the settings, such as "mcp.tools_file", of the name of
 	// a JSON file: an object whose member "actions" is a list of [ActionInfo].
-	// The host checks workflows and calls against them. Without the file the
-	// calls are not checked.
+	// The host checks workflows and calls against them. Without the file, calls
+	// are not checked.
 	File string `json:"file"`
 	// List is the name of the action, without required parameters, that returns
 	// the content of the file. `tea plugin refresh` calls it and writes the file.
 	List string `json:"list"`
 }
 
-// Manifest describes a bundle. It is the answer of `describe`, and is stored
-// next to a packed plugin. It is shared and must not be changed.
+// Manifest describes a bundle. It is the answer to `describe`, and is stored next
+// to a packaged plugin. It is shared and must not be changed.
 type Manifest struct {
 	Name        string                    `json:"name"`
 	Version     string                    `json:"version"`
@@ -83,12 +83,12 @@ type Manifest struct {
 	Protocol    int                       `json:"protocol"`
 	Actions     []ActionInfo              `json:"actions"`
 	Settings    map[string]*schema.Schema `json:"settings,omitempty"`
-	// Files are further files that the plugin consists of, such as the script
+	// Files are additional files that the plugin consists of, such as the script
 	// behind a wrapper, relative to the directory of the binary. A stored
-	// manifest is stale when one of them has changed.
+	// manifest is stale once one of them has changed.
 	Files []string `json:"files,omitempty"`
-	// Env, StartTimeoutMS, MemoryBytes and Exclusive are what the bundle
-	// declares, see [Bundle].
+	// Env, StartTimeoutMS, MemoryBytes and Exclusive are declared by the bundle,
+	// see [Bundle].
 	Env            []string `json:"env,omitempty"`
 	StartTimeoutMS int64    `json:"start_timeout_ms,omitempty"`
 	MemoryBytes    int64    `json:"memory_bytes,omitempty"`
@@ -140,7 +140,7 @@ func (b *Bundle) Check() error {
 	return nil
 }
 
-// Find returns the action with that name, or nil.
+// Find returns the action with a name, or nil.
 func (b *Bundle) Find(name string) *Action {
 	for i := range b.Actions {
 		if b.Actions[i].Name == name {

@@ -21,5 +21,5 @@
 //	}
 //
 // The same bundle runs in a separate process (package serve) or linked into
-// the host, with the same results. The package needs the standard library only.
+// the host, with the same results. The package needs only the standard library.
 package tea

@@ -25,8 +25,8 @@ const (
 	ConnectionError   ErrorType = "connection_error"
 	QueryError        ErrorType = "query_error"
 	RateLimited       ErrorType = "rate_limited"
-	// ResourceExhausted is a full disk, or a limit of memory or size that was
-	// reached.
+	// ResourceExhausted means that the disk is full, or that a limit of memory
+	// or size was reached.
 	ResourceExhausted ErrorType = "resource_exhausted"
 	PluginCrashed     ErrorType = "plugin_crashed"
 	Canceled          ErrorType = "canceled"
@@ -39,16 +39,15 @@ const (
 type Error struct {
 	Type    ErrorType
 	Message string
-	// Retryable means that the same call can succeed later. Only such calls are
-	// retried unless the workflow names the type in retry_on.
+	// Retryable means that the same call may succeed later. Other calls are
+	// retried only if the workflow names the type in retry_on.
 	Retryable bool
-	// RetryAfter is the least time to wait before the next attempt; 0 if
-	// unknown.
+	// RetryAfter is the minimum wait before the next attempt; 0 if unknown.
 	RetryAfter time.Duration
 	// Source is the origin of the error, such as the name of a plugin or the
 	// host of a URL.
 	Source string
-	// Details are further fields for the workflow, such as an HTTP status.
+	// Details are additional fields for the workflow, such as an HTTP status.
 	Details map[string]any
 
 	cause error
@@ -70,16 +69,16 @@ func (e *Error) Unwrap() error {
 	return e.cause
 }
 
-// failed reports whether err is a failure. A nil [*Error] in an error is not:
-// the author who returned it meant success.
+// failed reports whether err is a failure. An error that contains a nil [*Error]
+// is not: the author who returned it meant success.
 func failed(err error) bool {
 	v := reflect.ValueOf(err)
 	return err != nil && (v.Type() != reflect.TypeFor[*Error]() || !v.IsNil())
 }
 
-// Errorf returns an error. Types that usually pass (timeout, connection_error,
-// rate_limited, plugin_crashed) are retryable; set the field to change that. A
-// %w verb is kept for errors.Is and errors.As.
+// Errorf returns an error. Types that are usually transient (timeout,
+// connection_error, rate_limited, plugin_crashed) are retryable; set the field to
+// change that. A %w verb is kept for errors.Is and errors.As.
 func Errorf(t ErrorType, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	cause := errors.Unwrap(err)

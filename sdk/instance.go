@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// Handover is implemented by an instance (see [Bundle.Open]) with state in
-// memory that must survive the replacement of the plugin by a new version while
-// the host runs. Both methods are called while no call is running.
+// Handover is implemented by an instance (see [Bundle.Open]) with state in memory
+// that must survive the replacement of the plugin by a new version while the host
+// runs. Both methods are called while no call is running.
 type Handover interface {
-	// Export writes the state. After an error the instance stays in use.
+	// Export writes the state. After an error the instance remains in use.
 	Export(ctx context.Context, w io.Writer) error
-	// Import reads what Export of another version has written. It is called
-	// before the first call. After an error the other version stays in use.
+	// Import reads the output of another version's Export. It is called before
+	// the first call. After an error the other version remains in use.
 	Import(ctx context.Context, r io.Reader) error
 }
 
@@ -66,7 +66,7 @@ func (b *Bundle) open(ctx context.Context, settings Settings) (value any, err er
 }
 
 // apart calls a function in a separate goroutine. If that goroutine ends before
-// the function returns, the caller gets an error and not the same end.
+// the function returns, the caller gets an error instead of ending too.
 func apart[T any](what string, call func() (T, error)) (T, error) {
 	var result T
 	var err error = exitError(what)
@@ -79,26 +79,25 @@ func apart[T any](what string, call func() (T, error)) (T, error) {
 	return result, err
 }
 
-// exitError is the error of a function of a bundle that has called
-// runtime.Goexit. For the host it is a panic.
+// exitError is the error for a function of a bundle that called runtime.Goexit.
+// The host treats it as a panic.
 func exitError(what string) *Error {
 	e := Errorf(InternalError, "%s called runtime.Goexit, which ends its goroutine; return an error", what)
 	e.Details = map[string]any{"panic": "runtime.Goexit"}
 	return e
 }
 
-// Invoke calls the action that req names. A missing action is a not_found
-// error, parameters that do not fit its schema are a validation_error, and a
-// panic is an internal_error, and so is a handler that calls runtime.Goexit:
-// it runs in a separate goroutine. Every error is an [*Error]. Either the response
-// or the error is nil. req.Host must not be nil.
+// Invoke calls the action that req names, in a separate goroutine. A missing action
+// is a not_found error, parameters that do not match its schema are a
+// validation_error, and a handler that panics or calls runtime.Goexit is an
+// internal_error. Every error is an [*Error]. Either the response or the error is
+// nil. req.Host must not be nil.
 func (i *Instance) Invoke(ctx context.Context, req *Request) (*Response, error) {
 	return apart(req.Action, func() (*Response, error) { return i.InvokeHere(ctx, req) })
 }
 
-// InvokeHere is Invoke on the goroutine of the caller. It saves the time to start
-// a goroutine, some microseconds; a handler that calls runtime.Goexit ends the
-// caller.
+// InvokeHere is Invoke on the caller's goroutine. It saves some microseconds for
+// starting a goroutine, but a handler that calls runtime.Goexit ends the caller.
 func (i *Instance) InvokeHere(ctx context.Context, req *Request) (resp *Response, err error) {
 	action := i.bundle.Find(req.Action)
 	if action == nil && i.bundle.Manifest().IsDynamic(req.Action) {
@@ -136,9 +135,9 @@ func (i *Instance) InvokeHere(ctx context.Context, req *Request) (resp *Response
 	return resp, nil
 }
 
-// panicStack returns the calls that led to a panic, from the bundle's own code,
-// the last one first. It is called by the deferred function that recovers, and
-// is never empty.
+// panicStack returns the calls in the bundle's code that led to a panic, the last
+// one first. It is called by the deferred function that recovers, and is never
+// empty.
 func panicStack() []any {
 	var callers [64]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers[:])])
@@ -159,10 +158,10 @@ func panicStack() []any {
 	return stack
 }
 
-// own is the path of this package in the names of functions.
+// own is the path of this package in function names.
 var own = reflect.TypeFor[Instance]().PkgPath()
 
-// Handover returns the value that Open returned if it has state to hand over,
+// Handover returns the value that Open returned if it implements [Handover],
 // otherwise nil.
 func (i *Instance) Handover() Handover {
 	h, _ := i.value.(Handover)

@@ -13,23 +13,23 @@ func withHost(ctx context.Context, h Host) context.Context {
 	return context.WithValue(ctx, callKey{}, h)
 }
 
-// LogHandler returns a handler for slog. It sends what an action logs with the
-// context of its call to the run's log, as [Host.Log] does, and everything else
-// to next, which also decides which levels are enabled. The process of a plugin
-// has it already. A program that links bundles in sets it as the default:
+// LogHandler returns a handler for slog. It sends records that an action logs with
+// the context of its call to the run's log, as [Host.Log] does, and all others to
+// next, which also decides which levels are enabled. A plugin's process already
+// uses it. A program that links bundles in sets it as the default:
 // slog.SetDefault(slog.New(tea.LogHandler(next))).
 func LogHandler(next slog.Handler) slog.Handler { return &logHandler{Handler: next} }
 
-// logHandler sends the records of a call to the host, and others to the handler
-// inside, which also collects attributes and groups.
+// logHandler sends the records of a call to the host, and others to the inner
+// handler, which also collects attributes and groups.
 type logHandler struct {
 	slog.Handler
-	// scope adds the attributes of the logger to those of a record and puts
-	// them into its groups; nil changes nothing.
+	// scope adds the attributes of the logger to the attributes of a record and
+	// puts them into its groups; nil changes nothing.
 	scope func([]slog.Attr) []slog.Attr
 }
 
-// Handle sends the record to the host or to the handler inside.
+// Handle sends the record to the host or to the inner handler.
 func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 	call, ok := ctx.Value(callKey{}).(Host)
 	if !ok {

@@ -16,12 +16,12 @@ const (
 	maxFiles = 256
 	// maxNames bounds the variables and the exclusive settings of a manifest.
 	maxNames = 256
-	// maxStartTimeout is the longest time to start that a manifest can declare.
+	// maxStartTimeout is the longest start time that a manifest can declare.
 	maxStartTimeout = 10 * time.Minute
 )
 
 // Check reports mistakes in a manifest, which can be untrusted: invalid names,
-// duplicates, another protocol.
+// duplicates, a different protocol.
 func (m Manifest) Check() error {
 	switch {
 	case !bundleName().MatchString(m.Name):
@@ -54,7 +54,7 @@ func (m Manifest) Check() error {
 	return nil
 }
 
-// checkNeeds reports mistakes in what the bundle declares for its process.
+// checkNeeds reports mistakes in the requirements of the bundle's process.
 func (m Manifest) checkNeeds() error {
 	switch {
 	case len(m.Env) > maxNames:
@@ -87,21 +87,21 @@ func (m Manifest) checkNeeds() error {
 	return nil
 }
 
-// reads reports whether the bundle reads the setting with that path.
+// reads reports whether the bundle reads the setting at a path.
 func (m Manifest) reads(path string) bool {
 	key, _, _ := strings.Cut(path, ".")
 	_, ok := m.Settings[key]
 	return ok
 }
 
-// IsDynamic reports whether a name can be that of an action that depends on the
+// IsDynamic reports whether a name may belong to an action that depends on the
 // settings.
 func (m Manifest) IsDynamic(name string) bool {
 	return m.Dynamic != nil && strings.HasPrefix(name, m.Name+".") && m.Find(name) == nil && actionName().MatchString(name)
 }
 
-// CheckSchemas finds the first schema of a manifest that is not valid. It
-// compiles all of them: a host calls it once for each plugin that is new to it.
+// CheckSchemas returns an error for the first invalid schema of a manifest. It
+// compiles all schemas: a host calls it once for each plugin that is new to it.
 func (m Manifest) CheckSchemas() error {
 	check := func(s *schema.Schema, format string, args ...any) error {
 		if s == nil {
@@ -128,7 +128,7 @@ func (m Manifest) CheckSchemas() error {
 	return nil
 }
 
-// Find returns the description of the action with that name, or nil.
+// Find returns the description of the action with a name, or nil.
 func (m Manifest) Find(name string) *ActionInfo {
 	for i := range m.Actions {
 		if m.Actions[i].Name == name {

@@ -8,8 +8,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
-// ParamCheck checks the parameters of one action. It compiles the schema on the
-// first use, and is safe for concurrent use.
+// ParamCheck checks the parameters of one action. It compiles the schema on first
+// use, and is safe for concurrent use.
 type ParamCheck struct {
 	compiled func() (*jsonschema.Schema, error)
 }
@@ -22,11 +22,11 @@ func NewParamCheck(s *schema.Schema) *ParamCheck {
 	return &ParamCheck{sync.OnceValues(func() (*jsonschema.Schema, error) { return jsonschema.Compile(s) })}
 }
 
-// Accept completes parameters (see [jsonschema.Schema.Complete]) and checks
-// them. The error is a validation_error that names every problem; its details
-// list them under "errors". With a schema that is not valid nothing is checked:
-// [Manifest.CheckSchemas] refuses it. The result has the value, and the JSON
-// text of params if nothing was added, so that neither is computed again.
+// Accept completes parameters (see [jsonschema.Schema.Complete]) and checks them.
+// The error is a validation_error that names every problem; its details list them
+// under "errors". Nothing is checked if the schema is not valid, which
+// [Manifest.CheckSchemas] reports. The result has the value, and the JSON text of
+// params if nothing was added, so that neither is computed again.
 func (c *ParamCheck) Accept(action string, params Payload) (Payload, error) {
 	given, err := params.Shared()
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *ParamCheck) Accept(action string, params Payload) (Payload, error) {
 }
 
 // acceptance records the parameters of a request that a check has accepted. A
-// handler can pass a changed copy of its request to another one.
+// handler can pass a changed copy of its request to another handler.
 type acceptance struct {
 	check  *ParamCheck
 	params Payload
@@ -67,7 +67,7 @@ func (a acceptance) is(check *ParamCheck, params Payload) bool {
 	return ok && isObject && a.check == check && reflect.ValueOf(have).Pointer() == reflect.ValueOf(given).Pointer()
 }
 
-// refuse returns the error for parameters that do not fit.
+// refuse returns the error for parameters that do not match.
 func refuse(action string, problems []jsonschema.Problem) error {
 	e := Errorf(ValidationError, "%s%s", action, jsonschema.Describe(problems, "parameter"))
 	list := make([]any, len(problems))

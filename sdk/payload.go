@@ -7,10 +7,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Payload is a JSON value on its way between host and action. It has the bytes
-// from the wire, or the Go value that was passed inside one process, and
-// converts them when the other form is needed; [Payload.Encoded] has both. The
-// zero value is null. A Payload is immutable and safe for concurrent use.
+// Payload is a JSON value that is passed between host and action. It has the bytes
+// from the wire, or the Go value that was passed inside one process, and converts
+// them when the other form is needed; [Payload.Encoded] has both. The zero value is
+// null. A Payload is immutable and safe for concurrent use.
 type Payload struct {
 	raw   json.RawMessage
 	value any
@@ -70,8 +70,8 @@ func (p Payload) Value() (any, error) {
 	return value.From(p.value)
 }
 
-// Shared is [Payload.Value] without a copy if the payload is in the value model
-// already: the result can be shared and must not be changed.
+// Shared is [Payload.Value] without a copy if the payload is already in the value
+// model: the result can be shared and must not be changed.
 func (p Payload) Shared() (any, error) {
 	if !p.isText() && inModel(p.value) {
 		return p.value, nil
@@ -79,7 +79,7 @@ func (p Payload) Shared() (any, error) {
 	return p.Value()
 }
 
-// Decode stores the value in what v points to (see [value.Into]).
+// Decode stores the value in the variable that v points to (see [value.Into]).
 func (p Payload) Decode(v any) error {
 	shared, err := p.Shared()
 	if err == nil {

@@ -42,40 +42,40 @@ type Invocation struct {
 	Action string
 	// Params are the parameters, as in [Host.Invoke].
 	Params any
-	// Key names the call among those of the same request: letters, digits and
-	// ".", "_", "-", "@", at most 100 of them. A call with a Key is made until it
-	// succeeds, once: its result is in the checkpoint before Invoke returns, and
-	// a later call with the Key, also after a crash, returns it. [CallNote] is
-	// the name of the note with it. All attempts have the same idempotency key,
+	// Key identifies the call among the calls of the same request: letters,
+	// digits and ".", "_", "-", "@", at most 100 of them. A call with a Key
+	// succeeds only once: its result is in the checkpoint before Invoke returns,
+	// and a later call with the Key, also after a crash, returns it. [CallNote] is
+	// the prefix of the note with it. All attempts have the same idempotency key,
 	// whatever their parameters. The run shows a call with a Key like a node.
 	// Without a Key, calls are distinguished by action, parameters and order.
 	Key string
 	// Attempt counts the attempts of a call with a Key from 1; 0 counts as 1.
 	Attempt int
-	// Roots are further names for the templates in Params, which the host
-	// evaluates for this call; nil means that Params have no templates. The
-	// templates that the workflow has written in a parameter whose schema has
-	// the annotation [Templates] can read what others in the workflow can,
-	// other ones only Roots and the state.
+	// Roots are additional names for the templates in Params, which the host
+	// evaluates for this call; nil means that Params have no templates. Templates
+	// that the workflow contains in a parameter whose schema has the annotation
+	// [Templates] can read the same as others in the workflow, any other
+	// templates only Roots and the state.
 	Roots map[string]any
-	// Output replaces the result of the call, unless it is nil. Its templates
-	// can read the result as "result" besides what those in Params can.
+	// Output, if not nil, replaces the result of the call. Its templates can read
+	// the same as those in Params, and the result as "result".
 	Output any
 }
 
-// CallNote is the prefix of the note in which the host keeps the result of a
-// call with a Key: an object with "result" and the times "started_at" and
+// CallNote is the prefix of the name of the note in which the host keeps the result
+// of a call with a Key: an object with "result" and the times "started_at" and
 // "ended_at".
 const CallNote = "call/"
 
-// Templates is an annotation of a parameter's schema. The host leaves templates
-// in the parameter to the action, which passes them on in an [Invocation]. The
-// value is the list of the names that Roots adds.
+// Templates is an annotation of a parameter's schema. The host does not evaluate
+// templates in the parameter; the action passes them on in an [Invocation]. The
+// value is the list of the names in Roots.
 const Templates = "x-templates"
 
-// ParamsOf is an annotation of a parameter's schema: the parameter holds the parameters
-// of another action. The value of the annotation is the name of the parameter next to
-// it that names this action. The host checks the parameters against the action when it
+// ParamsOf is an annotation of a parameter's schema: the parameter has the parameters
+// of another action. The value of the annotation is the name of the sibling parameter
+// that names this action. The host checks the parameters against the action when it
 // loads a workflow.
 const ParamsOf = "x-params-of"
 
@@ -89,7 +89,7 @@ type Invoker interface {
 // dependency_missing [*Error] if the host cannot evaluate templates and call has
 // Roots or an Output.
 func (r *Request) Invoke(ctx context.Context, call Invocation) (*Response, error) {
-	// A host that embeds another one and has an Invoke of its own gets plain calls.
+	// A host that embeds another one and overrides Invoke gets plain calls.
 	plain := call.Key == "" && call.Attempt <= 1 && call.Roots == nil && call.Output == nil
 	if invoker, ok := r.Host.(Invoker); ok && !plain {
 		return invoker.InvokeAs(ctx, call)
@@ -107,8 +107,8 @@ type Call struct {
 	RunID, Node string
 	// Attempt counts the attempts of this call from 1.
 	Attempt int
-	// IdempotencyKey stays the same when a call is repeated, within a run's
-	// retries and after a resume. Pass it to servers that accept one.
+	// IdempotencyKey is the same for every repetition of a call, in retries and
+	// after a resume. Pass it to servers that accept one.
 	IdempotencyKey string
 	// Traceparent and Tracestate are the W3C trace context, empty without traces.
 	Traceparent, Tracestate string
@@ -125,9 +125,8 @@ type Response struct {
 // Respond returns a response with any value that encoding/json can marshal.
 func Respond(v any) *Response { return &Response{Result: ValuePayload(v)} }
 
-// Host is the access of an action to its host while a call runs. All methods
-// are safe for concurrent use; after the call has ended they return an error or
-// do nothing.
+// Host gives an action access to its host while a call runs. All methods are safe
+// for concurrent use; after the call has ended they return an error or do nothing.
 type Host interface {
 	// Invoke calls another action of the workflow, including Lua actions and
 	// other plugins. It runs under the same node, with an idempotency key

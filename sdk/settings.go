@@ -17,10 +17,10 @@ import (
 // shared and must not be changed.
 type Settings map[string]json.RawMessage
 
-// Decode stores the settings under key in what v points to. Absent ones, even
-// all of them, get the value of their default tag if v is a struct with such
-// tags, as parameters do; otherwise v keeps its values. Settings that do not
-// fit the type and its tags are a validation_error that names every problem.
+// Decode stores the settings under key in the variable that v points to. Absent ones,
+// even all of them, get the value of their default tag if v is a struct with such
+// tags, as for parameters; otherwise v keeps its values. Settings that do not match
+// the type and its tags are a validation_error that names every problem.
 func (s Settings) Decode(key string, v any) error {
 	compiled, err := schemaOf(reflect.TypeOf(v))
 	if err != nil {
@@ -51,8 +51,8 @@ func (s Settings) Decode(key string, v any) error {
 	return nil
 }
 
-// schemas has the compiled schema of each type of settings. Bundles decode them at
-// every start of a run.
+// schemas has the compiled schema of each type of settings, because bundles decode
+// them at every start of a run.
 var schemas sync.Map
 
 func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
@@ -66,8 +66,8 @@ func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 	return compiled, err
 }
 
-// settingsError describes what does not fit. The given values can be secret and
-// are not repeated.
+// settingsError describes the problems. The given values can be secret and are not
+// repeated.
 func settingsError(key string, problems []jsonschema.Problem) error {
 	texts := make([]string, len(problems))
 	for i, p := range problems {
