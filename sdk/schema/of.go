@@ -17,20 +17,20 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Of returns the schema of T as encoding/json reads and writes it. A struct
-// field is required unless its json tag says omitempty or omitzero, or it has a
-// default; unknown members are not allowed. A type that marshals itself to
-// text is a string, one that marshals itself to JSON anything. Field tags add
-// the rest:
+// Of returns the schema of T as encoding/json reads and writes it. A struct field
+// is required unless its json tag has omitempty or omitzero, or it has a default;
+// unknown members are not allowed. A type that marshals itself to text is a
+// string; a type that marshals itself to JSON can be anything. Field tags add the
+// rest:
 //
 //	doc:"what it means"  default:"30"  enum:"a,b"  minimum:"0"  maximum:"9"
 //	minLength:"1"  maxLength:"80"  minItems:"1"  pattern:"^a"  format:"uri"  secret:"true"
 //
-// Of panics if a tag is malformed or T has no JSON form: both are bugs in the
-// program, and appear at its first start.
+// Of panics if a tag is malformed or T has no JSON form. Both are bugs in the
+// program, which appear at its first start.
 func Of[T any]() *Schema { return OfType(reflect.TypeFor[T]()) }
 
-// OfType is [Of] for a type that is known at run time only.
+// OfType is [Of] for a type that is known only at run time.
 func OfType(t reflect.Type) *Schema { return ofType(t, nil) }
 
 var (
@@ -113,7 +113,7 @@ func ofKind(t reflect.Type, seen []reflect.Type) *Schema {
 // object builds the schema of a struct.
 type object struct {
 	schema *Schema
-	// depth is the embedding depth of the struct that a property comes from.
+	// depth is the embedding depth of the struct that has a property.
 	depth map[string]int
 }
 
@@ -145,8 +145,8 @@ func (o *object) addFields(t reflect.Type, seen []reflect.Type, depth int) {
 	}
 }
 
-// add adds a property. Of two with one name the less deeply embedded wins, as
-// in encoding/json.
+// add adds a property. If two have the same name, the less deeply embedded one is
+// used, as in encoding/json.
 func (o *object) add(prop Property, required bool, depth int) {
 	s := o.schema
 	same := func(p Property) bool { return p.Name == prop.Name }
@@ -238,9 +238,9 @@ func misplacedTag(s *Schema) string {
 	return ""
 }
 
-// misfit reports why a default or a listed value does not fit. It covers what
-// tags can express: compiling and running the schemas would add 4 ms to each
-// start of a large plugin.
+// misfit reports why a default or a listed value is not valid. It covers what tags
+// can express: compiling and running the schemas would add 4 ms to each start of a
+// large plugin.
 func misfit(s *Schema, v any) string {
 	fits := func(t string) bool {
 		return t == value.TypeName(v) || t == "number" && value.IsNumber(v) || t == "integer" && value.IsInteger(v)
@@ -254,7 +254,7 @@ func misfit(s *Schema, v any) string {
 	return outOfBounds(s, v)
 }
 
-// outOfBounds reports which bound of a schema a value violates.
+// outOfBounds reports the bound of a schema that a value violates.
 func outOfBounds(s *Schema, v any) string {
 	text, isText := v.(string)
 	list, isList := v.([]any)
@@ -276,8 +276,8 @@ func outOfBounds(s *Schema, v any) string {
 	return ""
 }
 
-// tags iterates over the tags of a field. Looking up each by name would parse
-// them all each time, and a plugin builds its schemas at every start.
+// tags iterates over the tags of a field. Looking up each tag by name would parse
+// all of them each time, and a plugin builds its schemas at every start.
 func tags(field reflect.StructField) iter.Seq2[string, string] {
 	return func(yield func(name, text string) bool) {
 		for rest := strings.TrimLeft(string(field.Tag), " "); rest != ""; {

@@ -11,14 +11,14 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
-// A host reads the schemas of all plugins at every start. Decoding each level
-// of a schema separately with encoding/json would read the deepest ones a dozen
-// times; these functions find the values in JSON that is known to be valid.
+// A host reads the schemas of all plugins at every start. Decoding each level of a
+// schema separately with encoding/json would read the deepest levels a dozen times;
+// these functions find the values in JSON that is known to be valid.
 
 // UnmarshalJSON reads a schema; true and false are schemas too.
 func (s *Schema) UnmarshalJSON(data []byte) error {
 	if !json.Valid(data) {
-		return json.Unmarshal(data, new(any)) // its error has the position
+		return json.Unmarshal(data, new(any)) // returns an error with the position
 	}
 	return s.read(data)
 }

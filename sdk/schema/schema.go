@@ -10,8 +10,8 @@ import (
 )
 
 // Schema is a JSON Schema. The keywords that actions need most are fields. The
-// zero value allows anything. A schema is shared and must not be changed after
-// it was passed on.
+// zero value allows anything. A schema is shared and must not be changed after it
+// was passed on.
 type Schema struct {
 	Type                 Types       `json:"type,omitempty"`
 	Title                string      `json:"title,omitempty"`
@@ -29,9 +29,9 @@ type Schema struct {
 	MaxLength            *int        `json:"maxLength,omitempty"`
 	MinItems             *int        `json:"minItems,omitempty"`
 	Pattern              string      `json:"pattern,omitempty"`
-	// Format is checked where JSON Schema defines it. In settings, "path" marks
-	// the name of a file or directory: the host makes it absolute, relative to
-	// the workflow file that contains it, unless it is a URL (it contains "://").
+	// Format is checked if JSON Schema defines it. In settings, "path" marks the
+	// name of a file or directory: the host makes it absolute, relative to the
+	// workflow file that contains it, unless it is a URL (it contains "://").
 	// Other formats are annotations.
 	Format string `json:"format,omitempty"`
 	// WriteOnly marks a setting as secret: the host masks its value wherever it
@@ -97,7 +97,7 @@ type Property struct {
 // documentation.
 type Properties []Property
 
-// Get returns the property with that name, or nil.
+// Get returns the property with a name, or nil.
 func (p *Properties) Get(name string) *Schema {
 	if p == nil {
 		return nil

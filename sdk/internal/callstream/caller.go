@@ -16,24 +16,23 @@ import (
 )
 
 const (
-	// maxUnanswered bounds the size of the calls in a stream that are not
-	// answered. gRPC takes this much without waiting for the other side, so that
-	// no call waits for another one.
+	// maxUnanswered bounds the size of the unanswered calls in a stream. gRPC
+	// accepts this much without waiting for the other side, so that no call
+	// waits for another one.
 	maxUnanswered = 48 << 10
-	// maxShared is the size from which a call gets its own stream: it would occupy
-	// the shared one.
+	// maxShared is the size from which a call gets a separate stream, because it
+	// would occupy the shared one.
 	maxShared = 16 << 10
 	// cancelSize is more than the size of a cancellation.
 	cancelSize = 64
 )
 
-// ErrOccupied is the error of a call for which the stream has no room. The
-// caller makes it in another way.
+// ErrOccupied is the error of a call for which the stream has no room. The caller
+// uses a unary call instead.
 var ErrOccupied = errors.New("the stream has no room for the call")
 
-// Caller makes calls in one stream. A stream that has failed is replaced by
-// another one for the next call. Streams end with their connection. It is safe
-// for concurrent use.
+// Caller makes calls in one stream. A failed stream is replaced for the next
+// call. Streams end with their connection. It is safe for concurrent use.
 type Caller struct {
 	begin func(context.Context, ...grpc.CallOption) (stream, error)
 
@@ -62,14 +61,14 @@ type shared struct {
 	failure    error
 }
 
-// call is a call that is not answered. It is kept when it is canceled.
+// call is an unanswered call. It is kept when it is canceled.
 type call struct {
 	answer chan *pb.CallsResponse // nil stands for the failure of the stream
 	size   int
 }
 
-// Call makes a call; it sets the id and the deadline of the request. The error
-// is that of a unary call of gRPC, or ErrOccupied.
+// Call makes a call; it sets the id and the deadline of the request. The error is
+// the same as for a unary gRPC call, or ErrOccupied.
 func (c *Caller) Call(ctx context.Context, req *pb.CallsRequest) (*pb.InvokeResponse, error) {
 	if ctx.Err() != nil {
 		return nil, status.FromContextError(ctx.Err()).Err()
@@ -168,7 +167,7 @@ func (s *shared) receive() {
 	}
 }
 
-// outcome returns what the unary call would.
+// outcome returns the same as a unary call.
 func (s *shared) outcome(answer *pb.CallsResponse) (*pb.InvokeResponse, error) {
 	if answer == nil {
 		err := s.broken()

@@ -16,12 +16,12 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 )
 
-// Workers is the number of goroutines that wait for calls. A new goroutine for
-// each call would have to grow its stack, which takes a tenth of a small call;
-// further calls get their own goroutines.
+// Workers is the number of goroutines that wait for calls. A new goroutine must
+// grow its stack, which takes a tenth of a small call; only calls beyond the
+// workers get new goroutines.
 const Workers = 4
 
-// Run makes a call. The error is a status of gRPC.
+// Run makes a call. The error is a gRPC status.
 type Run func(ctx context.Context, req *pb.CallsRequest) (*pb.InvokeResponse, error)
 
 // served is a stream of calls.
@@ -54,7 +54,7 @@ func Serve(stream grpc.BidiStreamingServer[pb.CallsRequest, pb.CallsResponse], r
 			}
 		}()
 	}
-	defer s.running.Wait() // they use the stream
+	defer s.running.Wait() // the calls use the stream
 	defer close(s.work)
 	for {
 		req, err := stream.Recv()

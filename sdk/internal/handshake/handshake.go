@@ -1,4 +1,4 @@
-// Package handshake has what host and plugin agree on before they speak the
+// Package handshake defines what host and plugin agree on before they use the
 // protocol: names, environment variables, limits.
 package handshake
 
@@ -8,7 +8,7 @@ const (
 	// CookieKey is set to CookieValue in a plugin's environment when a host
 	// starts it.
 	CookieKey = "TEA_PLUGIN_COOKIE"
-	// CookieValue tells an intended start from a mistake. It is not a secret.
+	// CookieValue distinguishes a start by a host from a mistake. It is not a secret.
 	CookieValue = "tea.plugin.v1"
 	// Service is the name under which go-plugin dispenses the protocol.
 	Service = "tea"
@@ -17,12 +17,12 @@ const (
 	ParentFD = "TEA_PARENT_FD"
 	// LogLevel names the lowest level of log records to send.
 	LogLevel = "TEA_LOG_LEVEL"
-	// MaxMessage is gRPC's limit on both sides. It is larger than a payload of
-	// the maximum size, so that the payload is checked first.
+	// MaxMessage is gRPC's limit on both sides. It is larger than the maximum
+	// payload, so that the payload is checked first.
 	MaxMessage = tea.MaxPayload + 1<<20
-	// Window is HTTP/2's flow control window. With a fixed one gRPC does not
-	// measure the connection with a ping for each message, which would slow
-	// down small calls over a local socket.
+	// Window is HTTP/2's flow control window. With a fixed window, gRPC does not
+	// measure the connection with a ping for each message, which slows down
+	// small calls over a local socket.
 	Window = 4 << 20
 )
 

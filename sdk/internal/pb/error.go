@@ -24,12 +24,12 @@ func FromError(err error) *Error {
 	return out
 }
 
-// maxMessage is the maximum length of the message of a failure: it is printed
-// and stored with the run more than once.
+// maxMessage is the maximum length of a failure's message, which is printed and
+// stored with the run more than once.
 const maxMessage = 16 << 10
 
-// maxWait is the longest wait that a failure can ask for. Much longer ones
-// would not fit a duration.
+// maxWait is the longest wait that a failure can ask for. Much longer ones would
+// overflow a duration.
 const maxWait = 24 * time.Hour
 
 // ToError converts an action's failure from the wire; nil stays nil. A failure
@@ -62,7 +62,7 @@ func fromFields(fields map[string]any) []byte {
 	return raw
 }
 
-// toFields decodes free fields. What is not a JSON object is kept as text.
+// toFields decodes free fields. Anything that is not a JSON object is kept as text.
 func toFields(raw []byte) map[string]any {
 	if len(raw) == 0 {
 		return nil
