@@ -23,9 +23,9 @@ import (
 // errOver is the error of the host's methods after the call has ended.
 var errOver = errors.New("the call is over")
 
-// callHost is the [tea.Host] of one call. Tokens, progress and logs go into the
-// call's stream if it has one, otherwise through callbacks; everything else is
-// a callback.
+// callHost is the [tea.Host] of one call. Tokens, progress and logs are sent in the
+// call's stream if it has one, otherwise through callbacks; everything else is a
+// callback.
 type callHost struct {
 	id string
 	// back is nil if the host offers no callbacks, calls if it does not accept
@@ -36,13 +36,13 @@ type callHost struct {
 	// whether it accepts several tokens in one message.
 	templates, batches bool
 
-	// mu guards what follows, and allows one sender to the stream at a time.
+	// mu guards the following fields, and serializes sending to the stream.
 	mu     sync.Mutex
 	over   bool
 	stream grpc.ServerStreamingServer[pb.InvokeEvent]
-	// waiting are the tokens for the next message, and waitingBytes their size.
-	// pause is the time until it is sent, nil before the first token; paused is
-	// set while it runs.
+	// waiting are the tokens for the next message, waitingBytes their size. pause
+	// is the timer until it is sent, nil before the first token; paused is set
+	// while it runs.
 	waiting      []string
 	waitingBytes int
 	pause        *time.Timer
@@ -72,8 +72,8 @@ func (h *callHost) end(ctx context.Context) {
 	}
 }
 
-// emit sends an event into the stream and reports whether there is one. The end
-// of the call reports a broken stream.
+// emit sends an event in the stream and reports whether there is one. A broken
+// stream is reported by the end of the call.
 func (h *callHost) emit(event *pb.InvokeEvent) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,15 +86,15 @@ func (h *callHost) emit(event *pb.InvokeEvent) bool {
 }
 
 const (
-	// tokenPause is the least time between two messages with tokens.
+	// tokenPause is the minimum time between two messages with tokens.
 	tokenPause = time.Millisecond
-	// maxWaitingBytes is how many bytes of tokens wait for its end.
+	// maxWaitingBytes bounds the size of the waiting tokens.
 	maxWaitingBytes = 32 << 10
 )
 
-// emitToken is emit for a token. The first one is sent immediately; those that
-// follow within a moment share a message, which costs about as much as one
-// with a single token.
+// emitToken is emit for a token. The first token is sent immediately; tokens that
+// follow shortly share a message, which costs about as much as a message with a
+// single token.
 func (h *callHost) emitToken(text string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -131,7 +131,7 @@ func (h *callHost) rest() {
 	})
 }
 
-// flush sends the tokens that wait. The caller holds mu.
+// flush sends the waiting tokens. The caller holds mu.
 func (h *callHost) flush() {
 	if len(h.waiting) == 0 {
 		return
@@ -145,7 +145,7 @@ func (h *callHost) flush() {
 	h.waiting, h.waitingBytes = h.waiting[:0], 0
 }
 
-// client returns the client for callbacks, or the reason why there is none.
+// client returns the client for callbacks, or the error if there is none.
 func (h *callHost) client() (pb.HostClient, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -203,7 +203,6 @@ func (h *callHost) InvokeAs(ctx context.Context, call tea.Invocation) (*tea.Resp
 	return pb.ToOutcome(call.Action, resp)
 }
 
-// invoke makes the call.
 func (h *callHost) invoke(ctx context.Context, back pb.HostClient, req *pb.InvokeActionRequest) (*pb.InvokeResponse, error) {
 	if h.calls != nil {
 		resp, err := h.calls.Call(ctx, &pb.CallsRequest{Request: &pb.CallsRequest_InvokeAction{InvokeAction: req}})
@@ -250,9 +249,8 @@ func (h *callHost) Log(ctx context.Context, level slog.Level, message string, fi
 	}
 }
 
-// Token sends a piece of text. If that is not possible it is dropped: the
-// result has the complete text. An incomplete character at its end waits for the
-// next piece.
+// Token sends a piece of text. On failure it is dropped: the result has the complete
+// text. An incomplete character at its end waits for the next piece.
 func (h *callHost) Token(ctx context.Context, text string) {
 	h.tokens.Lock()
 	defer h.tokens.Unlock()
@@ -273,7 +271,7 @@ func (h *callHost) send(ctx context.Context, text string) {
 	}
 }
 
-// Progress sends a progress report. If that is not possible it is dropped.
+// Progress sends a progress report. On failure it is dropped.
 func (h *callHost) Progress(ctx context.Context, fraction float64, message string) {
 	progress := &pb.Progress{Fraction: fraction, Message: pb.Text(message)}
 	if h.emit(&pb.InvokeEvent{Event: &pb.InvokeEvent_Progress{Progress: progress}}) {
@@ -318,8 +316,8 @@ func (h *callHost) SetNote(ctx context.Context, key string, note any) error {
 	return asError(resp.GetError())
 }
 
-// ReportUsage counts usage against the run's budget. A host without callbacks,
-// or without this one, has no budget.
+// ReportUsage counts usage against the run's budget. A host without callbacks, or
+// without this callback, has no budget.
 func (h *callHost) ReportUsage(ctx context.Context, u tea.Usage) error {
 	back, err := h.client()
 	if err != nil {
@@ -358,8 +356,8 @@ type hostLink struct {
 	batches   bool
 }
 
-// connect connects to the host's services with the first id that it gets. An id
-// of 0 means that the host offers none.
+// connect connects to the host's services with the first id that it gets. An id of 0
+// means that the host offers no services.
 func (l *hostLink) connect(id uint32) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -376,7 +374,7 @@ func (l *hostLink) connect(id uint32) error {
 	return nil
 }
 
-// declared notes the host's capabilities.
+// declared stores the host's capabilities.
 func (l *hostLink) declared(capabilities []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,8 +2,8 @@ package serve
 
 import "sync"
 
-// calls are the running calls. A shutdown waits for them, and the host asks for
-// those that it has given up.
+// calls are the running calls. A shutdown waits for them, and the host asks for the
+// state of calls that it has abandoned.
 type calls struct {
 	mu       sync.Mutex
 	running  int
@@ -45,8 +45,8 @@ func (c *calls) end(id string) {
 	}
 }
 
-// drain refuses further calls and returns a channel that is closed when the
-// last running one has ended.
+// drain refuses new calls and returns a channel that is closed when the last running
+// call has ended.
 func (c *calls) drain() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package serve turns a bundle into a plugin: a binary called
 // tea-plugin-NAME that a tea host starts and calls.
 //
-// Start with [Main]; it is all that a plugin's main function needs:
+// Start with [Main], which is all that a plugin's main function needs:
 //
 //	func main() { serve.Main(greet.Bundle()) }
 //

@@ -25,7 +25,7 @@ func (i *instances) find(id string) *tea.Instance {
 	return i.byID[id]
 }
 
-// put stores inst under id and returns the one it replaces, if any.
+// put stores inst under id and returns the instance that it replaces, if any.
 func (i *instances) put(id string, inst *tea.Instance) *tea.Instance {
 	i.mu.Lock()
 	defer i.mu.Unlock()

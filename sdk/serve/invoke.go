@@ -26,7 +26,7 @@ func (s *server) Calls(stream grpc.BidiStreamingServer[pb.CallsRequest, pb.Calls
 	})
 }
 
-// InvokeStream runs an action and sends what it emits, then its outcome.
+// InvokeStream runs an action and sends its events, then its outcome.
 func (s *server) InvokeStream(req *pb.InvokeRequest, stream grpc.ServerStreamingServer[pb.InvokeEvent]) error {
 	host := s.back.host(req.GetCallId())
 	host.stream = stream
@@ -40,8 +40,8 @@ func (s *server) InvokeStream(req *pb.InvokeRequest, stream grpc.ServerStreaming
 	return stream.Send(&pb.InvokeEvent{Event: &pb.InvokeEvent_Result{Result: resp.GetResult()}})
 }
 
-// invoke runs the action. The error is a gRPC status: the host has violated the
-// protocol.
+// invoke runs the action. The error is a gRPC status that reports a violation of the
+// protocol by the host.
 func (s *server) invoke(ctx context.Context, req *pb.InvokeRequest, host *callHost) (*pb.InvokeResponse, error) {
 	if !s.calls.begin(req.GetCallId()) {
 		return nil, status.Error(codes.Unavailable, "the plugin is shutting down")
@@ -58,9 +58,9 @@ func (s *server) invoke(ctx context.Context, req *pb.InvokeRequest, host *callHo
 	}
 	returned := false
 	defer func() {
-		// The goroutine ends, and with it the answer to the host. A goroutine for
-		// each call, as in [tea.Instance.Invoke], would take longer than the rest of
-		// what tea adds to a call.
+		// The goroutine ends, and with it the answer to the host. A separate
+		// goroutine for each call, as in [tea.Instance.Invoke], would take longer
+		// than the rest of tea's overhead for a call.
 		if !returned {
 			fmt.Fprintf(os.Stderr, "fatal error: %s called runtime.Goexit\n", action)
 			os.Exit(2)

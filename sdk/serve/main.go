@@ -15,12 +15,12 @@ import (
 
 // Main serves the bundle until the host ends it, and exits the process.
 //
-// Started by hand it prints what it is; --manifest prints the bundle's manifest
-// as JSON, --version its name and version. A bundle that fails
-// [tea.Bundle.Check] exits immediately with a message on stderr.
+// Started manually it prints what it is; --manifest prints the bundle's manifest as
+// JSON, --version its name and version. For a bundle that fails [tea.Bundle.Check],
+// it exits immediately with a message on stderr.
 //
-// Main owns the process: it sets slog's default logger, so that records logged
-// with a call's context reach the run's log and others the host's.
+// Main owns the process: it sets slog's default logger, so that records logged with a
+// call's context are added to the run's log and others to the host's log.
 func Main(bundle tea.Bundle) {
 	if err := bundle.Check(); err != nil {
 		fmt.Fprintln(os.Stderr, "tea plugin:", err)
@@ -36,8 +36,8 @@ func Main(bundle tea.Bundle) {
 	os.Exit(0)
 }
 
-// byHand responds to a user who has started the plugin without a host, and
-// returns the exit code.
+// byHand responds to a user who has started the plugin without a host, and returns
+// the exit code.
 func byHand(bundle *tea.Bundle, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 1 {
 		switch args[0] {

@@ -11,13 +11,13 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/handshake"
 )
 
-// lastMoments bounds the time that instances have to close after the host has
-// ended, so that a plugin ends within 2 s.
+// lastMoments bounds the time in which instances can close after the host has ended,
+// so that a plugin ends within 2 s.
 const lastMoments = time.Second
 
-// watchParent starts to watch the host. When the host has ended in any way, the
-// process ends: it closes the instances, then kills the process group that the
-// host has created for the plugin, including children.
+// watchParent starts watching the host. When the host has ended in any way, the
+// process ends: it closes the instances, then kills the process group that the host
+// has created for the plugin, including children.
 func watchParent(s *server) {
 	if fd, err := strconv.Atoi(os.Getenv(handshake.ParentFD)); err == nil {
 		go func() {
@@ -57,8 +57,8 @@ func waitForEnd(fd int) {
 	_, _ = io.Copy(io.Discard, openParent(fd))
 }
 
-// waitForOrphanhood is for hosts without such a pipe: it waits until the
-// process has another parent.
+// waitForOrphanhood waits until the process has another parent, for hosts without
+// such a pipe.
 func waitForOrphanhood(parent int, every time.Duration) {
 	for tick := time.Tick(every); ; <-tick {
 		if os.Getppid() != parent {

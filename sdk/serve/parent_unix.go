@@ -8,7 +8,7 @@ import (
 )
 
 // killGroup kills the process group that the host has created for the plugin,
-// the plugin included.
+// including the plugin.
 func killGroup() {
 	if pid := os.Getpid(); syscall.Getpgrp() == pid {
 		_ = syscall.Kill(-pid, syscall.SIGKILL)

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// killGroup kills nothing: this system has no process groups. The host's job
-// object ends the processes that the plugin has started.
+// killGroup does nothing: this system has no process groups. The host's job object
+// ends the processes that the plugin has started.
 func killGroup() {}
 
 // openParent opens the inherited pipe.

@@ -15,14 +15,13 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/handshake"
 )
 
-// serve offers the bundle to the host that started this process, until the host
-// shuts it down.
+// serve offers the bundle to the host that started this process, until the host shuts
+// it down.
 //
-// It replaces go-plugin's own Serve, which also links another protocol that
-// looks methods up by name: the linker would have to keep every exported method
-// of every type, a tenth of the binary. It would also replace the output
-// streams of the process by pipes, in which the last output before a crash is
-// lost.
+// It replaces go-plugin's Serve, which also links another protocol that looks up
+// methods by name, so that the linker keeps every exported method of every type, a
+// tenth of the binary. That Serve also replaces the output streams of the process by
+// pipes, which lose the last output before a crash.
 func serve(bundle *tea.Bundle) error {
 	logTo(os.Stderr)
 	listener, err := listen(os.Getenv(plugin.EnvUnixSocketDir))

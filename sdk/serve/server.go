@@ -38,7 +38,7 @@ func (s *server) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeRes
 	return &pb.DescribeResponse{Manifest: manifest}, nil
 }
 
-// Health reports that the plugin accepts calls, and the state of one of them.
+// Health reports that the plugin accepts calls, and the state of a call.
 func (s *server) Health(_ context.Context, req *pb.HealthRequest) (*pb.HealthResponse, error) {
 	resp := &pb.HealthResponse{Ready: !s.calls.isDraining()}
 	switch id := req.GetCallId(); {
@@ -56,8 +56,8 @@ func (s *server) Shutdown(ctx context.Context, req *pb.ShutdownRequest) (*pb.Shu
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(req.GetGraceMs())*time.Millisecond)
 	defer cancel()
 	drained := s.drain(ctx)
-	// The host closes the connection when it has the answer. If it does not,
-	// the process ends anyway.
+	// The host closes the connection after the answer. If it does not, the process
+	// ends anyway.
 	time.AfterFunc(time.Second, s.stop)
 	if !drained {
 		return nil, status.Error(codes.DeadlineExceeded, "calls are still running")

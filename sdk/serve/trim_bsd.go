@@ -4,5 +4,5 @@ package serve
 
 import "runtime/debug"
 
-// trimWhenIdle returns what the start has allocated.
+// trimWhenIdle returns memory that the start has allocated.
 func trimWhenIdle(*calls) { debug.FreeOSMemory() }

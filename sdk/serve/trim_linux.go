@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// trimAfter is the time after which an idle plugin releases what its start used.
+	// trimAfter is the time after which an idle plugin releases memory from its start.
 	trimAfter = time.Second
-	// trimAgain is the time without a call after which it releases what calls used.
+	// trimAgain is the time without a call after which it releases memory from calls.
 	trimAgain = 30 * time.Second
 )
 
 // trimWhenIdle releases memory to the system while the plugin is idle: freed
-// allocations, and the code and constants that were used, which the system reads from
-// the file again on the next access.
+// allocations, and the code and constants that were used, which the system rereads from
+// the file on the next access.
 func trimWhenIdle(c *calls) {
 	for range time.Tick(trimAfter) {
 		if c.isIdle() {
@@ -98,8 +98,8 @@ func parseMapping(fields []string) mapping {
 	}
 }
 
-// trim drops the pages. Pages that differ from the file, as those of a dynamic
-// linker do, would be lost.
+// trim drops the pages. Pages that differ from the file, such as those of a dynamic
+// linker, would be lost.
 func (m mapping) trim() {
 	if m.file && !m.written {
 		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, m.start, m.end-m.start, syscall.MADV_DONTNEED)
