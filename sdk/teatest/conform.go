@@ -13,7 +13,7 @@ import (
 type (
 	// Host answers an action's calls of its host and records them.
 	Host = conform.Host
-	// Record is what a Host has recorded.
+	// Record is the record of a Host.
 	Record = conform.Record
 	// Log is one log record.
 	Log = conform.Log

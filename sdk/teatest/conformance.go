@@ -18,15 +18,13 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
-// Conformance runs the suite of the protocol against the bundle twice, linked
-// into the test and as a separate process, and requires the same manifest from
-// both. Each sample is called in both ways and must return the same result,
-// error and callbacks. The suite's own calls use the settings of the first
-// sample.
+// Conformance runs the suite of the protocol against the bundle twice, linked into the
+// test and as a separate process, and requires the same manifest from both. Each sample
+// is called in both ways and must return the same result, error and callbacks. The
+// suite's own calls use the settings of the first sample.
 //
-// The process is the test binary, started again to run only the calling test:
-// whatever the test does before Conformance is done there too. Conformance does
-// not return there.
+// The process is the test binary, started again to run only the calling test: what the
+// test does before Conformance is also done there. Conformance does not return there.
 func Conformance(t *testing.T, bundle tea.Bundle, samples ...Request) {
 	t.Helper()
 	if os.Getenv(wire.CookieKey) == wire.CookieValue {
@@ -40,7 +38,7 @@ func Conformance(t *testing.T, bundle tea.Bundle, samples ...Request) {
 	if err := conform.SameManifest(bundle.Manifest(), process.Manifest()); err != nil {
 		t.Errorf("linked in and out of process: %v", err)
 	}
-	// The test binary, started by hand, runs its tests.
+	// The test binary, started manually, runs its tests.
 	suite := conform.Suite{Settings: own, Match: func(check string) bool { return check != conform.ByHand }}
 	t.Run("linked", func(t *testing.T) { runSuite(t, suite, Linked(bundle)) })
 	t.Run("process", func(t *testing.T) { runSuite(t, suite, process) })
@@ -69,7 +67,7 @@ func startSelf(t *testing.T) *Process {
 	for i, part := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
 	}
-	// The process does not clean up after the test that it begins.
+	// The process does not clean up after the test that it starts.
 	temporary := t.TempDir()
 	return start(t, []string{"TMPDIR=" + temporary, "TMP=" + temporary}, self, "-test.run="+strings.Join(parts, "/"))
 }
@@ -103,8 +101,8 @@ func runSuite(t *testing.T, suite conform.Suite, target Target) {
 	}
 }
 
-// sameAnswer makes one call on both targets and compares everything that can be
-// observed.
+// sameAnswer makes one call on both targets and compares everything that is
+// observable.
 func sameAnswer(t *testing.T, a, b Target, sample Request) {
 	t.Helper()
 	first, second := answerOf(t, a, sample), answerOf(t, b, sample)
@@ -113,7 +111,7 @@ func sameAnswer(t *testing.T, a, b Target, sample Request) {
 	}
 }
 
-// answer is everything that can be observed of a call.
+// answer is everything that is observable of a call.
 type answer struct {
 	Result   any
 	Error    string

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Truthy reports whether a value counts as true in a condition: everything
-// does except nil, false, 0, "", an empty list and an empty object.
+// Truthy reports whether a value counts as true in a condition: everything except nil,
+// false, 0, "", an empty list and an empty object.
 func Truthy(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -32,9 +32,9 @@ func Truthy(v any) bool {
 	return true
 }
 
-// Equal compares two values in the model deeply. Numbers compare by value
-// whatever their Go type, without rounding: 3 equals 3.0, and 2^53+1 does not
-// equal the float 2^53.
+// Equal compares two values in the model deeply. Numbers are compared by value without
+// rounding, whatever their Go type: 3 equals 3.0, and 2^53+1 does not equal the float
+// 2^53.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case []any:
@@ -103,9 +103,9 @@ func Order(a, b any) (order int, ok bool) {
 	return Compare(a, b)
 }
 
-// Merge returns the members of both objects. Objects under one name are merged
-// too; otherwise the member of over replaces the one of under. It changes neither,
-// and the result shares parts of them.
+// Merge returns the members of both objects. Objects with the same name are merged too;
+// otherwise the member of over replaces the member of under. It changes neither, and the
+// result shares parts of them.
 func Merge(under, over map[string]any) map[string]any {
 	merged := make(map[string]any, len(under)+len(over))
 	maps.Copy(merged, under)

@@ -19,8 +19,8 @@ func Decode(data []byte) (any, error) {
 	return decode(data)
 }
 
-// decode is Decode by encoding/json. It returns the errors, and reads what
-// parse does not support.
+// decode is Decode with encoding/json. It returns the errors, and reads text that parse
+// does not support.
 func decode(data []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// field is a member of an object that is a struct in Go.
+// field is a member of an object that is represented by a struct.
 type field struct {
 	name  string
 	index []int // the path to it through embedded structs
@@ -85,8 +85,8 @@ func isName(name string) bool {
 	})
 }
 
-// dominates reports whether a field is the one of its name: the least deep,
-// then the tagged one; of two equal ones neither.
+// dominates reports whether a field is used for its name: the least deep field, then
+// the tagged one; of two equal fields neither is used.
 func dominates(all []field, i int) bool {
 	f := all[i]
 	for k, other := range all {
@@ -117,7 +117,7 @@ func fromStruct(v reflect.Value, depth int) (any, error) {
 	return out, nil
 }
 
-// in returns the field of a struct; false behind an embedded nil pointer.
+// in returns the field of a struct; false if it is behind an embedded nil pointer.
 func (f *field) in(v reflect.Value) (reflect.Value, bool) {
 	for _, i := range f.index {
 		if v.Kind() == reflect.Pointer {
@@ -150,7 +150,7 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// isZero calls the type's own IsZero, if there is one.
+// isZero calls the type's IsZero method, if there is one.
 func isZero(v reflect.Value) bool {
 	type zeroer interface{ IsZero() bool }
 	switch v.Kind() {

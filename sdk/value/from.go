@@ -7,10 +7,10 @@ import (
 	"reflect"
 )
 
-// From converts any Go value to the value model. It copies every container, so
-// that the result shares nothing mutable with v. Types outside of the model
-// (structs, typed slices, ...) become what encoding/json makes of them,
-// including tags and marshalers, except that a whole float stays a float.
+// From converts any Go value to the value model. It copies every container, so that the
+// result shares nothing mutable with v. Types outside of the model (structs, typed
+// slices, ...) are converted as by encoding/json, including tags and marshalers, except
+// that a whole float stays a float.
 func From(v any) (any, error) { return from(v, 0) }
 
 func from(v any, depth int) (any, error) {
@@ -82,9 +82,9 @@ func Clone(v any) any {
 	return v
 }
 
-// Fields converts the free fields of a log record or an error to the value
-// model, without losing any: an error becomes its text, and a value without a
-// JSON form the reason. fields is not changed.
+// Fields converts the free fields of a log record or an error to the value model without
+// losing any: an error becomes its text, and a value without a JSON form the reason.
+// fields is not changed.
 func Fields(fields map[string]any) map[string]any {
 	inModel := make(map[string]any, len(fields))
 	for key, field := range fields {

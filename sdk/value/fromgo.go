@@ -21,10 +21,10 @@ var (
 // maxDepth is the maximum depth of a Go value, as in encoding/json.
 const maxDepth = 10_000
 
-// errDeep is the error of values that nest deeper, most likely endlessly.
+// errDeep is the error for values that nest deeper, most likely endlessly.
 var errDeep = fmt.Errorf("a value that nests deeper than %d (a cycle?) has no JSON form", maxDepth)
 
-// within adds the place inside of a value to an error.
+// within adds the place inside a value to an error.
 func within(place string, err error) error {
 	if errors.Is(err, errDeep) {
 		return err // a path of that length does not help
@@ -32,8 +32,8 @@ func within(place string, err error) error {
 	return fmt.Errorf("%s: %w", place, err)
 }
 
-// fromGo converts a Go value of any type to the value model. The result is what
-// encoding/json would write, except that a whole float stays a float.
+// fromGo converts a Go value of any type to the value model. The result corresponds to
+// the output of encoding/json, except that a whole float stays a float.
 func fromGo(v reflect.Value, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, errDeep

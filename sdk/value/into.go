@@ -15,12 +15,11 @@ var (
 	textInType = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// Into stores a value of the model in what into, a pointer, points to: the
-// reverse of [From], in one pass. It does what encoding/json does with the JSON
-// text of v, except that a whole float such as 2.0 is also an integer, and that
-// an empty interface gets a value of the model. Members that a struct does not
-// have are ignored. The result shares no container with v. The error names the
-// place.
+// Into stores a value of the model in the variable that into points to: the reverse of
+// [From], in one pass. It behaves like encoding/json with the JSON text of v, except that
+// a whole float such as 2.0 is also an integer, and that an empty interface gets a value
+// of the model. Members that a struct does not have are ignored. The result shares no
+// container with v. The error names the place.
 func Into(v, into any) error {
 	p := reflect.ValueOf(into)
 	if p.Kind() != reflect.Pointer || p.IsNil() {

@@ -20,7 +20,7 @@ func IsNumber(v any) bool {
 	return false
 }
 
-// IsInteger reports whether v is a whole number, 3.0 included.
+// IsInteger reports whether v is a whole number, including 3.0.
 func IsInteger(v any) bool {
 	switch v := v.(type) {
 	case int64, json.Number:
@@ -47,8 +47,7 @@ func Integer(v any) (i any, ok bool) {
 	return FromBig(whole), true
 }
 
-// Int converts a whole number to an int; ok is false if v is not one or does
-// not fit.
+// Int converts a whole number to an int; ok is false if v is not one or is out of range.
 func Int(v any) (i int, ok bool) {
 	whole, _ := Integer(v)
 	n, ok := whole.(int64)
@@ -70,8 +69,8 @@ func Float(v any) (f float64, ok bool) {
 	return 0, false
 }
 
-// Big converts a number that is written as an integer; ok is false for floats,
-// 3.0 included, and for all other values.
+// Big converts a number that is written as an integer; ok is false for floats, including
+// 3.0, and for all other values.
 func Big(v any) (i *big.Int, ok bool) {
 	switch v := v.(type) {
 	case int64:
@@ -150,9 +149,8 @@ func bigFloat(v any) (*big.Float, bool) {
 	return new(big.Float).SetInt(i), true
 }
 
-// Decimal returns a number exactly as it is written: 0.01 is one hundredth and
-// not the nearest float64; ok is false for all other values and if v is not
-// finite.
+// Decimal returns a number exactly as it is written: 0.01 is one hundredth, not the
+// nearest float64; ok is false for all other values and if v is not finite.
 func Decimal(v any) (r *big.Rat, ok bool) {
 	f, isFloat := v.(float64)
 	if !isFloat {
@@ -168,7 +166,7 @@ func Decimal(v any) (r *big.Rat, ok bool) {
 	return new(big.Rat).SetString(strconv.FormatFloat(f, 'g', -1, 64))
 }
 
-// FormatNumber formats a number as an author would.
+// FormatNumber formats a number as a person would write it.
 func FormatNumber(v any) string {
 	switch v := v.(type) {
 	case int64:
@@ -188,7 +186,7 @@ func FormatNumber(v any) string {
 	return "?"
 }
 
-// Key returns a text that two values share exactly if [Equal] is true for them:
+// Key returns a text that is the same for two values exactly if [Equal] is true for them:
 // numbers by value, objects without order.
 func Key(v any) string { return string(appendKey(nil, v)) }
 

@@ -13,8 +13,8 @@ import (
 const maxParsed = 1000
 
 // parse reads JSON directly into the value model, in a third of the time that
-// encoding/json needs to read numbers as text and replace them. ok is false for
-// anything unusual, including syntax errors: encoding/json decides then.
+// encoding/json takes to read numbers as text and replace them. ok is false for anything
+// unusual, including syntax errors, which is left to encoding/json.
 func parse(data []byte) (v any, ok bool) {
 	p := parser{data: data}
 	if v, ok = p.value(); !ok {
@@ -44,7 +44,7 @@ func (p *parser) space() {
 	}
 }
 
-// skip skips white space and, if it comes next, c.
+// skip skips white space and, if it is next, c.
 func (p *parser) skip(c byte) bool {
 	p.space()
 	if p.at < len(p.data) && p.data[p.at] == c {
@@ -109,7 +109,7 @@ func (p *parser) object() (any, bool) {
 	return object, len(object) == 0 && p.data[p.at-1] == '}' || p.skip('}')
 }
 
-// key returns a text as a string that equal keys share.
+// key returns a text as a string that is shared between equal keys.
 func (p *parser) key(text []byte) string {
 	if key, ok := p.keys[string(text)]; ok {
 		return key
