@@ -23,18 +23,17 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpstatus"
 )
 
-// ContentFiltered is the type of the error for a request that the server's
-// content filter refused.
+// ContentFiltered is the error type of a request that the server's content filter refused.
 const ContentFiltered tea.ErrorType = "content_filter"
 
-// maxErrorBody and maxErrorText bound what is read of a failure and what of
-// it is part of a message.
+// maxErrorBody bounds the part of a failure that is read, maxErrorText the part that is
+// included in a message.
 const (
 	maxErrorBody = 64 << 10
 	maxErrorText = 1000
 )
 
-// statusError is the error for an answer without a status of success.
+// statusError returns the error for a response without a success status.
 func statusError(resp *http.Response) *tea.Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part of it is still a message
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
@@ -47,15 +46,15 @@ func statusError(resp *http.Response) *tea.Error {
 	return e
 }
 
-// IsRejection reports whether a server rejected the request itself: the same
-// request will be rejected again.
+// IsRejection reports whether a server rejected the request itself, so that the same request
+// will be rejected again.
 func IsRejection(err error) bool {
 	e := tea.AsError(err)
 	return e != nil && e.Type == tea.ValidationError && e.Details["status"] != nil
 }
 
-// IsError reports whether the member error of an answer holds one: servers
-// also send it empty.
+// IsError reports whether the member error of a response contains an error: servers also
+// send it empty.
 func IsError(raw json.RawMessage) bool {
 	switch string(raw) {
 	case "", "null", "{}", "[]", `""`, "false":
@@ -64,14 +63,13 @@ func IsError(raw json.RawMessage) bool {
 	return true
 }
 
-// StreamError is the error that a server sent in place of an answer or of a
-// piece of it.
+// StreamError returns the error that a server sent instead of a response or a part of it.
 func StreamError(raw []byte) *tea.Error {
 	r := toReport(raw)
 	return newFailure(r.status(), r)
 }
 
-// report is what servers say about a failure, in whatever form.
+// report is a server's description of a failure, in any format.
 type report struct {
 	message, code, kind string
 }
@@ -132,8 +130,8 @@ func scalar(v any) string {
 	return ""
 }
 
-// statusOf maps the codes that servers use in a stream to the status that they
-// would have sent before it.
+// statusOf maps the error codes that servers use in a stream to the corresponding HTTP
+// status.
 var statusOf = map[string]int{
 	"rate_limit_exceeded":       http.StatusTooManyRequests,
 	"rate_limit_error":          http.StatusTooManyRequests,
@@ -151,7 +149,7 @@ var statusOf = map[string]int{
 	"not_found_error":           http.StatusNotFound,
 }
 
-// status is the HTTP status that the report amounts to; 500 where it is unknown.
+// status returns the HTTP status that corresponds to the report; 500 if unknown.
 func (r report) status() int {
 	for _, word := range []string{r.code, r.kind} {
 		if n, err := strconv.Atoi(word); err == nil && n >= 400 && n < 600 {
@@ -164,7 +162,7 @@ func (r report) status() int {
 	return http.StatusInternalServerError
 }
 
-// isFiltered reports whether a content filter was at work.
+// isFiltered reports whether a content filter refused the request.
 func (r report) isFiltered() bool {
 	for _, word := range []string{r.code, r.kind} {
 		if word == "content_filter" || word == "content_policy_violation" {
@@ -196,8 +194,8 @@ func newFailure(status int, r report) *tea.Error {
 	return e
 }
 
-// connectionError is the error for a failure below HTTP. The request's address
-// is left out: it is the error's source, and it may hold a key.
+// connectionError returns the error for a failure below HTTP. It omits the request's
+// address, which is the error's source and may contain a key.
 func connectionError(err error) *tea.Error {
 	var sent *url.Error
 	if errors.As(err, &sent) {
@@ -214,9 +212,8 @@ func connectionError(err error) *tea.Error {
 	return e
 }
 
-// Interrupted marks an error of consume after pieces of the answer were
-// emitted: to try again would emit them twice. With no piece emitted it is the
-// error itself.
+// Interrupted marks an error of consume after pieces of the response were emitted, because a
+// retry would emit them twice. If no piece was emitted, it returns err unchanged.
 func Interrupted(err error, pieces int) error {
 	if pieces == 0 {
 		return err
@@ -232,12 +229,10 @@ type interrupted struct {
 func (i *interrupted) Error() string { return i.err.Error() }
 func (i *interrupted) Unwrap() error { return i.err }
 
-// WasInterrupted reports whether a failure came after pieces of an answer had
-// been emitted.
+// WasInterrupted reports whether a failure occurred after pieces of a response were emitted.
 func WasInterrupted(e *tea.Error) bool { return e.Details["tokens"] != nil }
 
-// toFailure turns any error of a try into a failure with a source and without
-// secrets.
+// toFailure converts any error of an attempt to a failure with a source and without secrets.
 func (s *Server) toFailure(ctx context.Context, err error) *tea.Error {
 	var failure, known *tea.Error
 	switch {
@@ -260,11 +255,11 @@ func (s *Server) toFailure(ctx context.Context, err error) *tea.Error {
 		clean.Details["tokens"] = int64(broken.pieces)
 	}
 	redact(&clean, s.Secrets)
-	clean.Message = shorten(clean.Message) // only now: half a secret would not be found
+	clean.Message = shorten(clean.Message) // after masking, which would not find half a secret
 	return &clean
 }
 
-// shorten cuts a text between two characters.
+// shorten truncates a text between two characters.
 func shorten(text string) string {
 	if len(text) <= maxErrorText {
 		return text
@@ -277,9 +272,9 @@ var (
 	pageTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
 )
 
-// titleOf returns the title of a web page, "" where it has none; isPage says
-// whether the text is a page at all. A proxy in front of a server answers with
-// one, and its markup is of no use.
+// titleOf returns the title of a web page, "" if there is none; isPage reports whether the
+// text is a web page. A proxy in front of a server returns such a page, whose markup is of no
+// use.
 func titleOf(text string) (title string, isPage bool) {
 	if !pageStart.MatchString(text) {
 		return "", false
@@ -290,10 +285,9 @@ func titleOf(text string) (title string, isPage bool) {
 	return title, true
 }
 
-// NotAnAnswer is the error for a body in the place of an answer, or of
-// embeddings, that could not be read because of err. A web page comes from a
-// login, a proxy or a router: it is named by its title, and trying again
-// would not help.
+// NotAnAnswer returns the error for a body that could not be read as the expected response
+// because of err. A web page, which comes from a login, a proxy or a router, is identified by
+// its title and is not retryable.
 func NotAnAnswer(body []byte, expected string, err error) *tea.Error {
 	title, isPage := titleOf(string(body[:min(len(body), maxErrorBody)]))
 	switch {
@@ -313,12 +307,11 @@ func webPage(page string) *tea.Error {
 	return e
 }
 
-// WebPage is the error for a stream without an answer that the server called a
-// web page.
+// WebPage returns the error for a stream without a response whose content type is a web page.
 func WebPage() *tea.Error { return webPage("a web page") }
 
-// IsPage reports whether the server calls its answer a web page. Servers are
-// wrong about that: it explains an answer that makes no sense, and no other.
+// IsPage reports whether the content type of the response is a web page. It is not reliable:
+// use it only to explain a response that cannot be read.
 func (r Reply) IsPage() bool {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return kind == "text/html"

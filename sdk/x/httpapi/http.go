@@ -15,11 +15,11 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// maxHeader is the size of the headers up to which an answer is read.
+// maxHeader bounds the size of a response's headers.
 const maxHeader = 1 << 20
 
-// Route is how a server is reached beyond its address. The zero value is the
-// ordinary way.
+// Route determines how a server is reached, in addition to its address. The zero value is the
+// default.
 type Route struct {
 	// CAFile is a file of certificates in PEM that are trusted in addition to the
 	// system's.
@@ -28,9 +28,9 @@ type Route struct {
 	Socket string
 }
 
-// NewHTTP returns the HTTP client for a [Server], whose transport is a [Once]. It does
-// not follow redirects, which could send keys to another server. The client owns its
-// connections: close them with CloseIdleConnections.
+// NewHTTP returns the HTTP client for a [Server], with a [Once] as its transport. It does not
+// follow redirects, which could send keys to another server. The client owns its connections:
+// close them with CloseIdleConnections.
 func NewHTTP(route Route) (*http.Client, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 16
@@ -56,7 +56,7 @@ func NewHTTP(route Route) (*http.Client, error) {
 	}, nil
 }
 
-// certificates are those of the system and of a file.
+// certificates returns the certificates of the system and of a file.
 func certificates(path string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -76,9 +76,8 @@ func certificates(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// SplitSocket splits the address unix:/path/to.sock:/v1 of a server at a Unix
-// socket into the socket and an address for HTTP. Other addresses are returned
-// as they are.
+// SplitSocket splits the address unix:/path/to.sock:/v1 of a server at a Unix socket into the
+// socket and an address for HTTP. It returns other addresses unchanged.
 func SplitSocket(base string) (address, socket string, err error) {
 	rest, ok := strings.CutPrefix(base, "unix:")
 	if !ok {

@@ -15,7 +15,7 @@ import (
 // Once, because [http.Transport] alone may repeat such a request.
 type Once struct{ *http.Transport }
 
-// errSent is the error of a request that the transport tried to send again.
+// errSent is the error of a request that the transport tried to repeat.
 var errSent = errors.New("the server ended the request without an answer; it may have acted on it, so the request is not sent again")
 
 // RoundTrip implements [http.RoundTripper].
@@ -36,8 +36,8 @@ func (o Once) RoundTrip(req *http.Request) (*http.Response, error) {
 			}
 		},
 	}))
-	// Over HTTP/1 it repeats a request that has one of these headers. It looks for this
-	// spelling only; servers ignore the case of a name.
+	// Over HTTP/1 it repeats a request with one of these headers. It checks only this
+	// spelling; servers ignore the case of a name.
 	rename(req.Header, "Idempotency-Key", "idempotency-key")
 	rename(req.Header, "X-Idempotency-Key", "x-idempotency-key")
 	resp, err := o.Transport.RoundTrip(req)

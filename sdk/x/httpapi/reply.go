@@ -11,23 +11,22 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// MaxBody is the maximum size of an answer without a configured limit, such as
-// a list of embeddings.
+// MaxBody is the maximum size of a response without a configured limit, such as a list of
+// embeddings.
 const MaxBody = 64 << 20
 
-// Reply is the successful answer to one try.
+// Reply is the successful response to one attempt.
 type Reply struct {
 	*http.Response
 	limit  int // of the answer in bytes, 0 = none
 	cancel context.CancelCauseFunc
 }
 
-// envelope is the size allowed for the JSON around an answer.
+// envelope is the allowed size of the JSON around an answer.
 const envelope = 64 << 10
 
-// Limit returns the maximum size of a body or of a record of a stream. An answer
-// within its limit takes up to twice as many bytes in JSON because characters are
-// escaped.
+// Limit returns the maximum size of a body or of a record of a stream. An answer within its
+// limit takes up to twice as many bytes in JSON, because characters are escaped.
 func (r Reply) Limit() int {
 	if r.limit <= 0 {
 		return MaxBody
@@ -35,7 +34,7 @@ func (r Reply) Limit() int {
 	return 2*r.limit + envelope
 }
 
-// MaxAnswer is the largest answer in bytes, 0 without a limit.
+// MaxAnswer returns the maximum size of an answer in bytes, 0 without a limit.
 func (r Reply) MaxAnswer() int { return r.limit }
 
 // ReadAll reads an answer that is not streamed.
@@ -57,8 +56,7 @@ func (r Reply) ReadAll() ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// Decode reads an answer in JSON. expected names what it must contain, for the
-// error.
+// Decode decodes a JSON answer. expected names the expected content, for the error.
 func (r Reply) Decode(into any, expected string) error {
 	body, err := r.ReadAll()
 	if err != nil {
@@ -81,9 +79,8 @@ func (r Reply) tooLarge(limit int) error {
 // around a token is many times as long as the token.
 const streamFactor = 64
 
-// Stream returns the body of a streamed answer. Reading fails once the stream is
-// far longer than an answer can be, which ends the stream of a server that is
-// stuck in a loop.
+// Stream returns the body of a streamed answer. Reading fails once the stream is far longer
+// than an answer can be, to end the stream of a server that is stuck in a loop.
 func (r Reply) Stream() io.Reader {
 	return &bounded{in: r.Body, left: streamFactor * max(r.limit, envelope)}
 }
@@ -102,16 +99,15 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Delimited reports whether the end of the body can be told from a broken
+// Delimited reports whether the end of the body can be distinguished from a broken
 // connection: by a length, by chunks, or by the checksum of a compressed body.
 func (r Reply) Delimited() bool {
 	return r.ContentLength >= 0 || len(r.TransferEncoding) > 0 || r.ProtoMajor >= 2 || r.Uncompressed
 }
 
-// TokenClock ends a stream in which no more tokens arrive. It runs only while
-// the reader waits, so that a slow consumer of tokens costs nothing, and only
-// from the first token on: the total limit covers the time before. It belongs
-// to one goroutine.
+// TokenClock ends a stream in which no more tokens arrive. It runs only while the reader
+// waits, so that a slow consumer of tokens does not count, and only after the first token:
+// the total limit covers the time before. It is not safe for concurrent use.
 type TokenClock struct {
 	limit, left time.Duration
 	cancel      context.CancelCauseFunc
@@ -120,17 +116,17 @@ type TokenClock struct {
 	started     bool
 }
 
-// TokenClock makes the clock for a streamed answer. Pause must be called at
-// the end. A limit <= 0 never ends the stream.
+// TokenClock returns the clock for a streamed answer. Pause must be called at the end. A
+// limit <= 0 never ends the stream.
 func (r Reply) TokenClock(limit time.Duration) *TokenClock {
 	return &TokenClock{limit: limit, cancel: r.cancel}
 }
 
-// Token is called for each piece of the answer; the limit counts from there.
-// What is not a piece of the answer, such as a sign of life, does not reset it.
+// Token restarts the limit. It is called for each piece of the answer, but not for anything
+// else in the stream, such as keep-alive messages.
 func (c *TokenClock) Token() { c.started, c.left = true, c.limit }
 
-// Wait is called before reading on.
+// Wait starts the clock. It is called before each read.
 func (c *TokenClock) Wait() {
 	if !c.started || c.limit <= 0 {
 		return
@@ -145,7 +141,7 @@ func (c *TokenClock) Wait() {
 	c.timer.Reset(c.left)
 }
 
-// Pause is called when something was read, and at the end.
+// Pause stops the clock. It is called after each read and at the end.
 func (c *TokenClock) Pause() {
 	if c.timer != nil {
 		c.timer.Stop()

@@ -9,12 +9,12 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
-// Failure is a try that failed.
+// Failure is a failed attempt.
 type Failure struct {
-	// Attempt counts the tries so far, from 1.
+	// Attempt counts the attempts so far, from 1.
 	Attempt int
 	Reason  *tea.Error
-	// Again says that another try follows after Wait.
+	// Again reports that another attempt follows after Wait.
 	Again bool
 	Wait  time.Duration
 	// Answered is set if the server failed while it was answering: the model has
@@ -22,10 +22,10 @@ type Failure struct {
 	Answered bool
 }
 
-// waits are the pauses between tries where the server does not ask for one.
+// waits are the waits between attempts if the server does not ask for one.
 var waits = backoff.Policy{Base: 500 * time.Millisecond, Max: 30 * time.Second, Multiplier: 2, Jitter: 0.5}
 
-// retryWait returns how long to wait after a try.
+// retryWait returns the wait after an attempt.
 func retryWait(attempt int, failure *tea.Error) time.Duration {
 	return cmp.Or(failure.RetryAfter, waits.Wait(attempt))
 }
@@ -39,7 +39,7 @@ func Expire(ctx context.Context, d time.Duration) (context.Context, context.Canc
 	return context.WithTimeoutCause(ctx, d, tea.Errorf(tea.Timeout, "no complete answer within %s (timeout_seconds)", d))
 }
 
-// contextError returns why ctx ended: a limit of this package, the caller's
+// contextError returns the reason why ctx ended: a limit of this package, the caller's
 // deadline, or cancellation.
 func contextError(ctx context.Context) *tea.Error {
 	return tea.AsError(context.Cause(ctx))

@@ -7,13 +7,13 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// shortest is the length from which a value is masked: "none" must not be masked
-// inside other words.
+// shortest is the minimum length of a masked value: "none" must not be masked inside other
+// words.
 const shortest = 8
 
-// SecretsOf returns what of a header's value must not be shown: the value and,
-// after a scheme such as Bearer, the credential. Values too short for a
-// credential are left out, since they would mask ordinary words.
+// SecretsOf returns the secret parts of a header's value: the value and, after a scheme such
+// as Bearer, the credential. It omits values that are too short for a credential, which would
+// mask ordinary words.
 func SecretsOf(header string) []string {
 	var secrets []string
 	for _, text := range append(strings.Fields(header), header) {
@@ -24,8 +24,8 @@ func SecretsOf(header string) []string {
 	return secrets
 }
 
-// SecretsOfAddress returns the password and the query's values of an address,
-// decoded and as they are written there.
+// SecretsOfAddress returns the password and the values in the query of an address, both
+// decoded and as written.
 func SecretsOfAddress(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -45,7 +45,7 @@ func SecretsOfAddress(address string) []string {
 	return secrets
 }
 
-// redact replaces secrets everywhere in an error, except values too short for one.
+// redact replaces secrets everywhere in an error, except values that are too short.
 func redact(e *tea.Error, secrets []string) {
 	var pairs []string
 	for _, secret := range secrets {

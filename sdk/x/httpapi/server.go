@@ -17,34 +17,34 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
-// Server is where requests go and how. It is safe for concurrent use; its
-// fields are set before the first request.
+// Server describes a server and how to send requests to it. It is safe for concurrent use;
+// its fields are set before the first request.
 type Server struct {
 	// HTTP must not follow redirects; see [NewHTTP].
 	HTTP *http.Client
-	// Base is the address under which the paths of the protocol lie. Its
-	// query, if it has one, is sent with every request.
+	// Base is the base address of the protocol's paths. Its query, if any, is sent
+	// with every request.
 	Base   string
 	Header http.Header
 	// Secrets are replaced by *** in errors.
 	Secrets []string
-	// MaxRetries is the number of further tries after the first one.
+	// MaxRetries is the maximum number of attempts after the first one.
 	MaxRetries int
 	// RetryConflicts retries after the status 409, for services that document it as
-	// transient, as those of models do for requests in progress. For others it means that
+	// transient, as model services do for requests in progress. For others it means that
 	// the request contradicts the state of the server, and the error is final.
 	RetryConflicts bool
 	// MaxRetryAfter is the longest wait that the server may ask for.
 	MaxRetryAfter time.Duration
-	// TokenTimeout is how long a stream may pause between two tokens.
+	// TokenTimeout is the maximum pause between two tokens of a stream.
 	TokenTimeout time.Duration
 	// MaxAnswer is the maximum size of an answer in bytes; 0 means the
 	// protocol's limit.
 	MaxAnswer int
-	// OnFailure receives each failed try; may be nil. An error from it ends
+	// OnFailure receives each failed attempt; can be nil. An error from it ends
 	// the request.
 	OnFailure func(context.Context, Failure) error
-	// Sleep waits between two tries and returns early when ctx is done; nil
+	// Sleep waits between two attempts and returns early when ctx is done; nil
 	// means the real clock.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
@@ -55,14 +55,14 @@ type Request struct {
 	Method string
 	// Path is the escaped path below the server's Base.
 	Path string
-	// Query is sent in addition to that of the server's Base.
+	// Query is sent in addition to the query of the server's Base.
 	Query url.Values
 	// Header is sent in addition to the server's.
 	Header http.Header
 	// Body is sent as JSON; nil means none.
 	Body any
-	// Unsafe means that the request has an effect that must not be repeated.
-	// It is retried only if the server has refused it.
+	// Unsafe means that the request has an effect that must not be repeated. It is
+	// retried only if the server has refused it.
 	Unsafe bool
 }
 
@@ -71,10 +71,10 @@ func (s *Server) Post(ctx context.Context, path string, body map[string]any, con
 	return s.Do(ctx, Request{Path: path, Body: body}, consume)
 }
 
-// Do sends a request and passes the answer of a successful try to consume,
-// which reads it and need not close it. Transient failures, including those of
-// consume, are retried with backoff up to MaxRetries times, except one marked by
-// [Interrupted]. The error is always a *tea.Error.
+// Do sends a request and passes the successful response to consume, which reads it and need
+// not close it. Transient failures, including those of consume, are retried with backoff up
+// to MaxRetries times, except errors marked by [Interrupted]. The error is always a
+// *tea.Error.
 func (s *Server) Do(ctx context.Context, r Request, consume func(Reply) error) error {
 	out, err := s.encode(r)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Server) Do(ctx context.Context, r Request, consume func(Reply) error) e
 	}
 }
 
-// encoded is a request that is ready to be sent any number of times.
+// encoded is a request that can be sent any number of times.
 type encoded struct {
 	Request
 	address string
@@ -138,7 +138,7 @@ func (s *Server) try(ctx context.Context, out *encoded, consume func(Reply) erro
 	}
 	f.Reason = s.toFailure(ctx, err)
 	f.Again = !WasInterrupted(f.Reason) && (!out.Unsafe || refused(f.Reason))
-	reported := tea.AsError(err).Type // what the server itself reports is not charged
+	reported := tea.AsError(err).Type // an error that the server reports is not charged
 	f.Answered = answering && (!errors.As(err, new(*tea.Error)) || WasInterrupted(f.Reason) || reported == tea.ResourceExhausted)
 	if s.MaxRetryAfter > 0 && f.Reason.RetryAfter > s.MaxRetryAfter {
 		f.Reason.Message += fmt.Sprintf("; the server asks for a wait of %s, which is longer than retry_after_max_seconds", f.Reason.RetryAfter)
@@ -148,7 +148,7 @@ func (s *Server) try(ctx context.Context, out *encoded, consume func(Reply) erro
 	return f
 }
 
-// refused reports whether a server has not acted on a request that failed.
+// refused reports whether a server has not processed a failed request.
 func refused(failure *tea.Error) bool {
 	return failure.Type == tea.RateLimited || failure.Details["status"] == int64(http.StatusServiceUnavailable)
 }
@@ -185,8 +185,8 @@ func (s *Server) sleep(ctx context.Context, d time.Duration) error {
 	return backoff.Sleep(ctx, d)
 }
 
-// Missing explains a not_found error by the path of the address, where hint
-// returns what is wrong with it; other errors stay as they are.
+// Missing explains a not_found error by the path of the address if hint returns what is wrong
+// with it; other errors are returned unchanged.
 func (s *Server) Missing(err error, hint func(path string) string) error {
 	u, parseErr := url.Parse(s.Base)
 	if e := tea.AsError(err); e != nil && e.Type == tea.NotFound && parseErr == nil {

@@ -9,26 +9,26 @@ import (
 	"testing"
 )
 
-// Reply is how the server answers one request.
+// Reply is the server's response to one request.
 type Reply struct {
 	Status int // 0 is 200
 	Header map[string]string
-	// Chunks are sent one by one, each on its own way before the next.
+	// Chunks are flushed one by one.
 	Chunks []string
-	// Then is what happens after the chunks.
+	// Then is the ending after the chunks.
 	Then Ending
 }
 
-// Ending is how an answer ends.
+// Ending is how a response ends.
 type Ending int
 
-// Endings of an answer.
+// The endings of a response.
 const (
-	// Close ends the answer as HTTP requires.
+	// Close ends the response as HTTP requires.
 	Close Ending = iota
-	// Break tears the connection.
+	// Break breaks the connection.
 	Break
-	// Hang sends nothing more until the client goes away.
+	// Hang sends nothing more until the client disconnects.
 	Hang
 )
 
@@ -42,8 +42,8 @@ type Seen struct {
 // Server is a running server.
 type Server struct {
 	URL string
-	// Gone gets a value each time that a client went away from a reply that
-	// hangs.
+	// Gone receives a value each time that a client disconnects from a hanging
+	// response.
 	Gone chan struct{}
 
 	mu      sync.Mutex
@@ -51,7 +51,7 @@ type Server struct {
 	replies []Reply
 }
 
-// HTTP is a client for servers of a test, closed at its end.
+// HTTP returns a client for a test's servers, which is closed at the end of the test.
 func HTTP(t testing.TB) *http.Client {
 	t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -59,8 +59,8 @@ func HTTP(t testing.TB) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// Start runs a server until the test ends. Each request gets the next reply;
-// the last one serves all that follow.
+// Start runs a server until the test ends. Each request gets the next reply; the last one is
+// repeated.
 func Start(t testing.TB, replies ...Reply) *Server {
 	t.Helper()
 	s := &Server{Gone: make(chan struct{}, 16), replies: replies}
@@ -77,9 +77,9 @@ func (s *Server) Seen() []Seen {
 	return append([]Seen(nil), s.seen...)
 }
 
-// ServeHTTP plays the next reply.
+// ServeHTTP sends the next reply.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	raw, _ := io.ReadAll(r.Body) // a request that broke off shows as an empty body
+	raw, _ := io.ReadAll(r.Body) // a broken request has an empty body
 	var body map[string]any
 	_ = json.Unmarshal(raw, &body)
 	s.mu.Lock()
@@ -98,7 +98,7 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request, reply Reply) {
 	}
 	flush := http.NewResponseController(w)
 	for _, chunk := range reply.Chunks {
-		_, _ = io.WriteString(w, chunk) // a client that went away shows in the test
+		_, _ = io.WriteString(w, chunk) // the test notices a client that disconnects
 		_ = flush.Flush()
 	}
 	switch reply.Then {
