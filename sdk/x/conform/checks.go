@@ -23,7 +23,7 @@ type Check struct {
 	Remote bool
 	// Remedy tells the author what to do if the check fails.
 	Remedy string
-	// Run makes the check. The error is what the plugin did wrong.
+	// Run makes the check. The error describes what the plugin did wrong.
 	Run func(ctx context.Context, s *Subject) error
 }
 
@@ -53,7 +53,7 @@ func Checks() []Check {
 type Subject struct {
 	Target   Target
 	Manifest tea.Manifest
-	// Settings are those of Instance.
+	// Settings are the settings of Instance.
 	Settings tea.Settings
 	Instance Instance
 }
@@ -97,7 +97,7 @@ func equal(want, got any) error {
 	return fmt.Errorf("the result differs: %s", difference("result", want, got))
 }
 
-// failsWith returns nil if err is an action's error of that type.
+// failsWith returns nil if err is an action error of that type.
 func failsWith(err error, want tea.ErrorType) error {
 	var e *tea.Error
 	switch {
@@ -131,8 +131,7 @@ func same(what string, want, got any) error {
 // manifests.
 func SameManifest(want, got tea.Manifest) error { return same("manifest", want, got) }
 
-// difference describes the first difference between two values that are not
-// equal.
+// difference describes the first difference between two unequal values.
 func difference(path string, want, got any) string {
 	switch w := want.(type) {
 	case map[string]any:

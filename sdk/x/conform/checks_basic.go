@@ -39,8 +39,8 @@ func checkUnknownAction(ctx context.Context, s *Subject) error {
 	return failsWith(err, tea.NotFound)
 }
 
-// checkWrongParams calls every action whose schema refuses the parameters. None
-// of them can begin its work.
+// checkWrongParams calls every action whose schema refuses the parameters, so that none of
+// them begins its work.
 func checkWrongParams(ctx context.Context, s *Subject) error {
 	for _, action := range s.Manifest.Actions {
 		if action.Params == nil {
@@ -87,8 +87,8 @@ func checkValues(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// checkSettings opens two instances that differ: each gets its own settings,
-// and only the keys that the manifest declares.
+// checkSettings opens two different instances: each gets its own settings, and only the
+// keys that the manifest declares.
 func checkSettings(ctx context.Context, s *Subject) error {
 	for _, text := range []string{`{"n": 9007199254740993, "none": null}`, `"two"`} {
 		inst, err := s.Target.Open(ctx, tea.Settings{"probe": json.RawMessage(text), "other": json.RawMessage(`"not for you"`)})

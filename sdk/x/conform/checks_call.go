@@ -12,7 +12,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// callChecks are about the end of a call and what it emits before.
+// callChecks are about the end of a call and the events before it.
 func callChecks() []Check {
 	return []Check{
 		{Name: "error", Remedy: "return every field of the error, its details included", Needs: []string{"probe.fail"}, Run: checkError},
@@ -40,8 +40,8 @@ func checkError(ctx context.Context, s *Subject) error {
 	return equal(details, Details(got))
 }
 
-// Details returns the details of an error, in which a linked bundle can have
-// left Go values, in the value model.
+// Details returns the details of an error in the value model; a linked bundle may have
+// left Go values in them.
 func Details(e *tea.Error) any {
 	v, err := tea.ValuePayload(e.Details).Value()
 	if err != nil {
@@ -76,8 +76,8 @@ func (h *signalHost) Token(ctx context.Context, text string) {
 	h.once.Do(func() { close(h.begun) })
 }
 
-// startWaiting calls probe.wait and returns the end of the call after it has
-// begun.
+// startWaiting calls probe.wait and, once the call has begun, returns a channel for its
+// end.
 func startWaiting(ctx context.Context, s *Subject) (<-chan error, error) {
 	host := &signalHost{begun: make(chan struct{})}
 	ended := make(chan error, 1)
@@ -119,8 +119,8 @@ func checkDeadline(ctx context.Context, s *Subject) error {
 	return nobodyWaits(ctx, s)
 }
 
-// nobodyWaits returns nil when every handler of probe.wait has ended, which
-// must be soon after its context has.
+// nobodyWaits returns nil when every handler of probe.wait has ended, which must happen
+// soon after the end of its context.
 func nobodyWaits(ctx context.Context, s *Subject) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

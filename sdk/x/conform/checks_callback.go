@@ -113,8 +113,8 @@ func checkDescribe(ctx context.Context, s *Subject) error {
 	return failsWith(err, tea.NotFound)
 }
 
-// checkNotes reads a note that does not exist, stores it and reads it again; a
-// note of null exists.
+// checkNotes reads a note that does not exist, stores it and reads it again; a note of
+// null exists.
 func checkNotes(ctx context.Context, s *Subject) error {
 	host := &Host{Notes: map[string]any{"null": nil}}
 	step := func(key string, note any, want map[string]any) error {

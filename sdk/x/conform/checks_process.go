@@ -14,7 +14,7 @@ import (
 // ByHand is the name of the check that starts the program without a host.
 const ByHand = "started by hand"
 
-// processChecks are about the beginning and the end of the process. Each has a
+// processChecks are about the beginning and the end of the process. Each one uses a
 // separate process.
 func processChecks() []Check {
 	return []Check{
@@ -25,8 +25,7 @@ func processChecks() []Check {
 	}
 }
 
-// endTimeout is the time that a process has to end by itself, also on a busy
-// machine.
+// endTimeout is the time in which a process must end by itself, also on a busy machine.
 const endTimeout = 10 * time.Second
 
 func checkByHand(ctx context.Context, s *Subject) error {
@@ -69,9 +68,9 @@ func checkShutdown(ctx context.Context, s *Subject) error {
 	return p.awaitEnd(ctx, "shutdown")
 }
 
-// checkSwap replaces the process by another one, as a host does with a new
-// version: that one starts while the first has its instance open, and opens its
-// own after the first has ended. A plugin that hands state over keeps it.
+// checkSwap replaces the process by another one, as a host does for a new version: it
+// starts while the first process has its instance open, and opens its instance after the
+// first process has ended. A plugin that hands state over keeps it.
 func checkSwap(ctx context.Context, s *Subject) error {
 	p := s.Target.(*Process)
 	next, err := p.another(ctx)
@@ -140,7 +139,7 @@ func (s *Subject) moveTo(ctx context.Context, next *Process) error {
 	return nil
 }
 
-// checkEndOfHost closes the pipe that tells the plugin about its host.
+// checkEndOfHost closes the pipe by which the plugin watches its host.
 func checkEndOfHost(ctx context.Context, s *Subject) error {
 	p, err := s.Target.(*Process).another(ctx)
 	if err != nil {

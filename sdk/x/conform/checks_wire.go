@@ -13,7 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 )
 
-// wireChecks send what this SDK never sends but a newer host could.
+// wireChecks send messages that this SDK never sends but a newer host could.
 func wireChecks() []Check {
 	return []Check{
 		{Name: "health", Remedy: "answer health with ready: true once the plugin accepts calls", Remote: true, Run: checkHealth},
@@ -24,7 +24,7 @@ func wireChecks() []Check {
 	}
 }
 
-// plugin calls the process without a client in between.
+// plugin returns a client for calls to the process without the package's own client.
 func (s *Subject) plugin() pb.PluginClient {
 	return pb.NewPluginClient(s.Target.(*Process).Conn())
 }
@@ -40,7 +40,7 @@ func checkHealth(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// checkCallState asks for a call while it runs and after it was canceled.
+// checkCallState asks for the state of a call while it runs and after its cancellation.
 func checkCallState(ctx context.Context, s *Subject) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -89,7 +89,7 @@ func newer[M proto.Message](m M) M {
 	return m
 }
 
-// configure opens a further instance with a message that has unknown parts.
+// configure opens another instance with a message that has unknown parts.
 func (s *Subject) configure(ctx context.Context, id string) error {
 	settings := map[string][]byte{}
 	for key := range s.Manifest.Settings {

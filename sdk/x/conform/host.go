@@ -12,23 +12,21 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Host is a [tea.Host] for tests: it answers for other actions and records what
-// an action asks of it. The zero value is ready to use: no actions, no notes.
-// It is safe for concurrent use; its exported fields must not change after a
-// call has begun.
+// Host is a [tea.Host] for tests: it answers for other actions and records an action's
+// requests. The zero value is ready to use: no actions, no notes. It is safe for
+// concurrent use; its exported fields must not change after a call has begun.
 type Host struct {
 	// Actions answer [tea.Host.Invoke] by name. Parameters are in the value
 	// model; results can be anything that encoding/json can marshal.
 	Actions map[string]func(ctx context.Context, params any) (any, error)
-	// Infos describe actions. An action without one is described by its name
-	// alone.
+	// Infos describe actions. An action without one is described only by its name.
 	Infos map[string]tea.ActionInfo
-	// Budget is the number of tokens of the budget: when they are used, reports
-	// of usage return a budget_exceeded error; 0 means no limit.
+	// Budget is the number of tokens of the budget: when it is used up, reports of
+	// usage return a budget_exceeded error; 0 means no limit.
 	Budget int64
 	// Render evaluates templates for [tea.Request.Invoke].
 	Render func(params any, roots map[string]any) (any, error)
-	// Notes exist from the beginning, as if an earlier attempt had left them.
+	// Notes are notes of an earlier attempt.
 	Notes map[string]any
 
 	mu    sync.Mutex
@@ -36,8 +34,7 @@ type Host struct {
 	calls []tea.Invocation
 }
 
-// Record is what a [Host] has recorded so far, each list in the order of
-// arrival.
+// Record is the record of a [Host], each list in the order of arrival.
 type Record struct {
 	Tokens   []string
 	Logs     []Log
@@ -46,7 +43,7 @@ type Record struct {
 	Invoked []Invoked
 	// Usage are the reports of usage.
 	Usage []tea.Usage
-	// Notes are all notes by key, including those that the Host began with.
+	// Notes are all notes by key, including the initial ones of the Host.
 	Notes map[string]any
 }
 
@@ -91,24 +88,22 @@ func (h *Host) Recorded() Record {
 	}
 }
 
-// Invocations returns the calls of other actions so far with their keys and
-// roots. Parameters and output are in the value model, their templates as they
-// were.
+// Invocations returns the calls of other actions so far with their keys and roots.
+// Parameters and output are in the value model, with unevaluated templates.
 func (h *Host) Invocations() []tea.Invocation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.calls)
 }
 
-// Invoke records the call and answers from Actions. An action that is not there
-// is a not_found error.
+// Invoke records the call and answers from Actions. A missing action is a not_found error.
 func (h *Host) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
 	return h.InvokeAs(ctx, tea.Invocation{Action: action, Params: params})
 }
 
-// InvokeAs is Invoke with a key and roots. Templates are evaluated by Render; if
-// that is nil, they stay as they are. The result of a call with a key is a note,
-// from which a later one is answered.
+// InvokeAs is Invoke with a key and roots. Templates are evaluated by Render; if it is nil,
+// they are left unchanged. The result of a call with a key is stored in a note and returned
+// for later calls with the key.
 func (h *Host) InvokeAs(ctx context.Context, call tea.Invocation) (*tea.Response, error) {
 	action := call.Action
 	given, err := tea.AsPayload(call.Params).Value()
@@ -218,7 +213,7 @@ func (h *Host) SetNote(_ context.Context, key string, note any) error {
 	return nil
 }
 
-// ReportUsage records a report. It returns an error when the Budget is spent.
+// ReportUsage records a report. It returns an error if the Budget is spent.
 func (h *Host) ReportUsage(_ context.Context, u tea.Usage) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

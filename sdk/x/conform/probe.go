@@ -16,10 +16,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Probe returns a bundle whose actions exercise every part of the protocol. It
-// is the reference for plugins in other languages: a plugin with the same probe
-// actions is tested by the complete suite, one without them by the checks that
-// apply to any plugin.
+// Probe returns a bundle whose actions exercise every part of the protocol. It is the
+// reference for plugins in other languages: a plugin with the same probe actions is tested
+// by the complete suite, others by the checks that apply to any plugin.
 func Probe() tea.Bundle {
 	return tea.Bundle{
 		Name:        "probe",
@@ -157,7 +156,7 @@ func (p *probe) count(context.Context, *tea.Request, struct{}) (countResult, err
 	return countResult{Count: p.waiting.Load()}, nil
 }
 
-// probeBig builds the JSON text itself: encoding so much would take too long.
+// probeBig builds the JSON text itself, because encoding this much would take too long.
 func probeBig(_ context.Context, req *tea.Request) (*tea.Response, error) {
 	var p struct{ Bytes int }
 	if err := req.Params.Decode(&p); err != nil {

@@ -20,14 +20,14 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
-// Process is a plugin that runs as a separate process. It is started without
-// supervision, limits or a clean environment; the host has those.
+// Process is a plugin that runs as a separate process. Unlike under a host, it is started
+// without supervision, limits or a clean environment.
 type Process struct {
 	running
 	manifest  tea.Manifest
 	instances atomic.Int64
 
-	// start is the command as it was given, to start it again.
+	// start is the given command, to start it again.
 	start  *exec.Cmd
 	output io.Writer
 }
@@ -39,24 +39,23 @@ type running struct {
 	conn   *grpc.ClientConn
 	client *wire.Client
 	parent *os.File
-	// end kills the process group. Processes that a wrapper has started can have
-	// its output open, for whose end go-plugin waits.
+	// end kills the process group. Child processes of a wrapper can hold its output
+	// open, and go-plugin waits for the end of the output.
 	end context.CancelFunc
 }
 
-// startTimeout is generous: a plugin in a scripting language on a busy machine
-// can need seconds.
+// startTimeout is generous: a plugin in a scripting language on a busy machine can take
+// seconds.
 const startTimeout = 2 * time.Minute
 
-// Start runs the command as a plugin and sets its Process; nothing else of the
-// command is used afterwards. output receives what the process writes to stderr. The caller ends it with Close.
+// Start runs the command as a plugin and sets its Process; the command is not used
+// afterwards. output receives stderr of the process. The caller ends it with Close.
 func Start(ctx context.Context, cmd *exec.Cmd, output io.Writer) (*Process, error) {
 	return launch(ctx, cmd, output, nil)
 }
 
-// StartKnown is [Start] for a plugin whose manifest is known. Like a host with
-// a stored manifest, it does not ask for it, only whether the plugin accepts
-// calls.
+// StartKnown is [Start] for a plugin whose manifest is known. Like a host with a stored
+// manifest, it does not ask for the manifest, only whether the plugin accepts calls.
 func StartKnown(ctx context.Context, cmd *exec.Cmd, output io.Writer, manifest tea.Manifest) (*Process, error) {
 	return launch(ctx, cmd, output, &manifest)
 }
@@ -177,8 +176,8 @@ func (p *Process) Open(ctx context.Context, settings tea.Settings) (Instance, er
 	return p.Import(ctx, settings, "")
 }
 
-// Import is Open with the state that the instance of another process has
-// exported to a file, see [Exporter].
+// Import is Open with the state that the instance of another process has exported to a
+// file, see [Exporter].
 func (p *Process) Import(ctx context.Context, settings tea.Settings, path string) (Instance, error) {
 	declared := tea.Settings{}
 	for key := range p.manifest.Settings {
@@ -195,8 +194,8 @@ func (p *Process) Import(ctx context.Context, settings tea.Settings, path string
 
 // Exporter is implemented by the instances of a [Process].
 type Exporter interface {
-	// Export closes the instance after it has written its state to a new file,
-	// as in a swap of the plugin.
+	// Export writes the state of the instance to a new file and closes the
+	// instance, as in a swap of the plugin.
 	Export(ctx context.Context, path string) error
 }
 
@@ -222,7 +221,7 @@ func (r *remote) Close() error {
 	return r.process.client.Release(ctx, r.id)
 }
 
-// dispenser takes connection and broker out of go-plugin.
+// dispenser takes the connection and the broker from go-plugin.
 type dispenser struct {
 	plugin.NetRPCUnsupportedPlugin
 	broker *plugin.GRPCBroker

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// processAttr gives a plugin its own process group: it ends with its group.
+// processAttr gives a plugin a separate process group, which ends with it.
 func processAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // killGroup kills a plugin with its group.

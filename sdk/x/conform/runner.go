@@ -16,8 +16,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
-// processRunner starts a plugin for go-plugin and records why that fails: go-plugin has
-// an error for it, but one for the authors of hosts.
+// processRunner starts a plugin for go-plugin and records why that fails, because
+// go-plugin's error is for the authors of hosts.
 type processRunner struct {
 	cmd            *exec.Cmd
 	stdout, stderr io.ReadCloser
@@ -28,7 +28,7 @@ type processRunner struct {
 	// of stdout.
 	first []byte
 	ended bool
-	// failure is why the process could not be started.
+	// failure is the reason why the process could not be started.
 	failure error
 }
 
@@ -51,8 +51,7 @@ func (r *processRunner) Start(context.Context) (err error) {
 	return nil
 }
 
-// reason returns why there is no connection to the plugin; err is that of
-// go-plugin.
+// reason returns why there is no connection to the plugin; err is go-plugin's error.
 func (r *processRunner) reason(err error) error {
 	if r.failure != nil {
 		return r.failure
@@ -136,12 +135,12 @@ func (r *processRunner) Kill(context.Context) error {
 // Diagnose returns nothing: reason explains failures.
 func (r *processRunner) Diagnose(context.Context) string { return "" }
 
-// PluginToHost returns the address as it is: both are on this machine.
+// PluginToHost returns the address unchanged: both are on this machine.
 func (r *processRunner) PluginToHost(network, address string) (string, string, error) {
 	return network, address, nil
 }
 
-// HostToPlugin returns the address as it is.
+// HostToPlugin returns the address unchanged.
 func (r *processRunner) HostToPlugin(network, address string) (string, string, error) {
 	return network, address, nil
 }

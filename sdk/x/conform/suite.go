@@ -18,21 +18,21 @@ const (
 	Skipped Status = "skipped"
 )
 
-// Result is the outcome of one check, with what the author does about it.
+// Result is the outcome of one check, with the remedy for the author.
 type Result struct {
 	Check  string `json:"check"`
 	Status Status `json:"status"`
-	// Detail is what the plugin did wrong, or why the check was skipped.
+	// Detail describes what the plugin did wrong, or why the check was skipped.
 	Detail string `json:"detail,omitempty"`
-	// Remedy is what the author of the plugin does about a failure.
+	// Remedy tells the author of the plugin what to do about a failure.
 	Remedy string `json:"remedy,omitempty"`
 	// Millis is the duration in milliseconds.
 	Millis int64 `json:"ms"`
 }
 
-// Suite are the checks to make.
+// Suite configures a run of the checks.
 type Suite struct {
-	// Settings are those of the instance that most checks use.
+	// Settings are the settings of the instance that most checks use.
 	Settings tea.Settings
 	// Match selects checks by name; nil selects all.
 	Match func(check string) bool
@@ -42,8 +42,8 @@ type Suite struct {
 // seconds.
 const checkTimeout = time.Minute
 
-// Run makes the checks on a plugin and reports each result as it is known. The
-// error is that of opening an instance; then nothing was checked.
+// Run makes the checks on a plugin and reports each result as soon as it is known. The
+// error reports that no instance could be opened and nothing was checked.
 func (s Suite) Run(ctx context.Context, target Target, report func(Result)) error {
 	subject, err := newSubject(ctx, target, s.Settings)
 	if err != nil {
@@ -90,8 +90,7 @@ func (c Check) result(ctx context.Context, s *Subject) Result {
 	return r
 }
 
-// revive starts a process again that has ended or has no instance, with a new
-// instance.
+// revive restarts a process that has ended or has no instance, with a new instance.
 func (s *Subject) revive(ctx context.Context) error {
 	p, ok := s.Target.(*Process)
 	if !ok || !p.ended() && s.Instance != nil {

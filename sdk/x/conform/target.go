@@ -44,8 +44,8 @@ func (l linked) Open(ctx context.Context, settings tea.Settings) (Instance, erro
 
 var firstLogger = slog.Default()
 
-// RouteLogs sends what actions log with slog to the host of the call, as in a
-// plugin's process. A default logger that the program has set is kept.
+// RouteLogs sends slog records of actions to the host of the call, as in a plugin's
+// process. It keeps a default logger that the program has set.
 func RouteLogs() {
 	if slog.Default() == firstLogger {
 		slog.SetDefault(slog.New(tea.LogHandler(slog.NewTextHandler(os.Stderr, nil))))

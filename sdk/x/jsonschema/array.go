@@ -13,8 +13,8 @@ type arrayRules struct {
 	unevaluated              *node
 }
 
-// arrays reads the keywords of both drafts: a list under items is draft 7's
-// name for prefixItems, and additionalItems then its name for items.
+// arrays reads the keywords of both drafts: in draft 7, a list under items corresponds to
+// prefixItems, and additionalItems then to items.
 func (k *keywords) arrays() *arrayRules {
 	if !k.has("items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems", "unevaluatedItems") {
 		return nil

@@ -9,9 +9,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// compiler compiles a document to nodes: one for each subschema that is
-// reached, so that recursive schemas become cycles of nodes. It panics with an
-// *Error at the first mistake.
+// compiler compiles a document to nodes: one for each reachable subschema, so that recursive
+// schemas become cycles of nodes. It panics with an *Error at the first mistake.
 type compiler struct {
 	*document
 	nodes   map[string]*node // by pointer
@@ -35,10 +34,10 @@ func (c *compiler) compile() *Schema {
 	return &Schema{root: root, tracks: c.tracks}
 }
 
-// dropUnfit removes the defaults that do not fit their own schema, such as null for an
-// array: filled in, they would make every value invalid. MCP servers have such
-// defaults. The checks of all defaults share one budget of steps; defaults that
-// exceed it are removed, too.
+// dropUnfit removes the defaults that do not match their own schema, such as null for an
+// array, because filling them in would make every value invalid. MCP servers have such
+// defaults. The checks of all defaults share one budget of steps; defaults that exceed it are
+// removed, too.
 func (c *compiler) dropUnfit() {
 	r := &run{tracks: c.tracks, steps: baseSteps}
 	for _, pointer := range sortedKeys(c.nodes) {
@@ -88,7 +87,7 @@ func (c *compiler) node(pointer string, raw any, res *resource) *node {
 	return n
 }
 
-// bindRefs looks up $ref and $dynamicRef after all nodes have been made.
+// bindRefs resolves $ref and $dynamicRef after all nodes have been created.
 func (c *compiler) bindRefs(k *keywords, n *node) {
 	for _, keyword := range []string{"$ref", "$dynamicRef"} {
 		given, ok := k.raw[keyword]
@@ -120,8 +119,8 @@ func (c *compiler) bindRefs(k *keywords, n *node) {
 	}
 }
 
-// refuseLoops finds schemas that lead back to themselves without descending
-// into the value, for example {"$ref": "#"}: they could never be checked.
+// refuseLoops rejects schemas that lead back to themselves without descending into the value,
+// for example {"$ref": "#"}, because a check would never end.
 func refuseLoops(nodes map[string]*node) {
 	const visiting, done = 1, 2
 	states := make(map[*node]int, len(nodes))
@@ -266,7 +265,7 @@ func (k *keywords) text(keyword string) string {
 	return s
 }
 
-// count reads a number of things, absent if it is not given.
+// count reads a count; it returns absent if the keyword is not given.
 func (k *keywords) count(keyword string, absent int) int {
 	raw, ok := k.raw[keyword]
 	if !ok {

@@ -2,13 +2,12 @@ package jsonschema
 
 import "slices"
 
-// Complete fills in what a schema of parameters leaves out: a member that is
-// null although its schema does not allow null counts as absent, and an absent
-// member gets its default, also in nested objects and lists. Defaults that do not
-// fit their own schema, and those below allOf, anyOf and similar keywords, are not
-// used. v does not change. The result
-// shares unchanged parts with v, and the defaults with the schema: it must not
-// be changed. If changed is false, it is v itself.
+// Complete fills in what is missing in parameters: a member that is null although its schema
+// does not allow null counts as absent, and an absent member gets its default, also in nested
+// objects and lists. Defaults that do not match their own schema, and those below allOf,
+// anyOf and similar keywords, are not used. v does not change. The result shares unchanged
+// parts with v, and the defaults with the schema: it must not be changed. If changed is
+// false, it is v itself.
 func (s *Schema) Complete(v any) (completed any, changed bool) { return s.root.complete(v) }
 
 // Fit completes v and returns the violations in the result; see [Schema.Complete] and
@@ -40,8 +39,7 @@ func (n *node) complete(v any) (out any, changed bool) {
 	return v, false
 }
 
-// refusesNull reports whether a schema restricts the values that it allows, and
-// null is not among them.
+// refusesNull reports whether a schema restricts the allowed values and excludes null.
 func (n *node) refusesNull() bool {
 	refuse := func(alternatives []*node) bool {
 		return len(alternatives) > 0 && !slices.ContainsFunc(alternatives, func(n *node) bool { return !n.refusesNull() })

@@ -2,12 +2,10 @@
 // against a JSON Schema of draft 2020-12 or draft 7. It reports every
 // violation, not only the first. Start with [Compile].
 //
-// Integers are compared exactly, also beyond 2^53, and 3.0 counts as an
-// integer. The formats date-time, date, email, uri, uuid, ipv4 and ipv6 are
-// checked; other formats are annotations. References stay inside of the
-// document: nothing is ever loaded.
+// Integers are compared exactly, also beyond 2^53, and 3.0 counts as an integer. The formats
+// date-time, date, email, uri, uuid, ipv4 and ipv6 are checked; other formats are
+// annotations. References cannot leave the document: nothing is ever loaded.
 //
-// Schemas can be untrusted: references that lead back to themselves are
-// refused, patterns run in linear time, and a check ends after a bounded number
-// of steps.
+// Schemas can be untrusted: references that lead back to themselves are rejected, patterns run
+// in linear time, and a check ends after a bounded number of steps.
 package jsonschema

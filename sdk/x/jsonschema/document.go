@@ -44,10 +44,9 @@ func plainKeywords() []string {
 	}
 }
 
-// CheckKeywords finds the first keyword in a schema and its subschemas that
-// this package does not support, and that [Compile] would ignore, as JSON
-// Schema requires. Keywords that begin with x- are annotations. The error is an
-// [*Error].
+// CheckKeywords reports the first keyword in a schema and its subschemas that this package
+// does not support, and that [Compile] ignores, as JSON Schema requires. Keywords that begin
+// with x- are annotations. The error is an [*Error].
 func CheckKeywords(schema any) (err error) {
 	defer catch(&err)
 	checkKeywords(schema, "", 0)
@@ -98,16 +97,16 @@ func eachSubschema(held any, s shape, at string, visit func(sub any, at string))
 // documentURI is the base of a document without an $id.
 const documentURI = "tea://document/"
 
-// maxDepth bounds how deep subschemas nest.
+// maxDepth bounds the nesting of subschemas.
 const maxDepth = 256
 
-// document is the raw schema with an index of its $id and anchors. Its places
-// are JSON pointers from the root.
+// document is the raw schema with an index of its $id and anchors. Places in it are JSON
+// pointers from the root.
 type document struct {
 	root      any
 	draft7    bool
 	resources map[string]*resource // by pointer
-	uris      map[string]string    // absolute URI, with "#anchor" where it is one, to pointer
+	uris      map[string]string    // absolute URI, with "#anchor" for an anchor, to pointer
 	dynamics  map[string]string    // pointer to $dynamicAnchor
 	shapes    map[string]shape
 }
@@ -144,7 +143,7 @@ func (d *document) addResource(pointer, uri string) {
 	d.uris[uri] = pointer
 }
 
-// index notes the $id and anchors of raw and of the subschemas below.
+// index indexes the $id and anchors of raw and of the subschemas below it.
 func (d *document) index(raw any, pointer, base string, depth int) {
 	m, ok := raw.(map[string]any)
 	if !ok {
@@ -162,8 +161,7 @@ func (d *document) index(raw any, pointer, base string, depth int) {
 	}
 }
 
-// indexNames indexes the names that m declares and returns the base URI inside
-// of it.
+// indexNames indexes the names that m declares and returns the base URI inside m.
 func (d *document) indexNames(m map[string]any, pointer, base string) string {
 	_, hasRef := m["$ref"]
 	id, ok := m["$id"].(string)
@@ -213,7 +211,7 @@ func (d *document) find(from *resource, ref string) (pointer, fragment string, e
 	return root + fragment, "", nil
 }
 
-// at returns the schema at a pointer, and the resource that it belongs to.
+// at returns the schema at a pointer, and the resource to which it belongs.
 func (d *document) at(pointer string) (raw any, res *resource, ok bool) {
 	raw, res = d.root, d.resources[""]
 	walked := ""

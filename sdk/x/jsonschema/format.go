@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// formatFault describes the expected format of a string. It returns "" if the
-// string has the format, or the format is not checked.
+// formatFault describes the expected format of a string. It returns "" if the string has the
+// format or the format is not checked.
 func formatFault(format, s string) string {
 	switch format {
 	case "date-time":
@@ -44,8 +44,8 @@ func formatFault(format, s string) string {
 	return ""
 }
 
-// isDateTime follows RFC 3339: T and Z in either case, and leap seconds where
-// the offset makes them possible.
+// isDateTime follows RFC 3339: T and Z in either case, and leap seconds if the offset allows
+// them.
 func isDateTime(s string) bool {
 	if len(s) < len("2006-01-02T15:04:05Z") || strings.ContainsRune(s, ',') {
 		return false

@@ -50,7 +50,7 @@ func (r *run) checkLogic(rules *logicRules, v any, at *place, own *evaluated) {
 	}
 }
 
-// checkChoice checks anyOf, and oneOf if exactly one form can fit.
+// checkChoice checks anyOf, and oneOf if exactly one form may match.
 func (r *run) checkChoice(forms []*node, v any, at *place, own *evaluated, onlyOne bool) {
 	failed := make([][]Problem, len(forms))
 	var fitting []int
@@ -68,9 +68,8 @@ func (r *run) checkChoice(forms []*node, v any, at *place, own *evaluated, onlyO
 	}
 }
 
-// noneFits reports why no form fits: the problems of the intended form, as far
-// as the type or a distinguishing member identifies it; otherwise one problem
-// for all.
+// noneFits reports why no form matches: the problems of the intended form, if the type or a
+// distinguishing member identifies it; otherwise one problem for all forms.
 func (r *run) noneFits(forms []*node, failed [][]Problem, v any, at *place) {
 	var types []string
 	mistyped, meant := 0, -1
@@ -108,8 +107,8 @@ func (r *run) noneFits(forms []*node, failed [][]Problem, v any, at *place) {
 	}
 }
 
-// onlyMissing returns the members of which the value at a path needs one, if each
-// alternative was refused only because one of them is missing; otherwise nil.
+// onlyMissing returns the members of which the value at a path needs one, if each alternative
+// failed only because one of them is missing; otherwise nil.
 func onlyMissing(failed [][]Problem, here string) (members []string) {
 	for _, problems := range failed {
 		if len(problems) != 1 || problems[0].Kind != MissingMember || problems[0].Path != here {
@@ -128,8 +127,8 @@ func (n *node) behindRef() *node {
 	return n
 }
 
-// contradicts reports whether a member with certain allowed values, such as a
-// "type" or "kind", shows that v is meant to be of another form.
+// contradicts reports whether a member with certain allowed values, such as "type" or "kind",
+// shows that v is intended to have another form.
 func (n *node) contradicts(v any) bool {
 	m, ok := v.(map[string]any)
 	if !ok || n.object == nil {
@@ -144,7 +143,7 @@ func (n *node) contradicts(v any) bool {
 	return false
 }
 
-// firstOfEach lists why each form does not fit, in bounded length: forms can
+// firstOfEach describes why each form does not match, in bounded length, because forms can
 // contain forms.
 func firstOfEach(failed [][]Problem, here string) string {
 	const shown = 5

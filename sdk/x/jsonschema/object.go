@@ -62,8 +62,8 @@ func (k *keywords) objects() *objectRules {
 	return rules
 }
 
-// dependencies reads dependentRequired, and draft 7's dependencies, which
-// combines that with dependentSchemas.
+// dependencies reads dependentRequired, and draft 7's dependencies, which combine it with
+// dependentSchemas.
 func (k *keywords) dependencies(rules *objectRules) {
 	rules.dependent = map[string][]string{}
 	for name, raw := range k.mapping("dependentRequired") {

@@ -8,8 +8,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// place is the position of a value; nil is the root. It is formatted only when
-// there is a problem to report.
+// place is the position of a value; nil is the root. It is formatted only to report a
+// problem.
 type place struct {
 	parent *place
 	name   string

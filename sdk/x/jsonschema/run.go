@@ -6,9 +6,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Bounds of one check, which ends for every schema: baseSteps, and
-// stepsPerValue for each value that is checked, bound how often subschemas are
-// used.
+// Bounds of one check, so that it ends for every schema: baseSteps, and stepsPerValue for
+// each checked value, bound the number of times that subschemas are applied.
 const (
 	baseSteps     = 100_000
 	stepsPerValue = 50
@@ -23,14 +22,13 @@ type run struct {
 	isTemplate func(path string) bool
 
 	scope   []*resource // resources entered, outermost first; for $dynamicRef
-	steps   int         // that are left
+	steps   int         // remaining steps
 	depth   int
 	stopped string // why the check was stopped
 }
 
-// evaluated records the members and items of a value that some keyword has
-// checked; the unevaluated keywords check the others. A nil one records
-// nothing.
+// evaluated records the members and items of a value that some keyword has checked; the
+// unevaluated keywords check the others. A nil evaluated records nothing.
 type evaluated struct {
 	allMembers bool
 	members    map[string]bool
@@ -87,7 +85,7 @@ func (r *run) misfit(at *place, got, format string, args ...any) {
 	r.report(Problem{Path: at.String(), Message: wanted + ", got " + got, Wanted: wanted})
 }
 
-// wrongType reports a value of another type than any of these.
+// wrongType reports a value whose type is none of types.
 func (r *run) wrongType(at *place, v any, types []string) {
 	expected := "expected " + orList(types) + ", got "
 	r.report(Problem{Path: at.String(), Message: expected + describe(v), Wanted: expected + typeOf(v)})
@@ -107,8 +105,8 @@ func (r *run) stop(why string) {
 	}
 }
 
-// validate checks v, which is at a place, and records in seen what it has
-// checked if v fits.
+// validate checks v, which is at a place, and records in seen what it has checked if v
+// matches.
 func (r *run) validate(n *node, v any, at *place, seen *evaluated) {
 	if r.steps--; r.steps < 0 {
 		r.stop("the schema takes too many steps for this value; the check was stopped")
@@ -179,7 +177,7 @@ func (r *run) keywords(n *node, v any, at *place, own *evaluated) {
 	}
 }
 
-// unevaluated runs the keywords that depend on what all others have checked.
+// unevaluated runs the keywords that depend on what all other keywords have checked.
 func (r *run) unevaluated(n *node, v any, at *place, own *evaluated) {
 	switch v := v.(type) {
 	case []any:
@@ -227,8 +225,8 @@ func (r *run) try(n *node, v any, at *place, seen *evaluated) []Problem {
 	return found
 }
 
-// uncertain reports whether v is or contains a template, so that v as a whole
-// cannot be checked yet.
+// uncertain reports whether v is or contains a template, so that v as a whole cannot be
+// checked yet.
 func (r *run) uncertain(v any, at *place) bool {
 	if r.isTemplate == nil {
 		return false

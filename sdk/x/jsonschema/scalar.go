@@ -12,8 +12,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// fill reads every group of keywords that occurs. Definitions are checked even
-// if nothing refers to them.
+// fill reads every group of keywords that occurs. Definitions are checked even if nothing
+// refers to them.
 func (k *keywords) fill(n *node) {
 	k.schemaMap("$defs")
 	k.schemaMap("definitions")

@@ -22,15 +22,15 @@ type Schema struct {
 type Problem struct {
 	// Path is the place, such as items[3].name; empty is the value itself.
 	Path string `json:"path" doc:"the place, such as items[3].name; empty is the value itself"`
-	// Message says what was expected and what is there.
+	// Message describes what was expected and the actual value.
 	Message string `json:"message" doc:"what was expected and what is there"`
 	// Kind and Member identify a missing or an unknown member.
 	Kind   Kind   `json:"-"`
 	Member string `json:"-"`
 	// Wanted is Message without the value itself, which can be secret.
 	Wanted string `json:"-"`
-	// Hint is the part of Message that suggests another name or value, if any. That of
-	// a missing member is not part of Message.
+	// Hint is the part of Message that suggests another name or value, if any. The hint
+	// for a missing member is not part of Message.
 	Hint string `json:"-"`
 }
 
@@ -38,8 +38,8 @@ type Problem struct {
 // specially.
 type Kind int
 
-// The kinds. Member is the name of a missing or an unknown member; the path of
-// a missing one is that of the object, the path of an unknown one its own.
+// The kinds. Member is the name of a missing or an unknown member; the path is the object's
+// for a missing member, the member's for an unknown one.
 const (
 	Misfit Kind = iota
 	MissingMember
@@ -68,10 +68,9 @@ func Join(problems []Problem) string {
 	return strings.Join(texts, "; ")
 }
 
-// Describe returns problems as a text that follows the name of a thing with
-// named parts: ` needs the parameter "url"; has no parameter "retrys"; did you
-// mean "retries"?`. what is the word for a part. At most ten problems are
-// described.
+// Describe returns problems as a text that follows the name of something with named parts:
+// ` needs the parameter "url"; has no parameter "retrys"; did you mean "retries"?`. what is
+// the word for a part. At most ten problems are described.
 func Describe(problems []Problem, what string) string {
 	const shown = 10
 	var b strings.Builder
@@ -121,10 +120,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("schema at %s: %s", e.Path, e.Message)
 }
 
-// Compile compiles a schema: an object or a bool of the value model, or
-// anything that marshals to one, such as a *schema.Schema. A mistake in it is
-// an [*Error]. The result can share parts of the schema, which must not be
-// changed afterwards.
+// Compile compiles a schema: an object or a bool of the value model, or anything that marshals
+// to one, such as a *schema.Schema. A mistake in it is an [*Error]. The result can share parts
+// of the schema, which must not be changed afterwards.
 func Compile(schema any) (compiled *Schema, err error) {
 	switch schema.(type) {
 	case bool, map[string]any:
@@ -140,7 +138,7 @@ func Compile(schema any) (compiled *Schema, err error) {
 	return c.compile(), nil
 }
 
-// catch recovers the mistake that the compiler panics with.
+// catch recovers the mistake with which the compiler panics.
 func catch(err *error) {
 	switch p := recover().(type) {
 	case nil:
@@ -151,16 +149,15 @@ func catch(err *error) {
 	}
 }
 
-// Validate returns every violation in v, ordered by keyword and member name;
-// nil if v fits. v must be in the value model and is not changed.
+// Validate returns every violation in v, ordered by keyword and member name; nil if v is
+// valid. v must be in the value model and is not changed.
 func (s *Schema) Validate(v any) []Problem {
 	return s.run(v, nil)
 }
 
-// ValidateTemplated is [Schema.Validate] for a value with templates that are
-// not evaluated yet. isTemplate reports whether there is one at a path in the
-// form of [Problem.Path]. A template, and whatever depends on it, counts as
-// fitting.
+// ValidateTemplated is [Schema.Validate] for a value with unevaluated templates. isTemplate
+// reports whether there is a template at a path in the form of [Problem.Path]. A template, and
+// whatever depends on it, counts as valid.
 func (s *Schema) ValidateTemplated(v any, isTemplate func(path string) bool) []Problem {
 	return s.run(v, isTemplate)
 }
@@ -180,15 +177,14 @@ func (s *Schema) run(v any, isTemplate func(path string) bool) []Problem {
 	return problems
 }
 
-// node is one compiled subschema. A group of keywords that does not occur is
-// nil.
+// node is one compiled subschema. Groups of keywords that do not occur are nil.
 type node struct {
 	pointer  string
 	resource *resource
 
 	never bool // the schema false
-	// fallback is the default, if there is one, example the first example that is a
-	// text.
+	// fallback is the default, if there is one; example is the first example that
+	// is a text.
 	fallback    any
 	hasFallback bool
 	example     string
@@ -203,14 +199,14 @@ type node struct {
 	logic       *logicRules
 }
 
-// dynamicRef is a $dynamicRef: target, or the outermost node in scope with the
-// $dynamicAnchor name, if name is not empty.
+// dynamicRef is a $dynamicRef: target or, if name is not empty, the outermost node in scope
+// with the $dynamicAnchor name.
 type dynamicRef struct {
 	target *node
 	name   string
 }
 
-// resource is a part of the document with its own $id; the root is one.
+// resource is a part of the document with an $id; the root is a resource too.
 type resource struct {
 	uri     string
 	dynamic map[string]*node

@@ -65,8 +65,8 @@ func quote(v any) string {
 	return shorten(text, maxShown)
 }
 
-// isSmall reports whether encoding v takes up to about budget bytes: a large
-// value is not encoded for a message that shows only its beginning.
+// isSmall reports whether encoding v takes up to about budget bytes: a large value is not
+// encoded for a message that shows only its beginning.
 func isSmall(v any, budget *int) bool {
 	*budget--
 	switch v := v.(type) {
