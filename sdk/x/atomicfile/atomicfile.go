@@ -16,17 +16,17 @@ import (
 	"time"
 )
 
-// Write replaces the file at a path with what write produces. A reader, also
-// after a crash, finds the complete old or the complete new content. When Write
-// returns without an error, the new content is on disk. An existing regular
-// file keeps its permissions, a new one gets perm less the umask, a symbolic
-// link is replaced by the file. Of two concurrent writers, the last one wins.
+// Write replaces the file at a path with the output of write. A reader, also after a
+// crash, finds the complete old or the complete new content. When Write returns without
+// an error, the new content is on disk. An existing regular file keeps its permissions, a
+// new one gets perm less the umask, a symbolic link is replaced by the file. Of two
+// concurrent writers, the last one wins.
 //
 // A process that is killed can leave a temporary file next to the path. A later
 // write of the same file removes it.
 //
-// After an error the old content is unchanged. The errors are those of write,
-// or an [*fs.PathError], which can name the temporary file next to the path.
+// After an error the old content is unchanged. The error is write's, or an
+// [*fs.PathError], which can name the temporary file next to the path.
 func Write(name string, perm fs.FileMode, write func(io.Writer) error) error {
 	root, err := os.OpenRoot(filepath.Dir(name))
 	if err != nil {
@@ -48,7 +48,7 @@ func WriteIn(root *os.Root, name string, perm fs.FileMode, write func(io.Writer)
 	if err != nil {
 		return err
 	}
-	if keep { // the old permissions can be stricter or wider than the umask allows
+	if keep { // the old permissions can differ from what the umask allows
 		err = f.Chmod(perm)
 	}
 	if err == nil {
@@ -67,13 +67,13 @@ func WriteIn(root *os.Root, name string, perm fs.FileMode, write func(io.Writer)
 	return syncDir(root, dir)
 }
 
-// abandoned is the time without a change after which a temporary file is that of
-// a process that was killed.
+// abandoned is the time without a change after which a temporary file is considered to
+// belong to a process that was killed.
 const abandoned = 10 * time.Minute
 
-// create opens a new temporary file for the file with the base name in a
-// directory. Its name is the first one that no concurrent writer uses, so that the
-// files of killed writers are found again, or random if it would be too long.
+// create opens a new temporary file for the file with the base name in a directory. Its
+// name is the first one that no concurrent writer uses, so that the files of killed
+// writers are found again, or random if the name would be too long.
 func create(root *os.Root, dir, base string, perm fs.FileMode) (f *os.File, name string, err error) {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	for n := range writers {
@@ -93,8 +93,8 @@ func create(root *os.Root, dir, base string, perm fs.FileMode) (f *os.File, name
 	return f, name, err
 }
 
-// writers is the number of concurrent writers whose files are found after they
-// were killed.
+// writers is the number of concurrent writers whose files are found after they were
+// killed.
 const writers = 100
 
 func temporaryName(base string, n int) string {
@@ -104,18 +104,17 @@ func temporaryName(base string, n int) string {
 	return "." + base + temporarySuffix
 }
 
-// removeAbandoned removes the file of a killed writer, and reports whether it was
-// one.
+// removeAbandoned removes the file of a killed writer, and reports whether it did.
 func removeAbandoned(root *os.Root, name string) bool {
 	info, err := root.Lstat(name)
 	return err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > abandoned && root.Remove(name) == nil
 }
 
-// temporarySuffix ends the name of a file until it is complete. A crash can
-// leave such a file.
+// temporarySuffix is the suffix of a file's name until it is complete. A crash can leave
+// such a file.
 const temporarySuffix = ".tea-tmp"
 
-// IsTemporary reports whether the name is that of an incomplete file.
+// IsTemporary reports whether a name is the name of an incomplete file.
 func IsTemporary(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, temporarySuffix)
 }
@@ -138,8 +137,8 @@ func SyncDir(name string) error {
 	return flush(dir)
 }
 
-// flush flushes and closes a directory. Windows cannot flush one: there the file
-// system's own journal must do.
+// flush flushes and closes a directory. Windows cannot flush one and relies on the file
+// system's journal.
 func flush(dir *os.File) error {
 	if runtime.GOOS == "windows" {
 		return dir.Close()

@@ -5,8 +5,7 @@ import (
 	"syscall"
 )
 
-// SyncData makes the content of an open file durable, and its size if that has
-// changed.
+// SyncData makes the content of an open file durable, and its size if it has changed.
 func SyncData(f *os.File) error {
 	for {
 		err := syscall.Fdatasync(int(f.Fd()))

@@ -1,6 +1,6 @@
-// Package backoff computes the waits between the attempts of an operation that
-// is retried. Start with [Policy]. Host and plugins share it, so that a wait
-// that is configured in one place means the same in another.
+// Package backoff computes the waits between the attempts of a retried operation. Start
+// with [Policy]. Host and plugins share it, so that a configured wait has the same
+// meaning everywhere.
 package backoff
 
 import (
@@ -20,8 +20,8 @@ type Policy struct {
 	Max time.Duration
 	// Multiplier is the growth from one wait to the next.
 	Multiplier float64
-	// Jitter is the fraction of a wait, from 0 to 1, that is random: many
-	// devices that fail together do not retry together.
+	// Jitter is the random fraction of a wait, from 0 to 1: many devices that fail
+	// together do not retry together.
 	Jitter float64
 }
 
@@ -30,7 +30,7 @@ type Policy struct {
 // Base x Multiplier^(attempt-1) and at most Max.
 func (p Policy) Wait(attempt int) time.Duration { return p.WaitBy(attempt, rand.Float64()) }
 
-// WaitBy is [Policy.Wait] with a number in [0, 1) that the caller has drawn.
+// WaitBy is [Policy.Wait] with a random number in [0, 1) from the caller.
 func (p Policy) WaitBy(attempt int, random float64) time.Duration {
 	if p.Base <= 0 {
 		return 0

@@ -1,10 +1,10 @@
-// Package breaker has the circuit breaker of host and plugins: it stops calls
-// to something that keeps failing, and allows a few calls after a pause to find
-// out whether it works again. Start with [New].
+// Package breaker is the circuit breaker of host and plugins: it stops calls to something
+// that keeps failing, and allows a few calls after a pause to find out whether it works
+// again. Start with [New].
 //
-// It differs from common libraries in three points that tea needs: the caller
-// sets the clock, failures count in a row or within a window, and an open
-// breaker reports how long it stays open.
+// It differs from common libraries in three points that tea needs: the caller sets the
+// clock, failures count in a row or within a window, and an open breaker reports how long
+// it stays open.
 package breaker
 
 import (
@@ -27,8 +27,8 @@ type Settings struct {
 	// Failures is the number of failures that opens the breaker; less than 1
 	// means 1.
 	Failures int
-	// Window is the time within which failures count, for a caller that
-	// records no successes. 0 counts the failures in a row instead.
+	// Window is the time within which failures count, for callers that record no
+	// successes. 0 counts consecutive failures instead.
 	Window time.Duration
 	// Pause is how long the breaker stays open before it allows trial calls.
 	Pause time.Duration
@@ -50,7 +50,7 @@ type Breaker struct {
 
 	mu       sync.Mutex
 	state    State
-	failures []time.Time // that count, oldest first
+	failures []time.Time // failures that count, oldest first
 	openedAt time.Time
 	trials   int
 }
@@ -112,8 +112,8 @@ func (b *Breaker) State() State {
 	return b.state
 }
 
-// Failures returns the number of failures that count, at most as many as open
-// the breaker.
+// Failures returns the number of failures that count, up to the number that opens the
+// breaker.
 func (b *Breaker) Failures() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -131,7 +131,7 @@ func (b *Breaker) OpenFor() time.Duration {
 	return 0
 }
 
-// advance makes the state changes that depend on time.
+// advance applies the state changes that depend on time.
 func (b *Breaker) advance() time.Time {
 	now := b.settings.Now()
 	s := &b.settings

@@ -1,3 +1,3 @@
 // Package childproc ends and limits the processes that a host or a plugin starts.
-// [StartGuard] is for the end of the owner, [Pin] for processors.
+// [StartGuard] ends them with their owner, [Pin] limits their processors.
 package childproc

@@ -8,11 +8,10 @@ import (
 	"sync"
 )
 
-// guardScript reads the process groups that start (+) and end (-). When the owner
-// closes its end of the pipe or dies, it kills the groups that are left, all
-// processes in the control groups whose paths begin with the second argument, and
-// the processes that have the mark, the first argument, in their environment: those
-// have left their process group.
+// guardScript reads the process groups that start (+) and end (-). When the owner closes
+// its end of the pipe or dies, the script kills the remaining groups, all processes in the
+// control groups whose paths begin with the second argument, and the processes with the
+// mark, the first argument, in their environment, which have left their process group.
 const guardScript = `groups=
 while read -r op id; do
 	rest=
@@ -37,18 +36,18 @@ done`
 type GuardOptions struct {
 	// Name is the name of the guard's process.
 	Name string
-	// Mark is an entry of the environment of the processes, NAME=VALUE. It must be
-	// the first one, where a grep that stops at a zero byte finds it.
+	// Mark is an entry of the processes' environment, NAME=VALUE. It must be the
+	// first one, where a grep that stops at a zero byte finds it.
 	Mark string
-	// ControlGroups begins the paths of the processes' control groups; may be empty.
+	// ControlGroups is the prefix of the paths of the processes' control groups; can be empty.
 	ControlGroups string
-	// Always makes the guard search for the mark if all groups have ended, too.
+	// Always makes the guard search for the mark even if all groups have ended.
 	Always bool
 }
 
-// Guard is a small process that outlives its owner and kills the owner's child
-// processes when the owner has ended in any way. The kernel's parent-death signal
-// kills only a child itself, before it can end the processes that it has started.
+// Guard is a small process that outlives its owner and kills the owner's child processes
+// when the owner has ended in any way. The kernel's parent-death signal kills only the
+// child itself, before it can end its own child processes.
 //
 // The guard needs a Unix shell. The nil Guard does nothing. A Guard is safe for
 // concurrent use.
@@ -59,8 +58,8 @@ type Guard struct {
 	pipe io.WriteCloser
 }
 
-// StartGuard starts a guard. The caller closes it. An error means that processes may
-// outlive an owner that is killed.
+// StartGuard starts a guard. The caller closes it. After an error, processes may outlive
+// an owner that is killed.
 func StartGuard(o GuardOptions) (*Guard, error) {
 	always := ""
 	if o.Always {
@@ -100,11 +99,11 @@ func (g *Guard) send(op rune, group int) {
 	fmt.Fprintf(g.pipe, "%c %d\n", op, group) // if the guard has died, children still watch the owner
 }
 
-// Close ends the guard, which kills what is left.
+// Close ends the guard, which kills the remaining processes.
 func (g *Guard) Close() {
 	if g == nil {
 		return
 	}
 	g.pipe.Close()
-	_ = g.cmd.Wait() // its exit code has no meaning
+	_ = g.cmd.Wait() // its exit code does not matter
 }

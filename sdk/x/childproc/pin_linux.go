@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pin binds all threads of a process, and the threads and processes that they
-// start, to n processors. It does nothing on systems other than Linux.
+// Pin binds all threads of a process, and the threads and processes that they start, to n
+// processors. It does nothing on systems other than Linux.
 func Pin(pid, n int) error {
 	var allowed, chosen unix.CPUSet
 	if err := unix.SchedGetaffinity(pid, &allowed); err != nil {
@@ -19,7 +19,7 @@ func Pin(pid, n int) error {
 	if n >= allowed.Count() {
 		return nil
 	}
-	// Processes with the same limit are spread over the processors.
+	// Processes with the same limit are distributed over the processors.
 	for i, skip := 0, pid%allowed.Count(); chosen.Count() < n; i = (i + 1) % (len(allowed) * 64) {
 		if !allowed.IsSet(i) {
 			continue

@@ -13,18 +13,17 @@ import (
 const (
 	// maxPath is the longest path that Linux supports.
 	maxPath = 4096
-	// decodings is how often a path is URL-decoded to check it.
+	// decodings is the maximum number of URL decodings for the check of a path.
 	decodings = 3
 )
 
-// Clean checks a path from a workflow and returns its shortest form: relative,
-// with slashes, "." for the root itself. It refuses, with permission_denied,
-// absolute paths, "..", elements that other programs can take for "..", as in
-// "....//" and "..;/", protocol and drive prefixes, backslashes, control and
-// invisible characters, the characters <>"|?* and look-alikes of dots and
-// slashes, also in what up to three rounds of URL decoding make of the path.
-// The result is not decoded. An empty path, or one that contains the character
-// NUL, even encoded, is a validation_error.
+// Clean checks a path from a workflow and returns its shortest form: relative, with
+// slashes, "." for the root itself. It refuses, with permission_denied, absolute paths,
+// "..", elements that other programs can take for "..", as in "....//" and "..;/",
+// protocol and drive prefixes, backslashes, control and invisible characters, the
+// characters <>"|?* and look-alikes of dots and slashes, also after up to three rounds of
+// URL decoding. The result is not decoded. An empty path, or a path that contains the
+// character NUL, even encoded, is a validation_error.
 func Clean(given string) (string, error) {
 	if given == "" {
 		return "", tea.Errorf(tea.ValidationError, "the path is empty")
@@ -52,7 +51,7 @@ func Clean(given string) (string, error) {
 	return path.Clean(given), nil
 }
 
-// refused returns the error for what decoding makes of a path.
+// refused returns the error for a decoded form of a path.
 func refused(given, form string) error {
 	if strings.Contains(form, "\x00") {
 		return tea.Errorf(tea.ValidationError, "path %q contains the character NUL, which no path can have", given)
@@ -69,8 +68,8 @@ func refusal(given, fault string) error {
 	return e
 }
 
-// decode decodes one layer of URL encoding. A sequence that is not valid, as in
-// "100%", is unchanged while others are decoded.
+// decode decodes one layer of URL encoding. An invalid sequence, as in "100%", is left
+// unchanged while others are decoded.
 func decode(s string) string {
 	if !strings.Contains(s, "%") {
 		return s

@@ -17,10 +17,9 @@ type Entry struct {
 	Info fs.FileInfo
 }
 
-// List returns the entries of a directory in the order of their paths, and
-// those of all directories below it if recursive is true. Symbolic links are
-// listed, not followed; incomplete files are omitted. More than limit entries
-// are a validation_error.
+// List returns the entries of a directory in the order of their paths and, if recursive
+// is true, those of all directories below it. Symbolic links are listed, not followed;
+// incomplete files are omitted. More than limit entries are a validation_error.
 func (r *Root) List(ctx context.Context, given string, recursive bool, limit int) ([]Entry, error) {
 	name, err := Clean(given)
 	if err != nil {

@@ -4,5 +4,5 @@ package confine
 
 import "syscall"
 
-// nonBlock opens a pipe without waiting for its other end.
+// nonBlock prevents the opening of a pipe from waiting for its other end.
 const nonBlock = syscall.O_NONBLOCK

@@ -12,14 +12,14 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Root is a directory that paths cannot lead out of, neither by their text nor
-// by symbolic links. It is safe for concurrent use. The caller closes it.
+// Root is a directory that paths cannot lead out of, neither by their text nor by
+// symbolic links. It is safe for concurrent use. The caller closes it.
 type Root struct {
 	dir  string
 	root *os.Root
 }
 
-// errNotDirectory is the error of a root that is not a directory.
+// errNotDirectory is the error for a root that is not a directory.
 var errNotDirectory = errors.New("it is not a directory")
 
 // Open opens the directory dir. A directory that does not exist is a not_found
@@ -64,7 +64,7 @@ func (r *Root) ReadFile(given string, limit int64) ([]byte, error) {
 		return nil, r.failure("read", given, err)
 	}
 	if int64(len(data)) > limit {
-		return nil, tooLarge(given, int64(len(data)), limit) // it grew, or has no size, as files in /proc
+		return nil, tooLarge(given, int64(len(data)), limit) // it grew, or reports no size, as files in /proc
 	}
 	return data, nil
 }
@@ -91,9 +91,9 @@ func (r *Root) openRegular(name string, flag int, perm fs.FileMode) (*os.File, i
 	return f, info.Size(), nil
 }
 
-// ReadRegular reads a file that is not confined to a root, up to limit bytes
-// and one more, which shows that the file is longer. It refuses a pipe, a
-// device or a directory: reading it could block or never end.
+// ReadRegular reads a file that is not confined to a root, up to limit+1 bytes: the last
+// byte shows that the file is too long. It refuses a pipe, a device or a directory, whose
+// reading could block or never end.
 func ReadRegular(file string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|nonBlock, 0)
 	if err != nil {
@@ -150,7 +150,7 @@ func (r *Root) Remove(given string) error {
 	return nil
 }
 
-// failure is [failure] with the absolute path of what does not exist.
+// failure is [failure] with the absolute path of a missing file.
 func (r *Root) failure(verb, given string, err error) error {
 	e := failure(verb, given, err)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -159,7 +159,7 @@ func (r *Root) failure(verb, given string, err error) error {
 	return e
 }
 
-// failure returns an error of the file system as an action's error.
+// failure converts an error of the file system to an action error.
 func failure(verb, given string, err error) *tea.Error {
 	var typed *tea.Error
 	if errors.As(err, &typed) {

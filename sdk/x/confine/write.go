@@ -37,9 +37,8 @@ func (r *Root) WriteFile(given string, data []byte, createDirs bool) error {
 	return nil
 }
 
-// AppendFile appends data to a file, which it creates if needed, and waits
-// until the data is on disk. If the disk is full, the file gets its old length
-// back.
+// AppendFile appends data to a file, which it creates if necessary, and waits until the
+// data is on disk. If the disk is full, it restores the file's length.
 func (r *Root) AppendFile(given string, data []byte, createDirs bool) error {
 	name, err := r.target(given, createDirs)
 	if err != nil {

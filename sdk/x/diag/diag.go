@@ -1,6 +1,6 @@
-// Package diag has diagnostics: what is wrong with a file or a value, where,
-// and what to do about it. A [List] collects them; it is an error if at least
-// one of them has severity [Error].
+// Package diag has diagnostics: what is wrong with a file or a value, where, and what to
+// do about it. A [List] collects them; it is an error if at least one of them has severity
+// [Error].
 package diag
 
 import (
@@ -32,7 +32,7 @@ type Pos struct {
 	Path   string `json:"path,omitempty"`
 }
 
-// String returns file:line:column, as far as known.
+// String returns file:line:column, as far as they are known.
 func (p Pos) String() string {
 	var b strings.Builder
 	b.WriteString(p.File)

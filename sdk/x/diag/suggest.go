@@ -2,8 +2,8 @@ package diag
 
 import "fmt"
 
-// Suggest returns `did you mean "x"?` for the candidate that is most similar to
-// word, or "" if none is similar enough (a third of the letters can differ).
+// Suggest returns `did you mean "x"?` for the candidate that is most similar to word, or ""
+// if none is similar enough (a third of the letters can differ).
 func Suggest(word string, candidates []string) string {
 	best, bestDistance := "", len(word)/3+1
 	for _, c := range candidates {

@@ -1,5 +1,5 @@
 // Package embedding is shared by the plugins that store embeddings. [Vector] is an
-// embedding as a parameter of an action; [Create] requests those of texts.
+// embedding as a parameter of an action; [Create] requests embeddings of texts.
 package embedding
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// Vector is an embedding as a parameter: a list of numbers. null is not a number.
+// Vector is an embedding as a parameter: a list of numbers, none of them null.
 type Vector []float32
 
 // UnmarshalJSON reads a list of numbers.
@@ -31,7 +31,7 @@ func (v *Vector) UnmarshalJSON(raw []byte) error {
 	for len(list) > 0 {
 		text, rest, _ := bytes.Cut(list, []byte(","))
 		text, list = bytes.TrimSpace(text), rest
-		// Beyond float32 it is infinite, which the plugins refuse.
+		// Beyond float32 it is infinite, which the plugins reject.
 		f, err := strconv.ParseFloat(string(text), 32)
 		if err != nil && !errors.Is(err, strconv.ErrRange) {
 			return fmt.Errorf("element %d of an embedding is %.20s, not a number", len(*v), text)
@@ -44,9 +44,9 @@ func (v *Vector) UnmarshalJSON(raw []byte) error {
 // JSONSchema describes the list.
 func (Vector) JSONSchema() *schema.Schema { return schema.Of[[]float64]() }
 
-// Create calls the action embedding.create, which returns one vector for each
-// text, and the model that it used. The model "" is its default. The error is a
-// *tea.Error: [tea.DependencyMissing] if there is no such action.
+// Create calls the action embedding.create and returns one vector for each text, and the
+// model that the action used. The model "" is its default. The error is a *tea.Error:
+// [tea.DependencyMissing] if there is no such action.
 func Create(ctx context.Context, req *tea.Request, texts []string, model string) (vectors []Vector, used string, err error) {
 	params := map[string]any{"input": texts}
 	if model != "" {

@@ -12,11 +12,11 @@ import (
 // Lock waits until the caller has the lock.
 func Lock(f *os.File) error { return lock(f, unix.LOCK_EX) }
 
-// TryLock returns [ErrLocked] if another open file has the lock.
+// TryLock takes the lock, or returns [ErrLocked] if another open file has it.
 func TryLock(f *os.File) error { return lock(f, unix.LOCK_EX|unix.LOCK_NB) }
 
-// TryRLock takes the lock together with others that only read. It returns
-// [ErrLocked] if another open file has it alone.
+// TryRLock takes a shared lock for reading. It returns [ErrLocked] if another open file has
+// the lock exclusively.
 func TryRLock(f *os.File) error { return lock(f, unix.LOCK_SH|unix.LOCK_NB) }
 
 // Unlock releases the lock before the file is closed.

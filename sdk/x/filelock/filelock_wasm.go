@@ -2,8 +2,8 @@ package filelock
 
 import "os"
 
-// Lock does nothing: there is one process, and its host serializes the uses of
-// what is locked on other systems.
+// Lock does nothing: there is one process, and its host serializes access to the resources
+// that are locked on other systems.
 func Lock(*os.File) error { return nil }
 
 // TryLock does nothing, see [Lock].

@@ -10,17 +10,17 @@ import (
 // Lock waits until the caller has the lock.
 func Lock(f *os.File) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
 
-// TryLock returns [ErrLocked] if another open file has the lock.
+// TryLock takes the lock, or returns [ErrLocked] if another open file has it.
 func TryLock(f *os.File) error {
 	return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY)
 }
 
-// TryRLock takes the lock together with others that only read. It returns
-// [ErrLocked] if another open file has it alone.
+// TryRLock takes a shared lock for reading. It returns [ErrLocked] if another open file has
+// the lock exclusively.
 func TryRLock(f *os.File) error { return lock(f, windows.LOCKFILE_FAIL_IMMEDIATELY) }
 
-// lock locks one byte far behind any content: here a locked byte cannot be read
-// by others.
+// lock locks one byte far beyond any content, because others cannot read a locked byte on
+// this system.
 func lock(f *os.File, flags uint32) error {
 	at := windows.Overlapped{OffsetHigh: 1 << 30}
 	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &at)

@@ -13,8 +13,8 @@ import (
 // ErrLocked means that another open file has the lock.
 var ErrLocked = errors.New("locked by another process")
 
-// Open opens the file at path, which it creates, and locks it until it is closed.
-// The error is [ErrLocked] if another open file has the lock.
+// Open opens the file at path, which it creates if necessary, and locks it until it is
+// closed. The error is [ErrLocked] if another open file has the lock.
 func Open(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -26,25 +26,25 @@ func Open(path string) (*os.File, error) {
 	return file, nil
 }
 
-// HeldError is returned by [Own] if another process has the lock. Holder
-// describes that process.
+// HeldError is returned by [Own] if another process has the lock. Holder describes that
+// process.
 type HeldError struct{ Holder string }
 
 func (e *HeldError) Error() string { return "in use by " + e.Holder }
 
-// claim is the content of a lock file, for messages only.
+// claim is the content of a lock file, used only for messages.
 type claim struct {
 	PID   int       `json:"pid"`
 	Since time.Time `json:"since"`
 }
 
-// poll is the interval at which a waiting process tries again.
+// poll is the interval at which a waiting process retries.
 const poll = 50 * time.Millisecond
 
-// Own locks a folder by a file in it, which it creates, until [Close] or the end
-// of the process. It waits up to timeout for other processes and then fails with a
-// [*HeldError]. Processes that only read share the lock; in a folder that they
-// cannot write they need none, and the file is nil.
+// Own locks a directory by a file in it, which it creates, until [Close] or the end of the
+// process. It waits up to timeout for other processes and then fails with a [*HeldError].
+// Processes that only read share the lock; in a directory that they cannot write they need
+// none, and the file is nil.
 func Own(ctx context.Context, path string, timeout time.Duration, readOnly bool) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	try := TryLock
@@ -78,9 +78,9 @@ func Own(ctx context.Context, path string, timeout time.Duration, readOnly bool)
 	return file, nil
 }
 
-// sign overwrites the file. Some file systems sync a file that was truncated
-// first when it is closed, which would slow down the start. The lock works
-// without the content, also on a full disk.
+// sign overwrites the file without truncating it first, because some file systems sync a
+// truncated file when it is closed, which would slow down the start. The lock works without
+// the content, also on a full disk.
 func sign(file *os.File) {
 	text, _ := json.Marshal(claim{PID: os.Getpid(), Since: time.Now().UTC()}) // it never fails
 	if n, err := file.WriteAt(append(text, '\n'), 0); err == nil {
@@ -88,7 +88,7 @@ func sign(file *os.File) {
 	}
 }
 
-// holder describes who has the lock that could not be taken.
+// holder describes the holder of the lock that could not be taken.
 func holder(file *os.File) string {
 	if TryRLock(file) == nil {
 		return "processes that read it"
@@ -100,9 +100,9 @@ func holder(file *os.File) string {
 	return "another process"
 }
 
-// Close unlocks and closes a file, which can be nil. Without the unlocking, a child
-// process that is just being started would keep the lock. The file stays: else two
-// processes could lock two files of the same name.
+// Close unlocks and closes a file, which can be nil. Without unlocking, a child process that
+// is being started would keep the lock. The file is not removed, because otherwise two
+// processes could lock two files with the same name.
 func Close(file *os.File) error {
 	if file == nil {
 		return nil

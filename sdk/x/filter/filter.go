@@ -1,5 +1,5 @@
-// Package filter selects items by their metadata. [Parse] checks a filter, and
-// [Matches] applies it; an [operator.Comparison] is one operator of it.
+// Package filter selects items by their metadata. [Parse] checks a filter, and [Matches]
+// applies it; an [operator.Comparison] is one of its operators.
 package filter
 
 import (
@@ -17,7 +17,7 @@ import (
 // everything.
 type Filter []Condition
 
-// Condition is what the value of one field must satisfy.
+// Condition is a condition on the value of one field.
 type Condition struct {
 	// Field is the name of a member, or a path with dots.
 	Field string
@@ -26,10 +26,10 @@ type Condition struct {
 	comparisons []operator.Comparison
 }
 
-// Parse checks a filter that was passed in a parameter of the given name. Each
-// member names a field. Its value is the value that the field must have, a list
-// of which it must have one, or an object of operators, such as {"gte": 5, "lt": 10}.
-// An object as a value is written {"eq": {...}}. The error is a validation_error.
+// Parse checks a filter that was passed in a parameter with the given name. Each member
+// names a field. Its value is the required value, a list of alternatives, or an object of
+// operators, such as {"gte": 5, "lt": 10}. An object as a required value is written
+// {"eq": {...}}. The error is a validation_error.
 func Parse(name string, wanted map[string]any) (Filter, error) {
 	model, err := value.From(wanted)
 	if err != nil {
@@ -47,8 +47,8 @@ func Parse(name string, wanted map[string]any) (Filter, error) {
 	return f, nil
 }
 
-// parse sets the comparisons. What looks like a value and is none is refused: it would
-// select nothing.
+// parse sets the comparisons. It rejects objects that look like a value or an operator of
+// another language, because they would select nothing.
 func (c *Condition) parse() error {
 	switch c.Field {
 	case "$and", "$or", "$nor", "$not":
@@ -75,8 +75,8 @@ func (c *Condition) parse() error {
 	return nil
 }
 
-// instead says what to write for an unknown operator: the one that means the same as
-// one of another language, such as $gt or >=, or what there is.
+// instead returns what to write for an unknown operator: the equivalent of an operator of
+// another language, such as $gt or >=, or the list of operators.
 func instead(field, foreign string) string {
 	switch foreign {
 	case "=", "==":
@@ -100,8 +100,7 @@ func instead(field, foreign string) string {
 	return fmt.Sprintf("one of %s, or the field %q for a member of an object, or eq to compare with one", strings.Join(operator.Names(), ", "), field+"."+foreign)
 }
 
-// Matches reports whether metadata, the JSON text of an object, fits the
-// filter.
+// Matches reports whether metadata, the JSON text of an object, matches the filter.
 func Matches(metadata []byte, f Filter) bool {
 	if len(f) == 0 {
 		return true
@@ -117,7 +116,7 @@ func Matches(metadata []byte, f Filter) bool {
 	return f.MatchesObject(object)
 }
 
-// MatchesObject reports whether metadata in the value model fits the filter.
+// MatchesObject reports whether metadata in the value model matches the filter.
 func (f Filter) MatchesObject(metadata map[string]any) bool {
 	for _, c := range f {
 		if !c.Holds(Lookup(metadata, c.Field)) {
@@ -153,12 +152,12 @@ func (c Condition) Holds(v any, found bool) bool {
 	return true
 }
 
-// Value returns the value that the field must have, or that must be in its
-// list; ok is false for a condition of another kind.
+// Value returns the required value or the list of alternatives; ok is false for a condition
+// with operators.
 func (c Condition) Value() (want any, ok bool) { return c.want, c.comparisons == nil }
 
-// fits compares a value with the wanted one: a wanted list means any of its
-// values, and a list matches if one of its items does.
+// fits compares a value with the required one: a required list means any of its values, and
+// a list matches if one of its items does.
 func fits(have, want any) bool {
 	if value.Equal(have, want) {
 		return true

@@ -9,8 +9,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// The statuses that are not classified by their hundred. Package net/http, which
-// has names for them, is a third of a program for browsers.
+// The statuses that are not classified by their class. Package net/http, which has names for
+// them, takes up a third of a program for browsers.
 const (
 	unauthorized      = 401
 	forbidden         = 403

@@ -10,9 +10,9 @@ import (
 
 // Error is the reason of a rejected promise.
 type Error struct {
-	// Name is the error's class, "TypeError" for instance; Message its text.
+	// Name is the error's class, such as "TypeError"; Message its text.
 	Name, Message string
-	// Value is what the promise was rejected with.
+	// Value is the value with which the promise was rejected.
 	Value js.Value
 }
 
@@ -24,10 +24,9 @@ func (e *Error) Error() string {
 	return e.Name + ": " + e.Message
 }
 
-// Await waits for a promise, or for the end of ctx. A value that is not a
-// promise is returned as it is. It blocks the goroutine: a callback of
-// JavaScript must not call it, only a goroutine that the callback starts. The
-// error is an [*Error] or the cause of ctx's end.
+// Await waits for a promise, or for the end of ctx. A value that is not a promise is returned
+// unchanged. It blocks the goroutine: a callback from JavaScript must not call it, except in a
+// goroutine that it starts. The error is an [*Error] or the cause of ctx's end.
 func Await(ctx context.Context, promise js.Value) (js.Value, error) {
 	if promise.Type() != js.TypeObject || promise.Get("then").Type() != js.TypeFunction {
 		return promise, nil
@@ -68,7 +67,7 @@ func first(args []js.Value) js.Value {
 	return args[0]
 }
 
-// ToError converts what JavaScript has thrown.
+// ToError converts a value that JavaScript has thrown.
 func ToError(thrown js.Value) *Error {
 	if thrown.Type() != js.TypeObject {
 		return &Error{Message: thrown.String(), Value: thrown}
@@ -83,8 +82,7 @@ func text(v js.Value) string {
 	return v.String()
 }
 
-// Catch calls fn and returns as an error what JavaScript throws in it. Any other
-// panic continues.
+// Catch calls fn and returns exceptions of JavaScript as an error. Any other panic continues.
 func Catch(fn func() js.Value) (v js.Value, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -1,5 +1,5 @@
-// Package operator compares values as the conditions of data.filter and of
-// metadata filters do. Start with [New]; [Names] lists the operators.
+// Package operator compares values for the conditions of data.filter and of metadata filters.
+// Start with [New]; [Names] returns the operators.
 package operator
 
 import (
@@ -15,15 +15,13 @@ func Names() []string {
 	return []string{"eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "contains", "startswith", "endswith", "exists"}
 }
 
-// Comparison is an operator with the value that it compares with. It is
-// immutable and safe for concurrent use.
+// Comparison is an operator with its operand. It is immutable and safe for concurrent use.
 type Comparison struct {
 	op   string
 	want any
 }
 
-// New checks an operator and the value that it compares with, which is shared
-// and must not be changed.
+// New checks an operator and its operand, which is shared and must not be changed.
 func New(op string, want any) (Comparison, error) {
 	wrong := ""
 	switch op {
@@ -94,8 +92,8 @@ func (c Comparison) Holds(v any, found bool) bool {
 	return ok && order <= 0
 }
 
-// within reports whether the wanted value is part of a string, an item of a
-// list or the name of a member.
+// within reports whether the operand is part of a string, an item of a list or the name of a
+// member.
 func (c Comparison) within(v any) bool {
 	switch v := v.(type) {
 	case string:

@@ -1,5 +1,5 @@
-// Package peertest is for tests that need more than the code that they test: other
-// programs, or minutes. [Long] names them.
+// Package peertest is for tests that need more than the tested code: other programs, or
+// minutes. [Long] marks them.
 package peertest
 
 import (
@@ -13,8 +13,8 @@ import (
 )
 
 // Long skips a test with -short. Call it in a test that starts a server, a browser or a
-// compiler, that kills processes again and again, or that takes more than a second
-// without the race detector; where a function starts the program, in that function.
+// compiler, that repeatedly kills processes, or that takes more than a second without the race
+// detector. If a function starts the program, call it in that function.
 func Long(t testing.TB, reason string) {
 	t.Helper()
 	if testing.Short() {
@@ -31,9 +31,9 @@ func LongPackage(reason string) {
 	}
 }
 
-// Dir returns the directory of what `scripts/NAME install` installs, which has the
-// file complete; root is that of the repository. If it is not installed, the test is
-// skipped, or fails where CI is true.
+// Dir returns the directory that `scripts/NAME install` fills, which contains the file
+// complete; root is the root of the repository. If it is not installed, the test is skipped,
+// or fails if CI is true.
 func Dir(t testing.TB, root, name string) string {
 	t.Helper()
 	Long(t, "needs what `scripts/"+name+" install` installs")

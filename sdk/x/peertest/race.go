@@ -2,6 +2,6 @@
 
 package peertest
 
-// RaceDetector reports whether this is a build with the race detector, which slows
-// down tests of much data and many processes about tenfold.
+// RaceDetector reports whether this is a build with the race detector, which slows down tests
+// with much data and many processes about tenfold.
 const RaceDetector = true

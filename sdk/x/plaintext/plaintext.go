@@ -1,4 +1,4 @@
-// Package plaintext shortens texts of others for messages.
+// Package plaintext shortens foreign texts for messages.
 package plaintext
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// Cut shortens a text to limit bytes at the end of a character and says so.
+// Cut truncates a text to limit bytes between characters and marks it as truncated.
 func Cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text

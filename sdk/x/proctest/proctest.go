@@ -1,5 +1,5 @@
-// Package proctest is for tests that wait for the end of processes that are not
-// their children. Start with [Await]. It needs /proc, as on Linux.
+// Package proctest is for tests that wait for the end of processes that are not their
+// children. Start with [Await]. It needs /proc, as on Linux.
 package proctest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Gone reports whether a process has ended, also before it is reaped.
+// Gone reports whether a process has ended, even if it is not reaped yet.
 func Gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -20,10 +20,9 @@ func Gone(pid int) bool {
 	return strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X")
 }
 
-// Await waits until processes have ended and returns those that have not. It
-// polls, because nothing announces the end of another's child. The limit is
-// counted in ticks: those that come late or are dropped, because the machine is
-// busy, do not count.
+// Await waits until processes have ended and returns those that have not. It polls, because
+// there is no notification for processes that are not children. The limit is counted in
+// ticks, so that ticks that are late or dropped on a busy machine do not count.
 func Await(limit time.Duration, pids ...int) (left []int) {
 	const every = 10 * time.Millisecond
 	tick := time.NewTicker(every)

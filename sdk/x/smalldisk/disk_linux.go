@@ -10,12 +10,12 @@ import (
 
 // Disk is a small file system. It is not safe for concurrent use.
 type Disk struct {
-	// Dir is where it is mounted.
+	// Dir is the mount point.
 	Dir string
 }
 
-// New mounts an empty disk of a size, such as "64k", until the end of the test.
-// Without the right to mount, the test is skipped; CI has it.
+// New mounts an empty disk of a size, such as "64k", until the end of the test. Without
+// permission to mount, the test is skipped; CI has it.
 func New(t testing.TB, size string) *Disk {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -38,7 +38,7 @@ func New(t testing.TB, size string) *Disk {
 
 const filler = "filler"
 
-// Fill fills the disk except for so many free bytes.
+// Fill fills the disk up to a number of free bytes.
 func (d *Disk) Fill(t testing.TB, free int64) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(d.Dir, filler))
@@ -62,7 +62,7 @@ func (d *Disk) Fill(t testing.TB, free int64) {
 	}
 }
 
-// Free removes what Fill has written.
+// Free removes the data that Fill has written.
 func (d *Disk) Free(t testing.TB) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(d.Dir, filler)); err != nil {

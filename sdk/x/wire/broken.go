@@ -12,13 +12,13 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// BrokenError means that a plugin violated the protocol: the connection or the
-// process broke, or the plugin does not speak the protocol.
+// BrokenError means that a plugin violated the protocol: the connection or the process broke,
+// or the plugin does not implement the protocol.
 type BrokenError struct {
 	// Doing is the action or the protocol step.
 	Doing string
-	// Gone means that the connection is lost; otherwise the plugin answered,
-	// but not as the protocol requires.
+	// Gone means that the connection is lost; otherwise the plugin answered, but
+	// not as the protocol requires.
 	Gone bool
 	err  error
 }
@@ -35,14 +35,14 @@ func (e *BrokenError) Error() string {
 // Unwrap returns gRPC's error.
 func (e *BrokenError) Unwrap() error { return e.err }
 
-// violation returns the internal_error of an answer that the protocol does not
-// allow. It wraps a [*BrokenError].
+// violation returns the internal_error for an answer that the protocol does not allow. It
+// wraps a [*BrokenError].
 func violation(action, what string) error {
 	return tea.Errorf(tea.InternalError, "%w", &BrokenError{Doing: action, err: errors.New(what)})
 }
 
-// LateError means that a call was given up at its deadline or because it was
-// canceled. The plugin can still be working on it, see [Client.Call].
+// LateError means that a call was abandoned at its deadline or because it was canceled. The
+// plugin may still be working on it, see [Client.Call].
 type LateError struct {
 	// CallID names the call.
 	CallID string
@@ -55,7 +55,7 @@ func (e *LateError) Error() string { return e.err.Error() }
 // Unwrap returns the timeout or canceled error.
 func (e *LateError) Unwrap() error { return e.err }
 
-// toLate marks the error of a call that was given up.
+// toLate marks the error of an abandoned call.
 func toLate(ctx context.Context, id string, err error) error {
 	deadline, bounded := ctx.Deadline()
 	over := ctx.Err() != nil || bounded && time.Until(deadline) <= 0
@@ -76,7 +76,7 @@ func toBroken(ctx context.Context, doing string, err error) error {
 	s := status.Convert(err)
 	switch s.Code() {
 	case codes.DeadlineExceeded:
-		// gRPC's deadline can pass a moment before the context's.
+		// gRPC's deadline can pass slightly before the context's.
 		return tea.Errorf(tea.Timeout, "%s: %w", doing, context.DeadlineExceeded)
 	case codes.ResourceExhausted:
 		return tea.Errorf(tea.ValidationError, "%w", &BrokenError{Doing: doing, err: fmt.Errorf("a message is larger than the limit (64 MiB): %s", s.Message())})

@@ -64,8 +64,8 @@ func (c *callbacks) leave(id string) {
 	delete(c.calls, id)
 }
 
-// enter finds the call of a callback. The context is that of the call, and ends
-// early if the callback's own ends; leave must be called.
+// enter returns the call of a callback. The context is the call's, and ends early if the
+// callback's context ends; leave must be called.
 func (c *callbacks) enter(ctx context.Context, id string) (call activeCall, leave func(), err error) {
 	c.mu.Lock()
 	active := c.calls[id]

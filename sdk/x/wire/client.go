@@ -42,9 +42,8 @@ func Connect(conn grpc.ClientConnInterface, broker Broker) *Client {
 	return &Client{conn: conn, plugin: pb.NewPluginClient(conn), back: &wayBack{broker: broker}}
 }
 
-// ShareStream lets calls share one stream, and callbacks too, if the plugin
-// supports it. It is called before Configure. The streams end with the
-// connection.
+// ShareStream makes calls share one stream, and callbacks too, if the plugin supports it. It
+// is called before Configure. The streams end with the connection.
 func (c *Client) ShareStream() {
 	c.shared = callstream.NewCaller(pb.NewPluginCallsClient(c.conn).Calls)
 }
@@ -74,14 +73,14 @@ func (c *Client) Describe(ctx context.Context) (tea.Manifest, error) {
 	return m, nil
 }
 
-// Configure opens the instance id with the given settings. The error is the
-// plugin's own [*tea.Error] if it refuses them.
+// Configure opens the instance id with the given settings. If the plugin refuses them, the
+// error is the plugin's [*tea.Error].
 func (c *Client) Configure(ctx context.Context, id string, settings tea.Settings) error {
 	return c.Import(ctx, id, settings, "")
 }
 
-// Import is Configure with the state in a file that [Client.Export] has
-// written, or without one if path is empty.
+// Import is Configure with the state in a file that [Client.Export] has written, or without
+// state if path is empty.
 func (c *Client) Import(ctx context.Context, id string, settings tea.Settings, path string) error {
 	service, err := c.back.open(ctx)
 	if err != nil {
@@ -117,23 +116,21 @@ func (c *Client) Import(ctx context.Context, id string, settings tea.Settings, p
 	return nil
 }
 
-// can reports whether the plugin has declared the capability with any of its
-// instances.
+// can reports whether the plugin has declared the capability for any of its instances.
 func (c *Client) can(capability string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return slices.Contains(c.capabilities, capability)
 }
 
-// HandsOver reports whether the instances of the plugin have state to hand over
-// to another version.
+// HandsOver reports whether the plugin's instances have state to hand over to another version.
 func (c *Client) HandsOver() bool { return c.can(handshake.Handover) }
 
 // Release closes an instance.
 func (c *Client) Release(ctx context.Context, id string) error { return c.Export(ctx, id, "") }
 
-// Export is Release after the instance has written its state to a new file, if
-// path is not empty. After an error of the plugin the instance is open.
+// Export releases an instance after the instance has written its state to a new file, if path
+// is not empty. If the plugin returns an error, the instance is still open.
 func (c *Client) Export(ctx context.Context, id, path string) error {
 	resp, err := c.plugin.Release(ctx, &pb.ReleaseRequest{InstanceId: id, ExportPath: path})
 	if err != nil {
@@ -157,17 +154,17 @@ func (c *Client) Health(ctx context.Context) error {
 	return nil
 }
 
-// CallState is what a plugin says about a call.
+// CallState is the state of a call according to the plugin.
 type CallState int
 
-// The states of a call. Plugins that do not report any leave it unknown.
+// The states of a call. A plugin that does not report states leaves it unknown.
 const (
 	CallUnknown CallState = iota
 	CallRunning
 	CallEnded
 )
 
-// Call asks for the state of a call that was given up.
+// Call asks for the state of an abandoned call.
 func (c *Client) Call(ctx context.Context, id string) (CallState, error) {
 	resp, err := c.plugin.Health(ctx, &pb.HealthRequest{CallId: id})
 	if err != nil {
@@ -182,9 +179,8 @@ func (c *Client) Call(ctx context.Context, id string) (CallState, error) {
 	return CallUnknown, nil
 }
 
-// Shutdown asks the plugin to end its calls within grace, and then itself. It
-// returns when the plugin has answered, and its calls too: their answers can
-// arrive later than that of the shutdown.
+// Shutdown asks the plugin to end its calls within grace, and then itself. It returns when the
+// plugin has answered both the shutdown and its calls: the calls' answers can arrive later.
 func (c *Client) Shutdown(ctx context.Context, grace time.Duration) error {
 	if _, err := c.plugin.Shutdown(ctx, &pb.ShutdownRequest{GraceMs: grace.Milliseconds()}); err != nil {
 		return toBroken(ctx, "shutdown", err)
@@ -201,7 +197,7 @@ func (c *Client) Shutdown(ctx context.Context, grace time.Duration) error {
 type openCalls struct {
 	mu sync.Mutex
 	n  int
-	// none is closed when n is 0, if something waits for that.
+	// none is closed when n drops to 0; nil if nobody waits.
 	none chan struct{}
 }
 
@@ -214,7 +210,7 @@ func (o *openCalls) add(n int) {
 	}
 }
 
-// idle returns a channel that is closed when there is no call.
+// idle returns a channel that is closed when there are no calls.
 func (o *openCalls) idle() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -232,10 +228,9 @@ func (o *openCalls) idle() <-chan struct{} {
 // nextCall returns a new call id.
 func (c *Client) nextCall() string { return strconv.FormatUint(c.calls.Add(1), 36) }
 
-// These constants configure the start of a plugin with go-plugin: the cookie in
-// the plugin's environment, the name of the service, the environment variables
-// for the parent pipe's descriptor and for the lowest level of log records to
-// send.
+// Constants for the start of a plugin with go-plugin: the cookie in the plugin's environment,
+// the name of the service, the environment variables for the parent pipe's descriptor and for
+// the minimum level of log records.
 const (
 	CookieKey   = handshake.CookieKey
 	CookieValue = handshake.CookieValue
@@ -244,8 +239,8 @@ const (
 	LogLevel    = handshake.LogLevel
 )
 
-// DialOptions are the options of a connection to a plugin: the message limit
-// for both directions and the window.
+// DialOptions returns the options of a connection to a plugin: the message limit for both
+// directions and the window.
 func DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(handshake.MaxMessage), grpc.MaxCallSendMsgSize(handshake.MaxMessage)),

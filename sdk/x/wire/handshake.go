@@ -15,10 +15,10 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// MaxHandshake is the longest first line that can be a handshake.
+// MaxHandshake is the maximum length of a handshake line.
 const MaxHandshake = 4096
 
-// StartError explains why a plugin did not start, as the end of a sentence.
+// StartError is the reason why a plugin did not start, worded as the end of a sentence.
 type StartError struct {
 	Type tea.ErrorType
 	err  error
@@ -27,7 +27,7 @@ type StartError struct {
 // Error returns the reason.
 func (e *StartError) Error() string { return e.err.Error() }
 
-// Unwrap returns the error of the system, if it has one.
+// Unwrap returns the system's error, if any.
 func (e *StartError) Unwrap() error { return errors.Unwrap(e.err) }
 
 func startErrorf(t tea.ErrorType, format string, args ...any) *StartError {
@@ -66,7 +66,7 @@ func notAPlugin(line string) *StartError {
 	return startErrorf(tea.InternalError, "it is not a tea plugin: the first line on its stdout is %.120q instead of a handshake", line)
 }
 
-// CannotExecute explains why the system refuses to execute a plugin.
+// CannotExecute returns the reason why the system refuses to execute a plugin.
 func CannotExecute(err error) *StartError {
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
@@ -80,8 +80,8 @@ func CannotExecute(err error) *StartError {
 	return startErrorf(tea.DependencyMissing, "%w", err)
 }
 
-// whatIsMissing explains an error of the system that does not name the missing
-// file: it can also be the interpreter or the loader that the binary names.
+// whatIsMissing explains a system error that does not name the missing file, which can also be
+// the interpreter or the loader of the binary.
 func whatIsMissing(err error) string {
 	var e *fs.PathError
 	if !errors.As(err, &e) {

@@ -11,15 +11,13 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/pb"
 )
 
-// Invoke calls an action on a configured instance. While it runs, the plugin
-// can reach req.Host, which must not be nil. With stream, tokens, progress and
-// logs arrive in order with the result; a plugin that cannot stream is called
-// without.
+// Invoke calls an action on a configured instance. While it runs, the plugin can reach
+// req.Host, which must not be nil. With stream, tokens, progress and logs arrive in order with
+// the result; a plugin that does not support streaming is called without it.
 //
-// The error is a [*tea.Error], the action's own or timeout, canceled and
-// validation_error (too large) of the transport, or a [*BrokenError]. Invoke
-// returns as soon as ctx is done, with a [*LateError]: the plugin's handler can
-// still be running.
+// The error is a [*tea.Error], either the action's or timeout, canceled and validation_error
+// (too large) of the transport, or a [*BrokenError]. Invoke returns as soon as ctx is done,
+// with a [*LateError]: the plugin's handler may still be running.
 func (c *Client) Invoke(ctx context.Context, instance string, req *tea.Request, stream bool) (*tea.Response, error) {
 	params, err := pb.FromPayload(req.Params, "parameters of "+req.Action)
 	if err != nil {
@@ -57,7 +55,7 @@ func (c *Client) Invoke(ctx context.Context, instance string, req *tea.Request, 
 	return pb.ToOutcome(req.Action, resp)
 }
 
-// unary makes a call without streaming. The error is that of gRPC.
+// unary makes a call without streaming. The error is gRPC's.
 func (c *Client) unary(ctx context.Context, msg *pb.InvokeRequest) (*pb.InvokeResponse, error) {
 	if c.shared != nil && c.can(handshake.Calls) {
 		req := &pb.CallsRequest{Request: &pb.CallsRequest_Invoke{Invoke: msg}}
@@ -96,7 +94,7 @@ func (c *Client) stream(ctx context.Context, msg *pb.InvokeRequest, host tea.Hos
 		case *pb.InvokeEvent_Result:
 			return pb.ToOutcome(msg.Action, &pb.InvokeResponse{Outcome: &pb.InvokeResponse_Result{Result: e.Result}})
 		}
-		// Other events come from a newer plugin and are ignored.
+		// Unknown events come from a newer plugin and are ignored.
 	}
 }
 

@@ -7,10 +7,9 @@ import (
 	"syscall"
 )
 
-// PassParent makes a command inherit the reading end of the pipe by which it
-// notices the end of its host. It returns the variable for the command's
-// environment, with a handle instead of a descriptor. Without the handle the
-// command watches its parent itself.
+// PassParent makes a command inherit the read end of the pipe by which it notices the end of
+// its host. It returns the variable for the command's environment, with a handle instead of a
+// descriptor. Without the handle, the command watches its parent instead.
 func PassParent(cmd *exec.Cmd, pipe *os.File) string {
 	handle := syscall.Handle(pipe.Fd())
 	if syscall.SetHandleInformation(handle, syscall.HANDLE_FLAG_INHERIT, syscall.HANDLE_FLAG_INHERIT) != nil {

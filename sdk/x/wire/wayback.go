@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// Broker opens a listener that the plugin can reach under an id. go-plugin's
-// GRPCBroker is one.
+// Broker opens a listener that the plugin can reach under an id, such as go-plugin's
+// GRPCBroker.
 type Broker interface {
 	NextId() uint32
 	Accept(id uint32) (net.Listener, error)
 }
 
-// wayBack is the connection of a plugin to the host's services. It is opened
-// when the first instance is configured: the plugin discards an id that it does
-// not use within a few seconds.
+// wayBack is the connection of a plugin to the host's services. It is opened when the first
+// instance is configured, because the plugin discards an id that it does not use within a few
+// seconds.
 type wayBack struct {
 	broker Broker // nil without callbacks
 
@@ -58,8 +58,8 @@ func (w *wayBack) close() {
 	}
 }
 
-// accept opens the listener. If the plugin has no broker, the broker's call
-// hangs or fails; both mean that there are no callbacks.
+// accept opens the listener. If the plugin has no broker, the broker's call hangs or fails;
+// both mean that there are no callbacks.
 func accept(ctx context.Context, broker Broker, id uint32) (net.Listener, error) {
 	type accepted struct {
 		listener net.Listener
