@@ -17,30 +17,29 @@ import (
 	"time"
 )
 
-// maxAnswer is the size of an answer that is read.
+// maxAnswer bounds the size of an answer.
 const maxAnswer = 256 << 20
 
-// Options are the options of a client. The zero value is that of a server on this
-// machine.
+// Options are the options of a client. The zero value is for a server on this machine.
 type Options struct {
-	// TokenFile is a file whose only line is the token of the client. It is read for
-	// each request, so a token can be replaced.
+	// TokenFile is a file whose only line is the client's token. It is read for each
+	// request, so that the token can be replaced.
 	TokenFile string
-	// TLS is used for https, with a certificate of the client, or the authority of
-	// that of the server.
+	// TLS is used for https, with a client certificate or the authority of the server's
+	// certificate.
 	TLS *tls.Config
 }
 
-// Client talks to a server. Create it with [New].
+// Client is a client of a server. Create it with [New].
 type Client struct {
 	base      string
 	tokenFile string
 	http      *http.Client
 }
 
-// New returns a client of the server at an address: http://HOST:PORT,
-// https://HOST:PORT or unix:PATH. The error reports an address that is not valid or
-// has a user name or password, which must be in a file.
+// New returns a client of the server at an address: http://HOST:PORT, https://HOST:PORT or
+// unix:PATH. The error reports an address that is not valid, or contains a user name or
+// password, which must be in a file.
 func New(address string, o Options) (*Client, error) {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: o.TLS, MaxIdleConnsPerHost: 8,
@@ -48,7 +47,7 @@ func New(address string, o Options) (*Client, error) {
 	}
 	c := &Client{tokenFile: o.TokenFile, http: &http.Client{
 		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the token is for one server
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the token is for this server only
 	}}
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		transport.Proxy = nil
@@ -61,7 +60,7 @@ func New(address string, o Options) (*Client, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return nil, errors.New("the address of the server is not a valid URL; expected http://HOST:PORT, https://HOST:PORT or unix:PATH") // which could have a password
+		return nil, errors.New("the address of the server is not a valid URL; expected http://HOST:PORT, https://HOST:PORT or unix:PATH") // without the error, which could contain a password
 	case u.User != nil:
 		return nil, errors.New("the address of the server has a user name or password; put the token into a file")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
@@ -76,10 +75,9 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Error is an error of the server.
 type Error struct {
-	// Status is the status of the answer: 401 and 403 need another token, 404 is an
-	// unknown workflow or run, 409 a run that is not in the right status, 422 an input
-	// or answer that is not valid; 429, 503 and 507 can be tried again after
-	// RetryAfter.
+	// Status is the HTTP status: 401 and 403 require another token, 404 is an unknown
+	// workflow or run, 409 a run that is not in the right status, 422 an input or answer
+	// that is not valid; 429, 503 and 507 can be retried after RetryAfter.
 	Status     int           `json:"status"`
 	Title      string        `json:"title"`
 	Detail     string        `json:"detail"`
@@ -97,7 +95,7 @@ func (e *Error) Error() string {
 // errorOf reads an error of the server.
 func errorOf(res *http.Response) error {
 	e := &Error{}
-	text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // what is missing is replaced below
+	text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // missing parts are replaced below
 	if kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";"); kind != "application/problem+json" || json.Unmarshal(text, e) != nil {
 		*e = Error{}
 	}
@@ -111,8 +109,8 @@ func errorOf(res *http.Response) error {
 	return e
 }
 
-// send sends a request and returns its answer, whose body the caller closes. The
-// statuses of errors are errors. A body is sent as JSON, or as it is if it is a reader.
+// send sends a request and returns its answer, whose body the caller closes. Error statuses
+// are errors. A body is sent as JSON, or unchanged if it is a reader.
 func (c *Client) send(ctx context.Context, method, path string, query url.Values, header http.Header, body any) (*http.Response, error) {
 	target := c.base + path
 	if len(query) > 0 {
@@ -158,7 +156,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	return res, nil
 }
 
-// call sends a request and reads its answer into a value.
+// call sends a request and decodes its answer.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, header http.Header, body, answer any) error {
 	res, err := c.send(ctx, method, path, query, header, body)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// maxLine is the size of a line of the stream of events.
+	// maxLine is the maximum length of a line in the stream of events.
 	maxLine = 64 << 20
-	// silence is how long a stream can be silent: the server sends something every 15
+	// silence is the maximum time without data: the server sends something every 15
 	// seconds.
 	silence = time.Minute
 	// minPause and maxPause are the waits before a lost stream is opened again.
@@ -26,11 +26,11 @@ const (
 
 // Event is an event of a run.
 type Event struct {
-	// Seq is its number, from 1.
+	// Seq is the number of the event, from 1.
 	Seq   int64     `json:"seq"`
 	Time  time.Time `json:"ts"`
 	RunID string    `json:"run_id"`
-	// Type is its kind, such as node_end; the last one is run_end.
+	// Type is the kind of event, such as node_end; the last one is run_end.
 	Type string `json:"event"`
 	Node string `json:"node,omitempty"`
 	Path string `json:"path,omitempty"`
@@ -38,11 +38,11 @@ type Event struct {
 	JSON json.RawMessage `json:"-"`
 }
 
-// Events returns the events of a run after a number, 0 for all, until the run ends or
-// waits. If the connection is lost or the server restarts, it continues after the last
-// event. With the number of the last event of a run that waits, it returns what follows
-// the answer. After an error it ends: that of the context, one of the server that does
-// not pass by itself, or that of the first connection.
+// Events returns the events of a run after a number, 0 for all, until the run ends or waits.
+// If the connection is lost or the server restarts, it continues after the last event. With
+// the number of the last event of a waiting run, it returns the events after the answer. It
+// ends after an error: the context's, a permanent one of the server, or the error of the
+// first connection.
 func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		s := &stream{c: c, id: id, last: after, pause: minPause, yield: yield}
@@ -64,7 +64,7 @@ func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[E
 	}
 }
 
-// passes reports whether a request can be repeated after an error.
+// passes reports whether a request can be retried after an error.
 func passes(err error) bool {
 	refused := (*Error)(nil)
 	if !errors.As(err, &refused) {
@@ -77,7 +77,7 @@ func passes(err error) bool {
 	return false
 }
 
-// errBroken reports a stream that is not one of events.
+// errBroken reports a stream that does not consist of events.
 var errBroken = errors.New("read the events of the run")
 
 // errEnded reports that there are no further events, or that they are not wanted.
@@ -90,12 +90,12 @@ type stream struct {
 	last  int64
 	pause time.Duration
 	yield func(Event, error) bool
-	// connected reports that the server has answered, ended that the last event is the
-	// end of the run, or the beginning of a wait.
+	// connected reports that the server has answered; ended, that the last event is the
+	// end of the run or the beginning of a wait.
 	connected, ended bool
 }
 
-// wait waits before the stream is opened again.
+// wait waits before the stream is reopened.
 func (s *stream) wait(ctx context.Context) error {
 	timer := time.NewTimer(s.pause)
 	defer timer.Stop()
@@ -108,8 +108,7 @@ func (s *stream) wait(ctx context.Context) error {
 	}
 }
 
-// read reads events until the connection is lost. It returns errEnded after the last
-// one.
+// read reads events until the connection is lost. It returns errEnded after the last event.
 func (s *stream) read(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -156,5 +155,5 @@ func (s *stream) read(ctx context.Context) error {
 	case s.ended: // the server has closed the stream after it
 		return errEnded
 	}
-	return io.ErrUnexpectedEOF // the server stops
+	return io.ErrUnexpectedEOF // the server is stopping
 }

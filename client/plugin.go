@@ -20,7 +20,7 @@ type Plugin struct {
 	Generation int        `json:"generation"`
 	PID        int        `json:"pid,omitempty"`
 	Started    *time.Time `json:"started,omitempty"`
-	// Calls that have begun, Running among them, and those that have failed.
+	// Calls that have begun, including Running, and calls that have failed.
 	Calls       int64    `json:"calls"`
 	Failures    int64    `json:"failures"`
 	Crashes     int64    `json:"crashes"`
@@ -28,11 +28,11 @@ type Plugin struct {
 	RSSBytes    int64    `json:"rss_bytes,omitempty"`
 	MemoryBytes int64    `json:"memory_bytes,omitempty"`
 	MemoryLimit int64    `json:"memory_limit,omitempty"`
-	// LastCrash is how the last process died that was not stopped.
+	// LastCrash describes how the last process that was not stopped died.
 	LastCrash string     `json:"last_crash,omitempty"`
 	LastWords string     `json:"last_words,omitempty"`
 	CrashedAt *time.Time `json:"crashed_at,omitempty"`
-	// Refused is why the plugin was not replaced by another version.
+	// Refused is the reason why the plugin was not replaced by another version.
 	Refused string `json:"refused,omitempty"`
 }
 
@@ -40,7 +40,7 @@ type Plugin struct {
 type InstalledPlugin struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Earlier are the versions before, the oldest first.
+	// Earlier are the previous versions, oldest first.
 	Earlier []string `json:"earlier"`
 }
 
@@ -48,14 +48,14 @@ type InstalledPlugin struct {
 type PluginChange struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Before is the version that was replaced; "" for a new plugin, and for one that was
-	// installed again.
+	// Before is the version that was replaced; "" for a new plugin, and for a reinstalled
+	// version.
 	Before string `json:"before,omitempty"`
-	// SignedBy is the ID of the key that has verified the signature.
+	// SignedBy is the ID of the key that verified the signature.
 	SignedBy string `json:"signed_by,omitempty"`
 }
 
-// Plugins returns the plugins that the server has called, and those that are installed.
+// Plugins returns the plugins that the server has called, and the installed plugins.
 func (c *Client) Plugins(ctx context.Context) ([]Plugin, []InstalledPlugin, error) {
 	var list struct {
 		Plugins   []Plugin          `json:"plugins"`
@@ -65,9 +65,9 @@ func (c *Client) Plugins(ctx context.Context) ([]Plugin, []InstalledPlugin, erro
 	return list.Plugins, list.Installed, err
 }
 
-// InstallPlugin installs a bundle, and replaces the running version of its plugin by it.
-// name is that of the file in messages; signature is nil for a bundle that is not signed.
-// The error is an [*Error] if the server refuses it; the version before then stays.
+// InstallPlugin installs a bundle and replaces the running version of its plugin. name is the
+// file's name in messages; signature is nil for an unsigned bundle. The error is an [*Error]
+// if the server refuses it; the previous version then remains.
 func (c *Client) InstallPlugin(ctx context.Context, name string, bundle, signature io.Reader) (*PluginChange, error) {
 	reader, writer := io.Pipe()
 	form := multipart.NewWriter(writer)
@@ -92,8 +92,8 @@ func copyPart(form *multipart.Writer, field, name string, from io.Reader) error 
 	return err
 }
 
-// RollbackPlugin returns to the version of a plugin before. An [*Error] with the status
-// 409 reports that there is none.
+// RollbackPlugin returns to the previous version of a plugin. An [*Error] with the status 409
+// reports that there is none.
 func (c *Client) RollbackPlugin(ctx context.Context, name string) (*PluginChange, error) {
 	change := new(PluginChange)
 	return change, c.call(ctx, http.MethodPost, "/v1/plugins/"+url.PathEscape(name)+"/rollback", nil, nil, nil, change)

@@ -13,8 +13,8 @@ import (
 // Status is the status of a run.
 type Status string
 
-// The statuses of runs. Queued runs wait for their turn, parked ones failed too often
-// to be continued without a request.
+// The statuses of runs. Queued runs wait for their turn; parked runs failed too often to be
+// continued without a request.
 const (
 	Queued  Status = "queued"
 	Running Status = "running"
@@ -28,24 +28,24 @@ const (
 // Ended reports whether nothing more happens without a request.
 func (s Status) Ended() bool { return s != Queued && s != Running }
 
-// Run is a run. What the server has not sent is zero: [Client.Start] without Wait
-// returns the id and the status only.
+// Run describes a run. Fields that the server has not sent are zero: [Client.Start] without
+// Wait returns only the id and the status.
 type Run struct {
 	ID       string `json:"id"`
 	Workflow string `json:"workflow"`
 	Status   Status `json:"status"`
-	// Trigger is the name of the trigger that has started the run, Node the last node.
+	// Trigger is the name of the trigger that started the run, Node the last node.
 	Trigger    string    `json:"trigger,omitempty"`
 	Node       string    `json:"node,omitempty"`
 	AcceptedAt time.Time `json:"accepted_at,omitzero"`
 	StartedAt  time.Time `json:"started_at,omitzero"`
 	UpdatedAt  time.Time `json:"updated_at,omitzero"`
-	// ParentRun is the run of which this one is a copy.
+	// ParentRun is the run from which this one was forked.
 	ParentRun string `json:"parent_run,omitempty"`
-	// Attempts counts how often the run was continued after a failure.
+	// Attempts is the number of times that the run was continued after a failure.
 	Attempts      int       `json:"attempts,omitempty"`
 	NextAttemptAt time.Time `json:"next_attempt_at,omitzero"`
-	// QueuedBecause and Parked are the reasons of the status.
+	// QueuedBecause and Parked are the reasons for the status.
 	QueuedBecause  string      `json:"queued_because,omitempty"`
 	Parked         string      `json:"parked,omitempty"`
 	Error          string      `json:"error,omitempty"`
@@ -59,7 +59,7 @@ type Run struct {
 	Notes []string        `json:"notes,omitempty"`
 }
 
-// Failure is a node or branch that has failed.
+// Failure is a failed node or branch.
 type Failure struct {
 	Path      string `json:"path"`
 	Branch    bool   `json:"branch,omitempty"`
@@ -67,8 +67,8 @@ type Failure struct {
 	Error     string `json:"error"`
 }
 
-// Interrupt is where a run waits. Those of the kind ask have a question, which is
-// answered by [Client.Resume] with the key ID.
+// Interrupt is an interrupt at which a run waits. Interrupts of the kind ask have a question,
+// which is answered by [Client.Resume] with the key ID.
 type Interrupt struct {
 	ID        string            `json:"id"`
 	Kind      string            `json:"kind"`
@@ -83,7 +83,7 @@ type Interrupt struct {
 	OnTimeout string            `json:"on_timeout,omitempty"`
 }
 
-// Usage is what a run has used.
+// Usage is the usage of a run.
 type Usage struct {
 	Steps     int     `json:"steps"`
 	Tokens    int64   `json:"tokens"`
@@ -95,21 +95,21 @@ type Usage struct {
 type Start struct {
 	// Input is the input: a map, or a struct with JSON tags; nil is none.
 	Input any
-	// Key, if it is not empty, makes the request idempotent: requests with the same
-	// key start one run.
+	// Key, if not empty, makes the request idempotent: requests with the same key
+	// start one run.
 	Key string
-	// Wait is how long the server waits for the end of the run before it answers, at
-	// most 10 minutes. See also [Client.Wait].
+	// Wait is how long the server waits for the end of the run before it answers, at most
+	// 10 minutes. See also [Client.Wait].
 	Wait time.Duration
 }
 
-// Start starts a run of a workflow. When it returns without an error, the run is on
-// the disk of the server and survives a crash. After an error that is not an [*Error]
-// the run can have started; repeat the request with the same Key.
+// Start starts a run of a workflow. When it returns without an error, the run is on the
+// server's disk and survives a crash. After an error that is not an [*Error] the run may have
+// started; repeat the request with the same Key.
 func (c *Client) Start(ctx context.Context, workflow string, s Start) (*Run, error) {
 	header := http.Header{}
 	if s.Key != "" {
-		header["idempotency-key"] = []string{s.Key} // net/http repeats a request whose header has the canonical spelling
+		header["idempotency-key"] = []string{s.Key} // net/http repeats a request if the header has the canonical spelling
 	}
 	body := map[string]any{}
 	if s.Input != nil {
@@ -128,7 +128,7 @@ func waiting(d time.Duration) url.Values {
 
 func runPath(id string) string { return "/v1/runs/" + url.PathEscape(id) }
 
-// Run describes a run, with its state if state is true.
+// Run returns a run, with its state if state is true.
 func (c *Client) Run(ctx context.Context, id string, state bool) (*Run, error) {
 	query := url.Values{}
 	if state {
@@ -138,8 +138,8 @@ func (c *Client) Run(ctx context.Context, id string, state bool) (*Run, error) {
 	return run, c.call(ctx, http.MethodGet, runPath(id), query, nil, nil, run)
 }
 
-// Wait waits until a run has ended or waits, and returns it with its state. It
-// continues when the connection is lost.
+// Wait waits until a run has ended or waits, and returns it with its state. It continues if
+// the connection is lost.
 func (c *Client) Wait(ctx context.Context, id string) (*Run, error) {
 	last := int64(0)
 	for {
@@ -156,7 +156,7 @@ func (c *Client) Wait(ctx context.Context, id string) (*Run, error) {
 		if last > before {
 			continue
 		}
-		select { // its next event is about to come
+		select { // its next event is imminent
 		case <-time.After(minPause):
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -176,18 +176,18 @@ func (c *Client) Graph(ctx context.Context, id string) ([]byte, error) {
 	return svg, c.call(ctx, http.MethodGet, runPath(id)+"/graph.svg", nil, nil, nil, &svg)
 }
 
-// Filter selects runs; what is zero selects all.
+// Filter selects runs; a zero field selects all.
 type Filter struct {
 	Workflow string
 	Status   Status
 	Trigger  string
 }
 
-// pageSize is the number of runs of a page.
+// pageSize is the number of runs per page.
 const pageSize = 200
 
-// Runs returns runs, the newest first. It asks for the next page when it is needed.
-// After an error it ends.
+// Runs returns runs, newest first. It requests the next page when needed. It ends after an
+// error.
 func (c *Client) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		query := url.Values{"limit": {strconv.Itoa(pageSize)}}
@@ -220,16 +220,16 @@ func (c *Client) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
 
 // Resume is a request to continue a run.
 type Resume struct {
-	// Answers are those of questions, by the id, path or node of the interrupt. Without
+	// Answers are the answers to questions, by the id, path or node of the interrupt. Without
 	// any, a run that waits before or after a node continues.
 	Answers map[string]any `json:"answers,omitempty"`
-	// Input changes the state.
+	// Input is merged into the state.
 	Input any `json:"input,omitempty"`
 	// RetryFailed runs failed branches and items again.
 	RetryFailed bool `json:"retry_failed,omitempty"`
 	// Migrate continues with the current version of the workflow.
 	Migrate bool `json:"migrate,omitempty"`
-	// Wait is that of [Start].
+	// Wait is as in [Start].
 	Wait time.Duration `json:"-"`
 }
 
@@ -239,20 +239,20 @@ func (c *Client) Resume(ctx context.Context, id string, r Resume) (*Run, error) 
 	return run, c.call(ctx, http.MethodPost, runPath(id)+"/resume", waiting(r.Wait), nil, r, run)
 }
 
-// Retry runs the failed parts of a run again, also of one that is parked.
+// Retry runs the failed parts of a run again, even if it is parked.
 func (c *Client) Retry(ctx context.Context, id string, wait time.Duration) (*Run, error) {
 	run := new(Run)
 	return run, c.call(ctx, http.MethodPost, runPath(id)+"/retry", waiting(wait), nil, nil, run)
 }
 
-// Cancel stops a run that is running, queued, parked or waits.
+// Cancel stops a run that is running, queued, parked or waiting.
 func (c *Client) Cancel(ctx context.Context, id string) (*Run, error) {
 	run := new(Run)
 	return run, c.call(ctx, http.MethodPost, runPath(id)+"/cancel", nil, nil, nil, run)
 }
 
-// Fork copies a run up to a step, the number of a record or the path of a node, and
-// continues the copy with changes of its state; nil is none.
+// Fork copies a run up to a step, the number of a record or the path of a node, and continues
+// the copy with changes to its state; nil means none.
 func (c *Client) Fork(ctx context.Context, id, step string, input any, wait time.Duration) (*Run, error) {
 	body := map[string]any{"at": step}
 	if input != nil {

@@ -20,13 +20,13 @@ type Workflow struct {
 	MaxRunning  int       `json:"max_running"`
 	TokensToday int64     `json:"tokens_today"`
 	USDToday    float64   `json:"usd_today"`
-	// LastRun is the run that has ended last, nil if there was none.
+	// LastRun is the run that ended last, nil if there was none.
 	LastRun *LastRun `json:"last_run,omitempty"`
 	// InputSchema is the JSON Schema of the input; only [Client.Workflow] returns it.
 	InputSchema json.RawMessage `json:"input_schema,omitempty"`
 }
 
-// LastRun is the run of a workflow that has ended last. It can have been removed since.
+// LastRun is the run of a workflow that ended last. It may have been removed since.
 type LastRun struct {
 	ID      string    `json:"id"`
 	Status  string    `json:"status"`
@@ -40,18 +40,18 @@ type Trigger struct {
 	// Last and Next are the times of a schedule.
 	Last *time.Time `json:"last,omitempty"`
 	Next *time.Time `json:"next,omitempty"`
-	// Problem is why the trigger does not work at the moment.
+	// Problem is the reason why the trigger does not work at the moment.
 	Problem string `json:"problem,omitempty"`
 }
 
-// FileProblem is what is wrong with a file of the server. Its workflow can be served
-// in a version before the mistake.
+// FileProblem is a problem of a file on the server. Its workflow may still be served in a
+// version from before the mistake.
 type FileProblem struct {
 	File   string `json:"file"`
 	Detail string `json:"detail"`
 }
 
-// Workflows returns the workflows of the server, and what is wrong with its files.
+// Workflows returns the workflows of the server, and the problems of its files.
 func (c *Client) Workflows(ctx context.Context) ([]Workflow, []FileProblem, error) {
 	var list struct {
 		Workflows []Workflow    `json:"workflows"`
@@ -61,18 +61,18 @@ func (c *Client) Workflows(ctx context.Context) ([]Workflow, []FileProblem, erro
 	return list.Workflows, list.Problems, err
 }
 
-// Workflow describes a workflow with the schema of its input.
+// Workflow returns a workflow with the schema of its input.
 func (c *Client) Workflow(ctx context.Context, name string) (*Workflow, error) {
 	w := new(Workflow)
 	return w, c.call(ctx, http.MethodGet, "/v1/workflows/"+url.PathEscape(name), nil, nil, nil, w)
 }
 
-// DayUsage is what the runs of a workflow have used on a day.
+// DayUsage is the usage of a workflow's runs on a day.
 type DayUsage struct {
 	// Day is a date like 2026-11-23, in the time zone of the server.
 	Day      string `json:"day"`
 	Workflow string `json:"workflow"`
-	// Runs are those that have ended, Failed those of them that have failed or were
+	// Runs is the number of runs that have ended, Failed of those that failed or were
 	// parked.
 	Runs   int64   `json:"runs"`
 	Failed int64   `json:"failed"`
@@ -80,7 +80,7 @@ type DayUsage struct {
 	USD    float64 `json:"usd"`
 }
 
-// Usage returns what runs have used, also those that were removed, the newest day first.
+// Usage returns the usage of runs, including removed ones, newest day first.
 func (c *Client) Usage(ctx context.Context) ([]DayUsage, error) {
 	var list struct {
 		Days []DayUsage `json:"days"`
