@@ -129,8 +129,8 @@ type Service struct {
 	Version string
 	// Runs is the directory of runs.
 	Runs string
-	// DataDir returns the directory for the files of a workflow. If it is nil, it is
-	// the directory of the workflow file.
+	// DataDir returns the directory for the files of a workflow. If it is nil, they are
+	// in the directory of the workflow file.
 	DataDir func(workflow string) string
 	// Collector is the collector of --otlp-endpoint, or nil.
 	Collector *trace.Collector

@@ -87,7 +87,6 @@ func (a *auth) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Query().Get("alt") == "media" {
 		// Without it the service decompresses stored objects; range, size and checksum
 		// refer to the stored form. The client does not set it.
-		// and checksum are those of what is stored. The client does not set it.
 		r.Header.Set("Accept-Encoding", "gzip")
 	}
 	if a.anonymous {

@@ -55,7 +55,6 @@ type ledger struct {
 	// after compaction; zeros follow up to room. The file is synced up to safe, and
 	// said is the value of safe that it records. lost reports that the file lacks
 	// changes because it was removed or a write failed. info identifies the file.
-	// info identifies the file.
 	file       *os.File
 	info       os.FileInfo
 	size, live int64

@@ -186,7 +186,7 @@ func testMissing(t *testing.T, s *suite) {
 	}
 }
 
-// A copy of an open database has the files that a crash leaves.
+// testCrashed copies an open database: the copy has the files that a crash leaves.
 func testCrashed(t *testing.T, s *suite) {
 	s.apply(store.Batch{Entities: []store.Entity{entity("a", "red")}})
 	dir := t.TempDir()

@@ -83,7 +83,7 @@ func (l *language) stemOf(word string) (stem string) {
 // maxKnown bounds the words whose keys an Index remembers.
 const maxKnown = 20_000
 
-// Index returns the keys of texts. It caches the keys of words, which repeat. The zero
+// Index computes the keys of texts. It caches the keys of words, which repeat. The zero
 // value is ready for use. It is not safe for concurrent use.
 type Index struct{ known map[string][]string }
 

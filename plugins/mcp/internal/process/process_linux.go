@@ -28,7 +28,7 @@ func keepDescriptors() {
 	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) // since Linux 5.11
 }
 
-// spare is the address space that a process may map beyond twice its memory limit:
+// spare is the memory that a process may map beyond twice its memory limit:
 // programs map more than they use.
 const spare = 256 << 20
 

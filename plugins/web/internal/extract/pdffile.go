@@ -16,7 +16,6 @@ import (
 const (
 	// readsPerByte, spareReads and costOfRead bound how many bytes the library reads,
 	// including repeated reads: it would read a file with cyclic references forever.
-	// parts refer to each other in a circle.
 	readsPerByte = 256
 	spareReads   = 4 << 20
 	costOfRead   = 1 << 10
