@@ -239,6 +239,17 @@ func (s *eventStream) flush() {
 	s.waiting = s.waiting[:0]
 }
 
+// checkRules checks the values of --fail-on-state.
+func checkRules(rules []string) error {
+	for _, rule := range rules {
+		key, value, ok := strings.Cut(rule, "=")
+		if !ok || key == "" || strings.ContainsAny(key[len(key)-1:], "!<>~") || strings.HasPrefix(value, "=") {
+			return usageErrorf("--fail-on-state %s: expected KEY=VALUE", rule)
+		}
+	}
+	return nil
+}
+
 // holds reports whether a state has a value at a dotted key. The value is
 // compared as JSON and as text.
 func holds(state map[string]any, key, want string) bool {

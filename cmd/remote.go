@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -97,10 +96,8 @@ func (f *remoteFlags) follow(a *app, after string, start func(context.Context, *
 	if err != nil {
 		return err
 	}
-	for _, rule := range f.FailOnState {
-		if !strings.Contains(rule, "=") {
-			return usageErrorf("--fail-on-state %s: expected KEY=VALUE", rule)
-		}
+	if err := checkRules(f.FailOnState); err != nil {
+		return err
 	}
 	if f.Output == "-" { // the usual name for stdout
 		f.Output = ""

@@ -53,10 +53,8 @@ func (f *runFlags) options(a *app) (host.RunOptions, error) {
 		f.Output = ""
 	}
 	o.Env = environment()
-	for _, rule := range f.FailOnState {
-		if !strings.Contains(rule, "=") {
-			return o, usageErrorf("--fail-on-state %s: expected KEY=VALUE", rule)
-		}
+	if err := checkRules(f.FailOnState); err != nil {
+		return o, err
 	}
 	o.InterruptBefore, o.InterruptAfter = f.InterruptBefore, f.InterruptAfter
 	if o.CheckpointDir = f.CheckpointDir; o.CheckpointDir == "" {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,6 +66,12 @@ func (t *Test) run(ctx context.Context, newHost NewHost) []Failure {
 		return t.failf("the workflow is invalid:\n%v", err)
 	}
 	defer wf.Close()
+	if name, hint, err := t.unknownAction(h, wf); err != nil || name != "" {
+		if err != nil {
+			return t.failf("%v", err)
+		}
+		return t.failf("actions: %q is not an action and is not in the workflow, so it replaces nothing%s", name, hint)
+	}
 	mask, err := wf.Mask(t.Secrets)
 	if err != nil {
 		return t.failf("%v", err)
@@ -121,6 +129,35 @@ func (t *Test) answer(ctx context.Context, wf *host.Workflow, o host.RunOptions,
 		}
 	}
 	return res, nil
+}
+
+// unknownAction returns a replaced action that neither the host has nor a file of the
+// workflow names, "" for none. Without this check, a typing error would let the test call
+// the real action.
+func (t *Test) unknownAction(h *host.Host, wf *host.Workflow) (name, hint string, err error) {
+	entries, err := h.Actions()
+	if err != nil {
+		return "", "", err
+	}
+	var known []string
+	for _, e := range entries {
+		known = append(known, e.Name)
+	}
+	var files strings.Builder
+	for _, file := range wf.Files() {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return "", "", err
+		}
+		files.Write(raw)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Actions)) {
+		used := strings.Contains(name, ".") && strings.Contains(files.String(), name)
+		if !used && !slices.Contains(known, name) {
+			return name, diag.Ending(name, known), nil
+		}
+	}
+	return "", "", nil
 }
 
 // replacements returns the actions that return the results of the test.

@@ -91,6 +91,21 @@ func (t *Template) IgnoreSpace() *Template {
 	return &out
 }
 
+// HasText reports whether the value of a template is text because there is some beside
+// an {{ expr }}.
+func (t *Template) HasText() bool {
+	var texts, outputs int
+	for _, s := range t.body {
+		switch s.(type) {
+		case *text:
+			texts++
+		case *output:
+			outputs++
+		}
+	}
+	return texts > 0 && outputs > 0 && texts+outputs == len(t.body)
+}
+
 // trim cuts white space from the statement at i if it is text, and reports whether
 // anything is left of it.
 func (t *Template) trim(i int, cut func(string, func(rune) bool) string) bool {

@@ -63,7 +63,11 @@ func (c *compiler) condition(text *spec.Text, roots []string) *Condition {
 		c.readTemplate(*text, t, roots, true)
 		// With space around {{ }} the value would be a text, which is always
 		// true.
-		cond.template = t.IgnoreSpace()
+		if cond.template = t.IgnoreSpace(); cond.template.HasText() {
+			c.diags.Errorf(diagcode.ConditionSyntax, text.Pos, "write the whole condition in one pair of braces, as {{ state.count > 3 }}, or without braces",
+				"the condition has text outside of {{ }}, so it would always be true")
+			return nil
+		}
 		return cond
 	}
 	if !c.bareCondition(cond) {
