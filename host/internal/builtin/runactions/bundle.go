@@ -27,6 +27,7 @@ type (
 	}
 )
 
+// Bundles returns the four bundles.
 func Bundles(version string) []*tea.Bundle {
 	bundle := func(name, description string, actions ...tea.Action) *tea.Bundle {
 		return &tea.Bundle{Name: name, Version: version, Description: description, Actions: actions}

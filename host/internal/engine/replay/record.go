@@ -240,6 +240,7 @@ func (f *Failure) Fields() map[string]any {
 	return m
 }
 
+// NewUsage returns the usage of a record.
 func NewUsage(u flow.Usage) *Usage {
 	return &Usage{Tokens: u.Tokens, USD: u.USD, ToolCalls: u.ToolCalls}
 }
