@@ -46,7 +46,7 @@ func (r configResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) 
 		switch key {
 		case "plugins":
 			r.app.projectPlugins = true
-		case "trace_file":
+		case "checkpoint_dir", "trace_file":
 			v = config.acceptInside(v, file+": "+key)
 		}
 	}
@@ -127,7 +127,7 @@ func (c *configFiles) accept(flag *kong.Flag, v any, source string) any {
 	return nil
 }
 
-// acceptInside returns the path of a file that tea writes. For a path outside of
+// acceptInside returns the path of a file or directory that tea writes. For a path outside of
 // the working directory it records an error and returns nil: a checkout could
 // name any file of the user.
 func (c *configFiles) acceptInside(v any, source string) any {
