@@ -20,7 +20,7 @@ type reportFlags struct {
 // setReport makes the report that receives all output for people.
 func (a *app) setReport(f reportFlags) {
 	a.quiet = f.Quiet
-	o := host.ReportOptions{Quiet: f.Quiet, ASCII: !a.utf8()}
+	o := host.ReportOptions{Quiet: f.Quiet, ASCII: !a.utf8(), Mask: a.masked}
 	if a.terminal(a.stderr) {
 		o.Color = a.getenv("NO_COLOR") == ""
 		o.Size = func() (int, int) { return terminalSize(a.stderr) }

@@ -106,14 +106,18 @@ func readLines(file string) [][]byte {
 }
 
 // excerpt returns the line of a position with carets below, under the whole
-// line if the column is unknown; "" if the line cannot be read. It fits the
+// line if the column is unknown; "" if the line cannot be read or contains a secret. It fits the
 // terminal.
 func (r *Report) excerpt(files sources, pos diag.Pos) string {
 	raw := files.line(pos.File, pos.Line)
 	if raw == nil {
 		return ""
 	}
-	runes := []rune(Printable(strings.TrimRight(string(raw), "\r")))
+	text := strings.TrimRight(string(raw), "\r")
+	if r.o.Mask != nil && r.o.Mask(text) != text {
+		return ""
+	}
+	runes := []rune(Printable(text))
 	at := min(pos.Column-1, len(runes))
 	end := len(runes)
 	if pos.Column < 1 {

@@ -20,6 +20,9 @@ type Options struct {
 	Quiet bool
 	// Now is the clock; nil = time.Now.
 	Now func() time.Time
+	// Mask removes secrets from a text; nil = none. Lines of files that contain secrets
+	// are not shown. Callers mask the other texts.
+	Mask func(string) string
 }
 
 // Report writes diagnostics and the progress of runs to one writer, usually
