@@ -80,4 +80,40 @@ func checksum(order binary.ByteOrder, sum [2]uint32, data []byte) [2]uint32 {
 	return sum
 }
 
+// errCut is the error for a database whose last page is incomplete.
+var errCut = errors.New("the end of the file is missing")
+
+// wholePages returns errCut for a closed database that ends within a page. SQLite ignores
+// such an end, and with it the rows of the page. While there is a log, a checkpoint that
+// was interrupted can have left it, which the log completes.
+func wholePages(path string) error {
+	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
+		return nil
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	var header [18]byte
+	if n, err := f.ReadAt(header[:], 0); n < len(header) || err != nil && n == 0 {
+		return nil // SQLite reports it
+	}
+	page := int64(binary.BigEndian.Uint16(header[16:]))
+	if page == 1 {
+		page = 1 << 16
+	}
+	if page >= sector && info.Size()%page != 0 {
+		return errCut
+	}
+	return nil
+}
+
 func isZero(data []byte) bool { return len(bytes.TrimRight(data, "\x00")) == 0 }

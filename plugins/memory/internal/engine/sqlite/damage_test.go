@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -141,6 +142,42 @@ func TestALogThatBeganAgainIsNotTakenForDamaged(t *testing.T) {
 		}
 		if err := open(left).Close(); err != nil || said.Len() > 0 {
 			t.Fatalf("%v, said %s", err, said)
+		}
+	}
+}
+
+// TestADatabaseThatEndsWithinAPageIsRefused cuts a closed database, whose last rows SQLite
+// would leave out.
+func TestADatabaseThatEndsWithinAPageIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := engine.Options{Dir: dir, Driver: sqlite.Driver{}}
+	e, err := engine.Open(t.Context(), o)
+	if err == nil {
+		err = errors.Join(e.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {
+			_, err := tx.Exec(ctx, "INSERT INTO documents VALUES ('k', 'a', '{}', 1, 1)")
+			return err
+		}), e.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "memory.sqlite")
+	info, err := os.Stat(path)
+	if err == nil {
+		err = os.Truncate(path, info.Size()-100)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o.ReadOnly = range []string{"", "the test only reads"} {
+		e, err := engine.Open(t.Context(), o)
+		if err == nil {
+			_, err = store.Int(e.Query(t.Context(), "SELECT count(*) FROM documents"))
+			_ = e.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "is damaged; restore a backup") {
+			t.Errorf("read only %q: %v", o.ReadOnly, err)
 		}
 	}
 }

@@ -33,6 +33,9 @@ func (Driver) File() string { return "memory.sqlite" }
 func (Driver) Open(ctx context.Context, path string, limits engine.Limits) (engine.Handles, error) {
 	// If this fails SQLite creates the file, or returns the error.
 	_ = create(path)
+	if err := wholePages(path); err != nil {
+		return engine.Handles{}, err
+	}
 	cut, err := cutZeros(path + "-wal")
 	if err != nil {
 		return engine.Handles{}, err
@@ -66,6 +69,9 @@ func pragmas(limits engine.Limits) []string {
 // writes no other file. With a log, which a killed process leaves, it needs the
 // index file of the log, or room to create it.
 func (Driver) OpenReadOnly(ctx context.Context, path string, limits engine.Limits) (*sql.DB, error) {
+	if err := wholePages(path); err != nil {
+		return nil, err
+	}
 	how := url.Values{"mode": {"ro"}}
 	log, err := os.Stat(path + "-wal")
 	switch {
@@ -119,7 +125,7 @@ func (Driver) Full(err error) bool {
 // Damaged reports whether the file is damaged.
 func (Driver) Damaged(err error) bool {
 	code := primaryCode(err)
-	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
+	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB || errors.Is(err, errCut)
 }
 
 // primaryCode returns the primary result code of an error of SQLite, or
