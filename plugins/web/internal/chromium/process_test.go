@@ -102,12 +102,14 @@ func TestBrowserThatIsKilled(t *testing.T) {
 		failed <- tea.AsError(err)
 	}()
 	<-arrived
-	if err := syscall.Kill(-b.running().pid, syscall.SIGKILL); err != nil {
+	killed := b.running()
+	if err := syscall.Kill(-killed.pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if failure := <-failed; failure == nil || failure.Type != tea.ConnectionError || !failure.Retryable {
 		t.Errorf("got %v", failure)
 	}
+	<-killed.ctx.Done() // until then a load can still fail
 	if page, failure := load(t, b, request{url: server.URL + "/"}); failure != nil || !strings.Contains(string(page.html), "<p>text</p>") {
 		t.Errorf("after the end: got %v, %v", page, failure)
 	}
