@@ -146,8 +146,8 @@ type RowPage struct {
 	// Last is the number of the last change that a page of changes has; without More,
 	// that of the last change of the feed.
 	Last int64
-	// Space is the collection that a query of changes names, as it was before they were
-	// read; zero if it does not exist.
+	// Space describes RowChanges.Space as of before the changes were read. It is the
+	// zero value if the collection does not exist.
 	Space Space
 	// Forgotten is that of FeedState, before the changes were read.
 	Forgotten int64
