@@ -140,6 +140,14 @@ func (l *launcher) limitsOf(name string) Limits {
 // execute: path, or the same binary elsewhere. If the error, a [*tea.Error], is not nil,
 // the process has ended.
 func (l *launcher) launch(ctx context.Context, name, path, command string, n needs) (*process, error) {
+	p, err := l.start(ctx, name, path, command, n)
+	for tries := 0; errors.Is(err, errChanged) && tries < replacedTries; tries++ { // a backup can have linked it
+		p, err = l.start(ctx, name, path, command, n)
+	}
+	return p, err
+}
+
+func (l *launcher) start(ctx context.Context, name, path, command string, n needs) (*process, error) {
 	if l.options.StoredOnly {
 		return nil, startError(name, tea.Canceled, "this host starts no plugins")
 	}
@@ -171,8 +179,8 @@ func (l *launcher) launch(ctx context.Context, name, path, command string, n nee
 	stop := context.AfterFunc(ctx, func() { _ = p.runner.Kill(ctx) }) // go-plugin's own start cannot be canceled
 	err := p.connect(ctx)
 	if l.options.Verify != nil && err == nil && digest.State(command) != state {
-		p.runner.failure.Store(startError(name, tea.PermissionDenied, "%s was replaced while it started", path))
-		err = errReplaced
+		p.runner.failure.Store(startError(name, tea.PermissionDenied, "%s: %w", path, errChanged))
+		err = errChanged
 	}
 	if stop() && err == nil {
 		if p.attached == "" { // a breakpoint is not a fault
@@ -222,8 +230,14 @@ func Describe(ctx context.Context, path string, o Options) (m tea.Manifest, err 
 	return m, err
 }
 
-// errReplaced is the error for a binary that was replaced before it ran.
-var errReplaced = errors.New("the binary was replaced")
+var (
+	// errReplaced is the error for a binary that was replaced before it ran.
+	errReplaced = errors.New("the binary was replaced")
+
+	// errChanged is the error for a file that changed after it was verified. The process
+	// may have run other contents.
+	errChanged = errors.New("the file changed while it was verified and started")
+)
 
 func (l *launcher) env(declared []string) []string {
 	level := slog.LevelInfo

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -91,6 +92,34 @@ func TestRefusedPluginIsNotStarted(t *testing.T) {
 	refuse := func(string, string) error { return errors.New("the SHA-256 is another one") }
 	err := launchFails(t, Options{Verify: refuse}, path)
 	wantError(t, err, tea.PermissionDenied, "SHA-256")
+}
+
+// A hard link, as backups make them, changes the file's status but not its contents.
+func TestPluginIsLinkedWhileItStarts(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), prefix+"probe")
+	// A copy that this process writes could still be open in a process that another test forks.
+	if out, err := exec.Command("cp", "-L", filepath.Join(install(t, "probe"), prefix+"probe"), path).CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	verified := 0
+	verify := func(string, string) error {
+		verified++
+		if verified > 1 {
+			return nil
+		}
+		return os.Link(path, path+".backup")
+	}
+	l := &launcher{options: Options{Verify: verify, Logger: slog.New(slog.DiscardHandler)}.withDefaults()}
+	defer l.close() //nolint:errcheck // the plugin has stopped
+	p, err := l.launch(t.Context(), "probe", path, path, needs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stop(t.Context())
+	if verified != 2 {
+		t.Errorf("verified %d times", verified)
+	}
 }
 
 func TestSocketPathsFitWhereTheTempDirIsDeep(t *testing.T) {
