@@ -305,3 +305,40 @@ nodes:
 		t.Errorf("state %v", want)
 	}
 }
+
+// The guide says which calls a resume repeats, and the ids of questions in Lua.
+func TestCallsOfAnUnfinishedLuaNodeAreRepeatedWithTheirKeys(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, `
+budget: {tool_calls: 6}
+nodes:
+  - name: lua
+    run: |
+      tea.action("count.hit", {name = "before"})
+      local a = tea.action("human.ask", {question = "well?"}).answer
+      local b = tea.action("human.ask", {question = "well?"}).answer
+      return {a = a, b = b}
+  - name: steps
+    steps:
+      - {uses: count.hit, with: {name: step}, output: step}
+      - {uses: human.ask, with: {question: "well?"}, output: {c: "{{ result.answer }}"}}
+`)
+	res := s.run(host.RunOptions{})
+	key := s.c.keys["before"]
+	id := res.Pending[0].ID
+	if hash, ok := strings.CutPrefix(id, "lua!human.ask:"); !ok || len(hash) != len("01234567:ask") {
+		t.Errorf("id = %s, want lua!human.ask:HASH:ask", id)
+	}
+	second := strings.TrimSuffix(id, ":ask") + "#2:ask"
+	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{id: "A"}})
+	wantStatus(t, res, flow.Waiting, second)
+	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{second: "B"}})
+	wantStatus(t, res, flow.Waiting, "steps/1:ask")
+	s.wantCalls(map[string]int{"before": 3, "step": 1})
+	if s.c.keys["before"] != key {
+		t.Errorf("the key of the repeated call is %s, want %s", s.c.keys["before"], key)
+	}
+	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{"steps/1:ask": "C"}})
+	wantState(t, res, map[string]any{"a": "A", "b": "B", "c": "C", "step": map[string]any{"name": "step"}})
+	s.wantCalls(map[string]int{"before": 3, "step": 1})
+}
