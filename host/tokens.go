@@ -2,7 +2,6 @@ package host
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -85,9 +84,8 @@ func (b *tokenBuffer) groups() []flow.Event {
 	if b.tokens == 0 {
 		return nil
 	}
-	groups := slices.SortedFunc(maps.Values(b.byPath), func(a, b *tokenGroup) int {
-		return cmp.Compare(a.last(), b.last())
-	})
+	groups := slices.Collect(maps.Values(b.byPath))
+	sort.Slice(groups, func(i, k int) bool { return groups[i].last() < groups[k].last() })
 	events := make([]flow.Event, len(groups))
 	for i, g := range groups {
 		events[i] = g.event

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -49,7 +50,7 @@ func (c *console) close(context.Context) error { return c.err }
 // printBelow prints the contents of a span: its entries and children, in order of time.
 func printBelow(b *bytes.Buffer, s *span, children map[tracecontext.Span][]*span, indent string) {
 	below := children[s.id]
-	slices.SortStableFunc(below, func(a, b *span) int { return a.start.Compare(b.start) })
+	sort.SliceStable(below, func(i, k int) bool { return below[i].start.Before(below[k].start) })
 	entries := slices.DeleteFunc(slices.Clone(s.entries), func(e entry) bool { return e.name == exception }) // printed with the span
 	for len(below)+len(entries) > 0 {
 		branch, deeper := "├─ ", "│  "

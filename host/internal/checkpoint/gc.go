@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -96,7 +96,7 @@ func (s *Store) Prunable(policy Policy, now time.Time) ([]string, error) {
 
 // choose returns the runs to remove, oldest first.
 func (p Policy) choose(runs []*candidate, now time.Time) []*candidate {
-	slices.SortFunc(runs, func(a, b *candidate) int { return b.updated.Compare(a.updated) })
+	sort.Slice(runs, func(i, k int) bool { return runs[k].updated.Before(runs[i].updated) })
 	var left []*candidate
 	var bytes int64
 	for _, c := range runs {
@@ -123,7 +123,7 @@ func (p Policy) choose(runs []*candidate, now time.Time) []*candidate {
 		count++
 		bytes += c.size
 	}
-	slices.SortStableFunc(out, func(a, b *candidate) int { return a.updated.Compare(b.updated) })
+	sort.SliceStable(out, func(i, k int) bool { return out[i].updated.Before(out[k].updated) })
 	return out
 }
 

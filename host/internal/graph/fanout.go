@@ -1,9 +1,9 @@
 package graph
 
 import (
-	"cmp"
 	"maps"
 	"slices"
+	"sort"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
@@ -84,7 +84,7 @@ func (j *joiner) settleInner(f *FanOut) {
 				inner = append(inner, n)
 			}
 		}
-		slices.SortFunc(inner, func(a, b *Node) int { return cmp.Compare(a.Index, b.Index) })
+		sort.Slice(inner, func(i, k int) bool { return inner[i].Index < inner[k].Index })
 		for _, n := range inner {
 			if j.settled[n.Route.FanOut] {
 				continue // reached by the previous branch

@@ -1,8 +1,7 @@
 package inspect
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 )
 
 // place sets the corner of every box: below its predecessors, if there is room.
@@ -22,7 +21,7 @@ func (l *layout) place() {
 			b.want = b.wanted()
 			height = max(height, b.h)
 		}
-		slices.SortStableFunc(row, func(a, b *box) int { return cmp.Compare(a.want, b.want) })
+		sort.SliceStable(row, func(i, k int) bool { return row[i].want < row[k].want })
 		spread(row)
 		for _, b := range row {
 			b.y, b.bottom = y, y+height

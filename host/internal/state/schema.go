@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"sort"
 
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/spec"
@@ -90,7 +89,7 @@ func (f faults) err() error {
 	if len(f) == 0 {
 		return nil
 	}
-	slices.SortFunc(f, func(a, b *flow.TypeError) int { return strings.Compare(a.Key, b.Key) })
+	sort.Slice(f, func(i, k int) bool { return f[i].Key < f[k].Key })
 	return &flow.InputError{Faults: f}
 }
 
