@@ -1,12 +1,12 @@
 package teacmd
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host/flow"
-	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 func parseAnswers(list []string) (map[string]any, error) {
@@ -16,8 +16,11 @@ func parseAnswers(list []string) (map[string]any, error) {
 		if !ok {
 			return nil, usageErrorf("--answer %s: expected ID=JSON", text)
 		}
-		answer, err := value.Decode([]byte(raw))
-		if err != nil {
+		answer, err := decode([]byte(raw))
+		switch {
+		case errors.Is(err, errEncoding):
+			return nil, usageErrorf("--answer %s: %w", id, err)
+		case err != nil:
 			return nil, usageErrorf("--answer %s: the answer is not JSON: %w; quote text: %s='\"text\"'", text, err, id)
 		}
 		answers[id] = answer

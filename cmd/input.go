@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
@@ -30,12 +31,14 @@ func (a *app) readObject(flag, arg string) (map[string]any, error) {
 	if err != nil {
 		return nil, usageErrorf("%s: %w", flag, err)
 	}
-	v, err := value.Decode(data)
+	v, err := decode(data)
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
 		return nil, usageErrorf("%s: empty; expected a JSON object", flag)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, usageErrorf("%s: not JSON: unexpected end of input", flag)
+	case errors.Is(err, errEncoding):
+		return nil, usageErrorf("%s: %w", flag, err)
 	case err != nil && (isFile(arg) || filepath.Ext(arg) == ".json"):
 		return nil, usageErrorf("%s: %q is not JSON; to read a file, write @%s", flag, arg, arg)
 	case err != nil:
@@ -49,6 +52,18 @@ func (a *app) readObject(flag, arg string) (map[string]any, error) {
 		return nil, usageErrorf("%s: duplicate key %q", flag, duplicateKey(json.NewDecoder(bytes.NewReader(data)), ""))
 	}
 	return object, nil
+}
+
+// errEncoding reports a text that is not UTF-8.
+var errEncoding = errors.New("not UTF-8; convert it, for example with: iconv -f latin1 -t utf-8")
+
+// decode is [value.Decode], which replaces the bytes that are not UTF-8, for text that
+// a user writes.
+func decode(data []byte) (any, error) {
+	if !utf8.Valid(data) {
+		return nil, errEncoding
+	}
+	return value.Decode(data)
 }
 
 // countMembers returns the number of members of all objects in a JSON text: the

@@ -36,11 +36,12 @@ func Bundle(version string) *tea.Bundle {
 
 // result is a successful response.
 type result struct {
-	Success bool              `json:"success" doc:"always true"`
-	Status  int               `json:"status" doc:"the HTTP status"`
-	Headers map[string]string `json:"headers" doc:"the response headers by lower-case name"`
-	Body    any               `json:"body" doc:"the body: a value if it is JSON, else the text; null if it is empty"`
-	Text    string            `json:"text" doc:"the body as text"`
+	Success  bool              `json:"success" doc:"always true"`
+	Status   int               `json:"status" doc:"the HTTP status"`
+	Headers  map[string]string `json:"headers" doc:"the response headers by lower-case name"`
+	Body     any               `json:"body" doc:"the body: a value if it is JSON, else the text, or base64 if it is not text; null if it is empty"`
+	Text     string            `json:"text" doc:"the body as text, decoded from the charset of its content type"`
+	Encoding string            `json:"encoding,omitempty" enum:"base64" doc:"base64 if the body is not text, or in a charset other than UTF-8, latin-1 and windows-1252"`
 }
 
 // call sends a request with the method that the action is named after. POST and
@@ -64,5 +65,7 @@ func (c *client) send(ctx context.Context, method string, req *tea.Request, p Ca
 	if err != nil {
 		return result{}, err
 	}
-	return result{Success: true, Status: a.status, Headers: a.headers(), Body: a.parsed(), Text: a.text()}, nil
+	r := result{Success: true, Status: a.status, Headers: a.headers()}
+	r.Body, r.Text, r.Encoding = a.decoded()
+	return r, nil
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/base64"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -104,13 +106,64 @@ func TestBodies(t *testing.T) {
 		{"text/html", `{"a":1}`, `{"a":1}`, `{"a":1}`},
 		{"application/json", "", nil, ""},
 		{"text/plain; charset=ISO-8859-1", "gr\xfcn", "grün", "grün"},
-		{"application/octet-stream", "a\xffb", "a\ufffdb", "a\ufffdb"},
+		{"application/json; charset=latin1", "[\"gr\xfcn\"]", list{"grün"}, `["grün"]`},
+		{"text/plain; charset=iso-8859-1", "5 \x80 \x93a\x94 \xa7", "5 € “a” §", "5 € “a” §"},
+		{"text/plain; charset=US-ASCII", "abc", "abc", "abc"},
+		{"text/plain; charset=shift_jis", "abc", "abc", "abc"},
 	} {
 		address := server.URL + "?" + url.Values{"type": {test.kind}, "body": {test.body}}.Encode()
 		got := c.Must("http.get", params{"url": address})
 		if diff := cmp.Diff(list{test.want, test.text}, list{got["body"], got["text"]}); diff != "" {
 			t.Errorf("%s %q (-want +got):\n%s", test.kind, test.body, diff)
 		}
+	}
+}
+
+// A body that is not text is not changed into text with replacement characters.
+func TestBodiesThatAreNotTextAreBase64(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", r.URL.Query().Get("type"))
+		if r.URL.Path == "/fail" {
+			w.WriteHeader(404)
+		}
+		io.WriteString(w, r.URL.Query().Get("body"))
+	})
+	c := open(t, nil)
+	for _, test := range []struct{ kind, body string }{
+		{"image/png", "\x89PNG\r\n\x1a\n\x00"},
+		{"application/octet-stream", "a\xffb"},
+		{"text/plain", "gr\xfcn"},
+		{"text/plain; charset=utf-8", "gr\xfcn"},
+		{"application/json", "[\"gr\xfcn\"]"},
+		{"text/plain; charset=shift_jis", "\x93\xfa\x96\x7b"},
+		{"text/plain; charset=iso-8859-15", "5 \xa4"},
+		{"text/plain; charset=utf-16le", "a\x00b\x00"},
+		{"text/plain; charset=iso-2022-jp", "\x1b$BF|\x1b(B"},
+	} {
+		query := "?" + url.Values{"type": {test.kind}, "body": {test.body}}.Encode()
+		got := c.Must("http.get", params{"url": server.URL + query})
+		want := list{base64.StdEncoding.EncodeToString([]byte(test.body)), "", "base64"}
+		if diff := cmp.Diff(want, list{got["body"], got["text"], got["encoding"]}); diff != "" {
+			t.Errorf("%s %q (-want +got):\n%s", test.kind, test.body, diff)
+		}
+		err := c.Fails(tea.NotFound, "http.get", params{"url": server.URL + "/fail" + query})
+		if text := fmt.Sprint(err.Message, err.Details); strings.Contains(text, "\ufffd") || !strings.Contains(text, "bytes that are not text") {
+			t.Errorf("%s %q: the error is %s", test.kind, test.body, text)
+		}
+	}
+}
+
+func TestABodyIsNotSentUnderAnotherCharset(t *testing.T) {
+	t.Parallel()
+	server := serve(t, echo)
+	c := open(t, nil)
+	send := func(text, kind string) params {
+		return params{"url": server.URL, "body": text, "headers": params{"content-type": kind}}
+	}
+	c.Fails(tea.ValidationError, "http.post", send("grün", "text/plain; charset=ISO-8859-1"))
+	for _, sent := range []params{send("grun", "text/plain; charset=ISO-8859-1"), send("grün", "text/plain; charset=UTF-8"), send("grün", "text/plain")} {
+		c.Must("http.post", sent)
 	}
 }
 

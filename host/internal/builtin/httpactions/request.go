@@ -121,6 +121,9 @@ func (c *client) headerOf(method string, req *tea.Request, p CallParams) (textpr
 	}
 	if p.Body != nil {
 		setDefault(header, "Content-Type", "text/plain; charset=utf-8")
+		if charset := charsetOf(header); charset != "utf-8" && !isASCII([]byte(*p.Body)) {
+			return nil, tea.Errorf(tea.ValidationError, "headers.Content-Type has the charset %s, but a body that is not ASCII is sent as UTF-8", charset)
+		}
 	}
 	// A server that supports the header processes the call once, even if it is
 	// repeated after a crash or a lost response.
