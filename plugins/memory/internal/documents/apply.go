@@ -18,20 +18,19 @@ import (
 // lookUp is the maximum number of documents that one statement finds or removes.
 const lookUp = 500
 
-// Apply applies the changes in order, all or none.
+// Apply applies changes in order and atomically.
 func (d *Documents) Apply(ctx context.Context, changes ...store.Change) error {
 	return d.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error { return d.ApplyIn(ctx, tx, changes...) })
 }
 
-// ApplyIn is Apply inside an open transaction of the caller: the changes are
-// committed with it.
+// ApplyIn is Apply in a transaction of the caller, which commits the changes.
 func (d *Documents) ApplyIn(ctx context.Context, tx store.Tx, changes ...store.Change) error {
 	_, err := d.applyIn(ctx, tx, changes...)
 	return err
 }
 
-// applyIn is ApplyIn. It returns the numbers of the documents, 0 for those that
-// are removed.
+// applyIn is ApplyIn, and returns the sequence numbers of the documents, 0 for removed
+// ones.
 func (d *Documents) applyIn(ctx context.Context, tx store.Tx, changes ...store.Change) (map[name]int64, error) {
 	for _, c := range changes {
 		if err := check(c); err != nil {
@@ -59,7 +58,7 @@ func (d *Documents) applyIn(ctx context.Context, tx store.Tx, changes ...store.C
 	return numbers, b.write(ctx)
 }
 
-// check refuses changes that the databases would treat differently.
+// check refuses changes that databases would treat differently.
 func check(c store.Change) error {
 	switch {
 	case c.Kind == "" || c.ID == "" || !utf8.ValidString(c.Kind) || !utf8.ValidString(c.ID) || strings.ContainsRune(c.Kind+c.ID, 0):
@@ -75,17 +74,17 @@ func check(c store.Change) error {
 // Name is the name of a document.
 type Name struct{ Kind, ID string }
 
-// Written is a document as changes leave it.
+// Written is a document after its changes.
 type Written struct {
 	Name
-	Body    json.RawMessage // nil for a document that is removed
+	Body    json.RawMessage // nil for a removed document
 	Version int64
 	// Before is the version before the changes, 0 for a document that did not exist.
 	Before int64
 }
 
-// Merge returns what changes make of documents with these versions, each
-// document once, in the order of the last changes. The error of a condition that is not met wraps
+// Merge applies changes to documents with these versions. It returns each document once,
+// in the order of the last changes. The error of a condition that is not met wraps
 // [store.ErrConflict].
 func Merge(changes []store.Change, versions map[Name]int64) ([]Written, error) {
 	b := &batch{versions: map[name]int64{}, last: map[name]*written{}}
@@ -110,22 +109,21 @@ func Check(c store.Change) error { return check(c) }
 
 type name struct{ kind, id string }
 
-// written is a document as it is at the end of the transaction.
+// written is a document at the end of the transaction.
 type written struct {
 	name
-	body    json.RawMessage // nil for one that is removed
+	body    json.RawMessage // nil for a removed document
 	version int64
 	seq     int64
 }
 
-// batch is a call of Apply inside its transaction. Changes to the same document
-// are merged, so it is written once.
+// batch is a call of Apply in its transaction. It writes each document once.
 type batch struct {
 	tx       store.Tx
 	dialect  store.Dialect
 	now      int64
 	versions map[name]int64    // in the database; absent = no such document
-	last     map[name]*written // what becomes of a document
+	last     map[name]*written // the last state of each changed document
 	order    []*written
 }
 
@@ -174,7 +172,7 @@ func (b *batch) readVersions(ctx context.Context, changes []store.Change) error 
 	return nil
 }
 
-// asked adds a document and reports whether it was added before.
+// asked reports whether the document was added before, and adds it.
 func (b *batch) asked(n name) bool {
 	_, there := b.versions[n]
 	b.versions[n] = 0

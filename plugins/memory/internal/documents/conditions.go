@@ -20,19 +20,19 @@ var fieldPath = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 })
 
-// field is the SQL for a field of the body: its type and its value, so that
-// the number 5 and the text "5" differ.
+// field is the SQL of the type and the value of a field of the body. The type tells the
+// number 5 from the text "5".
 type field struct {
 	types
 	kind  string // its json_type
-	value string // text; in SQLite a number where it is one
+	value string // a text, or for a number in SQLite a number
 }
 
 // types are the names of JSON types in a dialect.
 type types struct {
-	null, text, boolean string // boolean is "" where true and false are types
+	null, text, boolean string // boolean is "" if true and false are types
 	whole, broken       string // lists of numbers' types
-	// fold turns the value into a number of the given SQL type.
+	// fold is the SQL that converts the value to a number of a type.
 	fold func(value, sqlType string) string
 }
 
@@ -71,8 +71,8 @@ func OrderBy(dialect store.Dialect, query store.DocumentQuery) (string, error) {
 	return ordering(dialect, query)
 }
 
-// Behind returns the first string after all that begin with prefix, "" if there
-// is none.
+// Behind returns the first string after all strings with the prefix, "" if there is
+// none.
 func Behind(prefix string) string { return behind(prefix) }
 
 // where returns the WHERE clause of a query.
@@ -117,7 +117,7 @@ func condition(dialect store.Dialect, c store.Condition) (clause, error) {
 	return clause{}, tea.Errorf(tea.ValidationError, "unknown comparison %q", c.Op)
 }
 
-// idCondition compares the id, which is a string in its own column.
+// idCondition returns the SQL of a condition on the id, which has its own column.
 func idCondition(c store.Condition) (clause, error) {
 	if c.Op == store.In {
 		list, ok := c.Value.([]any)
@@ -134,7 +134,7 @@ func idCondition(c store.Condition) (clause, error) {
 	case store.Eq, store.Ne, store.Lt, store.Le, store.Gt, store.Ge:
 		return clause{idField + " " + string(c.Op) + " ?", []any{id}}, nil
 	case store.Prefix:
-		// The bounds limit the database to these ids.
+		// The bounds let the database use its index.
 		begins := clause{"(id >= ? AND substr(id, 1, length(?)) = ?", []any{id, id, id}}
 		if end := behind(id); end != "" {
 			begins.sql += " AND id < ?"
@@ -146,9 +146,9 @@ func idCondition(c store.Condition) (clause, error) {
 	return clause{}, tea.Errorf(tea.ValidationError, "unknown comparison %q", c.Op)
 }
 
-// withIDs returns the WITH clause of a query that selects documents by their ids,
-// or an empty one. DuckDB uses an index for a condition on its one column only,
-// and otherwise reads all documents.
+// withIDs returns the WITH clause of a query that selects documents by ids, or "". DuckDB
+// uses an index only for a condition on its column alone, and otherwise reads all
+// documents.
 func withIDs(dialect store.Dialect, conditions ...store.Condition) clause {
 	for _, c := range conditions {
 		if dialect != store.DuckDB || c.Field != idField || c.Op != store.Eq && c.Op != store.In {
@@ -161,7 +161,7 @@ func withIDs(dialect store.Dialect, conditions ...store.Condition) clause {
 	return clause{}
 }
 
-// behind returns the first string after all that begin with prefix, "" = none.
+// behind is Behind.
 func behind(prefix string) string {
 	for prefix != "" {
 		last, size := utf8.DecodeLastRuneInString(prefix)
@@ -169,7 +169,7 @@ func behind(prefix string) string {
 		switch last {
 		case utf8.MaxRune:
 		case '\ud7ff':
-			return prefix + "\ue000" // what is between them is in no text
+			return prefix + "\ue000" // no text has a code point in between
 		default:
 			return prefix + string(last+1)
 		}
@@ -177,7 +177,7 @@ func behind(prefix string) string {
 	return ""
 }
 
-// anyOf matches each of the values of a list.
+// anyOf returns the SQL of a condition that matches any value of a list.
 func (f field) anyOf(value any) (clause, error) {
 	list, ok := value.([]any)
 	if !ok {
@@ -235,7 +235,7 @@ func (f field) equal(value any) (clause, error) {
 	return f.ordered("=", value)
 }
 
-// ordered compares with a number or a string.
+// ordered returns the SQL of a comparison with a number or a string.
 func (f field) ordered(op string, value any) (clause, error) {
 	switch v := value.(type) {
 	case string:

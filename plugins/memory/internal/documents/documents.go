@@ -11,14 +11,14 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Documents is a MetadataStore in a database. There is one for each engine. It
-// is safe for concurrent use.
+// Documents is a MetadataStore in a database. An engine has one. It is safe for
+// concurrent use.
 type Documents struct {
 	engine store.QueryEngine
 	clock  *clock.Clock
 
 	mu  sync.Mutex
-	seq int64 // the last number given; 0 = not read yet
+	seq int64 // the last assigned number; 0 = not read yet
 }
 
 var _ store.MetadataStore = (*Documents)(nil)
@@ -64,7 +64,7 @@ func (d *Documents) Query(ctx context.Context, query store.DocumentQuery) ([]sto
 	return found, nil
 }
 
-// Count returns the number of documents that the query selects without its limit.
+// Count returns the number of documents that match the query, ignoring its limit.
 func (d *Documents) Count(ctx context.Context, query store.DocumentQuery) (int, error) {
 	wanted, err := where(d.engine.Dialect(), query)
 	if err != nil {
@@ -83,8 +83,8 @@ type Reader interface {
 	Query(ctx context.Context, query string, args ...any) (store.Rows, error)
 }
 
-// Below returns all documents of a kind whose ids begin with folder and a
-// slash, in the order of their ids. from can be nil for the committed documents.
+// Below returns the documents of a kind whose ids begin with the folder and a slash, in
+// the order of their ids. It reads committed documents if from is nil.
 func (d *Documents) Below(ctx context.Context, from Reader, kind, folder string) ([]store.Document, error) {
 	if from == nil {
 		from = d.engine
@@ -97,7 +97,7 @@ func (d *Documents) Below(ctx context.Context, from Reader, kind, folder string)
 	return found, nil
 }
 
-// scan reads the documents of a query for columns.
+// scan reads documents from rows.
 func scan(rows store.Rows, err error) ([]store.Document, error) {
 	var found []store.Document
 	var doc store.Document

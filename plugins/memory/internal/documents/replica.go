@@ -37,7 +37,7 @@ func (d *Documents) Changes(ctx context.Context, query store.ChangeQuery, kept K
 	if err != nil {
 		return store.ChangePage{}, fmt.Errorf("read the changes of the documents: %w", err)
 	}
-	// After the page: what was removed before is missing in it.
+	// Read after the page, which lacks the tombstones removed before.
 	if err := deletion.Check(ctx, d.engine, query, last); err != nil {
 		return store.ChangePage{}, err
 	}
@@ -97,7 +97,7 @@ func listedRows(rows store.Rows, err error) ([]listed, error) {
 	return found, err
 }
 
-// times are those of documents that have them.
+// times are the timestamps of documents that have them.
 type times struct {
 	Created clock.Instant `json:"created_at"`
 	Updated clock.Instant `json:"updated_at"`
@@ -120,7 +120,7 @@ func ToRecord(d store.Document) store.Record {
 	}
 	r.Hash, r.Body = hash, d.Body
 	var t times
-	if json.Unmarshal(d.Body, &t) == nil { // other documents have no times
+	if json.Unmarshal(d.Body, &t) == nil { // not all documents have timestamps
 		r.Created, r.Updated = t.Created.Time, t.Updated.Time
 	}
 	return r

@@ -77,7 +77,7 @@ func (s Shown) sql(dialect store.Dialect) string {
 	}
 }
 
-// postgres is sql for PostgreSQL, whose documents have the body as jsonb.
+// postgres is sql for PostgreSQL, where the body is jsonb.
 func (s Shown) postgres() string {
 	text, member := Field(store.PostgreSQL, s.Field), "(fields -> '"+s.Field+"')"
 	switch s.As {
@@ -106,8 +106,8 @@ func Field(dialect store.Dialect, name string) string {
 	return extract(dialect, "json_extract", name)
 }
 
-// extract returns the SQL of a JSON function of a field of the body. A body that
-// is not valid JSON has no fields and ends no query.
+// extract returns the SQL of a JSON function of a field of the body. An invalid body has
+// no fields and does not make the query fail.
 func extract(dialect store.Dialect, function, path string) string {
 	call := function + "(body, '$." + path + "')"
 	if dialect == store.DuckDB {

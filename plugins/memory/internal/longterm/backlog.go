@@ -5,21 +5,20 @@ import (
 	"sync"
 )
 
-// enough is how many bytes of values may wait for the index before a commit
-// waits, too.
-const enough = 1 << 20
+// maxBacklog is the size in bytes of the values that may wait for the index before a
+// commit waits, too.
+const maxBacklog = 1 << 20
 
-// backlog is the changes that the index still lacks. They are applied one after
-// the other, in the order of the commits, in the background of the callers. A
-// search waits until its turn has come. The zero value is empty.
+// backlog is a queue of committed changes that a goroutine applies to the index, in the
+// order of the commits. The zero value is empty.
 type backlog struct {
 	mu      sync.Mutex
 	waiting []task
 	running bool
-	size    int           // of what waits, in bytes
-	added   int64         // how many were added ever
-	done    int64         // how many of them were applied
-	moved   chan struct{} // closed when done has grown; nil if no call waits
+	size    int           // bytes of the waiting values
+	added   int64         // number of tasks added so far
+	done    int64         // number of tasks applied so far
+	moved   chan struct{} // closed when done grows; nil if nobody waits
 }
 
 type task struct {
@@ -27,8 +26,7 @@ type task struct {
 	fn   func()
 }
 
-// add hands over fn, which must not panic. Where too much waits already, it
-// returns later.
+// add queues fn, which must not panic. It blocks while the queue is full.
 func (b *backlog) add(size int, fn func()) {
 	b.mu.Lock()
 	b.waiting = append(b.waiting, task{size, fn})
@@ -39,10 +37,10 @@ func (b *backlog) add(size int, fn func()) {
 		go b.run()
 	}
 	b.mu.Unlock()
-	_ = b.until(context.Background(), func() bool { return b.size <= enough }) // the context never ends
+	_ = b.until(context.Background(), func() bool { return b.size <= maxBacklog })
 }
 
-// run applies what waits until nothing does.
+// run applies tasks until the queue is empty.
 func (b *backlog) run() {
 	for {
 		b.mu.Lock()
@@ -52,7 +50,7 @@ func (b *backlog) run() {
 			return
 		}
 		next := b.waiting[0]
-		b.waiting[0] = task{} // it may hold a large value
+		b.waiting[0] = task{} // release the value
 		b.waiting = b.waiting[1:]
 		b.mu.Unlock()
 		next.fn()
@@ -67,7 +65,7 @@ func (b *backlog) run() {
 	}
 }
 
-// wait returns when everything is applied that was added before.
+// wait waits until all tasks added before the call are applied.
 func (b *backlog) wait(ctx context.Context) error {
 	b.mu.Lock()
 	added := b.added
@@ -75,8 +73,8 @@ func (b *backlog) wait(ctx context.Context) error {
 	return b.until(ctx, func() bool { return b.done >= added })
 }
 
-// until returns when the condition holds, which is asked with b.mu held, or
-// with the context's error.
+// until waits for a condition, which is called with b.mu held. The error is that of the
+// context.
 func (b *backlog) until(ctx context.Context, holds func() bool) error {
 	for {
 		b.mu.Lock()

@@ -70,12 +70,12 @@ func TestBacklogIsBounded(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for range 200 {
-				b.add(enough/4, func() {})
+				b.add(maxBacklog/4, func() {})
 				b.mu.Lock()
 				size := b.size
 				b.mu.Unlock()
 				// Each of the others may have added one since.
-				if size > enough+8*enough/4 {
+				if size > maxBacklog+8*maxBacklog/4 {
 					t.Errorf("%d bytes wait", size)
 				}
 			}

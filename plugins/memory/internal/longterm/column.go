@@ -2,14 +2,14 @@ package longterm
 
 import "fmt"
 
-// text and number are columns that may be NULL. Those of database/sql would link
-// that package into a program for a browser.
+// text and number are nullable columns. The types of database/sql would link that
+// package into the build for browsers.
 type text struct {
 	String string
 	Valid  bool
 }
 
-// Scan takes the value of a column.
+// Scan implements [database/sql.Scanner].
 func (t *text) Scan(v any) error {
 	switch v := v.(type) {
 	case nil:
@@ -26,7 +26,7 @@ func (t *text) Scan(v any) error {
 
 type number struct{ Int64 int64 }
 
-// Scan takes the value of a column, 0 for NULL.
+// Scan implements [database/sql.Scanner]. NULL is 0.
 func (n *number) Scan(v any) error {
 	switch v := v.(type) {
 	case nil:

@@ -7,22 +7,21 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// expiry is when the entries of the index expire. What expired is taken
-// out of the index before the next search, so that it counts nowhere; its row
-// stays until the sweep. It may name entries that were changed since: the row
-// has the last word.
+// expiry is a heap of the times at which indexed entries expire. Expired entries are
+// removed from the index before the next search, so that they do not affect scores;
+// their rows stay until the sweep. The heap can be out of date; the row is decisive.
 type expiry []deadline
 
 type deadline struct{ at, id int64 }
 
-// add notes that an entry expires; at 0 is never.
+// add adds the time at which an entry expires; 0 = never.
 func (e *expiry) add(at, id int64) {
 	if at != 0 {
 		heap.Push(e, deadline{at: at, id: id})
 	}
 }
 
-// due takes the entries out that expire by now.
+// due removes and returns the entries that expire by now.
 func (e *expiry) due(now int64) (ids []int64) {
 	for len(*e) > 0 && (*e)[0].at <= now {
 		ids = append(ids, heap.Pop(e).(deadline).id)
@@ -41,7 +40,7 @@ func (e *expiry) Pop() any {
 	return v
 }
 
-// waiting reads what will expire.
+// waiting returns the entries with a time of expiry.
 func (m *Memory) waiting(ctx context.Context) (expiry, error) {
 	rows, err := m.o.Engine.Query(ctx, `SELECT expires_at, id FROM ltm WHERE expires_at IS NOT NULL
 		AND NOT EXISTS (SELECT 1 FROM ltm_gone WHERE ltm_gone.id = ltm.id AND ltm_gone.seq > ltm.seq)`)
@@ -52,7 +51,7 @@ func (m *Memory) waiting(ctx context.Context) (expiry, error) {
 	return e, err
 }
 
-// expire takes what has expired out of the index.
+// expire removes expired entries from the index.
 func (m *Memory) expire(ctx context.Context) error {
 	now := m.o.Clock.Micro()
 	m.mu.Lock()
@@ -93,15 +92,15 @@ func (m *Memory) expire(ctx context.Context) error {
 	return err
 }
 
-// expired says whether the entry is there, has expired, and is in the index.
+// expired reports whether an entry exists, has expired and is still in the index.
 func (b *batch) expired(ctx context.Context, id int64) (gone bool, err error) {
 	found, err := store.Int(b.tx.Query(ctx, `SELECT 1 FROM ltm WHERE id = ? AND expires_at <= ?
 		AND NOT EXISTS (SELECT 1 FROM ltm_gone WHERE ltm_gone.id = ltm.id AND ltm_gone.seq > ltm.seq)`, id, b.now))
 	return found != 0, err
 }
 
-// revive assigns the entries new numbers that were taken out of the index as
-// expired and are alive after all, since the clock was set back.
+// revive gives new sequence numbers to entries that were removed from the index as
+// expired but are live because the clock was set back.
 func (m *Memory) revive(ctx context.Context) error {
 	if m.o.ReadOnly {
 		return nil

@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	// readAhead is how many changes are read at a time.
+	// readAhead is the number of changes read by one statement.
 	readAhead = 4000
-	// catchUp is how many changes may be left for the last step of opening the
-	// index, during which writers wait.
+	// catchUp is the maximum number of changes left for the last step of opening the
+	// index, which blocks writers.
 	catchUp = 500
-	// openEvery is after how many changes the index is opened in the background,
-	// so that the first search after a bulk load finds it complete. Fewer changes
-	// are left to the next search: to write the index takes longer than they do.
+	// openEvery is the number of changes after which the index is opened in the
+	// background, so that it is complete when the first search follows a bulk load.
+	// Fewer changes are cheaper to apply at the next search.
 	openEvery = 256
 )
 
@@ -90,8 +90,8 @@ func (m *Memory) openIndex() (*fulltext.Index, error) {
 	return m.index, nil
 }
 
-// refuseWrong empties an index with changes that the rows do not have, since
-// the database was restored from an older copy, and one that may lack some.
+// refuseWrong empties an index that is newer than the database, which was restored from
+// an older copy, and an index that may lack changes.
 func (m *Memory) refuseWrong(index *fulltext.Index) error {
 	m.mu.Lock()
 	last, stale := m.numbers.seq, m.stale
@@ -100,16 +100,16 @@ func (m *Memory) refuseWrong(index *fulltext.Index) error {
 	case index.Watermark() > last:
 		m.o.Logger.Warn("the text index is rebuilt", "reason", "it is newer than the database")
 	case stale:
-		m.o.Logger.Warn("the text index is rebuilt", "reason", "a commit failed, and its rows may be there all the same")
+		m.o.Logger.Warn("the text index is rebuilt", "reason", "a commit failed, but its rows may have been written")
 	default:
 		return nil
 	}
 	return index.Reset()
 }
 
-// markStale is called with the error of a write. Where the database failed, the
-// rows can be on disk although the index lacks them, and would go
-// past them with the next change.
+// markStale handles the error of a write. If the database failed, the rows may have been
+// written although the index does not have them. The next change would move the
+// watermark of the index beyond them.
 func (m *Memory) markStale(err error) error {
 	if e := new(tea.Error); !errors.As(err, &e) || e.Type != tea.ConnectionError {
 		return err
@@ -125,9 +125,8 @@ func (m *Memory) markStale(err error) error {
 	return err
 }
 
-// replay applies all changes after the watermark. The last few are applied
-// while no write can commit; from then on the writers update the index
-// themselves.
+// replay applies all changes after the watermark. The last few are applied while
+// commits are blocked; after that, each commit updates the index.
 func (m *Memory) replay(ctx context.Context, index *fulltext.Index) error {
 	if err := m.revive(ctx); err != nil {
 		return err
@@ -141,8 +140,7 @@ func (m *Memory) replay(ctx context.Context, index *fulltext.Index) error {
 	return errors.Join(err, failed)
 }
 
-// applyAll applies the changes after last, until fewer than enough
-// changes are left.
+// applyAll applies the changes after last until fewer than enough are left.
 func (m *Memory) applyAll(ctx context.Context, index *fulltext.Index, last int64, enough int) (int64, error) {
 	for {
 		changes, err := m.changesAfter(ctx, last)
@@ -172,15 +170,15 @@ func (m *Memory) finish(ctx context.Context, index *fulltext.Index, last int64) 
 	return nil
 }
 
-// change is a row that the index has not seen, or the number of one that is gone.
+// change is a row that the index does not have yet, or the removal of a row.
 type change struct {
 	seq  int64
 	gone bool
 	entry
 }
 
-// changesAfter reads the next changes in their order, with one statement: two
-// would see two states, and what was written between them might be passed by.
+// changesAfter reads the next changes in order. A single statement reads rows and
+// removals, because two could miss a change that is committed in between.
 func (m *Memory) changesAfter(ctx context.Context, after int64) ([]change, error) {
 	rows, err := m.o.Engine.Query(ctx, `SELECT seq, id, key, value, metadata, content_hash FROM ltm WHERE seq > ?
 		UNION ALL SELECT seq, id, NULL, NULL, NULL, NULL FROM ltm_gone WHERE seq > ? ORDER BY 1 LIMIT ?`, after, after, readAhead)
@@ -197,7 +195,7 @@ func (m *Memory) changesAfter(ctx context.Context, after int64) ([]change, error
 	return found, err
 }
 
-// apply applies changes to an index that is not published yet.
+// apply applies changes to an index that other goroutines do not see yet.
 func (m *Memory) apply(ctx context.Context, index *fulltext.Index, changes []change) (last int64, err error) {
 	for _, c := range changes {
 		last = c.seq
@@ -218,12 +216,12 @@ func (m *Memory) apply(ctx context.Context, index *fulltext.Index, changes []cha
 	return last, nil
 }
 
-// indexed is the value of an entry, nil for a damaged one: it can still be
-// found by its key, and must not keep all others from being found.
+// indexed returns the value of an entry. It is nil for a damaged value, whose entry is
+// indexed by its key only.
 func (m *Memory) indexed(ctx context.Context, e *entry) (any, error) {
 	err := m.fill(ctx, e)
 	switch {
-	case errors.Is(err, errGone): // a later change says so
+	case errors.Is(err, errGone): // a later change removes it
 		return nil, nil
 	case errors.Is(err, content.ErrDamaged):
 		m.o.Logger.Error("a value is damaged and cannot be found by its text", "key", e.Key, "error", err.Error())
@@ -238,8 +236,8 @@ func (m *Memory) indexed(ctx context.Context, e *entry) (any, error) {
 	return v, nil
 }
 
-// indexRows updates the index with what was written. It runs after each commit, in
-// the order of the commits.
+// indexRows adds written rows to the index. It runs after each commit, in the order of
+// the commits.
 func (m *Memory) indexRows(written []*row) {
 	for _, r := range written {
 		m.fields.Apply(metadata.Change{ID: r.id, Metadata: r.metadata})
@@ -268,7 +266,7 @@ func (m *Memory) indexRows(written []*row) {
 	})
 }
 
-// unindex has an entry taken out of the index after its commit.
+// unindex removes an entry from the index. It runs after the commit.
 func (m *Memory) unindex(id, seq int64) {
 	m.fields.Apply(metadata.Change{ID: id, Gone: true})
 	m.backlog.add(0, func() {
@@ -276,7 +274,7 @@ func (m *Memory) unindex(id, seq int64) {
 	})
 }
 
-// applyNow applies a change to the index, unless a replay has done so or will.
+// applyNow applies a change to the index, unless a replay applies it.
 func (m *Memory) applyNow(seq int64, apply func(*fulltext.Index) error) {
 	m.mu.Lock()
 	index, applied := m.index, m.applied
@@ -299,8 +297,8 @@ func unbroken(fn func() error) (err error) {
 	return fn()
 }
 
-// dropIndex closes an index that failed. The write that it failed for is
-// safe in the database; the next search opens the index again and reads it.
+// dropIndex closes an index that failed to apply a change. The change is in the
+// database, where the next search reads it when it opens the index again.
 func (m *Memory) dropIndex(index *fulltext.Index, reason error) {
 	m.o.Logger.Error("the text index failed and is opened again", "error", reason.Error())
 	m.mu.Lock()
@@ -313,12 +311,12 @@ func (m *Memory) dropIndex(index *fulltext.Index, reason error) {
 	}
 }
 
-// fields are what of an entry can be found: its key and the leaves of its
-// value and metadata.
+// fields returns the searchable texts of an entry: its key and the leaves of its value
+// and metadata.
 func fields(key string, v any, metadata string) []fulltext.Field {
 	all := []fulltext.Field{{Name: "key", Text: key}}
-	// The metadata come first: of a very long value not all words count, and
-	// a filter relies on theirs.
+	// The metadata come first because only the first words of a very long value are
+	// indexed, and filters need the words of the metadata.
 	if metadata != "" {
 		if object, err := value.Decode([]byte(metadata)); err == nil { // else it is damaged
 			all = leaves(all, "metadata", object)

@@ -7,9 +7,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// keys reports which keys are certainly new. DuckDB takes longer to look a key up
-// than to add a row; SQLite does not, and needs no such set. It holds a hash
-// of each key, and keys that are gone stay in it: "maybe" is all it says.
+// keys is a set of hashes of keys that tells which keys are certainly new. Deleted keys
+// stay in it. It is used for DuckDB, where a look-up takes longer than an insertion.
 type keys struct {
 	seed   maphash.Seed
 	hashes map[uint64]struct{}
@@ -26,8 +25,8 @@ func (m *Memory) readKeys(ctx context.Context) (*keys, error) {
 	return k, err
 }
 
-// maybeThere leaves out the keys that are certainly new, and notes all as
-// taken: the caller is about to write them.
+// maybeThere returns the keys that can exist, and adds all keys to the set, because the
+// caller writes them.
 func (m *Memory) maybeThere(wanted []string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

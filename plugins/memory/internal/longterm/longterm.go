@@ -15,19 +15,19 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Options configure a Memory. All but Logger and InlineBytes are needed.
+// Options configure a Memory. Logger and InlineBytes are optional.
 type Options struct {
 	Engine store.QueryEngine
 	Blobs  store.BlobStorage
 	Clock  *clock.Clock
-	// IndexDir is the folder of the text index, which lies in a folder of the
-	// database's identity.
+	// IndexDir has a folder for the text index, named after the database's identity.
 	IndexDir string
-	// Language of the entries' text; see [fulltext.Languages].
+	// Language is the language of the texts; see [fulltext.Languages].
 	Language string
-	// InlineBytes is the size of JSON from which a value is a blob; default 1024.
+	// InlineBytes is the size in bytes of canonical JSON from which a value is stored as
+	// a blob; default 1024.
 	InlineBytes int
-	// ReadOnly says that the engine and the index's folder are only read.
+	// ReadOnly prevents writes to the engine and to IndexDir.
 	ReadOnly bool
 	Logger   *slog.Logger
 }
@@ -42,26 +42,25 @@ type Memory struct {
 	backlog backlog
 	fields  metadata.Cache
 
-	life       context.Context //nolint:containedctx // it ends the background work
+	life       context.Context //nolint:containedctx // Close cancels the background work
 	end        context.CancelFunc
 	background sync.WaitGroup
 
-	opening sync.Mutex // one goroutine opens the index
-	mu      sync.Mutex // guards what follows
+	opening sync.Mutex // held while the index is opened
+	mu      sync.Mutex // guards the fields below
 	numbers numbers
-	keys    *keys // nil where the database finds a key fast enough
+	keys    *keys // nil if the database looks up keys fast
 	index   *fulltext.Index
-	applied int64 // the last change that was applied when the index was opened
+	applied int64 // the last change applied when the index was opened
 	expiry  expiry
-	// stale reports that the index's files can lack a change; see markStale.
+	// stale reports that the index's files may lack a change; see markStale.
 	stale  bool
 	closed bool
 }
 
 var _ store.LongTermMemory = (*Memory)(nil)
 
-// New makes a memory. Engine and blobs belong to the caller, who closes them
-// after the memory.
+// New returns a memory. The caller closes the engine and the blobs after the memory.
 func New(o Options) *Memory {
 	if o.InlineBytes <= 0 {
 		o.InlineBytes = defaultInline
@@ -100,17 +99,17 @@ func (m *Memory) Close() error {
 	return nil
 }
 
-// errClosed is the answer to a call that comes after Close.
+// errClosed is the error of calls after Close.
 func errClosed() error { return tea.Errorf(tea.ConnectionError, "the memory is closed") }
 
-// numbers assigns the changes and the entries their numbers. Both only grow;
-// they are read from the database at the first write.
+// numbers are the last sequence number of a change and the last id of an entry. They are
+// read from the database at the first write.
 type numbers struct {
 	known   bool
 	seq, id int64
 }
 
-// ready reads what the first write needs to know.
+// ready loads the state that writes need, once.
 func (m *Memory) ready(ctx context.Context) error {
 	m.mu.Lock()
 	known, closed := m.numbers.known, m.closed
@@ -146,8 +145,8 @@ func (m *Memory) lastNumbers(ctx context.Context) (seq, id int64, err error) {
 	return seq, id, err
 }
 
-// nextSeq and nextID are called inside of transactions only, which run one
-// after the other.
+// nextSeq and nextID may only be called in a transaction, because transactions do not
+// run concurrently.
 func (m *Memory) nextSeq() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

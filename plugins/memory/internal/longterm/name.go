@@ -15,18 +15,17 @@ const (
 	maxNamespace = 256
 )
 
-// A row has one column for namespace and key, since DuckDB finds a row only by
-// an index over one column. The key of an entry in the default namespace is
-// there as it is. In front of other keys are the last code point of Unicode,
-// the namespace, and a character that no namespace contains. So the entries of
-// a namespace lie together, in the order of their keys, those of the default
+// Namespace and key share a column, since DuckDB uses only indexes on one column. A key
+// of the default namespace is stored unchanged. Other keys are preceded by the last code
+// point of Unicode, the namespace, and a character that no namespace contains. This
+// keeps a namespace's entries together, in the order of their keys, with the default
 // namespace first.
 const (
 	beyond    = "\U0010FFFF"
 	separator = "\x01"
 )
 
-// rowKey returns the column of an entry.
+// rowKey returns the value of the key column.
 func rowKey(namespace, key string) string {
 	if namespace == "" && !strings.HasPrefix(key, beyond) {
 		return key
@@ -44,14 +43,14 @@ func splitRowKey(row string) (namespace, key string) {
 	return namespace, key
 }
 
-// tag is what the text index finds the entries of a namespace by.
+// tag returns the tag of a namespace's entries in the text index.
 func tag(namespace string) string { return "/" + namespace }
 
-// storable reports whether there can be an entry under key.
+// storable reports whether an entry can have the key.
 func storable(key string) bool { return key != "" && len(key) <= maxKey && utf8.ValidString(key) }
 
-// isText reports whether s is valid UTF-8 and was so before it became JSON,
-// where U+FFFD replaces other bytes: several keys would become one.
+// isText reports whether s is valid UTF-8 without U+FFFD, which JSON encoders write for
+// invalid bytes, so that different keys would become equal.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, utf8.RuneError) }
 
 func checkNamespace(namespace string) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// page is a page of results on its way.
+// page collects a page of results.
 type page struct {
 	skip, limit int
 	maxBytes    int64 // of the entries; 0 = no bound
@@ -20,11 +20,11 @@ type page struct {
 
 	found []store.Found
 	bytes int64
-	more  bool // a further entry fits the question
+	more  bool // a further entry matches
 }
 
-// add brings the value of an entry and puts it on the page. It reports whether
-// the page is complete: then the entry is not on it, but on the next one.
+// add loads the value of an entry and adds the entry to the page. It reports whether the
+// page was full; the entry then belongs to the next page.
 func (p *page) add(ctx context.Context, m *Memory, e *entry, score float64) (complete bool, err error) {
 	if p.skip > 0 {
 		p.skip--
@@ -63,7 +63,7 @@ func (m *Memory) List(ctx context.Context, list store.List) (store.Page, error) 
 	return store.Page{Entries: entries, More: p.more}, nil
 }
 
-// walk puts the entries of a list that pass the filter on a page.
+// walk adds the listed entries that match the filter to a page.
 func (m *Memory) walk(ctx context.Context, list store.List, wanted filter.Filter, p *page) error {
 	if err := checkPrefix(list.Namespace, list.Prefix); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (m *Memory) walk(ctx context.Context, list store.List, wanted filter.Filter
 	if err := m.ready(ctx); err != nil || list.Limit < 1 {
 		return err
 	}
-	// The keys below a prefix lie together, from the prefix itself on.
+	// The keys with a prefix are adjacent and begin with the prefix itself.
 	from, after := rowKey(list.Namespace, list.Prefix), ""
 	if list.After != "" {
 		after = rowKey(list.Namespace, list.After)

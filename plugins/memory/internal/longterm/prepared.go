@@ -17,15 +17,15 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// largePrefix is where the values are that are too large for a row.
+// largePrefix is the prefix of the blobs of values that are too large for a row.
 const largePrefix = "ltm/"
 
-// errGone says that an entry was removed while it was read.
+// errGone is the error of an entry that was removed while it was read.
 var errGone = errors.New("removed meanwhile")
 
-// prepared is an entry made ready to be written.
+// prepared is a validated entry in canonical form.
 type prepared struct {
-	key       string // of the row
+	key       string // the row's key; see rowKey
 	text      string // the value's canonical JSON
 	value     any
 	hash      string
@@ -34,10 +34,10 @@ type prepared struct {
 	expiresAt int64  // microseconds since 1970; 0 = never
 }
 
-// atOnce is from how many entries on they are prepared by several goroutines.
+// atOnce is the number of entries from which several goroutines prepare them.
 const atOnce = 64
 
-// prepareAll prepares the entries; the error is that of the first wrong one.
+// prepareAll prepares entries. The error is that of the first invalid entry.
 func prepareAll(entries []store.Entry, inlineBytes int, now time.Time) ([]*prepared, error) {
 	all := make([]*prepared, len(entries))
 	workers := 1
@@ -70,8 +70,8 @@ func prepareAll(entries []store.Entry, inlineBytes int, now time.Time) ([]*prepa
 	return all, nil
 }
 
-// prepare checks an entry and brings it into its canonical form: members in
-// the order of their names, so that equal values have equal hashes.
+// prepare validates an entry and converts it to its canonical form, with sorted object
+// members, so that equal values have equal hashes.
 func prepare(e store.Entry, inlineBytes int, now time.Time) (*prepared, error) {
 	if err := checkEntry(e); err != nil {
 		return nil, err
@@ -107,8 +107,8 @@ func canonical(raw json.RawMessage) (v any, text string, err error) {
 	return v, string(encoded), err
 }
 
-// saveLarge writes the values that are too large for their rows. The caller
-// holds m.large until the rows are written.
+// saveLarge writes large values to blobs. The caller holds m.large until the rows are
+// written.
 func (m *Memory) saveLarge(ctx context.Context, contents []*prepared) error {
 	for _, c := range contents {
 		if c.inline {
@@ -121,9 +121,9 @@ func (m *Memory) saveLarge(ctx context.Context, contents []*prepared) error {
 	return nil
 }
 
-// loadLarge reads a value that is not in its row. It does not hold m.large: it
-// may run inside of a commit that somebody who holds it waits for. See fill for
-// a value that is removed meanwhile.
+// loadLarge reads a large value from its blob. It must not take m.large: it can run in a
+// commit that a holder of m.large waits for. fill handles a value that is removed
+// meanwhile.
 func (m *Memory) loadLarge(ctx context.Context, hash string) (json.RawMessage, error) {
 	if len(hash) != hex.EncodedLen(sha256.Size) {
 		return nil, content.ErrDamaged

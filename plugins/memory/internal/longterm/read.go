@@ -15,7 +15,7 @@ import (
 
 const (
 	columns = "id, key, value, metadata, content_hash, created_at, updated_at, expires_at"
-	// withoutValue are the columns for what is looked at before its value is.
+	// withoutValue are the columns of entries whose values are not needed yet.
 	withoutValue = "id, key, NULL, metadata, content_hash, created_at, updated_at, expires_at"
 )
 
@@ -46,8 +46,8 @@ func (m *Memory) Retrieve(ctx context.Context, namespace, key string) (store.Mem
 
 func notFound(key string) error { return fmt.Errorf("key %q: %w", key, store.ErrNotFound) }
 
-// content reads what is under a key, nil for nothing. Each column less makes it
-// faster.
+// content returns the entry of a key, nil if there is none. It reads only the needed
+// columns, for speed.
 func (m *Memory) content(ctx context.Context, namespace, key string) (*entry, error) {
 	rows, err := m.o.Engine.Query(ctx, "SELECT value, metadata, content_hash, expires_at FROM ltm WHERE key = ?", rowKey(namespace, key))
 	var found *entry
@@ -65,7 +65,7 @@ func (m *Memory) expired(e entry) bool {
 	return !e.ExpiresAt.IsZero() && !e.ExpiresAt.After(m.o.Clock.Now())
 }
 
-// entry is a row as it was read: its value, if it is nil, is in a blob.
+// entry is a row as read. A nil value is in a blob.
 type entry struct{ store.Memory }
 
 // read reads rows. The condition follows FROM.
@@ -85,7 +85,7 @@ func (m *Memory) read(ctx context.Context, columns, condition string, args ...an
 	return found, err
 }
 
-// hold takes in columns that may be NULL.
+// hold sets the fields of nullable columns.
 func (e *entry) hold(value, metadata text, expires number) {
 	if value.Valid {
 		e.Value = json.RawMessage(value.String)
@@ -96,10 +96,9 @@ func (e *entry) hold(value, metadata text, expires number) {
 	e.ExpiresAt = clock.FromMicro(expires.Int64)
 }
 
-// fill brings the value of an entry whose value is in a blob, and checks one
-// that is in the row. A blob that is not there may have gone with a change since
-// the row was read: then the entry is read again, and errGone says that it is
-// gone, too.
+// fill loads a value that is in a blob, and verifies a value that is in the row. If the
+// blob does not exist, the entry may have changed since its row was read, so it is read
+// again. The error is errGone if the entry was removed.
 func (m *Memory) fill(ctx context.Context, e *entry) error {
 	for e.Value == nil {
 		text, err := m.loadLarge(ctx, e.ContentHash)
@@ -129,7 +128,7 @@ func (m *Memory) fill(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// fillListed is fill for an entry among others: a damaged one must not hide them.
+// fillListed is fill for an entry of a list. It does not fail for a damaged entry.
 func (m *Memory) fillListed(ctx context.Context, e *entry) error {
 	err := m.fill(ctx, e)
 	if err == nil && e.Metadata != nil && !json.Valid(e.Metadata) {
@@ -142,7 +141,7 @@ func (m *Memory) fillListed(ctx context.Context, e *entry) error {
 	return err
 }
 
-// damaged must not look like an entry that was never there.
+// damaged returns the error of a damaged entry, which must differ from not_found.
 func damaged(key string, err error) error {
 	return tea.Errorf(tea.InternalError, "the value of key %q is damaged; store it again or delete it: %w", key, err)
 }

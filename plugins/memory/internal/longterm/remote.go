@@ -12,7 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Canonical is an entry as every backend stores it.
+// Canonical is an entry in the form that all back ends store.
 type Canonical struct {
 	Value    string // canonical JSON
 	Metadata string // canonical JSON, "" for none
@@ -21,12 +21,12 @@ type Canonical struct {
 	Inline bool
 	// ExpiresAt is in microseconds since 1970; 0 = never.
 	ExpiresAt int64
-	// Fields are the texts by which the entry is found.
+	// Fields are the searchable texts.
 	Fields []fulltext.Field
 }
 
-// ToCanonical checks entries, for a backend with its own rows. An invalid entry
-// and two with the same key are a validation_error.
+// ToCanonical validates entries for a back end with its own rows. Invalid entries and
+// duplicate keys are a validation_error.
 func ToCanonical(entries []store.Entry, inlineBytes int, now time.Time) ([]Canonical, error) {
 	contents, err := prepareAll(entries, inlineBytes, now)
 	if err != nil {
@@ -43,15 +43,15 @@ func (c *prepared) toCanonical(key string) Canonical {
 	return Canonical{Value: c.text, Metadata: c.metadata, Hash: c.hash, Inline: c.inline, ExpiresAt: c.expiresAt, Fields: fields(key, c.value, c.metadata)}
 }
 
-// Fields returns the texts by which a stored entry is found. Value and metadata are
+// Fields returns the searchable texts of a stored entry. Value and metadata are
 // canonical JSON.
 func Fields(key, text, metadata string) []fulltext.Field {
-	v, _ := value.Decode([]byte(text)) // a damaged value is found by its key
+	v, _ := value.Decode([]byte(text)) // a damaged value has no texts
 	return fields(key, v, metadata)
 }
 
-// FromRecord checks the record of an entry that is not deleted. A record that
-// cannot be stored is a validation_error.
+// FromRecord validates the record of an existing entry. The error of an invalid record
+// is a validation_error.
 func FromRecord(r store.Record, inlineBytes int) (Canonical, error) {
 	c, err := prepareRecord(r, inlineBytes)
 	if err != nil {
@@ -74,13 +74,13 @@ func CheckPrefix(namespace, prefix string) error { return checkPrefix(namespace,
 // Storable reports whether an entry can have the key.
 func Storable(key string) bool { return storable(key) }
 
-// Missing returns the error of a key without a live entry.
+// Missing returns the not_found error of a key.
 func Missing(key string) error { return notFound(key) }
 
-// Damaged returns the error of a value that is not what was stored.
+// Damaged returns the error of a value that differs from the stored one.
 func Damaged(key, problem string) error {
 	return damaged(key, fmt.Errorf("%s: %w", problem, content.ErrDamaged))
 }
 
-// Required returns texts whose words an entry contains if it matches the filter.
+// Required returns texts whose words occur in every entry that matches the filter.
 func Required(wanted filter.Filter) []string { return required(wanted) }

@@ -38,7 +38,7 @@ func (m *Memory) Changes(ctx context.Context, query store.ChangeQuery) (store.Ch
 	if err != nil {
 		return store.ChangePage{}, err
 	}
-	// After the page: what was removed before is missing in it.
+	// Read after the page, which lacks the tombstones removed before.
 	if err := deletion.Check(ctx, m.o.Engine, query, last); err != nil {
 		return store.ChangePage{}, err
 	}
@@ -136,17 +136,17 @@ func ToRecord(e store.Memory, seq int64) (store.Record, error) {
 	return r, err
 }
 
-// Writes are records that are ready to be written. Release ends them.
+// Writes are validated records. Call Release when they are written or abandoned.
 type Writes struct {
 	m        *Memory
 	writes   []store.RecordWrite
-	contents []*prepared // nil for one that is deleted or refused
+	contents []*prepared // nil for a deletion and for a refused record
 	// Refused are the errors of the records that cannot be stored.
 	Refused []error
 	Release func()
 }
 
-// PrepareWrites checks records and stores their large values.
+// PrepareWrites validates records and stores their large values.
 func (m *Memory) PrepareWrites(ctx context.Context, writes []store.RecordWrite) (*Writes, error) {
 	if err := m.ready(ctx); err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func prepareRecord(r store.Record, inlineBytes int) (*prepared, error) {
 	return c, nil
 }
 
-// Write writes the records in a transaction. The results are in their order.
+// Write writes the records in a transaction. The results have the same order.
 func (w *Writes) Write(ctx context.Context, tx store.Tx) ([]store.PutResult, error) {
 	b := &batch{m: w.m, tx: tx, now: w.m.o.Clock.Micro()}
 	names := make([]store.RecordName, len(w.writes))
@@ -242,7 +242,7 @@ func (w *Writes) Write(ctx context.Context, tx store.Tx) ([]store.PutResult, err
 	return results, nil
 }
 
-// Failed is called with the error of the transaction.
+// Failed handles the error of the transaction.
 func (w *Writes) Failed(err error) error { return w.m.markStale(err) }
 
 func microOr(t time.Time, now int64) int64 {

@@ -15,13 +15,13 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// searchBatch is how many rows are read at least for the hits of the index.
+// searchBatch is the minimum number of rows read for hits of the index.
 const searchBatch = 32
 
-// largestBatch is how many rows are read at most for the hits of the index.
+// largestBatch is the maximum number of rows read for hits of the index.
 const largestBatch = 4096
 
-// Search returns the live entries that fit the query, best first.
+// Search returns the live entries that match the query, best first.
 func (m *Memory) Search(ctx context.Context, query store.Search) (store.Results, error) {
 	if err := checkPrefix(query.Namespace, query.Prefix); err != nil || query.Limit < 1 {
 		return store.Results{}, err
@@ -64,10 +64,9 @@ func (m *Memory) Search(ctx context.Context, query store.Search) (store.Results,
 	return store.Results{Found: p.found, More: p.more, Cut: ranked.Cut()}, err
 }
 
-// takeAll puts the hits that fit the query on the page, and reports whether it is
-// complete.
+// takeAll adds the matching hits to the page, and reports whether the page is full.
 func (m *Memory) takeAll(ctx context.Context, query store.Search, hits iter.Seq[fulltext.Hit], p *page) (complete bool, err error) {
-	// Where few hits fit, more are looked at each time.
+	// Each round reads more hits, in case few of them match.
 	size := max(query.Skip+query.Limit+1, searchBatch)
 	var batch []fulltext.Hit
 	for hit := range hits {
@@ -82,8 +81,8 @@ func (m *Memory) takeAll(ctx context.Context, query store.Search, hits iter.Seq[
 	return m.take(ctx, query, batch, p)
 }
 
-// rareAfter is how many hits are read before those that pass the filter count as
-// rare: then all entries that pass it are selected from the fields in memory.
+// rareAfter is the number of hits after which matches of the filter count as rare. All
+// entries that match the filter are then selected from the fields in memory.
 const rareAfter = 128
 
 // selection is a sorted set of ids.
@@ -94,7 +93,7 @@ func (s selection) has(id int64) bool {
 	return found
 }
 
-// passing returns the entries whose metadata pass the filter.
+// passing returns the entries whose metadata match the filter.
 func (m *Memory) passing(ctx context.Context, wanted filter.Filter) (selection, error) {
 	ids, err := m.fields.Matching(ctx, wanted, func(ctx context.Context) (store.Rows, error) {
 		return m.o.Engine.Query(ctx, "SELECT id, metadata FROM ltm")
@@ -103,8 +102,8 @@ func (m *Memory) passing(ctx context.Context, wanted filter.Filter) (selection, 
 	return ids, err
 }
 
-// below returns the entries below the query's prefix, nil if there is none or
-// if they are many: then hits of them are not rare.
+// below returns the entries with the query's prefix. It returns nil if the query has no
+// prefix, or if there are so many entries that hits are not rare.
 func (m *Memory) below(ctx context.Context, query store.Search) (selection, error) {
 	if query.Prefix == "" {
 		return nil, nil
@@ -133,12 +132,12 @@ func (m *Memory) below(ctx context.Context, query store.Search) (selection, erro
 	return ids, rows.Err()
 }
 
-// exactBelow is the size below which an integer has the same digits as an equal
-// float.
+// exactBelow is the magnitude below which an integer and an equal float have the same
+// digits.
 const exactBelow = 1_000_000
 
-// required are texts that entries must contain to pass the filter: values of
-// the metadata can be found like all others. The filter has the last word.
+// required returns texts that every entry that matches the filter contains, since the
+// values of metadata are indexed. The filter is still evaluated.
 func required(wanted filter.Filter) (texts []string) {
 	for _, c := range wanted {
 		want, _ := c.Value()
@@ -154,7 +153,7 @@ func required(wanted filter.Filter) (texts []string) {
 	return texts
 }
 
-// rank asks the index, and once more where its files turn out to be broken.
+// rank searches the index. If the index is damaged, it is rebuilt and searched again.
 func (m *Memory) rank(ctx context.Context, query store.Search) (*fulltext.Ranked, error) {
 	for try := 0; ; try++ {
 		index, err := m.textIndex(ctx)
@@ -182,8 +181,8 @@ func (m *Memory) rank(ctx context.Context, query store.Search) (*fulltext.Ranked
 	}
 }
 
-// readable says that a search can do without a write that failed: no expired
-// entry is among its results all the same, it only counts in their scores.
+// readable reports whether a search can go on although the removal of expired entries
+// failed. They only affect scores; results never contain them.
 func (m *Memory) readable(err error) bool {
 	e := new(tea.Error)
 	if !errors.As(err, &e) || (e.Type != tea.ConnectionError && e.Type != tea.CircuitOpen) {
@@ -193,7 +192,7 @@ func (m *Memory) readable(err error) bool {
 	return true
 }
 
-// take puts the entries of these hits that fit the query on the page.
+// take adds the entries of hits that match the query to the page.
 func (m *Memory) take(ctx context.Context, query store.Search, hits []fulltext.Hit, p *page) (complete bool, err error) {
 	fits := func(e *entry) bool {
 		return e != nil && !m.expired(*e) && e.Namespace == query.Namespace && strings.HasPrefix(e.Key, query.Prefix) && filter.Matches(e.Metadata, query.Metadata)
@@ -244,14 +243,14 @@ func (m *Memory) byID(ctx context.Context, columns string, hits []fulltext.Hit) 
 	return byID, nil
 }
 
-// Statistics are those of the live entries for a query, so that other texts
-// can be ranked together with them.
+// Statistics returns the statistics of the live entries for a query, with which other
+// texts are ranked together with the entries.
 func (m *Memory) Statistics(ctx context.Context, text string) (fulltext.Statistics, error) {
 	found, err := m.statistics(ctx, text)
 	if !errors.Is(err, fulltext.ErrCorrupt) && !errors.Is(err, fulltext.ErrClosed) {
 		return found, err
 	}
-	if _, err := m.rank(ctx, store.Search{Text: text}); err != nil { // it rebuilds a broken index
+	if _, err := m.rank(ctx, store.Search{Text: text}); err != nil { // rebuilds a damaged index
 		return found, err
 	}
 	return m.statistics(ctx, text)

@@ -12,12 +12,12 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// sweepBatch is how many rows go at a time: a sweep must not keep
-// writers waiting.
+// sweepBatch is the number of rows removed by one transaction. It is small because
+// writers wait for it.
 const sweepBatch = 200
 
-// Sweep removes what expired before the given instant, what the index does not
-// no longer needs, and blobs that no row names.
+// Sweep removes the entries that expired before an instant, removals that the index has
+// seen, and blobs that no row refers to.
 func (m *Memory) Sweep(ctx context.Context, before time.Time) (int, error) {
 	if err := m.ready(ctx); err != nil {
 		return 0, err
@@ -71,11 +71,11 @@ func (b *batch) old(ctx context.Context, condition string, args ...any) ([]*row,
 	return old, err
 }
 
-// sweepGone forgets what the index's files are past; where there is no index,
-// all is past. The last number stays, so that it is not given again, as an
-// entry or as a change; so do those of entries that are still there.
+// sweepGone deletes the removals up to the watermark of the index, all if there is no
+// index. It keeps the last sequence number and the last id, so that they are not
+// assigned again, and the removals of existing entries.
 func (m *Memory) sweepGone(ctx context.Context) error {
-	m.opening.Lock() // opening an index relies on ltm_gone
+	m.opening.Lock() // opening an index reads ltm_gone
 	defer m.opening.Unlock()
 	watermark, err := m.pastOfIndex(ctx)
 	if err != nil || watermark == 0 {
@@ -88,7 +88,7 @@ func (m *Memory) sweepGone(ctx context.Context) error {
 	})
 }
 
-// pastOfIndex is the change up to which no index needs the removals.
+// pastOfIndex returns the change up to which the index does not need removals.
 func (m *Memory) pastOfIndex(ctx context.Context) (int64, error) {
 	m.mu.Lock()
 	index := m.index
@@ -109,10 +109,10 @@ func (m *Memory) pastOfIndex(ctx context.Context) (int64, error) {
 	}
 }
 
-// SweepContents removes the blobs that no row names.
+// SweepContents removes the blobs that no row refers to.
 func (m *Memory) SweepContents(ctx context.Context) error { return m.large.Sweep(ctx, m.named) }
 
-// named are those of the hashes whose values are not in their rows.
+// named returns the hashes that rows with values in blobs refer to.
 func (m *Memory) named(ctx context.Context, hashes []string) (map[string]bool, error) {
 	list, args := store.InList(hashes)
 	rows, err := m.o.Engine.Query(ctx, "SELECT DISTINCT content_hash FROM ltm WHERE value IS NULL AND content_hash IN "+list, args...)

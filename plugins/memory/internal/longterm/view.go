@@ -7,8 +7,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// View is the table memories for queries from outside: the live entries. A
-// value that is in a blob is NULL there, and inlined says so.
+// View returns the table memories, which has the live entries, for queries of users. A
+// value that is in a blob is NULL, and its column inlined is false.
 func (m *Memory) View() store.View {
 	live := " FROM main.ltm WHERE expires_at IS NULL OR expires_at > " + strconv.FormatInt(m.o.Clock.Micro(), 10)
 	v := store.View{Name: "memories", Columns: []store.Column{
@@ -35,8 +35,8 @@ func (m *Memory) View() store.View {
 	return v
 }
 
-// instant is a column of microseconds as text for SQLite, in the form that the
-// documents have, which compares with other forms.
+// instant returns the SQLite expression of a column of microseconds as text in the form
+// of timestamps in documents, with a collation that compares different forms.
 func instant(column string) string {
 	return "strftime('%Y-%m-%dT%H:%M:%S', " + column + " / 1000000, 'unixepoch') || printf('.%06dZ', " + column + " % 1000000) COLLATE " + clock.Collation
 }

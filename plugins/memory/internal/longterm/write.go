@@ -10,10 +10,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// lookUp is how many keys one statement looks up.
+// lookUp is the maximum number of keys that one statement looks up.
 const lookUp = 500
 
-// Store writes the entries, all or none.
+// Store writes entries atomically.
 func (m *Memory) Store(ctx context.Context, entries ...store.Entry) ([]store.Stored, error) {
 	if err := m.ready(ctx); err != nil {
 		return nil, err
@@ -42,19 +42,19 @@ func (m *Memory) Store(ctx context.Context, entries ...store.Entry) ([]store.Sto
 	return results, nil
 }
 
-// batch is one call of Store inside its transaction.
+// batch is a call of Store in its transaction.
 type batch struct {
 	m   *Memory
 	tx  store.Tx
 	now int64
-	// rows are the entries as they will be, by key.
+	// rows are the resulting rows by key.
 	rows map[string]*row
 }
 
 // row is an entry in the database. Its fields are the table's columns.
 type row struct {
 	id, seq              int64
-	content              *prepared // nil where it was only read
+	content              *prepared // nil if the row is not written
 	key, hash, metadata  string
 	createdAt, expiresAt int64
 	updatedAt            int64 // 0 = now
@@ -88,7 +88,7 @@ func (b *batch) store(ctx context.Context, contents []*prepared) ([]store.Stored
 	}
 	written := slices.Concat(added, changed)
 	for _, r := range written {
-		r.seq = b.m.nextSeq() // in the order in which they are applied
+		r.seq = b.m.nextSeq() // in the order of the insertions and updates
 	}
 	if err := b.insert(ctx, added); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (b *batch) store(ctx context.Context, contents []*prepared) ([]store.Stored
 	return results, nil
 }
 
-// put lays an entry over what is under its key and says whether the key is new.
+// put merges an entry into the row of its key, and reports whether the entry is new.
 func (b *batch) put(c *prepared) (r *row, created bool) {
 	r = b.rows[c.key]
 	switch {
@@ -120,13 +120,13 @@ func (b *batch) put(c *prepared) (r *row, created bool) {
 	return r, created
 }
 
-// find reads the rows under these keys.
+// find reads the rows with these keys.
 func (b *batch) find(ctx context.Context, wanted []string) (map[string]*row, error) {
 	found := make(map[string]*row, len(wanted))
 	for len(wanted) > 0 {
 		n := min(len(wanted), lookUp)
 		if b.m.o.Engine.Dialect() == store.SQLite {
-			n = 1 // a look-up costs microseconds, and the statement stays the same
+			n = 1 // a look-up is fast, and the statement stays prepared
 		}
 		if err := b.findSome(ctx, wanted[:n], found); err != nil {
 			return nil, err
@@ -146,7 +146,7 @@ func (b *batch) findSome(ctx context.Context, wanted []string, found map[string]
 	}, &r.id, &r.key, &r.hash, &r.metadata, &r.createdAt, &r.expiresAt)
 }
 
-// values are the columns of the table in their order.
+// values returns the columns in the order of the table.
 func (r *row) values(now int64) []any {
 	var inline any
 	if r.content.inline {
@@ -210,11 +210,11 @@ func (m *Memory) Delete(ctx context.Context, namespace, key string) (deleted boo
 	return deleted, nil
 }
 
-// deleteBatch is how many entries are deleted in one transaction.
+// deleteBatch is the maximum number of entries that one transaction deletes.
 const deleteBatch = 1000
 
-// DeletePrefix removes the entries whose keys begin with prefix and returns how
-// many live ones there were.
+// DeletePrefix removes the entries whose keys have the prefix, and returns the number of
+// live ones.
 func (m *Memory) DeletePrefix(ctx context.Context, namespace, prefix string) (deleted int, err error) {
 	if err := checkPrefix(namespace, prefix); err != nil {
 		return 0, err
@@ -260,7 +260,7 @@ func (b *batch) remove(ctx context.Context, r *row) error {
 	return b.tx.Append(ctx, deletion.Table, deletion.Row(store.EntryFeed, seq, namespace, key, b.now))
 }
 
-// drop deletes a row and notes its number for the index.
+// drop deletes a row and records its removal for the index.
 func (b *batch) drop(ctx context.Context, r *row) (seq int64, err error) {
 	if _, err := b.tx.Exec(ctx, "DELETE FROM ltm WHERE key = ?", r.key); err != nil {
 		return 0, err
@@ -268,8 +268,8 @@ func (b *batch) drop(ctx context.Context, r *row) (seq int64, err error) {
 	return b.forget(ctx, r.id)
 }
 
-// forget removes an entry from the index: its number in ltm_gone shows a
-// later start the same.
+// forget records the removal of an entry in ltm_gone, for an index that is opened later,
+// and removes it from the open index after the commit.
 func (b *batch) forget(ctx context.Context, id int64) (seq int64, err error) {
 	seq = b.m.nextSeq()
 	if _, err := b.tx.Exec(ctx, "INSERT INTO ltm_gone VALUES (?, ?)", id, seq); err != nil {

@@ -10,16 +10,17 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// base has what is agreed with remotes, in tables of the embedded database.
+// base stores the state that this device and its remotes have in common, in tables of
+// the embedded database.
 type base struct{ engine store.QueryEngine }
 
-// Base is what the memory has agreed on with others.
+// Base returns the state that the memory has in common with remotes.
 func (r *Replica) Base() syncing.Base { return base{r.o.Engine} }
 
-// lookUp is how many records one statement looks up.
+// lookUp is the maximum number of records that one statement looks up.
 const lookUp = 500
 
-// Agreed returns what is agreed about records.
+// Agreed returns the common state of records.
 func (b base) Agreed(ctx context.Context, ids []string) (map[string]syncing.Agreed, error) {
 	found := make(map[string]syncing.Agreed, len(ids))
 	for part := range slices.Chunk(ids, lookUp) {
@@ -47,12 +48,12 @@ func (b base) IDs(ctx context.Context, after, before string, limit int) (all []s
 	return all, err
 }
 
-// Agree writes what is agreed.
+// Agree stores the common state of records.
 func (b base) Agree(ctx context.Context, all ...syncing.Agreement) error {
 	return b.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error { return AgreeIn(ctx, tx, all) })
 }
 
-// AgreeIn writes what is agreed in a transaction of the database.
+// AgreeIn is Agree in a transaction of the database.
 func AgreeIn(ctx context.Context, tx store.Tx, all []syncing.Agreement) error {
 	for _, a := range all {
 		if a.None() {
@@ -74,14 +75,14 @@ func AgreeIn(ctx context.Context, tx store.Tx, all []syncing.Agreement) error {
 	return nil
 }
 
-// Numbers returns how far the feeds of both sides were read.
+// Numbers returns the read positions in the feeds of both sides.
 func (b base) Numbers(ctx context.Context, id string) (n syncing.Numbers, err error) {
 	rows, err := b.engine.Query(ctx, "SELECT local_seq, remote_seq FROM tea_sync WHERE id = ?", id)
 	err = store.Scan(rows, err, func() {}, &n.Local, &n.Remote)
 	return n, err
 }
 
-// SetNumbers notes how far the feeds were read.
+// SetNumbers stores the read positions.
 func (b base) SetNumbers(ctx context.Context, id string, n syncing.Numbers) error {
 	return b.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO tea_sync VALUES (?, ?, ?)

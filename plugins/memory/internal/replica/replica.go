@@ -24,7 +24,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Options are the parts of a memory. All are needed; they belong to the caller.
+// Options are the parts of a memory. All are required, and the caller closes them.
 type Options struct {
 	Engine    store.QueryEngine
 	LongTerm  *longterm.Memory
@@ -136,8 +136,8 @@ func (r *Replica) recordsOf(ctx context.Context, feed store.Feed, names []store.
 // read by name only.
 var deviceKinds = []string{"tabular_call", archive.ImportKind, syncing.MarkKind}
 
-// keptOf returns which documents are records, with or without those that stay on
-// the device.
+// keptOf returns a function that reports whether a document is a record, with or without
+// the kinds that stay on the device.
 func keptOf(ctx context.Context, of *catalog.Catalog, device bool) (documents.Kept, error) {
 	managed, err := of.ManagedTables(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ func keptOf(ctx context.Context, of *catalog.Catalog, device bool) (documents.Ke
 	}, nil
 }
 
-// addContent notes the content of a file.
+// addContent adds the content of a file to its record.
 func addContent(r *store.Record) {
 	if r.Feed != store.DocumentFeed || r.Space != file.Kind || r.Deleted || r.Damaged {
 		return
@@ -183,8 +183,8 @@ func (r *Replica) Put(ctx context.Context, writes ...store.RecordWrite) ([]store
 	return r.PutWith(ctx, writes, nil)
 }
 
-// PutWith is Put, and writes what also returns in the same transaction, which can
-// run more than once. also can be nil.
+// PutWith is Put, and calls also, if not nil, in the same transaction, which can run
+// more than once.
 func (r *Replica) PutWith(ctx context.Context, writes []store.RecordWrite, also func(results []store.PutResult) []syncing.Agreement) ([]store.PutResult, error) {
 	p := &putting{r: r, results: make([]store.PutResult, len(writes)), at: map[store.Feed][]int{}, writes: map[store.Feed][]store.RecordWrite{}}
 	for i, w := range writes {
@@ -228,10 +228,10 @@ type putting struct {
 	results []store.PutResult
 	writes  map[store.Feed][]store.RecordWrite
 	at      map[store.Feed][]int // positions in results
-	refused []error              // of the documents, whose contents cannot be had
+	refused []error              // errors of documents whose contents cannot be read
 }
 
-// saveContents stores the contents of files. They stay until release is called.
+// saveContents stores the contents of files. They are not swept until release is called.
 func (p *putting) saveContents(ctx context.Context) (release func(), err error) {
 	files := p.r.o.Files
 	writes := p.writes[store.DocumentFeed]
@@ -267,8 +267,8 @@ func (p *putting) saveContents(ctx context.Context) (release func(), err error) 
 	return release, nil
 }
 
-// refusal returns the reason why a record is refused whose content was not stored: the
-// other store has lost it. Further attempts do not find it either.
+// refusal returns the error of a record whose content the other store has lost. It is
+// permanent.
 func refusal(err error) (refused, failed error) {
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, content.ErrDamaged) {
 		return tea.Errorf(tea.InternalError, "%w", err), nil
@@ -325,7 +325,7 @@ func (p *putting) writeFeed(ctx context.Context, tx store.Tx, feed store.Feed, e
 
 // failed tells the indexes that the transaction failed.
 func (p *putting) failed(entries *longterm.Writes, err error) {
-	_ = entries.Failed(err) // it is returned as it is
+	_ = entries.Failed(err) // it returns err
 	var collections []string
 	for _, w := range p.writes[store.VectorFeed] {
 		collections = append(collections, w.Space)

@@ -22,20 +22,20 @@ import (
 // KeptDeletions is how long tombstones are kept, for devices that were offline.
 const KeptDeletions = 90 * 24 * 60 * 60 // seconds
 
-// Tables are the tables of a database that devices share, for [NewShared]. The
-// records that they return have the contents of their rows, whatever these are.
+// Tables are the tables of a database that devices share, for [NewShared]. They return
+// the contents of rows without verifying them.
 type Tables interface {
-	// Identity is that of [store.Replica].
+	// Identity implements [store.Replica].
 	Identity(ctx context.Context) (string, error)
-	// Page returns the first records of a feed after a number in their order, at
-	// least one if there is one. They can be more than the query asks for; more
-	// reports that there are further ones.
+	// Page returns the first records of a feed after a number in order, at least one if
+	// there are any. It can return more records than the query's limit. more reports
+	// whether further records exist.
 	Page(ctx context.Context, query store.ChangeQuery) (records []store.Record, more bool, err error)
 	// Bounds returns the number up to which tombstones of a feed were removed, and
 	// the last number that was assigned.
 	Bounds(ctx context.Context, feed store.Feed) (forgotten, last int64, err error)
-	// Named returns the records of a feed with these names that exist, and the last
-	// tombstones of others, in any order.
+	// Named returns the existing records of a feed with these names, and the last
+	// tombstones of the others, in any order.
 	Named(ctx context.Context, feed store.Feed, names []store.RecordName) ([]store.Record, error)
 	// Put does the writes in one transaction and sets their results.
 	Put(ctx context.Context, w *Writes) error
@@ -48,13 +48,13 @@ type Writes struct {
 	all []*Write // in the order of the Put
 }
 
-// Write is a write with its record made ready to be stored.
+// Write is a write with a validated record.
 type Write struct {
 	store.RecordWrite
-	// Entry is that of a record of the EntryFeed which is not deleted.
+	// Entry is set for existing records of the EntryFeed.
 	Entry longterm.Canonical
-	// Item is that of a record of the VectorFeed which is not deleted, with its
-	// metadata as canonical JSON, "" for none.
+	// Item is set for existing records of the VectorFeed, with its metadata as canonical
+	// JSON, "" for none.
 	Item     store.VectorItem
 	Metadata string
 
@@ -72,9 +72,9 @@ type Shared struct {
 
 var _ store.Replica = (*Shared)(nil)
 
-// NewShared returns the replica of tables, with the catalog and the contents of
-// files that the other stores of the same database have. Values of inlineBytes
-// and more are not stored in their rows.
+// NewShared returns the replica of tables, with the catalog and the contents of files in
+// the other stores of the same database. Values of at least inlineBytes are not stored
+// in their rows.
 func NewShared(tables Tables, metadata store.MetadataStore, blobs store.BlobStorage, inlineBytes int) *Shared {
 	return &Shared{tables: tables, contents: file.Contents(blobs), catalog: catalog.New(metadata, clock.New()), inline: inlineBytes}
 }
@@ -98,7 +98,7 @@ func (s *Shared) Changes(ctx context.Context, query store.ChangeQuery) (store.Ch
 	if err != nil {
 		return store.ChangePage{}, fmt.Errorf("read the changes of %s: %w", query.Feed, err)
 	}
-	if query.After > 0 { // after the page: what was removed before is missing in it
+	if query.After > 0 { // read after the page, which lacks the tombstones removed before
 		forgotten, last, err := s.tables.Bounds(ctx, query.Feed)
 		if err != nil {
 			return store.ChangePage{}, fmt.Errorf("read the deletions of %s: %w", query.Feed, err)
@@ -164,8 +164,8 @@ func (s *Shared) Put(ctx context.Context, writes ...store.RecordWrite) ([]store.
 	return s.put(ctx, writes, false)
 }
 
-// PutAll is Put, and calls Tables.Put also without writes. The Writes have their
-// results, in the order of writes.
+// PutAll is Put, but calls Tables.Put even without writes. The returned Writes have the
+// results in the order of writes.
 func (s *Shared) PutAll(ctx context.Context, writes []store.RecordWrite) ([]store.PutResult, error) {
 	return s.put(ctx, writes, true)
 }
@@ -195,8 +195,7 @@ func (s *Shared) put(ctx context.Context, writes []store.RecordWrite, always boo
 	return ready.Results(), nil
 }
 
-// Results are the results of all writes of the Put, also those that cannot be
-// stored.
+// Results returns the results of all writes of the Put, including refused ones.
 func (w *Writes) Results() []store.PutResult {
 	results := make([]store.PutResult, len(w.all))
 	for i, one := range w.all {
@@ -216,8 +215,8 @@ func (w *Writes) add(one *Write) {
 	}
 }
 
-// prepare checks a write and stores the content of its file. refused is the reason
-// why the record cannot be stored.
+// prepare validates a write and stores the content of its file. refused is the error of a
+// record that cannot be stored.
 func (s *Shared) prepare(ctx context.Context, w *Write) (refused, err error) {
 	switch w.Feed {
 	case store.EntryFeed:
@@ -237,7 +236,7 @@ func (s *Shared) prepare(ctx context.Context, w *Write) (refused, err error) {
 	if w.Deleted {
 		c.Body = nil
 	} else if c.Body == nil {
-		c.Body = []byte{} // which is refused
+		c.Body = []byte{} // Put refuses it
 	}
 	if refused = documents.Check(c); refused != nil || w.Deleted || w.Space != file.Kind {
 		return refused, nil

@@ -12,15 +12,14 @@ import (
 )
 
 const (
-	// catchUp is how many changes may be left for the last step of replay, during
-	// which writers wait.
+	// catchUp is the maximum number of changes left for the last step of replay, which
+	// blocks writers.
 	catchUp = 500
-	// replayBytes is about how many bytes of vectors replay reads at a time, at
-	// least catchUp vectors. DuckDB reads the whole table each time.
+	// replayBytes is the approximate size of the vectors that replay reads at a time, at
+	// least catchUp vectors. DuckDB scans the whole table each time.
 	replayBytes = 8 << 20
-	// flushAfter is the number of changes after which the companion file is
-	// written again, or a half of the vectors if that is more: a bulk load would
-	// write the file many times otherwise.
+	// flushAfter is the number of changes after which the companion file is written, or
+	// half of the vectors if that is more, so that a bulk load does not write it often.
 	flushAfter = 2000
 	flushShare = 2
 )
@@ -31,7 +30,7 @@ type collection struct {
 	name      string
 	dimension int
 	index     *vector.Index
-	// applied is the last change that was applied when the index was opened.
+	// applied is the last change applied when the index was opened.
 	applied int64
 	// since counts the changes after the last flush.
 	since    atomic.Int64
@@ -60,24 +59,23 @@ func (x *Index) openCollection(ctx context.Context, name string, dimension int) 
 	return c, nil
 }
 
-// close writes the companion. Where it cannot, nothing is lost: the next start
-// reads the rows.
+// close writes the companion file. An error loses nothing, because the next start reads
+// the rows.
 func (c *collection) close() {
 	if err := errors.Join(c.flush(), c.index.Close()); err != nil {
 		c.x.o.Logger.Warn("a vector index cannot be written; the next start rebuilds it", "collection", c.name, "error", err.Error())
 	}
 }
 
-// replay applies all changes after the watermark. The last few are applied
-// while no write can commit; from then on the writers update the index
-// themselves.
+// replay applies all changes after the watermark. The last few are applied while
+// commits are blocked; after that, each commit updates the index.
 func (c *collection) replay(ctx context.Context) error {
 	c.x.mu.Lock()
 	known, stale := c.x.seq, c.x.stale[c.name]
 	c.x.mu.Unlock()
 	last := c.index.Watermark()
-	// The database was restored from an older copy, or a commit failed whose
-	// rows may be there all the same.
+	// The database was restored from an older copy, or a commit failed that may have
+	// written its rows.
 	if last > known || stale {
 		if err := c.index.Reset(); err != nil {
 			return err
@@ -108,8 +106,7 @@ func (c *collection) replay(ctx context.Context) error {
 	return errors.Join(err, failed)
 }
 
-// applyAll applies the changes after last, until fewer than enough
-// changes are left.
+// applyAll applies the changes after last until fewer than enough are left.
 func (c *collection) applyAll(ctx context.Context, last int64, enough int) (int64, error) {
 	limit := max(catchUp, replayBytes/(4*c.dimension))
 	for {
@@ -129,7 +126,7 @@ func (c *collection) applyAll(ctx context.Context, last int64, enough int) (int6
 // change is an item that was written or removed.
 type change struct {
 	seq, id  int64
-	vector   []float32 // nil for one that was removed
+	vector   []float32 // nil for a removal
 	metadata string    // JSON or "", not set by replay
 }
 
@@ -147,8 +144,7 @@ func (c *collection) changesAfter(ctx context.Context, seq int64, limit int) ([]
 	return changes, err
 }
 
-// apply applies one change to the index. A vector that the database does not
-// accept any more is damaged: it is not found, and hides no other.
+// apply applies a change to the index. A damaged vector is not indexed.
 func (c *collection) apply(one change) error {
 	if one.vector == nil {
 		return c.index.Delete(one.id, one.seq)
@@ -161,8 +157,8 @@ func (c *collection) apply(one change) error {
 	return err
 }
 
-// applyCommitted applies committed changes. An index that fails is given up: the rows
-// are safe, and the next search opens it again.
+// applyCommitted applies committed changes. If this fails, the index is closed, and the
+// next search opens it again and reads the rows.
 func (c *collection) applyCommitted(changes []change) {
 	for _, one := range changes {
 		c.metadata.Apply(metadata.Change{ID: one.id, Metadata: one.metadata, Gone: one.vector == nil})
@@ -194,8 +190,8 @@ func (c *collection) applyCommitted(changes []change) {
 	})
 }
 
-// flush writes the companion and forgets what its file is past. The last
-// number stays, so that it is not given again.
+// flush writes the companion file and deletes the removals that it has. The last number
+// stays, so that it is not assigned again.
 func (c *collection) flush() error {
 	if c.x.o.ReadOnly {
 		return nil

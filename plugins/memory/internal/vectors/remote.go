@@ -2,8 +2,8 @@ package vectors
 
 import "github.com/the-edge-agent/tea/plugins/memory/store"
 
-// Check returns a validation_error for items that no backend stores, and their
-// metadata as canonical JSON, "" for none.
+// Check validates items and returns their metadata as canonical JSON, "" for none. The
+// error is a validation_error.
 func Check(collection string, items []store.VectorItem) (metadata []string, err error) {
 	rows, err := prepare(collection, items)
 	if err != nil {
@@ -16,9 +16,8 @@ func Check(collection string, items []store.VectorItem) (metadata []string, err 
 	return metadata, nil
 }
 
-// FromRecord returns the item of a record that is not deleted, with its metadata
-// as canonical JSON, "" for none. A record that cannot be stored is a
-// validation_error.
+// FromRecord returns the item of the record of an existing item, with its metadata as
+// canonical JSON, "" for none. The error of an invalid record is a validation_error.
 func FromRecord(r store.Record) (item store.VectorItem, metadata string, err error) {
 	row, err := prepareRecord(r)
 	if err != nil {
@@ -30,17 +29,17 @@ func FromRecord(r store.Record) (item store.VectorItem, metadata string, err err
 // Named reports whether a collection can have the name.
 func Named(collection string) bool { return named(collection) }
 
-// Storable leaves out the ids that no item can have.
+// Storable returns the valid ids.
 func Storable(ids []string) []string { return storable(ids) }
 
-// WrongDimension returns the validation_error of an embedding of another
-// dimension than its collection.
+// WrongDimension returns the validation_error of an embedding whose dimension differs
+// from its collection's.
 func WrongDimension(collection string, got, want int) error {
 	return wrongDimension(collection, got, want)
 }
 
-// Encode returns an embedding as bytes.
+// Encode returns an embedding as little-endian float32.
 func Encode(embedding []float32) []byte { return toBytes(embedding) }
 
-// Decode returns the embedding of bytes.
+// Decode is the inverse of Encode.
 func Decode(raw []byte) []float32 { return fromBytes(raw) }

@@ -13,7 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// listed is a row of the feed. One without an embedding is a tombstone.
+// listed is a row of the feed; without an embedding, a tombstone.
 type listed struct {
 	seq              int64
 	collection, name string
@@ -37,7 +37,7 @@ func (x *Index) Changes(ctx context.Context, query store.ChangeQuery) (store.Cha
 	if err != nil {
 		return store.ChangePage{}, err
 	}
-	// After the page: what was removed before is missing in it.
+	// Read after the page, which lacks the tombstones removed before.
 	if err := deletion.Check(ctx, x.o.Engine, query, last); err != nil {
 		return store.ChangePage{}, err
 	}
@@ -100,7 +100,7 @@ func (x *Index) listed(ctx context.Context, query string, args ...any) ([]listed
 	var l listed
 	err = store.Scan(rows, err, func() {
 		found = append(found, l)
-		l.embedding, l.metadata = nil, nil // the next row has its own
+		l.embedding, l.metadata = nil, nil // not shared with the next row
 	}, &l.seq, &l.collection, &l.name, &l.text, &l.embedding, &l.metadata)
 	return found, err
 }
@@ -122,12 +122,12 @@ func ToRecord(collection, id string, seq int64, body store.VectorBody) store.Rec
 	r.Hash = store.VectorHash(body.Text, body.Embedding, string(body.Metadata))
 	var err error
 	if r.Body, err = json.Marshal(body); err != nil {
-		r.Damaged = true // a number that is not finite
+		r.Damaged = true // a non-finite number
 	}
 	return r
 }
 
-// PutIn writes records in a transaction. The results are in their order.
+// PutIn writes records in a transaction. The results have the same order.
 func (x *Index) PutIn(ctx context.Context, tx store.Tx, writes []store.RecordWrite) ([]store.PutResult, error) {
 	if err := x.ready(ctx); err != nil {
 		return nil, err
@@ -154,8 +154,7 @@ type putting struct {
 	ids        map[store.RecordName]int64
 	numbers    map[int64]int64 // by id
 	dimensions map[string]int
-	// rows are to be written to one collection. They are the writes at these
-	// positions.
+	// rows are the rows to write to one collection, with their positions in the writes.
 	rows       []*row
 	at         []int
 	collection string
@@ -194,7 +193,7 @@ func (p *putting) put(ctx context.Context, i int) error {
 		return nil
 	case w.Deleted:
 		result.Seq = 0
-		if err := p.flush(ctx); err != nil { // numbers are in the order of the changes
+		if err := p.flush(ctx); err != nil { // numbers follow the order of the changes
 			return err
 		}
 		return p.x.remove(ctx, p.tx, w.Space, map[string]int64{w.Key: id})
@@ -270,7 +269,7 @@ func fromRecord(r store.Record) (store.VectorItem, error) {
 	return item, nil
 }
 
-// Failed is called with the error of the transaction.
+// Failed handles the error of the transaction.
 func (x *Index) Failed(collections []string, err error) {
 	for _, collection := range collections {
 		_ = x.markStale(collection, err)

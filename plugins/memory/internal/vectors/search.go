@@ -13,15 +13,14 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Search returns the items nearest to the query. A collection that does not
-// exist has none.
+// Search returns the items nearest to the query, none if the collection does not exist.
 func (x *Index) Search(ctx context.Context, collection string, query store.VectorQuery) ([]store.VectorHit, error) {
 	if query.K < 1 || !named(collection) {
 		return nil, x.ready(ctx)
 	}
 	for try := 0; ; try++ {
 		hits, err := x.search(ctx, collection, query)
-		// An index that failed is closed, and opened again by the next search.
+		// A failed index was closed; the next search opens it again.
 		if try > 0 || !errors.Is(err, vector.ErrClosed) {
 			return hits, err
 		}
@@ -69,8 +68,8 @@ func (x *Index) items(ctx context.Context, collection string, hits []vector.Hit,
 			ids = append(ids, hit.ID)
 		}
 	}
-	// By the id alone, which is unique in the database: with a second condition
-	// DuckDB reads the whole table, and SQLite may read the whole collection.
+	// The id is unique in the database. With a second condition DuckDB scans the table,
+	// and SQLite may scan the collection.
 	byID, err := x.read(ctx, collection, query.Embeddings, ids)
 	if err != nil {
 		return nil, err
@@ -85,7 +84,7 @@ func (x *Index) items(ctx context.Context, collection string, hits []vector.Hit,
 	return found, nil
 }
 
-// Get returns the items with these ids that exist.
+// Get returns the existing items with these ids.
 func (x *Index) Get(ctx context.Context, collection string, ids ...string) ([]store.VectorItem, error) {
 	if err := x.ready(ctx); err != nil {
 		return nil, err
@@ -127,7 +126,7 @@ func (x *Index) List(ctx context.Context, collection string, page store.VectorPa
 	return items, nil
 }
 
-// columns are those that scanItems reads.
+// columns are the columns that scanItems reads.
 func columns(embeddings bool) string {
 	if embeddings {
 		return "id, name, text, metadata, embedding"

@@ -17,39 +17,38 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Options configure an Index. Engine and Dir are needed.
+// Options configure an Index. Engine and Dir are required.
 type Options struct {
 	Engine store.QueryEngine
 	// Dir is the folder of the companion files.
 	Dir string
-	// Search says how the collections are searched; its Dimension, Owner and
-	// Logger are not used.
+	// Search has the options of the indexes; Dimension, Owner and Logger are not used.
 	Search vector.Options
-	// ReadOnly says that the engine and Dir are only read.
+	// ReadOnly prevents writes to the engine and to Dir.
 	ReadOnly bool
 	Logger   *slog.Logger
 }
 
-// Index keeps vectors in a database. It is safe for concurrent use.
+// Index stores vectors in a database. It is safe for concurrent use.
 type Index struct {
 	o     Options
 	clock *clock.Clock
 
-	opening sync.Mutex // one goroutine opens a collection
-	mu      sync.Mutex // guards what follows
+	opening sync.Mutex // held while a collection is opened
+	mu      sync.Mutex // guards the fields below
 	known   bool       // seq and id were read
 	seq, id int64
 	open    map[string]*collection
 	closed  bool
 	// stale are the collections whose files may lack a change; see markStale.
 	stale map[string]bool
-	// background are the flushes that are under way.
+	// background waits for running flushes.
 	background sync.WaitGroup
 }
 
 var _ store.VectorIndex = (*Index)(nil)
 
-// New makes an index. The engine belongs to the caller, who closes it later.
+// New returns an index. The caller closes the engine after the index.
 func New(o Options) *Index {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -72,7 +71,7 @@ func (x *Index) Close() error {
 	return nil
 }
 
-// ready reads at the first write which numbers are taken.
+// ready reads the last assigned numbers, once.
 func (x *Index) ready(ctx context.Context) error {
 	x.mu.Lock()
 	known, closed := x.known, x.closed
@@ -97,11 +96,11 @@ func (x *Index) ready(ctx context.Context) error {
 	return nil
 }
 
-// nextSeq and nextID are called inside of transactions only, which run one
-// after the other.
+// nextSeq and nextID may only be called in a transaction, because transactions do not
+// run concurrently.
 func (x *Index) nextSeq() int64 { return x.takeSeq(1) + 1 }
 
-// takeSeq assigns the next n numbers and returns the one before them.
+// takeSeq assigns the next n numbers and returns the number before them.
 func (x *Index) takeSeq(n int64) (before int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -123,8 +122,8 @@ func (x *Index) lastID() int64 {
 	return x.id
 }
 
-// collection returns an open collection, complete up to the last commit. One
-// that does not exist is an error that wraps store.ErrNotFound.
+// collection returns an open collection, complete up to the last commit. The error of a
+// collection that does not exist wraps store.ErrNotFound.
 func (x *Index) collection(ctx context.Context, name string) (*collection, error) {
 	if c, err := x.opened(name); c != nil || err != nil {
 		return c, err
@@ -156,8 +155,7 @@ func (x *Index) collection(ctx context.Context, name string) (*collection, error
 	return c, nil
 }
 
-// Settle waits until the graph of a collection is complete. Searches do not
-// need it.
+// Settle waits until the graph of a collection is complete. Searches work without it.
 func (x *Index) Settle(ctx context.Context, collection string) error {
 	c, err := x.collection(ctx, collection)
 	if err != nil {
@@ -175,12 +173,12 @@ func (x *Index) opened(name string) (*collection, error) {
 	return x.open[name], nil
 }
 
-// errClosed is the answer to a call that comes after Close.
+// errClosed is the error of calls after Close.
 func errClosed() error { return tea.Errorf(tea.ConnectionError, "the memory is closed") }
 
-// markStale is called with the error of a write. Where the database failed, the
-// rows can be on disk although the index lacks them, and would go
-// past them with the next change.
+// markStale handles the error of a write. If the database failed, the rows may have been
+// written although the index does not have them. The next change would move the
+// watermark of the index beyond them.
 func (x *Index) markStale(name string, err error) error {
 	if e := new(tea.Error); !errors.As(err, &e) || e.Type != tea.ConnectionError {
 		return err
@@ -195,14 +193,14 @@ func (x *Index) markStale(name string, err error) error {
 	return err
 }
 
-// path is where the companion of a collection is. Any name is allowed.
+// path returns the path of a collection's companion file. Any name is allowed.
 func (x *Index) path(name string) string {
 	return filepath.Join(x.o.Dir, hex.EncodeToString([]byte(name))+".vectors")
 }
 
 type queryFunc func(ctx context.Context, query string, args ...any) (store.Rows, error)
 
-// dimension is that of the collection, 0 where there is none.
+// dimension returns the dimension of a collection, 0 if it does not exist.
 func (x *Index) dimension(ctx context.Context, query queryFunc, name string) (int, error) {
 	dimension, err := store.Int(query(ctx, "SELECT dimension FROM vector_collections WHERE name = ?", name))
 	if err != nil {
@@ -211,7 +209,7 @@ func (x *Index) dimension(ctx context.Context, query queryFunc, name string) (in
 	return int(dimension), nil
 }
 
-// Collections describes what there is, by name.
+// Collections describes the collections in the order of their names.
 func (x *Index) Collections(ctx context.Context) ([]store.Collection, error) {
 	if err := x.ready(ctx); err != nil {
 		return nil, err
@@ -225,12 +223,12 @@ func (x *Index) Collections(ctx context.Context) ([]store.Collection, error) {
 	return all, nil
 }
 
-// View is the table vectors for queries from outside, without the numbers of
-// the vectors: see Query.
+// View returns the table vectors for queries of users, without the embeddings; see
+// Query.
 func View(dialect store.Dialect) store.View {
 	metadata := "v.metadata"
 	if dialect == store.DuckDB {
-		metadata = "try_cast(v.metadata AS JSON)" // a damaged one ends no query
+		metadata = "try_cast(v.metadata AS JSON)" // NULL if it is damaged
 	}
 	return store.View{
 		Name:    "vectors",

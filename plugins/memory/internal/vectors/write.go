@@ -20,9 +20,9 @@ import (
 
 const (
 	maxName       = 4096
-	maxCollection = 100 // it is a file's name, too
+	maxCollection = 100 // it is part of a file name
 	maxDimension  = 65536
-	// lookUp is how many ids one statement looks up.
+	// lookUp is the maximum number of ids that one statement looks up.
 	lookUp = 200
 )
 
@@ -31,7 +31,7 @@ type row struct {
 	item     store.VectorItem
 	metadata string
 	id, seq  int64
-	known    bool // there is one under its name
+	known    bool // an item with this name exists
 }
 
 // Store writes the items atomically.
@@ -49,7 +49,7 @@ func (x *Index) Store(ctx context.Context, collection string, items ...store.Vec
 		return err
 	})
 	if err == nil && created {
-		// The graph is built while more is stored, not at the first search.
+		// Open it, so that the graph is built before the first search.
 		if _, err := x.collection(ctx, collection); err != nil {
 			x.o.Logger.Warn("open the index of a new collection", "collection", collection, "error", err.Error())
 		}
@@ -99,12 +99,12 @@ func prepare(collection string, items []store.VectorItem) ([]*row, error) {
 	return rows, nil
 }
 
-// named says whether there can be a collection of that name.
+// named reports whether a collection can have the name.
 func named(collection string) bool {
 	return collection != "" && len(collection) <= maxCollection && utf8.ValidString(collection)
 }
 
-// storable leaves out the ids that no item can have.
+// storable returns the valid ids.
 func storable(ids []string) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "" || len(id) > maxName || !utf8.ValidString(id) })
 }
@@ -149,15 +149,15 @@ func (x *Index) write(ctx context.Context, tx store.Tx, collection string, rows 
 	return created, nil
 }
 
-// checkDimension compares the items with their collection, which the first ones
-// create.
+// checkDimension compares the dimension of items with that of their collection, which
+// the first items determine.
 func (x *Index) checkDimension(ctx context.Context, tx store.Tx, collection string, rows []*row) (created bool, err error) {
 	dimension, err := x.dimension(ctx, tx.Query, collection)
 	if err != nil {
 		return false, err
 	}
 	if created = dimension == 0; created {
-		// A companion file would be that of a collection that was dropped.
+		// A companion file would be of a dropped collection with this name.
 		if err := os.Remove(x.path(collection)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, fmt.Errorf("create collection %q: %w", collection, err)
 		}
@@ -178,7 +178,7 @@ func wrongDimension(collection string, got, want int) error {
 	return tea.Errorf(tea.ValidationError, "collection %q holds vectors of %d numbers, not %d: use one embedding model per collection", collection, want, got)
 }
 
-// tellAfter passes the changes to the index, if it is open, after the commit.
+// tellAfter applies changes to the index after the commit, if it is open.
 func (x *Index) tellAfter(tx store.Tx, collection string, changes []change) {
 	tx.AfterCommit(func() {
 		x.mu.Lock()
@@ -190,7 +190,7 @@ func (x *Index) tellAfter(tx store.Tx, collection string, changes []change) {
 	})
 }
 
-// Delete removes items and says how many there were.
+// Delete removes items and returns the number of those that existed.
 func (x *Index) Delete(ctx context.Context, collection string, ids ...string) (removed int, err error) {
 	if err := x.ready(ctx); err != nil {
 		return 0, err
@@ -240,7 +240,7 @@ func (x *Index) Drop(ctx context.Context, collection string) (items int, existed
 	if !named(collection) {
 		return 0, false, nil
 	}
-	x.opening.Lock() // or an index would be opened with rows that are gone
+	x.opening.Lock() // do not open an index with removed rows
 	defer x.opening.Unlock()
 	err = x.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 		dimension, err := x.dimension(ctx, tx.Query, collection)
@@ -252,7 +252,7 @@ func (x *Index) Drop(ctx context.Context, collection string) (items int, existed
 			return err
 		}
 		items = int(n)
-		// The numbers follow each other in the order of the items' own ones.
+		// The numbers have the order of the items' previous numbers.
 		if _, err := tx.Exec(ctx, "INSERT INTO tea_deleted SELECT ?, ? + row_number() OVER (ORDER BY seq), collection, name, ? FROM vectors WHERE collection = ?",
 			string(store.VectorFeed), x.takeSeq(n), x.clock.Micro(), collection); err != nil {
 			return err
@@ -262,7 +262,7 @@ func (x *Index) Drop(ctx context.Context, collection string) (items int, existed
 				return err
 			}
 		}
-		// The last numbers stay, so that they are not used again.
+		// The last numbers stay, so that they are not assigned again.
 		seq := x.nextSeq()
 		if _, err := tx.Exec(ctx, "INSERT INTO vectors_gone VALUES (?, ?, ?)", x.lastID(), collection, seq); err != nil {
 			return err
@@ -276,8 +276,8 @@ func (x *Index) Drop(ctx context.Context, collection string) (items int, existed
 	return items, existed, nil
 }
 
-// forget closes the index of a collection that was dropped and removes its
-// file. The writer waits: it might create the collection again.
+// forget closes the index of a dropped collection and removes its file. Writers wait,
+// since they could create the collection again.
 func (x *Index) forget(collection string) {
 	x.mu.Lock()
 	c := x.open[collection]
@@ -303,7 +303,7 @@ func (x *Index) idsOf(ctx context.Context, query queryFunc, collection string, n
 		list, args := store.InList(part)
 		find := "SELECT name, id FROM vectors WHERE name IN " + list + " AND collection = ?"
 		if x.o.Engine.Dialect() == store.DuckDB {
-			// DuckDB uses an index for a condition on its one column only.
+			// DuckDB uses an index only for a condition on its column alone.
 			find = "WITH named AS MATERIALIZED (SELECT collection, name, id FROM vectors WHERE name IN " + list + ") SELECT name, id FROM named WHERE collection = ?"
 		}
 		rows, err := query(ctx, find, append(args, collection)...)
