@@ -106,6 +106,9 @@ type RowQuery struct {
 	IDs   []int64
 	// NoBody leaves the bodies out.
 	NoBody bool
+	// Numbered reports that the numbers of entries and the tombstones are used.
+	// Otherwise a driver can leave both out.
+	Numbered bool
 }
 
 // RowRange selects rows of a space.
@@ -122,6 +125,9 @@ type RowRange struct {
 	MaxBytes int64
 	// NoBody leaves the bodies out.
 	NoBody bool
+	// Require has texts. A driver that finds entries by their words can leave out
+	// those without the words of these texts.
+	Require []string
 }
 
 // RowChanges selects changes of a feed.
@@ -168,6 +174,9 @@ type Batch struct {
 	Writes []*RowWrite
 	// Atomic reports that no write is done if one is refused.
 	Atomic bool
+	// Numbered reports that the numbers of entries in the results are used. Otherwise a
+	// driver can leave them out.
+	Numbered bool
 	// Now is the time of the writes. An entry that expires at Now or earlier is not
 	// live.
 	Now int64
@@ -239,17 +248,21 @@ type TextQuery struct {
 	Space, Text, Prefix string
 	// Offset is the number of rows to leave out.
 	Offset int
-	// Limit and NoBody are those of RowRange.
-	Limit  int
-	NoBody bool
+	// The other fields are those of RowRange.
+	Limit    int
+	MaxBytes int64
+	NoBody   bool
+	Require  []string
 }
 
-// TextPage is the result of a TextQuery. There are no more rows if there are fewer than
-// the limit.
+// TextPage is the result of a TextQuery. It can have fewer rows than the limit although
+// there are more.
 type TextPage struct {
 	Rows []Row
 	// Scores are those of the rows.
 	Scores []float64
+	// More reports that there can be further rows.
+	More bool
 	// Cut reports that a part of the text was ignored because of its size.
 	Cut bool
 }
@@ -270,7 +283,10 @@ type DocumentFinder interface {
 // NearestSearcher is a Driver that compares vectors. Without it, each searched
 // collection is copied to memory. See [VectorIndex.Search].
 type NearestSearcher interface {
-	Nearest(ctx context.Context, space string, q VectorQuery) ([]VectorHit, error)
+	// Nearest returns the rows that match a query, nearest first, and their
+	// similarities. If the error wraps [ErrUnsupported], the collection is copied to
+	// memory, and the query is checked there.
+	Nearest(ctx context.Context, space string, q VectorQuery) (rows []Row, similarities []float64, err error)
 }
 
 // FileStore is a Driver that stores the files of a text index, which one process

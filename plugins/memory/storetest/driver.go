@@ -20,7 +20,9 @@ func Driver(t *testing.T, open func(t *testing.T, c store.Config) (store.Driver,
 	o := &driverStores{open: open}
 	t.Run("LongTermMemory", func(t *testing.T) {
 		var lacks []store.Capability
-		if _, ok := o.stores(t, time.Now).driver.(store.FileStore); !ok {
+		d := o.stores(t, time.Now).driver
+		_, indexed := d.(store.FileStore)
+		if _, searches := d.(store.TextSearcher); !indexed && !searches {
 			lacks = append(lacks, store.FullText)
 		}
 		LongTermMemory(t, func(t *testing.T, now func() time.Time) store.LongTermMemory { return o.stores(t, now).LongTerm }, lacks...)

@@ -178,7 +178,7 @@ func (s *entries) List(ctx context.Context, l store.List) (p store.Page, err err
 		return p, err
 	}
 	c := collector{limit: l.Limit, maxBytes: l.MaxBytes}
-	err = s.walk(ctx, l, nil, &c)
+	err = s.walk(ctx, l, nil, nil, &c)
 	for _, f := range c.found {
 		p.Entries = append(p.Entries, f.Memory)
 	}
@@ -186,10 +186,11 @@ func (s *entries) List(ctx context.Context, l store.List) (p store.Page, err err
 	return p, err
 }
 
-// walk adds the live entries of a page that are wanted; nil = all.
-func (s *entries) walk(ctx context.Context, l store.List, wanted func(*store.Row) bool, c *collector) error {
+// walk adds the live entries of a page that are wanted; nil = all. Those have the words
+// of the required texts.
+func (s *entries) walk(ctx context.Context, l store.List, required []string, wanted func(*store.Row) bool, c *collector) error {
 	q := store.RowRange{
-		Feed: store.EntryFeed, Space: l.Namespace, Prefix: l.Prefix, After: l.After, Limit: min(l.Limit+1, batchRows), MaxBytes: l.MaxBytes, NoBody: l.KeysOnly,
+		Feed: store.EntryFeed, Space: l.Namespace, Prefix: l.Prefix, After: l.After, Limit: min(l.Limit+1, batchRows), MaxBytes: l.MaxBytes, NoBody: l.KeysOnly, Require: required,
 	}
 	return s.m.each(ctx, q, func(r *store.Row) (bool, error) {
 		if r.Damaged == nil && (s.m.expired(r) || wanted != nil && !wanted(r)) {

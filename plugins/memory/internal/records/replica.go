@@ -99,7 +99,7 @@ func (t tables) Page(ctx context.Context, q store.ChangeQuery) (all []store.Reco
 
 // Named returns the records with these names.
 func (t tables) Named(ctx context.Context, feed store.Feed, names []store.RecordName) ([]store.Record, error) {
-	rows, err := t.m.driver.Get(ctx, store.RowQuery{Feed: feed, Names: names})
+	rows, err := t.m.driver.Get(ctx, store.RowQuery{Feed: feed, Names: names, Numbered: true})
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (t tables) Put(ctx context.Context, w *replica.Writes) error {
 	if err := t.m.writable(); err != nil {
 		return err
 	}
-	b := &store.Batch{Now: t.m.micro()}
+	b := &store.Batch{Numbered: true, Now: t.m.micro()}
 	var writes []*replica.Write
 	for _, some := range [][]*replica.Write{w.Entries, w.Vectors, w.Documents} {
 		for _, one := range some {

@@ -22,11 +22,12 @@ func (s *entries) Search(ctx context.Context, q store.Search) (store.Results, er
 		return store.Results{}, err
 	}
 	c := &collector{skip: q.Skip, limit: q.Limit, maxBytes: q.MaxBytes}
+	required := longterm.Required(q.Metadata)
 	wanted := func(r *store.Row) bool { return filter.Matches([]byte(r.Metadata), q.Metadata) }
 	searcher, searches := s.m.driver.(store.TextSearcher)
 	switch withText := strings.TrimSpace(q.Text) != ""; {
 	case withText && searches:
-		return s.ask(ctx, searcher, q, wanted, c)
+		return s.ask(ctx, searcher, q, required, wanted, c)
 	case withText && s.index == nil:
 		return store.Results{}, s.m.unsupportedText()
 	case q.Limit < 1:
@@ -34,10 +35,10 @@ func (s *entries) Search(ctx context.Context, q store.Search) (store.Results, er
 	case !withText:
 		c.skip = 0
 		l := store.List{Namespace: q.Namespace, Prefix: q.Prefix, After: q.After, Limit: q.Limit, KeysOnly: q.KeysOnly, MaxBytes: q.MaxBytes}
-		err := s.walk(ctx, l, wanted, c)
+		err := s.walk(ctx, l, required, wanted, c)
 		return store.Results{Found: c.found, More: c.more}, err
 	}
-	ranked, err := s.rank(ctx, q)
+	ranked, err := s.rank(ctx, q, required)
 	if err != nil {
 		return store.Results{}, err
 	}
@@ -61,11 +62,15 @@ func (s *entries) Search(ctx context.Context, q store.Search) (store.Results, er
 
 // ask searches with the driver. The first page has more rows than are wanted if the
 // filter can leave some out, each further one four times as many.
-func (s *entries) ask(ctx context.Context, d store.TextSearcher, q store.Search, wanted func(*store.Row) bool, c *collector) (store.Results, error) {
+func (s *entries) ask(ctx context.Context, d store.TextSearcher, q store.Search, required []string, wanted func(*store.Row) bool, c *collector) (store.Results, error) {
 	const filtered, most = 64, 4096
-	read := store.TextQuery{Space: q.Namespace, Text: q.Text, Prefix: q.Prefix, Limit: max(q.Skip+q.Limit, 0) + 1, NoBody: q.KeysOnly}
+	read := store.TextQuery{
+		Space: q.Namespace, Text: q.Text, Prefix: q.Prefix, Limit: max(q.Skip+q.Limit, 0) + 1, MaxBytes: q.MaxBytes, NoBody: q.KeysOnly, Require: required,
+	}
 	if len(q.Metadata) > 0 {
 		read.Limit = max(read.Limit, filtered)
+	} else {
+		read.Offset, read.Limit, c.skip = max(q.Skip, 0), max(q.Limit, 0)+1, 0
 	}
 	for {
 		read.Limit = min(read.Limit, most)
@@ -79,7 +84,7 @@ func (s *entries) ask(ctx context.Context, d store.TextSearcher, q store.Search,
 				break
 			}
 		}
-		if results.Found, results.More = c.found, c.more; c.more || len(page.Rows) < read.Limit {
+		if results.Found, results.More = c.found, c.more; c.more || !page.More || len(page.Rows) == 0 {
 			return results, nil
 		}
 		read.Offset, read.Limit = read.Offset+len(page.Rows), 4*read.Limit
@@ -87,13 +92,13 @@ func (s *entries) ask(ctx context.Context, d store.TextSearcher, q store.Search,
 }
 
 // rank asks the index, and again if its files are damaged.
-func (s *entries) rank(ctx context.Context, q store.Search) (*fulltext.Ranked, error) {
+func (s *entries) rank(ctx context.Context, q store.Search, required []string) (*fulltext.Ranked, error) {
 	for try := 0; ; try++ {
 		index, err := s.index.current(ctx)
 		if err != nil {
 			return nil, err
 		}
-		ranked, err := index.Search(ctx, q.Text, fulltext.SearchOptions{Tag: tag(q.Namespace), Require: longterm.Required(q.Metadata)})
+		ranked, err := index.Search(ctx, q.Text, fulltext.SearchOptions{Tag: tag(q.Namespace), Require: required})
 		if try > 0 || !errors.Is(err, fulltext.ErrCorrupt) {
 			return ranked, err
 		}

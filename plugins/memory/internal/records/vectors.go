@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -16,17 +17,13 @@ import (
 type vectors struct {
 	closing
 	m       *memory
-	mirrors *mirror.Collections // nil if the driver compares vectors
+	mirrors *mirror.Collections
 }
 
 var _ store.VectorIndex = (*vectors)(nil)
 
 func newVectors(m *memory) *vectors {
-	x := &vectors{m: m}
-	if _, ok := m.driver.(store.NearestSearcher); !ok {
-		x.mirrors = mirror.New(source{m.driver})
-	}
-	return x
+	return &vectors{m: m, mirrors: mirror.New(source{m.driver})}
 }
 
 func vectorName(collection, id string) store.RecordName {
@@ -43,7 +40,7 @@ func vectorNames(collection string, ids []string) []store.RecordName {
 
 // Close frees the copies of collections.
 func (x *vectors) Close() error {
-	if x.closed.Swap(true) || x.mirrors == nil {
+	if x.closed.Swap(true) {
 		return nil
 	}
 	return x.mirrors.Close()
@@ -191,11 +188,19 @@ func (x *vectors) Search(ctx context.Context, collection string, q store.VectorQ
 	if err := x.check(ctx); err != nil {
 		return nil, err
 	}
-	if x.mirrors != nil {
+	searcher, ok := x.m.driver.(store.NearestSearcher)
+	if !ok {
 		return x.mirrors.Search(ctx, collection, q)
 	}
-	searcher, _ := x.m.driver.(store.NearestSearcher)
-	return searcher.Nearest(ctx, collection, q)
+	rows, similarities, err := searcher.Nearest(ctx, collection, q)
+	if errors.Is(err, store.ErrUnsupported) {
+		return x.mirrors.Search(ctx, collection, q)
+	}
+	var hits []store.VectorHit
+	for i := range rows {
+		hits = append(hits, store.VectorHit{VectorItem: toItem(&rows[i], q.Embeddings), Score: similarities[i]})
+	}
+	return hits, err
 }
 
 // source is what the copies of collections read.

@@ -27,6 +27,7 @@ func (d *database) SearchText(ctx context.Context, q store.TextQuery) (page stor
 	if err != nil {
 		return page, err
 	}
+	page.More = len(found) == q.Limit
 	page.Rows, page.Scores = toRows(store.EntryFeed, found), make([]float64, len(found))
 	for i, row := range found {
 		if score, ok := row[len(row)-1].(float64); ok {
