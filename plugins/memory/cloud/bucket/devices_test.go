@@ -107,7 +107,7 @@ func TestLocalWritesAreMerged(t *testing.T) {
 	set(t, device, "both", "0")
 	set(t, device, "gone", "0")
 	other := openStores(t, config(t, s, prefixOf(t), t.TempDir(), nil))
-	if got := get(t, other, "both"); got != "0" { // the device published when it gave the lease back
+	if got := get(t, other, "both"); got != "0" { // the device published when it released the lease
 		t.Fatalf("both = %s", got)
 	}
 	set(t, device, "mine", "1")
@@ -195,7 +195,7 @@ func TestStaleLease(t *testing.T) {
 	t.Parallel()
 	s := objtest.S3(t)
 	b := s.Open(t, nil, schemes()...)
-	g := &grip{bucket: b, self: "dead"}
+	g := &lease{bucket: b, self: "dead"}
 	if err := g.create(t.Context(), 2*time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -207,8 +207,8 @@ func TestStaleLease(t *testing.T) {
 	if waited := time.Since(began); waited < 2*time.Second || previous.Holder != "dead" || taken.current.Term != 2 {
 		t.Errorf("taken after %v, %+v", waited, taken.current)
 	}
-	if err := g.swap(t.Context(), func(h *head) { h.Version = 7 }, notDone); !errors.As(err, new(*lostError)) {
-		t.Errorf("a write of the holder that has lost it: %v", err)
+	if err := g.swap(t.Context(), func(h *head) { h.Version = 7 }, neverDone); !errors.As(err, new(*lostError)) {
+		t.Errorf("a write by a former holder: %v", err)
 	}
 	if _, _, err := acquire(t.Context(), b, "third", time.Minute, time.Millisecond); err == nil || !tea.AsError(err).Retryable {
 		t.Errorf("a lease in use: %v", err)

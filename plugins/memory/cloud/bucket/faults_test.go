@@ -105,7 +105,7 @@ func TestNewerVersions(t *testing.T) {
 	t.Run("schema", func(t *testing.T) {
 		t.Parallel()
 		device := openStores(t, config(t, s, prefixOf(t), t.TempDir(), nil))
-		err := device.LongTerm.(*entries).s.write(t.Context(), func(tn *tenure) error {
+		err := device.LongTerm.(*entries).s.write(t.Context(), func(tn *holder) error {
 			return tracked{tn.engine, tn}.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {
 				_, err := tx.Exec(ctx, "INSERT INTO tea_schema VALUES (999)")
 				return err

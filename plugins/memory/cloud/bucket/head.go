@@ -131,9 +131,9 @@ func (e *lostError) typed() error {
 	return t
 }
 
-// grip is the lease of this device as far as the device knows. Its methods must
+// lease is the lease of this device as far as the device knows. Its methods must
 // not be called concurrently, except valid and age.
-type grip struct {
+type lease struct {
 	bucket  *objstore.Bucket
 	self    string
 	current head
@@ -143,13 +143,13 @@ type grip struct {
 	stale bool
 	// length is the duration of the lease.
 	length time.Duration
-	// proven is the start time of the last successful write of the head.
-	proven atomic.Pointer[time.Time]
+	// renewed is the start time of the last successful write of the head.
+	renewed atomic.Pointer[time.Time]
 }
 
 // swap changes the head. It retries until it is known whether the change was
 // made: done reports whether a head includes the change.
-func (g *grip) swap(ctx context.Context, change func(*head), done func(head) bool) error {
+func (g *lease) swap(ctx context.Context, change func(*head), done func(head) bool) error {
 	for {
 		if g.stale {
 			if err := g.reread(ctx); err != nil {
@@ -167,7 +167,7 @@ func (g *grip) swap(ctx context.Context, change func(*head), done func(head) boo
 		version, err := writeHead(ctx, g.bucket, next, g.version)
 		if err == nil {
 			g.current, g.version = next, version
-			g.proven.Store(&began)
+			g.renewed.Store(&began)
 			return nil
 		}
 		g.stale = true
@@ -179,7 +179,7 @@ func (g *grip) swap(ctx context.Context, change func(*head), done func(head) boo
 
 // reread reads the head after a failed write. It returns an error if this term
 // has ended.
-func (g *grip) reread(ctx context.Context) error {
+func (g *lease) reread(ctx context.Context) error {
 	now, version, err := readHead(ctx, g.bucket)
 	if errors.Is(err, objstore.ErrNotFound) {
 		return &lostError{holder: "someone who removed " + headName, unknown: true}
@@ -207,18 +207,18 @@ const safe = 0.75
 // valid reports whether no other device can have taken the lease yet. It checks
 // both clocks: the monotonic clock can stop while the device sleeps, and the wall
 // clock can be set back.
-func (g *grip) valid() bool { return g.age() < time.Duration(safe*float64(g.length)) }
+func (g *lease) valid() bool { return g.age() < time.Duration(safe*float64(g.length)) }
 
 // age returns the time since the last successful write of the head.
-func (g *grip) age() time.Duration { return sinceBoth(*g.proven.Load()) }
+func (g *lease) age() time.Duration { return elapsed(*g.renewed.Load()) }
 
-func sinceBoth(t time.Time) time.Duration {
+func elapsed(t time.Time) time.Duration {
 	now := time.Now()
 	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
 }
 
 // take takes the lease. previous is the current head.
-func (g *grip) take(ctx context.Context, previous head, version string, lease time.Duration) error {
+func (g *lease) take(ctx context.Context, previous head, version string, length time.Duration) error {
 	next := previous
 	next.Ended = append(slices.Clone(previous.Ended), ended{previous.Term, previous.Version})
 	if n := len(next.Ended); n > keptTerms {
@@ -226,7 +226,7 @@ func (g *grip) take(ctx context.Context, previous head, version string, lease ti
 	}
 	next.Term++
 	next.Beat++
-	next.Holder, next.LeaseSeconds = g.self, lease.Seconds()
+	next.Holder, next.LeaseSeconds = g.self, length.Seconds()
 	if next.Wanted == g.self {
 		next.Wanted = ""
 	}
@@ -234,17 +234,17 @@ func (g *grip) take(ctx context.Context, previous head, version string, lease ti
 }
 
 // create writes the first head.
-func (g *grip) create(ctx context.Context, lease time.Duration) error {
-	return g.establish(ctx, head{Format: format, Store: rand.Text(), Term: 1, Beat: 1, Holder: g.self, LeaseSeconds: lease.Seconds(), Segments: []segment{}}, objstore.Absent)
+func (g *lease) create(ctx context.Context, length time.Duration) error {
+	return g.establish(ctx, head{Format: format, Store: rand.Text(), Term: 1, Beat: 1, Holder: g.self, LeaseSeconds: length.Seconds(), Segments: []segment{}}, objstore.Absent)
 }
 
-func (g *grip) establish(ctx context.Context, next head, version string) error {
+func (g *lease) establish(ctx context.Context, next head, version string) error {
 	began := time.Now()
 	version, err := writeHead(ctx, g.bucket, next, version)
 	if err != nil {
 		return err
 	}
 	g.current, g.version, g.stale, g.length = next, version, false, next.lease()
-	g.proven.Store(&began)
+	g.renewed.Store(&began)
 	return nil
 }

@@ -155,7 +155,7 @@ func TestAcknowledgedWritesSurviveKills(t *testing.T) {
 func checkDatabase(t *testing.T, stores *store.Stores) {
 	t.Helper()
 	s := stores.LongTerm.(*entries).s
-	err := s.read(t.Context(), func(tn *tenure) error {
+	err := s.read(t.Context(), func(tn *holder) error {
 		rows, err := tn.engine.Query(t.Context(), "PRAGMA integrity_check")
 		text := ""
 		if err = store.Scan(rows, err, func() {}, &text); err == nil && text != "ok" {

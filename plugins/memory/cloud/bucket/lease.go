@@ -22,8 +22,8 @@ const (
 // acquire takes the lease for a device, and returns the previous head. While
 // another device holds the lease, it waits until the holder releases it or has
 // not renewed it for the duration of the lease, by the clock of this device.
-func acquire(ctx context.Context, b *objstore.Bucket, device string, lease, wait time.Duration) (*grip, head, error) {
-	g := &grip{bucket: b, self: device}
+func acquire(ctx context.Context, b *objstore.Bucket, device string, length, wait time.Duration) (*lease, head, error) {
+	g := &lease{bucket: b, self: device}
 	began := time.Now()
 	var seen head
 	var since time.Time
@@ -32,7 +32,7 @@ func acquire(ctx context.Context, b *objstore.Bucket, device string, lease, wait
 		asked := time.Now()
 		switch {
 		case errors.Is(err, objstore.ErrNotFound):
-			err = g.create(ctx, lease)
+			err = g.create(ctx, length)
 			now = head{}
 		case err != nil:
 			return nil, head{}, err
@@ -50,7 +50,7 @@ func acquire(ctx context.Context, b *objstore.Bucket, device string, lease, wait
 				}
 				continue
 			}
-			err = g.take(ctx, now, version, lease)
+			err = g.take(ctx, now, version, length)
 		}
 		switch {
 		case err == nil:
@@ -74,7 +74,7 @@ func free(h head, device string, unchanged time.Duration) bool {
 }
 
 // ask records in the head that this device waits for the lease.
-func (g *grip) ask(ctx context.Context, h head, version string) error {
+func (g *lease) ask(ctx context.Context, h head, version string) error {
 	if h.Wanted != "" {
 		return nil
 	}

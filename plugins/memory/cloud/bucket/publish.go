@@ -29,8 +29,8 @@ const (
 // publishWaits are the pauses after failed attempts.
 var publishWaits = backoff.Policy{Base: 100 * time.Millisecond, Max: 10 * time.Second, Multiplier: 2, Jitter: 0.5}
 
-// publisher publishes changes until the tenure ends.
-func (t *tenure) publisher() {
+// publisher publishes changes until the holder ends.
+func (t *holder) publisher() {
 	for failures := 0; ; {
 		if failures == 0 {
 			select {
@@ -67,7 +67,7 @@ const publishTimeout = time.Hour
 
 // publish makes the state of the database the current state of the bucket. With
 // release it also releases the lease, and refuses later writes.
-func (t *tenure) publish(ctx context.Context, release bool) error {
+func (t *holder) publish(ctx context.Context, release bool) error {
 	t.publishing.Lock()
 	defer t.publishing.Unlock()
 	p := &publication{t: t, release: release}
@@ -94,9 +94,9 @@ func (t *tenure) publish(ctx context.Context, release bool) error {
 
 // publication is one attempt to publish.
 type publication struct {
-	t       *tenure
+	t       *holder
 	release bool
-	// The changes taken from the tenure.
+	// The changes taken from the holder.
 	changed []uint32
 	compare bool
 	upTo    int64
@@ -154,11 +154,11 @@ func (p *publication) finish(h *head) {
 	}
 }
 
-// current returns the head of the tenure.
-func (t *tenure) current() head {
-	t.gripping.Lock()
-	defer t.gripping.Unlock()
-	return t.grip.current
+// current returns the head of the holder.
+func (t *holder) current() head {
+	t.leaseMu.Lock()
+	defer t.leaseMu.Unlock()
+	return t.lease.current
 }
 
 // take takes the pending changes and begins a snapshot that includes them. No

@@ -47,9 +47,9 @@ func (s *shared) writable() error {
 	return tea.Errorf(tea.PermissionDenied, "the memory in the bucket is %w: %s", store.ErrReadOnly, s.c.ReadOnly)
 }
 
-// beginReading opens a copy of the current state without the lease. Its tenure
+// beginReading opens a copy of the current state without the lease. Its holder
 // never changes anything; it ends when another state is published.
-func (s *shared) beginReading(ctx context.Context) (*tenure, error) {
+func (s *shared) beginReading(ctx context.Context) (*holder, error) {
 	for try := 1; ; try++ {
 		asked := time.Now()
 		h, _, err := readHead(ctx, s.bucket)
@@ -67,7 +67,7 @@ func (s *shared) beginReading(ctx context.Context) (*tenure, error) {
 			return nil, err
 		}
 		life, end := context.WithCancel(context.Background())
-		t := &tenure{s: s, l: s.local, grip: &grip{current: h}, life: life, end: end, began: asked, progress: make(chan struct{}), idle: make(chan struct{}), gone: make(chan struct{})}
+		t := &holder{s: s, l: s.local, lease: &lease{current: h}, life: life, end: end, began: asked, progress: make(chan struct{}), idle: make(chan struct{}), closed: make(chan struct{})}
 		t.engine, err = engine.Open(ctx, engine.Options{Dir: t.l.dir, Driver: sqlite.Driver{}, LockTimeout: s.c.Timeout, ReadOnly: s.c.ReadOnly, Logger: s.c.Logger})
 		if err != nil {
 			end()
@@ -78,9 +78,9 @@ func (s *shared) beginReading(ctx context.Context) (*tenure, error) {
 	}
 }
 
-// look runs a call on a state that is at least as new as the state published when
+// readPublished runs a call on a state that is at least as new as the state published when
 // the call began.
-func (s *shared) look(ctx context.Context, fn func(*tenure) error) error {
+func (s *shared) readPublished(ctx context.Context, fn func(*holder) error) error {
 	began := time.Now()
 	for swept := 0; ; {
 		t, err := s.join(ctx)
@@ -110,7 +110,7 @@ var errSwept = tea.Errorf(tea.ConnectionError, "the memory in the bucket changes
 // currentBlobs are the blobs of a reader's copy.
 type currentBlobs struct {
 	store.BlobStorage
-	t *tenure
+	t *holder
 }
 
 func (b currentBlobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
@@ -124,7 +124,7 @@ func (b currentBlobs) Get(ctx context.Context, name string) (io.ReadCloser, erro
 }
 
 // latest reports whether a reader's copy was the last published state at a time.
-func (t *tenure) latest(ctx context.Context, since time.Time) (bool, error) {
+func (t *holder) latest(ctx context.Context, since time.Time) (bool, error) {
 	if !t.began.Before(since) {
 		return true, nil // it was begun for this call
 	}
@@ -132,12 +132,12 @@ func (t *tenure) latest(ctx context.Context, since time.Time) (bool, error) {
 	if errors.Is(err, objstore.ErrNotFound) {
 		return false, nil
 	}
-	have := t.grip.current
+	have := t.lease.current
 	return now.Store == have.Store && now.Version == have.Version, err
 }
 
 // endReading closes a reader's copy.
-func (t *tenure) endReading() {
+func (t *holder) endReading() {
 	t.end()
 	if err := errors.Join(t.parts.close(), t.engine.Close()); err != nil {
 		t.s.c.Logger.Warn("the copy of the memory could not be closed", "error", err.Error())

@@ -101,7 +101,7 @@ func TestAReaderMeetsASweep(t *testing.T) {
 	reader := openStores(t, reading).LongTerm.(*entries).s
 	calls := 0
 	var got store.Memory
-	err := reader.look(t.Context(), func(x *tenure) (err error) {
+	err := reader.readPublished(t.Context(), func(x *holder) (err error) {
 		if calls++; calls == 1 {
 			set(t, writer, "a", large("new"))
 			if _, err := writer.LongTerm.Sweep(t.Context(), time.Now()); err != nil {

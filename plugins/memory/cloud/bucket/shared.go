@@ -24,12 +24,12 @@ type shared struct {
 	clock  *clock.Clock
 	work   sync.WaitGroup
 
-	// turn has an element while a goroutine begins a tenure.
+	// turn has an element while a goroutine takes the lease.
 	turn chan struct{}
 
-	mu     sync.Mutex // guards what follows, and some fields of the tenure
+	mu     sync.Mutex // guards what follows, and some fields of the holder
 	local  *local     // opened by the first call
-	tenure *tenure
+	holder *holder
 	closed bool
 }
 
@@ -66,11 +66,11 @@ func open(ctx context.Context, c store.Config) (*shared, error) {
 const maxLost = 5
 
 // read runs a call, and returns when everything that it has read is acknowledged.
-func (s *shared) read(ctx context.Context, fn func(*tenure) error) error {
+func (s *shared) read(ctx context.Context, fn func(*holder) error) error {
 	if s.readOnly() {
-		return s.look(ctx, fn)
+		return s.readPublished(ctx, fn)
 	}
-	return s.call(ctx, func(t *tenure) error {
+	return s.call(ctx, func(t *holder) error {
 		err := fn(t)
 		return errors.Join(t.seen(ctx), err)
 	})
@@ -78,11 +78,11 @@ func (s *shared) read(ctx context.Context, fn func(*tenure) error) error {
 
 // write runs a call that writes through the tracked database, which acknowledges
 // the writes.
-func (s *shared) write(ctx context.Context, fn func(*tenure) error) error {
+func (s *shared) write(ctx context.Context, fn func(*holder) error) error {
 	if err := s.writable(); err != nil {
 		return err
 	}
-	return s.call(ctx, func(t *tenure) error {
+	return s.call(ctx, func(t *holder) error {
 		err := fn(t)
 		if err == nil {
 			return nil
@@ -93,13 +93,13 @@ func (s *shared) write(ctx context.Context, fn func(*tenure) error) error {
 
 // call runs a call with the lease. It retries if the lease was lost before the
 // call changed anything.
-func (s *shared) call(ctx context.Context, fn func(*tenure) error) error {
+func (s *shared) call(ctx context.Context, fn func(*holder) error) error {
 	for try := 1; ; try++ {
 		t, err := s.join(ctx)
 		if err != nil {
 			return err
 		}
-		if err = t.prove(ctx); err == nil {
+		if err = t.verify(ctx); err == nil {
 			err = fn(t)
 		}
 		s.leave(t)
@@ -113,12 +113,12 @@ func (s *shared) call(ctx context.Context, fn func(*tenure) error) error {
 	}
 }
 
-// join returns the tenure, which it begins if there is none. The caller calls
+// join returns the holder, after taking the lease if there is none. The caller calls
 // leave.
-func (s *shared) join(ctx context.Context) (*tenure, error) {
+func (s *shared) join(ctx context.Context) (*holder, error) {
 	for {
 		s.mu.Lock()
-		t := s.tenure
+		t := s.holder
 		switch {
 		case s.closed:
 			s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *shared) join(ctx context.Context) (*tenure, error) {
 		s.mu.Unlock()
 		if t != nil {
 			select {
-			case <-t.gone:
+			case <-t.closed:
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
@@ -143,7 +143,7 @@ func (s *shared) join(ctx context.Context) (*tenure, error) {
 	}
 }
 
-// advance begins a tenure unless another goroutine has begun one.
+// advance takes the lease unless another goroutine has taken it.
 func (s *shared) advance(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -152,7 +152,7 @@ func (s *shared) advance(ctx context.Context) error {
 	}
 	defer func() { <-s.turn }()
 	s.mu.Lock()
-	there, closed := s.tenure != nil, s.closed
+	there, closed := s.holder != nil, s.closed
 	s.mu.Unlock()
 	if there || closed {
 		return nil
@@ -169,7 +169,7 @@ func (s *shared) advance(ctx context.Context) error {
 		return err
 	}
 	s.mu.Lock()
-	s.tenure = t
+	s.holder = t
 	s.mu.Unlock()
 	t.mu.Lock()
 	lost := t.lost != nil
@@ -180,7 +180,7 @@ func (s *shared) advance(ctx context.Context) error {
 	return nil
 }
 
-func (s *shared) leave(t *tenure) {
+func (s *shared) leave(t *holder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.users--; t.ending && t.users == 0 {
@@ -188,11 +188,11 @@ func (s *shared) leave(t *tenure) {
 	}
 }
 
-// retire ends a tenure after its last call.
-func (s *shared) retire(t *tenure) {
+// retire ends the holder after its last call.
+func (s *shared) retire(t *holder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tenure != t || t.ending {
+	if s.holder != t || t.ending {
 		return
 	}
 	t.ending = true
@@ -207,9 +207,9 @@ func (s *shared) retire(t *tenure) {
 			t.finish()
 		}
 		s.mu.Lock()
-		s.tenure = nil
+		s.holder = nil
 		s.mu.Unlock()
-		close(t.gone)
+		close(t.closed)
 	})
 }
 
@@ -224,11 +224,11 @@ func (s *shared) close() error {
 	s.mu.Unlock()
 	s.turn <- struct{}{} // prevents further tenures
 	s.mu.Lock()
-	t := s.tenure
+	t := s.holder
 	s.mu.Unlock()
 	if t != nil {
 		s.retire(t)
-		<-t.gone
+		<-t.closed
 	}
 	s.work.Wait()
 	var err error
@@ -255,7 +255,7 @@ func (s *shared) discard(name string) {
 
 // sweep removes segments of earlier terms that are not in the head. The devices
 // of these terms cannot publish any more.
-func (s *shared) sweep(ctx context.Context, t *tenure) error {
+func (s *shared) sweep(ctx context.Context, t *holder) error {
 	h := t.current()
 	used := map[string]bool{}
 	for _, segment := range h.Segments {
@@ -268,7 +268,7 @@ func (s *shared) sweep(ctx context.Context, t *tenure) error {
 		if term, ok := termOf(o.Name); !ok || term >= h.Term || used[o.Name] {
 			continue
 		}
-		if err := t.prove(ctx); err != nil {
+		if err := t.verify(ctx); err != nil {
 			return err
 		}
 		if err := s.bucket.Delete(ctx, o.Name); err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// tenure is the period in which this device holds the lease, with the open
-// database.
-type tenure struct {
+// holder is this device while it holds the lease: the open database, and what is
+// not published yet.
+type holder struct {
 	s       *shared
 	l       *local
 	engine  *engine.Engine
@@ -29,8 +29,8 @@ type tenure struct {
 
 	parts
 
-	gripping sync.Mutex // guards the grip, except for its methods valid and age
-	grip     *grip
+	leaseMu sync.Mutex // guards the lease, except for its methods valid and age
+	lease   *lease
 
 	publishing sync.Mutex // held by the goroutine that publishes
 
@@ -56,22 +56,22 @@ type tenure struct {
 	users  int
 	ending bool
 	idle   chan struct{} // closed when ending and the last user has left
-	gone   chan struct{} // closed when everything is closed
+	closed chan struct{} // closed when everything is closed
 }
 
 // begin takes the lease, brings the copy up to date and opens it.
-func (s *shared) begin(ctx context.Context) (*tenure, error) {
+func (s *shared) begin(ctx context.Context) (*holder, error) {
 	l := s.local
 	g, previous, err := acquire(ctx, s.bucket, l.device, s.o.lease(), s.o.wait())
 	if err != nil {
 		return nil, err
 	}
-	t := &tenure{
-		s: s, l: l, grip: g, began: time.Now(), used: time.Now(), changed: make(chan struct{}, 1), pending: map[uint32]struct{}{}, progress: make(chan struct{}),
-		idle: make(chan struct{}), gone: make(chan struct{}),
+	t := &holder{
+		s: s, l: l, lease: g, began: time.Now(), used: time.Now(), changed: make(chan struct{}, 1), pending: map[uint32]struct{}{}, progress: make(chan struct{}),
+		idle: make(chan struct{}), closed: make(chan struct{}),
 	}
 	t.life, t.end = context.WithCancel(context.Background())
-	t.work.Go(t.keep)
+	t.work.Go(t.keepAlive)
 	damaged := l.damaged
 	t.compare, err = l.prepare(ctx, t.current(), previous)
 	if damaged && !l.damaged {
@@ -85,13 +85,13 @@ func (s *shared) begin(ctx context.Context) (*tenure, error) {
 		return nil, err
 	}
 	t.work.Go(t.publisher)
-	t.salvage(ctx)
+	t.recoverCopies(ctx)
 	return t, nil
 }
 
 // release closes the parts that a failed begin has opened, and releases the
 // lease.
-func (t *tenure) release() {
+func (t *holder) release() {
 	t.end()
 	t.work.Wait()
 	if t.longterm != nil {
@@ -105,23 +105,23 @@ func (t *tenure) release() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), t.s.c.Timeout)
 	defer cancel()
-	if err := t.swap(ctx, func(h *head) { h.Holder = "" }, notDone); err != nil {
+	if err := t.swap(ctx, func(h *head) { h.Holder = "" }, neverDone); err != nil {
 		t.s.c.Logger.Warn("the lease of the memory could not be released", "error", err.Error())
 	}
 }
 
-func notDone(head) bool { return false }
+func neverDone(head) bool { return false }
 
-// swap changes the head; see grip.swap.
-func (t *tenure) swap(ctx context.Context, change func(*head), done func(head) bool) error {
-	return t.gripped(func(g *grip) error { return g.swap(ctx, change, done) })
+// swap changes the head; see lease.swap.
+func (t *holder) swap(ctx context.Context, change func(*head), done func(head) bool) error {
+	return t.withLease(func(g *lease) error { return g.swap(ctx, change, done) })
 }
 
 // settled returns the head. If the response to its last write was lost, it reads
 // the head again: a state that is built on an older head would omit the changes
 // that the write published.
-func (t *tenure) settled(ctx context.Context) (h head, err error) {
-	err = t.gripped(func(g *grip) (err error) {
+func (t *holder) settled(ctx context.Context) (h head, err error) {
+	err = t.withLease(func(g *lease) (err error) {
 		if g.stale {
 			err = g.reread(ctx)
 		}
@@ -131,17 +131,17 @@ func (t *tenure) settled(ctx context.Context) (h head, err error) {
 	return h, err
 }
 
-// gripped calls fn with the grip, and records the progress or the loss of the
-// lease.
-func (t *tenure) gripped(fn func(g *grip) error) error {
-	t.gripping.Lock()
-	defer t.gripping.Unlock()
-	before := t.grip.current.Version
-	err := fn(t.grip)
+// withLease calls fn with the lease, and records the progress or the loss of the
+// lease. Calls of fn are serialized.
+func (t *holder) withLease(fn func(g *lease) error) error {
+	t.leaseMu.Lock()
+	defer t.leaseMu.Unlock()
+	before := t.lease.current.Version
+	err := fn(t.lease)
 	lost := (*lostError)(nil)
 	ended := errors.As(err, &lost)
 	t.mu.Lock()
-	if t.grip.current.Version > before || ended && lost.published {
+	if t.lease.current.Version > before || ended && lost.published {
 		t.done = max(t.done, t.written)
 	}
 	if ended {
@@ -154,7 +154,7 @@ func (t *tenure) gripped(fn func(g *grip) error) error {
 	return err
 }
 
-func (t *tenure) open(ctx context.Context) error {
+func (t *holder) open(ctx context.Context) error {
 	l, c := t.l, t.s.c
 	h := t.current()
 	s := state{Store: h.Store, Term: h.Term, Version: h.Version, Phase: phaseOpen, Acknowledged: !t.s.o.remote(), Marks: l.state.Marks}
@@ -190,10 +190,10 @@ func (t *tenure) open(ctx context.Context) error {
 	return l.note(s)
 }
 
-// tracked is the database of a tenure: its writes are published.
+// tracked is the database of the holder. Its writes are published.
 type tracked struct {
 	*engine.Engine
-	t *tenure
+	t *holder
 }
 
 // Write runs fn in a transaction. It returns when the transaction is acknowledged
@@ -218,7 +218,7 @@ func (e tracked) Write(ctx context.Context, fn func(ctx context.Context, tx stor
 }
 
 // writable returns the error of a write after the lease has ended.
-func (t *tenure) writable() error {
+func (t *holder) writable() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -232,7 +232,7 @@ func (t *tenure) writable() error {
 
 // collect adds the pages that changed since its last call to pending, and returns
 // the number of the last change. It is called between two writes.
-func (t *tenure) collect() int64 {
+func (t *holder) collect() int64 {
 	pages, complete, err := t.pages.Changed()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -249,7 +249,7 @@ func (t *tenure) collect() int64 {
 }
 
 // seen is acknowledge for the state that a call has read.
-func (t *tenure) seen(ctx context.Context) error {
+func (t *holder) seen(ctx context.Context) error {
 	t.mu.Lock()
 	at := t.commits
 	t.mu.Unlock()
@@ -257,13 +257,13 @@ func (t *tenure) seen(ctx context.Context) error {
 }
 
 // acknowledge returns when a change is as durable as the settings require.
-func (t *tenure) acknowledge(ctx context.Context, at int64) error {
+func (t *holder) acknowledge(ctx context.Context, at int64) error {
 	select {
 	case t.changed <- struct{}{}:
 	default: // already signaled
 	}
 	if !t.s.o.remote() {
-		return t.prove(ctx)
+		return t.verify(ctx)
 	}
 	t.mu.Lock()
 	first := t.attempts
@@ -271,7 +271,7 @@ func (t *tenure) acknowledge(ctx context.Context, at int64) error {
 		switch {
 		case t.done >= at:
 			t.mu.Unlock()
-			return t.prove(ctx) // verifies the lease even if nothing was written
+			return t.verify(ctx) // verifies the lease even if nothing was written
 		case t.lost != nil:
 			lost := *t.lost
 			t.mu.Unlock()
@@ -292,9 +292,9 @@ func (t *tenure) acknowledge(ctx context.Context, at int64) error {
 	}
 }
 
-// prove verifies the lease: it returns nil if no other device took the lease
+// verify verifies the lease: it returns nil if no other device took the lease
 // before the call.
-func (t *tenure) prove(ctx context.Context) error {
+func (t *holder) verify(ctx context.Context) error {
 	t.mu.Lock()
 	lost := t.lost
 	t.used = time.Now()
@@ -302,35 +302,35 @@ func (t *tenure) prove(ctx context.Context) error {
 	if lost != nil {
 		return lost.typed()
 	}
-	if t.grip.valid() {
+	if t.lease.valid() {
 		return nil
 	}
 	return t.renew(ctx)
 }
 
 // renew writes the head to renew the lease.
-func (t *tenure) renew(ctx context.Context) error {
-	err := t.swap(ctx, func(*head) {}, notDone)
+func (t *holder) renew(ctx context.Context) error {
+	err := t.swap(ctx, func(*head) {}, neverDone)
 	if lost := (*lostError)(nil); errors.As(err, &lost) {
 		return lost.typed()
 	}
 	return err
 }
 
-// keep renews the lease, and ends the tenure when it is unused or another device
-// waits.
-func (t *tenure) keep() {
-	every := t.grip.length / 5
-	look := time.NewTicker(min(every, time.Second))
-	defer look.Stop()
+// keepAlive renews the lease. It retires the holder when it is unused or another
+// device waits.
+func (t *holder) keepAlive() {
+	every := t.lease.length / 5
+	ticker := time.NewTicker(min(every, time.Second))
+	defer ticker.Stop()
 	for {
 		select {
 		case <-t.life.Done():
 			return
-		case <-look.C:
+		case <-ticker.C:
 		}
-		if t.grip.age() >= every {
-			ctx, cancel := context.WithTimeout(t.life, t.grip.length)
+		if t.lease.age() >= every {
+			ctx, cancel := context.WithTimeout(t.life, t.lease.length)
 			err := t.renew(ctx)
 			cancel()
 			if err != nil && t.life.Err() == nil {
@@ -346,20 +346,20 @@ func (t *tenure) keep() {
 	}
 }
 
-// shortest is the time for which a device keeps the lease although another device
+// minHold is the time for which a device keeps the lease although another device
 // waits, since taking it costs several requests.
-const shortest = 300 * time.Millisecond
+const minHold = 300 * time.Millisecond
 
 // wanted reports whether it is time to release the lease for another device.
-func (t *tenure) wanted() bool {
-	t.gripping.Lock()
-	defer t.gripping.Unlock()
-	return t.grip.current.Wanted != "" && time.Since(t.began) >= shortest
+func (t *holder) wanted() bool {
+	t.leaseMu.Lock()
+	defer t.leaseMu.Unlock()
+	return t.lease.current.Wanted != "" && time.Since(t.began) >= minHold
 }
 
 // finish publishes pending changes, releases the lease and closes the database.
-// It is called once, after the last call with the tenure.
-func (t *tenure) finish() {
+// It is called once, after the last call with the holder.
+func (t *holder) finish() {
 	s := t.s
 	ctx, cancel := context.WithTimeout(context.Background(), s.c.Timeout)
 	defer cancel()
@@ -384,7 +384,7 @@ func (t *tenure) finish() {
 		if log, statErr := os.Stat(t.l.database() + "-wal"); statErr == nil && log.Size() > 0 {
 			break // the next open compares the copy
 		}
-		h := t.grip.current
+		h := t.lease.current
 		if err := t.l.note(state{Store: h.Store, Term: h.Term, Version: h.Version, Phase: phaseClean}); err != nil {
 			s.c.Logger.Warn("the copy of the memory could not be closed", "error", err.Error())
 		}

@@ -51,9 +51,9 @@ func partsOn(e store.QueryEngine, dir string, blobs store.BlobStorage, clock *cl
 
 func (p parts) close() error { return errors.Join(p.longterm.Close(), p.vectors.Close()) }
 
-// salvage merges the acknowledged changes of copies that were moved aside. It
+// recoverCopies merges the acknowledged changes of copies that were moved aside. It
 // retries failed merges with the next lease.
-func (t *tenure) salvage(ctx context.Context) {
+func (t *holder) recoverCopies(ctx context.Context) {
 	folders, err := filepath.Glob(filepath.Join(t.l.dir, asidePrefix+"*"))
 	if err != nil {
 		return // the pattern is valid
@@ -82,7 +82,7 @@ func (t *tenure) salvage(ctx context.Context) {
 
 // merge writes the unpublished changes of a copy to the memory and publishes
 // them. It returns their number, and the first reason why a record was refused.
-func (t *tenure) merge(ctx context.Context, dir string) (merged int, refused, err error) {
+func (t *holder) merge(ctx context.Context, dir string) (merged int, refused, err error) {
 	old := local{dir: dir}
 	if _, err := os.Stat(old.path(stateFile)); errors.Is(err, fs.ErrNotExist) {
 		// The move was interrupted. The remaining files are still in place and were
@@ -139,7 +139,7 @@ const mergeAtOnce = 500
 // mergePage writes records that only this device has changed since the mark, or
 // that it has changed last. It returns their number, and the reason for the first
 // refused record.
-func (t *tenure) mergePage(ctx context.Context, from *replica.Replica, changed []store.Record, mark int64) (merged int, refused, err error) {
+func (t *holder) mergePage(ctx context.Context, from *replica.Replica, changed []store.Record, mark int64) (merged int, refused, err error) {
 	// A record can have a tombstone and exist again.
 	latest := map[store.RecordName]store.Record{}
 	var names []store.RecordName
