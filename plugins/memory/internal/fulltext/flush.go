@@ -57,7 +57,7 @@ func (x *Index) Reset() error {
 		return fmt.Errorf("remove the manifest: %w", err)
 	}
 	x.drop(x.segments)
-	x.segments, x.mem, x.watermark, x.seq = nil, newMemPart(), 0, 0
+	x.segments, x.mem, x.watermark, x.seq, x.mark = nil, newMemPart(), 0, 0, 0
 	x.broken, x.failed, x.stale, x.retry = nil, nil, false, 0
 	x.clean()
 	return x.disk.sync()
@@ -124,7 +124,7 @@ func (x *Index) flush() error {
 
 // writeManifest writes the manifest with these segments and all changes.
 func (x *Index) writeManifest(segments []*segment) error {
-	m := &manifest{Analysis: analysisName(), Language: x.lang.name, Watermark: x.seq}
+	m := &manifest{Analysis: analysisName(), Language: x.lang.name, Watermark: x.seq, Mark: x.mark}
 	for _, s := range segments {
 		named := s.manifestSegment
 		named.Dead = s.dead

@@ -75,6 +75,7 @@ type Index struct {
 	segments  []*segment
 	watermark int64
 	seq       int64
+	mark      int64
 	broken    error
 	closed    bool
 	lost      error
@@ -114,7 +115,7 @@ func open(dir string, d disk, o Options) (*Index, error) {
 	if err := x.load(); err != nil {
 		x.lost = fmt.Errorf("the full-text index in %s starts empty: %w", dir, err)
 		x.closeSegments()
-		x.watermark, x.seq = 0, 0
+		x.watermark, x.seq, x.mark = 0, 0, 0
 		if err := ignoreMissing(d.remove(manifestName)); err != nil {
 			return nil, fmt.Errorf("remove a damaged index: %w", err)
 		}
@@ -135,7 +136,7 @@ func (x *Index) load() error {
 	if err != nil {
 		return err
 	}
-	x.watermark, x.seq = m.Watermark, m.Watermark
+	x.watermark, x.seq, x.mark = m.Watermark, m.Watermark, m.Mark
 	for _, named := range m.Segments {
 		s, err := openSegment(x.disk, named)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -250,6 +251,28 @@ func (x *Index) Delete(id, seq int64) error {
 	x.kill(id)
 	x.seq = seq
 	return nil
+}
+
+// SetMark makes a change that has only a mark. The owner adds one, chosen at random,
+// to the changes of each process, since the numbers of the changes alone do not show
+// that the rows were replaced by others.
+func (x *Index) SetMark(mark, seq int64) error {
+	x.writer.Lock()
+	defer x.writer.Unlock()
+	if err := x.accepts(seq); err != nil {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.mark, x.seq = mark, seq
+	return nil
+}
+
+// Mark returns the last mark, 0 for none.
+func (x *Index) Mark() int64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.mark
 }
 
 // accepts checks that a change can be made.

@@ -22,8 +22,10 @@ type manifest struct {
 	Analysis string `json:"analysis"`
 	Language string `json:"language"`
 	// Watermark is the number of the last change in the segments.
-	Watermark int64             `json:"watermark"`
-	Segments  []manifestSegment `json:"segments"`
+	Watermark int64 `json:"watermark"`
+	// Mark is the last mark up to the watermark.
+	Mark     int64             `json:"mark,omitempty"`
+	Segments []manifestSegment `json:"segments"`
 }
 
 // manifestSegment is a segment and its dead documents.

@@ -112,8 +112,13 @@ func (m *Memory) revive(ctx context.Context) error {
 		return err
 	}
 	return m.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		b := &batch{m: m, tx: tx, now: now}
 		for _, id := range ids {
-			if _, err := tx.Exec(ctx, "UPDATE ltm SET seq = ? WHERE id = ?", m.nextSeq(), id); err != nil {
+			seq, err := b.next(ctx)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, "UPDATE ltm SET seq = ? WHERE id = ?", seq, id); err != nil {
 				return err
 			}
 		}

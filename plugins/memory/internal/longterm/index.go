@@ -71,7 +71,7 @@ func (m *Memory) textIndex(ctx context.Context) (*fulltext.Index, error) {
 	if lost := index.Lost(); lost != nil && !errors.Is(lost, fs.ErrNotExist) {
 		m.o.Logger.Warn("the text index is rebuilt", "reason", lost.Error())
 	}
-	if err := m.refuseWrong(index); err != nil {
+	if err := m.refuseWrong(ctx, index); err != nil {
 		return nil, errors.Join(err, index.Close())
 	}
 	if err := m.replay(ctx, index); err != nil {
@@ -92,13 +92,19 @@ func (m *Memory) openIndex() (*fulltext.Index, error) {
 
 // refuseWrong empties an index that is newer than the database, which was restored from
 // an older copy, and an index that may lack changes.
-func (m *Memory) refuseWrong(index *fulltext.Index) error {
+func (m *Memory) refuseWrong(ctx context.Context, index *fulltext.Index) error {
 	m.mu.Lock()
 	last, stale := m.numbers.seq, m.stale
 	m.mu.Unlock()
+	mark, err := store.Int(m.o.Engine.Query(ctx, "SELECT id FROM ltm_gone WHERE id < 0 AND seq <= ? ORDER BY seq DESC LIMIT 1", index.Watermark()))
+	if err != nil {
+		return fmt.Errorf("read the mark of the text index: %w", err)
+	}
 	switch {
 	case index.Watermark() > last:
 		m.o.Logger.Warn("the text index is rebuilt", "reason", "it is newer than the database")
+	case index.Mark() != mark:
+		m.o.Logger.Warn("the text index is rebuilt", "reason", "the database was replaced by a copy")
 	case stale:
 		m.o.Logger.Warn("the text index is rebuilt", "reason", "a commit failed, but its rows may have been written")
 	default:
@@ -199,6 +205,12 @@ func (m *Memory) changesAfter(ctx context.Context, after int64) ([]change, error
 func (m *Memory) apply(ctx context.Context, index *fulltext.Index, changes []change) (last int64, err error) {
 	for _, c := range changes {
 		last = c.seq
+		if c.ID < 0 {
+			if err := index.SetMark(c.ID, c.seq); err != nil {
+				return 0, err
+			}
+			continue
+		}
 		if c.gone {
 			if err := index.Delete(c.ID, c.seq); err != nil {
 				return 0, err

@@ -55,6 +55,7 @@ type Memory struct {
 	expiry  expiry
 	// stale reports that the index's files may lack a change; see markStale.
 	stale  bool
+	marked bool // this process has written its mark; see batch.next
 	closed bool
 }
 

@@ -1,9 +1,11 @@
 package longterm_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -29,6 +31,7 @@ type device struct {
 	dir    string
 	driver engine.Driver
 	passed *atomic.Int64 // nanoseconds
+	said   *bytes.Buffer // what it logs; read after close
 	close  func()
 }
 
@@ -36,7 +39,7 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func open(t testing.TB, driver engine.Driver, dir string, passed time.Duration) *device {
 	t.Helper()
-	d := &device{dir: dir, driver: driver, passed: &atomic.Int64{}}
+	d := &device{dir: dir, driver: driver, passed: &atomic.Int64{}, said: &bytes.Buffer{}}
 	d.passed.Store(int64(passed))
 	e, err := engine.Open(t.Context(), engine.Options{Dir: dir, Driver: driver})
 	if err != nil {
@@ -48,7 +51,8 @@ func open(t testing.TB, driver engine.Driver, dir string, passed time.Duration) 
 	}
 	d.Memory = longterm.New(longterm.Options{
 		Engine: e, Blobs: blobs, IndexDir: filepath.Join(dir, "index"), Language: "english",
-		Clock: clock.Fixed(start, func() time.Duration { return time.Duration(d.passed.Load()) }),
+		Clock:  clock.Fixed(start, func() time.Duration { return time.Duration(d.passed.Load()) }),
+		Logger: slog.New(slog.NewTextHandler(d.said, nil)),
 	})
 	var once sync.Once
 	d.close = func() {
@@ -342,5 +346,37 @@ func TestWritersAndSearchersTogether(t *testing.T) {
 		want(t, "found", len(d.found(t, store.Search{Text: "common", Limit: 1000})), writers*each*4/5)
 		d = d.reopen(t)
 		want(t, "found after a restart", len(d.found(t, store.Search{Text: "common", Limit: 1000})), writers*each*4/5)
+	})
+}
+
+// What the index's files are past is forgotten, except the mark that shows that they
+// belong to the rows.
+func TestIndexIsKeptWhenRemovalsAreForgotten(t *testing.T) {
+	each(t, func(t *testing.T, d *device) {
+		for i := range 3 {
+			d.put(t, fmt.Sprint("pump", i), `"a pump"`, 0)
+			d.put(t, "old", fmt.Sprint(i), 0)
+			d.found(t, store.Search{Text: "pump"})
+			d = d.reopen(t)
+			if _, err := d.Delete(t.Context(), "", "old"); err != nil {
+				t.Fatal(err)
+			}
+			d.found(t, store.Search{Text: "pump"})
+			d = d.reopen(t)
+			d.found(t, store.Search{Text: "pump"})
+			if _, err := d.Sweep(t.Context(), start); err != nil {
+				t.Fatal(err)
+			}
+			said := d.said
+			d = d.reopen(t)
+			if found := d.found(t, store.Search{Text: "pump"}); len(found) != i+1 {
+				t.Errorf("found %v", found)
+			}
+			d.close()
+			if s := said.String() + d.said.String(); strings.Contains(s, "rebuilt") {
+				t.Error(s)
+			}
+			d = d.reopen(t)
+		}
 	})
 }

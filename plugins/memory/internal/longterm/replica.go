@@ -219,8 +219,12 @@ func (w *Writes) Write(ctx context.Context, tx store.Tx) ([]store.PutResult, err
 		}
 		c := w.contents[i]
 		have := numbers[c.key]
+		seq, err := b.next(ctx)
+		if err != nil {
+			return nil, err
+		}
 		r := &row{
-			id: have.id, seq: b.m.nextSeq(), key: c.key, content: c, hash: c.hash, metadata: c.metadata, expiresAt: c.expiresAt,
+			id: have.id, seq: seq, key: c.key, content: c, hash: c.hash, metadata: c.metadata, expiresAt: c.expiresAt,
 			createdAt: microOr(write.Created, b.now), updatedAt: microOr(write.Updated, b.now),
 		}
 		if have.seq != 0 {

@@ -73,7 +73,8 @@ func (b *batch) old(ctx context.Context, condition string, args ...any) ([]*row,
 
 // sweepGone deletes the removals up to the watermark of the index, all if there is no
 // index. It keeps the last sequence number and the last id, so that they are not
-// assigned again, and the removals of existing entries.
+// assigned again, the removals of existing entries, and the
+// last mark that the index has.
 func (m *Memory) sweepGone(ctx context.Context) error {
 	m.opening.Lock() // opening an index reads ltm_gone
 	defer m.opening.Unlock()
@@ -83,7 +84,8 @@ func (m *Memory) sweepGone(ctx context.Context) error {
 	}
 	return m.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 		_, err := tx.Exec(ctx, `DELETE FROM ltm_gone WHERE seq <= ? AND seq < (SELECT max(seq) FROM ltm_gone)
-			AND id < (SELECT max(id) FROM ltm_gone) AND id NOT IN (SELECT id FROM ltm)`, watermark)
+			AND id < (SELECT max(id) FROM ltm_gone) AND id NOT IN (SELECT id FROM ltm)
+			AND (id > 0 OR seq < (SELECT max(seq) FROM ltm_gone WHERE id < 0 AND seq <= ?))`, watermark, watermark)
 		return err
 	})
 }

@@ -3,10 +3,12 @@ package longterm
 import (
 	"cmp"
 	"context"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/deletion"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -49,6 +51,8 @@ type batch struct {
 	now int64
 	// rows are the resulting rows by key.
 	rows map[string]*row
+	// marked says that this transaction has the mark of this process.
+	marked bool
 }
 
 // row is an entry in the database. Its fields are the table's columns.
@@ -88,7 +92,9 @@ func (b *batch) store(ctx context.Context, contents []*prepared) ([]store.Stored
 	}
 	written := slices.Concat(added, changed)
 	for _, r := range written {
-		r.seq = b.m.nextSeq() // in the order of the insertions and updates
+		if r.seq, err = b.next(ctx); err != nil { // in the order of the insertions and updates
+			return nil, err
+		}
 	}
 	if err := b.insert(ctx, added); err != nil {
 		return nil, err
@@ -271,10 +277,39 @@ func (b *batch) drop(ctx context.Context, r *row) (seq int64, err error) {
 // forget records the removal of an entry in ltm_gone, for an index that is opened later,
 // and removes it from the open index after the commit.
 func (b *batch) forget(ctx context.Context, id int64) (seq int64, err error) {
-	seq = b.m.nextSeq()
+	if seq, err = b.next(ctx); err != nil {
+		return 0, err
+	}
 	if _, err := b.tx.Exec(ctx, "INSERT INTO ltm_gone VALUES (?, ?)", id, seq); err != nil {
 		return 0, err
 	}
 	b.tx.AfterCommit(func() { b.m.unindex(id, seq) })
 	return seq, nil
+}
+
+// next returns the number of the next change. The first change of a process is a
+// mark: a row of ltm_gone with a negative id, chosen at random. The index has the
+// last mark, too, and so recognizes rows that were replaced by those of a copy, in
+// which other changes have the same numbers.
+func (b *batch) next(ctx context.Context) (int64, error) {
+	b.m.mu.Lock()
+	marked := b.m.marked || b.marked
+	b.m.mu.Unlock()
+	if marked {
+		return b.m.nextSeq(), nil
+	}
+	mark, seq := -1-rand.Int64(), b.m.nextSeq()
+	if _, err := b.tx.Exec(ctx, "INSERT INTO ltm_gone VALUES (?, ?)", mark, seq); err != nil {
+		return 0, err
+	}
+	b.marked = true
+	b.tx.AfterCommit(func() {
+		b.m.mu.Lock()
+		b.m.marked = true
+		b.m.mu.Unlock()
+		b.m.backlog.add(0, func() {
+			b.m.applyNow(seq, func(index *fulltext.Index) error { return index.SetMark(mark, seq) })
+		})
+	})
+	return b.m.nextSeq(), nil
 }

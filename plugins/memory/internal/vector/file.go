@@ -59,6 +59,7 @@ type header struct {
 	Entry     uint64
 	Upper     uint64 // words of the section
 	Owner     [sha256.Size]byte
+	Mark      int64 // of the watermark; 0 in files of older versions
 }
 
 func (h header) encode() ([]byte, error) {
@@ -189,7 +190,7 @@ func (w *writer) links(words []atomic.Uint32) {
 // save writes the view. It calls graphDone when the graph may change again.
 func (v *view) save(to io.Writer, owner string, graphDone func()) error {
 	h := header{
-		Magic: [8]byte([]byte(magic)), Version: formatVersion, Dimension: uint32(v.dimension), M: uint32(v.m), Watermark: v.seq,
+		Magic: [8]byte([]byte(magic)), Version: formatVersion, Dimension: uint32(v.dimension), M: uint32(v.m), Watermark: v.seq, Mark: v.mark,
 		Owner: sha256.Sum256([]byte(owner)), Slots: v.count, Built: v.built, Entry: v.entry.Load(),
 	}
 	for slot := range v.built {
@@ -257,39 +258,39 @@ func (v *view) saveGraph(w *writer) {
 }
 
 // load reads the file.
-func load(path string, o Options) (*generation, int64, error) {
+func load(path string, o Options) (*generation, header, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, 0, err
+		return nil, header{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, 0, err
+		return nil, header{}, err
 	}
 	return read(bufio.NewReaderSize(f, 1<<18), info.Size(), o)
 }
 
 // read reads a file of the given size. Its allocations are proportional to the
 // size.
-func read(from io.Reader, size int64, o Options) (*generation, int64, error) {
+func read(from io.Reader, size int64, o Options) (*generation, header, error) {
 	r := &reader{from: from}
 	first := r.bytes(headerSize)
 	if r.err != nil {
-		return nil, 0, r.err
+		return nil, header{}, r.err
 	}
 	h, err := decodeHeader(first, size, o)
 	if err != nil {
-		return nil, 0, err
+		return nil, header{}, err
 	}
 	r.sum = 0
 	g := newGeneration(0, o.Dimension, int(h.M))
 	if err := r.generation(g, h); err != nil {
-		return nil, 0, errors.Join(r.err, err)
+		return nil, header{}, errors.Join(r.err, err)
 	}
 	sum := r.sum
 	if r.word() != sum || r.err != nil {
-		return nil, 0, errors.Join(r.err, fmt.Errorf("%w: checksum", errDamaged))
+		return nil, header{}, errors.Join(r.err, fmt.Errorf("%w: checksum", errDamaged))
 	}
 	if g.m != o.M { // the graph has to be built again
 		g.m, g.entry, g.built, g.tails = o.M, atomic.Uint64{}, atomic.Uint32{}, map[uint32]uint32{}
@@ -297,7 +298,7 @@ func read(from io.Reader, size int64, o Options) (*generation, int64, error) {
 			b.links, b.upper, b.next, b.twins = nil, [blockSlots][]atomic.Uint32{}, [blockSlots]atomic.Uint32{}, 0
 		}
 	}
-	return g, h.Watermark, nil
+	return g, h, nil
 }
 
 // reader reads the file. It keeps the first error; after it, all reads return

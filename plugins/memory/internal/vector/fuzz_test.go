@@ -37,11 +37,11 @@ func FuzzRead(f *testing.F) {
 			b[int(at)%len(b)] ^= change
 		}
 		for _, b := range [][]byte{b, sealed(b)} {
-			g, seq, err := read(bytes.NewReader(b), int64(len(b)), o)
+			g, h, err := read(bytes.NewReader(b), int64(len(b)), o)
 			if err != nil {
 				continue
 			}
-			useRead(t, g, seq, o)
+			useRead(t, g, h.Watermark, o)
 		}
 	})
 }

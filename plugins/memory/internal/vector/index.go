@@ -17,6 +17,7 @@ type Index struct {
 	mu       sync.RWMutex // guards what follows
 	gen      *generation
 	seq      int64
+	mark     int64
 	saved    savedState
 	isClosed bool
 	settling chan struct{} // closed when the builder has nothing left to do
@@ -53,11 +54,12 @@ func Open(path string, options Options) (*Index, error) {
 		path: path, options: options, settling: make(chan struct{}),
 		wake: make(chan struct{}, 1), stop: stop, done: make(chan struct{}),
 	}
-	ix.gen, ix.seq, err = load(path, options)
-	if err != nil {
+	var h header
+	if ix.gen, h, err = load(path, options); err != nil {
 		ix.discarded = fmt.Errorf("read the vector index %s: %w", path, err)
-		ix.gen, ix.seq = newGeneration(0, options.Dimension, options.M), 0
+		ix.gen = newGeneration(0, options.Dimension, options.M)
 	}
+	ix.seq, ix.mark = h.Watermark, h.Mark
 	ix.saved = savedState{seq: ix.seq, built: ix.gen.built.Load()}
 	go ix.build(ctx, ix.saved)
 	ix.nudge()
@@ -76,6 +78,27 @@ func (ix *Index) Watermark() int64 {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	return ix.seq
+}
+
+// Mark returns the last mark, 0 for none.
+func (ix *Index) Mark() int64 {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	return ix.mark
+}
+
+// SetMark makes a change that has only a mark. The owner adds one, chosen at random,
+// to the changes of each process, since the numbers of the changes alone do not show
+// that the rows were replaced by others. The errors are ErrSequence and ErrClosed.
+func (ix *Index) SetMark(mark, seq int64) error {
+	err := ix.change(seq, func(*generation) error {
+		ix.mark = mark
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("set the mark of the vector index: %w", err)
+	}
+	return nil
 }
 
 // Stats returns the current statistics of the index.
@@ -165,7 +188,7 @@ func (ix *Index) Reset() error {
 		return fmt.Errorf("reset the vector index: %w", ErrClosed)
 	}
 	ix.gen = newGeneration(ix.gen.number+1, ix.options.Dimension, ix.options.M)
-	ix.seq = 0
+	ix.seq, ix.mark = 0, 0
 	ix.nudge()
 	return nil
 }

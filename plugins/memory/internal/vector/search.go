@@ -74,6 +74,7 @@ func (ix *Index) lookAmong(ids []int64) (v *view, chosen bitmap, live int, err e
 		return nil, nil, 0, ErrClosed
 	}
 	v = ix.gen.viewAt(ix.seq)
+	v.mark = ix.mark
 	if ids == nil {
 		return v, nil, v.live, nil
 	}

@@ -84,6 +84,7 @@ type view struct {
 	built       uint32
 	live        int
 	seq         int64
+	mark        int64
 }
 
 // viewAt returns a view of the generation's current state. The caller holds

@@ -3,6 +3,7 @@ package vectors
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"sync/atomic"
 
@@ -70,19 +71,10 @@ func (c *collection) close() {
 // replay applies all changes after the watermark. The last few are applied while
 // commits are blocked; after that, each commit updates the index.
 func (c *collection) replay(ctx context.Context) error {
-	c.x.mu.Lock()
-	known, stale := c.x.seq, c.x.stale[c.name]
-	c.x.mu.Unlock()
-	last := c.index.Watermark()
-	// The database was restored from an older copy, or a commit failed that may have
-	// written its rows.
-	if last > known || stale {
-		if err := c.index.Reset(); err != nil {
-			return err
-		}
-		last = 0
+	if err := c.refuseWrong(ctx); err != nil {
+		return err
 	}
-	last, err := c.applyAll(ctx, last, catchUp)
+	last, err := c.applyAll(ctx, c.index.Watermark(), catchUp)
 	if err != nil {
 		return err
 	}
@@ -104,6 +96,28 @@ func (c *collection) replay(ctx context.Context) error {
 		return errClosed()
 	}
 	return errors.Join(err, failed)
+}
+
+// refuseWrong empties an index with changes that the rows do not have, since the
+// database was restored from an older copy, and one that may lack some: a commit
+// failed, but its rows may have been written.
+func (c *collection) refuseWrong(ctx context.Context) error {
+	c.x.mu.Lock()
+	known, stale := c.x.seq, c.x.stale[c.name]
+	c.x.mu.Unlock()
+	last := c.index.Watermark()
+	mark, err := store.Int(c.x.o.Engine.Query(ctx, "SELECT id FROM vectors_gone WHERE collection = ? AND id < 0 AND seq <= ? ORDER BY seq DESC LIMIT 1", c.name, last))
+	if err != nil {
+		return fmt.Errorf("read the mark of the vector index: %w", err)
+	}
+	replaced := mark != c.index.Mark()
+	if replaced {
+		c.x.o.Logger.Warn("a vector index is rebuilt", "collection", c.name, "reason", "the database was replaced by a copy")
+	}
+	if last > known || stale || replaced {
+		return c.index.Reset()
+	}
+	return nil
 }
 
 // applyAll applies the changes after last until fewer than enough are left.
@@ -146,6 +160,9 @@ func (c *collection) changesAfter(ctx context.Context, seq int64, limit int) ([]
 
 // apply applies a change to the index. A damaged vector is not indexed.
 func (c *collection) apply(one change) error {
+	if one.id < 0 {
+		return c.index.SetMark(one.id, one.seq)
+	}
 	if one.vector == nil {
 		return c.index.Delete(one.id, one.seq)
 	}
@@ -191,7 +208,7 @@ func (c *collection) applyCommitted(changes []change) {
 }
 
 // flush writes the companion file and deletes the removals that it has. The last number
-// stays, so that it is not assigned again.
+// stays, so that it is not assigned again, and so does the mark of the file.
 func (c *collection) flush() error {
 	if c.x.o.ReadOnly {
 		return nil
@@ -201,7 +218,8 @@ func (c *collection) flush() error {
 	}
 	flushed := c.index.Stats().Flushed
 	return c.x.o.Engine.Write(context.Background(), func(ctx context.Context, tx store.Tx) error {
-		_, err := tx.Exec(ctx, "DELETE FROM vectors_gone WHERE collection = ? AND seq <= ? AND seq < (SELECT max(seq) FROM vectors_gone) AND id < (SELECT max(id) FROM vectors_gone)", c.name, flushed)
+		_, err := tx.Exec(ctx, `DELETE FROM vectors_gone WHERE collection = ? AND seq <= ? AND seq < (SELECT max(seq) FROM vectors_gone) AND id < (SELECT max(id) FROM vectors_gone)
+			AND (id > 0 OR seq < (SELECT max(seq) FROM vectors_gone WHERE collection = ? AND id < 0 AND seq <= ?))`, c.name, flushed, c.name, flushed)
 		return err
 	})
 }

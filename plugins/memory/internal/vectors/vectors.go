@@ -42,6 +42,8 @@ type Index struct {
 	closed  bool
 	// stale are the collections whose files may lack a change; see markStale.
 	stale map[string]bool
+	// marked are the collections that have the mark of this process; see mark.
+	marked map[string]bool
 	// background waits for running flushes.
 	background sync.WaitGroup
 }
@@ -53,7 +55,7 @@ func New(o Options) *Index {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Index{o: o, clock: clock.New(), open: map[string]*collection{}, stale: map[string]bool{}}
+	return &Index{o: o, clock: clock.New(), open: map[string]*collection{}, stale: map[string]bool{}, marked: map[string]bool{}}
 }
 
 // Close writes the companion files.

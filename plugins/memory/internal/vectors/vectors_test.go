@@ -1,11 +1,14 @@
 package vectors_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -25,6 +28,7 @@ type device struct {
 	*vectors.Index
 	dir    string
 	driver engine.Driver
+	said   *bytes.Buffer // what it logs; read after close
 	close  func()
 }
 
@@ -34,7 +38,8 @@ func open(t *testing.T, driver engine.Driver, dir string) *device {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &device{Index: vectors.New(vectors.Options{Engine: e, Dir: filepath.Join(dir, "index")}), dir: dir, driver: driver}
+	d := &device{dir: dir, driver: driver, said: &bytes.Buffer{}}
+	d.Index = vectors.New(vectors.Options{Engine: e, Dir: filepath.Join(dir, "index"), Logger: slog.New(slog.NewTextHandler(d.said, nil))})
 	var once sync.Once
 	d.close = func() {
 		once.Do(func() {
@@ -187,6 +192,41 @@ func TestCompanionFilesAreRebuilt(t *testing.T) {
 			d = open(t, d.driver, d.dir)
 			want(t, name, d.near(t, query), before)
 			d.close()
+		}
+	})
+}
+
+func TestCompanionIsKeptWhenRemovalsAreForgotten(t *testing.T) {
+	each(t, func(t *testing.T, d *device) {
+		query := store.VectorQuery{Embedding: []float32{1, 0.5, 0}, K: 10, MinScore: 0.01}
+		d.put(t, up, north)
+		for range 3 {
+			d.put(t, east)
+			d.near(t, query)
+			d = d.reopen(t)
+			if _, err := d.Delete(t.Context(), "c", "east"); err != nil {
+				t.Fatal(err)
+			}
+			d.near(t, query)
+			d = d.reopen(t)
+			want(t, "near", d.near(t, query), []string{"north", "up"})
+			d.close()
+			if strings.Contains(d.said.String(), "rebuilt") {
+				t.Error(d.said)
+			}
+			d = d.reopen(t)
+		}
+		d.put(t, east)
+		if _, _, err := d.Drop(t.Context(), "c"); err != nil {
+			t.Fatal(err)
+		}
+		d.put(t, up)
+		want(t, "near, in a new collection", d.near(t, query), []string{"up"})
+		d = d.reopen(t)
+		want(t, "near, after a restart", d.near(t, query), []string{"up"})
+		d.close()
+		if strings.Contains(d.said.String(), "rebuilt") {
+			t.Error(d.said)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"unicode/utf8"
@@ -123,15 +124,18 @@ func (x *Index) write(ctx context.Context, tx store.Tx, collection string, rows 
 	if err != nil {
 		return false, err
 	}
+	changes, err := x.mark(ctx, tx, collection)
+	if err != nil {
+		return false, err
+	}
 	var added [][]any
-	changes := make([]change, len(rows))
-	for i, r := range rows {
+	for _, r := range rows {
 		r.id, r.known = known[r.item.ID]
 		if !r.known {
 			r.id = x.nextID()
 		}
 		r.seq = x.nextSeq()
-		changes[i] = change{seq: r.seq, id: r.id, vector: r.item.Embedding, metadata: r.metadata}
+		changes = append(changes, change{seq: r.seq, id: r.id, vector: r.item.Embedding, metadata: r.metadata})
 		columns := []any{r.id, collection, r.item.ID, r.seq, r.item.Text, toBytes(r.item.Embedding), orNull(r.metadata)}
 		if !r.known {
 			added = append(added, columns)
@@ -147,6 +151,29 @@ func (x *Index) write(ctx context.Context, tx store.Tx, collection string, rows 
 	}
 	x.tellAfter(tx, collection, changes)
 	return created, nil
+}
+
+// mark returns the first change of this process to a collection: a row of vectors_gone
+// with a negative id, chosen at random. The companion file has the last mark, too, and
+// so recognizes rows that were replaced by those of a copy, in which other changes have
+// the same numbers.
+func (x *Index) mark(ctx context.Context, tx store.Tx, collection string) ([]change, error) {
+	x.mu.Lock()
+	marked := x.marked[collection]
+	x.mu.Unlock()
+	if marked {
+		return nil, nil
+	}
+	one := change{seq: x.nextSeq(), id: -1 - rand.Int64()}
+	if _, err := tx.Exec(ctx, "INSERT INTO vectors_gone VALUES (?, ?, ?)", one.id, collection, one.seq); err != nil {
+		return nil, err
+	}
+	tx.AfterCommit(func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.marked[collection] = true
+	})
+	return []change{one}, nil
 }
 
 // checkDimension compares the dimension of items with that of their collection, which
@@ -214,7 +241,13 @@ func (x *Index) Delete(ctx context.Context, collection string, ids ...string) (r
 
 // remove deletes the rows with these names and ids, and leaves tombstones.
 func (x *Index) remove(ctx context.Context, tx store.Tx, collection string, known map[string]int64) error {
-	changes := make([]change, 0, len(known))
+	if len(known) == 0 {
+		return nil
+	}
+	changes, err := x.mark(ctx, tx, collection)
+	if err != nil {
+		return err
+	}
 	for name, id := range known {
 		gone := change{seq: x.nextSeq(), id: id}
 		if _, err := tx.Exec(ctx, "DELETE FROM vectors WHERE id = ?", id); err != nil {
@@ -283,6 +316,7 @@ func (x *Index) forget(collection string) {
 	c := x.open[collection]
 	delete(x.open, collection)
 	delete(x.stale, collection)
+	delete(x.marked, collection)
 	x.mu.Unlock()
 	var err error
 	if c != nil {

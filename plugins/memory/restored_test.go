@@ -1,0 +1,103 @@
+package memory_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// copied copies the files of a folder over those of another, except some.
+func copied(t *testing.T, to, from string, without ...string) {
+	t.Helper()
+	whole := killed(t, from)
+	for _, name := range without {
+		if err := os.RemoveAll(filepath.Join(whole, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := filepath.WalkDir(whole, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(whole, path)
+		if err != nil {
+			return err
+		}
+		if target := filepath.Join(to, name); d.IsDir() {
+			return os.MkdirAll(target, 0o700)
+		} else if data, err := os.ReadFile(path); err != nil {
+			return err
+		} else {
+			return os.WriteFile(target, data, 0o600)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The indexes that stay in the folder are of changes with the same numbers.
+func TestIndexesOfAReplacedMemoryAreNotUsed(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, engine string) {
+		for _, closed := range []bool{true, false} {
+			t.Run(fmt.Sprintf("closed %t", closed), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				settings := map[string]any{"path": dir, "engine": engine}
+				stores := func(o *opened, name string, x, y float64) {
+					for i := range 3 {
+						id := fmt.Sprintf("%s%d", name, i)
+						o.must("ltm.store", map[string]any{"key": id, "value": "pump of " + name})
+						o.must("vector.store", map[string]any{"texts": []any{name}, "ids": []any{id}, "embeddings": []any{[]any{x, y + float64(i)/100}}})
+					}
+				}
+				found := func(o *opened, name string, x, y float64) (texts, vectors string) {
+					for _, hit := range o.must("ltm.search", map[string]any{"query": name})["results"].([]any) {
+						texts += fmt.Sprint(hit.(map[string]any)["key"], " ")
+					}
+					for _, hit := range o.must("vector.query", map[string]any{"embedding": []any{x, y}, "k": 3})["results"].([]any) {
+						vectors += fmt.Sprint(hit.(map[string]any)["id"], " ")
+					}
+					return texts, vectors
+				}
+				o := mustOpen(t, settings)
+				stores(o, "early", 1, 0)
+				found(o, "early", 1, 0)
+				o.close()
+				older := killed(t, dir)
+				o = mustOpen(t, settings)
+				stores(o, "lost", 0, 1)
+				found(o, "lost", 0, 1)
+				o.close()
+
+				copied(t, dir, older, "index", "files-index", "vectors")
+				mustOpen(t, settings).close()
+				o = mustOpen(t, settings)
+				stores(o, "later", 1, 1)
+				if !closed {
+					left := killed(t, dir)
+					o.close()
+					settings = map[string]any{"path": left, "engine": engine}
+				} else {
+					o.close()
+				}
+				for range 2 {
+					o = mustOpen(t, settings)
+					for name, at := range map[string][2]float64{"early": {1, 0}, "later": {1, 1}, "lost": {0, 1}} {
+						texts, vectors := found(o, name, at[0], at[1])
+						want := map[string][2]string{
+							"early": {"early0 early1 early2 ", "early0 early1 early2 "},
+							"later": {"later0 later1 later2 ", "later0 later1 later2 "},
+							"lost":  {"", "later2 later1 later0 "},
+						}[name]
+						same(t, "texts of "+name, texts, want[0])
+						same(t, "vectors of "+name, vectors, want[1])
+					}
+					o.close()
+				}
+			})
+		}
+	})
+}
