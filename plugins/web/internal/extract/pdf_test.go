@@ -114,6 +114,9 @@ func TestHostilePDF(t *testing.T) {
 		"tables in a circle":  {makePDF("/Prev %d", catalog, pages), "", "the PDF file cannot be read: its parts refer to each other without end"},
 		"huge table":          {strings.Replace(makePDF("", catalog, pages), "xref\n0 3", "xref\n9000000000 3", 1), "", tooMany},
 		"huge size":           {strings.Replace(makePDF("", catalog, pages), "/Size 3", "/S#69ze %\n 90000000000", 1), "", tooMany},
+		"table in startxref":  {makePDF("", catalog, pages) + "startxref\n9000000000 1\n0 0 n\n", "", tooMany},
+		"table in a comment":  {strings.Replace(makePDF("", catalog, pages), "xref\n0 3", "xref % xref %\n9000000000 3", 1), "", tooMany},
+		"large":               {onePage(stream("", text+strings.Repeat(" ", 200<<10)), font), "readable", ""},
 		"content bomb":        {onePage(deflated(strings.Repeat("1 ", 10<<20)), font), "", "page 1 could not be read completely: its content is too large"},
 		"operand bomb":        {onePage(deflated(strings.Repeat("1 ", 1<<20)+text), font), "", "page 1 could not be read completely: its content is too large"},
 		"strings as operands": {onePage(deflated(strings.Repeat("(T)/T <00>", 1<<18)+text), font), "", "page 1 could not be read completely: its content is too large"},
@@ -136,6 +139,44 @@ func TestHostilePDF(t *testing.T) {
 		if notes := strings.Join(doc.Notes, "\n"); !strings.Contains(notes, c.problem) {
 			t.Errorf("%s: notes %.300q, want %q", name, notes, c.problem)
 		}
+	}
+}
+
+// A linearized file has two tables, the first one in front of the objects of its first
+// page.
+func TestLinearizedPDFWithTables(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	at := func() int { return b.Len() }
+	b.WriteString("%PDF-1.4\n")
+	linearized := at()
+	b.WriteString("5 0 obj\n<< /Linearized 1 /L 900000 /H [ 700000 120 ] /O 7 /E 850000 /N 1 /T 880000 >>\nendobj\n")
+	first := at()
+	const entries = 4
+	b.WriteString(strings.Repeat(" ", 40+20*entries) + "\n") // of the first table, filled in below
+	trailerAt := at()
+	b.WriteString(strings.Repeat(" ", 120) + "\nstartxref\n0\n%%EOF\n")
+	catalog := at()
+	b.WriteString("6 0 obj\n<< /Type /Catalog /Pages 1 0 R >>\nendobj\n")
+	pageAt := at()
+	b.WriteString("7 0 obj\n<< /Type /Page /Parent 1 0 R /Contents 8 0 R /Resources << /Font << /F 2 0 R >> >> >>\nendobj\n")
+	content := at()
+	b.WriteString("8 0 obj\n" + stream("", "BT /F 12 Tf 90000000 10 Td (readable) Tj ET") + "\nendobj\n")
+	pages := at()
+	b.WriteString("1 0 obj\n<< /Type /Pages /Kids [7 0 R] /Count 1 >>\nendobj\n")
+	font := at()
+	b.WriteString("2 0 obj\n<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>\nendobj\n")
+	second := at()
+	fmt.Fprintf(&b, "xref\n0 3\n0000000000 65535 f \n%010d 00000 n \n%010d 00000 n \ntrailer\n<< /Size 3 >>\nstartxref\n%d\n%%%%EOF\n", pages, font, first)
+	file := []byte(b.String())
+	copy(file[first:], fmt.Sprintf("xref\n5 %d\n%010d 00000 n \n%010d 00000 n \n%010d 00000 n \n%010d 00000 n \n", entries, linearized, catalog, pageAt, content))
+	copy(file[trailerAt:], fmt.Sprintf("trailer\n<< /Size 9 /Root 6 0 R /Prev %d >>", second))
+	doc, err := extract.Parse(t.Context(), extract.Source{URL: &url.URL{Scheme: "http", Host: "a.example"}, ContentType: "application/pdf", Body: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := doc.Content(true).Text(); got != "readable" {
+		t.Errorf("got %q", got)
 	}
 }
 

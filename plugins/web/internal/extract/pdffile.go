@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -52,13 +53,14 @@ func (f *pdfFile) ReadAt(p []byte, at int64) (int, error) {
 	return f.Reader.ReadAt(p, at)
 }
 
-// pdfSize finds numbers for which the library allocates memory, and pdfEntry the
-// comments and entries of a cross-reference table, which are ignored.
+// pdfSize finds numbers for which the library allocates memory, and pdfEntry the entries
+// of a cross-reference table, which are ignored.
 var (
-	pdfSize   = regexp.MustCompile(`/(?:Size|Index|W|Columns)(?:[\s\[]|%[^\r\n]*)*([0-9+. \t\r\n]*)`)
-	pdfEntry  = regexp.MustCompile(`%[^\r\n]*|[0-9]+\s+[0-9]+\s+[nf]`)
-	pdfName   = regexp.MustCompile(`#[0-9a-fA-F]{2}`)
-	pdfDigits = regexp.MustCompile(`[0-9]+`)
+	pdfSize    = regexp.MustCompile(`/(?:Size|Index|W|Columns)(?:[\s\[]|%[^\r\n]*)*([0-9+. \t\r\n]*)`)
+	pdfEntry   = regexp.MustCompile(`[0-9]+\s+[0-9]+\s+[nf]`)
+	pdfComment = regexp.MustCompile(`%[^\r\n]*`)
+	pdfName    = regexp.MustCompile(`#[0-9a-fA-F]{2}`)
+	pdfDigits  = regexp.MustCompile(`[0-9]+`)
 )
 
 // pdfHazard returns why a file must not be read: the library allocates as much memory
@@ -77,16 +79,41 @@ func pdfHazard(body []byte) string {
 			return "it declares too many objects"
 		}
 	}
-	for {
-		_, after, _ := bytes.Cut(plain, []byte("xref"))
-		table, rest, found := bytes.Cut(after, []byte("trailer"))
-		if !found {
-			return ""
+	commentEnd := 0 // a line that is in one table is not read again for another
+	for at := range xrefs(plain) {
+		end := at
+		for end < len(plain) && strings.IndexByte("0123456789+-nf% \t\r\n\f\x00", plain[end]) >= 0 {
+			if plain[end] != '%' {
+				end++
+				continue
+			}
+			if end < commentEnd {
+				break
+			}
+			end += len(pdfComment.Find(plain[end:]))
+			commentEnd = end
 		}
-		if isHuge(pdfEntry.ReplaceAll(table, nil), limit) {
+		table := pdfComment.ReplaceAll(plain[at:end], nil)
+		if bytes.ContainsAny(table, "nf") && isHuge(pdfEntry.ReplaceAll(table, nil), limit) {
 			return "it declares too many objects"
 		}
-		plain = rest
+	}
+	return ""
+}
+
+// xrefs returns the positions after each "xref". Any of them can be a table, even in
+// "startxref".
+func xrefs(body []byte) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for at := 0; ; {
+			n := bytes.Index(body[at:], []byte("xref"))
+			if n < 0 {
+				return
+			}
+			if at += n + len("xref"); !yield(at) {
+				return
+			}
+		}
 	}
 }
 
