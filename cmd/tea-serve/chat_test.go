@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,7 +20,10 @@ func TestChat(t *testing.T) {
 	body := func(model, more string) string {
 		return `{"model": "` + model + `", "temperature": 1, "messages": [{"role": "system", "content": "x"}, {"role": "user", "content": [{"type": "text", "text": "hello"}]}]` + more + `}`
 	}
-	for _, one := range []string{`, "n": 1`, `, "n": 1.0`, `, "n": null`} {
+	for _, one := range []string{
+		`, "n": 1`, `, "n": 1.0`, `, "n": null`,
+		`, "tools": [], "tool_choice": "auto", "response_format": {"type": "text"}, "logprobs": false, "modalities": ["text"], "stream_options": null`,
+	} {
 		if r := s.request("POST", "/v1/chat/completions", body("echo", one)); r.status != http.StatusOK {
 			t.Errorf("%s: %s", one, r)
 		}
@@ -42,6 +46,14 @@ func TestChat(t *testing.T) {
 		{body("echo", `, "n": 2`), 400, "n: a workflow returns one answer"},
 		{body("echo", `, "n": 0`), 400, "n: a workflow returns one answer"},
 		{body("echo", `, "n": "2"`), 400, "n: a workflow returns one answer"},
+		{body("echo", `, "tools": [{"type": "function"}]`), 400, "tools: a workflow calls its own tools"},
+		{body("echo", `, "tool_choice": "required"`), 400, "tool_choice: a workflow calls its own tools"},
+		{body("echo", `, "response_format": {"type": "json_object"}`), 400, "response_format: a workflow decides"},
+		{body("echo", `, "logprobs": true`), 400, "logprobs: a workflow has no"},
+		{body("echo", `, "modalities": ["text", "audio"]`), 400, "modalities: a workflow answers with text"},
+		{body("echo", `, "stream_options": {"include_usage": true}`), 400, "stream_options: only allowed with stream: true"},
+		{body("echo", `, "stream": true, "stream_options": true`), 400, "stream_options: expected an object"},
+		{body("echo", `, "stream": true, "stream_options": {"include_usage": 1}`), 400, "stream_options.include_usage: expected true or false"},
 	} {
 		r := s.request("POST", "/v1/chat/completions", c.body)
 		failure, _ := r.body["error"].(map[string]any) // as clients of OpenAI expect it
@@ -91,6 +103,32 @@ func TestChat(t *testing.T) {
 	}
 	if r := s.request("GET", "/v1/models/gone", ""); r.status != http.StatusNotFound || r.body["error"] == nil {
 		t.Errorf("no model: %s", r)
+	}
+}
+
+// The usage is in a chunk of its own, after the one that ends the answer.
+func TestChatStreamWithUsage(t *testing.T) {
+	t.Parallel()
+	s := newProject(t, map[string]string{"echo.yaml": echo}).serve()
+	r := s.request("POST", "/v1/chat/completions", `{"model": "echo", "stream": true, "stream_options": {"include_usage": true}, "messages": [{"role": "user", "content": "hello"}]}`)
+	var got []string
+	for _, line := range strings.Split(strings.TrimSpace(r.text), "\n\n") {
+		var chunk struct {
+			Choices []struct {
+				Finish any `json:"finish_reason"`
+			}
+			Usage json.RawMessage
+		}
+		data := strings.TrimPrefix(line, "data: ")
+		if json.Unmarshal([]byte(data), &chunk) != nil {
+			got = append(got, data)
+			continue
+		}
+		got = append(got, fmt.Sprintf("%v %s", chunk.Choices, chunk.Usage))
+	}
+	want := []string{"[{<nil>}] null", "[{stop}] null", `[] {"completion_tokens":0,"prompt_tokens":0,"total_tokens":0}`, "[DONE]"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("chunks (-want +got):\n%s\n%s", diff, r)
 	}
 }
 

@@ -26,14 +26,14 @@ type chat struct {
 	model    string
 	messages []any
 	stream   bool
+	usage    bool // ends a stream with a chunk that has the usage
 	// id and created identify the answer.
 	id      string
 	created int64
 	sent    int
 }
 
-// postChat runs the workflow that a chat names as its model. Members that do not
-// apply to workflows, such as temperature, are ignored.
+// postChat runs the workflow that a chat names as its model.
 func (s *server) postChat(w http.ResponseWriter, r *http.Request) error {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -46,13 +46,8 @@ func (s *server) postChat(w http.ResponseWriter, r *http.Request) error {
 	c := &chat{s: s, w: w, created: time.Now().Unix()}
 	c.model, _ = body["model"].(string)
 	c.messages, _ = body["messages"].([]any)
-	if stream, ok := body["stream"].(bool); ok || body["stream"] == nil {
-		c.stream = stream
-	} else {
-		return badRequest(errors.New("stream: expected true or false"))
-	}
-	if n := body["n"]; n != nil && !value.Equal(n, int64(1)) {
-		return badRequest(errors.New("n: a workflow returns one answer; remove n, or send several requests"))
+	if err := c.readOptions(body); err != nil {
+		return badRequest(err)
 	}
 	if len(c.messages) == 0 {
 		return badRequest(errors.New("messages: expected a list with at least one message"))
@@ -81,6 +76,50 @@ func (s *server) postChat(w http.ResponseWriter, r *http.Request) error {
 	}
 	c.id = a.id
 	return c.answer(r.Context(), a)
+}
+
+// forms are the members of a chat that change the form of its answer, with the values
+// that a workflow can honour, besides null and an empty list.
+var forms = []struct { //nolint:gochecknoglobals // a constant
+	name    string
+	allowed []any
+	problem string
+}{
+	{"n", []any{int64(1)}, "a workflow returns one answer; remove n, or send several requests"},
+	{"tools", nil, "a workflow calls its own tools; remove tools"},
+	{"functions", nil, "a workflow calls its own tools; remove functions"},
+	{"tool_choice", []any{"none", "auto"}, "a workflow calls its own tools; remove tool_choice"},
+	{"response_format", []any{map[string]any{"type": "text"}}, "a workflow decides the format of its answer; remove response_format"},
+	{"logprobs", []any{false}, "a workflow has no probabilities of tokens; remove logprobs"},
+	{"modalities", []any{[]any{"text"}}, "a workflow answers with text; remove modalities"},
+	{"audio", nil, "a workflow answers with text; remove audio"},
+}
+
+// readOptions reads the options of a chat. Those of sampling, such as temperature, are
+// ignored, because the workflow has its own.
+func (c *chat) readOptions(body map[string]any) error {
+	for _, f := range forms {
+		v := body[f.name]
+		list, isList := v.([]any)
+		if v != nil && (!isList || len(list) > 0) && !slices.ContainsFunc(f.allowed, func(allowed any) bool { return value.Equal(v, allowed) }) {
+			return fmt.Errorf("%s: %s", f.name, f.problem)
+		}
+	}
+	options, ok := body["stream_options"].(map[string]any)
+	if body["stream_options"] != nil && !ok {
+		return errors.New("stream_options: expected an object")
+	}
+	for name, v := range map[string]any{"stream": body["stream"], "stream_options.include_usage": options["include_usage"]} {
+		if _, ok := v.(bool); !ok && v != nil {
+			return fmt.Errorf("%s: expected true or false", name)
+		}
+	}
+	c.stream, _ = body["stream"].(bool)
+	c.usage, _ = options["include_usage"].(bool)
+	if ok && !c.stream {
+		return errors.New("stream_options: only allowed with stream: true")
+	}
+	return nil
 }
 
 // openAI answers errors of a handler in the format of the OpenAI API, which its
@@ -164,14 +203,17 @@ func (c *chat) answer(ctx context.Context, a accepted) error {
 		c.w.Header().Set("X-Should-Retry", "false") // OpenAI clients would run the workflow again
 		return &statusError{http.StatusInternalServerError, errors.New(text)}
 	case !c.stream:
-		return reply(c.w, http.StatusOK, c.document("chat.completion", map[string]any{
+		return reply(c.w, http.StatusOK, c.document("chat.completion", tokensOf(res), map[string]any{
 			"index": 0, "message": map[string]any{"role": "assistant", "content": text}, "finish_reason": finish,
-		}, map[string]any{"prompt_tokens": 0, "completion_tokens": res.Usage.Tokens, "total_tokens": res.Usage.Tokens}))
+		}))
 	}
 	if c.sent == 0 {
 		c.chunk(map[string]any{"role": "assistant", "content": text}, nil)
 	}
 	c.chunk(map[string]any{}, finish)
+	if c.usage {
+		_, _ = c.w.Write(c.encode(tokensOf(res))) // the client is gone
+	}
 	_, _ = fmt.Fprint(c.w, "data: [DONE]\n\n") // the client is gone
 	return nil
 }
@@ -227,7 +269,7 @@ func (c *chat) event(line []byte) []byte {
 		delta["role"] = "assistant"
 	}
 	c.sent++
-	return c.encode(delta, nil)
+	return c.encode(nil, choice(delta, nil))
 }
 
 // fail ends a stream with an error in the format of the OpenAI API.
@@ -242,21 +284,34 @@ func (c *chat) fail(message string) error {
 
 // chunk sends a part of the answer.
 func (c *chat) chunk(delta map[string]any, finish any) {
-	_, _ = c.w.Write(c.encode(delta, finish)) // the client is gone
+	_, _ = c.w.Write(c.encode(nil, choice(delta, finish))) // the client is gone
 }
 
-func (c *chat) encode(delta map[string]any, finish any) []byte {
-	text, err := json.Marshal(c.document("chat.completion.chunk", map[string]any{"index": 0, "delta": delta, "finish_reason": finish}, nil))
+func choice(delta map[string]any, finish any) map[string]any {
+	return map[string]any{"index": 0, "delta": delta, "finish_reason": finish}
+}
+
+// tokensOf returns the tokens of a run. Those of prompts are not counted apart.
+func tokensOf(res *flow.Result) map[string]any {
+	return map[string]any{"prompt_tokens": 0, "completion_tokens": res.Usage.Tokens, "total_tokens": res.Usage.Tokens}
+}
+
+func (c *chat) encode(usage map[string]any, choices ...any) []byte {
+	text, err := json.Marshal(c.document("chat.completion.chunk", usage, choices...))
 	if err != nil {
 		return nil // the texts are valid
 	}
 	return fmt.Appendf(nil, "data: %s\n\n", text)
 }
 
-func (c *chat) document(kind string, choice, usage map[string]any) map[string]any {
-	doc := map[string]any{"id": "chatcmpl-" + c.id, "object": kind, "created": c.created, "model": c.model, "choices": []any{choice}}
+// document returns an answer, or a chunk. As in OpenAI's API, a chunk without choices
+// has the usage, and that of the others is null if it was requested.
+func (c *chat) document(kind string, usage map[string]any, choices ...any) map[string]any {
+	doc := map[string]any{"id": "chatcmpl-" + c.id, "object": kind, "created": c.created, "model": c.model, "choices": append([]any{}, choices...)}
 	if usage != nil {
 		doc["usage"] = usage
+	} else if c.usage {
+		doc["usage"] = nil
 	}
 	return doc
 }
