@@ -385,7 +385,7 @@ func TestParquetOfOtherPrograms(t *testing.T) {
 	e := g.call("get_entity", object{"entity_id": "ana", "include_embedding": true})["entity"].(object)
 	same(t, "ana", []any{e["type"], e["created_at"], e["embedding"]}, []any{"person", "2020-01-01T00:00:00Z", []any{1.0, 0.5}})
 	same(t, "properties", e["properties"], object{"age": int64(-30), "ok": true, "tags": []any{"a", "b"}, "seen": "2020-01-01", "score": 0.5})
-	same(t, "what is null", g.propertiesOf("bob"), object{"ok": false, "seen": "1970-01-01", "score": 0.0})
+	same(t, "what is null", g.propertiesOf("bob"), object{"ok": false, "tags": []any{}, "seen": "1970-01-01", "score": 0.0})
 	relations := g.call("get_relations", object{"entity_id": "ana"})["relations"]
 	same(t, "relation", []any{field(relations, "weight"), field(relations, "properties")}, []any{[]any{2.0}, []any{object{"since": "2020-01-01T00:00:00.123Z"}}})
 
@@ -424,4 +424,27 @@ func TestParquetOfOtherPrograms(t *testing.T) {
 	g.fails("import", p, tea.ValidationError, `the column "map" has objects or lists of lists, which are not supported`)
 	writeParquet(t, filepath.Join(root, "entities.parquet"), decimal{"x", 7})
 	g.fails("import", p, tea.ValidationError, `entities.parquet: row 1: price: values of the type DECIMAL`)
+}
+
+// The file was written by testdata/parquet/entities.py.
+func TestParquetOfPyArrow(t *testing.T) {
+	t.Parallel()
+	g, root := inRoot(t, "memory")
+	data, err := os.ReadFile("testdata/parquet/entities.parquet")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(root, "entities.parquet"), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.call("import", object{"path": "entities.parquet"})
+	same(t, "full", g.propertiesOf("full"), object{
+		"scores": []any{1.5, nil, 2.0}, "words": []any{"a", nil}, "millis": "12:34:56.789", "micros": "12:34:56.789012",
+		"half": -1.5, "largest": 65504.0, "uuid": "00000000-0000-0000-0000-000000000102",
+	})
+	same(t, "null", g.propertiesOf("null"), object{})
+	same(t, "empty", g.propertiesOf("empty"), object{
+		"scores": []any{}, "words": []any{}, "millis": "00:00:00", "micros": "00:00:00",
+		"half": 0x1p-24, "largest": 0.0, "uuid": "00000000-0000-0000-0000-000000000000",
+	})
 }

@@ -1,10 +1,12 @@
 package transfer
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -88,6 +90,10 @@ type parquetColumn struct {
 	kind    parquet.Type
 	list    bool
 	isField bool
+	isHalf  bool // 16-bit floats
+	// levels are the definition levels from which a value exists, and in a list an
+	// element, which can be null.
+	levels struct{ value, element int }
 }
 
 // readParquet reads a file of entities or of relations. Unknown columns become
@@ -113,6 +119,13 @@ func readParquet(in Input, into Sink) (err error) {
 	columns, err := t.parquetColumns(file.Schema())
 	if err != nil {
 		return err
+	}
+	leaf := 0
+	for _, e := range file.Metadata().Schema { // the library's types do not include Float16
+		if e.Type.Valid && leaf < len(columns) {
+			_, columns[leaf].isHalf = e.LogicalType.Value.(*format.Float16Type)
+			leaf++
+		}
 	}
 	n, rows := 0, make([]parquet.Row, 256)
 	for _, group := range file.RowGroups() {
@@ -149,9 +162,33 @@ func (t *table) parquetColumns(schema *parquet.Schema) ([]parquetColumn, error) 
 			return nil, fmt.Errorf("the column %q has objects or lists of lists, which are not supported", path[0])
 		}
 		names = append(names, path[0])
-		columns = append(columns, parquetColumn{name: path[0], kind: leaf.Node.Type(), list: leaf.MaxRepetitionLevel == 1, isField: slices.Contains(t.fields, path[0])})
+		c := parquetColumn{name: path[0], kind: leaf.Node.Type(), list: leaf.MaxRepetitionLevel == 1, isField: slices.Contains(t.fields, path[0])}
+		c.levels.value = leaf.MaxDefinitionLevel
+		c.levels.element = elementLevel(schema, path)
+		columns = append(columns, c)
 	}
 	return columns, t.complete(names)
+}
+
+// elementLevel returns the definition level from which the list of a column has an
+// element. The level before is that of an empty list, lower ones are those of null.
+func elementLevel(node parquet.Node, path []string) int {
+	level := 0
+	for _, name := range path {
+		for _, field := range node.Fields() {
+			if field.Name() == name {
+				node = field
+				break
+			}
+		}
+		if !node.Required() {
+			level++
+		}
+		if node.Repeated() {
+			break
+		}
+	}
+	return level
 }
 
 func (t *table) parquetRecord(columns []parquetColumn, row parquet.Row) (*record, error) {
@@ -162,19 +199,26 @@ func (t *table) parquetRecord(columns []parquetColumn, row parquet.Row) (*record
 		c := &columns[i]
 		var list []any
 		for _, v := range values {
-			if v.IsNull() {
+			var decoded any
+			switch level := v.DefinitionLevel(); {
+			case level == c.levels.value:
+				decoded, err = c.decode(v)
+			case c.list && level == c.levels.element-1:
+				list = []any{}
+				continue
+			case !c.list || level < c.levels.element:
 				continue
 			}
-			var decoded any
-			if decoded, err = c.decode(v); err != nil {
+			if err != nil {
 				break
 			}
 			list = append(list, decoded)
 		}
 		switch {
-		case err != nil, len(list) == 0:
-		case c.isField:
+		case err != nil || list == nil:
+		case c.isField && len(list) > 0:
 			err = r.set(c.name, list)
+		case c.isField:
 		case c.list:
 			others[c.name], err = value.Encode(list)
 		default:
@@ -208,13 +252,46 @@ func (c *parquetColumn) decode(v parquet.Value) (any, error) {
 		return float64(v.Float()), nil
 	case parquet.Double:
 		return v.Double(), nil
+	case parquet.FixedLenByteArray:
+		return c.bytes(v.ByteArray())
 	case parquet.ByteArray:
 		if text := string(v.ByteArray()); utf8.ValidString(text) {
 			return text, nil
 		}
 		return nil, errNotUTF8
 	}
-	return nil, fmt.Errorf("values of the type %s are not supported", c.kind)
+	return nil, c.unsupported()
+}
+
+func (c *parquetColumn) unsupported() error {
+	return fmt.Errorf("values of the type %s are not supported", c.kind)
+}
+
+// bytes returns the value of a fixed number of bytes.
+func (c *parquetColumn) bytes(b []byte) (any, error) {
+	if c.isHalf && len(b) == 2 {
+		return float16(binary.LittleEndian.Uint16(b)), nil
+	}
+	if logical := c.kind.LogicalType(); logical != nil && len(b) == 16 {
+		if _, ok := logical.Value.(*format.UUIDType); ok {
+			return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), nil
+		}
+	}
+	return nil, c.unsupported()
+}
+
+// float16 returns the value of a number of IEEE 754, binary16.
+func float16(bits uint16) float64 {
+	sign, exponent, fraction := 1-2*float64(bits>>15), int(bits>>10&0x1f), float64(bits&0x3ff)
+	switch {
+	case exponent == 0:
+		return sign * math.Ldexp(fraction, -24)
+	case exponent < 0x1f:
+		return sign * math.Ldexp(fraction+0x400, exponent-25)
+	case fraction != 0:
+		return math.NaN()
+	}
+	return math.Inf(int(sign))
 }
 
 // unsigned reports whether the column has unsigned integers.
@@ -238,6 +315,8 @@ func (c *parquetColumn) integer(n int64) (any, error) {
 		unit := meaning.Unit.Value.Duration()
 		second := int64(time.Second / unit)
 		return time.Unix(n/second, n%second*int64(unit)).UTC().Format(time.RFC3339Nano), nil
+	case *format.TimeType:
+		return time.Unix(0, n*int64(meaning.Unit.Value.Duration())).UTC().Format("15:04:05.999999999"), nil
 	case *format.DateType:
 		return time.Unix(n*24*60*60, 0).UTC().Format(time.DateOnly), nil
 	case *format.IntType:
@@ -246,7 +325,7 @@ func (c *parquetColumn) integer(n int64) (any, error) {
 		}
 		return n, nil
 	}
-	return nil, fmt.Errorf("values of the type %s are not supported", c.kind)
+	return nil, c.unsupported()
 }
 
 // set sets a field.
