@@ -45,29 +45,34 @@ func TestEveryErrorPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, info := range diagcode.All() {
-		t.Run(info.Code, func(t *testing.T) {
+	files, err := filepath.Glob("../docs/errors/TEA*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no pages", err)
+	}
+	for _, page := range files {
+		code := strings.TrimSuffix(filepath.Base(page), ".md")
+		t.Run(code, func(t *testing.T) {
 			t.Parallel()
 			h := h
-			if info.Code == diagcode.UncheckedAction {
+			if code == diagcode.UncheckedAction {
 				h = unread
 			}
-			file, o := writeExample(t, info.Code)
-			if info.Code == diagcode.SecretMissing {
+			file, o := writeExample(t, code)
+			if code == diagcode.SecretMissing {
 				checkMissingSecret(t, h, file)
 				return
 			}
 			plain := h.Validate(file, o)
 			o.Strict = true
 			strict := h.Validate(file, o)
-			if !has(strict, info.Code) {
+			if !has(strict, code) {
 				t.Errorf("validate --strict gives:\n%v", strict)
 			}
-			if has(plain, info.Code) == slices.Contains(strictOnly, info.Code) {
+			if has(plain, code) == slices.Contains(strictOnly, code) {
 				t.Errorf("validate gives:\n%v", plain)
 			}
 			for _, d := range plain {
-				if d.Code != info.Code && d.Code != follows[info.Code] {
+				if d.Code != code && d.Code != follows[code] {
 					t.Errorf("the example also gives %v", d)
 				}
 			}

@@ -29,7 +29,7 @@ func Example() {
 	err = journal.Append(
 		checkpoint.Record{Kind: checkpoint.KindStart, Body: []byte(`{"input":{}}`)},
 		checkpoint.Record{Kind: "finish", Path: "fetch", Body: []byte(`{"update":{"rows":3}}`)},
-		checkpoint.NewStatusRecord(flow.Waiting, "ask"),
+		checkpoint.Record{Kind: checkpoint.KindStatus, Path: "ask", Body: []byte(`{"status":"waiting","node":"ask"}`)},
 	)
 	if err != nil {
 		panic(err)

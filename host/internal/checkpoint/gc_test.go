@@ -20,7 +20,7 @@ func agedRun(t *testing.T, s *Store, id string, status flow.Status, age time.Dur
 	t.Helper()
 	h := testHeader()
 	h.RunID, h.StartedAt = id, testTime.Add(-age)
-	r := NewStatusRecord(status, "x")
+	r := statusRecord(status, "x")
 	r.Time = testTime.Add(-age)
 	start := Record{Kind: KindStart, Time: r.Time}
 	createRun(t, s, h, start, r)

@@ -302,7 +302,7 @@ func TestDiscardCompletesAPromisedFile(t *testing.T) {
 	if err := j.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Append(NewStatusRecord(flow.Done, "")); err != nil {
+	if err := j.Append(statusRecord(flow.Done, "")); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.Discard(); err != nil {

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"runtime"
@@ -14,6 +15,11 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
+func statusRecord(status flow.Status, node string) Record {
+	body, _ := json.Marshal(StatusBody{Status: status, Node: node})
+	return Record{Kind: KindStatus, Path: node, Body: body}
+}
+
 func TestListTellsHowRunsStand(t *testing.T) {
 	t.Parallel()
 	finish := Record{Time: testTime.Add(time.Minute), Kind: "finish", Path: "fetch"}
@@ -25,13 +31,13 @@ func TestListTellsHowRunsStand(t *testing.T) {
 	}{
 		"start only":           {testRecords()[:1], flow.Stopped, ""},
 		"killed":               {[]Record{finish}, flow.Stopped, "fetch"},
-		"waiting":              {[]Record{finish, NewStatusRecord(flow.Waiting, "ask")}, flow.Waiting, "ask"},
-		"failed":               {[]Record{finish, NewStatusRecord(flow.Failed, "fetch")}, flow.Failed, "fetch"},
-		"stopped":              {[]Record{NewStatusRecord(flow.Stopped, "loop#2")}, flow.Stopped, "loop#2"},
-		"done":                 {[]Record{big, NewStatusRecord(flow.Done, "")}, flow.Done, ""},
-		"killed after waiting": {[]Record{NewStatusRecord(flow.Waiting, "ask"), finish}, flow.Stopped, "fetch"},
+		"waiting":              {[]Record{finish, statusRecord(flow.Waiting, "ask")}, flow.Waiting, "ask"},
+		"failed":               {[]Record{finish, statusRecord(flow.Failed, "fetch")}, flow.Failed, "fetch"},
+		"stopped":              {[]Record{statusRecord(flow.Stopped, "loop#2")}, flow.Stopped, "loop#2"},
+		"done":                 {[]Record{big, statusRecord(flow.Done, "")}, flow.Done, ""},
+		"killed after waiting": {[]Record{statusRecord(flow.Waiting, "ask"), finish}, flow.Stopped, "fetch"},
 		"last record is large": {[]Record{finish, big}, flow.Stopped, "big"},
-		"unknown status":       {[]Record{NewStatusRecord("running", "x")}, flow.Stopped, "x"},
+		"unknown status":       {[]Record{statusRecord("running", "x")}, flow.Stopped, "x"},
 	}
 	for name, c := range cases {
 		for _, tail := range []string{"", "torn"} {
@@ -149,7 +155,7 @@ func TestListIsNewestFirst(t *testing.T) {
 // disk.
 func makeRuns(t testing.TB, s *Store, n, size int) {
 	t.Helper()
-	path := createRun(t, s, testHeader(), Record{Kind: "finish", Body: []byte(`"` + strings.Repeat("x", size) + `"`)}, NewStatusRecord(flow.Done, "end"))
+	path := createRun(t, s, testHeader(), Record{Kind: "finish", Body: []byte(`"` + strings.Repeat("x", size) + `"`)}, statusRecord(flow.Done, "end"))
 	buf, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

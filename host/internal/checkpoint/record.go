@@ -113,12 +113,6 @@ type StatusBody struct {
 	FailedBranches int `json:"failed_branches,omitempty"`
 }
 
-// NewStatusRecord returns a record of the run's status at a node.
-func NewStatusRecord(status flow.Status, node string) Record {
-	body, _ := json.Marshal(StatusBody{Status: status, Node: node}) // two strings always encode
-	return Record{Kind: KindStatus, Path: node, Body: body}
-}
-
 // lastStatus decodes the last record of a run; ok is false if it is not a status
 // record.
 func lastStatus(r Record) (body StatusBody, ok bool) {

@@ -66,7 +66,7 @@ func TestGCSeesThatARunWentOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(j.Append(NewStatusRecord(flow.Done, "x")), j.Close()); err != nil {
+	if err := errors.Join(j.Append(statusRecord(flow.Done, "x")), j.Close()); err != nil {
 		t.Fatal(err)
 	}
 	gcRemoves(t, s, Policy{MaxUnfinished: statusCacheMin - 2}, ids[1:2])

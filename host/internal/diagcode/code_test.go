@@ -4,18 +4,21 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/the-edge-agent/tea/host/internal/diagcode"
 )
 
-// TestTableHoldsEveryConstant reads the constants from the source, since a
-// program cannot list them.
-func TestTableHoldsEveryConstant(t *testing.T) {
+const pages = "../../../docs/errors"
+
+// TestEveryCodeHasAPage reads the constants from the source, since a program
+// cannot list them.
+func TestEveryCodeHasAPage(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "code.go", nil, 0)
 	if err != nil {
@@ -29,22 +32,30 @@ func TestTableHoldsEveryConstant(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				constants = append(constants, code)
+				constants = append(constants, code+".md")
 			}
 		}
 		return true
 	})
-	var table []string
-	for _, info := range diagcode.All() {
-		if info.Title == "" {
-			t.Errorf("%s has no title", info.Code)
-		}
-		table = append(table, info.Code)
-	}
-	if d := cmp.Diff(constants, table); d != "" {
-		t.Errorf("constants (-) and table (+) differ:\n%s", d)
-	}
-	if !slices.IsSorted(table) || len(slices.Compact(slices.Clone(table))) != len(table) {
+	if !slices.IsSorted(constants) || len(slices.Compact(slices.Clone(constants))) != len(constants) {
 		t.Error("the codes are not in order, or one appears twice")
+	}
+	entries, err := os.ReadDir(pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, e := range entries {
+		found = append(found, e.Name())
+		page, err := os.ReadFile(filepath.Join(pages, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !regexp.MustCompile(`^# TEA\d{4}: [A-Z].*[^.\n]\n`).Match(page) || string(page[2:9])+".md" != e.Name() {
+			t.Errorf("%s does not begin with its code and a title", e.Name())
+		}
+	}
+	if d := cmp.Diff(constants, found); d != "" {
+		t.Errorf("constants (-) and pages (+) differ:\n%s", d)
 	}
 }

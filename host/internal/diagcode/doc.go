@@ -10,5 +10,5 @@
 //	TEA16xx  settings, secrets, environment
 //	TEA2xxx  errors during a run
 //
-// Start with [All]. To add a code, add a constant and its line in the table.
+// To add a code, add a constant and its page.
 package diagcode

@@ -110,7 +110,7 @@ func TestInitial(t *testing.T) {
 func TestRequiredKeyCannotBecomeNull(t *testing.T) {
 	t.Parallel()
 	schema := keys(spec.Key{Name: "b", Type: spec.TypeString, Required: true})
-	err := state.New(object{"b": "x"}).Apply(object{"b": nil}, schema)
+	err := newState(object{"b": "x"}).Apply(object{"b": nil}, schema)
 	if want := `state key "b": expected str, got null`; err == nil || err.Error() != want {
 		t.Errorf("err = %v", err)
 	}

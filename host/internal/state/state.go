@@ -11,12 +11,8 @@ type State struct {
 	shared bool
 }
 
-// New returns a state that owns values; the caller must not change them afterwards.
-func New(values map[string]any) *State {
-	return &State{values: values}
-}
-
-// Reset replaces the state by the result of [New].
+// Reset replaces the content by values, which the state then owns; the caller must
+// not change them afterwards.
 func (s *State) Reset(values map[string]any) { *s = State{values: values} }
 
 // Fork returns a state with the same content. The content is not copied until one

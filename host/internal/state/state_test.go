@@ -20,6 +20,12 @@ type (
 
 func keys(list ...spec.Key) *state.Schema { return state.NewSchema(list) }
 
+func newState(values object) *state.State {
+	s := new(state.State)
+	s.Reset(values)
+	return s
+}
+
 func wantValues(t *testing.T, s *state.State, want object) {
 	t.Helper()
 	if d := cmp.Diff(want, s.Values()); d != "" {
@@ -29,7 +35,7 @@ func wantValues(t *testing.T, s *state.State, want object) {
 
 func TestForksDoNotSeeEachOther(t *testing.T) {
 	t.Parallel()
-	parent := state.New(object{"a": int64(1), "list": list{int64(1)}})
+	parent := newState(object{"a": int64(1), "list": list{int64(1)}})
 	left, right := parent.Fork(), parent.Fork()
 	before := parent.Values()
 	left.Set("a", int64(2))
@@ -53,7 +59,7 @@ func TestForksDoNotSeeEachOther(t *testing.T) {
 func TestForksRunConcurrently(t *testing.T) {
 	t.Parallel()
 	schema := keys(spec.Key{Name: "list", Type: spec.TypeList, Reducer: spec.ReduceAppend})
-	parent := state.New(object{"list": list{}})
+	parent := newState(object{"list": list{}})
 	var wg sync.WaitGroup
 	for i := range 8 {
 		fork := parent.Fork()
@@ -74,7 +80,7 @@ func TestForksRunConcurrently(t *testing.T) {
 
 func TestNewOfNothing(t *testing.T) {
 	t.Parallel()
-	s := state.New(nil)
+	s := newState(nil)
 	if err := s.Fork().Apply(object{"a": nil}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +103,7 @@ func TestFailedApplyChangesNothing(t *testing.T) {
 		{object{"free": true, "list": "x"}, `state key "list": reducer extend: the update must be a list, got str ("x")`},
 		{object{"free": true, "n": 0.5}, `state key "n": expected int, got float (1.5)`},
 	} {
-		s := state.New(object{"n": int64(1)})
+		s := newState(object{"n": int64(1)})
 		err := s.Apply(test.update, schema)
 		if err == nil || err.Error() != test.want {
 			t.Errorf("err = %v, want %s", err, test.want)
@@ -110,11 +116,11 @@ func TestErrorsAreTyped(t *testing.T) {
 	t.Parallel()
 	schema := keys(spec.Key{Name: "n", Type: spec.TypeInt}, spec.Key{Name: "m", Type: spec.TypeAny, Reducer: spec.ReduceMax})
 	var typed *flow.TypeError
-	if err := state.New(nil).Apply(object{"n": "x"}, schema); !errors.As(err, &typed) || typed.Key != "n" {
+	if err := newState(nil).Apply(object{"n": "x"}, schema); !errors.As(err, &typed) || typed.Key != "n" {
 		t.Errorf("err = %v", err)
 	}
 	var reduced *state.ReduceError
-	if err := state.New(object{"m": list{}}).Apply(object{"m": "x"}, schema); !errors.As(err, &reduced) || reduced.Reducer != spec.ReduceMax {
+	if err := newState(object{"m": list{}}).Apply(object{"m": "x"}, schema); !errors.As(err, &reduced) || reduced.Reducer != spec.ReduceMax {
 		t.Errorf("err = %v", err)
 	}
 }

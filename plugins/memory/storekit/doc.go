@@ -1,8 +1,6 @@
-// Package storekit has the common parts of stores of package store: checks of
-// keys, entries, documents and vectors, the canonical form of values, conditions
-// and orders of documents, and exact search among vectors. A store that uses them
-// accepts and finds the same as the stores of this module. Their use is optional.
+// Package storekit evaluates conditions and orders of documents for databases that
+// cannot. A MetadataStore that uses it finds the same documents as the stores of this
+// module. Its use is optional.
 //
-// Start with [Entries] for a LongTermMemory, [Merge] and [Select] for a
-// MetadataStore, and [CheckItems] and [Nearest] for a VectorIndex.
+// Start with [Select].
 package storekit

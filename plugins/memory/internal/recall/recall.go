@@ -10,8 +10,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/filter"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
-	"github.com/the-edge-agent/tea/plugins/memory/storekit"
 )
 
 // Options configure a Recall. LTM and Vectors are needed. The caller closes
@@ -270,7 +270,7 @@ func (r *Recall) Check(ctx context.Context, collection string, entries ...Embedd
 	if err != nil {
 		return err
 	}
-	if _, err := storekit.CheckItems(collection, items); err != nil {
+	if _, err := vectors.Check(collection, items); err != nil {
 		return err
 	}
 	all, err := r.o.Vectors.Collections(ctx)
@@ -279,7 +279,7 @@ func (r *Recall) Check(ctx context.Context, collection string, entries ...Embedd
 	}
 	for _, c := range all {
 		if got := len(items[0].Embedding); c.Name == collection && c.Dimension != got {
-			return storekit.WrongDimension(collection, got, c.Dimension)
+			return vectors.WrongDimension(collection, got, c.Dimension)
 		}
 	}
 	return nil

@@ -2,8 +2,9 @@ package vectors
 
 import "github.com/the-edge-agent/tea/plugins/memory/store"
 
-// Check validates items and returns their metadata as canonical JSON, "" for none. The
-// error is a validation_error.
+// Check validates items, which must have the same dimension, and returns their metadata
+// as canonical JSON, "" for none. The error is a validation_error. It does not check the
+// dimension of an existing collection.
 func Check(collection string, items []store.VectorItem) (metadata []string, err error) {
 	rows, err := prepare(collection, items)
 	if err != nil {
@@ -11,6 +12,9 @@ func Check(collection string, items []store.VectorItem) (metadata []string, err 
 	}
 	metadata = make([]string, len(rows))
 	for i, r := range rows {
+		if got, want := len(r.item.Embedding), len(items[0].Embedding); got != want {
+			return nil, WrongDimension(collection, got, want)
+		}
 		metadata[i] = r.metadata
 	}
 	return metadata, nil
