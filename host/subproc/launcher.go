@@ -23,6 +23,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/childproc"
+	"github.com/the-edge-agent/tea/sdk/x/filelock"
 	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
@@ -33,7 +34,7 @@ type launcher struct {
 	options Options
 
 	mu      sync.Mutex
-	dir     *runDir
+	dir     *filelock.Dir
 	forker  *forker
 	guard   *childproc.Guard // can be nil
 	mark    string           // begins the marks of its processes
@@ -71,7 +72,7 @@ func (l *launcher) open() error {
 	}
 	l.dir, l.forker, l.guard, l.cgroups = dir, newForker(), guard, groups
 	if l.status != nil {
-		if l.reporter, err = report(dir.path, l.status); err != nil {
+		if l.reporter, err = report(dir.Path, l.status); err != nil {
 			l.options.Logger.Warn("the status of plugins is not available to other processes", "error", err)
 		}
 	}
@@ -88,7 +89,7 @@ func (l *launcher) close() error {
 	l.reporter.close()
 	l.guard.Close()
 	l.forker.close()
-	err := l.dir.remove()
+	err := l.dir.Remove()
 	l.dir, l.forker, l.guard, l.reporter = nil, nil, nil, nil
 	return err
 }
@@ -277,7 +278,7 @@ func (l *launcher) config(p *process, startTimeout time.Duration) *plugin.Client
 		},
 		SkipHostEnv:      true,
 		StartTimeout:     startTimeout,
-		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: l.dir.path},
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: l.dir.Path},
 		SyncStdout:       p.runner.output.writer("stdout"),
 		SyncStderr:       p.runner.output.writer("stderr"),
 		Logger:           hclog.NewNullLogger(), // our errors contain everything that it would log

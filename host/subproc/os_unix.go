@@ -19,11 +19,6 @@ func (g *group) kill() { _ = syscall.Kill(-g.pid, syscall.SIGKILL) }
 // close does nothing: a group has no resources.
 func (*group) close() {}
 
-func ownedByUs(info os.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Getuid()
-}
-
 // programSuffix is the suffix of the names of programs.
 const programSuffix = ""
 

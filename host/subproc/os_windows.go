@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 	"unsafe"
 
@@ -64,16 +63,9 @@ func (g *group) close() {
 	}
 }
 
-// processAttr is empty: this system has neither process groups nor a
-// parent-death signal. The job object is used instead.
-func processAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
-
 // awaitExit returns false: the caller waits for the process itself. Its job cannot be
 // mistaken for another.
 func awaitExit(int) bool { return false }
-
-// ownedByUs returns true for every file: owners are not examined on this system.
-func ownedByUs(os.FileInfo) bool { return true }
 
 // programSuffix is the suffix of the names of programs.
 const programSuffix = ".exe"

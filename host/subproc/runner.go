@@ -80,10 +80,11 @@ func (r *runner) Start(ctx context.Context) error {
 	}
 	r.cmd = &exec.Cmd{
 		Path: r.command, Args: append([]string{r.path}, r.args...),
-		Stdout:      outW,
-		Stderr:      errW,
-		SysProcAttr: processAttr(),
+		Stdout: outW,
+		Stderr: errW,
 	}
+	childproc.Group(r.cmd)
+	childproc.EndWithParent(r.cmd)
 	r.cmd.Env = append([]string{r.mark, wire.PassParent(r.cmd, watched)}, r.env...)
 	r.limits.wrap(r.cmd)
 	r.cgroup = r.cgroups.add(r.name, r.limits)

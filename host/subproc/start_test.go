@@ -62,7 +62,7 @@ func launchFails(t *testing.T, o Options, path string) error {
 		p.stop(t.Context())
 		t.Fatal("the plugin started")
 	}
-	if rest, _ := filepath.Glob(filepath.Join(l.dir.path, "*")); len(rest) != 1 {
+	if rest, _ := filepath.Glob(filepath.Join(l.dir.Path, "*")); len(rest) != 1 {
 		t.Errorf("the failed start left %v", rest)
 	}
 	return err

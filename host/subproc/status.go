@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/sdk/x/breaker"
+	"github.com/the-edge-agent/tea/sdk/x/filelock"
 )
 
 const (
@@ -191,7 +192,7 @@ func Hosts(ctx context.Context) []HostStatus {
 	for _, base := range slices.Compact(bases) {
 		dirs, _ := filepath.Glob(filepath.Join(base, runDirPrefix+"*")) // the pattern is valid
 		for _, dir := range dirs {
-			if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !ownedByUs(info) {
+			if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !filelock.Owned(info) {
 				continue
 			}
 			if h, err := askStatus(ctx, dir); err == nil {

@@ -5,15 +5,10 @@ package subproc
 import (
 	"errors"
 	"os/exec"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// processAttr gives a plugin a separate process group. This system has no parent-death
-// signal; the guard and the plugin's watch of its host remain.
-func processAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // awaitExit blocks until the child has ended but does not reap it, so that its process
 // group cannot be mistaken for another. It returns false if it could not wait.

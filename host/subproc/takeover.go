@@ -152,7 +152,7 @@ func (s *supervisor) export(ctx context.Context, gen *generation) (states map[st
 	if !gen.process.wire.HandsOver() {
 		return nil, func() {}, nil
 	}
-	dir, err := os.MkdirTemp(s.launcher.dir.path, "state")
+	dir, err := os.MkdirTemp(s.launcher.dir.Path, "state")
 	if err != nil {
 		return nil, func() {}, fmt.Errorf("make a directory for its state: %w", err)
 	}

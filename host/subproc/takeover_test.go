@@ -170,7 +170,7 @@ func TestStateIsHandedOver(t *testing.T) {
 	}
 	count(first, 3)
 	count(second, 2)
-	if left, _ := filepath.Glob(filepath.Join(set.launcher.dir.path, "state*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(set.launcher.dir.Path, "state*")); len(left) > 0 {
 		t.Errorf("the swaps left %v", left)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/the-edge-agent/tea/sdk/x/childproc"
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 
 	"github.com/the-edge-agent/tea/objstore"
@@ -81,7 +82,7 @@ func (s *Server) run(t testing.TB) bool {
 	defer log.Close()
 	cmd := s.command(s.listen)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = dyingWithParent()
+	childproc.EndWithParent(cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -68,8 +68,8 @@ func StartGuard(o GuardOptions) (*Guard, error) {
 	cmd := &exec.Cmd{
 		Path: "/bin/sh", Args: []string{o.Name, "-c", guardScript, o.Name, o.Mark, o.ControlGroups, always},
 		Dir: "/", Env: []string{},
-		SysProcAttr: detached(), // the owner handles Ctrl-C and a hang-up
 	}
+	detach(attributes(cmd)) // the owner handles Ctrl-C and a hang-up
 	in, out, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", o.Name, err)

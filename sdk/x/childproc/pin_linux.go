@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -45,3 +46,5 @@ func Pin(pid, n int) error {
 	}
 	return nil
 }
+
+func endWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }

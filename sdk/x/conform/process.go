@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/childproc"
 	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
@@ -72,9 +73,9 @@ func launch(ctx context.Context, cmd *exec.Cmd, output io.Writer, known *tea.Man
 	p := &Process{running: running{parent: parent, end: end}, output: output, start: &exec.Cmd{Path: cmd.Path, Args: cmd.Args, Env: cmd.Environ(), Dir: cmd.Dir}}
 	given := cmd
 	cmd = p.command(life)
-	cmd.SysProcAttr = processAttr()
+	childproc.Group(cmd)
 	cmd.Env = append(cmd.Env, wire.PassParent(cmd, watched))
-	cmd.Cancel = func() error { return killGroup(cmd.Process) }
+	cmd.Cancel = func() error { return childproc.KillGroup(cmd.Process) }
 	p.runner = newRunner(cmd)
 	p.plugin = plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig:  plugin.HandshakeConfig{ProtocolVersion: tea.ProtocolVersion, MagicCookieKey: wire.CookieKey, MagicCookieValue: wire.CookieValue},

@@ -1,4 +1,4 @@
-package subproc
+package filelock
 
 import (
 	"os"
@@ -8,27 +8,24 @@ import (
 	"time"
 )
 
-// Hosts that start at the same time tidy up while the others make theirs.
-func TestHostsThatStartTogetherKeepTheirDirectories(t *testing.T) {
+// Processes that start at the same time remove stale directories while the others
+// create theirs.
+func TestProcessesThatStartTogetherKeepTheirDirectories(t *testing.T) {
 	t.Parallel()
-	base, err := os.MkdirTemp("/tmp", "teadirs") //nolint:usetesting // t.TempDir is too deep for a socket's path
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(base) })
+	base := t.TempDir()
 	var starting sync.WaitGroup
 	for range 50 {
 		starting.Go(func() {
 			for range 10 {
-				dir, err := newRunDir([]string{base})
+				dir, err := MakeDir(base, "tea-test-")
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if _, err := os.Stat(filepath.Join(dir.path, lockName)); err != nil {
-					t.Errorf("another host took it: %v", err)
+				if _, err := os.Stat(filepath.Join(dir.Path, dirLock)); err != nil {
+					t.Errorf("another process removed it: %v", err)
 				}
-				if err := dir.remove(); err != nil {
+				if err := dir.Remove(); err != nil {
 					t.Error(err)
 				}
 			}
@@ -37,7 +34,7 @@ func TestHostsThatStartTogetherKeepTheirDirectories(t *testing.T) {
 	starting.Wait()
 }
 
-func TestDeadHostsDirectoriesGo(t *testing.T) {
+func TestDirectoriesOfKilledProcessesAreRemoved(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	long := time.Now().Add(-time.Hour)
@@ -46,25 +43,25 @@ func TestDeadHostsDirectoriesGo(t *testing.T) {
 		made time.Time
 		stay bool
 	}{
-		runDirPrefix + "killed":   {lock: true, made: time.Now()},
-		runDirPrefix + "emptied":  {made: long},
-		newPrefix + "starting":    {made: time.Now(), stay: true},
-		newPrefix + "never-began": {lock: true, made: long},
-		"somebody-elses":          {made: long, stay: true},
+		"tea-test-killed":       {lock: true, made: time.Now()},
+		"tea-test-emptied":      {made: long},
+		".tea-test-starting":    {made: time.Now(), stay: true},
+		".tea-test-never-began": {lock: true, made: long},
+		"somebody-elses":        {made: long, stay: true},
 	} {
 		dir := filepath.Join(base, name)
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		if c.lock {
-			if err := os.WriteFile(filepath.Join(dir, lockName), nil, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, dirLock), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := os.Chtimes(dir, c.made, c.made); err != nil {
 			t.Fatal(err)
 		}
-		removeStale(base)
+		removeStale(base, "tea-test-")
 		if _, err := os.Stat(dir); (err == nil) != c.stay {
 			t.Errorf("%s: stays %t, want %t", name, err == nil, c.stay)
 		}

@@ -5,6 +5,7 @@ package filelock
 import (
 	"errors"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,4 +29,10 @@ func lock(f *os.File, how int) error {
 		return ErrLocked
 	}
 	return err
+}
+
+// Owned reports whether a file belongs to this user.
+func Owned(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid()
 }

@@ -35,3 +35,6 @@ func Unlock(f *os.File) error {
 	at := windows.Overlapped{OffsetHigh: 1 << 30}
 	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at)
 }
+
+// Owned returns true for every file: owners are not examined on this system.
+func Owned(os.FileInfo) bool { return true }

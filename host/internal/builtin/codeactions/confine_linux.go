@@ -2,18 +2,10 @@ package codeactions
 
 import (
 	"fmt"
-	"os/exec"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// confineChild puts the child in a separate process group and kills it when the
-// host ends.
-func confineChild(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
 
 // runtimeMemory is the private writable memory of an idle child.
 const runtimeMemory = 96 << 20

@@ -13,6 +13,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/childproc"
 )
 
 // job is the child's standard input.
@@ -56,7 +57,8 @@ func (r *runner) spawn(ctx context.Context, j job) (result, error) {
 	cmd.Stdin = bytes.NewReader(in)
 	cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none"}
 	cmd.Dir = os.TempDir()
-	confineChild(cmd)
+	childproc.Group(cmd)
+	childproc.EndWithParent(cmd)
 	out, last := &bounded{most: most}, &bounded{most: 4 << 10}
 	cmd.Stdout, cmd.Stderr = out, last
 	err = cmd.Run()

@@ -28,7 +28,7 @@ func NewGroup() *Group { return &Group{mark: markName + "=" + rand.Text()} }
 func (g *Group) watch() (_ *childproc.Guard, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.guard == nil && hasGuard {
+	if g.guard == nil && childproc.HasGroups {
 		// Servers that have left their process group are not in it when it ends.
 		g.guard, err = childproc.StartGuard(childproc.GuardOptions{Name: "tea-mcp-guard", Mark: g.mark, Always: true})
 	}

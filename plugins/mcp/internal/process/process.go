@@ -91,8 +91,9 @@ func (g *Group) Start(c Command) (*Process, error) {
 	if err == nil {
 		p.cmd = &exec.Cmd{
 			Path: path, Args: append([]string{c.Path}, c.Args...), Env: g.environ(c.Env), Dir: c.Dir,
-			Stdin: inR, Stdout: outW, Stderr: errW, SysProcAttr: ownGroup(),
+			Stdin: inR, Stdout: outW, Stderr: errW,
 		}
+		childproc.Group(p.cmd)
 		err = p.cmd.Start()
 	}
 	if err != nil {
@@ -128,7 +129,7 @@ func (p *Process) follow(stderr *os.File) {
 	}()
 	go func() {
 		p.awaitExit()
-		killGroup(p.cmd.Process) // kill remaining children
+		_ = childproc.KillGroup(p.cmd.Process) // kill remaining children
 		p.guard.Forget(p.Pid())
 		_ = p.cmd.Wait() // its state has the exit code
 		late := time.AfterFunc(afterExit, func() { stderr.Close() })
@@ -247,7 +248,7 @@ func (p *Process) kill(reason string) {
 	select {
 	case <-p.exited:
 	default:
-		killGroup(p.cmd.Process)
+		_ = childproc.KillGroup(p.cmd.Process) // it may have ended
 	}
 }
 
@@ -260,7 +261,7 @@ func (p *Process) Stop(grace time.Duration) {
 		p.mu.Lock()
 		p.asked = true
 		p.mu.Unlock()
-		terminate(p.cmd.Process)
+		childproc.EndGroup(p.cmd.Process)
 	}
 	for _, step := range []func(){ask, func() { p.kill("it was killed: it did not end when asked to") }} {
 		timer := time.NewTimer(grace / 2)

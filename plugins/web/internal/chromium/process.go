@@ -13,6 +13,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/childproc"
+	"github.com/the-edge-agent/tea/sdk/x/filelock"
 )
 
 // process is a running browser. It ends when stop is called, when the browser ends
@@ -25,7 +27,7 @@ type process struct {
 	parent context.Context // its cause is why the browser was stopped
 	fail   context.CancelCauseFunc
 	wait   context.CancelFunc // ends the browser and waits for it
-	home   *home
+	home   *filelock.Dir
 	pid    int // 0 before the start
 }
 
@@ -66,23 +68,44 @@ var flags = map[string]any{
 	"disable-features":                                   "Translate,MediaRouter,DialMediaRouteProvider,OptimizationHints,AutofillServerCommunication,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,WebTransport",
 }
 
+// homePrefix is the prefix of the name of a browser's directory, which has its profile
+// and its temporary files.
+const homePrefix = "tea-chromium-"
+
+// maxBase is the maximum path length of a directory for temporary files: Chromium
+// creates a socket below it, whose path is limited to 103 characters on some systems.
+const maxBase = 30
+
+// removeTimeout bounds how long killed processes can delay the removal of their
+// files.
+const removeTimeout = 5 * time.Second
+
+// baseDir is the directory for temporary files, or /tmp if its path is too long.
+func baseDir() string {
+	base := os.TempDir()
+	if info, err := os.Stat("/tmp"); len(base) > maxBase && err == nil && info.IsDir() {
+		return "/tmp"
+	}
+	return base
+}
+
 // startProcess starts the browser, which outlives ctx.
 func startProcess(ctx context.Context, s Settings, userAgent string) (*process, error) {
 	path, err := s.find()
 	if err != nil {
 		return nil, err
 	}
-	home, err := makeHome()
+	home, err := filelock.MakeDir(baseDir(), homePrefix)
 	if err != nil {
-		return nil, err
+		return nil, tea.AsError(fmt.Errorf("make a directory for Chromium: %w", err))
 	}
 	if os.Getuid() == 0 {
 		slog.WarnContext(ctx, "Chromium runs without its sandbox, because it refuses to use it as root; run tea as another user")
 	}
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(path), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless,
-		chromedp.NoInheritEnv, chromedp.Env(environment(home.dir)...), chromedp.ModifyCmdFunc(setAttributes),
-		chromedp.UserDataDir(filepath.Join(home.dir, "profile")), chromedp.Flag("js-flags", fmt.Sprintf("--max-old-space-size=%d", s.MaxMemoryMB/2)),
+		chromedp.NoInheritEnv, chromedp.Env(environment(home.Path)...), chromedp.ModifyCmdFunc(setAttributes),
+		chromedp.UserDataDir(filepath.Join(home.Path, "profile")), chromedp.Flag("js-flags", fmt.Sprintf("--max-old-space-size=%d", s.MaxMemoryMB/2)),
 	}
 	if userAgent != "" {
 		options = append(options, chromedp.UserAgent(userAgent))
@@ -137,15 +160,26 @@ func startError(err error) error {
 	return tea.Errorf(tea.DependencyMissing, "Chromium did not start: %w; run it by hand to see why, or set settings.web.chromium.path to another program", err)
 }
 
+// setAttributes makes the browser and its children a process group, which is killed
+// together.
+func setAttributes(cmd *exec.Cmd) {
+	childproc.Group(cmd)
+	childproc.EndWithParent(cmd)
+	cmd.Cancel = func() error { return childproc.KillGroup(cmd.Process) }
+}
+
 // stop ends the browser, waits until its processes have ended, and removes its
 // files. It is idempotent.
 func (p *process) stop(reason error) {
 	p.fail(reason)
 	p.wait()
 	if p.pid > 0 {
-		_ = killGroup(p.pid) // usually no process is left
+		_ = childproc.KillGroup(chromedp.FromContext(p.ctx).Browser.Process()) // usually no process is left
 	}
-	p.home.remove()
+	// A process that is ending may still write files.
+	for deadline := time.Now().Add(removeTimeout); p.home.Remove() != nil && time.Now().Before(deadline); {
+		<-time.After(20 * time.Millisecond)
+	}
 }
 
 // environment returns the complete environment of the browser. The mark lets the host

@@ -54,7 +54,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	if _, failure := load(t, b, request{url: server.URL + "/"}); failure != nil {
 		t.Fatal(failure)
 	}
-	group, home := b.running().pid, b.running().home.dir
+	group, home := b.running().pid, b.running().home.Path
 	if groupEnded(group) {
 		t.Fatal("the browser does not run")
 	}
@@ -164,7 +164,7 @@ func TestPluginThatIsKilled(t *testing.T) {
 		eventually(t, "the browser's processes end", func() bool { return groupEnded(group) })
 	}
 	kill(start())
-	left, err := filepath.Glob(filepath.Join(temp, homePattern))
+	left, err := filepath.Glob(filepath.Join(temp, homePrefix+"*"))
 	if err != nil || len(left) != 1 {
 		t.Fatalf("the directories are %v, %v", left, err)
 	}
@@ -172,7 +172,7 @@ func TestPluginThatIsKilled(t *testing.T) {
 	if _, err := os.Stat(left[0]); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of the process that was killed: %v", err)
 	}
-	if now, _ := filepath.Glob(filepath.Join(temp, homePattern)); len(now) != 1 {
+	if now, _ := filepath.Glob(filepath.Join(temp, homePrefix+"*")); len(now) != 1 {
 		t.Errorf("the directories are %v", now)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/the-edge-agent/tea/sdk/x/childproc"
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
@@ -51,7 +52,7 @@ func StartFirestore(t testing.TB, options ...string) *Firestore {
 		args := append([]string{"-Duser.language=en", "-Xmx512m", "-cp", jar, "com.google.cloud.datastore.emulator.firestore.CloudFirestore", "start", "--host=" + host, "--port=" + port}, options...)
 		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "java", args...)
 		cmd.Stdout, cmd.Stderr = &log, &log
-		endWithParent(cmd)
+		childproc.EndWithParent(cmd)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

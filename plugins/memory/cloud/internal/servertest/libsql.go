@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/the-edge-agent/tea/sdk/x/childproc"
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
@@ -60,7 +61,7 @@ func (s *LibSQL) Start(t testing.TB) {
 		var output bytes.Buffer
 		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), s.program, "--no-welcome", "--enable-namespaces", "--http-listen-addr", address, "--admin-listen-addr", admin, "--db-path", filepath.Join(s.dir, "data"))
 		cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = s.dir, &output, &output, append(os.Environ(), "RUST_LOG=error")
-		endWithParent(cmd)
+		childproc.EndWithParent(cmd)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/the-edge-agent/tea/sdk/x/childproc"
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
@@ -32,7 +33,7 @@ func StartToxiproxy(t testing.TB) *Toxiproxy {
 		host, port, _ := strings.Cut(address, ":")
 		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "-host", host, "-port", port)
 		cmd.Env = append(os.Environ(), "LOG_LEVEL=error")
-		endWithParent(cmd)
+		childproc.EndWithParent(cmd)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
