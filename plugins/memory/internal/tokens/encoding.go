@@ -3,13 +3,28 @@
 package tokens
 
 import (
+	"reflect"
 	"strings"
 	"sync"
 
+	"github.com/dlclark/regexp2/v2"
 	"github.com/tiktoken-go/tokenizer/codec"
 )
 
-var encoding = sync.OnceValue(codec.NewCl100kBase)
+// split is the expression of cl100k_base that divides a text into words. The group
+// around it makes regexp2 compile it: for the expression without one, the tokenizer has
+// generated code, which ends a word after the first line break of several with blanks
+// between them (tokenizer 0.10.0, regexp2 2.5.1).
+const split = `(?:(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)`
+
+// encoding returns the tokenizer, with split in its unexported field.
+var encoding = sync.OnceValue(func() *codec.Codec {
+	c := codec.NewCl100kBase()
+	if f := reflect.ValueOf(c).Elem().FieldByName("splitRegexp"); f.IsValid() && f.Type() == reflect.TypeFor[*regexp2.Regexp]() {
+		*(**regexp2.Regexp)(f.Addr().UnsafePointer()) = regexp2.MustCompile(split, regexp2.None)
+	}
+	return c
+})
 
 // countSegment returns the number of tokens of a segment.
 func countSegment(text string) int {

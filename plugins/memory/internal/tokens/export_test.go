@@ -1,0 +1,4 @@
+package tokens
+
+// Encoding is the tokenizer of whole texts.
+var Encoding = encoding
