@@ -198,8 +198,12 @@ func TestDifferencesFromOpenCypher(t *testing.T) {
 		"MATCH (:Entity {id: 'a'})-[:Relation* TRAIL 1..6]->(b:Entity) RETURN count(*)":             int64(5),
 		"MATCH (:Entity {id: 'a'})-[:Relation* SHORTEST 1..6]->(b:Entity) RETURN count(*)":          int64(2),
 		"MATCH (e:Entity {id: 'none'}) RETURN collect(e.id)":                                        nil,
-		"RETURN null IN []":                      nil,
-		"RETURN any(x IN [null, 2] WHERE x = 1)": false,
+		"RETURN null IN []":                           nil,
+		"RETURN [10, 20, 30][1]":                      int64(10),
+		"RETURN substring('abcdef', 1, 2)":            "ab",
+		"MATCH (e:Entity {id: 'none'}) RETURN sum(1)": nil,
+		"RETURN '1' = 1":                              true,
+		"RETURN any(x IN [null, 2] WHERE x = 1)":      false,
 	} {
 		got, err := query(t.Context(), db, text, nil)
 		if err != nil {
