@@ -53,6 +53,12 @@ bench: ## measure the figures that tea promises: a table, and JSON
 	scripts/build
 	go run ./bench >bin/bench.json
 
+.PHONY: findings
+findings: ## run the scripts in findings/; name those whose behaviour changed
+	@status=0; for f in findings/*.sh; do \
+		if "$$f" >/dev/null 2>&1; then echo "as described  $$f"; else echo "changed       $$f"; status=1; fi; \
+	done; exit $$status
+
 .PHONY: soak
 soak: ## 100,000 runs of tea serve with 1,000 clients that follow events: its memory
 	TEA_SOAK_RUNS=100000 go test -run '^$$' -bench '^BenchmarkSoak' -benchtime 1x -timeout 1h ./cmd/tea-serve
