@@ -27,6 +27,7 @@ var built = map[string]string{
 	"tea":               "./cmd/tea",
 	"tea-mcp":           "./cmd/tea-mcp",
 	"tea-temporal":      "./cmd/tea-temporal",
+	"tea-plugin-device": "./plugins/device/cmd/tea-plugin-device",
 	"tea-plugin-graph":  "./plugins/graph/cmd/tea-plugin-graph",
 	"tea-plugin-llm":    "./plugins/llm/cmd/tea-plugin-llm",
 	"tea-plugin-mcp":    "./plugins/mcp/cmd/tea-plugin-mcp",
@@ -92,7 +93,7 @@ var onCozo = []string{"topology"}
 
 // elsewhere are folders whose commands need more than tea and have tests of
 // their own.
-var elsewhere = []string{"embed", "memory-bbolt", "plugin-go", "plugin-node", "plugin-python", "plugin-rust", "research", "temporal", "topology-cypher", "web"}
+var elsewhere = []string{"embed", "memory-bbolt", "plugin-go", "plugin-node", "plugin-python", "plugin-rust", "pump", "research", "temporal", "topology-cypher", "web"}
 
 func TestREADMEs(t *testing.T) {
 	t.Parallel()

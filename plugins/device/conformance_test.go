@@ -1,0 +1,18 @@
+package device_test
+
+import (
+	"testing"
+
+	"github.com/the-edge-agent/tea/plugins/device"
+	"github.com/the-edge-agent/tea/sdk/teatest"
+)
+
+// The samples fail without a machine.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	settings := object{"modbus": object{"servers": object{"plc": object{"url": "tcp://127.0.0.1:1"}}, "points": object{"p": object{"address": 1, "write": object{}}}}}
+	teatest.Conformance(t, device.Bundle(),
+		teatest.Request{Action: "modbus.read", Settings: settings, Params: object{"address": 7}},
+		teatest.Request{Action: "modbus.write", Settings: settings, Params: object{"point": "p", "value": 1}},
+	)
+}

@@ -1,0 +1,115 @@
+package device_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+// register is a server with one value in all holding registers, which keeps what was
+// written.
+func register(t *testing.T) (url string, written func() []int) {
+	t.Helper()
+	var high, low byte
+	var values []int
+	turn := make(chan struct{}, 1)
+	url, _ = double(t, func(c net.Conn, r []byte) {
+		turn <- struct{}{}
+		defer func() { <-turn }()
+		if r[7] == 6 {
+			high, low = r[10], r[11]
+			values = append(values, int(high)<<8|int(low))
+			_, _ = c.Write(r)
+			return
+		}
+		_, _ = c.Write(append(r[:4:4], 0, 5, r[6], r[7], 2, high, low))
+	})
+	return url, func() []int {
+		turn <- struct{}{}
+		defer func() { <-turn }()
+		return append([]int(nil), values...)
+	}
+}
+
+func TestGuardsLimitWrites(t *testing.T) {
+	t.Parallel()
+	url, written := register(t)
+	p := newPlant(t, onServer(url, object{
+		"range": object{"address": 0, "scale": 0.5, "write": object{"min": 0, "max": 100}},
+		"step":  object{"address": 0, "write": object{"max_step": 10}},
+		"rate":  object{"address": 0, "write": object{"per_minute": 2}},
+		"coil":  object{"table": "coil", "address": 0, "write": object{"max": 0}},
+		"dry":   object{"address": 0, "write": object{"max": 5, "dry_run": true}},
+	}))
+	write := func(point string, v any) object { return object{"point": point, "value": v} }
+	p.fails("modbus.write", write("range", 100.5), tea.PermissionDenied, "none")
+	p.fails("modbus.write", write("range", -0.5), tea.ValidationError, "none")
+	p.must("modbus.write", write("range", 10)) // 20 in the register
+	p.fails("modbus.write", write("step", 31), tea.PermissionDenied, "none")
+	p.must("modbus.write", write("step", 30))
+	p.must("modbus.write", write("step", 40))
+	p.fails("modbus.write", write("coil", true), tea.PermissionDenied, "none")
+	p.must("modbus.write", write("rate", 1))
+	p.must("modbus.write", write("rate", 2))
+	if e := p.fails("modbus.write", write("rate", 3), tea.RateLimited, "none"); !e.Retryable || e.RetryAfter <= 0 {
+		t.Errorf("rate: %v, retry after %s", e, e.RetryAfter)
+	}
+	p.close() // another run, another process
+	p.fails("modbus.write", write("rate", 3), tea.RateLimited, "none")
+	p.fails("modbus.write", write("dry", 6), tea.PermissionDenied, "none")
+	if got := p.must("modbus.write", write("dry", 5)); got["dry_run"] != true {
+		t.Errorf("dry run: %v", got)
+	}
+	if logs := p.host.Recorded().Logs; len(logs) != 1 || !strings.Contains(logs[0].Message, `5 is not sent to the point "dry"`) {
+		t.Errorf("the log of a dry run: %v", logs)
+	}
+	if diff := cmp.Diff([]int{20, 30, 40, 1, 2}, written()); diff != "" {
+		t.Errorf("written: %s", diff)
+	}
+}
+
+func TestDryRunOfAllWrites(t *testing.T) {
+	t.Parallel()
+	url, written := register(t)
+	settings := onServer(url, object{"p": object{"address": 0, "write": object{"per_minute": 1, "approval": true}}})
+	settings["device"] = object{"state": t.TempDir(), "dry_run": true}
+	p := newPlant(t, settings)
+	for range 3 { // a dry run counts as no write
+		p.must("modbus.write", object{"point": "p", "value": 1})
+	}
+	if len(written()) > 0 {
+		t.Errorf("written: %v", written())
+	}
+}
+
+func TestPersonApprovesWrites(t *testing.T) {
+	t.Parallel()
+	url, written := register(t)
+	p := newPlant(t, onServer(url, object{"p": object{"address": 0, "write": object{"approval": true}}}))
+	p.fails("modbus.write", object{"point": "p", "value": 1}, tea.NotFound, "none") // nobody can be asked
+	var questions []any
+	answer := "deny"
+	p.host.Actions = map[string]func(context.Context, any) (any, error){"human.ask": func(_ context.Context, params any) (any, error) {
+		questions = append(questions, params.(object)["question"])
+		return object{"answer": answer}, nil
+	}}
+	p.fails("modbus.write", object{"point": "p", "value": 1}, tea.PermissionDenied, "none")
+	answer = "approve"
+	p.must("modbus.write", object{"point": "p", "value": 2})
+	if diff := cmp.Diff([]any{`Write "1" to the point "p"?`, `Write "2" to the point "p"?`}, questions); diff != "" {
+		t.Error(diff)
+	}
+	// A resumed run has another value: the answer for the first must not count.
+	calls := p.host.Invocations()
+	if last := len(calls) - 1; calls[last].Key == calls[last-1].Key {
+		t.Errorf("both questions have the key %q", calls[last].Key)
+	}
+	if diff := cmp.Diff([]int{2}, written()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,234 @@
+package guard
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math"
+	"strconv"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
+)
+
+// SettingsKey is the top-level key of the settings for all protocols.
+const SettingsKey = "device"
+
+// Settings are the settings under settings.device.
+type Settings struct {
+	DryRun bool   `json:"dry_run,omitempty" doc:"checks writes and shows them in the log, but sends none"`
+	State  string `json:"state,omitempty" format:"path" doc:"directory where max_step and per_minute keep the earlier writes; default: tea/device in $XDG_STATE_HOME, or in ~/.local/state"`
+}
+
+// Rule is what the settings allow for the writes to a target.
+type Rule struct {
+	Min       *float64 `json:"min,omitempty" doc:"smallest value that can be written"`
+	Max       *float64 `json:"max,omitempty" doc:"largest value that can be written"`
+	MaxStep   *float64 `json:"max_step,omitempty" minimum:"0" doc:"largest difference from the current value"`
+	PerMinute int      `json:"per_minute,omitempty" minimum:"1" maximum:"10000" doc:"largest number of writes in 60 seconds, over all runs"`
+	DryRun    bool     `json:"dry_run,omitempty" doc:"checks writes and shows them in the log, but sends none"`
+	Approval  bool     `json:"approval,omitempty" doc:"a person approves each write through human.ask"`
+}
+
+// Check returns a mistake in a rule at a path in the settings.
+func (r *Rule) Check(path string) error {
+	if r != nil && r.Min != nil && r.Max != nil && *r.Min > *r.Max {
+		return tea.Errorf(tea.ValidationError, "%s: min %s is larger than max %s", path, number(*r.Min), number(*r.Max))
+	}
+	return nil
+}
+
+// numeric reports whether only numbers can be checked against the rule.
+func (r *Rule) numeric() bool { return r.Min != nil || r.Max != nil || r.MaxStep != nil }
+
+// Write is a write that an action is about to make.
+type Write struct {
+	// Setting is the path of the rule in the settings. With Machine, the address of
+	// what it is about, it identifies the rule.
+	Setting, Machine string
+	// Target is the thing that changes, such as `the point "speed"`.
+	Target string
+	// Rule is the rule of the target; nil means that no write is allowed.
+	Rule *Rule
+	// Values are the values as numbers; nil if they are not numbers.
+	Values []float64
+	// Shown is the value as a person reads it.
+	Shown string
+	// Current reads the current values. nil compares the value with the last one
+	// that was written to the target.
+	Current func(ctx context.Context) ([]float64, error)
+}
+
+// Guards checks writes. It is safe for concurrent use, also by several processes.
+type Guards struct {
+	settings Settings
+	now      func() time.Time
+}
+
+// Open returns the guards for the settings of a workflow.
+func Open(s tea.Settings) (*Guards, error) {
+	g := &Guards{now: time.Now}
+	return g, s.Decode(SettingsKey, &g.settings)
+}
+
+// Permit calls send if the rule allows the write, and reports whether it did not
+// because of dry_run. A refusal is a permission_denied error, a write that comes too
+// early a rate_limited one. If the run stops to ask a person, the error is that of
+// human.ask.
+func (g *Guards) Permit(ctx context.Context, req *tea.Request, w Write, send func(ctx context.Context) error) (dry bool, err error) {
+	if w.Rule == nil {
+		return false, refusal("%s must not be written: %s is not set", w.Target, w.Setting)
+	}
+	if err := w.checkRange(); err != nil {
+		return false, err
+	}
+	dry = g.settings.DryRun || w.Rule.DryRun
+	if w.Rule.Approval && !dry {
+		if err := approve(ctx, req, w); err != nil {
+			return false, err
+		}
+	}
+	if w.Rule.MaxStep != nil || w.Rule.PerMinute > 0 {
+		h, err := g.open(ctx, w)
+		if err != nil {
+			return false, err
+		}
+		defer h.close()
+		if err := g.checkHistory(ctx, h, w); err != nil {
+			return false, err
+		}
+		if !dry {
+			// Counted before it is sent: a crash in between must not allow one more.
+			if err := h.record(g.now(), w); err != nil {
+				return false, err
+			}
+		}
+	}
+	if dry {
+		req.Host.Log(ctx, 0, fmt.Sprintf("dry run: %s is not sent to %s", w.Shown, w.Target), nil)
+		return true, nil
+	}
+	return false, send(ctx)
+}
+
+// checkRange checks the value against min and max.
+func (w Write) checkRange() error {
+	if w.Rule.numeric() && w.Values == nil {
+		return refusal("%s cannot be written to %s: %s has limits for numbers, and this is not a number", w.Shown, w.Target, w.Setting)
+	}
+	for _, v := range w.Values {
+		switch r := w.Rule; {
+		case math.IsNaN(v) || math.IsInf(v, 0):
+			return refusal("%s cannot be written to %s: it is not a finite number", w.Shown, w.Target)
+		case r.Min != nil && v < *r.Min:
+			return refusal("%s is less than the minimum %s of %s (%s.min)", number(v), number(*r.Min), w.Target, w.Setting)
+		case r.Max != nil && v > *r.Max:
+			return refusal("%s is more than the maximum %s of %s (%s.max)", number(v), number(*r.Max), w.Target, w.Setting)
+		}
+	}
+	return nil
+}
+
+// checkHistory checks max_step and per_minute.
+func (g *Guards) checkHistory(ctx context.Context, h *history, w Write) error {
+	if w.Rule.MaxStep != nil {
+		current := h.Values[w.Target]
+		if w.Current != nil {
+			var err error
+			if current, err = w.Current(ctx); err != nil {
+				return NotSent(err)
+			}
+		}
+		for i, v := range w.Values {
+			// A tolerance of a few units in the last place: 0.3 is one step of 0.1 from 0.2.
+			if i < len(current) && math.Abs(v-current[i]) > *w.Rule.MaxStep+1e-9*math.Max(math.Abs(v), math.Abs(current[i])) {
+				return refusal("%s is more than %s away from the current value %s of %s (%s.max_step)", number(v), number(*w.Rule.MaxStep), number(current[i]), w.Target, w.Setting)
+			}
+		}
+	}
+	if n := w.Rule.PerMinute; n > 0 {
+		if wait := h.wait(g.now(), n); wait > 0 {
+			if h.clockBack { // the wait must not begin anew with each attempt
+				if err := h.save(); err != nil {
+					return err
+				}
+			}
+			e := tea.Errorf(tea.RateLimited, "%s was written %d times in the last 60 seconds (%s.per_minute)", w.Target, n, w.Setting)
+			e.RetryAfter = wait
+			return NotSent(e)
+		}
+	}
+	return nil
+}
+
+// approve asks a person. The key contains what was asked, so that an answer never
+// applies to another value.
+func approve(ctx context.Context, req *tea.Request, w Write) error {
+	digest := sha256.Sum256([]byte(w.Setting + "\x00" + w.Target + "\x00" + w.Shown))
+	resp, err := req.Invoke(ctx, tea.Invocation{Action: "human.ask", Key: "approve-" + hex.EncodeToString(digest[:8]), Params: map[string]any{
+		"question": fmt.Sprintf("Write %s to %s?", plaintext.Cut(strconv.Quote(w.Shown), 2000), w.Target),
+		"choices":  []any{"approve", "deny"},
+	}})
+	if err != nil {
+		return NotSent(err)
+	}
+	var result struct {
+		Answer any `json:"answer"`
+	}
+	if err := resp.Result.Decode(&result); err != nil {
+		return NotSent(err)
+	}
+	if result.Answer != "approve" {
+		return refusal("a person denied to write %s to %s", w.Shown, w.Target)
+	}
+	return nil
+}
+
+func refusal(format string, args ...any) error {
+	return NotSent(tea.Errorf(tea.PermissionDenied, format, args...))
+}
+
+// effect is the name of the detail that says what a failed write has done.
+const effect = "effect"
+
+// NotSent returns an error of a write that says that nothing was sent: a repetition is
+// safe.
+func NotSent(err error) *tea.Error { return with(err, "none") }
+
+// Unknown returns an error of a write whose effect is not known. It is not retried.
+func Unknown(err error) *tea.Error {
+	e := with(err, "unknown")
+	e.Retryable = false
+	e.Message += "; it is not known whether the write took effect"
+	return e
+}
+
+// Refused returns an error of a write that the other side refused.
+func Refused(err error) *tea.Error { return with(err, "refused") }
+
+func with(err error, what string) *tea.Error {
+	e := *tea.AsError(err)
+	e.Details = maps.Clone(e.Details)
+	if e.Details == nil {
+		e.Details = map[string]any{}
+	}
+	e.Details[effect] = what
+	return &e
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// Number returns a number or truth value of the value model as a number.
+func Number(v any) (float64, bool) {
+	if b, ok := v.(bool); ok {
+		if b {
+			return 1, true
+		}
+		return 0, true
+	}
+	return value.Float(v)
+}

@@ -1,0 +1,278 @@
+package modbus
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	lib "github.com/simonvetter/modbus"
+
+	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
+	"github.com/the-edge-agent/tea/plugins/device/internal/part"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
+)
+
+// Part returns the part of the bundle.
+func Part() part.Part {
+	return part.Part{
+		Key: settingsKey, Settings: schema.Of[Settings](), Open: open,
+		Actions: []tea.Action{
+			part.Action(settingsKey, "read", "Reads registers or coils of a Modbus server.", (*Client).Read, tea.Idempotent()),
+			part.Action(settingsKey, "write", "Writes a point of a Modbus server.", (*Client).Write),
+		},
+	}
+}
+
+// Client makes the requests of a workflow.
+type Client struct {
+	settings Settings
+	guards   *guard.Guards
+	servers  map[string]*server
+}
+
+func open(s tea.Settings, guards *guard.Guards) (any, error) {
+	c := &Client{guards: guards, servers: map[string]*server{}}
+	if err := s.Decode(settingsKey, &c.settings); err != nil {
+		return nil, err
+	}
+	if err := c.settings.check(); err != nil {
+		return nil, err
+	}
+	for name, config := range c.settings.Servers {
+		c.servers[name] = newServer(name, config)
+	}
+	return c, nil
+}
+
+// Close closes the connections.
+func (c *Client) Close() error {
+	for _, s := range c.servers {
+		s.close()
+	}
+	return nil
+}
+
+// ReadParams are the parameters of modbus.read.
+type ReadParams struct {
+	Point string `json:"point,omitempty" doc:"name of a point in settings.modbus.points, instead of all other parameters"`
+	Location
+}
+
+// ReadResult is the result of modbus.read.
+type ReadResult struct {
+	Success bool `json:"success" doc:"always true"`
+	Value   any  `json:"value" doc:"the value, or the list of values; a float that is not finite is null"`
+	Raw     any  `json:"raw" doc:"the registers or bits as they were read, a list"`
+}
+
+// Read implements modbus.read.
+func (c *Client) Read(ctx context.Context, _ *tea.Request, p ReadParams) (*ReadResult, error) {
+	l := p.Location
+	if p.Point != "" {
+		if l != (Location{}) {
+			return nil, tea.Errorf(tea.ValidationError, "point says where the value is: remove the other parameters, or point")
+		}
+		point, err := c.point(p.Point)
+		if err != nil {
+			return nil, err
+		}
+		l = point.Location
+	} else if err := l.check(&c.settings); err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "modbus.read: %w", err)
+	}
+	s, l, err := c.resolve(l)
+	if err != nil {
+		return nil, err
+	}
+	return s.read(ctx, l)
+}
+
+func (c *Client) point(name string) (Point, error) {
+	point, ok := c.settings.Points[name]
+	if !ok {
+		return Point{}, tea.Errorf(tea.NotFound, "settings.modbus.points has no point %q%s", name, diag.Ending(name, slices.Sorted(maps.Keys(c.settings.Points))))
+	}
+	return point, nil
+}
+
+// resolve returns the server of a location, and the location with the server's
+// defaults.
+func (c *Client) resolve(l Location) (*server, Location, error) {
+	name, err := c.settings.server(l.Server)
+	if err != nil {
+		return nil, l, tea.Errorf(tea.ValidationError, "%w", err)
+	}
+	s := c.servers[name]
+	l.WordOrder = cmp.Or(l.WordOrder, s.config.WordOrder)
+	l.ByteOrder = cmp.Or(l.ByteOrder, s.config.ByteOrder)
+	unit := 1
+	if l.Unit = cmp.Or(l.Unit, s.config.Unit); l.Unit == nil {
+		l.Unit = &unit
+	}
+	if *l.Unit == 0 && strings.HasPrefix(s.config.URL, "rtu") {
+		return nil, l, tea.Errorf(tea.ValidationError, "unit 0 addresses all units of a serial line, and none answers: name a unit from 1 to 247")
+	}
+	return s, l, nil
+}
+
+// read reads a location that resolve has returned.
+func (s *server) read(ctx context.Context, l Location) (*ReadResult, error) {
+	result := &ReadResult{Success: true}
+	err := s.run(ctx, &request{unit: *l.Unit, do: func(c *lib.ModbusClient, _ func() bool) error {
+		if l.bits() {
+			bits, err := readBits(c, l)
+			if err != nil {
+				return err
+			}
+			list, _ := value.From(bits)
+			result.Raw, result.Value = list, one(list.([]any))
+			return nil
+		}
+		registers, err := readRegisters(c, l)
+		if err != nil {
+			return err
+		}
+		result.Raw, result.Value = registers, l.decode(registers)
+		return nil
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+func readBits(c *lib.ModbusClient, l Location) ([]bool, error) {
+	if l.table() == discrete {
+		return c.ReadDiscreteInputs(uint16(*l.Address), uint16(l.count()))
+	}
+	return c.ReadCoils(uint16(*l.Address), uint16(l.count()))
+}
+
+func readRegisters(c *lib.ModbusClient, l Location) ([]uint16, error) {
+	kind := lib.HOLDING_REGISTER
+	if l.table() == input {
+		kind = lib.INPUT_REGISTER
+	}
+	return c.ReadRegisters(uint16(*l.Address), uint16(l.count()*l.width()), kind)
+}
+
+// WriteParams are the parameters of modbus.write.
+type WriteParams struct {
+	Point string `json:"point" doc:"name of a point in settings.modbus.points that has write"`
+	Value any    `json:"value" doc:"the value: a number, true or false, or a list for a point with count"`
+}
+
+// WriteResult is the result of modbus.write.
+type WriteResult struct {
+	Success bool   `json:"success" doc:"always true"`
+	Point   string `json:"point"`
+	Value   any    `json:"value" doc:"the value"`
+	DryRun  bool   `json:"dry_run" doc:"true if nothing was sent because of dry_run in the settings"`
+}
+
+// Write implements modbus.write.
+func (c *Client) Write(ctx context.Context, req *tea.Request, p WriteParams) (*WriteResult, error) {
+	point, err := c.point(p.Point)
+	if err != nil {
+		return nil, guard.NotSent(err)
+	}
+	s, l, err := c.resolve(point.Location)
+	if err != nil {
+		return nil, guard.NotSent(err)
+	}
+	send, numbers, err := point.change(l, p.Value)
+	if err != nil {
+		return nil, guard.NotSent(tea.Errorf(tea.ValidationError, "point %q: %w", p.Point, err))
+	}
+	w := guard.Write{
+		Setting: diag.Key("settings.modbus.points", p.Point) + ".write", Machine: s.config.URL,
+		Target: fmt.Sprintf("the point %q", p.Point), Rule: point.Write, Values: numbers, Shown: value.Brief(p.Value),
+		Current: func(ctx context.Context) ([]float64, error) { return s.current(ctx, l) },
+	}
+	dry, err := c.guards.Permit(ctx, req, w, func(ctx context.Context) error {
+		return s.run(ctx, &request{unit: *l.Unit, write: true, do: send})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &WriteResult{Success: true, Point: p.Point, Value: p.Value, DryRun: dry}, nil
+}
+
+// current reads the values of a location as numbers.
+func (s *server) current(ctx context.Context, l Location) ([]float64, error) {
+	got, err := s.read(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := got.Value.([]any)
+	if !ok {
+		list = []any{got.Value}
+	}
+	numbers := make([]float64, len(list))
+	for i, v := range list {
+		if numbers[i], ok = guard.Number(v); !ok {
+			return nil, tea.Errorf(tea.PermissionDenied, "the current value is not a number, so max_step cannot be checked")
+		}
+	}
+	return numbers, nil
+}
+
+// change returns the request that writes a value, and the value as numbers.
+func (p Point) change(l Location, v any) (send func(c *lib.ModbusClient, begin func() bool) error, numbers []float64, err error) {
+	address := uint16(*l.Address)
+	if l.bits() {
+		bits, numbers, err := l.truths(v)
+		return func(c *lib.ModbusClient, begin func() bool) error {
+			if !begin() {
+				return errAbandoned
+			}
+			if len(bits) == 1 && !p.Multiple {
+				return c.WriteCoil(address, bits[0])
+			}
+			return c.WriteCoils(address, bits)
+		}, numbers, err
+	}
+	if l.Bit != nil {
+		set, err := truth(v)
+		number, _ := guard.Number(set)
+		return func(c *lib.ModbusClient, begin func() bool) error { return p.writeBit(c, l, set, begin) }, []float64{number}, err
+	}
+	registers, numbers, err := l.encode(v)
+	if err == nil && len(registers) > maxWrite {
+		err = fmt.Errorf("%d registers are more than the protocol carries in one write (%d)", len(registers), maxWrite)
+	}
+	return func(c *lib.ModbusClient, begin func() bool) error {
+		return p.writeRegisters(c, address, registers, begin)
+	}, numbers, err
+}
+
+func (p Point) writeRegisters(c *lib.ModbusClient, address uint16, registers []uint16, begin func() bool) error {
+	if !begin() {
+		return errAbandoned
+	}
+	if len(registers) == 1 && !p.Multiple {
+		return c.WriteRegister(address, registers[0])
+	}
+	return c.WriteRegisters(address, registers)
+}
+
+// writeBit reads the register, changes one bit and writes it back: few servers have
+// the function that changes bits. A change of another bit by the machine in between is
+// lost.
+func (p Point) writeBit(c *lib.ModbusClient, l Location, set bool, begin func() bool) error {
+	registers, err := readRegisters(c, l)
+	if err != nil {
+		return err
+	}
+	registers[0] &^= 1 << l.bit()
+	if set {
+		registers[0] |= 1 << l.bit()
+	}
+	return p.writeRegisters(c, uint16(*l.Address), registers, begin)
+}

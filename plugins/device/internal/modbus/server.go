@@ -1,0 +1,224 @@
+package modbus
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	lib "github.com/simonvetter/modbus"
+
+	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
+	tea "github.com/the-edge-agent/tea/sdk"
+)
+
+const (
+	// idleLimit is the age of a connection above which a write opens a new one: a
+	// server may have closed it, and then it would be unknown what the write did.
+	idleLimit = 5 * time.Second
+	// closeTimeout bounds how long Close waits for a request that is being made.
+	closeTimeout = 2 * time.Second
+)
+
+// server is a connection, which is opened when it is needed. It makes one request at a
+// time.
+type server struct {
+	name   string
+	config Server
+	// slot is held by the request that uses the fields below.
+	slot   chan struct{}
+	client *lib.ModbusClient
+	used   time.Time
+}
+
+func newServer(name string, config Server) *server {
+	return &server{name: name, config: config, slot: make(chan struct{}, 1)}
+}
+
+// The states of a request.
+const (
+	preparing = iota
+	sending
+	abandoned
+)
+
+// request is a use of a connection.
+type request struct {
+	unit  int
+	write bool
+	state atomic.Int32
+	// do makes the request. A write calls begin before it sends the bytes that change
+	// something, and sends nothing if begin returns false.
+	do func(c *lib.ModbusClient, begin func() bool) error
+}
+
+var errAbandoned = errors.New("the call has ended")
+
+// run makes a request. If the call ends first, run returns at once, and the request
+// ends within the time limit of the server. Errors of a write say what it did.
+func (s *server) run(ctx context.Context, r *request) error {
+	select {
+	case s.slot <- struct{}{}:
+	case <-ctx.Done():
+		return guard.NotSent(tea.Errorf(tea.AsError(ctx.Err()).Type, "the Modbus server %s was busy until the call ended: %w", s, ctx.Err()))
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer func() { <-s.slot }()
+		done <- s.exchange(ctx, r)
+	}()
+	select {
+	case err := <-done:
+		return r.explain(err)
+	case <-ctx.Done():
+		r.state.CompareAndSwap(preparing, abandoned)
+		return r.explain(tea.Errorf(tea.AsError(ctx.Err()).Type, "the Modbus server %s did not answer before the call ended: %w", s, ctx.Err()))
+	}
+}
+
+// explain adds to an error of a write what the write did.
+func (r *request) explain(err error) error {
+	if err == nil || !r.write {
+		return err
+	}
+	var refused exception
+	switch {
+	case r.state.Load() != sending:
+		return guard.NotSent(err)
+	case errors.As(err, &refused) && refused.certain():
+		return guard.Refused(err)
+	}
+	return guard.Unknown(err)
+}
+
+// exchange makes a request on the open connection, or on a new one. A read is repeated
+// once if the connection was broken before.
+func (s *server) exchange(ctx context.Context, r *request) error {
+	if s.client != nil && r.write && time.Since(s.used) > idleLimit {
+		s.disconnect()
+	}
+	reused := s.client != nil
+	err := s.try(ctx, r)
+	var refused exception
+	if err == nil || errors.As(err, &refused) {
+		return err
+	}
+	s.disconnect()
+	if reused && r.state.Load() == preparing && isBroken(err) {
+		if err = s.try(ctx, r); err != nil && !errors.As(err, &refused) {
+			s.disconnect()
+		}
+	}
+	return err
+}
+
+// isBroken reports whether an error means that the connection was closed.
+func isBroken(err error) bool {
+	return tea.AsError(err).Type == tea.ConnectionError
+}
+
+func (s *server) try(ctx context.Context, r *request) error {
+	if s.client == nil {
+		if err := s.connect(); err != nil {
+			return tea.Errorf(tea.ConnectionError, "cannot connect to the Modbus server %s: %w", s, err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.client.SetUnitId(uint8(r.unit)); err != nil {
+		return err
+	}
+	err := r.do(s.client, func() bool { return r.state.CompareAndSwap(preparing, sending) })
+	s.used = time.Now()
+	return s.fault(r, err)
+}
+
+func (s *server) connect() error {
+	config := lib.ClientConfiguration{
+		URL: s.config.URL, Timeout: seconds(s.config.TimeoutSeconds), Logger: log.New(io.Discard, "", 0),
+		Speed: uint(s.config.Baud), DataBits: uint(s.config.DataBits), StopBits: uint(s.config.StopBits),
+	}
+	switch s.config.Parity {
+	case "even":
+		config.Parity = lib.PARITY_EVEN
+	case "odd":
+		config.Parity = lib.PARITY_ODD
+	}
+	client, err := lib.NewClient(&config)
+	if err != nil {
+		return err
+	}
+	if err := client.Open(); err != nil {
+		return err
+	}
+	s.client = client
+	return nil
+}
+
+func (s *server) disconnect() {
+	if s.client != nil {
+		_ = s.client.Close()
+		s.client = nil
+	}
+}
+
+func (s *server) close() {
+	select {
+	case s.slot <- struct{}{}:
+		s.disconnect()
+		<-s.slot
+	case <-time.After(closeTimeout):
+	}
+}
+
+func (s *server) String() string { return fmt.Sprintf("%q (%s)", s.name, s.config.URL) }
+
+// exception is an error code in the answer of a server.
+type exception struct{ error }
+
+// certain reports whether the exception says that a write was not carried out. A gateway
+// whose target did not answer does not know that, a failure can happen halfway, and
+// "acknowledge" means that the write continues.
+func (e exception) certain() bool {
+	return !errors.Is(e.error, lib.ErrGWTargetFailedToRespond) && !errors.Is(e.error, lib.ErrServerDeviceFailure) && !errors.Is(e.error, lib.ErrAcknowledge)
+}
+
+func (e exception) Unwrap() error { return e.error }
+
+// fault returns the error of an action for an error of the library.
+func (s *server) fault(r *request, err error) error {
+	var known lib.Error
+	switch {
+	case err == nil || errors.Is(err, errAbandoned):
+		return err
+	case errors.Is(err, lib.ErrRequestTimedOut):
+		return tea.Errorf(tea.Timeout, "the Modbus server %s did not answer within %s (unit %d)", s, seconds(s.config.TimeoutSeconds), r.unit)
+	case !errors.As(err, &known):
+		return tea.Errorf(tea.ConnectionError, "the Modbus server %s (unit %d): %w", s, r.unit, err)
+	}
+	switch known {
+	case lib.ErrIllegalFunction, lib.ErrIllegalDataAddress, lib.ErrIllegalDataValue, lib.ErrServerDeviceFailure, lib.ErrAcknowledge,
+		lib.ErrServerDeviceBusy, lib.ErrMemoryParityError, lib.ErrGWPathUnavailable, lib.ErrGWTargetFailedToRespond:
+		e := tea.Errorf(tea.QueryError, "the Modbus server %s refused the request (unit %d): %w", s, r.unit, exception{err})
+		e.Retryable = known == lib.ErrServerDeviceBusy || known == lib.ErrGWPathUnavailable || known == lib.ErrGWTargetFailedToRespond
+		e.Details = map[string]any{"exception": strings.ReplaceAll(string(known), " ", "_")}
+		return e
+	case lib.ErrUnexpectedParameters, lib.ErrConfigurationError:
+		return tea.Errorf(tea.ValidationError, "the Modbus request is not possible: %w", err)
+	}
+	return tea.Errorf(tea.ConnectionError, "the answer of the Modbus server %s is not valid (unit %d): %w", s, r.unit, err)
+}
+
+// defaultTimeout is the default of timeout_seconds for settings that were not decoded
+// from JSON.
+const defaultTimeout = 2
+
+func seconds(n float64) time.Duration {
+	return time.Duration(cmp.Or(n, defaultTimeout) * float64(time.Second))
+}

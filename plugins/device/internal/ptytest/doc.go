@@ -1,0 +1,2 @@
+// Package ptytest makes pairs of pseudo-terminals for tests of serial lines.
+package ptytest

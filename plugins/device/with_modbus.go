@@ -1,0 +1,10 @@
+//go:build !minimal || modbus
+
+package device
+
+import (
+	"github.com/the-edge-agent/tea/plugins/device/internal/modbus"
+	"github.com/the-edge-agent/tea/plugins/device/internal/part"
+)
+
+func modbusPart() []part.Part { return []part.Part{modbus.Part()} }
