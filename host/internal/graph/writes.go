@@ -124,9 +124,21 @@ func eachNode(nodes []*Node, visit func(*Node)) {
 	}
 }
 
-// parallelWrites warns of two branches without a fan-in node that write one key
-// without a reducer: the last branch wins.
+// parallelWrites warns of two branches, or of the items of a map, without a fan-in
+// node that write one key without a reducer: the last one wins.
 func (c *compiler) parallelWrites(g *Graph) {
+	eachNode(g.Nodes, func(n *Node) {
+		m, ok := n.Body.(*Map)
+		if !ok || m.FanIn != nil || m.Output != nil {
+			return
+		}
+		for _, key := range itemWrites(m.Each) {
+			if g.Schema.Reducer(key) == spec.ReduceReplace {
+				c.diags.Warnf(diagcode.ParallelWrites, n.Spec.Pos, "give the key a reducer in state_schema, the map a fan_in node, or the node after it fan_in: true",
+					"each item of the map %q writes the state key %q; the last item's value wins", n.Name, key)
+			}
+		}
+	})
 	for _, r := range g.allRoutes() {
 		if r.FanOut == nil || r.FanOut.Join != nil {
 			continue
@@ -144,6 +156,23 @@ func (c *compiler) parallelWrites(g *Graph) {
 			}
 		}
 	}
+}
+
+// itemWrites returns the keys that the file says an item of a map writes last: not
+// the members of an action's result, nor the values that steps pass on.
+func itemWrites(each *Node) []string {
+	switch b := each.Body.(type) {
+	case *Action:
+		return b.Output.keys()
+	case *Steps:
+		if n := len(b.Steps); n > 0 {
+			return itemWrites(b.Steps[n-1])
+		}
+	case *Lua, *Subgraph:
+		keys, _ := Writes(each)
+		return keys
+	}
+	return nil
 }
 
 // branchWrites returns the keys that a branch is known to write.
