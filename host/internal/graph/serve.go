@@ -30,9 +30,26 @@ func CompileServe(wf *spec.Workflow, s *spec.Serve) (*Serve, diag.List) {
 	c := &compiler{wf: wf, diags: &diags}
 	out := &Serve{Serve: s, variables: wf.Variables, key: c.eventTemplates(s.Key)}
 	for i := range s.Triggers {
+		c.requiredInput(&s.Triggers[i])
 		out.triggers = append(out.triggers, triggerTemplates{c.eventTemplates(s.Triggers[i].Input), c.eventTemplates(s.Triggers[i].Key)})
 	}
 	return out, diags
+}
+
+// requiredInput reports keys that the state schema requires and a trigger never
+// passes. A webhook or a message without a mapping can pass any.
+func (c *compiler) requiredInput(t *spec.Trigger) {
+	given := map[string]any{"event": t}
+	if t.Input != nil {
+		given, _ = t.Input.Value.(map[string]any)
+	} else if t.Kind == spec.TriggerWebhook || t.Kind == spec.TriggerMQTT {
+		return
+	}
+	for _, k := range c.wf.Schema {
+		if k.Required && given[k.Name] == nil && k.Default == nil && c.wf.InitialState[k.Name] == nil {
+			c.diags.Errorf(diagcode.MissingKey, t.Pos, "add it to the input of the trigger, or give it a default", "the trigger %q starts no run: state_schema requires %q, which its input does not have", t.Name, k.Name)
+		}
+	}
 }
 
 // eventTemplates compiles templates over an event.

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -193,7 +194,7 @@ func triggerSection() *section {
 		{name: "header", shape: str(), fallback: "X-Signature", doc: "Header of the signature, for hmac."},
 		{name: "replay_seconds", shape: seconds().aboveZero(), fallback: "300", doc: "Age beyond which a request is refused, if its signature has a time; and how long the signature of any other request is refused a second time."},
 		{name: "pattern", shape: str(), fallback: "*", doc: "Pattern of the file names, such as *.csv."},
-		{name: "broker", shape: str(), fallback: "mqtt://localhost:1883", doc: "URL of the broker: mqtt, mqtts, ws or wss."},
+		{name: "broker", shape: str(), fallback: defaultBroker, doc: "URL of the broker: mqtt, mqtts, ws or wss."},
 		{name: "username", shape: str(), doc: "User name at the broker."},
 		{name: "password_secret", shape: str(), doc: "Name of the secret that is the password at the broker."},
 		{name: "qos", shape: integer(0, 2), fallback: "1", doc: "Quality of service."},
@@ -276,9 +277,15 @@ func (d *decoder) trigger(m mapping) (t Trigger, ok bool) {
 		if t.Schedule, hint, err = cron.Parse(text.Value); err != nil {
 			d.errorf(diagcode.ValueNotAllowed, t.Pos, hint, "cron: %v", err)
 		}
+		if _, err := time.LoadLocation(t.Zone.Value); err != nil { // the server has all zones
+			d.diags.Warnf(diagcode.ValueNotAllowed, t.Pos, "use a name such as Europe/Berlin or UTC", "timezone: this machine does not know %q", t.Zone.Value)
+		}
 	}
 	if t.Kind == TriggerMQTT {
-		t.Secret = orZero(m.text("password_secret"))
+		t.Secret, t.Broker = orZero(m.text("password_secret")), cmp.Or(t.Broker, defaultBroker)
+	}
+	if hint, err := t.check(); err != nil {
+		d.errorf(diagcode.ValueNotAllowed, t.Pos, hint, "%v", err)
 	}
 	if qos := m.int("qos"); qos != nil {
 		t.QoS = *qos

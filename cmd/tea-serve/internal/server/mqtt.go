@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -24,7 +23,6 @@ import (
 )
 
 const (
-	defaultBroker = "mqtt://localhost:1883"
 	// keepAlive is the interval of pings, in seconds.
 	keepAlive = 30
 	// sessionExpiry is how long the broker keeps messages for a stopped server, in
@@ -39,22 +37,10 @@ const (
 
 // checkMQTT checks a trigger of the kind mqtt.
 func (s *server) checkMQTT(t *trigger) (hint string, err error) {
-	broker, err := url.Parse(cmp.Or(t.Broker, defaultBroker))
-	if err != nil || broker.Host == "" {
-		return "use a URL such as " + defaultBroker, fmt.Errorf("broker: %q is not a URL", t.Broker)
-	}
-	switch broker.Scheme {
-	case "mqtt", "mqtts", "ws", "wss":
-	default:
-		return "use mqtt, mqtts, ws or wss", fmt.Errorf("broker: the scheme %q is not one of MQTT", broker.Scheme)
+	if t.broker, err = url.Parse(t.Broker); err != nil {
+		return "", err
 	}
 	topic := t.Value.Value
-	if at := strings.IndexByte(topic, '#'); topic == "" || at >= 0 && at != len(topic)-1 {
-		return "# is the last level of a topic", fmt.Errorf("mqtt: %q is not a topic", topic)
-	}
-	if strings.ContainsAny(t.ResultTopic, "+#") {
-		return "name one topic", fmt.Errorf("result_topic: %q has wildcards", t.ResultTopic)
-	}
 	if t.ResultTopic != "" && matchesTopic(topic, t.ResultTopic) {
 		return "publish the results to a topic that the trigger does not have", fmt.Errorf("result_topic: %q is one of %q, so the workflow would start itself for ever", t.ResultTopic, topic)
 	}
@@ -64,7 +50,6 @@ func (s *server) checkMQTT(t *trigger) (hint string, err error) {
 			return "pass it with --secrets or --secrets-env", fmt.Errorf("password_secret: the secret %q is missing", t.Secret.Value)
 		}
 	}
-	t.broker = broker
 	return "", nil
 }
 

@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
@@ -60,7 +58,7 @@ func (s *server) triggersOf(wf *host.Workflow, serving *host.Serving) ([]*trigge
 		case host.TriggerWebhook:
 			hint, err = s.webhook(t)
 		case host.TriggerWatch:
-			hint, err = t.watch(wf.Dir())
+			t.watch(wf.Dir())
 		case host.TriggerOnRun:
 			if c.Value.Value == wf.Name() {
 				hint, err = "use a schedule", fmt.Errorf("on_run: the workflow would start itself for ever")
@@ -68,8 +66,8 @@ func (s *server) triggersOf(wf *host.Workflow, serving *host.Serving) ([]*trigge
 		case host.TriggerMQTT:
 			hint, err = s.checkMQTT(t)
 		}
-		if err == nil && c.Kind == host.TriggerWebhook && slices.ContainsFunc(list, func(other *trigger) bool { return other.Kind == c.Kind && other.hookPath() == t.hookPath() }) {
-			hint, err = "use another path", fmt.Errorf("webhook: another trigger of the workflow has the path %q", t.hookPath())
+		if err == nil && c.Kind == host.TriggerWebhook && slices.ContainsFunc(list, func(other *trigger) bool { return other.Kind == c.Kind && other.HookPath() == t.HookPath() }) {
+			hint, err = "use another path", fmt.Errorf("webhook: another trigger of the workflow has the path %q", t.HookPath())
 		}
 		if err != nil {
 			diags.Errorf(codeValue, c.Pos, hint, "%v", err)
@@ -91,21 +89,13 @@ func (t *trigger) cron() (hint string, err error) {
 	return "", nil
 }
 
-// watch checks the pattern.
-func (t *trigger) watch(dir string) (hint string, err error) {
+func (t *trigger) watch(dir string) {
 	if t.dir = t.Value.Value; !filepath.IsAbs(t.dir) {
 		t.dir = filepath.Join(dir, t.dir)
 	}
 	if t.eventDir = t.dir; filepath.IsLocal(t.Value.Value) {
 		t.eventDir = t.Value.Value
 	}
-	if strings.Contains(t.Pattern.Value, "/") {
-		return "watch the directory with these files", fmt.Errorf("pattern: %q has a slash, which the name of a file cannot", t.Pattern.Value)
-	}
-	if _, err := path.Match(t.Pattern.Value, ""); err != nil {
-		return "use *, ? and [...]", fmt.Errorf("pattern: %q is not a pattern", t.Pattern.Value)
-	}
-	return "", nil
 }
 
 // event returns the members of an event, with those that all triggers share.
