@@ -29,6 +29,8 @@ type column struct{ name, kind string }
 func (c column) expression(n int) string {
 	reference := "#" + strconv.Itoa(n)
 	switch {
+	case c.kind == "VARIANT":
+		return "CAST(CAST(" + reference + " AS JSON) AS VARCHAR)"
 	case c.isNested():
 		return "CAST(to_json(" + reference + ") AS VARCHAR)"
 	case c.isAsIs():
@@ -62,10 +64,12 @@ func (c column) isNested() bool {
 //
 //	BOOLEAN                        true or false
 //	integers, HUGEINT, BIGNUM      a number, exact
-//	FLOAT, DOUBLE, DECIMAL         a number, null for NaN and infinity
+//	FLOAT, DOUBLE                  a number, null for NaN and infinity
+//	DECIMAL                        a number, or text if a 64-bit float would lose digits
 //	TIMESTAMP, TIMESTAMPTZ         text in RFC 3339, in UTC
 //	BLOB                           text in base64
-//	JSON, lists, structs, maps     a list or an object of such values
+//	JSON, VARIANT, lists,          a list or an object of such values
+//	structs, maps
 //	all others (DATE, TIME,        DuckDB's text
 //	INTERVAL, UUID, ENUM, BIT)
 //
@@ -74,7 +78,7 @@ func (c column) isNested() bool {
 func (c column) value(v any) (any, error) {
 	switch v := v.(type) {
 	case string:
-		if c.kind == "JSON" || c.isNested() {
+		if c.kind == "JSON" || c.kind == "VARIANT" || c.isNested() {
 			return value.Decode(finite(v))
 		}
 		return v, nil
@@ -104,7 +108,7 @@ func (c column) value(v any) (any, error) {
 		if v.Scale == 0 {
 			return whole(v.Value), nil
 		}
-		return strconv.ParseFloat(v.String(), 64)
+		return decimal(v)
 	case time.Time:
 		switch v.UnixMicro() {
 		case math.MaxInt64:
@@ -117,6 +121,20 @@ func (c column) value(v any) (any, error) {
 		return base64.StdEncoding.EncodeToString(v), nil
 	}
 	return nil, fmt.Errorf("a %s cannot be returned to a workflow; cast it to VARCHAR", c.kind)
+}
+
+// decimal returns a number with a fraction.
+func decimal(d duckdb.Decimal) (any, error) {
+	exact := d.String()
+	f, err := strconv.ParseFloat(exact, 64)
+	if err != nil {
+		return nil, err
+	}
+	digits, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64))
+	if want, exists := new(big.Rat).SetString(exact); !ok || !exists || digits.Cmp(want) != 0 {
+		return exact, nil
+	}
+	return f, nil
 }
 
 // unbounded matches numbers that DuckDB writes although JSON does not have them,
