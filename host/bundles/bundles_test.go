@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/the-edge-agent/tea/host/internal/lockfile"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -280,8 +279,8 @@ func TestPolicy(t *testing.T) {
 func TestLockKeepsOtherPlatforms(t *testing.T) {
 	t.Parallel()
 	path := write(t, filepath.Join(t.TempDir(), "tea-plugin-web"), "#!/bin/sh\n", 0o755)
-	others := map[string]lockfile.Files{"plan9/mips": {lockfile.Binary: strings.Repeat("a", 64)}}
-	previous := &Lock{Plugins: []lockfile.Plugin{{Name: "web", Version: "1.0.0", Platforms: others}, {Name: "mail", Version: "1.0.0"}}}
+	others := map[string]Digests{"plan9/mips": {lockedBinary: strings.Repeat("a", 64)}}
+	previous := &Lock{Plugins: []Pinned{{Name: "web", Version: "1.0.0", Platforms: others}, {Name: "mail", Version: "1.0.0"}}}
 	web := []Plugin{{manifest("web", "1.0.0"), path}}
 	tests := []struct {
 		name          string
@@ -360,7 +359,7 @@ func TestUnreadableLockIsAnError(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, LockName), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	var damaged *lockfile.DamagedError
+	var damaged *LockError
 	if _, err := LoadPolicy(Rules{Dirs: []string{dir}}); !errors.As(err, &damaged) {
 		t.Errorf("got %v, want a DamagedError", err)
 	}

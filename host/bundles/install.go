@@ -14,9 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/mod/semver"
-
-	"github.com/the-edge-agent/tea/host/internal/bundle"
-	"github.com/the-edge-agent/tea/host/internal/store"
 )
 
 // Installer installs bundles into a store.
@@ -156,8 +153,8 @@ func removeOldDownloads(dir string) {
 // file verifies a bundle, and installs it if requested.
 func (i *Installer) file(from source, installing bool) (Change, error) {
 	b, err := Open(from.file)
-	if damaged := (*bundle.DamagedError)(nil); errors.As(err, &damaged) {
-		return Change{}, &bundle.DamagedError{Path: from.name, Reason: damaged.Reason}
+	if damaged := (*DamagedError)(nil); errors.As(err, &damaged) {
+		return Change{}, &DamagedError{Path: from.name, Reason: damaged.Reason}
 	}
 	if err != nil {
 		return Change{}, err
@@ -194,11 +191,11 @@ func (e *InstallError) Unwrap() error { return e.Err }
 // Verify verifies the signature next to a bundle file: it must be by one key of
 // each list. Without lists Verify checks nothing and returns the key ID that the
 // signature names, if any.
-func Verify(b *Bundle, file string, keys [][]Key) (signed *store.Signed, unverified string, err error) {
+func Verify(b *Bundle, file string, keys [][]Key) (signed *Signed, unverified string, err error) {
 	return source{file, file}.verify(b, keys)
 }
 
-func (s source) verify(b *Bundle, keys [][]Key) (signed *store.Signed, unverified string, err error) {
+func (s source) verify(b *Bundle, keys [][]Key) (signed *Signed, unverified string, err error) {
 	signature, err := ReadSignature(s.file + SignatureSuffix)
 	if errors.Is(err, ErrUnsigned) {
 		if len(keys) == 0 {
@@ -217,7 +214,7 @@ func (s source) verify(b *Bundle, keys [][]Key) (signed *store.Signed, unverifie
 		if !ok {
 			return nil, "", fmt.Errorf("%s: the signature by key %s is not a signature of this file by key %s", s.name, signature.KeyID(), ids(list))
 		}
-		signed = &store.Signed{Signature: signature, Key: k}
+		signed = &Signed{Signature: signature, Key: k}
 	}
 	return signed, "", nil
 }

@@ -6,9 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/the-edge-agent/tea/host/internal/bundle"
 	"github.com/the-edge-agent/tea/host/internal/digest"
-	"github.com/the-edge-agent/tea/host/internal/lockfile"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -56,8 +54,8 @@ func UpdateLock(store *Store, plugins []Plugin, unread []string, previous *Lock,
 	return l, nil
 }
 
-func pin(store *Store, p Plugin, previous *Lock) (lockfile.Plugin, error) {
-	pinned := lockfile.Plugin{Name: p.Manifest.Name, Version: p.Manifest.Version, Platforms: map[string]lockfile.Files{}}
+func pin(store *Store, p Plugin, previous *Lock) (Pinned, error) {
+	pinned := Pinned{Name: p.Manifest.Name, Version: p.Manifest.Version, Platforms: map[string]Digests{}}
 	binary, err := filepath.EvalSymlinks(p.Path)
 	if err != nil {
 		return pinned, err
@@ -76,14 +74,14 @@ func pin(store *Store, p Plugin, previous *Lock) (lockfile.Plugin, error) {
 			maps.Copy(pinned.Platforms, old.Platforms)
 		}
 	}
-	platform, err := bundle.PlatformOf(binary)
+	platform, err := PlatformOf(binary)
 	if err != nil {
 		platform = Platform
 	}
-	files := lockfile.Files{}
-	for _, name := range append([]string{lockfile.Binary}, p.Manifest.Files...) {
+	files := Digests{}
+	for _, name := range append([]string{lockedBinary}, p.Manifest.Files...) {
 		path := binary
-		if name != lockfile.Binary {
+		if name != lockedBinary {
 			path = filepath.Join(filepath.Dir(binary), filepath.FromSlash(name))
 		}
 		if files[name], err = digest.File(path); err != nil {
@@ -95,17 +93,17 @@ func pin(store *Store, p Plugin, previous *Lock) (lockfile.Plugin, error) {
 }
 
 // pinBundle pins all platforms of an installed bundle.
-func pinBundle(platforms map[string]lockfile.Files, entry *Entry) error {
+func pinBundle(platforms map[string]Digests, entry *Entry) error {
 	index, err := entry.Index()
 	if err != nil {
 		return err
 	}
 	for platform, files := range index.Platforms {
-		platforms[platform] = lockfile.Files{}
+		platforms[platform] = Digests{}
 		for i, f := range files {
 			name := f.Path
 			if i == 0 {
-				name = lockfile.Binary
+				name = lockedBinary
 			}
 			platforms[platform][name] = f.SHA256
 		}

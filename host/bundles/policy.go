@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/digest"
-	"github.com/the-edge-agent/tea/host/internal/lockfile"
-	"github.com/the-edge-agent/tea/host/internal/store"
 )
 
 // Policy has the rules of one host. The zero value allows everything. It is
@@ -81,7 +79,7 @@ func (p *Policy) checkKeys(name string, e *Entry, keys []Key) error {
 				if err == nil {
 					return nil
 				}
-				if !errors.Is(err, store.ErrOtherKey) {
+				if !errors.Is(err, ErrOtherKey) {
 					return err
 				}
 			}
@@ -139,7 +137,7 @@ func LoadPolicy(r Rules) (*Policy, error) {
 			continue
 		}
 		seen[dir] = true
-		lock, err := lockfile.Read(filepath.Join(dir, LockName))
+		lock, err := ReadLock(filepath.Join(dir, LockName))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

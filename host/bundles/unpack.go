@@ -1,4 +1,4 @@
-package store
+package bundles
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/the-edge-agent/tea/host/internal/bundle"
 	"github.com/the-edge-agent/tea/host/internal/digest"
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 	"github.com/the-edge-agent/tea/sdk/x/filelock"
@@ -28,12 +27,12 @@ const (
 
 // signedBundle is the bundle itself in an entry. It is kept only if the signature
 // cannot be verified by the index.
-const signedBundle = "bundle" + bundle.Suffix
+const signedBundle = "bundle" + Suffix
 
 // Signed is a signature with the key that verified it.
 type Signed struct {
-	Signature bundle.Signature
-	Key       bundle.Key
+	Signature Signature
+	Key       Key
 }
 
 // Install installs the files for a platform and activates them. It returns the new
@@ -41,7 +40,7 @@ type Signed struct {
 // the active version is unchanged. Without signed, a bundle that is already installed
 // keeps its signature; with it, the new entry replaces one of the same bundle. check,
 // if not nil, decides whether the unpacked version becomes active.
-func (s *Store) Install(b *bundle.Bundle, platform string, signed *Signed, check func(*Entry) error) (now, before *Entry, err error) {
+func (s *Store) Install(b *Bundle, platform string, signed *Signed, check func(*Entry) error) (now, before *Entry, err error) {
 	if platform, err = b.Index.For(platform); err != nil {
 		return nil, nil, err
 	}
@@ -107,7 +106,7 @@ func (s *Store) forget(id string, created bool, reason error) error {
 
 // same returns the newest of the entries with the same files as a bundle, with or
 // without a signature; "" if all others differ or are damaged.
-func (s *Store) same(b *bundle.Bundle, platform string, ids []string) string {
+func (s *Store) same(b *Bundle, platform string, ids []string) string {
 	for _, id := range slices.Backward(ids) {
 		if e, err := s.entry(id); err == nil && e.contains(b, platform) && len(e.check()) == 0 {
 			return id
@@ -117,12 +116,12 @@ func (s *Store) same(b *bundle.Bundle, platform string, ids []string) string {
 }
 
 // contains reports whether an entry was made from the bundle, for the platform.
-func (e *Entry) contains(b *bundle.Bundle, platform string) bool {
+func (e *Entry) contains(b *Bundle, platform string) bool {
 	return e.Bundle == b.SHA256 && e.Platform == platform
 }
 
 // unpack creates an entry unless the store has it.
-func (s *Store) unpack(b *bundle.Bundle, platform string, signed *Signed) (id string, created bool, err error) {
+func (s *Store) unpack(b *Bundle, platform string, signed *Signed) (id string, created bool, err error) {
 	dir, err := os.MkdirTemp(s.root, stagingPrefix)
 	if err != nil {
 		return "", false, err
@@ -147,7 +146,7 @@ func (s *Store) unpack(b *bundle.Bundle, platform string, signed *Signed) (id st
 }
 
 // stage writes a complete entry into a directory and returns its ID.
-func stage(dir string, b *bundle.Bundle, platform string, signed *Signed) (string, error) {
+func stage(dir string, b *Bundle, platform string, signed *Signed) (string, error) {
 	st := staging{dir: dir, record: Record{
 		Format: recordFormat, Name: b.Index.Manifest.Name, Version: b.Index.Manifest.Version,
 		Platform: platform, Bundle: b.SHA256, Files: map[string]string{},
@@ -168,7 +167,7 @@ func stage(dir string, b *bundle.Bundle, platform string, signed *Signed) (strin
 	if err != nil {
 		return "", err
 	}
-	if err := st.write(bundle.RecordName, 0o444, record); err != nil {
+	if err := st.write(recordName, 0o444, record); err != nil {
 		return "", err
 	}
 	return digest.Of(record), st.seal()
@@ -181,16 +180,16 @@ type staging struct {
 }
 
 // unpack writes the files of a platform, the manifest and the documents.
-func (st *staging) unpack(b *bundle.Bundle, platform string) error {
-	targets := map[string][]bundle.File{}
+func (st *staging) unpack(b *Bundle, platform string) error {
+	targets := map[string][]File{}
 	for _, f := range b.Index.Platforms[platform] {
 		targets[f.SHA256] = append(targets[f.SHA256], f)
 	}
 	for _, f := range b.Index.Documents {
-		f.Path, f.Executable = path.Join(bundle.Documents, f.Path), false
+		f.Path, f.Executable = path.Join(documentsDir, f.Path), false
 		targets[f.SHA256] = append(targets[f.SHA256], f)
 	}
-	err := b.Each(func(blob bundle.File, r io.Reader) error {
+	err := b.Each(func(blob File, r io.Reader) error {
 		for i, f := range targets[blob.SHA256] {
 			mode := fs.FileMode(0o444)
 			if f.Executable {
@@ -211,10 +210,10 @@ func (st *staging) unpack(b *bundle.Bundle, platform string) error {
 	if err != nil {
 		return err
 	}
-	if err := st.put(bundle.IndexName, b.IndexBytes); err != nil {
+	if err := st.put(indexName, b.IndexBytes); err != nil {
 		return err
 	}
-	part, err := bundle.ParsePart(b.IndexBytes, platform)
+	part, err := parsePart(b.IndexBytes, platform)
 	if err != nil {
 		return err
 	}
@@ -222,12 +221,12 @@ func (st *staging) unpack(b *bundle.Bundle, platform string) error {
 	if err != nil {
 		return err
 	}
-	return st.put(bundle.BinaryName(b.Index.Manifest.Name, platform)+".json", manifest)
+	return st.put(binaryName(b.Index.Manifest.Name, platform)+".json", manifest)
 }
 
 // storedManifest returns the manifest as it is stored next to a binary, with the
 // digests of the binary (".") and of the other files.
-func storedManifest(part bundle.Part) ([]byte, error) {
+func storedManifest(part Part) ([]byte, error) {
 	var m struct {
 		Files []string `json:"files"`
 	}
@@ -330,7 +329,7 @@ func (e *Entry) check() []error {
 		if err != nil {
 			return err
 		}
-		if _, ok := e.Files[filepath.ToSlash(rel)]; !ok && rel != bundle.RecordName {
+		if _, ok := e.Files[filepath.ToSlash(rel)]; !ok && rel != recordName {
 			faults = append(faults, fmt.Errorf("%s does not belong to %s; remove it", path, e.Name))
 		}
 		return nil

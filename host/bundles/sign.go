@@ -1,4 +1,4 @@
-package bundle
+package bundles
 
 import (
 	"bytes"
@@ -140,16 +140,16 @@ func ReadSignature(path string) (Signature, error) {
 	if err != nil {
 		return Signature{}, err
 	}
-	s, err := ParseSignature(string(data))
+	s, err := parseSignature(string(data))
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil
 }
 
-// ParseSignature decodes a signature. It refuses all but one encoding, except
+// parseSignature decodes a signature. It refuses all but one encoding, except
 // for the untrusted comment.
-func ParseSignature(text string) (Signature, error) {
+func parseSignature(text string) (Signature, error) {
 	s := Signature{text: text}
 	if err := s.parsed.UnmarshalText([]byte(text)); err != nil {
 		return s, errors.New("it is not a signature of minisign")

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/the-edge-agent/tea/host/internal/bundle"
+	"github.com/the-edge-agent/tea/host/bundles"
 )
 
 func main() {
@@ -46,7 +46,7 @@ func materials(parts, binary, version string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := bundle.Materials(binary, filepath.Base(binary), version)
+	text, err := bundles.Materials(binary, filepath.Base(binary), version)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package store
+package bundles
 
 import (
 	"errors"
@@ -7,12 +7,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 
-	"github.com/the-edge-agent/tea/host/internal/bundle"
 	"github.com/the-edge-agent/tea/host/internal/digest"
 )
 
@@ -23,9 +21,29 @@ type Store struct {
 	plugins string // of the links, where plugins are found
 }
 
-// At returns the store in tea's data directory, such as ~/.local/share/tea. Nothing
+// UserStore returns the store of the user, $XDG_DATA_HOME/tea; nil if there is
+// no home directory. getenv is os.Getenv outside tests.
+func UserStore(getenv func(string) string) *Store {
+	data := home(getenv, "XDG_DATA_HOME", filepath.Join(".local", "share"))
+	if data == "" {
+		return nil
+	}
+	return storeAt(filepath.Join(data, "tea"))
+}
+
+func home(getenv func(string) string, name, underHome string) string {
+	if dir := getenv(name); filepath.IsAbs(dir) {
+		return dir
+	}
+	if home := getenv("HOME"); home != "" {
+		return filepath.Join(home, underHome)
+	}
+	return ""
+}
+
+// storeAt returns the store in tea's data directory, such as ~/.local/share/tea. Nothing
 // is created before the first installation.
-func At(data string) *Store {
+func storeAt(data string) *Store {
 	return &Store{root: filepath.Join(data, "store"), plugins: filepath.Join(data, "plugins")}
 }
 
@@ -62,15 +80,15 @@ const recordFormat = 1
 func (e *Entry) Path(name string) string { return filepath.Join(e.dir, filepath.FromSlash(name)) }
 
 // Binary returns the path of the plugin's binary.
-func (e *Entry) Binary() string { return e.Path(bundle.BinaryName(e.Name, e.Platform)) }
+func (e *Entry) Binary() string { return e.Path(binaryName(e.Name, e.Platform)) }
 
 // Index reads the index of the bundle that was installed.
-func (e *Entry) Index() (*bundle.Index, error) {
-	data, err := e.read(bundle.IndexName)
+func (e *Entry) Index() (*Index, error) {
+	data, err := e.read(indexName)
 	if err != nil {
 		return nil, err
 	}
-	return bundle.ParseIndex(data)
+	return parseIndex(data)
 }
 
 // read reads a file of the entry and compares it with the record.
@@ -118,29 +136,26 @@ func isID(name string) bool {
 // entry reads the record of an entry and verifies it.
 func (s *Store) entry(id string) (*Entry, error) {
 	e := &Entry{ID: id, dir: filepath.Join(s.root, id)}
-	data, err := os.ReadFile(e.Path(bundle.RecordName))
+	data, err := os.ReadFile(e.Path(recordName))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && digest.Of(data) != id {
-		return nil, &ChangedError{Plugin: "the plugin", Path: e.Path(bundle.RecordName)}
+		return nil, &ChangedError{Plugin: "the plugin", Path: e.Path(recordName)}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if err := digest.ParseCanonical(data, &e.Record); err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Path(bundle.RecordName), err)
+		return nil, fmt.Errorf("%s: %w", e.Path(recordName), err)
 	}
 	if e.Format != recordFormat {
-		return nil, fmt.Errorf("%s has format %d; this tea reads format %d", e.Path(bundle.RecordName), e.Format, recordFormat)
+		return nil, fmt.Errorf("%s has format %d; this tea reads format %d", e.Path(recordName), e.Format, recordFormat)
 	}
 	return e, nil
 }
 
 // link returns the path of a plugin's link.
 func (s *Store) link(name string) string {
-	return filepath.Join(s.plugins, bundle.BinaryName(name, here))
+	return filepath.Join(s.plugins, binaryName(name, Platform))
 }
-
-// here is the platform of this machine.
-const here = runtime.GOOS + "/" + runtime.GOARCH
 
 // active returns the ID of the active version of a plugin; "" if it is not
 // installed. A file that was not installed from a bundle is an error.
@@ -166,7 +181,7 @@ func (s *Store) names() ([]string, error) {
 	var names []string
 	links, err := readDir(s.plugins)
 	for _, e := range links {
-		name, ok := strings.CutPrefix(strings.TrimSuffix(e.Name(), bundle.BinarySuffix(here)), bundle.BinaryPrefix)
+		name, ok := strings.CutPrefix(strings.TrimSuffix(e.Name(), binarySuffix(Platform)), binaryPrefix)
 		if id, err := s.active(name); ok && err == nil && id != "" {
 			names = append(names, name)
 		}
@@ -247,7 +262,7 @@ func (s *Store) installed(name string) (Installed, error) {
 // returns the SHA-256 of a file. The error is a [*ChangedError].
 func (e *Entry) Verify(sum func(path string) (string, error)) error {
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
-		if strings.HasPrefix(name, bundle.Documents+"/") || name == signedBundle {
+		if strings.HasPrefix(name, documentsDir+"/") || name == signedBundle {
 			continue
 		}
 		if got, err := sum(e.Path(name)); err != nil || got != e.Files[name] {
@@ -263,21 +278,21 @@ var ErrOtherKey = errors.New("another key has signed it")
 // VerifySignature verifies that the key has signed the entry's bundle. It verifies
 // the signature again instead of relying on the installation. The error is
 // ErrOtherKey, or reports what is damaged.
-func (e *Entry) VerifySignature(key bundle.Key) error {
-	signature, err := bundle.ParseSignature(e.Signature)
+func (e *Entry) VerifySignature(key Key) error {
+	signature, err := parseSignature(e.Signature)
 	if err != nil {
 		return fmt.Errorf("the signature of %s: %w", e.Name, err)
 	}
-	data, err := e.read(bundle.IndexName)
+	data, err := e.read(indexName)
 	if err != nil {
 		return err
 	}
-	if !signature.VerifyIndex(e.Files[bundle.IndexName], key) {
+	if !signature.VerifyIndex(e.Files[indexName], key) {
 		if err := e.verifyWhole(signature, key); err != nil {
 			return err
 		}
 	}
-	part, err := bundle.ParsePart(data, e.Platform)
+	part, err := parsePart(data, e.Platform)
 	if err != nil {
 		return err
 	}
@@ -290,18 +305,18 @@ func (e *Entry) VerifySignature(key bundle.Key) error {
 	if err != nil {
 		return err
 	}
-	if name := bundle.BinaryName(e.Name, e.Platform) + ".json"; e.Files[name] != digest.Of(manifest) {
+	if name := binaryName(e.Name, e.Platform) + ".json"; e.Files[name] != digest.Of(manifest) {
 		return e.changed(name)
 	}
 	return nil
 }
 
 // verifyWhole verifies a signature over the bundle that is kept in the entry.
-func (e *Entry) verifyWhole(signature bundle.Signature, key bundle.Key) error {
+func (e *Entry) verifyWhole(signature Signature, key Key) error {
 	if e.Files[signedBundle] == "" {
 		return ErrOtherKey
 	}
-	b, err := bundle.Open(e.Path(signedBundle))
+	b, err := Open(e.Path(signedBundle))
 	if err != nil {
 		return err
 	}
@@ -309,8 +324,8 @@ func (e *Entry) verifyWhole(signature bundle.Signature, key bundle.Key) error {
 	if !b.Verify(signature, key) {
 		return ErrOtherKey
 	}
-	if b.IndexSHA256() != e.Files[bundle.IndexName] {
-		return e.changed(bundle.IndexName)
+	if b.IndexSHA256() != e.Files[indexName] {
+		return e.changed(indexName)
 	}
 	return nil
 }

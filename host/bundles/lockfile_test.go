@@ -1,4 +1,4 @@
-package lockfile
+package bundles
 
 import (
 	"bytes"
@@ -14,27 +14,27 @@ import (
 )
 
 func lock() *Lock {
-	return &Lock{Plugins: []Plugin{
-		{Name: "text", Version: "1.2.3", Platforms: map[string]Files{
-			"linux/amd64": {Binary: strings.Repeat("a", 64), "lib/x.py": strings.Repeat("b", 64)},
-			"linux/arm64": {Binary: strings.Repeat("c", 64)},
+	return &Lock{Plugins: []Pinned{
+		{Name: "text", Version: "1.2.3", Platforms: map[string]Digests{
+			"linux/amd64": {lockedBinary: strings.Repeat("a", 64), "lib/x.py": strings.Repeat("b", 64)},
+			"linux/arm64": {lockedBinary: strings.Repeat("c", 64)},
 		}},
-		{Name: "mail", Version: "2.0.0", Platforms: map[string]Files{"any": {Binary: strings.Repeat("d", 64)}}},
+		{Name: "mail", Version: "2.0.0", Platforms: map[string]Digests{"any": {lockedBinary: strings.Repeat("d", 64)}}},
 	}}
 }
 
 func written(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), Name)
+	path := filepath.Join(t.TempDir(), LockName)
 	if err := lock().Write(path); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-func TestRoundTrip(t *testing.T) {
+func TestLockRoundTrip(t *testing.T) {
 	t.Parallel()
-	got, err := Read(written(t))
+	got, err := ReadLock(written(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,12 +43,12 @@ func TestRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(want.Plugins, got.Plugins, cmpopts.EquateEmpty()); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := Read(filepath.Join(t.TempDir(), Name)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := ReadLock(filepath.Join(t.TempDir(), LockName)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a file: %v", err)
 	}
 }
 
-func TestEveryFlippedByteIsNoticed(t *testing.T) {
+func TestEveryFlippedByteOfALockIsNoticed(t *testing.T) {
 	t.Parallel()
 	path := written(t)
 	data, err := os.ReadFile(path)
@@ -60,9 +60,9 @@ func TestEveryFlippedByteIsNoticed(t *testing.T) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		var damaged *DamagedError
-		if l, err := Read(path); !errors.As(err, &damaged) {
-			t.Errorf("%s: %v, %v; want a DamagedError", what, l, err)
+		var damaged *LockError
+		if l, err := ReadLock(path); !errors.As(err, &damaged) {
+			t.Errorf("%s: %v, %v; want a LockError", what, l, err)
 		}
 	}
 	for i := range data {
@@ -83,25 +83,25 @@ func TestALockThatCannotBeReadIsNotAnAbsentLock(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(path string) error{
 		"link without a target": func(path string) error { return os.Symlink("none", path) },
-		"link to itself":        func(path string) error { return os.Symlink(Name, path) },
+		"link to itself":        func(path string) error { return os.Symlink(LockName, path) },
 		"directory":             func(path string) error { return os.Mkdir(path, 0o700) },
 		"empty file":            func(path string) error { return os.WriteFile(path, nil, 0o600) },
 		"device":                func(path string) error { return os.Symlink(os.DevNull, path) },
 	} {
-		path := filepath.Join(t.TempDir(), Name)
+		path := filepath.Join(t.TempDir(), LockName)
 		if err := put(path); err != nil {
 			t.Fatal(err)
 		}
-		var damaged *DamagedError
-		if l, err := Read(path); !errors.As(err, &damaged) || errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: %v, %v; want a DamagedError", name, l, err)
+		var damaged *LockError
+		if l, err := ReadLock(path); !errors.As(err, &damaged) || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v, %v; want a LockError", name, l, err)
 		}
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestLockCheck(t *testing.T) {
 	t.Parallel()
-	l, err := Read(written(t))
+	l, err := ReadLock(written(t))
 	if err != nil {
 		t.Fatal(err)
 	}

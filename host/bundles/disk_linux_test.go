@@ -1,4 +1,4 @@
-package store_test
+package bundles
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/the-edge-agent/tea/host/internal/store"
 	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
 )
 
@@ -18,8 +17,8 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := smalldisk.New(t, "512k")
 	dir := disk.Dir
-	s := store.At(filepath.Join(dir, "tea"))
-	install(t, s, pack(t, "text", "1.0.0"))
+	s := storeAt(filepath.Join(dir, "tea"))
+	install(t, s, packOpen(t, "text", "1.0.0"))
 	next := packSized(t, "text", "2.0.0", 2000)
 	before := files(t, dir)
 	failures := 0
@@ -54,9 +53,9 @@ func TestFullDisk(t *testing.T) {
 func TestReadOnlyStore(t *testing.T) {
 	t.Parallel()
 	disk := smalldisk.New(t, "512k")
-	s := store.At(filepath.Join(disk.Dir, "tea"))
-	e := install(t, s, pack(t, "text", "1.0.0"))
-	install(t, s, pack(t, "text", "2.0.0"))
+	s := storeAt(filepath.Join(disk.Dir, "tea"))
+	e := install(t, s, packOpen(t, "text", "1.0.0"))
+	install(t, s, packOpen(t, "text", "2.0.0"))
 	disk.Protect(t, true)
 	wantVersions(t, s, "text: 1.0.0 [2.0.0]")
 	if faults := s.Verify(); len(faults) > 0 {
@@ -67,7 +66,7 @@ func TestReadOnlyStore(t *testing.T) {
 	}
 	_, _, rollback := s.Rollback("text")
 	_, gc := s.GC(0)
-	_, _, installed := s.Install(pack(t, "text", "3.0.0"), platform, nil, nil)
+	_, _, installed := s.Install(packOpen(t, "text", "3.0.0"), platform, nil, nil)
 	for name, err := range map[string]error{"rollback": rollback, "gc": gc, "install": installed, "remove": s.Remove("text")} {
 		if !errors.Is(err, syscall.EROFS) {
 			t.Errorf("%s: %v; want a read-only file system", name, err)

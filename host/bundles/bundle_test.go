@@ -1,4 +1,4 @@
-package bundle
+package bundles
 
 import (
 	"archive/tar"
@@ -23,23 +23,12 @@ type params struct {
 	Text string `json:"text" doc:"a text"`
 }
 
-// manifest is that of a plugin that consists of a wrapper and a script.
-func manifest() tea.Manifest {
+// textManifest is the manifest of a plugin that consists of a wrapper and a script.
+func textManifest() tea.Manifest {
 	return tea.Manifest{
 		Name: "text", Version: "1.2.3", Protocol: tea.ProtocolVersion, Files: []string{"lib/text.py"},
 		Actions: []tea.ActionInfo{{Name: "text.count", Params: schema.Of[params]()}},
 	}
-}
-
-func write(t *testing.T, path, content string, mode os.FileMode) string {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), mode); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // contents writes the files of a bundle into a directory.
@@ -47,7 +36,7 @@ func contents(t *testing.T, dir string) Contents {
 	t.Helper()
 	write(t, filepath.Join(dir, "lib", "text.py"), "print('text')\n", 0o644)
 	return Contents{
-		Manifest: manifest(),
+		Manifest: textManifest(),
 		Binaries: []string{write(t, filepath.Join(dir, "wrapper"), "#!/bin/sh\nexec python3 lib/text.py\n", 0o755)},
 		License:  write(t, filepath.Join(dir, "COPYING"), "MIT\n", 0o644),
 		SBOM:     write(t, filepath.Join(dir, "bom.spdx.json"), `{"spdxVersion":"SPDX-2.3"}`, 0o644),
@@ -56,10 +45,10 @@ func contents(t *testing.T, dir string) Contents {
 }
 
 // pack returns the path of a bundle.
-func pack(t *testing.T) string {
+func packText(t *testing.T) string {
 	t.Helper()
 	var out bytes.Buffer
-	if _, err := Write(&out, contents(t, t.TempDir())); err != nil {
+	if _, err := Pack(&out, contents(t, t.TempDir())); err != nil {
 		t.Fatal(err)
 	}
 	return write(t, filepath.Join(t.TempDir(), "text.teab"), out.String(), 0o644)
@@ -77,7 +66,7 @@ func open(t *testing.T, path string) *Bundle {
 
 func TestContentsAreReadBack(t *testing.T) {
 	t.Parallel()
-	b := open(t, pack(t))
+	b := open(t, packText(t))
 	got := map[string]string{}
 	err := b.Each(func(f File, r io.Reader) error {
 		data, err := io.ReadAll(r)
@@ -94,7 +83,7 @@ func TestContentsAreReadBack(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(manifest(), b.Index.Manifest); diff != "" {
+	if diff := cmp.Diff(textManifest(), b.Index.Manifest); diff != "" {
 		t.Error(diff)
 	}
 	if platform, err := b.Index.For("plan9/mips"); platform != AnyPlatform || err != nil {
@@ -107,7 +96,7 @@ func TestSameContentsMakeSameBytes(t *testing.T) {
 	t.Parallel()
 	var first, second bytes.Buffer
 	for _, out := range []*bytes.Buffer{&first, &second} {
-		if _, err := Write(out, contents(t, t.TempDir())); err != nil {
+		if _, err := Pack(out, contents(t, t.TempDir())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,19 +108,19 @@ func TestSameContentsMakeSameBytes(t *testing.T) {
 // A standard tool can list a bundle.
 func TestBundleIsATarArchive(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), "tar", "tf", pack(t)).Output()
+	out, err := exec.CommandContext(t.Context(), "tar", "tf", packText(t)).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Fields(string(out))
-	if len(lines) != 7 || lines[0] != IndexName || lines[6] != "SHA256" {
+	if len(lines) != 7 || lines[0] != indexName || lines[6] != "SHA256" {
 		t.Errorf("tar lists %q", lines)
 	}
 }
 
-func TestEveryFlippedByteIsNoticed(t *testing.T) {
+func TestEveryFlippedByteOfABundleIsNoticed(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile(pack(t))
+	data, err := os.ReadFile(packText(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +175,7 @@ func seal(t *testing.T, archive []byte) string {
 // changed.
 func forge(t *testing.T, index func(string) string, entry func(*tar.Header, []byte) (*tar.Header, []byte)) string {
 	t.Helper()
-	data, err := os.ReadFile(pack(t))
+	data, err := os.ReadFile(packText(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +193,7 @@ func forge(t *testing.T, index func(string) string, entry func(*tar.Header, []by
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.Name == IndexName {
+		if h.Name == indexName {
 			content = []byte(index(string(content)))
 		} else {
 			h, content = entry(h, content)
@@ -302,7 +291,7 @@ func TestFilesThatAreNotBundles(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	dir := f.TempDir()
 	path := filepath.Join(dir, "fuzz.teab")
-	f.Add([]byte(IndexName))
+	f.Add([]byte(indexName))
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		sum := sha256.Sum256(archive)
 		end, err := trailer(sum[:])
@@ -354,7 +343,7 @@ func TestMaterials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bom, err := Materials(self, BinaryPrefix+manifest().Name, manifest().Version)
+	bom, err := Materials(self, binaryPrefix+textManifest().Name, textManifest().Version)
 	if err != nil || !bytes.Contains(bom, []byte("pkg:golang/stdlib@")) {
 		t.Errorf("bill of materials: %s, %v; want Go's library", bom, err)
 	}
@@ -364,36 +353,36 @@ func TestPackRefuses(t *testing.T) {
 	t.Parallel()
 	c := contents(t, t.TempDir())
 	c.Binaries = append(c.Binaries, c.Binaries[0])
-	if _, err := Write(io.Discard, c); err == nil || !strings.Contains(err.Error(), "another binary is for any") {
+	if _, err := Pack(io.Discard, c); err == nil || !strings.Contains(err.Error(), "another binary is for any") {
 		t.Errorf("two binaries for one platform: %v", err)
 	}
 	c = contents(t, t.TempDir())
 	c.Manifest.Files = []string{"../outside.py"}
-	if _, err := Write(io.Discard, c); err == nil || !strings.Contains(err.Error(), "not a valid path") {
+	if _, err := Pack(io.Discard, c); err == nil || !strings.Contains(err.Error(), "not a valid path") {
 		t.Errorf("a file outside: %v", err)
 	}
 	for _, version := range []string{"1", "1.2", "1.2.3.4", "01.2.3", "1.2.3-", "1.2-rc.1"} {
 		c = contents(t, t.TempDir())
 		c.Manifest.Version = version
-		if _, err := Write(io.Discard, c); err == nil || !strings.Contains(err.Error(), "expected a semantic version") {
+		if _, err := Pack(io.Discard, c); err == nil || !strings.Contains(err.Error(), "expected a semantic version") {
 			t.Errorf("version %s: %v", version, err)
 		}
 	}
 	for _, version := range []string{"1.2.3", "0.0.1", "1.2.3-rc.1", "1.2.3+build.5", "1.2.3-rc.1+build.5"} {
 		c = contents(t, t.TempDir())
 		c.Manifest.Version = version
-		if _, err := Write(io.Discard, c); err != nil {
+		if _, err := Pack(io.Discard, c); err != nil {
 			t.Errorf("version %s: %v", version, err)
 		}
 	}
 	c = contents(t, t.TempDir())
 	c.SBOM = c.License
-	if _, err := Write(io.Discard, c); err == nil || !strings.Contains(err.Error(), "COPYING: it is not a bill of materials in CycloneDX or SPDX") {
+	if _, err := Pack(io.Discard, c); err == nil || !strings.Contains(err.Error(), "COPYING: it is not a bill of materials in CycloneDX or SPDX") {
 		t.Errorf("a bill of materials that is another text: %v", err)
 	}
 	c = contents(t, t.TempDir())
 	c.Binaries = nil
-	if _, err := Write(io.Discard, c); err == nil {
+	if _, err := Pack(io.Discard, c); err == nil {
 		t.Error("a bundle without binaries was packed")
 	}
 }
@@ -409,10 +398,10 @@ func key(t *testing.T) SecretKey {
 
 func TestSignature(t *testing.T) {
 	t.Parallel()
-	path, secret, other := pack(t), key(t), key(t)
+	path, secret, other := packText(t), key(t), key(t)
 	b := open(t, path)
 	text := b.Sign(secret)
-	s, err := ParseSignature(string(text))
+	s, err := parseSignature(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,7 +424,7 @@ func TestSignature(t *testing.T) {
 	for i := comment + 1; i < len(text)-1; i++ {
 		flipped := bytes.Clone(text)
 		flipped[i] ^= 1 << (i % 7)
-		if s, err := ParseSignature(string(flipped)); err == nil && b.Verify(s, secret.Public()) {
+		if s, err := parseSignature(string(flipped)); err == nil && b.Verify(s, secret.Public()) {
 			t.Fatalf("byte %d of the signature is not covered: %q", i, flipped)
 		}
 	}
@@ -479,7 +468,7 @@ func TestMinisignTool(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	path, secret := pack(t), key(t)
+	path, secret := packText(t), key(t)
 	private, public, err := secret.Marshal("")
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package bundle
+package bundles
 
 import (
 	"encoding/json"
@@ -39,21 +39,21 @@ const AnyPlatform = "any"
 // Directories and files of an installed bundle that a plugin's own files must
 // not use.
 const (
-	Documents  = "documents"
-	IndexName  = "bundle.json"
-	RecordName = "record.json"
+	documentsDir = "documents"
+	indexName    = "bundle.json"
+	recordName   = "record.json"
 )
 
-// BinaryPrefix is the prefix of the name of a plugin's binary.
-const BinaryPrefix = "tea-plugin-"
+// binaryPrefix is the prefix of the name of a plugin's binary.
+const binaryPrefix = "tea-plugin-"
 
-// BinaryName returns the name of a plugin's binary on a platform.
-func BinaryName(plugin, platform string) string {
-	return BinaryPrefix + plugin + BinarySuffix(platform)
+// binaryName returns the name of a plugin's binary on a platform.
+func binaryName(plugin, platform string) string {
+	return binaryPrefix + plugin + binarySuffix(platform)
 }
 
-// BinarySuffix returns the suffix of program names on a platform.
-func BinarySuffix(platform string) string {
+// binarySuffix returns the suffix of program names on a platform.
+func binarySuffix(platform string) string {
 	if strings.HasPrefix(platform, "windows/") {
 		return ".exe"
 	}
@@ -83,42 +83,42 @@ type File struct {
 // format is the version of the format that this package writes.
 const format = 1
 
-// ParseIndex decodes and checks the index of a bundle.
-func ParseIndex(data []byte) (*Index, error) {
+// parseIndex decodes and checks the index of a bundle.
+func parseIndex(data []byte) (*Index, error) {
 	var head struct {
 		Format int `json:"format"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, fmt.Errorf("read %s: %w", IndexName, err)
+		return nil, fmt.Errorf("read %s: %w", indexName, err)
 	}
 	if head.Format != format {
 		return nil, fmt.Errorf("the bundle has format %d; this tea reads format %d", head.Format, format)
 	}
 	ix := new(Index)
 	if err := json.Unmarshal(data, ix); err != nil {
-		return nil, fmt.Errorf("read %s: %w", IndexName, err)
+		return nil, fmt.Errorf("read %s: %w", indexName, err)
 	}
 	return ix, ix.check()
 }
 
 // Part is the part of an index that a start needs: the files of one platform and
-// the encoded manifest. Reading it is cheaper than [ParseIndex].
+// the encoded manifest. Reading it is cheaper than [parseIndex].
 type Part struct {
 	Manifest json.RawMessage
 	Files    []File
 }
 
-// ParsePart decodes a part of an index that was checked before.
-func ParsePart(data []byte, platform string) (Part, error) {
+// parsePart decodes a part of an index that was checked before.
+func parsePart(data []byte, platform string) (Part, error) {
 	var ix struct {
 		Manifest  json.RawMessage   `json:"manifest"`
 		Platforms map[string][]File `json:"platforms"`
 	}
 	if err := json.Unmarshal(data, &ix); err != nil {
-		return Part{}, fmt.Errorf("read %s: %w", IndexName, err)
+		return Part{}, fmt.Errorf("read %s: %w", indexName, err)
 	}
 	if len(ix.Platforms[platform]) == 0 {
-		return Part{}, fmt.Errorf("%s has no files for %s", IndexName, platform)
+		return Part{}, fmt.Errorf("%s has no files for %s", indexName, platform)
 	}
 	return Part{ix.Manifest, ix.Platforms[platform]}, nil
 }
@@ -140,7 +140,7 @@ func (ix *Index) check() error {
 		if !validPlatform(platform) {
 			return fmt.Errorf("platform %q: expected os/arch, such as linux/arm64, or %q", platform, AnyPlatform)
 		}
-		binary := BinaryName(ix.Manifest.Name, platform)
+		binary := binaryName(ix.Manifest.Name, platform)
 		if len(files) == 0 || files[0].Path != binary || !files[0].Executable {
 			return fmt.Errorf("platform %s: the first file must be the executable %s", platform, binary)
 		}
@@ -171,14 +171,14 @@ func (ix *Index) check() error {
 func checkFiles(files []File, binary string) error {
 	seen := map[string]bool{binary + ".json": binary != ""}
 	for _, f := range files {
-		if err := CheckPath(f.Path); err != nil {
+		if err := checkPath(f.Path); err != nil {
 			return err
 		}
 		first, _, _ := strings.Cut(f.Path, "/")
 		switch {
 		case seen[strings.ToLower(f.Path)]:
 			return fmt.Errorf("file %q appears twice", f.Path)
-		case binary != "" && slices.Contains([]string{Documents, IndexName, RecordName}, strings.ToLower(first)):
+		case binary != "" && slices.Contains([]string{documentsDir, indexName, recordName}, strings.ToLower(first)):
 			return fmt.Errorf("file %q: the name %s is reserved", f.Path, first)
 		case len(f.SHA256) != 64 || strings.Trim(f.SHA256, "0123456789abcdef") != "":
 			return fmt.Errorf("file %q: %q is not a SHA-256", f.Path, f.SHA256)
@@ -197,9 +197,9 @@ func checkFiles(files []File, binary string) error {
 	return nil
 }
 
-// CheckPath refuses paths that lead out of a directory or that some file systems
+// checkPath refuses paths that lead out of a directory or that some file systems
 // cannot represent.
-func CheckPath(name string) error {
+func checkPath(name string) error {
 	odd := func(r rune) bool { return r < ' ' || r == 0x7f || r > 0x7e || strings.ContainsRune(`\:*?"<>|`, r) }
 	if name == "." || !fs.ValidPath(name) || strings.ContainsFunc(name, odd) || len(name) > 200 {
 		return fmt.Errorf("%q is not a valid path: expected a relative path of printable ASCII characters without the elements . and .. in it", name)

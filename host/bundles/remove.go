@@ -1,4 +1,4 @@
-package store
+package bundles
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/the-edge-agent/tea/host/internal/bundle"
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
 
@@ -264,11 +263,11 @@ func (s *Store) strayLinks() []error {
 	var faults []error
 	for _, e := range links {
 		path := filepath.Join(s.plugins, e.Name())
-		if e.Type() != fs.ModeSymlink || !strings.HasPrefix(e.Name(), bundle.BinaryPrefix) {
+		if e.Type() != fs.ModeSymlink || !strings.HasPrefix(e.Name(), binaryPrefix) {
 			continue
 		}
 		if _, err := os.Stat(path); err != nil {
-			faults = append(faults, &ChangedError{Plugin: strings.TrimPrefix(e.Name(), bundle.BinaryPrefix), Path: path})
+			faults = append(faults, &ChangedError{Plugin: strings.TrimPrefix(e.Name(), binaryPrefix), Path: path})
 		}
 	}
 	return faults

@@ -1,4 +1,4 @@
-package store_test
+package bundles
 
 import (
 	"bytes"
@@ -14,37 +14,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/the-edge-agent/tea/host/internal/bundle"
-	"github.com/the-edge-agent/tea/host/internal/store"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 const platform = "linux/amd64"
 
-func write(t *testing.T, path, content string, mode os.FileMode) string {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), mode); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// pack returns an open bundle of a plugin that is a script with another file.
-func pack(t *testing.T, name, version string) *bundle.Bundle {
+// packOpen returns an open bundle of a plugin that is a script with another file.
+func packOpen(t *testing.T, name, version string) *Bundle {
 	t.Helper()
 	return packSized(t, name, version, 1)
 }
 
-func packSized(t *testing.T, name, version string, size int) *bundle.Bundle {
+func packSized(t *testing.T, name, version string, size int) *Bundle {
 	t.Helper()
 	dir := t.TempDir()
 	text := strings.Repeat(fmt.Sprintln("# version", version), size)
 	write(t, filepath.Join(dir, "lib", "impl.sh"), text, 0o644)
 	var out bytes.Buffer
-	_, err := bundle.Write(&out, bundle.Contents{
+	_, err := Pack(&out, Contents{
 		Manifest: tea.Manifest{
 			Name: name, Version: version, Protocol: tea.ProtocolVersion, Files: []string{"lib/impl.sh"},
 			Actions: []tea.ActionInfo{{Name: name + ".run"}},
@@ -55,7 +42,7 @@ func packSized(t *testing.T, name, version string, size int) *bundle.Bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bundle.Open(write(t, filepath.Join(dir, "b.teab"), out.String(), 0o644))
+	b, err := Open(write(t, filepath.Join(dir, "b.teab"), out.String(), 0o644))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +51,7 @@ func packSized(t *testing.T, name, version string, size int) *bundle.Bundle {
 }
 
 // newStore returns a store in a directory that the test can remove.
-func newStore(t *testing.T) (*store.Store, string) {
+func newStore(t *testing.T) (*Store, string) {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "tea")
 	t.Cleanup(func() {
@@ -75,10 +62,10 @@ func newStore(t *testing.T) (*store.Store, string) {
 			return err
 		})
 	})
-	return store.At(data), data
+	return storeAt(data), data
 }
 
-func install(t *testing.T, s *store.Store, b *bundle.Bundle) *store.Entry {
+func install(t *testing.T, s *Store, b *Bundle) *Entry {
 	t.Helper()
 	e, _, err := s.Install(b, platform, nil, nil)
 	if err != nil {
@@ -88,7 +75,7 @@ func install(t *testing.T, s *store.Store, b *bundle.Bundle) *store.Entry {
 }
 
 // versions describes what is installed: "text: 1.0.0 [2.0.0]".
-func versions(t *testing.T, s *store.Store) []string {
+func versions(t *testing.T, s *Store) []string {
 	t.Helper()
 	all, err := s.List()
 	if err != nil {
@@ -109,7 +96,7 @@ func versions(t *testing.T, s *store.Store) []string {
 	return out
 }
 
-func wantVersions(t *testing.T, s *store.Store, want ...string) {
+func wantVersions(t *testing.T, s *Store, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, versions(t, s)); diff != "" {
 		t.Errorf("installed (-want +got):\n%s", diff)
@@ -135,7 +122,7 @@ func files(t *testing.T, dir string) []string {
 func TestInstalledFiles(t *testing.T) {
 	t.Parallel()
 	s, data := newStore(t)
-	e := install(t, s, pack(t, "text", "1.0.0"))
+	e := install(t, s, packOpen(t, "text", "1.0.0"))
 	want := map[string]fs.FileMode{
 		"bundle.json": 0o444, "documents/LICENSE": 0o444, "lib/impl.sh": 0o444, "record.json": 0o444,
 		"tea-plugin-text": 0o555, "tea-plugin-text.json": 0o444,
@@ -168,7 +155,7 @@ func TestInstalledFiles(t *testing.T) {
 func TestRollbackReturnsToTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	one, two, three := pack(t, "text", "1.0.0"), pack(t, "text", "2.0.0"), pack(t, "text", "3.0.0")
+	one, two, three := packOpen(t, "text", "1.0.0"), packOpen(t, "text", "2.0.0"), packOpen(t, "text", "3.0.0")
 	install(t, s, one)
 	install(t, s, two)
 	wantVersions(t, s, "text: 1.0.0 [2.0.0]")
@@ -186,7 +173,7 @@ func TestRollbackReturnsToTheVersionBefore(t *testing.T) {
 	wantVersions(t, s, "text: 1.0.0 [3.0.0]")
 	install(t, s, one)
 	wantVersions(t, s, "text: 3.0.0 [1.0.0]")
-	var missing *store.NotInstalledError
+	var missing *NotInstalledError
 	if _, _, err := s.Rollback("other"); !errors.As(err, &missing) {
 		t.Errorf("got %v, want a NotInstalledError", err)
 	}
@@ -196,9 +183,9 @@ func TestGC(t *testing.T) {
 	t.Parallel()
 	s, data := newStore(t)
 	for _, v := range []string{"1.0.0", "2.0.0", "3.0.0"} {
-		install(t, s, pack(t, "text", v))
+		install(t, s, packOpen(t, "text", v))
 	}
-	install(t, s, pack(t, "mail", "1.0.0"))
+	install(t, s, packOpen(t, "mail", "1.0.0"))
 	swept, err := s.GC(1)
 	if err != nil || len(swept.Entries) != 1 || swept.Entries[0].Version != "1.0.0" || swept.Bytes == 0 {
 		t.Errorf("swept %v, %v; want version 1.0.0", swept, err)
@@ -223,11 +210,11 @@ func TestGC(t *testing.T) {
 }
 
 // Every bit of the store matters: records, history, files and links.
-func TestEveryFlippedByteIsNoticed(t *testing.T) {
+func TestEveryFlippedByteOfAnInstalledPluginIsNoticed(t *testing.T) {
 	t.Parallel()
 	s, data := newStore(t)
-	install(t, s, pack(t, "text", "1.0.0"))
-	install(t, s, pack(t, "text", "2.0.0"))
+	install(t, s, packOpen(t, "text", "1.0.0"))
+	install(t, s, packOpen(t, "text", "2.0.0"))
 	if faults := s.Verify(); len(faults) > 0 {
 		t.Fatalf("a new store has faults: %v", faults)
 	}
@@ -274,7 +261,7 @@ func TestEveryFlippedByteIsNoticed(t *testing.T) {
 	}
 }
 
-func flipLink(t *testing.T, s *store.Store, link string) {
+func flipLink(t *testing.T, s *Store, link string) {
 	t.Helper()
 	target, err := os.Readlink(link)
 	if err != nil {
@@ -307,7 +294,7 @@ func TestDamagedEntriesAreReplaced(t *testing.T) {
 		t.Run(victim, func(t *testing.T) {
 			t.Parallel()
 			s, data := newStore(t)
-			b := pack(t, "text", "1.0.0")
+			b := packOpen(t, "text", "1.0.0")
 			e := install(t, s, b)
 			path := e.Path(victim)
 			if victim == "history" {
@@ -323,7 +310,7 @@ func TestDamagedEntriesAreReplaced(t *testing.T) {
 			if faults := s.Verify(); len(faults) > 0 {
 				t.Errorf("damaged after the same version was installed: %v", faults)
 			}
-			install(t, s, pack(t, "text", "2.0.0"))
+			install(t, s, packOpen(t, "text", "2.0.0"))
 			if faults := s.Verify(); len(faults) > 0 {
 				t.Errorf("still damaged: %v", faults)
 			}
@@ -337,9 +324,9 @@ func TestConcurrentChanges(t *testing.T) {
 	_, data := newStore(t)
 	var working sync.WaitGroup
 	for i := range 6 {
-		b := pack(t, "text", fmt.Sprintf("%d.0.0", i%3+1))
+		b := packOpen(t, "text", fmt.Sprintf("%d.0.0", i%3+1))
 		working.Go(func() {
-			s := store.At(data) // as in another process: the lock is a file
+			s := storeAt(data) // as in another process: the lock is a file
 			for range 3 {
 				if _, _, err := s.Install(b, platform, nil, nil); err != nil {
 					t.Error(err)
@@ -351,7 +338,7 @@ func TestConcurrentChanges(t *testing.T) {
 		})
 	}
 	working.Wait()
-	s := store.At(data)
+	s := storeAt(data)
 	if faults := s.Verify(); len(faults) > 0 {
 		t.Errorf("faults: %v", faults)
 	}
@@ -364,7 +351,7 @@ func TestForeignFilesAreKept(t *testing.T) {
 	t.Parallel()
 	s, data := newStore(t)
 	path := write(t, filepath.Join(data, "plugins", "tea-plugin-text"), "#!/bin/sh\n", 0o755)
-	if _, _, err := s.Install(pack(t, "text", "1.0.0"), platform, nil, nil); err == nil || !strings.Contains(err.Error(), "was not installed from a bundle; remove it first") {
+	if _, _, err := s.Install(packOpen(t, "text", "1.0.0"), platform, nil, nil); err == nil || !strings.Contains(err.Error(), "was not installed from a bundle; remove it first") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	if content, err := os.ReadFile(path); err != nil || string(content) != "#!/bin/sh\n" {
@@ -376,14 +363,14 @@ func TestForeignFilesAreKept(t *testing.T) {
 func TestHostileBundleLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s, data := newStore(t)
-	install(t, s, pack(t, "text", "1.0.0"))
+	install(t, s, packOpen(t, "text", "1.0.0"))
 	before := files(t, data)
-	b := pack(t, "text", "2.0.0")
+	b := packOpen(t, "text", "2.0.0")
 	for platform, files := range b.Index.Platforms { // the parser refuses a wrong digest, see package bundle
 		files[len(files)-1].SHA256 = strings.Repeat("0", 64)
 		b.Index.Platforms[platform] = files
 	}
-	var damaged *bundle.DamagedError
+	var damaged *DamagedError
 	if _, _, err := s.Install(b, platform, nil, nil); !errors.As(err, &damaged) {
 		t.Errorf("got %v, want a DamagedError", err)
 	}
@@ -396,9 +383,9 @@ func TestHostileBundleLeavesNothing(t *testing.T) {
 func TestOtherPlatform(t *testing.T) {
 	t.Parallel()
 	s, data := newStore(t)
-	b := pack(t, "text", "1.0.0")
-	b.Index.Platforms = map[string][]bundle.File{"linux/riscv64": b.Index.Platforms[bundle.AnyPlatform]}
-	var other *bundle.PlatformError
+	b := packOpen(t, "text", "1.0.0")
+	b.Index.Platforms = map[string][]File{"linux/riscv64": b.Index.Platforms[AnyPlatform]}
+	var other *PlatformError
 	if _, _, err := s.Install(b, platform, nil, nil); !errors.As(err, &other) || !slices.Contains(other.Have, "linux/riscv64") {
 		t.Errorf("got %v, want a PlatformError", err)
 	}
@@ -407,10 +394,10 @@ func TestOtherPlatform(t *testing.T) {
 	}
 }
 
-// sign returns the signature of a bundle with its key.
-func sign(t *testing.T, b *bundle.Bundle, comment bool) *store.Signed {
+// signOpen returns the signature of a bundle with its key.
+func signOpen(t *testing.T, b *Bundle, comment bool) *Signed {
 	t.Helper()
-	secret, err := bundle.GenerateKey()
+	secret, err := GenerateKey()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -418,11 +405,11 @@ func sign(t *testing.T, b *bundle.Bundle, comment bool) *store.Signed {
 	if !comment { // as the tool minisign writes it: the comment names no index
 		text = b.SignWithComment(secret, "timestamp:1 file:b.teab")
 	}
-	s, err := bundle.ParseSignature(string(text))
+	s, err := parseSignature(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &store.Signed{Signature: s, Key: secret.Public()}
+	return &Signed{Signature: s, Key: secret.Public()}
 }
 
 // The signature is verified by what is on the disk, not by a note of the
@@ -433,8 +420,8 @@ func TestSignatureOfAnEntry(t *testing.T) {
 		t.Run(fmt.Sprint("comment ", comment), func(t *testing.T) {
 			t.Parallel()
 			s, _ := newStore(t)
-			b := pack(t, "text", "1.0.0")
-			signed := sign(t, b, comment)
+			b := packOpen(t, "text", "1.0.0")
+			signed := signOpen(t, b, comment)
 			e, _, err := s.Install(b, platform, signed, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -445,8 +432,8 @@ func TestSignatureOfAnEntry(t *testing.T) {
 			if _, kept := e.Files["bundle.teab"]; kept == comment {
 				t.Errorf("the bundle is kept: %t, want %t", kept, !comment)
 			}
-			other := sign(t, b, true)
-			if err := e.VerifySignature(other.Key); !errors.Is(err, store.ErrOtherKey) {
+			other := signOpen(t, b, true)
+			if err := e.VerifySignature(other.Key); !errors.Is(err, ErrOtherKey) {
 				t.Errorf("another key: %v, want ErrOtherKey", err)
 			}
 			forged := *e
@@ -469,9 +456,9 @@ func TestSignatureOfAnEntry(t *testing.T) {
 func TestSameBundleInstalledTwiceIsOneVersion(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	first, second := pack(t, "text", "1.0.0"), pack(t, "text", "2.0.0")
-	signed := sign(t, first, true)
-	installFirst := func(signed *store.Signed, want string) {
+	first, second := packOpen(t, "text", "1.0.0"), packOpen(t, "text", "2.0.0")
+	signed := signOpen(t, first, true)
+	installFirst := func(signed *Signed, want string) {
 		t.Helper()
 		e, _, err := s.Install(first, platform, signed, nil)
 		if err != nil {
@@ -503,13 +490,13 @@ func TestSameBundleInstalledTwiceIsOneVersion(t *testing.T) {
 // A damaged version that is not active concerns only a rollback to it.
 func TestDamagedEarlierVersions(t *testing.T) {
 	t.Parallel()
-	for _, file := range []string{"tea-plugin-text", bundle.RecordName} {
+	for _, file := range []string{"tea-plugin-text", recordName} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			s, _ := newStore(t)
-			var entries []*store.Entry
+			var entries []*Entry
 			for _, version := range []string{"1.0.0", "2.0.0", "3.0.0", "4.0.0"} {
-				entries = append(entries, install(t, s, pack(t, "text", version)))
+				entries = append(entries, install(t, s, packOpen(t, "text", version)))
 			}
 			path := entries[1].Path(file)
 			if err := errors.Join(os.Chmod(filepath.Dir(path), 0o700), os.Remove(path)); err != nil {

@@ -1,4 +1,4 @@
-package lockfile
+package bundles
 
 import (
 	"errors"
@@ -17,84 +17,84 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
-// Name is the name of the file.
-const Name = "tea.lock"
+// LockName is the name of the file.
+const LockName = "tea.lock"
 
 // Lock is the content of a lock file.
 type Lock struct {
 	// Format is the version of the format, 1.
 	Format int `json:"format"`
 	// Plugins are sorted by name.
-	Plugins []Plugin `json:"plugins"`
+	Plugins []Pinned `json:"plugins"`
 	// Sum is the SHA-256 of the file with an empty Sum.
 	Sum string `json:"sum"`
 
 	path string
 }
 
-// Plugin is one pinned plugin.
-type Plugin struct {
+// Pinned is one pinned plugin.
+type Pinned struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	// Platforms has the files of each platform, such as "linux/arm64": their
 	// SHA-256 by path, relative to the binary's directory. The binary is ".".
 	// The platform "any" applies to all platforms that are not listed.
-	Platforms map[string]Files `json:"platforms"`
+	Platforms map[string]Digests `json:"platforms"`
 }
 
-// Files are the digests of a plugin's files by path.
-type Files map[string]string
+// Digests are the digests of a plugin's files by path.
+type Digests map[string]string
 
-// Binary represents the binary in [Files].
-const Binary = "."
+// lockedBinary represents the binary in [Digests].
+const lockedBinary = "."
 
 const (
 	lockFormat = 1
-	maxSize    = 8 << 20
+	maxLock    = 8 << 20
 )
 
-// Read reads a lock file. The error is fs.ErrNotExist if there is none, and a
-// [*DamagedError] for a file that cannot be read or a dangling link.
-func Read(path string) (*Lock, error) {
-	data, err := confine.ReadRegular(path, maxSize)
+// ReadLock reads a lock file. The error is fs.ErrNotExist if there is none, and a
+// [*LockError] for a file that cannot be read or a dangling link.
+func ReadLock(path string) (*Lock, error) {
+	data, err := confine.ReadRegular(path, maxLock)
 	if errors.Is(err, fs.ErrNotExist) {
 		if info, found := os.Lstat(path); found == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return nil, &DamagedError{path, errors.New("it is a link to a file that does not exist")}
+			return nil, &LockError{path, errors.New("it is a link to a file that does not exist")}
 		}
 		return nil, err
 	}
 	if err != nil {
-		return nil, &DamagedError{path, err}
+		return nil, &LockError{path, err}
 	}
 	l := &Lock{path: path}
 	if err := digest.ParseCanonical(data, l); err != nil {
-		return nil, &DamagedError{path, err}
+		return nil, &LockError{path, err}
 	}
 	if l.Format != lockFormat {
-		return nil, &DamagedError{path, fmt.Errorf("it has format %d; this tea reads format %d", l.Format, lockFormat)}
+		return nil, &LockError{path, fmt.Errorf("it has format %d; this tea reads format %d", l.Format, lockFormat)}
 	}
 	sum, err := l.sum()
 	if err != nil {
 		return nil, err
 	}
 	if sum != l.Sum {
-		return nil, &DamagedError{path, errors.New("it was changed after it was written")}
+		return nil, &LockError{path, errors.New("it was changed after it was written")}
 	}
 	return l, nil
 }
 
-// DamagedError reports a lock file that cannot be used.
-type DamagedError struct {
+// LockError reports a lock file that cannot be used.
+type LockError struct {
 	Path string
 	Err  error
 }
 
-func (e *DamagedError) Error() string {
+func (e *LockError) Error() string {
 	return fmt.Sprintf("the lock file %s is not valid: %v; restore it, or write it again with `tea plugin lock`", e.Path, e.Err)
 }
 
 // Unwrap returns the reason.
-func (e *DamagedError) Unwrap() error { return e.Err }
+func (e *LockError) Unwrap() error { return e.Err }
 
 // Write writes the lock to a file, atomically.
 func (l *Lock) Write(path string) error {
@@ -123,7 +123,7 @@ func (l *Lock) sum() (string, error) {
 func (l *Lock) Path() string { return l.path }
 
 // Find returns a pinned plugin, or nil.
-func (l *Lock) Find(name string) *Plugin {
+func (l *Lock) Find(name string) *Pinned {
 	for i := range l.Plugins {
 		if l.Plugins[i].Name == name {
 			return &l.Plugins[i]
@@ -133,7 +133,7 @@ func (l *Lock) Find(name string) *Plugin {
 }
 
 // For returns the digests for a platform, or nil.
-func (p *Plugin) For(platform string) Files {
+func (p *Pinned) For(platform string) Digests {
 	if files, ok := p.Platforms[platform]; ok {
 		return files
 	}
@@ -162,12 +162,12 @@ func (l *Lock) Check(name, binary, platform string, sum func(path string) (strin
 		return &Refusal{Lock: l.path, Name: name, Reason: fmt.Sprintf("the plugin %s is not in it", name), Unlisted: true}
 	}
 	files := p.For(platform)
-	if files[Binary] == "" {
+	if files[lockedBinary] == "" {
 		return refuse("it has %s %s for %s, not for %s", name, p.Version, strings.Join(slices.Sorted(maps.Keys(p.Platforms)), ", "), platform)
 	}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		path := binary
-		if file != Binary {
+		if file != lockedBinary {
 			path = filepath.Join(filepath.Dir(binary), filepath.FromSlash(file))
 		}
 		got, err := sum(path)

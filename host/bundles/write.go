@@ -1,4 +1,4 @@
-package bundle
+package bundles
 
 import (
 	"archive/tar"
@@ -19,7 +19,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/confine"
 )
 
-// Contents are the contents of a bundle for [Write].
+// Contents are the contents of a bundle for [Pack].
 type Contents struct {
 	Manifest tea.Manifest
 	// Binaries are the plugin's binaries, one for each platform. The files that
@@ -32,9 +32,9 @@ type Contents struct {
 	Docs    []string
 }
 
-// Write writes a bundle. The same contents produce the same bytes: this
+// Pack writes a bundle. The same contents produce the same bytes: this
 // machine's file names, times and owners are left out.
-func Write(w io.Writer, c Contents) (*Index, error) {
+func Pack(w io.Writer, c Contents) (*Index, error) {
 	p := packer{data: map[string]func() ([]byte, error){}, index: &Index{
 		Format: format, Manifest: c.Manifest, Platforms: map[string][]File{},
 	}}
@@ -47,7 +47,7 @@ func Write(w io.Writer, c Contents) (*Index, error) {
 		if c.SBOM != "" {
 			continue
 		}
-		bom, err := Materials(binary, BinaryPrefix+c.Manifest.Name, c.Manifest.Version)
+		bom, err := Materials(binary, binaryPrefix+c.Manifest.Name, c.Manifest.Version)
 		if err != nil {
 			return nil, fmt.Errorf("make the bill of materials of %s: %w", binary, err)
 		}
@@ -85,14 +85,14 @@ func (p *packer) addBinary(binary string) (string, error) {
 		return "", fmt.Errorf("%s: another binary is for %s, too", binary, platform)
 	}
 	m := p.index.Manifest
-	f, err := p.addFile(binary, BinaryName(m.Name, platform))
+	f, err := p.addFile(binary, binaryName(m.Name, platform))
 	if err != nil {
 		return "", err
 	}
 	f.Executable = true
 	files := []File{f}
 	for _, name := range m.Files {
-		if err := CheckPath(name); err != nil {
+		if err := checkPath(name); err != nil {
 			return "", fmt.Errorf("the manifest of %s lists a file that cannot be packed: %w", m.Name, err)
 		}
 		from := filepath.Join(filepath.Dir(binary), filepath.FromSlash(name))
@@ -179,7 +179,7 @@ func (p *packer) write(w io.Writer) error {
 		return err
 	}
 	if len(text) > maxIndex {
-		return fmt.Errorf("the manifest is too large: %s would have %d bytes, at most %d are allowed", IndexName, len(text), maxIndex)
+		return fmt.Errorf("the manifest is too large: %s would have %d bytes, at most %d are allowed", indexName, len(text), maxIndex)
 	}
 	blobs, err := p.index.blobs()
 	if err != nil {
@@ -187,7 +187,7 @@ func (p *packer) write(w io.Writer) error {
 	}
 	sum := sha256.New()
 	archive := tar.NewWriter(io.MultiWriter(w, sum))
-	if err := writeEntry(archive, IndexName, text); err != nil {
+	if err := writeEntry(archive, indexName, text); err != nil {
 		return err
 	}
 	for _, f := range blobs {

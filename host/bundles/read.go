@@ -1,4 +1,4 @@
-package bundle
+package bundles
 
 import (
 	"archive/tar"
@@ -62,11 +62,11 @@ func (b *Bundle) open() error {
 	if b.size = info.Size(); !info.Mode().IsRegular() || b.size < trailerSize {
 		return b.damaged("it is not a bundle")
 	}
-	head := make([]byte, len(IndexName)+1)
+	head := make([]byte, len(indexName)+1)
 	if _, err := b.file.ReadAt(head, 0); err != nil {
 		return err
 	}
-	if string(head) != IndexName+"\x00" {
+	if string(head) != indexName+"\x00" {
 		return b.damaged("it is not a bundle")
 	}
 	b.hashed = minisign.NewReader(io.NewSectionReader(b.file, 0, b.size))
@@ -91,7 +91,7 @@ func (b *Bundle) open() error {
 	if b.IndexBytes, err = b.readIndex(archive); err != nil {
 		return err
 	}
-	if b.Index, err = ParseIndex(b.IndexBytes); err != nil {
+	if b.Index, err = parseIndex(b.IndexBytes); err != nil {
 		return b.damaged(err.Error())
 	}
 	return nil
@@ -130,12 +130,12 @@ func (b *Bundle) next(archive *tar.Reader, name string) (*tar.Header, error) {
 }
 
 func (b *Bundle) readIndex(archive *tar.Reader) ([]byte, error) {
-	h, err := b.next(archive, IndexName)
+	h, err := b.next(archive, indexName)
 	if err != nil {
 		return nil, err
 	}
 	if h.Size > maxIndex {
-		return nil, b.damaged(fmt.Sprintf("%s has %d bytes, at most %d are allowed", IndexName, h.Size, maxIndex))
+		return nil, b.damaged(fmt.Sprintf("%s has %d bytes, at most %d are allowed", indexName, h.Size, maxIndex))
 	}
 	data, err := io.ReadAll(io.LimitReader(archive, maxIndex))
 	if err != nil {
