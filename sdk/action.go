@@ -30,6 +30,8 @@ type Action struct {
 	// Idempotent means that a call can be repeated after a crash, even if the
 	// first attempt has completed its work.
 	Idempotent bool
+	// Replay is how the host's own action is treated by an engine that replays runs.
+	Replay Replay
 	// Handle does the work. It is called concurrently.
 	Handle Handler
 
@@ -38,7 +40,7 @@ type Action struct {
 
 // Info returns the description of the action.
 func (a Action) Info() ActionInfo {
-	return ActionInfo{Name: a.Name, Summary: a.Summary, Params: a.Params, Result: a.Result, Streaming: a.Streaming, Idempotent: a.Idempotent}
+	return ActionInfo{Name: a.Name, Summary: a.Summary, Params: a.Params, Result: a.Result, Streaming: a.Streaming, Idempotent: a.Idempotent, Replay: a.Replay}
 }
 
 // ActionInfo describes an action to its callers. It is shared and must not be
@@ -50,6 +52,19 @@ type ActionInfo struct {
 	Result     *schema.Schema `json:"result,omitempty"`
 	Streaming  bool           `json:"streaming,omitempty"`
 	Idempotent bool           `json:"idempotent,omitempty"`
+	Replay     Replay         `json:"replay,omitzero"`
+}
+
+// Replay is what an engine does with a call when it replays a run. With the zero value
+// the call is made elsewhere and its result is stored.
+type Replay struct {
+	// Repeat makes the call again: it has no effect outside its run, and its result
+	// depends only on its parameters and the run.
+	Repeat bool `json:"repeat,omitempty"`
+	// Unless are parameters with which a call is not repeated, such as the path of a file.
+	Unless []string `json:"unless,omitempty"`
+	// Local makes the call in the process of the run, and stores its result.
+	Local bool `json:"local,omitempty"`
 }
 
 // Option changes an action that [NewAction] or [NewMethod] returns.
@@ -60,6 +75,12 @@ func Streaming() Option { return func(a *Action) { a.Streaming = true } }
 
 // Idempotent marks an action that can be repeated after a crash.
 func Idempotent() Option { return func(a *Action) { a.Idempotent = true } }
+
+// Repeated marks an action that an engine calls again when it replays a run, unless the
+// call has one of the parameters; see [Replay].
+func Repeated(unless ...string) Option {
+	return func(a *Action) { a.Replay = Replay{Repeat: true, Unless: unless} }
+}
 
 // NewAction returns an action that calls a typed function. The schemas come from
 // P and R (see package schema for the field tags). Parameters that do not match

@@ -497,13 +497,13 @@ func (r *run) checkResume(g given) error {
 // action belongs to the run.
 func (r *run) call(ctx context.Context, req *tea.Request, next func(context.Context, *tea.Request) (*tea.Response, error)) (*tea.Response, error) {
 	entry := r.wf.Action(req.Action)
-	if entry == nil || isInline(entry, req) {
+	if entry == nil || isRepeated(entry, req) {
 		return next(ctx, req)
 	}
 	if req.Action == "time.sleep" {
 		return r.sleep(ctx, req)
 	}
-	if entry.Bundle == "trace" {
+	if entry.Replay.Local && entry.Kind == "host" {
 		return r.logs(ctx, req, next)
 	}
 	// A node that has made a call ends in this execution; the next one would repeat the call.
@@ -557,25 +557,14 @@ func (h *logKeeper) Log(_ context.Context, level slog.Level, message string, fie
 	h.notices = append(h.notices, logged(level, message, fields, h.mask))
 }
 
-// isInline reports whether an action runs in the Temporal workflow: it is pure, or
-// uses the run.
-func isInline(entry *host.ActionEntry, req *tea.Request) bool {
-	switch {
-	case entry.Kind == "lua":
-		return true
-	case entry.Kind != "host":
-		return false
-	case req.Action == "csv.parse":
-		v, _ := req.Params.Shared()
-		params, _ := v.(map[string]any)
-		_, file := params["path"]
-		return !file
+// isRepeated reports whether an action runs in the Temporal workflow, also in a replay.
+func isRepeated(entry *host.ActionEntry, req *tea.Request) bool {
+	if entry.Kind != "host" || !entry.Replay.Repeat {
+		return entry.Kind == "lua"
 	}
-	switch entry.Bundle {
-	case "human", "workflow", "checkpoint", "secrets", "json", "csv", "data":
-		return true
-	}
-	return false
+	v, _ := req.Params.Shared()
+	params, _ := v.(map[string]any)
+	return !slices.ContainsFunc(entry.Replay.Unless, func(name string) bool { _, given := params[name]; return given })
 }
 
 // sleep implements time.sleep with a durable timer.

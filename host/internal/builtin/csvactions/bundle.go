@@ -23,8 +23,8 @@ func Bundle(version, workDir string) *tea.Bundle {
 			return &instance{files: files}, nil
 		},
 		Actions: []tea.Action{
-			tea.NewMethod("csv.parse", "Parses CSV text or a CSV file.", (*instance).parse, tea.Idempotent()),
-			tea.NewAction("csv.stringify", "Writes rows as CSV text.", stringifyAction, tea.Idempotent()),
+			tea.NewMethod("csv.parse", "Parses CSV text or a CSV file.", (*instance).parse, tea.Idempotent(), tea.Repeated("path")),
+			tea.NewAction("csv.stringify", "Writes rows as CSV text.", stringifyAction, tea.Idempotent(), tea.Repeated()),
 		},
 	}
 }

@@ -14,9 +14,9 @@ func Bundle(version string) *tea.Bundle {
 	return &tea.Bundle{
 		Name: "data", Version: version, Description: "Checks, merges and filters values.",
 		Actions: []tea.Action{
-			tea.NewAction("data.validate", "Checks a value against a JSON Schema.", validate, tea.Idempotent()),
-			tea.NewAction("data.merge", "Merges objects into one.", mergeAction, tea.Idempotent()),
-			tea.NewAction("data.filter", "Keeps the items of a list that match a condition.", filterAction, tea.Idempotent()),
+			tea.NewAction("data.validate", "Checks a value against a JSON Schema.", validate, tea.Idempotent(), tea.Repeated()),
+			tea.NewAction("data.merge", "Merges objects into one.", mergeAction, tea.Idempotent(), tea.Repeated()),
+			tea.NewAction("data.filter", "Keeps the items of a list that match a condition.", filterAction, tea.Idempotent(), tea.Repeated()),
 		},
 	}
 }

@@ -17,9 +17,9 @@ func Bundle(version string) *tea.Bundle {
 	return &tea.Bundle{
 		Name: "json", Version: version, Description: "Reads, queries and writes JSON.",
 		Actions: []tea.Action{
-			tea.NewAction("json.parse", "Reads JSON text.", parseAction, tea.Idempotent()),
-			tea.NewAction("json.transform", "Queries a value with a JMESPath expression.", transformAction, tea.Idempotent()),
-			tea.NewAction("json.stringify", "Writes a value as JSON text.", stringifyAction, tea.Idempotent()),
+			tea.NewAction("json.parse", "Reads JSON text.", parseAction, tea.Idempotent(), tea.Repeated()),
+			tea.NewAction("json.transform", "Queries a value with a JMESPath expression.", transformAction, tea.Idempotent(), tea.Repeated()),
+			tea.NewAction("json.stringify", "Writes a value as JSON text.", stringifyAction, tea.Idempotent(), tea.Repeated()),
 		},
 	}
 }

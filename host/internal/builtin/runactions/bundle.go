@@ -34,14 +34,14 @@ func Bundles(version string) []*tea.Bundle {
 	}
 	return []*tea.Bundle{
 		bundle("checkpoint", "Saves the run's checkpoint.", tea.NewAction("checkpoint.save",
-			"Saves the run's checkpoint immediately.", save, tea.Idempotent())),
+			"Saves the run's checkpoint immediately.", save, tea.Idempotent(), tea.Repeated())),
 		bundle("human", "Asks a person.", tea.NewAction("human.ask",
-			"Asks a person a question and waits for the answer, also across a restart.", ask, tea.Idempotent())),
+			"Asks a person a question and waits for the answer, also across a restart.", ask, tea.Idempotent(), tea.Repeated())),
 		bundle("secrets", "Reads and masks secrets.",
-			tea.NewAction("secrets.get", "Returns a secret by name; its value is masked in all output.", secret, tea.Idempotent()),
-			tea.NewAction(engine.MaskAction, "Masks the run's secrets in a value, for output that tea does not write itself.", mask, tea.Idempotent())),
+			tea.NewAction("secrets.get", "Returns a secret by name; its value is masked in all output.", secret, tea.Idempotent(), tea.Repeated()),
+			tea.NewAction(engine.MaskAction, "Masks the run's secrets in a value, for output that tea does not write itself.", mask, tea.Idempotent(), tea.Repeated())),
 		bundle("workflow", "Runs other workflows.", tea.NewAction("workflow.run",
-			"Runs another workflow file inside this run and returns its final state.", runWorkflow)),
+			"Runs another workflow file inside this run and returns its final state.", runWorkflow, tea.Repeated())),
 	}
 }
 
