@@ -63,54 +63,11 @@ func (b *backend[S]) Close() error {
 	return errors.Join(b.stores.LongTerm.Close(), b.stores.Vectors.Close(), b.stores.Close())
 }
 
-func again[S any](t *testing.T, opened *storetest.Opened[*backend[S]], now func() time.Time, of func(*store.Stores) S) S {
-	t.Helper()
-	return opened.Again(t, func() (*backend[S], error) {
-		stores, err := openStores(t, now)
-		if err != nil {
-			return nil, err
-		}
-		return &backend[S]{of(stores), stores}, nil
-	}).store
-}
-
-func TestLongTermMemoryConformance(t *testing.T) {
+func TestDriverConformance(t *testing.T) {
 	t.Parallel()
-	var opened storetest.Opened[*backend[store.LongTermMemory]]
-	storetest.LongTermMemory(t, func(t *testing.T, now func() time.Time) store.LongTermMemory {
-		return again(t, &opened, now, func(s *store.Stores) store.LongTermMemory { return s.LongTerm })
-	})
-}
-
-func TestMetadataStoreConformance(t *testing.T) {
-	t.Parallel()
-	var opened storetest.Opened[*backend[store.MetadataStore]]
-	storetest.MetadataStore(t, func(t *testing.T) store.MetadataStore {
-		return again(t, &opened, time.Now, func(s *store.Stores) store.MetadataStore { return s.Metadata })
-	})
-}
-
-func TestVectorIndexConformance(t *testing.T) {
-	t.Parallel()
-	var opened storetest.Opened[*backend[store.VectorIndex]]
-	storetest.VectorIndex(t, func(t *testing.T) store.VectorIndex {
-		return again(t, &opened, time.Now, func(s *store.Stores) store.VectorIndex { return s.Vectors })
-	})
-}
-
-func TestBlobStorageConformance(t *testing.T) {
-	t.Parallel()
-	var opened storetest.Opened[*backend[store.BlobStorage]]
-	storetest.BlobStorage(t, func(t *testing.T) store.BlobStorage {
-		return again(t, &opened, time.Now, func(s *store.Stores) store.BlobStorage { return s.Blobs })
-	})
-}
-
-func TestReplicaConformance(t *testing.T) {
-	t.Parallel()
-	var opened storetest.Opened[*backend[store.Replica]]
-	storetest.Replica(t, func(t *testing.T) store.Replica {
-		return again(t, &opened, time.Now, func(s *store.Stores) store.Replica { return s.Replica })
+	storetest.Driver(t, func(t *testing.T, c store.Config) (store.Driver, error) {
+		t.Helper()
+		return open(t.Context(), configOf(t, c.Now), nil)
 	})
 }
 
@@ -118,18 +75,13 @@ func TestTableStoreConformance(t *testing.T) {
 	t.Parallel()
 	var opened storetest.Opened[*backend[store.TableStore]]
 	storetest.TableStore(t, func(t *testing.T) store.TableStore {
-		return again(t, &opened, time.Now, func(s *store.Stores) store.TableStore { return s.Tables })
-	})
-}
-
-func TestContextConformance(t *testing.T) {
-	t.Parallel()
-	storetest.Context(t, func(t *testing.T) *store.Stores {
-		stores, err := openStores(t, time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = stores.Close() })
-		return stores
+		t.Helper()
+		return opened.Again(t, func() (*backend[store.TableStore], error) {
+			stores, err := openStores(t, time.Now)
+			if err != nil {
+				return nil, err
+			}
+			return &backend[store.TableStore]{stores.Tables, stores}, nil
+		}).store
 	})
 }

@@ -199,11 +199,11 @@ func TestAStatementTimeoutIsATimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := d.close(); err != nil {
+		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
-	m := &longTerm{d: d}
+	m := d.stores(config).LongTerm
 	entry := store.Entry{Key: "a", Value: json.RawMessage("1")}
 	if _, err := m.Store(t.Context(), entry); err != nil {
 		t.Fatal(err)
@@ -247,7 +247,7 @@ func TestAUserWithoutPermissionToCreateSchemas(t *testing.T) {
 		}
 		return err
 	})
-	if err = errors.Join(err, admin.close()); err != nil {
+	if err = errors.Join(err, admin.Close()); err != nil {
 		t.Fatal(err)
 	}
 	config.URL += "&user=user_" + schema

@@ -28,7 +28,6 @@ type database struct {
 	timeout     time.Duration
 	readOnly    string
 	now         func() time.Time
-	inline      int
 	terms       *fulltext.Terms
 	logger      *slog.Logger
 	writes      atomic.Int64
@@ -36,6 +35,7 @@ type database struct {
 
 	migrating turn // held while the schema is checked
 	extension found
+	near      *extension
 	ready     atomic.Bool
 	closed    atomic.Bool
 }
@@ -61,20 +61,11 @@ func millis(t time.Duration) string { return strconv.FormatInt(t.Milliseconds(),
 
 func (d *database) micro() int64 { return d.now().UnixMicro() }
 
-func (d *database) close() error {
+// Close ends the work in the background and closes the connections.
+func (d *database) Close() error {
 	if !d.closed.Swap(true) {
+		d.near.close()
 		d.pool.Close()
-	}
-	return nil
-}
-
-// closed is the state of one of the stores.
-type closed struct{ atomic.Bool }
-
-// check returns the error of a call after Close.
-func (c *closed) check() error {
-	if c.Load() {
-		return tea.Errorf(tea.ConnectionError, "the memory is closed")
 	}
 	return nil
 }

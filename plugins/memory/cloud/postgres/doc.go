@@ -1,5 +1,5 @@
 // Package postgres stores the memory in PostgreSQL 13 or later. Start with
-// [Option].
+// [Option]; database is the [store.Driver].
 //
 // All tables are in one schema, tea unless the options name another one, so that
 // a database can have several memories. Devices and processes use it at the same

@@ -2,13 +2,9 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
+	"math"
+	"strconv"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/the-edge-agent/tea/sdk/value"
 
@@ -16,168 +12,156 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// documentStore is a MetadataStore. It is safe for concurrent use.
-type documentStore struct{ d *database }
-
-var _ store.MetadataStore = (*documentStore)(nil)
-
-const documentColumns = "kind, id, body, version, seq"
-
-func scanDocuments(rows pgx.Rows) (all []store.Document, err error) {
-	var one store.Document
-	var body string
-	_, err = pgx.ForEachRow(rows, []any{&one.Kind, &one.ID, &body, &one.Version, &one.Seq}, func() error {
-		one.Body = json.RawMessage(body)
-		all = append(all, one)
-		return nil
-	})
-	return all, err
-}
-
-// isText reports whether the server can have a text.
-func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
-
-// Get returns the document, or an error that wraps store.ErrNotFound.
-func (s *documentStore) Get(ctx context.Context, kind, id string) (found store.Document, err error) {
-	missing := fmt.Errorf("%s %s: %w", kind, id, store.ErrNotFound)
-	if !isText(kind) || !isText(id) {
-		return found, missing
-	}
-	err = s.d.do(ctx, reading, func(ctx context.Context, c conn) error {
-		var body string
-		err := c.QueryRow(ctx, "SELECT "+documentColumns+" FROM documents WHERE kind = $1 AND id = $2", kind, id).
-			Scan(&found.Kind, &found.ID, &body, &found.Version, &found.Seq)
-		if found.Body = json.RawMessage(body); errors.Is(err, pgx.ErrNoRows) {
-			return missing
-		}
-		return err
-	})
-	if err != nil {
-		return store.Document{}, err
-	}
-	return found, nil
-}
-
 const defaultLimit = 1000
 
-// Query returns documents of one kind.
-func (s *documentStore) Query(ctx context.Context, q store.DocumentQuery) (found []store.Document, err error) {
-	a := &args{}
-	where, err := a.where(q)
-	if err != nil {
-		return nil, err
-	}
-	order, err := orderBy(q)
-	if err != nil {
-		return nil, err
-	}
-	limit := q.Limit
+// FindDocuments returns documents of one kind.
+func (d *database) FindDocuments(ctx context.Context, q store.DocumentQuery) ([]store.Row, error) {
+	a, limit := &args{}, q.Limit
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	sql := "SELECT " + documentColumns + " FROM documents WHERE " + where + order + " LIMIT " + a.add(limit) + " OFFSET " + a.add(q.Offset)
-	err = s.d.do(ctx, reading, func(ctx context.Context, c conn) error {
-		rows, err := c.Query(ctx, sql, a.list...)
-		if err != nil {
-			return err
-		}
-		found, err = scanDocuments(rows)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("find %s: %w", q.Kind, err)
-	}
-	return found, nil
+	sql := "SELECT " + feeds[store.DocumentFeed].selected(false, noScore) + unpaged + " FROM documents WHERE " + a.where(q) + orderBy(q) + " LIMIT " + a.add(limit) + " OFFSET " + a.add(q.Offset)
+	p, err := d.read(ctx, store.DocumentFeed, sql, a)
+	return p.rows, err
 }
 
-// Count returns the number of documents that match a query, without its limit.
-func (s *documentStore) Count(ctx context.Context, q store.DocumentQuery) (n int, err error) {
+// CountDocuments returns the number of documents that match a query.
+func (d *database) CountDocuments(ctx context.Context, q store.DocumentQuery) (n int, err error) {
 	a := &args{}
-	where, err := a.where(q)
-	if err != nil {
-		return 0, err
-	}
-	err = s.d.do(ctx, reading, func(ctx context.Context, c conn) error {
+	where := a.where(q)
+	err = d.do(ctx, reading, func(ctx context.Context, c conn) error {
 		return c.QueryRow(ctx, "SELECT count(*) FROM documents WHERE "+where, a.list...).Scan(&n)
 	})
-	if err != nil {
-		return 0, fmt.Errorf("count %s: %w", q.Kind, err)
-	}
-	return n, nil
+	return n, err
 }
 
-// Apply does the changes atomically. The first of two requests locks the last
-// number and reads the versions, the second one writes.
-func (s *documentStore) Apply(ctx context.Context, changes ...store.Change) error {
-	var kinds, ids []string
-	for _, c := range changes {
-		if err := documents.Check(c); err != nil {
-			return err
-		}
-		kinds, ids = append(kinds, c.Kind), append(ids, c.ID)
+const idField = "id"
+
+// where returns the condition of a query.
+func (a *args) where(q store.DocumentQuery) string {
+	all := []string{"kind = " + a.text(q.Kind)}
+	for _, c := range q.Where {
+		all = append(all, a.condition(c))
 	}
-	if len(changes) == 0 {
-		return ctx.Err()
-	}
-	_, err := s.d.write(ctx, func(ctx context.Context, c conn, id []byte) ([]string, error) {
-		versions := map[documents.Name]int64{}
-		var last int64
-		begin := &pgx.Batch{}
-		begin.Queue("BEGIN")
-		begin.Queue(noteSQL, id)
-		begin.Queue("UPDATE tea_seq SET n = n + $1 WHERE name = 'documents' RETURNING n", len(changes)).QueryRow(func(row pgx.Row) error { return row.Scan(&last) })
-		begin.Queue("SELECT kind, id, version FROM documents WHERE (kind, id) IN (SELECT * FROM unnest($1::text[], $2::text[]))", kinds, ids).Query(func(rows pgx.Rows) error {
-			var n documents.Name
-			var version int64
-			_, err := pgx.ForEachRow(rows, []any{&n.Kind, &n.ID, &version}, func() error { versions[n] = version; return nil })
-			return err
-		})
-		if err := s.d.transaction(ctx, c, begin); err != nil {
-			return nil, err
-		}
-		merged, err := documents.Merge(changes, versions)
-		if err != nil {
-			_, failed := c.Exec(ctx, "ROLLBACK")
-			return nil, errors.Join(err, failed)
-		}
-		return nil, s.d.transaction(ctx, c, writesOf(merged, last-int64(len(changes))))
-	})
-	return err
+	return strings.Join(all, " AND ")
 }
 
-const (
-	insertDocumentsSQL = `INSERT INTO documents (kind, id, body, fields, version, seq)
-		SELECT i.kind, i.id, i.body, i.fields::jsonb, i.version, i.seq
-		FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[]) AS i (kind, id, body, fields, version, seq)
-		ON CONFLICT (kind, id) DO UPDATE SET body = excluded.body, fields = excluded.fields, version = excluded.version, seq = excluded.seq`
-	deleteDocumentsSQL = "DELETE FROM documents WHERE (kind, id) IN (SELECT * FROM unnest($1::text[], $2::text[]))"
-)
+// text adds a text. A text that the server cannot have equals none and is less
+// than none.
+func (a *args) text(s string) string {
+	if !isText(s) {
+		return "NULL::text"
+	}
+	return a.add(s) + "::text"
+}
 
-// writesOf are the statements that write documents and commit.
-func writesOf(merged []documents.Written, seq int64) *pgx.Batch {
-	var kinds, ids, bodies, fields, goneKinds, goneIDs []string
-	var versions, seqs []int64
-	for i, w := range merged {
-		if w.Body == nil {
-			goneKinds, goneIDs = append(goneKinds, w.Kind), append(goneIDs, w.ID)
-			continue
+// field is a member of the body.
+type field struct{ value, kind string }
+
+// fieldOf returns a field. Its path has been checked.
+func fieldOf(path string) field {
+	value := `fields #> '{"` + strings.ReplaceAll(path, ".", `","`) + `"}'` // null is no name without the quotation marks
+	return field{value: "(" + value + ")", kind: "jsonb_typeof(" + value + ")"}
+}
+
+func (f field) text() string { return "(" + f.value + ` #>> '{}') COLLATE "C"` }
+func (f field) number() string {
+	return "CASE WHEN " + f.kind + " = 'number' THEN " + f.value + "::numeric END"
+}
+func (f field) isText() string { return f.kind + " = 'string'" }
+
+func (a *args) condition(c store.Condition) string {
+	if c.Field == idField {
+		return a.idCondition(c)
+	}
+	f := fieldOf(c.Field)
+	switch c.Op {
+	case store.Eq:
+		return a.equal(f, c.Value)
+	case store.Ne:
+		return "NOT coalesce(" + a.equal(f, c.Value) + ", false)"
+	case store.In:
+		each := []string{"false"}
+		for _, v := range c.Value.([]any) { //nolint:forcetypeassert // it was checked
+			each = append(each, a.equal(f, v))
 		}
-		kinds, ids, bodies, fields = append(kinds, w.Kind), append(ids, w.ID), append(bodies, string(w.Body)), append(fields, fieldsOf(w.Body))
-		versions, seqs = append(versions, w.Version), append(seqs, seq+int64(i)+1)
+		return "(" + strings.Join(each, " OR ") + ")"
+	case store.Prefix:
+		return "(" + f.isText() + " AND starts_with(" + f.text() + ", " + a.text(c.Value.(string)) + "))" //nolint:forcetypeassert // it was checked
 	}
-	b := &pgx.Batch{}
-	if len(goneIDs) > 0 {
-		b.Queue(deleteDocumentsSQL, goneKinds, goneIDs)
+	return a.ordered(f, string(c.Op), c.Value)
+}
+
+func (a *args) equal(f field, v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "coalesce(" + f.kind + ", 'null') = 'null'"
+	case bool:
+		return f.value + " = '" + strconv.FormatBool(v) + "'::jsonb"
 	}
-	if len(ids) > 0 {
-		b.Queue(insertDocumentsSQL, kinds, ids, bodies, fields, versions, seqs)
+	return a.ordered(f, "=", v)
+}
+
+// ordered compares with a number or a text.
+func (a *args) ordered(f field, op string, v any) string {
+	switch v := v.(type) {
+	case string:
+		return "(" + f.isText() + " AND " + f.text() + " " + op + " " + a.text(v) + ")"
+	case int:
+		return a.ordered(f, op, int64(v))
+	case int64:
+		return "coalesce(" + f.number() + " " + op + " " + a.add(v) + "::bigint, false)"
+	case float64:
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			return "false"
+		}
+		return "coalesce(" + f.number() + " " + op + " " + a.add(strconv.FormatFloat(v, 'g', -1, 64)) + "::text::numeric, false)"
 	}
-	b.Queue("COMMIT")
-	return b
+	return "false"
+}
+
+// idCondition compares the id, which is in its own column.
+func (a *args) idCondition(c store.Condition) string {
+	switch v := c.Value.(type) {
+	case []any:
+		ids := []string{}
+		for _, id := range v {
+			if text, ok := id.(string); ok && isText(text) {
+				ids = append(ids, text)
+			}
+		}
+		return "id = ANY(" + a.add(ids) + "::text[])"
+	case string:
+		if c.Op != store.Prefix {
+			return "id " + string(c.Op) + " " + a.text(v)
+		}
+		sql := "(starts_with(id, " + a.text(v) + ") AND id >= " + a.text(v)
+		if end := documents.Behind(v); end != "" {
+			sql += " AND id < " + a.text(end)
+		}
+		return sql + ")"
+	}
+	return "false"
+}
+
+func orderBy(q store.DocumentQuery) string {
+	direction := ""
+	if q.Descending {
+		direction = " DESC"
+	}
+	switch q.OrderBy {
+	case "", "seq":
+		return " ORDER BY seq" + direction
+	case idField:
+		return " ORDER BY id" + direction
+	}
+	f := fieldOf(q.OrderBy)
+	end := direction + " NULLS LAST, "
+	return " ORDER BY " + f.number() + end + "CASE WHEN " + f.isText() + " THEN " + f.text() + " END" + end + idField
 }
 
 // fieldsOf returns the body for jsonb, which has no NUL.
-func fieldsOf(body json.RawMessage) string {
+func fieldsOf(body []byte) string {
 	if !strings.Contains(string(body), `\u`) {
 		return string(body)
 	}

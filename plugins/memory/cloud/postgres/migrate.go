@@ -161,8 +161,8 @@ func (d *database) createSchema(ctx context.Context, c conn) error {
 // tables are those of the schema with the data of a memory.
 const tables = "ltm, documents, vectors, vector_collections, vectors_gone, blobs, blob_parts, blobs_gone, tea_rows, tea_tables, tea_calls"
 
-// reset removes all data.
-func (d *database) reset(ctx context.Context) error {
+// Reset removes all data.
+func (d *database) Reset(ctx context.Context) error {
 	_, err := d.write(ctx, func(ctx context.Context, c conn, id []byte) ([]string, error) {
 		b := &pgx.Batch{}
 		b.Queue("BEGIN")
@@ -174,8 +174,8 @@ func (d *database) reset(ctx context.Context) error {
 	return err
 }
 
-// inspect counts the rows and measures the tables.
-func (d *database) inspect(ctx context.Context) (entries, bytes map[string]int64, err error) {
+// Inspect counts the rows and measures the tables.
+func (d *database) Inspect(ctx context.Context) (entries, bytes map[string]int64, err error) {
 	err = d.do(ctx, reading, func(ctx context.Context, c conn) error {
 		entries, bytes = map[string]int64{}, map[string]int64{}
 		rows, _ := c.Query(ctx, `SELECT true, 'ltm', count(*) FROM ltm UNION ALL SELECT true, 'vectors', count(*) FROM vectors

@@ -14,12 +14,12 @@ import (
 func TestACallDoesNotWaitForAMigrationBeyondItsContext(t *testing.T) {
 	t.Parallel()
 	config := configOf(t, time.Now)
-	stores, err := Open(t.Context(), config)
+	d, err := open(t.Context(), config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	stores := d.stores(config)
 	t.Cleanup(func() { _ = (&backend[any]{nil, stores}).Close() })
-	d := stores.LongTerm.(*longTerm).d //nolint:forcetypeassert // that of this package
 	conn, err := pgx.ConnectConfig(t.Context(), d.pool.Config().ConnConfig.Copy())
 	if err != nil {
 		t.Fatal(err)

@@ -3,8 +3,8 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -39,44 +39,50 @@ type nearest struct {
 	// it has, at most extension.indexFrom, if it has none.
 	indexed bool
 	items   int
-	hits    []store.VectorHit
+	rows    []store.Row
+	scores  []float64
 }
 
-// search returns the items nearest to the query. ok is false where the server
-// cannot compare vectors.
-func (e *extension) search(ctx context.Context, collection string, q store.VectorQuery) (hits []store.VectorHit, ok bool, err error) {
-	if q.K < 1 || !vectors.Named(collection) || len(q.Embedding) == 0 || len(q.Embedding) > maxUnit {
-		return nil, false, nil
+// errElsewhere makes the layer compare the vectors.
+var errElsewhere = fmt.Errorf("the server %w", store.ErrUnsupported)
+
+// Nearest returns the rows nearest to a query, unless the server cannot compare
+// vectors.
+func (d *database) Nearest(ctx context.Context, space string, q store.VectorQuery) ([]store.Row, []float64, error) {
+	e := d.near
+	if q.K < 1 || !vectors.Named(space) || len(q.Embedding) == 0 || len(q.Embedding) > maxUnit {
+		return nil, nil, errElsewhere
 	}
 	unit, valid := unitOf(q.Embedding)
-	if !valid { // the search in the plugin has the error
-		return nil, false, nil
+	if !valid {
+		return nil, nil, errElsewhere
 	}
 	schema, err := e.use(ctx)
-	if err != nil || schema == "" {
-		return nil, false, err
+	if err != nil {
+		return nil, nil, err
 	}
-	n := &nearest{e: e, schema: schema, collection: collection, q: q, unit: unit}
+	if schema == "" {
+		return nil, nil, errElsewhere
+	}
+	n := &nearest{e: e, schema: schema, collection: space, q: q, unit: unit}
 	missing := false
-	err = e.d.do(ctx, reading, func(ctx context.Context, c conn) error {
+	err = d.do(ctx, reading, func(ctx context.Context, c conn) error {
 		err := n.run(ctx, c)
 		missing = e.forget(err)
 		return err
 	})
 	switch {
 	case missing: // the extension was dropped
-		return nil, false, nil
+		return nil, nil, errElsewhere
 	case err != nil:
-		return nil, false, err
-	case n.dimension == 0:
-		return nil, true, nil
-	case n.dimension != len(q.Embedding):
-		return nil, false, vectors.WrongDimension(collection, len(q.Embedding), n.dimension)
+		return nil, nil, err
+	case n.dimension != 0 && n.dimension != len(q.Embedding):
+		return nil, nil, vectors.WrongDimension(space, len(q.Embedding), n.dimension)
 	}
-	if !n.indexed && n.items >= e.indexFrom {
-		e.build(schema, collection, n.dimension)
+	if n.dimension != 0 && !n.indexed && n.items >= e.indexFrom {
+		e.build(schema, space, n.dimension)
 	}
-	return n.hits, true, nil
+	return n.rows, n.scores, nil
 }
 
 // unitOf returns a vector of length 1 as text. ok is false if there is none.
@@ -100,7 +106,7 @@ func unitOf(embedding []float32) (text string, ok bool) {
 // run searches, by the index if the collection has one. If that finds fewer items
 // than there are, all are compared.
 func (n *nearest) run(ctx context.Context, c conn) error {
-	n.hits = nil
+	n.rows, n.scores = nil, nil
 	name := indexName(n.collection, len(n.q.Embedding))
 	s := n.byDistance(" LIMIT " + strconv.Itoa(n.q.K))
 	approximate := false
@@ -125,12 +131,16 @@ func (n *nearest) run(ctx context.Context, c conn) error {
 		n.e.know(name)
 	}
 	all := !approximate || !n.indexed // items were compared
-	if n.dimension == len(n.q.Embedding) && len(n.hits) < n.q.K && (!all || found == n.q.K) {
+	if n.dimension == len(n.q.Embedding) && len(n.rows) < n.q.K && (!all || found == n.q.K) {
 		if err := n.scan(ctx, c); err != nil {
 			return err
 		}
 	}
-	n.hits = slices.DeleteFunc(n.hits, func(hit store.VectorHit) bool { return hit.Score < n.q.MinScore })
+	enough := 0 // the scores descend
+	for enough < len(n.scores) && n.scores[enough] >= n.q.MinScore {
+		enough++
+	}
+	n.rows, n.scores = n.rows[:enough], n.scores[:enough]
 	return nil
 }
 
@@ -173,17 +183,14 @@ func (n *nearest) byIndex(i index) statement {
 	return statement{"SELECT * FROM (" + inner.sql + ") AS found" + order + " LIMIT " + strconv.Itoa(n.q.K), inner.args}
 }
 
-const order = " ORDER BY distance, id"
+const order = " ORDER BY score, rid"
 
 // byDistance returns the search that compares all items.
 func (n *nearest) byDistance(limit string) statement {
-	columns := itemColumns
-	if n.q.Embeddings {
-		columns = withVector
-	}
 	a := &args{}
 	where := only(n.schema, n.collection, len(n.q.Embedding)) + a.facts(n.q.Filter)
-	return statement{"SELECT " + columns + ", unit OPERATOR(" + n.schema + ".<=>) " + n.literal() + " AS distance FROM vectors WHERE " + where + order + limit, a.list}
+	score := ", unit OPERATOR(" + n.schema + ".<=>) " + n.literal() + " AS score" // the distance
+	return statement{"SELECT " + feeds[store.VectorFeed].selected(!n.q.Embeddings, score) + unpaged + " FROM vectors WHERE " + where + order + limit, a.list}
 }
 
 // literal is the query as a constant. It consists of numbers.
@@ -191,19 +198,20 @@ func (n *nearest) literal() string { return "'" + n.unit + "'::" + n.schema + ".
 
 // add adds the rows that match the filter, until there are enough.
 func (n *nearest) add(rows pgx.Rows) (read int, err error) {
-	_, items, distances, err := scanItems(rows, n.q.Embeddings, true)
-	for i, item := range items {
-		if len(n.hits) < n.q.K && n.q.Filter.MatchesObject(item.Metadata) {
-			n.hits = append(n.hits, store.VectorHit{VectorItem: item, Score: max(-1, min(1-distances[i], 1))})
+	var p page
+	err = p.read(store.VectorFeed, rows)
+	for i, row := range p.rows {
+		if len(n.rows) < n.q.K && filter.Matches([]byte(row.Metadata), n.q.Filter) {
+			n.rows, n.scores = append(n.rows, row), append(n.scores, max(-1, min(1-p.scores[i], 1)))
 		}
 	}
-	return len(items), err
+	return len(p.rows), err
 }
 
 // scan reads the items in the order of their distance until enough match the
 // filter.
 func (n *nearest) scan(ctx context.Context, c conn) error {
-	n.hits = nil
+	n.rows, n.scores = nil, nil
 	s := n.byDistance("")
 	b := &pgx.Batch{}
 	b.Queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -217,7 +225,7 @@ func (n *nearest) scan(ctx context.Context, c conn) error {
 		if err := n.e.d.transaction(ctx, c, b); err != nil {
 			return err
 		}
-		if read < pageSize || len(n.hits) == n.q.K {
+		if read < pageSize || len(n.rows) == n.q.K {
 			_, err := c.Exec(ctx, "COMMIT")
 			return err
 		}

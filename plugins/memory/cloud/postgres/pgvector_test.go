@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -12,13 +11,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
 
 // vectorDevice is a device with a memory on the server with the extension vector.
 type vectorDevice struct {
-	*vectorIndex
+	store.VectorIndex
+	d     *database
+	near  *extension
 	trips *roundTrips
 }
 
@@ -35,14 +37,26 @@ func openVectors(t testing.TB, change func(c *store.Config), indexFrom int) *vec
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := newVectors(d)
-	x.near.indexFrom = indexFrom
+	d.near.indexFrom = indexFrom
+	stores := d.stores(config)
 	t.Cleanup(func() {
-		if err := errors.Join(x.Close(), d.close()); err != nil {
+		if err := (&backend[any]{nil, stores}).Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return &vectorDevice{x, trips}
+	return &vectorDevice{stores.Vectors, d, d.near, trips}
+}
+
+// inPlugin returns the index with vectors that the plugin compares.
+func (x *vectorDevice) inPlugin(t testing.TB) store.VectorIndex {
+	t.Helper()
+	index := records.Open(struct{ store.Driver }{x.d}, store.Config{}).Vectors
+	t.Cleanup(func() {
+		if err := index.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return index
 }
 
 // usesServer reports whether the server has compared the vectors.
@@ -149,13 +163,14 @@ func TestVectorIndexConformanceWithPgvector(t *testing.T) {
 			storetest.VectorIndex(t, func(t *testing.T) store.VectorIndex {
 				t.Helper()
 				return opened.Again(t, func() (*backend[store.VectorIndex], error) {
-					stores, err := Open(t.Context(), configFor(pgvector.URL(t), pgvector.Schema(t), time.Now))
+					config := configFor(pgvector.URL(t), pgvector.Schema(t), time.Now)
+					d, err := open(t.Context(), config, nil)
 					if err != nil {
 						return nil, err
 					}
-					x := stores.Vectors.(*vectorIndex) //nolint:forcetypeassert // it is what Open returns
-					x.near.indexFrom = from
-					return &backend[store.VectorIndex]{x, stores}, nil
+					d.near.indexFrom = from
+					stores := d.stores(config)
+					return &backend[store.VectorIndex]{stores.Vectors, stores}, nil
 				}).store
 			})
 		})
@@ -234,7 +249,7 @@ func TestFilterOnAnIndex(t *testing.T) {
 				}
 			}
 			exact := x.find(t, "c", store.VectorQuery{Embedding: items[1].Embedding, K: 400, Filter: f, MinScore: -1, Exact: true})
-			mirror, err := x.mirrors.Search(t.Context(), "c", store.VectorQuery{Embedding: items[1].Embedding, K: 400, Filter: f, MinScore: -1})
+			mirror, err := x.inPlugin(t).Search(t.Context(), "c", store.VectorQuery{Embedding: items[1].Embedding, K: 400, Filter: f, MinScore: -1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -424,13 +439,14 @@ func BenchmarkNearest(b *testing.B) {
 	items := random(20_000, 384)
 	x.put(b, "c", items...)
 	x.built(b, "c", items[0].Embedding)
+	plugin := x.inPlugin(b)
 	for name, find := range map[string]func(q store.VectorQuery) ([]store.VectorHit, error){
 		"index": func(q store.VectorQuery) ([]store.VectorHit, error) { return x.Search(b.Context(), "c", q) },
 		"exact": func(q store.VectorQuery) ([]store.VectorHit, error) {
 			q.Exact = true
 			return x.Search(b.Context(), "c", q)
 		},
-		"plugin": func(q store.VectorQuery) ([]store.VectorHit, error) { return x.mirrors.Search(b.Context(), "c", q) },
+		"plugin": func(q store.VectorQuery) ([]store.VectorHit, error) { return plugin.Search(b.Context(), "c", q) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			i := 0

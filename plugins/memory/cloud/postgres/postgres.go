@@ -14,7 +14,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -69,7 +69,8 @@ func open(ctx context.Context, c store.Config, tracer pgx.QueryTracer) (*databas
 	if err != nil {
 		return nil, err
 	}
-	d := &database{schema: o.Schema, rowSecurity: o.RowSecurity, timeout: c.Timeout, readOnly: c.ReadOnly, now: c.Now, inline: c.InlineBytes, terms: terms, logger: c.Logger, retries: retries, migrating: newTurn()}
+	d := &database{schema: o.Schema, rowSecurity: o.RowSecurity, timeout: c.Timeout, readOnly: c.ReadOnly, now: c.Now, terms: terms, logger: c.Logger, retries: retries, migrating: newTurn()}
+	d.near = newExtension(d)
 	config.ConnConfig.RuntimeParams["search_path"] = pgx.Identifier{o.Schema}.Sanitize()
 	config.ConnConfig.Tracer = tracer
 	if d.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
@@ -131,21 +132,8 @@ func poolConfig(c store.Config) (*pgxpool.Config, error) {
 func local(host string) bool { return strings.HasPrefix(host, "/") || store.IsLoopback(host) }
 
 func (d *database) stores(c store.Config) *store.Stores {
-	blobs := c.Blobs
-	if blobs == nil {
-		blobs = &blobStorage{d}
-	}
-	metadata := &documentStore{d}
-	return &store.Stores{
-		LongTerm: &longTerm{d: d},
-		Metadata: metadata,
-		Replica:  replica.NewShared(&records{d}, metadata, blobs, c.InlineBytes),
-		Vectors:  newVectors(d),
-		Blobs:    blobs,
-		SQL:      selector{d},
-		Tables:   newTables(d, metadata),
-		Inspect:  d.inspect,
-		Reset:    d.reset,
-		Close:    d.close,
-	}
+	c.Engine = name
+	s := records.Open(d, c)
+	s.SQL, s.Tables = selector{d}, newTables(d, s.Metadata)
+	return s
 }

@@ -38,7 +38,7 @@ func TestADatabaseOfTheFirstVersion(t *testing.T) {
 	exec("CREATE TABLE tea_schema (version integer NOT NULL); INSERT INTO tea_schema VALUES (1)")
 	entry := func(key string) {
 		t.Helper()
-		h := fmt.Sprintf(`'\x%x'::bytea`, hashOf("", key))
+		h := fmt.Sprintf(`'\x%x'::bytea`, rowHash(store.RecordName{Feed: store.EntryFeed, Key: key}))
 		exec(strings.NewReplacer("HASH", h, "KEY", key).Replace(`INSERT INTO ltm AS l (hash, namespace, key, value, content_hash, created_at, updated_at, fresh, words)
 			VALUES (HASH, '', 'KEY', '1', '6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b', 1, 1, true, '')
 			ON CONFLICT (hash) DO UPDATE SET value = excluded.value, content_hash = excluded.content_hash, updated_at = 1`))
@@ -49,7 +49,7 @@ func TestADatabaseOfTheFirstVersion(t *testing.T) {
 	exec("INSERT INTO vector_collections VALUES ('c', 1, 1)")
 	vector := func(name string, seq int) {
 		t.Helper()
-		exec(fmt.Sprintf(`INSERT INTO vectors (hash, collection, name, seq, text, embedding) VALUES ('\x%x', 'c', '%s', %d, '', '\x0000803f')`, itemHash("c", name), name, seq))
+		exec(fmt.Sprintf(`INSERT INTO vectors (hash, collection, name, seq, text, embedding) VALUES ('\x%x', 'c', '%s', %d, '', '\x0000803f')`, rowHash(store.RecordName{Feed: store.VectorFeed, Space: "c", Key: name}), name, seq))
 	}
 	vector("kept", 1)
 	vector("gone", 2)
@@ -180,10 +180,12 @@ func TestChangesWhileOthersWrite(t *testing.T) {
 // reader of changes in pages would miss one otherwise.
 func TestNumbersOfVectors(t *testing.T) {
 	t.Parallel()
-	s, err := openStores(t, time.Now)
+	config := configOf(t, time.Now)
+	d, err := open(t.Context(), config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s := d.stores(config)
 	defer func() {
 		if err := errors.Join(s.LongTerm.Close(), s.Vectors.Close(), s.Close()); err != nil {
 			t.Error(err)
@@ -204,9 +206,8 @@ func TestNumbersOfVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	x := s.Vectors.(*vectorIndex)
 	var same int
-	err = x.d.do(t.Context(), reading, func(ctx context.Context, c conn) error {
+	err = d.do(t.Context(), reading, func(ctx context.Context, c conn) error {
 		return c.QueryRow(ctx, "SELECT count(*) FROM vectors JOIN vectors_gone USING (seq)").Scan(&same)
 	})
 	if err != nil || same != 0 {

@@ -46,7 +46,7 @@ func (s selector) views() []store.View {
 				{Name: "namespace"}, {Name: "key"}, {Name: "value"}, {Name: "metadata"}, {Name: "content_hash"}, {Name: "inlined"}, {Name: "created_at"}, {Name: "updated_at"}, {Name: "expires_at"},
 			},
 			Query: "SELECT namespace, " + text("key") + ", " + object("value") + ", " + object("metadata") + ", content_hash, true, " +
-				instant("created_at") + ", " + instant("updated_at") + ", " + instant("expires_at") + " FROM main.ltm WHERE " + live + now + ")",
+				instant("created_at") + ", " + instant("updated_at") + ", " + instant("expires_at") + " FROM main.ltm WHERE " + alive + now + ")",
 		},
 		{
 			Name:    "vectors",

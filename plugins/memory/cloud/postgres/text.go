@@ -1,0 +1,197 @@
+package postgres
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
+)
+
+const (
+	// maxWords is the size of the stems of an entry that are indexed. The server
+	// takes 1 MB with positions and forms.
+	maxWords = 200 << 10
+	// fieldGap separates the positions of fields: more than a phrase has.
+	fieldGap = 128
+	// lastPosition is the last one that the server stores.
+	lastPosition = 16_383
+	// formMark precedes the forms of words, with which prefixes are compared.
+	formMark = "="
+)
+
+// vector returns the words of fields as a tsvector: the stems with their
+// positions, and the forms without.
+func (d *database) vector(fields []fulltext.Field) string {
+	words := d.terms.Document(maxWords, fields...)
+	var b strings.Builder
+	position := 0
+	for token := range strings.FieldsSeq(words.Stems) {
+		switch token {
+		case fulltext.Break:
+			position += fieldGap
+			continue
+		case fulltext.Gap:
+			position++
+			continue
+		}
+		position++
+		quote(&b, token)
+		if position <= lastPosition {
+			b.WriteByte(':')
+			b.WriteString(strconv.Itoa(position))
+		}
+		b.WriteByte(' ')
+	}
+	for token := range strings.FieldsSeq(words.Spelled) {
+		quote(&b, token)
+		b.WriteByte(' ')
+	}
+	for token := range strings.FieldsSeq(words.Forms) {
+		quote(&b, formMark+token)
+		b.WriteByte(' ')
+	}
+	return b.String()
+}
+
+var quoted = strings.NewReplacer(`'`, `''`, `\`, `\\`)
+
+// quote writes a lexeme in quotation marks.
+func quote(b *strings.Builder, lexeme string) {
+	b.WriteByte('\'')
+	b.WriteString(quoted.Replace(lexeme))
+	b.WriteByte('\'')
+}
+
+// query returns the tsquery of a text: any of its words and prefixes, and all of
+// its phrases and of the required words; "" if it asks for nothing.
+func (d *database) query(text string, required []string) (query string, cut bool) {
+	parsed := d.terms.Query(text)
+	anyOf := alternatives(parsed)
+	if len(anyOf) == 0 {
+		return "", parsed.Cut
+	}
+	all := []string{"(" + strings.Join(anyOf, " | ") + ")"}
+	for _, phrase := range parsed.Phrases {
+		all = append(all, phraseOf(phrase))
+	}
+	return strings.Join(append(all, d.required(required)...), " & "), parsed.Cut
+}
+
+// alternatives returns the words and prefixes of a query.
+func alternatives(q fulltext.Query) (anyOf []string) {
+	for _, stems := range q.Words {
+		anyOf = append(anyOf, lexemes(stems))
+	}
+	for _, prefix := range q.Prefixes {
+		anyOf = append(anyOf, lexemes([]string{formMark + prefix})+":*")
+	}
+	return anyOf
+}
+
+// required returns the lexemes of the words of texts.
+func (d *database) required(texts []string) (all []string) {
+	for _, text := range texts {
+		for _, stems := range d.terms.Query(text).Words {
+			all = append(all, lexemes(stems))
+		}
+	}
+	return all
+}
+
+// lexemes returns the alternatives of a term.
+func lexemes(stems []string) string {
+	var b strings.Builder
+	for i, stem := range stems {
+		if i > 0 {
+			b.WriteString(" | ")
+		}
+		quote(&b, stem)
+	}
+	if len(stems) > 1 {
+		return "(" + b.String() + ")"
+	}
+	return b.String()
+}
+
+func phraseOf(phrase []string) string {
+	var b strings.Builder
+	b.WriteByte('(')
+	distance := 0
+	for i, stem := range phrase {
+		distance++
+		if stem == fulltext.Gap {
+			continue
+		}
+		if i > 0 {
+			b.WriteString(" <" + strconv.Itoa(distance) + "> ")
+		}
+		quote(&b, stem)
+		distance = 0
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// args are the arguments of a statement.
+type args struct{ list []any }
+
+// add returns the placeholder of an argument.
+func (a *args) add(v any) string {
+	a.list = append(a.list, v)
+	return "$" + strconv.Itoa(len(a.list))
+}
+
+// SearchText returns the live entries that match a text, best first.
+func (d *database) SearchText(ctx context.Context, q store.TextQuery) (found store.TextPage, err error) {
+	query, cut := d.query(q.Text, q.Require)
+	if found.Cut = cut; query == "" {
+		return found, nil
+	}
+	t, a := feeds[store.EntryFeed], &args{}
+	where := a.below(t, q.Space, q.Prefix, "") + " AND " + alive + a.add(d.micro()) + ")"
+	words, size := a.add(query)+"::tsquery", t.size
+	if q.NoBody {
+		size = "0"
+	}
+	sql := "SELECT " + t.selected(q.NoBody, ", ts_rank(words, "+words+", 1)::float8 AS score") + ", " + size + " AS bytes FROM ltm WHERE " + where + " AND words @@ " + words +
+		" ORDER BY score DESC, key OFFSET " + a.add(q.Offset) + " LIMIT " + a.add(q.Limit)
+	p, err := d.read(ctx, store.EntryFeed, pageOf(sql, "score DESC, key", q.MaxBytes), a)
+	found.Rows, found.Scores, found.More = p.rows, p.scores, p.more(q.Limit)
+	return found, err
+}
+
+// measured is the number of entries whose words are counted. If there are more, those
+// with the smallest hashes of their keys are the sample.
+const measured = 1000
+
+// Statistics returns the statistics of the live entries for a query. With them, other
+// texts can be ranked together with the entries, by the same scores as on other
+// engines.
+func (d *database) Statistics(ctx context.Context, text string) (fulltext.Statistics, error) {
+	a := &args{}
+	live := alive + a.add(d.micro()) + ")"
+	each := d.terms.Each(text)
+	queries := make([]string, len(each))
+	for i, q := range each {
+		queries[i] = strings.Join(alternatives(q), " | ")
+	}
+	sql := "SELECT (SELECT count(*) FROM ltm WHERE " + live + "), count(*), coalesce(sum(n), 0)::bigint, ARRAY(SELECT (SELECT count(*) FROM ltm WHERE words @@ q::tsquery AND " + live + ")" +
+		" FROM unnest(" + a.add(queries) + "::text[]) WITH ORDINALITY AS one(q, i) ORDER BY i)" +
+		" FROM (SELECT (SELECT sum(cardinality(positions)) FROM unnest(words)) AS n FROM ltm WHERE " + live + " ORDER BY hash LIMIT " + strconv.Itoa(measured) + ") AS sample"
+	var docs, sample, words int64
+	var found []int
+	err := d.do(ctx, reading, func(ctx context.Context, c conn) error {
+		found = nil
+		return c.QueryRow(ctx, sql, a.list...).Scan(&docs, &sample, &words, &found)
+	})
+	if err != nil {
+		return fulltext.Statistics{}, err
+	}
+	if sample > 0 {
+		words = int64(math.Round(float64(words) / float64(sample) * float64(docs)))
+	}
+	return d.terms.Statistics(text, int(docs), words, found).Tagged(), nil
+}
