@@ -331,30 +331,30 @@ func (d *database) Changes(ctx context.Context, q store.RowChanges) (changes sto
 	t, a := feeds[q.Feed], &args{}
 	after, feed := a.add(q.After), a.add(string(q.Feed))
 	state := "coalesce((SELECT seq FROM tea_forgotten WHERE feed = " + feed + "), 0), 0"
-	version, of, from := "0::bigint", "seq > "+after, "tea_deleted WHERE feed = "+feed
+	version, of, from := "0::bigint", "true", "tea_deleted WHERE feed = "+feed
 	deleted := tomb
 	if q.Space != "" {
 		space := a.add([]byte(q.Space))
-		of = "collection = " + space + " AND " + of
+		of = "collection = " + space
 		deleted, from = gone, "vectors_gone WHERE collection = "+space
 		collection := func(column string) string {
 			return "coalesce((SELECT " + column + " FROM vector_collections WHERE name = " + space + "), 0)"
 		}
 		state, version = "0, "+collection("born"), collection("dimension")
 	}
-	rows := "SELECT " + t.selected(false, noScore) + ", " + t.size + " AS bytes FROM " + t.name + " WHERE " + of +
-		" UNION ALL SELECT " + deleted + ", 0 FROM " + from + " AND seq > " + after + " ORDER BY seq LIMIT " + a.add(q.Limit)
+	first := " AND seq > " + after + " ORDER BY seq LIMIT " + a.add(q.Limit) // of each, so that the server uses indexes
+	rows := "(SELECT " + t.selected(false, noScore) + ", " + t.size + " AS bytes FROM " + t.name + " WHERE " + of + first + ") UNION ALL (SELECT " + deleted + ", 0 FROM " + from + first + ") ORDER BY seq LIMIT " + a.add(q.Limit)
 	sql := "SELECT -1::bigint AS seq, false, n, ''::bytea, ''::bytea, NULL::text, NULL::text, 0::bigint, " + state + ", NULL::bigint, " + version + ", NULL::bytea, NULL::text, NULL::bytea, 0::float8, 0::bigint FROM tea_seq WHERE name = " + feed +
 		" UNION ALL SELECT * FROM (" + pageOf(rows, "seq", q.MaxBytes) + ") AS changed ORDER BY seq"
 	p, err := d.read(ctx, q.Feed, sql, a)
 	if err != nil {
 		return changes, err
 	}
-	first := p.rows[0]
+	is := p.rows[0]
 	p.rows = p.rows[1:]
-	changes = store.RowPage{Rows: p.rows, More: p.more(q.Limit), Last: first.ID, Forgotten: first.Created}
+	changes = store.RowPage{Rows: p.rows, More: p.more(q.Limit), Last: is.ID, Forgotten: is.Created}
 	if q.Space != "" {
-		changes.Space = store.Space{Name: q.Space, Dimension: int(first.Version), Born: first.Updated}
+		changes.Space = store.Space{Name: q.Space, Dimension: int(is.Version), Born: is.Updated}
 	}
 	if n := len(p.rows); n > 0 && (changes.More || p.rows[n-1].Seq > changes.Last) {
 		changes.Last = p.rows[n-1].Seq

@@ -203,6 +203,9 @@ func (x *vectors) Search(ctx context.Context, collection string, q store.VectorQ
 	return hits, err
 }
 
+// copyRows is the number of rows that a copy reads together.
+const copyRows = 5000
+
 // source is what the copies of collections read.
 type source struct{ driver store.Driver }
 
@@ -212,7 +215,7 @@ var _ mirror.Source = source{}
 // meanwhile, the next call returns a later Born.
 func (s source) Changes(ctx context.Context, collection string, after int64) (mirror.Page, error) {
 	for {
-		read, err := s.driver.Changes(ctx, store.RowChanges{Feed: store.VectorFeed, Space: collection, After: after, Limit: batchRows})
+		read, err := s.driver.Changes(ctx, store.RowChanges{Feed: store.VectorFeed, Space: collection, After: after, Limit: copyRows})
 		if err != nil || read.Space.Dimension == 0 {
 			return mirror.Page{}, err
 		}
