@@ -12,25 +12,41 @@ import (
 // after it copied the whole log to another file. It returns a message for the
 // user.
 func CutLog(log string, position int64) (repaired string, err error) {
+	size, kept, err := changeLog(log, func(file *os.File) error { return file.Truncate(position) })
+	return fmt.Sprintf("the last %d of %d bytes of the database's log are damaged, as after a power failure; the changes in them are lost, and a copy of the damaged log is in %s", size-position, size, kept), err
+}
+
+// CorrectLog replaces damaged bytes of a log by the correct ones, after it copied the
+// whole log to another file. It returns a message for the user.
+func CorrectLog(log string, position int64, correct []byte) (repaired string, err error) {
+	_, kept, err := changeLog(log, func(file *os.File) error {
+		_, err := file.WriteAt(correct, position)
+		return err
+	})
+	return fmt.Sprintf("%d bytes of the database's log from position %d on were damaged and are corrected; no change is lost, and a copy of the damaged log is in %s", len(correct), position, kept), err
+}
+
+// changeLog copies a log to another file, and then changes it.
+func changeLog(log string, change func(*os.File) error) (size int64, kept string, err error) {
 	from, err := os.OpenFile(log, os.O_RDWR, 0)
 	if err != nil {
-		return "", err
+		return 0, "", err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	kept := log + time.Now().UTC().Format(".damaged-20060102T150405.000000000Z")
+	kept = log + time.Now().UTC().Format(".damaged-20060102T150405.000000000Z")
 	to, err := os.OpenFile(kept, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return "", err
+		return 0, "", err
 	}
-	size, err := io.Copy(to, from)
+	size, err = io.Copy(to, from)
 	if err == nil {
 		err = to.Sync()
 	}
 	if err = errors.Join(err, to.Close()); err != nil {
-		return "", errors.Join(fmt.Errorf("keep the damaged log: %w", err), os.Remove(kept))
+		return 0, "", errors.Join(fmt.Errorf("keep the damaged log: %w", err), os.Remove(kept))
 	}
-	if err = from.Truncate(position); err == nil {
+	if err = change(from); err == nil {
 		err = from.Sync()
 	}
-	return fmt.Sprintf("the last %d of %d bytes of the database's log are damaged, as after a power failure; the changes in them are lost, and a copy of the damaged log is in %s", size-position, size, kept), err
+	return size, kept, err
 }

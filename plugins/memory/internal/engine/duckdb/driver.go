@@ -107,12 +107,14 @@ func create(ctx context.Context, path string, limits engine.Limits) error {
 // index without all rows, or a damaged log, is an error.
 func (database) OpenReadOnly(ctx context.Context, path string, limits engine.Limits) (*sql.DB, error) {
 	limits.SpillDir = ""
-	zeros, err := beginsWithZeros(path + ".wal")
-	if zeros {
-		err = engine.Unclean(errors.New("the log is damaged"))
-	}
-	if err != nil {
-		return nil, err
+	for _, log := range logs(path) {
+		found, err := findDamage(log)
+		if found != nil {
+			err = engine.Unclean(errors.New("the log is damaged"))
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	closed := isClosed(path)
 	db, err := open(ctx, path, limits, "READ_ONLY", func(db *sql.DB) error {

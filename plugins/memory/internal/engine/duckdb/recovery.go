@@ -91,8 +91,7 @@ func openRecovered(ctx context.Context, path string, limits engine.Limits) (db *
 			repaired = append(repaired, what)
 		}
 	}
-	cut, err := cutZeros(path)
-	if note(cut); err != nil {
+	if repaired, err = repairLogs(path); err != nil {
 		return nil, nil, err
 	}
 	closed := isClosed(path)
