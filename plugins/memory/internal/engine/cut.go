@@ -16,14 +16,39 @@ func CutLog(log string, position int64) (repaired string, err error) {
 	return fmt.Sprintf("the last %d of %d bytes of the database's log are damaged, as after a power failure; the changes in them are lost, and a copy of the damaged log is in %s", size-position, size, kept), err
 }
 
-// CorrectLog replaces damaged bytes of a log by the correct ones, after it copied the
-// whole log to another file. It returns a message for the user.
-func CorrectLog(log string, position int64, correct []byte) (repaired string, err error) {
+// Damage is a part of a log with wrong bytes.
+type Damage struct {
+	Position int64
+	// Correct are the right bytes; nil if they are not known.
+	Correct []byte
+}
+
+// RepairLog repairs the damage of a log that find returns, until find returns nil. It
+// returns messages for the user.
+func RepairLog(log string, find func(log string) (*Damage, error)) (repaired []string, err error) {
+	for {
+		found, err := find(log)
+		if found == nil || err != nil {
+			return repaired, err
+		}
+		what, err := found.repair(log)
+		if err != nil {
+			return repaired, err
+		}
+		repaired = append(repaired, what)
+	}
+}
+
+// repair corrects the bytes if they are known, and otherwise cuts the log.
+func (d Damage) repair(log string) (repaired string, err error) {
+	if d.Correct == nil {
+		return CutLog(log, d.Position)
+	}
 	_, kept, err := changeLog(log, func(file *os.File) error {
-		_, err := file.WriteAt(correct, position)
+		_, err := file.WriteAt(d.Correct, d.Position)
 		return err
 	})
-	return fmt.Sprintf("%d bytes of the database's log from position %d on were damaged and are corrected; no change is lost, and a copy of the damaged log is in %s", len(correct), position, kept), err
+	return fmt.Sprintf("the database's log was damaged at position %d and is corrected; a copy of the damaged log is in %s", d.Position, kept), err
 }
 
 // changeLog copies a log to another file, and then changes it.

@@ -60,43 +60,19 @@ func cutLog(path string, refused error) (repaired string, err error) {
 	return "", nil
 }
 
-// damage is a part of a log with wrong bytes.
-type damage struct {
-	position int64
-	// correct are the right bytes; nil if they are not known.
-	correct []byte
-}
-
-// repairLogs repairs the damage of which DuckDB would say nothing. It corrects the bytes
-// if they are known, and otherwise truncates the log before them. It keeps the whole log
-// in another file.
+// repairLogs repairs the damage of which DuckDB would say nothing.
 func repairLogs(path string) (repaired []string, err error) {
 	for _, log := range logs(path) {
-		for {
-			found, err := findDamage(log)
-			if err != nil {
-				return repaired, err
-			}
-			if found == nil {
-				break
-			}
-			var what string
-			if found.correct == nil {
-				what, err = engine.CutLog(log, found.position)
-			} else {
-				what, err = engine.CorrectLog(log, found.position, found.correct)
-			}
-			if err != nil {
-				return repaired, err
-			}
-			repaired = append(repaired, what)
+		one, err := engine.RepairLog(log, findDamage)
+		if repaired = append(repaired, one...); err != nil {
+			return repaired, err
 		}
 	}
 	return repaired, nil
 }
 
 // findDamage returns the first damage of which DuckDB would say nothing, or nil.
-func findDamage(log string) (*damage, error) {
+func findDamage(log string) (*engine.Damage, error) {
 	file, err := os.Open(log)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -115,7 +91,7 @@ func findDamage(log string) (*damage, error) {
 		return nil, err
 	}
 	if first[0] == 0 {
-		return &damage{}, nil
+		return &engine.Damage{}, nil
 	}
 	var record []byte
 	for at := int64(len(firstRecord)); at+recordHeader < size; {
@@ -134,7 +110,7 @@ func findDamage(log string) (*damage, error) {
 		}
 		if !tooLong && checksum(record) == sum {
 			if string(first) != firstRecord {
-				return &damage{correct: []byte(firstRecord)}, nil
+				return &engine.Damage{Correct: []byte(firstRecord)}, nil
 			}
 			at += recordHeader + int64(length)
 			continue
@@ -148,12 +124,12 @@ func findDamage(log string) (*damage, error) {
 		switch length := recordLength(rest, sum); {
 		case string(first) != firstRecord:
 			if committed && !strings.HasPrefix(string(first), firstRecord[:versionAt]) { // else it is another version
-				return &damage{}, nil
+				return &engine.Damage{}, nil
 			}
 		case length > 0:
-			return &damage{position: at, correct: binary.LittleEndian.AppendUint64(nil, uint64(length))}, nil
+			return &engine.Damage{Position: at, Correct: binary.LittleEndian.AppendUint64(nil, uint64(length))}, nil
 		case tooLong && committed:
-			return &damage{position: at}, nil
+			return &engine.Damage{Position: at}, nil
 		}
 		return nil, nil // DuckDB reports the damage, or the record is incomplete
 	}

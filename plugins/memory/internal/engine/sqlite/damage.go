@@ -11,32 +11,84 @@ import (
 )
 
 // SQLite silently ignores a log from the first frame with a wrong checksum, since the
-// last write before a kill looks the same.
+// last write before a kill looks the same, and a log with a damaged header.
 
 // sector is the smallest number of zeros that counts as damage; fewer may be the end of
 // a page.
 const sector = 512
 
-// cutZeros truncates a log whose end was replaced by zeros, before its first
-// damaged frame, and keeps the whole log in another file. It returns "" for any
-// other log.
-func cutZeros(path string) (repaired string, err error) {
+// findDamage returns the damage of a log that a kill does not leave, or nil.
+func findDamage(path string) (*engine.Damage, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return nil, nil
 	}
-	if err != nil || len(data) < sector || !isZero(data[len(data)-sector:]) {
-		return "", err
+	if err != nil || len(data) < sector {
+		return nil, err
 	}
 	valid, frame := validEnd(data)
+	switch {
+	case valid == 0:
+		return &engine.Damage{Correct: correctHeader(data)}, nil
+	case endsInZeros(data, valid, frame) || hasCommit(data, valid+frame, frame):
+		return &engine.Damage{Position: int64(valid)}, nil
+	}
+	return nil, nil
+}
+
+// endsInZeros reports whether the end of a log, from within its first damaged frame, was
+// replaced by zeros.
+func endsInZeros(data []byte, valid, frame int) bool {
+	if valid == len(data) || !isZero(data[len(data)-sector:]) {
+		return false
+	}
 	zeros := len(bytes.TrimRight(data, "\x00"))
-	if valid == len(data) || zeros > valid+frame || zeros > valid && len(data) < valid+frame {
-		return "", nil // intact, from before the log restarted, or an incomplete frame
+	if zeros > valid+frame || zeros > valid && len(data) < valid+frame {
+		return false // from before the log restarted, or an incomplete frame
 	}
-	if zeros >= valid+frameHeader && valid > 0 && !bytes.Equal(data[valid+8:valid+16], data[16:24]) {
-		return "", nil // a frame from before the log restarted
+	return zeros < valid+frameHeader || hasSalt(data, valid) // else a frame from before the log restarted
+}
+
+// hasCommit reports whether one of the frames from a position on ends a transaction of
+// this log. The frames from before the log restarted have another salt.
+func hasCommit(data []byte, from, frame int) bool {
+	for ; from+frame <= len(data); from += frame {
+		if hasSalt(data, from) && binary.BigEndian.Uint32(data[from+4:]) != 0 {
+			return true
+		}
 	}
-	return engine.CutLog(path, int64(valid))
+	return false
+}
+
+// hasSalt reports whether a frame has the salt of the log.
+func hasSalt(data []byte, frame int) bool {
+	return bytes.Equal(data[frame+8:frame+16], data[16:24])
+}
+
+// correctHeader returns the header of a log in which one byte is damaged, nil if more are.
+func correctHeader(data []byte) []byte {
+	header := bytes.Clone(data[:logHeader])
+	for i, damaged := range header {
+		for b := range 256 {
+			header[i] = byte(b)
+			if order := byteOrder(header); order != nil && checksum(order, [2]uint32{}, header[:24]) == sums(header[24:]) && bytes.Equal(header[16:24], data[logHeader+8:logHeader+16]) {
+				return header
+			}
+		}
+		header[i] = damaged
+	}
+	return nil
+}
+
+// byteOrder returns the byte order of the checksums; nil if the header is damaged.
+func byteOrder(header []byte) binary.ByteOrder {
+	switch binary.BigEndian.Uint32(header) {
+	case 0x377f0682:
+		return binary.LittleEndian
+	case 0x377f0683:
+		return binary.BigEndian
+	}
+	return nil
 }
 
 // validEnd returns the end of the frames that SQLite reads, and the size of one frame.
@@ -44,12 +96,8 @@ func validEnd(data []byte) (end, frame int) {
 	if len(data) < logHeader {
 		return 0, len(data)
 	}
-	var order binary.ByteOrder = binary.LittleEndian
-	switch binary.BigEndian.Uint32(data) {
-	case 0x377f0682:
-	case 0x377f0683:
-		order = binary.BigEndian
-	default:
+	order := byteOrder(data)
+	if order == nil {
 		return 0, len(data)
 	}
 	sum := checksum(order, [2]uint32{}, data[:24])

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -104,6 +105,86 @@ func TestALogWithADamagedEndIsReadUpToTheDamage(t *testing.T) {
 			}
 			if err := e.Close(); err != nil {
 				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestFlippedByteInTheLogLosesNothingSilently changes bytes of the log's header, and of the
+// header and the page of each frame.
+func TestFlippedByteInTheLogLosesNothingSilently(t *testing.T) {
+	t.Parallel()
+	peertest.Long(t, "it takes seconds")
+	dir := t.TempDir()
+	e, err := engine.Open(t.Context(), engine.Options{Dir: dir, Driver: sqlite.Driver{}, Warmup: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	var whole []byte
+	var ends []int
+	for i := range 3 {
+		err := e.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {
+			_, err := tx.Exec(ctx, "INSERT INTO documents VALUES ('k', ?, '{}', 1, 1)", fmt.Sprint(i))
+			return err
+		})
+		if err == nil {
+			whole, err = os.ReadFile(filepath.Join(dir, "memory.sqlite-wal"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, len(whole))
+	}
+	const header, frameHeader = 32, 24
+	frame := frameHeader + int(binary.BigEndian.Uint32(whole[8:]))
+	var positions []int
+	for at := range header {
+		positions = append(positions, at)
+	}
+	for at := header; at < ends[1]; at += frame {
+		for _, i := range []int{0, 5, 8, 15, 16, 23, 30, frame - 1} {
+			positions = append(positions, at+i)
+		}
+	}
+	base := filepath.Join(t.TempDir(), "memory")
+	if err := os.CopyFS(base, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range positions {
+		for _, mask := range []byte{0x01, 0xff} {
+			left := filepath.Join(t.TempDir(), "memory")
+			damaged := bytes.Clone(whole)
+			damaged[at] ^= mask
+			err := os.CopyFS(left, os.DirFS(base))
+			if err == nil {
+				err = errors.Join(os.RemoveAll(filepath.Join(left, "memory.sqlite-shm")), os.WriteFile(filepath.Join(left, "memory.sqlite-wal"), damaged, 0o600))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e, err := engine.Open(t.Context(), engine.Options{Dir: left, Driver: sqlite.Driver{}, Warmup: true, ReadOnly: "a test"}); err == nil || !strings.Contains(err.Error(), "open it once for writing") {
+				t.Errorf("byte %d changed by %x, opened for reading: %v", at, mask, err)
+				if err == nil {
+					_ = e.Close()
+				}
+			}
+			said := &bytes.Buffer{}
+			var n int64
+			e, err := engine.Open(t.Context(), engine.Options{Dir: left, Driver: sqlite.Driver{}, Warmup: true, Logger: slog.New(slog.NewTextHandler(said, nil))})
+			if err == nil {
+				n, err = store.Int(e.Query(t.Context(), "SELECT count(*) FROM documents"))
+				err = errors.Join(err, e.Close())
+			}
+			want := len(ends)
+			for i, end := range ends {
+				if at >= header && at < end {
+					want = i
+					break
+				}
+			}
+			if err != nil || int(n) != want || strings.Count(said.String(), "a copy of the damaged log is in") != 1 {
+				t.Errorf("byte %d changed by %x: %d records, want %d (%v), said %s", at, mask, n, want, err, said)
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func (Driver) Open(ctx context.Context, path string, limits engine.Limits) (engi
 	if err := wholePages(path); err != nil {
 		return engine.Handles{}, err
 	}
-	cut, err := cutZeros(path + "-wal")
+	repaired, err := engine.RepairLog(path+"-wal", findDamage)
 	if err != nil {
 		return engine.Handles{}, err
 	}
@@ -51,11 +51,7 @@ func (Driver) Open(ctx context.Context, path string, limits engine.Limits) (engi
 	if err != nil {
 		return engine.Handles{}, errors.Join(err, write.Close())
 	}
-	handles := engine.Handles{Read: read, Write: write}
-	if cut != "" {
-		handles.Repaired = []string{cut}
-	}
-	return handles, nil
+	return engine.Handles{Read: read, Write: write, Repaired: repaired}, nil
 }
 
 // pragmas returns the pragmas of every connection. The page caches share the
@@ -70,6 +66,13 @@ func pragmas(limits engine.Limits) []string {
 // index file of the log, or room to create it.
 func (Driver) OpenReadOnly(ctx context.Context, path string, limits engine.Limits) (*sql.DB, error) {
 	if err := wholePages(path); err != nil {
+		return nil, err
+	}
+	damaged, err := findDamage(path + "-wal")
+	if damaged != nil {
+		err = engine.Unclean(errors.New("the log is damaged"))
+	}
+	if err != nil {
 		return nil, err
 	}
 	how := url.Values{"mode": {"ro"}}
