@@ -77,7 +77,7 @@ func ofOperator(s tea.Settings, keys []string) (tea.Settings, error) {
 // parts returns the parts of this build.
 func parts() []part.Part {
 	var all []part.Part
-	for _, p := range [][]part.Part{modbusPart()} {
+	for _, p := range [][]part.Part{modbusPart(), mqttPart()} {
 		all = append(all, p...)
 	}
 	return all

@@ -11,8 +11,12 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	settings := object{"modbus": object{"servers": object{"plc": object{"url": "tcp://127.0.0.1:1"}}, "points": object{"p": object{"address": 1, "write": object{}}}}}
+	broker := object{"mqtt": object{"servers": object{"site": object{"url": "mqtt://127.0.0.1:1", "publish": []any{object{"topics": []any{"a/#"}}}}}}}
 	teatest.Conformance(t, device.Bundle(),
 		teatest.Request{Action: "modbus.read", Settings: settings, Params: object{"address": 7}},
 		teatest.Request{Action: "modbus.write", Settings: settings, Params: object{"point": "p", "value": 1}},
+		teatest.Request{Action: "mqtt.publish", Settings: broker, Params: object{"topic": "a/b", "payload": 1}},
+		teatest.Request{Action: "mqtt.request", Settings: broker, Params: object{"topic": "b", "payload": 1}},
+		teatest.Request{Action: "mqtt.last", Settings: broker, Params: object{"topic": "a/+"}},
 	)
 }

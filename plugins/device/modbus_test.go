@@ -22,7 +22,7 @@ import (
 )
 
 // pymodbus starts a server of test/pymodbus and returns its port.
-func pymodbus(t *testing.T, args ...string) int {
+func pymodbus(t testing.TB, args ...string) int {
 	t.Helper()
 	peertest.Long(t, "it starts pymodbus")
 	python := filepath.Join(peertest.Dir(t, "../..", "pymodbus"), "python", "bin", "python")
@@ -189,7 +189,7 @@ func TestRefusesMistakesInTheSettings(t *testing.T) {
 }
 
 // double is a server that answers a request with any bytes. It counts the requests.
-func double(t *testing.T, answer func(c net.Conn, request []byte)) (string, *atomic.Int32) {
+func double(t testing.TB, answer func(c net.Conn, request []byte)) (string, *atomic.Int32) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

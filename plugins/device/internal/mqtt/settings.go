@@ -1,0 +1,205 @@
+package mqtt
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
+)
+
+const settingsKey = "mqtt"
+
+// Settings are the settings under settings.mqtt.
+type Settings struct {
+	Servers map[string]Server `json:"servers,omitempty" doc:"the MQTT brokers by name"`
+}
+
+// Server is a broker.
+type Server struct {
+	URL              string  `json:"url" doc:"mqtt://HOST:PORT, or mqtts:// for TLS; port 1883 or 8883 if there is none"`
+	Protocol         string  `json:"protocol,omitempty" enum:"5,3.1.1" default:"5" doc:"version of the protocol"`
+	Username         string  `json:"username,omitempty" doc:"name of the user"`
+	Password         string  `json:"password,omitempty" secret:"true" doc:"password"`
+	ClientID         string  `json:"client_id,omitempty" doc:"identifier at the broker, which ends an older connection with the same one; default: a random one"`
+	CAFile           string  `json:"ca_file,omitempty" format:"path" doc:"file of certificates in PEM format to trust in addition to the system's"`
+	CertFile         string  `json:"cert_file,omitempty" format:"path" doc:"file with the certificate of this client in PEM format"`
+	KeyFile          string  `json:"key_file,omitempty" format:"path" doc:"file with the key of cert_file"`
+	KeepAliveSeconds int     `json:"keep_alive_seconds,omitempty" default:"30" minimum:"1" maximum:"65535" doc:"interval of pings"`
+	TimeoutSeconds   float64 `json:"timeout_seconds,omitempty" default:"10" minimum:"0.05" maximum:"600" doc:"limit for connecting, and for an acknowledgement"`
+	Will             *Will   `json:"will,omitempty" doc:"message that the broker publishes when this connection breaks"`
+	Publish          []Rule  `json:"publish,omitempty" doc:"the topics that can be published to, and their limits; the first rule that matches counts"`
+}
+
+// Will is the last will.
+type Will struct {
+	Topic   string `json:"topic" minLength:"1"`
+	Payload string `json:"payload,omitempty"`
+	QoS     int    `json:"qos,omitempty" minimum:"0" maximum:"2"`
+	Retain  bool   `json:"retain,omitempty"`
+}
+
+// Rule allows publishing to topics.
+type Rule struct {
+	Topics []string `json:"topics" minItems:"1" doc:"topics, with the wildcards + and #"`
+	guard.Rule
+}
+
+// check returns a mistake in the settings that the schema cannot express.
+func (s *Settings) check() error {
+	for name, server := range s.Servers {
+		path := diag.Key("settings.mqtt.servers", name)
+		if _, err := server.address(); err != nil {
+			return tea.Errorf(tea.ValidationError, "%s.url: %w", path, err)
+		}
+		if (server.CertFile == "") != (server.KeyFile == "") {
+			return tea.Errorf(tea.ValidationError, "%s: cert_file and key_file need each other", path)
+		}
+		if server.Will != nil {
+			if err := checkTopic(server.Will.Topic); err != nil {
+				return tea.Errorf(tea.ValidationError, "%s.will: %w", path, err)
+			}
+		}
+		for i, rule := range server.Publish {
+			at := diag.Index(path+".publish", i)
+			if err := rule.Check(at); err != nil {
+				return err
+			}
+			for _, filter := range rule.Topics {
+				if err := checkFilter(filter); err != nil {
+					return tea.Errorf(tea.ValidationError, "%s.topics: %w", at, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// address is a broker's address.
+type address struct {
+	host string // with the port
+	name string // in its certificate
+	tls  bool
+}
+
+func (s Server) address() (address, error) {
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Hostname() == "" || u.Scheme != "mqtt" && u.Scheme != "mqtts" || strings.Trim(u.Path, "/") != "" || u.User != nil {
+		return address{}, fmt.Errorf("expected an address such as mqtt://192.0.2.7:1883 or mqtts://broker.example, without a user; username and password are settings")
+	}
+	port := map[bool]string{false: "1883", true: "8883"}[u.Scheme == "mqtts"]
+	return address{net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)), u.Hostname(), u.Scheme == "mqtts"}, nil
+}
+
+// config returns the settings of TLS.
+func (s Server) config(name string) (*tls.Config, error) {
+	config := &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}
+	if s.CAFile != "" {
+		pem, err := os.ReadFile(s.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("ca_file: %w", err)
+		}
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("ca_file: %s has no certificate in PEM format", s.CAFile)
+		}
+		config.RootCAs = pool
+	}
+	if s.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("cert_file and key_file: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
+// Defaults of settings that were not decoded from JSON.
+const (
+	defaultTimeout   = 10
+	defaultKeepAlive = 30
+)
+
+func (s Server) timeout() time.Duration {
+	return time.Duration(cmp.Or(s.TimeoutSeconds, defaultTimeout) * float64(time.Second))
+}
+
+func (s Server) keepAlive() uint16 { return uint16(cmp.Or(s.KeepAliveSeconds, defaultKeepAlive)) }
+
+// rule returns the rule for a topic and its path; nil if there is none.
+func (s Server) rule(path, topic string) (*guard.Rule, string) {
+	for i, rule := range s.Publish {
+		if slices.ContainsFunc(rule.Topics, func(filter string) bool { return matches(filter, topic) }) {
+			return &rule.Rule, diag.Index(path+".publish", i)
+		}
+	}
+	return nil, path + ".publish"
+}
+
+// server returns the name of the server, which can be left out if there is only one.
+func (s *Settings) server(name string) (string, error) {
+	names := slices.Sorted(maps.Keys(s.Servers))
+	if name == "" && len(names) == 1 {
+		return names[0], nil
+	}
+	if name == "" {
+		return "", fmt.Errorf("settings.mqtt.servers has %d servers: name one with server", len(names))
+	}
+	if !slices.Contains(names, name) {
+		return "", fmt.Errorf("settings.mqtt.servers has no server %q%s", name, diag.Ending(name, names))
+	}
+	return name, nil
+}
+
+// maxTopic is the maximum length of a topic in the protocol.
+const maxTopic = 65535
+
+// checkTopic returns an error for a topic that no message can have.
+func checkTopic(topic string) error {
+	if topic == "" || len(topic) > maxTopic || strings.ContainsAny(topic, "+#\x00") {
+		return fmt.Errorf("%.100q is not a topic: it is empty, too long, or has wildcards", topic)
+	}
+	return nil
+}
+
+func checkFilter(filter string) error {
+	levels := strings.Split(filter, "/")
+	for i, level := range levels {
+		if level != "+" && strings.Contains(level, "+") || strings.Contains(level, "#") && (level != "#" || i < len(levels)-1) || filter == "" {
+			return fmt.Errorf("%q is not a filter of topics: + is one level, # the last one", filter)
+		}
+	}
+	return nil
+}
+
+// matches reports whether a filter matches a topic. Wildcards do not match the topics
+// of the broker itself, which begin with $.
+func matches(filter, topic string) bool {
+	want, have := strings.Split(filter, "/"), strings.Split(topic, "/")
+	if strings.HasPrefix(topic, "$") && (want[0] == "+" || want[0] == "#") {
+		return false
+	}
+	for i, level := range want {
+		switch {
+		case level == "#":
+			return true
+		case i >= len(have) || level != "+" && level != have[i]:
+			return false
+		}
+	}
+	return len(want) == len(have)
+}
