@@ -293,8 +293,8 @@ func warnTriggers(log *slog.Logger, wf *host.Workflow, file string) {
 	for _, trigger := range wf.Serving().Config().Triggers {
 		text := fmt.Sprintf("a worker does not start runs of %s by its section serve, which is for `tea serve`", file)
 		if trigger.Kind == host.TriggerCron {
-			times := trigger.Value.Value
-			if zone := trigger.Zone.Value; zone != "" {
+			times := trigger.Timer.Cron
+			if zone := trigger.Timer.Zone; zone != "" {
 				times = "CRON_TZ=" + zone + " " + times
 			}
 			words, hint := []string{"run", file, "--engine", "temporal", "--schedule", times}, ""

@@ -23,6 +23,9 @@ type (
 	ServeConfig = spec.Serve
 	// TriggerConfig is a trigger of the section.
 	TriggerConfig = spec.Trigger
+	// TimerConfig and MQTTConfig are the parts of triggers of these kinds.
+	TimerConfig = spec.Timer
+	MQTTConfig  = spec.MQTT
 	// TriggerKind is the kind of event that starts a run.
 	TriggerKind = spec.TriggerKind
 )

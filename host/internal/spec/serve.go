@@ -53,44 +53,69 @@ const (
 	TriggerOnRun   TriggerKind = "on_run"
 )
 
-// Trigger is one trigger. Which fields are set depends on the kind.
+// Trigger is one trigger. Kind determines which of the pointers is set; none is for
+// at_start.
 type Trigger struct {
 	diag.Pos
 	Kind TriggerKind
 	// Name identifies the trigger across restarts.
 	Name string
-	// Value is the value of the kind's key: the cron expression, the path of the
-	// webhook, the directory, the topic or the workflow.
-	Value Text
+	// Input maps the event to the input; nil = default. Key is as in [Serve].
+	Input, Key *Tree
+
+	Timer   *Timer
+	Webhook *Webhook
+	Watch   *Watch
+	MQTT    *MQTT
+	OnRun   *OnRun
+}
+
+// Timer is a trigger of the kind cron or every.
+type Timer struct {
+	Cron string
 	// Schedule has the times of cron; nil if the expression is not valid.
 	Schedule *cron.Schedule
-	// Every is the interval of every.
-	Every time.Duration
 	// Zone is the name of the time zone of cron.
-	Zone Text
+	Zone string
+	// Every is the interval of every; otherwise 0.
+	Every time.Duration
 	// CatchUp is "skip", "one", "all" or "" for the default.
 	CatchUp string
-	// Jitter is the longest random delay of cron and every.
+	// Jitter is the longest random delay.
 	Jitter time.Duration
+}
+
+// Webhook is a trigger of the kind webhook.
+type Webhook struct {
+	Path string
 	// Signature is "github", "stripe", "hmac", "none" or "".
 	Signature string
-	// Secret names the secret of the signature, or the password of the broker.
-	Secret Text
+	// Secret names the secret of the signature.
+	Secret string
 	// Header is the header of the signature, for hmac.
 	Header string
 	// Replay is the age beyond which a signed request is refused; nil = default.
 	Replay *time.Duration
-	// Pattern selects files.
-	Pattern Text
-	// Broker, Username, QoS and ResultTopic are set for mqtt.
-	Broker, Username, ResultTopic string
-	QoS                           int
-	// Retained is "ignore", "once" or "always", for mqtt; "" is the default.
+}
+
+// Watch is a trigger of the kind watch. Pattern selects files.
+type Watch struct{ Dir, Pattern string }
+
+// MQTT is a trigger of the kind mqtt.
+type MQTT struct {
+	Topic, Broker, Username, ResultTopic string
+	// Password names the secret that is the password.
+	Password string
+	QoS      int
+	// Retained is "ignore", "once", "always" or "" for the default.
 	Retained string
-	// Statuses are the outcomes of on_run; empty = default.
+}
+
+// OnRun is a trigger of the kind on_run. Statuses are the outcomes that start a run;
+// empty = default.
+type OnRun struct {
+	Workflow string
 	Statuses []string
-	// Input maps the event to the input; nil = default. Key is as in [Serve].
-	Input, Key *Tree
 }
 
 // triggerOptions are the keys of a trigger that only some kinds have.
@@ -267,38 +292,56 @@ func (d *decoder) trigger(m mapping) (t Trigger, ok bool) {
 		}
 	}
 	t.Pos = m.get(string(t.Kind)).pos()
-	t.Value, t.Zone, t.Secret, t.Pattern = orZero(m.text(string(t.Kind))), orZero(m.text("timezone")), orZero(m.text("secret")), orZero(m.text("pattern"))
-	t.Every, t.Jitter, t.Replay = orZero(m.duration("every")), orZero(m.duration("jitter_seconds")), m.duration("replay_seconds")
-	t.CatchUp, t.Signature, t.Header = m.string("catch_up"), m.string("signature"), m.string("header")
-	t.Broker, t.Username, t.ResultTopic, t.Retained, t.QoS = m.string("broker"), m.string("username"), m.string("result_topic"), m.string("retained"), 1
-	if text := m.text("cron"); text != nil && t.Kind == TriggerCron {
-		var hint string
-		var err error
-		if t.Schedule, hint, err = cron.Parse(text.Value); err != nil {
-			d.errorf(diagcode.ValueNotAllowed, t.Pos, hint, "cron: %v", err)
+	value := m.string(string(t.Kind))
+	switch t.Kind {
+	case TriggerCron, TriggerEvery:
+		t.Timer = d.timer(m)
+	case TriggerWebhook:
+		t.Webhook = &Webhook{value, m.string("signature"), m.string("secret"), m.string("header"), m.duration("replay_seconds")}
+	case TriggerWatch:
+		t.Watch = &Watch{value, m.string("pattern")}
+	case TriggerMQTT:
+		t.MQTT = &MQTT{
+			Topic: value, Broker: cmp.Or(m.string("broker"), defaultBroker), Username: m.string("username"), ResultTopic: m.string("result_topic"),
+			Password: m.string("password_secret"), QoS: 1, Retained: m.string("retained"),
 		}
-		if _, err := time.LoadLocation(t.Zone.Value); err != nil { // the server has all zones
-			d.diags.Warnf(diagcode.ValueNotAllowed, t.Pos, "use a name such as Europe/Berlin or UTC", "timezone: this machine does not know %q", t.Zone.Value)
+		if qos := m.int("qos"); qos != nil {
+			t.MQTT.QoS = *qos
 		}
-	}
-	if t.Kind == TriggerMQTT {
-		t.Secret, t.Broker = orZero(m.text("password_secret")), cmp.Or(t.Broker, defaultBroker)
+	case TriggerOnRun:
+		t.OnRun = &OnRun{Workflow: value}
+		for _, s := range m.texts("status") {
+			t.OnRun.Statuses = append(t.OnRun.Statuses, s.Value)
+		}
 	}
 	if hint, err := t.check(); err != nil {
 		d.errorf(diagcode.ValueNotAllowed, t.Pos, hint, "%v", err)
 	}
-	if qos := m.int("qos"); qos != nil {
-		t.QoS = *qos
-	}
-	for _, s := range m.texts("status") {
-		t.Statuses = append(t.Statuses, s.Value)
-	}
 	t.Input, t.Key = treeOf(m.get("input")), treeOf(m.get("key"))
 	if t.Name = m.string("name"); t.Name == "" {
 		t.Name = string(t.Kind)
-		if t.Value.Value != "" && t.Kind != TriggerAtStart {
-			t.Name += " " + t.Value.Value
+		if value != "" && t.Kind != TriggerAtStart {
+			t.Name += " " + value
 		}
 	}
 	return t, true
+}
+
+func (d *decoder) timer(m mapping) *Timer {
+	t := &Timer{Zone: m.string("timezone"), Every: orZero(m.duration("every")), CatchUp: m.string("catch_up"), Jitter: orZero(m.duration("jitter_seconds"))}
+	text := m.text("cron")
+	if text == nil {
+		return t
+	}
+	t.Cron = text.Value
+	pos := m.get("cron").pos()
+	var hint string
+	var err error
+	if t.Schedule, hint, err = cron.Parse(text.Value); err != nil {
+		d.errorf(diagcode.ValueNotAllowed, pos, hint, "cron: %v", err)
+	}
+	if _, err := time.LoadLocation(t.Zone); err != nil { // the server has all zones
+		d.diags.Warnf(diagcode.ValueNotAllowed, pos, "use a name such as Europe/Berlin or UTC", "timezone: this machine does not know %q", t.Zone)
+	}
+	return t
 }

@@ -16,37 +16,37 @@ const defaultBroker = "mqtt://localhost:1883"
 func (t *Trigger) check() (hint string, err error) {
 	switch t.Kind {
 	case TriggerWebhook:
-		return t.checkWebhook()
+		return t.Webhook.check()
 	case TriggerWatch:
-		if strings.Contains(t.Pattern.Value, "/") {
-			return "watch the directory with these files", fmt.Errorf("pattern: %q has a slash, which the name of a file cannot", t.Pattern.Value)
+		if strings.Contains(t.Watch.Pattern, "/") {
+			return "watch the directory with these files", fmt.Errorf("pattern: %q has a slash, which the name of a file cannot", t.Watch.Pattern)
 		}
-		if _, err := path.Match(t.Pattern.Value, ""); err != nil {
-			return "use *, ? and [...]", fmt.Errorf("pattern: %q is not a pattern", t.Pattern.Value)
+		if _, err := path.Match(t.Watch.Pattern, ""); err != nil {
+			return "use *, ? and [...]", fmt.Errorf("pattern: %q is not a pattern", t.Watch.Pattern)
 		}
 	case TriggerMQTT:
-		return t.checkMQTT()
+		return t.MQTT.check()
 	}
 	return "", nil
 }
 
-func (t *Trigger) checkWebhook() (hint string, err error) {
+func (t *Webhook) check() (hint string, err error) {
 	p := t.HookPath()
 	switch signed := t.Signature != "none"; {
 	case p == "" || strings.ContainsAny(p, "?#%{} ") || path.Clean(p) != p || strings.HasPrefix(p, ".."):
-		return "use letters, digits, - and /", fmt.Errorf("webhook: %q is not a path", t.Value.Value)
-	case t.Secret.Value == "" && signed:
+		return "use letters, digits, - and /", fmt.Errorf("webhook: %q is not a path", t.Path)
+	case t.Secret == "" && signed:
 		return "pass its secret: secret: NAME, or signature: none where another program checks requests", errors.New("webhook: requests are not signed, so everybody can start runs")
-	case t.Secret.Value != "" && !signed:
+	case t.Secret != "" && !signed:
 		return "remove one of the two", errors.New("webhook: signature: none has no secret")
 	}
 	return "", nil
 }
 
-// HookPath returns the path of a webhook below /hooks/.
-func (t *Trigger) HookPath() string { return strings.Trim(t.Value.Value, "/") }
+// HookPath returns the path below /hooks/.
+func (t *Webhook) HookPath() string { return strings.Trim(t.Path, "/") }
 
-func (t *Trigger) checkMQTT() (hint string, err error) {
+func (t *MQTT) check() (hint string, err error) {
 	broker, err := url.Parse(t.Broker)
 	if err != nil || broker.Host == "" {
 		return "use a URL such as " + defaultBroker, fmt.Errorf("broker: %q is not a URL", t.Broker)
@@ -56,7 +56,7 @@ func (t *Trigger) checkMQTT() (hint string, err error) {
 	default:
 		return "use mqtt, mqtts, ws or wss", fmt.Errorf("broker: the scheme %q is not one of MQTT", broker.Scheme)
 	}
-	topic := t.Value.Value
+	topic := t.Topic
 	if at := strings.IndexByte(topic, '#'); topic == "" || at >= 0 && at != len(topic)-1 {
 		return "# is the last level of a topic", fmt.Errorf("mqtt: %q is not a topic", topic)
 	}

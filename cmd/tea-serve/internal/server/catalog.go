@@ -129,8 +129,8 @@ func (c *catalog) hookTaken(file string, triggers []*trigger) error {
 	var diags host.Diagnostics
 	for _, other := range c.triggers(host.TriggerWebhook) {
 		for _, t := range triggers {
-			if t.Kind == host.TriggerWebhook && other.v.file != file && t.HookPath() == other.HookPath() {
-				diags.Errorf(codeConflict, t.Pos, "use another path", "webhook: the workflow %s has the path %q too (%s)", other.workflow, t.HookPath(), other.v.file)
+			if t.Kind == host.TriggerWebhook && other.v.file != file && t.Webhook.HookPath() == other.Webhook.HookPath() {
+				diags.Errorf(codeConflict, t.Pos, "use another path", "webhook: the workflow %s has the path %q too (%s)", other.workflow, t.Webhook.HookPath(), other.v.file)
 			}
 		}
 	}

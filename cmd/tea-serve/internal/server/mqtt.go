@@ -37,17 +37,17 @@ const (
 
 // checkMQTT checks a trigger of the kind mqtt.
 func (s *server) checkMQTT(t *trigger) (hint string, err error) {
-	if t.broker, err = url.Parse(t.Broker); err != nil {
+	if t.broker, err = url.Parse(t.MQTT.Broker); err != nil {
 		return "", err
 	}
-	topic := t.Value.Value
-	if t.ResultTopic != "" && matchesTopic(topic, t.ResultTopic) {
-		return "publish the results to a topic that the trigger does not have", fmt.Errorf("result_topic: %q is one of %q, so the workflow would start itself for ever", t.ResultTopic, topic)
+	topic := t.MQTT.Topic
+	if t.MQTT.ResultTopic != "" && matchesTopic(topic, t.MQTT.ResultTopic) {
+		return "publish the results to a topic that the trigger does not have", fmt.Errorf("result_topic: %q is one of %q, so the workflow would start itself for ever", t.MQTT.ResultTopic, topic)
 	}
-	if t.Secret.Value != "" {
+	if t.MQTT.Password != "" {
 		var ok bool
-		if t.secret, ok = s.svc.Secret(t.Secret.Value); !ok {
-			return "pass it with --secrets or --secrets-env", fmt.Errorf("password_secret: the secret %q is missing", t.Secret.Value)
+		if t.secret, ok = s.svc.Secret(t.MQTT.Password); !ok {
+			return "pass it with --secrets or --secrets-env", fmt.Errorf("password_secret: the secret %q is missing", t.MQTT.Password)
 		}
 	}
 	return "", nil
@@ -104,7 +104,7 @@ func (c *subscriptions) problem(t *trigger) string {
 
 // connection identifies the settings of a connection.
 func (t *trigger) connection() string {
-	return strings.Join([]string{t.id, t.broker.String(), t.Value.Value, t.Username, t.secret, fmt.Sprint(t.QoS), t.Retained}, "\x00")
+	return strings.Join([]string{t.id, t.broker.String(), t.MQTT.Topic, t.MQTT.Username, t.secret, fmt.Sprint(t.MQTT.QoS), t.MQTT.Retained}, "\x00")
 }
 
 // update opens and closes connections after a change of the triggers.
@@ -144,7 +144,7 @@ func (c *subscriptions) connect(t *trigger) (*subscription, error) {
 	id := sha256.Sum256([]byte(c.s.svc.Runs + "\x00" + t.id))
 	manager, err := autopaho.NewConnection(ctx, autopaho.ClientConfig{
 		ServerUrls: []*url.URL{t.broker}, KeepAlive: keepAlive, SessionExpiryInterval: sessionExpiry,
-		ConnectUsername: t.Username, ConnectPassword: []byte(t.secret), Queue: new(results),
+		ConnectUsername: t.MQTT.Username, ConnectPassword: []byte(t.secret), Queue: new(results),
 		ReconnectBackoff: autopaho.NewExponentialBackoff(time.Second, time.Minute, time.Second, 2),
 		ConnectPacketBuilder: func(p *paho.Connect, _ *url.URL) (*paho.Connect, error) {
 			p.Properties.ReceiveMaximum = paho.Uint16(maxInFlight)
@@ -152,14 +152,14 @@ func (c *subscriptions) connect(t *trigger) (*subscription, error) {
 		},
 		OnConnectionUp: func(m *autopaho.ConnectionManager, _ *paho.Connack) {
 			sub.problem.Store(nil)
-			_, err := m.Subscribe(ctx, &paho.Subscribe{Subscriptions: []paho.SubscribeOptions{{Topic: t.Value.Value, QoS: byte(t.QoS), RetainHandling: t.retainHandling()}}})
+			_, err := m.Subscribe(ctx, &paho.Subscribe{Subscriptions: []paho.SubscribeOptions{{Topic: t.MQTT.Topic, QoS: byte(t.MQTT.QoS), RetainHandling: t.retainHandling()}}})
 			if err != nil {
 				text := "cannot subscribe: " + c.s.svc.Hide(err.Error())
 				sub.problem.Store(&text)
 				c.s.svc.Log.Error(label + ": " + text)
 				return
 			}
-			c.s.svc.Log.Info(label+": subscribed", "topic", t.Value.Value)
+			c.s.svc.Log.Info(label+": subscribed", "topic", t.MQTT.Topic)
 		},
 		OnConnectError: func(err error) {
 			text := c.s.svc.Hide(err.Error())
@@ -239,7 +239,7 @@ func (c *subscriptions) publish(lv *live, res *flow.Result) {
 	defer c.mu.Unlock()
 	for _, sub := range c.open {
 		t := sub.trigger.Load()
-		if t.workflow != lv.it.Workflow || t.Name != lv.it.Trigger || t.ResultTopic == "" {
+		if t.workflow != lv.it.Workflow || t.Name != lv.it.Trigger || t.MQTT.ResultTopic == "" {
 			continue
 		}
 		doc := map[string]any{"run_id": lv.it.ID, "workflow": lv.it.Workflow, "status": res.Status}
@@ -253,7 +253,7 @@ func (c *subscriptions) publish(lv *live, res *flow.Result) {
 		if err == nil {
 			ctx, cancel := context.WithTimeout(c.s.runs, publishTimeout)
 			err = sub.manager.PublishViaQueue(ctx, &autopaho.QueuePublish{Publish: &paho.Publish{
-				Topic: t.ResultTopic, QoS: byte(t.QoS), Payload: text,
+				Topic: t.MQTT.ResultTopic, QoS: byte(t.MQTT.QoS), Payload: text,
 				Properties: &paho.PublishProperties{User: paho.UserProperties{{Key: depthProperty, Value: strconv.Itoa(lv.it.Depth)}}},
 			}})
 			cancel()

@@ -19,7 +19,7 @@ const (
 // retainHandling returns which retained messages the broker sends with a subscription:
 // all, none, or only those of a new subscription.
 func (t *trigger) retainHandling() byte {
-	switch t.Retained {
+	switch t.MQTT.Retained {
 	case "always":
 		return 0
 	case "ignore":
@@ -33,7 +33,7 @@ func (t *trigger) retainHandling() byte {
 // the last one of its topic; a message that the broker resends is recognized by its
 // packet identifier. The ledger stores the changes as files.
 func (c *subscriptions) handled(t *trigger, p *paho.Publish) (changes []*entry, skip bool) {
-	if p.Retain && t.Retained == "ignore" { // the broker ignored the option of the subscription
+	if p.Retain && t.MQTT.Retained == "ignore" { // the broker ignored the option of the subscription
 		return nil, true
 	}
 	sum := sha256.Sum256(append([]byte(p.Topic+"\x00"), p.Payload...))
@@ -48,7 +48,7 @@ func (c *subscriptions) handled(t *trigger, p *paho.Publish) (changes []*entry, 
 		}
 		changes = append(changes, &entry{File: id})
 	}
-	if t.Retained == "always" {
+	if t.MQTT.Retained == "always" {
 		return changes, false
 	}
 	last := &fileSeen{t.id, p.Topic, stamp}

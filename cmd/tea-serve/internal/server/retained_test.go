@@ -24,7 +24,7 @@ func TestMessageThatTheBrokerSendsAgainIsNotHandledAgain(t *testing.T) {
 	l := openTest(t, t.TempDir())
 	t.Cleanup(l.close)
 	s := &server{mu: &l.mu, led: l, svc: &teacmd.Service{Log: slog.New(slog.DiscardHandler)}}
-	c, tr := &subscriptions{s: s}, &trigger{TriggerConfig: &host.TriggerConfig{}, id: "t"}
+	c, tr := &subscriptions{s: s}, &trigger{TriggerConfig: &host.TriggerConfig{MQTT: &host.MQTTConfig{}}, id: "t"}
 	handle := func(m message) bool {
 		t.Helper()
 		p := paho.PublishFromPacketPublish(&packets.Publish{PacketID: m.id, QoS: 1, Topic: m.topic, Payload: []byte(m.text), Retain: m.retain, Duplicate: m.duplicate, Properties: &packets.Properties{}})

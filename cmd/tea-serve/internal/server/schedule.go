@@ -101,12 +101,12 @@ func (p *planner) run(t *trigger, now time.Time) time.Time {
 	last := p.last(t, now)
 	due := t.next(last)
 	switch {
-	case t.Every > 0 && now.Sub(due) > t.Every: // skip intervals in one step
-		due = last.Add(now.Sub(last).Truncate(t.Every))
-		if t.CatchUp == "all" {
-			due = later(t.next(last), due.Add(-maxCatchUp*t.Every))
+	case t.Timer.Every > 0 && now.Sub(due) > t.Timer.Every: // skip intervals in one step
+		due = last.Add(now.Sub(last).Truncate(t.Timer.Every))
+		if t.Timer.CatchUp == "all" {
+			due = later(t.next(last), due.Add(-maxCatchUp*t.Timer.Every))
 		}
-	case t.Every == 0 && now.Sub(due) > time.Hour:
+	case t.Timer.Every == 0 && now.Sub(due) > time.Hour:
 		due = t.next(recent(t, last, now))
 	}
 	var missed []time.Time
@@ -176,8 +176,8 @@ func (p *planner) fire(t *trigger, missed []time.Time, now time.Time) {
 	due := latest.Add(p.jitter(t, latest))
 	late := now.Sub(due) > onTime || due.Before(p.since)
 	switch {
-	case t.CatchUp == "all":
-	case t.CatchUp == "skip" && late:
+	case t.Timer.CatchUp == "all":
+	case t.Timer.CatchUp == "skip" && late:
 		p.s.mu.Lock()
 		defer p.s.mu.Unlock()
 		_, _ = p.s.led.add(false, &entry{Fired: &firing{t.id, latest}})
@@ -199,8 +199,8 @@ func (s *server) startScheduled(t *trigger, at time.Time) {
 
 // jitter returns the delay of a time. It is random per server.
 func (p *planner) jitter(t *trigger, due time.Time) time.Duration {
-	if t.Jitter <= 0 {
+	if t.Timer.Jitter <= 0 {
 		return 0
 	}
-	return time.Duration(maphash.String(p.seed, t.id+due.String()) % uint64(t.Jitter))
+	return time.Duration(maphash.String(p.seed, t.id+due.String()) % uint64(t.Timer.Jitter))
 }

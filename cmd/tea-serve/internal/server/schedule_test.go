@@ -36,11 +36,11 @@ func at(t *testing.T, text string) time.Time {
 }
 
 // newPlan returns the plan of a trigger at six o'clock, or of an interval.
-func newPlan(t *testing.T, c host.TriggerConfig) *plan {
+func newPlan(t *testing.T, c host.TimerConfig) *plan {
 	t.Helper()
 	l := openTest(t, t.TempDir())
 	t.Cleanup(l.close)
-	p := &plan{t: &trigger{TriggerConfig: &c, id: "t"}}
+	p := &plan{t: &trigger{TriggerConfig: &host.TriggerConfig{Timer: &c}, id: "t"}}
 	p.t.next = func(after time.Time) time.Time { return after.Add(c.Every) }
 	if c.Every == 0 {
 		file := filepath.Join(t.TempDir(), serveFile)
@@ -51,7 +51,7 @@ func newPlan(t *testing.T, c host.TriggerConfig) *plan {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.t.Schedule, p.t.Zone = sections["t"].Triggers[0].Schedule, sections["t"].Triggers[0].Zone
+		c.Schedule, c.Zone = sections["t"].Triggers[0].Timer.Schedule, sections["t"].Triggers[0].Timer.Zone
 		if _, err := p.t.cron(); err != nil {
 			t.Fatal(err)
 		}
@@ -71,26 +71,26 @@ func TestTimesThatPassed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		config host.TriggerConfig
+		config host.TimerConfig
 		// clock are the times at which the planner looks; the first one is the first
 		// start of the server, and others can be a start or the end of a suspension.
 		clock []string
 		want  []string
 	}{
-		{"on time", host.TriggerConfig{}, []string{"01 12:00:00", "02 05:59:59", "02 06:00:00", "02 06:00:15", "03 06:00:10"}, []string{"02 06:00:00", "03 06:00:00"}},
-		{"one after being off", host.TriggerConfig{}, []string{"01 12:00:00", "05 12:00:00", "05 12:00:15"}, []string{"05 06:00:00"}},
-		{"skip after being off", host.TriggerConfig{CatchUp: "skip"}, []string{"01 12:00:00", "05 12:00:00", "06 06:00:00"}, []string{"06 06:00:00"}},
-		{"skip the last minute of being off", host.TriggerConfig{CatchUp: "skip"}, []string{"01 12:00:00", "start 02 06:00:20", "02 06:00:35", "03 06:00:10"}, []string{"03 06:00:00"}},
-		{"skip the last minute of a suspended machine", host.TriggerConfig{CatchUp: "skip"}, []string{"01 12:00:00", "wake 02 06:00:20", "03 06:00:10"}, []string{"03 06:00:00"}},
-		{"skip intervals after being off", host.TriggerConfig{Every: time.Second * 10, CatchUp: "skip"}, []string{"01 12:00:00", "01 12:00:10", "start 01 12:05:03", "01 12:05:09", "01 12:05:10"}, []string{"01 12:00:10", "01 12:05:10"}},
-		{"skip is not a little late", host.TriggerConfig{CatchUp: "skip"}, []string{"01 12:00:00", "02 06:00:50"}, []string{"02 06:00:00"}},
-		{"all after being off", host.TriggerConfig{CatchUp: "all"}, []string{"01 12:00:00", "04 12:00:00", "04 12:00:15"}, []string{"02 06:00:00", "03 06:00:00", "04 06:00:00"}},
-		{"clock set forward", host.TriggerConfig{}, []string{"01 12:00:00", "02 06:00:00", "20 12:00:00", "21 06:00:00"}, []string{"02 06:00:00", "20 06:00:00", "21 06:00:00"}},
-		{"clock set back", host.TriggerConfig{}, []string{"10 12:00:00", "11 06:00:00", "05 12:00:00", "05 12:00:15", "06 06:00:00", "07 06:00:00"}, []string{"11 06:00:00", "06 06:00:00", "07 06:00:00"}},
-		{"clock set back a little", host.TriggerConfig{}, []string{"01 12:00:00", "02 06:00:00", "02 05:59:30", "02 06:00:00", "02 06:00:15"}, []string{"02 06:00:00"}},
-		{"interval", host.TriggerConfig{Every: time.Hour}, []string{"01 12:00:00", "01 12:59:59", "01 13:00:00", "01 14:00:01", "01 14:00:02"}, []string{"01 13:00:00", "01 14:00:00"}},
-		{"interval after being off", host.TriggerConfig{Every: time.Hour}, []string{"01 12:00:00", "03 12:30:00", "03 12:30:15", "03 13:00:00"}, []string{"03 12:00:00", "03 13:00:00"}},
-		{"all of an interval", host.TriggerConfig{Every: time.Hour, CatchUp: "all"}, []string{"01 12:00:00", "01 15:30:00"}, []string{"01 13:00:00", "01 14:00:00", "01 15:00:00"}},
+		{"on time", host.TimerConfig{}, []string{"01 12:00:00", "02 05:59:59", "02 06:00:00", "02 06:00:15", "03 06:00:10"}, []string{"02 06:00:00", "03 06:00:00"}},
+		{"one after being off", host.TimerConfig{}, []string{"01 12:00:00", "05 12:00:00", "05 12:00:15"}, []string{"05 06:00:00"}},
+		{"skip after being off", host.TimerConfig{CatchUp: "skip"}, []string{"01 12:00:00", "05 12:00:00", "06 06:00:00"}, []string{"06 06:00:00"}},
+		{"skip the last minute of being off", host.TimerConfig{CatchUp: "skip"}, []string{"01 12:00:00", "start 02 06:00:20", "02 06:00:35", "03 06:00:10"}, []string{"03 06:00:00"}},
+		{"skip the last minute of a suspended machine", host.TimerConfig{CatchUp: "skip"}, []string{"01 12:00:00", "wake 02 06:00:20", "03 06:00:10"}, []string{"03 06:00:00"}},
+		{"skip intervals after being off", host.TimerConfig{Every: time.Second * 10, CatchUp: "skip"}, []string{"01 12:00:00", "01 12:00:10", "start 01 12:05:03", "01 12:05:09", "01 12:05:10"}, []string{"01 12:00:10", "01 12:05:10"}},
+		{"skip is not a little late", host.TimerConfig{CatchUp: "skip"}, []string{"01 12:00:00", "02 06:00:50"}, []string{"02 06:00:00"}},
+		{"all after being off", host.TimerConfig{CatchUp: "all"}, []string{"01 12:00:00", "04 12:00:00", "04 12:00:15"}, []string{"02 06:00:00", "03 06:00:00", "04 06:00:00"}},
+		{"clock set forward", host.TimerConfig{}, []string{"01 12:00:00", "02 06:00:00", "20 12:00:00", "21 06:00:00"}, []string{"02 06:00:00", "20 06:00:00", "21 06:00:00"}},
+		{"clock set back", host.TimerConfig{}, []string{"10 12:00:00", "11 06:00:00", "05 12:00:00", "05 12:00:15", "06 06:00:00", "07 06:00:00"}, []string{"11 06:00:00", "06 06:00:00", "07 06:00:00"}},
+		{"clock set back a little", host.TimerConfig{}, []string{"01 12:00:00", "02 06:00:00", "02 05:59:30", "02 06:00:00", "02 06:00:15"}, []string{"02 06:00:00"}},
+		{"interval", host.TimerConfig{Every: time.Hour}, []string{"01 12:00:00", "01 12:59:59", "01 13:00:00", "01 14:00:01", "01 14:00:02"}, []string{"01 13:00:00", "01 14:00:00"}},
+		{"interval after being off", host.TimerConfig{Every: time.Hour}, []string{"01 12:00:00", "03 12:30:00", "03 12:30:15", "03 13:00:00"}, []string{"03 12:00:00", "03 13:00:00"}},
+		{"all of an interval", host.TimerConfig{Every: time.Hour, CatchUp: "all"}, []string{"01 12:00:00", "01 15:30:00"}, []string{"01 13:00:00", "01 14:00:00", "01 15:00:00"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -119,7 +119,7 @@ func TestTimesThatPassed(t *testing.T) {
 
 func TestAllMissedTimesAreBounded(t *testing.T) {
 	t.Parallel()
-	p := newPlan(t, host.TriggerConfig{Every: time.Minute, CatchUp: "all"})
+	p := newPlan(t, host.TimerConfig{Every: time.Minute, CatchUp: "all"})
 	p.run(p.t, at(t, "01 00:00:00"))
 	p.run(p.t, at(t, "20 00:00:30"))
 	if len(p.started) != maxCatchUp || p.started[maxCatchUp-1] != "20 00:00:00" {
@@ -129,7 +129,7 @@ func TestAllMissedTimesAreBounded(t *testing.T) {
 
 func TestClockThatLeaves1970SkipsMillionsOfTimes(t *testing.T) {
 	t.Parallel()
-	p := newPlan(t, host.TriggerConfig{CatchUp: "all"})
+	p := newPlan(t, host.TimerConfig{CatchUp: "all"})
 	calls := 0
 	p.t.next = func(after time.Time) time.Time {
 		calls++
@@ -148,7 +148,7 @@ func TestJitterIsBoundedAndConstant(t *testing.T) {
 	delays := map[time.Duration]bool{}
 	due := at(t, "02 06:00:00")
 	for range 100 { // servers
-		p := newPlan(t, host.TriggerConfig{Jitter: time.Minute})
+		p := newPlan(t, host.TimerConfig{Jitter: time.Minute})
 		p.run(p.t, at(t, "01 12:00:00"))
 		next := p.run(p.t, at(t, "02 05:00:00"))
 		delay := next.Sub(due)

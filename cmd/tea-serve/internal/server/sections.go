@@ -119,8 +119,8 @@ func (c *catalog) loose() (diags host.Diagnostics) {
 		}
 	}
 	for _, t := range c.triggers(host.TriggerOnRun, host.TriggerWatch) {
-		if t.Kind == host.TriggerOnRun && !slices.Contains(known, t.Value.Value) {
-			diags.Errorf(codeValue, t.Pos, diag.Suggest(t.Value.Value, known), "on_run: no workflow of the directory has the name %q", t.Value.Value)
+		if t.Kind == host.TriggerOnRun && !slices.Contains(known, t.OnRun.Workflow) {
+			diags.Errorf(codeValue, t.Pos, diag.Suggest(t.OnRun.Workflow, known), "on_run: no workflow of the directory has the name %q", t.OnRun.Workflow)
 		}
 		if t.Kind != host.TriggerWatch {
 			continue

@@ -54,20 +54,22 @@ func (s *server) triggersOf(wf *host.Workflow, serving *host.Serving) ([]*trigge
 		case host.TriggerCron:
 			hint, err = t.cron()
 		case host.TriggerEvery:
-			t.next = func(after time.Time) time.Time { return after.Add(c.Every) }
+			t.next = func(after time.Time) time.Time { return after.Add(c.Timer.Every) }
 		case host.TriggerWebhook:
 			hint, err = s.webhook(t)
 		case host.TriggerWatch:
 			t.watch(wf.Dir())
 		case host.TriggerOnRun:
-			if c.Value.Value == wf.Name() {
+			if c.OnRun.Workflow == wf.Name() {
 				hint, err = "use a schedule", fmt.Errorf("on_run: the workflow would start itself for ever")
 			}
 		case host.TriggerMQTT:
 			hint, err = s.checkMQTT(t)
 		}
-		if err == nil && c.Kind == host.TriggerWebhook && slices.ContainsFunc(list, func(other *trigger) bool { return other.Kind == c.Kind && other.HookPath() == t.HookPath() }) {
-			hint, err = "use another path", fmt.Errorf("webhook: another trigger of the workflow has the path %q", t.HookPath())
+		if err == nil && c.Kind == host.TriggerWebhook && slices.ContainsFunc(list, func(other *trigger) bool {
+			return other.Kind == c.Kind && other.Webhook.HookPath() == t.Webhook.HookPath()
+		}) {
+			hint, err = "use another path", fmt.Errorf("webhook: another trigger of the workflow has the path %q", t.Webhook.HookPath())
 		}
 		if err != nil {
 			diags.Errorf(codeValue, c.Pos, hint, "%v", err)
@@ -80,21 +82,21 @@ func (s *server) triggersOf(wf *host.Workflow, serving *host.Serving) ([]*trigge
 // cron checks the time zone.
 func (t *trigger) cron() (hint string, err error) {
 	zone := time.Local
-	if name := t.Zone.Value; name != "" {
+	if name := t.Timer.Zone; name != "" {
 		if zone, err = time.LoadLocation(name); err != nil {
 			return "use a name such as Europe/Berlin or UTC", fmt.Errorf("timezone: %q is not a time zone", name)
 		}
 	}
-	t.next = func(after time.Time) time.Time { return t.Schedule.Next(after.In(zone)) }
+	t.next = func(after time.Time) time.Time { return t.Timer.Schedule.Next(after.In(zone)) }
 	return "", nil
 }
 
 func (t *trigger) watch(dir string) {
-	if t.dir = t.Value.Value; !filepath.IsAbs(t.dir) {
+	if t.dir = t.Watch.Dir; !filepath.IsAbs(t.dir) {
 		t.dir = filepath.Join(dir, t.dir)
 	}
-	if t.eventDir = t.dir; filepath.IsLocal(t.Value.Value) {
-		t.eventDir = t.Value.Value
+	if t.eventDir = t.dir; filepath.IsLocal(t.Watch.Dir) {
+		t.eventDir = t.Watch.Dir
 	}
 }
 
@@ -170,7 +172,7 @@ var errCircle = fmt.Errorf("%d runs followed each other; do triggers form a circ
 // the end is recorded is not started twice.
 func (s *server) follow(lv *live, res *flow.Result, entries *[]*entry) {
 	for _, t := range s.catalog.triggers(host.TriggerOnRun) {
-		if t.Value.Value != lv.it.Workflow || !slices.Contains(t.statuses(), string(res.Status)) {
+		if t.OnRun.Workflow != lv.it.Workflow || !slices.Contains(t.statuses(), string(res.Status)) {
 			continue
 		}
 		members := map[string]any{"run_id": lv.it.ID, "workflow": lv.it.Workflow, "status": string(res.Status), "state": lv.v.mask.Value(res.State)}
@@ -215,10 +217,10 @@ func followerID(it *item, trigger string, status flow.Status) string {
 }
 
 func (t *trigger) statuses() []string {
-	if len(t.Statuses) == 0 {
+	if len(t.OnRun.Statuses) == 0 {
 		return []string{string(flow.Done)}
 	}
-	return t.Statuses
+	return t.OnRun.Statuses
 }
 
 // triggers returns the triggers of a kind.

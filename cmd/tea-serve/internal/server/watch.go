@@ -192,10 +192,10 @@ func cutLast(text string) (before, after string, found bool) {
 
 // matches reports whether the trigger applies to a file.
 func (t *trigger) matches(name string) bool {
-	if t.Pattern.Value == "" {
+	if t.Watch.Pattern == "" {
 		return true
 	}
-	ok, _ := path.Match(t.Pattern.Value, name) // the pattern was checked
+	ok, _ := path.Match(t.Watch.Pattern, name) // the pattern was checked
 	return ok
 }
 

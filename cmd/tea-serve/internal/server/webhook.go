@@ -25,12 +25,12 @@ const defaultReplay = 5 * time.Minute
 
 // webhook checks the configuration of a webhook.
 func (s *server) webhook(t *trigger) (hint string, err error) {
-	if t.Secret.Value == "" {
+	if t.Webhook.Secret == "" {
 		return "", nil
 	}
 	var ok bool
-	if t.secret, ok = s.svc.Secret(t.Secret.Value); !ok || t.secret == "" {
-		return "pass it with --secrets or --secrets-env", fmt.Errorf("webhook: the secret %q is missing", t.Secret.Value)
+	if t.secret, ok = s.svc.Secret(t.Webhook.Secret); !ok || t.secret == "" {
+		return "pass it with --secrets or --secrets-env", fmt.Errorf("webhook: the secret %q is missing", t.Webhook.Secret)
 	}
 	return "", nil
 }
@@ -38,7 +38,7 @@ func (s *server) webhook(t *trigger) (hint string, err error) {
 // hook returns the trigger for a path, or nil.
 func (s *server) hook(path string) *trigger {
 	for _, t := range s.catalog.triggers(host.TriggerWebhook) {
-		if t.HookPath() == path {
+		if t.Webhook.HookPath() == path {
 			return t
 		}
 	}
@@ -143,8 +143,8 @@ func setBody(event map[string]any, body []byte) {
 func withoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\ufeff")) }
 
 func (t *trigger) replay() time.Duration {
-	if t.Replay != nil {
-		return *t.Replay
+	if t.Webhook.Replay != nil {
+		return *t.Webhook.Replay
 	}
 	return defaultReplay
 }
@@ -155,7 +155,7 @@ var errSignature = errors.New("the signature is missing or wrong")
 // verify checks the signature of a request and returns a value that identifies it;
 // "" for requests without a signature.
 func (t *trigger) verify(header http.Header, body []byte, now time.Time) (key string, err error) {
-	switch t.Signature {
+	switch t.Webhook.Signature {
 	case "none":
 		return "", nil
 	case "stripe":
@@ -163,10 +163,10 @@ func (t *trigger) verify(header http.Header, body []byte, now time.Time) (key st
 	}
 	name := "X-Signature"
 	switch {
-	case t.Signature == "github":
+	case t.Webhook.Signature == "github":
 		name = "X-Hub-Signature-256"
-	case t.Header != "":
-		name = t.Header
+	case t.Webhook.Header != "":
+		name = t.Webhook.Header
 	}
 	given := strings.TrimPrefix(header.Get(name), "sha256=")
 	if !t.signed(given, body) {

@@ -119,7 +119,7 @@ func servedAt(t *testing.T, wf *host.Workflow, zone string, from, to time.Time) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	schedule := wf.Serving().Config().Triggers[0].Schedule
+	schedule := wf.Serving().Config().Triggers[0].Timer.Schedule
 	for at := schedule.Next(from.In(where)); !at.After(to); at = schedule.Next(at) {
 		times = append(times, at.UTC().Format(shortTime))
 	}
