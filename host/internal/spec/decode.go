@@ -46,6 +46,9 @@ func (d *decoder) workflow(root element) *Workflow {
 	}
 	w.Edges = d.edges(m.get("edges"))
 	d.checkInitialState(w.Schema, m.get("initial_state"))
+	for _, key := range []string{"initial_state", "variables"} {
+		d.warnTemplates(key, m.get(key))
+	}
 	return w
 }
 

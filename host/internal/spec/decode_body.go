@@ -271,7 +271,7 @@ func (d *decoder) subgraphBody(m mapping) *SubgraphBody {
 	if input := m.get("input"); input.is(source.Map) {
 		b.Input = newTree(input)
 	}
-	if strings.Contains(path.Value, "{{") || strings.Contains(path.Value, "{%") {
+	if hasTag(path.Value) {
 		d.errorf(diagcode.SubgraphUnreadable, path.Pos, "write the path without a template; use the action workflow.run to choose a file at run time", "subgraph: the path cannot be a template")
 		return b
 	}
@@ -279,10 +279,15 @@ func (d *decoder) subgraphBody(m mapping) *SubgraphBody {
 	return b
 }
 
+func hasTag(text string) bool { return strings.Contains(text, "{{") || strings.Contains(text, "{%") }
+
 // output reads the destination of a result: one key, or an expression per key.
 func (d *decoder) output(v element) *Output {
 	switch {
 	case v.is(source.String):
+		if hasTag(v.node.Text) {
+			d.errorf(diagcode.ValueNotAllowed, v.pos(), fmt.Sprintf("write output: {KEY: %q}, or only the name of a key", v.node.Text), "output: the name of a key cannot be a template")
+		}
 		return &Output{Pos: v.pos(), Key: v.node.Text}
 	case v.is(source.Map):
 		o := &Output{Pos: v.pos()}

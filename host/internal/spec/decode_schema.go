@@ -3,6 +3,7 @@ package spec
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/source"
@@ -91,6 +92,7 @@ func (d *decoder) schema(v element) []Key {
 			if preset := m.get("default"); preset.node != nil {
 				k.Default, k.HasDefault = preset.node.Value(), true
 				d.checkType(k, preset)
+				d.warnTemplates("default", preset)
 			}
 		}
 		keys = append(keys, k)
@@ -128,6 +130,20 @@ func (d *decoder) checkInitialState(schema []Key, initial element) {
 	for _, e := range initial.entries() {
 		if k, ok := types[e.key.Text]; ok {
 			d.checkType(k, e.element)
+		}
+	}
+}
+
+// warnTemplates warns of templates in a constant: their roots are those of tea.
+func (d *decoder) warnTemplates(key string, v element) {
+	if v.node == nil {
+		return
+	}
+	for _, t := range newTree(v).Places {
+		_, after, _ := strings.Cut(t.Value, "{{")
+		words := strings.FieldsFunc(after, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') })
+		if len(words) > 0 && slices.Contains(templateNames, words[0]) {
+			d.diags.Warnf(diagcode.ValueNotAllowed, t.Pos, "set the key in a node, or write the value where it is used", "%s: templates have no effect here; the text is used as it is", key)
 		}
 	}
 }
