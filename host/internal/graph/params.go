@@ -2,6 +2,7 @@ package graph
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -65,8 +66,26 @@ func (p *paramChecker) checkCall(b *spec.ActionBody, see string, diags *diag.Lis
 		report(info, b, with, problem, see, diags)
 	}
 	p.calls(info.Params, with, with.Value, "", diags)
+	checkKeywords(info, with, diags)
 	warnNoTimeout(info, with, diags)
 	return info.Result
+}
+
+// checkKeywords reports misspelled keywords in parameters that are JSON Schemas, where
+// they would have no effect.
+func checkKeywords(info tea.ActionInfo, with *spec.Tree, diags *diag.List) {
+	given, _ := with.Value.(map[string]any)
+	for name := range given {
+		s := info.Params.Properties.Get(name)
+		if s == nil || s.Format != "json-schema" {
+			continue
+		}
+		var mistake *jsonschema.Error
+		if errors.As(jsonschema.CheckKeywords(given[name]), &mistake) {
+			pos := with.ValuePos(strings.TrimSuffix(name+"."+mistake.Path, "."))
+			diags.Errorf(diagcode.WrongParameterType, pos, "keywords of your own begin with x-", "%s: the parameter %q: %s", info.Name, name, mistake.Message)
+		}
+	}
 }
 
 // timeoutKey is a key that both a node and an action can have.

@@ -23,7 +23,7 @@ func Bundle(version string) *tea.Bundle {
 
 type validateParams struct {
 	Data   any `json:"data" doc:"the value to check"`
-	Schema any `json:"schema" doc:"a JSON Schema of draft 2020-12 or 7; $ref must refer to the schema itself"`
+	Schema any `json:"schema" format:"json-schema" doc:"a JSON Schema of draft 2020-12 or 7; $ref must refer to the schema itself, and keywords of your own begin with x-"`
 }
 
 type validateResult struct {
@@ -34,6 +34,9 @@ type validateResult struct {
 
 func validate(_ context.Context, _ *tea.Request, p validateParams) (validateResult, error) {
 	schema, err := jsonschema.Compile(p.Schema)
+	if err == nil {
+		err = jsonschema.CheckKeywords(p.Schema)
+	}
 	if err != nil {
 		return validateResult{}, tea.Errorf(tea.ValidationError, "data.validate: %w", err)
 	}

@@ -39,6 +39,10 @@ func TestValidate(t *testing.T) {
 	if !strings.Contains(e.Message, "properties.a.type") {
 		t.Errorf("got %v, want the place in the schema", e)
 	}
+	e = c.Fails(tea.ValidationError, "data.validate", params{"schema": params{"properties": params{"a": params{"requird": list{"b"}}}}, "data": 1})
+	if !strings.Contains(e.Message, `schema at properties.a: the keyword "requird" is not supported`) {
+		t.Errorf("got %v, want the misspelled keyword", e)
+	}
 }
 
 func TestMerge(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/engine"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
@@ -11,11 +12,11 @@ import (
 
 type askParams struct {
 	Question       string         `json:"question" doc:"the question"`
-	Schema         map[string]any `json:"schema,omitempty" doc:"JSON Schema of the answer"`
-	Choices        []any          `json:"choices,omitempty" doc:"the allowed answers"`
+	Schema         map[string]any `json:"schema,omitempty" format:"json-schema" doc:"JSON Schema of the answer"`
+	Choices        []any          `json:"choices,omitempty" minItems:"1" doc:"the allowed answers"`
 	TimeoutSeconds float64        `json:"timeout_seconds,omitempty" minimum:"0" doc:"time to wait for the answer; 0 = no limit"`
 	OnTimeout      string         `json:"on_timeout,omitempty" enum:"deny,default,fail" default:"fail" doc:"the answer after the timeout: false, the default, or a failure"`
-	Default        any            `json:"default,omitempty" doc:"the answer with on_timeout: default"`
+	Default        any            `json:"default,omitempty" doc:"the answer with on_timeout: default, and that of an empty line at a terminal; it must be a possible answer"`
 }
 
 type askResult struct {
@@ -69,11 +70,15 @@ func question(req *tea.Request, p askParams) (engine.Question, error) {
 	if _, given := params["default"]; !given && q.OnTimeout == "default" {
 		return q, tea.Errorf(tea.ValidationError, "on_timeout: default needs the parameter default")
 	}
-	if q.Schema == nil {
-		return q, nil
+	if q.Schema != nil {
+		if _, err := jsonschema.Compile(q.Schema); err != nil {
+			return q, tea.Errorf(tea.ValidationError, "schema: %w", err)
+		}
 	}
-	if _, err := jsonschema.Compile(q.Schema); err != nil {
-		return q, tea.Errorf(tea.ValidationError, "schema: %w", err)
+	if q.Default != nil || q.OnTimeout == "default" {
+		if err := (flow.Interrupt{ID: "human.ask", Choices: q.Choices, Schema: q.Schema}).Check(q.Default); err != nil {
+			return q, tea.Errorf(tea.ValidationError, "default: %w", err)
+		}
 	}
 	return q, nil
 }
