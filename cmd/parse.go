@@ -2,6 +2,7 @@ package teacmd
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -48,7 +49,48 @@ func (a *app) parse(parser *kong.Kong, args []string) (runner, error) {
 	if _, err := c.Apply(); err != nil {
 		return nil, err
 	}
+	if err := checkGiven(c.Path); err != nil {
+		return nil, err
+	}
 	return chosen(c)
+}
+
+// checkGiven refuses an empty value, such as that of an unset variable in a script,
+// and a second value of a flag that takes one: either would have no effect.
+func checkGiven(path []*kong.Path) error {
+	given := map[*kong.Value]bool{}
+	for _, step := range path {
+		v := step.Positional
+		if step.Flag != nil {
+			v = step.Flag.Value
+		}
+		if v == nil || step.Resolved {
+			continue
+		}
+		if given[v] && step.Flag != nil && v.Target.Kind() == reflect.String {
+			return fmt.Errorf("--%s is given twice", v.Name)
+		}
+		given[v] = true
+		if isEmpty(v.Target) {
+			return fmt.Errorf("%s is empty", v.ShortSummary())
+		}
+	}
+	return nil
+}
+
+// isEmpty reports an empty text, or a list with one.
+func isEmpty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.String:
+		return v.Len() == 0
+	case reflect.Slice:
+		for i := range v.Len() {
+			if v.Index(i).Kind() == reflect.String && v.Index(i).Len() == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // suggestCommand improves the error of a command line. kong parses a misspelled
