@@ -72,11 +72,12 @@ func (a *app) call(f *runFlags, wf *host.Workflow, o host.RunOptions) error {
 		}
 	}
 	res, err := wf.Run(ctx, o)
-	a.closeTracer(w.tracer)
+	lost := a.closeTracer(w.tracer, f.TraceFile)
 	if res == nil {
 		_ = w.stream.end(nil)
 		return refused(err)
 	}
+	err = errors.Join(err, lost)
 	_ = w.stream.end(a.mask.Value(res.State)) // stdout keeps the error
 	a.report.Close()
 	if res.Status == flow.Done {

@@ -64,12 +64,12 @@ func (a *app) execute(f *runFlags, load loader, start starter) error {
 		return err
 	}
 	res, err := start(ctx, wf, o)
-	a.closeTracer(w.tracer)
+	lost := a.closeTracer(w.tracer, f.TraceFile)
 	if res == nil {
 		_ = w.stream.end(nil)
 		return refused(err)
 	}
-	if err != nil {
+	if err = errors.Join(err, lost); err != nil {
 		a.complain(err)
 	}
 	if lost := w.stream.end(a.mask.Value(res.State)); lost != nil && a.stdout.lost() == nil {
@@ -198,10 +198,17 @@ func (a *app) readTrace(o *trace.Options, wf *host.Workflow, secrets map[string]
 // traceGrace bounds how long the command waits for a collector after the run.
 const traceGrace = 5 * time.Second
 
-func (a *app) closeTracer(t *trace.Tracer) {
+// closeTracer sends or writes the remaining spans. Lost spans are a warning, and an
+// error if the user has named a file for them.
+func (a *app) closeTracer(t *trace.Tracer, file string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), traceGrace)
 	defer cancel()
-	if err := t.Close(ctx); err != nil {
+	err := t.Close(ctx)
+	if err != nil && file != "" {
+		return fmt.Errorf("spans are lost: %w", err)
+	}
+	if err != nil {
 		a.logger(reportFlags{}).Warn("spans are lost", "error", err)
 	}
+	return nil
 }

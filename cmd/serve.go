@@ -262,7 +262,7 @@ func (s *Service) Execute(ctx context.Context, wf *host.Workflow, o host.RunOpti
 		return nil, err
 	}
 	defer release()
-	defer s.app.closeTracer(tracer)
+	defer func() { _ = s.app.closeTracer(tracer, "") }() // only warns
 	o.Secrets, o.Env, o.CheckpointDir, o.Durability = s.options.Secrets, s.options.Env, s.options.CheckpointDir, s.options.Durability
 	if wrap := o.Middleware; wrap == nil {
 		o.Middleware = tracer.Invoke
