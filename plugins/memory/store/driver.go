@@ -19,8 +19,8 @@ import "context"
 // Times are microseconds since 1970, 0 = none.
 //
 // The optional interfaces are [Bounded], [DocumentFinder], [TextSearcher],
-// [NearestSearcher], [PrefixDeleter], [FileStore], [ContentStore], [Inspector] and
-// [Resetter].
+// [NearestSearcher], [VectorCacher], [PrefixDeleter], [FileStore], [ContentStore],
+// [Inspector] and [Resetter].
 //
 // A call whose context has ended fails with the context's error or succeeds. A
 // statement that fails is a query_error, a database that cannot be reached a
@@ -106,8 +106,8 @@ type RowQuery struct {
 	IDs   []int64
 	// NoBody leaves the bodies out.
 	NoBody bool
-	// Numbered reports that the numbers of entries and the tombstones are used.
-	// Otherwise a driver can leave both out.
+	// Numbered reports that the numbers and the tombstones are used. Otherwise a driver can
+	// leave both out; the numbers of documents are in the order of their last changes.
 	Numbered bool
 }
 
@@ -134,10 +134,12 @@ type RowRange struct {
 type RowChanges struct {
 	Feed Feed
 	// Space restricts changes of vectors to a collection; "" = all. Tombstones of its
-	// items need no key then.
+	// items need no key then, and the numbers can be those of the collection only.
 	Space string
 	// After is the number after which the changes begin.
 	After int64
+	// FromStart is that of ChangeQuery.
+	FromStart bool
 	// Limit and MaxBytes are as in RowRange.
 	Limit    int
 	MaxBytes int64
@@ -169,13 +171,14 @@ type Space struct {
 	Count int
 }
 
-// Batch is a set of writes that are done together.
+// Batch is a set of writes that are done together. If it is not Atomic, a database whose
+// transactions are bounded can do it in parts.
 type Batch struct {
 	Writes []*RowWrite
 	// Atomic reports that no write is done if one is refused.
 	Atomic bool
-	// Numbered reports that the numbers of entries in the results are used. Otherwise a
-	// driver can leave them out.
+	// Numbered reports that the numbers in the results are used; only then a write has a
+	// Precondition.Seq. Otherwise a driver can assign them when changes are read.
 	Numbered bool
 	// Now is the time of the writes. An entry that expires at Now or earlier is not
 	// live.
@@ -199,7 +202,7 @@ type RowWrite struct {
 }
 
 // RowResult is the result of a RowWrite. If an atomic batch was not done, only
-// Live, Version, Unmet and Dimension are set.
+// Live, Version, Unmet, Dimension and Err are set.
 type RowResult struct {
 	// Seq is the number of the row after the write; 0 = it does not exist.
 	Seq int64
@@ -214,6 +217,9 @@ type RowResult struct {
 	// Dimension is the dimension of the collection if the write was refused because
 	// the vector has another one.
 	Dimension int
+	// Err is the reason why the write was refused because the database cannot store the
+	// row, such as its size; a *tea.Error.
+	Err error
 }
 
 // Precondition is a condition on a row before it is written. The zero value is
@@ -288,6 +294,11 @@ type NearestSearcher interface {
 	// memory, and the query is checked there.
 	Nearest(ctx context.Context, space string, q VectorQuery) (rows []Row, similarities []float64, err error)
 }
+
+// VectorCacher is a Driver whose collections are copied to memory with the texts of the
+// vectors, so that a search reads only what has changed. RowQuery.IDs does not select
+// vectors then.
+type VectorCacher interface{ CachesVectors() bool }
 
 // FileStore is a Driver that stores the files of a text index, which one process
 // writes. Without it, full-text search is not supported.

@@ -55,6 +55,8 @@ type Change struct {
 	Embedding []byte
 	// Metadata is an object as JSON, "" for none.
 	Metadata string
+	// Item is kept in memory, if it is set, and returned by searches without Items.
+	Item *store.VectorItem
 }
 
 // Collections are the mirrors of a database's collections. It is safe for
@@ -103,9 +105,17 @@ func (c *Collections) Search(ctx context.Context, collection string, q store.Vec
 	if len(q.Embedding) > 0 && !slices.ContainsFunc(q.Embedding, func(f float32) bool { return f != 0 }) {
 		return nil, tea.Errorf(tea.ValidationError, "the embedding of the query is all zeros, which are similar to nothing")
 	}
-	hits, err := c.nearest(ctx, collection, q)
+	hits, items, err := c.nearest(ctx, collection, q)
 	if err != nil || len(hits) == 0 {
 		return nil, err
+	}
+	if items != nil {
+		return toHits(hits, items, func(i *store.VectorItem) bool {
+			if !q.Embeddings {
+				i.Embedding = nil
+			}
+			return true
+		}), nil
 	}
 	ids := make([]int64, len(hits))
 	for i, hit := range hits {
@@ -115,27 +125,33 @@ func (c *Collections) Search(ctx context.Context, collection string, q store.Vec
 	if err != nil {
 		return nil, err
 	}
+	// A row may have changed since the search.
+	return toHits(hits, byID, func(i *store.VectorItem) bool { return q.Filter.MatchesObject(i.Metadata) }), nil
+}
+
+// toHits returns the items of hits that are wanted.
+func toHits(hits []vector.Hit, items map[int64]store.VectorItem, wanted func(*store.VectorItem) bool) []store.VectorHit {
 	found := make([]store.VectorHit, 0, len(hits))
 	for _, hit := range hits {
-		// The row may have changed since the search.
-		if item, ok := byID[hit.ID]; ok && q.Filter.MatchesObject(item.Metadata) {
+		if item, ok := items[hit.ID]; ok && wanted(&item) {
 			found = append(found, store.VectorHit{VectorItem: item, Score: float64(hit.Similarity)})
 		}
 	}
-	return found, nil
+	return found
 }
 
-// nearest brings the mirror up to date and searches it.
-func (c *Collections) nearest(ctx context.Context, collection string, q store.VectorQuery) ([]vector.Hit, error) {
+// nearest brings the mirror up to date and searches it. It returns the items of the hits if
+// the mirror has them.
+func (c *Collections) nearest(ctx context.Context, collection string, q store.VectorQuery) ([]vector.Hit, map[int64]store.VectorItem, error) {
 	m := c.mirror(collection)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.refresh(ctx, c.source, collection); err != nil {
 		// Some of the changes may be missing.
-		return nil, errors.Join(fmt.Errorf("read collection %q: %w", collection, err), m.drop())
+		return nil, nil, errors.Join(fmt.Errorf("read collection %q: %w", collection, err), m.drop())
 	}
 	if m.index == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	options := vector.SearchOptions{Exact: true}
 	if len(q.Filter) > 0 {
@@ -144,13 +160,21 @@ func (c *Collections) nearest(ctx context.Context, collection string, q store.Ve
 	hits, err := m.index.Search(ctx, q.Embedding, q.K, options)
 	switch {
 	case errors.Is(err, vector.ErrDimension):
-		return nil, vectors.WrongDimension(collection, len(q.Embedding), m.dimension)
+		return nil, nil, vectors.WrongDimension(collection, len(q.Embedding), m.dimension)
 	case errors.Is(err, vector.ErrNotFinite):
-		return nil, tea.Errorf(tea.ValidationError, "the embedding of the query: %w", err)
+		return nil, nil, tea.Errorf(tea.ValidationError, "the embedding of the query: %w", err)
 	case err != nil:
-		return nil, fmt.Errorf("search collection %q: %w", collection, err)
+		return nil, nil, fmt.Errorf("search collection %q: %w", collection, err)
 	}
-	return slices.DeleteFunc(hits, func(hit vector.Hit) bool { return float64(hit.Similarity) < q.MinScore }), nil
+	hits = slices.DeleteFunc(hits, func(hit vector.Hit) bool { return float64(hit.Similarity) < q.MinScore })
+	if m.items == nil {
+		return hits, nil, nil
+	}
+	items := make(map[int64]store.VectorItem, len(hits))
+	for _, hit := range hits {
+		items[hit.ID] = m.items[hit.ID]
+	}
+	return hits, items, nil
 }
 
 // mirror has the vectors of a collection.
@@ -161,12 +185,13 @@ type mirror struct {
 	dimension int
 	last      int64 // the last change that is in the mirror
 	metadata  map[int64]map[string]any
+	items     map[int64]store.VectorItem // nil if the changes have none
 }
 
 // drop removes all vectors.
 func (m *mirror) drop() error {
 	index := m.index
-	m.index, m.metadata, m.last = nil, nil, 0
+	m.index, m.metadata, m.items, m.last = nil, nil, nil, 0
 	if index == nil {
 		return nil
 	}
@@ -214,10 +239,17 @@ func (m *mirror) apply(c Change) error {
 	m.last = c.Seq
 	if len(c.Embedding) != 4*m.dimension { // removed, or damaged: List reports it
 		delete(m.metadata, c.ID)
+		delete(m.items, c.ID)
 		return m.index.Delete(c.ID, c.Seq)
 	}
 	m.metadata[c.ID] = nil
-	if c.Metadata != "" {
+	switch {
+	case c.Item != nil:
+		if m.items == nil {
+			m.items = map[int64]store.VectorItem{}
+		}
+		m.items[c.ID], m.metadata[c.ID] = *c.Item, c.Item.Metadata
+	case c.Metadata != "":
 		decoded, _ := value.Decode([]byte(c.Metadata)) // damaged metadata match nothing
 		m.metadata[c.ID], _ = decoded.(map[string]any)
 	}

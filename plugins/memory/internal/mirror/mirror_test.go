@@ -61,3 +61,30 @@ func TestARestoredDatabase(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// whole has a collection whose changes have the items, of which there are no others.
+type whole struct{ mirror.Source }
+
+func (whole) Changes(ctx context.Context, _ string, after int64) (mirror.Page, error) {
+	p := mirror.Page{Dimension: 2, Born: 1, Last: 3}
+	if after == 0 {
+		for seq, id := range []string{"a", "b"} {
+			item := &store.VectorItem{ID: id, Text: "text of " + id, Metadata: map[string]any{"n": int64(seq)}, Embedding: []float32{1, float32(seq)}}
+			p.Changes = append(p.Changes, mirror.Change{Seq: int64(seq) + 1, ID: int64(seq) + 7, Embedding: vectors.Encode(item.Embedding), Item: item})
+		}
+		p.Changes = append(p.Changes, mirror.Change{Seq: 3, ID: 7}) // a is removed
+	}
+	return p, ctx.Err()
+}
+
+func TestItemsOfChangesNeedNoFurtherRequest(t *testing.T) {
+	t.Parallel()
+	all := mirror.New(whole{})
+	defer all.Close()
+	for _, embeddings := range []bool{false, true} {
+		hits, err := all.Search(t.Context(), "c", store.VectorQuery{Embedding: []float32{1, 0}, K: 2, Embeddings: embeddings})
+		if err != nil || len(hits) != 1 || hits[0].Text != "text of b" || (hits[0].Embedding != nil) != embeddings {
+			t.Errorf("found %v, %v; want b", hits, err)
+		}
+	}
+}

@@ -64,7 +64,15 @@ func (m *memory) write(ctx context.Context, b *store.Batch) error {
 		}
 	}
 	b.Now = m.micro()
-	return m.driver.Write(ctx, b)
+	if err := m.driver.Write(ctx, b); err != nil {
+		return err
+	}
+	for _, w := range b.Writes {
+		if w.Result.Err != nil {
+			return w.Result.Err
+		}
+	}
+	return nil
 }
 
 // tooLarge returns the error of a row that the driver does not store.
@@ -95,7 +103,7 @@ func (m *memory) one(ctx context.Context, n store.RecordName) (*store.Row, error
 }
 
 // batchRows is how many rows are read or written together.
-const batchRows = 500
+const batchRows = 1000
 
 // each calls fn with the rows of a range until it returns false. The limit of the range
 // is that of the first read; 0 = batchRows.

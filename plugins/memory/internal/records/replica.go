@@ -84,7 +84,7 @@ func (t tables) Bounds(ctx context.Context, feed store.Feed) (forgotten, last in
 
 // Page returns the first records of a feed after a number.
 func (t tables) Page(ctx context.Context, q store.ChangeQuery) (all []store.Record, more bool, err error) {
-	read := store.RowChanges{Feed: q.Feed, After: q.After, Limit: max(q.Limit, 1) + 1, MaxBytes: q.MaxBytes}
+	read := store.RowChanges{Feed: q.Feed, After: q.After, FromStart: q.FromStart, Limit: max(q.Limit, 1) + 1, MaxBytes: q.MaxBytes}
 	for {
 		page, err := t.m.driver.Changes(ctx, read)
 		if err != nil {
@@ -139,7 +139,7 @@ func toRecord(r *store.Row) (store.Record, error) {
 	return documentrecords.ToRecord(toDocument(r)), nil
 }
 
-// Put does the writes in one transaction.
+// Put does the writes in one transaction, or in parts if the driver's are bounded.
 func (t tables) Put(ctx context.Context, w *replica.Writes) error {
 	if err := t.m.writable(); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (t tables) toWrite(w *replica.Write, now int64) *store.RowWrite {
 }
 
 func toResult(w *store.RowWrite) store.PutResult {
-	r := store.PutResult{Seq: w.Result.Seq, Conflict: w.Result.Unmet}
+	r := store.PutResult{Seq: w.Result.Seq, Conflict: w.Result.Unmet, Err: w.Result.Err}
 	if w.Result.Dimension != 0 {
 		r.Err = internal.WrongDimension(w.Space, len(w.Body)/4, w.Result.Dimension)
 	}

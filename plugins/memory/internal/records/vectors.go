@@ -23,7 +23,8 @@ type vectors struct {
 var _ store.VectorIndex = (*vectors)(nil)
 
 func newVectors(m *memory) *vectors {
-	return &vectors{m: m, mirrors: mirror.New(source{m.driver})}
+	cacher, ok := m.driver.(store.VectorCacher)
+	return &vectors{m: m, mirrors: mirror.New(source{m.driver, ok && cacher.CachesVectors()})}
 }
 
 func vectorName(collection, id string) store.RecordName {
@@ -99,7 +100,7 @@ func (x *vectors) Delete(ctx context.Context, collection string, ids ...string) 
 		return 0, nil
 	}
 	slices.Sort(ids)
-	b := &store.Batch{Atomic: true}
+	b := &store.Batch{}
 	for _, name := range vectorNames(collection, slices.Compact(ids)) {
 		b.Writes = append(b.Writes, &store.RowWrite{Row: store.Row{RecordName: name, Deleted: true}})
 	}
@@ -207,7 +208,10 @@ func (x *vectors) Search(ctx context.Context, collection string, q store.VectorQ
 const copyRows = 5000
 
 // source is what the copies of collections read.
-type source struct{ driver store.Driver }
+type source struct {
+	driver store.Driver
+	items  bool // the copies have the items
+}
 
 var _ mirror.Source = source{}
 
@@ -227,6 +231,10 @@ func (s source) Changes(ctx context.Context, collection string, after int64) (mi
 			c := mirror.Change{Seq: r.Seq, ID: r.ID, Metadata: r.Metadata}
 			if !r.Deleted {
 				c.Embedding = r.Body
+				if s.items && r.Damaged == nil {
+					item := toItem(&r, true)
+					c.Item = &item
+				}
 			}
 			page.Changes = append(page.Changes, c)
 		}
