@@ -85,50 +85,27 @@ func openAt(t testing.TB, address string, c store.Config, change func(*http.Clie
 	return stores
 }
 
-func TestLongTermMemory(t *testing.T) {
-	t.Parallel()
-	d := newDatabases(t)
-	var opened storetest.Opened[store.LongTermMemory]
-	storetest.LongTermMemory(t, func(t *testing.T, now func() time.Time) store.LongTermMemory {
-		return opened.Again(t, func() (store.LongTermMemory, error) { return d.open(t, now).LongTerm, nil })
-	}, store.FullText)
+func (d *databases) driver(t testing.TB, c store.Config) *db {
+	t.Helper()
+	c.URL, c.Options = d.url(t), []byte(`{"endpoint": "http://`+d.server.Address+`"}`)
+	driver, err := openDriver(c, func(h *http.Client) *http.Client { return h })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = driver.Close() })
+	return driver
 }
 
-func TestMetadataStore(t *testing.T) {
+func TestDriver(t *testing.T) {
 	t.Parallel()
 	d := newDatabases(t)
-	storetest.MetadataStore(t, func(t *testing.T) store.MetadataStore { return d.open(t, nil).Metadata })
-}
-
-func TestVectorIndex(t *testing.T) {
-	t.Parallel()
-	d := newDatabases(t)
-	var opened storetest.Opened[store.VectorIndex]
-	storetest.VectorIndex(t, func(t *testing.T) store.VectorIndex {
-		return opened.Again(t, func() (store.VectorIndex, error) { return d.open(t, nil).Vectors, nil })
-	})
+	storetest.Driver(t, func(t *testing.T, c store.Config) (store.Driver, error) { t.Helper(); return d.driver(t, c), nil })
 }
 
 func TestTableStore(t *testing.T) {
 	t.Parallel()
 	d := newDatabases(t)
 	storetest.TableStore(t, func(t *testing.T) store.TableStore { return d.open(t, nil).Tables })
-}
-
-func TestReplica(t *testing.T) {
-	t.Parallel()
-	d := newDatabases(t)
-	var dirs storetest.Dirs
-	storetest.Replica(t, func(t *testing.T) store.Replica {
-		blobs, err := blob.Open(filepath.Join(dirs.Of(t), "blobs"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = blobs.Close() })
-		c := config(d.url(t))
-		c.Blobs = blobs
-		return openAt(t, d.server.Address, c, (&servertest.Trips{}).Wrap).Replica
-	})
 }
 
 // The contents of files are those of settings.memory.blobs.
@@ -144,21 +121,5 @@ func TestBlobStorage(t *testing.T) {
 		c := config("firestore://none")
 		c.Blobs = blobs
 		return openAt(t, "127.0.0.1:1", c, (&servertest.Trips{}).Wrap).Blobs
-	})
-}
-
-// A context is assembled without full-text search.
-func TestContext(t *testing.T) {
-	t.Parallel()
-	d := newDatabases(t)
-	storetest.Context(t, func(t *testing.T) *store.Stores {
-		blobs, err := blob.Open(filepath.Join(t.TempDir(), "blobs"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = blobs.Close() })
-		c := config(d.url(t))
-		c.Blobs = blobs
-		return openAt(t, d.server.Address, c, (&servertest.Trips{}).Wrap)
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -17,7 +17,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/rowmirror"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -26,7 +26,6 @@ import (
 type db struct {
 	*client
 	now      func() time.Time
-	inline   int
 	readOnly string
 	logger   *slog.Logger
 }
@@ -39,32 +38,16 @@ func newClient(endpoint, root, prefix string, c store.Config, h *http.Client) *c
 	return &client{server: s, timeout: c.Timeout, root: root, prefix: prefix}
 }
 
-func newStores(cl *client, c store.Config) (*store.Stores, error) {
-	d := &db{client: cl, now: c.Now, inline: c.InlineBytes, readOnly: c.ReadOnly, logger: c.Logger}
-	memory := &Memory{d: d}
-	stores := &store.Stores{
-		LongTerm: memory, Metadata: &Documents{d: d}, Vectors: newVectors(d), Blobs: noBlobs{}, Inspect: d.inspect, Reset: d.reset,
-	}
-	if c.Blobs != nil {
-		stores.Blobs = c.Blobs
-	}
+// stores returns the stores of the database, which belongs to them.
+func (d *db) stores(c store.Config) *store.Stores {
+	c.Engine = Name
+	stores := records.Open(d, c)
 	mirror := rowmirror.New(rowSource{d}, d.logger)
 	rows := rowStore{d, mirror}
 	stores.Tables = &tabular.SharedReplica{Shared: &tabular.Shared{Catalog: catalog.New(stores.Metadata, clock.New()), Stored: rows, Selector: mirror}, Numbered: rows}
-	stores.Replica = replica.NewShared(&records{d: d, m: memory}, stores.Metadata, stores.Blobs, c.InlineBytes)
-	stores.Close = func() error { return errors.Join(mirror.Close(), cl.Close()) }
-	return stores, nil
+	stores.Close = func() error { return errors.Join(mirror.Close(), d.Close()) }
+	return stores
 }
-
-// The collections besides those of documents.
-const (
-	entriesName = "ltm"
-	vectorsName = "embeddings"
-	opsName     = "tea-ops"
-	// otherKinds begins the names of collections of documents that have no name of
-	// their own.
-	otherKinds = "tea_"
-)
 
 func (d *db) writable() error {
 	if d.readOnly != "" {
@@ -189,10 +172,7 @@ func (d *db) collections(ctx context.Context) (names []string, err error) {
 		IDs  []string `json:"collectionIds"`
 		Next string   `json:"nextPageToken"`
 	}
-	known := map[string]bool{entriesName: true, vectorsName: true, opsName: true, inlinedName: true, callsName: true, changesName: true}
-	for _, name := range kinds {
-		known[name] = true
-	}
+	own := []string{entriesName, vectorsName, opsName, inlinedName, callsName, changesName}
 	for {
 		body := map[string]any{"pageSize": 300, "pageToken": answer.Next}
 		answer.IDs, answer.Next = nil, ""
@@ -201,7 +181,7 @@ func (d *db) collections(ctx context.Context) (names []string, err error) {
 			return nil, err
 		}
 		for _, id := range answer.IDs {
-			if name, own := strings.CutPrefix(id, d.prefix); own && (known[name] || strings.HasPrefix(name, otherKinds)) {
+			if name, ok := strings.CutPrefix(id, d.prefix); ok && (kindOf(name) != "" || slices.Contains(own, name)) {
 				names = append(names, name)
 			}
 		}
@@ -209,88 +189,6 @@ func (d *db) collections(ctx context.Context) (names []string, err error) {
 			return names, nil
 		}
 	}
-}
-
-// inspect counts what is in the database. Firestore does not report sizes.
-func (d *db) inspect(ctx context.Context) (entries, bytes map[string]int64, err error) {
-	names, err := d.collections(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	entries, bytes = map[string]int64{"ltm": 0, "vectors": 0}, map[string]int64{}
-	for _, name := range names {
-		switch name {
-		case opsName, callsName, changesName:
-			continue
-		case inlinedName:
-			err := d.tables(ctx, func(_ string, t tableState) error { entries["rows"] += t.rows; return nil })
-			if err != nil {
-				return nil, nil, err
-			}
-			continue
-		case entriesName:
-			n, err := d.count(ctx, "", structured{From: []from{{d.prefix + name}}, Where: equal("part", boolean(false))})
-			if err != nil {
-				return nil, nil, err
-			}
-			entries["ltm"] = n
-			continue
-		case vectorsName:
-			all, err := (&Vectors{d: d}).Collections(ctx)
-			if err != nil {
-				return nil, nil, err
-			}
-			for _, c := range all {
-				entries["vectors"] += int64(c.Count)
-			}
-			continue
-		}
-		n, err := d.count(ctx, "", structured{From: []from{{d.prefix + name}}})
-		if err != nil {
-			return nil, nil, err
-		}
-		entries[kindOf(name)] = n
-	}
-	return entries, bytes, nil
-}
-
-func equal(name string, v value) *filterOf {
-	return &filterOf{FieldFilter: &fieldFilter{field{name}, "EQUAL", v}}
-}
-
-// reset removes all data.
-func (d *db) reset(ctx context.Context) error {
-	if err := d.writable(); err != nil {
-		return err
-	}
-	names, err := d.collections(ctx)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if name == vectorsName {
-			x := &Vectors{d: d}
-			all, err := x.Collections(ctx)
-			if err != nil {
-				return err
-			}
-			for _, c := range all {
-				if _, _, err := x.Drop(ctx, c.Name); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		if name == inlinedName {
-			if err := d.emptyTables(ctx); err != nil {
-				return err
-			}
-		}
-		if err := d.empty(ctx, "", d.prefix+name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // empty removes the documents of a collection. It is not atomic.
@@ -305,14 +203,4 @@ func (d *db) empty(ctx context.Context, parent, collection string) error {
 			return err
 		}
 	}
-}
-
-// closed is the state of a store after Close.
-type closed struct{ atomic.Bool }
-
-func (c *closed) check(ctx context.Context) error {
-	if c.Load() {
-		return tea.Errorf(tea.ConnectionError, "the memory is closed")
-	}
-	return ctx.Err()
 }

@@ -55,6 +55,14 @@ var (
 
 // open opens the stores. A test changes the HTTP client.
 func open(c store.Config, change func(*http.Client) *http.Client) (*store.Stores, error) {
+	d, err := openDriver(c, change)
+	if err != nil {
+		return nil, err
+	}
+	return d.stores(c), nil
+}
+
+func openDriver(c store.Config, change func(*http.Client) *http.Client) (*db, error) {
 	root, err := database(c.URL)
 	if err != nil {
 		return nil, err
@@ -80,7 +88,7 @@ func open(c store.Config, change func(*http.Client) *http.Client) (*store.Stores
 		token = (&credentials{given: c.Token, metadata: o.Metadata, http: &http.Client{Transport: h.Transport, Timeout: c.Timeout}, once: sync.Once{}}).token
 	}
 	h.Transport = &transport{next: h.Transport, token: token}
-	return newStores(newClient(endpoint, root, o.Prefix, c, h), c)
+	return &db{client: newClient(endpoint, root, o.Prefix, c, h), now: c.Now, readOnly: c.ReadOnly, logger: c.Logger}, nil
 }
 
 // database returns the name of the documents of a database. The URL is

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -96,11 +97,12 @@ func (d *db) marks(op string, try int, writes []write, dropped string) (all []wr
 		name, removed := w.Delete, w.Delete != ""
 		if w.Update != nil && w.UpdateMask == nil {
 			name = w.Update.Name
-			removed = d.feedOf(name) == store.VectorFeed && isGone(*w.Update)
 		}
-		if d.feedOf(name) == "" {
+		feed, _ := d.feedOf(name)
+		if feed == "" {
 			continue
 		}
+		removed = removed || feed == store.VectorFeed && isGone(*w.Update)
 		if names.Len()+len(name) > maxJournal {
 			add()
 		}
@@ -116,39 +118,6 @@ func (d *db) marks(op string, try int, writes []write, dropped string) (all []wr
 	return all
 }
 
-// feedOf returns the feed of the record that a document is, "" for another document.
-func (d *db) feedOf(name string) store.Feed {
-	path, ok := strings.CutPrefix(name, d.root+"/"+d.prefix)
-	collection, id, _ := strings.Cut(path, "/")
-	switch {
-	case !ok:
-		return ""
-	case collection == entriesName:
-		if !strings.Contains(id, partMark) {
-			return store.EntryFeed
-		}
-		return ""
-	case collection == vectorsName:
-		if strings.Contains(id, "/"+itemsName+"/") {
-			return store.VectorFeed
-		}
-		return ""
-	case strings.HasPrefix(collection, otherKinds):
-		return store.DocumentFeed
-	}
-	for _, known := range kinds {
-		if collection == known {
-			return store.DocumentFeed
-		}
-	}
-	return ""
-}
-
-// collectionOfItem returns the name of the document of an item's collection.
-func collectionOfItem(name string) string {
-	return name[:strings.LastIndex(name, "/"+itemsName+"/")]
-}
-
 func (d *db) changeName(record string) string {
 	return d.name(changesName, hexOf(strings.TrimPrefix(record, d.root+"/")))
 }
@@ -156,52 +125,42 @@ func (d *db) changeName(record string) string {
 func (d *db) stateName() string { return d.name(changesName, stateID) }
 
 // feeds is the document of the feeds, as a commit changes it.
-type feeds struct{ fields map[string]value }
+type feeds map[string]value
 
 func toFeeds(d document) feeds {
-	f := feeds{map[string]value{identityField: text(rand.Text())}}
-	for name, v := range d.Fields {
-		f.fields[name] = v
-	}
+	f := feeds{identityField: text(rand.Text())}
+	maps.Copy(f, d.Fields)
 	return f
 }
 
-func (f feeds) last(feed store.Feed) int64 { return f.fields[lastField+string(feed)].int() }
-
 func (f feeds) next(feed store.Feed) int64 {
-	n := f.last(feed) + 1
-	f.fields[lastField+string(feed)] = integer(n)
+	n := f[lastField+string(feed)].int() + 1
+	f[lastField+string(feed)] = integer(n)
 	return n
 }
 
 func (d *db) writeFeeds(f feeds, updateTime string) write {
-	return write{Update: &document{Name: d.stateName(), Fields: f.fields}, CurrentDocument: unchanged(updateTime)}
+	return write{Update: &document{Name: d.stateName(), Fields: f}, CurrentDocument: unchanged(updateTime)}
 }
 
 // noted is what a document of tea-changes says about a record.
 type noted struct {
-	seq   int64
-	gone  time.Time // zero for a record that exists
-	of    string
-	known bool
+	seq    int64
+	exists bool
+	of     string // time of the change
 }
 
 func toNoted(found map[string]document, name string, feed store.Feed) noted {
-	d, known := found[name]
-	n := noted{seq: d.Fields[string(feed)].int(), of: d.Fields[ofField].text(), known: known && d.Fields[string(feed)].Integer != nil}
+	d := found[name]
+	n := noted{seq: d.Fields[string(feed)].int(), of: d.Fields[ofField].text(), exists: d.Fields[string(feed)].Integer != nil && d.Fields[goneAtField].Timestamp == ""}
 	if n.of == "" {
 		n.of = d.UpdateTime
-	}
-	if at := d.Fields[goneAtField].micro(); at != 0 {
-		n.gone = clock.FromMicro(at)
 	}
 	return n
 }
 
 // current reports whether the number is that of the record's last change.
-func (n noted) current(record document) bool {
-	return n.known && n.gone.IsZero() && n.of == record.UpdateTime
-}
+func (n noted) current(record document) bool { return n.exists && n.of == record.UpdateTime }
 
 // noteOf is the document with the number of a record.
 func (d *db) noteOf(r store.RecordName, name string, seq int64, further map[string]value) write {
@@ -209,9 +168,7 @@ func (d *db) noteOf(r store.RecordName, name string, seq int64, further map[stri
 	if r.Feed == store.VectorFeed {
 		f[inField] = text(strings.TrimPrefix(collectionOfItem(name), d.root+"/"))
 	}
-	for name, v := range further {
-		f[name] = v
-	}
+	maps.Copy(f, further)
 	return write{Update: &document{Name: d.changeName(name), Fields: f}}
 }
 
@@ -219,75 +176,50 @@ func (d *db) noteGone(r store.RecordName, name string, seq int64) write {
 	return d.noteOf(r, name, seq, map[string]value{goneAtField: timestamp(d.now().UnixMicro())})
 }
 
-// existing returns the document of a record that exists.
-func existing(found map[string]document, name string, feed store.Feed) (document, bool) {
-	record, ok := found[name]
-	if ok && feed == store.VectorFeed {
-		var head document
-		head, ok = found[collectionOfItem(name)]
-		ok = ok && toSetting(head).has(record)
+// recordOf returns the name of the record whose number a document has.
+func recordOf(note document) (r store.RecordName, gone bool) {
+	for _, feed := range store.Feeds() {
+		if note.Fields[string(feed)].Integer != nil {
+			r = store.RecordName{Feed: feed, Space: note.Fields[spaceField].text(), Key: note.Fields[recordField].text()}
+		}
 	}
-	return record, ok
+	return r, note.Fields[goneAtField].Timestamp != ""
 }
 
-// recordName returns the name of a record from its document.
-func (d *db) recordName(feed store.Feed, found map[string]document, record document) store.RecordName {
-	r := store.RecordName{Feed: feed}
-	switch feed {
-	case store.EntryFeed:
-		r.Space, r.Key = record.Fields["namespace"].text(), record.Fields["key"].text()
-	case store.VectorFeed:
-		r.Space, r.Key = toSetting(found[collectionOfItem(record.Name)]).name, record.Fields["id"].text()
-	default:
-		path := strings.TrimPrefix(record.Name, d.root+"/"+d.prefix)
-		collection, _, _ := strings.Cut(path, "/")
-		r.Space = kindOf(collection)
-		r.Key = toDocument(r.Space, record).ID
-	}
-	return r
-}
-
-// number assigns numbers to records that have changed since they got theirs. Those
-// in removed were removed; others that do not exist have expired. also are writes of the
-// same commit.
-func (d *db) number(ctx context.Context, names []string, removed map[string]bool, also ...write) error {
-	all := []string{d.stateName()}
-	seen := map[string]bool{}
+// number assigns numbers to records that have changed since they got theirs, and returns
+// the documents with the numbers of all. Those in removed were removed; others that do not
+// exist have expired. also are writes of the same commit.
+func (d *db) number(ctx context.Context, names []string, removed map[string]bool, also ...write) (notes []document, err error) {
+	names = compact(slices.Clone(names))
+	read := []string{d.stateName()}
 	for _, name := range names {
-		add := []string{name, d.changeName(name)}
-		if d.feedOf(name) == store.VectorFeed {
-			add = append(add, collectionOfItem(name))
-		}
-		for _, one := range add {
-			if !seen[one] {
-				seen[one] = true
-				all = append(all, one)
-			}
-		}
+		read = append(append(read, d.withHead(name)...), d.changeName(name))
 	}
-	_, err := change(ctx, d, changeFields, all, func(found map[string]document) (a attempt[struct{}], err error) {
+	return change(ctx, d, changeFields, compact(read), func(found map[string]document) (a attempt[[]document], err error) {
 		before := found[d.stateName()]
 		state := toFeeds(before)
-		done := map[string]bool{}
 		for _, name := range names {
-			if done[name] {
-				continue
-			}
-			done[name] = true
-			feed := d.feedOf(name)
-			n := toNoted(found, d.changeName(name), feed)
+			feed, space := d.feedOf(name)
+			note := found[d.changeName(name)]
+			n := toNoted(found, note.Name, feed)
 			record, exists := existing(found, name, feed)
+			var w write
 			switch {
 			case exists && !n.current(record):
 				further := map[string]value{ofField: text(record.UpdateTime)}
 				if expires, ok := record.Fields[expiresField]; ok && feed == store.EntryFeed {
 					further[expiresField] = expires
 				}
-				a.writes = append(a.writes, d.noteOf(d.recordName(feed, found, record), name, state.next(feed), further))
-			case !exists && n.known && n.gone.IsZero() && removed[name]:
-				f := found[d.changeName(name)].Fields
-				r := store.RecordName{Feed: feed, Space: f[spaceField].text(), Key: f[recordField].text()}
-				a.writes = append(a.writes, d.noteGone(r, name, state.next(feed)))
+				w = d.noteOf(toRow(feed, space, record).RecordName, name, state.next(feed), further)
+			case !exists && n.exists && removed[name]:
+				r, _ := recordOf(note)
+				w = d.noteGone(r, name, state.next(feed))
+			}
+			if w.Update != nil {
+				a.writes, note = append(a.writes, w), *w.Update
+			}
+			if note.Name != "" {
+				a.result = append(a.result, note)
 			}
 		}
 		if len(a.writes) > 0 || before.Name == "" {
@@ -296,88 +228,117 @@ func (d *db) number(ctx context.Context, names []string, removed map[string]bool
 		a.writes = append(a.writes, also...)
 		return a, nil
 	})
-	return err
+}
+
+// numbering assigns numbers to many records.
+type numbering struct {
+	d       *db
+	names   []string
+	removed map[string]bool
+	err     error
+}
+
+// add adds a record and reports whether further ones can be added.
+func (n *numbering) add(ctx context.Context, name string, removed bool) bool {
+	if n.removed == nil {
+		n.removed = map[string]bool{}
+	}
+	n.names, n.removed[name] = append(n.names, name), n.removed[name] || removed
+	if len(n.names) < numberBatch {
+		return n.err == nil
+	}
+	return n.flush(ctx) == nil
+}
+
+// flush assigns the numbers of those that were added. also are writes of the same commit.
+func (n *numbering) flush(ctx context.Context, also ...write) error {
+	if n.err == nil && len(n.names)+len(also) > 0 {
+		_, n.err = n.d.number(ctx, n.names, n.removed, also...)
+	}
+	n.names, n.removed = nil, nil
+	return n.err
+}
+
+// each adds the records that the results of a query are.
+func (n *numbering) each(ctx context.Context, parent string, q structured, name func(document) (name string, removed bool)) error {
+	err := n.d.all(ctx, parent, q, func(one document) bool {
+		name, removed := name(one)
+		return name == "" || n.add(ctx, name, removed)
+	})
+	return errors.Join(err, n.flush(ctx))
 }
 
 // catchUp assigns the numbers of all changes that were noted. It compares all records of
-// feeds with their numbers, which also finds those that were not noted.
-func (d *db) catchUp(ctx context.Context, feeds ...store.Feed) error {
-	if d.readOnly != "" {
-		return store.Unsupported(Name, store.Records, "remove settings.memory.read_only: reading the changes of a memory assigns numbers to them")
+// feeds with their numbers, which also finds those that were not noted. It returns the document
+// of the feeds as it was before.
+func (d *db) catchUp(ctx context.Context, feeds ...store.Feed) (before document, err error) {
+	if err := d.numbers(); err != nil {
+		return before, err
 	}
 	found, now, err := d.getAt(ctx, changeFields, d.stateName())
 	if err != nil {
-		return err
+		return before, err
 	}
-	age := time.Duration(now-micros(found[d.stateName()].UpdateTime)) * time.Microsecond // by the clock of the server
-	if len(found) == 0 {
-		if err := d.number(ctx, nil, nil); err != nil { // which creates the document of the feeds
-			return err
+	before = found[d.stateName()]
+	age := time.Duration(now-micros(before.UpdateTime)) * time.Microsecond // by the clock of the server
+	switch {
+	case before.Name == "":
+		if _, err := d.number(ctx, nil, nil); err != nil { // creates the document of the feeds
+			return before, err
 		}
-	} else if age > journaled-24*time.Hour {
+	case age > journaled-24*time.Hour:
 		feeds = store.Feeds()
 	}
 	for _, feed := range feeds {
 		if err := d.compare(ctx, feed); err != nil {
-			return fmt.Errorf("compare all records: %w", err)
+			return before, fmt.Errorf("compare all records: %w", err)
 		}
 	}
-	for {
+	for more := true; more; {
 		p, err := d.query(ctx, "", structured{From: []from{{d.prefix + opsName}}, Where: equal(unreadField, boolean(true)), Limit: numberBatch}, "")
-		if err != nil {
-			return err
+		if err == nil {
+			err = d.readJournal(ctx, p.documents)
 		}
-		for group := range groupsOf(p.documents) {
-			if err := d.readJournal(ctx, group); err != nil {
-				return err
-			}
-		}
-		if !p.more {
-			break
+		if more = p.more; err != nil {
+			return before, err
 		}
 	}
-	if len(found) > 0 && age > time.Hour { // so that its age is that of the last reading
-		before := found[d.stateName()]
+	if before.Name != "" && age > time.Hour { // so that its age is that of the last reading
 		if err := d.commit(ctx, []write{d.writeFeeds(toFeeds(before), before.UpdateTime)}); err != nil && !conflicts(err) {
-			return err
+			return before, err
 		}
 	}
-	return nil
+	return before, nil
 }
 
-// groupsOf yields documents of tea-ops with few names together, one with many alone.
-func groupsOf(ops []document) func(yield func([]document) bool) {
-	return func(yield func([]document) bool) {
-		for len(ops) > 0 {
-			n, names := 1, bytes.Count(ops[0].Fields[changedField].Bytes, []byte{0})
-			for ; n < len(ops); n++ {
-				if names += bytes.Count(ops[n].Fields[changedField].Bytes, []byte{0}); names > numberBatch {
-					break
-				}
-			}
-			if !yield(ops[:n]) {
-				return
-			}
-			ops = ops[n:]
-		}
+// numbers reports whether this memory can assign numbers.
+func (d *db) numbers() error {
+	if d.readOnly == "" {
+		return nil
 	}
+	return store.Unsupported(Name, store.Records, "remove settings.memory.read_only: reading the changes of a memory assigns numbers to them")
 }
 
 // readJournal assigns the numbers of the changes that documents of tea-ops name.
 func (d *db) readJournal(ctx context.Context, ops []document) error {
-	var names []string
-	removed := map[string]bool{}
+	n := &numbering{d: d}
 	var marks []write
 	for _, op := range ops {
 		for part := range strings.SplitSeq(string(op.Fields[changedField].Bytes), "\x00") {
-			path, gone := strings.CutPrefix(part, string(removedMark))
-			if name := d.root + "/" + path; path != "" {
-				names = append(names, name)
-				removed[name] = removed[name] || gone
+			if path, gone := strings.CutPrefix(part, string(removedMark)); path != "" {
+				n.add(ctx, d.root+"/"+path, gone)
 			}
 		}
 		if dropped := op.Fields[droppedField].text(); dropped != "" {
-			if err := d.numberDropped(ctx, dropped); err != nil {
+			items := d.root + "/" + dropped + "/" + itemsName + "/"
+			q := structured{From: []from{{d.prefix + changesName}}, Where: equal(inField, text(dropped)), Select: selected([]string{recordField, goneAtField})}
+			err := (&numbering{d: d}).each(ctx, "", q, func(note document) (string, bool) {
+				if note.Fields[goneAtField].Timestamp != "" {
+					return "", false
+				}
+				return items + whole.id(note.Fields[recordField].text()), true
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -386,119 +347,63 @@ func (d *db) readJournal(ctx context.Context, ops []document) error {
 			UpdateMask: &mask{[]string{opExpiry, unreadField, changedField, droppedField}},
 		})
 	}
-	for len(names) > numberBatch {
-		if err := d.number(ctx, names[:numberBatch], removed); err != nil {
-			return err
-		}
-		names = names[numberBatch:]
-	}
-	return d.number(ctx, names, removed, marks...)
-}
-
-// numberDropped notes that the items of a collection were removed.
-func (d *db) numberDropped(ctx context.Context, collection string) error {
-	q := structured{From: []from{{d.prefix + changesName}}, Where: equal(inField, text(collection)), Select: selected([]string{recordField, goneAtField})}
-	return d.eachBatch(ctx, "", q, func(notes []document) error {
-		var names []string
-		removed := map[string]bool{}
-		for _, n := range notes {
-			if n.Fields[goneAtField].Timestamp == "" {
-				name := item(d.root+"/"+collection, n.Fields[recordField].text())
-				names, removed[name] = append(names, name), true
-			}
-		}
-		return d.number(ctx, names, removed)
-	})
-}
-
-// eachBatch calls use with the results of a query in the order of their names.
-func (d *db) eachBatch(ctx context.Context, parent string, q structured, use func([]document) error) error {
-	var batch []document
-	var failed error
-	flush := func() bool {
-		if len(batch) > 0 {
-			failed = use(batch)
-		}
-		batch = nil
-		return failed == nil
-	}
-	err := d.all(ctx, parent, q, func(one document) bool {
-		batch = append(batch, one)
-		return len(batch) < numberBatch || flush()
-	})
-	if err == nil && failed == nil {
-		flush()
-	}
-	if err != nil {
-		return err
-	}
-	return failed
+	return n.flush(ctx, marks...)
 }
 
 // compare assigns numbers to all records of a feed that have none, and to those that no
 // longer exist.
 func (d *db) compare(ctx context.Context, feed store.Feed) error {
-	records := func(parent, collection string) error {
-		return d.eachBatch(ctx, parent, structured{From: []from{{collection}}, Select: selected([]string{nameField})}, func(records []document) error {
-			var names []string
-			for _, r := range records {
-				if d.feedOf(r.Name) != "" { // not a part of an entry
-					names = append(names, r.Name)
-				}
-			}
-			return d.number(ctx, names, nil)
-		})
-	}
-	collections, err := d.collections(ctx)
-	if err != nil {
-		return err
-	}
-	for _, name := range collections {
-		switch {
-		case name == vectorsName && feed == store.VectorFeed:
-			err = d.eachBatch(ctx, "", structured{From: []from{{d.prefix + name}}, Select: selected([]string{nameField})}, func(all []document) error {
-				for _, c := range all {
-					if err := records(c.Name, itemsName); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		case d.feedOf(d.name(name, "a")) == feed:
-			err = records("", d.prefix+name)
+	type source struct{ parent, collection string }
+	var sources []source
+	if feed == store.VectorFeed {
+		spaces, err := d.Spaces(ctx)
+		if err != nil {
+			return err
 		}
+		for _, s := range spaces {
+			sources = append(sources, source{d.place(feed, s.Name).parent, itemsName})
+		}
+	} else {
+		names, err := d.collections(ctx)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if of, _ := d.feedOf(d.name(name, "a")); of == feed {
+				sources = append(sources, source{"", d.prefix + name})
+			}
+		}
+	}
+	n := &numbering{d: d}
+	for _, s := range sources {
+		q := structured{From: []from{{s.collection}}, Select: selected([]string{nameField})}
+		err := n.each(ctx, s.parent, q, func(record document) (string, bool) {
+			if isPart(record.Name) && feed == store.EntryFeed {
+				return "", false
+			}
+			return record.Name, false
+		})
 		if err != nil {
 			return err
 		}
 	}
-	return d.eachNote(ctx, feed, func(notes []document) error {
-		var names []string
-		removed := map[string]bool{}
-		for _, n := range notes {
-			if _, expires := n.Fields[expiresField]; expires {
-				continue // one that is missing has expired, by the clock of another device
-			}
-			if r, gone := d.notedName(n); !gone {
-				name := d.recordDocument(r)
-				names, removed[name] = append(names, name), true
-			}
-		}
-		return d.number(ctx, names, removed)
-	})
-}
-
-// eachNote calls use with the documents that have the numbers of a feed, in their order.
-func (d *db) eachNote(ctx context.Context, feed store.Feed, use func([]document) error) error {
-	for after := int64(0); ; {
+	for after, more := int64(0), true; more; {
 		p, err := d.query(ctx, "", d.notesAfter(feed, after, numberBatch), "")
-		if err != nil || len(p.documents) == 0 {
+		if err != nil {
 			return err
 		}
-		after = p.documents[len(p.documents)-1].Fields[string(feed)].int()
-		if err := use(p.documents); err != nil || !p.more {
-			return err
+		for _, note := range p.documents {
+			after = note.Fields[string(feed)].int()
+			_, expires := note.Fields[expiresField] // one that is missing has expired, by the clock of another device
+			if r, gone := recordOf(note); !gone && !expires {
+				n.add(ctx, d.recordDocument(r), true)
+			}
+		}
+		if more = p.more; n.flush(ctx) != nil {
+			return n.err
 		}
 	}
+	return nil
 }
 
 // notesAfter selects the first documents with the numbers of a feed after one.
@@ -506,27 +411,5 @@ func (d *db) notesAfter(feed store.Feed, after int64, limit int) structured {
 	return structured{
 		From: []from{{d.prefix + changesName}}, OrderBy: []order{{field{string(feed)}}}, Limit: limit,
 		Where: &filterOf{FieldFilter: &fieldFilter{field{string(feed)}, "GREATER_THAN", integer(after)}},
-	}
-}
-
-// notedName returns the name of the record whose number a document has.
-func (d *db) notedName(n document) (r store.RecordName, gone bool) {
-	for _, feed := range store.Feeds() {
-		if n.Fields[string(feed)].Integer != nil {
-			r = store.RecordName{Feed: feed, Space: n.Fields[spaceField].text(), Key: n.Fields[recordField].text()}
-		}
-	}
-	return r, n.Fields[goneAtField].Timestamp != ""
-}
-
-// recordDocument returns the name of the document of a record.
-func (d *db) recordDocument(r store.RecordName) string {
-	switch r.Feed {
-	case store.EntryFeed:
-		return d.name(entriesName, spaceOf(r.Space).id(r.Key))
-	case store.VectorFeed:
-		return item((&Vectors{d: d}).collection(r.Space), r.Key)
-	default:
-		return d.documentName(r.Space, r.Key)
 	}
 }

@@ -2,6 +2,7 @@ package firestore
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"strings"
 
@@ -63,8 +64,7 @@ func (s space) cut(key string) (part string, long bool) {
 func (s space) id(key string) string {
 	part, long := s.cut(key)
 	if long {
-		hash := sha256.Sum256([]byte(key))
-		return string(s) + part + behindAll + hex.EncodeToString(hash[:])
+		return string(s) + part + behindAll + hexOf(key)
 	}
 	if s == whole && !storableName(part) {
 		part += reservedMark
@@ -84,5 +84,65 @@ func (s space) bounds(prefix, after string) (from string, inclusive bool, to str
 	if part, long := s.cut(after); long {
 		return string(s) + part + behindAll, true, to
 	}
-	return s.id(after), false, to
+	if s == whole {
+		return s.id(after), false, to
+	}
+	return s.id(after) + afterParts, true, to
+}
+
+// between returns the conditions for the ids between two.
+func (p place) between(from string, inclusive bool, to string) (all []filterOf) {
+	bound := func(op, id string) {
+		name := p.base + id
+		all = append(all, filterOf{FieldFilter: &fieldFilter{field{nameField}, op, value{Reference: &name}}})
+	}
+	switch {
+	case from == "":
+	case inclusive:
+		bound("GREATER_THAN_OR_EQUAL", from)
+	default:
+		bound("GREATER_THAN", from)
+	}
+	if to != "" {
+		bound("LESS_THAN", to)
+	}
+	return all
+}
+
+// join joins conditions that must all match.
+func join(first *filterOf, others ...filterOf) *filterOf {
+	all := others
+	if first != nil {
+		all = append([]filterOf{*first}, others...)
+	}
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return &all[0]
+	}
+	return &filterOf{Composite: &compositeFilter{"AND", all}}
+}
+
+func equal(name string, v value) *filterOf {
+	return &filterOf{FieldFilter: &fieldFilter{field{name}, "EQUAL", v}}
+}
+
+func selected(paths []string) *fields {
+	all := &fields{}
+	for _, path := range paths {
+		all.Fields = append(all.Fields, field{path})
+	}
+	return all
+}
+
+func hexOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// numberOf returns a number that identifies a document.
+func numberOf(name string) int64 {
+	sum := sha256.Sum256([]byte(name))
+	return int64(binary.BigEndian.Uint64(sum[:]) >> 1) //nolint:gosec // it has 63 bits
 }

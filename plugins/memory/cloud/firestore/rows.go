@@ -3,9 +3,7 @@ package firestore
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,6 +47,9 @@ const (
 
 const inserted, updated, deleted = "I", "U", "D"
 
+// keepGone is the number of rows with the operation D that a table keeps.
+const keepGone = 10_000
+
 // table returns the name of a table's document.
 func (s rowStore) table(name string) string {
 	if !plainName.MatchString(name) {
@@ -58,11 +59,6 @@ func (s rowStore) table(name string) string {
 }
 
 func rowName(table, key string) string { return table + "/" + rowsName + "/" + hexOf(key) }
-
-func hexOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
-}
 
 // tableState is what the document of a table says.
 type tableState struct {
@@ -120,8 +116,8 @@ func (x *rowChange) put(key string, body json.RawMessage) error {
 		return err
 	}
 	all[opField], all[numberField], all[keyField], all[bodyField] = text(op), integer(x.version), text(key), text(string(body))
-	if size := sizeOf(all); size > maxDocument {
-		return tooLarge("the row "+key, size)
+	if err := checkSize("the row "+key, all); err != nil {
+		return err
 	}
 	x.writes = append(x.writes, write{Update: &document{Name: rowName(x.document, key), Fields: all}})
 	return nil

@@ -12,7 +12,8 @@ import (
 func TestDeletedRowsAreForgotten(t *testing.T) {
 	t.Parallel()
 	d := newDatabases(t)
-	one, other := d.open(t, nil), d.open(t, nil)
+	db := d.driver(t, config(d.url(t)))
+	one, other := db.stores(config("")), d.open(t, nil)
 	if _, err := one.Tables.Create(t.Context(), store.NewTable{Name: "t", Schema: []byte(`{"id": "int"}`), PrimaryKey: []string{"id"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,6 @@ func TestDeletedRowsAreForgotten(t *testing.T) {
 	}
 	remove("0")
 	// As after many deletions.
-	db := one.LongTerm.(*Memory).d //nolint:forcetypeassert // that of this package
 	head := rowStore{d: db}.table("t")
 	found, err := db.get(t.Context(), nil, head)
 	if err != nil {

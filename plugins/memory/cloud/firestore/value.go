@@ -268,8 +268,12 @@ func (v value) decode() any {
 // maxDocument is the size of a document that Firestore stores, less that of its name.
 const maxDocument = 1<<20 - 8<<10
 
-// tooLarge is the error of a document that Firestore does not store.
-func tooLarge(what string, size int) error {
+// checkSize returns the error of a document that Firestore does not store.
+func checkSize(what string, fields map[string]value) error {
+	size := sizeOf(fields)
+	if size <= maxDocument {
+		return nil
+	}
 	return tea.Errorf(tea.ResourceExhausted, "%s takes %d bytes, %w (Firestore: %d); store large contents as a file", what, size, store.ErrTooLarge, maxDocument)
 }
 
