@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -162,13 +161,13 @@ func (r *remoteRun) converse(ctx context.Context, id string) (*client.Run, error
 		if err != nil || !r.flags.Interactive || run.Status != client.Waiting {
 			return run, err
 		}
-		pending, err := pendingOf(run)
+		res, err := resultOf(run)
 		if err != nil {
 			return nil, err
 		}
 		answers := map[string]any{}
 		var left error
-		for _, i := range pending {
+		for _, i := range res.Pending {
 			var answer any
 			if answer, left = k.ask(ctx, i); left != nil {
 				break
@@ -247,43 +246,19 @@ func (r *remoteRun) print(ctx context.Context, id string) error {
 
 // event shows an event.
 func (r *remoteRun) event(e client.Event) error {
-	known, err := toEvent(e)
-	if err != nil {
-		return err
+	var known flow.Event
+	if err := json.Unmarshal(e.JSON, &known); err != nil {
+		return fmt.Errorf("read an event: %w", err)
 	}
 	r.a.report.Event(known)
 	r.stream.event(known)
 	if known.Type == flow.EventRunEnd {
-		for _, f := range known.Fields {
-			switch v := f.Value.(type) {
-			case float64:
-				if f.Key == "duration_ms" {
-					r.elapsed = time.Duration(v * float64(time.Millisecond))
-				}
-			case string:
-				if f.Key == "error_type" {
-					r.errorType = v
-				}
-			}
+		if ms, ok := known.Field("duration_ms").(float64); ok {
+			r.elapsed = time.Duration(ms * float64(time.Millisecond))
 		}
+		r.errorType = known.Text("error_type")
 	}
 	return nil
-}
-
-// toEvent converts an event of the API.
-func toEvent(e client.Event) (flow.Event, error) {
-	out := flow.Event{Seq: e.Seq, Time: e.Time, RunID: e.RunID, Type: flow.EventType(e.Type), Node: e.Node, Path: e.Path}
-	v, err := value.Decode(e.JSON)
-	if err != nil {
-		return out, fmt.Errorf("read an event: %w", err)
-	}
-	object, _ := v.(map[string]any)
-	for key, v := range object {
-		if !slices.Contains([]string{"seq", "ts", "run_id", "event", "node", "path"}, key) {
-			out.Fields = append(out.Fields, flow.Field{Key: key, Value: v})
-		}
-	}
-	return out, nil
 }
 
 // finish prints the result of a run and returns the exit code as an error.
@@ -340,22 +315,22 @@ func resultOf(run *client.Run) (*flow.Result, error) {
 		RunID: run.ID, Status: flow.Status(run.Status), FailedBranches: run.FailedBranches, Started: run.StartedAt,
 		State: map[string]any{},
 	}
-	if run.Usage != nil {
-		res.Usage = flow.Usage(*run.Usage)
+	// The client's types have the JSON form of package flow.
+	text, err := json.Marshal(run)
+	if err == nil {
+		err = json.Unmarshal(text, &struct {
+			Pending  *[]flow.Interrupt `json:"pending"`
+			Failures *[]flow.Failure   `json:"failures"`
+			Usage    *flow.Usage       `json:"usage"`
+		}{&res.Pending, &res.Failures, &res.Usage})
 	}
-	for _, f := range run.Failures {
-		res.Failures = append(res.Failures, flow.Failure{Path: f.Path, Branch: f.Branch, Type: tea.ErrorType(f.ErrorType), Message: f.Error})
-	}
-	if len(run.State) > 0 {
-		state, err := value.Decode(run.State)
-		if err != nil {
-			return nil, fmt.Errorf("read the state of run %s: %w", run.ID, err)
-		}
+	if err == nil && len(run.State) > 0 {
+		var state any
+		state, err = value.Decode(run.State)
 		res.State, _ = state.(map[string]any)
 	}
-	var err error
-	if res.Pending, err = pendingOf(run); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, fmt.Errorf("read run %s: %w", run.ID, err)
 	}
 	switch run.Status {
 	case client.Done, client.Waiting:
@@ -366,17 +341,6 @@ func resultOf(run *client.Run) (*flow.Result, error) {
 		res.Err = failureOf(run)
 	}
 	return res, nil
-}
-
-func pendingOf(run *client.Run) (pending []flow.Interrupt, err error) {
-	text, err := json.Marshal(run.Pending)
-	if err == nil {
-		err = json.Unmarshal(text, &pending)
-	}
-	if err != nil {
-		err = fmt.Errorf("read what run %s waits for: %w", run.ID, err)
-	}
-	return pending, err
 }
 
 // remoteFailure is the reason why a run of a server failed or was stopped.

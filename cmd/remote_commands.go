@@ -46,7 +46,7 @@ func (c *remoteResumeCmd) Run(a *app) error {
 		if err != nil {
 			return nil, err
 		}
-		pending, err := pendingOf(run)
+		res, err := resultOf(run)
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +54,7 @@ func (c *remoteResumeCmd) Run(a *app) error {
 			c.Pass = []string{passNone} // the user is asked about each
 		}
 		resume := client.Resume{RetryFailed: c.RetryFailed, Migrate: c.Migrate}
-		if resume.Answers, err = answersTo(pending, given, c.Pass); err != nil {
+		if resume.Answers, err = answersTo(res.Pending, given, c.Pass); err != nil {
 			return nil, err
 		}
 		if input != nil {

@@ -7,11 +7,8 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/inspect"
 )
 
-// InspectFormats are the formats of [Workflow.Inspect].
-func InspectFormats() []string { return inspect.Formats() }
-
-// Inspect draws the workflow's graph in one of [InspectFormats]. The error reports
-// an unknown format.
+// Inspect draws the workflow's graph as text, json, dot, mermaid or svg. The error
+// reports an unknown format.
 func (wf *Workflow) Inspect(format string) ([]byte, error) {
 	return inspect.New(wf.graph).Draw(format)
 }
@@ -39,7 +36,7 @@ func (g *RunGraph) Add(event []byte) error {
 	return nil
 }
 
-// Inspect draws the graph in one of [InspectFormats]; only svg and json show
+// Inspect draws the graph in a format of [Workflow.Inspect]; only svg and json show
 // statuses. If the run is no longer running, nodes that have not ended are shown
 // as stopped. The error reports an unknown format.
 func (g *RunGraph) Inspect(format string, running bool) ([]byte, error) {
@@ -47,8 +44,8 @@ func (g *RunGraph) Inspect(format string, running bool) ([]byte, error) {
 	return g.diagram.Draw(format)
 }
 
-// DrawGraph draws a graph in Cytoscape JSON, as graph.export writes it, in one of
-// [InspectFormats]. The error names the graph and reports invalid text, an unknown
+// DrawGraph draws a graph in Cytoscape JSON, as graph.export writes it, in a format
+// of [Workflow.Inspect]. The error names the graph and reports invalid text, an unknown
 // format, or a graph that is too large to draw.
 func DrawGraph(name string, text []byte, format string) ([]byte, error) {
 	d, err := inspect.FromCytoscape(name, text)

@@ -103,3 +103,36 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	}
 	return append(dst, '}'), nil
 }
+
+// UnmarshalJSON reads what MarshalJSON writes. The fields are in no particular order.
+func (e *Event) UnmarshalJSON(text []byte) error {
+	v, err := value.Decode(text)
+	if err != nil {
+		return err
+	}
+	object, _ := v.(map[string]any)
+	*e = Event{}
+	for key, v := range object {
+		word, _ := v.(string)
+		switch key {
+		case "seq":
+			e.Seq, _ = v.(int64)
+		case "ts":
+			e.Time, err = time.Parse(time.RFC3339Nano, word)
+		case "run_id":
+			e.RunID = word
+		case "event":
+			e.Type = EventType(word)
+		case "node":
+			e.Node = word
+		case "path":
+			e.Path = word
+		default:
+			e.Fields = append(e.Fields, Field{Key: key, Value: v})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -119,7 +119,6 @@ type Loop struct {
 type Map struct {
 	Items             *expr.Value
 	ItemVar, IndexVar string
-	MaxConcurrency    int
 	// Each is the node that a branch runs; it has the name of the map.
 	Each *Node
 	// FanIn gets the results; nil = the updates are merged in order.
