@@ -77,7 +77,7 @@ func ofOperator(s tea.Settings, keys []string) (tea.Settings, error) {
 // parts returns the parts of this build.
 func parts() []part.Part {
 	var all []part.Part
-	for _, p := range [][]part.Part{modbusPart(), mqttPart()} {
+	for _, p := range [][]part.Part{modbusPart(), mqttPart(), commandPart()} {
 		all = append(all, p...)
 	}
 	return all

@@ -101,7 +101,7 @@ func TestPersonApprovesWrites(t *testing.T) {
 	p.fails("modbus.write", object{"point": "p", "value": 1}, tea.PermissionDenied, "none")
 	answer = "approve"
 	p.must("modbus.write", object{"point": "p", "value": 2})
-	if diff := cmp.Diff([]any{`Write "1" to the point "p"?`, `Write "2" to the point "p"?`}, questions); diff != "" {
+	if diff := cmp.Diff([]any{`Write 1 to the point "p"?`, `Write 2 to the point "p"?`}, questions); diff != "" {
 		t.Error(diff)
 	}
 	// A resumed run has another value: the answer for the first must not count.

@@ -8,7 +8,9 @@ import (
 	"maps"
 	"math"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -170,7 +172,7 @@ func (g *Guards) checkHistory(ctx context.Context, h *history, w Write) error {
 func approve(ctx context.Context, req *tea.Request, w Write) error {
 	digest := sha256.Sum256([]byte(w.Setting + "\x00" + w.Target + "\x00" + w.Shown))
 	resp, err := req.Invoke(ctx, tea.Invocation{Action: "human.ask", Key: "approve-" + hex.EncodeToString(digest[:8]), Params: map[string]any{
-		"question": fmt.Sprintf("Write %s to %s?", plaintext.Cut(strconv.Quote(w.Shown), 2000), w.Target),
+		"question": fmt.Sprintf("Write %s to %s?", plaintext.Cut(visible(w.Shown), maxShown), w.Target),
 		"choices":  []any{"approve", "deny"},
 	}})
 	if err != nil {
@@ -186,6 +188,18 @@ func approve(ctx context.Context, req *tea.Request, w Write) error {
 		return refusal("a person denied to write %s to %s", w.Shown, w.Target)
 	}
 	return nil
+}
+
+// maxShown is the maximum size in bytes of a value in a question.
+const maxShown = 2000
+
+// visible returns a text without characters that are invisible or change the order in
+// which others are displayed.
+func visible(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
 }
 
 func refusal(format string, args ...any) error {
