@@ -108,8 +108,10 @@ func TestSymbolicLinksDoNotLeadOut(t *testing.T) {
 		_, err = root.Stat(path)
 		wantType(t, "looking at "+path, err, tea.PermissionDenied)
 	}
-	for _, path := range []string{"dir/new", "dir/secret", "up/new"} {
+	for _, path := range []string{"file", "relative", "dir", "dir/new", "dir/secret", "up/new"} {
 		wantType(t, "writing "+path, root.WriteFile(path, []byte("x"), true), tea.PermissionDenied)
+	}
+	for _, path := range []string{"dir/new", "dir/secret", "up/new"} {
 		wantType(t, "deleting "+path, root.Remove(path), tea.PermissionDenied)
 	}
 	_, err := root.List(t.Context(), "dir", true, 10)
@@ -119,7 +121,7 @@ func TestSymbolicLinksDoNotLeadOut(t *testing.T) {
 	if data, err := root.ReadFile("inside", 100); err != nil || string(data) != "real" {
 		t.Errorf("a link that stays inside gives %q, %v", data, err)
 	}
-	if err := root.WriteFile("file", []byte("mine"), false); err != nil {
+	if err := root.WriteFile("inside", []byte("mine"), false); err != nil || content(t, filepath.Join(dir, "real")) != "real" {
 		t.Errorf("replacing a link: %v", err)
 	}
 	if got := content(t, filepath.Join(outside, "secret")); got != "secret" {

@@ -13,8 +13,8 @@ import (
 
 // WriteFile writes data to a file. A reader, also after a crash, finds the
 // complete old or the complete new content. An existing file keeps its
-// permissions; a symbolic link is replaced by the file. If createDirs is true,
-// missing directories are created.
+// permissions. A symbolic link is replaced by the file; one that leads out of the root
+// is refused. If createDirs is true, missing directories are created.
 func (r *Root) WriteFile(given string, data []byte, createDirs bool) error {
 	name, err := r.target(given, createDirs)
 	if err != nil {
@@ -24,7 +24,11 @@ func (r *Root) WriteFile(given string, data []byte, createDirs bool) error {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return r.failure("write", given, err)
-	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
+	case info.Mode()&fs.ModeSymlink != 0:
+		if _, err := r.root.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return r.failure("write", given, err)
+		}
+	case !info.Mode().IsRegular():
 		return r.failure("write", given, notRegular(info.Mode()))
 	}
 	err = atomicfile.WriteIn(r.root, name, 0o644, func(w io.Writer) error {
