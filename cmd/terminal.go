@@ -4,6 +4,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -20,7 +22,7 @@ type reportFlags struct {
 // setReport makes the report that receives all output for people.
 func (a *app) setReport(f reportFlags) {
 	a.quiet = f.Quiet
-	o := host.ReportOptions{Quiet: f.Quiet, ASCII: !a.utf8(), Mask: a.masked}
+	o := host.ReportOptions{Quiet: f.Quiet, ASCII: !a.utf8(), Mask: a.masked, Quotes: a.quotes}
 	if a.terminal(a.stderr) {
 		o.Color = a.getenv("NO_COLOR") == ""
 		o.Size = func() (int, int) { return terminalSize(a.stderr) }
@@ -57,6 +59,18 @@ func (a *app) masked(text string) string {
 		text = a.hide(text)
 	}
 	return text
+}
+
+// quotes reports whether a message may show lines of a file: one below the working
+// directory, or next to or below a file that the command line names. A workflow of
+// somebody else can name any file of the user as a subgraph.
+func (a *app) quotes(file string) bool {
+	file = resolved(file)
+	near := func(dir string) bool {
+		rel, err := filepath.Rel(dir, file)
+		return err == nil && filepath.IsLocal(rel) && !ofProcess(file)
+	}
+	return near(resolved(".")) || slices.ContainsFunc(a.args, func(arg string) bool { return isFile(arg) && near(filepath.Dir(resolved(arg))) })
 }
 
 // maskedWriter writes log lines to the report without the secrets in them: a

@@ -106,9 +106,12 @@ func readLines(file string) [][]byte {
 }
 
 // excerpt returns the line of a position with carets below, under the whole
-// line if the column is unknown; "" if the line cannot be read or contains a secret. It fits the
-// terminal.
+// line if the column is unknown; "" if the line cannot be read, may not be shown or contains a
+// secret. It fits the terminal.
 func (r *Report) excerpt(files sources, pos diag.Pos) string {
+	if r.o.Quotes != nil && !r.o.Quotes(pos.File) {
+		return ""
+	}
 	raw := files.line(pos.File, pos.Line)
 	if raw == nil {
 		return ""

@@ -23,6 +23,8 @@ type Options struct {
 	// Mask removes secrets from a text; nil = none. Lines of files that contain secrets
 	// are not shown. Callers mask the other texts.
 	Mask func(string) string
+	// Quotes reports whether lines of a file may be shown; nil = of all files.
+	Quotes func(file string) bool
 }
 
 // Report writes diagnostics and the progress of runs to one writer, usually
