@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -212,5 +214,91 @@ func TestNumbersOfVectors(t *testing.T) {
 	})
 	if err != nil || same != 0 {
 		t.Errorf("%d numbers are those of two changes, %v", same, err)
+	}
+}
+
+// A batch that is numbered, and so is written after its rows were read, has the same
+// results as one that is a single statement.
+func TestNumberedWritesOfEntries(t *testing.T) {
+	t.Parallel()
+	d, err := open(t.Context(), configOf(t, time.Now), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	const now = int64(1_000_000)
+	write := func(at int64, numbered bool, key, value string, expires int64) store.RowResult {
+		t.Helper()
+		sum := sha256.Sum256([]byte(value))
+		w := &store.RowWrite{Deduplicate: true, Row: store.Row{RecordName: store.RecordName{Feed: store.EntryFeed, Key: key}, Body: []byte(value), Size: int64(len(value)), Hash: hex.EncodeToString(sum[:]), Expires: expires}}
+		if err := d.Write(t.Context(), &store.Batch{Atomic: true, Numbered: numbered, Now: at, Writes: []*store.RowWrite{w}}); err != nil {
+			t.Fatal(err)
+		}
+		r := w.Result
+		r.Seq = 0
+		return r
+	}
+	var rows [2][]store.Row
+	var results [2][]store.RowResult
+	for i, numbered := range []bool{false, true} {
+		for step, w := range []struct {
+			value   string
+			expires int64
+		}{{`1`, 0}, {`1`, 0}, {`2`, 0}, {`2`, now + 3}, {`3`, 0}, {`3`, 0}} {
+			results[i] = append(results[i], write(now+int64(step), numbered, fmt.Sprint("k", i), w.value, w.expires))
+			found, err := d.Get(t.Context(), store.RowQuery{Feed: store.EntryFeed, Names: []store.RecordName{{Feed: store.EntryFeed, Key: fmt.Sprint("k", i)}}})
+			if err != nil || len(found) != 1 {
+				t.Fatal(found, err)
+			}
+			found[0].ID, found[0].Seq, found[0].Key = 0, 0, ""
+			rows[i] = append(rows[i], found[0])
+		}
+	}
+	if diff := cmp.Diff(results[0], results[1]); diff != "" {
+		t.Errorf("results (-one statement +numbered):\n%s", diff)
+	}
+	if diff := cmp.Diff(rows[0], rows[1]); diff != "" {
+		t.Errorf("rows (-one statement +numbered):\n%s", diff)
+	}
+	if !results[1][1].Same || rows[1][2].Created != now || rows[1][4].Created != now+4 {
+		t.Errorf("%+v, %+v: want the second write to be the same, and the expired entry to be created again", results[1], rows[1])
+	}
+}
+
+// An atomic batch with a condition that is not met writes nothing, in no feed.
+func TestAnAtomicBatchOfAllFeeds(t *testing.T) {
+	t.Parallel()
+	d, err := open(t.Context(), configOf(t, time.Now), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	batch := func(version int64) *store.Batch {
+		row := func(feed store.Feed, body string) store.Row {
+			return store.Row{RecordName: store.RecordName{Feed: feed, Space: "s", Key: "k"}, Body: []byte(body)}
+		}
+		return &store.Batch{Atomic: true, Numbered: true, Now: 1, Writes: []*store.RowWrite{
+			{Row: row(store.EntryFeed, "1")}, {Row: row(store.VectorFeed, "\x00\x00\x80\x3f")}, {Row: row(store.DocumentFeed, "{}"), If: store.Precondition{Version: version}},
+		}}
+	}
+	refused := batch(7)
+	if err := d.Write(t.Context(), refused); err != nil || !refused.Writes[2].Result.Unmet {
+		t.Fatalf("%+v, %v: want the condition not to be met", refused.Writes[2].Result, err)
+	}
+	for _, feed := range store.Feeds() {
+		page, err := d.Scan(t.Context(), store.RowRange{Feed: feed, Space: "s", Limit: 10})
+		if err != nil || len(page.Rows) != 0 {
+			t.Errorf("%s has %d rows, %v", feed, len(page.Rows), err)
+		}
+	}
+	done := batch(0)
+	if err := d.Write(t.Context(), done); err != nil {
+		t.Fatal(err)
+	}
+	for i, feed := range []store.Feed{store.EntryFeed, store.VectorFeed, store.DocumentFeed} {
+		changes, err := d.Changes(t.Context(), store.RowChanges{Feed: feed, Limit: 10})
+		if err != nil || len(changes.Rows) != 1 || changes.Rows[0].Seq != done.Writes[i].Result.Seq {
+			t.Errorf("%s: %+v, %v, want number %d", feed, changes.Rows, err, done.Writes[i].Result.Seq)
+		}
 	}
 }

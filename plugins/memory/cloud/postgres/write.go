@@ -270,10 +270,11 @@ func (x *lockedBatch) of(feed store.Feed) []*store.RowWrite {
 	return slices.DeleteFunc(slices.Clone(x.b.Writes), func(w *store.RowWrite) bool { return w.Feed != feed })
 }
 
-// locked are the SELECTs of the rows that are written, without the conditions.
+// locked are the SELECTs of the rows that are written, without the conditions. Those of
+// documents and vectors are locked by the last number of their feed.
 var locked = map[store.Feed]string{
 	store.DocumentFeed: "SELECT convert_to(kind, 'UTF8'), convert_to(id, 'UTF8'), seq, version, 0::bigint, NULL::bigint, NULL::text, NULL::text FROM documents WHERE %s",
-	store.VectorFeed:   "SELECT collection, name, seq, 0::bigint, 0::bigint, NULL::bigint, NULL::text, NULL::text FROM vectors WHERE %s ORDER BY hash FOR UPDATE",
+	store.VectorFeed:   "SELECT collection, name, seq, 0::bigint, 0::bigint, NULL::bigint, NULL::text, NULL::text FROM vectors WHERE %s",
 	store.EntryFeed:    "SELECT convert_to(namespace, 'UTF8'), key, seq, 0::bigint, created_at, expires_at, content_hash, metadata FROM ltm WHERE %s ORDER BY hash FOR UPDATE",
 }
 
