@@ -34,13 +34,13 @@ func ToCanonical(entries []store.Entry, inlineBytes int, now time.Time) ([]Canon
 	}
 	all := make([]Canonical, len(contents))
 	for i, c := range contents {
-		all[i] = c.toCanonical(entries[i].Key)
+		all[i] = c.toCanonical()
 	}
 	return all, nil
 }
 
-func (c *prepared) toCanonical(key string) Canonical {
-	return Canonical{Value: c.text, Metadata: c.metadata, Hash: c.hash, Inline: c.inline, ExpiresAt: c.expiresAt, Fields: fields(key, c.value, c.metadata)}
+func (c *prepared) toCanonical() Canonical {
+	return Canonical{Value: c.text, Metadata: c.metadata, Hash: c.hash, Inline: c.inline, ExpiresAt: c.expiresAt}
 }
 
 // Fields returns the searchable texts of a stored entry. Value and metadata are
@@ -57,7 +57,7 @@ func FromRecord(r store.Record, inlineBytes int) (Canonical, error) {
 	if err != nil {
 		return Canonical{}, err
 	}
-	return c.toCanonical(r.Key), nil
+	return c.toCanonical(), nil
 }
 
 // CheckNamespace returns a validation_error for an invalid namespace.
