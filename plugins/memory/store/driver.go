@@ -125,6 +125,8 @@ type RowRange struct {
 	MaxBytes int64
 	// NoBody leaves the bodies out.
 	NoBody bool
+	// Live is a time; entries that expire then or earlier can be left out. 0 = none.
+	Live int64
 	// Require has texts. A driver that finds entries by their words can leave out
 	// those without the words of these texts.
 	Require []string
@@ -258,6 +260,7 @@ type TextQuery struct {
 	Limit    int
 	MaxBytes int64
 	NoBody   bool
+	Live     int64
 	Require  []string
 }
 

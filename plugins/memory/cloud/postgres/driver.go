@@ -312,6 +312,9 @@ func (d *database) Scan(ctx context.Context, q store.RowRange) (store.RowPage, e
 		size = "0"
 	}
 	where := a.below(t, q.Space, q.Prefix, q.After)
+	if q.Feed == store.EntryFeed && q.Live != 0 {
+		where += " AND " + alive + a.add(q.Live) + ")"
+	}
 	if words := d.required(q.Require); len(words) > 0 {
 		where += " AND words @@ " + a.add(strings.Join(words, " & ")) + "::tsquery"
 	}

@@ -142,6 +142,35 @@ func TestEachCallHasFewRoundTrips(t *testing.T) {
 	}
 }
 
+// Entries that have expired and not been swept do not make a list slow.
+func TestAListDoesNotReadExpiredEntries(t *testing.T) {
+	t.Parallel()
+	var later atomic.Int64
+	config, trips := configOf(t, func() time.Time { return time.Now().Add(time.Duration(later.Load())) }), &roundTrips{}
+	d, err := open(t.Context(), config, trips)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stores := d.stores(config)
+	t.Cleanup(func() { _ = (&backend[any]{nil, stores}).Close() })
+	all := entries(1001, 100)
+	for i := range all[:1000] {
+		all[i].TTL = time.Minute
+	}
+	if _, err := stores.LongTerm.Store(t.Context(), all...); err != nil {
+		t.Fatal(err)
+	}
+	later.Store(int64(time.Hour))
+	before := trips.n.Load()
+	page, err := stores.LongTerm.List(t.Context(), store.List{Prefix: "sensor/", Limit: 1})
+	if err != nil || len(page.Entries) != 1 || page.Entries[0].Key != all[1000].Key {
+		t.Errorf("%+v, %v, want the entry that does not expire", page, err)
+	}
+	if n := trips.n.Load() - before; n != 1 {
+		t.Errorf("%d round trips, want 1", n)
+	}
+}
+
 // A connection that was idle is not pinged, which would be a further round trip.
 func TestAPauseTakesNoRoundTrip(t *testing.T) {
 	t.Parallel()

@@ -151,7 +151,7 @@ func (d *database) SearchText(ctx context.Context, q store.TextQuery) (found sto
 		return found, nil
 	}
 	t, a := feeds[store.EntryFeed], &args{}
-	where := a.below(t, q.Space, q.Prefix, "") + " AND " + alive + a.add(d.micro()) + ")"
+	where := a.below(t, q.Space, q.Prefix, "") + " AND " + alive + a.add(q.Live) + ")"
 	words, size := a.add(query)+"::tsquery", t.size
 	if q.NoBody {
 		size = "0"

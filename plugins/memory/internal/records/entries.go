@@ -190,7 +190,7 @@ func (s *entries) List(ctx context.Context, l store.List) (p store.Page, err err
 // of the required texts.
 func (s *entries) walk(ctx context.Context, l store.List, required []string, wanted func(*store.Row) bool, c *collector) error {
 	q := store.RowRange{
-		Feed: store.EntryFeed, Space: l.Namespace, Prefix: l.Prefix, After: l.After, Limit: min(l.Limit+1, batchRows), MaxBytes: l.MaxBytes, NoBody: l.KeysOnly, Require: required,
+		Feed: store.EntryFeed, Space: l.Namespace, Prefix: l.Prefix, After: l.After, Limit: min(l.Limit+1, batchRows), MaxBytes: l.MaxBytes, NoBody: l.KeysOnly, Live: s.m.micro(), Require: required,
 	}
 	return s.m.each(ctx, q, func(r *store.Row) (bool, error) {
 		if r.Damaged == nil && (s.m.expired(r) || wanted != nil && !wanted(r)) {

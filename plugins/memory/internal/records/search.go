@@ -65,7 +65,7 @@ func (s *entries) Search(ctx context.Context, q store.Search) (store.Results, er
 func (s *entries) ask(ctx context.Context, d store.TextSearcher, q store.Search, required []string, wanted func(*store.Row) bool, c *collector) (store.Results, error) {
 	const filtered, most = 64, 4096
 	read := store.TextQuery{
-		Space: q.Namespace, Text: q.Text, Prefix: q.Prefix, Limit: max(q.Skip+q.Limit, 0) + 1, MaxBytes: q.MaxBytes, NoBody: q.KeysOnly, Require: required,
+		Space: q.Namespace, Text: q.Text, Prefix: q.Prefix, Limit: max(q.Skip+q.Limit, 0) + 1, MaxBytes: q.MaxBytes, NoBody: q.KeysOnly, Live: s.m.micro(), Require: required,
 	}
 	if len(q.Metadata) > 0 {
 		read.Limit = max(read.Limit, filtered)

@@ -303,6 +303,9 @@ func (d *database) Scan(ctx context.Context, q store.RowRange) (page store.RowPa
 	if q.NoBody {
 		size = "0"
 	}
+	if q.Feed == store.EntryFeed && q.Live != 0 {
+		begins += fmt.Sprintf(" AND (l.expires_at IS NULL OR l.expires_at > %d)", q.Live)
+	}
 	sql := fmt.Sprintf("SELECT %s, %s AS bytes, %s AS k FROM %s WHERE %s = ?1 AND %s > ?2%s ORDER BY k LIMIT %d", t.without(q.NoBody), size, t.key, t.from, t.space, t.key, begins, q.Limit)
 	found, err := d.query(ctx, pageOf(sql, "k", q.MaxBytes), args...)
 	if err != nil || len(found) == 0 {

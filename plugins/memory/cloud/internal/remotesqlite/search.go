@@ -20,7 +20,7 @@ func (d *database) SearchText(ctx context.Context, q store.TextQuery) (page stor
 	if match == "" {
 		return page, nil
 	}
-	begins, args := prefixed("l.key", escape(q.Prefix), []string{match, q.Space, integer(d.micro())})
+	begins, args := prefixed("l.key", escape(q.Prefix), []string{match, q.Space, integer(q.Live)})
 	found, err := d.query(ctx, fmt.Sprintf(`SELECT %s, bm25(ltm_text) FROM ltm_text JOIN ltm AS l ON l.id = ltm_text.rowid
 		WHERE ltm_text MATCH ?1 AND l.namespace = ?2 AND (l.expires_at IS NULL OR l.expires_at > CAST(?3 AS INTEGER))%s ORDER BY bm25(ltm_text), l.id LIMIT %d OFFSET %d`,
 		feeds[store.EntryFeed].without(q.NoBody), begins, q.Limit, q.Offset), args...)
