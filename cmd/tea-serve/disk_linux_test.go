@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisktest"
 	"github.com/the-edge-agent/tea/test/teaproc"
 )
 
@@ -23,7 +23,7 @@ func (s *service) awaitReady(status int) (r response) {
 
 func TestFullDiskIsReported(t *testing.T) {
 	t.Parallel()
-	disk := smalldisk.New(t, "2m")
+	disk := smalldisktest.New(t, "2m")
 	p := newProject(t, map[string]string{"greet.yaml": greet})
 	gate := filepath.Join(p.home, "gate")
 	p.write("block.yaml", block(gate))
@@ -100,7 +100,7 @@ func TestServerWhoseDirectoryWasMovedRefusesWork(t *testing.T) {
 // A file that appears while the disk is full is processed when there is room.
 func TestFileWaitsForADiskThatIsFull(t *testing.T) {
 	t.Parallel()
-	disk := smalldisk.New(t, "2m")
+	disk := smalldisktest.New(t, "2m")
 	p := newProject(t, map[string]string{"greet.yaml": greet, "files.yaml": "nodes: [{name: n}]\nserve: {triggers: [{watch: inbox}]}\n"})
 	inbox := filepath.Join(p.dir, "inbox")
 	if err := os.Mkdir(inbox, 0o700); err != nil {
@@ -122,7 +122,7 @@ func TestFileWaitsForADiskThatIsFull(t *testing.T) {
 // Runs that wait for a disk that is full do not all try again and again.
 func TestQueueWaitsForADiskThatIsFull(t *testing.T) {
 	t.Parallel()
-	disk := smalldisk.New(t, "2m")
+	disk := smalldisktest.New(t, "2m")
 	p := newProject(t, map[string]string{"greet.yaml": greet + "serve: {max_running: 3, retry: {max_retries: 1}}\n"})
 	gate := filepath.Join(p.home, "gate")
 	p.write("block.yaml", block(gate))

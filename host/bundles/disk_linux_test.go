@@ -8,14 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisktest"
 )
 
 // The disk is full at each block that an installation needs, one after the
 // other. The old version stays, and nothing of the new one.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	disk := smalldisk.New(t, "512k")
+	disk := smalldisktest.New(t, "512k")
 	dir := disk.Dir
 	s := storeAt(filepath.Join(dir, "tea"))
 	install(t, s, packOpen(t, "text", "1.0.0"))
@@ -52,7 +52,7 @@ func TestFullDisk(t *testing.T) {
 
 func TestReadOnlyStore(t *testing.T) {
 	t.Parallel()
-	disk := smalldisk.New(t, "512k")
+	disk := smalldisktest.New(t, "512k")
 	s := storeAt(filepath.Join(disk.Dir, "tea"))
 	e := install(t, s, packOpen(t, "text", "1.0.0"))
 	install(t, s, packOpen(t, "text", "2.0.0"))

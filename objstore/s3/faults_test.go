@@ -14,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/objstore/objtest"
 	"github.com/the-edge-agent/tea/objstore/s3"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisktest"
 )
 
 func TestSettingsThatTheServerRefuses(t *testing.T) {
@@ -45,7 +45,7 @@ func TestSettingsThatTheServerRefuses(t *testing.T) {
 
 func TestFullStorage(t *testing.T) {
 	t.Parallel()
-	server := objtest.S3In(t, smalldisk.New(t, "1m").Dir)
+	server := objtest.S3In(t, smalldisktest.New(t, "1m").Dir)
 	b := server.Open(t, nil, s3.Scheme())
 	objtest.Put(t, b, "a", "kept")
 	_, err := b.Put(t.Context(), "b", strings.NewReader(strings.Repeat("x", 2<<20)), objstore.PutOptions{})

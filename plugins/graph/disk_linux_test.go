@@ -9,17 +9,17 @@ import (
 	"testing"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisktest"
 )
 
 // onDisk runs a test on each backend with a small disk.
-func onDisk(t *testing.T, size string, test func(t *testing.T, disk *smalldisk.Disk, settings object)) {
+func onDisk(t *testing.T, size string, test func(t *testing.T, disk *smalldisktest.Disk, settings object)) {
 	t.Helper()
 	t.Parallel()
 	for _, name := range backends(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			disk := smalldisk.New(t, size)
+			disk := smalldisktest.New(t, size)
 			test(t, disk, object{"backend": name, "path": filepath.Join(disk.Dir, "graph"), "lock_timeout": 0})
 		})
 	}
@@ -76,7 +76,7 @@ func (g *opened) close() {
 // A full disk refuses what is new and keeps what was acknowledged. Everything can
 // be read, and there is no need to open the graph again once there is room.
 func TestAFullDiskKeepsWhatWasStored(t *testing.T) {
-	onDisk(t, "24m", func(t *testing.T, disk *smalldisk.Disk, settings object) {
+	onDisk(t, "24m", func(t *testing.T, disk *smalldisktest.Disk, settings object) {
 		g := open(t, settings)
 		g.needLibrary()
 		disk.Fill(t, 2<<20)
@@ -98,7 +98,7 @@ func TestAFullDiskKeepsWhatWasStored(t *testing.T) {
 
 // A graph on a full disk opens, and is read.
 func TestAGraphOpensOnAFullDisk(t *testing.T) {
-	onDisk(t, "24m", func(t *testing.T, disk *smalldisk.Disk, settings object) {
+	onDisk(t, "24m", func(t *testing.T, disk *smalldisktest.Disk, settings object) {
 		g := open(t, settings)
 		g.needLibrary()
 		disk.Fill(t, 2<<20)
@@ -122,7 +122,7 @@ func TestAGraphOpensOnAFullDisk(t *testing.T) {
 
 // A new graph is not created on a full disk, and is created once there is room.
 func TestANewGraphOnAFullDisk(t *testing.T) {
-	onDisk(t, "24m", func(t *testing.T, disk *smalldisk.Disk, settings object) {
+	onDisk(t, "24m", func(t *testing.T, disk *smalldisktest.Disk, settings object) {
 		g := open(t, object{"backend": settings["backend"], "path": t.TempDir()})
 		g.needLibrary()
 		for _, free := range []int64{0, 4 << 10, 16 << 10, 64 << 10} {
@@ -146,7 +146,7 @@ func TestANewGraphOnAFullDisk(t *testing.T) {
 
 // A disk that cannot be written can be read, or says so.
 func TestAGraphOnAReadOnlyDisk(t *testing.T) {
-	onDisk(t, "24m", func(t *testing.T, disk *smalldisk.Disk, settings object) {
+	onDisk(t, "24m", func(t *testing.T, disk *smalldisktest.Disk, settings object) {
 		g := open(t, settings)
 		g.needLibrary()
 		g.link("a-knows-b")

@@ -9,7 +9,7 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
-	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisktest"
 )
 
 // noise returns entries that cannot be compressed.
@@ -30,7 +30,7 @@ func TestArchivesOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	peertest.Long(t, "it fills disks")
 	withoutRaceDetector(t)
-	archives, small := t.TempDir(), smalldisk.New(t, "40m")
+	archives, small := t.TempDir(), smalldisktest.New(t, "40m")
 	from := mustOpen(t, map[string]any{"path": t.TempDir(), "engine": "sqlite", "archives": small.Dir})
 	from.must("ltm.store", map[string]any{"key": "first", "value": 1})
 	from.must("memory.export", map[string]any{"path": "a"})

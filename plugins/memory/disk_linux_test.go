@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
-	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisktest"
 )
 
 func TestAFullDiskLosesNothingAndIsReadFrom(t *testing.T) {
@@ -16,7 +16,7 @@ func TestAFullDiskLosesNothingAndIsReadFrom(t *testing.T) {
 		return
 	}
 	eachEngine(t, func(t *testing.T, engine string) {
-		disk := smalldisk.New(t, "24m")
+		disk := smalldisktest.New(t, "24m")
 		settings := map[string]any{"path": disk.Dir + "/memory", "engine": engine}
 		o := mustOpen(t, settings)
 		kept := map[string]bool{}
@@ -96,7 +96,7 @@ func TestDeletedValuesMakeRoomOnAFullDisk(t *testing.T) {
 		if engine == "sqlite" {
 			withoutRaceDetector(t)
 		}
-		disk := smalldisk.New(t, "24m")
+		disk := smalldisktest.New(t, "24m")
 		o := mustOpen(t, map[string]any{"path": disk.Dir + "/memory", "engine": engine})
 		defer o.close()
 		fill := func(action, name, content, prefix string) (stored int64) {
@@ -136,7 +136,7 @@ func TestAFolderThatCannotBeWrittenSaysSo(t *testing.T) {
 		return
 	}
 	eachEngine(t, func(t *testing.T, engine string) {
-		disk := smalldisk.New(t, "24m")
+		disk := smalldisktest.New(t, "24m")
 		settings := map[string]any{"path": disk.Dir + "/memory", "engine": engine}
 		for _, when := range []string{"empty", "with a memory"} {
 			disk.Protect(t, true)

@@ -13,7 +13,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
-	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisktest"
 )
 
 // A disk that is full refuses what is new, keeps what is there, and is used
@@ -23,7 +23,7 @@ func TestSessionsAndFilesOnAFullDisk(t *testing.T) {
 	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			disk := smalldisk.New(t, "6m")
+			disk := smalldisktest.New(t, "6m")
 			dir := disk.Dir
 			a := openAgent(t, teatest.Linked(memory.Bundle()), alone(), map[string]any{"path": filepath.Join(dir, "memory"), "engine": engine})
 			defer a.close(t)
@@ -75,7 +75,7 @@ func TestTablesAreReadAfterAStartOnAFullDisk(t *testing.T) {
 		return
 	}
 	eachEngine(t, func(t *testing.T, engine string) {
-		disk := smalldisk.New(t, "24m")
+		disk := smalldisktest.New(t, "24m")
 		settings := map[string]any{"path": filepath.Join(disk.Dir, "memory"), "engine": engine}
 		o := mustOpen(t, settings)
 		o.must("data.create_table", map[string]any{"name": "t", "schema": []any{map[string]any{"name": "a", "type": "int"}}, "primary_key": []any{"a"}})
@@ -105,7 +105,7 @@ func TestRecordsAreReadAfterAKillOnAFullDisk(t *testing.T) {
 		return
 	}
 	eachEngine(t, func(t *testing.T, engine string) {
-		disk := smalldisk.New(t, "24m")
+		disk := smalldisktest.New(t, "24m")
 		dir := t.TempDir()
 		o := mustOpen(t, map[string]any{"path": dir, "engine": engine})
 		stores(o, "early")

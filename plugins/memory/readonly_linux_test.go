@@ -14,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
-	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisktest"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 )
@@ -138,7 +138,7 @@ func TestAMemoryOnAReadOnlyFileSystemIsRead(t *testing.T) {
 		return
 	}
 	eachEngine(t, func(t *testing.T, engine string) {
-		disk := smalldisk.New(t, "64m")
+		disk := smalldisktest.New(t, "64m")
 		settings := map[string]any{"path": disk.Dir + "/memory", "engine": engine}
 		a := openAgent(t, teatest.Linked(memory.Bundle()), embedder(), settings)
 		fillMemory(t, a)
@@ -252,7 +252,7 @@ func TestAMemoryThatWasNotClosedIsNeverReadWithoutItsLastChanges(t *testing.T) {
 	}
 	eachEngine(t, func(t *testing.T, engine string) {
 		for _, lost := range []string{"nothing", "-shm"} {
-			disk := smalldisk.New(t, "64m")
+			disk := smalldisktest.New(t, "64m")
 			a := openAgent(t, teatest.Linked(memory.Bundle()), nil, map[string]any{"path": disk.Dir + "/open", "engine": engine})
 			a.entry(t, "k", "old")
 			a.close(t)

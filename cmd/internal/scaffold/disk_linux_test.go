@@ -7,12 +7,12 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisktest"
 )
 
 func TestFullDiskLeavesNoPartOfAProject(t *testing.T) {
 	t.Parallel()
-	disk := smalldisk.New(t, "256k")
+	disk := smalldisktest.New(t, "256k")
 	dir := filepath.Join(disk.Dir, "weather")
 	if _, err := Write(sharedFiles(t), dir, "weather", "go"); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("err = %v, want no space left", err)

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/host/flow"
-	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisktest"
 )
 
 func TestRealFullDisk(t *testing.T) {
 	t.Parallel()
-	disk := smalldisk.New(t, "256k")
+	disk := smalldisktest.New(t, "256k")
 	dir := disk.Dir
 	s, err := OpenStore(dir)
 	if err != nil {
@@ -54,7 +54,7 @@ func TestRealFullDisk(t *testing.T) {
 
 func TestReadOnlyDirectory(t *testing.T) {
 	t.Parallel()
-	disk := smalldisk.New(t, "1m")
+	disk := smalldisktest.New(t, "1m")
 	dir := disk.Dir
 	s, err := OpenStore(dir)
 	if err != nil {

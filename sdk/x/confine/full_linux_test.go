@@ -9,12 +9,12 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/confine"
-	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisktest"
 )
 
 func TestFullDiskKeepsTheOldContent(t *testing.T) {
 	t.Parallel()
-	dir := smalldisk.New(t, "64k").Dir
+	dir := smalldisktest.New(t, "64k").Dir
 	write(t, filepath.Join(dir, "a"), "old")
 	root, err := confine.Open(dir)
 	if err != nil {

@@ -5,12 +5,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisktest"
 )
 
 func TestFullDiskLosesNothing(t *testing.T) {
 	t.Parallel()
-	disk := smalldisk.New(t, "256k")
+	disk := smalldisktest.New(t, "256k")
 	l := openTest(t, disk.Dir)
 	l.putTest(t, acceptTest("a"))
 	disk.Fill(t, 0)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisktest"
 
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
@@ -23,7 +23,7 @@ func TestACheckpointOnAFullDiskLosesNothing(t *testing.T) {
 	for _, free := range []int64{0, 4 << 10, 32 << 10, 128 << 10, 512 << 10, 1 << 20} {
 		t.Run(fmt.Sprint(free), func(t *testing.T) {
 			t.Parallel()
-			disk := smalldisk.New(t, "32m")
+			disk := smalldisktest.New(t, "32m")
 			dir := filepath.Join(disk.Dir, "graph")
 			if err := os.Mkdir(dir, 0o700); err != nil {
 				t.Fatal(err)

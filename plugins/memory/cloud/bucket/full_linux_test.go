@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisktest"
 )
 
 // A device whose disk is full fails with a resource_exhausted, loses nothing that
@@ -23,7 +23,7 @@ func TestFullDisk(t *testing.T) {
 	for _, acknowledge := range []string{"remote", "local"} {
 		t.Run(acknowledge, func(t *testing.T) {
 			s := objtest.S3(t)
-			disk := smalldisk.New(t, "24m")
+			disk := smalldisktest.New(t, "24m")
 			options := map[string]any{"acknowledge": acknowledge, "delay_seconds": 0.01}
 			device := openStores(t, config(t, s, prefixOf(t), disk.Dir, options))
 			other := openStores(t, config(t, s, prefixOf(t), t.TempDir(), map[string]any{"wait_seconds": 600}))

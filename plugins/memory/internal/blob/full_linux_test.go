@@ -12,7 +12,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/x/smalldisk"
+	"github.com/the-edge-agent/tea/sdk/x/smalldisktest"
 )
 
 // onDisk are the files below a directory.
@@ -41,7 +41,7 @@ func refused(t *testing.T, what string, err error, kind tea.ErrorType, reason er
 
 func TestAFullDiskKeepsWhatIsThere(t *testing.T) {
 	t.Parallel()
-	dir := smalldisk.New(t, "64k").Dir
+	dir := smalldisktest.New(t, "64k").Dir
 	f := open(t, dir)
 	put(t, f, "a", "old")
 	for _, name := range []string{"a", "new/deep"} {
@@ -59,7 +59,7 @@ func TestAFullDiskKeepsWhatIsThere(t *testing.T) {
 
 func TestAFolderThatMustNotBeWritten(t *testing.T) {
 	t.Parallel()
-	disk := smalldisk.New(t, "64k")
+	disk := smalldisktest.New(t, "64k")
 	dir := disk.Dir
 	f := open(t, dir)
 	put(t, f, "a", "old")

@@ -1,4 +1,4 @@
-package smalldisk
+package smalldisktest
 
 import (
 	"errors"

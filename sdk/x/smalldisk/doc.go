@@ -1,3 +1,0 @@
-// Package smalldisk mounts small file systems, for tests of disks that are full
-// or read-only. Start with [New]. It works on Linux.
-package smalldisk
