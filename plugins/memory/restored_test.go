@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 // copied copies the files of a folder over those of another, except some.
@@ -98,6 +100,72 @@ func TestIndexesOfAReplacedMemoryAreNotUsed(t *testing.T) {
 					o.close()
 				}
 			})
+		}
+	})
+}
+
+// A copy of a closed memory has no log, so the log of the other memory stays in the folder.
+func TestCopyOverAMemoryThatWasNotClosedIsRefused(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, engine string) {
+		dir := t.TempDir()
+		settings := map[string]any{"path": dir, "engine": engine}
+		o := mustOpen(t, settings)
+		for i := range 20 {
+			o.must("ltm.store", map[string]any{"key": fmt.Sprint("early", i), "value": i})
+		}
+		o.close()
+		older := killed(t, dir)
+		for range 2 {
+			o = mustOpen(t, settings)
+			for i := range 20 {
+				o.must("ltm.store", map[string]any{"key": fmt.Sprint("early", i), "value": "changed"})
+				o.must("ltm.store", map[string]any{"key": fmt.Sprint("late", i), "value": i})
+			}
+			o.close()
+		}
+		o = mustOpen(t, settings)
+		o.must("ltm.delete", map[string]any{"key": "late1"})
+		o.must("ltm.store", map[string]any{"key": "last", "value": 1})
+		left := killed(t, dir)
+		o.close()
+		log := map[string]string{"duckdb": "memory.duckdb.wal", "sqlite": "memory.sqlite-wal"}[engine]
+		whole, err := os.ReadFile(filepath.Join(left, log))
+		if err != nil || len(whole) == 0 {
+			t.Fatal("the log is empty", err)
+		}
+
+		settings = map[string]any{"path": left, "engine": engine}
+		mustOpen(t, settings).close() // what a kill left can be opened as often as one likes
+		copied(t, left, dir)
+		if err := os.WriteFile(filepath.Join(left, log), whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		copied(t, left, older)
+		for _, readOnly := range []bool{false, true, false} {
+			o = mustOpen(t, map[string]any{"path": left, "engine": engine, "read_only": readOnly})
+			same(t, "state", o.must("memory.inspect", nil)["state"], any("broken"))
+			for _, action := range []string{"ltm.list", "session.list"} {
+				if _, err := o.call(action, nil); typeOf(err) != tea.InternalError || tea.AsError(err).Retryable || !contains(err, log) || !contains(err, "move the log away") {
+					t.Errorf("%s: %v", action, err)
+				}
+			}
+			o.close()
+		}
+		now, err := os.ReadFile(filepath.Join(left, log))
+		if err != nil || string(now) != string(whole) {
+			t.Error("the log has changed", err)
+		}
+
+		if err := os.Rename(filepath.Join(left, log), filepath.Join(left, "away")); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			o = mustOpen(t, settings)
+			same(t, "entries", o.must("ltm.list", nil)["count"], any(int64(20)))
+			same(t, "value", o.must("ltm.retrieve", map[string]any{"key": "early1"})["value"], any(int64(1)))
+			o.must("ltm.store", map[string]any{"key": "early2", "value": 2})
+			o.close()
 		}
 	})
 }

@@ -44,6 +44,8 @@ type Handles struct {
 	Read *sql.DB
 	// Write has the one connection that writes.
 	Write *sql.DB
+	// BeforeWrite is called before the first transaction that may write.
+	BeforeWrite func()
 	// BeforeCommit is called before each commit; nil = nothing to do.
 	BeforeCommit func()
 	// Checkpoint writes the log into the database. It is called on the connection that

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/schema"
 )
@@ -18,6 +19,8 @@ type session struct {
 	reads    *statements
 	writer   *writer
 	identity string
+	// beforeWrite calls that of handles once.
+	beforeWrite func()
 
 	// Guarded by Engine.mu: the number of calls that use the session, and whether
 	// it accepts no more calls.
@@ -74,7 +77,7 @@ func openSession(ctx context.Context, o Options) (*session, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.handles.Close(), s.owner.release())
 	}
 	s.reads = newStatements(s.handles.Read)
-	s.writer = newWriter(conn, o.Driver, s.beforeCommit, s.handles.Checkpoint, o.Logger)
+	s.writer = newWriter(conn, o.Driver, s.beforeWrite, s.beforeCommit, s.handles.Checkpoint, o.Logger)
 	for _, what := range s.handles.Repaired {
 		o.Logger.Warn("the memory was damaged and is repaired", "folder", o.Dir, "reason", what)
 	}
@@ -125,7 +128,8 @@ func (s *session) prepare(ctx context.Context, o Options, path string) (conn *sq
 	if conn, err = s.handles.Write.Conn(ctx); err != nil {
 		return nil, err
 	}
-	changed, err := schema.Migrate(ctx, conn, o.Driver.Dialect())
+	s.beforeWrite = sync.OnceFunc(s.handles.BeforeWrite)
+	changed, err := schema.Migrate(ctx, conn, o.Driver.Dialect(), s.beforeWrite)
 	if err == nil && changed && s.handles.Checkpoint != nil {
 		err = s.handles.Checkpoint(ctx, conn)
 	}

@@ -172,6 +172,7 @@ func (t *tx) commit(ctx context.Context) error {
 	}
 	alone := !t.begun && !t.writer.uncertain && len(t.tables) == 1 && len(t.appended[t.tables[0]]) == 1
 	if alone {
+		t.writer.beforeWrite()
 		if err := t.writer.beforeCommit(); err != nil {
 			return err
 		}

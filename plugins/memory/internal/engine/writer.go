@@ -24,6 +24,8 @@ type writer struct {
 	conn       *sql.Conn
 	driver     Driver
 	statements *statements
+	// beforeWrite is called before a transaction begins.
+	beforeWrite func()
 	// beforeCommit returns an error if the database's files were replaced.
 	beforeCommit func() error
 	// checkpoint writes the log into the database; nil if the database does this
@@ -52,8 +54,8 @@ type write struct {
 	taken atomic.Bool
 }
 
-func newWriter(conn *sql.Conn, driver Driver, beforeCommit func() error, checkpoint func(context.Context, *sql.Conn) error, logger *slog.Logger) *writer {
-	w := &writer{conn: conn, driver: driver, statements: newStatements(conn), beforeCommit: beforeCommit, checkpoint: checkpoint, logger: logger, queue: make(chan *write, maxGroup), done: make(chan struct{})}
+func newWriter(conn *sql.Conn, driver Driver, beforeWrite func(), beforeCommit func() error, checkpoint func(context.Context, *sql.Conn) error, logger *slog.Logger) *writer {
+	w := &writer{conn: conn, driver: driver, statements: newStatements(conn), beforeWrite: beforeWrite, beforeCommit: beforeCommit, checkpoint: checkpoint, logger: logger, queue: make(chan *write, maxGroup), done: make(chan struct{})}
 	go w.run()
 	return w
 }
@@ -86,7 +88,7 @@ func (w *writer) do(ctx context.Context, fn func(context.Context, store.Tx) erro
 }
 
 // close waits for the queued writes. whole reports whether the whole log was
-// written into the database.
+// written into the database, if this is not left to the database.
 func (w *writer) close() (whole bool, err error) {
 	w.mu.Lock()
 	w.closed = true
@@ -94,6 +96,7 @@ func (w *writer) close() (whole bool, err error) {
 	close(w.queue)
 	<-w.done
 	err = w.statements.close()
+	whole = true
 	if w.checkpoint != nil {
 		failed := w.beforeCommit()
 		if failed == nil {
@@ -190,6 +193,7 @@ func (w *writer) keepSchema() {
 // begin begins a transaction. It first ends a transaction that could not be
 // rolled back.
 func (w *writer) begin(ctx context.Context) error {
+	w.beforeWrite()
 	err := w.exec(ctx, "BEGIN")
 	if err != nil && w.exec(ctx, "ROLLBACK") == nil {
 		err = w.exec(ctx, "BEGIN")

@@ -18,15 +18,18 @@ import (
 var files embed.FS
 
 // Migrate applies the missing versions, each in a separate transaction, and
-// reports whether there were any. It refuses a database of a newer version with a
-// dependency_missing error and does not change it.
-func Migrate(ctx context.Context, conn *sql.Conn, dialect store.Dialect) (changed bool, err error) {
+// reports whether there were any. It calls before first if there are some. It refuses
+// a database of a newer version with a dependency_missing error and does not change it.
+func Migrate(ctx context.Context, conn *sql.Conn, dialect store.Dialect, before func()) (changed bool, err error) {
 	if _, err := conn.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS tea_schema (version INTEGER NOT NULL)"); err != nil {
 		return false, fmt.Errorf("read the schema's version: %w", err)
 	}
 	missing, err := missing(ctx, conn, dialect)
 	if err != nil {
 		return false, err
+	}
+	if len(missing) > 0 {
+		before()
 	}
 	for _, file := range missing {
 		if err := apply(ctx, conn, file); err != nil {

@@ -68,7 +68,11 @@ func (database) Open(ctx context.Context, path string, limits engine.Limits) (en
 	if absent != nil {
 		makeLog() // for the schema
 	}
-	return engine.Handles{Read: db, Write: db, BeforeCommit: makeLog, Checkpoint: checkpoint, Closed: func() error { return noteClosed(path) }, Repaired: repaired}, nil
+	return engine.Handles{
+		Read: db, Write: db, Checkpoint: checkpoint, Repaired: repaired, BeforeCommit: makeLog,
+		BeforeWrite: func() { engine.ForgetClosed(path) },
+		Closed:      func() error { return engine.NoteClosed(path, logs(path)...) },
+	}, nil
 }
 
 // makePrivate creates the log, or changes its permissions. DuckDB removes it
@@ -116,7 +120,10 @@ func (database) OpenReadOnly(ctx context.Context, path string, limits engine.Lim
 			return nil, err
 		}
 	}
-	closed := isClosed(path)
+	closed, err := isClosed(path)
+	if err != nil {
+		return nil, err
+	}
 	db, err := open(ctx, path, limits, "READ_ONLY", func(db *sql.DB) error {
 		if closed {
 			return nil

@@ -3,16 +3,10 @@
 package duckdb
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -27,56 +21,9 @@ import (
 // shutdown, and recovers a database that this package did not close before it is
 // used.
 
-// closedSuffix is the suffix of the file that has the header of the database as this
-// package closed it.
-const closedSuffix = ".closed"
-
-// headerSize is the size of the headers at the start of the file. Each checkpoint
-// changes them.
-const headerSize = 3 * 4096
-
-// noteClosed stores the header of a database that was closed after a checkpoint. If the
-// file is missing or torn, the next open recovers the database.
-func noteClosed(path string) error {
-	sum, err := headerSum(path)
-	if err != nil {
-		return err
-	}
-	unfinished := path + closedSuffix + ".new"
-	if err := os.WriteFile(unfinished, []byte(sum), fileMode); err != nil {
-		return err
-	}
-	return os.Rename(unfinished, path+closedSuffix)
-}
-
-func headerSum(path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.CopyN(hash, file, headerSize); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
-}
-
-// isClosed reports whether this package closed the database and nothing wrote to
-// it since.
-func isClosed(path string) bool {
-	for _, log := range logs(path) {
-		if info, err := os.Stat(log); err == nil && info.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false
-		}
-	}
-	noted, err := os.ReadFile(path + closedSuffix)
-	if err != nil {
-		return false
-	}
-	sum, err := headerSum(path)
-	return err == nil && sum == string(bytes.TrimSpace(noted))
-}
+// isClosed reports whether this package closed the database and nothing wrote to it
+// since; see [engine.IsClosed].
+func isClosed(path string) (bool, error) { return engine.IsClosed(path, logs(path)...) }
 
 // logs returns the files with changes that are not yet in the database file.
 func logs(path string) []string {
@@ -91,10 +38,13 @@ func openRecovered(ctx context.Context, path string, limits engine.Limits) (db *
 			repaired = append(repaired, what)
 		}
 	}
-	if repaired, err = repairLogs(path); err != nil {
+	closed, err := isClosed(path)
+	if err == nil {
+		repaired, err = repairLogs(path)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
-	closed := isClosed(path)
 	prepare := func(db *sql.DB) error {
 		if closed {
 			return nil

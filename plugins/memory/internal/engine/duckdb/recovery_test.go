@@ -153,20 +153,28 @@ func TestOnlyADatabaseThatWasNotClosedIsRecovered(t *testing.T) {
 	path := filepath.Join(dir, "memory.duckdb")
 	e, _ := opens(t, dir, "")
 	adds(t, e, "a")
-	if isClosed(path) || isClosed(filepath.Join(killedCopy(t, dir), "memory.duckdb")) {
+	closed := func(path string) bool {
+		t.Helper()
+		closed, err := isClosed(path)
+		if err != nil {
+			t.Error(err)
+		}
+		return closed
+	}
+	if closed(path) || closed(filepath.Join(killedCopy(t, dir), "memory.duckdb")) {
 		t.Error("an open database is taken for a closed one")
 	}
 	closes(t, e)
-	if !isClosed(path) {
+	if !closed(path) {
 		t.Error("a closed database is recovered at the next open")
 	}
 	e, _ = opens(t, dir, "")
 	closes(t, e)
-	if !isClosed(path) {
+	if !closed(path) {
 		t.Error("a database that was opened and closed is recovered at the next open")
 	}
 	usesAnother(t, dir, "INSERT INTO documents VALUES ('k', 'b', '{}', 1, 1)")
-	if isClosed(path) {
+	if closed(path) {
 		t.Error("a database that another program has written is not recovered")
 	}
 }

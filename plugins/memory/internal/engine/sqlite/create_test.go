@@ -40,7 +40,7 @@ func updateEmpty(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := schema.Migrate(t.Context(), conn, store.SQLite); err != nil {
+	if _, err := schema.Migrate(t.Context(), conn, store.SQLite, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.ExecContext(t.Context(), "UPDATE tea_identity SET id = '00000000000000000000000000000000'"); err != nil {
@@ -79,7 +79,7 @@ func database(t *testing.T, dir string) engine.Handles {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := schema.Migrate(t.Context(), conn, store.SQLite); err != nil {
+	if _, err := schema.Migrate(t.Context(), conn, store.SQLite, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	return handles

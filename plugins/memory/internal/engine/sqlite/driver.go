@@ -36,6 +36,9 @@ func (Driver) Open(ctx context.Context, path string, limits engine.Limits) (engi
 	if err := wholePages(path); err != nil {
 		return engine.Handles{}, err
 	}
+	if _, err := engine.IsClosed(path, path+"-wal"); err != nil {
+		return engine.Handles{}, err
+	}
 	repaired, err := engine.RepairLog(path+"-wal", findDamage)
 	if err != nil {
 		return engine.Handles{}, err
@@ -51,7 +54,11 @@ func (Driver) Open(ctx context.Context, path string, limits engine.Limits) (engi
 	if err != nil {
 		return engine.Handles{}, errors.Join(err, write.Close())
 	}
-	return engine.Handles{Read: read, Write: write, Repaired: repaired}, nil
+	return engine.Handles{
+		Read: read, Write: write, Repaired: repaired,
+		BeforeWrite: func() { engine.ForgetClosed(path) },
+		Closed:      func() error { return engine.NoteClosed(path, path+"-wal") },
+	}, nil
 }
 
 // pragmas returns the pragmas of every connection. The page caches share the
@@ -66,6 +73,9 @@ func pragmas(limits engine.Limits) []string {
 // index file of the log, or room to create it.
 func (Driver) OpenReadOnly(ctx context.Context, path string, limits engine.Limits) (*sql.DB, error) {
 	if err := wholePages(path); err != nil {
+		return nil, err
+	}
+	if _, err := engine.IsClosed(path, path+"-wal"); err != nil {
 		return nil, err
 	}
 	damaged, err := findDamage(path + "-wal")
