@@ -148,6 +148,13 @@ func (c *configFiles) acceptInside(v any, source string) any {
 	return nil
 }
 
+// ofProcess reports whether an absolute path can depend on the process that opens it, as
+// /proc/self/cwd: with such a path a checkout names its own files wherever it is.
+func ofProcess(path string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(filepath.ToSlash(filepath.Clean(path)), "/"), "/")
+	return first == "proc" || first == "dev"
+}
+
 // insideWorkingDir reports whether a file, which need not exist, is in or below
 // the working directory after its links are followed.
 func insideWorkingDir(path string) (bool, error) {

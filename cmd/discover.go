@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/the-edge-agent/tea/host/bundles"
 	"github.com/the-edge-agent/tea/host/subproc"
@@ -153,13 +152,6 @@ func (a *app) foreign(dirs []string) []string {
 		rel, err := filepath.Rel(project, resolved(dir))
 		return filepath.IsAbs(dir) && !ofProcess(dir) && err == nil && !filepath.IsLocal(rel)
 	})
-}
-
-// ofProcess reports whether an absolute path can depend on the process that opens it, as
-// /proc/self/cwd: with such a path a checkout names its own files wherever it is.
-func ofProcess(path string) bool {
-	first, _, _ := strings.Cut(strings.TrimPrefix(filepath.ToSlash(filepath.Clean(path)), "/"), "/")
-	return first == "proc" || first == "dev"
 }
 
 // Run asks the plugins for their manifests and lists them.
