@@ -117,7 +117,7 @@ func (b backends) engine(name string) (store.Backend, error) {
 	case ok:
 		return backend, nil
 	case slices.Contains(cloudEngines, name):
-		return backend, lacks("the memory's engine "+name, name)
+		return backend, errNotIncluded("the memory's engine "+name, name)
 	}
 	return backend, tea.Errorf(tea.ValidationError, "settings.memory.engine must be one of %s, not %q", strings.Join(b.names(), ", "), name)
 }
@@ -129,14 +129,14 @@ func (b backends) storage(scheme string) (store.BlobBackend, error) {
 		return backend, nil
 	}
 	if option, known := cloudBlobs[scheme]; known {
-		return backend, lacks("storage for "+scheme+":// URLs", option)
+		return backend, errNotIncluded("storage for "+scheme+":// URLs", option)
 	}
 	return backend, tea.Errorf(tea.ValidationError, "settings.memory.blobs must be a folder or a URL that begins with %s://, not %q",
 		strings.Join(slices.Sorted(maps.Keys(cloudBlobs)), "://, "), scheme+"://")
 }
 
-// lacks returns the error for a part that this build does not include.
-func lacks(what, option string) error {
+// errNotIncluded returns the error for a part that this build does not include.
+func errNotIncluded(what, option string) error {
 	return tea.Errorf(tea.DependencyMissing, "this build of the memory plugin does not have %s: install tea-plugin-memory-cloud in its place (scripts/build cloud), or link it into a program with `tea build --with memory[%s]`", what, option)
 }
 

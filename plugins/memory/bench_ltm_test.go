@@ -64,7 +64,7 @@ func bareTable(b *testing.B, name string) *sql.DB {
 			b.Fatal(err)
 		}
 	}
-	handles, err := driver.Open(b.Context(), filepath.Join(b.TempDir(), driver.File()), engine.Limits{Connections: 1, Threads: 2, MemoryBytes: 1 << 28, Reach: b.TempDir(), SpillDir: b.TempDir()})
+	handles, err := driver.Open(b.Context(), filepath.Join(b.TempDir(), driver.File()), engine.Limits{Connections: 1, Threads: 2, MemoryBytes: 1 << 28, AllowedDir: b.TempDir(), SpillDir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
 	}

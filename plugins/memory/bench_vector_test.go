@@ -90,7 +90,7 @@ func fillVectors(b *testing.B, dir, name string, p *points) (bulk time.Duration)
 			b.Fatal(err)
 		}
 	})
-	if err := x.Settle(b.Context(), "default"); err != nil {
+	if err := x.WaitBuilt(b.Context(), "default"); err != nil {
 		b.Fatal(err)
 	}
 	for _, end := range []func() error{x.Close, e.Close} {

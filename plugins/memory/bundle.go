@@ -23,9 +23,9 @@ func Bundle(options ...Option) tea.Bundle { return bundle(nil, options) }
 const (
 	overrunCode = 3
 	// answerTime is how long the process keeps running to send pending answers;
-	// growingTime replaces it while the query takes more and more memory.
-	answerTime  = 2 * time.Second
-	growingTime = 200 * time.Millisecond
+	// growingAnswerTime replaces it while the query takes more and more memory.
+	answerTime        = 2 * time.Second
+	growingAnswerTime = 200 * time.Millisecond
 )
 
 // ProcessBundle is Bundle for a separate process that a host restarts when it
@@ -37,7 +37,7 @@ func ProcessBundle(exit func(code int), options ...Option) tea.Bundle {
 		slog.Error("the memory's process ends since an SQL query cannot be stopped; the next call starts it again")
 		after := answerTime
 		if growing {
-			after = growingTime
+			after = growingAnswerTime
 		}
 		time.AfterFunc(after, end)
 	}, options)

@@ -20,7 +20,7 @@ func cloudAgents(t *testing.T, test func(t *testing.T, a *agent, blobs string)) 
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			blobs := t.TempDir()
-			a := openAgent(t, teatest.Linked(memory.Bundle()), alone(), map[string]any{"path": t.TempDir(), "engine": engine, "blobs": blobs})
+			a := openAgent(t, teatest.Linked(memory.Bundle()), bareHost(), map[string]any{"path": t.TempDir(), "engine": engine, "blobs": blobs})
 			t.Cleanup(func() { a.close(t) })
 			test(t, a, blobs)
 		})
@@ -159,12 +159,12 @@ func TestCloudStoreAtTheSameTime(t *testing.T) {
 
 func TestCloudWithoutStorage(t *testing.T) {
 	t.Parallel()
-	linkedAgents(t, alone, func(t *testing.T, a *agent) {
+	linkedAgents(t, bareHost, func(t *testing.T, a *agent) {
 		if message := a.fails(t, tea.ValidationError, "memory.cloud_store", map[string]any{"path": "a", "content": "x"}); !strings.Contains(message, "settings.memory.blobs") {
 			t.Error(message)
 		}
 	})
-	a := openAgent(t, teatest.Linked(memory.Bundle()), alone(), map[string]any{"path": t.TempDir(), "engine": "sqlite", "blobs": "s3://bucket"})
+	a := openAgent(t, teatest.Linked(memory.Bundle()), bareHost(), map[string]any{"path": t.TempDir(), "engine": "sqlite", "blobs": "s3://bucket"})
 	t.Cleanup(func() { a.close(t) })
 	if message := a.fails(t, tea.DependencyMissing, "memory.cloud_store", map[string]any{"path": "a", "content": "x"}); !strings.Contains(message, "memory[s3]") {
 		t.Error(message)

@@ -54,8 +54,8 @@ func (f *folder) deviceTables() syncing.DeviceTables {
 
 // PutRowsWith writes rows and, in the same transaction, the agreements that also
 // returns.
-func (t deviceTables) PutRowsWith(ctx context.Context, table string, writes []store.RecordWrite, also func([]store.PutResult) []syncing.Agreement) ([]store.PutResult, error) {
+func (t deviceTables) PutRowsWith(ctx context.Context, table string, writes []store.RecordWrite, also func([]store.PutResult) []syncing.SyncedRecord) ([]store.PutResult, error) {
 	return t.own.PutRowsWith(ctx, table, writes, func(ctx context.Context, tx store.Tx, results []store.PutResult) error {
-		return replica.AgreeIn(ctx, tx, also(results))
+		return replica.SetSyncedIn(ctx, tx, also(results))
 	})
 }

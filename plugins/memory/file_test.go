@@ -15,7 +15,7 @@ import (
 
 func TestFile(t *testing.T) {
 	t.Parallel()
-	linkedAgents(t, alone, func(t *testing.T, a *agent) {
+	linkedAgents(t, bareHost, func(t *testing.T, a *agent) {
 		text := "# Pump\n\nIt is hot, hello world.\n"
 		stored := a.do(t, "memory.file_store", map[string]any{"path": "./notes//pump.md", "content": text, "metadata": map[string]any{"device": "pump-1"}})
 		same(t, "stored", pick(stored, "created", "changed", "path", "size", "content_type", "lines", "tokens", "metadata", "session_id", "archived"),
@@ -60,7 +60,7 @@ func TestFile(t *testing.T) {
 
 func TestFileList(t *testing.T) {
 	t.Parallel()
-	linkedAgents(t, alone, func(t *testing.T, a *agent) {
+	linkedAgents(t, bareHost, func(t *testing.T, a *agent) {
 		a.do(t, "session.create", map[string]any{"session_id": "s"})
 		for i, path := range []string{"a.md", "docs/b.md", "docs/deep/c.md", "docs/deep/d.txt", "e.txt"} {
 			a.do(t, "memory.file_store", map[string]any{"path": path, "content": path, "metadata": map[string]any{"n": i}})
@@ -143,7 +143,7 @@ func TestPathsDoNotLeadOut(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			top := t.TempDir()
-			a := openAgent(t, teatest.Linked(memory.Bundle()), alone(), map[string]any{"path": filepath.Join(top, "memory"), "engine": engine})
+			a := openAgent(t, teatest.Linked(memory.Bundle()), bareHost(), map[string]any{"path": filepath.Join(top, "memory"), "engine": engine})
 			defer a.close(t)
 			a.do(t, "session.create", map[string]any{"session_id": "s"})
 			a.do(t, "memory.file_store", map[string]any{"path": "a", "content": "a"})

@@ -308,8 +308,8 @@ func (f *folders) lockOpen(ctx context.Context, name string) error {
 	}
 }
 
-// give releases a folder. The last user closes it, unless it is kept open.
-func (f *folders) give(given *folder) error {
+// release releases a folder. The last user closes it, unless it is kept open.
+func (f *folders) release(given *folder) error {
 	f.mu.Lock()
 	if given.users--; given.users > 0 || inPage {
 		f.mu.Unlock()

@@ -25,7 +25,7 @@ func TestSessionsAndFilesOnAFullDisk(t *testing.T) {
 			t.Parallel()
 			disk := smalldisktest.New(t, "6m")
 			dir := disk.Dir
-			a := openAgent(t, teatest.Linked(memory.Bundle()), alone(), map[string]any{"path": filepath.Join(dir, "memory"), "engine": engine})
+			a := openAgent(t, teatest.Linked(memory.Bundle()), bareHost(), map[string]any{"path": filepath.Join(dir, "memory"), "engine": engine})
 			defer a.close(t)
 			a.do(t, "session.create", map[string]any{"session_id": "s"})
 			a.do(t, "memory.file_store", map[string]any{"path": "keep", "content": "kept", "session_id": "s"})

@@ -360,7 +360,7 @@ func (m *Memory) searchMemories(ctx context.Context, p SearchContentParams, s fi
 		if err != nil {
 			return false, err
 		}
-		nodes, fits := file.Fits(s.Conditions, document)
+		nodes, fits := file.MatchConditions(s.Conditions, document)
 		switch {
 		case !fits:
 			return true, nil

@@ -13,7 +13,7 @@ import (
 
 func TestGrep(t *testing.T) {
 	t.Parallel()
-	linkedAgents(t, alone, func(t *testing.T, a *agent) {
+	linkedAgents(t, bareHost, func(t *testing.T, a *agent) {
 		for path, content := range map[string]string{
 			"logs/a.log": "start\nERROR pump\nthe pump stops\nend", "logs/b.log": "error valve", "notes.md": "a 50% error\na 50x error", "sub/deep/c.log": "Error fan",
 		} {
@@ -76,7 +76,7 @@ func TestGrep(t *testing.T) {
 // However much there is to be found: an answer has its size.
 func TestGrepIsBounded(t *testing.T) {
 	t.Parallel()
-	linkedAgents(t, alone, func(t *testing.T, a *agent) {
+	linkedAgents(t, bareHost, func(t *testing.T, a *agent) {
 		a.do(t, "memory.file_store", map[string]any{"path": "f", "content": strings.Repeat("needle "+strings.Repeat("x", 1000)+"\n", 500)})
 		found := a.do(t, "memory.grep", map[string]any{"pattern": "needle", "limit": 10000, "context": 50, "max_bytes": 100_000})
 		size := 0
@@ -115,7 +115,7 @@ func TestSearchContentOfANamespace(t *testing.T) {
 
 func TestSearchContent(t *testing.T) {
 	t.Parallel()
-	linkedAgents(t, alone, func(t *testing.T, a *agent) {
+	linkedAgents(t, bareHost, func(t *testing.T, a *agent) {
 		for path, content := range map[string]string{
 			"plant/pump-1.json": `{"name": "pump-1", "unit": {"site": "north"}, "temp": 71.5, "tags": ["hot", "wet"]}`,
 			"plant/pump-2.json": `{"name": "pump-2", "unit": {"site": "south"}, "temp": 40}`,

@@ -51,4 +51,4 @@ func writes[P, R any](method func(m *Memory, ctx context.Context, req *tea.Reque
 }
 
 // Close releases the folder. The last instance closes the database.
-func (m *Memory) Close() error { return m.folders.give(m.folder) }
+func (m *Memory) Close() error { return m.folders.release(m.folder) }

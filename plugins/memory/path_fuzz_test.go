@@ -37,7 +37,7 @@ func FuzzPath(f *testing.F) {
 		}
 		onlyHashes(f, top)
 	})
-	a := &agent{Instance: instance, host: alone()}
+	a := &agent{Instance: instance, host: bareHost()}
 	if _, err := a.try(f.Context(), "session.create", map[string]any{"session_id": "s"}); err != nil {
 		f.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/teatest"
 )
 
-// alone is a host without actions.
-func alone() *teatest.Host { return &teatest.Host{} }
+// bareHost is a host without actions.
+func bareHost() *teatest.Host { return &teatest.Host{} }
 
 // pick gives some fields of a result.
 func pick(result map[string]any, fields ...string) (values []any) {
@@ -32,7 +32,7 @@ func column(list any, field string) string {
 
 func TestSession(t *testing.T) {
 	t.Parallel()
-	linkedAgents(t, alone, func(t *testing.T, a *agent) {
+	linkedAgents(t, bareHost, func(t *testing.T, a *agent) {
 		made := a.do(t, "session.create", map[string]any{"session_id": "s", "user_id": "ann", "ttl": 3600, "metadata": map[string]any{"topic": "pump"}})
 		same(t, "created", pick(made, "session_id", "user_id", "status", "reason", "metadata", "ttl", "archived_at", "files_path"),
 			[]any{"s", "ann", "active", "", map[string]any{"topic": "pump"}, 3600., nil, "sessions/s/"})
@@ -78,7 +78,7 @@ func TestSession(t *testing.T) {
 
 func TestSessionThatExpires(t *testing.T) {
 	t.Parallel()
-	linkedAgents(t, alone, func(t *testing.T, a *agent) {
+	linkedAgents(t, bareHost, func(t *testing.T, a *agent) {
 		ids := func(params map[string]any) string {
 			return column(a.do(t, "session.list", params)["sessions"], "session_id")
 		}
@@ -94,7 +94,7 @@ func TestSessionThatExpires(t *testing.T) {
 
 func TestSessionList(t *testing.T) {
 	t.Parallel()
-	linkedAgents(t, alone, func(t *testing.T, a *agent) {
+	linkedAgents(t, bareHost, func(t *testing.T, a *agent) {
 		var created []string
 		for i := range 7 {
 			made := a.do(t, "session.create", map[string]any{"session_id": fmt.Sprint("s", i), "user_id": []string{"ann", "bob"}[i%2], "metadata": map[string]any{"n": i}})
@@ -133,7 +133,7 @@ func TestSessionList(t *testing.T) {
 
 func TestSessionRefusals(t *testing.T) {
 	t.Parallel()
-	linkedAgents(t, alone, func(t *testing.T, a *agent) {
+	linkedAgents(t, bareHost, func(t *testing.T, a *agent) {
 		a.do(t, "session.create", map[string]any{"session_id": "s"})
 		for _, action := range []string{"session.get", "session.end", "session.archive", "session.restore"} {
 			if message := a.fails(t, tea.NotFound, action, map[string]any{"session_id": "none"}); !strings.Contains(message, `"none"`) {

@@ -22,10 +22,10 @@ const (
 	// sweepGrace is how long expired entries are kept: a device can start with a
 	// clock that is a day ahead.
 	sweepGrace = 25 * time.Hour
-	// keptDeletions is how long tombstones are kept, for devices that were offline.
-	keptDeletions = 90 * 24 * time.Hour
-	// sweptFile has the time of the last complete sweep.
-	sweptFile = "swept"
+	// tombstoneRetention is how long tombstones are kept, for devices that were offline.
+	tombstoneRetention = 90 * 24 * time.Hour
+	// lastSweepFile has the time of the last complete sweep.
+	lastSweepFile = "swept"
 )
 
 // sweep archives expired sessions, and removes entries that expired before the
@@ -41,7 +41,7 @@ func (f *folder) sweep(ctx context.Context, grace time.Duration) error {
 		// Unused contents stay: another process may be about to refer to them.
 		return errors.Join(sessions, entries)
 	}
-	deletions := deletion.Sweep(ctx, f.embedded.engine, f.clock.Now().Add(-keptDeletions))
+	deletions := deletion.Sweep(ctx, f.embedded.engine, f.clock.Now().Add(-tombstoneRetention))
 	return errors.Join(sessions, entries, deletions, f.files.Sweep(ctx), f.embedded.sweep(ctx))
 }
 
@@ -137,7 +137,7 @@ func (s *sweeper) once(ctx context.Context) {
 	switch {
 	case err == nil && s.dir == "":
 	case err == nil:
-		if err := os.WriteFile(filepath.Join(s.dir, sweptFile), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(s.dir, lastSweepFile), nil, 0o600); err != nil {
 			s.logger.Warn("the time of the sweep cannot be stored", "error", err.Error())
 		}
 	case ctx.Err() == nil:
@@ -151,7 +151,7 @@ func (s *sweeper) due() bool {
 	if s.dir == "" {
 		return false
 	}
-	info, err := os.Stat(filepath.Join(s.dir, sweptFile))
+	info, err := os.Stat(filepath.Join(s.dir, lastSweepFile))
 	if err != nil {
 		return true
 	}

@@ -69,7 +69,7 @@ func TestARunningSweepIsEnded(t *testing.T) {
 	close(opened)
 	<-f.swept
 	s.end()
-	if _, err := os.Stat(filepath.Join(s.dir, sweptFile)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(s.dir, lastSweepFile)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("half a sweep is noted as one: %v", err)
 	}
 }
@@ -95,7 +95,7 @@ func TestShortRunsSweepAtTheirEnd(t *testing.T) {
 		}
 	}
 	long := time.Now().Add(-2 * time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, sweptFile), long, long); err != nil {
+	if err := os.Chtimes(filepath.Join(dir, lastSweepFile), long, long); err != nil {
 		t.Fatal(err)
 	}
 	if n := short(nil); n != 1 {

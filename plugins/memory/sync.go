@@ -108,7 +108,7 @@ func (f *folders) synchronise(ctx context.Context, local *folder, with Sync, cha
 	}
 	remote, err := other.replica()
 	if err != nil {
-		return syncing.Result{}, errors.Join(err, f.give(other))
+		return syncing.Result{}, errors.Join(err, f.release(other))
 	}
 	o := syncing.Options{Local: local.device(), Remote: remote, Policy: syncing.LastWrite, Now: local.clock.Now}
 	change(&o)
@@ -125,7 +125,7 @@ func (f *folders) synchronise(ctx context.Context, local *folder, with Sync, cha
 	case syncing.This:
 		slog.Default().Warn("this memory is an older copy of itself, or another copy of it synchronises too; it gets what was synchronised since")
 	}
-	return r, store.SystemError(errors.Join(err, f.give(other)))
+	return r, store.SystemError(errors.Join(err, f.release(other)))
 }
 
 // takeSynced opens the memory to synchronise with. The caller releases it.

@@ -17,7 +17,7 @@ import (
 // there is nothing to say.
 func TestEmptyListsOfVectorStoreAreNone(t *testing.T) {
 	t.Parallel()
-	linkedAgents(t, alone, func(t *testing.T, a *agent) {
+	linkedAgents(t, bareHost, func(t *testing.T, a *agent) {
 		vectors := []any{[]any{1, 0}}
 		a.do(t, "vector.store", map[string]any{"texts": []any{"a"}, "embeddings": vectors, "ids": []any{}, "metadata": []any{}})
 		a.do(t, "vector.store", map[string]any{"texts": []any{}, "embeddings": vectors, "ids": []any{"b"}})
@@ -27,7 +27,7 @@ func TestEmptyListsOfVectorStoreAreNone(t *testing.T) {
 
 func TestVectorStoreRefusesWhatItWouldLose(t *testing.T) {
 	t.Parallel()
-	linkedAgents(t, alone, func(t *testing.T, a *agent) {
+	linkedAgents(t, bareHost, func(t *testing.T, a *agent) {
 		for name, test := range map[string]struct {
 			params map[string]any
 			says   string
@@ -58,7 +58,7 @@ func TestVectorStoreRefusesWhatItWouldLose(t *testing.T) {
 
 func TestEqualTextsAreOneItem(t *testing.T) {
 	t.Parallel()
-	linkedAgents(t, alone, func(t *testing.T, a *agent) {
+	linkedAgents(t, bareHost, func(t *testing.T, a *agent) {
 		r := a.do(t, "vector.store", map[string]any{"texts": []any{"x", "y", "x"}, "embeddings": []any{[]any{1, 0}, []any{0, 1}, []any{1, 0}}})
 		ids := r["ids"].([]any)
 		if r["stored"] != int64(2) || len(ids) != 3 || ids[0] != ids[2] {
@@ -69,7 +69,7 @@ func TestEqualTextsAreOneItem(t *testing.T) {
 
 func TestEmptyListsStoreNothing(t *testing.T) {
 	t.Parallel()
-	linkedAgents(t, alone, func(t *testing.T, a *agent) {
+	linkedAgents(t, bareHost, func(t *testing.T, a *agent) {
 		r := a.do(t, "vector.store", map[string]any{"texts": []any{}})
 		same(t, "vectors stored", pick(r, "stored", "dimension"), []any{int64(0), int64(0)})
 		r = a.do(t, "ltm.store", map[string]any{"items": []any{}})
@@ -80,7 +80,7 @@ func TestEmptyListsStoreNothing(t *testing.T) {
 
 func TestVectorsAreListedDeletedAndDropped(t *testing.T) {
 	t.Parallel()
-	linkedAgents(t, alone, func(t *testing.T, a *agent) {
+	linkedAgents(t, bareHost, func(t *testing.T, a *agent) {
 		var ids, texts, embeddings, metadata []any
 		for i := range 250 {
 			ids, texts = append(ids, fmt.Sprintf("%03d", i)), append(texts, fmt.Sprint("text ", i))

@@ -26,8 +26,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
-// patience bounds a program in a page.
-const patience = 10 * time.Minute
+// pageTimeout bounds a program in a page.
+const pageTimeout = 10 * time.Minute
 
 // site serves the test binary of this package for js/wasm.
 type site struct {
@@ -158,7 +158,7 @@ func startBrowser(t *testing.T, s *site, profile string) context.Context {
 	t.Helper()
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless, chromedp.NoSandbox, chromedp.UserDataDir(profile),
-		chromedp.WSURLReadTimeout(patience),
+		chromedp.WSURLReadTimeout(pageTimeout),
 	}
 	for _, name := range []string{"disable-gpu", "disable-dev-shm-usage", "disable-background-networking", "disable-component-update", "disable-extensions", "disable-sync", "disable-breakpad", "disable-crash-reporter"} {
 		options = append(options, chromedp.Flag(name, true))
@@ -208,7 +208,7 @@ func (p *program) wait(t *testing.T) outcome {
 	select {
 	case o := <-p.done:
 		return o
-	case <-time.After(patience):
+	case <-time.After(pageTimeout):
 		t.Fatal("the program in the page does not end")
 		return outcome{}
 	}

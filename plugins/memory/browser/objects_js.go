@@ -56,10 +56,10 @@ var retries = backoff.Policy{Base: 200 * time.Millisecond, Max: 5 * time.Second,
 // request is what the page sends. Conditions are versions; absent: there must be
 // no object.
 type request struct {
-	method, name  string
-	match, unless string
-	absent        bool
-	body          []byte
+	method, name       string
+	match, ifNoneMatch string
+	absent             bool
+	body               []byte
 }
 
 // answer is that of the service.
@@ -95,14 +95,14 @@ func (b *bucket) once(ctx context.Context, r request) (a answer, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
-	o := map[string]any{"url": b.url, "method": r.method, "name": r.name, "immutable": r.method == "GET" && r.unless == "" && r.name != "head.json"}
+	o := map[string]any{"url": b.url, "method": r.method, "name": r.name, "immutable": r.method == "GET" && r.ifNoneMatch == "" && r.name != "head.json"}
 	switch {
 	case r.absent:
 		o["ifNoneMatch"] = "*"
 	case r.match != "":
 		o["ifMatch"] = r.match
-	case r.unless != "":
-		o["ifNoneMatch"] = r.unless
+	case r.ifNoneMatch != "":
+		o["ifNoneMatch"] = r.ifNoneMatch
 	}
 	if r.body != nil {
 		o["body"] = toJS(r.body)
@@ -187,7 +187,7 @@ func (b *bucket) failure(r request, a answer) error {
 
 // Get returns an object.
 func (b *bucket) Get(ctx context.Context, name, have string) (data []byte, version string, err error) {
-	a, err := b.send(ctx, request{method: "GET", name: name, unless: have})
+	a, err := b.send(ctx, request{method: "GET", name: name, ifNoneMatch: have})
 	if err != nil || a.status == 304 {
 		return nil, have, err
 	}

@@ -89,7 +89,7 @@ func (s *shared) readPublished(ctx context.Context, fn func(*holder) error) erro
 		}
 		latest, err := t.latest(ctx, began)
 		if latest && err == nil {
-			if err = fn(t); errors.Is(err, errSwept) && swept < maxLost {
+			if err = fn(t); errors.Is(err, errSuperseded) && swept < maxLost {
 				latest, err = false, nil
 				swept++
 			}
@@ -104,8 +104,8 @@ func (s *shared) readPublished(ctx context.Context, fn func(*holder) error) erro
 	}
 }
 
-// errSwept means that a blob was removed because another state was published.
-var errSwept = tea.Errorf(tea.ConnectionError, "the memory in the bucket changes faster than it can be read")
+// errSuperseded means that a blob was removed because another state was published.
+var errSuperseded = tea.Errorf(tea.ConnectionError, "the memory in the bucket changes faster than it can be read")
 
 // currentBlobs are the blobs of a reader's copy.
 type currentBlobs struct {
@@ -117,7 +117,7 @@ func (b currentBlobs) Get(ctx context.Context, name string) (io.ReadCloser, erro
 	r, err := b.BlobStorage.Get(ctx, name)
 	if errors.Is(err, store.ErrNotFound) {
 		if latest, headErr := b.t.latest(ctx, time.Now()); headErr == nil && !latest {
-			return nil, errSwept
+			return nil, errSuperseded
 		}
 	}
 	return r, err

@@ -4,7 +4,7 @@
 // comes from the most important layers. Start with [New].
 //
 // layer.go locates the candidates of a layer, texts.go maintains the text index
-// of the files, gather.go collects the candidates, likeness.go compares them with
+// of the files, gather.go collects the candidates, similarity.go compares them with
 // the question, passage.go splits long texts, fill.go and section.go write the
 // text, table.go writes the tables.
 //

@@ -14,8 +14,8 @@ import (
 const (
 	// between separates two parts of a context.
 	between = "\n\n"
-	// leastBody is the least number of tokens of a text that is worth a heading.
-	leastBody = 16
+	// minBody is the least number of tokens of a text that is worth a heading.
+	minBody = 16
 	// bytesPerToken is how much of a large file is read for each token of room. A
 	// token has about four bytes of prose.
 	bytesPerToken = 16
@@ -50,14 +50,14 @@ type unit struct {
 	value   float64
 }
 
-// posing matches lines of a text that look like a heading of the context.
-var posing = sync.OnceValue(func() *regexp.Regexp {
+// headingLike matches lines of a text that look like a heading of the context.
+var headingLike = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)(^|[\r\v\f\x{85}\x{2028}\x{2029}])([\pZ\p{Cf}\t]*)(##[\pZ\p{Cf}\t]*[^\s:]+:)`)
 })
 
 // disarm escapes such lines, so that no text poses as another source of the
 // context.
-func disarm(text string) string { return posing().ReplaceAllString(text, `$1$2\$3`) }
+func disarm(text string) string { return headingLike().ReplaceAllString(text, `$1$2\$3`) }
 
 // fill writes the context: the tables, then candidates while there is room.
 func (a *Assembler) fill(ctx context.Context, r Request, g *gathering, tables []Table) (*Result, error) {
@@ -93,7 +93,7 @@ func (f *filling) candidates(ctx context.Context) error {
 			continue
 		}
 		f.result.Truncated = true
-		if asked && u.passage < 0 && f.room(u.candidate) >= leastBody {
+		if asked && u.passage < 0 && f.remaining(u.candidate) >= minBody {
 			parts, err := f.split(ctx, u.candidate)
 			if err != nil {
 				return err
@@ -151,8 +151,8 @@ func (f *filling) split(ctx context.Context, c *candidate) (units []unit, err er
 		return nil, err
 	}
 	for i, p := range s.all {
-		if p.likeness > 0 {
-			value := rounded(f.r.SimilarityWeight*c.similarity*p.likeness + f.r.PriorityWeight*c.place.priority)
+		if p.similarity > 0 {
+			value := rounded(f.r.SimilarityWeight*c.similarity*p.similarity + f.r.PriorityWeight*c.place.priority)
 			units = append(units, unit{candidate: c, passage: i, value: value})
 		}
 	}
@@ -164,8 +164,8 @@ func (u unit) compare(other unit) int {
 	return cmp.Or(cmp.Compare(other.value, u.value), cmp.Compare(u.rank, other.rank), cmp.Compare(u.passage, other.passage))
 }
 
-// room returns how many tokens are left for a candidate.
-func (f *filling) room(c *candidate) int {
+// remaining returns how many tokens are left for a candidate.
+func (f *filling) remaining(c *candidate) int {
 	room := f.r.MaxTokens - f.used
 	if limit := c.place.maxTokens; limit > 0 {
 		room = min(room, limit-f.taken[c.place.layer])
@@ -185,9 +185,9 @@ func (f *filling) take(ctx context.Context, u unit, cut bool) (fits bool, err er
 		return f.passage(u, cut), nil
 	}
 	s := newSection(u.candidate)
-	room := f.room(u.candidate) - s.cost
+	room := f.remaining(u.candidate) - s.cost
 	whole := room > 0 && (u.file == nil || u.file.Tokens <= room)
-	if room <= 0 || !whole && (!cut || room < leastBody) {
+	if room <= 0 || !whole && (!cut || room < minBody) {
 		return false, nil
 	}
 	body, ok := f.body(ctx, u.candidate, room, whole)
@@ -202,7 +202,7 @@ func (f *filling) take(ctx context.Context, u unit, cut bool) (fits bool, err er
 		body, count = tokens.Cut(disarmed, room)
 		whole = whole && len(body) == len(disarmed)
 	}
-	if body == "" || !whole && (!cut || count < leastBody/2) {
+	if body == "" || !whole && (!cut || count < minBody/2) {
 		return false, nil
 	}
 	f.result.Truncated = f.result.Truncated || !whole
@@ -219,18 +219,18 @@ func (f *filling) passage(u unit, cut bool) (fits bool) {
 	cost := 0
 	if s == nil {
 		s = newSection(u.candidate)
-		cost = s.cost + tokens.Count(between+leftOut)
+		cost = s.cost + tokens.Count(between+truncationMark)
 	}
 	p := u.passages.all[u.passage]
 	cost += s.joint(u.passage)
-	room := f.room(u.candidate) - cost
+	room := f.remaining(u.candidate) - cost
 	if room <= 0 {
 		return false
 	}
 	text := u.passages.text[p.start:p.end]
 	count := tokens.Count(disarm(text))
 	if count > room {
-		if !cut || room < leastBody {
+		if !cut || room < minBody {
 			return false
 		}
 		text, _ = tokens.Cut(text, room)
@@ -251,7 +251,7 @@ func (f *filling) body(ctx context.Context, c *candidate, room int, whole bool) 
 	if c.file != nil {
 		limit := c.file.Size
 		if !whole {
-			limit = min(limit, int64(room)*bytesPerToken+leastBody*bytesPerToken)
+			limit = min(limit, int64(room)*bytesPerToken+minBody*bytesPerToken)
 		}
 		var err error
 		if text, err = readText(ctx, f.g.a.o.Files, *c.file, limit); err != nil {

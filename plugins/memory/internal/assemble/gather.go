@@ -145,7 +145,7 @@ func (g *gathering) gather(ctx context.Context) error {
 // files adds files. The caller holds the index; see [texts.use].
 func (g *gathering) files(ctx context.Context) error {
 	if g.asked() {
-		if err := g.weigh(ctx); err != nil {
+		if err := g.computeWeights(ctx); err != nil {
 			return err
 		}
 		hits, err := g.a.texts.index.Search(ctx, g.r.Query, fulltext.SearchOptions{Statistics: &g.statistics})

@@ -94,9 +94,9 @@ func beginsWith(name string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// everything returns the layers of a request without layers: a candidate belongs
+// defaultLayers returns the layers of a request without layers: a candidate belongs
 // to the scope that its path or key begins with, or to app.
-func everything() []Layer {
+func defaultLayers() []Layer {
 	root, directories := ".", plurals[Directory]
 	return []Layer{{Scope: Directory, Directory: &directories}, {Scope: InSession}, {Scope: Firm}, {Scope: Matter}, {Scope: User}, {Scope: App, Directory: &root}}
 }
@@ -107,7 +107,7 @@ func (a *Assembler) places(ctx context.Context, r Request) (places []*place, err
 	maps.Copy(priorities, r.Priorities)
 	layers := r.Layers
 	if len(layers) == 0 && len(r.Tabular) == 0 {
-		layers = everything()
+		layers = defaultLayers()
 	}
 	for i, l := range layers {
 		priority, known := priorities[l.Scope]

@@ -38,9 +38,9 @@ type passage struct {
 	start, end int
 	line       int // the first line, from 1
 	headings   []string
-	// likeness is 1 for the best passage of the text, and 0 for a passage that has
+	// similarity is 1 for the best passage of the text, and 0 for a passage that has
 	// no word of the question and is not near one that has.
-	likeness float64
+	similarity float64
 }
 
 // split splits a text into passages and compares them with the question. Within a
@@ -82,7 +82,7 @@ func (g *gathering) split(text string) *passages {
 		for near, share := 0, 1.0; near <= reach; near, share = near+1, share/2 {
 			for _, j := range []int{i - near, i + near} {
 				if j >= 0 && j < len(s.all) {
-					s.all[j].likeness = max(s.all[j].likeness, rounded(share*score/most))
+					s.all[j].similarity = max(s.all[j].similarity, rounded(share*score/most))
 				}
 			}
 		}

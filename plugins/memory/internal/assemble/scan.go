@@ -20,8 +20,9 @@ const (
 	scanPage        = 500
 )
 
-// weigh computes the weights of the question's words over files and entries together.
-func (g *gathering) weigh(ctx context.Context) (err error) {
+// computeWeights computes the weights of the question's words over files and entries
+// together.
+func (g *gathering) computeWeights(ctx context.Context) (err error) {
 	if g.statistics, err = g.a.texts.index.Statistics(ctx, g.r.Query); err != nil {
 		return err
 	}

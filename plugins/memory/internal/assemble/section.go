@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// leftOut ends a section whose text continues.
-	leftOut = "[...]"
+	// truncationMark ends a section whose text continues.
+	truncationMark = "[...]"
 	// maxTrail is the length in bytes of the headings that lead to a passage.
 	maxTrail = 120
 )
@@ -86,7 +86,7 @@ func (s *section) render() string {
 		end = r.end
 	}
 	if gap(end, len(text)) {
-		parts = append(parts, leftOut)
+		parts = append(parts, truncationMark)
 	}
 	return strings.Join(parts, between)
 }

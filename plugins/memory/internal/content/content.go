@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// lookBatch is the number of blobs that are checked together: checking can
+	// statBatch is the number of blobs that are checked together: checking can
 	// mean a full scan.
-	lookBatch = 5000
+	statBatch = 5000
 	// removeBatch is the number of blobs that are removed while writers wait.
 	removeBatch = 200
 	stripes     = 64
@@ -151,7 +151,7 @@ func (s *Store) Sweep(ctx context.Context, named Named) error {
 		if err != nil {
 			return err
 		}
-		if batch = append(batch, info.Name); len(batch) < lookBatch {
+		if batch = append(batch, info.Name); len(batch) < statBatch {
 			continue
 		}
 		if err := flush(); err != nil {

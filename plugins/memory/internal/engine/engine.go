@@ -25,7 +25,7 @@ type Engine struct {
 	// reading.
 	reads, writes *guard
 	plans         sandbox.Plans
-	stuck         atomic.Int32 // the number of queries that could not be stopped
+	unstoppable   atomic.Int32 // the number of queries that could not be stopped
 
 	// turn is held by the goroutine that opens the database.
 	turn chan struct{}
@@ -57,8 +57,8 @@ func Open(ctx context.Context, options Options) (*Engine, error) {
 	if options.Limits.SpillDir == "" {
 		options.Limits.SpillDir = filepath.Join(options.Dir, "spill")
 	}
-	if options.Limits.Reach == "" {
-		options.Limits.Reach = filepath.Join(options.Dir, "tables")
+	if options.Limits.AllowedDir == "" {
+		options.Limits.AllowedDir = filepath.Join(options.Dir, "tables")
 	}
 	e := &Engine{options: options, turn: make(chan struct{}, 1), opened: make(chan struct{})}
 	e.reads, e.writes = newGuard(e.fault, e.full, options.Logger, "reading"), newGuard(e.fault, e.full, options.Logger, "writing")
@@ -109,12 +109,12 @@ func (e *Engine) Query(ctx context.Context, query string, args ...any) (found st
 		}
 		stmt, err := s.reads.take(ctx, query)
 		if err != nil {
-			return e.leave(ctx, s, err)
+			return e.releaseSession(ctx, s, err)
 		}
 		inner, err := stmt.QueryContext(ctx, args...)
 		if err != nil {
 			s.reads.release(stmt)
-			return e.leave(ctx, s, err)
+			return e.releaseSession(ctx, s, err)
 		}
 		found = &rows{Rows: inner, ctx: ctx, engine: e, session: s, done: func() { s.reads.release(stmt) }}
 		return nil
@@ -158,7 +158,7 @@ func (r *rows) finish() {
 	r.once.Do(func() {
 		_ = r.Rows.Close() // Err returns the error
 		r.done()
-		_ = r.engine.leave(r.ctx, r.session, r.Rows.Err())
+		_ = r.engine.releaseSession(r.ctx, r.session, r.Rows.Err())
 	})
 }
 
@@ -208,7 +208,7 @@ func (e *Engine) on(ctx context.Context, g *guard, fn func(*session) error) erro
 		if err != nil {
 			return err
 		}
-		return e.leave(ctx, s, fn(s))
+		return e.releaseSession(ctx, s, fn(s))
 	})
 	return e.wrap(ctx, err)
 }
@@ -237,17 +237,17 @@ func (e *Engine) Close() error {
 	if s == nil {
 		return nil
 	}
-	if e.stuck.Load() > 0 {
+	if e.unstoppable.Load() > 0 {
 		select {
 		case <-s.idle:
-		case <-time.After(patience):
-			return errStuck()
+		case <-time.After(closeTimeout):
+			return errQueryRunning()
 		}
 	}
 	<-s.idle
 	return s.close()
 }
 
-// patience bounds the time that a call waits for a failed database to be closed
+// closeTimeout bounds the time that a call waits for a failed database to be closed
 // and opened again, in addition to the wait for another process.
-const patience = 10 * time.Second
+const closeTimeout = 10 * time.Second

@@ -20,7 +20,7 @@ var (
 )
 
 // acquire returns the open database, which it opens if necessary. The caller
-// releases it with leave or release. It returns an error if the files were
+// releases it with releaseSession or release. It returns an error if the files were
 // replaced since they were opened.
 func (e *Engine) acquire(ctx context.Context) (*session, error) {
 	s, err := e.join()
@@ -29,13 +29,13 @@ func (e *Engine) acquire(ctx context.Context) (*session, error) {
 		return nil, err
 	case s != nil:
 		if err := s.owner.still(); err != nil {
-			return nil, e.leave(ctx, s, err)
+			return nil, e.releaseSession(ctx, s, err)
 		}
 		return s, nil
 	}
 	// The wait is bounded: a caller with open rows of a discarded database would
 	// wait for itself.
-	wait, cancel := context.WithTimeoutCause(ctx, e.options.LockTimeout+patience, errReopening)
+	wait, cancel := context.WithTimeoutCause(ctx, e.options.LockTimeout+closeTimeout, errReopening)
 	defer cancel()
 	defer context.AfterFunc(e.life, cancel)()
 	select {
@@ -61,7 +61,7 @@ func (e *Engine) acquire(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, e.openError(ctx, wait, err)
 	}
-	return e.settle(s)
+	return e.useSession(s)
 }
 
 // openError returns the error of an open, or the reason if Close or the time
@@ -88,7 +88,7 @@ func (e *Engine) waitError(ctx, wait context.Context) error {
 func (e *Engine) openAs(ctx context.Context, identity string) (*session, error) {
 	if identity != "" {
 		if _, err := os.Stat(filepath.Join(e.options.Dir, e.options.Driver.File())); errors.Is(err, os.ErrNotExist) {
-			return nil, e.lose()
+			return nil, e.invalidate()
 		}
 	}
 	if e.options.ReadOnly == "" {
@@ -104,7 +104,7 @@ func (e *Engine) openAs(ctx context.Context, identity string) (*session, error) 
 		return nil, err
 	}
 	if identity != "" && s.identity != identity {
-		return nil, errors.Join(e.lose(), s.close())
+		return nil, errors.Join(e.invalidate(), s.close())
 	}
 	if e.options.ReadOnly == "" {
 		keepReserve(e.options.Dir)
@@ -140,17 +140,17 @@ func (e *Engine) WhileClosed(ctx context.Context, fn func() error) error {
 	return errors.Join(fn(), o.release())
 }
 
-// lose makes all later calls fail, because users of this engine have cached
+// invalidate makes all later calls fail, because users of this engine have cached
 // numbers and keys of the old database.
-func (e *Engine) lose() error {
+func (e *Engine) invalidate() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.lost = errReplaced
 	return errReplaced
 }
 
-// settle makes a session the open session and acquires it.
-func (e *Engine) settle(s *session) (*session, error) {
+// useSession makes a session the open session and acquires it.
+func (e *Engine) useSession(s *session) (*session, error) {
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
@@ -182,9 +182,9 @@ func (e *Engine) join() (*session, error) {
 	return e.open, nil
 }
 
-// leave releases a session after a call that ended with err, which it returns.
+// releaseSession releases a session after a call that ended with err, which it returns.
 // After a fatal error it closes the session, and the next call opens a new one.
-func (e *Engine) leave(ctx context.Context, s *session, err error) error {
+func (e *Engine) releaseSession(ctx context.Context, s *session, err error) error {
 	if err != nil && ctx.Err() == nil && e.fault(err) == FaultFatal {
 		e.discard(s, err)
 	}

@@ -41,9 +41,9 @@ type Limits struct {
 	// SpillDir is the folder for data that does not fit into memory; default
 	// "spill" in Dir.
 	SpillDir string
-	// Reach is the only folder that the database itself can read and write;
+	// AllowedDir is the only folder that the database itself can read and write;
 	// default "tables" in Dir.
-	Reach string
+	AllowedDir string
 }
 
 const (

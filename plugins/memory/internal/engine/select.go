@@ -23,8 +23,8 @@ const (
 	memoryGrace = 500 * time.Millisecond
 )
 
-// errStuck is the error of queries while a query that cannot be stopped runs.
-func errStuck() error {
+// errQueryRunning is the error of queries while a query that cannot be stopped runs.
+func errQueryRunning() error {
 	return tea.Errorf(tea.ResourceExhausted, "an earlier SQL query cannot be stopped and still runs; SQL is refused until it ends or the process is started again")
 }
 
@@ -33,8 +33,8 @@ func errStuck() error {
 // error, Options.Overrun is called, and further queries are refused until it
 // ends.
 func (e *Engine) Select(ctx context.Context, query string, bounds store.Sandbox) (store.Table, error) {
-	if e.stuck.Load() > 0 {
-		return store.Table{}, errStuck()
+	if e.unstoppable.Load() > 0 {
+		return store.Table{}, errQueryRunning()
 	}
 	if bounds.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -69,10 +69,10 @@ func (e *Engine) Select(ctx context.Context, query string, bounds store.Sandbox)
 		return table, err
 	case <-time.After(grace):
 	}
-	e.stuck.Add(1)
+	e.unstoppable.Add(1)
 	go func() {
 		<-done
-		e.stuck.Add(-1)
+		e.unstoppable.Add(-1)
 	}()
 	e.options.Logger.Error("an SQL query cannot be stopped", "engine", string(e.Dialect()), "error", failure.Message)
 	if e.options.Overrun != nil {

@@ -100,8 +100,8 @@ func (c Condition) find(document any) (nodes []Node, holds bool) {
 	return nodes, len(nodes) > 0
 }
 
-// Fits reports whether a document matches all conditions, and by which nodes.
-func Fits(conditions []Condition, document any) (nodes []Node, fits bool) {
+// MatchConditions reports whether a document matches all conditions, and by which nodes.
+func MatchConditions(conditions []Condition, document any) (nodes []Node, fits bool) {
 	for _, c := range conditions {
 		found, holds := c.find(document)
 		if !holds {
@@ -226,7 +226,7 @@ func (found *FoundDocuments) takeYAML(s DocumentSearch, file File, text []byte) 
 
 // add adds a document if it matches.
 func (found *FoundDocuments) add(s DocumentSearch, file File, line int, document any) {
-	nodes, fits := Fits(s.Conditions, document)
+	nodes, fits := MatchConditions(s.Conditions, document)
 	switch {
 	case !fits:
 	case len(found.Documents) == s.Limit:

@@ -210,7 +210,7 @@ func (s *lineSearch) run(ctx context.Context) error {
 		}
 		s.continueOpen(line)
 		if !s.m.more {
-			s.look(ctx, number, line)
+			s.searchLine(ctx, number, line)
 		}
 		if s.m.more && len(s.open) == 0 {
 			break
@@ -223,7 +223,7 @@ func (s *lineSearch) run(ctx context.Context) error {
 	return nil
 }
 
-func (s *lineSearch) look(ctx context.Context, number int, line []byte) {
+func (s *lineSearch) searchLine(ctx context.Context, number int, line []byte) {
 	at := find(ctx, s.g.Lines, line)
 	if at == nil {
 		return
@@ -235,7 +235,7 @@ func (s *lineSearch) look(ctx context.Context, number int, line []byte) {
 	found := Match{Source: s.source, Path: s.path, Line: number, Column: utf8.RuneCount(line[:at[0]]) + 1, Text: shown(line, at[0], at[1]), After: []string{}}
 	s.m.bytes += len(found.Text)
 	first := len(s.before)
-	for first > 0 && s.m.room(s.g, s.before[first-1]) {
+	for first > 0 && s.m.reserve(s.g, s.before[first-1]) {
 		first--
 	}
 	found.Before = append([]string{}, s.before[first:]...)
@@ -245,9 +245,9 @@ func (s *lineSearch) look(ctx context.Context, number int, line []byte) {
 	}
 }
 
-// room reserves room in the result for a line of context and reports whether
+// reserve reserves space in the result for a line of context and reports whether
 // there was enough.
-func (m *Matches) room(g Grep, text string) bool {
+func (m *Matches) reserve(g Grep, text string) bool {
 	if m.bytes+len(text) > g.MaxBytes {
 		m.more = true
 		return false
@@ -290,7 +290,7 @@ func (s *lineSearch) continueOpen(line []byte) {
 	}
 	text := shown(line, 0, 0)
 	for _, i := range s.open {
-		if !s.m.room(s.g, text) {
+		if !s.m.reserve(s.g, text) {
 			s.open = nil
 			return
 		}

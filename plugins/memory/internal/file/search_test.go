@@ -86,7 +86,7 @@ func TestConditions(t *testing.T) {
 		{"$.name[0]", "exists", nil, "-"},
 		{"$.parts.id", "exists", nil, "-"},
 	} {
-		nodes, fits := file.Fits([]file.Condition{condition(t, test.path, test.op, test.value)}, document)
+		nodes, fits := file.MatchConditions([]file.Condition{condition(t, test.path, test.op, test.value)}, document)
 		var paths []string
 		for _, n := range nodes {
 			paths = append(paths, n.Path)
@@ -98,7 +98,7 @@ func TestConditions(t *testing.T) {
 		want(t, fmt.Sprint(test.path, " ", test.op, " ", test.value), got, test.want)
 		for _, n := range nodes { // what is shown leads there
 			p := condition(t, n.Path, "eq", n.Value)
-			again, fits := file.Fits([]file.Condition{p}, document)
+			again, fits := file.MatchConditions([]file.Condition{p}, document)
 			want(t, n.Path, fits && len(again) == 1, true)
 		}
 	}
@@ -207,14 +207,14 @@ func FuzzJSONPath(f *testing.F) {
 		if err != nil {
 			return
 		}
-		nodes, fits := file.Fits([]file.Condition{c}, v)
+		nodes, fits := file.MatchConditions([]file.Condition{c}, v)
 		want(t, "holds for what it finds", fits, len(nodes) > 0)
 		for _, n := range nodes {
 			same, err := file.NewCondition(n.Path, "eq", n.Value)
 			if err != nil && len(n.Path) <= 1024 {
 				t.Fatalf("%q found %q, which is not a path: %v", path, n.Path, err)
 			}
-			if _, fits := file.Fits([]file.Condition{same}, v); err == nil && !fits {
+			if _, fits := file.MatchConditions([]file.Condition{same}, v); err == nil && !fits {
 				t.Errorf("%q found %q, where the value is not", path, n.Path)
 			}
 		}

@@ -21,7 +21,7 @@ type word struct {
 	pos      int  // counts every word of the text, stop words too
 	unspaced bool // a pair of characters, or the last character of a run
 	single   bool // unspaced, and the run's last character alone
-	alone    bool // single, and the run's only character
+	isolated bool // single, and the run's only character
 	end      int  // offset in the text after the word
 }
 
@@ -112,7 +112,7 @@ func (c *wordCutter) cutRun(text string, i, pos int, visit func([]byte, word) bo
 		c.buf = append(c.buf[:0], text[i:after]...)
 		r, follow := utf8.DecodeRuneInString(text[after:])
 		if follow == 0 || !isUnspaced(r) {
-			w := word{pos: pos, unspaced: true, single: true, alone: alone, end: after}
+			w := word{pos: pos, unspaced: true, single: true, isolated: alone, end: after}
 			return after, pos + 1, visit(c.buf, w)
 		}
 		alone = false

@@ -63,7 +63,7 @@ func benchDir(b *testing.B, docs int) string {
 				return "", err
 			}
 		}
-		settle(b, x)
+		waitMerged(b, x)
 		return dir, x.Close()
 	}
 	dir, err := build()
@@ -73,8 +73,8 @@ func benchDir(b *testing.B, docs int) string {
 	return dir
 }
 
-// settle flushes, and waits until nothing is left to merge.
-func settle(tb testing.TB, x *Index) {
+// waitMerged flushes, and waits until nothing is left to merge.
+func waitMerged(tb testing.TB, x *Index) {
 	tb.Helper()
 	if err := x.Flush(); err != nil {
 		tb.Fatal(err)

@@ -90,7 +90,7 @@ func TestSearchesSeeOneMomentWhileEverythingChanges(t *testing.T) {
 	}
 	close(done)
 	readers.Wait()
-	settle(t, x)
+	waitMerged(t, x)
 	if s := x.Stats(); s.Documents != docs || s.Watermark != seq || s.Segments > 3*mergeWidth {
 		t.Errorf("in the end %+v", s)
 	}

@@ -69,7 +69,7 @@ func TestADamagedFileNeverGivesAWrongAnswer(t *testing.T) {
 	h := newHistory(t, d)
 	for range 3 {
 		h.change(15)
-		settle(t, h.x)
+		waitMerged(t, h.x)
 	}
 	names, _ := d.list()
 	slices.Sort(names)

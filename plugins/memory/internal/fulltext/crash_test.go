@@ -138,7 +138,7 @@ func TestADiskThatFailsAtAnyStepLosesNothing(t *testing.T) {
 		h := newHistory(t, d)
 		for range 8 {
 			h.change(4)
-			settle(t, h.x)
+			waitMerged(t, h.x)
 		}
 		older := h.seq
 		h.change(9)
@@ -220,7 +220,7 @@ func TestAResetDuringAMergeStaysEmpty(t *testing.T) {
 	h.seq = 0
 	h.n.docs = map[int64][]Field{}
 	h.change(5)
-	settle(t, h.x)
+	waitMerged(t, h.x)
 	h.check(d.clone(), 5)
 }
 

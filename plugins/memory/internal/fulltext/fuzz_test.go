@@ -69,7 +69,7 @@ func FuzzQuery(f *testing.F) {
 	h := newHistory(f, newMemDisk())
 	for range 3 {
 		h.change(20)
-		settle(f, h.x)
+		waitMerged(f, h.x)
 	}
 	h.change(5)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -119,7 +119,7 @@ func FuzzManifest(f *testing.F) {
 	h := newHistory(f, d)
 	for range 3 {
 		h.change(30)
-		settle(f, h.x)
+		waitMerged(f, h.x)
 	}
 	f.Add(d.files[manifestName].data)
 	f.Add([]byte("tea-fulltext 3 00000000\n{}"))

@@ -115,9 +115,9 @@ func (p *queryParser) words(text string) {
 // term returns the term for a word of the query, if there is one.
 func (p *queryParser) term(text []byte, w word, prefix bool) (term, bool) {
 	switch {
-	case w.single && !w.alone:
+	case w.single && !w.isolated:
 		return term{}, false // the pair before contains it
-	case w.alone, prefix:
+	case w.isolated, prefix:
 		folded, _, _ := strings.Cut(p.lang.form(string(text)), spelled)
 		return term{keys: keys{folded}, prefix: true}, true
 	case w.unspaced:

@@ -168,7 +168,7 @@ func (s *search) run(q query, o SearchOptions) {
 			weight = o.Statistics.weight(t)
 		}
 		for i := range s.views {
-			s.views[i].weigh(weight, average)
+			s.views[i].addScores(weight, average)
 		}
 	}
 }
@@ -200,15 +200,15 @@ func (s *search) restrict(tag string) {
 // number.
 func (s *search) gatherAll(t term) (df int) {
 	for i := range s.views {
-		s.gather(i, t)
+		s.collectPostings(i, t)
 		df += len(s.views[i].out)
 	}
 	delete(s.forms, t) // the next prefix can have as many lists
 	return df
 }
 
-// gather collects the live postings of a term into the view's out, in any order.
-func (s *search) gather(i int, t term) {
+// collectPostings collects the live postings of a term into the view's out, in any order.
+func (s *search) collectPostings(i int, t term) {
 	v := &s.views[i]
 	v.out = v.out[:0]
 	lists := s.lists(i, t)
@@ -231,8 +231,8 @@ func (s *search) gather(i int, t term) {
 	}
 }
 
-// weigh adds the scores of the current term.
-func (v *view) weigh(weight, average float64) {
+// addScores adds the scores of the current term.
+func (v *view) addScores(weight, average float64) {
 	const flat = k1 * (1 - b)
 	weight *= k1 + 1
 	slope := k1 * b / average

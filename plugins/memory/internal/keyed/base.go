@@ -7,28 +7,28 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
 )
 
-// Base is what the memory has agreed on with others.
+// Base returns the state that the memory has in common with its remotes.
 func (d *Database) Base() syncing.Base { return base{d} }
 
 // base has a pair for each record that is synchronised, and one for each feed.
 type base struct{ d *Database }
 
-// Agreed returns what is agreed about records.
-func (b base) Agreed(ctx context.Context, ids []string) (map[string]syncing.Agreed, error) {
+// SyncedStates returns the synchronised states of records.
+func (b base) SyncedStates(ctx context.Context, ids []string) (map[string]syncing.Synced, error) {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
-		keys[i] = tableKey(agreedTable, id)
+		keys[i] = tableKey(syncedTable, id)
 	}
 	raw, err := b.d.o.DB.Get(ctx, keys...)
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[string]syncing.Agreed, len(ids))
+	found := make(map[string]syncing.Synced, len(ids))
 	for i, id := range ids {
 		if raw[i] == nil {
 			continue
 		}
-		var a syncing.Agreed
+		var a syncing.Synced
 		var expires int64
 		c := cursor{raw: raw[i]}
 		c.texts(&a.Hash, &a.Pending)
@@ -42,25 +42,25 @@ func (b base) Agreed(ctx context.Context, ids []string) (map[string]syncing.Agre
 
 // IDs returns the ids between two others.
 func (b base) IDs(ctx context.Context, after, before string, limit int) (all []string, err error) {
-	pairs, err := b.d.o.DB.Scan(ctx, tableKey(agreedTable, after)+"\x00", tableKey(agreedTable, before), limit)
+	pairs, err := b.d.o.DB.Scan(ctx, tableKey(syncedTable, after)+"\x00", tableKey(syncedTable, before), limit)
 	for _, p := range pairs {
 		all = append(all, p.Key[1:])
 	}
 	return all, err
 }
 
-// Agree writes what is agreed.
-func (b base) Agree(ctx context.Context, all ...syncing.Agreement) error {
+// SetSynced writes the synchronised states of records.
+func (b base) SetSynced(ctx context.Context, all ...syncing.SyncedRecord) error {
 	return b.d.write(ctx, func(t *tx) error {
 		for _, a := range all {
-			t.agree(a)
+			t.setSynced(a)
 		}
 		return nil
 	})
 }
 
-func (t *tx) agree(a syncing.Agreement) {
-	key := tableKey(agreedTable, a.ID)
+func (t *tx) setSynced(a syncing.SyncedRecord) {
+	key := tableKey(syncedTable, a.ID)
 	if a.None() {
 		t.remove(key)
 		return

@@ -67,7 +67,7 @@ type Database struct {
 	o Options
 
 	writing sync.Mutex // held by a write
-	tenure  int64      // of the lock when state was read; 0 = not read
+	lockID  int64      // of the lock when state was read; 0 = not read
 	state   state
 }
 
@@ -113,15 +113,15 @@ func (d *Database) tryWrite(ctx context.Context, fn func(t *tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	tenure, err := d.o.DB.Lock(ctx)
+	lockID, err := d.o.DB.Lock(ctx)
 	if err != nil {
 		return err
 	}
-	if tenure != d.tenure {
+	if lockID != d.lockID {
 		if err := d.begin(ctx); err != nil {
 			return err
 		}
-		d.tenure = tenure
+		d.lockID = lockID
 	}
 	t := &tx{d: d, next: d.state.clone(), refs: map[string]ref{}, dimensions: map[string]int{}, created: map[string]int{}}
 	if err := fn(t); err != nil || len(t.ops) == 0 {
@@ -133,7 +133,7 @@ func (d *Database) tryWrite(ctx context.Context, fn func(t *tx) error) error {
 	}
 	// A write that has begun is done: its result must not be unknown.
 	if err := d.o.DB.Write(context.WithoutCancel(ctx), t.ops); err != nil {
-		d.tenure = 0
+		d.lockID = 0
 		return fmt.Errorf("write to the memory: %w", err)
 	}
 	d.state = t.next

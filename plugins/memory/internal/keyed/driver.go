@@ -99,9 +99,9 @@ func (d *Database) toRows(ctx context.Context, pairs []Pair, noBody bool) ([]sto
 		}
 	}
 	gone := map[int]bool{}
-	const together = 64
+	const maxKeys = 64
 	for len(large) > 0 {
-		some := large[:min(together, len(large))]
+		some := large[:min(maxKeys, len(large))]
 		large = large[len(some):]
 		keys := make([]string, len(some))
 		for j, i := range some {

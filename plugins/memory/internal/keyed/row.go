@@ -18,7 +18,7 @@ const (
 	fileTable       = 'F' // name of a blob -> its description
 	contentTable    = 'c' // name of a blob -> its content
 	indexTable      = 'X' // file of the text index -> its content
-	agreedTable     = 'Y' // id of a record -> what is agreed with another memory
+	syncedTable     = 'Y' // id of a record -> its state at the last synchronisation
 	numbersTable    = 'Z' // id of a feed -> how far it was synchronised
 	stateKey        = "S"
 )

@@ -11,7 +11,7 @@ import (
 func (d *Database) Write(ctx context.Context, b *store.Batch) error { return d.WriteWith(ctx, b, nil) }
 
 // WriteWith is Write, and stores what also returns; nil = nothing.
-func (d *Database) WriteWith(ctx context.Context, b *store.Batch, also func() []syncing.Agreement) error {
+func (d *Database) WriteWith(ctx context.Context, b *store.Batch, also func() []syncing.SyncedRecord) error {
 	ctx = d.pin(ctx)
 	return d.write(ctx, func(t *tx) error {
 		if err := t.writeBatch(ctx, b); err != nil {
@@ -19,7 +19,7 @@ func (d *Database) WriteWith(ctx context.Context, b *store.Batch, also func() []
 		}
 		if also != nil {
 			for _, a := range also() {
-				t.agree(a)
+				t.setSynced(a)
 			}
 		}
 		return nil

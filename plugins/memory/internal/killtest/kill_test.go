@@ -234,8 +234,8 @@ func (v *victim) damage(t *testing.T) {
 	}
 }
 
-// patience is how long the sweep of a start may take on a busy machine.
-const patience = time.Minute
+// sweepTimeout is how long the sweep of a start may take on a busy machine.
+const sweepTimeout = time.Minute
 
 // orphans waits until only those blobs are there that something names.
 func (v *victim) orphans(t *testing.T, p *plugin) {
@@ -259,7 +259,7 @@ func (v *victim) orphans(t *testing.T, p *plugin) {
 	if diff := cmp.Diff(files, filesBelow(t, filepath.Join(v.dir, "tables"))); diff != "" {
 		t.Errorf("files of the catalog (-) and those that are there (+):\n%s", diff)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), sweepTimeout)
 	defer cancel()
 	for {
 		got := filesBelow(t, filepath.Join(v.dir, "blobs"))

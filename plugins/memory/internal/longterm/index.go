@@ -71,7 +71,7 @@ func (m *Memory) textIndex(ctx context.Context) (*fulltext.Index, error) {
 	if lost := index.Lost(); lost != nil && !errors.Is(lost, fs.ErrNotExist) {
 		m.o.Logger.Warn("the text index is rebuilt", "reason", lost.Error())
 	}
-	if err := m.refuseWrong(ctx, index); err != nil {
+	if err := m.resetIfAhead(ctx, index); err != nil {
 		return nil, errors.Join(err, index.Close())
 	}
 	if err := m.replay(ctx, index); err != nil {
@@ -90,9 +90,9 @@ func (m *Memory) openIndex() (*fulltext.Index, error) {
 	return m.index, nil
 }
 
-// refuseWrong empties an index that is newer than the database, which was restored from
+// resetIfAhead empties an index that is newer than the database, which was restored from
 // an older copy, and an index that may lack changes.
-func (m *Memory) refuseWrong(ctx context.Context, index *fulltext.Index) error {
+func (m *Memory) resetIfAhead(ctx context.Context, index *fulltext.Index) error {
 	m.mu.Lock()
 	last, stale := m.numbers.seq, m.stale
 	m.mu.Unlock()
@@ -233,7 +233,7 @@ func (m *Memory) apply(ctx context.Context, index *fulltext.Index, changes []cha
 func (m *Memory) indexed(ctx context.Context, e *entry) (any, error) {
 	err := m.fill(ctx, e)
 	switch {
-	case errors.Is(err, errGone): // a later change removes it
+	case errors.Is(err, errRemoved): // a later change removes it
 		return nil, nil
 	case errors.Is(err, content.ErrDamaged):
 		m.o.Logger.Error("a value is damaged and cannot be found by its text", "key", e.Key, "error", err.Error())
@@ -280,7 +280,7 @@ func (m *Memory) indexRows(written []*row) {
 
 // unindex removes an entry from the index. It runs after the commit.
 func (m *Memory) unindex(id, seq int64) {
-	m.fields.Apply(metadata.Change{ID: id, Gone: true})
+	m.fields.Apply(metadata.Change{ID: id, Deleted: true})
 	m.backlog.add(0, func() {
 		m.applyNow(seq, func(index *fulltext.Index) error { return index.Delete(id, seq) })
 	})

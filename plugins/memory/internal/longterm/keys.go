@@ -14,8 +14,8 @@ type keys struct {
 	hashes map[uint64]struct{}
 }
 
-func (k *keys) add(key string)        { k.hashes[maphash.String(k.seed, key)] = struct{}{} }
-func (k *keys) maybe(key string) bool { _, ok := k.hashes[maphash.String(k.seed, key)]; return ok }
+func (k *keys) add(key string)             { k.hashes[maphash.String(k.seed, key)] = struct{}{} }
+func (k *keys) mayContain(key string) bool { _, ok := k.hashes[maphash.String(k.seed, key)]; return ok }
 
 func (m *Memory) readKeys(ctx context.Context) (*keys, error) {
 	rows, err := m.o.Engine.Query(ctx, "SELECT key FROM ltm")
@@ -25,9 +25,9 @@ func (m *Memory) readKeys(ctx context.Context) (*keys, error) {
 	return k, err
 }
 
-// maybeThere returns the keys that can exist, and adds all keys to the set, because the
+// filterKnown returns the keys that can exist, and adds all keys to the set, because the
 // caller writes them.
-func (m *Memory) maybeThere(wanted []string) []string {
+func (m *Memory) filterKnown(wanted []string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.keys == nil {
@@ -35,7 +35,7 @@ func (m *Memory) maybeThere(wanted []string) []string {
 	}
 	var maybe []string
 	for _, key := range wanted {
-		if m.keys.maybe(key) {
+		if m.keys.mayContain(key) {
 			maybe = append(maybe, key)
 		}
 		m.keys.add(key)

@@ -36,7 +36,7 @@ func (p *page) add(ctx context.Context, m *Memory, e *entry, score float64) (com
 	}
 	if p.keysOnly {
 		e.Value, e.Metadata = nil, nil
-	} else if err := m.fillListed(ctx, e); errors.Is(err, errGone) {
+	} else if err := m.fillListed(ctx, e); errors.Is(err, errRemoved) {
 		return false, nil
 	} else if err != nil {
 		return false, err

@@ -20,8 +20,8 @@ import (
 // largePrefix is the prefix of the blobs of values that are too large for a row.
 const largePrefix = "ltm/"
 
-// errGone is the error of an entry that was removed while it was read.
-var errGone = errors.New("removed meanwhile")
+// errRemoved is the error of an entry that was removed while it was read.
+var errRemoved = errors.New("removed meanwhile")
 
 // prepared is a validated entry in canonical form.
 type prepared struct {

@@ -38,7 +38,7 @@ func (m *Memory) Retrieve(ctx context.Context, namespace, key string) (store.Mem
 		return store.Memory{}, notFound(key)
 	}
 	err = m.fill(ctx, found)
-	if errors.Is(err, errGone) {
+	if errors.Is(err, errRemoved) {
 		err = notFound(key)
 	}
 	return found.Memory, err
@@ -98,7 +98,7 @@ func (e *entry) hold(value, metadata text, expires number) {
 
 // fill loads a value that is in a blob, and verifies a value that is in the row. If the
 // blob does not exist, the entry may have changed since its row was read, so it is read
-// again. The error is errGone if the entry was removed.
+// again. The error is errRemoved if the entry was removed.
 func (m *Memory) fill(ctx context.Context, e *entry) error {
 	for e.Value == nil {
 		text, err := m.loadLarge(ctx, e.ContentHash)
@@ -116,7 +116,7 @@ func (m *Memory) fill(ctx context.Context, e *entry) error {
 		case err != nil:
 			return err
 		case len(again) == 0 || m.expired(again[0]):
-			return errGone
+			return errRemoved
 		case again[0].Value == nil && again[0].ContentHash == e.ContentHash:
 			return damaged(e.Key, fmt.Errorf("blob %s is missing: %w", e.ContentHash, content.ErrDamaged))
 		}

@@ -112,7 +112,7 @@ func (m *Memory) record(ctx context.Context, l listed) (store.Record, bool, erro
 		return store.Record{RecordName: store.RecordName{Feed: store.EntryFeed, Space: l.Namespace, Key: l.Key}, Seq: l.seq, Deleted: true, Updated: l.UpdatedAt}, true, nil
 	}
 	switch err := m.fillListed(ctx, &l.entry); {
-	case errors.Is(err, errGone):
+	case errors.Is(err, errRemoved):
 		return store.Record{}, false, nil
 	case err != nil:
 		return store.Record{}, false, err
@@ -195,7 +195,7 @@ func (w *Writes) Write(ctx context.Context, tx store.Tx) ([]store.PutResult, err
 	for i, write := range w.writes {
 		names[i] = write.RecordName
 	}
-	numbers, err := b.numbers(ctx, w.m.maybeThere(rowKeys(names)))
+	numbers, err := b.numbers(ctx, w.m.filterKnown(rowKeys(names)))
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func (b *batch) old(ctx context.Context, condition string, args ...any) ([]*row,
 func (m *Memory) sweepGone(ctx context.Context) error {
 	m.opening.Lock() // opening an index reads ltm_gone
 	defer m.opening.Unlock()
-	watermark, err := m.pastOfIndex(ctx)
+	watermark, err := m.indexWatermark(ctx)
 	if err != nil || watermark == 0 {
 		return err
 	}
@@ -90,8 +90,8 @@ func (m *Memory) sweepGone(ctx context.Context) error {
 	})
 }
 
-// pastOfIndex returns the change up to which the index does not need removals.
-func (m *Memory) pastOfIndex(ctx context.Context) (int64, error) {
+// indexWatermark returns the change up to which the index does not need removals.
+func (m *Memory) indexWatermark(ctx context.Context) (int64, error) {
 	m.mu.Lock()
 	index := m.index
 	m.mu.Unlock()

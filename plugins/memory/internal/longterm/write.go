@@ -71,7 +71,7 @@ func (b *batch) store(ctx context.Context, contents []*prepared) ([]store.Stored
 		wanted[i] = c.key
 	}
 	var err error
-	if b.rows, err = b.find(ctx, b.m.maybeThere(wanted)); err != nil {
+	if b.rows, err = b.find(ctx, b.m.filterKnown(wanted)); err != nil {
 		return nil, err
 	}
 	results := make([]store.Stored, len(contents))

@@ -34,7 +34,7 @@ type Cache struct {
 type Change struct {
 	ID       int64
 	Metadata string // the JSON text of an object, or ""
-	Gone     bool
+	Deleted  bool
 }
 
 // fields are the values of metadata fields by item.
@@ -167,7 +167,7 @@ func (c *Cache) Reset() {
 
 func (f *fields) apply(changes []Change) {
 	for _, one := range changes {
-		if one.Gone {
+		if one.Deleted {
 			f.remove(one.ID)
 		} else {
 			f.put(one.ID, []byte(one.Metadata))

@@ -62,7 +62,7 @@ func TestCacheFollowsChanges(t *testing.T) {
 		}
 	}
 	during = func() {
-		c.Apply(metadata.Change{ID: 5, Metadata: `{"n": 5}`}, metadata.Change{ID: 4, Gone: true})
+		c.Apply(metadata.Change{ID: 5, Metadata: `{"n": 5}`}, metadata.Change{ID: 4, Deleted: true})
 	}
 	check("changed during the reading", above(3), []int64{3, 5}, 1)
 	c.Apply(metadata.Change{ID: 3}, metadata.Change{ID: 1, Metadata: `{"n": 9}`}, metadata.Change{ID: 2, Metadata: `damaged`})

@@ -48,7 +48,7 @@ func (s *documents) Apply(ctx context.Context, changes ...store.Change) error {
 	if b == nil {
 		return s.applyMerged(ctx, changes)
 	}
-	if err := s.m.write(ctx, b); err != nil || !unmet(b) {
+	if err := s.m.write(ctx, b); err != nil || !conditionFailed(b) {
 		return err
 	}
 	versions := map[internal.Name]int64{}
@@ -80,7 +80,7 @@ func documentRow(n store.RecordName, body json.RawMessage, version int64) store.
 	return store.Row{RecordName: n, Body: body, Deleted: body == nil, Version: version}
 }
 
-func unmet(b *store.Batch) bool {
+func conditionFailed(b *store.Batch) bool {
 	return slices.ContainsFunc(b.Writes, func(w *store.RowWrite) bool { return w.Result.Unmet })
 }
 
@@ -116,7 +116,7 @@ func (s *documents) applyMerged(ctx context.Context, changes []store.Change) err
 				Row: documentRow(documentName(w.Kind, w.ID), w.Body, w.Version), If: store.Precondition{Absent: w.Before == 0, Version: w.Before},
 			})
 		}
-		if err := s.m.write(ctx, b); err != nil || !unmet(b) {
+		if err := s.m.write(ctx, b); err != nil || !conditionFailed(b) {
 			return err
 		}
 	}

@@ -18,14 +18,14 @@ import (
 type Device interface {
 	// WriteWith is Write, and stores what also returns together with the rows. It can call
 	// also several times.
-	WriteWith(ctx context.Context, b *store.Batch, also func() []syncing.Agreement) error
+	WriteWith(ctx context.Context, b *store.Batch, also func() []syncing.SyncedRecord) error
 	Base() syncing.Base
 }
 
 // newReplica returns the records of a memory, a [syncing.Device] if the driver is a
 // Device.
 func newReplica(m *memory, s *store.Stores) store.Replica {
-	shared := func(also func(*replica.Writes) []syncing.Agreement) *replica.Shared {
+	shared := func(also func(*replica.Writes) []syncing.SyncedRecord) *replica.Shared {
 		return replica.NewShared(tables{m, also}, s.Metadata, s.Blobs, m.InlineBytes)
 	}
 	if d, ok := m.driver.(Device); ok {
@@ -37,18 +37,18 @@ func newReplica(m *memory, s *store.Stores) store.Replica {
 type device struct {
 	*replica.Shared
 	driver Device
-	with   func(also func(*replica.Writes) []syncing.Agreement) *replica.Shared
+	with   func(also func(*replica.Writes) []syncing.SyncedRecord) *replica.Shared
 }
 
 var _ syncing.Device = (*device)(nil)
 
 // PutWith is Put, and writes what also returns in the same transaction, which can run
 // more than once. also can be nil.
-func (d *device) PutWith(ctx context.Context, writes []store.RecordWrite, also func(results []store.PutResult) []syncing.Agreement) ([]store.PutResult, error) {
+func (d *device) PutWith(ctx context.Context, writes []store.RecordWrite, also func(results []store.PutResult) []syncing.SyncedRecord) ([]store.PutResult, error) {
 	if also == nil {
 		return d.Put(ctx, writes...)
 	}
-	return d.with(func(w *replica.Writes) []syncing.Agreement { return also(w.Results()) }).PutAll(ctx, writes)
+	return d.with(func(w *replica.Writes) []syncing.SyncedRecord { return also(w.Results()) }).PutAll(ctx, writes)
 }
 
 // Base is what the memory has agreed on with others.
@@ -58,7 +58,7 @@ func (d *device) Base() syncing.Base { return d.driver.Base() }
 type tables struct {
 	m *memory
 	// also are the agreements to store with a Put; nil = none.
-	also func(*replica.Writes) []syncing.Agreement
+	also func(*replica.Writes) []syncing.SyncedRecord
 }
 
 var _ replica.Tables = tables{}
@@ -165,7 +165,7 @@ func (t tables) Put(ctx context.Context, w *replica.Writes) error {
 		return err
 	}
 	d, _ := t.m.driver.(Device)
-	return d.WriteWith(ctx, b, func() []syncing.Agreement {
+	return d.WriteWith(ctx, b, func() []syncing.SyncedRecord {
 		finish()
 		return t.also(w)
 	})

@@ -20,14 +20,14 @@ func (r *Replica) Base() syncing.Base { return base{r.o.Engine} }
 // lookUp is the maximum number of records that one statement looks up.
 const lookUp = 500
 
-// Agreed returns the common state of records.
-func (b base) Agreed(ctx context.Context, ids []string) (map[string]syncing.Agreed, error) {
-	found := make(map[string]syncing.Agreed, len(ids))
+// SyncedStates returns the common state of records.
+func (b base) SyncedStates(ctx context.Context, ids []string) (map[string]syncing.Synced, error) {
+	found := make(map[string]syncing.Synced, len(ids))
 	for part := range slices.Chunk(ids, lookUp) {
 		in, args := store.InList(part)
 		rows, err := b.engine.Query(ctx, "SELECT id, hash, pending, expires_at FROM tea_sync_base WHERE id IN "+in, args...)
 		var id string
-		var a syncing.Agreed
+		var a syncing.Synced
 		var expires int64
 		err = store.Scan(rows, err, func() {
 			a.Expires = clock.FromMicro(expires)
@@ -48,13 +48,13 @@ func (b base) IDs(ctx context.Context, after, before string, limit int) (all []s
 	return all, err
 }
 
-// Agree stores the common state of records.
-func (b base) Agree(ctx context.Context, all ...syncing.Agreement) error {
-	return b.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error { return AgreeIn(ctx, tx, all) })
+// SetSynced stores the common state of records.
+func (b base) SetSynced(ctx context.Context, all ...syncing.SyncedRecord) error {
+	return b.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error { return SetSyncedIn(ctx, tx, all) })
 }
 
-// AgreeIn is Agree in a transaction of the database.
-func AgreeIn(ctx context.Context, tx store.Tx, all []syncing.Agreement) error {
+// SetSyncedIn is SetSynced in a transaction of the database.
+func SetSyncedIn(ctx context.Context, tx store.Tx, all []syncing.SyncedRecord) error {
 	for _, a := range all {
 		if a.None() {
 			if _, err := tx.Exec(ctx, "DELETE FROM tea_sync_base WHERE id = ?", a.ID); err != nil {

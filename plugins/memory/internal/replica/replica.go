@@ -185,8 +185,8 @@ func (r *Replica) Put(ctx context.Context, writes ...store.RecordWrite) ([]store
 
 // PutWith is Put, and calls also, if not nil, in the same transaction, which can run
 // more than once.
-func (r *Replica) PutWith(ctx context.Context, writes []store.RecordWrite, also func(results []store.PutResult) []syncing.Agreement) ([]store.PutResult, error) {
-	p := &putting{r: r, results: make([]store.PutResult, len(writes)), at: map[store.Feed][]int{}, writes: map[store.Feed][]store.RecordWrite{}}
+func (r *Replica) PutWith(ctx context.Context, writes []store.RecordWrite, also func(results []store.PutResult) []syncing.SyncedRecord) ([]store.PutResult, error) {
+	p := &putCall{r: r, results: make([]store.PutResult, len(writes)), at: map[store.Feed][]int{}, writes: map[store.Feed][]store.RecordWrite{}}
 	for i, w := range writes {
 		if !slices.Contains(store.Feeds(), w.Feed) {
 			return nil, unknownFeed(w.Feed)
@@ -210,7 +210,7 @@ func (r *Replica) PutWith(ctx context.Context, writes []store.RecordWrite, also 
 		if also == nil {
 			return nil
 		}
-		return AgreeIn(ctx, tx, also(p.results))
+		return SetSyncedIn(ctx, tx, also(p.results))
 	})
 	if err != nil {
 		p.failed(entries, err)
@@ -222,8 +222,8 @@ func (r *Replica) PutWith(ctx context.Context, writes []store.RecordWrite, also 
 	return p.results, nil
 }
 
-// putting is a call of Put.
-type putting struct {
+// putCall is a call of Put.
+type putCall struct {
 	r       *Replica
 	results []store.PutResult
 	writes  map[store.Feed][]store.RecordWrite
@@ -232,7 +232,7 @@ type putting struct {
 }
 
 // saveContents stores the contents of files. They are not swept until release is called.
-func (p *putting) saveContents(ctx context.Context) (release func(), err error) {
+func (p *putCall) saveContents(ctx context.Context) (release func(), err error) {
 	files := p.r.o.Files
 	writes := p.writes[store.DocumentFeed]
 	p.refused = make([]error, len(writes))
@@ -296,7 +296,7 @@ func contentOf(ctx context.Context, w store.RecordWrite) ([]byte, error) {
 	return data, nil
 }
 
-func (p *putting) write(ctx context.Context, tx store.Tx, entries *longterm.Writes) error {
+func (p *putCall) write(ctx context.Context, tx store.Tx, entries *longterm.Writes) error {
 	for _, feed := range store.Feeds() {
 		writes := p.writes[feed]
 		if len(writes) == 0 {
@@ -313,7 +313,7 @@ func (p *putting) write(ctx context.Context, tx store.Tx, entries *longterm.Writ
 	return nil
 }
 
-func (p *putting) writeFeed(ctx context.Context, tx store.Tx, feed store.Feed, entries *longterm.Writes) ([]store.PutResult, error) {
+func (p *putCall) writeFeed(ctx context.Context, tx store.Tx, feed store.Feed, entries *longterm.Writes) ([]store.PutResult, error) {
 	switch feed {
 	case store.EntryFeed:
 		return entries.Write(ctx, tx)
@@ -324,7 +324,7 @@ func (p *putting) writeFeed(ctx context.Context, tx store.Tx, feed store.Feed, e
 }
 
 // failed tells the indexes that the transaction failed.
-func (p *putting) failed(entries *longterm.Writes, err error) {
+func (p *putCall) failed(entries *longterm.Writes, err error) {
 	_ = entries.Failed(err) // it returns err
 	var collections []string
 	for _, w := range p.writes[store.VectorFeed] {

@@ -16,7 +16,7 @@ import (
 // deadline is the next instant at which an active session expires, or an earlier
 // one. It saves queries.
 type deadline struct {
-	settling sync.Mutex // one goroutine archives; the others wait
+	archiving sync.Mutex // one goroutine archives; the others wait
 
 	mu       sync.Mutex // guards what follows
 	known    bool
@@ -73,8 +73,8 @@ func (s *Sessions) settle(ctx context.Context, now time.Time) (archived int, err
 	if s.o.ReadOnly || !s.due.passed(now) {
 		return 0, nil
 	}
-	s.due.settling.Lock()
-	defer s.due.settling.Unlock()
+	s.due.archiving.Lock()
+	defer s.due.archiving.Unlock()
 	if !s.due.passed(now) {
 		return 0, nil
 	}

@@ -11,41 +11,41 @@ import (
 // absent is the pending hash of a record that is being deleted at the remote.
 const absent = "-"
 
-// Agreed is the state of a record that both sides had.
-type Agreed struct {
+// Synced is the last state of a record that both sides had.
+type Synced struct {
 	Hash    string // "" = no record
 	Pending string // the hash that is being written to the remote; "" = none
 	Expires time.Time
 }
 
 // None reports whether there is nothing to store.
-func (a Agreed) None() bool { return a.Hash == "" && a.Pending == "" }
+func (a Synced) None() bool { return a.Hash == "" && a.Pending == "" }
 
-// Agreement is the agreed state of the record with an id. An agreement that is
-// None is removed.
-type Agreement struct {
+// SyncedRecord is the synchronised state of the record with an id. If it is None,
+// the record is removed.
+type SyncedRecord struct {
 	ID string
-	Agreed
+	Synced
 }
 
 // Numbers are the read positions in the feeds of both sides.
 type Numbers struct{ Local, Remote int64 }
 
-// Base stores the state that a device has agreed on with its remotes. This
+// Base stores the state that a device has in common with its remotes. This
 // package defines the ids. It is safe for concurrent use.
 type Base interface {
-	// Agreed returns the agreed states of records, by their ids.
-	Agreed(ctx context.Context, ids []string) (map[string]Agreed, error)
+	// SyncedStates returns the synchronised states of records, by their ids.
+	SyncedStates(ctx context.Context, ids []string) (map[string]Synced, error)
 	// IDs returns the first ids between two others, in order.
 	IDs(ctx context.Context, after, before string, limit int) ([]string, error)
-	// Agree writes agreements, atomically.
-	Agree(ctx context.Context, all ...Agreement) error
+	// SetSynced writes the synchronised states of records, atomically.
+	SetSynced(ctx context.Context, all ...SyncedRecord) error
 	// Numbers returns the numbers with an id; the zero value if there are none.
 	Numbers(ctx context.Context, id string) (Numbers, error)
 	SetNumbers(ctx context.Context, id string, n Numbers) error
 }
 
-// base is the state agreed with one remote.
+// base is the state synchronised with one remote.
 type base struct {
 	Base
 	remote string
@@ -55,8 +55,8 @@ func (b base) id(name store.RecordName) string {
 	return list(b.remote, string(name.Feed), name.Space, name.Key)
 }
 
-func (b base) agreement(name store.RecordName, a Agreed) Agreement {
-	return Agreement{ID: b.id(name), Agreed: a}
+func (b base) syncedRecord(name store.RecordName, a Synced) SyncedRecord {
+	return SyncedRecord{ID: b.id(name), Synced: a}
 }
 
 // list returns a JSON list of texts.
@@ -65,16 +65,16 @@ func list(texts ...string) string {
 	return string(raw)
 }
 
-func (b base) read(ctx context.Context, names []store.RecordName) (map[store.RecordName]Agreed, error) {
+func (b base) read(ctx context.Context, names []store.RecordName) (map[store.RecordName]Synced, error) {
 	ids := make([]string, len(names))
 	for i, name := range names {
 		ids[i] = b.id(name)
 	}
-	found, err := b.Agreed(ctx, ids)
+	found, err := b.SyncedStates(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	byName := make(map[store.RecordName]Agreed, len(found))
+	byName := make(map[store.RecordName]Synced, len(found))
 	for i, name := range names {
 		if a, ok := found[ids[i]]; ok {
 			byName[name] = a

@@ -40,13 +40,13 @@ type history struct {
 	Name  string `json:"name"`
 	Marks []mark `json:"marks"` // the oldest first; see add
 	// Next is the token that is being written; "" = none.
-	Next   string  `json:"next,omitempty"`
-	Parted *parted `json:"parted,omitempty"`
+	Next       string      `json:"next,omitempty"`
+	Divergence *divergence `json:"parted,omitempty"`
 }
 
-// parted is the state of a comparison of all records. It is needed if the remote
+// divergence is the state of a comparison of all records. It is needed if the remote
 // does not continue the history that the device knows.
-type parted struct {
+type divergence struct {
 	// Older reports that the remote is an older copy. Otherwise its state is
 	// unknown, because an earlier version synchronised the device.
 	Older bool `json:"older"`
@@ -147,7 +147,7 @@ func (r *run) verify(ctx context.Context) error {
 		r.history = newHistory()
 		read, before, err := r.base.synchronised(ctx)
 		if before && err == nil {
-			err = r.part(ctx, parted{Read: read})
+			err = r.part(ctx, divergence{Read: read})
 		}
 		return err
 	}
@@ -180,7 +180,7 @@ func (r *run) verify(ctx context.Context) error {
 		return r.rename(ctx)
 	}
 	seen, _ := known.seen(tokens)
-	return r.part(ctx, parted{Older: true, Seen: seen})
+	return r.part(ctx, divergence{Older: true, Seen: seen})
 }
 
 // rename starts another document at a remote that continues the history of the
@@ -190,7 +190,7 @@ func (r *run) rename(ctx context.Context) error {
 	seen, _ := r.history.seen([]string{r.history.last()})
 	before := r.history
 	r.history, r.markSeq = newHistory(), 0
-	r.history.Parted = before.Parted
+	r.history.Divergence = before.Divergence
 	write := r.nextMark()
 	results, err := r.Remote.Put(ctx, write)
 	if err == nil {
@@ -205,26 +205,26 @@ func (r *run) rename(ctx context.Context) error {
 }
 
 // part records that all records must be compared.
-func (r *run) part(ctx context.Context, p parted) error {
+func (r *run) part(ctx context.Context, p divergence) error {
 	r.history, r.markSeq = newHistory(), 0
-	r.history.Parted, r.unsaved = &p, true
+	r.history.Divergence, r.unsaved = &p, true
 	r.restored()
 	return r.save(ctx)
 }
 
 // restored sets Result.Restored and Result.Full.
 func (r *run) restored() {
-	if r.history.Parted == nil {
+	if r.history.Divergence == nil {
 		return
 	}
-	if r.Full = true; r.history.Parted.Older {
+	if r.Full = true; r.history.Divergence.Older {
 		r.Restored = Other
 	}
 }
 
-// together records that all records were compared.
-func (r *run) together(ctx context.Context) error {
-	if r.history.Parted == nil {
+// finishComparison records that all records were compared.
+func (r *run) finishComparison(ctx context.Context) error {
+	if r.history.Divergence == nil {
 		return nil
 	}
 	if len(r.history.Marks) == 0 {
@@ -232,13 +232,13 @@ func (r *run) together(ctx context.Context) error {
 			return err
 		}
 	}
-	r.history.Parted, r.unsaved = nil, true
+	r.history.Divergence, r.unsaved = nil, true
 	return r.save(ctx)
 }
 
 // begin returns the numbers of a feed, or 0 when a comparison of all records begins.
 func (r *run) begin(ctx context.Context, feed store.Feed) (n Numbers, err error) {
-	p := r.history.Parted
+	p := r.history.Divergence
 	if p == nil || slices.Contains(p.Begun, feed) {
 		return r.base.numbers(ctx, string(feed))
 	}
@@ -266,7 +266,7 @@ func (r *run) nextMark() store.RecordWrite {
 
 func (r *run) mark(ctx context.Context) error {
 	write := r.nextMark()
-	if err := r.base.Agree(ctx, r.noted()); err != nil {
+	if err := r.base.SetSynced(ctx, r.encodeHistory()); err != nil {
 		return err
 	}
 	results, err := r.Remote.Put(ctx, write)
@@ -306,17 +306,17 @@ func (r *run) save(ctx context.Context) error {
 	if !r.unsaved {
 		return nil
 	}
-	if err := r.base.Agree(ctx, r.noted()); err != nil {
+	if err := r.base.SetSynced(ctx, r.encodeHistory()); err != nil {
 		return err
 	}
 	r.unsaved = false
 	return nil
 }
 
-// noted returns the history in the form that the device stores.
-func (r *run) noted() Agreement {
+// encodeHistory returns the history in the form that the device stores.
+func (r *run) encodeHistory() SyncedRecord {
 	raw, _ := json.Marshal(r.history) // it never fails
-	return Agreement{ID: r.base.historyID(), Agreed: Agreed{Hash: string(raw)}}
+	return SyncedRecord{ID: r.base.historyID(), Synced: Synced{Hash: string(raw)}}
 }
 
 func (b base) historyID() string { return list(b.remote, "history") }
@@ -324,7 +324,7 @@ func (b base) historyID() string { return list(b.remote, "history") }
 // history returns the stored history of the marks; nil if there is none.
 func (b base) history(ctx context.Context) (*history, error) {
 	id := b.historyID()
-	found, err := b.Agreed(ctx, []string{id})
+	found, err := b.SyncedStates(ctx, []string{id})
 	if err != nil || found[id].Hash == "" {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ type Device interface {
 	Base() Base
 	// PutWith is Put, and writes the agreements that also returns in the same
 	// transaction. also can be called more than once, and can be nil.
-	PutWith(ctx context.Context, writes []store.RecordWrite, also func(results []store.PutResult) []Agreement) ([]store.PutResult, error)
+	PutWith(ctx context.Context, writes []store.RecordWrite, also func(results []store.PutResult) []SyncedRecord) ([]store.PutResult, error)
 }
 
 // Options configure a Run. Local, Remote and Policy are needed.
@@ -118,14 +118,14 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	err = r.all(ctx)
 	if errors.Is(err, store.ErrUnknownChange) {
 		// The feed has lost changes, but the memory has the other records.
-		if err = r.part(ctx, parted{}); err == nil {
+		if err = r.part(ctx, divergence{}); err == nil {
 			err = r.all(ctx)
 		}
 	}
 	if err != nil {
 		return r.Result, err
 	}
-	return r.Result, r.together(ctx)
+	return r.Result, r.finishComparison(ctx)
 }
 
 func (r *run) all(ctx context.Context) error {
@@ -186,7 +186,7 @@ func (r *run) feed(ctx context.Context, feed store.Feed) error {
 			return err
 		}
 	}
-	local, remote := &reading{Replica: r.Local, noted: &n.Local, after: n.Local}, &reading{Replica: r.Remote, noted: &n.Remote, after: n.Remote}
+	local, remote := &reading{Replica: r.Local, saved: &n.Local, after: n.Local}, &reading{Replica: r.Remote, saved: &n.Remote, after: n.Remote}
 	local.fromStart, remote.fromStart = n.Local == 0, n.Remote == 0
 	// The remote is read twice, for the numbers of the records written to it.
 	for _, side := range []*reading{remote, local, remote} {
@@ -196,7 +196,7 @@ func (r *run) feed(ctx context.Context, feed store.Feed) error {
 				if err := compare(); err != nil {
 					return err
 				}
-				*side.noted, side.after, side.fromStart = 0, 0, true
+				*side.saved, side.after, side.fromStart = 0, 0, true
 				continue
 			}
 			if err != nil {
@@ -218,7 +218,7 @@ func (r *run) feed(ctx context.Context, feed store.Feed) error {
 					return err
 				}
 			}
-			*side.noted = side.after
+			*side.saved = side.after
 			if err := r.base.setNumbers(ctx, n, string(feed)); err != nil {
 				return err
 			}
@@ -230,7 +230,7 @@ func (r *run) feed(ctx context.Context, feed store.Feed) error {
 // reading is the read position in the feed of a side, and the position that was saved.
 type reading struct {
 	store.Replica
-	noted     *int64
+	saved     *int64
 	after     int64
 	fromStart bool
 }

@@ -16,8 +16,8 @@ type step struct {
 	// toLocal and toRemote are the writes. After a write, the record is equal on
 	// both sides.
 	toLocal, toRemote []store.RecordWrite
-	bases             []Agreed // after the writes of toLocal
-	before            []Agreed // before the writes of toRemote
+	bases             []Synced // after the writes of toLocal
+	before            []Synced // before the writes of toRemote
 	settled           []settled
 	merged            map[store.RecordName]bool // the merged records of toLocal, which are pushed next
 	again             []store.RecordName
@@ -27,11 +27,11 @@ type step struct {
 // settled is a record that needs no write.
 type settled struct {
 	name store.RecordName
-	Agreed
+	Synced
 }
 
 // decide compares the two records with the base.
-func (s *step) decide(ctx context.Context, local, remote store.Record, a Agreed) error {
+func (s *step) decide(ctx context.Context, local, remote store.Record, a Synced) error {
 	if local.Damaged || remote.Damaged {
 		s.r.Damaged++
 		return nil
@@ -45,8 +45,8 @@ func (s *step) decide(ctx context.Context, local, remote store.Record, a Agreed)
 	past := func(t time.Time) bool { return !t.IsZero() && !t.After(now) }
 	switch {
 	case local.Hash == remote.Hash:
-		if stored != (Agreed{Hash: local.Hash, Expires: a.Expires}) {
-			s.settled = append(s.settled, settled{local.RecordName, Agreed{Hash: local.Hash, Expires: local.Expires}})
+		if stored != (Synced{Hash: local.Hash, Expires: a.Expires}) {
+			s.settled = append(s.settled, settled{local.RecordName, Synced{Hash: local.Hash, Expires: local.Expires}})
 		}
 	case past(a.Expires) && (local.Deleted && remote.Hash == known || remote.Deleted && local.Hash == known):
 		// It expired and one side has removed it, which is not a deletion.
@@ -54,7 +54,7 @@ func (s *step) decide(ctx context.Context, local, remote store.Record, a Agreed)
 	case s.r.evidence != nil:
 		return s.compare(ctx, local, remote, known, a, past)
 	case local.Hash == known && !(local.Deleted && past(remote.Expires)):
-		s.pull(remote, local.Seq, local.Deleted, Agreed{Hash: remote.Hash, Expires: remote.Expires})
+		s.pull(remote, local.Seq, local.Deleted, Synced{Hash: remote.Hash, Expires: remote.Expires})
 	case local.Hash == known:
 	case remote.Hash == known && !(remote.Deleted && past(local.Expires)):
 		s.push(local, remote, a)
@@ -66,7 +66,7 @@ func (s *step) decide(ctx context.Context, local, remote store.Record, a Agreed)
 }
 
 // pull replaces the local record, if it still has the number.
-func (s *step) pull(record store.Record, seq int64, absent bool, a Agreed) {
+func (s *step) pull(record store.Record, seq int64, absent bool, a Synced) {
 	if absent {
 		seq = 0
 	}
@@ -75,7 +75,7 @@ func (s *step) pull(record store.Record, seq int64, absent bool, a Agreed) {
 }
 
 // push replaces the remote record.
-func (s *step) push(local, remote store.Record, a Agreed) {
+func (s *step) push(local, remote store.Record, a Synced) {
 	seq := remote.Seq
 	if remote.Deleted {
 		seq = 0
@@ -84,7 +84,7 @@ func (s *step) push(local, remote store.Record, a Agreed) {
 	s.before = append(s.before, a)
 }
 
-func (s *step) conflict(ctx context.Context, local, remote store.Record, a Agreed) error {
+func (s *step) conflict(ctx context.Context, local, remote store.Record, a Synced) error {
 	winner := string(s.r.Policy)
 	if s.r.Policy == LastWrite {
 		winner = string(Remote)
@@ -96,14 +96,14 @@ func (s *step) conflict(ctx context.Context, local, remote store.Record, a Agree
 	case Local:
 		s.push(local, remote, a)
 	case Remote:
-		s.pull(remote, local.Seq, local.Deleted, Agreed{Hash: remote.Hash, Expires: remote.Expires})
+		s.pull(remote, local.Seq, local.Deleted, Synced{Hash: remote.Hash, Expires: remote.Expires})
 	case Merge:
 		merged, err := s.r.Merge(ctx, local, remote)
 		if err != nil {
 			return fmt.Errorf("merge %q of %s: %w", local.Key, local.Space, err)
 		}
 		// The base of the merged record is the remote's record, so it is pushed next.
-		s.pull(merged, local.Seq, local.Deleted, Agreed{Hash: remote.Hash, Expires: remote.Expires})
+		s.pull(merged, local.Seq, local.Deleted, Synced{Hash: remote.Hash, Expires: remote.Expires})
 		s.merged[local.RecordName] = true
 	}
 	s.r.Conflicts++
@@ -118,9 +118,9 @@ func (s *step) writeRemote(ctx context.Context) error {
 	if len(s.toRemote) == 0 {
 		return nil
 	}
-	pending := make([]Agreement, 0, len(s.toRemote)+1)
+	pending := make([]SyncedRecord, 0, len(s.toRemote)+1)
 	for i, w := range s.toRemote {
-		one := s.r.base.agreement(w.RecordName, s.before[i])
+		one := s.r.base.syncedRecord(w.RecordName, s.before[i])
 		if one.Pending = w.Hash; w.Deleted {
 			one.Pending = absent
 		}
@@ -131,9 +131,9 @@ func (s *step) writeRemote(ctx context.Context) error {
 	together := !isRows // the mark is a record
 	if together {
 		writes = append(slices.Clip(writes), s.r.nextMark())
-		pending = append(pending, s.r.noted())
+		pending = append(pending, s.r.encodeHistory())
 	}
-	if err := s.r.base.Agree(ctx, pending...); err != nil {
+	if err := s.r.base.SetSynced(ctx, pending...); err != nil {
 		return err
 	}
 	results, err := Put(ctx, s.r.remote, writes)
@@ -159,7 +159,7 @@ func (s *step) writeRemote(ctx context.Context) error {
 			s.settled = append(s.settled, settled{w.RecordName, s.before[i]})
 			s.again = append(s.again, w.RecordName)
 		default:
-			s.settled = append(s.settled, settled{w.RecordName, Agreed{Hash: w.Hash, Expires: w.Expires}})
+			s.settled = append(s.settled, settled{w.RecordName, Synced{Hash: w.Hash, Expires: w.Expires}})
 			s.bytes += int64(len(w.Body))
 			if w.Deleted {
 				s.r.DeletedThere++
@@ -202,17 +202,17 @@ func (s *step) writeLocal(ctx context.Context) error {
 			return err
 		}
 	}
-	results, err := s.r.local.PutWith(ctx, s.toLocal, func(results []store.PutResult) (all []Agreement) {
+	results, err := s.r.local.PutWith(ctx, s.toLocal, func(results []store.PutResult) (all []SyncedRecord) {
 		if s.r.unsaved {
-			all = append(all, s.r.noted())
+			all = append(all, s.r.encodeHistory())
 		}
 		for i, w := range s.toLocal {
 			if results[i].Err == nil && !results[i].Conflict {
-				all = append(all, s.r.base.agreement(w.RecordName, s.bases[i]))
+				all = append(all, s.r.base.syncedRecord(w.RecordName, s.bases[i]))
 			}
 		}
 		for _, done := range s.settled {
-			all = append(all, s.r.base.agreement(done.name, done.Agreed))
+			all = append(all, s.r.base.syncedRecord(done.name, done.Synced))
 		}
 		return all
 	})

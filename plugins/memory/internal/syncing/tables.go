@@ -45,7 +45,7 @@ type Tables interface {
 type DeviceTables interface {
 	Tables
 	// PutRowsWith is PutRows, with also as for PutWith of a [Device].
-	PutRowsWith(ctx context.Context, table string, writes []store.RecordWrite, also func([]store.PutResult) []Agreement) ([]store.PutResult, error)
+	PutRowsWith(ctx context.Context, table string, writes []store.RecordWrite, also func([]store.PutResult) []SyncedRecord) ([]store.PutResult, error)
 }
 
 // remoteRecords and localRecords are the compared records: the records of a feed,
@@ -57,7 +57,7 @@ type remoteRecords interface {
 
 type localRecords interface {
 	Records(ctx context.Context, names ...store.RecordName) ([]store.Record, error)
-	PutWith(ctx context.Context, writes []store.RecordWrite, also func([]store.PutResult) []Agreement) ([]store.PutResult, error)
+	PutWith(ctx context.Context, writes []store.RecordWrite, also func([]store.PutResult) []SyncedRecord) ([]store.PutResult, error)
 }
 
 // rows are the rows of a table.
@@ -80,7 +80,7 @@ func (r rows[T]) Put(ctx context.Context, writes ...store.RecordWrite) ([]store.
 
 type deviceRows struct{ rows[DeviceTables] }
 
-func (r deviceRows) PutWith(ctx context.Context, writes []store.RecordWrite, also func([]store.PutResult) []Agreement) ([]store.PutResult, error) {
+func (r deviceRows) PutWith(ctx context.Context, writes []store.RecordWrite, also func([]store.PutResult) []SyncedRecord) ([]store.PutResult, error) {
 	return r.of.PutRowsWith(ctx, r.table, writes, also)
 }
 
@@ -173,7 +173,7 @@ func (r *run) table(ctx context.Context, name string, now Numbers) (changed bool
 	}
 	r.evidence = nil
 	if e := r.evidenceOf(id); e != nil && !r.compared[name] {
-		if r.history.Parted.Read != nil {
+		if r.history.Divergence.Read != nil {
 			e.read = last.Remote
 		}
 		r.evidence = e

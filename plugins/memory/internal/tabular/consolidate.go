@@ -200,9 +200,9 @@ func (s *Tables) swap(ctx context.Context, tx store.Tx, t *table, w swap) (snaps
 	return snapshot, nil
 }
 
-// relieve consolidates a table whose delta has become large. It only logs errors,
+// consolidateIfLarge consolidates a table whose delta has become large. It only logs errors,
 // since the preceding write has succeeded.
-func (s *Tables) relieve(ctx context.Context, t *table) {
+func (s *Tables) consolidateIfLarge(ctx context.Context, t *table) {
 	if !t.merging.TryLock() {
 		return
 	}

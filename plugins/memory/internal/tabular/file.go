@@ -36,7 +36,7 @@ func (w *writing) settle(ctx context.Context, before, n int64, size int) error {
 			}
 		}
 		if size < 0 || size >= w.s.o.InlineBytes {
-			return w.settleInFile(ctx, before, after, n)
+			return w.moveToFile(ctx, before, after, n)
 		}
 	}
 	added := n
@@ -57,8 +57,8 @@ func (w *writing) measure(ctx context.Context, before int64) (int, error) {
 	return int(size), err
 }
 
-// settleInFile moves the rows after a number into a file.
-func (w *writing) settleInFile(ctx context.Context, before, after, n int64) error {
+// moveToFile moves the rows after a number into a file.
+func (w *writing) moveToFile(ctx context.Context, before, after, n int64) error {
 	w.s.reached("rows appended")
 	query := fmt.Sprintf("SELECT %s FROM %s WHERE _tea_seq > %d", w.t.allColumns(), w.t.log(), before)
 	f, err := w.s.writeFile(ctx, w.t, query, func(statement string) error {

@@ -211,7 +211,7 @@ func (s *Tables) write(ctx context.Context, t *table, call store.TableCall, chan
 		}
 		return store.TableResult{}, err
 	}
-	s.relieve(ctx, t)
+	s.consolidateIfLarge(ctx, t)
 	if s.countCall(call) {
 		if err := s.forget(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			s.o.Logger.Warn("remove old calls", "error", err)

@@ -12,9 +12,9 @@ import (
 const (
 	callKind = "tabular_call"
 	// keptCalls is the number of stored calls; the oldest are removed when there
-	// are keptMore more.
-	keptCalls = 10_000
-	keptMore  = 1000
+	// are callsSlack more.
+	keptCalls  = 10_000
+	callsSlack = 1000
 )
 
 // note is the document of a call.
@@ -71,7 +71,7 @@ func (s *Tables) forget(ctx context.Context) error {
 	n, err := s.o.Documents.Count(ctx, store.DocumentQuery{Kind: callKind})
 	for err == nil && n > keptCalls {
 		var old []store.Document
-		if old, err = s.o.Documents.Query(ctx, store.DocumentQuery{Kind: callKind, Limit: min(n-keptCalls, keptMore)}); err != nil || len(old) == 0 {
+		if old, err = s.o.Documents.Query(ctx, store.DocumentQuery{Kind: callKind, Limit: min(n-keptCalls, callsSlack)}); err != nil || len(old) == 0 {
 			break
 		}
 		changes := make([]store.Change, len(old))
@@ -94,7 +94,7 @@ func (s *Tables) countCall(call store.TableCall) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.calls++; s.calls < keptMore {
+	if s.calls++; s.calls < callsSlack {
 		return false
 	}
 	s.calls = 0

@@ -45,7 +45,7 @@ func benchIndex(b *testing.B, data string, count int, o Options) *Index {
 			b.Fatal(err)
 		}
 	}
-	if err := ix.Settle(context.Background()); err != nil {
+	if err := ix.WaitBuilt(context.Background()); err != nil {
 		b.Fatal(err)
 	}
 	if built := ix.Stats().Graphed; built > 0 {

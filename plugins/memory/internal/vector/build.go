@@ -10,7 +10,7 @@ import (
 
 const (
 	// A generation with fewer tombstones is not compacted.
-	fewTombstones = 64
+	minTombstones = 64
 	// catchUp bounds the vectors that are copied while changes wait.
 	catchUp = 256
 	// flushGrowth is the number of new slots from which the builder flushes a
@@ -32,7 +32,7 @@ const (
 func (ix *Index) next() job {
 	g := ix.gen
 	switch dead := g.tombstones(); {
-	case dead >= fewTombstones && dead > int(g.count)/4:
+	case dead >= minTombstones && dead > int(g.count)/4:
 		return jobCompact
 	case len(g.slots) > ix.options.Exact && g.built.Load() < g.count:
 		return jobInsert
@@ -40,8 +40,8 @@ func (ix *Index) next() job {
 	return jobNone
 }
 
-// nudge wakes the builder.
-func (ix *Index) nudge() {
+// wakeBuilder wakes the builder.
+func (ix *Index) wakeBuilder() {
 	select {
 	case ix.wake <- struct{}{}:
 	default: // a wake-up is already pending
@@ -71,8 +71,8 @@ func (ix *Index) work(ctx context.Context, w *walk, written *savedState) error {
 		ix.mu.Lock()
 		todo, v := ix.next(), ix.gen.viewAt(ix.seq)
 		if todo == jobNone {
-			close(ix.settling)
-			ix.settling = make(chan struct{})
+			close(ix.built)
+			ix.built = make(chan struct{})
 		}
 		ix.mu.Unlock()
 		var err error
@@ -119,7 +119,7 @@ func (ix *Index) compact(ctx context.Context, w *walk, v *view) error {
 	next := newGeneration(v.number+1, v.dimension, v.m)
 	moved := make([]uint32, 0, v.count) // the new position of each old slot
 	for {
-		newer, err := ix.look()
+		newer, err := ix.currentView()
 		if err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (ix *Index) compact(ctx context.Context, w *walk, v *view) error {
 		if to == math.MaxUint32 || last.visible(slot) {
 			continue
 		}
-		next.blocks[to>>blockBits].died[to%blockSlots].Store(last.died(slot))
+		next.blocks[to>>blockBits].deletedAt[to%blockSlots].Store(last.deletedAt(slot))
 		if id := last.id(slot); next.slots[id] == to { // unless it was replaced
 			delete(next.slots, id)
 		}
@@ -184,12 +184,12 @@ func (v *view) copyTo(ctx context.Context, next *generation, moved []uint32) ([]
 	return moved, nil
 }
 
-// Settle waits until the graph is complete and the tombstones are removed.
+// WaitBuilt waits until the graph is complete and the tombstones are removed.
 // Searches do not need it. The errors are ErrClosed and the context's.
-func (ix *Index) Settle(ctx context.Context) error {
+func (ix *Index) WaitBuilt(ctx context.Context) error {
 	for {
 		ix.mu.RLock()
-		todo, settling, closed := ix.next(), ix.settling, ix.isClosed
+		todo, settling, closed := ix.next(), ix.built, ix.isClosed
 		ix.mu.RUnlock()
 		if closed {
 			return fmt.Errorf("wait for the vector index: %w", ErrClosed)

@@ -95,7 +95,7 @@ func TestCloseEndsTheBuilding(t *testing.T) {
 		put(t, ix, int64(i), int64(i+1), vec...)
 	}
 	waiting := make(chan error, 1)
-	go func() { waiting <- ix.Settle(t.Context()) }()
+	go func() { waiting <- ix.WaitBuilt(t.Context()) }()
 	if err := ix.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestSettleEndsWithItsContext(t *testing.T) {
 	put(t, ix, 1, 1, newSource(16, 0, 0).next()...)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := ix.Settle(ctx); !errors.Is(err, context.Canceled) {
+	if err := ix.WaitBuilt(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -103,8 +103,8 @@ func (v *view) unreached() []uint32 {
 	for open := []uint32{entry}; len(open) > 0; {
 		at := open[len(open)-1]
 		open = open[:len(open)-1]
-		for twin, more := v.after(at); more; twin, more = v.after(twin) {
-			seen[twin] = true
+		for duplicate, more := v.after(at); more; duplicate, more = v.after(duplicate) {
+			seen[duplicate] = true
 		}
 		links := v.links(at, 0)
 		for i := range links[0].Load() {

@@ -22,7 +22,7 @@ import (
 //	ids      for each slot its id
 //	dead     a bitmap of the tombstones, a 64-bit word for each block
 //	levels   for each slot in the graph its highest layer, one byte
-//	twins    for each slot in the graph the slot it hangs on, or its own
+//	duplicates    for each slot in the graph the slot it hangs on, or its own
 //	links    for each slot in the graph the neighbours in the lowest layer: how
 //	         many, then room for 2M slots
 //	upper    for each slot in higher layers, layer by layer: how many
@@ -118,7 +118,7 @@ func (ix *Index) flush() error {
 	ix.linking.Lock() // the graph must not change while it is written
 	release := sync.OnceFunc(ix.linking.Unlock)
 	defer release()
-	v, err := ix.look()
+	v, err := ix.currentView()
 	if err != nil {
 		return err
 	}
@@ -232,19 +232,19 @@ func (v *view) saveGraph(w *writer) {
 	on := make([]uint32, v.built)
 	for slot := range v.built {
 		w.buf = append(w.buf, byte(v.level(slot)))
-		if v.isTwin(slot) {
+		if v.isDuplicate(slot) {
 			continue
 		}
 		on[slot] = slot
-		for twin, more := v.after(slot); more; twin, more = v.after(twin) {
-			on[twin] = slot
+		for duplicate, more := v.after(slot); more; duplicate, more = v.after(duplicate) {
+			on[duplicate] = slot
 		}
 	}
 	for _, slot := range on {
 		w.word(slot)
 	}
 	w.flush()
-	blank := make([]atomic.Uint32, 1+v.room(0))
+	blank := make([]atomic.Uint32, 1+v.maxLinks(0))
 	for slot := range v.built {
 		if v.blocks[slot>>blockBits].links == nil {
 			w.links(blank) // all slots of its block were tombstones
@@ -295,7 +295,7 @@ func read(from io.Reader, size int64, o Options) (*generation, header, error) {
 	if g.m != o.M { // the graph has to be built again
 		g.m, g.entry, g.built, g.tails = o.M, atomic.Uint64{}, atomic.Uint32{}, map[uint32]uint32{}
 		for _, b := range g.blocks {
-			b.links, b.upper, b.next, b.twins = nil, [blockSlots][]atomic.Uint32{}, [blockSlots]atomic.Uint32{}, 0
+			b.links, b.upper, b.next, b.duplicates = nil, [blockSlots][]atomic.Uint32{}, [blockSlots]atomic.Uint32{}, 0
 		}
 	}
 	return g, h, nil
@@ -345,7 +345,7 @@ func (r *reader) generation(g *generation, h header) error {
 		dead := r.long()
 		for i := range min(blockSlots, int(g.count)-n*blockSlots) {
 			if dead>>i&1 != 0 {
-				b.died[i].Store(math.MinInt64) // older than every change
+				b.deletedAt[i].Store(math.MinInt64) // older than every change
 				continue
 			}
 			g.slots[b.ids[i]] = uint32(n*blockSlots + i)
@@ -393,7 +393,7 @@ func (r *reader) graph(v *view, h header) error {
 			return fmt.Errorf("%w: vector %d hangs on vector %d", errDamaged, slot, to)
 		}
 		if to != uint32(slot) {
-			v.hang(uint32(slot), to)
+			v.link(uint32(slot), to)
 		}
 	}
 	for slot := range h.Built {
@@ -408,7 +408,7 @@ func (r *reader) graph(v *view, h header) error {
 			}
 		}
 	}
-	if level, slot, ok := unpackEntry(h.Entry); ok && (slot >= h.Built || level != v.level(slot) || v.isTwin(slot)) {
+	if level, slot, ok := unpackEntry(h.Entry); ok && (slot >= h.Built || level != v.level(slot) || v.isDuplicate(slot)) {
 		return fmt.Errorf("%w: a search cannot begin at vector %d", errDamaged, slot)
 	}
 	v.entry.Store(h.Entry)
@@ -425,7 +425,7 @@ func (r *reader) links(v *view, slot uint32, layer int) error {
 	}
 	for i := range n {
 		other := binary.LittleEndian.Uint32(body[4+4*i:])
-		if other >= v.built || v.isTwin(other) || layer > v.level(other) {
+		if other >= v.built || v.isDuplicate(other) || layer > v.level(other) {
 			return fmt.Errorf("%w: neighbour %d of vector %d", errDamaged, other, slot)
 		}
 		links[1+i].Store(other)

@@ -18,7 +18,7 @@ import (
 var smallOptions = Options{Dimension: 5, Exact: -1, M: 3, Owner: "rows"}
 
 // smallFile returns a companion file with everything in it: a graph,
-// tombstones and twins.
+// tombstones and duplicates.
 func smallFile(t testing.TB) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "vectors")

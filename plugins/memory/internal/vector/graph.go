@@ -10,9 +10,9 @@ import (
 const (
 	// maxLevel is the highest layer of the graph.
 	maxLevel = 31
-	// twinEf is the number of candidates of the search for a twin.
-	twinEf = 8
-	// sameness is the similarity from which two vectors are twins: rounding alone
+	// duplicateEf is the number of candidates of the search for a duplicate.
+	duplicateEf = 8
+	// sameness is the similarity from which two vectors are duplicates: rounding alone
 	// causes such a difference.
 	sameness = 1 - 1e-6
 )
@@ -42,8 +42,8 @@ func unpackEntry(entry uint64) (level int, slot uint32, ok bool) {
 	return int(entry>>32) - 1, uint32(entry), entry != 0
 }
 
-// room returns the maximum number of neighbours of a slot in the layer.
-func (g *generation) room(layer int) int {
+// maxLinks returns the maximum number of neighbours of a slot in the layer.
+func (g *generation) maxLinks(layer int) int {
 	if layer == 0 {
 		return 2 * g.m
 	}
@@ -55,7 +55,7 @@ func (g *generation) room(layer int) int {
 func (v *view) enter(slot uint32, level int) {
 	b := v.blocks[slot>>blockBits]
 	if b.links == nil {
-		b.links = make([]atomic.Uint32, blockSlots*(1+v.room(0)))
+		b.links = make([]atomic.Uint32, blockSlots*(1+v.maxLinks(0)))
 	}
 	if level > 0 {
 		b.upper[slot%blockSlots] = make([]atomic.Uint32, level*(1+v.m))
@@ -68,7 +68,7 @@ func (v *view) enter(slot uint32, level int) {
 func (v *view) links(slot uint32, layer int) []atomic.Uint32 {
 	b, i := v.blocks[slot>>blockBits], int(slot%blockSlots)
 	if layer == 0 {
-		width := 1 + v.room(0)
+		width := 1 + v.maxLinks(0)
 		return b.links[i*width : (i+1)*width]
 	}
 	width := 1 + v.m
@@ -93,19 +93,19 @@ func setLinks(links []atomic.Uint32, slots []item) {
 	links[0].Store(n)
 }
 
-// The graph holds one of several equal vectors; the others, its twins, form a
-// chain that hangs on it. If twins were linked like other vectors, many of them
+// The graph holds one of several equal vectors; the others, its duplicates, form a
+// chain that hangs on it. If duplicates were linked like other vectors, many of them
 // would only have links to one another.
 
-// hang appends the slot to the chain of a slot in the graph. Only the builder
+// link appends the slot to the chain of a slot in the graph. Only the builder
 // calls it.
-func (v *view) hang(slot, on uint32) {
+func (v *view) link(slot, on uint32) {
 	last, ok := v.tails[on]
 	if !ok {
 		last = on
 	}
 	v.tails[on] = slot
-	v.blocks[slot>>blockBits].twins |= 1 << (slot % blockSlots)
+	v.blocks[slot>>blockBits].duplicates |= 1 << (slot % blockSlots)
 	v.blocks[last>>blockBits].next[last%blockSlots].Store(slot + 1)
 }
 
@@ -119,10 +119,10 @@ func (v *view) after(slot uint32) (uint32, bool) {
 	return next - 1, true
 }
 
-// isTwin reports whether the slot hangs on another one. Only the builder calls
+// isDuplicate reports whether the slot hangs on another one. Only the builder calls
 // it.
-func (v *view) isTwin(slot uint32) bool {
-	return v.blocks[slot>>blockBits].twins>>(slot%blockSlots)&1 != 0
+func (v *view) isDuplicate(slot uint32) bool {
+	return v.blocks[slot>>blockBits].duplicates>>(slot%blockSlots)&1 != 0
 }
 
 // insert adds the slot to the graph. Only one goroutine may call it; searches may
@@ -133,13 +133,13 @@ func (w *walk) insert(ctx context.Context, v *view, slot uint32, ef int) error {
 	if ok {
 		nearest := w.descend(v, v.row(slot), entry, top, 0)
 		if nearest.near <= sameness {
-			if err := w.layer(ctx, v, v.row(slot), []item{nearest}, 0, twinEf, 0, math.MaxInt, anySlot); err != nil {
+			if err := w.layer(ctx, v, v.row(slot), []item{nearest}, 0, duplicateEf, 0, math.MaxInt, anySlot); err != nil {
 				return err
 			}
 			nearest = w.found()[0]
 		}
 		if nearest.near > sameness {
-			v.hang(slot, nearest.slot)
+			v.link(slot, nearest.slot)
 			return nil
 		}
 	}
@@ -182,18 +182,18 @@ func (w *walk) connect(ctx context.Context, v *view, slot uint32, level, top int
 func (w *walk) linkTo(v *view, slot uint32, neighbour item, layer int) {
 	links := v.links(slot, layer)
 	n := links[0].Load()
-	if int(n) < v.room(layer) {
+	if int(n) < v.maxLinks(layer) {
 		links[1+n].Store(neighbour.slot)
 		links[0].Store(n + 1)
 		return
 	}
-	w.crowded = append(w.crowded[:0], neighbour)
+	w.rejected = append(w.rejected[:0], neighbour)
 	for i := range n {
 		other := links[1+i].Load()
-		w.crowded = append(w.crowded, item{v.similarity(other, slot), other})
+		w.rejected = append(w.rejected, item{v.similarity(other, slot), other})
 	}
-	slices.SortFunc(w.crowded, nearer)
-	setLinks(links, w.choose(v, w.crowded, v.room(layer), v.room(layer)/2))
+	slices.SortFunc(w.rejected, nearer)
+	setLinks(links, w.choose(v, w.rejected, v.maxLinks(layer), v.maxLinks(layer)/2))
 }
 
 // choose picks at most limit neighbours for a slot from candidates that are

@@ -39,7 +39,7 @@ func usesGraph(t *testing.T, ix *Index, query []float32, o SearchOptions) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, chosen, live, err := ix.lookAmong(o.Among)
+	v, chosen, live, err := ix.selectSlots(o.Among)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ type Index struct {
 	mark     int64
 	saved    savedState
 	isClosed bool
-	settling chan struct{} // closed when the builder has nothing left to do
+	built    chan struct{} // closed when the builder has nothing left to do
 
 	// linking is held while the graph of the current generation changes or is
 	// written to the file.
@@ -51,7 +51,7 @@ func Open(path string, options Options) (*Index, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ix := &Index{
-		path: path, options: options, settling: make(chan struct{}),
+		path: path, options: options, built: make(chan struct{}),
 		wake: make(chan struct{}, 1), stop: stop, done: make(chan struct{}),
 	}
 	var h header
@@ -62,7 +62,7 @@ func Open(path string, options Options) (*Index, error) {
 	ix.seq, ix.mark = h.Watermark, h.Mark
 	ix.saved = savedState{seq: ix.seq, built: ix.gen.built.Load()}
 	go ix.build(ctx, ix.saved)
-	ix.nudge()
+	ix.wakeBuilder()
 	return ix, nil
 }
 
@@ -127,7 +127,7 @@ func (ix *Index) Put(id, seq int64, vec []float32) error {
 			if err != nil {
 				return err
 			}
-			g.bury(id, seq)
+			g.markDeleted(id, seq)
 			g.slots[id] = slot
 			return nil
 		})
@@ -142,7 +142,7 @@ func (ix *Index) Put(id, seq int64, vec []float32) error {
 // and ErrClosed.
 func (ix *Index) Delete(id, seq int64) error {
 	err := ix.change(seq, func(g *generation) error {
-		g.bury(id, seq)
+		g.markDeleted(id, seq)
 		return nil
 	})
 	if err != nil {
@@ -151,13 +151,13 @@ func (ix *Index) Delete(id, seq int64) error {
 	return nil
 }
 
-// bury turns the id's vector into a tombstone.
-func (g *generation) bury(id, seq int64) {
+// markDeleted turns the id's vector into a tombstone.
+func (g *generation) markDeleted(id, seq int64) {
 	slot, ok := g.slots[id]
 	if !ok {
 		return
 	}
-	g.blocks[slot>>blockBits].died[slot%blockSlots].Store(seq)
+	g.blocks[slot>>blockBits].deletedAt[slot%blockSlots].Store(seq)
 	delete(g.slots, id)
 }
 
@@ -175,7 +175,7 @@ func (ix *Index) change(seq int64, apply func(*generation) error) error {
 		return err
 	}
 	ix.seq = seq
-	ix.nudge()
+	ix.wakeBuilder()
 	return nil
 }
 
@@ -189,7 +189,7 @@ func (ix *Index) Reset() error {
 	}
 	ix.gen = newGeneration(ix.gen.number+1, ix.options.Dimension, ix.options.M)
 	ix.seq, ix.mark = 0, 0
-	ix.nudge()
+	ix.wakeBuilder()
 	return nil
 }
 
@@ -213,8 +213,8 @@ func (ix *Index) Close() error {
 	return nil
 }
 
-// look returns a view of the current state of the index.
-func (ix *Index) look() (*view, error) {
-	v, _, _, err := ix.lookAmong(nil)
+// currentView returns a view of the current state of the index.
+func (ix *Index) currentView() (*view, error) {
+	v, _, _, err := ix.selectSlots(nil)
 	return v, err
 }

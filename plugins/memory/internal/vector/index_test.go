@@ -56,7 +56,7 @@ func remove(t testing.TB, ix *Index, id, seq int64) {
 
 func settle(t testing.TB, ix *Index) {
 	t.Helper()
-	if err := ix.Settle(t.Context()); err != nil {
+	if err := ix.WaitBuilt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -176,7 +176,7 @@ func TestClosedIndexSaysSo(t *testing.T) {
 	_, searched := ix.Search(t.Context(), []float32{1}, 1, SearchOptions{})
 	for name, err := range map[string]error{
 		"Put": ix.Put(1, 2, []float32{1}), "Delete": ix.Delete(1, 2), "Search": searched,
-		"Flush": ix.Flush(), "Reset": ix.Reset(), "Settle": ix.Settle(t.Context()),
+		"Flush": ix.Flush(), "Reset": ix.Reset(), "Settle": ix.WaitBuilt(t.Context()),
 	} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%s: %v", name, err)

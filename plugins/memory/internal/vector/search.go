@@ -32,7 +32,7 @@ func (ix *Index) Search(ctx context.Context, query []float32, k int, options Sea
 	if err != nil {
 		return nil, fmt.Errorf("search with the query: %w", err)
 	}
-	v, chosen, live, err := ix.lookAmong(options.Among)
+	v, chosen, live, err := ix.selectSlots(options.Among)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -65,9 +65,9 @@ func (ix *Index) Search(ctx context.Context, query []float32, k int, options Sea
 	return best.hits, nil
 }
 
-// lookAmong returns a view, marks the slots of the ids unless ids is nil, and
+// selectSlots returns a view, marks the slots of the ids unless ids is nil, and
 // counts the vectors to search.
-func (ix *Index) lookAmong(ids []int64) (v *view, chosen bitmap, live int, err error) {
+func (ix *Index) selectSlots(ids []int64) (v *view, chosen bitmap, live int, err error) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	if ix.isClosed {
@@ -110,7 +110,7 @@ func (ix *Index) searchGraph(ctx context.Context, v *view, row []float32, ef int
 		return false, nil
 	}
 	passes := func(slot uint32) bool { return slot < v.built && v.visible(slot) && chosen.has(slot) }
-	// The slot or one of its twins.
+	// The slot or one of its duplicates.
 	keep := func(slot uint32) bool {
 		for more := true; more; slot, more = v.after(slot) {
 			if passes(slot) {

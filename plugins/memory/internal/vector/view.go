@@ -16,18 +16,18 @@ const (
 type block struct {
 	rows []float32 // normalised, each of the generation's stride
 	ids  [blockSlots]int64
-	// died is the sequence number of the change that deleted or replaced the
+	// deletedAt is the sequence number of the change that deleted or replaced the
 	// vector, 0 for none.
-	died [blockSlots]atomic.Int64
+	deletedAt [blockSlots]atomic.Int64
 	// links are the neighbours in the lowest layer: for each slot their number,
 	// then their slots. It is nil until the first slot is added to the graph.
 	links []atomic.Uint32
 	// upper are the neighbours in the higher layers, layer by layer in the same
 	// form, for the few slots in these layers.
 	upper [blockSlots][]atomic.Uint32
-	// next is the slot of the next twin plus one; see hang.
-	next  [blockSlots]atomic.Uint32
-	twins uint64 // slots that hang on others; only the builder uses it
+	// next is the slot of the next duplicate plus one; see link.
+	next       [blockSlots]atomic.Uint32
+	duplicates uint64 // slots that hang on others; only the builder uses it
 }
 
 // generation is a set of slots and the graph over the first of them. Slots are
@@ -47,7 +47,7 @@ type generation struct {
 	// see packEntry. Only the builder writes them.
 	built atomic.Uint32
 	entry atomic.Uint64
-	tails map[uint32]uint32 // the last twin of a slot; only the builder uses it
+	tails map[uint32]uint32 // the last duplicate of a slot; only the builder uses it
 }
 
 func newGeneration(number, dimension, m int) *generation {
@@ -105,14 +105,14 @@ func (v *view) id(slot uint32) int64 {
 	return v.blocks[slot>>blockBits].ids[slot%blockSlots]
 }
 
-// died returns the number of the change that made the slot a tombstone, or 0.
-func (v *view) died(slot uint32) int64 {
-	return v.blocks[slot>>blockBits].died[slot%blockSlots].Load()
+// deletedAt returns the number of the change that made the slot a tombstone, or 0.
+func (v *view) deletedAt(slot uint32) int64 {
+	return v.blocks[slot>>blockBits].deletedAt[slot%blockSlots].Load()
 }
 
 // visible reports whether the slot's vector existed after the view's change.
 func (v *view) visible(slot uint32) bool {
-	died := v.died(slot)
+	died := v.deletedAt(slot)
 	return died == 0 || died > v.seq
 }
 

@@ -23,7 +23,7 @@ func still(t *testing.T, o Options) *Index {
 
 func mustLook(t *testing.T, ix *Index) *view {
 	t.Helper()
-	v, err := ix.look()
+	v, err := ix.currentView()
 	if err != nil {
 		t.Fatal(err)
 	}

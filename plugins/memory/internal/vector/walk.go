@@ -92,9 +92,9 @@ type walk struct {
 	top   heap
 	limit float32
 
-	chosen  []item
-	left    []item
-	crowded []item
+	chosen   []item
+	left     []item
+	rejected []item
 }
 
 // begin resets the visited slots for a view of count slots.

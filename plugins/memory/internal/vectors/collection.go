@@ -178,7 +178,7 @@ func (c *collection) apply(one change) error {
 // next search opens it again and reads the rows.
 func (c *collection) applyCommitted(changes []change) {
 	for _, one := range changes {
-		c.metadata.Apply(metadata.Change{ID: one.id, Metadata: one.metadata, Gone: one.vector == nil})
+		c.metadata.Apply(metadata.Change{ID: one.id, Metadata: one.metadata, Deleted: one.vector == nil})
 	}
 	for _, one := range changes {
 		if one.seq <= c.applied {

@@ -132,7 +132,7 @@ func (x *Index) PutIn(ctx context.Context, tx store.Tx, writes []store.RecordWri
 	if err := x.ready(ctx); err != nil {
 		return nil, err
 	}
-	p := &putting{x: x, tx: tx, writes: writes, results: make([]store.PutResult, len(writes)), dimensions: map[string]int{}}
+	p := &putCall{x: x, tx: tx, writes: writes, results: make([]store.PutResult, len(writes)), dimensions: map[string]int{}}
 	if err := p.read(ctx); err != nil {
 		return nil, err
 	}
@@ -144,8 +144,8 @@ func (x *Index) PutIn(ctx context.Context, tx store.Tx, writes []store.RecordWri
 	return p.results, p.flush(ctx)
 }
 
-// putting is a call of PutIn.
-type putting struct {
+// putCall is a call of PutIn.
+type putCall struct {
 	x       *Index
 	tx      store.Tx
 	writes  []store.RecordWrite
@@ -161,7 +161,7 @@ type putting struct {
 }
 
 // read reads the ids and numbers of the rows that exist.
-func (p *putting) read(ctx context.Context) (err error) {
+func (p *putCall) read(ctx context.Context) (err error) {
 	names := make([]store.RecordName, len(p.writes))
 	for i, w := range p.writes {
 		names[i] = w.RecordName
@@ -181,7 +181,7 @@ func (p *putting) read(ctx context.Context) (err error) {
 	return nil
 }
 
-func (p *putting) put(ctx context.Context, i int) error {
+func (p *putCall) put(ctx context.Context, i int) error {
 	w, result := p.writes[i], &p.results[i]
 	id := p.ids[w.RecordName]
 	result.Seq = p.numbers[id]
@@ -226,7 +226,7 @@ func (p *putting) put(ctx context.Context, i int) error {
 }
 
 // flush writes the rows.
-func (p *putting) flush(ctx context.Context) error {
+func (p *putCall) flush(ctx context.Context) error {
 	if len(p.rows) == 0 {
 		return nil
 	}

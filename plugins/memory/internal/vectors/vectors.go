@@ -157,13 +157,13 @@ func (x *Index) collection(ctx context.Context, name string) (*collection, error
 	return c, nil
 }
 
-// Settle waits until the graph of a collection is complete. Searches work without it.
-func (x *Index) Settle(ctx context.Context, collection string) error {
+// WaitBuilt waits until the graph of a collection is complete. Searches work without it.
+func (x *Index) WaitBuilt(ctx context.Context, collection string) error {
 	c, err := x.collection(ctx, collection)
 	if err != nil {
 		return err
 	}
-	return c.index.Settle(ctx)
+	return c.index.WaitBuilt(ctx)
 }
 
 func (x *Index) opened(name string) (*collection, error) {

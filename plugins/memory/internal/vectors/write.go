@@ -149,7 +149,7 @@ func (x *Index) write(ctx context.Context, tx store.Tx, collection string, rows 
 	if err := tx.Append(ctx, "vectors", added...); err != nil {
 		return false, err
 	}
-	x.tellAfter(tx, collection, changes)
+	x.notifyAfterCommit(tx, collection, changes)
 	return created, nil
 }
 
@@ -205,8 +205,8 @@ func wrongDimension(collection string, got, want int) error {
 	return tea.Errorf(tea.ValidationError, "collection %q holds vectors of %d numbers, not %d: use one embedding model per collection", collection, want, got)
 }
 
-// tellAfter applies changes to the index after the commit, if it is open.
-func (x *Index) tellAfter(tx store.Tx, collection string, changes []change) {
+// notifyAfterCommit applies changes to the index after the commit, if it is open.
+func (x *Index) notifyAfterCommit(tx store.Tx, collection string, changes []change) {
 	tx.AfterCommit(func() {
 		x.mu.Lock()
 		c := x.open[collection]
@@ -261,7 +261,7 @@ func (x *Index) remove(ctx context.Context, tx store.Tx, collection string, know
 		}
 		changes = append(changes, gone)
 	}
-	x.tellAfter(tx, collection, changes)
+	x.notifyAfterCommit(tx, collection, changes)
 	return nil
 }
 

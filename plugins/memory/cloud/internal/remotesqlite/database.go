@@ -36,9 +36,9 @@ type database struct {
 	writes   atomic.Int64
 	turn     chan struct{} // the writer is in it
 
-	preparing chan struct{} // guards what follows
-	prepared  bool
-	fullText  bool // FTS5 is there
+	prepareLock chan struct{} // guards what follows
+	prepared    bool
+	fullText    bool // FTS5 is there
 }
 
 // Open returns the stores of a database. The server belongs to them. name is that
@@ -48,7 +48,7 @@ func Open(name string, server Server, c store.Config) (*store.Stores, error) {
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "settings.ltm.language: %w", err)
 	}
-	d := &database{name: name, server: server, terms: terms, now: c.Now, inline: c.InlineBytes, readOnly: c.ReadOnly, logger: c.Logger, turn: make(chan struct{}, 1), preparing: make(chan struct{}, 1)}
+	d := &database{name: name, server: server, terms: terms, now: c.Now, inline: c.InlineBytes, readOnly: c.ReadOnly, logger: c.Logger, turn: make(chan struct{}, 1), prepareLock: make(chan struct{}, 1)}
 	c.Engine = name
 	stores := records.Open(d, c)
 	mirror := rowmirror.New(rowSource{d}, d.logger)

@@ -100,8 +100,8 @@ func (d *database) prepare(ctx context.Context) error {
 		return err
 	}
 	select { // not a mutex: the server can be slow
-	case d.preparing <- struct{}{}:
-		defer func() { <-d.preparing }()
+	case d.prepareLock <- struct{}{}:
+		defer func() { <-d.prepareLock }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -50,13 +50,13 @@ const (
 	same        = "(" + deduplicate + " = 1 AND l.content_hash = " + hash + " AND l.metadata IS " + metadata + " AND l.expires_at IS NULL AND " + expires + " IS NULL)"
 )
 
-// met is true for a write whose condition is met.
-func (t table) met() string {
+// conditionMet is true for a write whose condition is met.
+func (t table) conditionMet() string {
 	return "(" + ifSeq + " IN (-1, coalesce(l.seq, 0)) AND " + ifVersion + " IN (0, " + t.version + "))"
 }
 
-func (t table) gone() string    { return isDeleted + " = 1 AND " + t.met() }
-func (t table) written() string { return isDeleted + " = 0 AND " + t.met() }
+func (t table) isDeletion() string { return isDeleted + " = 1 AND " + t.conditionMet() }
+func (t table) isWrite() string    { return isDeleted + " = 0 AND " + t.conditionMet() }
 
 // encode returns a write as a member of a list.
 func (d *database) encode(w *store.RowWrite) []any {
@@ -166,9 +166,9 @@ func (d *database) try(ctx context.Context, b *store.Batch, parts []part) error 
 			have = "coalesce(" + dimension + ", 0)"
 			wrong = "(" + isDeleted + " = 0 AND coalesce(" + dimension + " <> " + size + ", 0))"
 		}
-		befores = append(befores, "(SELECT json_group_array(json_array(coalesce(l.seq, 0), "+t.version+", "+live+", "+equal+", NOT "+t.met()+", "+wrong+", "+have+"))"+from+")")
+		befores = append(befores, "(SELECT json_group_array(json_array(coalesce(l.seq, 0), "+t.version+", "+live+", "+equal+", NOT "+t.conditionMet()+", "+wrong+", "+have+"))"+from+")")
 		if b.Atomic {
-			refused = append(refused, "EXISTS (SELECT 1"+from+" WHERE NOT "+t.met()+" OR "+wrong+")")
+			refused = append(refused, "EXISTS (SELECT 1"+from+" WHERE NOT "+t.conditionMet()+" OR "+wrong+")")
 		}
 	}
 	w.before = "json_array(json(" + strings.Join(befores, "), json(") + "))"
@@ -245,7 +245,7 @@ func (d *database) addRows(w *write, p part, now string) {
 	last := "(SELECT n FROM tea_seq WHERE name = '" + string(p.feed) + "')"
 	switch p.feed {
 	case store.EntryFeed:
-		gone := "(SELECT l.id" + from + " WHERE l.id IS NOT NULL AND " + t.gone() + ") AND " + pending
+		gone := "(SELECT l.id" + from + " WHERE l.id IS NOT NULL AND " + t.isDeletion() + ") AND " + pending
 		if d.fullText {
 			w.add("DELETE FROM ltm_text WHERE rowid IN "+gone, p.list)
 		}
@@ -253,7 +253,7 @@ func (d *database) addRows(w *write, p part, now string) {
 		w.add(`INSERT INTO ltm (namespace, key, seq, value, metadata, content_hash, size, created_at, updated_at, expires_at)
 			SELECT json_extract(j.value, '$[0]'), json_extract(j.value, '$[1]'), `+last+` + j.key + 1, `+body+", "+metadata+", "+hash+", "+size+`,
 				coalesce(`+created+`, CASE WHEN l.expires_at <= CAST(?3 AS INTEGER) THEN NULL ELSE l.created_at END, CAST(?3 AS INTEGER)), coalesce(`+updated+`, CAST(?3 AS INTEGER)), `+expires+
-			from+" WHERE "+t.written()+" AND NOT coalesce("+same+", 0) AND "+pending+`
+			from+" WHERE "+t.isWrite()+" AND NOT coalesce("+same+", 0) AND "+pending+`
 			ON CONFLICT (namespace, key) DO UPDATE SET seq = excluded.seq, value = excluded.value, metadata = excluded.metadata, content_hash = excluded.content_hash, size = excluded.size,
 				created_at = excluded.created_at, updated_at = excluded.updated_at, expires_at = excluded.expires_at`, p.list, now)
 		if d.fullText {
@@ -262,18 +262,18 @@ func (d *database) addRows(w *write, p part, now string) {
 				t.named()+" WHERE l.seq > "+last+" AND "+pending, p.list)
 		}
 	case store.VectorFeed:
-		gone := from + " WHERE l.id IS NOT NULL AND " + t.gone()
+		gone := from + " WHERE l.id IS NOT NULL AND " + t.isDeletion()
 		w.add("INSERT INTO vectors_gone SELECT "+last+" + j.key + 1, l.collection, l.id"+gone+" AND "+pending, p.list)
 		w.count(p) // the writes have other numbers
 		w.add("DELETE FROM vectors WHERE id IN (SELECT l.id"+gone+") AND "+pending, p.list)
-		w.add("INSERT INTO vector_collections SELECT json_extract(j.value, '$[0]'), "+size+", "+last+" + 1"+from+" WHERE "+t.written()+" AND "+pending+" ORDER BY j.key ON CONFLICT DO NOTHING", p.list)
+		w.add("INSERT INTO vector_collections SELECT json_extract(j.value, '$[0]'), "+size+", "+last+" + 1"+from+" WHERE "+t.isWrite()+" AND "+pending+" ORDER BY j.key ON CONFLICT DO NOTHING", p.list)
 		w.add(`INSERT INTO vectors (collection, name, seq, text, embedding, metadata)
-			SELECT json_extract(j.value, '$[0]'), json_extract(j.value, '$[1]'), `+last+` + j.key + 1, `+hash+", "+body+", "+metadata+from+" WHERE "+t.written()+" AND "+size+" = "+dimension+" AND "+pending+`
+			SELECT json_extract(j.value, '$[0]'), json_extract(j.value, '$[1]'), `+last+` + j.key + 1, `+hash+", "+body+", "+metadata+from+" WHERE "+t.isWrite()+" AND "+size+" = "+dimension+" AND "+pending+`
 			ON CONFLICT (collection, name) DO UPDATE SET seq = excluded.seq, text = excluded.text, embedding = excluded.embedding, metadata = excluded.metadata`, p.list)
 	default:
-		w.add("DELETE FROM documents WHERE (kind, id) IN (SELECT l.kind, l.id"+from+" WHERE l.id IS NOT NULL AND "+t.gone()+") AND "+pending, p.list)
+		w.add("DELETE FROM documents WHERE (kind, id) IN (SELECT l.kind, l.id"+from+" WHERE l.id IS NOT NULL AND "+t.isDeletion()+") AND "+pending, p.list)
 		w.add(`INSERT INTO documents (kind, id, body, version, seq)
-			SELECT json_extract(j.value, '$[0]'), json_extract(j.value, '$[1]'), `+body+", coalesce("+size+", l.version + 1, 1), "+last+" + j.key + 1"+from+" WHERE "+t.written()+" AND "+pending+`
+			SELECT json_extract(j.value, '$[0]'), json_extract(j.value, '$[1]'), `+body+", coalesce("+size+", l.version + 1, 1), "+last+" + j.key + 1"+from+" WHERE "+t.isWrite()+" AND "+pending+`
 			ON CONFLICT (kind, id) DO UPDATE SET body = excluded.body, version = excluded.version, seq = excluded.seq`, p.list)
 	}
 	w.count(p)
@@ -287,8 +287,8 @@ func (w *write) count(p part) {
 	w.add("UPDATE tea_seq SET n = n + json_array_length(?2) WHERE name = '"+string(p.feed)+"' AND "+pending, p.list)
 }
 
-// partAgain is the end of a statement that stores a part: the part can be there.
-const partAgain = " ON CONFLICT (hash, part) DO UPDATE SET at = unixepoch()"
+// onPartConflict is the end of a statement that stores a part: the part can be there.
+const onPartConflict = " ON CONFLICT (hash, part) DO UPDATE SET at = unixepoch()"
 
 // addParts adds the statements that store large values. Many are sent now; the write is
 // then refused if they were removed meanwhile.
@@ -307,13 +307,13 @@ func (d *database) addParts(ctx context.Context, w *write, b *store.Batch) error
 				end = value.WholeRunes(rest[:partBytes])
 			}
 			names[one.Hash+"/"+integer(int64(n))] = true
-			parts = append(parts, Statement{"INSERT INTO ltm_parts VALUES (?1, CAST(?2 AS INTEGER), ?3, unixepoch())" + partAgain, []string{one.Hash, integer(int64(n)), rest[:end]}})
+			parts = append(parts, Statement{"INSERT INTO ltm_parts VALUES (?1, CAST(?2 AS INTEGER), ?3, unixepoch())" + onPartConflict, []string{one.Hash, integer(int64(n)), rest[:end]}})
 			rest = rest[end:]
 		}
 	}
 	if len(parts) <= requestParts {
 		for _, p := range parts {
-			w.add("INSERT INTO ltm_parts SELECT ?2, CAST(?3 AS INTEGER), ?4, unixepoch() WHERE "+pending+partAgain, p.Args...)
+			w.add("INSERT INTO ltm_parts SELECT ?2, CAST(?3 AS INTEGER), ?4, unixepoch() WHERE "+pending+onPartConflict, p.Args...)
 		}
 		return nil
 	}
@@ -336,14 +336,14 @@ func (d *database) remove(ctx context.Context, swept bool, now int64, condition 
 		before: fmt.Sprintf("(SELECT json_group_array(json_array(id, live)) FROM (SELECT id, expires_at IS NULL OR expires_at > CAST(?2 AS INTEGER) AS live FROM ltm WHERE %s LIMIT %d))", condition, removeBatch),
 		args:   append([]string{integer(now)}, args...),
 	}
-	const them = " IN (SELECT json_extract(value, '$[0]') FROM json_each(" + before + ")) AND " + pending
+	const removed = " IN (SELECT json_extract(value, '$[0]') FROM json_each(" + before + ")) AND " + pending
 	if err := d.writable(ctx); err != nil {
 		return 0, 0, err
 	}
 	if d.fullText {
-		w.add("DELETE FROM ltm_text WHERE rowid" + them)
+		w.add("DELETE FROM ltm_text WHERE rowid" + removed)
 	}
-	deletion := func() { w.add("DELETE FROM ltm WHERE id" + them) }
+	deletion := func() { w.add("DELETE FROM ltm WHERE id" + removed) }
 	if swept {
 		w.untracked(deletion)
 	} else {

@@ -31,11 +31,11 @@ func faults() map[string]servertest.Toxic {
 	return all
 }
 
-// faultTime is how long a fault lasts before calls give up, and patience how long
+// faultTime is how long a fault lasts before calls give up, and timeout how long
 // they have afterwards.
 const (
 	faultTime = 700 * time.Millisecond
-	patience  = time.Minute
+	timeout   = time.Minute
 )
 
 // Faults disturbs the connections to a store while a device writes to it and
@@ -52,7 +52,7 @@ func Faults(t *testing.T, direct Remote, proxy *servertest.Proxied, behind Remot
 		n++
 		remove := proxy.Add(t, toxic)
 		var group sync.WaitGroup
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		key := fmt.Sprint("direct/", n)
 		group.Go(func() { // it is tried again until the fault ends
 			r, err := writer.Call(ctx, "ltm.store", map[string]any{"key": key, "value": n})
@@ -85,7 +85,7 @@ func Faults(t *testing.T, direct Remote, proxy *servertest.Proxied, behind Remot
 		cancel()
 		device.Same(name+": the sync afterwards", device.Do("memory.sync", nil), map[string]any{"conflicts": int64(0), "refused": []any{}})
 	}
-	awayAndBack(t, device, proxy, behind)
+	reconnect(t, device, proxy, behind)
 	want["background"] = int64(1)
 	device.Same("in the end", device.Do("memory.sync", nil), map[string]any{"conflicts": int64(0)})
 	for what, d := range map[string]Device{"the server": server, "the device": device} {
@@ -95,9 +95,9 @@ func Faults(t *testing.T, direct Remote, proxy *servertest.Proxied, behind Remot
 	}
 }
 
-// awayAndBack stops and resumes the network while a device that synchronises in the
+// reconnect stops and resumes the network while a device that synchronises in the
 // background stores an entry.
-func awayAndBack(t *testing.T, device Device, proxy *servertest.Proxied, behind Remote) {
+func reconnect(t *testing.T, device Device, proxy *servertest.Proxied, behind Remote) {
 	t.Helper()
 	proxy.Enable(t, false)
 	away := maps.Clone(behind.Settings)
@@ -119,7 +119,7 @@ func awayAndBack(t *testing.T, device Device, proxy *servertest.Proxied, behind 
 // await waits for a status of synchronising in the background.
 func (d Device) await(what string, reached func(status map[string]any) bool) {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(d.t.Context(), timeout)
 	defer cancel()
 	for {
 		status, _ := d.Do("memory.inspect", nil)["sync"].(map[string]any)

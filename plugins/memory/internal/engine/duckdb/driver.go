@@ -44,7 +44,7 @@ const spillTimes = 8
 // Open opens the database and locks its configuration: nothing is downloaded, no
 // file outside of limits.Reach is accessed, and no statement can change that.
 func (database) Open(ctx context.Context, path string, limits engine.Limits) (engine.Handles, error) {
-	for _, dir := range []string{limits.Reach, limits.SpillDir} {
+	for _, dir := range []string{limits.AllowedDir, limits.SpillDir} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return engine.Handles{}, err
 		}
@@ -167,7 +167,7 @@ func open(ctx context.Context, path string, limits engine.Limits, mode string, p
 		err = prepare(db)
 	}
 	if err == nil {
-		err = lockIn(ctx, db, limits.Reach)
+		err = lockIn(ctx, db, limits.AllowedDir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())

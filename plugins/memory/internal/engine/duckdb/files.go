@@ -19,7 +19,7 @@ const filesMemory = 128 << 20
 // rows. The query can only read the files of dir, the folder of the file. largest
 // is the size of the largest row.
 func Copy(ctx context.Context, dir, file, query string, largest int64) (rows int64, err error) {
-	limits := engine.Limits{Threads: 1, MemoryBytes: filesMemory + 8*largest, SpillDir: filepath.Join(dir, "spill"), Reach: dir}
+	limits := engine.Limits{Threads: 1, MemoryBytes: filesMemory + 8*largest, SpillDir: filepath.Join(dir, "spill"), AllowedDir: dir}
 	db, err := open(ctx, "", limits, "READ_WRITE", nil)
 	if err != nil {
 		return 0, err
@@ -35,7 +35,7 @@ func Copy(ctx context.Context, dir, file, query string, largest int64) (rows int
 // Texts calls fn with the values of a query's only column. The query can only
 // read the files of dir.
 func Texts(ctx context.Context, dir, query string, fn func(string)) (err error) {
-	limits := engine.Limits{Threads: 1, MemoryBytes: filesMemory, SpillDir: filepath.Join(dir, "spill"), Reach: dir}
+	limits := engine.Limits{Threads: 1, MemoryBytes: filesMemory, SpillDir: filepath.Join(dir, "spill"), AllowedDir: dir}
 	db, err := open(ctx, "", limits, "READ_WRITE", nil)
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// look is the interval of memory checks while a query runs.
-const look = 10 * time.Millisecond
+// checkInterval is the interval of memory checks while a query runs.
+const checkInterval = 10 * time.Millisecond
 
 var errMemory = errors.New("the query needs too much memory")
 
@@ -28,7 +28,7 @@ func Watch(ctx context.Context, limit int64) (watched context.Context, stop func
 	done := make(chan struct{})
 	var group sync.WaitGroup
 	group.Go(func() {
-		tick := time.NewTicker(look)
+		tick := time.NewTicker(checkInterval)
 		defer tick.Stop()
 		for {
 			select {

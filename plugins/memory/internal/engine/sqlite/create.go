@@ -36,14 +36,14 @@ func create(path string) error {
 	return place([]byte(strings.Replace(empty, anonymous, hex.EncodeToString(identity), 1)), path)
 }
 
-// unplaced is appended to the name of a temporary file. A file that a crash left
+// newSuffix is appended to the name of a temporary file. A file that a crash left
 // is overwritten.
-const unplaced = "-new"
+const newSuffix = "-new"
 
 // place writes a file atomically. It does not sync the directory: SQLite does so
 // when it creates its log there, before the first write is acknowledged.
 func place(data []byte, path string) (err error) {
-	temporary := path + unplaced
+	temporary := path + newSuffix
 	defer func() {
 		if err != nil {
 			os.Remove(temporary)

@@ -128,13 +128,13 @@ func checksum(order binary.ByteOrder, sum [2]uint32, data []byte) [2]uint32 {
 	return sum
 }
 
-// errCut is the error for a database whose last page is incomplete.
-var errCut = errors.New("the end of the file is missing")
+// errTruncated is the error for a database whose last page is incomplete.
+var errTruncated = errors.New("the end of the file is missing")
 
-// wholePages returns errCut for a closed database that ends within a page. SQLite ignores
+// checkPageSize returns errTruncated for a closed database that ends within a page. SQLite ignores
 // such an end, and with it the rows of the page. While there is a log, a checkpoint that
 // was interrupted can have left it, which the log completes.
-func wholePages(path string) error {
+func checkPageSize(path string) error {
 	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
 		return nil
 	}
@@ -159,7 +159,7 @@ func wholePages(path string) error {
 		page = 1 << 16
 	}
 	if page >= sector && info.Size()%page != 0 {
-		return errCut
+		return errTruncated
 	}
 	return nil
 }

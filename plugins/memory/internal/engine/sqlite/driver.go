@@ -33,7 +33,7 @@ func (Driver) File() string { return "memory.sqlite" }
 func (Driver) Open(ctx context.Context, path string, limits engine.Limits) (engine.Handles, error) {
 	// If this fails SQLite creates the file, or returns the error.
 	_ = create(path)
-	if err := wholePages(path); err != nil {
+	if err := checkPageSize(path); err != nil {
 		return engine.Handles{}, err
 	}
 	if _, err := engine.IsClosed(path, path+"-wal"); err != nil {
@@ -72,7 +72,7 @@ func pragmas(limits engine.Limits) []string {
 // writes no other file. With a log, which a killed process leaves, it needs the
 // index file of the log, or room to create it.
 func (Driver) OpenReadOnly(ctx context.Context, path string, limits engine.Limits) (*sql.DB, error) {
-	if err := wholePages(path); err != nil {
+	if err := checkPageSize(path); err != nil {
 		return nil, err
 	}
 	if _, err := engine.IsClosed(path, path+"-wal"); err != nil {
@@ -138,7 +138,7 @@ func (Driver) Full(err error) bool {
 // Damaged reports whether the file is damaged.
 func (Driver) Damaged(err error) bool {
 	code := primaryCode(err)
-	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB || errors.Is(err, errCut)
+	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB || errors.Is(err, errTruncated)
 }
 
 // primaryCode returns the primary result code of an error of SQLite, or

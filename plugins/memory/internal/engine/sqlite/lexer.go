@@ -14,7 +14,7 @@ import (
 // query. It refuses anything but a comment after the semicolon, and a query that
 // does not begin like a SELECT (the authorizer cannot tell EXPLAIN from SELECT).
 // This is a first check: the parser then ensures that there is one statement, see
-// rehearse.
+// precompile.
 func statement(query string, bounds store.Sandbox) (string, error) {
 	first, end := "", len(query)
 	copies, used := newCopies(), parameters{}

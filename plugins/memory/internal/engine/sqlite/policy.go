@@ -21,15 +21,15 @@ type policy struct {
 	// views of the sandbox. below collects these tables.
 	views, below map[string]bool
 	// own are names that the query defines and of which it reads no column. system
-	// are SQLite's own tables; they are set in the rehearsal, which collects own.
+	// are SQLite's own tables; they are set by precompilation, which collects own.
 	own, system map[string]bool
 	refused     string
 	rule        string
 }
 
-// onStage returns the policy for the rehearsal, where the sandbox's views are in
+// precompilePolicy returns the policy for precompilation, where the sandbox's views are in
 // temp, so that they are not found as tables of the database.
-func onStage(bounds store.Sandbox, modules []string) *policy {
+func precompilePolicy(bounds store.Sandbox, modules []string) *policy {
 	p := &policy{main: folded(bounds.Tables...), temp: map[string]bool{}, own: map[string]bool{}, system: folded(modules...)}
 	for _, v := range bounds.Views {
 		p.temp[sandbox.Fold(v.Name)] = true
@@ -37,8 +37,8 @@ func onStage(bounds store.Sandbox, modules []string) *policy {
 	return p
 }
 
-// onDatabase returns the policy for a query that has passed its rehearsal. A WITH
-// with the name of a view could read as much as the view, but the rehearsal has
+// onDatabase returns the policy for a query that has passed precompilation. A WITH
+// with the name of a view could read as much as the view, but precompilation has
 // checked the tables that it names.
 func onDatabase(bounds store.Sandbox, own map[string]bool) *policy {
 	return &policy{main: folded(bounds.Tables...), views: folded(sandbox.Names(bounds)...), below: map[string]bool{}, own: own}
@@ -91,7 +91,7 @@ func (p *policy) readable(table, column, database, via string) bool {
 }
 
 // isOwn reports whether a table of which no column is read can be a name that the
-// query defines. The rehearsal collects these names: its database has no other
+// query defines. Precompilation collects these names: its database has no other
 // tables, so a name that is not SQLite's belongs to the query.
 func (p *policy) isOwn(table string) bool {
 	if p.system != nil && !p.system[table] && !strings.HasPrefix(table, "sqlite_") && !strings.HasPrefix(table, "pragma_") {

@@ -27,7 +27,7 @@ type DB struct {
 	mu     sync.Mutex
 	now    *snapshot
 	locked *snapshot // the state that the next write depends on
-	tenure int64
+	lockID int64
 	leaves map[string]pairs
 	bytes  int // of leaves
 }
@@ -36,7 +36,7 @@ var _ keyed.DB = (*DB)(nil)
 
 // Open opens a database, without reading it. Close closes the storage.
 func Open(storage Storage) *DB {
-	return &DB{storage: storage, now: &snapshot{tenure: 1}, tenure: 1, leaves: map[string]pairs{}}
+	return &DB{storage: storage, now: &snapshot{lockID: 1}, lockID: 1, leaves: map[string]pairs{}}
 }
 
 func (d *DB) current() *snapshot {
@@ -49,8 +49,8 @@ func (d *DB) current() *snapshot {
 func (d *DB) set(s *snapshot) *snapshot {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.tenure++
-	s.tenure = d.tenure
+	d.lockID++
+	s.lockID = d.lockID
 	d.now = s
 	return s
 }
@@ -98,7 +98,7 @@ func (d *DB) read(ctx context.Context, fn func(s *snapshot) error) error {
 			return err
 		}
 	}
-	return errUnsteady
+	return errContended
 }
 
 // Get returns the values of keys.
@@ -195,7 +195,7 @@ func (d *DB) Lock(ctx context.Context) (int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.locked = s
-	return s.tenure, nil
+	return s.lockID, nil
 }
 
 // Close closes the storage.

@@ -47,7 +47,7 @@ type delta struct {
 type snapshot struct {
 	head
 	version string // of the head's object; "" = there is none
-	tenure  int64
+	lockID  int64
 	deltas  []pairs // of head.Deltas
 	changes pairs   // all of them merged
 }
@@ -110,10 +110,10 @@ func (d *DB) refresh(ctx context.Context) (*snapshot, error) {
 		}
 		return d.set(s), nil
 	}
-	return nil, errUnsteady
+	return nil, errContended
 }
 
-var errUnsteady = tea.Errorf(tea.ConnectionError, "other devices change the memory all the time; try again later") //nolint:gochecknoglobals // a constant
+var errContended = tea.Errorf(tea.ConnectionError, "other devices change the memory all the time; try again later") //nolint:gochecknoglobals // a constant
 
 // readDeltas reads those that the earlier snapshot does not have.
 func (d *DB) readDeltas(ctx context.Context, s, old *snapshot) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// plan is a query that has passed its rehearsal.
+// plan is a query that has passed precompilation.
 type plan struct {
 	body string
 	// names and declared are the names and declared types of its columns.
@@ -42,17 +42,17 @@ func planned(ctx context.Context, conn *sql.Conn, plans *sandbox.Plans, query st
 		return nil, err
 	}
 	p := &plan{body: body}
-	if err := p.rehearse(ctx, conn, bounds); err != nil {
+	if err := p.precompile(ctx, conn, bounds); err != nil {
 		return nil, err
 	}
 	plans.Keep(key, p)
 	return p, nil
 }
 
-// rehearse compiles the query on an empty database in memory, with stand-ins for
+// precompile compiles the query on an empty database in memory, with stubs for
 // the tables that it may read. A query that compiles there names no other table.
-func (p *plan) rehearse(ctx context.Context, conn *sql.Conn, bounds store.Sandbox) error {
-	standIns, err := standIns(ctx, conn, bounds)
+func (p *plan) precompile(ctx context.Context, conn *sql.Conn, bounds store.Sandbox) error {
+	stubs, err := stubTables(ctx, conn, bounds)
 	if err != nil {
 		return err
 	}
@@ -67,14 +67,14 @@ func (p *plan) rehearse(ctx context.Context, conn *sql.Conn, bounds store.Sandbo
 		return err
 	}
 	defer empty.Close()
-	if _, err := empty.ExecContext(ctx, standIns); err != nil {
-		return fmt.Errorf("make the stand-ins: %w", err)
+	if _, err := empty.ExecContext(ctx, stubs); err != nil {
+		return fmt.Errorf("create the stub tables: %w", err)
 	}
 	modules, err := texts(ctx, empty, "SELECT name FROM pragma_module_list")
 	if err != nil {
 		return err
 	}
-	policy := onStage(bounds, modules)
+	policy := precompilePolicy(bounds, modules)
 	p.own = policy.own
 	_, err = confined(ctx, empty, policy, limits(bounds), func() (store.Table, error) {
 		// In parentheses, only one statement is valid.
@@ -108,23 +108,23 @@ func (p *plan) describe(conn *sql.Conn, text string) error {
 	})
 }
 
-// standIns returns the SQL that creates tables with the names and columns of the
+// stubTables returns the SQL that creates tables with the names and columns of the
 // readable tables.
-func standIns(ctx context.Context, conn *sql.Conn, bounds store.Sandbox) (string, error) {
+func stubTables(ctx context.Context, conn *sql.Conn, bounds store.Sandbox) (string, error) {
 	var all strings.Builder
 	for _, table := range bounds.Tables {
 		columns, err := columnsOf(ctx, conn, table)
 		if err != nil {
 			return "", fmt.Errorf("read the columns of %s: %w", table, err)
 		}
-		standIn(&all, "main", table, columns)
+		writeStubTable(&all, "main", table, columns)
 	}
 	for _, v := range bounds.Views {
 		columns := make([]declaration, len(v.Columns))
 		for i, c := range v.Columns {
 			columns[i] = declaration{name: c.Name, kind: map[store.ColumnType]string{store.JSON: jsonText, store.Boolean: boolean, store.Instant: instantText}[c.Type]}
 		}
-		standIn(&all, "temp", v.Name, columns)
+		writeStubTable(&all, "temp", v.Name, columns)
 	}
 	return all.String(), nil
 }
@@ -147,8 +147,8 @@ func texts(ctx context.Context, conn *sql.Conn, query string) (found []string, e
 
 type declaration struct{ name, kind string }
 
-// standIn writes a table without a rowid, as views have none.
-func standIn(to *strings.Builder, schema, name string, columns []declaration) {
+// writeStubTable writes a table without a rowid, as views have none.
+func writeStubTable(to *strings.Builder, schema, name string, columns []declaration) {
 	if len(columns) == 0 {
 		return // the query fails because the table does not exist
 	}

@@ -18,7 +18,7 @@ type evidence struct {
 // evidenceOf returns the evidence for a feed or table; nil if the histories have
 // not diverged.
 func (r *run) evidenceOf(of string) *evidence {
-	if p := r.history.Parted; p != nil {
+	if p := r.history.Divergence; p != nil {
 		return &evidence{p.Seen[of], p.Read[of]}
 	}
 	return nil
@@ -26,7 +26,7 @@ func (r *run) evidenceOf(of string) *evidence {
 
 // compare decides about two different records after the histories have diverged.
 // known is the hash that both sides had. It does not copy an expired record.
-func (s *step) compare(ctx context.Context, local, remote store.Record, known string, a Agreed, past func(time.Time) bool) error {
+func (s *step) compare(ctx context.Context, local, remote store.Record, known string, a Synced, past func(time.Time) bool) error {
 	if local.Deleted && past(remote.Expires) || remote.Deleted && past(local.Expires) {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (s *step) compare(ctx context.Context, local, remote store.Record, known st
 	case Local:
 		s.push(local, remote, a)
 	case Remote:
-		s.pull(remote, local.Seq, local.Deleted, Agreed{Hash: remote.Hash, Expires: remote.Expires})
+		s.pull(remote, local.Seq, local.Deleted, Synced{Hash: remote.Hash, Expires: remote.Expires})
 	default:
 		return s.conflict(ctx, local, remote, a)
 	}

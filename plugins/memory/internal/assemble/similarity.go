@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// firstNear and maxNear bound the vectors of the first and the last search.
-	firstNear = 256
-	maxNear   = 16384
+	// minNearest and maxNearest bound the vectors of the first and the last search.
+	minNearest = 256
+	maxNearest = 16384
 	// maxLooked bounds the candidates whose vectors are read by id.
 	maxLooked = 500
 	// leastTokens is the least size of a candidate in a context.
@@ -75,12 +75,12 @@ func (g *gathering) cosines(ctx context.Context) error {
 		return err
 	}
 	in, best, seen := 0, 0.0, map[string]bool{}
-	for k := firstNear; ; k *= 4 {
+	for k := minNearest; ; k *= 4 {
 		hits, err := g.a.o.Vectors.Search(ctx, g.r.Collection, store.VectorQuery{Embedding: question, K: k, MinScore: -1})
 		if err != nil {
 			return err
 		}
-		enough := len(hits) < k || k >= maxNear
+		enough := len(hits) < k || k >= maxNearest
 		for _, hit := range hits {
 			if seen[hit.ID] {
 				continue
@@ -167,7 +167,7 @@ func (g *gathering) near(ctx context.Context, item store.VectorItem, cosine floa
 	c := g.found[name{Kind(d.Source), d.Key}]
 	if c == nil {
 		var err error
-		if c, err = g.bring(ctx, Kind(d.Source), d.Key, d.Hash); c == nil || err != nil {
+		if c, err = g.addDocument(ctx, Kind(d.Source), d.Key, d.Hash); c == nil || err != nil {
 			return false, err
 		}
 	}
@@ -178,9 +178,9 @@ func (g *gathering) near(ctx context.Context, item store.VectorItem, cosine floa
 	return true, nil
 }
 
-// bring adds a document without any word of the question, if it is in a place and
+// addDocument adds a document without any word of the question, if it is in a place and
 // its content is the vector's.
-func (g *gathering) bring(ctx context.Context, kind Kind, path, hash string) (c *candidate, err error) {
+func (g *gathering) addDocument(ctx context.Context, kind Kind, path, hash string) (c *candidate, err error) {
 	if kind != Entry {
 		t, ok := g.a.texts.find(name{kind, path})
 		if !ok || t.Hash != hash {
