@@ -31,7 +31,7 @@ func (wf *Workflow) StateAt(ctx context.Context, c *RunContents, step uint64) (m
 	if err != nil {
 		return nil, err
 	}
-	eo.Replay, eo.StartedAt = veiled(c.Records[:step]), h.StartedAt
+	eo.Replay, eo.StartedAt = maskRecords(c.Records[:step]), h.StartedAt
 	state, err := engine.StateAt(ctx, eo)
 	if err != nil {
 		return nil, fmt.Errorf("compute the state of run %s at step %d: %w", h.RunID, step, err)
@@ -39,8 +39,8 @@ func (wf *Workflow) StateAt(ctx context.Context, c *RunContents, step uint64) (m
 	return state, nil
 }
 
-// veiled returns copies of records with *** in place of secrets.
-func veiled(records []Record) []Record {
+// maskRecords returns copies of records with *** in place of secrets.
+func maskRecords(records []Record) []Record {
 	out := slices.Clone(records)
 	for i := range out {
 		out[i].Body = masked(out[i].Body)

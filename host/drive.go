@@ -61,14 +61,14 @@ func (wf *Workflow) Drive(ctx context.Context, o RunOptions, d Drive) (*flow.Res
 	return engine.Execute(ctx, eo)
 }
 
-// CheckGiven rejects answers and input that the run with these records does not
+// CheckResume rejects answers and input that the run with these records does not
 // accept, with the errors of [Workflow.Resume].
-func (wf *Workflow) CheckGiven(records []Record, o RunOptions, now time.Time) error {
+func (wf *Workflow) CheckResume(records []Record, o RunOptions, now time.Time) error {
 	eo, err := wf.engineOptions(o)
 	if err != nil {
 		return err
 	}
-	return checkGiven(records, eo, now)
+	return checkResume(records, eo, now)
 }
 
 // CheckMigration returns the error that [Workflow.Resume] with these options returns
@@ -170,6 +170,6 @@ func (m Mask) Unseal(v any) (any, error) { return m.set.Unseal(v) }
 
 // LoadSource loads a workflow from the content of its files.
 func (h *Host) LoadSource(s *Source, o LoadOptions) (*Workflow, error) {
-	o.kept = s
+	o.source = s
 	return h.Load(s.File, o)
 }

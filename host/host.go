@@ -90,8 +90,8 @@ type Host struct {
 	// bundles are the host's own, followed by those of the options.
 	bundles []*tea.Bundle
 	own     int
-	// told has the plugin actions about which a warning was logged.
-	told sync.Map
+	// warned has the plugin actions about which a warning was logged.
+	warned sync.Map
 }
 
 // New returns a host. It keeps the bundles and plugins of the options, which must
@@ -143,7 +143,7 @@ func (h *Host) Actions() ([]ActionEntry, error) {
 // dynamic ones. With relist it ignores their stored descriptions.
 func (h *Host) catalog(settings map[string]any, relist bool) (*catalog.Catalog, *dynamicActions, error) {
 	c := catalog.New(settings)
-	c.Patience = patience(settings)
+	c.MaxSilence = maxSilence(settings)
 	dynamic := &dynamicActions{settings: settings, relist: relist}
 	for i, b := range h.bundles {
 		kind, open := "host", catalog.Own
@@ -251,7 +251,7 @@ func (h *Host) addPlugin(c *catalog.Catalog, m tea.Manifest) error {
 		if have == nil {
 			return false
 		}
-		if _, told := h.told.LoadOrStore(m.Name+" "+a.Name, true); !told {
+		if _, told := h.warned.LoadOrStore(m.Name+" "+a.Name, true); !told {
 			h.log.Warn(fmt.Sprintf("plugin problem: the action %s of tea-plugin-%s is not used: there is one already, in the %s bundle %s", a.Name, m.Name, have.Kind, have.Bundle))
 		}
 		return true

@@ -78,8 +78,8 @@ func (h *Host) LoadRun(info *RunInfo, o LoadRunOptions) (*Workflow, error) {
 	if err != nil && gone == nil && o.Changed && !o.View {
 		return nil, err // the caller did not ask for another version
 	}
-	if kept := keptSource(info); kept != nil {
-		recorded.options.kept = kept
+	if kept := storedSource(info); kept != nil {
+		recorded.options.source = kept
 		if wf != nil {
 			wf.Close()
 		}

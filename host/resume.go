@@ -79,7 +79,7 @@ func (wf *Workflow) Fork(ctx context.Context, run string, at uint64, o RunOption
 	}
 	var given []checkpoint.Record
 	if len(eo.Input) > 0 {
-		record, err := replay.Encode("", &replay.Given{Values: eo.Input}, eo.Secrets)
+		record, err := replay.Encode("", &replay.ResumeInput{Values: eo.Input}, eo.Secrets)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ func (wf *Workflow) replayOptionsAt(ctx context.Context, c *checkpoint.Contents,
 		return eo, err
 	}
 	eo.Replay = c.Records
-	if err := checkGiven(c.Records, eo, now); err != nil {
+	if err := checkResume(c.Records, eo, now); err != nil {
 		return eo, err
 	}
 	if changed && !o.Force {
@@ -139,9 +139,9 @@ func (wf *Workflow) replayOptionsAt(ctx context.Context, c *checkpoint.Contents,
 	return eo, nil
 }
 
-// checkGiven rejects, before anything runs, invalid input and answers, answers
+// checkResume rejects, before anything runs, invalid input and answers, answers
 // without an interrupt, and answers after the deadline.
-func checkGiven(records []checkpoint.Record, o engine.Options, now time.Time) error {
+func checkResume(records []checkpoint.Record, o engine.Options, now time.Time) error {
 	if len(o.Answers) == 0 && len(o.Input) == 0 {
 		return nil
 	}
@@ -222,7 +222,7 @@ func FindRun(dir, run string) (*RunInfo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the start of run %s: %w", info.RunID, err)
 	}
-	shown, err := replay.OriginOf(veiled(contents.Records[:1])[0])
+	shown, err := replay.OriginOf(maskRecords(contents.Records[:1])[0])
 	if err != nil {
 		return nil, fmt.Errorf("read the start of run %s: %w", info.RunID, err)
 	}

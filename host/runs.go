@@ -130,7 +130,7 @@ func (e *RunEvents) Next(fn func(seq int64, line []byte) error) error {
 // Pending returns the interrupts that wait in a checkpoint, with *** in place of
 // secrets.
 func Pending(contents *RunContents) ([]flow.Interrupt, error) {
-	return replay.Pending(veiled(contents.Records), nil)
+	return replay.Pending(maskRecords(contents.Records), nil)
 }
 
 // RunFailure has the failures of the last status in a checkpoint, with *** in

@@ -150,7 +150,7 @@ func FinishedNodes(contents *RunContents) int {
 // UsageAt returns the usage of a run at a record, which is part of the usage of a fork
 // at this record.
 func UsageAt(contents *RunContents, at uint64) (flow.Usage, error) {
-	p, err := replay.New(veiled(contents.Records[:min(at, uint64(len(contents.Records)))]), nil, false)
+	p, err := replay.New(maskRecords(contents.Records[:min(at, uint64(len(contents.Records)))]), nil, false)
 	if err != nil {
 		return flow.Usage{}, err
 	}

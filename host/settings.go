@@ -65,8 +65,8 @@ func missingDir(given map[string]any) func(string) string {
 // pluginsKey is the key of the settings with the limits of plugins.
 const pluginsKey = settings.PluginsKey
 
-// patience reads settings.plugins for one plugin; 0 is the default.
-func patience(given map[string]any) func(plugin string) time.Duration {
+// maxSilence reads settings.plugins for one plugin; 0 is the default.
+func maxSilence(given map[string]any) func(plugin string) time.Duration {
 	all, _ := given[pluginsKey].(map[string]any)
 	return func(plugin string) time.Duration {
 		own, _ := all[plugin].(map[string]any)

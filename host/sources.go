@@ -101,8 +101,8 @@ func sourcePath(dir, file, sum string) string {
 	return filepath.Join(dir, sourcesDir, digest.Of([]byte(file + "\x00" + sum))[:32]+".json")
 }
 
-// keptSource returns the kept source of a run; nil if there is none.
-func keptSource(info *RunInfo) *Source {
+// storedSource returns the kept source of a run; nil if there is none.
+func storedSource(info *RunInfo) *Source {
 	path := sourcePath(filepath.Dir(info.Path), info.WorkflowFile, info.Digest)
 	if !isFile(path) {
 		return nil

@@ -90,7 +90,7 @@ func (b *tokenBuffer) groups() []flow.Event {
 	for i, g := range groups {
 		events[i] = g.event
 		if b.tokens > 1 {
-			events[i] = g.together()
+			events[i] = g.combined()
 		}
 	}
 	*b = tokenBuffer{}
@@ -99,8 +99,8 @@ func (b *tokenBuffer) groups() []flow.Event {
 
 func (g *tokenGroup) last() int64 { return g.seqs[len(g.seqs)-1] }
 
-// together returns the event that combines the tokens in the log.
-func (g *tokenGroup) together() flow.Event {
+// combined returns the event that combines the tokens in the log.
+func (g *tokenGroup) combined() flow.Event {
 	e := g.event
 	e.Seq = g.last()
 	e.Fields = []flow.Field{
@@ -116,9 +116,9 @@ func (g *tokenGroup) together() flow.Event {
 	return e
 }
 
-// apart splits a line of the log that combines several tokens into their
+// splitTokens splits a line of the log that combines several tokens into their
 // events; false for any other line.
-func apart(line []byte) ([]flow.Event, bool) {
+func splitTokens(line []byte) ([]flow.Event, bool) {
 	if !bytes.Contains(line, []byte(`"`+fieldFirstSeq+`":`)) {
 		return nil, false
 	}
@@ -162,7 +162,7 @@ type eventReader struct {
 
 // line reads the next line of the log.
 func (r *eventReader) line(seq int64, line []byte) error {
-	tokens, ok := apart(line)
+	tokens, ok := splitTokens(line)
 	if !ok || len(tokens) == 0 || tokens[0].Seq > r.last {
 		if err := r.flush(); err != nil {
 			return err

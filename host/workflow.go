@@ -44,8 +44,8 @@ type LoadOptions struct {
 	// this machine are not checked.
 	Remote bool
 
-	// kept has the content of files instead of the disk; nil for none.
-	kept *Source
+	// source has the content of files instead of the disk; nil for none.
+	source *Source
 	// relist ignores the stored descriptions of dynamic actions.
 	relist bool
 }
@@ -111,8 +111,8 @@ func LacksPlugins(diags Diagnostics) bool {
 // used.
 func (h *Host) Load(path string, o LoadOptions) (*Workflow, error) {
 	embedded := h.o.Embedded
-	if o.kept != nil {
-		embedded = o.kept.read
+	if o.source != nil {
+		embedded = o.source.read
 	}
 	s, diags := spec.Load(path, spec.Options{Overlays: o.Overlays, Config: o.Config, LookupEnv: o.LookupEnv, Embedded: embedded})
 	return h.compile(s, diags, o)

@@ -54,7 +54,7 @@ func find(ctx context.Context, o Options) (*Plugins, []Problem, error) {
 		store:    manifestStore{dir: o.CacheDir, logger: o.Logger},
 		plugins:  map[string]*supervisor{},
 		useless:  map[string]bool{},
-		told:     map[string]bool{},
+		logged:   map[string]bool{},
 	}
 	set.launcher.status = set.Status
 	set.life, set.end = context.WithCancel(context.Background())
@@ -67,7 +67,7 @@ func find(ctx context.Context, o Options) (*Plugins, []Problem, error) {
 		}
 		b := c.binary
 		if c.refused != nil {
-			set.isTold(b, c.refused)
+			set.alreadyLogged(b, c.refused)
 			problems = append(problems, c.problem(diag.Error))
 			continue
 		}
@@ -77,7 +77,7 @@ func find(ctx context.Context, o Options) (*Plugins, []Problem, error) {
 			continue
 		}
 		if err := set.add(b, m); err != nil {
-			set.isTold(b, err)
+			set.alreadyLogged(b, err)
 			problems = append(problems, Problem{Severity: diag.Error, Path: b.path, Message: err.Error()})
 		}
 	}

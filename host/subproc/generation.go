@@ -62,7 +62,7 @@ func (g *generation) open(c *configured, id string, settings tea.Settings) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.times.configure)
 	defer cancel()
 	c.err = g.fault(ctx, "configure", p.wire.Import(ctx, id, settings, g.state(id)))
-	if c.err != nil && over(ctx) && p.condemn(verdict{reason: "it did not answer Configure within " + p.times.configure.String() + ", and was killed"}) {
+	if c.err != nil && over(ctx) && p.killBecause(verdict{reason: "it did not answer Configure within " + p.times.configure.String() + ", and was killed"}) {
 		c.err = faultError(p.name, tea.Timeout, "plugin %s did not accept its settings within %s (Configure) and was killed", p.name, p.times.configure)
 	}
 	if c.err != nil {
@@ -144,7 +144,7 @@ func (g *generation) fault(ctx context.Context, doing string, err error) error {
 	p := g.process
 	switch {
 	case errors.As(err, &late):
-		return p.overdue(ctx, doing, late)
+		return p.timeoutError(ctx, doing, late)
 	case !errors.As(err, &broken):
 		return actionFault(err)
 	}

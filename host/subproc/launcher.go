@@ -219,7 +219,7 @@ func Describe(ctx context.Context, path string, o Options) (m tea.Manifest, err 
 	}
 	l := &launcher{options: o.withDefaults()}
 	defer l.close() //nolint:errcheck // the manifest has been read
-	m, err = whenWritten(ctx, func() (tea.Manifest, error) {
+	m, err = retryWhileBusy(ctx, func() (tea.Manifest, error) {
 		return l.describe(ctx, binary{name: strings.TrimPrefix(filepath.Base(path), prefix), path: path})
 	})
 	if err == nil {
@@ -304,10 +304,10 @@ func (d dispenser) GRPCClient(_ context.Context, broker *plugin.GRPCBroker, conn
 	return d.process.wire, nil
 }
 
-// passedOn are the variables of the host that every plugin gets. Keys and addresses are
+// inheritedVariables are the variables of the host that every plugin gets. Keys and addresses are
 // passed in the settings of the workflow; a plugin declares other variables in its
 // manifest.
-var passedOn = []string{
+var inheritedVariables = []string{
 	// paths
 	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
 	// language and time
@@ -325,10 +325,10 @@ func Environ(declared []string) []string { return cleanEnv(os.Environ(), declare
 // cleanEnv returns the environment of a plugin, without go-plugin's additions: the
 // variables that are passed on, those that the plugin declares, and extra.
 func cleanEnv(host, declared, extra []string) []string {
-	env := make([]string, 0, len(passedOn)+len(declared)+len(extra))
+	env := make([]string, 0, len(inheritedVariables)+len(declared)+len(extra))
 	for _, entry := range host {
 		name, _, ok := strings.Cut(entry, "=")
-		if ok && (slices.Contains(passedOn, name) || slices.Contains(declared, name)) {
+		if ok && (slices.Contains(inheritedVariables, name) || slices.Contains(declared, name)) {
 			env = append(env, entry)
 		}
 	}

@@ -87,8 +87,8 @@ const (
 	// growth is the expected maximum growth of a process's memory in bytes per
 	// second. It determines when the memory is checked again.
 	growth = 1 << 30
-	// longestLook is the maximum interval between two checks.
-	longestLook = 2 * time.Second
+	// maxCheckInterval is the maximum interval between two checks.
+	maxCheckInterval = 2 * time.Second
 )
 
 // watchMemory kills the process when it uses more memory than its limit. The closer the
@@ -108,12 +108,12 @@ func (p *process) watchMemory() {
 		}
 		_, used := resident(int(p.runner.pid.Load()))
 		if used > limit {
-			p.condemn(verdict{limit: true, reason: fmt.Sprintf(
+			p.killBecause(verdict{limit: true, reason: fmt.Sprintf(
 				"it used %s of memory and was killed: its limit is %s (settings.plugins.%s.memory_mb)", megabytes(used), megabytes(limit), p.name)})
 			return
 		}
 		wait := time.Duration(float64(limit-used) / growth * float64(time.Second))
-		look.Reset(min(max(wait, shortestLook), longestLook))
+		look.Reset(min(max(wait, shortestLook), maxCheckInterval))
 	}
 }
 

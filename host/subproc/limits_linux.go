@@ -13,10 +13,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/childproc"
 )
 
-// spare is the memory that a process can map beyond twice its limit. Programs map more
+// headroom is the memory that a process can map beyond twice its limit. Programs map more
 // than they use; the kernel's limit is only for processes that grow faster than the host
 // checks.
-const spare = 256 << 20
+const headroom = 256 << 20
 
 // shortestLook is the minimum interval between two checks of a process's memory.
 const shortestLook = 20 * time.Millisecond
@@ -37,7 +37,7 @@ func (l Limits) apply(pid int) error {
 		set("open_files", unix.RLIMIT_NOFILE, uint64(l.OpenFiles))
 	}
 	if l.Memory > 0 && !l.isDefault {
-		set("memory_mb", unix.RLIMIT_DATA, 2*uint64(l.Memory)+spare)
+		set("memory_mb", unix.RLIMIT_DATA, 2*uint64(l.Memory)+headroom)
 	}
 	if l.CPU > 0 {
 		if err := childproc.Pin(pid, int(math.Ceil(l.CPU))); err != nil {

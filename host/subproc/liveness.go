@@ -41,9 +41,9 @@ func (p *process) watchHealth() {
 		silent := time.Duration(missed) * p.times.health
 		switch {
 		case stopped && missed >= maxStopped:
-			p.condemn(verdict{reason: fmt.Sprintf("its process was stopped (SIGSTOP) for %s, and was killed", silent)})
+			p.killBecause(verdict{reason: fmt.Sprintf("its process was stopped (SIGSTOP) for %s, and was killed", silent)})
 		case missed >= maxMissed:
-			p.condemn(verdict{reason: fmt.Sprintf("it did not answer health checks for %s and was not working, and was killed", silent)})
+			p.killBecause(verdict{reason: fmt.Sprintf("it did not answer health checks for %s and was not working, and was killed", silent)})
 		}
 	}
 }

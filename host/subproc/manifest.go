@@ -56,7 +56,7 @@ func (s manifestStore) read(b binary) (tea.Manifest, error) {
 	if m, err := s.readCached(b); err == nil {
 		return m.Manifest, nil
 	}
-	m, err := readBeside(b)
+	m, err := readStored(b)
 	if errors.Is(err, fs.ErrNotExist) {
 		return tea.Manifest{}, errUnknown
 	}
@@ -88,9 +88,9 @@ func (s manifestStore) readCached(b binary) (storedManifest, error) {
 	return m, err
 }
 
-// readBeside reads the manifest next to the binary and checks that it describes the
+// readStored reads the manifest next to the binary and checks that it describes the
 // current files.
-func readBeside(b binary) (storedManifest, error) {
+func readStored(b binary) (storedManifest, error) {
 	path := withoutLink(b.path) + ".json" // as in the store of bundles
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -38,7 +38,7 @@ type Options struct {
 	// Empty means tea/manifests in the user's cache directory.
 	CacheDir string
 	// Env are additional variables (NAME=value) for every plugin, besides those
-	// that are passed on from the host's environment (see passedOn) and those that
+	// that are passed on from the host's environment (see inheritedVariables) and those that
 	// its manifest declares.
 	Env []string
 	// Verify returns an error for a plugin that must not be used. It is called

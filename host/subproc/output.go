@@ -121,8 +121,8 @@ func (o *output) meter(second int64) (dropped int, speak bool) {
 	return dropped, true
 }
 
-// lastWords returns the last lines.
-func (o *output) lastWords() string {
+// lastOutput returns the last lines.
+func (o *output) lastOutput() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	last := slices.Clone(o.last)

@@ -69,7 +69,7 @@ func TestLastWordsAreBounded(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			o, log := readAll(c.text)
-			lines := strings.Split(o.lastWords(), "\n")
+			lines := strings.Split(o.lastOutput(), "\n")
 			if diff := cmp.Diff([]string{c.first, c.last}, []string{lines[0], lines[len(lines)-1]}); diff != "" {
 				t.Error(diff)
 			}
@@ -93,7 +93,7 @@ func TestLastWordsNoteIsTheTellingLine(t *testing.T) {
 		"/a.js:1\nthrow new Error('x')\n^\nTypeError: x is not a function\n    at a.js:1\nNode.js v20.1.0":                                                                                                  "; its last words: TypeError: x is not a function",
 		"Traceback (most recent call last):\n  File \"a.py\"\nValueError: bad":                                                                                                                              "; its last words: ValueError: bad",
 	} {
-		if got := lastWordsNote(words); got != want {
+		if got := lastOutputNote(words); got != want {
 			t.Errorf("%q gives %q, want %q", words, got, want)
 		}
 	}
@@ -103,7 +103,7 @@ func TestRegistersAreNotLastWords(t *testing.T) {
 	t.Parallel()
 	o, _ := readAll("before\nfatal error: stack overflow\n\nruntime stack:\nruntime.throw(0x1)\n\t/go/panic.go:1\n\ngoroutine 1 [running]:\nmain.f()\n\t/src/main.go:3\n\nrax    0x0\nrflags 0x246\n")
 	want := "fatal error: stack overflow\ngoroutine 1 [running]:\nmain.f()\n\t/src/main.go:3"
-	if diff := cmp.Diff(want, o.lastWords()); diff != "" {
+	if diff := cmp.Diff(want, o.lastOutput()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -114,7 +114,7 @@ func FuzzOutput(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		o, _ := readAll(text)
-		if words := o.lastWords(); len(words) > keptBytes+maxLine+keptLines {
+		if words := o.lastOutput(); len(words) > keptBytes+maxLine+keptLines {
 			t.Errorf("%d bytes are kept", len(words))
 		}
 		if e := wire.CheckHandshake(text); e != nil && e.Type != tea.InternalError && e.Type != tea.DependencyMissing {
@@ -138,7 +138,7 @@ func TestLineInPiecesIsOneRecord(t *testing.T) {
 			t.Errorf("no %s in:\n%s", want, &log)
 		}
 	}
-	if want := "the key is TOPSECRETVALUE, two\nnext line\nlast words"; o.lastWords() != want {
-		t.Errorf("last words: %q", o.lastWords())
+	if want := "the key is TOPSECRETVALUE, two\nnext line\nlast words"; o.lastOutput() != want {
+		t.Errorf("last words: %q", o.lastOutput())
 	}
 }

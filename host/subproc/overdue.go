@@ -14,9 +14,9 @@ import (
 // cancellation. Otherwise the plugin's process is ended.
 const hangGrace = 2 * time.Second
 
-// expelGrace is the time in which the other calls of a process must end after one call
+// evictGrace is the time in which the other calls of a process must end after one call
 // does not.
-const expelGrace = 30 * time.Second
+const evictGrace = 30 * time.Second
 
 // over reports whether the deadline of a context has passed. gRPC's timer can fire
 // slightly before the context's.
@@ -25,16 +25,16 @@ func over(ctx context.Context) bool {
 	return bounded && time.Until(deadline) <= 0
 }
 
-// overdue returns the error of an abandoned call. After the deadline it waits until the
-// plugin has also ended the call, and expels the process if it does not. For a canceled
+// timeoutError returns the error of an abandoned call. After the deadline it waits until the
+// plugin has also ended the call, and evicts the process if it does not. For a canceled
 // call this happens in the background.
-func (p *process) overdue(ctx context.Context, action string, late *wire.LateError) error {
+func (p *process) timeoutError(ctx context.Context, action string, late *wire.LateError) error {
 	<-ctx.Done() // gRPC's timer can fire slightly earlier
 	cause := tea.AsError(context.Cause(ctx))
 	if cause.Type != tea.Timeout {
 		go func() {
 			if p.awaitEnd(late.CallID) == wire.CallRunning {
-				p.expel(verdict{reason: "it did not end " + action + " within " + hangGrace.String() + " after the call was canceled, and was killed"})
+				p.evict(verdict{reason: "it did not end " + action + " within " + hangGrace.String() + " after the call was canceled, and was killed"})
 			}
 		}()
 		return tea.AsError(late)
@@ -48,21 +48,21 @@ func (p *process) overdue(ctx context.Context, action string, late *wire.LateErr
 	case state == wire.CallEnded:
 		return tea.AsError(late)
 	}
-	p.expel(verdict{reason: "it did not end " + action + " within " + hangGrace.String() + " after the call's deadline, and was killed"})
+	p.evict(verdict{reason: "it did not end " + action + " within " + hangGrace.String() + " after the call's deadline, and was killed"})
 	return faultError(p.name, tea.Timeout, "%s; plugin %s did not end the call within %s after that, and its process is killed; an action must end with its context", cause.Message, p.name, hangGrace)
 }
 
-// expel takes a generation out of service because one of its calls does not end. New
+// evict takes a generation out of service because one of its calls does not end. New
 // calls begin on another generation. The process is killed when its other calls have
 // ended, or immediately if it has a resource that the other process needs.
-func (s *supervisor) expel(gen *generation, v verdict) {
+func (s *supervisor) evict(gen *generation, v verdict) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed || s.draining[gen]: // it ends already
 		return
 	case s.current != gen || len(gen.executable.manifest.Exclusive) > 0:
-		gen.process.condemn(v)
+		gen.process.killBecause(v)
 		return
 	}
 	s.current = nil
@@ -70,7 +70,7 @@ func (s *supervisor) expel(gen *generation, v verdict) {
 	s.breaker.Record(false)
 	over := gen.endTurn()
 	s.watches.Go(func() {
-		limit := time.NewTimer(expelGrace)
+		limit := time.NewTimer(evictGrace)
 		defer limit.Stop()
 		select {
 		case <-over:
@@ -79,7 +79,7 @@ func (s *supervisor) expel(gen *generation, v verdict) {
 		case <-s.life.Done():
 			return // stop ends it
 		}
-		gen.process.condemn(v)
+		gen.process.killBecause(v)
 		<-gen.process.runner.exited
 		s.mu.Lock()
 		delete(s.draining, gen)
@@ -114,9 +114,9 @@ type verdict struct {
 	limit bool
 }
 
-// condemn kills the process with a reason, which appears in the errors of its calls and
+// killBecause kills the process with a reason, which appears in the errors of its calls and
 // in the log. It returns false if the process is already ending.
-func (p *process) condemn(v verdict) bool {
+func (p *process) killBecause(v verdict) bool {
 	if p.stopping.Load() || p.dead() || !p.verdict.CompareAndSwap(nil, &v) {
 		return false
 	}

@@ -40,10 +40,10 @@ type Plugins struct {
 	order   []string
 	plugins map[string]*supervisor
 	unread  []Unread
-	// useless are the binaries without a manifest, told the problems of other
+	// useless are the binaries without a manifest, logged the problems of other
 	// binaries that were logged.
-	useless, told map[string]bool
-	refused       []Problem // the actions that were reported, see offered
+	useless, logged map[string]bool
+	refused         []Problem // the actions that were reported, see offered
 }
 
 // Bundle is a discovered plugin.

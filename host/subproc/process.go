@@ -43,8 +43,8 @@ type process struct {
 	limits   Limits
 	began    time.Time
 
-	// expel ends the process because one of its calls does not end.
-	expel      func(verdict)
+	// evict ends the process because one of its calls does not end.
+	evict      func(verdict)
 	stopping   atomic.Bool
 	verdict    atomic.Pointer[verdict] // why the host killed it
 	unanswered unanswered
@@ -75,18 +75,18 @@ func (p *process) startFailure(ctx context.Context, err error) *tea.Error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return startError(p.name, tea.Canceled, "%w", ctx.Err())
 	case ctx.Err() != nil && p.runner.greeted.Load():
-		return p.diedAtStart(p.tooLate("no answer"))
+		return p.startError(p.tooLate("no answer"))
 	case ctx.Err() != nil:
-		return p.diedAtStart(p.tooLate("no handshake"))
+		return p.startError(p.tooLate("no handshake"))
 	case p.awaitExit(exitGrace):
-		return p.diedAtStart(exitText(p.runner.state))
+		return p.startError(exitText(p.runner.state))
 	}
 	return startError(p.name, tea.InternalError, "%w", err)
 }
 
-func (p *process) diedAtStart(reason string) *tea.Error {
-	words := p.runner.output.lastWords()
-	e := startError(p.name, tea.PluginCrashed, "%s%s", reason, lastWordsNote(words))
+func (p *process) startError(reason string) *tea.Error {
+	words := p.runner.output.lastOutput()
+	e := startError(p.name, tea.PluginCrashed, "%s%s", reason, lastOutputNote(words))
 	e.Details = map[string]any{"last_words": words}
 	return e
 }
@@ -159,18 +159,18 @@ func (p *process) kill() {
 // lost or the process has ended; a process that is still running is killed.
 func (p *process) crashed(action string) *tea.Error {
 	if p.attached != "" {
-		p.condemn(verdict{reason: "the process behind " + p.attached + " (TEA_REATTACH) has closed the connection"})
+		p.killBecause(verdict{reason: "the process behind " + p.attached + " (TEA_REATTACH) has closed the connection"})
 	}
 	if !p.awaitExit(exitGrace) {
 		_ = p.runner.Kill(context.Background())
 		<-p.runner.exited
 	}
-	words := p.runner.output.lastWords()
-	how, kind := error(died{p.ending()}), tea.PluginCrashed
+	words := p.runner.output.lastOutput()
+	how, kind := error(processDied{p.ending()}), tea.PluginCrashed
 	if v := p.sentence(); v != nil && v.limit {
 		how, kind = errors.New(v.reason), tea.ResourceExhausted
 	}
-	e := faultError(p.name, kind, "plugin %s died during %s: %w%s", p.name, action, how, lastWordsNote(words))
+	e := faultError(p.name, kind, "plugin %s died during %s: %w%s", p.name, action, how, lastOutputNote(words))
 	e.Details = map[string]any{"last_words": words}
 	if status, ok := p.runner.state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		e.Details["signal"] = status.Signal().String()
@@ -180,15 +180,15 @@ func (p *process) crashed(action string) *tea.Error {
 	return e
 }
 
-// died is the cause of an error if the process of the called action died. It does not
+// processDied is the cause of an error if the process of the called action died. It does not
 // cross process boundaries: an action that returns the crash of another one has not
 // crashed.
-type died struct{ how string }
+type processDied struct{ how string }
 
-func (d died) Error() string { return d.how }
+func (d processDied) Error() string { return d.how }
 
 // Crashed marks the error as a crash for the engine.
-func (died) Crashed() {}
+func (processDied) Crashed() {}
 
 func exitText(state *os.ProcessState) string { return fmt.Sprint(state) }
 

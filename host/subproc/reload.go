@@ -116,7 +116,7 @@ func (s *Plugins) addNew(b binary) {
 		}
 		err = s.add(b, m)
 	}
-	if err != nil && !s.isTold(b, err) {
+	if err != nil && !s.alreadyLogged(b, err) {
 		s.launcher.options.Logger.Warn("plugin problem: "+b.path, "error", err)
 	}
 	s.warnRefused()
@@ -133,14 +133,14 @@ func (s *Plugins) addUnread(b binary, reason string) {
 	}
 }
 
-// isTold reports whether a problem of a binary was already logged, and marks it as
+// alreadyLogged reports whether a problem of a binary was already logged, and marks it as
 // logged.
-func (s *Plugins) isTold(b binary, problem error) bool {
+func (s *Plugins) alreadyLogged(b binary, problem error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := b.key() + ": " + problem.Error()
-	known := s.told[key]
-	s.told[key] = true
+	known := s.logged[key]
+	s.logged[key] = true
 	return known
 }
 

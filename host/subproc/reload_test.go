@@ -53,7 +53,7 @@ func TestFileThatMustNotBeRunDoesNotReplaceAPlugin(t *testing.T) {
 	host.wantVersion(t, "1.0.0")
 }
 
-// New plugins are found. What the user was told is not told again, and a plugin
+// New plugins are found. What was logged is not logged again, and a plugin
 // that was asked for its manifest in vain is not asked again.
 func TestReloadFindsNewPlugins(t *testing.T) {
 	t.Parallel()

@@ -95,7 +95,7 @@ func (c *counters) call() func(err error) {
 
 func (c *counters) crashed(p *process) {
 	c.crashes.Add(1)
-	c.last.Store(&crash{at: time.Now(), how: p.ending(), words: p.runner.output.lastWords()})
+	c.last.Store(&crash{at: time.Now(), how: p.ending(), words: p.runner.output.lastOutput()})
 }
 
 // Status returns the plugins that were called, in the order in which they were found.
@@ -192,7 +192,11 @@ func Hosts(ctx context.Context) []HostStatus {
 	for _, base := range slices.Compact(bases) {
 		dirs, _ := filepath.Glob(filepath.Join(base, runDirPrefix+"*")) // the pattern is valid
 		for _, dir := range dirs {
+<<<<<<< HEAD
 			if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !filelock.Owned(info) {
+=======
+			if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !ownedByProcess(info) {
+>>>>>>> 63b346aa (host: name what the engine and the plugin processes do in standard terms)
 				continue
 			}
 			if h, err := askStatus(ctx, dir); err == nil {

@@ -157,7 +157,7 @@ func (s *supervisor) install(gen *generation) {
 	gen.number = s.numbered
 	s.current = gen
 	s.executable = gen.executable
-	gen.process.expel = func(v verdict) { s.expel(gen, v) }
+	gen.process.evict = func(v verdict) { s.evict(gen, v) }
 	s.watches.Go(func() { s.watch(gen) })
 }
 
@@ -251,7 +251,7 @@ func (s *supervisor) retire(gen *generation) {
 		s.breaker.Record(false)
 	}
 	s.counters.crashed(gen.process)
-	s.logger.Error("the plugin died", "reason", gen.process.ending(), "last_words", gen.process.runner.output.lastWords())
+	s.logger.Error("the plugin died", "reason", gen.process.ending(), "last_words", gen.process.runner.output.lastOutput())
 }
 
 // stop ends the plugin and waits until no part of it is left.

@@ -55,7 +55,7 @@ func (s *supervisor) swap(ctx context.Context, b binary) (done Swap, isOther boo
 
 	old := s.version()
 	done = Swap{Name: s.name, Path: b.path, From: old.manifest.Version}
-	m, err := whenWritten(ctx, func() (tea.Manifest, error) { return s.learn(ctx, b) })
+	m, err := retryWhileBusy(ctx, func() (tea.Manifest, error) { return s.readManifest(ctx, b) })
 	if err == nil {
 		done.To = m.Version
 		err = compatible(old.manifest, m)
@@ -69,10 +69,10 @@ func (s *supervisor) swap(ctx context.Context, b binary) (done Swap, isOther boo
 	return s.report(done), true
 }
 
-// whenWritten calls a function that starts a binary that may have just been written. The
+// retryWhileBusy calls a function that starts a binary that may have just been written. The
 // system does not execute it while it is open for writing, even by a process that this one
 // is starting.
-func whenWritten(ctx context.Context, start func() (tea.Manifest, error)) (tea.Manifest, error) {
+func retryWhileBusy(ctx context.Context, start func() (tea.Manifest, error)) (tea.Manifest, error) {
 	for range writingTries {
 		m, err := start()
 		if !errors.Is(err, syscall.ETXTBSY) || backoff.Sleep(ctx, writingWait) != nil {
@@ -82,8 +82,8 @@ func whenWritten(ctx context.Context, start func() (tea.Manifest, error)) (tea.M
 	return start()
 }
 
-// learn returns the manifest of a binary, stored or from the plugin.
-func (s *supervisor) learn(ctx context.Context, b binary) (tea.Manifest, error) {
+// readManifest returns the manifest of a binary, stored or from the plugin.
+func (s *supervisor) readManifest(ctx context.Context, b binary) (tea.Manifest, error) {
 	if err := s.launcher.options.verify(b.name, b.path); err != nil {
 		return tea.Manifest{}, startError(s.name, tea.PermissionDenied, "%w", err)
 	}
@@ -104,7 +104,7 @@ func (s *supervisor) successor(ctx context.Context, old *executable) (*executabl
 	if err != nil {
 		return nil, startError(s.name, tea.DependencyMissing, "%s: %w", old.binary.path, err)
 	}
-	m, err := s.learn(ctx, b)
+	m, err := s.readManifest(ctx, b)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 func TestBinaryThatIsStillOpenForWritingIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	starts := 0
-	m, err := whenWritten(t.Context(), func() (tea.Manifest, error) {
+	m, err := retryWhileBusy(t.Context(), func() (tea.Manifest, error) {
 		if starts++; starts < 3 {
 			return tea.Manifest{}, fmt.Errorf("start the plugin: %w", syscall.ETXTBSY)
 		}

@@ -24,7 +24,7 @@ func (t *Tracer) Invoke(ctx context.Context, req *tea.Request, next func(context
 	traced := *req
 	traced.Traceparent = call.trace.Parent(call.id)
 	resp, err := next(ctx, &traced)
-	t.conclude(call, own, resp, err)
+	t.finish(call, own, resp, err)
 	return resp, err
 }
 
@@ -53,8 +53,8 @@ func (t *Tracer) begin(req *tea.Request) (call *span, own bool) {
 	return call, own
 }
 
-// conclude adds the outcome of a call to its span.
-func (t *Tracer) conclude(call *span, own bool, resp *tea.Response, err error) {
+// finish adds the outcome of a call to its span.
+func (t *Tracer) finish(call *span, own bool, resp *tea.Response, err error) {
 	var answered contents
 	if resp != nil {
 		// The events of a node describe its only call.

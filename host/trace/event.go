@@ -30,8 +30,8 @@ func (r *tracedRun) take(e flow.Event) {
 		r.endBranch(e)
 	case flow.EventToken:
 		if r.tracer.contents {
-			if s := r.belongsTo(pathOf(e)); len(s.said) < mostContent {
-				s.said = append(s.said, e.Text("text")...)
+			if s := r.belongsTo(pathOf(e)); len(s.tokens) < mostContent {
+				s.tokens = append(s.tokens, e.Text("text")...)
 			}
 		}
 	case flow.EventLog:

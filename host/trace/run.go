@@ -60,13 +60,13 @@ func (r *tracedRun) update(path execpath.Path, change func(*openSpans)) {
 
 // child begins a span below the innermost span that contains a path.
 func (r *tracedRun) child(path execpath.Path, name string, id tracecontext.Span, at time.Time) *span {
-	return &span{trace: r.trace, id: id, parent: r.around(path).id, name: name, kind: kindInternal, start: at}
+	return &span{trace: r.trace, id: id, parent: r.enclosing(path).id, name: name, kind: kindInternal, start: at}
 }
 
-// around returns the innermost open span that contains the execution at a path: the last
+// enclosing returns the innermost open span that contains the execution at a path: the last
 // span of trace.start in the same sequence, else the branch or node that contains the
 // sequence, and so on outwards.
-func (r *tracedRun) around(path execpath.Path) *span {
+func (r *tracedRun) enclosing(path execpath.Path) *span {
 	for p := path; ; p = p.Outer() {
 		o := r.at(p)
 		switch {
@@ -87,7 +87,7 @@ func (r *tracedRun) belongsTo(path execpath.Path) *span {
 	if s := r.at(path).node; s != nil {
 		return s.latest()
 	}
-	return r.around(path)
+	return r.enclosing(path)
 }
 
 // finish ends a span and exports it.
@@ -96,8 +96,8 @@ func (r *tracedRun) finish(s *span, at time.Time) {
 	if at.Before(s.start) {
 		s.end = s.start // a retry that was canceled while it waited
 	}
-	if len(s.said) > 0 {
-		s.set("gen_ai.output.messages", messages("assistant", clip(string(s.said))))
+	if len(s.tokens) > 0 {
+		s.set("gen_ai.output.messages", messages("assistant", clip(string(s.tokens))))
 	}
 	r.tracer.export(s)
 }
@@ -106,7 +106,7 @@ func (r *tracedRun) finish(s *span, at time.Time) {
 // without them.
 func (r *tracedRun) abandon(path execpath.Path, at time.Time) {
 	for _, o := range r.open.Cut(path) {
-		r.abandonOpened(o, at)
+		r.endUnended(o, at)
 		for _, s := range []*span{o.node, o.branch} {
 			if s != nil {
 				r.unfinished(s, at)
@@ -114,12 +114,12 @@ func (r *tracedRun) abandon(path execpath.Path, at time.Time) {
 		}
 	}
 	if o, ok := r.open.Get(path); ok && len(o.opened) > 0 {
-		r.update(path, func(o *openSpans) { r.abandonOpened(o, at) })
+		r.update(path, func(o *openSpans) { r.endUnended(o, at) })
 	}
 }
 
-// abandonOpened ends the spans of trace.start that trace.end did not end.
-func (r *tracedRun) abandonOpened(o *openSpans, at time.Time) {
+// endUnended ends the spans of trace.start that trace.end did not end.
+func (r *tracedRun) endUnended(o *openSpans, at time.Time) {
 	for _, s := range slices.Backward(o.opened) {
 		delete(r.byID, s.id)
 		r.unfinished(s, at)

@@ -26,8 +26,8 @@ type span struct {
 	// again is the current retry of a node or branch. The first attempt is the span
 	// itself.
 	again *span
-	// said collects a model's tokens.
-	said []byte
+	// tokens collects a model's tokens.
+	tokens []byte
 }
 
 // spanKind is a span's kind as an OTLP number.

@@ -28,9 +28,9 @@ type Opener func(ctx context.Context, settings map[string]any) (Invoker, error)
 // OnMissing must not be called concurrently with each other; all other methods
 // are safe for concurrent use. The owner must call [Catalog.Close].
 type Catalog struct {
-	// Patience bounds the silence of a plugin during a call without a deadline; 0
-	// and nil are DefaultPatience. Set it before the first call.
-	Patience func(plugin string) time.Duration
+	// MaxSilence bounds the silence of a plugin during a call without a deadline; 0
+	// and nil are DefaultSilence. Set it before the first call.
+	MaxSilence func(plugin string) time.Duration
 
 	missing  func(ctx context.Context, bundle string) bool
 	adding   sync.Mutex // held while missing runs
@@ -277,16 +277,16 @@ func (c *Catalog) invoke(ctx context.Context, e *Entry, s *source, req *tea.Requ
 		return nil, err
 	}
 	if _, bounded := ctx.Deadline(); !bounded && e.Kind == "plugin" {
-		return invokePatiently(ctx, invoker, req, c.patience(e.Bundle))
+		return invokeWithLimit(ctx, invoker, req, c.maxSilence(e.Bundle))
 	}
 	return invoker.Invoke(ctx, req)
 }
 
-func (c *Catalog) patience(plugin string) time.Duration {
-	if c.Patience == nil {
-		return DefaultPatience
+func (c *Catalog) maxSilence(plugin string) time.Duration {
+	if c.MaxSilence == nil {
+		return DefaultSilence
 	}
-	return cmp.Or(c.Patience(plugin), DefaultPatience)
+	return cmp.Or(c.MaxSilence(plugin), DefaultSilence)
 }
 
 // get opens the bundle once; after a failure, the next call tries again.

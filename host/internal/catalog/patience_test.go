@@ -66,7 +66,7 @@ func TestCallOfAPluginWithoutADeadline(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				catalog := New(nil)
-				catalog.Patience = func(string) time.Duration { return time.Minute }
+				catalog.MaxSilence = func(string) time.Duration { return time.Minute }
 				m := tea.Manifest{Name: "slow", Version: "1.0.0", Actions: []tea.ActionInfo{{Name: "slow.work"}}}
 				err := catalog.Add("plugin", m, func(context.Context, map[string]any) (Invoker, error) {
 					return invoked(func(ctx context.Context, req *tea.Request) (*tea.Response, error) {

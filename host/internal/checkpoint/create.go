@@ -58,7 +58,7 @@ func claim(f *os.File, temp, path string) error {
 	if err := lockFile(f, path); err != nil {
 		return err
 	}
-	if err := checkStillThere(f, temp); err != nil {
+	if err := checkNotRemoved(f, temp); err != nil {
 		return err
 	}
 	return f.Truncate(0)

@@ -76,7 +76,7 @@ func TestTornTail(t *testing.T) {
 	t.Parallel()
 	buf, ends := smallJournal(t)
 	// The cut itself is tried at every offset, the others at some.
-	tails := map[string]struct{ zeros, step int }{"cut": {0, 1}, "zeros to a page": {4096, 13}, "a few zeros": {leastLost, 11}}
+	tails := map[string]struct{ zeros, step int }{"cut": {0, 1}, "zeros to a page": {4096, 13}, "a few zeros": {minZeroRun, 11}}
 	for name, tail := range tails {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

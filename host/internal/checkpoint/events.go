@@ -64,7 +64,7 @@ func (l *EventLog) recover() error {
 	if err := lockFile(l.f, l.path); err != nil {
 		return err
 	}
-	if err := checkStillThere(l.f, l.path); err != nil {
+	if err := checkNotRemoved(l.f, l.path); err != nil {
 		return err
 	}
 	stat, err := l.f.Stat()

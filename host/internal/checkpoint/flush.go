@@ -81,7 +81,7 @@ func (j *Journal) write(b *batch, durable bool) error {
 	if err := j.w.sync(); err != nil {
 		return err
 	}
-	j.kept = true
+	j.durable = true
 	return nil
 }
 

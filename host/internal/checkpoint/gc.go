@@ -55,8 +55,8 @@ type candidate struct {
 	status          flow.Status // empty if the journal cannot be read
 }
 
-// kept reports whether the run is never removed.
-func (c *candidate) kept() bool { return c.status == "" || c.status == flow.Running }
+// protected reports whether the run is never removed.
+func (c *candidate) protected() bool { return c.status == "" || c.status == flow.Running }
 
 // GC removes the runs that policy does not keep at the time now, and temporary
 // files of crashed creations. It returns the ids of the removed runs. It skips
@@ -134,7 +134,7 @@ func (p Policy) chooseUnfinished(runs []*candidate, now time.Time) []*candidate 
 	var bytes int64
 	count := 0
 	for _, c := range runs {
-		if c.kept() {
+		if c.protected() {
 			continue
 		}
 		old := p.MaxUnfinishedAge > 0 && now.Sub(c.updated) > p.MaxUnfinishedAge
@@ -255,7 +255,7 @@ func removeOwned(path string, before fs.FileInfo) error {
 	if err := lockFile(f, path); err != nil {
 		return err
 	}
-	if err := checkStillThere(f, path); err != nil {
+	if err := checkNotRemoved(f, path); err != nil {
 		return err
 	}
 	if before != nil {

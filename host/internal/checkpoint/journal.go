@@ -23,8 +23,8 @@ type Journal struct {
 	// io is locked while the file is written; it is locked before mu.
 	io sync.Mutex
 	w  *writer // nil until the first records are written
-	// kept reports whether the file must remain: a caller relies on it.
-	kept bool
+	// durable reports whether the file must remain: a caller relies on it.
+	durable bool
 	// written is the last record in the file.
 	written uint64
 
@@ -56,7 +56,7 @@ func (b *batch) end(err error) { b.done, b.err = true, err }
 // newJournal returns the journal of a run. It owns w, which is nil if there is no
 // file yet. last is the number of the last record in the file.
 func newJournal(h Header, path string, d flow.Durability, w *writer, last uint64) *Journal {
-	j := &Journal{header: h, path: path, durability: d, w: w, kept: w != nil, written: last, queue: newBatch(), seq: last}
+	j := &Journal{header: h, path: path, durability: d, w: w, durable: w != nil, written: last, queue: newBatch(), seq: last}
 	if w != nil {
 		j.size = w.size
 	}
@@ -187,7 +187,7 @@ func (j *Journal) Discard() error {
 func (j *Journal) Promised() bool {
 	j.io.Lock()
 	defer j.io.Unlock()
-	return j.kept
+	return j.durable
 }
 
 func (j *Journal) end(flush bool) error {
@@ -211,7 +211,7 @@ func (j *Journal) end(flush bool) error {
 	if j.w == nil {
 		return err
 	}
-	if !j.kept {
+	if !j.durable {
 		// Removed while still locked: no one can have opened it.
 		if gone := os.Remove(j.path); gone != nil && err == nil {
 			err = fmt.Errorf("discard checkpoint: %w", gone)

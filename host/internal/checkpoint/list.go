@@ -131,8 +131,8 @@ func (i *Info) load() error {
 // readEnds returns the header and the last record, whose Seq is 0 if there is
 // none. If the file does not end in a complete frame, it is read as a whole.
 func readEnds(f *os.File, path string, size int64) (Header, Record, error) {
-	const enough = 1024 // for most headers
-	head := make([]byte, min(size, enough))
+	const headSize = 1024 // for most headers
+	head := make([]byte, min(size, headSize))
 	if _, err := f.ReadAt(head, 0); err != nil {
 		return Header{}, Record{}, fmt.Errorf("read checkpoint: %w", err)
 	}

@@ -18,9 +18,9 @@ const (
 	lockPIDZero = lockByte + 1
 )
 
-// lastWords is how long the lock can outlive its process: a child that was being
+// lockLinger is how long the lock can outlive its process: a child that was being
 // started holds the lock until its exec.
-const lastWords = 5 * time.Second
+const lockLinger = 5 * time.Second
 
 // lockFile makes the caller the owner of f until releaseFile. The error is a
 // [*LockedError] if a live process, including this one, owns it.
@@ -31,7 +31,7 @@ func lockFile(f *os.File, path string) error {
 		if askErr != nil {
 			return fmt.Errorf("ask for the owner of %s: %w", path, askErr)
 		}
-		if owner == 0 || waited >= lastWords || !errors.Is(unix.Kill(owner, 0), unix.ESRCH) {
+		if owner == 0 || waited >= lockLinger || !errors.Is(unix.Kill(owner, 0), unix.ESRCH) {
 			return &LockedError{Path: path, PID: owner}
 		}
 		time.Sleep(10 * time.Millisecond) //nolint:forbidigo // the kernel announces nothing

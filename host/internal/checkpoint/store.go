@@ -112,7 +112,7 @@ func recoverJournal(f *os.File, path string) (*writer, *Contents, error) {
 	if err := lockFile(f, path); err != nil {
 		return nil, nil, err
 	}
-	if err := checkStillThere(f, path); err != nil {
+	if err := checkNotRemoved(f, path); err != nil {
 		return nil, nil, fmt.Errorf("open checkpoint: %w", err)
 	}
 	c, err := readFrom(f, path)
@@ -137,9 +137,9 @@ func recoverJournal(f *os.File, path string) (*writer, *Contents, error) {
 	return w, c, nil
 }
 
-// checkStillThere checks that the locked file was not removed between opening and
+// checkNotRemoved checks that the locked file was not removed between opening and
 // locking.
-func checkStillThere(f *os.File, path string) error {
+func checkNotRemoved(f *os.File, path string) error {
 	opened, err := f.Stat()
 	if err != nil {
 		return err

@@ -5,9 +5,9 @@ import "encoding/binary"
 const (
 	// sectorSize is the smallest unit that storage writes as a whole.
 	sectorSize = 512
-	// leastLost is the number of consecutive zero bytes that indicate a lost
+	// minZeroRun is the number of consecutive zero bytes that indicate a lost
 	// write. Fewer can be a few damaged bytes.
-	leastLost = 8
+	minZeroRun = 8
 )
 
 // tornAt reports whether the damaged frame at buf[off:] is the result of an
@@ -25,13 +25,13 @@ func tornAt(buf []byte, off int, f frame, state frameState) bool {
 	case frameBadHeader:
 		end = off + frameHeaderSize
 	}
-	return (endsInZeros(buf, end) || hasLostSector(buf, off, end)) && !provenDurable(buf, off)
+	return (endsInZeros(buf, end) || hasLostSector(buf, off, end)) && !knownDurable(buf, off)
 }
 
 // endsInZeros reports whether the file is zero from before end to its end.
 // Complete frames never are, because of their footers.
 func endsInZeros(buf []byte, end int) bool {
-	from := min(end-1, len(buf)-leastLost)
+	from := min(end-1, len(buf)-minZeroRun)
 	return from >= 0 && allZero(buf[from:])
 }
 
@@ -41,7 +41,7 @@ func endsInZeros(buf []byte, end int) bool {
 func hasLostSector(buf []byte, from, to int) bool {
 	for sector := from - from%sectorSize; sector < to; sector += sectorSize {
 		part := buf[max(sector, from):min(sector+sectorSize, len(buf))]
-		if len(part) >= leastLost && allZero(part) {
+		if len(part) >= minZeroRun && allZero(part) {
 			return true
 		}
 	}
@@ -57,9 +57,9 @@ func allZero(b []byte) bool {
 	return true
 }
 
-// provenDurable reports whether a complete frame after off was written when
+// knownDurable reports whether a complete frame after off was written when
 // buf[:off+1] was already on disk.
-func provenDurable(buf []byte, off int) bool {
+func knownDurable(buf []byte, off int) bool {
 	for at := off + 1; at+frameOverhead <= len(buf); at++ {
 		durable := binary.LittleEndian.Uint64(buf[at+8:])
 		if durable <= uint64(off) || durable > uint64(at) {

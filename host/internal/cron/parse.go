@@ -63,7 +63,7 @@ func Parse(text string) (s *Schedule, hint string, err error) {
 	}
 	s = &Schedule{
 		minutes: sets[0], hours: sets[1], days: sets[2], months: sets[3], weekdays: sets[4],
-		anyDay: anything(words[2]), anyWeekday: anything(words[4]), unfixed: anything(words[0]) || anything(words[1]),
+		anyDay: anything(words[2]), anyWeekday: anything(words[4]), wildcard: anything(words[0]) || anything(words[1]),
 	}
 	if s.match(time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return nil, "use a day that exists in the month", fmt.Errorf("%q never matches", text)

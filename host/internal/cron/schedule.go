@@ -9,8 +9,8 @@ type Schedule struct {
 	// anyDay and anyWeekday report that the field begins with *. If one of them does, a
 	// day must match both fields; otherwise either is enough.
 	anyDay, anyWeekday bool
-	// unfixed reports that the minutes or the hours begin with *.
-	unfixed bool
+	// wildcard reports that the minutes or the hours begin with *.
+	wildcard bool
 }
 
 const (
@@ -24,7 +24,7 @@ const (
 
 // Next returns the first time after the given one, in its zone.
 func (s *Schedule) Next(after time.Time) time.Time {
-	if !s.unfixed {
+	if !s.wildcard {
 		return reach(s.match(unshown(after)), after.Location())
 	}
 	for from := after.Add(1); ; {

@@ -28,12 +28,12 @@ type branch struct {
 	// entry is the first node of the branch, stop the fan-in node before which
 	// it ends. A map's branch consists of entry alone.
 	entry, stop *graph.Node
-	alone       bool
+	single      bool
 }
 
 // walk runs the branch in its frame.
 func (b *branch) walk(ctx context.Context, inner *frame) error {
-	if !b.alone {
+	if !b.single {
 		inner.stop = b.stop
 		return inner.walkFrom(ctx, b.entry, b.stop)
 	}
@@ -100,7 +100,7 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 	for i := range results {
 		f.void = max(f.void, f.run.replay.Redone(list[i].path), results[i].frame.void)
 	}
-	return results, settle(results, fan.tolerant)
+	return results, joinErrors(results, fan.tolerant)
 }
 
 // fanOut runs branches with workers. Each worker repeatedly takes the next branch
@@ -167,10 +167,10 @@ func (o *fanOut) work(ctx context.Context) {
 	}
 }
 
-// givenFirst removes the values that branches were given on a resume, for keys
-// with a reducer, from the branches' changes and returns them. They replace the
-// value from before the branches, not what other branches have added.
-func (f *frame) givenFirst(results []branchResult) (given []delta) {
+// takeResumeInput removes the input of a resume, for keys with a reducer, from the
+// branches' changes and returns it. It replaces the value from before the branches,
+// not what other branches have added.
+func (f *frame) takeResumeInput(results []branchResult) (given []delta) {
 	for i := range results {
 		deltas := results[i].frame.deltas
 		for n := range deltas {
@@ -205,9 +205,9 @@ func without(values map[string]any, key string) map[string]any {
 	return rest
 }
 
-// settle returns the error for the enclosing frame: nil, the first failure in the
+// joinErrors returns the error for the enclosing frame: nil, the first failure in the
 // order in which the branches are written, or errSuspended.
-func settle(results []branchResult, tolerant bool) error {
+func joinErrors(results []branchResult, tolerant bool) error {
 	var failure, suspended, unwound error
 	for i := range results {
 		res := &results[i]
@@ -246,7 +246,7 @@ func (res *branchResult) failure() error {
 func (f *frame) openBranch(inner *frame, b *branch, path execpath.Path, fan *fan) {
 	inner.open(f, f.graph, path, fan.base, fan.begun)
 	inner.joins = fan.joins
-	if b.alone {
+	if b.single {
 		inner.item = b.item
 		inner.countAlone()
 		inner.state.Set(b.item.name, b.item.value)
@@ -279,7 +279,7 @@ func (f *frame) beginBranch(ctx context.Context, b *branch, fan *fan, res *branc
 // single-node item.
 func (f *frame) begunBefore(b *branch) bool {
 	r := f.run
-	return r.replay.Begun(b.path, f.void) || b.alone && r.replay.Node(b.path, f.void) != nil
+	return r.replay.Begun(b.path, f.void) || b.single && r.replay.Node(b.path, f.void) != nil
 }
 
 // runBranch runs a branch that has begun, with its retries, timeout and breaker.
@@ -443,7 +443,7 @@ func (res *branchResult) recall(ctx context.Context, b *branch, rec *replay.Bran
 	}
 	// The records do not include the retries of the node that failed.
 	res.frame.countRetries(rec.NodeRetries - int(res.retries.Load()))
-	res.frame.around.countRetries(res.repeats)
+	res.frame.enclosing.countRetries(res.repeats)
 	res.Retries = res.repeats + int(res.retries.Load())
 }
 
@@ -516,7 +516,7 @@ func (f *frame) startBranch(b *branch, res *branchResult) {
 	emit := func() {
 		if r.listening() {
 			fields := append(make([]flow.Field, 0, 4), field("branch", b.name))
-			if b.alone {
+			if b.single {
 				fields = append(fields, field("index", b.item.index), field("count", int64(b.count)))
 				if label := itemLabel(b.item.value); label != nil {
 					fields = append(fields, field("item", label))
@@ -541,7 +541,7 @@ func (f *frame) wake() {
 	if f == nil || !f.run.replay.Resumed() {
 		return
 	}
-	f.around.wake()
+	f.enclosing.wake()
 	if f.start != nil {
 		f.start.notify()
 	}

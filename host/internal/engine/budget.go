@@ -33,9 +33,9 @@ func (r *run) countStep(f *frame, path execpath.Path) error {
 	return nil
 }
 
-// spent returns the budget that requests to models have used up; nil if there is
+// exceededBudget returns the budget that requests to models have used up; nil if there is
 // none. The caller holds mu.
-func (r *run) spent() *flow.BudgetError {
+func (r *run) exceededBudget() *flow.BudgetError {
 	b, used := &r.o.workflow().Budget, &r.usage
 	switch {
 	case b.Tokens > 0 && used.Tokens >= b.Tokens:
@@ -46,11 +46,11 @@ func (r *run) spent() *flow.BudgetError {
 	return nil
 }
 
-// passedBudget is [run.spent] for callers that do not hold mu.
+// passedBudget is [run.exceededBudget] for callers that do not hold mu.
 func (r *run) passedBudget() *flow.BudgetError {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.spent()
+	return r.exceededBudget()
 }
 
 // exhaust cancels the whole run because of a budget.
@@ -110,10 +110,10 @@ func (r *run) report(m *meter, path execpath.Path, u tea.Usage) error {
 		return tea.Errorf(tea.ValidationError, "reported usage must not be negative or infinite, got %d tokens and %g usd", u.Tokens, u.USD)
 	}
 	r.mu.Lock()
-	before := r.spent()
+	before := r.exceededBudget()
 	m.add(flow.Usage{Tokens: u.Tokens, USD: u.USD})
 	r.usage = r.usage.Add(flow.Usage{Tokens: u.Tokens, USD: u.USD})
-	spent := r.spent()
+	spent := r.exceededBudget()
 	r.mu.Unlock()
 	if before != nil {
 		r.cancel(spent)
@@ -127,8 +127,8 @@ func (r *run) report(m *meter, path execpath.Path, u tea.Usage) error {
 	return nil
 }
 
-// overspent stops the run if an action failed because the budget is spent.
-func (r *run) overspent(err error) error {
+// stopOverBudget stops the run if an action failed because the budget is spent.
+func (r *run) stopOverBudget(err error) error {
 	if failure := tea.AsError(err); failure.Type != tea.BudgetExceeded {
 		return err
 	}
@@ -143,7 +143,7 @@ func (r *run) overspent(err error) error {
 func (r *run) useTool(m *meter) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if spent := r.spent(); spent != nil {
+	if spent := r.exceededBudget(); spent != nil {
 		return r.exhaust(spent)
 	}
 	if limit := r.o.workflow().Budget.ToolCalls; limit > 0 && r.usage.ToolCalls >= limit {

@@ -168,7 +168,7 @@ func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payl
 		if ctx.Err() != nil && !errors.As(err, new(*tea.Error)) {
 			return nil, nil, context.Cause(ctx)
 		}
-		return nil, nil, r.overspent(err)
+		return nil, nil, r.stopOverBudget(err)
 	}
 	if res == nil {
 		return nil, nil, tea.Errorf(tea.InternalError, "%s returned neither a result nor an error", name)
@@ -198,7 +198,7 @@ const maxRecursions = 2_000
 
 // isInside reports whether a frame is a part of a run of a graph.
 func (f *frame) isInside(g *graph.Graph) bool {
-	for ; f != nil; f = f.around {
+	for ; f != nil; f = f.enclosing {
 		if f.graph == g {
 			return true
 		}

@@ -66,7 +66,7 @@ func (x *execution) loop(ctx context.Context, b *graph.Loop, path execpath.Path)
 	for ; ; passes++ {
 		inner.prefix = path.Index(passes)
 		inner.countAlone()
-		inner.nodes.forgetVisits()
+		inner.nodes.resetVisits()
 		again, err := x.again(ctx, inner, b, passes)
 		if err != nil {
 			return outcome{}, err
@@ -170,7 +170,7 @@ func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path execpath.Path
 	}
 	inner := newFrame(f.run, g, initial)
 	inner.calls, inner.steps, inner.void = calls, f.steps, f.void
-	inner.around, inner.prefix, inner.inputSeq, inner.replayOnly = f, path, f.run.replay.BegunAt(path, f.void), f.replayOnly
+	inner.enclosing, inner.prefix, inner.inputSeq, inner.replayOnly = f, path, f.run.replay.BegunAt(path, f.void), f.replayOnly
 	if err := inner.walk(ctx); err != nil {
 		return nil, err
 	}
@@ -198,11 +198,11 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path execpath.Pa
 	list := make([]branch, len(items))
 	for i, item := range items {
 		list[i] = branch{
-			name: string(execpath.Path(x.node.Name).Index(i)), path: path.Index(i), entry: b.Each, alone: true, count: len(items),
+			name: string(execpath.Path(x.node.Name).Index(i)), path: path.Index(i), entry: b.Each, single: true, count: len(items),
 			item: itemVars{name: b.ItemVar, indexName: b.IndexVar, value: item, index: int64(i)},
 		}
 	}
-	fan := fan{policy: b.Policy, base: x.base, begun: f.run.replay.BegunAt(path, f.void), joins: b.FanIn != nil, tolerant: f.handsResultsTo(b.FanIn) && !b.Policy.FailFast}
+	fan := fan{policy: b.Policy, base: x.base, begun: f.run.replay.BegunAt(path, f.void), joins: b.FanIn != nil, tolerant: f.passesResultsTo(b.FanIn) && !b.Policy.FailFast}
 	results, err := f.runBranches(ctx, list, fan)
 	if err != nil {
 		return outcome{}, err
@@ -211,7 +211,7 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path execpath.Pa
 	if b.FanIn != nil {
 		out.joined, out.to = &joined{results: results}, b.FanIn
 	} else {
-		out.deltas = f.givenFirst(results)
+		out.deltas = f.takeResumeInput(results)
 		for i := range results {
 			res := &results[i]
 			out.deltas = append(out.deltas, res.frame.deltas...)
@@ -258,9 +258,9 @@ func itemLabel(item any) any {
 	return nil
 }
 
-// handsResultsTo reports whether a fan-in node reads the results of the branches
+// passesResultsTo reports whether a fan-in node reads the results of the branches
 // that end there. A node that ends an outer branch does not see them.
-func (f *frame) handsResultsTo(join *graph.Node) bool {
+func (f *frame) passesResultsTo(join *graph.Node) bool {
 	return join != nil && join != f.stop && join.ReadsResults
 }
 
@@ -278,7 +278,7 @@ func (f *frame) take(ctx context.Context, path execpath.Path, w way) (*graph.Nod
 			entry: b.Entry, stop: join,
 		}
 	}
-	fan := fan{policy: w.fanOut.Policy, base: f.state, begun: f.run.replay.BegunAt(path, f.void), joins: join != nil, tolerant: f.handsResultsTo(join) && !w.fanOut.Policy.FailFast}
+	fan := fan{policy: w.fanOut.Policy, base: f.state, begun: f.run.replay.BegunAt(path, f.void), joins: join != nil, tolerant: f.passesResultsTo(join) && !w.fanOut.Policy.FailFast}
 	results, err := f.runBranches(ctx, list, fan)
 	if err != nil {
 		return nil, err
@@ -291,7 +291,7 @@ func (f *frame) take(ctx context.Context, path execpath.Path, w way) (*graph.Nod
 		f.joined = &joined{results: results}
 		return join, nil
 	}
-	for _, d := range f.givenFirst(results) {
+	for _, d := range f.takeResumeInput(results) {
 		f.replace(d.values)
 	}
 	for i := range results {

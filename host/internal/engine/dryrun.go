@@ -47,8 +47,8 @@ func brief(paths []execpath.Path) string {
 	return strings.Join(names, ", ")
 }
 
-// saw marks a recorded path as walked, and whether the paths inside it are walked.
-func (r *run) saw(path execpath.Path, inside bool) {
+// markWalked marks a recorded path as walked, and whether the paths inside it are walked.
+func (r *run) markWalked(path execpath.Path, inside bool) {
 	if r.seen == nil {
 		return
 	}

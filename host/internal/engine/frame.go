@@ -18,10 +18,10 @@ type frame struct {
 	state  *state.State
 	// own is the initial storage of state.
 	own state.State
-	// around is the enclosing frame, also of a subgraph; start is emitted before
+	// enclosing is the frame that contains this one, even if this one is a subgraph; start is emitted before
 	// the first node of a branch that continues.
-	around *frame
-	start  *branchStart
+	enclosing *frame
+	start     *branchStart
 	// steps counts the node executions that config.max_steps bounds: those of the
 	// run, or of the enclosing item or loop iteration, which are counted
 	// separately.
@@ -44,9 +44,9 @@ type frame struct {
 	stop *graph.Node
 	// joined are the results of the fan-out that ends at the next node.
 	joined *joined
-	// route is the route of the current node; standIn replaces the route of the
+	// route is the route of the current node; fallbackRoute replaces the route of the
 	// next one, a fallback without a route.
-	route, standIn *graph.Route
+	route, fallbackRoute *graph.Route
 	// deltas are the changes so far, for the outer frame; failures are the
 	// entries of __errors__.
 	deltas   []delta
@@ -68,7 +68,7 @@ func newFrame(r *run, g *graph.Graph, values map[string]any) *frame {
 	f.own.Reset(values)
 	f.state = &f.own
 	f.steps = &f.ownSteps
-	f.nodes.list = make([]entry, 0, min(len(g.Nodes), longVisits))
+	f.nodes.list = make([]entry, 0, min(len(g.Nodes), indexThreshold))
 	return f
 }
 
@@ -84,7 +84,7 @@ func (f *frame) inner(g *graph.Graph, prefix execpath.Path, base *state.State, b
 // open is [frame.inner] for a frame that is already allocated.
 func (f *frame) open(outer *frame, g *graph.Graph, prefix execpath.Path, base *state.State, begun uint64) {
 	*f = frame{
-		inputSeq: begun, run: outer.run, graph: g, prefix: prefix, outer: outer, around: outer,
+		inputSeq: begun, run: outer.run, graph: g, prefix: prefix, outer: outer, enclosing: outer,
 		replayOnly: outer.replayOnly, steps: outer.steps, calls: outer.calls, void: outer.void,
 	}
 	base.ForkTo(&f.own)
@@ -93,7 +93,7 @@ func (f *frame) open(outer *frame, g *graph.Graph, prefix execpath.Path, base *s
 
 // countRetries counts retries in all branches that contain the frame.
 func (f *frame) countRetries(n int) {
-	for ; f != nil && n > 0; f = f.around {
+	for ; f != nil && n > 0; f = f.enclosing {
 		if f.retries != nil {
 			f.retries.Add(int64(n))
 		}

@@ -28,7 +28,7 @@ func (f *frame) interrupt(ctx context.Context, i flow.Interrupt) (answer any, er
 	answer, given := r.o.Answers[i.ID]
 	switch {
 	case given:
-	case known && i.Kind != flow.InterruptAsk && len(r.o.Answers) == 0 && !r.o.Hold && !r.replay.Unseen(i.ID):
+	case known && i.Kind != flow.InterruptAsk && len(r.o.Answers) == 0 && !r.o.Hold && !r.replay.Unreported(i.ID):
 		// A resume without answers passes all pending interrupts.
 	case r.o.Ask == nil:
 		return nil, f.wait(i, known)

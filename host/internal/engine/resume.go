@@ -41,7 +41,7 @@ func (f *frame) goLive(path execpath.Path, base **state.State) error {
 	if f.inputSeq == replay.End || !r.replay.Resumed() {
 		return nil
 	}
-	values := r.givenAfter(f.inputSeq)
+	values := r.inputsAfter(f.inputSeq)
 	f.inputSeq = replay.End
 	if len(values) == 0 {
 		return nil
@@ -53,19 +53,19 @@ func (f *frame) goLive(path execpath.Path, base **state.State) error {
 	if base != nil {
 		path = path.Mark(execpath.Resume)
 	}
-	return f.mergeInput(path, replay.Input{Values: values, Begun: begun, Given: true})
+	return f.mergeInput(path, replay.Input{Values: values, Begun: begun, FromResume: true})
 }
 
 // mergeInput merges the input of a resume, or an object that answers an interrupt,
 // into the state, and journals it at path.
 func (f *frame) mergeInput(path execpath.Path, in replay.Input) error {
 	r := f.run
-	fitted, err := f.graph.Schema.Fit(in.Values)
+	fitted, err := f.graph.Schema.Convert(in.Values)
 	if err != nil {
 		return tea.Errorf(tea.ValidationError, "%w", err)
 	}
-	if in.Given {
-		if err := r.recordGiven(); err != nil {
+	if in.FromResume {
+		if err := r.recordInput(); err != nil {
 			return err
 		}
 	}
@@ -80,11 +80,11 @@ func (f *frame) mergeInput(path execpath.Path, in replay.Input) error {
 // which an interrupt is pending, before anything runs. The error is a
 // [*flow.InputError].
 func CheckInput(g *graph.Graph, input map[string]any, pending []flow.Interrupt) error {
-	_, err := g.Schema.Fit(input)
+	_, err := g.Schema.Convert(input)
 	for _, i := range pending {
 		for _, inner := range graphsAround(g, execpath.Path(i.Path)) {
 			if err == nil {
-				_, err = inner.Schema.Fit(input)
+				_, err = inner.Schema.Convert(input)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func CheckAnswer(g *graph.Graph, i flow.Interrupt, answer any) error {
 	if !ok || i.Kind == flow.InterruptAsk {
 		return nil
 	}
-	if _, err := around[len(around)-1].Schema.Fit(values); err != nil {
+	if _, err := around[len(around)-1].Schema.Convert(values); err != nil {
 		return tea.Errorf(tea.ValidationError, "the answer to %s does not fit: %v", i.ID, err)
 	}
 	return nil
@@ -143,32 +143,32 @@ func graphsAround(g *graph.Graph, path execpath.Path) (list []*graph.Graph) {
 	return list
 }
 
-// givenAfter returns the input of resumes that is missing from a state. The state
+// inputsAfter returns the input of resumes that is missing from a state. The state
 // includes the input up to a record.
-func (r *run) givenAfter(seq uint64) map[string]any {
-	values := r.replay.GivenAfter(seq)
-	if !r.givenAgain() {
+func (r *run) inputsAfter(seq uint64) map[string]any {
+	values := r.replay.InputsAfter(seq)
+	if !r.isRepeated() {
 		maps.Copy(values, r.o.Input)
 	}
 	return values
 }
 
-// givenAgain reports whether the last command was given again.
-func (r *run) givenAgain() bool { return r.replay.GivenLast(r.o.Input) }
+// isRepeated reports whether the last command was repeated.
+func (r *run) isRepeated() bool { return r.replay.IsLastInput(r.o.Input) }
 
-// recordGiven records the input of this resume before the first frame merges it,
+// recordInput records the input of this resume before the first frame merges it,
 // so that the other frames merge it even after a kill.
-func (r *run) recordGiven() error {
-	r.giveOnce.Do(func() {
+func (r *run) recordInput() error {
+	r.recordInputOnce.Do(func() {
 		if len(r.o.Input) == 0 {
 			return
 		}
 		r.inputTaken.Store(true)
-		if !r.givenAgain() {
-			r.giveErr = r.append("", &replay.Given{Values: r.o.Input})
+		if !r.isRepeated() {
+			r.recordInputErr = r.append("", &replay.ResumeInput{Values: r.o.Input})
 		}
 	})
-	return r.giveErr
+	return r.recordInputErr
 }
 
 // replayInputs merges the recorded inputs at a path.
@@ -180,7 +180,7 @@ func (f *frame) replayInputs(path execpath.Path) {
 
 func (f *frame) replayInput(in replay.Merged) {
 	f.replace(in.Values)
-	if in.Given && f.inputSeq != replay.End {
+	if in.FromResume && f.inputSeq != replay.End {
 		f.inputSeq = in.Seq
 	}
 }
@@ -207,9 +207,9 @@ func (f *frame) replayNode(ctx context.Context, n *graph.Node, path execpath.Pat
 		return f.take(ctx, path, way)
 	}
 	if f.stopsAfter(n) || f.waitedAt(string(path.Mark(execpath.After))) {
-		return f.leaveAfterInterrupt(ctx, n, path)
+		return f.interruptAfterNode(ctx, n, path)
 	}
-	return f.leaveLate(ctx, n, path)
+	return f.decideRecorded(ctx, n, path)
 }
 
 // reapply adds a recorded outcome to the state and the results. A container is

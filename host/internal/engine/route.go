@@ -39,7 +39,7 @@ func (f *frame) recorded(rec *replay.Node) (w way, ok bool, err error) {
 	if rec.Branches != nil {
 		w.fanOut = f.route.FanOut
 		if w.fanOut == nil {
-			return w, false, f.gone("a fan-out")
+			return w, false, f.checkpointMismatch("a fan-out")
 		}
 		for _, name := range rec.Branches {
 			for _, b := range w.fanOut.Branches {
@@ -49,7 +49,7 @@ func (f *frame) recorded(rec *replay.Node) (w way, ok bool, err error) {
 			}
 		}
 		if len(w.taken) != len(rec.Branches) {
-			return w, false, f.gone("a branch of the fan-out")
+			return w, false, f.checkpointMismatch("a branch of the fan-out")
 		}
 		return w, true, nil
 	}
@@ -60,12 +60,12 @@ func (f *frame) recorded(rec *replay.Node) (w way, ok bool, err error) {
 		return w, true, nil
 	}
 	if w.to.Node = f.graph.Node(rec.To); w.to.Node == nil {
-		return w, false, f.gone("the node " + rec.To)
+		return w, false, f.checkpointMismatch("the node " + rec.To)
 	}
 	return w, true, nil
 }
 
-func (f *frame) gone(what string) error {
+func (f *frame) checkpointMismatch(what string) error {
 	if f.run.o.Relaxed {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (f *frame) decideStart(ctx context.Context) (way, error) {
 	path := f.prefix.Node(spec.Start)
 	f.route = &f.graph.Start
 	if rec := r.replay.Node(path, f.void); rec != nil {
-		r.saw(path, true)
+		r.markWalked(path, true)
 		if w, ok, err := f.recorded(rec); ok || err != nil {
 			return w, err
 		}
@@ -97,8 +97,8 @@ func (f *frame) decideStart(ctx context.Context) (way, error) {
 	return w, r.append(path, &rec)
 }
 
-// decideBehind evaluates the current route, within the timeout of its node.
-func (f *frame) decideBehind(ctx context.Context, n *graph.Node) (way, error) {
+// decideRoute evaluates the current route, within the timeout of its node.
+func (f *frame) decideRoute(ctx context.Context, n *graph.Node) (way, error) {
 	limited, stop := f.run.nodeTimeout(ctx, n)
 	defer stop()
 	return f.decide(limited, f.route, n.Name, f.ownResult(n.Name))

@@ -52,9 +52,9 @@ type run struct {
 	// last is the path of the last started node, for status records.
 	last execpath.Path
 	// inputTaken reports that the input of a resume was merged somewhere.
-	inputTaken atomic.Bool
-	giveOnce   sync.Once
-	giveErr    error
+	inputTaken      atomic.Bool
+	recordInputOnce sync.Once
+	recordInputErr  error
 }
 
 // ErrInputUnused is the error of a resume with input for a run that is already
@@ -92,7 +92,7 @@ func Execute(ctx context.Context, o Options) (*flow.Result, error) {
 	defer stop()
 	defer r.startClock(ctx)()
 	err = root.walk(ctx)
-	if err == nil && r.replay.Resumed() && len(o.Input) > 0 && !r.inputTaken.Load() && !(r.givenAgain() && r.replay.GivenTaken) {
+	if err == nil && r.replay.Resumed() && len(o.Input) > 0 && !r.inputTaken.Load() && !(r.isRepeated() && r.replay.InputMerged) {
 		return nil, ErrInputUnused
 	}
 	return r.finish(ctx, root, err)

@@ -23,8 +23,8 @@ func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
 	}
 	visit := f.nodes.visit(n.Name)
 	f.route = &n.Route
-	if f.standIn != nil {
-		f.route, f.standIn = f.standIn, nil
+	if f.fallbackRoute != nil {
+		f.route, f.fallbackRoute = f.fallbackRoute, nil
 	}
 	path := f.only
 	if path == "" {
@@ -39,7 +39,7 @@ func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
 	}
 	base := f.arrive(path)
 	if rec != nil {
-		f.run.saw(path, isContainer(n.Body) && rec.Failure == nil)
+		f.run.markWalked(path, isContainer(n.Body) && rec.Failure == nil)
 		f.countRetries(rec.Retries)
 		return f.replayNode(ctx, n, path, base, rec)
 	}
@@ -72,7 +72,7 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path execpath.Path, 
 				return nil, err
 			}
 			f.joined = nil
-			return f.leave(ctx, n, path, &replay.Node{Skipped: true}, nil)
+			return f.finishNode(ctx, n, path, &replay.Node{Skipped: true}, nil)
 		}
 	}
 	if n.InterruptBefore || f.interrupts(r.o.InterruptBefore, n) || f.waitedAt(string(path.Mark(execpath.Before))) {
@@ -105,7 +105,7 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path execpath.Path, 
 	}
 	rec.Retries = int(x.retries.Load())
 	rec.SetUsage(x.usage())
-	return f.leave(ctx, n, path, rec, x)
+	return f.finishNode(ctx, n, path, rec, x)
 }
 
 // hasBegun reports whether a node without a record had begun before a resume, so
@@ -115,15 +115,15 @@ func (f *frame) hasBegun(path execpath.Path) bool {
 	return p.Begun(path, f.void) || p.Attempt(path) > 1 || f.waitedAt(string(path.Mark(execpath.Ask)))
 }
 
-// leave decides where to go, stores the record, emits the end and stops at an
+// finishNode decides where to go, stores the record, emits the end and stops at an
 // interrupt after the node. With such an interrupt it decides last, so that the
 // decision uses the input of the resume.
-func (f *frame) leave(ctx context.Context, n *graph.Node, path execpath.Path, rec *replay.Node, end *execution) (*graph.Node, error) {
+func (f *frame) finishNode(ctx context.Context, n *graph.Node, path execpath.Path, rec *replay.Node, end *execution) (*graph.Node, error) {
 	stops := f.stopsAfter(n)
 	var way way
 	var routeErr error
 	if !stops {
-		if way, routeErr = f.decideBehind(ctx, n); routeErr == nil && f.run.o.Journal != nil {
+		if way, routeErr = f.decideRoute(ctx, n); routeErr == nil && f.run.o.Journal != nil {
 			rec.Route = way.record()
 		}
 	}
@@ -132,7 +132,7 @@ func (f *frame) leave(ctx context.Context, n *graph.Node, path execpath.Path, re
 	}
 	f.emitNodeEnd(n, path, rec, end)
 	if stops {
-		return f.leaveAfterInterrupt(ctx, n, path)
+		return f.interruptAfterNode(ctx, n, path)
 	}
 	if routeErr != nil {
 		return nil, f.fail(n, path, 0, routeErr)
@@ -140,18 +140,18 @@ func (f *frame) leave(ctx context.Context, n *graph.Node, path execpath.Path, re
 	return f.take(ctx, path, way)
 }
 
-func (f *frame) leaveAfterInterrupt(ctx context.Context, n *graph.Node, path execpath.Path) (*graph.Node, error) {
+func (f *frame) interruptAfterNode(ctx context.Context, n *graph.Node, path execpath.Path) (*graph.Node, error) {
 	if f.replayOnly {
 		return nil, errReplayed
 	}
 	if _, err := f.interrupt(ctx, flow.Interrupt{ID: string(path.Mark(execpath.After)), Kind: flow.InterruptAfter, Node: n.Name, Path: string(path)}); err != nil {
 		return nil, err
 	}
-	return f.leaveLate(ctx, n, path)
+	return f.decideRecorded(ctx, n, path)
 }
 
-// leaveLate decides where an already recorded node leads.
-func (f *frame) leaveLate(ctx context.Context, n *graph.Node, path execpath.Path) (*graph.Node, error) {
+// decideRecorded decides where an already recorded node leads.
+func (f *frame) decideRecorded(ctx context.Context, n *graph.Node, path execpath.Path) (*graph.Node, error) {
 	if f.replayOnly {
 		return nil, errReplayed
 	}
@@ -159,7 +159,7 @@ func (f *frame) leaveLate(ctx context.Context, n *graph.Node, path execpath.Path
 	if err := f.goLive(path.Mark(execpath.After), nil); err != nil {
 		return nil, f.fail(n, path, 0, err)
 	}
-	way, err := f.decideBehind(ctx, n)
+	way, err := f.decideRoute(ctx, n)
 	if err != nil {
 		return nil, f.fail(n, path, 0, err)
 	}
@@ -221,7 +221,7 @@ func (f *frame) failed(ctx context.Context, x *execution, err error) (*graph.Nod
 		}
 		rec := &replay.Node{Failure: replay.NewFailure(failure), Result: out.result, Update: out.update, Retries: int(x.retries.Load())}
 		rec.SetUsage(x.usage())
-		return f.leave(ctx, n, path, rec, nil)
+		return f.finishNode(ctx, n, path, rec, nil)
 	}
 	return nil, f.fail(n, path, x.attempt, err)
 }
@@ -245,7 +245,7 @@ func (f *frame) visitFallback(failed *graph.Node) (*graph.Node, error) {
 	}
 	last := !fallback.Route.Explicit() && fallback.Route.Implicit.Node == nil
 	if (last || !fallback.Route.Explicit() && failed.Route.Explicit()) && !slices.Equal(failed.Route.Targets(), []*graph.Node{fallback}) {
-		f.standIn = &failed.Route
+		f.fallbackRoute = &failed.Route
 	}
 	return fallback, nil
 }

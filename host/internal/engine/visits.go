@@ -16,8 +16,8 @@ type entry struct {
 	ended bool
 }
 
-// longVisits is the length from which there is an index.
-const longVisits = 8
+// indexThreshold is the length from which there is an index.
+const indexThreshold = 8
 
 // at returns the entry of a node, and adds it if necessary.
 func (l *visits) at(name string) *entry {
@@ -28,7 +28,7 @@ func (l *visits) at(name string) *entry {
 	switch n := len(l.list); {
 	case l.index != nil:
 		l.index[name] = n - 1
-	case n > longVisits:
+	case n > indexThreshold:
 		l.index = make(map[string]int, 2*n)
 		for i, e := range l.list {
 			l.index[e.name] = i
@@ -61,8 +61,8 @@ func (l *visits) visit(name string) int {
 	return e.visits
 }
 
-// forgetVisits resets the counts.
-func (l *visits) forgetVisits() {
+// resetVisits resets the counts.
+func (l *visits) resetVisits() {
 	for i := range l.list {
 		l.list[i].visits = 0
 	}

@@ -9,7 +9,7 @@ import (
 
 func TestVisitsFindShortAndLong(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{1, longVisits, longVisits + 1, 100} {
+	for _, n := range []int{1, indexThreshold, indexThreshold + 1, 100} {
 		var l, around visits
 		want := map[string]any{}
 		for i := range n {
@@ -35,7 +35,7 @@ func TestVisitsFindShortAndLong(t *testing.T) {
 		if _, ok := l.result("0"); ok {
 			t.Errorf("%d: a node that has not ended has a result", n)
 		}
-		if l.forgetVisits(); l.visit("0") != 1 {
+		if l.resetVisits(); l.visit("0") != 1 {
 			t.Errorf("%d: visits were not forgotten", n)
 		}
 	}

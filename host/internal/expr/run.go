@@ -8,12 +8,12 @@ import (
 
 // Bounds of one evaluation, in addition to maxText.
 const (
-	maxElements  = 4_000_000 // of one value, on all levels
-	maxDepth     = 1000      // levels of one computed value
-	maxRange     = 100_000   // as in Jinja's sandbox
-	maxCalls     = 64        // nested macros and recursive loops
-	ticksPerLook = 256       // steps between two checks of the context
-	maxTicks     = 50_000_000
+	maxElements   = 4_000_000 // of one value, on all levels
+	maxDepth      = 1000      // levels of one computed value
+	maxRange      = 100_000   // as in Jinja's sandbox
+	maxCalls      = 64        // nested macros and recursive loops
+	ticksPerCheck = 256       // steps between two checks of the context
+	maxTicks      = 50_000_000
 )
 
 // run is one evaluation of a template that needs more than look-ups. It is not
@@ -81,7 +81,7 @@ func (r *run) tick() {
 	if r.ticks++; r.ticks > maxTicks {
 		panic(failf("the evaluation takes more than %d steps", maxTicks))
 	}
-	if r.ticks%ticksPerLook == 0 {
+	if r.ticks%ticksPerCheck == 0 {
 		r.alive()
 	}
 }

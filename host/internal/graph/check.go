@@ -39,7 +39,7 @@ func checkRouting(g *Graph, diags *diag.List) {
 func checkList(g *Graph, diags *diag.List) {
 	unreachable(g, diags)
 	for _, n := range g.Nodes {
-		noWayOut(n, diags)
+		warnNoDefaultRoute(n, diags)
 		if n.Fallback != nil && n.Fallback != n && n.Route.only() == n.Fallback {
 			diags.Warnf(diagcode.FallbackProblem, n.Spec.Fallback.Pos, "add a goto to "+n.Name+" that skips it; or write on_error: continue if it is to run in both cases",
 				"node %q also runs after %q succeeds: it is its fallback and its next node", n.Fallback.Name, n.Name)
@@ -64,9 +64,9 @@ func unreachable(g *Graph, diags *diag.List) {
 	}
 }
 
-// noWayOut warns of a node whose routes all have conditions. A switch, and a
+// warnNoDefaultRoute warns of a node whose routes all have conditions. A switch, and a
 // condition together with its opposite, cover every case.
-func noWayOut(n *Node, diags *diag.List) {
+func warnNoDefaultRoute(n *Node, diags *diag.List) {
 	r := &n.Route
 	if r.Default != nil || r.Implicit != nil {
 		return
@@ -103,7 +103,7 @@ func noWayOut(n *Node, diags *diag.List) {
 func exhaustive(guards []string) bool {
 	for _, a := range guards {
 		for _, b := range guards {
-			if slices.Contains(opposites(a), bare(b)) {
+			if slices.Contains(opposites(a), trimBraces(b)) {
 				return true
 			}
 		}
@@ -118,8 +118,8 @@ var (
 	connective = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(and|or|not|if|else|in|is)\b`) })
 )
 
-// bare returns an expression without braces, outer brackets and extra spaces.
-func bare(text string) string {
+// trimBraces returns an expression without braces, outer brackets and extra spaces.
+func trimBraces(text string) string {
 	text = strings.TrimSpace(text)
 	if inner, ok := strings.CutPrefix(text, "{{"); ok {
 		if inner, ok = strings.CutSuffix(inner, "}}"); ok {
@@ -134,7 +134,7 @@ func bare(text string) string {
 
 // opposites returns the usual spellings of the opposite of an expression.
 func opposites(text string) []string {
-	text = bare(text)
+	text = trimBraces(text)
 	out := []string{"not " + text, "not (" + text + ")", "not(" + text + ")", "!" + text, "!(" + text + ")"}
 	m := comparison().FindStringSubmatch(text)
 	if m == nil || connective().MatchString(text) {

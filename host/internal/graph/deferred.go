@@ -21,7 +21,7 @@ func (c *compiler) with(b *spec.ActionBody, roots []string) (*expr.Value, map[st
 	}
 	info, ok := c.params.actions.Describe(b.Uses.Value)
 	if !ok {
-		return c.unchecked(b.With, roots), nil
+		return c.compileUnchecked(b.With, roots), nil
 	}
 	names := map[string][]string{}
 	deferredParams(info.Params, b.With.Value, "", names)
@@ -47,9 +47,9 @@ func (c *compiler) with(b *spec.ActionBody, roots []string) (*expr.Value, map[st
 	}), own
 }
 
-// unchecked compiles the parameters of an unknown action. As the action may add
+// compileUnchecked compiles the parameters of an unknown action. As the action may add
 // names to templates, no name is reported as unknown.
-func (c *compiler) unchecked(with *spec.Tree, roots []string) *expr.Value {
+func (c *compiler) compileUnchecked(with *spec.Tree, roots []string) *expr.Value {
 	before := len(c.reads)
 	v := c.tree(with, roots)
 	kept := slices.DeleteFunc(c.reads[before:], func(r read) bool { return r.isRoot })

@@ -16,8 +16,8 @@ type joiner struct {
 	graph   *Graph
 	diags   *diag.List
 	settled map[*FanOut]bool
-	// around are the fan-outs that contain the current one.
-	around []*FanOut
+	// outer are the fan-outs that contain the current one.
+	outer []*FanOut
 	// inner has the entries of each finished fan-out and of the fan-outs inside it.
 	inner map[*FanOut]map[*Node]bool
 	// marked are the nodes with fan_in: true.
@@ -39,20 +39,20 @@ func (c *compiler) joins(g *Graph) {
 			j.marked = append(j.marked, n)
 		}
 	}
-	j.settle(&g.Start, diag.Pos{File: c.wf.File})
+	j.closeFanOut(&g.Start, diag.Pos{File: c.wf.File})
 	for _, n := range g.Nodes {
-		j.settle(&n.Route, n.Spec.Pos)
+		j.closeFanOut(&n.Route, n.Spec.Pos)
 	}
 }
 
-// settle closes the branches of one fan-out, after the fan-outs inside it.
-func (j *joiner) settle(r *Route, pos diag.Pos) {
+// closeFanOut closes the branches of one fan-out, after the fan-outs inside it.
+func (j *joiner) closeFanOut(r *Route, pos diag.Pos) {
 	f := r.FanOut
 	if f == nil || j.settled[f] {
 		return
 	}
 	j.settled[f] = true
-	j.settleInner(f)
+	j.closeInner(f)
 	j.after = map[*Node]*Node{}
 	for _, b := range f.Branches {
 		j.closeBranch(f, b.Entry)
@@ -74,8 +74,8 @@ func (j *joiner) settle(r *Route, pos diag.Pos) {
 	}
 }
 
-func (j *joiner) settleInner(f *FanOut) {
-	j.around = append(j.around, f)
+func (j *joiner) closeInner(f *FanOut) {
+	j.outer = append(j.outer, f)
 	entries := maps.Clone(f.entries)
 	for _, b := range f.Branches {
 		var inner []*Node
@@ -89,12 +89,12 @@ func (j *joiner) settleInner(f *FanOut) {
 			if j.settled[n.Route.FanOut] {
 				continue // reached by the previous branch
 			}
-			j.settle(&n.Route, n.Spec.Pos)
+			j.closeFanOut(&n.Route, n.Spec.Pos)
 			maps.Copy(entries, j.inner[n.Route.FanOut])
 		}
 	}
 	j.inner[f] = entries
-	j.around = j.around[:len(j.around)-1]
+	j.outer = j.outer[:len(j.outer)-1]
 }
 
 // checkReached warns of a branch that never reaches its fan-in node.
@@ -114,7 +114,7 @@ func (j *joiner) checkReached(f *FanOut, pos diag.Pos) {
 // checkOwn warns of a fan-out that ends at the fan-in node of an outer one: the
 // results of its branches are lost.
 func (j *joiner) checkOwn(f *FanOut, pos diag.Pos) {
-	if slices.ContainsFunc(j.around, func(outer *FanOut) bool { return outer.Join == f.Join }) {
+	if slices.ContainsFunc(j.outer, func(outer *FanOut) bool { return outer.Join == f.Join }) {
 		j.diags.Warnf(diagcode.FanInNotReached, pos, "add a separate fan-in node before it",
 			"the branches end at %q, the fan-in node of the fan-out around them, which does not get their results", f.Join.Name)
 	}
@@ -158,17 +158,17 @@ func (j *joiner) closeBranch(f *FanOut, entry *Node) {
 		if implicit == nil || j.ending[n] {
 			return true
 		}
-		if implicit.Node == nil || j.inner[f][implicit.Node] || j.isAround(implicit.Node) {
+		if implicit.Node == nil || j.inner[f][implicit.Node] || j.isOuter(implicit.Node) {
 			n.Route.Implicit = &Target{Node: j.meeting(f, n, entry)}
 		}
 		return true
 	})
 }
 
-// isAround reports whether a node is an entry or the fan-in node of an outer
+// isOuter reports whether a node is an entry or the fan-in node of an outer
 // fan-out.
-func (j *joiner) isAround(n *Node) bool {
-	return slices.ContainsFunc(j.around, func(outer *FanOut) bool { return n == outer.Join || outer.hasEntry(n) })
+func (j *joiner) isOuter(n *Node) bool {
+	return slices.ContainsFunc(j.outer, func(outer *FanOut) bool { return n == outer.Join || outer.hasEntry(n) })
 }
 
 // meeting returns the node after n, the last node of its branch: the fan-in node
@@ -187,7 +187,7 @@ func (j *joiner) meeting(f *FanOut, n, entry *Node) *Node {
 			"the branch that begins at %q ends at %q, since the node listed next belongs to another branch", entry.Name, n.Name)
 		return nil
 	}
-	if next = j.nodeAfterEntries(f, next); next == nil || j.isAround(next) {
+	if next = j.nodeAfterEntries(f, next); next == nil || j.isOuter(next) {
 		return nil
 	}
 	return next
@@ -229,7 +229,7 @@ func (j *joiner) markedAfter(f *FanOut, n *Node) (first *Node) {
 // canJoin reports whether a node is marked as a fan-in node and not used by
 // another fan-out.
 func (j *joiner) canJoin(f *FanOut, n *Node) bool {
-	return n.Spec.FanIn && !j.joins[n] && !f.hasEntry(n) && !j.isAround(n)
+	return n.Spec.FanIn && !j.joins[n] && !f.hasEntry(n) && !j.isOuter(n)
 }
 
 // nearestCommon returns the node that every branch reaches with the smallest

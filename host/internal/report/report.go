@@ -38,15 +38,15 @@ type Report struct {
 	lines *lines
 	// partial is the beginning of an incomplete log line.
 	partial []byte
-	// held buffers all output while the caller of Hold uses the terminal.
-	held    bool
-	above   bytes.Buffer
-	screen  screen
-	stop    chan struct{}
-	stopped chan struct{}
-	// look finds slow nodes if there are no live lines.
-	look   *time.Timer
-	closed bool
+	// buffering buffers all output while the caller of Hold uses the terminal.
+	buffering bool
+	above     bytes.Buffer
+	screen    screen
+	stop      chan struct{}
+	stopped   chan struct{}
+	// slowCheck finds slow nodes if there are no live lines.
+	slowCheck *time.Timer
+	closed    bool
 
 	// queue has the events that are not shown yet. Its lock is held only briefly:
 	// a run waits while it emits an event.
@@ -57,8 +57,8 @@ type Report struct {
 const (
 	// redrawEvery is the interval between redraws of the live lines.
 	redrawEvery = 100 * time.Millisecond
-	// lookEvery is the interval at which plain output looks for slow nodes.
-	lookEvery = time.Second
+	// slowCheckInterval is the interval at which plain output looks for slow nodes.
+	slowCheckInterval = time.Second
 	// longRetry is the wait from which plain output reports a retry.
 	longRetry = time.Second
 	// showAfter and mostQueued bound how long and how many events wait.
@@ -141,17 +141,17 @@ func (r *Report) take(e flow.Event) {
 // nodes.
 func (r *Report) begin() {
 	switch {
-	case r.stop != nil || r.look != nil:
+	case r.stop != nil || r.slowCheck != nil:
 	case r.live():
 		r.stop, r.stopped = make(chan struct{}), make(chan struct{})
 		go r.tick(r.stop, r.stopped)
 	default:
-		r.look = time.AfterFunc(slowAfter, func() {
+		r.slowCheck = time.AfterFunc(slowAfter, func() {
 			r.redraw()
 			r.lock()
 			defer r.mu.Unlock()
 			if !r.closed {
-				r.look.Reset(lookEvery)
+				r.slowCheck.Reset(slowCheckInterval)
 			}
 		})
 	}
@@ -176,7 +176,7 @@ func (r *Report) tick(stop, stopped chan struct{}) {
 func (r *Report) redraw() {
 	r.lock()
 	defer r.mu.Unlock()
-	if r.held {
+	if r.buffering {
 		return
 	}
 	for _, l := range r.lines.slow(r.o.Now()) {
@@ -194,7 +194,7 @@ func (r *Report) redraw() {
 
 // flush writes the buffered lines above the live lines and redraws those.
 func (r *Report) flush() {
-	if r.held {
+	if r.buffering {
 		return
 	}
 	if !r.live() {
@@ -239,15 +239,15 @@ func (r *Report) Write(p []byte) (int, error) {
 func (r *Report) Hold() (release func()) {
 	r.lock()
 	defer r.mu.Unlock()
-	if r.live() && !r.held {
+	if r.live() && !r.buffering {
 		r.screen.draw(r.out, r.above.Bytes(), nil, 0)
 		r.above.Reset()
 	}
-	r.held = true
+	r.buffering = true
 	return func() {
 		r.lock()
 		defer r.mu.Unlock()
-		r.held = false
+		r.buffering = false
 		r.flush()
 	}
 }
@@ -257,8 +257,8 @@ func (r *Report) Close() {
 	r.lock()
 	stop := r.stop
 	r.stop, r.closed = nil, true
-	if r.look != nil {
-		r.look.Stop()
+	if r.slowCheck != nil {
+		r.slowCheck.Stop()
 	}
 	r.mu.Unlock()
 	if stop != nil {
@@ -267,7 +267,7 @@ func (r *Report) Close() {
 	}
 	r.lock()
 	defer r.mu.Unlock()
-	r.held = false
+	r.buffering = false
 	if len(r.partial) > 0 {
 		r.above.WriteString(Printable(string(r.partial)) + "\n")
 		r.partial = nil

@@ -106,14 +106,14 @@ func currentLine(L *lua.LState) int {
 	return 0
 }
 
-// withheld are the parts of Lua that the sandbox omits.
-var withheld = []string{
+// omitted are the parts of Lua that the sandbox omits.
+var omitted = []string{
 	"collectgarbage", "channel", "debug", "dofile", "getfenv", "io", "load", "loadfile", "loadstring",
 	"module", "newproxy", "os", "package", "setfenv",
 }
 
 func explainMissing(name string) string {
-	if slices.Contains(withheld, name) {
+	if slices.Contains(omitted, name) {
 		return fmt.Sprintf("%s is not available in the sandbox", name)
 	}
 	return fmt.Sprintf("the global name %q is not defined", name)

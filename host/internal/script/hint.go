@@ -34,8 +34,8 @@ const (
 // attribute matches the attribute of a local variable in Lua 5.4.
 var attribute = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<\s*(const|close)\s*>`) })
 
-// python matches a line of Python that is not valid Lua.
-var python = sync.OnceValue(func() *regexp.Regexp {
+// pythonLine matches a line of Python that is not valid Lua.
+var pythonLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^\s*(def \w+\s*\(.*:|class \w+.*:|import \w+|from [\w.]+ import |(if|elif|for|while|with|except|try|else|finally)\b[^\n]*:\s*(#.*)?$|return \{\s*["'][^"'\n]*["']\s*:|print\s+\w)|\w\s*=\s*\{\s*["'][^"'\n]*["']\s*:|(?:\breturn|=)\s*\[[^\[=]|\blambda\b.*:|=.*\bif\b.*\belse\b`)
 })
 
@@ -52,7 +52,7 @@ func hintFor(text string, at int) string {
 	for range pythonLines {
 		before = strings.LastIndexByte(text[:max(before-1, 0)], '\n') + 1
 	}
-	if python().MatchString(text[before:start+len(line)]) || strings.HasPrefix(strings.TrimSpace(line), "#") {
+	if pythonLine().MatchString(text[before:start+len(line)]) || strings.HasPrefix(strings.TrimSpace(line), "#") {
 		return "this looks like Python; the language is Lua: local x = 1, if a then ... end, for _, v in ipairs(list) do ... end, return {key = value}, -- comment"
 	}
 	if m := attribute().FindStringIndex(line); m != nil && m[0] <= at-start+1 && at-start <= m[1] {

@@ -20,11 +20,11 @@ const (
 // machine is a Lua state with the sandbox's libraries. One run uses it at a
 // time; all runs share the tables of the libraries, through read-only proxies.
 type machine struct {
-	root    *lua.LState   // has the state that all threads share; runs nothing itself
-	spare   []*lua.LState // threads whose function has returned
-	depth   int
-	current atomic.Pointer[run]
-	timer   *time.Timer // calls overdue
+	root        *lua.LState   // has the state that all threads share; runs nothing itself
+	idleThreads []*lua.LState // threads whose function has returned
+	depth       int
+	current     atomic.Pointer[run]
+	timer       *time.Timer // calls checkDeadline
 
 	base       *lua.LTable                 // fallback of environments
 	envMeta    *lua.LTable                 // metatable of environments
@@ -48,15 +48,15 @@ func newMachine(rt *Runtime) *machine {
 	root := lua.NewState(lua.Options{SkipOpenLibs: true, CallStackSize: 8, RegistrySize: 256, RegistryMaxSize: maxRegisters, RegistryGrowStep: 1024, MinimizeStackMemory: true})
 	root.G.MainThread, root.G.CurrentThread = root, root
 	m := &machine{root: root, depth: rt.options.MaxDepth, proxies: map[*lua.LTable]*lua.LTable{}, patterns: map[patternKey]*pattern{}, path: make([]segment, 0, 16), seen: make([]*lua.LTable, 0, 16)}
-	m.timer = time.AfterFunc(time.Hour, m.overdue)
+	m.timer = time.AfterFunc(time.Hour, m.checkDeadline)
 	m.timer.Stop()
 	m.openLibraries()
 	return m
 }
 
-// overdue is called when a run has lasted for a while, and at its deadline. A
+// checkDeadline is called when a run has lasted for a while, and at its deadline. A
 // late call has no effect on the next run.
-func (m *machine) overdue() {
+func (m *machine) checkDeadline() {
 	r := m.current.Load()
 	if r == nil {
 		return
@@ -79,8 +79,8 @@ func (m *machine) thread(depth int) *lua.LState {
 // borrow returns a thread for a chunk or a protected call, with the context ctx.
 func (m *machine) borrow(ctx context.Context) *lua.LState {
 	var th *lua.LState
-	if n := len(m.spare); n > 0 {
-		th, m.spare = m.spare[n-1], m.spare[:n-1]
+	if n := len(m.idleThreads); n > 0 {
+		th, m.idleThreads = m.idleThreads[n-1], m.idleThreads[:n-1]
 	} else {
 		th = m.thread(m.depth)
 	}
@@ -91,9 +91,9 @@ func (m *machine) borrow(ctx context.Context) *lua.LState {
 // release returns a thread whose function has returned to the pool. gopher-lua
 // considers it dead, but its stacks are empty and it can be restarted.
 func (m *machine) release(th *lua.LState) {
-	if len(m.spare) < 4 {
+	if len(m.idleThreads) < 4 {
 		th.Dead = false
-		m.spare = append(m.spare, th)
+		m.idleThreads = append(m.idleThreads, th)
 	}
 }
 

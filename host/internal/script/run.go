@@ -66,9 +66,9 @@ type run struct {
 type stopReason = int32
 
 const (
-	goingOn stopReason = iota
+	notStopped stopReason = iota
 	suspended
-	counting // goingOn, and each instruction counts
+	counting // notStopped, and each instruction counts
 	pastDeadline
 	outOfMemory
 )
@@ -103,7 +103,7 @@ func (r *run) end() {
 	}
 	clear(r.m.seen[:cap(r.m.seen)])
 	if time.Since(r.begin) > watchAfter {
-		r.m.spare = nil // their stacks may have grown, and never shrink
+		r.m.idleThreads = nil // their stacks may have grown, and never shrink
 	}
 }
 
@@ -119,7 +119,7 @@ var closed = func() <-chan struct{} {
 func (r *run) Done() <-chan struct{} {
 	r.yield()
 	switch r.stop.Load() {
-	case goingOn:
+	case notStopped:
 		return r.done
 	case suspended:
 		r.await()
@@ -138,7 +138,7 @@ func (r *run) suspend() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.decision = make(chan struct{})
-	if !r.stop.CompareAndSwap(goingOn, suspended) {
+	if !r.stop.CompareAndSwap(notStopped, suspended) {
 		r.stop.CompareAndSwap(counting, suspended)
 	}
 }
@@ -155,7 +155,7 @@ func (r *run) await() {
 func (r *run) decide(sentence stopReason) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if sentence == goingOn && r.env.Steps > 0 {
+	if sentence == notStopped && r.env.Steps > 0 {
 		sentence = counting
 	}
 	if r.stop.CompareAndSwap(suspended, sentence) {
@@ -189,7 +189,7 @@ func (r *run) Value(key any) any { return r.parent.Value(key) }
 // halt stops the run from another goroutine.
 func (r *run) halt(why stopReason) {
 	r.decide(why)
-	if !r.stop.CompareAndSwap(goingOn, why) {
+	if !r.stop.CompareAndSwap(notStopped, why) {
 		r.stop.CompareAndSwap(counting, why)
 	}
 	r.mu.Lock()

@@ -170,7 +170,7 @@ func positioned(src Source, prefix string, perr *parse.Error) *SyntaxError {
 	if perr.Token != "" {
 		out.Message = fmt.Sprintf("%s near %q", perr.Message, clip(perr.Token, 40))
 	}
-	pos := offender(text, perr)
+	pos := errorToken(text, perr)
 	if pos.Line == parse.EOF {
 		out.Message = "unexpected end of the script"
 		text = strings.TrimRight(text, " \t\r\n")
@@ -187,10 +187,10 @@ func positioned(src Source, prefix string, perr *parse.Error) *SyntaxError {
 	return out
 }
 
-// offender finds the token of a parser error. The error's position is where the
+// errorToken finds the token of a parser error. The error's position is where the
 // token ends, or where the parser stopped: on the next line for an unterminated
 // string.
-func offender(text string, perr *parse.Error) ast.Position {
+func errorToken(text string, perr *parse.Error) ast.Position {
 	scanner := parse.NewScanner(strings.NewReader(text), "")
 	lexer := &parse.Lexer{}
 	for {

@@ -91,7 +91,7 @@ func (w *watcher) stopGrown(grown []*run) {
 		delete(w.runs, r)
 	}
 	for _, r := range grown {
-		r.decide(goingOn)
+		r.decide(notStopped)
 	}
 }
 

@@ -181,7 +181,7 @@ func patterns(text string) []string {
 			}
 		}
 	}
-	list = slices.DeleteFunc(list, func(p string) bool { return len(p) < wholeOnly })
+	list = slices.DeleteFunc(list, func(p string) bool { return len(p) < minSearchable })
 	slices.Sort(list)
 	return slices.Compact(list)
 }

@@ -41,7 +41,7 @@ func (s *Set) Seal(v any) any {
 func escapeNUL(text string) string { return strings.ReplaceAll(text, escape, escape+escape) }
 
 func (s *Set) sealText(text string) string {
-	if name, is := s.whole(text); is {
+	if name, is := s.shortSecret(text); is {
 		return reference(name, "")
 	}
 	regions, _ := s.find(text, complete)

@@ -53,9 +53,9 @@ type leaf struct {
 // quoted.
 const settingsKey = "settings"
 
-// wholeOnly is the length below which a secret is masked only as a whole value:
+// minSearchable is the length below which a secret is masked only as a whole value:
 // "a" must not be masked in every word.
-const wholeOnly = 4
+const minSearchable = 4
 
 // New returns the set of the secrets by name; values can be nested objects. hidden
 // has further values to mask, by their path in checkpoints, which begins with
@@ -102,7 +102,7 @@ func New(values, hidden map[string]any) *Set {
 		}
 		for _, n := range numbersOf(l.text) {
 			text := numberText(n.number)
-			if _, taken := s.numbers[text]; !taken && len(text) >= wholeOnly {
+			if _, taken := s.numbers[text]; !taken && len(text) >= minSearchable {
 				s.numbers[text] = reference(l.name, n.as)
 			}
 		}
@@ -124,7 +124,7 @@ func (s *Set) collect(l leaf, v any) {
 	case string:
 		s.add(l, v)
 	case int64, float64, json.Number:
-		if text := numberText(v); len(text) >= wholeOnly {
+		if text := numberText(v); len(text) >= minSearchable {
 			s.add(l, text)
 		} else if !l.hidden {
 			s.unmasked = append(s.unmasked, l.name)
@@ -144,7 +144,7 @@ func (s *Set) add(l leaf, text string) {
 	l.text = text
 	switch {
 	case text == "":
-	case len(text) < wholeOnly:
+	case len(text) < minSearchable:
 		s.short = append(s.short, l)
 	default:
 		s.leaves = append(s.leaves, l)
@@ -198,16 +198,16 @@ func (s *Set) Text(text string) string {
 	if s == nil || text == "" {
 		return text
 	}
-	if _, is := s.whole(text); is {
+	if _, is := s.shortSecret(text); is {
 		return Mask
 	}
 	regions, _ := s.find(text, complete)
 	return replace(text, regions, func(region) string { return Mask }, nil)
 }
 
-// whole reports whether a text is a secret that is too short to be searched for.
-func (s *Set) whole(text string) (name string, is bool) {
-	if len(text) < wholeOnly {
+// shortSecret reports whether a text is a secret that is too short to be searched for.
+func (s *Set) shortSecret(text string) (name string, is bool) {
+	if len(text) < minSearchable {
 		for _, l := range s.short {
 			if l.text == text {
 				return l.name, true

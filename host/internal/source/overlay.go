@@ -30,10 +30,10 @@ type Merger struct {
 // Merge returns base with over applied to it. Both must be mappings; neither is
 // changed.
 func (m *Merger) Merge(base, over *Node) *Node {
-	return m.mappings(base, over, "", asWritten)
+	return m.mappings(base, over, "", identity)
 }
 
-func asWritten(key string) string { return key }
+func identity(key string) string { return key }
 
 // mappings merges two mappings. Keys with the same spelling are the same key.
 func (m *Merger) mappings(base, over *Node, path string, spelling func(string) string) *Node {
@@ -51,9 +51,9 @@ func (m *Merger) mappings(base, over *Node, path string, spelling func(string) s
 		case deleted:
 			m.nothingToDelete(member.Value, at)
 		case i >= 0:
-			merged.Members[i] = Member{Key: member.Key, Value: m.values(merged.Members[i].Value, member.Value, at, asWritten)}
+			merged.Members[i] = Member{Key: member.Key, Value: m.values(merged.Members[i].Value, member.Value, at, identity)}
 		default:
-			merged.Members = append(merged.Members, Member{Key: member.Key, Value: m.values(nil, member.Value, at, asWritten)})
+			merged.Members = append(merged.Members, Member{Key: member.Key, Value: m.values(nil, member.Value, at, identity)})
 		}
 	}
 	return &merged

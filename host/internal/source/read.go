@@ -29,7 +29,7 @@ func Parse(file string, data []byte, diags *diag.List) *Node {
 		return nil
 	}
 	data = withoutJSONEscapes(data)
-	readable, restore := standIns(data)
+	readable, restore := replaceForParser(data)
 	decoder := yaml.NewDecoder(bytes.NewReader(readable))
 	var doc yaml.Node
 	if err := decoder.Decode(&doc); err != nil {

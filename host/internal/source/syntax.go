@@ -15,13 +15,13 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// complaint splits an error of the parser, which is plain text with the line at
+// parserError splits an error of the parser, which is plain text with the line at
 // which the enclosing value began, if any.
-var complaint = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`) })
+var parserError = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`) })
 
 // reportSyntax adds the diagnostic of a parser error.
 func reportSyntax(file string, data []byte, err error, diags *diag.List) {
-	parts := complaint().FindStringSubmatch(err.Error())
+	parts := parserError().FindStringSubmatch(err.Error())
 	line, problem := 1, err.Error()
 	if parts != nil {
 		problem = parts[2]

@@ -163,9 +163,9 @@ func configSection(g *grammar) *section {
 func budgetSection() *section {
 	return &section{title: "budget", doc: "Limits for one run.", keys: []*key{
 		{name: "steps", shape: integer(1), doc: "Finished nodes, including those of loops and maps."},
-		{name: "seconds", shape: seconds().aboveZero(), doc: "Time."},
+		{name: "seconds", shape: seconds().requirePositive(), doc: "Time."},
 		{name: "tokens", shape: integer(1, 1<<53), doc: "Tokens of all requests to models, including failed and repeated ones."},
-		{name: "usd", shape: number(0).aboveZero(), doc: "Cost of these requests."},
+		{name: "usd", shape: number(0).requirePositive(), doc: "Cost of these requests."},
 		{name: "tool_calls", shape: integer(1), doc: "Calls that Lua code (tea.action) and actions make."},
 	}}
 }

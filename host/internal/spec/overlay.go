@@ -16,15 +16,15 @@ func (l *loader) overlay(root *source.Node) *source.Node {
 			l.diags.Errorf(diagcode.FileUnreadable, diag.Pos{File: file}, "", "cannot read the overlay %s: %v", l.shown(file), withoutPath(err))
 			continue
 		}
-		root = l.lay(root, file, data)
+		root = l.addOverlay(root, file, data)
 	}
 	if l.options.Config != "" {
-		root = l.lay(root, ConfigFile, []byte(l.options.Config))
+		root = l.addOverlay(root, ConfigFile, []byte(l.options.Config))
 	}
 	return root
 }
 
-func (l *loader) lay(root *source.Node, file string, data []byte) *source.Node {
+func (l *loader) addOverlay(root *source.Node, file string, data []byte) *source.Node {
 	var found diag.List
 	over := source.Parse(file, data, &found)
 	if len(found) == 1 && found[0].Code == diagcode.FileEmpty {

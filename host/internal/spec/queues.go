@@ -14,7 +14,7 @@ type Queue struct {
 func queueSection() *section {
 	return &section{title: "queue", doc: "The long form of an entry of queues.", keys: []*key{
 		{name: "queue", shape: str(), required: true, doc: "Name of the task queue."},
-		{name: "per_second", shape: number(0).aboveZero(), doc: "Calls a second that all workers of the queue begin together."},
+		{name: "per_second", shape: number(0).requirePositive(), doc: "Calls a second that all workers of the queue begin together."},
 	}}
 }
 

@@ -152,10 +152,10 @@ func serveSection(g *grammar) *section {
 		{name: "order", shape: oneOf("fifo", "lifo"), fallback: "fifo", doc: "Which waiting run is next: the oldest or the newest."},
 		{name: "overlap", shape: oneOf("queue", "skip", "cancel_running"), fallback: "queue", doc: "What happens to a new run while max_running runs are running: it waits, it is not started, or it replaces the oldest one."},
 		{name: "key", shape: written(), doc: "Template of a deduplication key over event: events with the same key start one run."},
-		{name: "key_seconds", shape: seconds().aboveZero(), fallback: "86400", doc: "How long a key is remembered."},
+		{name: "key_seconds", shape: seconds().requirePositive(), fallback: "86400", doc: "How long a key is remembered."},
 		{name: "retry", shape: object(g.retry), doc: "Repeats a failed run from the node that failed. After three equal failures in a row the run is parked."},
 		{name: "keep_runs", shape: integer(1), fallback: "100", doc: "How many runs that are done are kept, and how many that have failed or were stopped."},
-		{name: "keep_seconds", shape: seconds().aboveZero(), fallback: "30 days", doc: "How long runs that have ended are kept."},
+		{name: "keep_seconds", shape: seconds().requirePositive(), fallback: "30 days", doc: "How long runs that have ended are kept."},
 		{name: "budget_per_day", shape: object(g.dayBudget), doc: "Limits for all runs of a day, in local time. When one is reached, no further run starts until the next day."},
 	}}
 }
@@ -197,14 +197,14 @@ func LoadServe(file string, data []byte) (map[string]*Serve, diag.List) {
 func dayBudgetSection() *section {
 	return &section{title: "budget_per_day", doc: "Limits for all runs of a day.", keys: []*key{
 		{name: "tokens", shape: integer(1, 1<<53), doc: "Tokens of all requests to models."},
-		{name: "usd", shape: number(0).aboveZero(), doc: "Cost of these requests."},
+		{name: "usd", shape: number(0).requirePositive(), doc: "Cost of these requests."},
 	}}
 }
 
 func triggerSection() *section {
 	return &section{title: "trigger", doc: "One trigger: exactly one of cron, every, at_start, webhook, watch, mqtt and on_run.", keys: []*key{
 		{name: "cron", shape: str(), doc: "A cron expression: minute, hour, day of month, month and day of week, or @daily and the like. If both day fields are set, either is enough."},
-		{name: "every", shape: seconds().aboveZero(), doc: "An interval."},
+		{name: "every", shape: seconds().requirePositive(), doc: "An interval."},
 		{name: "at_start", shape: boolean(), doc: "The start of the server."},
 		{name: "webhook", shape: str(), doc: "A POST to /hooks/ and this path."},
 		{name: "watch", shape: str(), doc: "Files that appear in this directory, relative to the workflow file. Each is processed once."},
@@ -217,7 +217,7 @@ func triggerSection() *section {
 		{name: "signature", shape: oneOf("github", "stripe", "hmac", "none"), doc: "How requests are signed. hmac is HMAC-SHA256 of the body in hexadecimal, with an optional prefix sha256=. Required, unless secret is set, which means hmac."},
 		{name: "secret", shape: str(), doc: "Name of the secret of the signature, as passed with --secrets."},
 		{name: "header", shape: str(), fallback: "X-Signature", doc: "Header of the signature, for hmac."},
-		{name: "replay_seconds", shape: seconds().aboveZero(), fallback: "300", doc: "Age beyond which a request is refused, if its signature has a time; and how long the signature of any other request is refused a second time."},
+		{name: "replay_seconds", shape: seconds().requirePositive(), fallback: "300", doc: "Age beyond which a request is refused, if its signature has a time; and how long the signature of any other request is refused a second time."},
 		{name: "pattern", shape: str(), fallback: "*", doc: "Pattern of the file names, such as *.csv."},
 		{name: "broker", shape: str(), fallback: defaultBroker, doc: "URL of the broker: mqtt, mqtts, ws or wss."},
 		{name: "username", shape: str(), doc: "User name at the broker."},

@@ -87,8 +87,8 @@ func (s *shape) or(other *shape) *shape {
 	return &both
 }
 
-// aboveZero requires a duration or a number greater than 0.
-func (s *shape) aboveZero() *shape {
+// requirePositive requires a duration or a number greater than 0.
+func (s *shape) requirePositive() *shape {
 	s.positive = true
 	return s
 }

@@ -65,7 +65,7 @@ func (s *Schema) Initial(initial, input map[string]any) (map[string]any, error) 
 			}
 			continue
 		}
-		values[name] = faults.fit(k, v)
+		values[name] = faults.convert(k, v)
 	}
 	if err := faults.err(); err != nil {
 		return nil, err
@@ -76,9 +76,9 @@ func (s *Schema) Initial(initial, input map[string]any) (map[string]any, error) 
 // faults are the values that do not match.
 type faults []*flow.TypeError
 
-// fit returns v converted for a key, or adds a fault.
-func (f *faults) fit(k spec.Key, v any) any {
-	fitted, err := fit(k, v)
+// convert returns v converted for a key, or adds a fault.
+func (f *faults) convert(k spec.Key, v any) any {
+	fitted, err := convert(k, v)
 	if fault := new(flow.TypeError); errors.As(err, &fault) {
 		*f = append(*f, fault)
 	}
@@ -93,9 +93,9 @@ func (f faults) err() error {
 	return &flow.InputError{Faults: f}
 }
 
-// Fit checks values that replace the current ones, without reducers. The error is an
+// Convert checks values that replace the current ones, without reducers. The error is an
 // [*flow.InputError]. The result may differ from values in the form of numbers.
-func (s *Schema) Fit(values map[string]any) (map[string]any, error) {
+func (s *Schema) Convert(values map[string]any) (map[string]any, error) {
 	if s == nil {
 		return values, nil
 	}
@@ -103,7 +103,7 @@ func (s *Schema) Fit(values map[string]any) (map[string]any, error) {
 	var faults faults
 	for name, v := range values {
 		if k, ok := s.keys[name]; ok {
-			v = faults.fit(k, v)
+			v = faults.convert(k, v)
 		}
 		fitted[name] = v
 	}
@@ -125,12 +125,12 @@ func (s *Schema) reduce(key string, old, update any) (any, error) {
 			return nil, err
 		}
 	}
-	return fit(k, v)
+	return convert(k, v)
 }
 
-// fit checks a value against a key's type and converts a whole float to an integer
+// convert checks a value against a key's type and converts a whole float to an integer
 // if the key is one. null is valid unless the key is required.
-func fit(k spec.Key, v any) (any, error) {
+func convert(k spec.Key, v any) (any, error) {
 	if v == nil {
 		if k.Required {
 			return nil, &flow.TypeError{Key: k.Name, Expected: string(k.Type), Got: "null"}

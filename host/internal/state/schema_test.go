@@ -48,7 +48,7 @@ func TestTypes(t *testing.T) {
 		{spec.TypeAny, object{}, object{}, ""},
 		{spec.TypeInt, nil, nil, ""},
 	} {
-		fitted, err := keys(spec.Key{Name: "k", Type: test.kind}).Fit(object{"k": test.v, "free": "x"})
+		fitted, err := keys(spec.Key{Name: "k", Type: test.kind}).Convert(object{"k": test.v, "free": "x"})
 		if test.got != "" {
 			want := `state key "k": expected ` + string(test.kind) + ", got " + test.got
 			if err == nil || err.Error() != want {

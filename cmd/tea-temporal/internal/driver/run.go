@@ -486,7 +486,7 @@ func (r *run) checkResume(g given) error {
 	if err != nil {
 		return err
 	}
-	err = r.wf.CheckGiven(r.records, o, r.rt.Now())
+	err = r.wf.CheckResume(r.records, o, r.rt.Now())
 	if refused := (*tea.Error)(nil); errors.As(err, &refused) {
 		return errors.New(refused.Message) // the type is added where it is shown
 	}

@@ -126,13 +126,13 @@ type Input struct {
 	// Begun reports that the container at this path had begun with the state
 	// before it.
 	Begun bool `json:"begun,omitzero"`
-	// Given reports that the values were merged from [Given] records and the
+	// FromResume reports that the values were merged from [ResumeInput] records and the
 	// input of the resume.
-	Given bool `json:"given,omitzero"`
+	FromResume bool `json:"given,omitzero"`
 }
 
-// Given is the input of a resume or a fork, recorded before it is merged.
-type Given struct {
+// ResumeInput is the input of a resume or a fork, recorded before it is merged.
+type ResumeInput struct {
 	Values map[string]any `json:"values"`
 }
 
@@ -169,27 +169,27 @@ type Usage struct {
 	Seconds   float64 `json:"seconds,omitzero"`
 }
 
-func (*Start) kind() string     { return checkpoint.KindStart }
-func (*Node) kind() string      { return KindNode }
-func (*Route) kind() string     { return "route" }
-func (*Begin) kind() string     { return "begin" }
-func (*Attempt) kind() string   { return "attempt" }
-func (*Branch) kind() string    { return "branch" }
-func (*Interrupt) kind() string { return "interrupt" }
-func (*Answer) kind() string    { return "answer" }
-func (*Input) kind() string     { return "input" }
-func (*Given) kind() string     { return "given" }
-func (*Note) kind() string      { return "note" }
-func (*Status) kind() string    { return checkpoint.KindStatus }
-func (*Session) kind() string   { return "session" }
-func (*Retry) kind() string     { return "retry" }
-func (*Usage) kind() string     { return "usage" }
+func (*Start) kind() string       { return checkpoint.KindStart }
+func (*Node) kind() string        { return KindNode }
+func (*Route) kind() string       { return "route" }
+func (*Begin) kind() string       { return "begin" }
+func (*Attempt) kind() string     { return "attempt" }
+func (*Branch) kind() string      { return "branch" }
+func (*Interrupt) kind() string   { return "interrupt" }
+func (*Answer) kind() string      { return "answer" }
+func (*Input) kind() string       { return "input" }
+func (*ResumeInput) kind() string { return "given" }
+func (*Note) kind() string        { return "note" }
+func (*Status) kind() string      { return checkpoint.KindStatus }
+func (*Session) kind() string     { return "session" }
+func (*Retry) kind() string       { return "retry" }
+func (*Usage) kind() string       { return "usage" }
 
 // kinds returns the struct of each kind of record.
 var kinds = sync.OnceValue(func() map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for _, r := range []Record{
-		&Start{}, &Node{}, &Route{}, &Begin{}, &Attempt{}, &Branch{}, &Interrupt{}, &Answer{}, &Input{}, &Given{}, &Note{}, &Status{}, &Session{}, &Retry{}, &Usage{},
+		&Start{}, &Node{}, &Route{}, &Begin{}, &Attempt{}, &Branch{}, &Interrupt{}, &Answer{}, &Input{}, &ResumeInput{}, &Note{}, &Status{}, &Session{}, &Retry{}, &Usage{},
 	} {
 		all[r.kind()] = reflect.TypeOf(r).Elem()
 	}

@@ -31,8 +31,8 @@ type Replay struct {
 	// Used is the usage of the recorded part, Worked its working time.
 	Used   flow.Usage
 	Worked time.Duration
-	// GivenTaken reports that a frame has merged the last given input.
-	GivenTaken bool
+	// InputMerged reports that a frame has merged the last input.
+	InputMerged bool
 
 	nodes      map[execpath.Path]*Node
 	branches   map[execpath.Path]*Branch
@@ -42,9 +42,9 @@ type Replay struct {
 	answers    map[string]any
 	inputs     map[execpath.Path][]Merged
 	notes      map[noteName]any
-	// unseen are interrupts that were not reported, because the run continued in
+	// unreported are interrupts that were not reported, because the run continued in
 	// parallel until it failed or was stopped.
-	unseen map[string]bool
+	unreported map[string]bool
 	// reported is the usage reported by nodes without a record.
 	reported map[execpath.Path]flow.Usage
 	// session and latest are the times of the first and the last record since
@@ -58,8 +58,8 @@ type Replay struct {
 	// begun are the containers that have a record, of their beginning or inside,
 	// with the number of the first one.
 	begun map[execpath.Path]uint64
-	// given are the inputs of resumes that were killed.
-	given []givenAt
+	// resumeInputs are the inputs of resumes that were killed.
+	resumeInputs []inputAt
 }
 
 // begin is a [Begin] record with its number.
@@ -79,7 +79,7 @@ type Merged struct {
 	Seq uint64
 }
 
-type givenAt struct {
+type inputAt struct {
 	seq    uint64
 	values map[string]any
 }
@@ -109,7 +109,7 @@ func New(records []checkpoint.Record, secrets *secret.Set, retry bool) (*Replay,
 	p := &Replay{
 		nodes: map[execpath.Path]*Node{}, branches: map[execpath.Path]*Branch{}, begins: map[execpath.Path]begin{}, attempts: map[execpath.Path]int{},
 		interrupts: map[string]flow.Interrupt{}, answers: map[string]any{}, inputs: map[execpath.Path][]Merged{},
-		notes: map[noteName]any{}, begun: map[execpath.Path]uint64{}, unseen: map[string]bool{},
+		notes: map[noteName]any{}, begun: map[execpath.Path]uint64{}, unreported: map[string]bool{},
 		reported: map[execpath.Path]flow.Usage{}, redone: map[execpath.Path]uint64{},
 	}
 	if retry || hasRetries(records) {
@@ -132,7 +132,7 @@ func New(records []checkpoint.Record, secrets *secret.Set, retry bool) (*Replay,
 	}
 	p.Worked += p.latest.Sub(p.session)
 	if _, waits := newRecord(records[len(records)-1].Kind).(*Interrupt); waits {
-		clear(p.unseen) // the run stopped there
+		clear(p.unreported) // the run stopped there
 	}
 	return p, nil
 }
@@ -162,16 +162,16 @@ func (p *Replay) add(rec checkpoint.Record, body Record) {
 	case *Interrupt:
 		p.interrupts[b.ID] = b.at(rec.Path)
 		delete(p.answers, b.ID) // from before a retry
-		p.unseen[b.ID] = true
+		p.unreported[b.ID] = true
 		p.stamp(stampInterrupt, b.ID, rec.Seq)
 	case *Answer:
 		p.answers[b.ID] = b.Value
 		p.stamp(stampAnswer, b.ID, rec.Seq)
 	case *Input:
-		p.GivenTaken = p.GivenTaken || b.Given
+		p.InputMerged = p.InputMerged || b.FromResume
 		p.inputs[path] = append(p.inputs[path], Merged{*b, rec.Seq})
-	case *Given:
-		p.given, p.GivenTaken = append(p.given, givenAt{rec.Seq, b.Values}), false
+	case *ResumeInput:
+		p.resumeInputs, p.InputMerged = append(p.resumeInputs, inputAt{rec.Seq, b.Values}), false
 	case *Note:
 		p.notes[noteName{path, b.Key}] = b.Value
 		p.stamp(stampNote, rec.Path+" "+b.Key, rec.Seq)
@@ -205,9 +205,9 @@ func (p *Replay) count(rec checkpoint.Record, body Record) {
 		p.session = rec.Time
 	case *Status:
 		p.Done = b.Status == flow.Done
-		p.given = nil // the resume reached its end
+		p.resumeInputs = nil // the resume reached its end
 		if b.Status == flow.Waiting {
-			clear(p.unseen)
+			clear(p.unreported)
 		}
 		if b.Usage == nil {
 			return
@@ -277,8 +277,8 @@ func (p *Replay) Interrupt(id string, void uint64) (i flow.Interrupt, ok bool) {
 	return i, ok && !p.isStale(stampInterrupt, id, void)
 }
 
-// Unseen reports whether an interrupt was never reported.
-func (p *Replay) Unseen(id string) bool { return p.unseen[id] }
+// Unreported reports whether an interrupt was never reported.
+func (p *Replay) Unreported(id string) bool { return p.unreported[id] }
 
 // Answer returns the answer to an interrupt.
 func (p *Replay) Answer(id string, void uint64) (answer any, ok bool) {
@@ -298,11 +298,11 @@ func (p *Replay) Note(path execpath.Path, key string, void uint64) (note any, ok
 // Reported returns the usage reported by the node at a path, which has no record yet.
 func (p *Replay) Reported(path execpath.Path) flow.Usage { return p.reported[path] }
 
-// GivenAfter returns the merged inputs of killed resumes after a record; later
+// InputsAfter returns the merged inputs of killed resumes after a record; later
 // ones take precedence.
-func (p *Replay) GivenAfter(seq uint64) map[string]any {
+func (p *Replay) InputsAfter(seq uint64) map[string]any {
 	values := map[string]any{}
-	for _, g := range p.given {
+	for _, g := range p.resumeInputs {
 		if g.seq > seq {
 			maps.Copy(values, g.values)
 		}
@@ -310,11 +310,11 @@ func (p *Replay) GivenAfter(seq uint64) map[string]any {
 	return values
 }
 
-// GivenLast reports whether an input equals the input of the last resume, which was
-// killed: the same command was given again.
-func (p *Replay) GivenLast(input map[string]any) bool {
-	last := len(p.given) - 1
-	return last >= 0 && value.Equal(p.given[last].values, input)
+// IsLastInput reports whether an input equals the input of the last resume, which was
+// killed: the same command was repeated.
+func (p *Replay) IsLastInput(input map[string]any) bool {
+	last := len(p.resumeInputs) - 1
+	return last >= 0 && value.Equal(p.resumeInputs[last].values, input)
 }
 
 // Pending returns the interrupts in a run's records that wait for an answer, sorted

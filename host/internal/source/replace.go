@@ -11,10 +11,10 @@ import (
 // ends, and an escape that it does not support.
 var older = []string{"\u0085", "\u2028", "\u2029", `\/`}
 
-// standIns replaces text that the parser does not read as YAML 1.2 by the same number of
+// replaceForParser replaces text that the parser does not read as YAML 1.2 by the same number of
 // private-use characters that data does not contain. restore puts the original text
 // back into the parsed nodes; it is nil if nothing was replaced.
-func standIns(data []byte) (replaced []byte, restore func(*yaml.Node)) {
+func replaceForParser(data []byte) (replaced []byte, restore func(*yaml.Node)) {
 	var there, back, inQuotes []string // pairs for replacers
 	next := rune(0xe000)
 	standIn := func() string {

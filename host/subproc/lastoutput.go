@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// lastWordsNote returns the end of an error message: the most informative line of the
+// lastOutputNote returns the end of an error message: the most informative line of the
 // last output. The error's details have all lines.
-func lastWordsNote(words string) string {
+func lastOutputNote(words string) string {
 	if words == "" {
 		return "; it wrote nothing"
 	}
