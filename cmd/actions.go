@@ -26,7 +26,7 @@ func (c *actionsCmd) Run(a *app) error {
 		return err
 	}
 	defer h.Close()
-	a.warnUnread(c.reportFlags)
+	a.warnUnreadPlugins(c.reportFlags)
 	entries, err := c.entries(h)
 	if err != nil {
 		return err

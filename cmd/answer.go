@@ -31,7 +31,7 @@ func parseAnswers(list []string) (map[string]any, error) {
 // The values of --pass besides names of interrupts.
 const (
 	passAll  = "all"
-	passNone = "none"
+	skipNone = "none"
 )
 
 // answersTo returns the answers by interrupt id: the given ones, and one for
@@ -60,7 +60,7 @@ func answersTo(pending []flow.Interrupt, given map[string]any, pass []string) (m
 	}
 	stops := stopsOf(pending)
 	switch {
-	case slices.Equal(pass, []string{passNone}):
+	case slices.Equal(pass, []string{skipNone}):
 		return answers, nil
 	case len(pass) == 0 && len(given) == 0:
 		pass = stops

@@ -28,7 +28,7 @@ func (k *asker) ask(ctx context.Context, i flow.Interrupt) (any, error) {
 	defer k.mu.Unlock()
 	release := k.app.report.Hold()
 	defer release()
-	k.say(i)
+	k.printQuestion(i)
 	for {
 		fmt.Fprint(k.app.stderr, "> ")
 		text, err := k.line(ctx)
@@ -47,8 +47,8 @@ func (k *asker) ask(ctx context.Context, i flow.Interrupt) (any, error) {
 // out writes to the terminal, without secrets and control characters.
 func (k *asker) out() io.Writer { return maskedText{k.app.mask, plainText{k.app.stderr}} }
 
-// say prints the question and the possible answers.
-func (k *asker) say(i flow.Interrupt) {
+// printQuestion prints the question and the possible answers.
+func (k *asker) printQuestion(i flow.Interrupt) {
 	w := k.out()
 	if i.Kind != flow.InterruptAsk {
 		fmt.Fprintf(w, "\n%s node %s: press Enter to continue, or enter a JSON object to merge into the state\n", i.Kind, i.Path)

@@ -97,7 +97,7 @@ func (a *app) callFailure(res *flow.Result) error {
 		return errors.New("the action waits for an answer; call it in a workflow")
 	case !errors.As(res.Err, &failure):
 		return &exitError{codeOf(res), res.Err}
-	case host.LacksAction(res.Err) && a.lacksPlugin():
+	case host.LacksAction(res.Err) && a.needsPlugin():
 		return pluginError(failure)
 	case failure.Type == tea.ValidationError:
 		return usageError(failure)
@@ -130,7 +130,7 @@ func (a *app) explainCall(err error) error {
 	code := exitUsage
 	if host.LacksPlugins(diags) {
 		a.explainMissing()
-		if a.lacksPlugin() {
+		if a.needsPlugin() {
 			code = exitPlugin
 		}
 	}

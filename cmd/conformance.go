@@ -58,7 +58,7 @@ func (c *pluginTestCmd) Run(a *app) error {
 	if len(results) == 0 {
 		return usageErrorf("--run %s: no check has a name that matches", c.Only)
 	}
-	return a.concludeChecks(c, process.Manifest(), results)
+	return a.summarizeChecks(c, process.Manifest(), results)
 }
 
 // fileName is the check of the name of the binary.
@@ -143,8 +143,8 @@ func (a *app) printCheck(r conform.Result) {
 	}
 }
 
-// concludeChecks prints the summary and returns the exit code as an error.
-func (a *app) concludeChecks(c *pluginTestCmd, m tea.Manifest, results []conform.Result) error {
+// summarizeChecks prints the summary and returns the exit code as an error.
+func (a *app) summarizeChecks(c *pluginTestCmd, m tea.Manifest, results []conform.Result) error {
 	count := map[conform.Status]int{}
 	var skipped []string
 	for _, r := range results {

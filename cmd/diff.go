@@ -57,7 +57,7 @@ func (c *checkpointDiffCmd) states(a *app) error {
 		return writeJSON(a.stdout, changes)
 	}
 	if len(changes) == 0 {
-		a.say(c.reportFlags, "no difference")
+		a.printMessage(c.reportFlags, "no difference")
 	}
 	for _, change := range changes {
 		switch change.Kind {
@@ -130,7 +130,7 @@ func (c *checkpointDiffCmd) records(a *app) error {
 		return writeJSON(a.stdout, differences)
 	}
 	if len(differences) == 0 {
-		a.say(c.reportFlags, "no difference")
+		a.printMessage(c.reportFlags, "no difference")
 	}
 	for _, d := range differences {
 		name := d.Kind
@@ -149,8 +149,8 @@ func (c *checkpointDiffCmd) records(a *app) error {
 	return nil
 }
 
-// say prints a message for people, unless the output is JSON.
-func (a *app) say(f reportFlags, text string) {
+// printMessage prints a message for people, unless the output is JSON.
+func (a *app) printMessage(f reportFlags, text string) {
 	if !f.Quiet {
 		fmt.Fprintln(a.report, text)
 	}

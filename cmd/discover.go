@@ -184,7 +184,7 @@ func (c *pluginRefreshCmd) Run(a *app) (err error) {
 	for _, answer := range answers {
 		if answer.Err != nil {
 			failed = true
-			a.complain(answer.Err)
+			a.printError(answer.Err)
 			continue
 		}
 		fmt.Fprintf(a.out, "%s %s: manifest stored (%s)\n", answer.Manifest.Name, answer.Manifest.Version, answer.Path)

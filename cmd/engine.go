@@ -81,8 +81,8 @@ type TemporalFlags struct {
 // engineProgram is the program with the engine temporal and the command worker.
 const engineProgram = "temporal"
 
-// given returns the first of the flags that is on the command line, "" for none.
-func (a *app) given(flags ...string) string {
+// firstSet returns the first of the flags that is on the command line, "" for none.
+func (a *app) firstSet(flags ...string) string {
 	for _, word := range a.args {
 		if flag, _, _ := strings.Cut(word, "="); slices.Contains(flags, flag) {
 			return flag
@@ -96,7 +96,7 @@ func (a *app) given(flags ...string) string {
 func (f *EngineFlags) remote(a *app) (bool, error) {
 	switch f.Engine {
 	case "", "local":
-		if flag := a.given("--temporal", "--namespace", "--queue", "--keys", "--blobs"); flag != "" {
+		if flag := a.firstSet("--temporal", "--namespace", "--queue", "--keys", "--blobs"); flag != "" {
 			return false, usageErrorf("%s has no effect without --engine temporal", flag)
 		}
 		return false, nil
@@ -174,7 +174,7 @@ func (a *app) onEngine(f *runFlags, load loader, start func(Engine, context.Cont
 	if err != nil || !remote {
 		return err != nil, err
 	}
-	if flag := a.given("-c", "--checkpoint-dir"); flag != "" {
+	if flag := a.firstSet("-c", "--checkpoint-dir"); flag != "" {
 		return true, usageErrorf("%s has no effect with --engine temporal, which stores the runs", flag)
 	}
 	if f.Durability == string(flow.DurabilityOff) {

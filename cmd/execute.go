@@ -70,7 +70,7 @@ func (a *app) execute(f *runFlags, load loader, start starter) error {
 		return refused(err)
 	}
 	if err = errors.Join(err, lost); err != nil {
-		a.complain(err)
+		a.printError(err)
 	}
 	if lost := w.stream.end(a.mask.Value(res.State)); lost != nil && a.stdout.lost() == nil {
 		a.logger(f.reportFlags).Warn("the stream of events ended early", "error", lost)
@@ -137,7 +137,7 @@ func (a *app) finish(f *runFlags, res *flow.Result, broken bool) error {
 		code := codeOf(res)
 		if host.LacksAction(res.Err) {
 			a.explainMissing()
-			if a.lacksPlugin() {
+			if a.needsPlugin() {
 				code = exitPlugin
 			}
 		}

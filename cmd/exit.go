@@ -49,7 +49,7 @@ func (a *app) exitCode(err error) int {
 	defer a.report.Close()
 	code := a.explain(err)
 	if lost := a.stdout.lost(); lost != nil && !errors.Is(err, lost) {
-		a.complain(fmt.Errorf("the output is incomplete: %w", lost))
+		a.printError(fmt.Errorf("the output is incomplete: %w", lost))
 		code = max(code, exitFailed)
 	}
 	return code
@@ -69,28 +69,28 @@ func (a *app) explain(err error) int {
 			a.explainMissing()
 		}
 		a.report.Diagnostics(diags)
-		return a.codeOfMistakes(diags)
+		return a.exitCodeFor(diags)
 	case errors.As(err, &exit):
 		if exit.err != nil {
-			a.complain(err)
+			a.printError(err)
 		}
 		return exit.code
 	}
-	a.complain(err)
+	a.printError(err)
 	return exitFailed
 }
 
-// codeOfMistakes returns the exit code for an invalid workflow. If only actions
+// exitCodeFor returns the exit code for an invalid workflow. If only actions
 // are missing and a plugin is broken, it is the code of a plugin error.
-func (a *app) codeOfMistakes(diags host.Diagnostics) int {
-	if a.lacksPlugin() && host.LacksPlugins(diags) {
+func (a *app) exitCodeFor(diags host.Diagnostics) int {
+	if a.needsPlugin() && host.LacksPlugins(diags) {
 		return exitPlugin
 	}
 	return exitInvalid
 }
 
-// lacksPlugin reports whether a plugin cannot be used.
-func (a *app) lacksPlugin() bool {
+// needsPlugin reports whether a plugin cannot be used.
+func (a *app) needsPlugin() bool {
 	return a.broken || a.plugins != nil && len(a.plugins.failed()) > 0
 }
 
@@ -110,7 +110,7 @@ func (a *app) explainMissing() {
 	}
 }
 
-func (a *app) complain(err error) {
+func (a *app) printError(err error) {
 	fmt.Fprintf(a.report, "tea: error: %s\n", a.mask.Text(err.Error()))
 }
 

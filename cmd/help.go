@@ -22,7 +22,7 @@ func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, narrowed(text.String(), o.WrapUpperBound))
+	_, err = io.WriteString(out, fitWidth(text.String(), o.WrapUpperBound))
 	return err
 }
 
@@ -39,9 +39,9 @@ func helpWidth(w io.Writer) int {
 	return 80
 }
 
-// narrowed returns a help text without lines that are wider than width: where
+// fitWidth returns a help text without lines that are wider than width: where
 // flags or commands do not fit, their texts begin on the line below.
-func narrowed(text string, width int) string {
+func fitWidth(text string, width int) string {
 	below := false
 	for line := range strings.Lines(text) {
 		below = below || strings.HasPrefix(line, " ") && len(line) > width+1

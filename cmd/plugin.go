@@ -82,7 +82,7 @@ func (c *pluginListCmd) Run(a *app) error {
 		return err
 	}
 	a.plugins = set
-	a.warnUnread(c.reportFlags)
+	a.warnUnreadPlugins(c.reportFlags)
 	if slices.ContainsFunc(set.problems, func(p pluginProblem) bool { return p.fatal && !p.quiet }) {
 		return &exitError{code: exitPlugin}
 	}

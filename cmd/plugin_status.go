@@ -42,7 +42,7 @@ func (c *pluginStatusCmd) Run(a *app) error {
 	}
 	for _, h := range hosts {
 		for _, p := range h.Plugins {
-			if err := a.printTroubles(p, h.PID); err != nil {
+			if err := a.printProblems(p, h.PID); err != nil {
 				return err
 			}
 		}
@@ -61,9 +61,9 @@ func statusOf(names []string) []subproc.HostStatus {
 	return slices.DeleteFunc(hosts, func(h subproc.HostStatus) bool { return len(h.Plugins) == 0 })
 }
 
-// printTroubles prints the problems of a plugin: its last words as it wrote them,
+// printProblems prints the problems of a plugin: its last words as it wrote them,
 // the rest at the width of the terminal.
-func (a *app) printTroubles(p subproc.Status, host int) error {
+func (a *app) printProblems(p subproc.Status, host int) error {
 	headline := func(text string) error {
 		fmt.Fprintln(a.out)
 		return a.table(nil, [][]string{{fmt.Sprintf("%s in host %d: %s", p.Name, host, text)}})

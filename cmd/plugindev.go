@@ -17,8 +17,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// lookEvery is the interval between two scans of a project's files.
-const lookEvery = 300 * time.Millisecond
+// scanInterval is the interval between two scans of a project's files.
+const scanInterval = 300 * time.Millisecond
 
 // Run rebuilds the plugin after each change until it is interrupted.
 func (c *pluginDevCmd) Run(a *app) error {
@@ -33,7 +33,7 @@ func (c *pluginDevCmd) Run(a *app) error {
 	fmt.Fprintf(a.out, "%s: watching %s; use it with --plugins %s\n", project.Name, c.Dir, shellQuote(c.Into))
 	ctx, stop := stoppable()
 	defer stop(nil)
-	loop := &develop.Loop{Project: project, Into: absolute(c.Into), Every: lookEvery, Check: checkPlugin, Report: func(o develop.Outcome) {
+	loop := &develop.Loop{Project: project, Into: absolute(c.Into), Every: scanInterval, Check: checkPlugin, Report: func(o develop.Outcome) {
 		took := o.Took.Round(10 * time.Millisecond)
 		if o.Err == nil {
 			o.Err = storeManifest(ctx, filepath.Dir(o.Program), o.Manifest.Name)

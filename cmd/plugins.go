@@ -152,8 +152,8 @@ func (a *app) reload(ctx context.Context) {
 	}
 }
 
-// warnUnread logs the plugins whose actions are missing from a list.
-func (a *app) warnUnread(report reportFlags) {
+// warnUnreadPlugins logs the plugins whose actions are missing from a list.
+func (a *app) warnUnreadPlugins(report reportFlags) {
 	for _, p := range a.plugins.found {
 		if p.Unread != "" {
 			a.logger(report).Warn(fmt.Sprintf("the actions of the plugin %s (%s) are not listed: %s; `tea plugin refresh` asks the plugin", p.Name, p.Path, p.Unread))

@@ -123,13 +123,13 @@ func (f *remoteFlags) follow(a *app, after string, start func(context.Context, *
 			r.last = e.Seq
 		}
 	}
-	starting, cancel := patient(ctx) // so that a run that has just begun is not left behind
+	starting, cancel := withStopTimeout(ctx) // so that a run that has just begun is not left behind
 	defer cancel()
 	run, err := start(starting, c, input)
 	if err != nil {
 		return serverError(err)
 	}
-	if run, err = r.converse(ctx, run.ID); err != nil {
+	if run, err = r.followRun(ctx, run.ID); err != nil {
 		return serverError(err)
 	}
 	return r.finish(run)
@@ -138,8 +138,8 @@ func (f *remoteFlags) follow(a *app, after string, start func(context.Context, *
 // stopTime is how long the server has to answer after an interrupt.
 const stopTime = 30 * time.Second
 
-// patient returns a context that is done stopTime after ctx.
-func patient(ctx context.Context) (_ context.Context, cancel func()) {
+// withStopTimeout returns a context that is done stopTime after ctx.
+func withStopTimeout(ctx context.Context) (_ context.Context, cancel func()) {
 	late, done := context.WithCancel(context.WithoutCancel(ctx))
 	var timer atomic.Pointer[time.Timer]
 	stop := context.AfterFunc(ctx, func() { timer.Store(time.AfterFunc(stopTime, done)) })
@@ -152,9 +152,9 @@ func patient(ctx context.Context) (_ context.Context, cancel func()) {
 	}
 }
 
-// converse prints the events of a run until it ends, or waits for somebody other than
+// followRun prints the events of a run until it ends, or waits for somebody other than
 // the user.
-func (r *remoteRun) converse(ctx context.Context, id string) (*client.Run, error) {
+func (r *remoteRun) followRun(ctx context.Context, id string) (*client.Run, error) {
 	k := &asker{app: r.a}
 	for {
 		run, err := r.wait(ctx, id)
@@ -177,7 +177,7 @@ func (r *remoteRun) converse(ctx context.Context, id string) (*client.Run, error
 		if len(answers) == 0 {
 			return run, nil // the user has left
 		}
-		sending, cancel := patient(ctx)
+		sending, cancel := withStopTimeout(ctx)
 		_, err = r.c.Resume(sending, id, client.Resume{Answers: answers})
 		cancel()
 		switch refused := (*client.Error)(nil); {

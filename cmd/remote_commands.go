@@ -51,7 +51,7 @@ func (c *remoteResumeCmd) Run(a *app) error {
 			return nil, err
 		}
 		if c.Interactive && len(c.Pass) == 0 {
-			c.Pass = []string{passNone} // the user is asked about each
+			c.Pass = []string{skipNone} // the user is asked about each
 		}
 		resume := client.Resume{RetryFailed: c.RetryFailed, Migrate: c.Migrate}
 		if resume.Answers, err = answersTo(res.Pending, given, c.Pass); err != nil {

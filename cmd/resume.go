@@ -106,7 +106,7 @@ func (c *resumeCmd) answers(runs *host.Runs, run string, given map[string]any) (
 		return nil, err
 	}
 	if c.Interactive && len(c.Pass) == 0 {
-		c.Pass = []string{passNone} // the user is asked about each
+		c.Pass = []string{skipNone} // the user is asked about each
 	}
 	return answersTo(pending, given, c.Pass)
 }

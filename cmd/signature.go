@@ -235,7 +235,7 @@ func (c *bundleVerifyCmd) store(a *app, keys [][]bundles.Key) error {
 		}
 	}
 	for _, fault := range faults {
-		a.complain(fault)
+		a.printError(fault)
 	}
 	if len(faults) > 0 {
 		return &exitError{code: exitPlugin}
@@ -309,7 +309,7 @@ func (c *bundleLockCmd) check(a *app, lock *bundles.Lock, err error, plugins []b
 	}
 	faults := bundles.CheckLock(lock, plugins)
 	for _, fault := range faults {
-		a.complain(fault)
+		a.printError(fault)
 	}
 	if len(faults) > 0 {
 		return &exitError{code: exitPlugin}

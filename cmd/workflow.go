@@ -64,7 +64,7 @@ func (c *validateCmd) Run(a *app) error {
 		a.report.Diagnostics(all)
 	}
 	if all.HasErrors() {
-		return &exitError{code: a.codeOfMistakes(all)}
+		return &exitError{code: a.exitCodeFor(all)}
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (a *app) schema(plugins pluginFlags, report reportFlags) ([]byte, error) {
 		return nil, err
 	}
 	defer h.Close()
-	a.warnUnread(report)
+	a.warnUnreadPlugins(report)
 	schema, err := h.Schema()
 	return escapeJSON(schema), err
 }

@@ -28,7 +28,7 @@ func TestTriggersThatCannotWorkAreMistakes(t *testing.T) {
 		{"webhook twice", "{webhook: x, signature: none}, {webhook: /x, signature: none, name: other}", []string{`a.yaml:4:38: error TEA1104: webhook: another trigger of the workflow has the path "x"`}},
 		{"webhook that leads up", "{webhook: a/../b, signature: none}", []string{`webhook: "a/../b" is not a path`}},
 		{"webhook with an empty level", "{webhook: a//b, signature: none}", []string{`webhook: "a//b" is not a path`}},
-		{"run of no workflow", "{on_run: zzz}", []string{`a.yaml:4:16: error TEA1104: on_run: no workflow of the directory has the name "zzz"`, "1 triggers or sections name what does not exist"}},
+		{"run of no workflow", "{on_run: zzz}", []string{`a.yaml:4:16: error TEA1104: on_run: no workflow of the directory has the name "zzz"`, "1 triggers or sections refer to unknown workflows"}},
 		{"no directory", "{watch: nodir}", []string{"watch: there is no directory ", "make it"}},
 		{"pattern with a slash", "{watch: ., pattern: a/b*}", []string{`pattern: "a/b*" has a slash`}},
 		{"own messages", "{mqtt: loop/#, result_topic: loop/out}", []string{`result_topic: "loop/out" is one of "loop/#"`}},

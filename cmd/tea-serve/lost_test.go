@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lose removes the state of the server, or its whole directory.
-func (p *project) lose(everything bool) {
+// removeState removes the state of the server, or its whole directory.
+func (p *project) removeState(everything bool) {
 	p.t.Helper()
 	path := filepath.Join(p.home, "tea", "runs", "serve")
 	if !everything {
@@ -42,12 +42,12 @@ func TestMissingStateIsRebuiltFromTheJournals(t *testing.T) {
 			s.status(canceled)
 			asked, unanswered := s.run("ask", "{}")["id"].(string), s.run("open", "{}")["id"].(string)
 			s.kill()
-			p.lose(everything)
+			p.removeState(everything)
 			s = p.serve("--stop-timeout", "1ms")
 			s.log.await(t, "state.jsonl, is missing. According to the journals 1 runs continue and 1 wait")
 			s.awaitStatus(killed, "running")
 			s.interrupt() // which stops the run
-			p.lose(everything)
+			p.removeState(everything)
 			open(t, gate)
 			s = p.serve()
 			if status := s.status(killed); status != "done" {
@@ -81,7 +81,7 @@ func TestMissingStateProcessesNoFileAgain(t *testing.T) {
 	s.awaitNotes(p, 2)
 	s.awaitStatuses("import", map[string]int{"done": 2})
 	s.kill()
-	p.lose(false)
+	p.removeState(false)
 	s = p.serve()
 	s.log.await(t, "skips 2 files in ")
 	p.write("inbox/c", "3")

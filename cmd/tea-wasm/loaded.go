@@ -46,8 +46,8 @@ func (l *loaded) take(key string, load func() (*host.Workflow, error)) (wf *host
 	return wf, false, err
 }
 
-// give keeps a workflow after its run. Its bundles are closed.
-func (l *loaded) give(key string, wf *host.Workflow) {
+// put keeps a workflow after its run. Its bundles are closed.
+func (l *loaded) put(key string, wf *host.Workflow) {
 	current, err := wf.Release()
 	if !current || err != nil || len(key) > maxLoadedText {
 		_ = wf.Close() // nothing that can fail is open

@@ -21,8 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// patience bounds the wait for something that a page does.
-const patience = 2 * time.Minute
+// testTimeout bounds the wait for something that a page does.
+const testTimeout = 2 * time.Minute
 
 // storing stores entries without end and reports each one that was acknowledged.
 const storing = `
@@ -94,7 +94,7 @@ func TestNoEntryIsLostWhenTheBrowserIsKilled(t *testing.T) {
 		p := b.open(t, s.URL)
 		before := len(a.numbers())
 		p.script(strings.ReplaceAll(storing, "START", strconv.Itoa(n*100_000)))
-		deadline := time.After(patience)
+		deadline := time.After(testTimeout)
 		for wanted := before + 1 + n; len(a.numbers()) < wanted; {
 			select {
 			case <-a.more:

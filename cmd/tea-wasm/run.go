@@ -114,7 +114,7 @@ func (s *server) prepare(op string, r *request, o *host.RunOptions) (wf *host.Wo
 	if !wasLoaded {
 		s.warn(wf)
 	}
-	done = func() { s.loaded.give(key, wf) }
+	done = func() { s.loaded.put(key, wf) }
 	if o.Durability == flow.DurabilityOff {
 		return wf, done, nil
 	}

@@ -186,7 +186,7 @@ func (s *server) call(ctx context.Context, r *request, key js.Value) (any, error
 	if err != nil {
 		return nil, err
 	}
-	defer s.loaded.give(name, wf)
+	defer s.loaded.put(name, wf)
 	o.Input, o.CheckpointDir, o.Events = host.CallInput(params), "", nil
 	res, err := wf.Run(ctx, o)
 	if err != nil {

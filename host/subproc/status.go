@@ -192,11 +192,7 @@ func Hosts(ctx context.Context) []HostStatus {
 	for _, base := range slices.Compact(bases) {
 		dirs, _ := filepath.Glob(filepath.Join(base, runDirPrefix+"*")) // the pattern is valid
 		for _, dir := range dirs {
-<<<<<<< HEAD
 			if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !filelock.Owned(info) {
-=======
-			if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !ownedByProcess(info) {
->>>>>>> 63b346aa (host: name what the engine and the plugin processes do in standard terms)
 				continue
 			}
 			if h, err := askStatus(ctx, dir); err == nil {

@@ -48,14 +48,14 @@ func (l *Log) Await(t testing.TB, text string) {
 	l.seen[text]++
 }
 
-// patience is how long a test waits for what must happen.
-const patience = 5 * time.Minute
+// testTimeout is how long a test waits for what must happen.
+const testTimeout = 5 * time.Minute
 
 // Poll calls done until it returns true, for five minutes at most. The state is what a
 // failure reports.
 func Poll(t testing.TB, done func() (ok bool, state any)) {
 	t.Helper()
-	for late := time.Now().Add(patience); ; {
+	for late := time.Now().Add(testTimeout); ; {
 		ok, state := done()
 		if ok {
 			return
@@ -70,7 +70,7 @@ func Poll(t testing.TB, done func() (ok bool, state any)) {
 // minutes at most.
 func (l *Log) Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	late := time.After(patience)
+	late := time.After(testTimeout)
 	for !done() {
 		select {
 		case <-l.more:

@@ -64,7 +64,7 @@ func (s *server) tool(do func(context.Context, *mcp.CallToolRequest, map[string]
 		}
 		defer end()
 		if req.Params.RequestState != "" {
-			return s.goOn(ctx, req), nil
+			return s.continueRun(ctx, req), nil
 		}
 		given, err := arguments(req)
 		if err != nil {
@@ -126,9 +126,9 @@ type call struct {
 	wf   *host.Workflow
 	mask host.Mask
 	// declined has the reasons for questions that the user does not answer;
-	// complaint is about an invalid answer.
-	declined  map[string]string
-	complaint string
+	// problem is about an invalid answer.
+	declined map[string]string
+	problem  string
 }
 
 // maxRounds is how often the user is asked during one call. The tool resume

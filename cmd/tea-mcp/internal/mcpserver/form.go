@@ -186,11 +186,11 @@ func (c *call) ask(ctx context.Context, res *flow.Result) asked {
 		case !ok:
 			notes = append(notes, "a form cannot show the question "+i.ID)
 		default:
-			f.params.Message = c.complaint + f.params.Message
+			f.params.Message = c.problem + f.params.Message
 			forms = append(forms, f)
 		}
 	}
-	c.complaint = ""
+	c.problem = ""
 	switch {
 	case len(forms) == 0:
 		return asked{note: strings.Join(notes, "; ")}
@@ -279,8 +279,8 @@ func (f form) read(res *mcp.ElicitResult) (any, error) {
 	return answer, f.Check(answer)
 }
 
-// goOn resumes a run with the answers in the client's next call.
-func (s *server) goOn(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
+// continueRun resumes a run with the answers in the client's next call.
+func (s *server) continueRun(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
 	c, contents, err := s.open(req, req.Params.RequestState)
 	if err != nil {
 		return failure(err)
@@ -304,7 +304,7 @@ func (s *server) goOn(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallTo
 		case errors.As(err, new(declinedError)):
 			c.decline(i.ID, err)
 		default:
-			c.complaint = c.mask.Text(err.Error()) + ". "
+			c.problem = c.mask.Text(err.Error()) + ". "
 		}
 	}
 	return c.run(ctx, c.resumeWith(contents.Header.RunID, answers))

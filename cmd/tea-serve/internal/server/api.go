@@ -452,8 +452,8 @@ func (s *server) getReady(w http.ResponseWriter, _ *http.Request) {
 	}
 	s.mu.Lock()
 	err := s.led.check()
-	if err == nil && s.room.err != nil {
-		err = fmt.Errorf("runs cannot be recorded: %w", s.room.err)
+	if err == nil && s.diskFull.err != nil {
+		err = fmt.Errorf("runs cannot be recorded: %w", s.diskFull.err)
 	}
 	s.mu.Unlock()
 	if err == nil {

@@ -36,7 +36,7 @@ func (s *server) postCancel(w http.ResponseWriter, r *http.Request) error {
 		return reply(w, http.StatusOK, map[string]any{"id": id, "status": s.statusOf(id)}) // it has ended
 	}
 	if err != nil {
-		return s.orDropped(id, err)
+		return s.asDropped(id, err)
 	}
 	return reply(w, http.StatusOK, map[string]any{"id": id, "status": flow.Stopped})
 }
@@ -54,12 +54,12 @@ func (s *server) stopIdle(id string, cause *stopped) (*batch, error) {
 	}
 	ln := s.line(it.Workflow)
 	ln.ready = slices.DeleteFunc(ln.ready, func(other *item) bool { return other == it })
-	s.uncount(it)
+	s.removeCount(it)
 	end := &entry{End: id}
 	if begun == "" {
 		end.Drop = s.drop(it)
 	} else {
-		ln.keep(id, flow.Stopped, time.Now())
+		ln.addEnded(id, flow.Stopped, time.Now())
 		if s.led.state.over[id] == nil {
 			end.Over = &overRun{ID: id, Trigger: it.Trigger, At: it.At, Attempts: it.Attempts}
 		}

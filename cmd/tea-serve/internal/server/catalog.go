@@ -103,7 +103,7 @@ func (c *catalog) Offer(file string, wf *host.Workflow, _ string) (string, error
 		return "", err
 	}
 	v := &version{Workflow: wf, file: file, mask: mask, serving: serving, triggers: triggers, source: c.loaded}
-	v.kept = keepOnce(v.source, c.s.svc.Runs)
+	v.kept = storeOnce(v.source, c.s.svc.Runs)
 	for _, t := range triggers {
 		t.v = v
 	}
@@ -137,8 +137,8 @@ func (c *catalog) hookTaken(file string, triggers []*trigger) error {
 	return diags.Err()
 }
 
-// keepOnce returns a function that stores the source of a workflow once.
-func keepOnce(source *host.Source, dir string) func() error {
+// storeOnce returns a function that stores the source of a workflow once.
+func storeOnce(source *host.Source, dir string) func() error {
 	var mu sync.Mutex
 	kept := false
 	return func() error {

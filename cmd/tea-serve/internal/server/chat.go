@@ -62,8 +62,8 @@ func (s *server) postChat(w http.ResponseWriter, r *http.Request) error {
 	input := map[string]any{"messages": c.messages, "prompt": promptOf(c.messages)}
 	err = s.svc.CheckInput(v.Workflow, input)
 	s.mu.Lock()
-	if err == nil && s.spent(v) {
-		err = errSpent // a client does not wait until tomorrow
+	if err == nil && s.budgetSpent(v) {
+		err = errBudgetSpent // a client does not wait until tomorrow
 	}
 	s.mu.Unlock()
 	v.uses.Done()

@@ -127,27 +127,27 @@ type server struct {
 	answers map[string]chan struct{}
 	// unwatched is the reason why a directory cannot be watched now, by trigger.
 	unwatched map[string]string
-	// suspects are runs during which the server ended; alone is the one that is
+	// suspects are runs during which the server ended; trial is the one that is
 	// tried now.
 	suspects []*item
-	alone    *item
-	// room records whether the disk is full; probe is the run that is tried then.
-	room  noRoom
-	probe atomic.Pointer[item]
+	trial    *item
+	// diskFull records whether the disk is full; probe is the run that is tried then.
+	diskFull diskFull
+	probe    atomic.Pointer[item]
 	// ends counts ended runs.
 	ends int
 	// followers are the runs that the run being settled starts.
 	followers []*item
 
-	// retimed receives the name of a workflow whose triggers have changed, endings a
+	// triggersChanged receives the name of a workflow whose triggers have changed, endings a
 	// value when runs have ended.
-	retimed chan string
-	endings chan struct{}
-	started time.Time
+	triggersChanged chan string
+	endings         chan struct{}
+	started         time.Time
 
-	// loose are the logged mistakes that belong to no single workflow. Only the
+	// sharedProblems are the logged mistakes that belong to no single workflow. Only the
 	// scheduler uses it.
-	loose map[string]bool
+	sharedProblems map[string]bool
 
 	// installing is locked while a plugin is installed or rolled back.
 	installing sync.Mutex
@@ -172,12 +172,12 @@ type server struct {
 func newServer(svc *teacmd.Service, c *serveCmd) *server {
 	s := &server{
 		svc: svc, flags: c, static: c.Static, secrets: host.NewMask(svc.Secrets()), lines: map[string]*line{}, live: map[string]*live{}, answers: map[string]chan struct{}{}, unwatched: map[string]string{}, maxRunning: c.MaxRunning,
-		retimed: make(chan string, 1), endings: make(chan struct{}, 1), started: time.Now(), mu: new(sync.Mutex), ended: make(chan struct{}), uploads: make(chan struct{}, maxUploads),
+		triggersChanged: make(chan string, 1), endings: make(chan struct{}, 1), started: time.Now(), mu: new(sync.Mutex), ended: make(chan struct{}), uploads: make(chan struct{}, maxUploads),
 	}
 	s.metrics = newMetrics(s)
 	svc.DataDir = s.dataDir
 	s.brokers = &subscriptions{s: s, open: map[string]*subscription{}}
-	s.beat()
+	s.recordProgress()
 	s.ctx, s.stop = context.WithCancel(svc.Context)
 	s.runs, s.stopAll = context.WithCancelCause(context.WithoutCancel(svc.Context))
 	return s
@@ -208,8 +208,8 @@ func (s *server) dataDir(workflow string) string {
 func (s *server) check() error {
 	s.catalog.Scan()
 	defer s.close()
-	if files, loose := s.faulty(); files+loose > 0 {
-		return teacmd.InvalidErrorf("%s", counted(files, "file has mistakes", "files have mistakes", loose))
+	if files, shared := s.countProblems(); files+shared > 0 {
+		return teacmd.InvalidErrorf("%s", counted(files, "file has mistakes", "files have mistakes", shared))
 	}
 	n := 0
 	for _, name := range s.catalog.names() {
@@ -222,18 +222,18 @@ func (s *server) check() error {
 }
 
 // counted describes the number of mistakes.
-func counted(files int, one, many string, loose int) string {
+func counted(files int, one, many string, shared int) string {
 	text := fmt.Sprintf("%d %s", files, many)
 	if files == 1 {
 		text = "1 " + one
 	}
 	switch {
-	case loose == 0:
+	case shared == 0:
 		return text
 	case files == 0:
-		return fmt.Sprintf("%d triggers or sections name what does not exist", loose)
+		return fmt.Sprintf("%d triggers or sections refer to unknown workflows", shared)
 	}
-	return fmt.Sprintf("%s, %d triggers or sections name what does not exist", text, loose)
+	return fmt.Sprintf("%s, %d triggers or sections refer to unknown workflows", text, shared)
 }
 
 // open reads the state, loads the workflows and continues unfinished runs.
@@ -246,13 +246,13 @@ func (s *server) open() (err error) {
 	if s.led, err = openLedger(filepath.Join(dir, "state.jsonl")); err != nil {
 		return errors.Join(err, s.lock.Close())
 	}
-	s.lost = s.hadState() && s.led.fresh
+	s.lost = s.hasPriorState() && s.led.fresh
 	if s.led.cut > 0 {
 		s.svc.Log.Warn(fmt.Sprintf("the last %d bytes of %s were damaged and are cut off, as after a power cut; changes in them are lost", s.led.cut, s.led.path))
 	}
 	s.mu = &s.led.mu
 	s.catalog.Scan()
-	s.warnLoose()
+	s.warnSharedProblems()
 	s.recover()
 	s.background.Go(func() { s.catalog.Watch(s.ctx) })
 	s.background.Go(s.schedule)
@@ -295,7 +295,7 @@ func (s *server) recover() {
 			s.enqueue(it)
 		}
 	}
-	s.release()
+	s.tryNextSuspect()
 	if n > 0 {
 		s.svc.Log.Info(fmt.Sprintf("%d runs continue", n))
 	}

@@ -75,8 +75,8 @@ type eventStream struct {
 	each func(line []byte) []byte
 }
 
-// errGone reports that the client does not read.
-var errGone = errors.New("the client is gone")
+// errDisconnected reports that the client does not read.
+var errDisconnected = errors.New("the client is gone")
 
 func (e *eventStream) run(ctx context.Context) error {
 	ticker := time.NewTicker(heartbeat)
@@ -130,12 +130,12 @@ func (e *eventStream) run(ctx context.Context) error {
 		case <-ticker.C:
 			e.deadline()
 			if _, err := e.w.Write([]byte(":\n\n")); err != nil {
-				return errGone
+				return errDisconnected
 			}
 		case <-ctx.Done():
-			return errGone
+			return errDisconnected
 		case <-e.s.runs.Done():
-			return errGone
+			return errDisconnected
 		}
 	}
 }
@@ -276,7 +276,7 @@ func (e *eventStream) send(seq int64, line []byte) error {
 		text = e.each(line)
 	}
 	if _, err := e.w.Write(text); err != nil {
-		return errGone
+		return errDisconnected
 	}
 	e.last, e.sent = seq, true
 	return nil
@@ -290,7 +290,7 @@ func (e *eventStream) flush() error {
 	}
 	e.deadline()
 	if err := e.control.Flush(); err != nil {
-		return errGone
+		return errDisconnected
 	}
 	return nil
 }

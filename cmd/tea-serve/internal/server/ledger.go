@@ -52,15 +52,15 @@ type ledger struct {
 	home os.FileInfo
 
 	// Only the writer uses file. size is the size of its content, and live the size
-	// after compaction; zeros follow up to room. The file is synced up to safe, and
-	// said is the value of safe that it records. lost reports that the file lacks
+	// after compaction; zeros follow up to allocated. The file is synced up to safe, and
+	// recordedSafe is the value of safe that it records. lost reports that the file lacks
 	// changes because it was removed or a write failed. info identifies the file.
-	file       *os.File
-	info       os.FileInfo
-	size, live int64
-	room       int64
-	safe, said int64
-	lost       bool
+	file               *os.File
+	info               os.FileInfo
+	size, live         int64
+	allocated          int64
+	safe, recordedSafe int64
+	lost               bool
 	// fresh reports that there was no file.
 	fresh bool
 	// cut is the size of the torn tail that was removed on opening, without zeros.
@@ -193,7 +193,7 @@ func (l *ledger) open() error {
 	}
 	info, err := f.Stat()
 	if err == nil {
-		l.live, l.room = l.size, l.size
+		l.live, l.allocated = l.size, l.size
 		err = f.Truncate(l.size)
 	}
 	if err != nil {
@@ -234,8 +234,8 @@ func (l *ledger) moved() error {
 	return nil
 }
 
-// look sets lost if the file was removed. Only the writer calls it.
-func (l *ledger) look() {
+// checkRemoved sets lost if the file was removed. Only the writer calls it.
+func (l *ledger) checkRemoved() {
 	if info, err := os.Stat(l.path); err != nil || !os.SameFile(info, l.info) {
 		l.lost = true
 	}
@@ -302,7 +302,7 @@ func (l *ledger) write() {
 		case <-l.wake:
 		case <-lazy.C:
 			armed = false
-			err := l.settle()
+			err := l.syncOrRewrite()
 			if l.report(err); err != nil {
 				arm()
 			}
@@ -323,7 +323,7 @@ func (l *ledger) write() {
 			close(b.written)
 		}
 		if closed {
-			_ = errors.Join(l.settle(), l.file.Truncate(l.size), l.file.Close()) // callers that waited for lost changes got an error
+			_ = errors.Join(l.syncOrRewrite(), l.file.Truncate(l.size), l.file.Close()) // callers that waited for lost changes got an error
 			return
 		}
 		if l.size > compactSize && l.size > 4*l.live {
@@ -343,10 +343,10 @@ func (l *ledger) report(err error) {
 	l.mu.Unlock()
 }
 
-// settle syncs changes that nobody waits for, and rewrites a file that lacks
+// syncOrRewrite syncs changes that nobody waits for, and rewrites a file that lacks
 // changes.
-func (l *ledger) settle() error {
-	if l.look(); !l.lost {
+func (l *ledger) syncOrRewrite() error {
+	if l.checkRemoved(); !l.lost {
 		return l.sync()
 	}
 	l.mu.Lock()
@@ -369,25 +369,25 @@ func (l *ledger) sync() error {
 // put writes a batch, and syncs it if a caller waits. After an error the file has
 // no part of it.
 func (l *ledger) put(b *batch) error {
-	if l.look(); l.lost {
-		return l.settle()
+	if l.checkRemoved(); l.lost {
+		return l.syncOrRewrite()
 	}
 	text := b.text
-	if l.safe > l.said {
+	if l.safe > l.recordedSafe {
 		line, err := appendLine(nil, &entry{Safe: l.safe})
 		if err != nil {
 			return err
 		}
 		text = append(line, text...)
 	}
-	if end := l.size + int64(len(text)); end > l.room {
+	if end := l.size + int64(len(text)); end > l.allocated {
 		l.grow(end + growth)
 	}
 	n, err := l.file.WriteAt(text, l.size)
 	if err == nil {
 		l.size += int64(len(text))
-		l.room = max(l.room, l.size)
-		l.said = l.safe
+		l.allocated = max(l.allocated, l.size)
+		l.recordedSafe = l.safe
 		if b.sync {
 			err = l.sync()
 		}
@@ -397,7 +397,7 @@ func (l *ledger) put(b *batch) error {
 		l.size -= int64(len(text))
 	}
 	if l.lost = true; n > 0 {
-		l.room = l.size
+		l.allocated = l.size
 		err = errors.Join(err, l.file.Truncate(l.size))
 	}
 	return err
@@ -410,11 +410,11 @@ func (l *ledger) grow(size int64) {
 		err = atomicfile.SyncData(l.file)
 	}
 	if err == nil {
-		l.room, l.safe = size, l.size
+		l.allocated, l.safe = size, l.size
 		return
 	}
 	_ = l.file.Truncate(l.size) // the next write reports the error
-	l.room = l.size
+	l.allocated = l.size
 }
 
 // compact replaces the file with one that has only the state. The caller holds mu, or
@@ -455,7 +455,7 @@ func (l *ledger) compact() error {
 	}
 	l.info = info
 	l.file, l.size, l.live, l.lost = f, int64(len(text)), int64(len(text)), false
-	l.room, l.safe, l.said = l.size, l.size, l.size
+	l.allocated, l.safe, l.recordedSafe = l.size, l.size, l.size
 	if l.next != nil { // the new file has its changes
 		b := l.next
 		l.next = nil

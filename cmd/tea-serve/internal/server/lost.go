@@ -22,9 +22,9 @@ func triggerOf(e host.RunEntry) (trigger string, served bool) {
 	return trigger, who == byServer
 }
 
-// hadState reports whether a server has stored its state in the directory before. The
+// hasPriorState reports whether a server has stored its state in the directory before. The
 // lock file records this, since the state file itself may be lost.
-func (s *server) hadState() bool {
+func (s *server) hasPriorState() bool {
 	if info, err := s.lock.Stat(); err == nil && info.Size() > 0 {
 		return true
 	}
@@ -56,12 +56,12 @@ func (s *server) rebuild(runs *host.Runs) {
 		}
 		it := &item{ID: e.ID, Workflow: e.Workflow, Trigger: trigger, At: e.StartedAt}
 		it.progress.ID = e.ID
-		goesOn, err := s.unfinished(runs, e, it)
+		continues, err := s.unfinished(runs, e, it)
 		switch {
 		case err != nil:
 			s.svc.Log.Warn("run "+e.ID+" of "+e.Workflow+" is not continued: its checkpoint cannot be read", "run", e.ID, "error", s.svc.Hide(err.Error()))
 			continue
-		case !goesOn:
+		case !continues:
 			continue
 		case it.Waiting:
 			waiting++

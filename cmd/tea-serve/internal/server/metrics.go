@@ -218,5 +218,5 @@ func journalBytes(dir string) (size int64) {
 	return size
 }
 
-// beat records progress of the scheduler, for the watchdog.
-func (s *server) beat() { s.lastBeat.Store(time.Now().UnixNano()) }
+// recordProgress records progress of the scheduler, for the watchdog.
+func (s *server) recordProgress() { s.lastBeat.Store(time.Now().UnixNano()) }

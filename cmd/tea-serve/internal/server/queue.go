@@ -48,8 +48,8 @@ type endedRun struct {
 	at time.Time
 }
 
-// keep adds an ended run.
-func (ln *line) keep(id string, status flow.Status, at time.Time) {
+// addEnded adds an ended run.
+func (ln *line) addEnded(id string, status flow.Status, at time.Time) {
 	switch status {
 	case flow.Done:
 		ln.done = append(ln.done, endedRun{id, at})
@@ -58,8 +58,8 @@ func (ln *line) keep(id string, status flow.Status, at time.Time) {
 	}
 }
 
-// unkeep removes a run that continues.
-func (ln *line) unkeep(id string) {
+// removeEnded removes a run that continues.
+func (ln *line) removeEnded(id string) {
 	same := func(r endedRun) bool { return r.id == id }
 	ln.done, ln.failed = slices.DeleteFunc(ln.done, same), slices.DeleteFunc(ln.failed, same)
 }
@@ -101,12 +101,12 @@ type request struct {
 
 // The reasons why a request is refused.
 var (
-	errStopping   = errors.New("the server is stopping")
-	errNoWorkflow = errors.New("there is no such workflow")
-	errQueueFull  = errors.New("the queue is full")
-	errSpent      = errors.New("the workflow has used its budget of the day")
-	errSkipped    = errors.New("a run is running or waits for an answer, and overlap is skip")
-	errKeyReused  = errors.New("the idempotency key was used with another input")
+	errStopping    = errors.New("the server is stopping")
+	errNoWorkflow  = errors.New("there is no such workflow")
+	errQueueFull   = errors.New("the queue is full")
+	errBudgetSpent = errors.New("the workflow has used its budget of the day")
+	errSkipped     = errors.New("a run is running or waits for an answer, and overlap is skip")
+	errKeyReused   = errors.New("the idempotency key was used with another input")
 )
 
 func noWorkflow(name string) error { return fmt.Errorf("%w: %.100q", errNoWorkflow, name) }
@@ -162,7 +162,7 @@ func (s *server) accept(r request) (accepted, error) {
 	defer s.mu.Unlock()
 	ln.entering--
 	if err != nil {
-		s.uncount(a.item)
+		s.removeCount(a.item)
 		delete(s.led.state.items, a.id)
 		for _, key := range []string{r.key, r.replay} {
 			delete(s.led.state.keys, s.keyName(r.workflow, key))
@@ -189,8 +189,8 @@ func (s *server) count(it *item) {
 	}
 }
 
-// uncount reverts count.
-func (s *server) uncount(it *item) {
+// removeCount reverts count.
+func (s *server) removeCount(it *item) {
 	if it.counted {
 		it.counted = false
 		s.queuedBytes -= len(it.Input)
@@ -230,7 +230,7 @@ func (s *server) admit(r request, input []byte) (accepted, []*entry, error) {
 	defer v.uses.Done()
 	c, ln := v.serving.Config(), s.line(r.workflow)
 	waiting := len(ln.ready) + ln.entering
-	switch busy := ln.occupied(c)+ln.fresh()+ln.entering >= maxRunning(c); {
+	switch busy := ln.usedSlots(c)+ln.fresh()+ln.entering >= maxRunning(c); {
 	case busy && c.Overlap == "skip":
 		return accepted{}, nil, errSkipped
 	case waiting >= orDefault(c.MaxQueue, defaultMaxQueue) && (busy || s.running+waiting >= s.maxRunning), s.queuedBytes+len(input) > maxQueuedBytes:
@@ -353,9 +353,9 @@ func (s *server) wait(it *item) time.Duration {
 	return min(wait, 2*policy.Max) // jitter may exceed Max
 }
 
-// retime recomputes the waits of all items: timers do not notice that the clock was
+// resetTimers recomputes the waits of all items: timers do not notice that the clock was
 // set.
-func (s *server) retime() {
+func (s *server) resetTimers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, it := range s.led.state.items {
@@ -371,14 +371,14 @@ func (s *server) changed(workflow string) {
 	defer s.mu.Unlock()
 	s.dispatch()
 	select {
-	case s.retimed <- workflow:
+	case s.triggersChanged <- workflow:
 	default:
 	}
 }
 
 // dispatch starts the next runs. The caller holds the mutex.
 func (s *server) dispatch() {
-	if s.room.waits() {
+	if s.diskFull.waits() {
 		return
 	}
 	for name, ln := range s.lines {
@@ -390,7 +390,7 @@ func (s *server) dispatch() {
 			continue // until it is served again
 		}
 		c := v.serving.Config()
-		for len(ln.ready) > 0 && s.running < s.maxRunning && !s.spent(v) && !s.room.waits() {
+		for len(ln.ready) > 0 && s.running < s.maxRunning && !s.budgetSpent(v) && !s.diskFull.waits() {
 			at := ln.next(c)
 			if at < 0 && c.Overlap == "cancel_running" {
 				if s.replaceWaiting(ln) {
@@ -430,15 +430,15 @@ func (s *server) start(it *item, ln *line, v *version) {
 	s.running++
 	it.move()
 	s.wake(it.ID)
-	s.uncount(it)
+	s.removeCount(it)
 	s.probing(it)
 	v.uses.Add(1)
 	s.executing.Go(func() { s.execute(ctx, lv) })
 }
 
-// spent reports whether a workflow has spent its daily budget. The caller holds the
+// budgetSpent reports whether a workflow has spent its daily budget. The caller holds the
 // mutex.
-func (s *server) spent(v *version) bool {
+func (s *server) budgetSpent(v *version) bool {
 	c := v.serving.Config()
 	if c.Tokens == 0 && c.USD == 0 {
 		return false

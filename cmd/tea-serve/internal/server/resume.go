@@ -15,10 +15,10 @@ import (
 
 // The reasons why a run cannot be resumed.
 var (
-	errBusy    = errors.New("the run is running or queued")
-	errEnded   = errors.New("the run is done")
-	errWaits   = errors.New("the run waits and has no failed part; answer it with POST /v1/runs/ID/resume")
-	errDropped = errors.New("the run was stopped before it began")
+	errBusy         = errors.New("the run is running or queued")
+	errEnded        = errors.New("the run is done")
+	errAwaitsAnswer = errors.New("the run waits and has no failed part; answer it with POST /v1/runs/ID/resume")
+	errDropped      = errors.New("the run was stopped before it began")
 )
 
 // postResume resumes a run with answers or input.
@@ -72,18 +72,18 @@ func (s *server) postRetry(w http.ResponseWriter, r *http.Request) error {
 	_, contents, err := s.contents(r.PathValue("id"))
 	var a accepted
 	if errors.Is(err, errNoRun) { // parked before it could start
-		a, err = s.unpark(r.PathValue("id"))
+		a, err = s.retryParked(r.PathValue("id"))
 	} else if err == nil {
 		a, err = s.resume(contents, &resumption{RetryFailed: true})
 	}
 	if err != nil {
-		return s.orDropped(r.PathValue("id"), err)
+		return s.asDropped(r.PathValue("id"), err)
 	}
 	return s.answer(w, r, a, wait)
 }
 
-// unpark retries a parked run that has no checkpoint.
-func (s *server) unpark(id string) (accepted, error) {
+// retryParked retries a parked run that has no checkpoint.
+func (s *server) retryParked(id string) (accepted, error) {
 	s.mu.Lock()
 	it := s.led.state.items[id]
 	if it == nil || it.Parked == "" {
@@ -122,7 +122,7 @@ func (s *server) resume(contents *host.RunContents, resume *resumption) (accepte
 		case entry.Status == flow.Done && !(resume.RetryFailed && entry.FailedBranches > 0):
 			err = errEnded
 		case entry.Status == flow.Waiting && resume.RetryFailed && entry.FailedBranches == 0 && resume.Answers == nil && resume.Input == nil:
-			err = errWaits
+			err = errAwaitsAnswer
 		case entry.Status == flow.Running:
 			err = errBusy
 		}
@@ -184,15 +184,15 @@ func (s *server) requeue(next *item) (accepted, error) {
 	if s.led.state.items[next.ID] != next { // it was cancelled meanwhile
 		return a, nil
 	}
-	s.line(next.Workflow).unkeep(next.ID)
+	s.line(next.Workflow).removeEnded(next.ID)
 	s.count(next)
 	s.enqueue(next)
 	return a, nil
 }
 
-// orDropped returns errDropped if a run was not found because it was stopped before
+// asDropped returns errDropped if a run was not found because it was stopped before
 // it began, otherwise err.
-func (s *server) orDropped(id string, err error) error {
+func (s *server) asDropped(id string, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if errors.Is(err, errNoRun) && s.led.state.drops[id] != nil {

@@ -48,7 +48,7 @@ func (s *server) execute(ctx context.Context, lv *live) {
 	res, err := s.attempt(ctx, lv)
 	lv.cancel(nil)
 	lv.hub.close()
-	if goesOn := s.settle(lv, res, err); res != nil && !goesOn {
+	if continues := s.recordOutcome(lv, res, err); res != nil && !continues {
 		s.brokers.publish(lv, res)
 	}
 	lv.v.uses.Done()
@@ -246,9 +246,9 @@ func (s *server) begin(it *item, finished int) error {
 	return err
 }
 
-// settle records the outcome of an attempt, and reports whether the run continues by
+// recordOutcome records the outcome of an attempt, and reports whether the run continues by
 // itself.
-func (s *server) settle(lv *live, res *flow.Result, err error) (goesOn bool) {
+func (s *server) recordOutcome(lv *live, res *flow.Result, err error) (continues bool) {
 	it := lv.it
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -259,7 +259,7 @@ func (s *server) settle(lv *live, res *flow.Result, err error) (goesOn bool) {
 	if it.Running = false; res != nil {
 		it.recovered, it.interrupted = false, false // the next attempt need not look for an outcome
 	}
-	s.cleared(it)
+	s.endTrial(it)
 	s.setWaiting(it, res != nil && res.Status == flow.Waiting)
 	defer s.dispatch()
 	noRoom := res == nil && full(err)
@@ -275,24 +275,24 @@ func (s *server) settle(lv *live, res *flow.Result, err error) (goesOn bool) {
 		it.Attempts, it.Stuck = 0, 0 // it continues at the next start
 		entries = append(entries, &entry{Try: new(it.progress)})
 	case noRoom:
-		goesOn = true
-		s.holdBack(lv, err, &entries)
+		continues = true
+		s.requeueAfterFullDisk(lv, err, &entries)
 	case errors.As(err, &reason):
 		s.park(lv, res, reason.reason, &entries)
 	case res == nil:
-		goesOn = s.notStarted(lv, err, &entries)
+		continues = s.startFailed(lv, err, &entries)
 	case res.Status == flow.Failed:
-		goesOn = s.failed(lv, res, &entries)
+		continues = s.failed(lv, res, &entries)
 	case res.Status == flow.Waiting && !deadline(res).IsZero():
 		s.await(it, res, &entries)
 	default:
 		s.end(lv, res, &entries)
 	}
 	if !stopping {
-		entries = append(entries, s.tally(it, res, used, goesOn)...)
+		entries = append(entries, s.addUsage(it, res, used, continues)...)
 	}
-	s.report(lv, res, err, goesOn)
-	if !goesOn {
+	s.report(lv, res, err, continues)
+	if !continues {
 		s.alert(lv, res, err)
 	}
 	if _, err := s.led.add(false, entries...); err != nil && !errors.Is(err, errLedgerClosed) {
@@ -300,10 +300,10 @@ func (s *server) settle(lv *live, res *flow.Result, err error) (goesOn bool) {
 	}
 	s.startFollowers()
 	it.move()
-	if !goesOn {
+	if !continues {
 		it.finish(res, err)
 	}
-	return goesOn || stopping
+	return continues || stopping
 }
 
 // deadline returns the earliest deadline of the questions of a run.
@@ -326,9 +326,9 @@ func (s *server) account(lv *live, res *flow.Result) (used flow.Usage) {
 	return used
 }
 
-// tally adds an attempt to the usage of the day. The caller holds the mutex.
-func (s *server) tally(it *item, res *flow.Result, used flow.Usage, goesOn bool) []*entry {
-	ended := !goesOn && (it.Parked != "" || res != nil && res.Status != flow.Waiting)
+// addUsage adds an attempt to the usage of the day. The caller holds the mutex.
+func (s *server) addUsage(it *item, res *flow.Result, used flow.Usage, continues bool) []*entry {
+	ended := !continues && (it.Parked != "" || res != nil && res.Status != flow.Waiting)
 	if !ended && used.Tokens <= 0 && used.USD <= 0 {
 		return nil
 	}
@@ -359,7 +359,7 @@ func (s *server) end(lv *live, res *flow.Result, entries *[]*entry) {
 		ended.Over = &overRun{it.ID, it.Trigger, it.At, it.Attempts, usageOf(res), typeOf(res.Err)}
 	}
 	if res.Checkpoint != "" {
-		s.line(it.Workflow).keep(it.ID, res.Status, time.Now())
+		s.line(it.Workflow).addEnded(it.ID, res.Status, time.Now())
 	}
 	s.ends++
 	s.follow(lv, res, entries)
@@ -389,15 +389,15 @@ func (s *server) park(lv *live, res *flow.Result, reason string, entries *[]*ent
 	s.follow(lv, res, entries)
 }
 
-// notStarted handles a run that could not be started or recorded, and reports
+// startFailed handles a run that could not be started or recorded, and reports
 // whether it is retried.
-func (s *server) notStarted(lv *live, err error, entries *[]*entry) (again bool) {
+func (s *server) startFailed(lv *live, err error, entries *[]*entry) (again bool) {
 	it := lv.it
 	permanent := errors.As(err, new(*flow.InputError)) || errors.As(err, new(host.Diagnostics)) || errors.Is(err, host.ErrWorkflowChanged) ||
 		errors.As(err, new(*host.WorkflowNotFoundError)) || errors.As(err, new(*host.ConfigSecretError))
 	switch it.again(s.svc.Hide(err.Error())); {
 	case it.Resume != nil:
-		s.unresumed(it, entries)
+		s.resumeFailed(it, entries)
 	case permanent || it.Failures >= maxEqual:
 		s.park(lv, nil, s.svc.Hide(err.Error()), entries)
 	default:
@@ -407,9 +407,9 @@ func (s *server) notStarted(lv *live, err error, entries *[]*entry) (again bool)
 	return false
 }
 
-// unresumed restores a run whose resumption failed: it waits for answers again, or
+// resumeFailed restores a run whose resumption failed: it waits for answers again, or
 // has ended.
-func (s *server) unresumed(it *item, entries *[]*entry) {
+func (s *server) resumeFailed(it *item, entries *[]*entry) {
 	_, contents, err := s.contents(it.ID)
 	var res flow.Result
 	if err == nil {
@@ -451,7 +451,7 @@ func (s *server) later(it *item, wait time.Duration, entries *[]*entry) {
 // failed handles a failed run, and reports whether it is retried.
 func (s *server) failed(lv *live, res *flow.Result, entries *[]*entry) (again bool) {
 	it, c := lv.it, lv.v.serving.Config()
-	it.again(lv.v.mask.Text(likeness(res.Err)))
+	it.again(lv.v.mask.Text(failureKey(res.Err)))
 	policy, most := retryPolicy(c)
 	switch {
 	case lv.canceled, it.Attempts > most || most == 0 || !retried(c, res.Err):
@@ -474,8 +474,8 @@ func retried(c *host.ServeConfig, err error) bool {
 	return errors.As(err, &failure) && slices.Contains(c.Retry.RetryOn, string(failure.Type))
 }
 
-// likeness returns a text that equal failures share.
-func likeness(err error) string {
+// failureKey returns a text that equal failures share.
+func failureKey(err error) string {
 	if node := (*flow.NodeError)(nil); errors.As(err, &node) && node.Err != nil {
 		return node.Path + ": " + string(node.Err.Type)
 	}

@@ -204,7 +204,7 @@ func (s *server) complete(doc *runDoc) {
 
 // reason returns why a run is queued. The caller holds the mutex.
 func (s *server) reason(it *item) string {
-	if s.room.err != nil {
+	if s.diskFull.err != nil {
 		return "the disk is full"
 	}
 	if it.NotBefore.After(time.Now()) || slices.Contains(s.suspects, it) {
@@ -216,8 +216,8 @@ func (s *server) reason(it *item) string {
 	}
 	defer v.uses.Done()
 	switch ln := s.line(it.Workflow); {
-	case s.spent(v):
-		return errSpent.Error()
+	case s.budgetSpent(v):
+		return errBudgetSpent.Error()
 	case len(ln.running) >= maxRunning(v.serving.Config()):
 		return "the workflow has max_running runs"
 	case ln.next(v.serving.Config()) < 0:

@@ -34,16 +34,16 @@ func (s *server) schedule() {
 	for {
 		select {
 		case <-timer.C:
-		case <-s.retimed:
-			s.warnLoose()
+		case <-s.triggersChanged:
+			s.warnSharedProblems()
 		case <-s.ctx.Done():
 			return
 		}
-		s.beat()
+		s.recordProgress()
 		s.brokers.update()
 		now := time.Now()
 		if step := clockStep(before, now); step.Abs() > time.Second {
-			s.retime()
+			s.resetTimers()
 			p.jump(now, step)
 		}
 		before = now

@@ -108,9 +108,9 @@ func (c *catalog) Problems() map[string]string {
 	return all
 }
 
-// loose returns the mistakes that belong to no single workflow: sections and triggers
+// sharedProblems returns the mistakes that belong to no single workflow: sections and triggers
 // that refer to unknown workflows, and directories to watch that do not exist.
-func (c *catalog) loose() (diags host.Diagnostics) {
+func (c *catalog) sharedProblems() (diags host.Diagnostics) {
 	known := c.known()
 	list, _ := c.sections.read() // which logs mistakes
 	for name, section := range list {
@@ -151,27 +151,27 @@ func (c *catalog) known() []string {
 	return known
 }
 
-// warnLoose logs new mistakes that belong to no single workflow, and returns the
+// warnSharedProblems logs new mistakes that belong to no single workflow, and returns the
 // number of all of them.
-func (s *server) warnLoose() int {
-	diags := s.catalog.loose()
+func (s *server) warnSharedProblems() int {
+	diags := s.catalog.sharedProblems()
 	logged := map[string]bool{}
 	for _, d := range diags {
 		text := d.Error()
-		if logged[text] = true; !s.loose[text] {
+		if logged[text] = true; !s.sharedProblems[text] {
 			s.svc.Log.Warn(text)
 		}
 	}
-	s.loose = logged
+	s.sharedProblems = logged
 	return len(diags)
 }
 
-// faulty counts the files and loose mistakes that keep a check from passing.
-func (s *server) faulty() (files, loose int) {
+// countProblems counts the files with mistakes, and the mistakes that belong to no single workflow.
+func (s *server) countProblems() (files, shared int) {
 	for _, problem := range s.catalog.Problems() {
 		if !strings.HasSuffix(problem, fmt.Sprint(errSection)) { // counted as a problem of serve.yaml
 			files++
 		}
 	}
-	return files, s.warnLoose()
+	return files, s.warnSharedProblems()
 }

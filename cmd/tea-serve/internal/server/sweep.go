@@ -51,7 +51,7 @@ func (s *server) listEnded(runs *host.Runs) {
 			s.line(e.Workflow).waiting[e.ID] = true
 		}
 		if s.led.state.items[e.ID] == nil && s.catalog.Owns(e.WorkflowFile) {
-			s.line(e.Workflow).keep(e.ID, e.Status, e.UpdatedAt)
+			s.line(e.Workflow).addEnded(e.ID, e.Status, e.UpdatedAt)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 // countsWaiting reports whether runs that wait for an answer count as running.
 func countsWaiting(c *host.ServeConfig) bool { return c.CountWaiting == nil || *c.CountWaiting }
 
-// occupied returns how many of the max_running slots are taken.
-func (ln *line) occupied(c *host.ServeConfig) int {
+// usedSlots returns how many of the max_running slots are taken.
+func (ln *line) usedSlots(c *host.ServeConfig) int {
 	if countsWaiting(c) {
 		return len(ln.running) + len(ln.waiting)
 	}
@@ -38,7 +38,7 @@ func (ln *line) next(c *host.ServeConfig) int {
 	switch most := maxRunning(c); {
 	case len(ln.running) >= most:
 		return -1
-	case ln.occupied(c) >= most:
+	case ln.usedSlots(c) >= most:
 		return slices.IndexFunc(ln.ready, func(it *item) bool { return ln.waiting[it.ID] })
 	case c.Order == "lifo":
 		return len(ln.ready) - 1
@@ -89,7 +89,7 @@ func (s *server) refresh() {
 	s.mu.Lock()
 	for name, ln := range s.lines {
 		if v := s.catalog.use(name); v != nil {
-			if c := v.serving.Config(); countsWaiting(c) && ln.occupied(c) >= maxRunning(c) {
+			if c := v.serving.Config(); countsWaiting(c) && ln.usedSlots(c) >= maxRunning(c) {
 				ids = slices.AppendSeq(ids, maps.Keys(ln.waiting))
 			}
 			v.uses.Done()

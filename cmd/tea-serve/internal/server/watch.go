@@ -27,17 +27,17 @@ type watcher struct {
 	// stamps are the stamps of the last scan, by trigger and name. A file whose stamp
 	// changes is still being written.
 	stamps map[string]map[string]string
-	// gone are processed files that are missing from an empty directory, by trigger and
+	// missing are processed files that are missing from an empty directory, by trigger and
 	// name: its file system may not be mounted.
-	gone map[string]bool
-	// odd holds the files whose names are not UTF-8, by trigger and name.
-	odd map[string]bool
+	missing map[string]bool
+	// notUTF8 holds the files whose names are not UTF-8, by trigger and name.
+	notUTF8 map[string]bool
 	// sums are the digests of changed files, by trigger and name.
 	sums map[string]fileSum
 }
 
 func newWatcher(s *server) *watcher {
-	return &watcher{s: s, stamps: map[string]map[string]string{}, sums: map[string]fileSum{}, gone: map[string]bool{}, odd: map[string]bool{}}
+	return &watcher{s: s, stamps: map[string]map[string]string{}, sums: map[string]fileSum{}, missing: map[string]bool{}, notUTF8: map[string]bool{}}
 }
 
 // scan starts runs for new files, and returns when to scan again.
@@ -75,7 +75,7 @@ func (w *watcher) scanDir(t *trigger) error {
 	unknown, before, now := 0, w.stamps[t.id], map[string]string{}
 	w.stamps[t.id] = now
 	for _, e := range entries {
-		w.s.beat() // many large files count as progress
+		w.s.recordProgress() // many large files count as progress
 		if strings.HasPrefix(e.Name(), ".") || !e.Type().IsRegular() || !t.matches(e.Name()) {
 			continue
 		}
@@ -98,7 +98,7 @@ func (w *watcher) scanDir(t *trigger) error {
 		}
 		seen, sum, _ := cutLast(w.seen(t, e.Name()))
 		if seen == stamp {
-			delete(w.gone, t.id+"\x00"+e.Name())
+			delete(w.missing, t.id+"\x00"+e.Name())
 			continue
 		}
 		if before[e.Name()] != stamp {
@@ -110,7 +110,7 @@ func (w *watcher) scanDir(t *trigger) error {
 			continue
 		}
 		done := []*entry{{File: &fileSeen{t.id, e.Name(), stamp + " " + content}}}
-		if content == sum && content != "" && !w.gone[t.id+"\x00"+e.Name()] { // only its time has changed
+		if content == sum && content != "" && !w.missing[t.id+"\x00"+e.Name()] { // only its time has changed
 			if err := w.add(done...); err != nil {
 				return err
 			}
@@ -124,7 +124,7 @@ func (w *watcher) scanDir(t *trigger) error {
 			return nil // the next scan retries
 		}
 		delete(w.sums, t.id+"\x00"+e.Name())
-		delete(w.gone, t.id+"\x00"+e.Name())
+		delete(w.missing, t.id+"\x00"+e.Name())
 	}
 	if unknown > 0 {
 		w.s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s skips %d files in %s: the server's state was missing, so they may have been processed before; to process a file, run `touch` on it", t.Name, t.workflow, unknown, t.dir))
@@ -143,8 +143,8 @@ func (w *watcher) add(entries ...*entry) error {
 
 // reportOdd logs once that the name of a file is not UTF-8.
 func (w *watcher) reportOdd(t *trigger, name string) {
-	if key := t.id + "\x00" + name; !w.odd[key] {
-		w.odd[key] = true
+	if key := t.id + "\x00" + name; !w.notUTF8[key] {
+		w.notUTF8[key] = true
 		w.s.svc.Log.Warn(fmt.Sprintf("the trigger %q of %s does not process the file %q of %s: its name is not UTF-8, so it cannot be part of an event; rename it", t.Name, t.workflow, name, t.dir))
 	}
 }
@@ -215,9 +215,9 @@ func (w *watcher) forget(t *trigger, now map[string]string) {
 			continue
 		}
 		if key := t.id + "\x00" + name; len(now) == 0 {
-			w.gone[key] = true
+			w.missing[key] = true
 		} else {
-			delete(w.gone, key)
+			delete(w.missing, key)
 			_, _ = w.s.led.add(false, &entry{File: &fileSeen{Trigger: t.id, Name: name}}) // it is retried
 		}
 	}

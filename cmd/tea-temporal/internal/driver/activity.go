@@ -91,7 +91,7 @@ func (r *run) scheduleOn(ctx context.Context, queue string, c call, out *answer)
 	}
 	r.rt.task.take(ctx, len(c.Params))
 	w := workflow.WithActivityOptions(coroutine(ctx), workflow.ActivityOptions{
-		TaskQueue: queue, StartToCloseTimeout: maxCall, HeartbeatTimeout: silence, Summary: summary, RetryPolicy: retry,
+		TaskQueue: queue, StartToCloseTimeout: maxCall, HeartbeatTimeout: silentAfter, Summary: summary, RetryPolicy: retry,
 	})
 	return out.answered(workflow.ExecuteActivity(w, name, c).Get(w, out))
 }
@@ -187,7 +187,7 @@ func (k *worker) local(ctx context.Context, wf *loaded, c call) (answer, error) 
 	if !info.IsLocalActivity {
 		beating, stop := context.WithCancel(ctx)
 		defer stop()
-		go h.beat(beating, c.Call)
+		go h.heartbeat(beating, c.Call)
 	}
 	res, err := wf.Invoke(ctx, k.workflows.secrets, &tea.Request{Action: c.Action, Params: tea.ValuePayload(params), Call: c.Call, Host: h})
 	if ctx.Err() != nil && !info.IsLocalActivity {

@@ -140,9 +140,9 @@ func runPlace(namespace, run string) string {
 	return url.PathEscape(namespace) + "/run-" + url.PathEscape(run)
 }
 
-// youngBlobs is the age below which values may belong to a run that is about to
+// minBlobAge is the age below which values may belong to a run that is about to
 // start.
-const youngBlobs = time.Hour
+const minBlobAge = time.Hour
 
 // prune removes the values of a namespace's runs that gone reports.
 func (b blobs) prune(ctx context.Context, namespace string, before time.Time, gone func(run string) (bool, error)) error {

@@ -53,11 +53,11 @@ type follower struct {
 	// warn shows a message to the user; nil discards it.
 	warn func(message string)
 	// ahead holds, by activity, tokens that were passed on before the run emitted
-	// them; early is the number of these events.
-	ahead map[string]*ahead
-	early int64
-	// heard is the time of the last event, in nanoseconds.
-	heard atomic.Int64
+	// them; streamed is the number of these events.
+	ahead    map[string]*ahead
+	streamed int64
+	// lastEvent is the time of the last event, in nanoseconds.
+	lastEvent atomic.Int64
 }
 
 func connect(ctx context.Context, f teacmd.EngineFlags, run string, o host.RunOptions) (*follower, error) {
@@ -286,7 +286,7 @@ func (r *follower) follow(ctx context.Context) (*outcome, error) {
 	inner := context.WithoutCancel(ctx)
 	watched, stopWatch := context.WithCancel(inner)
 	defer stopWatch()
-	r.heard.Store(time.Now().UnixNano())
+	r.lastEvent.Store(time.Now().UnixNano())
 	go r.watch(watched)
 	begin, execution, stop, end := time.Now(), "", ctx.Done(), (<-chan struct{})(nil)
 	looks := ctx // a query without a worker takes long
@@ -296,7 +296,7 @@ func (r *follower) follow(ctx context.Context) (*outcome, error) {
 			execution, end = r.execution, r.ends(watched)
 		}
 		if stop == nil && !asked {
-			unasked = r.askToStop(inner)
+			unasked = r.cancelRun(inner)
 			asked = unasked == nil
 		}
 		look := time.Now()
@@ -318,12 +318,12 @@ func (r *follower) follow(ctx context.Context) (*outcome, error) {
 				return out, gone
 			}
 			if stop == nil && err != nil {
-				if left := r.leave(inner, unasked); left != nil {
+				if left := r.stopFailed(inner, unasked); left != nil {
 					return left, nil
 				}
 			}
 		} else {
-			r.heard.Store(time.Now().UnixNano())
+			r.lastEvent.Store(time.Now().UnixNano())
 			if r.last < p.Last {
 				wait = 0
 			}
@@ -342,8 +342,8 @@ func (r *follower) follow(ctx context.Context) (*outcome, error) {
 	}
 }
 
-// askToStop cancels the run.
-func (r *follower) askToStop(ctx context.Context) error {
+// cancelRun cancels the run.
+func (r *follower) cancelRun(ctx context.Context) error {
 	err := r.client.CancelWorkflow(ctx, r.run, "")
 	if errors.As(err, new(*serviceerror.NotFound)) {
 		return nil // the run has ended
@@ -351,10 +351,10 @@ func (r *follower) askToStop(ctx context.Context) error {
 	return err
 }
 
-// leave returns the outcome of a run that should stop but cannot now, with a warning;
+// stopFailed returns the outcome of a run that should stop but cannot now, with a warning;
 // nil if it can. unasked is the error of the cancellation.
-func (r *follower) leave(ctx context.Context, unasked error) *outcome {
-	reasons := r.troubles(ctx)
+func (r *follower) stopFailed(ctx context.Context, unasked error) *outcome {
+	reasons := r.problems(ctx)
 	if len(reasons) == 0 {
 		return nil
 	}
@@ -392,8 +392,8 @@ func (r *follower) emit(p *progress) error {
 			return fmt.Errorf("read an event of run %s: %w", r.run, err)
 		}
 		r.last = e.Seq
-		if r.options.Events != nil && !r.wasEarly(&e) {
-			e.Seq += r.early // keeps the total number of events
+		if r.options.Events != nil && !r.wasStreamed(&e) {
+			e.Seq += r.streamed // keeps the total number of events
 			r.options.Events(e)
 		}
 	}
@@ -437,7 +437,7 @@ func (r *follower) closed(ctx context.Context, answers bool) (*outcome, error) {
 	if r.ended.IsZero() {
 		r.ended = time.Now()
 	}
-	if took := time.Since(r.ended); answers || took < lastEvents || took < 4*lastEvents && !r.deserted(ctx, r.queue, enums.TASK_QUEUE_TYPE_WORKFLOW) {
+	if took := time.Since(r.ended); answers || took < lastEvents || took < 4*lastEvents && !r.hasNoWorker(ctx, r.queue, enums.TASK_QUEUE_TYPE_WORKFLOW) {
 		return nil, nil // its last events follow
 	}
 	if r.warn != nil && r.options.Events != nil {

@@ -66,7 +66,7 @@ func (r *run) takeSignals(w workflow.Context) {
 			workflow.GetSignalChannel(w, handOverSignal).Receive(w, &from)
 			// Runs of later workers stay with them.
 			if from >= r.worker.generation {
-				r.handing, r.needs = true, from+1
+				r.handingOver, r.needs = true, from+1
 			}
 		}
 	})

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// beatEvery is the interval of heartbeats, and liveEvery the interval while there
-	// are new tokens; silence is how long Temporal waits for a heartbeat before another
+	// heartbeatInterval is the interval of heartbeats, and liveInterval the interval while there
+	// are new tokens; silentAfter is how long Temporal waits for a heartbeat before another
 	// worker repeats the call.
-	beatEvery = 4 * time.Second
-	liveEvery = 100 * time.Millisecond
-	silence   = 20 * time.Second
+	heartbeatInterval = 4 * time.Second
+	liveInterval      = 100 * time.Millisecond
+	silentAfter       = 20 * time.Second
 )
 
 // maxLive bounds the text in a heartbeat.
@@ -36,11 +36,11 @@ type live struct {
 	Waiting string `json:"waiting,omitempty"`
 }
 
-// beat sends heartbeats until ctx is done.
-func (h *remoteHost) beat(ctx context.Context, c tea.Call) {
+// heartbeat sends heartbeats until ctx is done.
+func (h *remoteHost) heartbeat(ctx context.Context, c tea.Call) {
 	// A repeated attempt would stream the same text again.
 	streams := c.Attempt <= 1 && h.info.Attempt == 1
-	tick := time.NewTicker(liveEvery)
+	tick := time.NewTicker(liveInterval)
 	defer tick.Stop()
 	var report *live
 	last, seen, waiting := time.Now(), 0, ""
@@ -65,7 +65,7 @@ func (h *remoteHost) beat(ctx context.Context, c tea.Call) {
 			}
 			report = &l
 		}
-		if time.Since(last) < beatEvery {
+		if time.Since(last) < heartbeatInterval {
 			continue
 		}
 		last = time.Now()
@@ -150,25 +150,25 @@ func (r *follower) emitLive(calls []*workflow.PendingActivityInfo) {
 		for _, text := range l.Tokens[min(a.tokens-l.From, len(l.Tokens)):] {
 			a.tokens++
 			a.text += text
-			r.early++
+			r.streamed++
 			r.options.Events(flow.Event{
-				Seq: r.last + r.early, Time: time.Now(), RunID: r.run, Type: flow.EventToken, Node: l.Node, Path: l.Path,
+				Seq: r.last + r.streamed, Time: time.Now(), RunID: r.run, Type: flow.EventToken, Node: l.Node, Path: l.Path,
 				Fields: []flow.Field{{Key: "text", Value: text}},
 			})
 		}
 	}
 }
 
-// wasEarly reports whether an event was passed on before the run emitted it.
-func (r *follower) wasEarly(e *flow.Event) bool {
-	if e.Type != flow.EventToken || r.early == 0 {
+// wasStreamed reports whether an event was passed on before the run emitted it.
+func (r *follower) wasStreamed(e *flow.Event) bool {
+	if e.Type != flow.EventToken || r.streamed == 0 {
 		return false
 	}
 	text := e.Text("text")
 	for _, a := range r.ahead {
 		if a.path == e.Path && text != "" && strings.HasPrefix(a.text, text) {
 			a.text = a.text[len(text):]
-			r.early--
+			r.streamed--
 			return true
 		}
 	}

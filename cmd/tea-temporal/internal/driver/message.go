@@ -40,8 +40,8 @@ type start struct {
 	// Previous is the execution that ended without being continued as new.
 	Previous string `json:"previous,omitempty"`
 	// Steps is the number of steps before a hand-over.
-	Steps int    `json:"steps,omitempty"`
-	Given *given `json:"given,omitempty"`
+	Steps       int          `json:"steps,omitempty"`
+	ResumeInput *resumeInput `json:"given,omitempty"`
 	// Generation is the lowest generation of a worker for the execution.
 	Generation int `json:"generation,omitempty"`
 	// Opened are the nodes and branches that have begun but not ended.
@@ -51,8 +51,8 @@ type start struct {
 	HandOver int `json:"hand_over,omitempty"`
 }
 
-// given is the input of a resumed run.
-type given struct {
+// resumeInput is the input of a resumed run.
+type resumeInput struct {
 	// Input and Answers are sealed.
 	Input       json.RawMessage `json:"input,omitempty"`
 	Answers     json.RawMessage `json:"answers,omitempty"`

@@ -42,7 +42,7 @@ func (Engine) Resume(ctx context.Context, f teacmd.EngineFlags, run string, job 
 // resume passes input and answers to a waiting run. An ended run begins again with
 // its records.
 func (r *follower) resume(ctx context.Context, input, answers map[string]any, retry bool) error {
-	g := given{RetryFailed: retry}
+	g := resumeInput{RetryFailed: retry}
 	var err error
 	if len(input) > 0 {
 		if g.Input, err = sealed(input, r.mask); err != nil {
@@ -60,7 +60,7 @@ func (r *follower) resume(ctx context.Context, input, answers map[string]any, re
 	id := host.NewRunID()
 	watched, stop := context.WithCancel(ctx)
 	defer stop()
-	r.heard.Store(time.Now().UnixNano())
+	r.lastEvent.Store(time.Now().UnixNano())
 	go r.watch(watched)
 	for tries := 1; ; tries++ {
 		about, err := r.find(ctx)
@@ -96,7 +96,7 @@ type notWaitingError struct{ error }
 func (e notWaitingError) Unwrap() error { return e.error }
 
 // answer passes input and answers to the current execution.
-func (r *follower) answer(ctx context.Context, id string, g given) error {
+func (r *follower) answer(ctx context.Context, id string, g resumeInput) error {
 	handle, err := r.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		WorkflowID: r.run, RunID: r.execution, UpdateID: id, UpdateName: resumeUpdate, Args: []any{g}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
@@ -114,7 +114,7 @@ func (r *follower) answer(ctx context.Context, id string, g given) error {
 }
 
 // again starts another execution of an ended run.
-func (r *follower) again(ctx context.Context, name string, g *given) error {
+func (r *follower) again(ctx context.Context, name string, g *resumeInput) error {
 	p, err := r.progress(ctx, noEvents)
 	if err != nil {
 		return r.explain(ctx, err)
@@ -144,7 +144,7 @@ func (r *follower) again(ctx context.Context, name string, g *given) error {
 		}
 		name, r.changed = r.changed.Workflow.Name(), nil
 	}
-	s := start{RunID: r.run, Segments: 1, LastSeq: p.Last, Given: g, StartedAt: p.StartedAt, Parent: p.Parent, Previous: r.execution}
+	s := start{RunID: r.run, Segments: 1, LastSeq: p.Last, ResumeInput: g, StartedAt: p.StartedAt, Parent: p.Parent, Previous: r.execution}
 	return r.begin(ctx, name, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, s, def, records)
 }
 

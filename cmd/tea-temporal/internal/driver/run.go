@@ -77,13 +77,13 @@ type run struct {
 	opened, repeated map[string]bool
 
 	// began are the paths of nodes that have made a call in this execution.
-	began   map[string]bool
-	handing bool
+	began       map[string]bool
+	handingOver bool
 	// needs is the generation for the next execution if the run was asked to continue
 	// with a later one.
-	needs int
-	open  map[string]*openCall
-	given *given
+	needs       int
+	open        map[string]*openCall
+	resumeInput *resumeInput
 	// elsewhere are the bundles that some worker of the run's queue lacks.
 	elsewhere map[string]bool
 }
@@ -106,7 +106,7 @@ func (k *worker) execute(w workflow.Context, args converter.EncodedValues) (*out
 	r.pin(w)
 	r.rt = newRuntime(w)
 	r.rt.mask, r.rt.task.stored = r.wf.mask, r.def.Store != ""
-	r.given = r.start.Given
+	r.resumeInput = r.start.ResumeInput
 	if r.start.StartedAt.IsZero() {
 		r.start.StartedAt = workflow.Now(w)
 	}
@@ -168,14 +168,14 @@ func (r *run) drive(w workflow.Context) error {
 		if err != nil {
 			return err
 		}
-		if r.handing && res.Status == flow.Waiting {
+		if r.handingOver && res.Status == flow.Waiting {
 			r.start.Steps = res.Usage.Steps - r.unfinished(res)
 			return errHandOver
 		}
 		if r.outcome, err = newOutcome(res, r.wf.mask); err != nil {
 			return err
 		}
-		r.fit(ctx)
+		r.limitOutcome(ctx)
 		if res.Status != flow.Waiting {
 			return nil
 		}
@@ -190,16 +190,16 @@ func (r *run) drive(w workflow.Context) error {
 			r.outcome.Error = &ending{Message: (&canceled{}).Error()}
 			return nil
 		}
-		if r.given == nil && r.needs > 0 {
+		if r.resumeInput == nil && r.needs > 0 {
 			return errHandOver
 		}
 		r.outcome = nil
 	}
 }
 
-// fit drops a state that is too large for Temporal, and waits for a task with room for
+// limitOutcome drops a state that is too large for Temporal, and waits for a task with room for
 // the outcome.
-func (r *run) fit(ctx context.Context) {
+func (r *run) limitOutcome(ctx context.Context) {
 	if err := tooLarge("the state", len(r.outcome.State), r.rt.task.stored); err != nil {
 		if r.outcome.State = []byte("{}"); r.outcome.Status == flow.Done {
 			r.outcome.fail(err)
@@ -238,11 +238,11 @@ func (r *run) turn(ctx context.Context) (*flow.Result, error) {
 			return nil, err
 		}
 	}
-	if g := r.given; g != nil {
+	if g := r.resumeInput; g != nil {
 		if o, err = r.options(o, g); err != nil {
 			return nil, err
 		}
-		r.given = nil
+		r.resumeInput = nil
 	}
 	return r.wf.Drive(ctx, o, host.Drive{
 		Runtime: r.rt, Place: r.place(), StartedAt: r.start.StartedAt, Records: slices.Clone(r.records), Steps: r.steps(),
@@ -275,7 +275,7 @@ func (r *run) steps() int {
 func (r *run) place() string { return "temporal:" + r.start.RunID }
 
 // options adds the input of a resume.
-func (r *run) options(o host.RunOptions, g *given) (host.RunOptions, error) {
+func (r *run) options(o host.RunOptions, g *resumeInput) (host.RunOptions, error) {
 	var err error
 	if o.Input, err = object(g.Input, r.wf.mask); err != nil {
 		return o, err
@@ -287,7 +287,7 @@ func (r *run) options(o host.RunOptions, g *given) (host.RunOptions, error) {
 
 // await waits until the run is resumed, or the deadline of a question has passed.
 func (r *run) await(w workflow.Context, pending []flow.Interrupt) error {
-	resumed := func() bool { return r.given != nil || r.needs > 0 }
+	resumed := func() bool { return r.resumeInput != nil || r.needs > 0 }
 	var deadline time.Time
 	for _, i := range pending {
 		if !i.Deadline.IsZero() && (deadline.IsZero() || i.Deadline.Before(deadline)) {
@@ -339,7 +339,7 @@ const maxSegment = 512 << 10
 // next returns the error that continues the run in a new execution.
 func (r *run) next(w workflow.Context) error {
 	next := r.start
-	next.LastSeq, next.Given, next.Opened, next.Previous = r.lastSeq, r.given, nil, ""
+	next.LastSeq, next.ResumeInput, next.Opened, next.Previous = r.lastSeq, r.resumeInput, nil, ""
 	// A run that was taken back stays with the workers that took it back.
 	next.Generation = cmp.Or(r.needs, min(next.Generation, r.worker.generation))
 	for key := range r.opened {
@@ -378,7 +378,7 @@ func sizeOf(records []host.Record) (size int) {
 func (r *run) event(e flow.Event) {
 	key, begins, ends := span(e)
 	switch {
-	case r.handing && (e.Type == flow.EventCheckpoint || e.Type == flow.EventRunEnd && e.Text("status") == string(flow.Waiting)):
+	case r.handingOver && (e.Type == flow.EventCheckpoint || e.Type == flow.EventRunEnd && e.Text("status") == string(flow.Waiting)):
 		return
 	case begins && r.repeated[key]:
 		delete(r.repeated, key)
@@ -429,8 +429,8 @@ func (r *run) handle(w workflow.Context) error {
 			return err
 		}
 	}
-	err := workflow.SetUpdateHandlerWithOptions(w, resumeUpdate, func(_ workflow.Context, g given) (int64, error) {
-		r.given = &g
+	err := workflow.SetUpdateHandlerWithOptions(w, resumeUpdate, func(_ workflow.Context, g resumeInput) (int64, error) {
+		r.resumeInput = &g
 		return r.lastSeq, nil
 	}, workflow.UpdateHandlerOptions{Validator: r.checkResume})
 	if err != nil {
@@ -478,8 +478,8 @@ const (
 const notWaiting = "not_waiting"
 
 // checkResume refuses input and answers that the run cannot accept.
-func (r *run) checkResume(g given) error {
-	if r.outcome == nil || r.outcome.Status != flow.Waiting || r.given != nil {
+func (r *run) checkResume(g resumeInput) error {
+	if r.outcome == nil || r.outcome.Status != flow.Waiting || r.resumeInput != nil {
 		return temporal.NewApplicationError(fmt.Sprintf("run %s does not wait for an answer", r.start.RunID), notWaiting)
 	}
 	o, err := r.options(host.RunOptions{Secrets: r.worker.workflows.secrets, Env: r.wf.env}, &g)
@@ -509,9 +509,9 @@ func (r *run) call(ctx context.Context, req *tea.Request, next func(context.Cont
 	// A node that has made a call ends in this execution; the next one would repeat the call.
 	if !r.began[req.Node] {
 		if r.start.HandOver > 0 && len(r.began) >= r.start.HandOver || workflow.GetInfo(r.rt.root).GetContinueAsNewSuggested() {
-			r.handing = true
+			r.handingOver = true
 		}
-		if r.handing {
+		if r.handingOver {
 			return nil, host.ErrHandOver
 		}
 		r.began[req.Node] = true

@@ -109,7 +109,7 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 	}
 	out.RunEntry = r.entry(about.GetWorkflowExecutionInfo())
 	queue := about.GetExecutionConfig().GetTaskQueue().GetName()
-	if r.deserted(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW) {
+	if r.hasNoWorker(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW) {
 		what := "run " + run
 		if out.Status != flow.Running {
 			what = "the rest of the description"
@@ -124,7 +124,7 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 	p, err := r.progress(looks, noEvents)
 	cancel()
 	if err != nil || p.Outcome == nil {
-		out.Notes = r.troubles(ctx)
+		out.Notes = r.problems(ctx)
 	}
 	if err != nil {
 		// Without a worker, this is all that the server knows.
@@ -249,7 +249,7 @@ func (Engine) Cancel(ctx context.Context, f teacmd.EngineFlags, run string, forc
 		}
 		took := time.Since(begin)
 		if took > silent {
-			if reasons := r.troubles(ctx); len(reasons) > 0 {
+			if reasons := r.problems(ctx); len(reasons) > 0 {
 				return errors.New(r.asked(reasons))
 			}
 		}
@@ -299,9 +299,9 @@ func (Engine) Fork(ctx context.Context, f teacmd.EngineFlags, run, step string, 
 	if err != nil {
 		return nil, err
 	}
-	s := start{Parent: run, Segments: 1, Local: job.Options.Durability == flow.DurabilityAsync, Given: &given{}}
+	s := start{Parent: run, Segments: 1, Local: job.Options.Durability == flow.DurabilityAsync, ResumeInput: &resumeInput{}}
 	if len(job.Options.Input) > 0 {
-		if s.Given.Input, err = sealed(job.Options.Input, r.mask); err != nil {
+		if s.ResumeInput.Input, err = sealed(job.Options.Input, r.mask); err != nil {
 			return nil, err
 		}
 	}

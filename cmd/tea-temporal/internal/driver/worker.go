@@ -53,7 +53,7 @@ const stopTimeout = 20 * time.Second
 const maxBlocked = 30 * time.Second
 
 func (k *worker) options() sdkworker.Options {
-	return sdkworker.Options{Identity: k.identity(), WorkerStopTimeout: stopTimeout, DeadlockDetectionTimeout: maxBlocked, MaxHeartbeatThrottleInterval: liveEvery}
+	return sdkworker.Options{Identity: k.identity(), WorkerStopTimeout: stopTimeout, DeadlockDetectionTimeout: maxBlocked, MaxHeartbeatThrottleInterval: liveInterval}
 }
 
 // Work executes runs until the service stops.
@@ -175,7 +175,7 @@ func (c *connection) prune(s *teacmd.Service) {
 	tick := time.NewTicker(pruneEvery)
 	defer tick.Stop()
 	for {
-		if err := c.pruneBlobs(s.Context, time.Now().Add(-youngBlobs)); err != nil {
+		if err := c.pruneBlobs(s.Context, time.Now().Add(-minBlobAge)); err != nil {
 			s.Log.Warn("values of old runs remain", "error", err)
 		}
 		select {

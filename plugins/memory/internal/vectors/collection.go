@@ -71,7 +71,7 @@ func (c *collection) close() {
 // replay applies all changes after the watermark. The last few are applied while
 // commits are blocked; after that, each commit updates the index.
 func (c *collection) replay(ctx context.Context) error {
-	if err := c.refuseWrong(ctx); err != nil {
+	if err := c.resetIfAhead(ctx); err != nil {
 		return err
 	}
 	last, err := c.applyAll(ctx, c.index.Watermark(), catchUp)
@@ -98,10 +98,10 @@ func (c *collection) replay(ctx context.Context) error {
 	return errors.Join(err, failed)
 }
 
-// refuseWrong empties an index with changes that the rows do not have, since the
+// resetIfAhead empties an index with changes that the rows do not have, since the
 // database was restored from an older copy, and one that may lack some: a commit
 // failed, but its rows may have been written.
-func (c *collection) refuseWrong(ctx context.Context) error {
+func (c *collection) resetIfAhead(ctx context.Context) error {
 	c.x.mu.Lock()
 	known, stale := c.x.seq, c.x.stale[c.name]
 	c.x.mu.Unlock()

@@ -39,10 +39,10 @@ func (r *follower) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if time.Since(time.Unix(0, r.heard.Load())) < silent {
+		if time.Since(time.Unix(0, r.lastEvent.Load())) < silent {
 			continue
 		}
-		for _, reason := range r.troubles(ctx) {
+		for _, reason := range r.problems(ctx) {
 			if !said[reason] && ctx.Err() == nil {
 				said[reason] = true
 				r.warn(reason)
@@ -51,8 +51,8 @@ func (r *follower) watch(ctx context.Context) {
 	}
 }
 
-// troubles returns the reasons why the run may be stuck.
-func (r *follower) troubles(ctx context.Context) (reasons []string) {
+// problems returns the reasons why the run may be stuck.
+func (r *follower) problems(ctx context.Context) (reasons []string) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	about, err := r.client.DescribeWorkflowExecution(ctx, r.run, "")
@@ -63,14 +63,14 @@ func (r *follower) troubles(ctx context.Context) (reasons []string) {
 	if task := about.GetPendingWorkflowTask(); task != nil {
 		queue := about.GetExecutionConfig().GetTaskQueue().GetName()
 		switch {
-		case r.deserted(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW):
+		case r.hasNoWorker(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW):
 			reasons = append(reasons, r.noWorker("run "+r.run, queue))
 		case task.GetAttempt() > 1:
 			reasons = append(reasons, fmt.Sprintf("no worker on the queue %s can execute run %s, which waits: %s", queue, r.run, r.taskFailure(ctx, execution)))
 		}
 	}
 	for _, a := range about.GetPendingActivities() {
-		if reason := r.activityTrouble(ctx, about.GetExecutionConfig().GetTaskQueue().GetName(), a); reason != "" {
+		if reason := r.activityProblem(ctx, about.GetExecutionConfig().GetTaskQueue().GetName(), a); reason != "" {
 			reasons = append(reasons, reason)
 		}
 	}
@@ -86,13 +86,13 @@ func (r *follower) noWorker(what, queue string) string {
 func (r *follower) find(ctx context.Context) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	about, err := r.client.DescribeWorkflowExecution(ctx, r.run, "")
 	if err != nil {
-		return nil, r.unfound(fmt.Errorf("find run %s on Temporal: %w", r.run, err))
+		return nil, r.explainNotFound(fmt.Errorf("find run %s on Temporal: %w", r.run, err))
 	}
 	return about, nil
 }
 
-// unfound explains err if the server does not have the run.
-func (r *follower) unfound(err error) error {
+// explainNotFound explains err if the server does not have the run.
+func (r *follower) explainNotFound(err error) error {
 	if errors.As(err, new(*serviceerror.NotFound)) {
 		return fmt.Errorf("there is no run %q in the namespace %s at %s; `%s` lists the runs of the queue", r.run, r.namespace, r.address, r.flags.Command("runs"))
 	}
@@ -103,9 +103,9 @@ func (r *follower) unfound(err error) error {
 // it is known.
 func (r *follower) explain(ctx context.Context, err error) error {
 	if errors.As(err, new(*serviceerror.NotFound)) {
-		return r.unfound(err)
+		return r.explainNotFound(err)
 	}
-	if reasons := r.troubles(ctx); len(reasons) > 0 {
+	if reasons := r.problems(ctx); len(reasons) > 0 {
 		return errors.New(strings.Join(reasons, "; "))
 	}
 	if errors.As(err, new(*serviceerror.WorkflowNotReady)) {
@@ -114,9 +114,9 @@ func (r *follower) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// activityTrouble returns why a call of a run of the queue has not begun; "" if it
+// activityProblem returns why a call of a run of the queue has not begun; "" if it
 // has.
-func (r *follower) activityTrouble(ctx context.Context, own string, a *workflow.PendingActivityInfo) string {
+func (r *follower) activityProblem(ctx context.Context, own string, a *workflow.PendingActivityInfo) string {
 	node := "node " + a.GetActivityType().GetName()
 	if a.GetState() != enums.PENDING_ACTIVITY_STATE_SCHEDULED {
 		var l live
@@ -135,14 +135,14 @@ func (r *follower) activityTrouble(ctx context.Context, own string, a *workflow.
 		}
 		return fmt.Sprintf("%s waits for a worker of the queue %s that has the plugin %s; install it where a worker runs, with `tea plugin install`, or start another worker that has it, with `%s`",
 			node, own, strings.TrimPrefix(queue, pluginQueue(own, "")), r.flags.Worker(own, "--plugins", "DIR"))
-	case queue != "" && r.deserted(ctx, queue, enums.TASK_QUEUE_TYPE_ACTIVITY):
+	case queue != "" && r.hasNoWorker(ctx, queue, enums.TASK_QUEUE_TYPE_ACTIVITY):
 		return r.noWorker(node, queue)
 	}
 	return ""
 }
 
-// deserted reports whether no worker polls a queue.
-func (r *follower) deserted(ctx context.Context, queue string, kind enums.TaskQueueType) bool {
+// hasNoWorker reports whether no worker polls a queue.
+func (r *follower) hasNoWorker(ctx context.Context, queue string, kind enums.TaskQueueType) bool {
 	list, err := r.pollers(ctx, queue, kind)
 	return err == nil && len(list) == 0
 }

@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// roomRetry is the first wait before a run is retried while the disk is full, and
-	// maxRoomRetry the longest.
-	roomRetry    = time.Second
-	maxRoomRetry = 10 * time.Second
+	// diskFullRetry is the first wait before a run is retried while the disk is full, and
+	// maxDiskFullRetry the longest.
+	diskFullRetry    = time.Second
+	maxDiskFullRetry = 10 * time.Second
 )
 
 // full reports whether an error is caused by a full disk, and not by the run.
 func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// noRoom is the state of a server whose disk is full: runs wait, and one at a time
+// diskFull is the state of a server whose disk is full: runs wait, and one at a time
 // is tried. The mutex of the server guards its fields.
-type noRoom struct {
+type diskFull struct {
 	// err is the error of the last run that was tried; nil while there is room.
 	err  error
 	wait time.Duration
@@ -28,11 +28,11 @@ type noRoom struct {
 }
 
 // waits reports whether no run can be tried now.
-func (n *noRoom) waits() bool { return n.err != nil && time.Now().Before(n.next) }
+func (n *diskFull) waits() bool { return n.err != nil && time.Now().Before(n.next) }
 
-// holdBack returns a run to the head of its queue because the disk is full. The
+// requeueAfterFullDisk returns a run to the head of its queue because the disk is full. The
 // caller holds the mutex.
-func (s *server) holdBack(lv *live, err error, entries *[]*entry) {
+func (s *server) requeueAfterFullDisk(lv *live, err error, entries *[]*entry) {
 	it := lv.it
 	it.Attempts, it.NotBefore = lv.attempts, time.Time{}
 	*entries = append(*entries, &entry{Try: new(it.progress)})
@@ -42,20 +42,20 @@ func (s *server) holdBack(lv *live, err error, entries *[]*entry) {
 	}
 	ln.ready = slices.Insert(ln.ready, at, it)
 	s.count(it)
-	if s.room.err != nil && s.probe.Load() != it {
+	if s.diskFull.err != nil && s.probe.Load() != it {
 		return // it began before the disk was known to be full
 	}
-	if s.room.err == nil {
+	if s.diskFull.err == nil {
 		s.svc.Log.Error("the disk is full: runs wait until there is room", "error", s.svc.Hide(err.Error()))
 	}
-	wait := min(max(2*s.room.wait, roomRetry), maxRoomRetry)
-	s.room = noRoom{withoutPath(err), wait, time.Now().Add(wait)}
+	wait := min(max(2*s.diskFull.wait, diskFullRetry), maxDiskFullRetry)
+	s.diskFull = diskFull{withoutPath(err), wait, time.Now().Add(wait)}
 	s.probe.Store(nil)
 	time.AfterFunc(wait, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.dispatch(); s.probe.Load() == nil {
-			s.room = noRoom{} // no run needs it any longer
+			s.diskFull = diskFull{} // no run needs it any longer
 		}
 	})
 }
@@ -63,8 +63,8 @@ func (s *server) holdBack(lv *live, err error, entries *[]*entry) {
 // probing records that a run starts while the disk is full. The caller holds the
 // mutex.
 func (s *server) probing(it *item) {
-	if s.room.err != nil {
-		s.room.next = time.Now().Add(maxRoomRetry)
+	if s.diskFull.err != nil {
+		s.diskFull.next = time.Now().Add(maxDiskFullRetry)
 		s.probe.Store(it)
 	}
 }
@@ -73,7 +73,7 @@ func (s *server) probing(it *item) {
 // disk was full. The caller holds the mutex.
 func (s *server) begun(it *item) {
 	if s.probe.CompareAndSwap(it, nil) {
-		s.room = noRoom{}
+		s.diskFull = diskFull{}
 		s.svc.Log.Info("the disk has room again")
 		s.dispatch()
 	}
