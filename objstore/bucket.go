@@ -32,7 +32,7 @@ type Bucket struct {
 	client  *http.Client
 	secrets []string
 	tries   int
-	there   atomic.Bool // the bucket exists
+	exists  atomic.Bool // the bucket exists
 }
 
 // Open opens the bucket at an address such as s3://bucket/prefix. It does not call
@@ -125,7 +125,7 @@ func (b *Bucket) Put(ctx context.Context, name string, r io.Reader, o PutOptions
 	case source.err != nil:
 		return Object{}, fmt.Errorf("write %s: %w", b.show(key), source.err)
 	case err != nil && o.Match != "":
-		return b.settle(ctx, key, id, o.Match, err)
+		return b.resolveOutcome(ctx, key, id, o.Match, err)
 	case err != nil:
 		return Object{}, b.failure(ctx, "write", key, err)
 	}
@@ -136,10 +136,10 @@ func (b *Bucket) Put(ctx context.Context, name string, r io.Reader, o PutOptions
 	return b.object(written, key), nil
 }
 
-// settle determines the outcome of a conditional write that the service refused or did
+// resolveOutcome determines the outcome of a conditional write that the service refused or did
 // not answer: a response may be lost, and a service that refuses a large write may close
 // the connection before its response is read.
-func (b *Bucket) settle(ctx context.Context, key, id, match string, err error) (Object, error) {
+func (b *Bucket) resolveOutcome(ctx context.Context, key, id, match string, err error) (Object, error) {
 	f := b.driver.Fault(err)
 	silent := f.Status == 0 && f.Code == "" && !errors.As(err, new(*tea.Error))
 	if silent || isConflict(f) {

@@ -74,12 +74,12 @@ func (b *Bucket) failure(ctx context.Context, verb, key string, err error) error
 // check returns an error if the bucket does not exist. Services answer some requests
 // for a missing bucket as if only the object were missing.
 func (b *Bucket) check(ctx context.Context) error {
-	if b.there.Load() {
+	if b.exists.Load() {
 		return nil
 	}
 	err := b.driver.Exists(ctx)
 	if err == nil || b.driver.Fault(err).Status == http.StatusForbidden { // it exists, but only its objects can be read
-		b.there.Store(true)
+		b.exists.Store(true)
 		return nil
 	}
 	return missing{err}

@@ -18,9 +18,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
-// enough is the number of bytes that a connection must deliver to reset the count of
+// progressBytes is the number of bytes that a connection must deliver to reset the count of
 // failures, so that a download that hardly moves ends.
-const enough = 64 << 10
+const progressBytes = 64 << 10
 
 // All is the length of a Get that reads the rest.
 const All = -1
@@ -74,7 +74,7 @@ type reader struct {
 	key, version string
 	body         io.ReadCloser
 	offset, left int64
-	failures     int // since a connection delivered enough
+	failures     int // since a connection delivered progressBytes
 	moved        int // bytes of the current connection
 	sum          hash.Hash
 	want         string // the sum of the whole object, in Base64
@@ -94,7 +94,7 @@ func (r *reader) Read(p []byte) (int, error) {
 		}
 		n, err := r.body.Read(p[:min(int64(len(p)), r.left)])
 		r.offset, r.left = r.offset+int64(n), r.left-int64(n)
-		if r.moved += n; r.moved >= enough {
+		if r.moved += n; r.moved >= progressBytes {
 			r.failures = 0
 		}
 		if n > 0 {

@@ -141,11 +141,11 @@ func checkName(name string) error {
 		return invalid("the name of an object must have 1 to %d bytes, not %d", maxName, len(name))
 	}
 	for part := range strings.SplitSeq(name, "/") {
-		if part == "" || part == "." || part == ".." || strings.ContainsFunc(part, odd) {
+		if part == "" || part == "." || part == ".." || strings.ContainsFunc(part, isInvalidRune) {
 			return invalid("%q is not a valid name of an object", name)
 		}
 	}
 	return nil
 }
 
-func odd(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' || r == 0xFFFD }
+func isInvalidRune(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' || r == 0xFFFD }

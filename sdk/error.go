@@ -85,10 +85,10 @@ func Errorf(t ErrorType, format string, args ...any) *Error {
 	if cause == nil && errors.As(err, new(interface{ Unwrap() []error })) {
 		cause = err // several %w verbs
 	}
-	return &Error{Type: t, Message: err.Error(), Retryable: t.usuallyPasses(), cause: cause}
+	return &Error{Type: t, Message: err.Error(), Retryable: t.isTransient(), cause: cause}
 }
 
-func (t ErrorType) usuallyPasses() bool {
+func (t ErrorType) isTransient() bool {
 	switch t {
 	case Timeout, ConnectionError, RateLimited, PluginCrashed:
 		return true

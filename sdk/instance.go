@@ -48,7 +48,7 @@ func (b *Bundle) NewInstance(ctx context.Context, settings Settings) (inst *Inst
 	if b.Open == nil {
 		return inst, nil
 	}
-	if inst.value, err = apart("opening "+b.Name, func() (any, error) { return b.open(ctx, settings) }); failed(err) {
+	if inst.value, err = inGoroutine("opening "+b.Name, func() (any, error) { return b.open(ctx, settings) }); failed(err) {
 		return nil, AsError(err)
 	}
 	return inst, nil
@@ -65,9 +65,9 @@ func (b *Bundle) open(ctx context.Context, settings Settings) (value any, err er
 	return b.Open(ctx, settings.only(b.Settings))
 }
 
-// apart calls a function in a separate goroutine. If that goroutine ends before
+// inGoroutine calls a function in a separate goroutine. If that goroutine ends before
 // the function returns, the caller gets an error instead of ending too.
-func apart[T any](what string, call func() (T, error)) (T, error) {
+func inGoroutine[T any](what string, call func() (T, error)) (T, error) {
 	var result T
 	var err error = exitError(what)
 	done := make(chan struct{})
@@ -93,7 +93,7 @@ func exitError(what string) *Error {
 // internal_error. Every error is an [*Error]. Either the response or the error is
 // nil. req.Host must not be nil.
 func (i *Instance) Invoke(ctx context.Context, req *Request) (*Response, error) {
-	return apart(req.Action, func() (*Response, error) { return i.InvokeHere(ctx, req) })
+	return inGoroutine(req.Action, func() (*Response, error) { return i.InvokeHere(ctx, req) })
 }
 
 // InvokeHere is Invoke on the caller's goroutine. It saves some microseconds for

@@ -20,8 +20,8 @@ import (
 	"github.com/the-edge-agent/tea/objstore/objtest"
 )
 
-// alone removes the credentials of this machine from the environment.
-func alone(t *testing.T) {
+// withoutCredentials removes the credentials of this machine from the environment.
+func withoutCredentials(t *testing.T) {
 	t.Helper()
 	for _, name := range environment() {
 		if strings.HasPrefix(name, "AZURE_") || strings.HasPrefix(name, "IDENTITY_") || strings.HasPrefix(name, "MSI_") {
@@ -69,7 +69,7 @@ func token(t *testing.T, s *objtest.Server, expires time.Time) string {
 // which calls a wrong key AuthorizationFailure. Azure calls it AuthenticationFailed.
 func TestKeysAndSignatures(t *testing.T) {
 	s := objtest.Azure(t)
-	alone(t)
+	withoutCredentials(t)
 	own := s.Settings
 	wrong := "d3Jvbmcta2V5LXdyb25nLWtleQ=="
 	connection := fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%%s;BlobEndpoint=%s;", own.Account, own.Endpoint)
@@ -179,7 +179,7 @@ func tokenOf(text string) string {
 func silent(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
 func TestIdentityOfTheMachine(t *testing.T) {
-	alone(t)
+	withoutCredentials(t)
 	for name, c := range map[string]struct {
 		metadata func(http.ResponseWriter, *http.Request)
 		kind     tea.ErrorType
@@ -211,8 +211,8 @@ func TestIdentityOfTheMachine(t *testing.T) {
 
 // Without credentials the error names the settings, and the metadata service is not
 // asked.
-func TestNoCredentials(t *testing.T) { //nolint:paralleltest // alone sets the environment
-	alone(t)
+func TestNoCredentials(t *testing.T) { //nolint:paralleltest // withoutCredentials sets the environment
+	withoutCredentials(t)
 	service := &cloud{metadata: answer(http.StatusOK, tokenOf("machine"))}
 	err := stored(t, "azblob://bucket", objstore.Settings{Account: "account"}, objtest.Rerouted(t, Scheme(), service))
 	objtest.Refused(t, err, tea.PermissionDenied, objstore.ReasonCredentials)
@@ -227,7 +227,7 @@ func TestNoCredentials(t *testing.T) { //nolint:paralleltest // alone sets the e
 }
 
 func TestServicePrincipal(t *testing.T) {
-	alone(t)
+	withoutCredentials(t)
 	t.Setenv("AZURE_TENANT_ID", "tenant")
 	t.Setenv("AZURE_CLIENT_ID", "client")
 	t.Setenv("AZURE_CLIENT_SECRET", "very-secret")

@@ -112,7 +112,7 @@ func tornUpload(t *testing.T, s *Server, scheme objstore.Scheme) {
 	proxy, behind := NewProxy(t, s)
 	Put(t, s.Open(t, nil, scheme), "a", "old")
 	b := behind.Open(t, func(o *objstore.Settings) { o.Attempts = 2 }, scheme)
-	torn := &tearing{r: &pattern{left: 20 << 20}, after: 12 << 20, tear: func() { proxy.Cut(1, 1<<30) }}
+	torn := &tearReader{r: &pattern{left: 20 << 20}, after: 12 << 20, tear: func() { proxy.Cut(1, 1<<30) }}
 	if _, err := b.Put(t.Context(), "a", torn, objstore.PutOptions{}); err == nil || tea.AsError(err).Type != tea.ConnectionError {
 		t.Errorf("got %v, want a connection_error", err)
 	}
@@ -125,14 +125,14 @@ func tornUpload(t *testing.T, s *Server, scheme objstore.Scheme) {
 	want(t, "content", Content(t, b, "a", 0, objstore.All) == string(expected), true)
 }
 
-// tearing calls tear after a number of bytes was read.
-type tearing struct {
+// tearReader calls tear after a number of bytes was read.
+type tearReader struct {
 	r     io.Reader
 	after int
 	tear  func()
 }
 
-func (r *tearing) Read(p []byte) (int, error) {
+func (r *tearReader) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
 	if before := r.after; before > 0 {
 		if r.after -= n; r.after <= 0 {

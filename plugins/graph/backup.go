@@ -202,7 +202,7 @@ func (s settings) checkBackup(given, source string) error {
 		return systemError("open the backup "+source, err)
 	}
 	if root, err := s.File.realRoot(); err != nil || !within(root, real) {
-		return errors.Join(err, leadsOut(given))
+		return errors.Join(err, outsideError(given))
 	}
 	own, err := os.Stat(s.Path)
 	for dir := real; err == nil; dir = filepath.Dir(dir) {

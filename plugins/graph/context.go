@@ -17,7 +17,7 @@ import (
 // RetrieveContextParams are the parameters of graph.retrieve_context.
 type RetrieveContextParams struct {
 	Namespace
-	Along
+	Traversal
 	Query          string    `json:"query,omitempty" doc:"question; it is searched by words, and by similarity if the graph has embeddings"`
 	Embedding      Embedding `json:"embedding,omitempty" doc:"embedding of the question, instead of that of embedding.create"`
 	EntityID       string    `json:"entity_id,omitempty" doc:"entity to start from"`
@@ -70,7 +70,7 @@ func (g *Graph) RetrieveContext(ctx context.Context, req *tea.Request, p Retriev
 			return nil, err
 		}
 	}
-	if err := v.spread(ctx, f, &p, a); err != nil {
+	if err := v.expand(ctx, f, &p, a); err != nil {
 		return nil, err
 	}
 	if err := v.rank(ctx, f.scores, &p, a.At, r); err != nil {
@@ -128,7 +128,7 @@ func (f *found) names(kind string) bool {
 		return named
 	}
 	if !f.query.All {
-		named = slices.ContainsFunc(words.Of(words.Apart(kind)), func(word string) bool {
+		named = slices.ContainsFunc(words.Of(words.SplitName(kind)), func(word string) bool {
 			_, weight := f.query.Match(word)
 			return weight > words.Weak
 		})
@@ -220,30 +220,30 @@ func (v *view) namedRelations(ctx context.Context, f *found, limit int, a store.
 	err = v.EachRelation(ctx, v.ns, scan, func(r *store.Relation) error {
 		f.scores[r.From], f.scores[r.To] = 0.5, 0.5
 		if len(f.scores) > limit {
-			return errEnough
+			return errStopScan
 		}
 		return nil
 	})
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errStopScan) {
 		return nil
 	}
 	return err
 }
 
 const (
-	// fading is the share of its score that an entity passes on over a hop.
-	fading = 0.5
-	// meant is the share over a first hop along a relation that the query names. Such
-	// a relation first multiplies the score by favored.
-	meant, favored = 0.9, 1.5
+	// hopDecay is the share of its score that an entity passes on over a hop.
+	hopDecay = 0.5
+	// namedShare is the share over a first hop along a relation that the query names. Such
+	// a relation first multiplies the score by namedFactor.
+	namedShare, namedFactor = 0.9, 1.5
 )
 
-// spread adds the entities within some hops around the best matches. An entity with many
+// expand adds the entities within some hops around the best matches. An entity with many
 // relations passes on less over each of them. A relation of a type that the query names
 // counts as a match with another word: it raises the score of its known end, which passes
 // on almost all of it over such relations. Only the best entities of a hop are followed:
 // entities behind the others would not be in the result.
-func (v *view) spread(ctx context.Context, f *found, p *RetrieveContextParams, a store.Adjacency) error {
+func (v *view) expand(ctx context.Context, f *found, p *RetrieveContextParams, a store.Adjacency) error {
 	scores := f.scores
 	depth := map[string]int{}
 	a.IDs = bestIDs(slices.Collect(maps.Keys(scores)), scores, 2*p.starts())
@@ -266,7 +266,7 @@ func (v *view) spread(ctx context.Context, f *found, p *RetrieveContextParams, a
 		}
 		for _, id := range a.IDs {
 			if named[id] > 0 {
-				scores[id] *= favored
+				scores[id] *= namedFactor
 			}
 		}
 		var next []string
@@ -283,9 +283,9 @@ func (v *view) spread(ctx context.Context, f *found, p *RetrieveContextParams, a
 				if depth[to] != step {
 					continue
 				}
-				share := fading / math.Sqrt(float64(degree[from]))
+				share := hopDecay / math.Sqrt(float64(degree[from]))
 				if f.names(r.Type) {
-					share = meant * math.Pow(fading, float64(step-1)) / math.Sqrt(float64(named[from]))
+					share = namedShare * math.Pow(hopDecay, float64(step-1)) / math.Sqrt(float64(named[from]))
 				}
 				scores[to] += share * scores[from]
 			}

@@ -380,7 +380,7 @@ func (v *view) toEntity(e *store.Entity, at int64) (Entity, error) {
 
 // isNow reports whether the stored values of an entity are valid at an instant.
 func (v *view) isNow(e *store.Entity, at int64) bool {
-	return e.Facts == "" || at >= v.now && !strings.HasPrefix(e.Facts, isAhead)
+	return e.Facts == "" || at >= v.now && !strings.HasPrefix(e.Facts, aheadPrefix)
 }
 
 // GetEntityParams are the parameters of graph.get_entity.

@@ -33,8 +33,8 @@ type history struct {
 // valid name of a property.
 const textName = ""
 
-// isAhead begins a history whose Ahead is set.
-const isAhead = `{"ahead":true`
+// aheadPrefix begins a history whose Ahead is set.
+const aheadPrefix = `{"ahead":true`
 
 // since is the start of a value, and its source.
 type since struct {

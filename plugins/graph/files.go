@@ -56,12 +56,12 @@ func (s FileSettings) locate(given string) (string, error) {
 		return "", tea.Errorf(tea.NotFound, "the folder %s cannot be used: %w", parent, err)
 	}
 	if !within(root, real) {
-		return "", leadsOut(given)
+		return "", outsideError(given)
 	}
 	return filepath.Join(real, rest), nil
 }
 
-func leadsOut(given string) error {
+func outsideError(given string) error {
 	return tea.Errorf(tea.PermissionDenied, "the path %q leads out of settings.file.root", given)
 }
 
@@ -171,7 +171,7 @@ func (s FileSettings) ofURL(given string) (string, error) {
 			return filepath.ToSlash(rel), nil
 		}
 	}
-	return "", leadsOut(given)
+	return "", outsideError(given)
 }
 
 // isPattern reports whether a path is a pattern.
@@ -237,7 +237,7 @@ func (f folder) paths(given string, format transfer.Format) ([]string, error) {
 			return nil, err
 		}
 		if !within(root, real) {
-			return nil, leadsOut(given)
+			return nil, outsideError(given)
 		}
 		target = real
 	}
@@ -402,7 +402,7 @@ func (f folder) openFile(given, target string) (*os.File, error) {
 		return nil, err
 	}
 	if !within(top, real) {
-		return nil, leadsOut(given)
+		return nil, outsideError(given)
 	}
 	root, err := os.OpenRoot(top)
 	if err != nil {

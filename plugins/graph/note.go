@@ -13,14 +13,14 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
 )
 
-// errEnough ends a scan.
-var errEnough = errors.New("enough")
+// errStopScan ends a scan.
+var errStopScan = errors.New("enough")
 
 // atMost ends a scan after n items.
 func atMost[T any](n int, f func(T) error) func(T) error {
 	return func(item T) error {
 		if n--; n < 0 {
-			return errEnough
+			return errStopScan
 		}
 		return f(item)
 	}
@@ -41,28 +41,28 @@ type asked struct {
 // empty result.
 func (v *view) notes(ctx context.Context, a asked) (notes []string, err error) {
 	if a.all {
-		err = v.EachEntity(ctx, v.ns, store.EntityScan{Keys: true}, func(*store.Entity) error { return errEnough })
-		if !errors.Is(err, errEnough) {
+		err = v.EachEntity(ctx, v.ns, store.EntityScan{Keys: true}, func(*store.Entity) error { return errStopScan })
+		if !errors.Is(err, errStopScan) {
 			return []string{fmt.Sprintf("the namespace %q of the graph has no entities", v.ns)}, err
 		}
 	}
 	note := func(err error, format string, args ...any) error {
 		if err == nil {
 			notes = append(notes, fmt.Sprintf(format, args...))
-		} else if errors.Is(err, errEnough) {
+		} else if errors.Is(err, errStopScan) {
 			err = nil
 		}
 		return err
 	}
 	for _, kind := range a.relationTypes {
 		scan := store.RelationScan{Types: []string{kind}, Ever: true, Lean: true}
-		if err := note(v.EachRelation(ctx, v.ns, scan, func(*store.Relation) error { return errEnough }), "no relation in the namespace %q has the type %q", v.ns, kind); err != nil {
+		if err := note(v.EachRelation(ctx, v.ns, scan, func(*store.Relation) error { return errStopScan }), "no relation in the namespace %q has the type %q", v.ns, kind); err != nil {
 			return nil, err
 		}
 	}
 	for _, kind := range a.entityTypes {
 		scan := store.EntityScan{Types: []string{kind}, Keys: true}
-		if err := note(v.EachEntity(ctx, v.ns, scan, func(*store.Entity) error { return errEnough }), "no entity in the namespace %q has the type %q", v.ns, kind); err != nil {
+		if err := note(v.EachEntity(ctx, v.ns, scan, func(*store.Entity) error { return errStopScan }), "no entity in the namespace %q has the type %q", v.ns, kind); err != nil {
 			return nil, err
 		}
 	}
@@ -82,8 +82,8 @@ func (v *view) notes(ctx context.Context, a asked) (notes []string, err error) {
 	return v.missingProperties(ctx, &a)
 }
 
-// maxNoted is the number of entities, and of relations, that are searched for a property.
-const maxNoted = 10_000
+// maxNoteSearch is the number of entities, and of relations, that are searched for a property.
+const maxNoteSearch = 10_000
 
 // missingProperties returns a note for each property of the filters that no entity or
 // relation has. It returns none for a graph that is too large to search completely.
@@ -91,19 +91,19 @@ func (v *view) missingProperties(ctx context.Context, a *asked) (notes []string,
 	note := func(f fields, what string, err error) error {
 		if err == nil {
 			notes = append(notes, f.notes(what, v.ns)...)
-		} else if errors.Is(err, errEnough) {
+		} else if errors.Is(err, errStopScan) {
 			err = nil
 		}
 		return err
 	}
 	if f := fieldsOf(a.filter); len(f) > 0 {
-		err = note(f, "entity", v.EachEntity(ctx, v.ns, store.EntityScan{Facts: true}, atMost(maxNoted, func(e *store.Entity) error {
+		err = note(f, "entity", v.EachEntity(ctx, v.ns, store.EntityScan{Facts: true}, atMost(maxNoteSearch, func(e *store.Entity) error {
 			entity, err := v.toEntity(e, a.at)
 			return errors.Join(err, f.drop(entity.Properties))
 		})))
 	}
 	if f := fieldsOf(a.ofRelations); len(f) > 0 && err == nil {
-		err = note(f, "relation", v.EachRelation(ctx, v.ns, store.RelationScan{Ever: true}, atMost(maxNoted, func(r *store.Relation) error {
+		err = note(f, "relation", v.EachRelation(ctx, v.ns, store.RelationScan{Ever: true}, atMost(maxNoteSearch, func(r *store.Relation) error {
 			properties, err := readProperties(r.Properties)
 			return errors.Join(err, f.drop(properties))
 		})))
@@ -125,11 +125,11 @@ func fieldsOf(f filter.Filter) fields {
 	return all
 }
 
-// drop removes fields that exist. It returns errEnough if none is left.
+// drop removes fields that exist. It returns errStopScan if none is left.
 func (f fields) drop(properties map[string]any) error {
 	maps.DeleteFunc(f, func(field string, _ bool) bool { _, found := filter.Lookup(properties, field); return found })
 	if len(f) == 0 {
-		return errEnough
+		return errStopScan
 	}
 	return nil
 }

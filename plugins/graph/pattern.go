@@ -144,7 +144,7 @@ func (v *view) patternEntities(ctx context.Context, from *part, at int64, limit 
 			return nil
 		}
 		if r.Truncated = r.Count == limit; r.Truncated {
-			return errEnough
+			return errStopScan
 		}
 		r.Results = append(r.Results, map[string]any{"from": store.Node(e.ID, e.Type, entity.Properties)})
 		r.Count++
@@ -152,7 +152,7 @@ func (v *view) patternEntities(ctx context.Context, from *part, at int64, limit 
 	}
 	if from.id == "" {
 		err := v.EachEntity(ctx, v.ns, store.EntityScan{Types: from.types(), Facts: true}, add)
-		if errors.Is(err, errEnough) {
+		if errors.Is(err, errStopScan) {
 			err = nil
 		}
 		return err
@@ -183,7 +183,7 @@ func (v *view) patternRelations(ctx context.Context, from, relation, to *part, a
 			return nil
 		}
 		if found = append(found, *r); len(found) == limit {
-			return errEnough
+			return errStopScan
 		}
 		return nil
 	}
@@ -207,7 +207,7 @@ func (v *view) patternRelations(ctx context.Context, from, relation, to *part, a
 			}
 		}
 	}
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errStopScan) {
 		err = nil
 	}
 	return found, err

@@ -139,7 +139,7 @@ func (g *Graph) Schema(ctx context.Context, _ *tea.Request, p SchemaParams) (*Sc
 	r := &SchemaResult{Success: true, Sampled: s.Entities > int64(p.Sample) || s.Relations > int64(p.Sample), Notes: v.noteNamespace(&s)}
 	entities, relations := newSampler(s.EntityTypes), newSampler(s.RelationTypes)
 	err = v.EachEntity(ctx, v.ns, store.EntityScan{}, atMost(p.Sample, func(e *store.Entity) error { return entities.add(e.Type, e.Properties) }))
-	if err != nil && !errors.Is(err, errEnough) {
+	if err != nil && !errors.Is(err, errStopScan) {
 		return nil, err
 	}
 	var seen []store.Relation
@@ -147,7 +147,7 @@ func (g *Graph) Schema(ctx context.Context, _ *tea.Request, p SchemaParams) (*Sc
 		seen = append(seen, *r)
 		return relations.add(r.Type, r.Properties)
 	}))
-	if err != nil && !errors.Is(err, errEnough) {
+	if err != nil && !errors.Is(err, errStopScan) {
 		return nil, err
 	}
 	if err := v.sampleEnds(ctx, seen, relations); err != nil {

@@ -39,14 +39,14 @@ func (d Directions) store() store.Direction {
 	return store.Both
 }
 
-// Along are the parameters that select which relations are followed.
-type Along struct {
+// Traversal are the parameters that select which relations are followed.
+type Traversal struct {
 	When
 	Direction     Directions `json:"direction,omitempty" default:"both" doc:"direction of the relations"`
 	RelationTypes []string   `json:"relation_types,omitempty" doc:"types of the relations; default all"`
 }
 
-func (a Along) adjacency(now int64) (store.Adjacency, error) {
+func (a Traversal) adjacency(now int64) (store.Adjacency, error) {
 	at, err := a.instant(now)
 	return store.Adjacency{Direction: a.Direction.store(), Types: a.RelationTypes, At: at, Lean: true}, err
 }
@@ -133,7 +133,7 @@ func (v *view) step(ctx context.Context, a store.Adjacency) ([]store.Relation, e
 // NeighborsParams are the parameters of graph.neighbors.
 type NeighborsParams struct {
 	Namespace
-	Along
+	Traversal
 	EntityID    string         `json:"entity_id"`
 	Depth       int            `json:"depth,omitempty" default:"1" minimum:"1" maximum:"20" doc:"largest number of hops"`
 	EntityTypes []string       `json:"entity_types,omitempty" doc:"types of the returned entities; the paths can lead through others"`
@@ -320,7 +320,7 @@ func (v *view) exist(ctx context.Context, ids ...string) error {
 // ShortestPathParams are the parameters of graph.shortest_path.
 type ShortestPathParams struct {
 	Namespace
-	Along
+	Traversal
 	FromEntity string `json:"from_entity"`
 	ToEntity   string `json:"to_entity"`
 	Weighted   bool   `json:"weighted,omitempty" doc:"add up the weights of the relations; without it the path with the fewest relations is found"`
@@ -399,7 +399,7 @@ func (g *Graph) ShortestPath(ctx context.Context, _ *tea.Request, p ShortestPath
 // SubgraphParams are the parameters of graph.subgraph.
 type SubgraphParams struct {
 	Namespace
-	Along
+	Traversal
 	EntityID    string   `json:"entity_id,omitempty" doc:"the entity in the middle"`
 	EntityIDs   []string `json:"entity_ids,omitempty" doc:"several of them"`
 	Depth       *int     `json:"depth,omitempty" minimum:"0" maximum:"20" doc:"number of hops around the entities, default 1; 0 = these entities only"`

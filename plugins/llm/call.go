@@ -47,7 +47,7 @@ func (c *Client) answer(ctx context.Context, req *tea.Request, p *Ask, stream bo
 	}
 	var data any
 	if wanted != nil && len(answer.ToolCalls) == 0 {
-		if answer, data, err = x.fit(ctx, question, answer, wanted, p.MaxRepairs); err != nil {
+		if answer, data, err = x.repairAnswer(ctx, question, answer, wanted, p.MaxRepairs); err != nil {
 			return nil, err
 		}
 	}

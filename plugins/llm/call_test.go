@@ -49,8 +49,8 @@ func says(text string) servertest.Reply {
 	return servertest.Reply{Chunks: []string{`{"model":"m-1","choices":[{"message":{"content":` + string(quoted) + `},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`}}
 }
 
-// without takes away what differs from run to run.
-func without(result map[string]any, fields ...string) map[string]any {
+// withoutFields takes away what differs from run to run.
+func withoutFields(result map[string]any, fields ...string) map[string]any {
 	for _, field := range append(fields, "latency_ms") {
 		delete(result, field)
 	}
@@ -72,7 +72,7 @@ func TestCall(t *testing.T) {
 		"usage":    map[string]any{"input_tokens": int64(10), "output_tokens": int64(5), "total_tokens": int64(15), "estimated": false},
 		"cost_usd": 0.00012,
 	}
-	if diff := cmp.Diff(want, without(got)); diff != "" {
+	if diff := cmp.Diff(want, withoutFields(got)); diff != "" {
 		t.Error(diff)
 	}
 	seen := server.Seen()[0]
@@ -323,7 +323,7 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(without(recorded), without(played)); diff != "" {
+	if diff := cmp.Diff(withoutFields(recorded), withoutFields(played)); diff != "" {
 		t.Error(diff)
 	}
 	if n := len(server.Seen()); n != 1 {
@@ -350,7 +350,7 @@ func TestEmbeddingsComeInBatches(t *testing.T) {
 		"success": true, "embeddings": []any{[]any{1.5, 2.5}, []any{3.5, 4.5}, []any{5.5, 6.5}}, "dimensions": int64(2), "count": int64(3),
 		"model": "e", "provider": "openai", "usage": map[string]any{"input_tokens": int64(7), "output_tokens": int64(0), "total_tokens": int64(7), "estimated": true},
 	}
-	if diff := cmp.Diff(want, without(got)); diff != "" {
+	if diff := cmp.Diff(want, withoutFields(got)); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := call(t, nil, "embedding.create", openAI(server), map[string]any{"input": "a", "dimensions": 3}); err == nil || err.Type != tea.ValidationError {

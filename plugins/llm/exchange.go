@@ -100,7 +100,7 @@ func (x *exchange) ask(ctx context.Context, req *chat.Request, stream bool) (*ch
 			return answer, nil
 		}
 		failure := tea.AsError(err)
-		if x.current+1 == len(x.targets) || ctx.Err() != nil || !fallsBack(failure) {
+		if x.current+1 == len(x.targets) || ctx.Err() != nil || !mayFallBack(failure) {
 			return nil, withEarlier(failure, earlier)
 		}
 		earlier = append(earlier, fmt.Sprintf("%s: %s", x.target(), failure.Message))
@@ -119,8 +119,8 @@ func (x *exchange) moveTo(target int, req *chat.Request) {
 	}
 }
 
-// fallsBack reports whether another server may succeed after a failure.
-func fallsBack(failure *tea.Error) bool {
+// mayFallBack reports whether another server may succeed after a failure.
+func mayFallBack(failure *tea.Error) bool {
 	switch failure.Type {
 	case tea.ConnectionError, tea.RateLimited, tea.Timeout, tea.PermissionDenied, tea.NotFound:
 		return !httpapi.WasInterrupted(failure)

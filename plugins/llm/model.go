@@ -17,8 +17,8 @@ var vendors = []string{
 	"mistralai", "moonshotai", "nvidia", "openai-chat", "openai-responses", "openrouter", "perplexity", "together", "upstage", "vercel", "vertexai", "vllm", "xai",
 }
 
-// isWhole reports whether the connection alone identifies the server of the model.
-func (c Connection) isWhole() bool { return c.Provider != "" && c.APIBase != "" && c.Model != "" }
+// isComplete reports whether the connection alone identifies the server of the model.
+func (c Connection) isComplete() bool { return c.Provider != "" && c.APIBase != "" && c.Model != "" }
 
 // checkModel refuses a model that names its provider, such as ollama:llama3.2: the
 // request and its prompt would go to another company. It accepts the model if provider
@@ -31,7 +31,7 @@ func (c Connection) checkModel() error {
 	vendor := strings.ToLower(prefix)
 	own := slices.Contains(vendors[:4], vendor)
 	switch {
-	case c.whole && (!own || vendor == c.Provider):
+	case c.complete && (!own || vendor == c.Provider):
 		return nil
 	case own:
 		return tea.Errorf(tea.ValidationError, "the model %q names its provider; write two keys, provider: %s and model: %s", c.Model, vendor, model)

@@ -41,8 +41,8 @@ type Connection struct {
 	MaxAnswerBytes        int               `json:"max_answer_bytes,omitempty" minimum:"1" maximum:"16777216" doc:"limit for one answer, tool calls and reasoning included; default 4194304 (4 MiB)"`
 	MaxConcurrentRequests int               `json:"max_concurrent_requests,omitempty" minimum:"0" doc:"requests that the server gets at the same time, others wait; default 0 = no limit"`
 
-	// whole reports that provider, api_base and model were set together.
-	whole bool
+	// complete reports that provider, api_base and model were set together.
+	complete bool
 }
 
 // Replay configures the provider of the same name.
@@ -65,7 +65,7 @@ const (
 // itself. A recording can replace any provider, so switching to it keeps
 // everything.
 func (c Connection) over(base Connection) Connection {
-	c.whole = c.isWhole() || c.Model == "" && (base.whole || base.isWhole())
+	c.complete = c.isComplete() || c.Model == "" && (base.complete || base.isComplete())
 	if base.Provider == "" {
 		base.Provider = providerOpenAI
 	}

@@ -114,11 +114,11 @@ func unwrapped(answer string) []string {
 	return texts
 }
 
-// fit returns the data of an answer. If it does not match, it asks the model for a
+// repairAnswer returns the data of an answer. If it does not match, it asks the model for a
 // correction, up to maxRepairs times; corrections are not streamed. An answer that was
 // cut off, withheld or refused is an error, because another request would not
 // help.
-func (x *exchange) fit(ctx context.Context, question *chat.Request, answer *chat.Answer, wanted *shape, maxRepairs int) (*chat.Answer, any, error) {
+func (x *exchange) repairAnswer(ctx context.Context, question *chat.Request, answer *chat.Answer, wanted *shape, maxRepairs int) (*chat.Answer, any, error) {
 	repair := *question
 	if len(repair.Tools) > 0 {
 		repair.ToolChoice = "none"

@@ -97,7 +97,7 @@ func (c *conversation) run(ctx context.Context, wanted *shape) (*ToolsResult, er
 	if wanted != nil {
 		repair := *c.question
 		repair.Format = format
-		if answer, data, err = c.exchange.fit(ctx, &repair, answer, wanted, c.params.MaxRepairs); err != nil {
+		if answer, data, err = c.exchange.repairAnswer(ctx, &repair, answer, wanted, c.params.MaxRepairs); err != nil {
 			return nil, err
 		}
 	}
@@ -137,12 +137,12 @@ func (c *conversation) untilAnswered(ctx context.Context) (answer *chat.Answer, 
 		// would never answer.
 		c.question.ToolChoice = ""
 	}
-	answer, err = c.askLast(ctx)
+	answer, err = c.askFinal(ctx)
 	return answer, c.params.MaxToolRounds, err
 }
 
-// askLast asks for a final answer without tools when all rounds are used.
-func (c *conversation) askLast(ctx context.Context) (*chat.Answer, error) {
+// askFinal asks for a final answer without tools when all rounds are used.
+func (c *conversation) askFinal(ctx context.Context) (*chat.Answer, error) {
 	c.question.ToolChoice = "none"
 	answer, err := c.ask(ctx, c.params.MaxToolRounds+1)
 	if err != nil {
@@ -354,18 +354,18 @@ func (n notes) resultKey(at place) string {
 	return fmt.Sprintf("%s/%d/%d", n.prefix, at.round, at.index)
 }
 
-// notedAnswer is an answer and the target that gave it.
-type notedAnswer struct {
+// targetAnswer is an answer and the target that gave it.
+type targetAnswer struct {
 	*chat.Answer
 	Target int `json:"target,omitempty"`
 }
 
-func (n notes) answer(ctx context.Context, round int) (answer notedAnswer, found bool, err error) {
+func (n notes) answer(ctx context.Context, round int) (answer targetAnswer, found bool, err error) {
 	found, err = n.read(ctx, n.answerKey(round), &answer)
 	return answer, found, err
 }
 
-func (n notes) setAnswer(ctx context.Context, round int, answer notedAnswer) error {
+func (n notes) setAnswer(ctx context.Context, round int, answer targetAnswer) error {
 	return n.host.SetNote(ctx, n.answerKey(round), answer)
 }
 

@@ -98,7 +98,7 @@ func TestTools(t *testing.T) {
 			map[string]any{"role": "assistant", "content": "It is 3."},
 		},
 	}
-	if diff := cmp.Diff(want, without(got)); diff != "" {
+	if diff := cmp.Diff(want, withoutFields(got)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -107,7 +107,7 @@ func (s *server) during(ctx context.Context, se *session, req *tea.Request, what
 	c, end := se.calls.begin(context.WithValue(limited, expiredKey{}, &expired), req)
 	defer end()
 	err := do(c.ctx, c.token)
-	se.calls.settle(c.ctx)
+	se.calls.waitForNotifications(c.ctx)
 	if failure := c.failed(); failure != nil {
 		return failure
 	}

@@ -54,8 +54,8 @@ func children(t *testing.T, c *client) []int {
 	return pids
 }
 
-// gone waits until processes have ended.
-func gone(t *testing.T, pids ...int) {
+// waitEnded waits until processes have ended.
+func waitEnded(t *testing.T, pids ...int) {
 	t.Helper()
 	if left := proctest.Await(120*time.Second, pids...); len(left) > 0 {
 		t.Fatalf("the processes %v still run", left)
@@ -69,7 +69,7 @@ func TestNoProcessSurvivesClose(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	gone(t, pids...)
+	waitEnded(t, pids...)
 }
 
 // The servers of a process that is killed end too, with the children that have
@@ -114,7 +114,7 @@ func TestNoProcessSurvivesAKilledOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	gone(t, a, b)
+	waitEnded(t, a, b)
 }
 
 // The same when the plugin is a process of its own.
@@ -154,7 +154,7 @@ func TestNoProcessSurvivesAKilledPlugin(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	gone(t, a, b)
+	waitEnded(t, a, b)
 }
 
 func TestMemoryLimit(t *testing.T) {

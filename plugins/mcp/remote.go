@@ -33,9 +33,9 @@ type network struct {
 	// arrived is called with each message of the server.
 	arrived func(message []byte)
 
-	mu      sync.Mutex
-	refused *refused
-	trouble string // why the last request did not get a response
+	mu        sync.Mutex
+	refused   *refused
+	lastError string // why the last request did not get a response
 }
 
 // refused is a response that denies access.
@@ -92,7 +92,7 @@ func (n *network) checkRedirect(req *http.Request, via []*http.Request) error {
 	if req.URL.Host != n.host || req.URL.Scheme != via[0].URL.Scheme {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		n.trouble = errElsewhere.Error()
+		n.lastError = errElsewhere.Error()
 		return errElsewhere
 	}
 	if len(via) >= maxRedirects {
@@ -115,9 +115,9 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := bounded{httpapi.Once{Transport: n.base}}.RoundTrip(req)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.refused, n.trouble = nil, ""
+	n.refused, n.lastError = nil, ""
 	if err != nil {
-		n.trouble = err.Error()
+		n.lastError = err.Error()
 		return nil, err
 	}
 	if expired, ok := req.Context().Value(expiredKey{}).(*atomic.Bool); ok && lostSession(req, resp) {
@@ -125,7 +125,7 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	exactAnswer(resp, n.arrived)
 	if resp.StatusCode >= http.StatusBadRequest {
-		n.trouble = "the server answered " + resp.Status
+		n.lastError = "the server answered " + resp.Status
 	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
@@ -210,7 +210,7 @@ func (n *network) problem() string {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.trouble
+	return n.lastError
 }
 
 func (n *network) close() { n.base.CloseIdleConnections() }

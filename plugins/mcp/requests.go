@@ -24,8 +24,8 @@ const (
 	maxReports = 50
 	// maxQuestions bounds the questions of a server during a call.
 	maxQuestions = 20
-	// settleTime bounds the wait for the notifications before the result of a call.
-	settleTime = time.Second
+	// notificationGrace bounds the wait for the notifications before the result of a call.
+	notificationGrace = time.Second
 )
 
 // calls are the running calls of a session. A server may ask questions, report
@@ -117,10 +117,10 @@ func (c *calls) count(handle mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// settle waits until all notifications that were read are handled. The wait is bounded,
+// waitForNotifications waits until all notifications that were read are handled. The wait is bounded,
 // because the SDK never handles malformed ones.
-func (c *calls) settle(ctx context.Context) {
-	late := time.NewTimer(settleTime)
+func (c *calls) waitForNotifications(ctx context.Context) {
+	late := time.NewTimer(notificationGrace)
 	defer late.Stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()

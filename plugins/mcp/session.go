@@ -79,7 +79,7 @@ func (s *server) connect(ctx context.Context) (*session, error) {
 	se.release()
 	switch cause := context.Cause(life); {
 	case errors.Is(cause, errStart):
-		return nil, s.errorf(tea.Timeout, "it was not ready within %s (start_timeout_seconds)%s", s.config.startTimeout(), se.lastWords("; "))
+		return nil, s.errorf(tea.Timeout, "it was not ready within %s (start_timeout_seconds)%s", s.config.startTimeout(), se.exitReason("; "))
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case s.life.Err() != nil:
@@ -108,7 +108,7 @@ func (s *server) transport(se *session) (mcp.Transport, error) {
 	}
 	se.process = p
 	messages := newExactReader(p.Stdout, false, se.calls.arrived)
-	messages.skip = p.Say
+	messages.skip = p.Log
 	return &mcp.IOTransport{Reader: messages, Writer: p.Stdin, MaxLineLength: maxMessage}, nil
 }
 
@@ -177,8 +177,8 @@ func (se *session) release() {
 	})
 }
 
-// lastWords describes how the process ended, after a separator; "" if it runs.
-func (se *session) lastWords(separator string) string {
+// exitReason describes how the process ended, after a separator; "" if it runs.
+func (se *session) exitReason(separator string) string {
 	if se.process == nil {
 		return ""
 	}
@@ -256,7 +256,7 @@ func (s *server) failure(se *session, what string, err error) error {
 		case <-se.process.Exited():
 		case <-timer.C:
 		}
-		words = se.lastWords("; ")
+		words = se.exitReason("; ")
 	}
 	return s.errorf(tea.ConnectionError, "%s: %s%s", what, plaintext.Cut(text, 500), words)
 }

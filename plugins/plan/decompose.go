@@ -145,7 +145,7 @@ func (pl *planner) split(ctx context.Context, p *Plan, params DecomposeParams) e
 		}
 		room := params.MaxSubtasks - len(p.Subtasks)
 		if room < 1 {
-			p.noted("not_split", s.ID)
+			p.appendMetadata("not_split", s.ID)
 			continue
 		}
 		a, err := pl.ask(ctx, pl.splitting(p, s, room, params.MaxDepth-depth))

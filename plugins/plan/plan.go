@@ -339,8 +339,8 @@ func (p *Plan) count(name string) int {
 	return int(n)
 }
 
-// noted appends to a list in the metadata.
-func (p *Plan) noted(name string, v any) {
+// appendMetadata appends to a list in the metadata.
+func (p *Plan) appendMetadata(name string, v any) {
 	list, _ := p.Metadata[name].([]any)
 	p.Metadata[name] = append(list[:len(list):len(list)], v)
 }

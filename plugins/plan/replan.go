@@ -214,15 +214,15 @@ func (r *runner) replan(ctx context.Context, failed *Subtask) (again bool, err e
 	rev, err := pl.newPlan(ctx, r.plan, fmt.Sprintf("replan/%d", r.journal.begun.Generation), "", r.params.MaxReplans)
 	if e := tea.AsError(err); e != nil {
 		if e.Type != MaxReplans && e.Type != MaxSubtasks {
-			return false, r.unplanned(e, failed, fmt.Sprintf("subtask %q failed: %s; the rest cannot be planned again", failed.ID, failed.Error))
+			return false, r.noPlanError(e, failed, fmt.Sprintf("subtask %q failed: %s; the rest cannot be planned again", failed.ID, failed.Error))
 		}
-		return false, r.giveUp(ctx, failed, e)
+		return false, r.abortReplan(ctx, failed, e)
 	}
 	return true, r.change(ctx, rev)
 }
 
-// giveUp is like abort, with the reason why the plan did not change.
-func (r *runner) giveUp(ctx context.Context, failed *Subtask, why *tea.Error) error {
+// abortReplan is like abort, with the reason why the plan did not change.
+func (r *runner) abortReplan(ctx context.Context, failed *Subtask, why *tea.Error) error {
 	err := r.abort(ctx, failed)
 	if e := tea.AsError(err); e.Type == Aborted {
 		final := *e
@@ -232,9 +232,9 @@ func (r *runner) giveUp(ctx context.Context, failed *Subtask, why *tea.Error) er
 	return err
 }
 
-// unplanned is the error of an execution if the model returns no usable plan. When the
+// noPlanError is the error of an execution if the model returns no usable plan. When the
 // action is repeated, it asks the same question.
-func (r *runner) unplanned(e *tea.Error, failed *Subtask, problem string) error {
+func (r *runner) noPlanError(e *tea.Error, failed *Subtask, problem string) error {
 	if e.Type == tea.Canceled || e.Type == tea.BudgetExceeded {
 		return e
 	}
@@ -274,7 +274,7 @@ func (r *runner) step(ctx context.Context) (again bool, err error) {
 		if room < 1 && e.Type == tea.ValidationError {
 			return false, r.partial(tea.Errorf(MaxSubtasks, "the plan is not done after %d subtasks, which is the limit (max_subtasks)", len(r.plan.Subtasks)), nil)
 		}
-		return false, r.unplanned(e, nil, "the next step cannot be planned")
+		return false, r.noPlanError(e, nil, "the next step cannot be planned")
 	}
 	rev := revision{Add: a.Subtasks, Meta: map[string]any{}}
 	if len(a.Subtasks) == 0 || a.Done {

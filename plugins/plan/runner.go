@@ -64,9 +64,9 @@ type node struct {
 	// the subtasks that wait for this one.
 	blockers int
 	next     []*node
-	// around is the enclosing group. For a group, open is the number of members that
+	// parent is the enclosing group. For a group, open is the number of members that
 	// have not ended, and bad a member that did not complete.
-	around *node
+	parent *node
 	open   int
 	bad    *node
 }
@@ -208,8 +208,8 @@ func (r *runner) link() {
 	}
 	for _, n := range nodes {
 		if n.Parent != "" {
-			n.around = r.nodes[n.Parent]
-			n.around.open++
+			n.parent = r.nodes[n.Parent]
+			n.parent.open++
 		}
 		if n.group {
 			continue // its members wait
@@ -306,7 +306,7 @@ func (r *runner) release(n *node) {
 			heap.Push(&r.ready, next)
 		}
 	}
-	group := n.around
+	group := n.parent
 	if group == nil {
 		return
 	}
@@ -429,7 +429,7 @@ func (r *runner) task(ctx context.Context, n *node) (*task, error) {
 	}
 	t.roots["results"] = r.plan.results(seen)
 	if r.reads.whole {
-		t.roots["plan"] = r.plan.seenBy(seen)
+		t.roots["plan"] = r.plan.visibleTo(seen)
 	}
 	return t, nil
 }
@@ -457,9 +457,9 @@ func (r *runner) visible(ctx context.Context, n *node) (bits, error) {
 	return seen, r.journal.setSeen(ctx, n.Subtask, seen.text())
 }
 
-// seenBy returns the plan in the value model as a subtask sees it: the subtasks in the
+// visibleTo returns the plan in the value model as a subtask sees it: the subtasks in the
 // set are completed, the others pending.
-func (p *Plan) seenBy(seen bits) map[string]any {
+func (p *Plan) visibleTo(seen bits) map[string]any {
 	v := p.value()
 	for i, s := range v["subtasks"].([]any) {
 		if !seen.has(i) {

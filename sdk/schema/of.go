@@ -197,14 +197,14 @@ func applyTags(s *Schema, field reflect.StructField) {
 		panic(fmt.Sprintf("schema: field %s: %s", field.Name, problem))
 	}
 	for _, v := range s.Enum {
-		if problem := misfit(s, v); problem != "" {
+		if problem := invalidValue(s, v); problem != "" {
 			panic(fmt.Sprintf("schema: field %s: enum %v %s", field.Name, v, problem))
 		}
 	}
 	if s.Default == nil {
 		return
 	}
-	if problem := misfit(s, s.Default); problem != "" {
+	if problem := invalidValue(s, s.Default); problem != "" {
 		panic(fmt.Sprintf("schema: field %s: default %v %s", field.Name, s.Default, problem))
 	}
 	if field.Type.Kind() == reflect.Pointer {
@@ -238,10 +238,10 @@ func misplacedTag(s *Schema) string {
 	return ""
 }
 
-// misfit reports why a default or a listed value is not valid. It covers what tags
+// invalidValue reports why a default or a listed value is not valid. It covers what tags
 // can express: compiling and running the schemas would add 4 ms to each start of a
 // large plugin.
-func misfit(s *Schema, v any) string {
+func invalidValue(s *Schema, v any) string {
 	fits := func(t string) bool {
 		return t == value.TypeName(v) || t == "number" && value.IsNumber(v) || t == "integer" && value.IsInteger(v)
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-// errOver is the error of the host's methods after the call has ended.
-var errOver = errors.New("the call is over")
+// errCallEnded is the error of the host's methods after the call has ended.
+var errCallEnded = errors.New("the call is over")
 
 // callHost is the [tea.Host] of one call. Tokens, progress and logs are sent in the
 // call's stream if it has one, otherwise through callbacks; everything else is a
@@ -152,7 +152,7 @@ func (h *callHost) client() (pb.HostClient, error) {
 	h.flush() // the callback can emit events
 	switch {
 	case h.over:
-		return nil, tea.Errorf(tea.Canceled, "%w", errOver)
+		return nil, tea.Errorf(tea.Canceled, "%w", errCallEnded)
 	case h.back == nil:
 		return nil, tea.Errorf(tea.DependencyMissing, "this host offers no callbacks")
 	}
@@ -206,7 +206,7 @@ func (h *callHost) InvokeAs(ctx context.Context, call tea.Invocation) (*tea.Resp
 func (h *callHost) invoke(ctx context.Context, back pb.HostClient, req *pb.InvokeActionRequest) (*pb.InvokeResponse, error) {
 	if h.calls != nil {
 		resp, err := h.calls.Call(ctx, &pb.CallsRequest{Request: &pb.CallsRequest_InvokeAction{InvokeAction: req}})
-		if !errors.Is(err, callstream.ErrOccupied) {
+		if !errors.Is(err, callstream.ErrStreamFull) {
 			return resp, err
 		}
 	}

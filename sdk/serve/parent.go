@@ -11,9 +11,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/internal/handshake"
 )
 
-// lastMoments bounds the time in which instances can close after the host has ended,
+// closeGrace bounds the time in which instances can close after the host has ended,
 // so that a plugin ends within 2 s.
-const lastMoments = time.Second
+const closeGrace = time.Second
 
 // watchParent starts watching the host. When the host has ended in any way, the
 // process ends: it closes the instances, then kills the process group that the host
@@ -22,30 +22,30 @@ func watchParent(s *server) {
 	if fd, err := strconv.Atoi(os.Getenv(handshake.ParentFD)); err == nil {
 		go func() {
 			waitForEnd(fd)
-			endAfterHost(s)
+			exitAfterHost(s)
 		}()
 		return
 	}
 	parent := os.Getppid() // now: later the host may have ended already
 	go func() {
-		waitForOrphanhood(parent, 500*time.Millisecond)
-		endAfterHost(s)
+		waitForNewParent(parent, 500*time.Millisecond)
+		exitAfterHost(s)
 	}()
 }
 
-// endAfterHost ends the process, within 2 s.
-func endAfterHost(s *server) {
+// exitAfterHost ends the process, within 2 s.
+func exitAfterHost(s *server) {
 	slog.Warn("the host has ended; the plugin exits")
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		ctx, cancel := context.WithTimeout(context.Background(), lastMoments/2)
+		ctx, cancel := context.WithTimeout(context.Background(), closeGrace/2)
 		defer cancel()
 		s.drain(ctx)
 	}()
 	select {
 	case <-closed:
-	case <-time.After(lastMoments):
+	case <-time.After(closeGrace):
 	}
 	killGroup()
 	os.Exit(1)
@@ -57,9 +57,9 @@ func waitForEnd(fd int) {
 	_, _ = io.Copy(io.Discard, openParent(fd))
 }
 
-// waitForOrphanhood waits until the process has another parent, for hosts without
+// waitForNewParent waits until the process has another parent, for hosts without
 // such a pipe.
-func waitForOrphanhood(parent int, every time.Duration) {
+func waitForNewParent(parent int, every time.Duration) {
 	for tick := time.Tick(every); ; <-tick {
 		if os.Getppid() != parent {
 			return

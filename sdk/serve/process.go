@@ -36,7 +36,7 @@ func serve(bundle *tea.Bundle) error {
 			g = grpc.NewServer(append(opts, serverOptions()...)...)
 			return g
 		},
-		Stdout: silence{}, Stderr: silence{},
+		Stdout: emptyOutput{}, Stderr: emptyOutput{},
 	}
 	if err := protocol.Init(); err != nil {
 		return fmt.Errorf("make the server: %w", err)
@@ -77,9 +77,9 @@ func serverOptions() []grpc.ServerOption {
 	}
 }
 
-// silence is an empty output stream: a plugin's output goes to the host
+// emptyOutput is an empty output stream: a plugin's output goes to the host
 // directly.
-type silence struct{}
+type emptyOutput struct{}
 
 // Read never returns.
-func (silence) Read([]byte) (int, error) { select {} }
+func (emptyOutput) Read([]byte) (int, error) { select {} }

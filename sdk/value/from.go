@@ -15,7 +15,7 @@ func From(v any) (any, error) { return from(v, 0) }
 
 func from(v any, depth int) (any, error) {
 	if depth > maxDepth {
-		return nil, errDeep
+		return nil, errTooDeep
 	}
 	switch v := v.(type) {
 	case nil, bool, int64:

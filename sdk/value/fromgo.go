@@ -21,12 +21,12 @@ var (
 // maxDepth is the maximum depth of a Go value, as in encoding/json.
 const maxDepth = 10_000
 
-// errDeep is the error for values that nest deeper, most likely endlessly.
-var errDeep = fmt.Errorf("a value that nests deeper than %d (a cycle?) has no JSON form", maxDepth)
+// errTooDeep is the error for values that nest deeper, most likely endlessly.
+var errTooDeep = fmt.Errorf("a value that nests deeper than %d (a cycle?) has no JSON form", maxDepth)
 
 // within adds the place inside a value to an error.
 func within(place string, err error) error {
-	if errors.Is(err, errDeep) {
+	if errors.Is(err, errTooDeep) {
 		return err // a path of that length does not help
 	}
 	return fmt.Errorf("%s: %w", place, err)
@@ -36,7 +36,7 @@ func within(place string, err error) error {
 // the output of encoding/json, except that a whole float stays a float.
 func fromGo(v reflect.Value, depth int) (any, error) {
 	if depth > maxDepth {
-		return nil, errDeep
+		return nil, errTooDeep
 	}
 	switch v.Kind() {
 	case reflect.Invalid:

@@ -54,7 +54,7 @@ func store(v any, to reflect.Value) error {
 	switch to.Kind() {
 	case reflect.Interface:
 		if to.NumMethod() > 0 {
-			return misfit(v, to)
+			return mismatch(v, to)
 		}
 		to.Set(reflect.ValueOf(Clone(v)))
 		return nil
@@ -68,7 +68,7 @@ func store(v any, to reflect.Value) error {
 	return storeScalar(v, to)
 }
 
-func misfit(v any, to reflect.Value) error {
+func mismatch(v any, to reflect.Value) error {
 	return fmt.Errorf("cannot store %s in a Go %s", TypeName(v), to.Type())
 }
 
@@ -110,13 +110,13 @@ func storeScalar(v any, to reflect.Value) error {
 	case to.CanInt(), to.CanUint():
 		return storeInteger(v, to)
 	}
-	return misfit(v, to)
+	return mismatch(v, to)
 }
 
 func storeInteger(v any, to reflect.Value) error {
 	whole, ok := Integer(v)
 	if !ok {
-		return misfit(v, to)
+		return mismatch(v, to)
 	}
 	if to.CanInt() {
 		if i, err := strconv.ParseInt(FormatNumber(whole), 10, 64); err == nil && !to.OverflowInt(i) {
@@ -133,7 +133,7 @@ func storeInteger(v any, to reflect.Value) error {
 func storeStruct(v any, to reflect.Value) error {
 	object, ok := v.(map[string]any)
 	if !ok {
-		return misfit(v, to)
+		return mismatch(v, to)
 	}
 	matched, fields := 0, fieldsOf(to.Type())
 	for _, f := range fields {
@@ -191,7 +191,7 @@ func (f *field) made(v reflect.Value) reflect.Value {
 func storeMap(v any, to reflect.Value) error {
 	object, ok := v.(map[string]any)
 	if !ok {
-		return misfit(v, to)
+		return mismatch(v, to)
 	}
 	t := to.Type()
 	out := reflect.MakeMapWithSize(t, len(object))
@@ -219,7 +219,7 @@ func storeKey(name string, to reflect.Value) error {
 		return nil
 	}
 	if !isNumber(name) || !to.CanInt() && !to.CanUint() {
-		return misfit(name, to)
+		return mismatch(name, to)
 	}
 	return storeInteger(json.Number(name), to)
 }
@@ -235,7 +235,7 @@ func storeList(v any, to reflect.Value) error {
 	}
 	list, ok := v.([]any)
 	if !ok {
-		return misfit(v, to)
+		return mismatch(v, to)
 	}
 	if to.Kind() == reflect.Slice {
 		to.Set(reflect.MakeSlice(to.Type(), len(list), len(list)))

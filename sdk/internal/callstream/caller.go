@@ -27,9 +27,9 @@ const (
 	cancelSize = 64
 )
 
-// ErrOccupied is the error of a call for which the stream has no room. The caller
+// ErrStreamFull is the error of a call for which the stream has no room. The caller
 // uses a unary call instead.
-var ErrOccupied = errors.New("the stream has no room for the call")
+var ErrStreamFull = errors.New("the stream has no room for the call")
 
 // Caller makes calls in one stream. A failed stream is replaced for the next
 // call. Streams end with their connection. It is safe for concurrent use.
@@ -68,7 +68,7 @@ type call struct {
 }
 
 // Call makes a call; it sets the id and the deadline of the request. The error is
-// the same as for a unary gRPC call, or ErrOccupied.
+// the same as for a unary gRPC call, or ErrStreamFull.
 func (c *Caller) Call(ctx context.Context, req *pb.CallsRequest) (*pb.InvokeResponse, error) {
 	if ctx.Err() != nil {
 		return nil, status.FromContextError(ctx.Err()).Err()
@@ -78,7 +78,7 @@ func (c *Caller) Call(ctx context.Context, req *pb.CallsRequest) (*pb.InvokeResp
 	}
 	size := proto.Size(req) + cancelSize
 	if size > maxShared {
-		return nil, ErrOccupied
+		return nil, ErrStreamFull
 	}
 	s, err := c.open()
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *shared) begin(req *pb.CallsRequest, size int) (*call, error) {
 	case s.failure != nil:
 		return nil, s.failure
 	case s.unanswered+size > maxUnanswered:
-		return nil, ErrOccupied
+		return nil, ErrStreamFull
 	}
 	s.calls++
 	req.Id = strconv.FormatUint(s.calls, 36)

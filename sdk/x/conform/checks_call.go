@@ -106,7 +106,7 @@ func checkCancellation(ctx context.Context, s *Subject) error {
 	if err := failsWith(<-ended, tea.Canceled); err != nil {
 		return err
 	}
-	return nobodyWaits(ctx, s)
+	return handlersEnded(ctx, s)
 }
 
 func checkDeadline(ctx context.Context, s *Subject) error {
@@ -116,12 +116,12 @@ func checkDeadline(ctx context.Context, s *Subject) error {
 	if err := failsWith(err, tea.Timeout); err != nil {
 		return err
 	}
-	return nobodyWaits(ctx, s)
+	return handlersEnded(ctx, s)
 }
 
-// nobodyWaits returns nil when every handler of probe.wait has ended, which must happen
+// handlersEnded returns nil when every handler of probe.wait has ended, which must happen
 // soon after the end of its context.
-func nobodyWaits(ctx context.Context, s *Subject) error {
+func handlersEnded(ctx context.Context, s *Subject) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	for {

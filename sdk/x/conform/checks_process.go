@@ -18,7 +18,7 @@ const ByHand = "started by hand"
 // separate process.
 func processChecks() []Check {
 	return []Check{
-		{Name: ByHand, Remote: true, Remedy: "without " + wire.CookieKey + " in the environment, print that this is a plugin and exit with a code other than 0", Run: checkByHand},
+		{Name: ByHand, Remote: true, Remedy: "without " + wire.CookieKey + " in the environment, print that this is a plugin and exit with a code other than 0", Run: checkStartedByHand},
 		{Name: "swap", Remote: true, Remedy: "use files and other exclusive resources from configure on, not from the start; release them at the shutdown; write the state to export_path, and read it from import_path", Run: checkSwap},
 		{Name: "shutdown", Remote: true, Remedy: "answer shutdown and end the process within grace_ms", Run: checkShutdown},
 		{Name: "end of the host", Remote: true, Remedy: "read from the descriptor in " + wire.ParentFD + " and end the process group at its end", Run: checkEndOfHost},
@@ -28,7 +28,7 @@ func processChecks() []Check {
 // endTimeout is the time in which a process must end by itself, also on a busy machine.
 const endTimeout = 10 * time.Second
 
-func checkByHand(ctx context.Context, s *Subject) error {
+func checkStartedByHand(ctx context.Context, s *Subject) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	cmd := s.Target.(*Process).command(ctx)

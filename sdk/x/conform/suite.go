@@ -53,7 +53,7 @@ func (s Suite) Run(ctx context.Context, target Target, report func(Result)) erro
 		if s.Match != nil && !s.Match(check.Name) {
 			continue
 		}
-		if err := subject.revive(ctx); err != nil {
+		if err := subject.restart(ctx); err != nil {
 			report(Result{Check: check.Name, Status: Failed, Detail: err.Error(), Remedy: "the plugin ended during an earlier check and does not start again"})
 			continue
 		}
@@ -90,8 +90,8 @@ func (c Check) result(ctx context.Context, s *Subject) Result {
 	return r
 }
 
-// revive restarts a process that has ended or has no instance, with a new instance.
-func (s *Subject) revive(ctx context.Context) error {
+// restart restarts a process that has ended or has no instance, with a new instance.
+func (s *Subject) restart(ctx context.Context) error {
 	p, ok := s.Target.(*Process)
 	if !ok || !p.ended() && s.Instance != nil {
 		return nil

@@ -142,7 +142,7 @@ func Lookup(object map[string]any, field string) (v any, found bool) {
 // Holds reports whether the field's value satisfies the condition.
 func (c Condition) Holds(v any, found bool) bool {
 	if c.comparisons == nil {
-		return found && fits(v, c.want)
+		return found && matchesValue(v, c.want)
 	}
 	for _, comparison := range c.comparisons {
 		if !comparison.Holds(v, found) {
@@ -156,14 +156,14 @@ func (c Condition) Holds(v any, found bool) bool {
 // with operators.
 func (c Condition) Value() (want any, ok bool) { return c.want, c.comparisons == nil }
 
-// fits compares a value with the required one: a required list means any of its values, and
+// matchesValue compares a value with the required one: a required list means any of its values, and
 // a list matches if one of its items does.
-func fits(have, want any) bool {
+func matchesValue(have, want any) bool {
 	if value.Equal(have, want) {
 		return true
 	}
 	if choices, ok := want.([]any); ok {
-		return slices.ContainsFunc(choices, func(choice any) bool { return fits(have, choice) })
+		return slices.ContainsFunc(choices, func(choice any) bool { return matchesValue(have, choice) })
 	}
 	items, ok := have.([]any)
 	return ok && contains(items, want)

@@ -76,7 +76,7 @@ func (r *run) checkArray(rules *arrayRules, v []any, at *place, own *evaluated) 
 func (r *run) checkContains(rules *arrayRules, v []any, at *place, own *evaluated) {
 	fitting, open := 0, 0
 	for i, item := range v {
-		if r.uncertain(item, at.item(i)) {
+		if r.containsTemplate(item, at.item(i)) {
 			open++
 			continue
 		}
@@ -97,7 +97,7 @@ func (r *run) checkUnique(v []any, at *place) {
 	r.steps -= value.Size(v)
 	first := make(map[string]int, len(v))
 	for i, item := range v {
-		if r.uncertain(item, at.item(i)) {
+		if r.containsTemplate(item, at.item(i)) {
 			continue
 		}
 		k := value.Key(item)

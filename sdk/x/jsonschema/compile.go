@@ -29,16 +29,16 @@ func (c *compiler) compile() *Schema {
 		c.pending = c.pending[1:]
 		bind()
 	}
-	refuseLoops(c.nodes)
-	c.dropUnfit()
+	rejectCycles(c.nodes)
+	c.dropInvalidDefaults()
 	return &Schema{root: root, tracks: c.tracks}
 }
 
-// dropUnfit removes the defaults that do not match their own schema, such as null for an
+// dropInvalidDefaults removes the defaults that do not match their own schema, such as null for an
 // array, because filling them in would make every value invalid. MCP servers have such
 // defaults. The checks of all defaults share one budget of steps; defaults that exceed it are
 // removed, too.
-func (c *compiler) dropUnfit() {
+func (c *compiler) dropInvalidDefaults() {
 	r := &run{tracks: c.tracks, steps: baseSteps}
 	for _, pointer := range sortedKeys(c.nodes) {
 		rules := c.nodes[pointer].object
@@ -119,9 +119,9 @@ func (c *compiler) bindRefs(k *keywords, n *node) {
 	}
 }
 
-// refuseLoops rejects schemas that lead back to themselves without descending into the value,
+// rejectCycles rejects schemas that lead back to themselves without descending into the value,
 // for example {"$ref": "#"}, because a check would never end.
-func refuseLoops(nodes map[string]*node) {
+func rejectCycles(nodes map[string]*node) {
 	const visiting, done = 1, 2
 	states := make(map[*node]int, len(nodes))
 	var visit func(n *node)

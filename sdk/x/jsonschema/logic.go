@@ -35,10 +35,10 @@ func (r *run) checkLogic(rules *logicRules, v any, at *place, own *evaluated) {
 	if rules.oneOf != nil {
 		r.checkChoice(rules.oneOf, v, at, own, true)
 	}
-	if rules.not != nil && !r.uncertain(v, at) && len(r.try(rules.not, v, at, nil)) == 0 {
+	if rules.not != nil && !r.containsTemplate(v, at) && len(r.try(rules.not, v, at, nil)) == 0 {
 		r.report(Problem{Path: at.String(), Message: notMessage(rules.not, v), Wanted: "is an excluded value"})
 	}
-	if rules.cond == nil || (rules.then != nil || rules.otherwise != nil) && r.uncertain(v, at) {
+	if rules.cond == nil || (rules.then != nil || rules.otherwise != nil) && r.containsTemplate(v, at) {
 		return
 	}
 	if len(r.try(rules.cond, v, at, own)) == 0 {
@@ -62,15 +62,15 @@ func (r *run) checkChoice(forms []*node, v any, at *place, own *evaluated, onlyO
 	switch {
 	case r.stopped != "":
 	case len(fitting) == 0:
-		r.noneFits(forms, failed, v, at)
-	case onlyOne && len(fitting) > 1 && !r.uncertain(v, at):
+		r.reportNoMatch(forms, failed, v, at)
+	case onlyOne && len(fitting) > 1 && !r.containsTemplate(v, at):
 		r.problem(at, "must fit exactly one of %d forms, fits forms %d and %d", len(forms), fitting[0]+1, fitting[1]+1)
 	}
 }
 
-// noneFits reports why no form matches: the problems of the intended form, if the type or a
+// reportNoMatch reports why no form matches: the problems of the intended form, if the type or a
 // distinguishing member identifies it; otherwise one problem for all forms.
-func (r *run) noneFits(forms []*node, failed [][]Problem, v any, at *place) {
+func (r *run) reportNoMatch(forms []*node, failed [][]Problem, v any, at *place) {
 	var types []string
 	mistyped, meant := 0, -1
 	for i, form := range forms {

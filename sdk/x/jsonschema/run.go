@@ -79,8 +79,8 @@ func (r *run) problem(at *place, format string, args ...any) {
 	r.report(Problem{Path: at.String(), Message: message, Wanted: message})
 }
 
-// misfit returns a problem whose message ends with the given value.
-func (r *run) misfit(at *place, got, format string, args ...any) {
+// mismatch returns a problem whose message ends with the given value.
+func (r *run) mismatch(at *place, got, format string, args ...any) {
 	wanted := fmt.Sprintf(format, args...)
 	r.report(Problem{Path: at.String(), Message: wanted + ", got " + got, Wanted: wanted})
 }
@@ -225,9 +225,9 @@ func (r *run) try(n *node, v any, at *place, seen *evaluated) []Problem {
 	return found
 }
 
-// uncertain reports whether v is or contains a template, so that v as a whole cannot be
+// containsTemplate reports whether v is or contains a template, so that v as a whole cannot be
 // checked yet.
-func (r *run) uncertain(v any, at *place) bool {
+func (r *run) containsTemplate(v any, at *place) bool {
 	if r.isTemplate == nil {
 		return false
 	}
@@ -237,13 +237,13 @@ func (r *run) uncertain(v any, at *place) bool {
 	switch v := v.(type) {
 	case []any:
 		for i, e := range v {
-			if r.uncertain(e, at.item(i)) {
+			if r.containsTemplate(e, at.item(i)) {
 				return true
 			}
 		}
 	case map[string]any:
 		for name, e := range v {
-			if r.uncertain(e, at.member(name)) {
+			if r.containsTemplate(e, at.member(name)) {
 				return true
 			}
 		}

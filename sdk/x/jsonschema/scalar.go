@@ -116,11 +116,11 @@ func containsEqual(list, v any) bool {
 
 func (r *run) checkEnum(rule *enumRule, v any, at *place) {
 	r.steps -= value.Size(v)
-	if rule.keys[value.Key(v)] || r.uncertain(v, at) {
+	if rule.keys[value.Key(v)] || r.containsTemplate(v, at) {
 		return
 	}
 	if len(rule.allowed) == 1 {
-		r.misfit(at, quote(v), "must be %s", quote(rule.allowed[0]))
+		r.mismatch(at, quote(v), "must be %s", quote(rule.allowed[0]))
 		return
 	}
 	const shown = 20
@@ -194,11 +194,11 @@ func (r *run) checkNumber(rules *numberRules, v any, at *place) {
 	}
 	for _, b := range rules.bounds {
 		if !b.fits(number.Cmp(b.limit)) {
-			r.misfit(at, value.FormatNumber(v), "must be %s %s", b.phrase, value.FormatNumber(b.given))
+			r.mismatch(at, value.FormatNumber(v), "must be %s %s", b.phrase, value.FormatNumber(b.given))
 		}
 	}
 	if rules.multipleOf != nil && !new(big.Rat).Quo(number, rules.multipleOf).IsInt() {
-		r.misfit(at, value.FormatNumber(v), "must be a multiple of %s", value.FormatNumber(rules.multiple))
+		r.mismatch(at, value.FormatNumber(v), "must be a multiple of %s", value.FormatNumber(rules.multiple))
 	}
 }
 
@@ -235,9 +235,9 @@ func (r *run) checkText(rules *textRules, s string, at *place) {
 		r.problem(at, "must have at most %s, has %d", count(rules.maxLength, "character"), length)
 	}
 	if rules.pattern != nil && !rules.pattern.MatchString(s) {
-		r.misfit(at, quote(s), "must match the pattern %s", rules.pattern)
+		r.mismatch(at, quote(s), "must match the pattern %s", rules.pattern)
 	}
 	if what := formatFault(rules.format, s); what != "" {
-		r.misfit(at, quote(s), "must be %s", what)
+		r.mismatch(at, quote(s), "must be %s", what)
 	}
 }

@@ -25,7 +25,7 @@ const maxManifest = 4 << 20
 type Client struct {
 	conn   grpc.ClientConnInterface
 	plugin pb.PluginClient
-	back   *wayBack
+	back   *hostConn
 	calls  atomic.Uint64
 	open   openCalls
 	// shared is set if calls share a stream; nil otherwise.
@@ -39,7 +39,7 @@ type Client struct {
 // broker the plugin can call back; a plugin without the broker service works
 // without callbacks. The caller closes the client before conn.
 func Connect(conn grpc.ClientConnInterface, broker Broker) *Client {
-	return &Client{conn: conn, plugin: pb.NewPluginClient(conn), back: &wayBack{broker: broker}}
+	return &Client{conn: conn, plugin: pb.NewPluginClient(conn), back: &hostConn{broker: broker}}
 }
 
 // ShareStream makes calls share one stream, and callbacks too, if the plugin supports it. It

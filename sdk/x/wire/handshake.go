@@ -75,14 +75,14 @@ func CannotExecute(err error) *StartError {
 	case errors.Is(err, fs.ErrPermission):
 		return startErrorf(tea.DependencyMissing, "it is not executable (chmod +x), or is on a file system that allows no programs (%w)", err)
 	case errors.Is(err, fs.ErrNotExist):
-		return startErrorf(tea.DependencyMissing, "%s (%w)", whatIsMissing(err), err)
+		return startErrorf(tea.DependencyMissing, "%s (%w)", explainMissingFile(err), err)
 	}
 	return startErrorf(tea.DependencyMissing, "%w", err)
 }
 
-// whatIsMissing explains a system error that does not name the missing file, which can also be
+// explainMissingFile explains a system error that does not name the missing file, which can also be
 // the interpreter or the loader of the binary.
-func whatIsMissing(err error) string {
+func explainMissingFile(err error) string {
 	var e *fs.PathError
 	if !errors.As(err, &e) {
 		return "a file is missing"

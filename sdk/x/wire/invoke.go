@@ -59,7 +59,7 @@ func (c *Client) Invoke(ctx context.Context, instance string, req *tea.Request, 
 func (c *Client) unary(ctx context.Context, msg *pb.InvokeRequest) (*pb.InvokeResponse, error) {
 	if c.shared != nil && c.can(handshake.Calls) {
 		req := &pb.CallsRequest{Request: &pb.CallsRequest_Invoke{Invoke: msg}}
-		if resp, err := c.shared.Call(ctx, req); !errors.Is(err, callstream.ErrOccupied) {
+		if resp, err := c.shared.Call(ctx, req); !errors.Is(err, callstream.ErrStreamFull) {
 			return resp, err
 		}
 	}

@@ -79,8 +79,8 @@ func (e *engine) lookup(request *writer, f func(*reader) error) error {
 	return read(C.teacozo_lookup(e.db, b, n), f)
 }
 
-// having reads the ids of entities by words.
-func (e *engine) having(request *writer, f func(*reader) error) error {
+// withWords reads the ids of entities by words.
+func (e *engine) withWords(request *writer, f func(*reader) error) error {
 	b, n := bytes(request.b)
 	return read(C.teacozo_having(e.db, b, n), f)
 }

@@ -213,7 +213,7 @@ func (db *DB) Search(ctx context.Context, namespace string, q store.TextQuery) (
 		}
 		w.count(limit(most))
 		var ids []string
-		err := db.engine.having(w, func(r *reader) error {
+		err := db.engine.withWords(w, func(r *reader) error {
 			for range r.open().rows {
 				ids = append(ids, r.string())
 			}

@@ -164,16 +164,16 @@ func (c *connection) adjacent(ctx context.Context, keys, columns []string, a sto
 	})
 }
 
-// having returns the ids of entities, with the places of their words: entities that have
+// withWords returns the ids of entities, with the places of their words: entities that have
 // all words, in order, or those that have each word, at most limit per word.
-func (c *connection) having(ctx context.Context, namespace string, words, types []string, all bool, limit int) (*result, error) {
+func (c *connection) withWords(ctx context.Context, namespace string, words, types []string, all bool, limit int) (*result, error) {
 	spaced := make([]string, len(words))
 	for i, word := range words {
 		spaced[i] = " " + word + " "
 	}
 	arguments := appendTexts(appendTexts(appendTexts(nil, []string{key(namespace, "")}), spaced), types)
 	return c.lookup(ctx, func(out *unsafe.Pointer, size *int64) int32 {
-		return c.library.having(c.handle, &arguments[0], int64(len(arguments)), flag(all), int64(limit), out, size)
+		return c.library.withWords(c.handle, &arguments[0], int64(len(arguments)), flag(all), int64(limit), out, size)
 	})
 }
 

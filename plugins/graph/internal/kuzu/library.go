@@ -60,7 +60,7 @@ type library struct {
 	run        func(connection, statement unsafe.Pointer, params *byte, length, timeout, rows, bytes int64, out *unsafe.Pointer, size *int64) int32
 	entities   func(connection unsafe.Pointer, arguments *byte, length int64, out *unsafe.Pointer, size *int64) int32
 	adjacent   func(connection unsafe.Pointer, arguments *byte, length, forward, backward, ever, at, most int64, out *unsafe.Pointer, size *int64) int32
-	having     func(connection unsafe.Pointer, arguments *byte, length, all, limit int64, out *unsafe.Pointer, size *int64) int32
+	withWords  func(connection unsafe.Pointer, arguments *byte, length, all, limit int64, out *unsafe.Pointer, size *int64) int32
 	execute    func(connection unsafe.Pointer, query *byte, length int64, out *unsafe.Pointer, size *int64) int32
 }
 
@@ -237,7 +237,7 @@ func bind(path string) (l *library, err error) {
 	for name, function := range map[string]any{
 		"interface": &l.version, "free": &l.free, "open": &l.open, "close": &l.close, "connect": &l.connect, "disconnect": &l.disconnect, "memory": &l.memory,
 		"interrupt": &l.interrupt, "prepare": &l.prepare, "finalize": &l.finalize, "run": &l.run, "execute": &l.execute,
-		"entities": &l.entities, "adjacent": &l.adjacent, "having": &l.having,
+		"entities": &l.entities, "adjacent": &l.adjacent, "having": &l.withWords,
 	} {
 		symbol, err := purego.Dlsym(handle, "tea_kuzu_"+name)
 		if err != nil {

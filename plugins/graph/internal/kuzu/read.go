@@ -189,7 +189,7 @@ func (db *DB) EachRelation(ctx context.Context, namespace string, s store.Relati
 func (db *DB) Search(ctx context.Context, namespace string, q store.TextQuery) ([]string, error) {
 	var found []string
 	err := db.read(ctx, func(c *connection) error {
-		r, err := c.having(ctx, namespace, q.Words, q.Types, false, q.Limit+1)
+		r, err := c.withWords(ctx, namespace, q.Words, q.Types, false, q.Limit+1)
 		if err != nil {
 			return err
 		}
@@ -202,7 +202,7 @@ func (db *DB) Search(ctx context.Context, namespace string, q store.TextQuery) (
 			if limit > q.Limit {
 				return byWord[words[0]], nil
 			}
-			r, err := c.having(ctx, namespace, words, q.Types, true, limit)
+			r, err := c.withWords(ctx, namespace, words, q.Types, true, limit)
 			if err != nil {
 				return nil, err
 			}

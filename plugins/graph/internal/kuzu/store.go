@@ -141,9 +141,9 @@ func (db *DB) needed() int64 {
 	return buffersPerByte * (database + max(size(db.path+walSuffix), database/checkpointShare))
 }
 
-// enlarge reopens the engine with larger buffers if the database has grown. The caller
+// growBuffers reopens the engine with larger buffers if the database has grown. The caller
 // holds mu, and there is no log to apply.
-func (db *DB) enlarge() error {
+func (db *DB) growBuffers() error {
 	needed := db.needed()
 	if needed <= db.memory {
 		return nil
@@ -383,7 +383,7 @@ func (db *DB) checkpoint() error {
 	}
 	err := db.writer.execute("CHECKPOINT")
 	if err == nil {
-		err = db.enlarge()
+		err = db.growBuffers()
 	}
 	db.mu.Unlock()
 	if err == nil {

@@ -15,15 +15,15 @@ func (db *DB) Search(ctx context.Context, namespace string, q store.TextQuery) (
 		return nil, err
 	}
 	defer done()
-	pks, err := store.Candidates(q, func(words []string, limit int) ([]int64, error) { return db.having(ctx, ns, q.Types, words, limit) })
+	pks, err := store.Candidates(q, func(words []string, limit int) ([]int64, error) { return db.withWords(ctx, ns, q.Types, words, limit) })
 	if err != nil {
 		return nil, err
 	}
 	return db.idsOf(ctx, pks)
 }
 
-// having returns the first entities that have all words.
-func (db *DB) having(ctx context.Context, ns int64, types, words []string, limit int) ([]int64, error) {
+// withWords returns the first entities that have all words.
+func (db *DB) withWords(ctx context.Context, ns int64, types, words []string, limit int) ([]int64, error) {
 	match := `"` + namespaceWord(ns) + `" AND "` + strings.Join(words, `" AND "`) + `"`
 	query, args := "SELECT rowid FROM word WHERE word MATCH ? LIMIT ?", []any{match}
 	if kinds := db.names.known(types); kinds != nil {

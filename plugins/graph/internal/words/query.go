@@ -103,7 +103,7 @@ func (q *Query) compare(word string) match {
 	} else {
 		stems := stemsOf(word)
 		for i := range q.stems {
-			if q.stems[i].meet(&stems) {
+			if q.stems[i].match(&stems) {
 				m = match{word: i, weight: formWeight}
 				break
 			}

@@ -46,8 +46,8 @@ func stemsOf(word string) (all stems) {
 	return all
 }
 
-// meet reports whether words with these stems are forms of one word.
-func (s *stems) meet(other *stems) bool {
+// match reports whether words with these stems are forms of one word.
+func (s *stems) match(other *stems) bool {
 	for i := range s {
 		if s[i] == other[i] {
 			return true

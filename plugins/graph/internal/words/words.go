@@ -95,8 +95,8 @@ func All(text string) []string {
 	return all
 }
 
-// Apart inserts spaces between the words of a name such as maintainedBy.
-func Apart(name string) string {
+// SplitName inserts spaces between the words of a name such as maintainedBy.
+func SplitName(name string) string {
 	var b strings.Builder
 	lower := false
 	for _, r := range name {

@@ -11,8 +11,8 @@ import (
 // matched by index. The zero value is empty.
 type Extra map[string]any // leaves are *strings.Builder for text
 
-// lookBack is how many items of a list are compared with the next piece.
-const lookBack = 16
+// maxLookBack is how many items of a list are compared with the next piece.
+const maxLookBack = 16
 
 // Add merges a piece of the members into e.
 func (o *Extra) Add(members map[string]any) {
@@ -83,7 +83,7 @@ func addItem(list *[]any, item any) {
 		return
 	}
 	index, numbered := piece["index"].(int64)
-	for i := len(*list) - 1; i >= max(0, len(*list)-lookBack); i-- {
+	for i := len(*list) - 1; i >= max(0, len(*list)-maxLookBack); i-- {
 		object, ok := (*list)[i].(Extra)
 		if !ok {
 			continue

@@ -88,7 +88,7 @@ func isReasoning(member string) bool {
 
 // reasoning is the model's reasoning, under whichever name it was sent.
 func (p *piece) reasoning() string {
-	for _, t := range []text{p.ReasoningContent, p.Reasoning, p.Thinking, p.Content.thought} {
+	for _, t := range []text{p.ReasoningContent, p.Reasoning, p.Thinking, p.Content.reasoning} {
 		if t != "" {
 			return string(t)
 		}
@@ -124,7 +124,7 @@ func (t *text) UnmarshalJSON(data []byte) error {
 }
 
 // content is a text whose parts may be reasoning.
-type content struct{ said, thought text }
+type content struct{ answer, reasoning text }
 
 func (c *content) UnmarshalJSON(data []byte) error {
 	*c = content{}
@@ -135,11 +135,11 @@ func (c *content) UnmarshalJSON(data []byte) error {
 				Thinking text `json:"thinking"`
 			}
 			if json.Unmarshal(raw, &part) == nil {
-				c.thought += part.Thinking
+				c.reasoning += part.Thinking
 			}
 		}
 	}
-	return c.said.UnmarshalJSON(data)
+	return c.answer.UnmarshalJSON(data)
 }
 
 // word is a string. Another scalar is read as its text, null as "".

@@ -73,7 +73,7 @@ func (a *assembly) addPiece(p *piece) (grew bool) {
 		a.pieces.Size += part.size()
 		grew = true
 	}
-	content, reasoning := string(p.Content.said+p.Refusal), p.reasoning()
+	content, reasoning := string(p.Content.answer+p.Refusal), p.reasoning()
 	a.pieces.AddExtra(p.extra)
 	a.pieces.Size += max(0, p.extraSize-len(reasoning)) // Add counts the reasoning
 	a.pieces.Add(content, reasoning)

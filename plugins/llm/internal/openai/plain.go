@@ -91,7 +91,7 @@ func plainPiece(v any) *piece {
 			if !ok {
 				return nil
 			}
-			p.Content.said = text(said)
+			p.Content.answer = text(said)
 		case name == "content", name == "refusal" && v == nil, name == "tool_calls" && v == nil, name == "function_call" && v == nil:
 		default:
 			return nil

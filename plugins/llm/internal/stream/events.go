@@ -35,7 +35,7 @@ func (e *Events) Next() (Event, error) {
 	e.data = e.data[:0]
 	if first := e.held; first != nil {
 		e.held = nil
-		return e.bare(first)
+		return e.unframed(first)
 	}
 	seen := false
 	for {
@@ -55,7 +55,7 @@ func (e *Events) Next() (Event, error) {
 				e.held = bytes.Clone(line)
 				return e.finish(event), nil
 			}
-			return e.bare(line)
+			return e.unframed(line)
 		default:
 			field, text := splitField(line)
 			switch string(field) {
@@ -83,9 +83,9 @@ func beginsJSON(line []byte) bool {
 	return len(line) > 0 && (line[0] == '{' || line[0] == '[')
 }
 
-// bare reads JSON that begins with a line outside of any event. Incomplete JSON extends
+// unframed reads JSON that begins with a line outside of any event. Incomplete JSON extends
 // to the end of the stream.
-func (e *Events) bare(line []byte) (Event, error) {
+func (e *Events) unframed(line []byte) (Event, error) {
 	var n nesting
 	for {
 		if len(e.data)+len(line) > e.in.limit {

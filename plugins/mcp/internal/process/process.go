@@ -26,7 +26,7 @@ type Command struct {
 	// CPU is the number of processors that it and its children may use, on Linux; 0
 	// means all.
 	CPU int
-	// Log is called with each line of standard error and of [Process.Say]. Calls are
+	// Log is called with each line of standard error and of [Process.Log]. Calls are
 	// not concurrent.
 	Log func(line string)
 }
@@ -46,7 +46,7 @@ type Process struct {
 	killed string // why it was killed
 	asked  bool   // whether it was asked to end
 
-	said lines
+	log lines
 }
 
 const (
@@ -87,7 +87,7 @@ func (g *Group) Start(c Command) (*Process, error) {
 	outR, outW, err2 := pipe()
 	errR, errW, err3 := pipe()
 	err = errors.Join(err1, err2, err3)
-	p := &Process{Stdin: inW, Stdout: outR, guard: guard, exited: make(chan struct{}), said: lines{log: c.Log}}
+	p := &Process{Stdin: inW, Stdout: outR, guard: guard, exited: make(chan struct{}), log: lines{log: c.Log}}
 	if err == nil {
 		p.cmd = &exec.Cmd{
 			Path: path, Args: append([]string{c.Path}, c.Args...), Env: g.environ(c.Env), Dir: c.Dir,
@@ -140,7 +140,7 @@ func (p *Process) follow(stderr *os.File) {
 	}()
 }
 
-// read passes the lines of standard error to [Process.Say].
+// read passes the lines of standard error to [Process.Log].
 func (p *Process) read(r *bufio.Reader) {
 	for {
 		line, err := r.ReadSlice('\n')
@@ -149,17 +149,17 @@ func (p *Process) read(r *bufio.Reader) {
 			_, long = r.ReadSlice('\n')
 			err = long
 		}
-		p.Say(string(line))
+		p.Log(string(line))
 		if err != nil {
 			return
 		}
 	}
 }
 
-// Say logs a line that the server printed to standard error or, between messages, to
+// Log logs a line that the server printed to standard error or, between messages, to
 // standard output, and keeps the last lines for [Process.LastWords]. It truncates long
 // lines, and only counts lines beyond the limit per second.
-func (p *Process) Say(line string) { p.said.add(line) }
+func (p *Process) Log(line string) { p.log.add(line) }
 
 // lines collects the lines that a server prints for people. It is safe for concurrent use.
 type lines struct {
@@ -232,7 +232,7 @@ func (p *Process) LastWords() string {
 	case !p.asked || p.cmd.ProcessState.ExitCode() >= 0: // not by our signal
 		parts = append(parts, "the process ended: "+p.cmd.ProcessState.String())
 	}
-	if text := p.said.last(); text != "" {
+	if text := p.log.last(); text != "" {
 		parts = append(parts, "its last output: "+text)
 	}
 	return strings.Join(parts, "; ")

@@ -28,15 +28,15 @@ func keepDescriptors() {
 	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) // since Linux 5.11
 }
 
-// spare is the memory that a process may map beyond twice its memory limit:
+// headroom is the memory that a process may map beyond twice its memory limit:
 // programs map more than they use.
-const spare = 256 << 20
+const headroom = 256 << 20
 
 // limit sets the kernel's limits of a process that has just started. Its children
 // inherit them. The watch enforces the exact limit.
 func limit(pid int, memory int64) {
 	if memory > 0 {
-		n := 2*uint64(memory) + spare
+		n := 2*uint64(memory) + headroom
 		_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: n, Max: n}, nil) // it may have ended
 	}
 }

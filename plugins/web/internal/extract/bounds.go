@@ -13,10 +13,10 @@ const (
 	// defaultMaxElements is the default limit for the elements that the parser creates
 	// for a page.
 	defaultMaxElements = 320_000
-	// fewTags and fewBytes are the number of tags and the size below which no page can
+	// minTags and minBytes are the number of tags and the size below which no page can
 	// have too many elements.
-	fewTags  = 500
-	fewBytes = 1 << 20
+	minTags  = 500
+	minBytes = 1 << 20
 	// attrsPerElement is the number of attributes per element that is read.
 	attrsPerElement = 2
 	// maxOpenFormatting is the number of elements that the parser keeps open.
@@ -26,12 +26,12 @@ const (
 	maxQuotes = 12
 )
 
-// boundElements returns a page for which the parser creates a limited number of
+// limitElements returns a page for which the parser creates a limited number of
 // elements. The parser repeats unclosed formatting elements in each following
 // paragraph, so a short page can create any number of them: their tags are removed if
 // there would be too many. The page is cut off after too many tags.
-func boundElements(text string, limit int) (bounded string, notes []string) {
-	if len(text) <= fewBytes && strings.Count(text, "<") <= fewTags {
+func limitElements(text string, limit int) (bounded string, notes []string) {
+	if len(text) <= minBytes && strings.Count(text, "<") <= minTags {
 		return text, nil
 	}
 	end, repeated := countElements(text, limit)

@@ -111,7 +111,7 @@ func (d *Document) parseHTML(s Source, isXML bool) error {
 	if isXML || xhtmlStart.MatchString(text[:min(len(text), declarationBytes)]) {
 		text = expandXHTML(text)
 	}
-	text, notes := boundElements(text, cmp.Or(s.MaxElements, defaultMaxElements))
+	text, notes := limitElements(text, cmp.Or(s.MaxElements, defaultMaxElements))
 	d.Notes = append(d.Notes, notes...)
 	root, err := html.Parse(strings.NewReader(text))
 	if err != nil { // nested too deeply for the parser

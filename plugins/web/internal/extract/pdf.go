@@ -32,7 +32,7 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 	if problem := pdfHazard(body); problem != "" {
 		return d.pdfError(errors.New(problem))
 	}
-	file := &pdfFile{Reader: bytes.NewReader(body), ctx: ctx, left: int64(len(body))*readsPerByte + spareReads}
+	file := &pdfFile{Reader: bytes.NewReader(body), ctx: ctx, left: int64(len(body))*readsPerByte + freeReads}
 	reader, err := pdf.NewReader(file, int64(len(body)))
 	if err != nil {
 		return d.pdfError(err)

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// readsPerByte, spareReads and costOfRead bound how many bytes the library reads,
+	// readsPerByte, freeReads and costOfRead bound how many bytes the library reads,
 	// including repeated reads: it would read a file with cyclic references forever.
 	readsPerByte = 256
-	spareReads   = 4 << 20
+	freeReads    = 4 << 20
 	costOfRead   = 1 << 10
 	// maxPDFStream bounds the content of one page after decompression.
 	maxPDFStream = 16 << 20

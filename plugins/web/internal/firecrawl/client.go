@@ -259,7 +259,7 @@ func (c *Client) toPage(ctx context.Context, d *document, address string, o page
 		}
 	}
 	if o.Has(page.Screenshot) {
-		picture, err := c.picture(ctx, d.Screenshot)
+		picture, err := c.screenshot(ctx, d.Screenshot)
 		if err != nil {
 			p.Notes = append(p.Notes, "the screenshot was not loaded: "+tea.AsError(err).Message)
 		}
@@ -274,9 +274,9 @@ func (c *Client) toPage(ctx context.Context, d *document, address string, o page
 // maxPicture bounds a screenshot in bytes.
 const maxPicture = 16 << 20
 
-// picture returns a screenshot in Base64. The server sends the screenshot or its
+// screenshot returns a screenshot in Base64. The server sends the screenshot or its
 // address.
-func (c *Client) picture(ctx context.Context, source string) (string, error) {
+func (c *Client) screenshot(ctx context.Context, source string) (string, error) {
 	if source == "" {
 		return "", tea.Errorf(tea.ConnectionError, "firecrawl sent none")
 	}

@@ -14,10 +14,10 @@ type Broker interface {
 	Accept(id uint32) (net.Listener, error)
 }
 
-// wayBack is the connection of a plugin to the host's services. It is opened when the first
+// hostConn is the connection of a plugin to the host's services. It is opened when the first
 // instance is configured, because the plugin discards an id that it does not use within a few
 // seconds.
-type wayBack struct {
+type hostConn struct {
 	broker Broker // nil without callbacks
 
 	mu        sync.Mutex
@@ -27,7 +27,7 @@ type wayBack struct {
 }
 
 // open returns the id of the host's services; 0 if the plugin has no broker.
-func (w *wayBack) open(ctx context.Context) (uint32, error) {
+func (w *hostConn) open(ctx context.Context) (uint32, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.asked || w.broker == nil {
@@ -46,13 +46,13 @@ func (w *wayBack) open(ctx context.Context) (uint32, error) {
 }
 
 // calls returns the callbacks; nil without a broker.
-func (w *wayBack) calls() *callbacks {
+func (w *hostConn) calls() *callbacks {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.callbacks
 }
 
-func (w *wayBack) close() {
+func (w *hostConn) close() {
 	if c := w.calls(); c != nil {
 		c.close()
 	}
