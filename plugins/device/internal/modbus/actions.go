@@ -104,9 +104,9 @@ func (c *Client) point(name string) (Point, error) {
 // resolve returns the server of a location, and the location with the server's
 // defaults.
 func (c *Client) resolve(l Location) (*server, Location, error) {
-	name, err := c.settings.server(l.Server)
+	name, err := part.Name(serversPath, c.servers, l.Server)
 	if err != nil {
-		return nil, l, tea.Errorf(tea.ValidationError, "%w", err)
+		return nil, l, err
 	}
 	s := c.servers[name]
 	l.WordOrder = cmp.Or(l.WordOrder, s.config.WordOrder)

@@ -2,17 +2,22 @@ package modbus
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
+	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-const settingsKey = "modbus"
+const (
+	settingsKey = "modbus"
+	serversPath = "settings.modbus.servers"
+)
 
 // Settings are the settings under settings.modbus.
 type Settings struct {
@@ -64,7 +69,7 @@ func (s *Settings) check() error {
 	for name, server := range s.Servers {
 		address, err := server.address()
 		if err != nil {
-			return tea.Errorf(tea.ValidationError, "%s.url: %w", diag.Key("settings.modbus.servers", name), err)
+			return tea.Errorf(tea.ValidationError, "%s.url: %w", diag.Key(serversPath, name), err)
 		}
 		server.URL = address
 		s.Servers[name] = server
@@ -127,8 +132,8 @@ const (
 
 // check returns a mistake in a location that the schema cannot express.
 func (l Location) check(s *Settings) error {
-	if _, err := s.server(l.Server); err != nil {
-		return err
+	if _, err := part.Name(serversPath, s.Servers, l.Server); err != nil {
+		return errors.New(tea.AsError(err).Message)
 	}
 	size, largest := l.count()*l.width(), maxRead
 	if l.bits() {
@@ -149,22 +154,4 @@ func (l Location) check(s *Settings) error {
 		return fmt.Errorf("the last register is %d, which is beyond 65535", *l.Address+size-1)
 	}
 	return nil
-}
-
-// server returns the name of the server, which can be left out if there is only one.
-func (s *Settings) server(name string) (string, error) {
-	var names []string
-	for n := range s.Servers {
-		names = append(names, n)
-	}
-	if name == "" && len(names) == 1 {
-		return names[0], nil
-	}
-	if name == "" {
-		return "", fmt.Errorf("settings.modbus.servers has %d servers: name one with server", len(names))
-	}
-	if _, ok := s.Servers[name]; !ok {
-		return "", fmt.Errorf("settings.modbus.servers has no server %q%s", name, diag.Ending(name, names))
-	}
-	return name, nil
 }

@@ -60,11 +60,8 @@ func (c *Client) Close() error {
 }
 
 func (c *Client) server(name string) (*server, error) {
-	name, err := c.settings.server(name)
-	if err != nil {
-		return nil, tea.Errorf(tea.ValidationError, "%w", err)
-	}
-	return c.servers[name], nil
+	name, err := part.Name("settings.mqtt.servers", c.servers, name)
+	return c.servers[name], err
 }
 
 // Properties are the properties of a message in version 5 of the protocol.

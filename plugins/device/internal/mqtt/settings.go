@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -148,21 +147,6 @@ func (s Server) rule(path, topic string) (*guard.Rule, string) {
 		}
 	}
 	return nil, path + ".publish"
-}
-
-// server returns the name of the server, which can be left out if there is only one.
-func (s *Settings) server(name string) (string, error) {
-	names := slices.Sorted(maps.Keys(s.Servers))
-	if name == "" && len(names) == 1 {
-		return names[0], nil
-	}
-	if name == "" {
-		return "", fmt.Errorf("settings.mqtt.servers has %d servers: name one with server", len(names))
-	}
-	if !slices.Contains(names, name) {
-		return "", fmt.Errorf("settings.mqtt.servers has no server %q%s", name, diag.Ending(name, names))
-	}
-	return name, nil
 }
 
 // maxTopic is the maximum length of a topic in the protocol.

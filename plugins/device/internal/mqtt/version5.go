@@ -32,6 +32,8 @@ func connect5(ctx context.Context, s *server, nc net.Conn, id string) (conn, err
 		ClientID: id, CleanStart: true, KeepAlive: s.config.keepAlive(),
 		Username: s.config.Username, UsernameFlag: s.config.Username != "",
 		Password: []byte(s.config.Password), PasswordFlag: s.config.Password != "",
+		// The library reserves memory for as many messages as it may receive at once.
+		Properties: &paho.ConnectProperties{ReceiveMaximum: paho.Uint16(100), RequestProblemInfo: true},
 	}
 	if w := s.config.Will; w != nil {
 		packet.WillMessage = &paho.WillMessage{Topic: w.Topic, Payload: []byte(w.Payload), QoS: byte(w.QoS), Retain: w.Retain}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // Part is a namespace of actions.
@@ -53,4 +56,19 @@ func Action[C, P, R any](key, verb, summary string, method func(client C, ctx co
 	return tea.NewAction(key+"."+verb, summary, func(ctx context.Context, req *tea.Request, params P) (R, error) {
 		return method(req.Instance.(Clients)[key].(C), ctx, req, params)
 	}, options...)
+}
+
+// Name returns the name of an entry of the settings at a path. It can be left out if
+// there is only one.
+func Name[V any](path string, entries map[string]V, given string) (string, error) {
+	names := slices.Sorted(maps.Keys(entries))
+	switch {
+	case given == "" && len(names) == 1:
+		return names[0], nil
+	case given == "":
+		return "", tea.Errorf(tea.ValidationError, "%s has %d servers: name one with server", path, len(names))
+	case !slices.Contains(names, given):
+		return "", tea.Errorf(tea.ValidationError, "%s has no server %q%s", path, given, diag.Ending(given, names))
+	}
+	return given, nil
 }
