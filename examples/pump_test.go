@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -67,5 +70,80 @@ func TestPump(t *testing.T) {
 				t.Errorf("the README shows %q, the command %s", shown, got.stderr)
 			}
 		}
+	}
+}
+
+// TestKilledWriteIsNotRepeated kills tea, or the plugin, while a machine carries out a
+// write and has not answered. The machine counts.
+func TestKilledWriteIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	for _, victim := range []string{"tea", "tea-plugin-device"} {
+		t.Run(victim, func(t *testing.T) {
+			t.Parallel()
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = l.Close() })
+			writes := make(chan struct{}, 100)
+			go silentMachine(l, writes)
+			dir := t.TempDir()
+			workflow := fmt.Sprintf(`
+settings:
+  modbus:
+    servers: {pump: {url: "tcp://%s", timeout_seconds: 60}}
+    points: {speed: {address: 0, write: {}}}
+nodes:
+  - name: stop
+    uses: modbus.write
+    retry: {max_retries: 3, backoff_base_ms: 1}
+    with: {point: speed, value: 0}
+`, l.Addr())
+			if err := os.WriteFile(filepath.Join(dir, "flow.yaml"), []byte(workflow), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			run := exec.CommandContext(t.Context(), filepath.Join(bin, "tea"), "run", "flow.yaml", "-c", "runs")
+			run.Dir, run.Env, run.WaitDelay = dir, environment(t.TempDir()), time.Minute
+			if err := run.Start(); err != nil {
+				t.Fatal(err)
+			}
+			<-writes
+			kill := fmt.Sprintf("kill -9 %d", run.Process.Pid)
+			if victim != "tea" {
+				kill = fmt.Sprintf("kill -9 $(ps -o pid=,comm= --ppid %d | awk '$2 ~ /^tea-plugin-devi/ {print $1}')", run.Process.Pid)
+			}
+			if got, err := shell(t.Context(), dir, dir, kill); err != nil || got.code != 0 {
+				t.Fatalf("%s: %v\n%s", kill, err, got.stderr)
+			}
+			if err := run.Wait(); err == nil {
+				t.Fatal("the run has succeeded")
+			}
+			got, err := shell(t.Context(), dir, t.TempDir(), "tea resume flow.yaml -c runs")
+			if err != nil || got.code != 1 || !strings.Contains(got.stderr, `effect_unknown: an earlier attempt to write to the point "speed" was interrupted`) {
+				t.Errorf("exit code %d, %v\n%s", got.code, err, got.stderr)
+			}
+			if n := len(writes); n > 0 {
+				t.Errorf("%d further writes", n)
+			}
+		})
+	}
+}
+
+// silentMachine reads the writes of single registers, and answers none.
+func silentMachine(l net.Listener, writes chan<- struct{}) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			for request := make([]byte, 12); ; {
+				if _, err := io.ReadFull(c, request); err != nil {
+					return
+				}
+				writes <- struct{}{}
+			}
+		}()
 	}
 }

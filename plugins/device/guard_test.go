@@ -113,3 +113,49 @@ func TestPersonApprovesWrites(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// The host repeats a call in retries, and after a crash of the plugin or of itself. The
+// notes of the calls are what it keeps.
+func TestRepeatedCallsWriteOnce(t *testing.T) {
+	t.Parallel()
+	url, written := register(t)
+	points := object{"p": object{"address": 0, "write": object{"per_minute": 100}}, "again": object{"address": 0, "write": object{"repeatable": true}}}
+	p := newPlant(t, onServer(url, points))
+	write := object{"point": "p", "value": 7}
+
+	p.key = "first"
+	first := p.must("modbus.write", write)
+	p.close()
+	if diff := cmp.Diff(first, p.must("modbus.write", write)); diff != "" {
+		t.Errorf("a repeated call: %s", diff)
+	}
+	p.key = "second"
+	p.must("modbus.write", write)
+	if diff := cmp.Diff([]int{7, 7}, written()); diff != "" {
+		t.Errorf("two calls: %s", diff)
+	}
+
+	// The connection breaks in the middle of the answer.
+	broken, count := double(t, func(c net.Conn, r []byte) { _, _ = c.Write(r[:5]); _ = c.Close() })
+	lost := newPlant(t, onServer(broken, points))
+	lost.key = "third"
+	lost.fails("modbus.write", write, tea.ConnectionError, "unknown")
+	lost.close()
+	if e := lost.fails("modbus.write", write, "effect_unknown", "unknown"); e.Retryable || !strings.Contains(e.Message, "settings.modbus.points.p.write.repeatable") {
+		t.Error(e)
+	}
+	if got := count.Load(); got != 1 {
+		t.Errorf("%d writes, want 1", got)
+	}
+	lost.fails("modbus.write", object{"point": "again", "value": 1}, tea.ConnectionError, "unknown")
+	lost.fails("modbus.write", object{"point": "again", "value": 1}, tea.ConnectionError, "unknown")
+	if got := count.Load(); got != 3 {
+		t.Errorf("%d writes, want 3", got)
+	}
+
+	// What was not sent can be sent.
+	away := newPlant(t, onServer("tcp://127.0.0.1:1", points))
+	away.key = "fourth"
+	away.fails("modbus.write", write, tea.ConnectionError, "none")
+	away.fails("modbus.write", write, tea.ConnectionError, "none")
+}

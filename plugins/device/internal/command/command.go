@@ -117,7 +117,7 @@ func (c *Client) Run(ctx context.Context, req *tea.Request, p RunParams) (*RunRe
 	result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{
 		Setting: diag.Key("settings.command.allow", p.Command), Machine: command.Argv[0], Target: fmt.Sprintf("the command %q", p.Command),
 		Rule: &command.Rule, Shown: shown(command.Argv[0], args, p.Stdin),
-	}, func(ctx context.Context) error { return command.run(ctx, p, args, result) })
+	}, result, func(ctx context.Context) error { return command.run(ctx, p, args, result) })
 	if err != nil {
 		return nil, err
 	}

@@ -195,13 +195,15 @@ func (c *Client) Write(ctx context.Context, req *tea.Request, p WriteParams) (*W
 		Target: fmt.Sprintf("the point %q", p.Point), Rule: point.Write, Values: numbers, Shown: value.Brief(p.Value),
 		Current: func(ctx context.Context) ([]float64, error) { return s.current(ctx, l) },
 	}
-	dry, err := c.guards.Permit(ctx, req, w, func(ctx context.Context) error {
+	result := &WriteResult{Success: true, Point: p.Point, Value: p.Value}
+	dry, err := c.guards.Permit(ctx, req, w, result, func(ctx context.Context) error {
 		return s.run(ctx, &request{unit: *l.Unit, write: true, do: send})
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &WriteResult{Success: true, Point: p.Point, Value: p.Value, DryRun: dry}, nil
+	result.DryRun = dry
+	return result, nil
 }
 
 // current reads the values of a location as numbers.
