@@ -2,7 +2,6 @@ package teacmd
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/the-edge-agent/tea/sdk/value"
-	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // mostInput is the maximum size of an input in bytes.
@@ -48,8 +46,8 @@ func (a *app) readObject(flag, arg string) (map[string]any, error) {
 	if !ok {
 		return nil, usageErrorf("%s: expected a JSON object, got %s", flag, value.TypeName(v))
 	}
-	if countMembers(data) != membersIn(v) {
-		return nil, usageErrorf("%s: duplicate key %q", flag, duplicateKey(json.NewDecoder(bytes.NewReader(data)), ""))
+	if key := value.DuplicateKey(data, v); key != "" {
+		return nil, usageErrorf("%s: duplicate key %q", flag, key)
 	}
 	return object, nil
 }
@@ -64,70 +62,6 @@ func decode(data []byte) (any, error) {
 		return nil, errEncoding
 	}
 	return value.Decode(data)
-}
-
-// countMembers returns the number of members of all objects in a JSON text: the
-// number of colons outside of strings.
-func countMembers(text []byte) int {
-	n, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			quoted = !quoted
-		case '\\':
-			i++
-		case ':':
-			if !quoted {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// membersIn returns the number of members of all objects in a value.
-func membersIn(v any) int {
-	n := 0
-	switch v := v.(type) {
-	case map[string]any:
-		n = len(v)
-		for _, e := range v {
-			n += membersIn(e)
-		}
-	case []any:
-		for _, e := range v {
-			n += membersIn(e)
-		}
-	}
-	return n
-}
-
-// duplicateKey returns the path of the first key of a valid JSON text that appears
-// twice in one object; "" if none does.
-func duplicateKey(text *json.Decoder, path string) string {
-	start, err := text.Token()
-	delim, ok := start.(json.Delim)
-	if err != nil || !ok {
-		return ""
-	}
-	seen := map[string]bool{}
-	for i := 0; text.More(); i++ {
-		inner := diag.Index(path, i)
-		if delim == '{' {
-			token, _ := text.Token() // the text is valid
-			key, _ := token.(string)
-			inner = diag.Key(path, key)
-			if seen[key] {
-				return inner
-			}
-			seen[key] = true
-		}
-		if found := duplicateKey(text, inner); found != "" {
-			return found
-		}
-	}
-	_, _ = text.Token() // the end of the object or the list
-	return ""
 }
 
 func (a *app) readArgument(arg string) ([]byte, error) {

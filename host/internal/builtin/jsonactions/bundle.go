@@ -26,7 +26,7 @@ func Bundle(version string) *tea.Bundle {
 
 type parseParams struct {
 	Text    string          `json:"text" doc:"the JSON text"`
-	Strict  bool            `json:"strict,omitempty" default:"true" doc:"true: strict JSON (RFC 8259); false: also comments, trailing commas, and the first value in other text, such as a fenced block in a model's answer"`
+	Strict  bool            `json:"strict,omitempty" default:"true" doc:"true: strict JSON (RFC 8259), without an object that has a key twice; false: the last of such keys counts, and also comments, trailing commas, and the first value in other text, such as a fenced block in a model's answer"`
 	Default json.RawMessage `json:"default,omitempty" doc:"the value of data if the text cannot be parsed; without it that is an error"`
 }
 

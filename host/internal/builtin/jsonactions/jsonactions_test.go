@@ -89,6 +89,21 @@ func TestParseErrorsTellThePosition(t *testing.T) {
 	c.Fails(tea.ValidationError, "json.parse", params{"txt": "1"})
 }
 
+func TestParseRefusesAKeyThatAppearsTwice(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	text := `{"a": [{"x": ":", "b": 1, "b": 2}]}`
+	e := c.Fails(tea.ValidationError, "json.parse", params{"text": text})
+	if e.Details["key"] != "a[0].b" || !strings.Contains(e.Message, `the key "a[0].b" appears twice`) {
+		t.Errorf("got %v %v", e, e.Details)
+	}
+	got := c.Must("json.parse", params{"text": text, "strict": false})
+	if diff := cmp.Diff(params{"a": list{params{"x": ":", "b": int64(2)}}}, got["data"]); diff != "" {
+		t.Errorf("not strict (-want +got):\n%s", diff)
+	}
+	c.Must("json.parse", params{"text": `{"a": {"b": 1}, "b": {"a": "\":{", "c": [{"b": 2}, {"b": 3}]}}`})
+}
+
 func TestParseDeepButAllowed(t *testing.T) {
 	t.Parallel()
 	open(t).Must("json.parse", params{"text": strings.Repeat("[", 1000) + strings.Repeat("]", 1000)})

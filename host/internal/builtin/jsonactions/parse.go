@@ -19,8 +19,8 @@ const (
 	maxDepth = 1000
 )
 
-// Parse parses one value of strict JSON. Failures are validation errors with
-// line, column and byte offset in their details.
+// Parse parses one value of strict JSON, in which no object has a key twice. Failures
+// are validation errors with line, column and byte offset, or the key, in their details.
 func Parse(text []byte) (any, error) { return parse(text, true) }
 
 // parse is [Parse], or a lenient parser if strict is false.
@@ -34,7 +34,16 @@ func parse(text []byte, strict bool) (any, error) {
 	body := bytes.TrimPrefix(text, []byte("\ufeff"))
 	skipped := len(text) - len(body)
 	if strict {
-		return decode(text, body, skipped)
+		v, err := decode(text, body, skipped)
+		if err != nil {
+			return nil, err
+		}
+		if key := value.DuplicateKey(body, v); key != "" {
+			e := tea.Errorf(tea.ValidationError, "invalid JSON: the key %q appears twice", key)
+			e.Details = map[string]any{"key": key}
+			return nil, e
+		}
+		return v, nil
 	}
 	v, err := decode(text, plain(body), skipped)
 	if err == nil {
