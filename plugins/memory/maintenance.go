@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -61,7 +62,7 @@ func (m *Memory) Inspect(ctx context.Context, _ *tea.Request, _ struct{}) (*Insp
 	if err := f.measure(r); err != nil {
 		return nil, store.SystemError(err)
 	}
-	if r.Bytes["database"] == 0 {
+	if len(madeWith(f.dir)) == 0 {
 		if _, err := os.Stat(filepath.Join(f.dir, databaseID)); errors.Is(err, fs.ErrNotExist) {
 			r.State = "new"
 			return r, nil
@@ -151,9 +152,9 @@ func (m *Memory) Reset(ctx context.Context, _ *tea.Request, p ResetParams) (*Res
 	return &ResetResult{Success: true, Path: m.folder.dir, Bytes: before.TotalBytes}, nil
 }
 
-// empty removes the memory's files from a folder. It removes the database's
-// identity last, so that a crash in between leaves an error, not an empty memory.
-// It keeps directories, which may be open.
+// empty removes the memory's files from a folder: first the database, so that a crash
+// leaves no rows without their contents, and last the database's identity, so that a
+// crash leaves an error, not an empty memory. It keeps directories, which may be open.
 func empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -163,6 +164,15 @@ func empty(dir string) error {
 		if gone := os.RemoveAll(path); gone != nil {
 			err = errors.Join(err, gone)
 		}
+	}
+	for _, dialect := range madeWith(dir) {
+		remove(filepath.Join(dir, databaseFile(dialect)))
+	}
+	if err == nil {
+		err = atomicfile.SyncDir(dir)
+	}
+	if err != nil {
+		return store.SystemError(fmt.Errorf("empty the memory: %w", err))
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
