@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -21,6 +23,18 @@ func databaseFile(dialect store.Dialect) string { return "memory." + string(dial
 func madeWith(dir string) (all []store.Dialect) {
 	for _, dialect := range []store.Dialect{store.DuckDB, store.SQLite} {
 		if info, err := os.Stat(filepath.Join(dir, databaseFile(dialect))); err == nil && info.Size() > 0 {
+			all = append(all, dialect)
+		}
+	}
+	return all
+}
+
+// begunWith returns the engines that have other files of a database in a folder, as a
+// process that is killed while it creates the database leaves them.
+func begunWith(dir string) (all []store.Dialect) {
+	entries, _ := os.ReadDir(dir) // opening the database reports the error
+	for _, dialect := range []store.Dialect{store.DuckDB, store.SQLite} {
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), databaseFile(dialect)) }) {
 			all = append(all, dialect)
 		}
 	}

@@ -126,3 +126,38 @@ func TestAnUnfinishedDatabaseIsCreatedAgain(t *testing.T) {
 		}
 	})
 }
+
+// A process that is killed while it creates the database leaves other files of it.
+func TestInspectOfAnUnfinishedMemoryCreatesNoneOfAnotherEngine(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, engine string) {
+		for _, name := range map[string][]string{"sqlite": {"memory.sqlite-new", "memory.sqlite-wal"}, "duckdb": {"memory.duckdb.new", "memory.duckdb.wal"}}[engine] {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("a part"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			settings := map[string]any{"path": dir}
+			for range 2 {
+				o := mustOpen(t, settings) // without an engine
+				r := o.must("memory.inspect", nil)
+				same(t, name, []any{r["state"], r["engine"]}, []any{"new", engine})
+				o.close()
+			}
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range entries {
+				if strings.HasPrefix(e.Name(), "memory.") && e.Name() != name {
+					t.Errorf("%s: memory.inspect has created %s", name, e.Name())
+				}
+			}
+			o := mustOpen(t, map[string]any{"path": dir, "engine": engine})
+			o.must("ltm.store", map[string]any{"key": "k", "value": "v"})
+			o.close()
+			o = mustOpen(t, settings)
+			same(t, name, o.must("ltm.retrieve", map[string]any{"key": "k"})["value"], any("v"))
+			o.close()
+		}
+	})
+}

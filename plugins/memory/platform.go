@@ -44,6 +44,9 @@ func (s *settings) resolvePlatform() error { return nil }
 // the files as unused.
 func (s Settings) driver(dir string) (engine.Driver, error) {
 	wanted, made := store.Dialect(s.Engine), madeWith(dir)
+	if begun := begunWith(dir); wanted == "" && len(made) == 0 && len(begun) == 1 {
+		made = begun
+	}
 	switch {
 	case wanted == "" && len(made) > 1:
 		return nil, tea.Errorf(tea.ValidationError, "there is more than one memory in %s: %s and %s; choose one with settings.memory.engine", dir, databaseFile(made[0]), databaseFile(made[1]))
