@@ -179,8 +179,8 @@ func TestZerosInTheFilesOfTheFolderKeepNoRecordFromBeingFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, size := range []int{len(whole), 0} {
-				if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
+			for _, left := range [][]byte{make([]byte, len(whole)), nil, whole[:len(whole)/2]} {
+				if err := os.WriteFile(path, left, 0o600); err != nil {
 					t.Fatal(err)
 				}
 				o := mustOpen(t, settings)

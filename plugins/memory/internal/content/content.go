@@ -25,8 +25,8 @@ const (
 	stripes     = 64
 )
 
-// ErrDamaged means that the hash of a content does not match its name.
-var ErrDamaged = errors.New("damaged: its hash does not match its name")
+// ErrDamaged means that a content is missing, or that its hash does not match its name.
+var ErrDamaged = errors.New("damaged")
 
 // Store stores contents below a prefix of a BlobStorage. There is one Store for
 // each prefix. It is safe for concurrent use.
@@ -122,7 +122,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	_, _ = c.sum.Write(p[:n]) // a hash never fails
 	if err == io.EOF && hex.EncodeToString(c.sum.Sum(nil)) != c.want {
-		return n, fmt.Errorf("blob %s: %w", c.name, ErrDamaged)
+		return n, fmt.Errorf("blob %s is %w: its hash does not match its name", c.name, ErrDamaged)
 	}
 	return n, err
 }

@@ -48,11 +48,10 @@ func checkThere(dir, path string) error {
 // noteIdentity writes the identity of a database in a new folder, and returns an
 // error for the database of another folder.
 func noteIdentity(dir, noted, identity string) error {
-	switch noted {
-	case identity:
+	switch {
+	case noted == identity:
 		return nil
-	case "":
-	default:
+	case !strings.HasPrefix(identity, noted): // else its end is missing
 		return lostDatabase(dir, "was replaced by another one")
 	}
 	path := filepath.Join(dir, identityFile)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/schema"
@@ -110,7 +111,7 @@ func (s *session) openReadOnly(ctx context.Context, o Options) error {
 	if err = schema.Check(ctx, db, o.Driver.Dialect()); err == nil {
 		err = db.QueryRowContext(ctx, "SELECT id FROM tea_identity").Scan(&s.identity)
 	}
-	if err == nil && noted != "" && noted != s.identity {
+	if err == nil && !strings.HasPrefix(s.identity, noted) {
 		err = lostDatabase(o.Dir, "was replaced by another one")
 	}
 	if err == nil {
