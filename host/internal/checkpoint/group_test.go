@@ -1,12 +1,14 @@
 package checkpoint
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
 )
@@ -103,13 +105,26 @@ func TestConcurrentAppendsShareOneSync(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	waits, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	giveUp := func(what string) {
+		close(disk.let)
+		t.Fatal(what)
+	}
 	group.Go(appendOne)
-	<-disk.started
+	select {
+	case <-disk.started:
+	case <-waits.Done():
+		giveUp("an append syncs nothing")
+	}
 	const waiting = 31
 	for range waiting {
 		group.Go(appendOne)
 	}
 	for j.Seq() < 2+waiting { // until all of them are in the queue
+		if waits.Err() != nil {
+			giveUp("appends wait for the sync of another one before they are in the queue")
+		}
 		runtime.Gosched()
 	}
 	close(disk.let)
