@@ -71,6 +71,7 @@ type actionOutput struct {
 	Kind       string         `json:"kind"`
 	Streaming  bool           `json:"streaming,omitempty"`
 	Idempotent bool           `json:"idempotent,omitempty"`
+	Once       bool           `json:"once,omitempty"`
 	Params     *schema.Schema `json:"params,omitempty"`
 	Result     *schema.Schema `json:"result,omitempty"`
 }
@@ -78,7 +79,7 @@ type actionOutput struct {
 func toActionOutput(e host.ActionEntry) actionOutput {
 	return actionOutput{
 		Name: e.Name, Summary: e.Summary, Bundle: e.Bundle, Version: e.Version, Kind: e.Kind,
-		Streaming: e.Streaming, Idempotent: e.Idempotent, Params: e.Params, Result: e.Result,
+		Streaming: e.Streaming, Idempotent: e.Idempotent, Once: e.Once, Params: e.Params, Result: e.Result,
 	}
 }
 
@@ -114,6 +115,9 @@ func (a *app) describeAction(e host.ActionEntry) error {
 	}
 	if e.Idempotent {
 		traits = append(traits, "idempotent")
+	}
+	if e.Once {
+		traits = append(traits, "at most once")
 	}
 	fmt.Fprintf(a.out, "(%s)\n", strings.Join(traits, ", "))
 	if err := a.describeMembers("parameters", e.Params); err != nil {

@@ -30,6 +30,9 @@ type Action struct {
 	// Idempotent means that a call can be repeated after a crash, even if the
 	// first attempt has completed its work.
 	Idempotent bool
+	// Once means that the effect of a call must happen at most once: the host does not
+	// repeat a call of which it does not know whether it had its effect.
+	Once bool
 	// Replay is how the host's own action is treated by an engine that replays runs.
 	Replay Replay
 	// Handle does the work. It is called concurrently.
@@ -40,7 +43,7 @@ type Action struct {
 
 // Info returns the description of the action.
 func (a Action) Info() ActionInfo {
-	return ActionInfo{Name: a.Name, Summary: a.Summary, Params: a.Params, Result: a.Result, Streaming: a.Streaming, Idempotent: a.Idempotent, Replay: a.Replay}
+	return ActionInfo{Name: a.Name, Summary: a.Summary, Params: a.Params, Result: a.Result, Streaming: a.Streaming, Idempotent: a.Idempotent, Once: a.Once, Replay: a.Replay}
 }
 
 // ActionInfo describes an action to its callers. It is shared and must not be
@@ -52,6 +55,7 @@ type ActionInfo struct {
 	Result     *schema.Schema `json:"result,omitempty"`
 	Streaming  bool           `json:"streaming,omitempty"`
 	Idempotent bool           `json:"idempotent,omitempty"`
+	Once       bool           `json:"once,omitempty"`
 	Replay     Replay         `json:"replay,omitzero"`
 }
 
@@ -75,6 +79,11 @@ func Streaming() Option { return func(a *Action) { a.Streaming = true } }
 
 // Idempotent marks an action that can be repeated after a crash.
 func Idempotent() Option { return func(a *Action) { a.Idempotent = true } }
+
+// Once marks an action whose effect must happen at most once, such as a write to a
+// device or a message to a person. Its errors should say if nothing was sent; see
+// [Error.NotSent].
+func Once() Option { return func(a *Action) { a.Once = true } }
 
 // Repeated marks an action that an engine calls again when it replays a run, unless the
 // call has one of the parameters; see [Replay].

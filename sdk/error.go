@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"syscall"
 	"time"
@@ -32,6 +33,9 @@ const (
 	Canceled          ErrorType = "canceled"
 	BudgetExceeded    ErrorType = "budget_exceeded"
 	InternalError     ErrorType = "internal_error"
+	// UnknownOutcome means that a call whose effect must happen at most once may have had
+	// it, for example because its process died. Only the host returns it.
+	UnknownOutcome ErrorType = "unknown_outcome"
 )
 
 // Error is the failure of an action. An Error must not be changed after it was
@@ -51,6 +55,22 @@ type Error struct {
 	Details map[string]any
 
 	cause error
+}
+
+// notSent is the member of Details that NotSent sets.
+const notSent = "not_sent"
+
+// NotSent returns a copy of an error of a call that certainly had no effect, because the
+// request never left this machine. The host can then repeat a call of an action that is
+// marked with [Once].
+func (e *Error) NotSent() *Error {
+	marked := *e
+	marked.Details = maps.Clone(e.Details)
+	if marked.Details == nil {
+		marked.Details = map[string]any{}
+	}
+	marked.Details[notSent] = true
+	return &marked
 }
 
 // Error returns the message after the type.

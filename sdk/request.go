@@ -110,6 +110,8 @@ type Call struct {
 	// IdempotencyKey is the same for every repetition of a call, in retries and
 	// after a resume. Pass it to servers that accept one.
 	IdempotencyKey string
+	// Once reports that the call must not be repeated after it may have had its effect.
+	Once bool
 	// Traceparent and Tracestate are the W3C trace context, empty without traces.
 	Traceparent, Tracestate string
 }

@@ -44,6 +44,9 @@ func traits(a tea.ActionInfo) string {
 	if a.Idempotent {
 		all += " Idempotent: a call that was interrupted by a crash is repeated."
 	}
+	if a.Once {
+		all += " At most once: a call that may have had its effect is not repeated."
+	}
 	return all
 }
 

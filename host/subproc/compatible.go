@@ -31,6 +31,9 @@ func compatible(old, now tea.Manifest) error {
 		if a.Idempotent && !b.Idempotent {
 			return fmt.Errorf("%s is no longer idempotent", a.Name)
 		}
+		if a.Once && !b.Once {
+			return fmt.Errorf("%s no longer has its effect at most once", a.Name)
+		}
 		if err := accepts(decoded(b.Params), decoded(a.Params), ""); err != nil {
 			return fmt.Errorf("parameters of %s: %w", a.Name, err)
 		}

@@ -64,11 +64,12 @@ func TestSchemasOfTwoVersions(t *testing.T) {
 
 func TestActionsOfTwoVersions(t *testing.T) {
 	t.Parallel()
-	old := tea.Manifest{Name: "m", Actions: []tea.ActionInfo{{Name: "m.a", Idempotent: true}}}
+	old := tea.Manifest{Name: "m", Actions: []tea.ActionInfo{{Name: "m.a", Idempotent: true}, {Name: "m.b", Once: true}}}
 	for want, now := range map[string]tea.Manifest{
-		`its name is "n"`:             {Name: "n", Actions: old.Actions},
-		"no action m.a":               {Name: "m"},
-		"m.a is no longer idempotent": {Name: "m", Actions: []tea.ActionInfo{{Name: "m.a"}}},
+		`its name is "n"`: {Name: "n", Actions: old.Actions},
+		"no action m.a":   {Name: "m"},
+		"m.b no longer has its effect at most once": {Name: "m", Actions: []tea.ActionInfo{{Name: "m.a", Idempotent: true}, {Name: "m.b"}}},
+		"m.a is no longer idempotent":               {Name: "m", Actions: []tea.ActionInfo{{Name: "m.a"}}},
 	} {
 		if err := compatible(old, now); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -111,7 +111,7 @@ func TestPluginIsLinkedWhileItStarts(t *testing.T) {
 		return os.Link(path, path+".backup")
 	}
 	l := &launcher{options: Options{Verify: verify, Logger: slog.New(slog.DiscardHandler)}.withDefaults()}
-	defer l.close() //nolint:errcheck // the plugin has stopped
+	defer l.close()
 	p, err := l.launch(t.Context(), "probe", path, path, needs{})
 	if err != nil {
 		t.Fatal(err)

@@ -111,13 +111,16 @@ func (x *execution) callTool(ctx context.Context, name string, params tea.Payloa
 // from multiplying, it does not repeat calls of a node that has a retry policy or
 // is part of something that is being retried.
 func (x *execution) invoke(ctx context.Context, name string, params tea.Payload, path execpath.Path, deep int, outer *meter) (*tea.Response, *meter, error) {
-	res, spent, err := x.invokeOnce(ctx, name, params, path, deep, outer, x.attempt)
+	if x.happensOnce(name, deep) {
+		return x.invokeMarked(ctx, name, params, path, deep, outer)
+	}
+	res, spent, err := x.invokeOnce(ctx, name, params, path, deep, outer, x.attempt, false)
 	if err == nil || ctx.Err() != nil || !x.repeats(name, path, err) {
 		return res, spent, err
 	}
 	x.countRetries(1)
 	x.frame.run.emit(flow.EventRetry, x.node.Name, x.path, retryFields(x.attempt, 0, asFailure(err), field("call", name))...)
-	return x.invokeOnce(ctx, name, params, path, deep, outer, x.attempt+1)
+	return x.invokeOnce(ctx, name, params, path, deep, outer, x.attempt+1, false)
 }
 
 // repeats reports whether a failed call is repeated.
@@ -132,7 +135,7 @@ func (x *execution) repeats(name string, path execpath.Path, err error) bool {
 
 // invokeOnce calls an action at a nesting depth; its usage also counts for outer.
 // The caller adds the usage that the result reports to the returned meter.
-func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payload, path execpath.Path, deep int, outer *meter, attempt int) (*tea.Response, *meter, error) {
+func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payload, path execpath.Path, deep int, outer *meter, attempt int, once bool) (*tea.Response, *meter, error) {
 	r := x.frame.run
 	// One allocation for both. They are not shared between calls: a plugin may
 	// use them late, during the next attempt.
@@ -145,7 +148,7 @@ func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payl
 			Action: name, Params: params,
 			Call: tea.Call{
 				RunID: r.o.RunID, Node: string(x.path), Attempt: attempt,
-				IdempotencyKey: r.idempotencyKey(path), Traceparent: r.traceparent(x.path, x.attempt),
+				IdempotencyKey: r.idempotencyKey(path), Once: once, Traceparent: r.traceparent(x.path, x.attempt),
 			},
 		},
 	}
@@ -310,13 +313,17 @@ func (h *callHost) SetNote(_ context.Context, key string, note any) error {
 	if err := r.append(h.path, &replay.Note{Key: key, Value: v}); err != nil {
 		return err
 	}
+	r.setNote(noteName{h.path, key}, v)
+	return nil
+}
+
+func (r *run) setNote(name noteName, v any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.notes == nil {
 		r.notes = map[noteName]any{}
 	}
-	r.notes[noteName{h.path, key}] = v
-	return nil
+	r.notes[name] = v
 }
 
 // State returns the state as the node sees it, for Lua actions.

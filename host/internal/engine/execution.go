@@ -32,7 +32,9 @@ type execution struct {
 	// previous one ran nodes: in a container, or with ranInside set.
 	round     int
 	ranInside atomic.Bool
-	started   time.Time
+	// unknown is set if the outcome of a call in this attempt is unknown.
+	unknown atomic.Pointer[tea.Error]
+	started time.Time
 	// rec is set when a finished container is walked again.
 	rec *replay.Node
 	// retries counts the repeated attempts and calls.
@@ -143,8 +145,12 @@ func (x *execution) once(ctx context.Context) (outcome, error) {
 	inner, stop := x.frame.run.nodeTimeout(ctx, x.node)
 	defer stop()
 	x.calls.reset()
+	x.unknown.Store(nil)
 	x.trying = meter{outer: &x.spent}
 	out, err := x.body(inner)
+	if unknown := x.unknown.Load(); unknown != nil && (err == nil || !unwinds(ctx, err)) {
+		return outcome{}, unknown // whatever the code that made the call did with the error
+	}
 	if deadline, ok := inner.Deadline(); ok && err != nil && !time.Now().Before(deadline) {
 		<-inner.Done() // on a busy machine a plugin can notice the deadline first
 	}

@@ -29,7 +29,7 @@ func (a fakeActions) Names() []string { return slices.Sorted(maps.Keys(a)) }
 
 func (a fakeActions) Describe(name string) (tea.ActionInfo, bool) {
 	_, ok := a[name]
-	return tea.ActionInfo{Name: name, Idempotent: strings.HasPrefix(name, "safe.")}, ok
+	return tea.ActionInfo{Name: name, Idempotent: strings.HasPrefix(name, "safe."), Once: strings.HasPrefix(name, "once.")}, ok
 }
 
 func (a fakeActions) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {

@@ -19,9 +19,7 @@ func (c *compiler) body(g *Graph, n *Node, body spec.Body, roots []string) Body 
 		if slices.Contains(own, timeoutKey) {
 			n.Timeout = 0
 		}
-		a := &Action{Uses: b.Uses.Value, Output: c.output(b.Output, roots), result: c.params.check(b, c.diags), files: c.files(b)}
-		a.With, a.Deferred = c.with(b, roots)
-		return a
+		return c.action(b, roots)
 	case *spec.LuaBody:
 		return &Lua{Chunk: c.chunk(b.Code, roots), Output: c.output(b.Output, roots)}
 	case *spec.StepsBody:
@@ -37,6 +35,19 @@ func (c *compiler) body(g *Graph, n *Node, body spec.Body, roots []string) Body 
 		return c.subgraph(b, roots)
 	}
 	return nil
+}
+
+func (c *compiler) action(b *spec.ActionBody, roots []string) *Action {
+	a := &Action{Uses: b.Uses.Value, Output: c.output(b.Output, roots), result: c.params.check(b, c.diags), files: c.files(b)}
+	a.With, a.Deferred = c.with(b, roots)
+	return a
+}
+
+func (c *compiler) verify(n *spec.Node, roots []string) *Verify {
+	if n.Verify == nil {
+		return nil
+	}
+	return &Verify{Call: c.action(n.Verify.Call, roots), If: c.condition(&n.Verify.If, roots)}
 }
 
 // steps compiles the steps of a node. A step without a retry policy uses the
@@ -75,6 +86,7 @@ func (c *compiler) mapBody(g *Graph, n *Node, b *spec.MapBody, roots []string) *
 		Name: n.Name, Spec: node, Index: n.Index, OnError: spec.OnErrorStop, Route: Route{Implicit: &Target{}},
 		Retry: resolveRetry(node.Retry, &c.wf.Errors.Retry), Timeout: node.Timeout,
 	}
+	m.Each.Verify = c.verify(node, inner)
 	m.Each.Body = c.body(g, m.Each, b.Do, inner)
 	return m
 }

@@ -125,6 +125,9 @@ func (c *compiler) node(g *Graph, n *Node, roots []string) {
 	}
 	n.InterruptBefore, n.InterruptAfter = s.InterruptBefore, s.InterruptAfter
 	n.Body = c.body(g, n, s.Body, roots)
+	if _, isMap := s.Body.(*spec.MapBody); !isMap {
+		n.Verify = c.verify(s, roots)
+	}
 	if s.Fallback != nil {
 		n.Fallback = c.fallback(g, n, *s.Fallback)
 	}

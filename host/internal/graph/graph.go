@@ -61,6 +61,8 @@ type Node struct {
 	// Fallback runs instead of the node after a failure; nil = none.
 	Fallback *Node
 	Timeout  time.Duration
+	// Verify finds out whether an effect happened; nil = nothing does.
+	Verify *Verify
 
 	InterruptBefore, InterruptAfter bool
 
@@ -70,6 +72,12 @@ type Node struct {
 
 	// following is the next node in the list, nil at its end.
 	following *Node
+}
+
+// Verify is a call and a condition on its result; see [spec.Verify].
+type Verify struct {
+	Call *Action
+	If   *Condition
 }
 
 // Body is one of [*Action], [*Lua], [*Steps], [*Loop], [*Map], [*Subgraph].

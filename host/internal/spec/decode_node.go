@@ -133,7 +133,39 @@ func (d *decoder) node(v element, s *section, key *source.Node) *Node {
 		d.conflict(m.key("on_error"), "add fallback: with the node's name", "on_error: fallback needs fallback")
 	}
 	n.Body = d.body(m)
+	d.effects(n, m)
 	return n
+}
+
+// effects reads what a node says about effects that must not be repeated.
+func (d *decoder) effects(n *Node, m mapping) {
+	n.Once, n.OnUnknown = m.string("effects") == "once", OnUnknown(m.string("on_unknown"))
+	v := m.get("verify")
+	switch b := n.Body.(type) {
+	case *ActionBody:
+		if b.Inline && n.OnUnknown == "" {
+			return // verify can be a parameter
+		}
+	case *LuaBody, *MapBody:
+	default:
+		for _, key := range []string{"effects", "on_unknown", "verify"} {
+			if m.has(key) {
+				d.conflict(m.key(key), "move it to the node that makes the call", "%s needs uses, run or a map", key)
+			}
+		}
+		return
+	}
+	if (n.OnUnknown == OnUnknownVerify) != (v.node != nil) {
+		d.conflict(m.element, "write both on_unknown: verify and verify: with uses and if", "on_unknown: verify and verify need each other")
+		return
+	}
+	if !v.is(source.Map) {
+		return
+	}
+	call := openMapping(v, d.grammar.verify)
+	if condition := call.text("if"); condition != nil && call.has("uses") {
+		n.Verify = &Verify{Call: d.action(call), If: *condition}
+	}
 }
 
 // nameKey returns the spelling of the key with the node's name.

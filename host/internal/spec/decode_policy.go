@@ -19,7 +19,7 @@ const defaultJitter = 0.5
 var errorTypes = []string{
 	string(tea.ValidationError), string(tea.NotFound), string(tea.PermissionDenied), string(tea.DependencyMissing),
 	string(tea.Timeout), string(tea.CircuitOpen), string(tea.ConnectionError), string(tea.QueryError), string(tea.RateLimited), string(tea.ResourceExhausted),
-	string(tea.PluginCrashed), string(tea.Canceled), string(tea.BudgetExceeded), string(tea.InternalError),
+	string(tea.PluginCrashed), string(tea.Canceled), string(tea.BudgetExceeded), string(tea.UnknownOutcome), string(tea.InternalError),
 }
 
 // retry reads a retry section; nil if there is none.

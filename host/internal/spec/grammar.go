@@ -23,10 +23,10 @@ const (
 // grammar has every section of the file format. The checker, the JSON Schema and
 // the reference use it.
 type grammar struct {
-	workflow, schemaKey, imports, node, step, call, rule, edge *section
-	config, parallel, breaker, retry, errorPolicy, budget      *section
-	queue                                                      *section
-	serve, dayBudget, trigger, serveFile                       *section
+	workflow, schemaKey, imports, node, step, call, verify, rule, edge *section
+	config, parallel, breaker, retry, errorPolicy, budget              *section
+	queue                                                              *section
+	serve, dayBudget, trigger, serveFile                               *section
 }
 
 // theGrammar is built on first use and never changes.
@@ -38,7 +38,7 @@ func (g *grammar) sections() []*section {
 	list = append(list, variantsOf(g.node)...)
 	list = append(list, g.step)
 	list = append(list, variantsOf(g.step)...)
-	return append(list, g.call, g.rule, g.edge, g.config, g.parallel, g.breaker, g.retry, g.errorPolicy, g.budget, g.queue, g.serve, g.trigger, g.dayBudget, g.serveFile)
+	return append(list, g.call, g.verify, g.rule, g.edge, g.config, g.parallel, g.breaker, g.retry, g.errorPolicy, g.budget, g.queue, g.serve, g.trigger, g.dayBudget, g.serveFile)
 }
 
 func variantsOf(s *section) []*section {
@@ -64,7 +64,7 @@ func newGrammar() *grammar {
 	g.schemaKey = schemaKeySection()
 	g.imports = importSection()
 	g.rule = ruleSection()
-	g.call = callSection()
+	g.call, g.verify = callSection(), verifySection()
 	g.node = &section{title: "node", named: true}
 	g.step = &section{title: "step", named: true}
 	fillNode(g, g.node, true)

@@ -44,6 +44,9 @@ func commonKeys(g *grammar) []*key {
 		{name: "metadata", use: asEither, shape: anyMapping(), doc: "Anything, for tools."},
 		{name: "if", shape: written(), doc: "Skips the node when false."},
 		{name: "retry", shape: object(g.retry), doc: "Retry policy for failures."},
+		{name: "effects", use: asEither, shape: oneOf("once"), doc: "once: a call of the node is not repeated if nobody knows whether it had its effect.", fallback: "as the manifest of the action says"},
+		{name: "on_unknown", use: asEither, shape: oneOf(string(OnUnknownFail), string(OnUnknownAsk), string(OnUnknownRepeat), string(OnUnknownVerify)), fallback: string(OnUnknownFail), doc: "What follows a call with effects: once whose outcome is unknown."},
+		{name: "verify", use: asEither, shape: object(g.verify), doc: "Finds out for on_unknown: verify whether the effect happened."},
 		{name: "timeout_seconds", use: asEither, shape: seconds(), doc: "Timeout of one attempt."},
 		{name: "output", aliases: []string{"store_as"}, shape: str().or(anyMapping()), doc: "Where the result goes: a state key, or a mapping key: \"{{ result.field }}\".", fallback: "an object merges into the state, another value is stored under the node's name"},
 	}
@@ -74,7 +77,7 @@ func fanInKeys(routing, isMap bool) []*key {
 func callKeys() []*key {
 	return []*key{
 		{name: "uses", aliases: []string{"action"}, shape: str(), doc: "Action to call, as namespace.action."},
-		{name: "with", aliases: []string{"config", "params"}, shape: anyMapping(), doc: "Parameters of the action. With action: and without with:, keys that are not node keys are the parameters, and so are description, metadata and timeout_seconds if the action has a parameter of this name."},
+		{name: "with", aliases: []string{"config", "params"}, shape: anyMapping(), doc: "Parameters of the action. With action: and without with:, keys that are not node keys are the parameters, and so are description, metadata, timeout_seconds, effects, on_unknown and verify if the action has a parameter of this name."},
 	}
 }
 
@@ -115,4 +118,10 @@ func callSection() *section {
 	keys := append(callKeys(), &key{name: "output", aliases: []string{"store_as"}, shape: str().or(anyMapping()), doc: "Where the result goes in the branch's state."})
 	keys[0].required = true
 	return &section{title: "action of a map", doc: "The call that a map makes for each item.", keys: keys, inlineParams: true}
+}
+
+func verifySection() *section {
+	keys := append(callKeys(), &key{name: "if", shape: written(), required: true, doc: "True if the effect happened; result is that of the call."})
+	keys[0].required = true
+	return &section{title: "verify", doc: "A call that changes nothing, and a condition on its result.", keys: keys}
 }

@@ -27,12 +27,39 @@ type Node struct {
 	Fallback *Text
 	// OnError is the effect of a failure; "" = as in error_policy.
 	OnError OnError
+	// Once makes the calls of the node have their effects at most once, also those of
+	// actions whose manifest does not ask for it.
+	Once bool
+	// OnUnknown is what follows a call of which nobody knows whether it had its effect;
+	// "" = OnUnknownFail.
+	OnUnknown OnUnknown
+	// Verify is the check of OnUnknownVerify; nil = none.
+	Verify *Verify
 	// InterruptBefore and InterruptAfter stop the run at this node.
 	InterruptBefore, InterruptAfter bool
 	// FanIn marks the node as the end of parallel branches.
 	FanIn bool
 	// Parallel overrides config.parallel for a fan-out from this node.
 	Parallel *Parallel
+}
+
+// OnUnknown is what follows a call with an unknown outcome.
+type OnUnknown string
+
+// OnUnknownFail fails the node, OnUnknownAsk asks a person, OnUnknownRepeat makes the
+// call again, and OnUnknownVerify calls another action to find out.
+const (
+	OnUnknownFail   OnUnknown = "fail"
+	OnUnknownAsk    OnUnknown = "ask"
+	OnUnknownRepeat OnUnknown = "repeat"
+	OnUnknownVerify OnUnknown = "verify"
+)
+
+// Verify is a call that finds out whether an effect happened: it did if the condition
+// on its result is true.
+type Verify struct {
+	Call *ActionBody
+	If   Text
 }
 
 // Rule is one entry of goto; a nil If is always true.

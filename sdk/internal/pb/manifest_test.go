@@ -17,7 +17,7 @@ func TestManifestArrivesComplete(t *testing.T) {
 	want := tea.Manifest{
 		Name: "mail", Version: "1.2.3", Description: "Sends mail.", Protocol: tea.ProtocolVersion,
 		Actions: []tea.ActionInfo{{
-			Name: "mail.send", Summary: "Sends one.", Streaming: true, Idempotent: true,
+			Name: "mail.send", Summary: "Sends one.", Streaming: true, Idempotent: true, Once: true,
 			Params: schema.Of[struct{ To string }](), Result: schema.Of[struct{ ID string }](),
 		}},
 		Settings: map[string]*schema.Schema{"mail": schema.Of[struct{ Folder string }]()},

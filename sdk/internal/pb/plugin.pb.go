@@ -377,7 +377,9 @@ type Action struct {
 	// The action emits tokens or progress: the host calls InvokeStream.
 	Streaming bool `protobuf:"varint,5,opt,name=streaming,proto3" json:"streaming,omitempty"`
 	// The host can repeat a call after a crash.
-	Idempotent    bool `protobuf:"varint,6,opt,name=idempotent,proto3" json:"idempotent,omitempty"`
+	Idempotent bool `protobuf:"varint,6,opt,name=idempotent,proto3" json:"idempotent,omitempty"`
+	// The effect of a call must happen at most once.
+	Once          bool `protobuf:"varint,7,opt,name=once,proto3" json:"once,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -450,6 +452,13 @@ func (x *Action) GetStreaming() bool {
 func (x *Action) GetIdempotent() bool {
 	if x != nil {
 		return x.Idempotent
+	}
+	return false
+}
+
+func (x *Action) GetOnce() bool {
+	if x != nil {
+		return x.Once
 	}
 	return false
 }
@@ -2517,7 +2526,7 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"8\n" +
 	"\x0eDynamicActions\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x12\n" +
-	"\x04list\x18\x02 \x01(\tR\x04list\"\xd0\x01\n" +
+	"\x04list\x18\x02 \x01(\tR\x04list\"\xe4\x01\n" +
 	"\x06Action\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12,\n" +
@@ -2526,7 +2535,8 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\tstreaming\x18\x05 \x01(\bR\tstreaming\x12\x1e\n" +
 	"\n" +
 	"idempotent\x18\x06 \x01(\bR\n" +
-	"idempotent\"\xb4\x02\n" +
+	"idempotent\x12\x12\n" +
+	"\x04once\x18\a \x01(\bR\x04once\"\xb4\x02\n" +
 	"\x10ConfigureRequest\x12\x1f\n" +
 	"\vinstance_id\x18\x01 \x01(\tR\n" +
 	"instanceId\x12V\n" +

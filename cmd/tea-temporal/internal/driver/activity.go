@@ -82,8 +82,12 @@ func (r *run) schedule(ctx context.Context, c call, out *answer) error {
 func (r *run) scheduleOn(ctx context.Context, queue string, c call, out *answer) error {
 	name, summary := activityName(c.Call.Node), c.Action+" at "+c.Call.Node
 	retry := &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: 10 * time.Second}
+	if c.Call.Once {
+		retry.MaximumAttempts = 1
+	}
 	*out = answer{}
-	if r.start.Local && queue == "" {
+	// A local activity is not recorded before the workflow task ends, so it can run twice.
+	if r.start.Local && queue == "" && !c.Call.Once {
 		done := r.rt.task.local(ctx)
 		defer func() { done(out.size()) }()
 		w := workflow.WithLocalActivityOptions(coroutine(ctx), workflow.LocalActivityOptions{ScheduleToCloseTimeout: maxCall, Summary: summary, RetryPolicy: retry})

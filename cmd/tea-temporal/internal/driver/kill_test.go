@@ -81,6 +81,30 @@ func (s *site) startWorker(report string, env ...string) *exec.Cmd {
 
 func TestKilledWorkerRepeatsOnlyWhatWasRunning(t *testing.T) {
 	t.Parallel()
+	res, seen := killedInSecond(t, "", host.RunOptions{})
+	if res.Status != flow.Done || len(seen) != 4 || seen[1] != seen[2] || len(slices.Compact(slices.Clone(seen))) != 3 {
+		t.Errorf("the run is %s (%v), and the calls were %q", res.Status, res.Err, seen)
+	}
+}
+
+// With each durability, also where other calls are local activities.
+func TestKilledWorkerDoesNotRepeatAnEffect(t *testing.T) {
+	t.Parallel()
+	for _, durability := range []flow.Durability{flow.DurabilitySync, flow.DurabilityAsync} {
+		t.Run(string(durability), func(t *testing.T) {
+			t.Parallel()
+			res, seen := killedInSecond(t, "effects: once, ", host.RunOptions{Durability: durability})
+			if e := tea.AsError(res.Err); res.Status != flow.Failed || e.Type != tea.UnknownOutcome || len(seen) != 2 {
+				t.Errorf("the run is %s (%v), and the calls were %q", res.Status, res.Err, seen)
+			}
+		})
+	}
+}
+
+// killedInSecond runs a workflow whose worker dies during the call of its second node,
+// which has these keys. It returns the calls.
+func killedInSecond(t *testing.T, keys string, o host.RunOptions) (*flow.Result, []string) {
+	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -120,12 +144,9 @@ func TestKilledWorkerRepeatsOnlyWhatWasRunning(t *testing.T) {
 	res := s.run(t.Context(), `
 nodes:
   - {name: first, uses: mark.call, output: a}
-  - {name: second, uses: mark.call, output: b}
+  - {name: second, uses: mark.call, `+keys+`output: b}
   - {name: third, uses: mark.call, output: c}
-`, host.RunOptions{})
+`, o)
 	_ = listener.Close()
-	seen := <-calls
-	if res.Status != flow.Done || len(seen) != 4 || seen[1] != seen[2] || len(slices.Compact(slices.Clone(seen))) != 3 {
-		t.Errorf("the run is %s (%v), and the calls were %q", res.Status, res.Err, seen)
-	}
+	return res, <-calls
 }

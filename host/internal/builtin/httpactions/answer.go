@@ -26,10 +26,11 @@ const (
 
 // answer is a server's response.
 type answer struct {
-	status int
-	reason string // the text of the status
-	header textproto.MIMEHeader
-	body   []byte
+	redirected bool // the request was answered, and this answers another one
+	status     int
+	reason     string // the text of the status
+	header     textproto.MIMEHeader
+	body       []byte
 }
 
 // check returns the error for an unexpected status, nil otherwise.
@@ -51,6 +52,9 @@ func (a *answer) check(call *call) error {
 		e.RetryAfter = httpstatus.RetryAfter(a.header, time.Now())
 	}
 	e.Details = map[string]any{"status": a.status, "body": cut(body, bodyInDetails), "url": plainURL(call.url)}
+	if a.redirected {
+		return afterAnswer(e, call.method)
+	}
 	return e
 }
 

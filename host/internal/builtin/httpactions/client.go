@@ -2,6 +2,7 @@ package httpactions
 
 import (
 	"context"
+	"maps"
 	"net/textproto"
 	"net/url"
 	"time"
@@ -61,5 +62,19 @@ func (c *client) do(ctx context.Context, call *call) (*answer, error) {
 func connectionError(call *call, err error) *tea.Error {
 	e := tea.Errorf(tea.ConnectionError, "%s %s: %w", call.method, plainURL(call.url), err)
 	e.Source = call.url.Host
+	return e
+}
+
+// afterAnswer marks an error that follows a redirect: the server has received the
+// request, so it may have had its effect.
+func afterAnswer(e *tea.Error, method string) *tea.Error {
+	if method == "GET" || method == "HEAD" {
+		return e
+	}
+	e.Details = maps.Clone(e.Details)
+	if e.Details == nil {
+		e.Details = map[string]any{}
+	}
+	e.Details["not_sent"] = false
 	return e
 }

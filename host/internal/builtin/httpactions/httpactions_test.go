@@ -125,7 +125,7 @@ func TestBodiesThatAreNotTextAreBase64(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", r.URL.Query().Get("type"))
 		if r.URL.Path == "/fail" {
-			w.WriteHeader(404)
+			w.WriteHeader(http.StatusNotFound)
 		}
 		io.WriteString(w, r.URL.Query().Get("body"))
 	})
@@ -384,6 +384,34 @@ func TestConnectionErrors(t *testing.T) {
 		e := c.Fails(tea.ConnectionError, "http.get", params{"url": address})
 		if e.Retryable != retryable || strings.Contains(e.Message, "secret") || e.Source == "" {
 			t.Errorf("%s gives %v, retryable %v", address, e, e.Retryable)
+		}
+	}
+}
+
+// Only a request that certainly did not reach a server is marked so.
+func TestErrorsSayWhetherTheRequestWasSent(t *testing.T) {
+	t.Parallel()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/done": // processed, and the page to show does not answer
+			http.Redirect(w, r, closed.URL, http.StatusSeeOther)
+		case "/gone":
+			http.Redirect(w, r, "/missing", http.StatusSeeOther)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+	c := open(t, nil)
+	for address, want := range map[string]any{closed.URL: true, server.URL + "/done": nil, server.URL + "/gone": false, server.URL + "/missing": nil} {
+		_, err := c.Call(t.Context(), "http.post", params{"url": address})
+		e := tea.AsError(err)
+		if e == nil {
+			t.Fatalf("%s succeeds", address)
+		}
+		if got := e.Details["not_sent"]; got != want {
+			t.Errorf("%s: not_sent is %v, want %v: %v", address, got, want, e)
 		}
 	}
 }

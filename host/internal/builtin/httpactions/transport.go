@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -61,7 +62,7 @@ func (t *transport) exchange(ctx context.Context, call *call, limit int64) (*ans
 	if err != nil {
 		return nil, transportError(ctx, call, err)
 	}
-	return &answer{status: resp.StatusCode, reason: http.StatusText(resp.StatusCode), header: textproto.MIMEHeader(resp.Header), body: body}, nil
+	return &answer{redirected: resp.Request.Response != nil, status: resp.StatusCode, reason: http.StatusText(resp.StatusCode), header: textproto.MIMEHeader(resp.Header), body: body}, nil
 }
 
 // request builds the HTTP request.
@@ -86,13 +87,13 @@ func (t *transport) checkRedirect(req *http.Request, via []*http.Request) error 
 	if len(via) > t.client.settings.MaxRedirects {
 		e := tea.Errorf(tea.ConnectionError, "more than %d redirects (settings.http.max_redirects)", t.client.settings.MaxRedirects)
 		e.Retryable = false
-		return e
+		return afterAnswer(e, via[0].Method)
 	}
 	if err := t.client.hosts.check(req.URL); err != nil {
 		refusal := tea.AsError(err)
 		e := tea.Errorf(refusal.Type, "redirect refused: %s", refusal.Message)
 		e.Details = refusal.Details
-		return e
+		return afterAnswer(e, via[0].Method)
 	}
 	first := via[0].URL
 	if req.URL.Host != first.Host || first.Scheme == "https" && req.URL.Scheme != "https" {
@@ -119,6 +120,10 @@ func transportError(ctx context.Context, call *call, err error) error {
 		err = outer.Err // its text contains the whole URL
 	}
 	e := connectionError(call, err)
+	var dial *net.OpError
+	if outer != nil && outer.URL == call.url.String() && errors.As(err, &dial) && dial.Op == "dial" {
+		e = e.NotSent()
+	}
 	if errors.Is(err, io.EOF) {
 		e = connectionError(call, errors.New("the server closed the connection without an answer; it may have acted on the request"))
 	}
