@@ -37,7 +37,7 @@ func TestRunsAllowedCommands(t *testing.T) {
 		"long":  sh("yes ä | head -c 100000", object{"max_output_bytes": 100}),
 		"bytes": sh(`printf 'a\377b'`, nil),
 		"fail":  sh("echo one; echo two >&2; exit 3", nil),
-		"sleep": sh("sleep 600 & sleep 600", object{"timeout_seconds": 0.2}),
+		"sleep": sh("sleep 600 & sleep 600", object{"timeout_seconds": 1}),
 		"kill":  sh("kill -9 $$", nil),
 		"none":  object{"argv": []any{"no-such-program"}},
 		"dry":   sh("touch made", object{"dry_run": true, "dir": dir}),

@@ -277,7 +277,7 @@ func TestReportsSilentAndWrongServers(t *testing.T) {
 	}
 	url, count := double(t, silent)
 	settings := onServer(url, object{"p": object{"address": 0, "write": object{}}})
-	settings["modbus"].(object)["servers"].(object)["plc"].(object)["timeout_seconds"] = 0.05
+	settings["modbus"].(object)["servers"].(object)["plc"].(object)["timeout_seconds"] = 0.5
 	p := newPlant(t, settings)
 	p.fails("modbus.read", object{"address": 0}, tea.Timeout, nil)
 	if e := p.fails("modbus.write", object{"point": "p", "value": 1}, tea.Timeout, "unknown"); e.Retryable {

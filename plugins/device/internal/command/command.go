@@ -168,7 +168,7 @@ func (c Command) run(ctx context.Context, p RunParams, args []string, result *Ru
 
 // startError returns the error for a command that did not start.
 func startError(name string, err error) error {
-	kind := tea.InternalError
+	kind := tea.AsError(err).Type // also that of a call that has ended
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
 		kind = tea.NotFound
