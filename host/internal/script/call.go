@@ -9,7 +9,7 @@ import (
 const maxProtected = 64
 
 // call runs fn from outside Lua and returns its first result. It panics on
-// failure.
+// failure, which nil and a text are too, as in `return nil, "not found"`.
 func (r *run) call(fn *lua.LFunction, args ...lua.LValue) lua.LValue {
 	th := r.m.borrow(r)
 	_, err, results := r.m.root.Resume(th, fn, args...)
@@ -18,6 +18,9 @@ func (r *run) call(fn *lua.LFunction, args ...lua.LValue) lua.LValue {
 	}
 	if err != nil {
 		panic(failed{r.failureAt(th, errorObject(err))})
+	}
+	if len(results) > 1 && results[0] == lua.LNil && results[1].Type() == lua.LTString {
+		panic(failed{r.failure(results[1])})
 	}
 	r.m.release(th)
 	return results[0]

@@ -219,3 +219,18 @@ func BenchmarkCondition(b *testing.B) {
 		}
 	}
 }
+
+func TestNilAndATextIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`return nil, "not found"`, `local function find() return nil, "not found" end return find()`} {
+		var failure *script.RunError
+		if _, err := eval(t, text, script.Env{}); !errors.As(err, &failure) || failure.Message != "not found" {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+	for text, want := range map[string]any{`return nil, nil`: nil, `return nil, 404`: nil, `return "a", "b"`: "a", `return false, "b"`: false} {
+		if got := mustEval(t, text, script.Env{}); got != want {
+			t.Errorf("%s: got %v", text, got)
+		}
+	}
+}
