@@ -115,9 +115,13 @@ func (i *Info) load() error {
 	i.Records, i.UpdatedAt, i.Node = int(last.Seq), last.Time, last.Path
 	if body, ok := lastStatus(last); ok {
 		i.Status, i.Node, i.FailedBranches = body.Status, cmp.Or(body.Node, i.Node), body.FailedBranches
+	} else {
+		i.Status = flow.Stopped
+	}
+	if i.Status == flow.Done {
 		return nil
 	}
-	i.Status = flow.Stopped
+	// A resumed run is running before it has added a record.
 	_, owned, err := lockOwner(f)
 	if err != nil {
 		return fmt.Errorf("ask for the owner of %s: %w", i.Path, err)

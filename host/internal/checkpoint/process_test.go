@@ -111,3 +111,24 @@ func TestClosedRunIsFreeWhileAChildStarts(t *testing.T) {
 	}
 	j.Close()
 }
+
+func TestAResumedRunIsRunningBeforeItsFirstRecord(t *testing.T) {
+	t.Parallel()
+	for _, status := range []flow.Status{flow.Stopped, flow.Failed, flow.Waiting} {
+		s := testStore(t)
+		createRun(t, s, testHeader(), testRecords()[0], statusRecord(status, "fetch"))
+		j, _, err := s.Open("run", flow.DurabilitySync)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := s.Info("run"); err != nil || info.Status != flow.Running || info.Node != "fetch" {
+			t.Errorf("%s and open: %s at %q, %v; want running", status, info.Status, info.Node, err)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := s.Info("run"); err != nil || info.Status != status {
+			t.Errorf("closed: %s, %v; want %s", info.Status, err, status)
+		}
+	}
+}
