@@ -33,7 +33,7 @@ var (
 type table struct {
 	name       string
 	space, key string // columns
-	// columns have the names of rowColumns, with the body as the last but one.
+	// columns and body have the names of rowColumns, except the score.
 	columns, body string
 	size          string
 	// textSpace and textKey report that the names are text, which the server stores
@@ -41,9 +41,9 @@ type table struct {
 	textSpace, textKey bool
 }
 
-// rowColumns are the columns of each SELECT of rows, before the body, a score and the
-// number of all rows of which they are a page.
-const rowColumns = "seq, gone, rid, space, key, metadata, hash, size, created, updated, expires, version, text, "
+// rowColumns are the columns of each SELECT of rows, before the number of all rows of
+// which they are a page.
+const rowColumns = "seq, gone, rid, space, key, metadata, hash, size, created, updated, expires, version, text, body, embedding, score"
 
 var feeds = map[store.Feed]table{
 	store.EntryFeed: {
@@ -67,12 +67,11 @@ var feeds = map[store.Feed]table{
 }
 
 const (
-	noBody   = ", NULL::text AS body, NULL::bytea AS embedding"
-	noScore  = ", 0::float8 AS score"
-	unpaged  = ", 0::bigint AS all_rows"
-	tomb     = "seq, true AS gone, 0::bigint AS rid, space, key, NULL::text AS metadata, NULL::text AS hash, 0::bigint AS size, 0::bigint AS created, deleted_at AS updated, NULL::bigint AS expires, 0::bigint AS version, NULL::bytea AS text" + noBody + noScore
-	gone     = "seq, true AS gone, id AS rid, collection AS space, ''::bytea AS key, NULL::text AS metadata, NULL::text AS hash, 0::bigint AS size, 0::bigint AS created, 0::bigint AS updated, NULL::bigint AS expires, 0::bigint AS version, NULL::bytea AS text" + noBody + noScore
-	allNames = rowColumns + "body, embedding, score, all_rows"
+	noBody  = ", NULL::text AS body, NULL::bytea AS embedding"
+	noScore = ", 0::float8 AS score"
+	unpaged = ", 0::bigint AS all_rows"
+	tomb    = "seq, true AS gone, 0::bigint AS rid, space, key, NULL::text AS metadata, NULL::text AS hash, 0::bigint AS size, 0::bigint AS created, deleted_at AS updated, NULL::bigint AS expires, 0::bigint AS version, NULL::bytea AS text" + noBody + noScore
+	gone    = "seq, true AS gone, id AS rid, collection AS space, ''::bytea AS key, NULL::text AS metadata, NULL::text AS hash, 0::bigint AS size, 0::bigint AS created, 0::bigint AS updated, NULL::bigint AS expires, 0::bigint AS version, NULL::bytea AS text" + noBody + noScore
 )
 
 // selected returns the columns of a SELECT without the number of all rows.
@@ -83,16 +82,20 @@ func (t table) selected(without bool, score string) string {
 	return t.columns + ", " + t.body + score
 }
 
+// listed returns the columns of a SELECT for page.
+func (t table) listed(without bool, score string) string {
+	if t.name == "ltm" {
+		t.body = "CASE WHEN octet_length(value) <= 65536 THEN value END AS body, NULL::bytea AS embedding"
+	}
+	return t.selected(without, score) + unpaged
+}
+
 // page are rows that were read.
 type page struct {
 	rows   []store.Row
 	scores []float64
-	all    int64
-}
-
-// more reports whether there can be further rows.
-func (p *page) more(limit int) bool {
-	return len(p.rows) > 0 && (len(p.rows) >= limit || p.all > int64(len(p.rows)))
+	all    int64 // the column all_rows
+	more   bool  // there can be further rows
 }
 
 // read adds rows.
@@ -151,15 +154,14 @@ func (d *database) read(ctx context.Context, feed store.Feed, sql string, a *arg
 // maxPage is the size of the rows of a page.
 const maxPage = 4 << 20
 
-// pageOf returns a SELECT of rows with their sizes as the column bytes: those before
-// which the rows are not larger than a page. The sizes are added up before the values
-// are read.
-func pageOf(rows, order string, bytes int64) string {
+// pageOf returns a SELECT of the changes that another one selects: those before which the
+// changes are not larger than a page. The sizes are added up before the values are read.
+func pageOf(rows string, bytes int64) string {
 	if bytes <= 0 || bytes > maxPage {
 		bytes = maxPage
 	}
-	return fmt.Sprintf("SELECT %s FROM (SELECT *, sum(bytes) OVER (ORDER BY %[3]s) - bytes AS before, count(*) OVER () AS all_rows FROM (%[2]s) AS chosen) AS sized WHERE before <= %[4]d ORDER BY %[3]s",
-		allNames, rows, order, bytes)
+	return fmt.Sprintf("SELECT %s, all_rows FROM (SELECT *, sum(bytes) OVER (ORDER BY seq) - bytes AS before, count(*) OVER () AS all_rows FROM (%s) AS chosen) AS sized WHERE before <= %d ORDER BY seq",
+		rowColumns, rows, bytes)
 }
 
 // State returns the state of a feed. Changes of entries that have no number are not in
@@ -307,10 +309,6 @@ func (a *args) below(t table, space, prefix, after string) string {
 // Scan returns rows of a space.
 func (d *database) Scan(ctx context.Context, q store.RowRange) (store.RowPage, error) {
 	t, a := feeds[q.Feed], &args{}
-	size := t.size
-	if q.NoBody {
-		size = "0"
-	}
 	where := a.below(t, q.Space, q.Prefix, q.After)
 	if q.Feed == store.EntryFeed && q.Live != 0 {
 		where += " AND " + alive + a.add(q.Live) + ")"
@@ -318,9 +316,69 @@ func (d *database) Scan(ctx context.Context, q store.RowRange) (store.RowPage, e
 	if words := d.required(q.Require); len(words) > 0 {
 		where += " AND words @@ " + a.add(strings.Join(words, " & ")) + "::tsquery"
 	}
-	sql := "SELECT " + t.selected(q.NoBody, noScore) + ", " + size + " AS bytes FROM " + t.name + " WHERE " + where + " ORDER BY " + t.byKey() + " LIMIT " + a.add(q.Limit)
-	p, err := d.read(ctx, q.Feed, pageOf(sql, "key", q.MaxBytes), a)
-	return store.RowPage{Rows: p.rows, More: p.more(q.Limit)}, err
+	sql := "SELECT " + t.listed(q.NoBody, noScore) + " FROM " + t.name + " WHERE " + where + " ORDER BY " + t.byKey() + " LIMIT " + a.add(q.Limit)
+	p, err := d.page(ctx, q.Feed, sql, a, bounds{q.Limit, q.MaxBytes, q.NoBody})
+	return store.RowPage{Rows: p.rows, More: p.more}, err
+}
+
+// bounds are those of a page.
+type bounds struct {
+	limit  int
+	bytes  int64
+	noBody bool
+}
+
+// page reads a page of rows whose large values are not selected, and then the values of
+// the rows on it, as they are then.
+func (d *database) page(ctx context.Context, feed store.Feed, sql string, a *args, b bounds) (page, error) {
+	if b.bytes <= 0 || b.bytes > maxPage {
+		b.bytes = maxPage
+	}
+	for {
+		p, err := d.read(ctx, feed, sql, a)
+		if err != nil {
+			return p, err
+		}
+		p.more = len(p.rows) >= b.limit
+		if b.noBody {
+			return p, nil
+		}
+		size, large := int64(0), []int64(nil)
+		for i, r := range p.rows {
+			if size > b.bytes {
+				p.rows, p.scores, p.more = p.rows[:i], p.scores[:i], true
+				break
+			}
+			if size += int64(len(r.Metadata)+len(r.Text)) + max(r.Size, int64(len(r.Body))); r.Size > int64(len(r.Body)) {
+				large = append(large, r.ID)
+			}
+		}
+		if len(large) == 0 {
+			return p, nil
+		}
+		values, err := d.Get(ctx, store.RowQuery{Feed: feed, IDs: large})
+		if p.fill(values); err != nil || len(p.rows) > 0 || !p.more {
+			return p, err
+		}
+	}
+}
+
+// fill replaces rows without their values. It leaves out those that were deleted.
+func (p *page) fill(values []store.Row) {
+	byID := make(map[int64]store.Row, len(values))
+	for _, r := range values {
+		byID[r.ID] = r
+	}
+	kept := page{more: p.more}
+	for i, r := range p.rows {
+		if r.Size > int64(len(r.Body)) {
+			r = byID[r.ID]
+		}
+		if r.ID != 0 {
+			kept.rows, kept.scores = append(kept.rows, r), append(kept.scores, p.scores[i])
+		}
+	}
+	*p = kept
 }
 
 // Changes returns changes of a feed. The first row that it reads is the state of the
@@ -348,18 +406,19 @@ func (d *database) Changes(ctx context.Context, q store.RowChanges) (changes sto
 	first := " AND seq > " + after + " ORDER BY seq LIMIT " + a.add(q.Limit) // of each, so that the server uses indexes
 	rows := "(SELECT " + t.selected(false, noScore) + ", " + t.size + " AS bytes FROM " + t.name + " WHERE " + of + first + ") UNION ALL (SELECT " + deleted + ", 0 FROM " + from + first + ") ORDER BY seq LIMIT " + a.add(q.Limit)
 	sql := "SELECT -1::bigint AS seq, false, n, ''::bytea, ''::bytea, NULL::text, NULL::text, 0::bigint, " + state + ", NULL::bigint, " + version + ", NULL::bytea, NULL::text, NULL::bytea, 0::float8, 0::bigint FROM tea_seq WHERE name = " + feed +
-		" UNION ALL SELECT * FROM (" + pageOf(rows, "seq", q.MaxBytes) + ") AS changed ORDER BY seq"
+		" UNION ALL SELECT * FROM (" + pageOf(rows, q.MaxBytes) + ") AS changed ORDER BY seq"
 	p, err := d.read(ctx, q.Feed, sql, a)
 	if err != nil {
 		return changes, err
 	}
 	is := p.rows[0]
 	p.rows = p.rows[1:]
-	changes = store.RowPage{Rows: p.rows, More: p.more(q.Limit), Last: is.ID, Forgotten: is.Created}
+	n := len(p.rows)
+	changes = store.RowPage{Rows: p.rows, More: n > 0 && (n >= q.Limit || p.all > int64(n)), Last: is.ID, Forgotten: is.Created}
 	if q.Space != "" {
 		changes.Space = store.Space{Name: q.Space, Dimension: int(is.Version), Born: is.Updated}
 	}
-	if n := len(p.rows); n > 0 && (changes.More || p.rows[n-1].Seq > changes.Last) {
+	if n > 0 && (changes.More || p.rows[n-1].Seq > changes.Last) {
 		changes.Last = p.rows[n-1].Seq
 	}
 	return changes, nil

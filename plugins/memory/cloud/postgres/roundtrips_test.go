@@ -171,6 +171,40 @@ func TestAListDoesNotReadExpiredEntries(t *testing.T) {
 	}
 }
 
+// Large values of a page are read together, after their rows, and no more than a page has.
+func TestAPageOfLargeEntries(t *testing.T) {
+	t.Parallel()
+	stores, trips := counted(t)
+	all := entries(60, 200_000)
+	all = append(all, store.Entry{Key: "sensor/small", Value: json.RawMessage(`"reading"`)})
+	if _, err := stores.LongTerm.Store(t.Context(), all...); err != nil {
+		t.Fatal(err)
+	}
+	before := trips.n.Load()
+	page, err := stores.LongTerm.List(t.Context(), store.List{Prefix: "sensor/", Limit: 10})
+	if n := trips.n.Load() - before; err != nil || n != 2 || len(page.Entries) != 10 || !page.More {
+		t.Fatalf("%d entries in %d round trips, more: %v, %v; want 10 in 2", len(page.Entries), n, page.More, err)
+	}
+	found, err := stores.LongTerm.Search(t.Context(), store.Search{Text: "reading", Limit: 100})
+	if err != nil || len(found.Found) != len(all) || found.More {
+		t.Fatalf("found %d entries, more: %v, %v; want %d", len(found.Found), found.More, err, len(all))
+	}
+	want := map[string]string{}
+	for _, e := range all {
+		want[e.Key] = string(e.Value)
+	}
+	for _, f := range found.Found {
+		if string(f.Value) != want[f.Key] {
+			t.Errorf("%s has %d bytes, want %d", f.Key, len(f.Value), len(want[f.Key]))
+		}
+	}
+	before = trips.n.Load()
+	keys, err := stores.LongTerm.List(t.Context(), store.List{Prefix: "sensor/", Limit: 100, KeysOnly: true})
+	if n := trips.n.Load() - before; err != nil || n != 1 || len(keys.Entries) != len(all) {
+		t.Errorf("%d keys in %d round trips, %v; want %d in 1", len(keys.Entries), n, err, len(all))
+	}
+}
+
 // A connection that was idle is not pinged, which would be a further round trip.
 func TestAPauseTakesNoRoundTrip(t *testing.T) {
 	t.Parallel()

@@ -152,14 +152,11 @@ func (d *database) SearchText(ctx context.Context, q store.TextQuery) (found sto
 	}
 	t, a := feeds[store.EntryFeed], &args{}
 	where := a.below(t, q.Space, q.Prefix, "") + " AND " + alive + a.add(q.Live) + ")"
-	words, size := a.add(query)+"::tsquery", t.size
-	if q.NoBody {
-		size = "0"
-	}
-	sql := "SELECT " + t.selected(q.NoBody, ", ts_rank(words, "+words+", 1)::float8 AS score") + ", " + size + " AS bytes FROM ltm WHERE " + where + " AND words @@ " + words +
+	words := a.add(query) + "::tsquery"
+	sql := "SELECT " + t.listed(q.NoBody, ", ts_rank(words, "+words+", 1)::float8 AS score") + " FROM ltm WHERE " + where + " AND words @@ " + words +
 		" ORDER BY score DESC, key OFFSET " + a.add(q.Offset) + " LIMIT " + a.add(q.Limit)
-	p, err := d.read(ctx, store.EntryFeed, pageOf(sql, "score DESC, key", q.MaxBytes), a)
-	found.Rows, found.Scores, found.More = p.rows, p.scores, p.more(q.Limit)
+	p, err := d.page(ctx, store.EntryFeed, sql, a, bounds{q.Limit, q.MaxBytes, q.NoBody})
+	found.Rows, found.Scores, found.More = p.rows, p.scores, p.more
 	return found, err
 }
 
