@@ -23,9 +23,10 @@ type (
 	ServeConfig = spec.Serve
 	// TriggerConfig is a trigger of the section.
 	TriggerConfig = spec.Trigger
-	// TimerConfig and MQTTConfig are the parts of triggers of these kinds.
+	// TimerConfig is the part of a trigger of the kind cron or every.
 	TimerConfig = spec.Timer
-	MQTTConfig  = spec.MQTT
+	// MQTTConfig is the part of a trigger of the kind mqtt.
+	MQTTConfig = spec.MQTT
 	// TriggerKind is the kind of event that starts a run.
 	TriggerKind = spec.TriggerKind
 )
