@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 func allow(commands object) object { return object{"command": object{"allow": commands}} }
@@ -27,6 +28,7 @@ func TestRunsAllowedCommands(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no sh")
 	}
+	peertest.Long(t, "it waits for a time limit")
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

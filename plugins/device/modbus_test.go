@@ -258,6 +258,7 @@ func TestSaysWhatABrokenWriteDid(t *testing.T) {
 
 func TestReportsSilentAndWrongServers(t *testing.T) {
 	t.Parallel()
+	peertest.Long(t, "it waits for time limits")
 	silent := func(net.Conn, []byte) {}
 	wrong := map[string]func(r []byte) []byte{
 		"another unit":        func(r []byte) []byte { return append(r[:4:4], 0, 5, r[6]+1, r[7], 2, 0, 1) },
