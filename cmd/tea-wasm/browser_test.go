@@ -134,10 +134,12 @@ func (p *page) script(body string) string {
 		: String(e?.stack ?? e)}))`)
 }
 
-// evaluate waits for a promise of a string.
+// evaluate waits for a promise of a string, for as long as a slow machine needs.
 func (p *page) evaluate(expression string) string {
 	p.t.Helper()
-	text, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](expression, chromedp.EvalAwaitPromise))
+	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Minute)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
 		p.t.Fatalf("%s: %v", expression, err)
 	}

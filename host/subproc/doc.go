@@ -13,5 +13,6 @@
 // (swap), if their manifests are compatible. A launcher starts processes; launcher,
 // runner and rundir give them a clean environment, no stdin, a process group, the
 // parent-death signal and the directory of the socket. Stored manifests are in
-// manifest, trusted directories in trust. The package needs a Unix system.
+// manifest, trusted directories in trust. os_unix.go and os_windows.go
+// have what depends on the system.
 package subproc

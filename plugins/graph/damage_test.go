@@ -78,6 +78,7 @@ func readInProcess(t *testing.T, dir string) outcome {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), readFolder+"="+dir)
+	cmd.WaitDelay = 10 * time.Second
 	var failure bytes.Buffer
 	cmd.Stderr = &failure
 	text, err := cmd.Output()
