@@ -154,6 +154,16 @@ func TestBodiesThatAreNotTextAreBase64(t *testing.T) {
 	}
 }
 
+func TestAnAddressWithoutSchemeSaysSo(t *testing.T) {
+	t.Parallel()
+	c := open(t, nil)
+	for _, address := range []string{"127.0.0.1:1/", "localhost:80/x", "example.com/x", "//example.com"} {
+		if e := c.Fails(tea.ValidationError, "http.get", params{"url": address}); !strings.Contains(e.Message, "must begin with http:// or https://") {
+			t.Errorf("%s: %v", address, e)
+		}
+	}
+}
+
 func TestABodyIsNotSentUnderAnotherCharset(t *testing.T) {
 	t.Parallel()
 	server := serve(t, echo)

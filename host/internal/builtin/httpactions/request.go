@@ -53,6 +53,9 @@ func (l *statusList) UnmarshalJSON(data []byte) error {
 // prepare checks the parameters and returns the call.
 func (c *client) prepare(method string, req *tea.Request, p CallParams) (*call, error) {
 	u, err := url.Parse(p.URL)
+	if err != nil && !strings.Contains(p.URL, "://") { // such as 127.0.0.1:80
+		return nil, tea.Errorf(tea.ValidationError, "url: it must begin with http:// or https://")
+	}
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "url: %w", unquoted(err))
 	}
