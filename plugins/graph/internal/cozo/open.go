@@ -75,7 +75,7 @@ func Open(ctx context.Context, o store.Options) (store.Store, error) {
 		return nil, tea.Errorf(tea.ValidationError, "%s is not a file", db.path)
 	}
 	var damage, err error
-	db.sealed, damage = seal.Check(ctx, db.path)
+	db.sealed, damage = seal.Check(ctx, db.path, db.path+logSuffix)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -96,7 +96,7 @@ func Open(ctx context.Context, o store.Options) (store.Store, error) {
 			}
 		}
 	}
-	sealed, err := seal.Check(ctx, path)
+	sealed, err := seal.Check(ctx, path, path+walSuffix)
 	if err != nil {
 		return nil, err
 	}

@@ -63,8 +63,9 @@ func Write(path, log string) error {
 }
 
 // Check reports whether the database is sealed, and returns an error if it differs from
-// its seal. The caller must remove the seal before the first change.
-func Check(ctx context.Context, path string) (sealed bool, err error) {
+// its seal, or if there is a log: a copy was put over a graph that was not closed, and the
+// log is that of the other. The caller must remove the seal before the first change.
+func Check(ctx context.Context, path, log string) (sealed bool, err error) {
 	want, err := os.ReadFile(path + Suffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -78,6 +79,9 @@ func Check(ctx context.Context, path string) (sealed bool, err error) {
 	}
 	if strings.TrimSpace(string(want)) != sum.String() {
 		return false, store.Unusable(tea.InternalError, "restore a backup with graph.restore, or remove the checksum file to open it anyway", "the database %s of the graph is damaged: it differs from the checksum in %s", path, path+Suffix)
+	}
+	if info, err := os.Stat(log); err == nil && info.Size() > 0 {
+		return false, store.Unusable(tea.InternalError, "move the log away to use the copy without its changes", "the log %s is not that of the database %s of the graph, as if a copy was put over a graph that had not been closed", log, path)
 	}
 	return true, nil
 }
