@@ -73,8 +73,7 @@ func (b *batch) old(ctx context.Context, condition string, args ...any) ([]*row,
 
 // sweepGone deletes the removals up to the watermark of the index, all if there is no
 // index. It keeps the last sequence number and the last id, so that they are not
-// assigned again, the removals of existing entries, and the
-// last mark that the index has.
+// assigned again, the removals of existing entries, and the last mark that the index has.
 func (m *Memory) sweepGone(ctx context.Context) error {
 	m.opening.Lock() // opening an index reads ltm_gone
 	defer m.opening.Unlock()

@@ -142,7 +142,7 @@ func recordLength(data []byte, sum uint64) int {
 	words := uint64(emptySum)
 	for at := 0; at < len(data); at += wordSize {
 		word := data[at:min(at+wordSize, len(data))]
-		for n := range len(word) {
+		for n := range word {
 			if end := at + n + 1; bytes.HasSuffix(data[:end], []byte(recordEnd)) && words^wordSum(word[:n+1]) == sum {
 				return end
 			}
