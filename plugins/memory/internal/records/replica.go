@@ -3,9 +3,16 @@ package records
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/deletion"
 	documentrecords "github.com/the-edge-agent/tea/plugins/memory/internal/documents"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
@@ -25,19 +32,16 @@ type Device interface {
 // newReplica returns the records of a memory, a [syncing.Device] if the driver is a
 // Device.
 func newReplica(m *memory, s *store.Stores) store.Replica {
-	shared := func(also func(*replica.Writes) []syncing.SyncedRecord) *replica.Shared {
-		return replica.NewShared(tables{m, also}, s.Metadata, s.Blobs, m.InlineBytes)
-	}
+	r := &records{m: m, contents: file.Contents(s.Blobs), catalog: catalog.New(s.Metadata, clock.New())}
 	if d, ok := m.driver.(Device); ok {
-		return &device{shared(nil), d, shared}
+		return &device{r, d}
 	}
-	return shared(nil)
+	return r
 }
 
 type device struct {
-	*replica.Shared
+	*records
 	driver Device
-	with   func(also func(*replica.Writes) []syncing.SyncedRecord) *replica.Shared
 }
 
 var _ syncing.Device = (*device)(nil)
@@ -48,45 +52,72 @@ func (d *device) PutWith(ctx context.Context, writes []store.RecordWrite, also f
 	if also == nil {
 		return d.Put(ctx, writes...)
 	}
-	return d.with(func(w *replica.Writes) []syncing.SyncedRecord { return also(w.Results()) }).PutAll(ctx, writes)
+	return d.put(ctx, writes, func(ctx context.Context, b *store.Batch, results func() []store.PutResult) error {
+		return d.driver.WriteWith(ctx, b, func() []syncing.SyncedRecord { return also(results()) })
+	})
 }
 
 // Base is what the memory has agreed on with others.
 func (d *device) Base() syncing.Base { return d.driver.Base() }
 
-// tables are the rows as records.
-type tables struct {
-	m *memory
-	// also are the agreements to store with a Put; nil = none.
-	also func(*replica.Writes) []syncing.SyncedRecord
+// records are the rows as records.
+type records struct {
+	m        *memory
+	contents *content.Store
+	catalog  *catalog.Catalog
 }
 
-var _ replica.Tables = tables{}
+var _ store.Replica = (*records)(nil)
 
 // Identity identifies the contents.
-func (t tables) Identity(ctx context.Context) (string, error) {
-	s, err := t.m.driver.State(ctx, store.EntryFeed)
-	if err != nil || s.Identity != "" || t.m.ReadOnly != "" {
+func (r *records) Identity(ctx context.Context) (string, error) {
+	s, err := r.m.driver.State(ctx, store.EntryFeed)
+	if err != nil || s.Identity != "" || r.m.ReadOnly != "" {
 		return s.Identity, err
 	}
-	if err := t.m.driver.Write(ctx, &store.Batch{Now: t.m.micro()}); err != nil {
+	if err := r.m.driver.Write(ctx, &store.Batch{Now: r.m.micro()}); err != nil {
 		return "", err
 	}
-	s, err = t.m.driver.State(ctx, store.EntryFeed)
+	s, err = r.m.driver.State(ctx, store.EntryFeed)
 	return s.Identity, err
 }
 
-// Bounds returns the numbers between which all deletions are known.
-func (t tables) Bounds(ctx context.Context, feed store.Feed) (forgotten, last int64, err error) {
-	s, err := t.m.driver.State(ctx, feed)
-	return s.Forgotten, s.Last, err
+// Changes returns the records of a feed that changed after a number.
+func (r *records) Changes(ctx context.Context, q store.ChangeQuery) (store.ChangePage, error) {
+	if !slices.Contains(store.Feeds(), q.Feed) {
+		return store.ChangePage{}, replica.UnknownFeed(q.Feed)
+	}
+	kept, err := r.kept(ctx, q.Feed, false)
+	if err != nil {
+		return store.ChangePage{}, err
+	}
+	all, more, err := r.changed(ctx, q)
+	if err != nil {
+		return store.ChangePage{}, fmt.Errorf("read the changes of %s: %w", q.Feed, err)
+	}
+	if q.After > 0 { // after the page: what was removed before is missing in it
+		s, err := r.m.driver.State(ctx, q.Feed)
+		if err != nil {
+			return store.ChangePage{}, fmt.Errorf("read the deletions of %s: %w", q.Feed, err)
+		}
+		if err := deletion.CheckBounds(q, s.Forgotten, s.Last); err != nil {
+			return store.ChangePage{}, err
+		}
+	}
+	page, err := deletion.Page(q, all, func(one store.Record) int64 { return one.Seq }, func(one store.Record) (store.Record, bool, error) {
+		replica.AddContent(&one)
+		return one, kept(&one), nil
+	})
+	page.More = page.More || more
+	return page, err
 }
 
-// Page returns the first records of a feed after a number.
-func (t tables) Page(ctx context.Context, q store.ChangeQuery) (all []store.Record, more bool, err error) {
+// changed returns the first records of a feed after a number, which can be more than
+// the query asks for.
+func (r *records) changed(ctx context.Context, q store.ChangeQuery) (all []store.Record, more bool, err error) {
 	read := store.RowChanges{Feed: q.Feed, After: q.After, FromStart: q.FromStart, Limit: max(q.Limit, 1) + 1, MaxBytes: q.MaxBytes}
 	for {
-		page, err := t.m.driver.Changes(ctx, read)
+		page, err := r.m.driver.Changes(ctx, read)
 		if err != nil {
 			return nil, false, err
 		}
@@ -97,13 +128,158 @@ func (t tables) Page(ctx context.Context, q store.ChangeQuery) (all []store.Reco
 	}
 }
 
-// Named returns the records with these names.
-func (t tables) Named(ctx context.Context, feed store.Feed, names []store.RecordName) ([]store.Record, error) {
-	rows, err := t.m.driver.Get(ctx, store.RowQuery{Feed: feed, Names: names, Numbered: true})
-	if err != nil {
+// kept returns a function that reports whether the row of a feed is a record, with or
+// without the kinds of documents that stay on the device.
+func (r *records) kept(ctx context.Context, feed store.Feed, device bool) (func(*store.Record) bool, error) {
+	if feed != store.DocumentFeed {
+		return func(*store.Record) bool { return true }, nil
+	}
+	kept, err := replica.KeptOf(ctx, r.catalog, device)
+	return func(one *store.Record) bool {
+		return one.Deleted || kept(store.Document{Kind: one.Space, ID: one.Key, Body: one.Body})
+	}, err
+}
+
+// Records returns the current records with these names.
+func (r *records) Records(ctx context.Context, names ...store.RecordName) ([]store.Record, error) {
+	return replica.EachFeed(names, func(feed store.Feed, some []store.RecordName) ([]store.Record, error) {
+		kept, err := r.kept(ctx, feed, true)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := r.m.driver.Get(ctx, store.RowQuery{Feed: feed, Names: some, Numbered: true})
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", feed, err)
+		}
+		found, err := toRecords(rows)
+		if err != nil {
+			return nil, err
+		}
+		byName := make(map[store.RecordName]store.Record, len(found))
+		for _, one := range found {
+			if have, twice := byName[one.RecordName]; twice && (!have.Deleted || one.Deleted && one.Seq < have.Seq) {
+				continue // a tombstone of a record that was stored again
+			}
+			if replica.AddContent(&one); kept(&one) {
+				byName[one.RecordName] = one
+			}
+		}
+		all := make([]store.Record, len(some))
+		for i, name := range some {
+			one, ok := byName[name]
+			if !ok {
+				one = store.Record{RecordName: name, Deleted: true}
+			}
+			all[i] = one
+		}
+		return all, nil
+	})
+}
+
+// Content opens the content of a file.
+func (r *records) Content(ctx context.Context, hash string) (io.ReadCloser, error) {
+	if err := replica.CheckHash(hash); err != nil {
 		return nil, err
 	}
-	return toRecords(rows)
+	return r.contents.Open(ctx, hash)
+}
+
+// Put writes records in one transaction, or in parts if the driver's are bounded.
+func (r *records) Put(ctx context.Context, writes ...store.RecordWrite) ([]store.PutResult, error) {
+	return r.put(ctx, writes, func(ctx context.Context, b *store.Batch, _ func() []store.PutResult) error {
+		if len(b.Writes) == 0 {
+			return nil
+		}
+		return r.m.driver.Write(ctx, b)
+	})
+}
+
+// put does writes with a function. results returns the results as the batch has them.
+func (r *records) put(ctx context.Context, writes []store.RecordWrite, do func(ctx context.Context, b *store.Batch, results func() []store.PutResult) error) ([]store.PutResult, error) {
+	if err := r.m.writable(); err != nil {
+		return nil, err
+	}
+	all := make([]store.PutResult, len(writes))
+	b := &store.Batch{Numbered: true, Now: r.m.micro()}
+	var at []int // positions of the batch's writes
+	for i, w := range writes {
+		if !slices.Contains(store.Feeds(), w.Feed) {
+			return nil, replica.UnknownFeed(w.Feed)
+		}
+		one, refused, err := r.toWrite(ctx, w, b.Now)
+		if err != nil {
+			return nil, err
+		}
+		if all[i].Err = refused; refused == nil {
+			at, b.Writes = append(at, i), append(b.Writes, one)
+		}
+	}
+	results := func() []store.PutResult {
+		for n, i := range at {
+			all[i] = toResult(b.Writes[n])
+		}
+		return all
+	}
+	if err := do(ctx, b, results); err != nil {
+		return nil, err
+	}
+	return results(), nil
+}
+
+// toWrite validates a write and stores the content of its file. refused is the error of a
+// record that cannot be stored.
+func (r *records) toWrite(ctx context.Context, w store.RecordWrite, now int64) (one *store.RowWrite, refused, err error) {
+	one = &store.RowWrite{Row: store.Row{RecordName: w.RecordName, Deleted: w.Deleted}}
+	if w.If != store.AnySeq {
+		one.If = store.Precondition{Absent: w.If == 0, Seq: w.If}
+	}
+	switch {
+	case w.Feed == store.DocumentFeed:
+		c := store.Change{Kind: w.Space, ID: w.Key}
+		if !w.Deleted {
+			c.Body = append([]byte{}, w.Body...) // not nil, which removes a document
+		}
+		if refused = documentrecords.Check(c); refused == nil {
+			refused, err = replica.SaveContent(ctx, w, r.has, r.contents.Save)
+		}
+		one.Row = documentRow(w.RecordName, c.Body, 0)
+	case w.Feed == store.EntryFeed && w.Deleted:
+		refused = longterm.CheckName(w.Space, w.Key)
+	case w.Deleted:
+	case w.Feed == store.EntryFeed:
+		var c longterm.Canonical
+		c, refused = longterm.FromRecord(w.Record, r.m.InlineBytes)
+		one.Row = entryRow(w.RecordName, c)
+		one.Created, one.Updated = now, now
+		if !w.Created.IsZero() {
+			one.Created = w.Created.UnixMicro()
+		}
+		if !w.Updated.IsZero() {
+			one.Updated = w.Updated.UnixMicro()
+		}
+	default:
+		var item store.VectorItem
+		var metadata string
+		item, metadata, refused = internal.FromRecord(w.Record)
+		one.Row = vectorRow(w.RecordName, item, metadata)
+	}
+	if refused == nil {
+		refused = r.m.tooLarge(&one.Row)
+	}
+	return one, refused, err
+}
+
+func (r *records) has(ctx context.Context, hash string) bool {
+	_, err := r.contents.Stat(ctx, hash)
+	return err == nil
+}
+
+func toResult(w *store.RowWrite) store.PutResult {
+	r := store.PutResult{Seq: w.Result.Seq, Conflict: w.Result.Unmet, Err: w.Result.Err}
+	if w.Result.Dimension != 0 {
+		r.Err = internal.WrongDimension(w.Space, len(w.Body)/4, w.Result.Dimension)
+	}
+	return r
 }
 
 func toRecords(rows []store.Row) ([]store.Record, error) {
@@ -137,68 +313,4 @@ func toRecord(r *store.Row) (store.Record, error) {
 		return internal.ToRecord(r.Space, r.Key, r.Seq, body), nil
 	}
 	return documentrecords.ToRecord(toDocument(r)), nil
-}
-
-// Put does the writes in one transaction, or in parts if the driver's are bounded.
-func (t tables) Put(ctx context.Context, w *replica.Writes) error {
-	if err := t.m.writable(); err != nil {
-		return err
-	}
-	b := &store.Batch{Numbered: true, Now: t.m.micro()}
-	var writes []*replica.Write
-	for _, some := range [][]*replica.Write{w.Entries, w.Vectors, w.Documents} {
-		for _, one := range some {
-			w := t.toWrite(one, b.Now)
-			if one.Result.Err = t.m.tooLarge(&w.Row); one.Result.Err == nil {
-				writes, b.Writes = append(writes, one), append(b.Writes, w)
-			}
-		}
-	}
-	finish := func() {
-		for i, one := range writes {
-			one.Result = toResult(b.Writes[i])
-		}
-	}
-	if t.also == nil {
-		err := t.m.driver.Write(ctx, b)
-		finish()
-		return err
-	}
-	d, _ := t.m.driver.(Device)
-	return d.WriteWith(ctx, b, func() []syncing.SyncedRecord {
-		finish()
-		return t.also(w)
-	})
-}
-
-func (t tables) toWrite(w *replica.Write, now int64) *store.RowWrite {
-	one := &store.RowWrite{Row: store.Row{RecordName: w.RecordName, Deleted: w.Deleted}}
-	if w.If != store.AnySeq {
-		one.If = store.Precondition{Absent: w.If == 0, Seq: w.If}
-	}
-	switch {
-	case w.Deleted:
-	case w.Feed == store.EntryFeed:
-		one.Row = entryRow(w.RecordName, w.Entry)
-		one.Created, one.Updated = now, now
-		if !w.Created.IsZero() {
-			one.Created = w.Created.UnixMicro()
-		}
-		if !w.Updated.IsZero() {
-			one.Updated = w.Updated.UnixMicro()
-		}
-	case w.Feed == store.VectorFeed:
-		one.Row = vectorRow(w.RecordName, w.Item, w.Metadata)
-	default:
-		one.Row = documentRow(w.RecordName, w.Body, 0)
-	}
-	return one
-}
-
-func toResult(w *store.RowWrite) store.PutResult {
-	r := store.PutResult{Seq: w.Result.Seq, Conflict: w.Result.Unmet, Err: w.Result.Err}
-	if w.Result.Dimension != 0 {
-		r.Err = internal.WrongDimension(w.Space, len(w.Body)/4, w.Result.Dimension)
-	}
-	return r
 }

@@ -24,6 +24,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
+// KeptDeletions is how long tombstones are kept, for devices that were offline.
+const KeptDeletions = 90 * 24 * 60 * 60 // seconds
+
 // Options are the parts of a memory. All are required, and the caller closes them.
 type Options struct {
 	Engine    store.QueryEngine
@@ -54,26 +57,27 @@ func (r *Replica) Changes(ctx context.Context, query store.ChangeQuery) (store.C
 	case store.VectorFeed:
 		return r.o.Vectors.Changes(ctx, query)
 	case store.DocumentFeed:
-		kept, err := keptOf(ctx, r.o.Catalog, false)
+		kept, err := KeptOf(ctx, r.o.Catalog, false)
 		if err != nil {
 			return store.ChangePage{}, err
 		}
 		page, err := r.o.Documents.Changes(ctx, query, kept)
 		for i := range page.Records {
-			addContent(&page.Records[i])
+			AddContent(&page.Records[i])
 		}
 		return page, err
 	}
-	return store.ChangePage{}, unknownFeed(query.Feed)
+	return store.ChangePage{}, UnknownFeed(query.Feed)
 }
 
-func unknownFeed(feed store.Feed) error {
+// UnknownFeed returns the error of a feed that a memory does not have.
+func UnknownFeed(feed store.Feed) error {
 	return tea.Errorf(tea.ValidationError, "%q is not a feed of a memory", feed)
 }
 
 // Records returns the current records with these names.
 func (r *Replica) Records(ctx context.Context, names ...store.RecordName) ([]store.Record, error) {
-	all, err := eachFeed(names, func(feed store.Feed, some []store.RecordName) ([]store.Record, error) {
+	all, err := EachFeed(names, func(feed store.Feed, some []store.RecordName) ([]store.Record, error) {
 		return r.recordsOf(ctx, feed, some)
 	})
 	if err != nil {
@@ -82,9 +86,9 @@ func (r *Replica) Records(ctx context.Context, names ...store.RecordName) ([]sto
 	return all, deletion.Complete(ctx, r.o.Engine, all)
 }
 
-// eachFeed calls read with the names of each feed and returns its results in the
+// EachFeed calls read with the names of each feed and returns its results in the
 // order of the names.
-func eachFeed(names []store.RecordName, read func(feed store.Feed, some []store.RecordName) ([]store.Record, error)) ([]store.Record, error) {
+func EachFeed(names []store.RecordName, read func(feed store.Feed, some []store.RecordName) ([]store.Record, error)) ([]store.Record, error) {
 	all := make([]store.Record, len(names))
 	for _, feed := range store.Feeds() {
 		var at []int
@@ -107,7 +111,7 @@ func eachFeed(names []store.RecordName, read func(feed store.Feed, some []store.
 	}
 	for i, name := range names {
 		if all[i].RecordName != name {
-			return nil, unknownFeed(name.Feed)
+			return nil, UnknownFeed(name.Feed)
 		}
 	}
 	return all, nil
@@ -120,13 +124,13 @@ func (r *Replica) recordsOf(ctx context.Context, feed store.Feed, names []store.
 	case store.VectorFeed:
 		return r.o.Vectors.Records(ctx, names)
 	}
-	kept, err := keptOf(ctx, r.o.Catalog, true)
+	kept, err := KeptOf(ctx, r.o.Catalog, true)
 	if err != nil {
 		return nil, err
 	}
 	found, err := r.o.Documents.Records(ctx, names, kept)
 	for i := range found {
-		addContent(&found[i])
+		AddContent(&found[i])
 	}
 	return found, err
 }
@@ -136,9 +140,9 @@ func (r *Replica) recordsOf(ctx context.Context, feed store.Feed, names []store.
 // read by name only.
 var deviceKinds = []string{"tabular_call", archive.ImportKind, syncing.MarkKind}
 
-// keptOf returns a function that reports whether a document is a record, with or without
+// KeptOf returns a function that reports whether a document is a record, with or without
 // the kinds that stay on the device.
-func keptOf(ctx context.Context, of *catalog.Catalog, device bool) (documents.Kept, error) {
+func KeptOf(ctx context.Context, of *catalog.Catalog, device bool) (documents.Kept, error) {
 	managed, err := of.ManagedTables(ctx)
 	if err != nil {
 		return nil, err
@@ -152,8 +156,8 @@ func keptOf(ctx context.Context, of *catalog.Catalog, device bool) (documents.Ke
 	}, nil
 }
 
-// addContent adds the content of a file to its record.
-func addContent(r *store.Record) {
+// AddContent adds the content of a file to its record.
+func AddContent(r *store.Record) {
 	if r.Feed != store.DocumentFeed || r.Space != file.Kind || r.Deleted || r.Damaged {
 		return
 	}
@@ -165,6 +169,14 @@ func addContent(r *store.Record) {
 	r.Content = described.Hash
 }
 
+// CheckHash returns an error that wraps [store.ErrNotFound] if no content has the hash.
+func CheckHash(hash string) error {
+	if isHash(hash) {
+		return nil
+	}
+	return fmt.Errorf("content %q: %w", hash, store.ErrNotFound)
+}
+
 func isHash(s string) bool {
 	raw, err := hex.DecodeString(s)
 	return err == nil && len(raw) == 32
@@ -172,8 +184,8 @@ func isHash(s string) bool {
 
 // Content opens the content of a file.
 func (r *Replica) Content(ctx context.Context, hash string) (io.ReadCloser, error) {
-	if !isHash(hash) {
-		return nil, fmt.Errorf("content %q: %w", hash, store.ErrNotFound)
+	if err := CheckHash(hash); err != nil {
+		return nil, err
 	}
 	return r.o.Files.OpenContent(ctx, hash)
 }
@@ -189,7 +201,7 @@ func (r *Replica) PutWith(ctx context.Context, writes []store.RecordWrite, also 
 	p := &putCall{r: r, results: make([]store.PutResult, len(writes)), at: map[store.Feed][]int{}, writes: map[store.Feed][]store.RecordWrite{}}
 	for i, w := range writes {
 		if !slices.Contains(store.Feeds(), w.Feed) {
-			return nil, unknownFeed(w.Feed)
+			return nil, UnknownFeed(w.Feed)
 		}
 		p.at[w.Feed], p.writes[w.Feed] = append(p.at[w.Feed], i), append(p.writes[w.Feed], w)
 	}
@@ -244,22 +256,7 @@ func (p *putCall) saveContents(ctx context.Context) (release func(), err error) 
 	}
 	release = files.Hold(paths)
 	for i, w := range writes {
-		if w.Space != file.Kind || w.Deleted {
-			continue
-		}
-		described := w.Record
-		if addContent(&described); described.Damaged {
-			p.refused[i] = tea.Errorf(tea.ValidationError, "the record of the file %q is damaged", w.Key)
-			continue
-		}
-		if files.Has(ctx, described.Content) {
-			continue
-		}
-		data, err := contentOf(ctx, w)
-		if err == nil {
-			err = files.Save(ctx, described.Content, data)
-		}
-		if p.refused[i], err = refusal(err); err != nil {
+		if p.refused[i], err = SaveContent(ctx, w, files.Has, files.Save); err != nil {
 			release()
 			return nil, err
 		}
@@ -267,10 +264,24 @@ func (p *putCall) saveContents(ctx context.Context) (release func(), err error) 
 	return release, nil
 }
 
-// refusal returns the error of a record whose content the other store has lost. It is
-// permanent.
-func refusal(err error) (refused, failed error) {
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, content.ErrDamaged) {
+// SaveContent stores the content of a file whose record is written, unless there is one
+// with its hash. refused is the permanent error of a record that cannot be stored.
+func SaveContent(ctx context.Context, w store.RecordWrite, has func(ctx context.Context, hash string) bool, save func(ctx context.Context, hash string, data []byte) error) (refused, err error) {
+	if w.Feed != store.DocumentFeed || w.Space != file.Kind || w.Deleted {
+		return nil, nil
+	}
+	described := w.Record
+	if AddContent(&described); described.Damaged {
+		return tea.Errorf(tea.ValidationError, "the record of the file %q is damaged", w.Key), nil
+	}
+	if has(ctx, described.Content) {
+		return nil, nil
+	}
+	data, err := contentOf(ctx, w)
+	if err == nil {
+		err = save(ctx, described.Content, data)
+	}
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, content.ErrDamaged) { // the other store has lost it
 		return tea.Errorf(tea.InternalError, "%w", err), nil
 	}
 	return nil, err
