@@ -22,7 +22,7 @@ const (
 	maxCommit = 10<<20 - 64<<10
 	// pageBytes and pageDocuments bound the answer to a query.
 	pageBytes     = 8 << 20
-	pageDocuments = 1000
+	pageDocuments = 2000
 	// batch is the number of writes in a request that need not be atomic.
 	batch = 300
 )
@@ -254,21 +254,20 @@ func (c *client) query(ctx context.Context, parent string, q structured, transac
 }
 
 // all calls use with the results of a query in the order of their names until it
-// returns false. The pages are of the same snapshot.
+// returns false. They are of the same snapshot.
 func (c *client) all(ctx context.Context, parent string, q structured, use func(document) bool) error {
+	return c.pages(ctx, parent, q, func(p page) bool {
+		return !slices.ContainsFunc(p.documents, func(one document) bool { return !use(one) })
+	})
+}
+
+// pages is all for the documents of an answer together.
+func (c *client) pages(ctx context.Context, parent string, q structured, use func(page) bool) error {
 	q.OrderBy = []order{{field{nameField}}}
 	for transaction := ""; ; {
 		p, err := c.query(ctx, parent, q, transaction)
-		if err != nil {
+		if err != nil || !use(p) || !p.more {
 			return err
-		}
-		for _, d := range p.documents {
-			if !use(d) {
-				return nil
-			}
-		}
-		if !p.more {
-			return nil
 		}
 		transaction = p.transaction
 		q.StartAt = &cursor{Values: []value{{Reference: &p.documents[len(p.documents)-1].Name}}}

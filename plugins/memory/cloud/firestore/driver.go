@@ -92,19 +92,36 @@ type hit struct {
 	document document
 }
 
-// scan calls use with rows of a space in the order of their keys until it returns false.
-// wanted selects the documents that are rows.
-func (d *db) scan(ctx context.Context, p place, q structured, prefix, after string, wanted func(document) bool, use func(*hit) (bool, error)) error {
-	first, inclusive, end := p.ids.bounds(prefix, after)
-	q.From, q.Where = []from{{p.collection}}, join(q.Where, p.between(first, inclusive, end)...)
-	g := group{ids: p.ids, use: func(h *hit) (bool, error) {
-		if !strings.HasPrefix(h.Key, prefix) || h.Key <= after {
+// scan selects rows of a place.
+type scan struct {
+	place
+	query         structured
+	prefix, after string
+	// wanted selects the documents that are rows; nil = all.
+	wanted func(document) bool
+	// use gets the rows in the order of their keys until it returns false.
+	use func(*hit) (bool, error)
+	// enough reports whether no further request is needed; nil = it is.
+	enough func() bool
+}
+
+func (d *db) scan(ctx context.Context, s scan) error {
+	first, inclusive, end := s.ids.bounds(s.prefix, s.after)
+	s.query.From, s.query.Where = []from{{s.collection}}, join(s.query.Where, s.between(first, inclusive, end)...)
+	g := group{ids: s.ids, use: func(h *hit) (bool, error) {
+		if !strings.HasPrefix(h.Key, s.prefix) || h.Key <= s.after {
 			return true, nil
 		}
-		return use(h)
+		return s.use(h)
 	}}
-	err := d.all(ctx, p.parent, q, func(one document) bool {
-		return !wanted(one) || g.take(&hit{toRow(p.feed, p.space, one), one})
+	err := d.pages(ctx, s.parent, s.query, func(p page) bool {
+		for _, one := range p.documents {
+			if (s.wanted == nil || s.wanted(one)) && !g.take(&hit{toRow(s.feed, s.space, one), one}) {
+				return false
+			}
+		}
+		g.ended = p.more && s.enough != nil && s.enough()
+		return !g.ended
 	})
 	if err == nil && !g.ended {
 		g.flush()
@@ -154,32 +171,35 @@ func (g *group) flush() bool {
 
 // Scan returns rows of a space.
 func (d *db) Scan(ctx context.Context, q store.RowRange) (page store.RowPage, err error) {
-	p := d.place(q.Feed, q.Space)
+	s := scan{place: d.place(q.Feed, q.Space), prefix: q.Prefix, after: q.After}
 	parts := map[string]document{}
-	wanted := func(one document) bool {
-		part := q.Feed == store.EntryFeed && isPart(one.Name)
-		if part {
-			parts[one.Name] = one
+	switch q.Feed {
+	case store.EntryFeed:
+		s.wanted = func(one document) bool {
+			part := isPart(one.Name)
+			if part {
+				parts[one.Name] = one
+			}
+			return !part
 		}
-		return !part
-	}
-	if q.Feed == store.VectorFeed {
-		found, err := d.get(ctx, nil, p.parent)
+	case store.VectorFeed:
+		found, err := d.get(ctx, nil, s.parent)
 		if err != nil || len(found) == 0 {
 			return page, err
 		}
-		wanted = toSetting(found[p.parent]).has
+		s.wanted = toSetting(found[s.parent]).has
 	}
-	native := structured{Limit: q.Limit + 2} // one more, and the one that ends its group
+	s.query.Limit = q.Limit + 2 // one more, and the one that ends its group
 	if q.NoBody {
-		native.Select = selected(withoutBody[q.Feed])
+		s.query.Select = selected(withoutBody[q.Feed])
 	}
 	var heads []document
 	bytes, most := int64(0), int64(pageBytes)
 	if q.MaxBytes > 0 {
 		most = min(most, q.MaxBytes)
 	}
-	err = d.scan(ctx, p, native, q.Prefix, q.After, wanted, func(h *hit) (bool, error) {
+	s.enough = func() bool { page.More = len(page.Rows) > 0; return page.More }
+	s.use = func(h *hit) (bool, error) {
 		if !q.NoBody {
 			bytes += max(h.Size, int64(len(h.Body)))
 		}
@@ -188,8 +208,8 @@ func (d *db) Scan(ctx context.Context, q store.RowRange) (page store.RowPage, er
 		}
 		page.Rows, heads = append(page.Rows, h.Row), append(heads, h.document)
 		return true, nil
-	})
-	if err != nil {
+	}
+	if err := d.scan(ctx, s); err != nil {
 		return page, err
 	}
 	return page, d.fill(ctx, page.Rows, heads, parts)
@@ -284,9 +304,9 @@ func (d *db) DeletePrefix(ctx context.Context, space, prefix string, now int64) 
 		n, live, waiting = n+live, 0, nil
 		return nil
 	}
-	native := structured{Select: selected([]string{"namespace", "key", "expires_at", contentField, partsField})}
-	wanted := func(one document) bool { return !isPart(one.Name) }
-	err = d.scan(ctx, d.place(store.EntryFeed, space), native, prefix, "", wanted, func(h *hit) (bool, error) {
+	s := scan{place: d.place(store.EntryFeed, space), prefix: prefix, wanted: func(one document) bool { return !isPart(one.Name) }}
+	s.query.Select = selected([]string{"namespace", "key", "expires_at", contentField, partsField})
+	s.use = func(h *hit) (bool, error) {
 		for _, name := range append(partsOf(h.document), h.document.Name) {
 			waiting = append(waiting, write{Delete: name})
 		}
@@ -297,8 +317,8 @@ func (d *db) DeletePrefix(ctx context.Context, space, prefix string, now int64) 
 			return true, nil
 		}
 		return true, flush()
-	})
-	if err == nil {
+	}
+	if err = d.scan(ctx, s); err == nil {
 		err = flush()
 	}
 	return n, err
@@ -397,38 +417,38 @@ func (d *db) CountDocuments(ctx context.Context, q store.DocumentQuery) (int, er
 // find returns the documents that match the conditions, in the order of their ids:
 // the first ones if enough is not negative.
 func (d *db) find(ctx context.Context, q store.DocumentQuery, enough int) (all []storekit.Row, err error) {
-	native, prefix, after, exact := native(q)
+	s, exact := d.native(q)
 	if enough >= 0 && exact {
-		native.Limit = min(enough+1, pageDocuments)
+		s.query.Limit = min(enough+1, pageDocuments)
 	}
-	every := func(document) bool { return true }
-	err = d.scan(ctx, d.place(store.DocumentFeed, q.Kind), native, prefix, after, every, func(h *hit) (bool, error) {
+	s.use = func(h *hit) (bool, error) {
 		if one := storekit.NewRow(toDocument(&h.Row)); one.Matches(q.Where) {
 			all = append(all, one)
 		}
 		return enough < 0 || len(all) < enough, nil
-	})
+	}
+	err = d.scan(ctx, s)
 	return all, err
 }
 
 // native returns the part of a query that Firestore does: equality with a value, and
 // the prefix and the lower bound of the ids. exact reports that this is all of it.
-func native(q store.DocumentQuery) (native structured, prefix, after string, exact bool) {
-	exact = true
+func (d *db) native(q store.DocumentQuery) (s scan, exact bool) {
+	s.place, exact = d.place(store.DocumentFeed, q.Kind), true
 	for _, c := range q.Where {
 		given, isText := c.Value.(string)
 		switch {
-		case c.Field == "id" && c.Op == store.Prefix && given > prefix:
-			prefix = given
-		case c.Field == "id" && c.Op == store.Gt && given > after:
-			after = given
+		case c.Field == "id" && c.Op == store.Prefix && given > s.prefix:
+			s.prefix = given
+		case c.Field == "id" && c.Op == store.Gt && given > s.after:
+			s.after = given
 		case c.Field == "id" || c.Op != store.Eq || c.Value == nil || isText && len(given) > 1000 || strings.HasPrefix(c.Field, ownFields):
 			exact = false // an index has only the beginning of a long text
 		default:
-			native.Where = join(native.Where, *equal(c.Field, toValue(storekit.Number(c.Value), 1)))
+			s.query.Where = join(s.query.Where, *equal(c.Field, toValue(storekit.Number(c.Value), 1)))
 		}
 	}
-	return native, prefix, after, exact
+	return s, exact
 }
 
 // Inspect counts what is in the database. Firestore does not report sizes.

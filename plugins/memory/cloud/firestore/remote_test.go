@@ -42,6 +42,10 @@ func entryCalls(t testing.TB, m store.LongTermMemory) []call {
 		t.Fatal(err)
 	}
 	large, huge := `"`+strings.Repeat("large ", 50_000)+`"`, `"`+strings.Repeat("large ", 500_000)+`"`
+	others := entries(1000, 0)
+	for i := range others {
+		others[i].Key, others[i].Metadata = "later/"+others[i].Key, nil
+	}
 	created := func(entries ...store.Entry) func(ctx context.Context) (any, error) {
 		return func(ctx context.Context) (any, error) {
 			stored, err := m.Store(ctx, entries...)
@@ -73,8 +77,13 @@ func entryCalls(t testing.TB, m store.LongTermMemory) []call {
 			p, err := m.List(ctx, store.List{Prefix: "sensor/", Limit: 100})
 			return len(p.Entries), err
 		}},
-		{"ltm.search by metadata", 2, 100, func(ctx context.Context) (any, error) {
+		{"ltm.search by metadata", 1, 100, func(ctx context.Context) (any, error) {
 			r, err := m.Search(ctx, store.Search{Prefix: "sensor/", Limit: 1000, Metadata: seven})
+			return len(r.Found), err
+		}},
+		{"ltm.store, 1,000 further items", 2, 1000, created(others...)},
+		{"ltm.search by metadata among 2,000", 3, 100, func(ctx context.Context) (any, error) {
+			r, err := m.Search(ctx, store.Search{Limit: 1000, Metadata: seven, KeysOnly: true})
 			return len(r.Found), err
 		}},
 		{"ltm.delete", 2, true, func(ctx context.Context) (any, error) { return m.Delete(ctx, "", "sensor/00001") }},
