@@ -140,7 +140,7 @@ type RowChanges struct {
 	Space string
 	// After is the number after which the changes begin.
 	After int64
-	// FromStart is that of ChangeQuery.
+	// FromStart is as in ChangeQuery.
 	FromStart bool
 	// Limit and MaxBytes are as in RowRange.
 	Limit    int
