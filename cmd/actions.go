@@ -13,7 +13,7 @@ import (
 
 type actionsCmd struct {
 	Name     string `arg:"" optional:"" name:"action" help:"Show this action with its parameters."`
-	Workflow string `short:"w" placeholder:"FILE" help:"Show the actions that this workflow can use, those of its Lua modules included."`
+	Workflow string `short:"w" placeholder:"FILE" help:"Show the actions that this workflow can use, including the actions of its Lua modules."`
 	JSON     bool   `name:"json" help:"Print JSON."`
 	pluginFlags
 	reportFlags

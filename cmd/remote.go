@@ -33,8 +33,8 @@ func RemoteCommands() []Command {
 
 // serverFlags are the flags for connecting to the server.
 type serverFlags struct {
-	TokenFile string `placeholder:"FILE" help:"File with the token for the server. Default: that of TEA_TOKEN_FILE."`
-	TLSCA     string `name:"tls-ca" placeholder:"FILE" help:"Certificates of the authorities of the server, in PEM form. Default: those of the system."`
+	TokenFile string `placeholder:"FILE" help:"File with the token for the server. Default: the file named by TEA_TOKEN_FILE."`
+	TLSCA     string `name:"tls-ca" placeholder:"FILE" help:"Certificates of the server's authorities, in PEM form. Default: the system's."`
 	reportFlags
 }
 
@@ -216,7 +216,7 @@ func (r *remoteRun) wait(ctx context.Context, id string) (*client.Run, error) {
 		case ctx.Err() == nil:
 			return nil, err
 		case stopped:
-			return nil, fmt.Errorf("run %s was told to stop and has not: %w", id, err)
+			return nil, fmt.Errorf("run %s was asked to stop but is still running: %w", id, err)
 		default:
 			stopped = true
 			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)

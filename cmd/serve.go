@@ -46,7 +46,7 @@ type ServeFlags struct {
 	SecretsEnv    string `config:"" placeholder:"PREFIX" help:"Use the environment variables with this prefix as secrets."`
 	TraceFile     string `config:"" placeholder:"FILE" help:"Append the runs' spans to this file, one JSON object a line."`
 
-	OTLPEndpoint string            `name:"otlp-endpoint" placeholder:"URL" help:"OpenTelemetry collector that gets the spans of all runs over OTLP/HTTP, instead of those that workflows name. tea serve also sends metrics."`
+	OTLPEndpoint string            `name:"otlp-endpoint" placeholder:"URL" help:"OpenTelemetry collector that gets the spans of all runs over OTLP/HTTP, instead of the collectors that workflows name. tea serve also sends metrics."`
 	OTLPHeader   map[string]string `name:"otlp-header" placeholder:"NAME=SECRET" help:"Header of the requests to the collector; its value is one of --secrets (repeatable)."`
 	pluginFlags
 	reportFlags

@@ -246,7 +246,7 @@ func (c *bundleVerifyCmd) store(a *app, keys [][]bundles.Key) error {
 
 type bundleLockCmd struct {
 	Names []string `arg:"" optional:"" name:"name" help:"Names of plugins. The others in the lock stay as they are. Default: exactly those that are found."`
-	Dir   string   `default:"." placeholder:"DIR" help:"The directory of tea.lock, that of the project or of a workflow. Default: the working directory."`
+	Dir   string   `default:"." placeholder:"DIR" help:"The directory of tea.lock: the project's or a workflow's. Default: the working directory."`
 	Check bool     `help:"Change nothing; report plugins that are missing or differ from the lock."`
 	pluginFlags
 	reportFlags

@@ -18,7 +18,7 @@ type loadFlags struct {
 
 // configFlag is separate because tea resume has no overlays.
 type configFlag struct {
-	Config string `short:"C" placeholder:"JSON" help:"Merge this JSON over the workflow. On resume, it replaces that of the first run."`
+	Config string `short:"C" placeholder:"JSON" help:"Merge this JSON over the workflow. On resume, it replaces the JSON of the first run."`
 }
 
 func (f loadFlags) loadOptions() host.LoadOptions {

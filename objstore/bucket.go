@@ -130,7 +130,7 @@ func (b *Bucket) Put(ctx context.Context, name string, r io.Reader, o PutOptions
 		return Object{}, b.failure(ctx, "write", key, err)
 	}
 	if o.Match != "" && o.Match != Absent && written.Version == o.Match {
-		return Object{}, tea.Errorf(tea.InternalError, "write %s: the service has not changed the version of the object", b.show(key))
+		return Object{}, tea.Errorf(tea.InternalError, "write %s: the version of the object did not change", b.show(key))
 	}
 	written.Size = source.size
 	return b.object(written, key), nil

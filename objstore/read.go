@@ -43,7 +43,7 @@ func (b *Bucket) Get(ctx context.Context, name string, offset, length int64) (Ob
 		return Object{}, nil, b.failure(ctx, "read", key, err)
 	}
 	if o.Size < 0 {
-		return Object{}, nil, errors.Join(tea.Errorf(tea.ConnectionError, "read %s: the service has not said how large the object is", b.show(key)), body.Close())
+		return Object{}, nil, errors.Join(tea.Errorf(tea.ConnectionError, "read %s: the response does not include the size of the object", b.show(key)), body.Close())
 	}
 	r := &reader{ctx: ctx, bucket: b, key: key, version: o.Version, body: body, offset: offset, left: max(o.Size-offset, 0)}
 	if length >= 0 {
@@ -143,7 +143,7 @@ func (r *reader) verify() error {
 	if r.sum == nil || base64.StdEncoding.EncodeToString(r.sum.Sum(nil)) == r.want {
 		return io.EOF
 	}
-	return tea.Errorf(tea.InternalError, "read %s: the content is damaged: its checksum is not the one that the service has stored", r.bucket.show(r.key))
+	return tea.Errorf(tea.InternalError, "read %s: the content is damaged: its checksum does not match the checksum that the service stored", r.bucket.show(r.key))
 }
 
 // newSum returns the hash for a checksum; nil if the algorithm is unknown.

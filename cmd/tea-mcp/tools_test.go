@@ -134,7 +134,7 @@ func TestNamesOfTools(t *testing.T) {
 		t.Errorf("tools (-want +got):\n%s", diff)
 	}
 	for _, want := range []string{
-		`b.yaml: it is not offered: its tool would have the name "same", which that of`,
+		`b.yaml: it is not offered: tool name "same" is already used by`,
 		`c.yaml: the workflow "Tägliche Übersicht/1" is offered as T_gliche__bersicht_1`,
 		`d.yaml: it is not offered: the name "日本語" has none of the letters`,
 		`e.yaml: it is not offered: the name "resume" is that of the tool`,
@@ -155,7 +155,7 @@ func TestLinkOutOfTheDirectoryIsNotOffered(t *testing.T) {
 	}
 	c := p.start(nil, "")
 	c.log.await(t, "outside.yaml: it is not offered: it leads out of the directory")
-	c.log.await(t, "inside.yaml: it is not offered: its tool would have the name")
+	c.log.await(t, "inside.yaml: it is not offered: tool name")
 }
 
 // changes returns options of a client that sends each change of the list of

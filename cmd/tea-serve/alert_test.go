@@ -119,7 +119,7 @@ func TestOptionsOfAlerts(t *testing.T) {
 	}{
 		{[]string{"--alert-url", "ftp://h"}, "expected http://HOST/PATH"},
 		{[]string{"--alert-url", "https://me:pass@h/"}, "without a user name"},
-		{[]string{"--alert-secret", "HOOK"}, "has no use without --alert-url"},
+		{[]string{"--alert-secret", "HOOK"}, "has no effect without --alert-url"},
 		{[]string{"--check", "--alert-url", "https://h/", "--alert-secret", "HOOK"}, `the secret "HOOK" is not set`},
 	} {
 		log := newLogs()

@@ -58,12 +58,12 @@ func TestBudgetOfTheDay(t *testing.T) {
 	s = p.serve()
 	r := s.request("POST", "/v1/workflows/spender/runs", "{}")
 	id := r.body["id"].(string)
-	if r := s.request("GET", "/v1/runs/"+id, ""); r.body["status"] != "queued" || r.body["queued_because"] != "the workflow has used its budget of the day" {
+	if r := s.request("GET", "/v1/runs/"+id, ""); r.body["status"] != "queued" || r.body["queued_because"] != "the workflow has used its daily budget" {
 		t.Errorf("run: %s", r)
 	}
 	for _, stream := range []string{"", `, "stream": true`} {
 		r := s.request("POST", "/v1/chat/completions", `{"model": "spender", "messages": [{"role": "user", "content": "Hi"}]`+stream+`}`)
-		if r.status != http.StatusTooManyRequests || !strings.Contains(r.text, "budget of the day") {
+		if r.status != http.StatusTooManyRequests || !strings.Contains(r.text, "daily budget") {
 			t.Errorf("chat: %s", r)
 		}
 	}

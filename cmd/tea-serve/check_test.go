@@ -32,7 +32,7 @@ func TestTriggersThatCannotWorkAreMistakes(t *testing.T) {
 		{"no directory", "{watch: nodir}", []string{"watch: there is no directory ", "make it"}},
 		{"pattern with a slash", "{watch: ., pattern: a/b*}", []string{`pattern: "a/b*" has a slash`}},
 		{"own messages", "{mqtt: loop/#, result_topic: loop/out}", []string{`result_topic: "loop/out" is one of "loop/#"`}},
-		{"own messages of a share", "{mqtt: $share/g/+/out, result_topic: loop/out}", []string{"would start itself for ever"}},
+		{"own messages of a share", "{mqtt: $share/g/+/out, result_topic: loop/out}", []string{"may trigger itself endlessly"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

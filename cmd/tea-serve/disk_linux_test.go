@@ -153,7 +153,7 @@ func TestQueueWaitsForADiskThatIsFull(t *testing.T) {
 	if n := strings.Count(log, "could not start"); n > 10 {
 		t.Errorf("%d attempts", n)
 	}
-	for _, text := range []string{"the disk is full: runs wait until there is room", "the disk has room again"} {
+	for _, text := range []string{"the disk is full: runs wait until space is freed", "the disk has free space again"} {
 		if n := strings.Count(log, text); n != 1 {
 			t.Errorf("%d messages %q", n, text)
 		}

@@ -18,7 +18,7 @@ import (
 // rejects changes that it cannot verify.
 func compatible(old, now tea.Manifest) error {
 	if old.Name != now.Name {
-		return fmt.Errorf("it says that its name is %q", now.Name)
+		return fmt.Errorf("it reports the name %q", now.Name)
 	}
 	if old.Dynamic != nil && (now.Dynamic == nil || *now.Dynamic != *old.Dynamic) {
 		return errors.New("it declares its dynamic actions differently")

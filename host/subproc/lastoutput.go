@@ -12,7 +12,7 @@ func lastOutputNote(words string) string {
 	if words == "" {
 		return "; it wrote nothing"
 	}
-	return fmt.Sprintf("; its last words: %.300s", reasonIn(strings.Split(words, "\n")))
+	return fmt.Sprintf("; last output: %.300s", reasonIn(strings.Split(words, "\n")))
 }
 
 // reasonIn returns the reason of a crash as the runtimes of common languages

@@ -79,7 +79,7 @@ func (o *output) add(stream, line string) {
 	dropped, speak := o.meter(time.Now().Unix())
 	o.mu.Unlock()
 	if dropped > 0 {
-		o.logger.Warn(fmt.Sprintf("the plugin wrote too much: %d lines were dropped", dropped))
+		o.logger.Warn(fmt.Sprintf("the plugin wrote too much output: %d lines were dropped", dropped))
 	}
 	if speak {
 		o.logger.LogAttrs(context.Background(), record.level, record.message, record.attrs...)

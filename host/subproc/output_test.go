@@ -85,13 +85,13 @@ func TestLastWordsNoteIsTheTellingLine(t *testing.T) {
 	t.Parallel()
 	for words, want := range map[string]string{
 		"":                         "; it wrote nothing",
-		"first\nsecond":            "; its last words: second",
-		"panic: boom\ngoroutine 1": "; its last words: panic: boom",
-		"panic: boom [recovered]\ngoroutine 7 [running]:\npanic({0x1, 0x2})\n\t/go/panic.go:1 +0x1\nexample.com/mail/v2.(*client).send(0x0)\n\t/src/mail/client.go:42 +0x1d\nmain.main()\n\t/src/main.go:7": "; its last words: panic: boom [recovered], in v2.(*client).send (client.go:42)",
-		"SIGSEGV: segmentation violation\nPC=0x1 m=0\ngoroutine 1 [syscall]:\nruntime.cgocall(0x1)\n\t/go/cgo.go:1\nmain.query()\n\t/src/main.go:9 +0x1":                                                    "; its last words: SIGSEGV: segmentation violation, in main.query (main.go:9)",
-		"thread 'main' panicked at src/main.rs:2:5:\nno disk\nnote: run with RUST_BACKTRACE=1":                                                                                                              "; its last words: thread 'main' panicked at src/main.rs:2:5: no disk",
-		"/a.js:1\nthrow new Error('x')\n^\nTypeError: x is not a function\n    at a.js:1\nNode.js v20.1.0":                                                                                                  "; its last words: TypeError: x is not a function",
-		"Traceback (most recent call last):\n  File \"a.py\"\nValueError: bad":                                                                                                                              "; its last words: ValueError: bad",
+		"first\nsecond":            "; last output: second",
+		"panic: boom\ngoroutine 1": "; last output: panic: boom",
+		"panic: boom [recovered]\ngoroutine 7 [running]:\npanic({0x1, 0x2})\n\t/go/panic.go:1 +0x1\nexample.com/mail/v2.(*client).send(0x0)\n\t/src/mail/client.go:42 +0x1d\nmain.main()\n\t/src/main.go:7": "; last output: panic: boom [recovered], in v2.(*client).send (client.go:42)",
+		"SIGSEGV: segmentation violation\nPC=0x1 m=0\ngoroutine 1 [syscall]:\nruntime.cgocall(0x1)\n\t/go/cgo.go:1\nmain.query()\n\t/src/main.go:9 +0x1":                                                    "; last output: SIGSEGV: segmentation violation, in main.query (main.go:9)",
+		"thread 'main' panicked at src/main.rs:2:5:\nno disk\nnote: run with RUST_BACKTRACE=1":                                                                                                              "; last output: thread 'main' panicked at src/main.rs:2:5: no disk",
+		"/a.js:1\nthrow new Error('x')\n^\nTypeError: x is not a function\n    at a.js:1\nNode.js v20.1.0":                                                                                                  "; last output: TypeError: x is not a function",
+		"Traceback (most recent call last):\n  File \"a.py\"\nValueError: bad":                                                                                                                              "; last output: ValueError: bad",
 	} {
 		if got := lastOutputNote(words); got != want {
 			t.Errorf("%q gives %q, want %q", words, got, want)

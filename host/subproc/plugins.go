@@ -76,7 +76,7 @@ func (s *supervisor) found() Bundle {
 // checkName checks that a plugin's file has the plugin's name.
 func checkName(b binary, m tea.Manifest) error {
 	if m.Name != b.name {
-		return fmt.Errorf("it says that its name is %q, which needs a file called %s%s", m.Name, prefix, m.Name)
+		return fmt.Errorf("it reports the name %q, which needs a file called %s%s", m.Name, prefix, m.Name)
 	}
 	return nil
 }

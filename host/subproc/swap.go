@@ -191,7 +191,7 @@ func (s *supervisor) report(done Swap) Swap {
 	case done.Err == nil:
 		s.logger.Info("the plugin was replaced", "from", done.From, "to", done.To, "generation", done.Generation)
 	case s.life.Err() == nil && !errors.Is(done.Err, context.Canceled):
-		s.logger.Warn("the new version of the plugin is not used; the present one stays", "present", done.From, "new", done.To, "path", done.Path, "error", reason(done.Err))
+		s.logger.Warn("the new version of the plugin is not used; the current one stays in use", "present", done.From, "new", done.To, "path", done.Path, "error", reason(done.Err))
 	}
 	return done
 }

@@ -162,7 +162,7 @@ func (s *supervisor) export(ctx context.Context, gen *generation) (states map[st
 	switch {
 	case err == nil:
 	case gen.process.dead():
-		s.logger.Warn("the state of the plugin is lost: its process has died before it was replaced", "error", reason(err))
+		s.logger.Warn("the state of the plugin is lost: its process died before it was replaced", "error", reason(err))
 		err = nil
 	default:
 		gen.inherit(states)
@@ -239,14 +239,14 @@ func (s *supervisor) restore(e *executable, instances map[string]tea.Settings, s
 	p, err := s.launch(s.life, e)
 	if err != nil {
 		if s.life.Err() == nil {
-			s.logger.Error("the present version of the plugin was not started again", "error", err)
+			s.logger.Error("the current version of the plugin could not be restarted", "error", err)
 		}
 		return
 	}
 	gen := newGeneration(e, p)
 	gen.inherit(states)
 	if err := gen.adopt(s.life, instances); err != nil { // the calls retry
-		s.logger.Error("the present version of the plugin was started again and is not ready", "error", err)
+		s.logger.Error("the current version of the plugin was restarted and is not ready", "error", err)
 	}
 	if err := s.route(gen); err != nil {
 		p.stopping.Store(true)

@@ -370,7 +370,7 @@ func (d *driver) Copy(ctx context.Context, from, to string) error {
 		status = now.CopyStatus
 	}
 	if status != nil && *status != blob.CopyStatusTypeSuccess {
-		return tea.Errorf(tea.ConnectionError, "the service has not finished the copy (%s)", *status)
+		return tea.Errorf(tea.ConnectionError, "the copy is still pending (%s)", *status)
 	}
 	return nil
 }

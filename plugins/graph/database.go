@@ -83,7 +83,7 @@ func (d *databases) take(_ context.Context, from tea.Settings) (*Graph, error) {
 		d.open[s.Path] = db
 	}
 	if db.settings.ofDatabase() != s.ofDatabase() {
-		return nil, tea.Errorf(tea.ValidationError, "%s is open with other settings of the graph; workflows that share a folder at the same time need the same ones", s.Path)
+		return nil, tea.Errorf(tea.ValidationError, "%s is open with different settings of the graph; workflows that share a folder at the same time need the same ones", s.Path)
 	}
 	db.users++
 	return &Graph{db: db, settings: s}, nil
@@ -368,7 +368,7 @@ func chooseBackend(dir string, m *marker, wanted backendName) (backend, error) {
 			return b, b.missing
 		}
 	}
-	return backend{}, tea.Errorf(tea.ValidationError, "the graph in %s was created by the backend %q, which this version does not have; update the graph plugin", dir, wanted)
+	return backend{}, tea.Errorf(tea.ValidationError, "the graph in %s was created by the backend %q, which this version does not include; update the graph plugin", dir, wanted)
 }
 
 // backends returns the backends of this version.

@@ -276,7 +276,7 @@ func TestABackendThatTheBuildLacks(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "graph.json"), []byte(`{"format":1,"backend":"cozo","ready":true}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	open(t, object{"path": dir}).fails("stats", object{}, tea.DependencyMissing, "was created by the backend cozo: this build of the graph plugin does not have")
+	open(t, object{"path": dir}).fails("stats", object{}, tea.DependencyMissing, "was created by the backend cozo: this build of the graph plugin does not include")
 }
 
 // A graph that was created without a setting opens on builds without native

@@ -98,7 +98,7 @@ func (g *Graph) StoreEntities(ctx context.Context, req *tea.Request, p StoreEnti
 // storeEntities stores entities in one transaction and returns each once.
 func (g *Graph) storeEntities(ctx context.Context, req *tea.Request, ns Namespace, given []EntityFields, model string) (stored []store.Entity, created int, err error) {
 	if len(given) > maxItems {
-		return nil, 0, tea.Errorf(tea.ValidationError, "%d entities are more than %d", len(given), maxItems)
+		return nil, 0, tea.Errorf(tea.ValidationError, "too many entities: %d (limit %d)", len(given), maxItems)
 	}
 	ids := make([]string, len(given))
 	for i, e := range given {
@@ -547,7 +547,7 @@ func (g *Graph) DeleteEntity(ctx context.Context, _ *tea.Request, p DeleteEntity
 	}
 	batch := store.Batch{DeleteEntities: ids}
 	if len(relations) > 0 && !p.Detach {
-		return nil, tea.Errorf(tea.ValidationError, "relations would lose an end (%d), such as %s; set detach: true to remove these too", len(relations), describe(relations[0]))
+		return nil, tea.Errorf(tea.ValidationError, "the entity still has %d relations, such as %s; set detach: true to remove these too", len(relations), describe(relations[0]))
 	}
 	for _, r := range relations {
 		batch.DeleteRelations = append(batch.DeleteRelations, r.RelationKey)

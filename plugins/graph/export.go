@@ -158,10 +158,10 @@ func (l *losses) count(e *store.Entity) {
 
 func (l *losses) notes() (notes []string) {
 	if l.embeddings > 0 {
-		notes = append(notes, fmt.Sprintf("entities whose embeddings GraphML does not have: %d", l.embeddings))
+		notes = append(notes, fmt.Sprintf("GraphML cannot store embeddings; entities: %d", l.embeddings))
 	}
 	if l.facts > 0 {
-		notes = append(notes, fmt.Sprintf("entities whose former values, and times and sources of properties, GraphML does not have: %d", l.facts))
+		notes = append(notes, fmt.Sprintf("GraphML cannot store the former values of properties, nor their times and sources; entities: %d", l.facts))
 	}
 	return notes
 }

@@ -184,13 +184,13 @@ func checkPattern(given string, format transfer.Format) error {
 		return tea.Errorf(tea.ValidationError, "%s: a pattern is for the formats jsonl, csv and parquet; import GraphML files one by one", given)
 	}
 	if _, err := path.Match(given, ""); err != nil {
-		return tea.Errorf(tea.ValidationError, "the pattern %q is not valid: * stands for any characters except a slash, ? for one, and [abc] for one of these", given)
+		return tea.Errorf(tea.ValidationError, "the pattern %q is not valid: * matches any characters except a slash, ? for one, and [abc] for one of these", given)
 	}
 	return nil
 }
 
 func noMatch(given string) error {
-	return tea.Errorf(tea.NotFound, "no file matches %s; * stands for any characters except a slash", given)
+	return tea.Errorf(tea.NotFound, "no file matches %s; * matches any characters except a slash", given)
 }
 
 // isTable reports whether a path names one table in a format, by its extension.

@@ -280,7 +280,7 @@ nx.write_graphml(g, "in.graphml")
 		same(t, "types", other.propertiesOf("é <&\">").(object)["f"], 2.0)
 	}
 	g.call("store_entity", object{"entity_id": "esc", "text": "a\x1b"})
-	g.fails("export", object{"format": "graphml"}, tea.ValidationError, `the text "a\x1b" has a character that XML does not have; export it as jsonl`)
+	g.fails("export", object{"format": "graphml"}, tea.ValidationError, `the text "a\x1b" has a character that XML cannot represent; export it as jsonl`)
 }
 
 // withoutFacts removes what GraphML does not have.

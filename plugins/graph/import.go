@@ -71,7 +71,7 @@ func (g *Graph) Import(ctx context.Context, _ *tea.Request, p ImportParams) (*Im
 		return nil, i.failure(name, err)
 	}
 	if i.repeated > 0 {
-		i.note(fmt.Sprintf("rows with the key of another row: %d; the last one of each key is stored", i.repeated))
+		i.note(fmt.Sprintf("rows with a duplicate key: %d; the last one of each key is stored", i.repeated))
 	}
 	i.result.Success = true
 	return &i.result, nil

@@ -67,7 +67,7 @@ func (o *options) service(what, scheme string) (Objects, error) {
 		}
 	}
 	if name, ok := cloudPackages[scheme]; ok {
-		return Objects{}, tea.Errorf(tea.DependencyMissing, "%s: this build of the graph plugin does not have object storage at %s://: install tea-plugin-graph-cloud in its place (scripts/build cloud), or link it into a program with `tea build --with graph[%s]`", what, scheme, name)
+		return Objects{}, tea.Errorf(tea.DependencyMissing, "%s: this build of the graph plugin does not include object storage at %s://: install tea-plugin-graph-cloud in its place (scripts/build cloud), or link it into a program with `tea build --with graph[%s]`", what, scheme, name)
 	}
 	return Objects{}, tea.Errorf(tea.ValidationError, "%s: addresses that begin with %s:// are not supported; use file://, s3://, gs:// or azblob://, or https:// to import", what, scheme)
 }
@@ -249,7 +249,7 @@ func (s storage) sources(ctx context.Context, given string, format transfer.Form
 	if scheme, rest, _ := strings.Cut(given, "://"); isPattern(rest) {
 		at := strings.LastIndexByte(rest[:strings.IndexAny(rest, "*?[")], '/') + 1
 		if at == 0 {
-			return nil, nil, tea.Errorf(tea.ValidationError, "%s: a pattern cannot stand for buckets; name one", given)
+			return nil, nil, tea.Errorf(tea.ValidationError, "%s: a pattern cannot match several buckets; name one", given)
 		}
 		return s.matching(ctx, scheme+"://"+rest[:at], rest[at:], format)
 	}

@@ -99,7 +99,7 @@ func (g *Graph) native(ctx context.Context, v *view, p *QueryParams) (*QueryResu
 	}
 	querier, ok := v.Store.(store.Querier)
 	if !ok || querier.Language() != language {
-		return nil, tea.Errorf(tea.ValidationError, "the backend %s of this graph does not have %s; use pattern, or a graph with settings.graph.backend: %s", g.db.used, language, other)
+		return nil, tea.Errorf(tea.ValidationError, "the backend %s of this graph does not support %s; use pattern, or a graph with settings.graph.backend: %s", g.db.used, language, other)
 	}
 	params := p.Params
 	if params == nil {

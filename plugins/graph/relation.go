@@ -131,7 +131,7 @@ func describe(r store.Relation) string {
 
 func (g *Graph) storeRelations(ctx context.Context, ns Namespace, given []RelationFields, createMissing bool) (*timeline, error) {
 	if len(given) > maxItems {
-		return nil, tea.Errorf(tea.ValidationError, "%d relations are more than %d", len(given), maxItems)
+		return nil, tea.Errorf(tea.ValidationError, "too many relations: %d (limit %d)", len(given), maxItems)
 	}
 	for i := range given {
 		if err := given[i].check(); err != nil {

@@ -21,7 +21,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		{object{"graph_path": "gs://b/g"}, tea.ValidationError, "is an address"},
 		{object{"graph": object{"path": "~/g"}}, tea.ValidationError, "~/g: ~ is not expanded; write ${HOME} instead"},
 		{object{"graph": object{"path": "/work/flow/~/g"}}, tea.ValidationError, "~ is not expanded"},
-		{object{"graph_storage": "s3://b/graph/"}, tea.DependencyMissing, "this build of the graph plugin does not have object storage at s3://: install tea-plugin-graph-cloud in its place (scripts/build cloud), or link it into a program with `tea build --with graph[s3]`"},
+		{object{"graph_storage": "s3://b/graph/"}, tea.DependencyMissing, "this build of the graph plugin does not include object storage at s3://: install tea-plugin-graph-cloud in its place (scripts/build cloud), or link it into a program with `tea build --with graph[s3]`"},
 		{object{"graph": object{"storage": "az://b"}}, tea.DependencyMissing, "graph[azure]"},
 		{object{"graph_storage": "ftp://b/graph/"}, tea.ValidationError, "settings.graph.storage: addresses that begin with ftp:// are not supported; use file://, s3://, gs:// or azblob://"},
 		{object{"graph_storage": "bucket/graph"}, tea.ValidationError, "settings.graph.storage: an address of object storage looks like s3://bucket/prefix"},
@@ -53,7 +53,7 @@ func TestAliasesThatAgree(t *testing.T) {
 func TestAddressesInABuildWithoutObjectStorage(t *testing.T) {
 	t.Parallel()
 	g := open(t, object{"backend": "memory", "path": t.TempDir()})
-	g.fails("export", object{"path": "s3://b/x.jsonl"}, tea.DependencyMissing, "path s3://b/x.jsonl: this build of the graph plugin does not have object storage at s3://")
+	g.fails("export", object{"path": "s3://b/x.jsonl"}, tea.DependencyMissing, "path s3://b/x.jsonl: this build of the graph plugin does not include object storage at s3://")
 	g.fails("import", object{"path": "gs://b/x.jsonl"}, tea.DependencyMissing, "graph[gcs]")
 	g.fails("import", object{"path": "ftp://b/x.jsonl"}, tea.ValidationError, "addresses that begin with ftp:// are not supported; use file://, s3://, gs:// or azblob://, or https:// to import")
 	g.fails("import", object{"path": "https://b/x.jsonl"}, tea.PermissionDenied, "set it to https://b/")

@@ -39,7 +39,7 @@ func formatOf(format, file, supported string) (transfer.Format, error) {
 	}
 	f, ok := formats[strings.ToLower(path.Ext(file))]
 	if !ok {
-		return "", tea.Errorf(tea.ValidationError, "the end of the name %q is not that of a format; set format to %s", file, supported)
+		return "", tea.Errorf(tea.ValidationError, "the file name %q does not end like a known format; set format to %s", file, supported)
 	}
 	return f, nil
 }

@@ -77,7 +77,7 @@ func checkAddress(req *tea.Request) error {
 	}
 	params, _ := v.(map[string]any)
 	if address, given := params["api_base"]; given && address == "" {
-		return tea.Errorf(tea.ValidationError, "api_base is empty; leave it out to use that of settings.llm, or the default")
+		return tea.Errorf(tea.ValidationError, "api_base is empty; leave it out to use settings.llm.api_base, or the default")
 	}
 	return nil
 }

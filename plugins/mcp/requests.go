@@ -153,7 +153,7 @@ func (c *calls) only(ctx context.Context) (*call, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.running) != 1 {
-		return nil, fmt.Errorf("the request belongs to one of %d calls and does not say to which; max_concurrent_calls: 1 in settings.mcp.servers.%s avoids this", len(c.running), c.server.name)
+		return nil, fmt.Errorf("the request belongs to one of %d calls and does not specify which; max_concurrent_calls: 1 in settings.mcp.servers.%s avoids this", len(c.running), c.server.name)
 	}
 	for _, k := range c.running {
 		return k, nil

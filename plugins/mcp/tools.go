@@ -95,7 +95,7 @@ func (s *server) list(ctx context.Context, se *session) (*listing, error) {
 		}
 		for _, def := range res.Tools {
 			if def == nil || def.Name == "" || seen[def.Name] {
-				l.omitted = fmt.Sprintf("tools without a name or with the name of another one are left out, such as %s", quoted(nameOf(def)))
+				l.omitted = fmt.Sprintf("tools without a name or with a duplicate name are left out, such as %s", quoted(nameOf(def)))
 				continue
 			}
 			text, err := json.Marshal(def)

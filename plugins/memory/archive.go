@@ -144,7 +144,7 @@ func (m *Memory) export(ctx context.Context, path string, check bool) (*ExportRe
 	}
 	defer file.Close()
 	if _, _, err := archive.Check(ctx, file); err != nil {
-		return nil, tea.Errorf(tea.InternalError, "the archive %s is not what was written: %w", path, err)
+		return nil, tea.Errorf(tea.InternalError, "the archive %s differs from what was written: %w", path, err)
 	}
 	r.Checked = true
 	return r, nil

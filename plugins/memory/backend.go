@@ -137,7 +137,7 @@ func (b backends) storage(scheme string) (store.BlobBackend, error) {
 
 // errNotIncluded returns the error for a part that this build does not include.
 func errNotIncluded(what, option string) error {
-	return tea.Errorf(tea.DependencyMissing, "this build of the memory plugin does not have %s: install tea-plugin-memory-cloud in its place (scripts/build cloud), or link it into a program with `tea build --with memory[%s]`", what, option)
+	return tea.Errorf(tea.DependencyMissing, "this build of the memory plugin does not include %s: install tea-plugin-memory-cloud in its place (scripts/build cloud), or link it into a program with `tea build --with memory[%s]`", what, option)
 }
 
 // settings returns the schemas of the settings that the bundle reads, with the

@@ -189,7 +189,7 @@ func (b *background) once(ctx context.Context) error {
 	if err != nil {
 		s.State, s.Changes, s.Error = "failing", true, err.Error()
 		if s.Failures++; s.Failures == 1 {
-			b.logger.Warn("the memory cannot be synchronised; it is tried again in the background", "error", s.Error)
+			b.logger.Warn("the memory cannot be synchronised; it is retried in the background", "error", s.Error)
 		}
 		return err
 	}

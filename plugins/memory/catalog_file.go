@@ -81,7 +81,7 @@ func (m *Memory) CatalogTrackFile(ctx context.Context, _ *tea.Request, p Catalog
 	case given == nil:
 		return nil, tea.Errorf(tea.ValidationError, "catalog.track_file needs path or files")
 	case len(given) > maxItems:
-		return nil, tea.Errorf(tea.ValidationError, "%d files are more than %d", len(given), maxItems)
+		return nil, tea.Errorf(tea.ValidationError, "too many files: %d (limit %d)", len(given), maxItems)
 	}
 	files := make([]catalog.File, len(given))
 	for i, g := range given {

@@ -151,7 +151,7 @@ type DataInsertResult struct {
 // DataInsert is the action data.insert.
 func (m *Memory) DataInsert(ctx context.Context, req *tea.Request, p DataInsertParams) (*DataInsertResult, error) {
 	if len(p.Rows) > maxItems {
-		return nil, tea.Errorf(tea.ValidationError, "%d rows are more than %d", len(p.Rows), maxItems)
+		return nil, tea.Errorf(tea.ValidationError, "too many rows: %d (limit %d)", len(p.Rows), maxItems)
 	}
 	call, err := callOf(req, p)
 	if err != nil {
@@ -206,7 +206,7 @@ func (m *Memory) DataUpdate(ctx context.Context, req *tea.Request, p DataUpdateP
 	case p.Set != nil || p.Keys != nil || p.Where != nil || p.All:
 		err = tea.Errorf(tea.ValidationError, "data.update takes either rows, or set with keys, where or all")
 	case len(p.Rows) > maxItems:
-		err = tea.Errorf(tea.ValidationError, "%d rows are more than %d", len(p.Rows), maxItems)
+		err = tea.Errorf(tea.ValidationError, "too many rows: %d (limit %d)", len(p.Rows), maxItems)
 	default:
 		r, err = m.folder.tables.UpdateRows(ctx, p.Table, p.Rows, call)
 	}

@@ -271,7 +271,7 @@ func (f *folders) take(ctx context.Context, settings settings) (*folder, error) 
 	f.exported = false
 	if open := f.byName[at.name]; open != nil {
 		if open.settings != settings {
-			return nil, tea.Errorf(tea.ValidationError, "%s is open with other settings of the memory; workflows that share a folder at the same time need the same ones", at.name)
+			return nil, tea.Errorf(tea.ValidationError, "%s is open with different settings of the memory; workflows that share a folder at the same time need the same ones", at.name)
 		}
 	}
 	if open := f.byName[at.name]; open != nil {

@@ -91,7 +91,7 @@ func (m *Memory) LTMStore(ctx context.Context, _ *tea.Request, p LTMStoreParams)
 	case items == nil:
 		return nil, tea.Errorf(tea.ValidationError, "ltm.store needs key and value, or items")
 	case len(items) > maxItems:
-		return nil, tea.Errorf(tea.ValidationError, "%d items are more than %d", len(items), maxItems)
+		return nil, tea.Errorf(tea.ValidationError, "too many items: %d (limit %d)", len(items), maxItems)
 	}
 	entries := make([]store.Entry, len(items))
 	var embedded []recall.Embedded

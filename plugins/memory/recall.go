@@ -94,7 +94,7 @@ type EmbedBatchResult struct {
 func (m *Memory) EmbedBatch(ctx context.Context, req *tea.Request, p EmbedBatchParams) (*EmbedBatchResult, error) {
 	r := &EmbedBatchResult{Success: true, Embeddings: [][]float32{}, Count: len(p.Texts), Model: m.model(p.Model)}
 	if len(p.Texts) > maxItems {
-		return nil, tea.Errorf(tea.ValidationError, "%d texts are more than %d", len(p.Texts), maxItems)
+		return nil, tea.Errorf(tea.ValidationError, "too many texts: %d (limit %d)", len(p.Texts), maxItems)
 	}
 	if len(p.Texts) == 0 {
 		return r, nil

@@ -229,7 +229,7 @@ func (s *summary) ask(ctx context.Context, ask, text string, limit int) (string,
 	answer, err := s.req.Host.Invoke(ctx, "llm.call", params)
 	if err != nil {
 		if e := tea.AsError(err); e.Type == tea.NotFound {
-			return "", tea.Errorf(tea.DependencyMissing, "summaries are written by the action llm.call, which is not there: install the llm plugin and set settings.llm")
+			return "", tea.Errorf(tea.DependencyMissing, "summaries are written by the action llm.call, which is not available: install the llm plugin and set settings.llm")
 		}
 		return "", err
 	}

@@ -141,7 +141,7 @@ func (s *sweeper) once(ctx context.Context) {
 			s.logger.Warn("the time of the sweep cannot be stored", "error", err.Error())
 		}
 	case ctx.Err() == nil:
-		s.logger.Warn("unused data cannot be removed; it is tried again later", "error", err.Error())
+		s.logger.Warn("unused data cannot be removed; it is retried later", "error", err.Error())
 	}
 }
 

@@ -123,7 +123,7 @@ func (f *folders) synchronise(ctx context.Context, local *folder, with Sync, cha
 	case syncing.Other:
 		slog.Default().Warn("the other memory is an older copy of itself: all records are compared, and no record is deleted because it is missing there")
 	case syncing.This:
-		slog.Default().Warn("this memory is an older copy of itself, or another copy of it synchronises too; it gets what was synchronised since")
+		slog.Default().Warn("this memory is an older copy, or another copy of it synchronises too; it receives the changes since then")
 	}
 	return r, store.SystemError(errors.Join(err, f.release(other)))
 }

@@ -59,7 +59,7 @@ func (m *Memory) VectorStore(ctx context.Context, req *tea.Request, p VectorStor
 	case len(p.Texts) == 0 && len(p.IDs) == 0:
 		return nil, tea.Errorf(tea.ValidationError, "vector.store needs ids if there are no texts")
 	case n > maxItems:
-		return nil, tea.Errorf(tea.ValidationError, "%d items are more than %d", n, maxItems)
+		return nil, tea.Errorf(tea.ValidationError, "too many items: %d (limit %d)", n, maxItems)
 	}
 	embeddings := toVectors(p.Embeddings)
 	if len(embeddings) == 0 {
@@ -274,7 +274,7 @@ type VectorDeleteResult struct {
 // VectorDelete is the action vector.delete.
 func (m *Memory) VectorDelete(ctx context.Context, _ *tea.Request, p VectorDeleteParams) (*VectorDeleteResult, error) {
 	if len(p.IDs) > maxItems {
-		return nil, tea.Errorf(tea.ValidationError, "%d ids are more than %d", len(p.IDs), maxItems)
+		return nil, tea.Errorf(tea.ValidationError, "too many ids: %d (limit %d)", len(p.IDs), maxItems)
 	}
 	n, err := m.folder.vectors.Delete(ctx, p.Collection, p.IDs...)
 	if err != nil {

@@ -182,7 +182,7 @@ func (pl *planner) splitting(p *Plan, s *Subtask, room, depth int) question {
 			known := p.byID()
 			for _, inner := range a.Subtasks {
 				if id := s.ID + "." + inner.ID; len(id) > maxID || known[id] != nil {
-					faults = append(faults, fmt.Sprintf("the id %q is too long or taken", inner.ID))
+					faults = append(faults, fmt.Sprintf("the id %q is too long or already in use", inner.ID))
 				}
 			}
 			return faults

@@ -21,7 +21,7 @@ import (
 )
 
 // errCallEnded is the error of the host's methods after the call has ended.
-var errCallEnded = errors.New("the call is over")
+var errCallEnded = errors.New("the call has ended")
 
 // callHost is the [tea.Host] of one call. Tokens, progress and logs are sent in the
 // call's stream if it has one, otherwise through callbacks; everything else is a

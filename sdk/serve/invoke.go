@@ -49,7 +49,7 @@ func (s *server) invoke(ctx context.Context, req *pb.InvokeRequest, host *callHo
 	defer s.calls.end(req.GetCallId())
 	inst := s.instances.find(req.GetInstanceId())
 	if inst == nil {
-		return nil, status.Errorf(codes.FailedPrecondition, "instance %q has not been configured", req.GetInstanceId())
+		return nil, status.Errorf(codes.FailedPrecondition, "instance %q is not configured", req.GetInstanceId())
 	}
 	action := req.GetAction()
 	params, err := pb.ToParams(req.GetParams(), "parameters of "+action)

@@ -165,7 +165,7 @@ func TestHostIsRefusedOnceTheCallIsOver(t *testing.T) {
 	defer p.Close()
 	inst := open(t, p)
 	call(t, inst, "served.leave", &teatest.Host{})
-	if got := call(t, inst, "served.late", &teatest.Host{}); !strings.HasPrefix(got.(string), "canceled: the call is over") {
+	if got := call(t, inst, "served.late", &teatest.Host{}); !strings.HasPrefix(got.(string), "canceled: the call has ended") {
 		t.Errorf("a late callback gave %q", got)
 	}
 }

@@ -275,7 +275,7 @@ func TestReadNotesATornTail(t *testing.T) {
 		t.Errorf("%d records", len(c.Records))
 	}
 	torn := len(buf) - 3 - int(c.Size)
-	if diff := cmp.Diff([]string{fmt.Sprintf("torn tail of %d bytes left out", torn)}, c.Notes); diff != "" {
+	if diff := cmp.Diff([]string{fmt.Sprintf("torn tail of %d bytes ignored", torn)}, c.Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 	if after, err := os.ReadFile(path); err != nil || len(after) != len(buf)-3 {

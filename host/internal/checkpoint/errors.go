@@ -83,7 +83,7 @@ type PoisonedError struct {
 
 // Error names the file and the failure.
 func (e *PoisonedError) Error() string {
-	return fmt.Sprintf("checkpoint %s cannot be written any more after a failed write: %v", e.Path, e.Err)
+	return fmt.Sprintf("checkpoint %s can no longer be written after a failed write: %v", e.Path, e.Err)
 }
 
 // Unwrap returns the disk's error.

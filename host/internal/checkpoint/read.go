@@ -37,7 +37,7 @@ func Read(path string) (*Contents, error) {
 		return nil, err
 	}
 	if c.torn > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("torn tail of %d bytes left out", c.torn))
+		c.Notes = append(c.Notes, fmt.Sprintf("torn tail of %d bytes ignored", c.torn))
 	}
 	return c, nil
 }

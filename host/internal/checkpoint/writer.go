@@ -70,7 +70,7 @@ func (w *writer) write(frames []byte) error {
 	sealFrames(frames, w.durable)
 	if _, err := w.f.WriteAt(frames, w.size); err != nil {
 		if undo := w.f.Truncate(w.size); undo != nil {
-			return w.poison(fmt.Errorf("%w; and taking back what was written: %w", err, undo))
+			return w.poison(fmt.Errorf("%w; and the write could not be undone: %w", err, undo))
 		}
 		return fmt.Errorf("append to checkpoint: %w", err)
 	}

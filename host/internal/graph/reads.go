@@ -132,7 +132,7 @@ func neverWritten(g *Graph, diags *diag.List) {
 		if hint == "" {
 			hint = "declare it in state_schema if it is part of the input"
 		}
-		diags.Warnf(diagcode.NeverWritten, r.pos, hint, "the state key %q is read but nothing writes it", r.key)
+		diags.Warnf(diagcode.NeverWritten, r.pos, hint, "the state key %q is read but never written", r.key)
 	}
 }
 

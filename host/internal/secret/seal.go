@@ -97,7 +97,7 @@ type MissingError struct {
 // Error names the secret and how to pass it.
 func (e *MissingError) Error() string {
 	if e.Changed {
-		return fmt.Sprintf("the checkpoint contains a part of the secret %s, which has another value now; pass the value of the first run", e.Quoted())
+		return fmt.Sprintf("the checkpoint contains a part of the secret %s, whose value has changed; pass the value of the first run", e.Quoted())
 	}
 	return fmt.Sprintf("the checkpoint refers to the secret %s; pass it with --secrets or --secrets-env as in the first run", e.Quoted())
 }

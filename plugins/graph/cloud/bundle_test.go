@@ -217,7 +217,7 @@ func TestAnExportThatFailsIsNotVisible(t *testing.T) {
 		want := read()
 		// XML does not have this character.
 		g.call("store_entity", object{"entity_id": "z", "text": "\x01"})
-		g.fails("export", object{"path": address}, tea.ValidationError, "has a character that XML does not have")
+		g.fails("export", object{"path": address}, tea.ValidationError, "has a character that XML cannot represent")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := g.try(ctx, "export", object{"path": server.Address + "/t", "format": "csv"}); err == nil {

@@ -29,7 +29,7 @@ func checkBigResult(size int) func(ctx context.Context, s *Subject) error {
 			return err
 		}
 		if want := `{"text":"` + strings.Repeat("x", size-len(`{"text":""}`)) + `"}`; string(raw) != want {
-			return fmt.Errorf("the result of %d bytes is not what was asked for (%d bytes)", len(raw), size)
+			return fmt.Errorf("the result has %d bytes, not the %d that were requested", len(raw), size)
 		}
 		return nil
 	}

@@ -71,7 +71,7 @@ func (c *callbacks) enter(ctx context.Context, id string) (call activeCall, leav
 	active := c.calls[id]
 	if active == nil {
 		c.mu.Unlock()
-		return activeCall{}, nil, tea.Errorf(tea.Canceled, "the call %q is over", id)
+		return activeCall{}, nil, tea.Errorf(tea.Canceled, "the call %q has ended", id)
 	}
 	if active.end == nil { // most calls have no callbacks
 		active.ctx, active.end = context.WithCancel(active.ctx)

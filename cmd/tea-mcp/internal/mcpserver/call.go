@@ -39,7 +39,7 @@ func (s *server) begin(ctx context.Context) (_ context.Context, end func(), err 
 	select {
 	case s.slots <- struct{}{}:
 	default:
-		return nil, nil, fmt.Errorf("%d calls are running, which is the most; try again when one has ended", maxCalls)
+		return nil, nil, fmt.Errorf("too many calls are running (limit %d); try again when one has ended", maxCalls)
 	}
 	s.calls.Add(1)
 	run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))

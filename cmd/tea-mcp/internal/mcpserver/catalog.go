@@ -121,13 +121,13 @@ func (c *catalog) offer(file string, wf *host.Workflow) (*offer, error) {
 		return nil, err
 	}
 	if name == resumeName {
-		return nil, fmt.Errorf("the name %q is that of the tool that resumes runs; rename the workflow", name)
+		return nil, fmt.Errorf("the name %q is reserved for the tool that resumes runs; rename the workflow", name)
 	}
 	c.mu.Lock()
 	other := c.tools[name]
 	c.mu.Unlock()
 	if other != nil && other.file != file {
-		return nil, fmt.Errorf("its tool would have the name %q, which that of %s has; rename one of the workflows", name, other.file)
+		return nil, fmt.Errorf("tool name %q is already used by %s; rename one of the workflows", name, other.file)
 	}
 	mask, err := c.s.svc.Mask(wf)
 	if err != nil {

@@ -239,7 +239,7 @@ func (s *server) stateOf(ctx context.Context, contents *host.RunContents) (map[s
 		return nil, mask, err
 	}
 	if len(contents.Records) == 0 {
-		return nil, mask, errors.New("the run has not recorded anything yet")
+		return nil, mask, errors.New("the run has no records yet")
 	}
 	state, err := wf.StateAt(ctx, contents, contents.Records[len(contents.Records)-1].Seq)
 	return state, mask, err

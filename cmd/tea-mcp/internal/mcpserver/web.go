@@ -109,7 +109,7 @@ func (s *server) endpoint() http.Handler {
 			return
 		}
 		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && s.full() {
-			http.Error(w, fmt.Sprintf("%d sessions are open, which is the most; end one, or wait until one has been idle for %s", maxSessions, sessionIdle), http.StatusServiceUnavailable)
+			http.Error(w, fmt.Sprintf("too many sessions are open (limit %d); end one, or wait until one has been idle for %s", maxSessions, sessionIdle), http.StatusServiceUnavailable)
 			return
 		}
 		sessions.ServeHTTP(w, r)

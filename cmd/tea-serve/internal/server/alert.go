@@ -74,7 +74,7 @@ func newAlerts(s *server) (*alerts, error) {
 	c := s.flags
 	if c.AlertURL == "" {
 		if c.AlertSecret != "" {
-			return nil, teacmd.UsageErrorf("--alert-secret has no use without --alert-url")
+			return nil, teacmd.UsageErrorf("--alert-secret has no effect without --alert-url")
 		}
 		return nil, nil
 	}
@@ -151,7 +151,7 @@ func (a *alerts) enqueue(next *delivery) {
 				at = i
 			}
 		}
-		a.lost(a.queue[at].alert, errors.New("too many alerts wait"))
+		a.lost(a.queue[at].alert, errors.New("too many alerts are pending"))
 		a.queue = slices.Delete(a.queue, at, at+1)
 	}
 	a.wake()
@@ -234,7 +234,7 @@ func (a *alerts) deliver(ctx context.Context, d *delivery) {
 		a.s.metrics.alerts.WithLabelValues("delivered").Inc()
 	case again && d.attempts < alertAttempts && ctx.Err() == nil:
 		if d.attempts == 1 {
-			a.s.svc.Log.Warn("an alert cannot be delivered and is tried again", "run", d.Run, "error", a.s.svc.Hide(err.Error()))
+			a.s.svc.Log.Warn("an alert cannot be delivered and is retried", "run", d.Run, "error", a.s.svc.Hide(err.Error()))
 		}
 		d.due = time.Now().Add(alertBackoff.Wait(d.attempts))
 		a.enqueue(d)

@@ -111,7 +111,7 @@ func (c *catalog) Offer(file string, wf *host.Workflow, _ string) (string, error
 	old := c.workflows[name]
 	if old != nil && old.file != file {
 		c.mu.Unlock()
-		return "", fmt.Errorf("its workflow has the name %q, which that of %s has; rename one of them", name, old.file)
+		return "", fmt.Errorf("workflow name %q is already used by %s; rename one of them", name, old.file)
 	}
 	c.workflows[name] = v
 	c.mu.Unlock()

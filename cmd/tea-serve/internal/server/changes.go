@@ -39,7 +39,7 @@ func (s *server) getChanges(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if step < 1 || step > uint64(len(contents.Records)) { // the run may have continued since
-		return &statusError{http.StatusNotFound, errors.New("the run has not recorded anything yet")}
+		return &statusError{http.StatusNotFound, errors.New("the run has no records yet")}
 	}
 	wf, release, err := s.versionOf(contents)
 	if err != nil {

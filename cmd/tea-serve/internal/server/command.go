@@ -34,10 +34,10 @@ func Command() teacmd.Command {
 type serveCmd struct {
 	Listen          string        `placeholder:"ADDR" help:"Address of the API: HOST:PORT, or unix:PATH for a socket. Default: localhost:8311."`
 	TokenFile       string        `placeholder:"FILE" help:"File with the tokens of the API, one a line: ROLE TOKEN. An address that is not a loopback address needs it or --tls-client-ca."`
-	TLSCert         string        `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server, in PEM form, with those between it and its authority. The API is then served over HTTPS."`
+	TLSCert         string        `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server, in PEM form, with its intermediate certificates. The API is then served over HTTPS."`
 	TLSKey          string        `name:"tls-key" placeholder:"FILE" help:"Private key of --tls-cert, in PEM form."`
 	TLSClientCA     string        `name:"tls-client-ca" placeholder:"FILE" help:"Certificates of the authorities of clients, in PEM form. The organizational unit (OU) of a client's certificate is its role."`
-	AllowHost       []string      `placeholder:"NAME" help:"Host name under which clients reach the server, such as that of a reverse proxy (repeatable)."`
+	AllowHost       []string      `placeholder:"NAME" help:"Host name under which clients reach the server, for example a reverse proxy's (repeatable)."`
 	Static          static        `placeholder:"DIR" help:"Directory whose files are served under /static/, without a token."`
 	AlertURL        string        `name:"alert-url" placeholder:"URL" help:"Address that gets a POST request when a run has failed, is parked or waits for an answer."`
 	AlertSecret     string        `placeholder:"NAME" help:"Secret that signs alerts, one of --secrets: X-Signature is the HMAC-SHA256 of the body."`

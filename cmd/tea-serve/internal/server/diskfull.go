@@ -46,7 +46,7 @@ func (s *server) requeueAfterFullDisk(lv *live, err error, entries *[]*entry) {
 		return // it began before the disk was known to be full
 	}
 	if s.diskFull.err == nil {
-		s.svc.Log.Error("the disk is full: runs wait until there is room", "error", s.svc.Hide(err.Error()))
+		s.svc.Log.Error("the disk is full: runs wait until space is freed", "error", s.svc.Hide(err.Error()))
 	}
 	wait := min(max(2*s.diskFull.wait, diskFullRetry), maxDiskFullRetry)
 	s.diskFull = diskFull{withoutPath(err), wait, time.Now().Add(wait)}
@@ -74,7 +74,7 @@ func (s *server) probing(it *item) {
 func (s *server) begun(it *item) {
 	if s.probe.CompareAndSwap(it, nil) {
 		s.diskFull = diskFull{}
-		s.svc.Log.Info("the disk has room again")
+		s.svc.Log.Info("the disk has free space again")
 		s.dispatch()
 	}
 }

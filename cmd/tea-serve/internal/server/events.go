@@ -76,7 +76,7 @@ type eventStream struct {
 }
 
 // errDisconnected reports that the client does not read.
-var errDisconnected = errors.New("the client is gone")
+var errDisconnected = errors.New("the client has disconnected")
 
 func (e *eventStream) run(ctx context.Context) error {
 	ticker := time.NewTicker(heartbeat)

@@ -42,7 +42,7 @@ func (s *server) checkMQTT(t *trigger) (hint string, err error) {
 	}
 	topic := t.MQTT.Topic
 	if t.MQTT.ResultTopic != "" && matchesTopic(topic, t.MQTT.ResultTopic) {
-		return "publish the results to a topic that the trigger does not have", fmt.Errorf("result_topic: %q is one of %q, so the workflow would start itself for ever", t.MQTT.ResultTopic, topic)
+		return "publish the results to a topic that the trigger does not have", fmt.Errorf("result_topic: %q is one of %q, so the workflow may trigger itself endlessly", t.MQTT.ResultTopic, topic)
 	}
 	if t.MQTT.Password != "" {
 		var ok bool

@@ -104,7 +104,7 @@ var (
 	errStopping    = errors.New("the server is stopping")
 	errNoWorkflow  = errors.New("there is no such workflow")
 	errQueueFull   = errors.New("the queue is full")
-	errBudgetSpent = errors.New("the workflow has used its budget of the day")
+	errBudgetSpent = errors.New("the workflow has used its daily budget")
 	errSkipped     = errors.New("a run is running or waits for an answer, and overlap is skip")
 	errKeyReused   = errors.New("the idempotency key was used with another input")
 )
@@ -449,7 +449,7 @@ func (s *server) budgetSpent(v *version) bool {
 	}
 	if ln := s.line(v.Name()); ln.warned != u.Day {
 		ln.warned = u.Day
-		s.svc.Log.Warn("the workflow "+v.Name()+" has used its budget of the day; its runs wait until tomorrow", "workflow", v.Name(), "tokens", u.Tokens, "usd", u.USD)
+		s.svc.Log.Warn("the workflow "+v.Name()+" has used its daily budget; its runs wait until tomorrow", "workflow", v.Name(), "tokens", u.Tokens, "usd", u.USD)
 	}
 	return true
 }

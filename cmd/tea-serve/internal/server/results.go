@@ -23,7 +23,7 @@ type results struct {
 	total int
 }
 
-var errManyResults = errors.New("too many results wait for the broker")
+var errManyResults = errors.New("too many results are pending for the broker")
 
 // Enqueue implements [queue.Queue].
 func (q *results) Enqueue(p io.Reader) error {

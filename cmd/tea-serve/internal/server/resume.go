@@ -17,7 +17,7 @@ import (
 var (
 	errBusy         = errors.New("the run is running or queued")
 	errEnded        = errors.New("the run is done")
-	errAwaitsAnswer = errors.New("the run waits and has no failed part; answer it with POST /v1/runs/ID/resume")
+	errAwaitsAnswer = errors.New("the run waits for an answer and has no failed part; answer it with POST /v1/runs/ID/resume")
 	errDropped      = errors.New("the run was stopped before it began")
 )
 

@@ -425,7 +425,7 @@ func (s *server) versionOf(contents *host.RunContents) (wf *host.Workflow, relea
 // stateOf computes the state of a run from its checkpoint, without secrets.
 func (s *server) stateOf(ctx context.Context, contents *host.RunContents) (json.RawMessage, error) {
 	if len(contents.Records) == 0 {
-		return nil, errors.New("the run has not recorded anything yet")
+		return nil, errors.New("the run has no records yet")
 	}
 	wf, release, err := s.versionOf(contents)
 	if err != nil {

@@ -45,7 +45,7 @@ func (c *serveCmd) transport(log *slog.Logger, isSocket bool) (*transport, error
 	case c.TLSKey == "":
 		return nil, teacmd.UsageErrorf("--tls-key is missing: TLS needs a certificate and its key")
 	case isSocket:
-		return nil, teacmd.UsageErrorf("--tls-cert has no use with a Unix socket; listen at HOST:PORT or remove it")
+		return nil, teacmd.UsageErrorf("--tls-cert has no effect with a Unix socket; listen at HOST:PORT or remove it")
 	}
 	t := &transport{cert: c.TLSCert, key: c.TLSKey, clientCA: c.TLSClientCA, log: log}
 	t.stamps = t.stat()

@@ -61,7 +61,7 @@ func (s *server) triggersOf(wf *host.Workflow, serving *host.Serving) ([]*trigge
 			t.watch(wf.Dir())
 		case host.TriggerOnRun:
 			if c.OnRun.Workflow == wf.Name() {
-				hint, err = "use a schedule", fmt.Errorf("on_run: the workflow would start itself for ever")
+				hint, err = "use a schedule", fmt.Errorf("on_run: the workflow may trigger itself endlessly")
 			}
 		case host.TriggerMQTT:
 			hint, err = s.checkMQTT(t)
@@ -164,7 +164,7 @@ func (s *server) refuse(t *trigger, err error) {
 // their results.
 const maxDepth = 16
 
-var errCircle = fmt.Errorf("%d runs followed each other; do triggers form a circle?", maxDepth)
+var errCircle = fmt.Errorf("%d runs followed each other; do triggers form a cycle?", maxDepth)
 
 // follow adds the runs that the end of a run starts. The caller holds the mutex. The
 // runs are recorded with the end in one entry, so they exist if and only if it is

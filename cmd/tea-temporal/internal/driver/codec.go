@@ -130,7 +130,7 @@ func (c *codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 			return nil, fmt.Errorf("decrypt a value: it is encrypted with the key %q; pass the file that has it with --keys", name)
 		}
 		if !ok {
-			return nil, fmt.Errorf("decrypt a value: the file of --keys does not have the key %q", name)
+			return nil, fmt.Errorf("decrypt a value: the file of --keys does not contain the key %q", name)
 		}
 		data := p.GetData()
 		if len(data) < s.aead.NonceSize() {

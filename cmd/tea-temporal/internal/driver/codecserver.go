@@ -58,7 +58,7 @@ func codecHandler(keys string, values store, origins []string) (http.Handler, er
 // serveCodec starts the codec server.
 func (f *workerCmd) serveCodec(s *teacmd.Service, values store) (stop func(), err error) {
 	if !webguard.Loopback(f.Codec) {
-		return nil, fmt.Errorf("--codec %s: whoever reaches the codec server can read all values; use an address of this machine, such as 127.0.0.1:8234, and a proxy that authenticates", f.Codec)
+		return nil, fmt.Errorf("--codec %s: anyone who reaches the codec server can read all values; use an address of this machine, such as 127.0.0.1:8234, and a proxy that authenticates", f.Codec)
 	}
 	origins := f.CodecOrigin
 	if len(origins) == 0 {

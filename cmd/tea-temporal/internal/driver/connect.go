@@ -76,7 +76,7 @@ func await(ctx context.Context, f teacmd.TemporalFlags, logger *slog.Logger) (*c
 			return c, err
 		}
 		if ctx.Err() == nil {
-			logger.Warn("the server is away", "error", err)
+			logger.Warn("the server is not reachable", "error", err)
 		}
 		if backoff.Sleep(ctx, waits.Wait(attempt)) != nil {
 			return nil, nil

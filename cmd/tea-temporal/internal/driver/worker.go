@@ -27,7 +27,7 @@ type workerCmd struct {
 	HandOver    bool     `xor:"version" help:"Ask the runs of the queue to continue with a later version of tea, whose workers must have started. Use it with the version that they began with."`
 	TakeBack    bool     `xor:"version" help:"Continue also the runs that were handed over to a later version of tea that has not continued them."`
 	Codec       string   `config:"" placeholder:"HOST:PORT" help:"Decrypt values for Temporal's UI and CLI at this address of this machine."`
-	CodecOrigin []string `config:"" placeholder:"URL" help:"Origins of the UI whose pages can use --codec. Default: those of a UI on this machine at the ports 8233 and 8080."`
+	CodecOrigin []string `config:"" placeholder:"URL" help:"Origins of the UI whose pages can use --codec. Default: a UI on this machine at the ports 8233 and 8080."`
 }
 
 // worker executes runs.

@@ -129,11 +129,11 @@ func (d *definition) checkStore(id string) error {
 	case d.Store == id:
 		return nil
 	case id == "":
-		return errors.New("the run stores values in --blobs, which is missing here; add the --blobs with which the run was started")
+		return errors.New("the run stores values in --blobs; add the --blobs with which the run was started")
 	case d.Store == "":
-		return errors.New("the run was started without --blobs, which is given here; omit it")
+		return errors.New("the run was started without --blobs; omit it")
 	}
-	return errors.New("the run stores values in another place than the --blobs that is given here; use that with which the run was started")
+	return errors.New("the run does not store its values in this --blobs; use the --blobs with which the run was started")
 }
 
 // loaded is a workflow that a worker has loaded. Its users release it.

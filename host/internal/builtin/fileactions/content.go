@@ -45,7 +45,7 @@ func fromText(text, encoding string) ([]byte, error) {
 	data := make([]byte, 0, len(text)) // latin-1
 	for _, r := range text {
 		if r > 0xff {
-			return nil, tea.Errorf(tea.ValidationError, "the content contains %q, which latin-1 does not have", r)
+			return nil, tea.Errorf(tea.ValidationError, "the content contains %q, which latin-1 cannot represent", r)
 		}
 		data = append(data, byte(r))
 	}

@@ -171,7 +171,7 @@ func alternatives(pattern string) ([]string, error) {
 			}
 		}
 		if len(done)+len(open) > maxAlternatives {
-			return nil, tea.Errorf(tea.ValidationError, "pattern %q stands for more than %d patterns", pattern, maxAlternatives)
+			return nil, tea.Errorf(tea.ValidationError, "pattern %q expands to more than %d patterns", pattern, maxAlternatives)
 		}
 	}
 	return done, nil

@@ -74,7 +74,7 @@ func (c *client) prepare(method string, req *tea.Request, p CallParams) (*call, 
 		return nil, err
 	}
 	if p.JSON != nil && p.Body != nil {
-		return nil, tea.Errorf(tea.ValidationError, "json and body exclude each other")
+		return nil, tea.Errorf(tea.ValidationError, "json and body cannot be combined")
 	}
 	header, err := c.headerOf(method, req, p)
 	if err != nil {

@@ -101,7 +101,7 @@ func (w *writer) any(v any) error {
 	case string:
 		w.string(v)
 	case json.Number:
-		return tea.Errorf(tea.ValidationError, "the integer %s has more than 64 bits, which the query language does not have; pass it as a text, or as a number with a fraction", v)
+		return tea.Errorf(tea.ValidationError, "the integer %s has more than 64 bits, which the query language does not support; pass it as a text, or as a number with a fraction", v)
 	case []any:
 		w.list(len(v))
 		for _, item := range v {

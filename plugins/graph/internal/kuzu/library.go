@@ -241,7 +241,7 @@ func bind(path string) (l *library, err error) {
 	} {
 		symbol, err := purego.Dlsym(handle, "tea_kuzu_"+name)
 		if err != nil {
-			return nil, wrongVersion(path, fmt.Sprintf("it lacks tea_kuzu_%s", name))
+			return nil, wrongVersion(path, fmt.Sprintf("it does not define tea_kuzu_%s", name))
 		}
 		purego.RegisterFunc(function, symbol)
 	}

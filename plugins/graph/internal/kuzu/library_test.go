@@ -151,8 +151,8 @@ func TestABridgeOfAnotherVersionIsRefused(t *testing.T) {
 	}
 	for code, says := range map[string]string{
 		"long tea_kuzu_interface(void) { return 99; }\n" + others.String(): fmt.Sprintf("its interface has version 99 instead of %d", interfaceVersion),
-		"long tea_kuzu_interface(void) { return 2; }\n":                    "it lacks tea_kuzu_",
-		"void tea_kuzu_free(void) " + crash:                                "it lacks tea_kuzu_",
+		"long tea_kuzu_interface(void) { return 2; }\n":                    "it does not define tea_kuzu_",
+		"void tea_kuzu_free(void) " + crash:                                "it does not define tea_kuzu_",
 	} {
 		bridge := compiled(t, code)
 		if err := verify(bridge); err != nil {

@@ -12,7 +12,7 @@ import (
 
 // Missing returns why the build cannot open a database.
 func Missing() error {
-	return tea.Errorf(tea.DependencyMissing, "this build of the graph plugin does not have the backend cypher: use the plugin for linux/amd64 or linux/arm64 that is not built with the tag lite, or set settings.graph.backend: memory")
+	return tea.Errorf(tea.DependencyMissing, "this build of the graph plugin does not include the backend cypher: use the plugin for linux/amd64 or linux/arm64 that is not built with the tag lite, or set settings.graph.backend: memory")
 }
 
 // Installed reports whether the library is in its place.

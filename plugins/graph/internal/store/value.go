@@ -74,9 +74,9 @@ func Other(kind, label string, columns map[string]any) map[string]any {
 func Number(f float64) (any, error) {
 	switch {
 	case math.IsNaN(f):
-		return nil, tea.Errorf(tea.QueryError, "the query returns a result that is not a number, such as that of 0.0/0.0, which JSON does not have")
+		return nil, tea.Errorf(tea.QueryError, "the query returns a result that is not a number, such as 0.0/0.0, which JSON cannot represent")
 	case math.IsInf(f, 0):
-		return nil, tea.Errorf(tea.QueryError, "the query returns an infinite number, which JSON does not have")
+		return nil, tea.Errorf(tea.QueryError, "the query returns an infinite number, which JSON cannot represent")
 	}
 	return f, nil
 }

@@ -116,7 +116,7 @@ func (w *graphML) element(name string, attributes, fields, properties []datum) e
 	var b bytes.Buffer
 	escape := func(key, text string) error {
 		if !isXML(text) {
-			return tea.Errorf(tea.ValidationError, "the %s %q has a character that XML does not have; export it as jsonl", key, shortened(text))
+			return tea.Errorf(tea.ValidationError, "the %s %q has a character that XML cannot represent; export it as jsonl", key, shortened(text))
 		}
 		return xml.EscapeText(&b, []byte(text))
 	}

@@ -377,7 +377,7 @@ func (t *holder) finish() {
 	closed := errors.Join(t.parts.close(), t.pages.Close(), t.engine.Close())
 	switch {
 	case err != nil:
-		s.c.Logger.Warn("the memory was not published; the next use of it continues", "error", err.Error())
+		s.c.Logger.Warn("the memory was not published; the next call publishes it", "error", err.Error())
 	case closed != nil:
 		s.c.Logger.Warn("the copy of the memory could not be closed", "error", closed.Error())
 	default:

@@ -57,7 +57,7 @@ func (t *holder) publisher() {
 			return
 		default:
 			failures++
-			t.s.c.Logger.Warn("the memory could not be published; it is tried again", "error", err.Error())
+			t.s.c.Logger.Warn("the memory could not be published; it is retried", "error", err.Error())
 		}
 	}
 }

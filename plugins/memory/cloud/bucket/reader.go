@@ -105,7 +105,7 @@ func (s *shared) readPublished(ctx context.Context, fn func(*holder) error) erro
 }
 
 // errSuperseded means that a blob was removed because another state was published.
-var errSuperseded = tea.Errorf(tea.ConnectionError, "the memory in the bucket changes faster than it can be read")
+var errSuperseded = tea.Errorf(tea.ConnectionError, "the memory in the bucket changes faster than it can be read; try again")
 
 // currentBlobs are the blobs of a reader's copy.
 type currentBlobs struct {

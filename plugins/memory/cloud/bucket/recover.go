@@ -73,7 +73,7 @@ func (t *holder) recoverCopies(ctx context.Context) {
 			err = os.RemoveAll(dir)
 		}
 		if err != nil {
-			t.s.c.Logger.Warn("changes that this device has not published could not be merged; they are tried again", "folder", dir, "error", err.Error())
+			t.s.c.Logger.Warn("changes that this device has not published could not be merged; they are retried", "folder", dir, "error", err.Error())
 			continue
 		}
 		t.s.c.Logger.Warn("changes that this device had acknowledged before another one took the lease were merged", "records", n)
@@ -128,7 +128,7 @@ func (t *holder) merge(ctx context.Context, dir string) (merged int, refused, er
 		return merged, nil, err
 	}
 	if kept > 0 {
-		t.s.c.Logger.Warn("rows that this device and another one have changed stay as the other one has published them", "rows", kept)
+		t.s.c.Logger.Warn("rows changed by this device and by another one keep the values that the other one published", "rows", kept)
 	}
 	return merged, refused, t.publish(ctx, false)
 }

@@ -77,7 +77,7 @@ func (f *Files) Open(ctx context.Context, path string) (File, io.ReadCloser, err
 		case !errors.Is(err, store.ErrNotFound):
 			return File{}, nil, fmt.Errorf("read %s: %w", path, err)
 		case gone == file.Hash:
-			return File{}, nil, fmt.Errorf("the content of %s is gone: %w", path, content.ErrDamaged) // the file itself was found
+			return File{}, nil, fmt.Errorf("the content of %s is missing: %w", path, content.ErrDamaged) // the file itself was found
 		}
 		gone = file.Hash // another device may have replaced it and removed the old content
 	}

@@ -106,7 +106,7 @@ func TestOpenSaysWhyItBeginsEmpty(t *testing.T) {
 		language   string
 		damage     func(t *testing.T, dir string)
 	}{
-		{"nothing there", "there is none yet", "", func(t *testing.T, dir string) { os.RemoveAll(dir) }},
+		{"nothing there", "no index exists yet", "", func(t *testing.T, dir string) { os.RemoveAll(dir) }},
 		{"other language", `for the language "english", not "german"`, "german", func(*testing.T, string) {}},
 		{"newer", "has format 4, this program reads 3", "", func(t *testing.T, dir string) {
 			edit(t, filepath.Join(dir, manifestName), "tea-fulltext 3", "tea-fulltext 4")

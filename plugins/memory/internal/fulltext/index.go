@@ -131,7 +131,7 @@ func open(dir string, d disk, o Options) (*Index, error) {
 func (x *Index) load() error {
 	m, err := readManifest(x.disk, x.lang)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is none yet: %w", fs.ErrNotExist)
+		return fmt.Errorf("no index exists yet: %w", fs.ErrNotExist)
 	}
 	if err != nil {
 		return err

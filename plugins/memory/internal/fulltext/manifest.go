@@ -92,7 +92,7 @@ func parseManifest(data []byte, lang *language) (*manifest, error) {
 		return nil, fmt.Errorf("the index is for the language %q, not %q", m.Language, lang.name)
 	}
 	if m.Analysis != analysisName() {
-		return nil, fmt.Errorf("the index cuts words by %q, this program by %q", m.Analysis, analysisName())
+		return nil, fmt.Errorf("the index splits words with %q, this program with %q", m.Analysis, analysisName())
 	}
 	return m, nil
 }

@@ -188,7 +188,7 @@ func (m *Memory) readable(err error) bool {
 	if !errors.As(err, &e) || (e.Type != tea.ConnectionError && e.Type != tea.CircuitOpen) {
 		return false
 	}
-	m.o.Logger.Warn("what has expired cannot be taken out of the text index", "error", err.Error())
+	m.o.Logger.Warn("expired entries cannot be removed from the text index", "error", err.Error())
 	return true
 }
 

@@ -334,7 +334,7 @@ func (r *run) reconcileSome(ctx context.Context, names []store.RecordName) (size
 		}
 		names = distinct(s.again)
 	}
-	return size, tea.Errorf(tea.ConnectionError, "other writers change the same records all the time; synchronise again later")
+	return size, tea.Errorf(tea.ConnectionError, "other writers changed the same records during each attempt; synchronise again later")
 }
 
 func distinct(names []store.RecordName) []store.RecordName {

@@ -64,7 +64,7 @@ func (s *Tables) home(ctx context.Context, old *table) (*table, error) {
 		_, err := s.Create(ctx, store.NewTable{Name: name, Schema: old.entry.Schema, PrimaryKey: old.entry.PrimaryKey, Description: old.entry.Description})
 		switch typed := tea.AsError(err); {
 		case err == nil && n > 1:
-			s.o.Logger.Warn("another device has created a table with another definition; the rows of this device are in a table of their own", "table", old.entry.Name, "rows", name)
+			s.o.Logger.Warn("another device has created the table with a different definition; the rows of this device are in a separate table", "table", old.entry.Name, "rows", name)
 			fallthrough
 		case err == nil:
 			return s.find(ctx, name)

@@ -15,7 +15,7 @@ const Available = false
 
 // New returns a dependency_missing error with the way to get DuckDB.
 func New() (engine.Driver, error) {
-	return nil, tea.Errorf(tea.DependencyMissing, "this build of the memory plugin does not have DuckDB: build it with CGO_ENABLED=1 and without the tag lite (linux and darwin on amd64 and arm64, windows on amd64), or set settings.memory.engine: sqlite")
+	return nil, tea.Errorf(tea.DependencyMissing, "this build of the memory plugin does not include DuckDB: build it with CGO_ENABLED=1 and without the tag lite (linux and darwin on amd64 and arm64, windows on amd64), or set settings.memory.engine: sqlite")
 }
 
 // Copy returns the error of New.

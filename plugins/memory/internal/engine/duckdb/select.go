@@ -83,7 +83,7 @@ type plan struct {
 
 // errOtherTypes means that a table has changed its columns since the plan was
 // made.
-var errOtherTypes = errors.New("a table has other columns than before")
+var errOtherTypes = errors.New("the columns of a table have changed")
 
 // around puts the body into a SELECT of the given columns. The query begins on
 // the second line.

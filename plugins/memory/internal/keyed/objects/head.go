@@ -96,7 +96,7 @@ func (d *DB) refresh(ctx context.Context) (*snapshot, error) {
 		}
 		s := &snapshot{version: v}
 		if err := json.Unmarshal(data, &s.head); err != nil || s.Format != format {
-			return nil, tea.Errorf(tea.ValidationError, "%s in the object storage is not that of a memory; set another url", headName)
+			return nil, tea.Errorf(tea.ValidationError, "%s in the object storage does not belong to a memory; set another url", headName)
 		}
 		if s.Version != version {
 			return nil, tea.Errorf(tea.DependencyMissing, "the memory in the object storage was written by a newer version (format %d, this one supports %d); install that version of the memory plugin", s.Version, version)
@@ -113,7 +113,7 @@ func (d *DB) refresh(ctx context.Context) (*snapshot, error) {
 	return nil, errContended
 }
 
-var errContended = tea.Errorf(tea.ConnectionError, "other devices change the memory all the time; try again later") //nolint:gochecknoglobals // a constant
+var errContended = tea.Errorf(tea.ConnectionError, "other devices changed the memory during each attempt; try again later") //nolint:gochecknoglobals // a constant
 
 // readDeltas reads those that the earlier snapshot does not have.
 func (d *DB) readDeltas(ctx context.Context, s, old *snapshot) error {
