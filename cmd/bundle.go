@@ -118,7 +118,7 @@ func (c *bundleIndexCmd) Run(a *app) error {
 	return a.bundleErrors(catalog.Damaged)
 }
 
-// bundleErrors prints the errors of several bundles. The exit code is that of
+// bundleErrors prints the errors of several bundles. The exit code is the one of
 // the most serious error.
 func (a *app) bundleErrors(faults bundles.BundleErrors) error {
 	code := exitDone

@@ -64,7 +64,7 @@ func (c *pluginTestCmd) Run(a *app) error {
 // fileName is the check of the name of the binary.
 const fileName = "file name"
 
-// checkFileName compares the name of a binary with that of its bundle. Hosts
+// checkFileName compares the name of a binary with the name of its bundle. Hosts
 // find only binaries called tea-plugin-NAME.
 func checkFileName(binary, bundle string) conform.Result {
 	r := conform.Result{Check: fileName, Status: conform.Passed}

@@ -124,7 +124,7 @@ func (a *app) watch(f *runFlags, wf *host.Workflow, o *host.RunOptions) (*watche
 }
 
 // finish prints the result and returns the exit code as an error. broken
-// reports whether there was another error besides that of the run.
+// reports whether there was another error besides the run's.
 func (a *app) finish(f *runFlags, res *flow.Result, broken bool) error {
 	a.report.Close()
 	a.report.Summary(res, a.mask.Text)

@@ -147,7 +147,7 @@ type app struct {
 	projectPlugins bool
 	// broken reports whether a plugin was found that cannot be used.
 	broken bool
-	// plugins are those of the last host that was opened.
+	// plugins are the plugins of the last host that was opened.
 	plugins *pluginSet
 	// workflows are the workflow files of the command.
 	workflows []string

@@ -258,8 +258,8 @@ type outcome struct {
 	code           int
 }
 
-// shell runs a script with tea on the path, nothing of the user's own around
-// it and no terminal. The error says that it could not be run.
+// shell runs a script with tea on the path, without the user's environment and
+// without a terminal. It returns an error if the script could not be run.
 func shell(ctx context.Context, dir, home, script string) (outcome, error) {
 	cmd := exec.CommandContext(ctx, "sh", "-e", "-c", script)
 	cmd.Dir, cmd.Env = dir, environment(home)

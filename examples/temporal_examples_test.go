@@ -23,7 +23,7 @@ type exampleOnTemporal struct {
 	// env are further variables, and setup is a command before the first run.
 	env   []string
 	setup string
-	// answers are those of tea resume for what a run waits for.
+	// answers are the answers for tea resume that a run waits for.
 	answers []string
 	// differs are the keys of values that no two runs have in common.
 	differs []string
@@ -156,7 +156,7 @@ func TestExamplesRunOnTemporalAsTheyDoHere(t *testing.T) {
 // observed is what a user sees of a command.
 type observed struct {
 	Exit int
-	// Events are those of each branch, in order, the last one with the state.
+	// The events of each branch, in order, the last one with the state.
 	Events map[string][]any
 	Tokens map[string]string
 }

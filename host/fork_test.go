@@ -11,7 +11,7 @@ import (
 )
 
 // Every record of a resume with input is a place where it may be killed. From
-// each of them the run must come to the same end, without the input being given
+// each of them the run must end in the same way, without the input being given
 // again and without it being merged twice.
 func TestInputOfAKilledResumeIsKept(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ type eachParams struct {
 	Do     deferred `json:"do,omitempty"`
 	// Data are parameters whose templates are the caller's.
 	Data any `json:"data,omitempty"`
-	// Attempt is that of each call.
+	// Attempt is the attempt of each call.
 	Attempt int `json:"attempt,omitempty"`
 }
 

@@ -202,7 +202,7 @@ nodes:
 	wantOut(t, res, "each[0] true a", "each[1] true b", "each[2] true c")
 }
 
-// A new attempt evaluates the input again, and a resume continues with that of
+// A new attempt evaluates the input again, and a resume continues with the input of
 // the last attempt.
 func TestResumeKeepsTheInputOfTheLastAttempt(t *testing.T) {
 	t.Parallel()

@@ -77,7 +77,7 @@ type Workflow struct {
 }
 
 // Embedded returns the content of a file that the program contains, by its absolute
-// path, and reports whether there is one. Its relative paths resolve like those of a
+// path, and reports whether there is one. Its relative paths resolve like the paths of a
 // file on disk, over which it takes precedence. It must be safe for concurrent use and
 // return the same content each time.
 type Embedded = spec.Embedded

@@ -41,7 +41,7 @@ func TestWorkflowRunStaysBelowTheCallersDirectory(t *testing.T) {
 		{"call", "none.yaml", "there is no such file", "not_found"},
 		{"call", "inner", "it is a directory", "validation_error"},
 		{"call", "", "the path is empty", "validation_error"},
-		// The directory is that of the workflow that calls.
+		// The directory is the calling workflow's.
 		{"inner", "near.yaml", "", ""},
 		{"inner", "inner/near.yaml", "there is no such file", "not_found"},
 		{"inner", "../far.yaml", "contains ..", "permission_denied"},

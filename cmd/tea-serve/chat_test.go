@@ -106,7 +106,7 @@ func TestChat(t *testing.T) {
 	}
 }
 
-// The usage is in a chunk of its own, after the one that ends the answer.
+// The usage is in a separate chunk, after the one that ends the answer.
 func TestChatStreamWithUsage(t *testing.T) {
 	t.Parallel()
 	s := newProject(t, map[string]string{"echo.yaml": echo}).serve()

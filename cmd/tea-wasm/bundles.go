@@ -8,7 +8,7 @@ import (
 	memory "github.com/the-edge-agent/tea/plugins/memory/browser"
 )
 
-// bundles returns the bundles that are linked in besides those of the host.
+// bundles returns the bundles that are linked in besides the host's.
 func bundles() []*tea.Bundle {
 	m := memory.Bundle()
 	return []*tea.Bundle{&m}

@@ -63,7 +63,7 @@ func (a *acks) numbers() []int {
 	return slices.Clone(a.all)
 }
 
-// killable starts Chromium in a process group of its own.
+// killable starts Chromium in a separate process group.
 func killable(t *testing.T, profile string) *browser {
 	t.Helper()
 	return startBrowser(t, profile, chromedp.ModifyCmdFunc(func(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }))

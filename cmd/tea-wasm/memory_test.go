@@ -78,7 +78,7 @@ func TestMemoryWithAFolder(t *testing.T) {
 		return (await tea.action('ltm.retrieve', { key: 'k' })).value`)
 }
 
-// Settings that mean the same database are those of one memory, with one writer.
+// Settings that name the same database share one memory, with one writer.
 func TestMemoryThatIsNamedInSeveralWays(t *testing.T) {
 	t.Parallel()
 	newPage(t).expect(`[1,2,3,"validation_error"]`, `

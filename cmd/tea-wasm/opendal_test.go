@@ -83,7 +83,7 @@ func TestOpenDALAnswersAsTheOtherDrivers(t *testing.T) {
 	}
 }
 
-// Temporary credentials are those of one object here.
+// Temporary credentials are valid for one object here.
 func TestOpenDALWithASharedAccessSignature(t *testing.T) {
 	t.Parallel()
 	needOpenDAL(t)

@@ -166,7 +166,7 @@ func TestInline(t *testing.T) {
 		return state;`)
 }
 
-// Each fsync of concurrent runs was a transaction of its own.
+// Each fsync of concurrent runs was a separate transaction.
 func TestConcurrentSyncsShareTransactions(t *testing.T) {
 	t.Parallel()
 	newPage(t).expect(`[2,2]`, `

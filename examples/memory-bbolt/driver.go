@@ -218,7 +218,7 @@ func (d *driver) Changes(ctx context.Context, q store.RowChanges) (store.RowPage
 func (d *driver) Spaces(ctx context.Context, names ...string) (all []store.Space, err error) {
 	err = d.view(ctx, func(tx *bolt.Tx) error {
 		if len(names) == 0 {
-			_ = tx.Bucket(spacesBucket).ForEach(func(name, _ []byte) error { // it has no errors of its own
+			_ = tx.Bucket(spacesBucket).ForEach(func(name, _ []byte) error { // it returns no other errors
 				names = append(names, string(name))
 				return nil
 			})

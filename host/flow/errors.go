@@ -16,7 +16,7 @@ type NodeError struct {
 	Attempts   int
 	Err        *tea.Error
 	// InCode reports that Pos is where the node's Lua code failed, which Err
-	// contains too; otherwise Pos is that of the node.
+	// contains too; otherwise Pos is the position of the node.
 	InCode bool
 }
 

@@ -59,7 +59,7 @@ func (l Limits) or(other Limits) Limits {
 	}
 }
 
-// effective returns the limits of a process: the configured ones, else those of the
+// effective returns the limits of a process: the configured ones, else the limits of the
 // manifest, else the defaults.
 func (l Limits) effective(n needs, startTimeout time.Duration) Limits {
 	l.StartTimeout = cmp.Or(l.StartTimeout, max(startTimeout, n.startTimeout))

@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
-// readAll runs text through an output and gives what was logged.
+// readAll runs text through an output and returns what was logged.
 func readAll(text string) (*output, string) {
 	var log bytes.Buffer
 	plain := func(_ []string, a slog.Attr) slog.Attr {

@@ -15,7 +15,7 @@ var (
 	_ host.Limiter = (*Plugins)(nil)
 )
 
-// Discover finds the plugins in the directories of the options, in those of TEA_PLUGINS,
+// Discover finds the plugins in the directories of the options and of TEA_PLUGINS,
 // in ./plugins if the user trusts it, and in the standard directories, and reads their
 // stored manifests. It starts nothing. The problems concern single files; the error is
 // ctx's, or a *fs.PathError about a named directory. The caller closes the plugins, or

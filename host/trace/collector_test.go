@@ -22,7 +22,7 @@ import (
 // at is a moment of the invented runs.
 func at(ms int) time.Time { return time.UnixMilli(1_700_000_000_000 + int64(ms)).UTC() }
 
-// events are those of an invented run, one millisecond apart unless a time is set.
+// events are the events of an invented run, one millisecond apart unless a time is set.
 func events(list ...flow.Event) []flow.Event {
 	for i := range list {
 		list[i].Seq, list[i].RunID = int64(i+1), "run1"

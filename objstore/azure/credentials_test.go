@@ -231,7 +231,7 @@ func TestServicePrincipal(t *testing.T) {
 	t.Setenv("AZURE_TENANT_ID", "tenant")
 	t.Setenv("AZURE_CLIENT_ID", "client")
 	t.Setenv("AZURE_CLIENT_SECRET", "very-secret")
-	for name, c := range map[string]struct { //nolint:paralleltest // the environment is that of the test
+	for name, c := range map[string]struct { //nolint:paralleltest // the test sets the environment
 		login  func(http.ResponseWriter, *http.Request)
 		kind   tea.ErrorType
 		reason string

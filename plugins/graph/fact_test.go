@@ -17,7 +17,7 @@ func (g *opened) person() {
 	g.call("store_entity", object{"entity_id": "ana", "merge": true, "properties": object{"cidade": "Porto"}, "valid_from": "2018-01-01", "source": "late"})
 }
 
-// properties are those of an entity, at a time if one is passed.
+// properties returns the properties of an entity, at a time if one is passed.
 func (g *opened) properties(id string, at ...string) any {
 	g.t.Helper()
 	p := object{"entity_id": id}

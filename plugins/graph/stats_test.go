@@ -70,7 +70,7 @@ func TestATypeThatNoEntityHas(t *testing.T) {
 	})
 }
 
-// A name that nothing has must not look like an empty result.
+// An unknown name must not look like an empty result.
 func TestAPropertyThatNothingHas(t *testing.T) {
 	on(t, func(t *testing.T, g *opened) {
 		g.link("pump-feeds-b")

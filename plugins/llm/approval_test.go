@@ -14,7 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi/servertest"
 )
 
-// files is a host with the MCP server files. answer is that of a person.
+// files is a host with the MCP server files. answer is a person's answer.
 func files(answer any) *teatest.Host {
 	tool := func(name string) map[string]any {
 		return map[string]any{

@@ -354,7 +354,7 @@ func (n notes) resultKey(at place) string {
 	return fmt.Sprintf("%s/%d/%d", n.prefix, at.round, at.index)
 }
 
-// targetAnswer is an answer and the target that gave it.
+// targetAnswer is an answer and the target that returned it.
 type targetAnswer struct {
 	*chat.Answer
 	Target int `json:"target,omitempty"`

@@ -358,7 +358,7 @@ func TestToolsStream(t *testing.T) {
 	}
 }
 
-// A server that gives calls no id must not make two calls of a conversation
+// A server that sends calls without an id must not make two calls of a conversation
 // the same.
 func TestCallsWithoutIDGetOne(t *testing.T) {
 	t.Parallel()

@@ -117,7 +117,7 @@ func TestNoProcessSurvivesAKilledOwner(t *testing.T) {
 	waitEnded(t, a, b)
 }
 
-// The same when the plugin is a process of its own.
+// The same when the plugin is a separate process.
 func TestNoProcessSurvivesAKilledPlugin(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TEA_PLUGIN_COOKIE") != "" {

@@ -51,7 +51,7 @@ func TestAnArchiveHasEverything(t *testing.T) {
 	}
 }
 
-// TestADamagedArchiveChangesNothing cuts and changes an archive at many places.
+// TestADamagedArchiveChangesNothing truncates and changes an archive in many places.
 func TestADamagedArchiveChangesNothing(t *testing.T) {
 	t.Parallel()
 	archives := t.TempDir()

@@ -137,7 +137,7 @@ func TestCloudManifest(t *testing.T) {
 }
 
 // Callers that store one file at the same time leave one record, which names a
-// content that is there.
+// existing content.
 func TestCloudStoreAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	cloudAgents(t, func(t *testing.T, a *agent, blobs string) {

@@ -117,7 +117,7 @@ func TestAssembleContextRanksByScope(t *testing.T) {
 func TestAssembleContextScores(t *testing.T) {
 	t.Parallel()
 	linkedAgents(t, noHost, func(t *testing.T, a *agent) {
-		// The names have a word each, and no stop word is in the texts.
+		// Each name is one word, and the texts contain no stop words.
 		files := map[string]string{
 			"d/one.md": "pump valve pump", "d/two.md": "pump boiler steam engine", "d/three.md": "valve", "d/four.md": "lunch menu", "x/five.md": "pump",
 		}

@@ -45,7 +45,7 @@ func embedder() *teatest.Host {
 	}}
 }
 
-// keys are those of the results of a search.
+// keys returns the keys of the results of a search.
 func keys(result map[string]any) []string {
 	found := []string{}
 	for _, r := range result["results"].([]any) {

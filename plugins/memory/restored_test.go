@@ -9,7 +9,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// copied copies the files of a folder over those of another, except some.
+// copied copies the files of a folder over the files of another, except some.
 func copied(t *testing.T, to, from string, without ...string) {
 	t.Helper()
 	whole := killed(t, from)

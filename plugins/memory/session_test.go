@@ -13,7 +13,7 @@ import (
 // bareHost is a host without actions.
 func bareHost() *teatest.Host { return &teatest.Host{} }
 
-// pick gives some fields of a result.
+// pick returns some fields of a result.
 func pick(result map[string]any, fields ...string) (values []any) {
 	for _, f := range fields {
 		values = append(values, result[f])
@@ -21,7 +21,7 @@ func pick(result map[string]any, fields ...string) (values []any) {
 	return values
 }
 
-// column gives one field of each object of a list, as a text.
+// column returns one field of each object of a list, as a text.
 func column(list any, field string) string {
 	var values []string
 	for _, one := range list.([]any) {

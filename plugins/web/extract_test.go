@@ -35,7 +35,7 @@ var offerSchema = map[string]any{
 	"properties": map[string]any{"price": map[string]any{"type": "number"}},
 }
 
-// extractWith extracts with a model that gives an answer.
+// extractWith extracts with a model that returns an answer.
 func extractWith(t *testing.T, address string, answer func(params map[string]any) (any, error), settings, params map[string]any) (map[string]any, *teatest.Host, *tea.Error) {
 	t.Helper()
 	host := &teatest.Host{Actions: map[string]func(context.Context, any) (any, error){

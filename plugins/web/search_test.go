@@ -35,7 +35,7 @@ func searchAt(t *testing.T, provider, address string, settings, params map[strin
 	return got, tea.AsError(err)
 }
 
-// The answers are those of the providers' documentation, with other texts.
+// The answers are taken from the providers' documentation, with other texts.
 var searchAnswers = map[string]string{
 	"searxng": `{"query":"tea pots & cups","number_of_results":0,"results":[
 		{"url":"https://a.test/1","title":"First &amp; best","content":"About  pots.","engine":"x","parsed_url":["https","a.test","/1","","",""],"positions":[1],"score":1.0,"category":"general"},

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 func kills(t *testing.T) int { return teaproc.Kills(t, 80) }
 
 // TestKillAndResume kills runs under sync durability and checks that no node
-// whose end was reported is started again, and that the final state is that of an
+// whose end was reported is started again, and that the final state is the same as after an
 // undisturbed run.
 func TestKillAndResume(t *testing.T) {
 	t.Parallel()

@@ -40,7 +40,7 @@ type server struct {
 	bad  []string
 }
 
-// newServer starts a server that takes random times, with a source of its own.
+// newServer starts a server that takes random times, with its own source.
 func newServer(t *testing.T, r *rand.Rand) *server {
 	s := &server{keys: map[string][]string{}, ends: map[string]bool{}}
 	var mu sync.Mutex

@@ -184,7 +184,7 @@ nodes:
 }
 
 // A plan that was aborted fails the run; the resumed run executes only what is
-// not completed, with a plan that can have changed, and can be aborted again.
+// not completed, with a plan that may have changed, and may be aborted again.
 func TestAbortedPlanIsResumed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

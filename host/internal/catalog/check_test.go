@@ -12,7 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
-// echo is a plugin that answers with its parameters as they came.
+// echo is a plugin that answers with its parameters unchanged.
 type echo struct{}
 
 func (echo) Invoke(_ context.Context, req *tea.Request) (*tea.Response, error) {

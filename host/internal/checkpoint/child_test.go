@@ -58,7 +58,7 @@ func (c *child) line(t *testing.T) string {
 	return c.lines.Text()
 }
 
-// childAppend appends with durability sync for ever and prints the number of
+// childAppend appends with durability sync in an endless loop and prints the number of
 // each acknowledged record.
 func childAppend(dir string) int {
 	store, err := OpenStore(dir)

@@ -144,7 +144,7 @@ func (f *testFlow) compile(name string, files []string) *graph.Graph {
 	return g
 }
 
-// options are those of the next run, which resumes what the journal has.
+// options are the options of the next run, which resumes from the journal.
 func (f *testFlow) options() Options {
 	return Options{
 		Graph: f.graph, Actions: f.actions, RunID: "r", Journal: f.journal, Replay: slices.Clone(f.journal.records),

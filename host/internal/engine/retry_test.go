@@ -74,7 +74,7 @@ func TestRetriesOfNodes(t *testing.T) {
 	}
 }
 
-// Each attempt has the same idempotency key and a number of its own.
+// Each attempt has the same idempotency key and its own number.
 func TestAttemptsShareTheirIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

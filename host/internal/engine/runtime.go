@@ -15,7 +15,7 @@ import (
 type Runtime interface {
 	// Now returns the time of the run.
 	Now() time.Time
-	// WithCancel and WithTimeout are those of package context.
+	// WithCancel and WithTimeout are the functions of package context.
 	WithCancel(ctx context.Context) (context.Context, context.CancelCauseFunc)
 	WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc)
 	// AfterFunc calls fn after d, unless stop is called before.

@@ -60,7 +60,7 @@ func (p Path) Call(action string, hash uint32) Path {
 }
 
 // Keyed returns the path of a call that the action at p named itself. A key has no
-// colon, so the path differs from those of other calls.
+// colon, so the path differs from the paths of other calls.
 func (p Path) Keyed(key string) Path { return p + "!" + Path(key) }
 
 // Mark returns the name of a place at p: of an interrupt, or where input was

@@ -277,7 +277,7 @@ func TestFitsTheTerminal(t *testing.T) {
 	r.Close()
 }
 
-// A terminal that becomes narrower breaks the lines that are there; they are
+// A terminal that becomes narrower breaks the existing lines; they are
 // erased all the same.
 func TestResizeErasesBrokenLines(t *testing.T) {
 	t.Parallel()

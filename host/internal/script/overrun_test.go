@@ -24,7 +24,7 @@ const (
 )
 
 // within repeats a measurement until it is within a time and the growth once.
-// The time is that of a machine that has nothing else to do: how slow the
+// The time is measured on an idle machine: how slow the
 // machine is now is measured each time.
 func within(t *testing.T, limit time.Duration, measure func() (took time.Duration, grown uint64)) {
 	t.Helper()

@@ -134,7 +134,7 @@ func (d *decoder) checkInitialState(schema []Key, initial element) {
 	}
 }
 
-// warnTemplates warns of templates in a constant: their roots are those of tea.
+// warnTemplates warns of templates in a constant: their roots are tea's.
 func (d *decoder) warnTemplates(key string, v element) {
 	if v.node == nil {
 		return

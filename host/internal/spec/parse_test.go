@@ -245,7 +245,7 @@ nodes: [{name: innermost}]
 	}
 }
 
-// TestManySubgraphs would take for ever if a file used twice were read twice.
+// TestManySubgraphs would not end if a file used twice were read twice.
 func TestManySubgraphs(t *testing.T) {
 	t.Parallel()
 	var archive strings.Builder

@@ -62,7 +62,7 @@ type request struct {
 	body               []byte
 }
 
-// answer is that of the service.
+// answer is the service's answer.
 type answer struct {
 	status  int
 	version string

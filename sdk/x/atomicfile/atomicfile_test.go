@@ -82,7 +82,7 @@ func TestWriteRemovesTheFileOfAKilledWrite(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
 	temporary := leave(path)
-	// It can be that of another process that still writes.
+	// It can belong to another process that still writes.
 	if err := atomicfile.Write(path, 0o600, text("one")); err != nil {
 		t.Fatal(err)
 	}

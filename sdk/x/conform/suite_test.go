@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 		}
 		defer lock.Close()
 	case "orphan":
-		// Another pipe replaces that of the host.
+		// Another pipe replaces the host's.
 		os.Setenv("TEA_PARENT_FD", pipeThatStaysOpen())
 	}
 	serve.Main(bundle)

@@ -256,7 +256,7 @@ func TestWaitsOfStrangers(t *testing.T) {
 	}
 }
 
-// The answer of a call can arrive after that of the shutdown that it has
+// The answer of a call can arrive after the answer of the shutdown that it has
 // delayed. The connection must not be closed before.
 func TestShutdownWaitsForTheAnswersOfCalls(t *testing.T) {
 	t.Parallel()

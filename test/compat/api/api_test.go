@@ -1,4 +1,4 @@
-// Package api compares the Go API of the SDK with that of earlier releases.
+// Package api compares the Go API of the SDK with the API of earlier releases.
 package api
 
 import (

@@ -225,7 +225,7 @@ func outcomeSchema() map[string]any {
 // maxState is the maximum size of a state in a result, as JSON.
 const maxState = 1 << 20
 
-// result describes the outcome of a run. lost is an error besides that of the
+// result describes the outcome of a run. lost is an error other than the one of the
 // run.
 func (c *call) result(res *flow.Result, lost error, note string) *mcp.CallToolResult {
 	out := outcome{RunID: res.RunID, Status: res.Status, Failures: runview.MaskedFailures(c.mask, res.Failures), FailedBranches: res.FailedBranches, Note: note}

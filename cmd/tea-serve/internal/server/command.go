@@ -20,7 +20,7 @@ import (
 	"github.com/the-edge-agent/tea/host"
 )
 
-// stateDir is the directory of the server's state, below that of the runs.
+// stateDir is the directory of the server's state, below the directory of the runs.
 const stateDir = "serve"
 
 // defaultListen is the default of --listen.

@@ -100,7 +100,7 @@ func (r *run) scheduleOn(ctx context.Context, queue string, c call, out *answer)
 	return out.answered(workflow.ExecuteActivity(w, name, c).Get(w, out))
 }
 
-// queue returns the task queue of an action: the one in the section queues, or that of
+// queue returns the task queue of an action: the one in the section queues, or the queue of
 // the plugin if some workers of the run's queue lack it; "" is the run's queue.
 func (r *run) queue(action string) string {
 	namespace, _, _ := strings.Cut(action, ".")

@@ -85,7 +85,7 @@ func TestTLSAndKeyOfTheAPI(t *testing.T) {
 	}
 }
 
-// What a run reads of its environment is that of its start.
+// A run reads the environment of its start.
 func TestEnvironmentIsThatOfTheStart(t *testing.T) {
 	t.Parallel()
 	h, _ := newHost(t)

@@ -175,7 +175,7 @@ func TestRandomKills(t *testing.T) {
 				run := host.NewRunID()
 				res, err := Engine{}.Run(t.Context(), s.flags, teacmd.Job{Workflow: wf, Options: host.RunOptions{RunID: run}})
 				if err != nil {
-					t.Logf("run %s: %v", run, err) // the server is away: nothing has started, or its end is read below
+					t.Logf("run %s: %v", run, err) // the server is not reachable: nothing has started, or its end is read below
 				} else if res.Status != flow.Done {
 					t.Errorf("run %s is %s: %v", run, res.Status, res.Err)
 				}

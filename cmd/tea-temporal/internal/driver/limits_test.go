@@ -29,7 +29,7 @@ func (s *site) withoutBlobs() *site {
 	return bare
 }
 
-// refusedForSize reports whether an error is that of values that Temporal does not
+// refusedForSize reports whether an error is about values that Temporal does not
 // store, with the remedy.
 func refusedForSize(err error) bool {
 	var e *tea.Error

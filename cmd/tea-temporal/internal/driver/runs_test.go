@@ -151,7 +151,7 @@ func TestScheduleStartsRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The ids of the runs begin with that of the schedule.
+	// The ids of the runs begin with the id of the schedule.
 	for i, n := range []string{`"n":41`, `"n":40`} {
 		var end outcome
 		if err := s.client.GetWorkflow(t.Context(), list[i].ID, "").Get(t.Context(), &end); err != nil || !strings.Contains(string(end.State), n) {

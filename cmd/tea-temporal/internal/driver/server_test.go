@@ -120,7 +120,7 @@ func prepare(address string) error {
 	return err
 }
 
-// site is a queue of its own, with a worker.
+// site is a separate queue with a worker.
 type site struct {
 	t     testing.TB
 	flags teacmd.EngineFlags

@@ -464,7 +464,7 @@ func TestAChangedByteOfAClosedDatabaseIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed(s)
-	closed(reopened()) // the checksum is that of the changed file
+	closed(reopened()) // the checksum belongs to the changed file
 
 	text := []byte(read(t, dir)["graph.cozo"])
 	text[bytes.Index(text, []byte("third floor"))] = 'b'

@@ -161,7 +161,7 @@ func runUntilKilled(t *testing.T, dir string, command *exec.Cmd, f func(n int, p
 // killedAt has the number of the call before which the process is killed.
 const killedAt = "TEA_KUZU_KILL_AT"
 
-// The kills are those of test/kill: before a call that changes the disk. Checkpoints
+// The kills are the same as in test/kill: before a call that changes the disk. Checkpoints
 // have most of the 180 calls. TEA_KILLS sets the number of kills; they are spread over
 // the calls, and each call is killed at most once.
 func TestKillAtCallsOfTheEngine(t *testing.T) {

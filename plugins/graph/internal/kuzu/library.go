@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// version is the version of Kuzu; interfaceVersion that of kuzu/engine.cpp.
+	// version is the version of Kuzu, interfaceVersion the version of kuzu/engine.cpp.
 	version          = "0.11.3"
 	interfaceVersion = 3
 	// bridgeFile is compiled by scripts/kuzu and loads the engine's file.

@@ -109,7 +109,7 @@ func TestAnotherLibraryIsRefused(t *testing.T) {
 	}
 }
 
-// give makes a file or folder that of another user, which needs the rights for it.
+// give changes the owner of a file or folder to another user, if the test may do so.
 func give(t *testing.T, path string) {
 	t.Helper()
 	if err := os.Chown(path, 12345, 12345); errors.Is(err, os.ErrPermission) {

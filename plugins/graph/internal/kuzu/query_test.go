@@ -389,7 +389,7 @@ func testAttacks(t *testing.T, readOnly bool) {
 	}
 }
 
-// A query that writes changes tables of its own, and never those of the actions.
+// A query that writes changes its own tables, and never the tables of the actions.
 func TestQueriesWriteTablesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -231,7 +231,7 @@ func (r *record) texts() map[string]*string {
 	}
 }
 
-// add adds properties to those of a record.
+// add adds properties to a record.
 func (r *record) add(others map[string]json.RawMessage) error {
 	if len(others) == 0 {
 		return nil

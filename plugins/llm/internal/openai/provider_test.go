@@ -74,7 +74,7 @@ func TestAnswersThatAreErrors(t *testing.T) {
 	}
 }
 
-// A login page or a router's, where the address is that of something else.
+// A login page or a router's, where the address belongs to something else.
 func TestWebPageInsteadOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	p, _ := connect(t, servertest.Reply{Chunks: []string{"<!DOCTYPE html><html><title>Log in</title></html>"}})

@@ -91,7 +91,7 @@ func TestEventIsThereAtOnce(t *testing.T) {
 		r, w := io.Pipe()
 		in := NewEvents(r, testLimit)
 		go io.WriteString(w, "data: a"+end)
-		e, err := in.Next() // blocks for ever where it waits for more
+		e, err := in.Next() // would block where it waits for more
 		if err != nil || string(e.Data) != "a" {
 			t.Errorf("%q: got %q, %v", end, e.Data, err)
 		}
@@ -111,7 +111,7 @@ func TestEventsRefuseEndlessRecords(t *testing.T) {
 	}
 }
 
-// endless repeats a text for ever.
+// endless repeats a text endlessly.
 type endless string
 
 func (e endless) Read(p []byte) (int, error) {

@@ -10,7 +10,7 @@ import (
 )
 
 // throughJSON sends pieces the way a server does, cut where they are, and
-// gives what comes out of a joiner.
+// returns the output of a joiner.
 func throughJSON(t testing.TB, pieces ...string) (out []string, rest string) {
 	t.Helper()
 	var j Joiner

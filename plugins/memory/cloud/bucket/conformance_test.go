@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// config is that of a device whose copies are in a folder.
+// config returns the configuration of a device whose copies are in a folder.
 func config(t testing.TB, s *objtest.Server, prefix, dir string, change map[string]any) store.Config {
 	t.Helper()
 	raw, err := json.Marshal(s.Settings)

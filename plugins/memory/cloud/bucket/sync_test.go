@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/syncsuite"
 )
 
-// Devices with memories of their own synchronise with one in a bucket.
+// Devices with their own memories synchronise with one in a bucket.
 func TestSync(t *testing.T) {
 	t.Parallel()
 	server := objtest.S3(t)

@@ -189,7 +189,7 @@ func decode(raw []byte, status string) (remotesqlite.Result, error) {
 	return rows, nil
 }
 
-// toNumber returns an int64 or a float64. All numbers of the API are those of
+// toNumber returns an int64 or a float64. All numbers of the API are numbers of
 // JavaScript.
 func toNumber(n json.Number) any {
 	if i, err := n.Int64(); err == nil {

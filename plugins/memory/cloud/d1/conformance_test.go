@@ -33,7 +33,7 @@ func (d *databases) url(t testing.TB) string {
 	return d.byTest[t.Name()]
 }
 
-// config is that of a test.
+// config returns the configuration of a test.
 func config(url string) store.Config {
 	return store.Config{URL: url, Timeout: time.Minute, Language: "english", InlineBytes: 1024, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 }

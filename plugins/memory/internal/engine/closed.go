@@ -21,7 +21,7 @@ import (
 // process, so it does not exist next to a log.
 const closedSuffix = ".closed"
 
-// closedFormat distinguishes the file from that of versions that did not remove it.
+// closedFormat distinguishes the file from files of versions that did not remove it.
 const closedFormat = 2
 
 // headerSize is the size of the part of a database that the checksum covers. Each
@@ -67,7 +67,7 @@ func lastLog(logs []string) (found string, err error) {
 }
 
 // IsClosed reports whether a database was closed with all changes in its file and nothing
-// wrote to it since. It returns an error if there is a log that is not that of the
+// wrote to it since. It returns an error if there is a log that does not belong to the
 // database. If the description is missing or torn, it reports false.
 func IsClosed(path string, logs ...string) (bool, error) {
 	log, err := lastLog(logs)

@@ -50,7 +50,7 @@ func (d *device) put(t *testing.T, path, content string) file.Stored {
 	return stored
 }
 
-// content is that of a file, "-" for none.
+// content is the content of a file, "-" for none.
 func (d *device) content(t *testing.T, path string) string {
 	t.Helper()
 	_, data, err := d.Read(t.Context(), path)

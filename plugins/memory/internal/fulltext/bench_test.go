@@ -13,7 +13,7 @@ import (
 )
 
 // zipfText makes documents of about 1 KB whose words are as unevenly spread as
-// those of a natural language: word 0 is the most frequent of 100,000.
+// a natural language has: word 0 is the most frequent of 100,000.
 type zipfText struct {
 	zipf *rand.Zipf
 	b    strings.Builder

@@ -87,7 +87,7 @@ type tx struct {
 	ops  []Op
 	next state
 	refs map[string]ref // of large values, by their hashes
-	// dimensions are those of collections; created are the new ones.
+	// dimensions are the dimensions of collections; created are the new collections.
 	dimensions, created map[string]int
 }
 

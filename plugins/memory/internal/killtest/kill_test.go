@@ -194,7 +194,7 @@ func (v *victim) writeAndKill(t *testing.T, p *plugin, round int) {
 	if round%5 == 4 {
 		kill.Reset(time.Duration(v.random.Int64N(int64(30 * time.Millisecond))))
 		p.killed.Store(true)   // calls fail from now on
-		_ = p.instance.Close() // it does not come to its end, or it does
+		_ = p.instance.Close() // it may end, or not
 	}
 	group.Wait()
 	p.kill()

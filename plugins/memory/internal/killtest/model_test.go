@@ -32,7 +32,7 @@ func (c *cell) send(v int64) { c.sent, c.doubtful = v, true }
 // ack notes that it is done.
 func (c *cell) ack() { c.acked, c.doubtful = c.sent, false }
 
-// see takes what is there; other says what is not.
+// see records what exists; other returns what does not.
 func (c *cell) see(got int64) (other int64, err error) {
 	switch {
 	case got == c.acked && c.doubtful:

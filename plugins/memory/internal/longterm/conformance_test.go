@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
 
-// backend is a memory that closes what it stands on.
+// backend is a memory that also closes its engine.
 type backend struct {
 	*longterm.Memory
 	engine *engine.Engine

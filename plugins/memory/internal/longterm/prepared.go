@@ -37,7 +37,7 @@ type prepared struct {
 // atOnce is the number of entries from which several goroutines prepare them.
 const atOnce = 64
 
-// prepareAll prepares entries. The error is that of the first invalid entry.
+// prepareAll prepares entries. The error is about the first invalid entry.
 func prepareAll(entries []store.Entry, inlineBytes int, now time.Time) ([]*prepared, error) {
 	all := make([]*prepared, len(entries))
 	workers := 1

@@ -117,7 +117,7 @@ func (d *device) live(t *testing.T) string {
 	return strings.Join(paths, " ")
 }
 
-// ids are those of the sessions that a query finds, in its order.
+// ids returns the ids of the sessions that a query finds, in its order.
 func (d *device) ids(t *testing.T, q session.Query) string {
 	t.Helper()
 	if q.Limit == 0 {

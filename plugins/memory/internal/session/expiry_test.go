@@ -38,7 +38,7 @@ func TestWhatExpiredIsArchivedAtOnce(t *testing.T) {
 		s, err := d.Get(t.Context(), "day")
 		want(t, "archived when it was seen", s.ArchivedAt.Equal(at(48*time.Hour)) && err == nil, true)
 
-		// It ends by itself even where somebody comes to end it.
+		// It also expires if somebody ends it at that time.
 		d.create(t, session.Draft{ID: "late", TTL: time.Second})
 		d.Pass(49 * time.Hour)
 		s, changed, err := d.End(t.Context(), "late")

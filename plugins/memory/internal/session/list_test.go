@@ -28,7 +28,7 @@ func (c *counting) Query(ctx context.Context, q store.DocumentQuery) ([]store.Do
 	return found, err
 }
 
-// many writes n sessions like one that was created, s0000 first.
+// many writes n sessions, s0000 first. They are copies of a created one.
 func (d *device) many(t *testing.T, n int) {
 	t.Helper()
 	d.create(t, session.Draft{ID: "s0000", Metadata: json.RawMessage(`{"n": "s0000"}`)})

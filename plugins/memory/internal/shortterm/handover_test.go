@@ -24,7 +24,7 @@ func get(m *Memory, key string) string {
 	return string(value)
 }
 
-// next returns the memory of the process that replaces that of m.
+// next returns the memory of the process that replaces m's process.
 func next(t *testing.T, m *Memory) *Memory {
 	t.Helper()
 	var state bytes.Buffer

@@ -38,7 +38,7 @@ func (d *device) put(t *testing.T, key, value string, ttl time.Duration) {
 	}
 }
 
-// have are those of the keys that have a value, without using them for long.
+// have returns the keys that have a value. It does not count as a use of them.
 func (d *device) have(t *testing.T, keys string) string {
 	t.Helper()
 	var have []string

@@ -176,7 +176,7 @@ func (x *Index) mark(ctx context.Context, tx store.Tx, collection string) ([]cha
 	return []change{one}, nil
 }
 
-// checkDimension compares the dimension of items with that of their collection, which
+// checkDimension compares the dimension of items with the dimension of their collection, which
 // the first items determine.
 func (x *Index) checkDimension(ctx context.Context, tx store.Tx, collection string, rows []*row) (created bool, err error) {
 	dimension, err := x.dimension(ctx, tx.Query, collection)

@@ -39,7 +39,7 @@ type request struct {
 
 // loaded is a page that was loaded.
 type loaded struct {
-	url         string // after redirects, including those of scripts
+	url         string // after redirects, including redirects by scripts
 	status      int
 	contentType string
 	html        []byte // the document after its scripts have run; nil for a file

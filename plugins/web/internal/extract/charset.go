@@ -24,8 +24,8 @@ const (
 	minConfidence = 30
 )
 
-// decodeCharset converts a body to UTF-8. The charset is that of a byte order mark, of
-// the Content-Type header, or of the page's declaration, in this order; otherwise UTF-8
+// decodeCharset converts a body to UTF-8. The charset comes from a byte order mark, from
+// the Content-Type header, or from the page's declaration, in this order; otherwise UTF-8
 // if it fits, or a guess. A declaration that the bytes contradict is ignored.
 func decodeCharset(body []byte, contentType string) string {
 	decoded, err := findEncoding(body, contentType).NewDecoder().Bytes(body)

@@ -153,7 +153,7 @@ func (f *frontier) refuse(u *url.URL) string {
 	return ""
 }
 
-// isFile reports whether the extension of a path is that of a file without text.
+// isFile reports whether a path has the extension of a file without text.
 func isFile(p string) bool {
 	switch strings.ToLower(path.Ext(p)) {
 	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg", ".ico", ".bmp", ".tif", ".tiff", ".mp3", ".mp4", ".webm", ".ogg", ".wav", ".avi", ".mov", ".mkv",

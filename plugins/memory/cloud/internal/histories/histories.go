@@ -26,7 +26,7 @@ type operation struct {
 	// Found is the value that was read, and FoundVersion its version.
 	Found        string
 	FoundVersion int64
-	// Created and Same are the results of store; Done is that of delete and apply.
+	// Created and Same are results of store, Done is the result of delete and apply.
 	Created, Same, Done bool
 	Call, Return        int64
 }

@@ -73,7 +73,7 @@ func (b *Blobs) upload(ctx context.Context, content string, from int, parts []st
 	return b.d.server.Each(ctx, statements...)
 }
 
-// publish stores the last parts and makes the content that of a blob.
+// publish stores the last parts and assigns the content to a blob.
 func (b *Blobs) publish(ctx context.Context, info store.BlobInfo, content string, parts int, last []string) error {
 	w := write{refused: "(SELECT count(*) FROM blob_parts WHERE content = ?2) < CAST(?3 AS INTEGER)", args: []string{content, integer(int64(parts - len(last)))}}
 	w.add("DELETE FROM blob_parts WHERE expires_at < unixepoch() AND " + pending)

@@ -27,7 +27,7 @@ type Server interface {
 	Close() error
 }
 
-// WithRemedy says what to do about a server that refuses the token.
+// WithRemedy explains how to fix a refused token.
 func WithRemedy(err error) error {
 	if e := new(tea.Error); errors.As(err, &e) && e.Type == tea.PermissionDenied {
 		e.Message += "; check settings.memory.token: it can have expired, or lack the right to write"

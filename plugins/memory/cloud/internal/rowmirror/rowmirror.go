@@ -85,7 +85,7 @@ func (m *Mirror) Where(ctx context.Context, table string, w tabular.Where) (rows
 	return rows, m.seen[table].Version, err
 }
 
-// Dialect is that of the views.
+// Dialect is the dialect of the views.
 func (*Mirror) Dialect() store.Dialect { return tabular.JSONRows }
 
 // Select runs a query.
@@ -104,7 +104,7 @@ func (m *Mirror) Select(ctx context.Context, query string, bounds store.Sandbox)
 // maxRounds bounds how often tables that change meanwhile are read again.
 const maxRounds = 20
 
-// refresh makes the copies of tables those of one moment.
+// refresh reads the copies of all tables at one moment.
 func (m *Mirror) refresh(ctx context.Context, names []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

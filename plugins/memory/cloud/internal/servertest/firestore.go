@@ -17,7 +17,7 @@ import (
 
 // Firestore is a running emulator of Firestore, with any number of projects.
 type Firestore struct {
-	// Address is that of the emulator, such as 127.0.0.1:8081.
+	// Address is the address of the emulator, such as 127.0.0.1:8081.
 	Address string
 
 	next atomic.Int64
@@ -57,7 +57,7 @@ func StartFirestore(t testing.TB, options ...string) *Firestore {
 			t.Fatal(err)
 		}
 		ended := make(chan struct{})
-		go func() { defer close(ended); _ = cmd.Wait() }() // its result is that of Kill
+		go func() { defer close(ended); _ = cmd.Wait() }() // it returns the result of Kill
 		if answers(ended, address) {
 			return &Firestore{Address: address, stop: func() { _ = cmd.Process.Kill(); <-ended }}
 		}

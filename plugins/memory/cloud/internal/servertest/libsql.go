@@ -24,7 +24,7 @@ const root = "../../../.."
 
 // LibSQL is a running libSQL server with any number of databases.
 type LibSQL struct {
-	// Address is that of the server, such as 127.0.0.1:8080.
+	// Address is the address of the server, such as 127.0.0.1:8080.
 	Address string
 
 	program, dir, admin string
@@ -66,7 +66,7 @@ func (s *LibSQL) Start(t testing.TB) {
 			t.Fatal(err)
 		}
 		ended := make(chan struct{})
-		go func() { defer close(ended); _ = cmd.Wait() }() // its result is that of Kill
+		go func() { defer close(ended); _ = cmd.Wait() }() // it returns the result of Kill
 		if answers(ended, address) && answers(ended, admin) {
 			s.cmd, s.ended, s.Address, s.admin = cmd, ended, address, admin
 			return

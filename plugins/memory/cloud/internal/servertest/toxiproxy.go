@@ -81,7 +81,7 @@ func (p *Toxiproxy) Proxy(t testing.TB, upstream string) *Proxied {
 
 // Proxied is a server behind a proxy.
 type Proxied struct {
-	// Address is that of the proxy.
+	// Address is the address of the proxy.
 	Address string
 
 	p    *Toxiproxy

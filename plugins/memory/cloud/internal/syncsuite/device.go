@@ -16,7 +16,7 @@ import (
 
 // Remote is a memory on a server that the tests share between devices.
 type Remote struct {
-	// Settings are those of the memory: engine, url and so on.
+	// Settings are the settings of the memory: engine, url and so on.
 	Settings map[string]any
 	// Option adds the engine to the bundle.
 	Option memory.Option

@@ -86,7 +86,7 @@ func Child(t *testing.T, option memory.Option) {
 
 // Kill kills a process again and again while it synchronises. All that it has
 // acknowledged is at the remote and on another device in the end, and no run takes
-// its own earlier writes for those of another one.
+// its own earlier writes for another device's.
 func Kill(t *testing.T, r Remote) {
 	t.Helper()
 	kills := 12

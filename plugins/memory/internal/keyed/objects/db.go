@@ -63,7 +63,7 @@ type pin struct {
 
 type pinKey struct{}
 
-// Pin returns a context whose reads see one state, that of the first one, unless it
+// Pin returns a context whose reads see one state, the state of the first read, unless it
 // disappears. Others look for a newer state each time.
 func (d *DB) Pin(ctx context.Context) context.Context {
 	return context.WithValue(ctx, pinKey{}, &pin{})

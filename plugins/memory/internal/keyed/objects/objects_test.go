@@ -24,7 +24,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
-// folder is a storage in memory. The conditions are those of a service.
+// folder is a storage in memory. It checks conditions like a service.
 type folder struct {
 	mu       sync.Mutex
 	objects  map[string][]byte
