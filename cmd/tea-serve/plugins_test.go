@@ -325,8 +325,8 @@ func TestPluginsNeedTheRoleAdmin(t *testing.T) {
 	}
 }
 
-// All users of a machine reach a loopback address: without tokens nobody there is an
-// admin. Only the user of the server opens its Unix socket.
+// All users of a machine can reach a loopback address, so without tokens it grants
+// no admin role. Only the server's user can open its Unix socket.
 func TestPluginsNeedATokenOnLoopback(t *testing.T) {
 	t.Parallel()
 	p := installedEcho(t)

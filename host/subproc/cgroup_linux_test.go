@@ -60,8 +60,8 @@ func removeGroups(t *testing.T, path string) {
 	}
 }
 
-// In its own group, not even a child without a trace in its environment
-// outlives the plugin or the host.
+// In a control group, even a child that cleared its environment does not outlive
+// the plugin or the host.
 func TestNothingLeavesAControlGroup(t *testing.T) {
 	t.Parallel()
 	group := delegate(t)

@@ -66,8 +66,8 @@ func TestActionsOfTwoVersions(t *testing.T) {
 	t.Parallel()
 	old := tea.Manifest{Name: "m", Actions: []tea.ActionInfo{{Name: "m.a", Idempotent: true}, {Name: "m.b", Once: true}}}
 	for want, now := range map[string]tea.Manifest{
-		`its name is "n"`: {Name: "n", Actions: old.Actions},
-		"no action m.a":   {Name: "m"},
+		`reports the name "n"`:                      {Name: "n", Actions: old.Actions},
+		"no action m.a":                             {Name: "m"},
 		"m.b no longer has its effect at most once": {Name: "m", Actions: []tea.ActionInfo{{Name: "m.a", Idempotent: true}, {Name: "m.b"}}},
 		"m.a is no longer idempotent":               {Name: "m", Actions: []tea.ActionInfo{{Name: "m.a"}}},
 	} {

@@ -174,8 +174,8 @@ func TestKillAtOnce(t *testing.T) {
 	t.Logf("%d kills", killed)
 }
 
-// needStrace returns the path of a strace that may trace; elsewhere than in CI
-// the test is skipped without one.
+// needStrace returns the path of a strace that may trace. Without one, the test is
+// skipped, except in CI.
 func needStrace(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("strace")

@@ -52,7 +52,7 @@ func limitElements(text string, limit int) (bounded string, notes []string) {
 func countElements(text string, limit int) (end int, repeated bool) {
 	tokens := html.NewTokenizer(strings.NewReader(text))
 	open := map[atom.Atom]int{}  // unclosed formatting elements
-	total, count, all := 0, 0, 0 // all counts those that the parser repeats
+	total, count, all := 0, 0, 0 // all includes the elements that the parser repeats
 	attrs := 0
 	for {
 		kind := tokens.Next()
