@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	// The race detector sleeps a second before a process ends.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
 	testscript.Main(m, map[string]func(){
-		"tea": func() { os.Exit(Main(Options{})) }, "tea-plugin-greet": greet, "tea-with-memory": memory, "mistaken": mistaken, "tea-plugin-bad": bad, "counter-plugin": counter, "radio-plugin": radio,
+		"tea": func() { os.Exit(Main(Options{})) }, "tea-plugin-greet": greet, "tea-with-memory": memory, "mistaken": renamedPlugin, "tea-plugin-bad": bad, "counter-plugin": counter, "radio-plugin": radio,
 	})
 }
 
@@ -119,8 +119,8 @@ func memory() {
 	}}}}))
 }
 
-// mistaken is greet under another name, which does nothing without a host.
-func mistaken() {
+// renamedPlugin is greet under another name, which does nothing without a host.
+func renamedPlugin() {
 	if os.Getenv("TEA_PLUGIN_COOKIE") != "" {
 		greet()
 	}

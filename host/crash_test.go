@@ -12,15 +12,15 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// death is the cause of an error by which the engine recognizes a crash.
-type death struct{}
+// crashCause is the cause of an error by which the engine recognizes a crash.
+type crashCause struct{}
 
-func (death) Error() string { return "killed" }
-func (death) Crashed()      {}
+func (crashCause) Error() string { return "killed" }
+func (crashCause) Crashed()      {}
 
-// mortal is a plugin whose process dies during the first calls, after some
+// dyingPlugin is a plugin whose process dies during the first calls, after some
 // tokens; the last entry of says is answered.
-func mortal(idempotent bool, calls *int, says ...[]string) tea.Action {
+func dyingPlugin(idempotent bool, calls *int, says ...[]string) tea.Action {
 	return tea.Action{Name: "mortal.talk", Summary: "Talks.", Streaming: true, Idempotent: idempotent, Handle: func(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 		words := says[min(*calls, len(says)-1)]
 		*calls++
@@ -28,7 +28,7 @@ func mortal(idempotent bool, calls *int, says ...[]string) tea.Action {
 			req.Host.Token(ctx, word)
 		}
 		if *calls < len(says) {
-			return nil, tea.Errorf(tea.PluginCrashed, "plugin mortal died: %w", death{})
+			return nil, tea.Errorf(tea.PluginCrashed, "plugin mortal died: %w", crashCause{})
 		}
 		return tea.Respond(map[string]any{"text": strings.Join(words, "")}), nil
 	}}
@@ -74,7 +74,7 @@ edges: [{from: a, parallel: [b], fan_in: join}]`,
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			calls := 0
-			h, err := host.New(host.Options{Actions: []tea.Action{mortal(!c.fragile, &calls, c.says...)}})
+			h, err := host.New(host.Options{Actions: []tea.Action{dyingPlugin(!c.fragile, &calls, c.says...)}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +112,7 @@ func TestRepeatedCallIsTheNextAttempt(t *testing.T) {
 	frail := tea.Action{Name: "frail.work", Idempotent: true, Handle: func(_ context.Context, req *tea.Request) (*tea.Response, error) {
 		attempts, keys = append(attempts, req.Attempt), append(keys, req.IdempotencyKey)
 		if req.Attempt == 1 {
-			return nil, tea.Errorf(tea.PluginCrashed, "plugin frail died: %w", death{})
+			return nil, tea.Errorf(tea.PluginCrashed, "plugin frail died: %w", crashCause{})
 		}
 		return tea.Respond(map[string]any{}), nil
 	}}

@@ -31,9 +31,9 @@ var speak = tea.Action{Name: "test.speak", Handle: func(ctx context.Context, req
 	return tea.Respond(map[string]any{"said": n}), nil
 }}
 
-// kept runs a workflow and returns its events as they were streamed, the file
+// recordEvents runs a workflow and returns its events as they were streamed, the file
 // that they were stored in, and how to read them.
-func kept(t *testing.T, s *session, o host.RunOptions) (live []string, file string, read func(after int64) []string) {
+func recordEvents(t *testing.T, s *session, o host.RunOptions) (live []string, file string, read func(after int64) []string) {
 	t.Helper()
 	o.Events = func(e flow.Event) { live = append(live, brief(t, mustMarshal(t, e))) }
 	res := s.run(o)
@@ -99,7 +99,7 @@ config: {max_steps: 5000}`,
 				if d == flow.DurabilityExit {
 					o.InterruptAfter = []string{"a", "j", "l"} // so that the run is kept
 				}
-				live, file, read := kept(t, s, o)
+				live, file, read := recordEvents(t, s, o)
 				if diff := cmp.Diff(live, read(0)); diff != "" {
 					t.Fatalf("stored events (-streamed +stored):\n%.2000s", diff)
 				}
@@ -131,7 +131,7 @@ config: {max_steps: 100000}`,
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSession(t, text+"\nsettings: {events: {max_mb: 1}}", speak)
-			live, file, read := kept(t, s, host.RunOptions{InterruptAfter: []string{"b", "l"}})
+			live, file, read := recordEvents(t, s, host.RunOptions{InterruptAfter: []string{"b", "l"}})
 			info, err := os.Stat(file)
 			if err != nil {
 				t.Fatal(err)
@@ -167,7 +167,7 @@ config: {max_steps: 100000}`,
 func TestEventsOfAKilledRunGoOnBehindItsLast(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, "nodes: [{name: a}, {name: b}]")
-	live, file, _ := kept(t, s, host.RunOptions{})
+	live, file, _ := recordEvents(t, s, host.RunOptions{})
 	runs, err := host.OpenRuns(s.dir)
 	if err != nil {
 		t.Fatal(err)

@@ -137,7 +137,7 @@ func TestNamesOfTools(t *testing.T) {
 		`b.yaml: it is not offered: tool name "same" is already used by`,
 		`c.yaml: the workflow "Tägliche Übersicht/1" is offered as T_gliche__bersicht_1`,
 		`d.yaml: it is not offered: the name "日本語" has none of the letters`,
-		`e.yaml: it is not offered: the name "resume" is that of the tool`,
+		`e.yaml: it is not offered: the name "resume" is reserved for the tool`,
 		`f.yaml: it is not offered: the name "` + strings.Repeat("x", 65) + `" has more than 64 characters`,
 	} {
 		c.log.await(t, want)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// alarm is a workflow that starts at the ends of runs of another one.
-func alarm(of, statuses string) string {
+// onRunWorkflow is a workflow that starts at the ends of runs of another one.
+func onRunWorkflow(of, statuses string) string {
 	return "nodes: [{name: n}]\nserve: {triggers: [{on_run: " + of + ", status: [" + statuses + "], input: {of: \"{{ event.status }}\"}}]}\n"
 }
 
@@ -19,7 +19,7 @@ func TestWaitingRunIsCancelled(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, map[string]string{
 				"ask.yaml":   `nodes: [{name: q, uses: human.ask, with: {question: "Go?"` + question + `}}]`,
-				"alarm.yaml": alarm("ask", "stopped"),
+				"alarm.yaml": onRunWorkflow("ask", "stopped"),
 			})
 			s := p.serve()
 			id := s.run("ask", "{}")["id"].(string)
@@ -46,7 +46,7 @@ func TestWaitingRunIsCancelled(t *testing.T) {
 
 func TestRunThatWasCancelledInTheQueueStartsItsFollowers(t *testing.T) {
 	t.Parallel()
-	p := newProject(t, map[string]string{"alarm.yaml": alarm("block", "stopped")})
+	p := newProject(t, map[string]string{"alarm.yaml": onRunWorkflow("block", "stopped")})
 	p.write("block.yaml", block(filepath.Join(p.home, "gate"))+"serve: {max_running: 1}\n")
 	s := p.serve()
 	s.started()
@@ -59,7 +59,7 @@ func TestRunThatWasCancelledInTheQueueStartsItsFollowers(t *testing.T) {
 
 func TestRunThatRunsAgainStartsItsFollowersAgain(t *testing.T) {
 	t.Parallel()
-	p := newProject(t, map[string]string{"alarm.yaml": alarm("gate", "failed, done")})
+	p := newProject(t, map[string]string{"alarm.yaml": onRunWorkflow("gate", "failed, done")})
 	p.write("gate.yaml", `
 settings: {file: {root: "`+p.home+`"}}
 nodes: [{name: n, uses: file.read, with: {path: open}}]

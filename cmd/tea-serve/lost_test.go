@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// removeState removes the state of the server, or its whole directory.
-func (p *project) removeState(everything bool) {
+// removeServerState removes the state of the server, or its whole directory.
+func (p *project) removeServerState(everything bool) {
 	p.t.Helper()
 	path := filepath.Join(p.home, "tea", "runs", "serve")
 	if !everything {
@@ -42,12 +42,12 @@ func TestMissingStateIsRebuiltFromTheJournals(t *testing.T) {
 			s.status(canceled)
 			asked, unanswered := s.run("ask", "{}")["id"].(string), s.run("open", "{}")["id"].(string)
 			s.kill()
-			p.removeState(everything)
+			p.removeServerState(everything)
 			s = p.serve("--stop-timeout", "1ms")
 			s.log.await(t, "state.jsonl, is missing. According to the journals 1 runs continue and 1 wait")
 			s.awaitStatus(killed, "running")
 			s.interrupt() // which stops the run
-			p.removeState(everything)
+			p.removeServerState(everything)
 			open(t, gate)
 			s = p.serve()
 			if status := s.status(killed); status != "done" {
@@ -81,7 +81,7 @@ func TestMissingStateProcessesNoFileAgain(t *testing.T) {
 	s.awaitNotes(p, 2)
 	s.awaitStatuses("import", map[string]int{"done": 2})
 	s.kill()
-	p.removeState(false)
+	p.removeServerState(false)
 	s = p.serve()
 	s.log.await(t, "skips 2 files in ")
 	p.write("inbox/c", "3")

@@ -17,8 +17,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/wire"
 )
 
-// debugged runs a plugin as a debugger does and returns its handshake.
-func debugged(t *testing.T, dir, name string) (*exec.Cmd, string) {
+// startDebugged runs a plugin as a debugger does and returns its handshake.
+func startDebugged(t *testing.T, dir, name string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, prefix+name))
 	cmd.Env = append(os.Environ(), wire.CookieKey+"="+wire.CookieValue, "PLUGIN_UNIX_SOCKET_DIR="+t.TempDir())
@@ -51,7 +51,7 @@ func TestReattachedPluginConforms(t *testing.T) {
 		func(line string) string { return strings.Split(line, "|")[3] },
 		func(line string) string { return filepath.Dir(strings.Split(line, "|")[3]) },
 	} {
-		cmd, line := debugged(t, dir, "probe")
+		cmd, line := startDebugged(t, dir, "probe")
 		set, problems, err := find(t.Context(), Options{Dirs: []string{dir}, CacheDir: t.TempDir(), Reattach: "probe=" + address(line)})
 		if err != nil || len(problems) > 0 {
 			t.Fatal(err, problems)
@@ -78,7 +78,7 @@ func TestReattachedPluginConforms(t *testing.T) {
 func TestReattachedPluginEnds(t *testing.T) {
 	t.Parallel()
 	dir := install(t, "crash")
-	_, line := debugged(t, dir, "crash")
+	_, line := startDebugged(t, dir, "crash")
 	set, _ := discover(t, Options{Dirs: []string{dir}, Reattach: "crash=" + line})
 	inst := openIn(t, set, "crash")
 	_, err := call(t.Context(), inst, "crash.exit", nil)

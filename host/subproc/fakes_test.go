@@ -26,8 +26,8 @@ var fakes = map[string]func(){
 	"tea-plugin-probe":     func() { serve.Main(teatest.Probe()) },
 	"tea-plugin-crash":     func() { serve.Main(crashBundle("crash")) },
 	"tea-plugin-slowstart": fakeSlowStart,
-	"tea-plugin-abc":       func() { serve.Main(greedyBundle("abc")) },
-	"tea-plugin-twin":      func() { serve.Main(greedyBundle("twin")) },
+	"tea-plugin-abc":       func() { serve.Main(conflictingBundle("abc")) },
+	"tea-plugin-twin":      func() { serve.Main(conflictingBundle("twin")) },
 	"tea-plugin-misnamed":  func() { serve.Main(crashBundle("another")) },
 	"tea-plugin-exits":     fakeExits,
 	"tea-plugin-rubbish":   func() { fmt.Println("Hello, world!"); block() },
@@ -41,7 +41,7 @@ var fakes = map[string]func(){
 	"tea-plugin-netrpc":    func() { fmt.Println("1|1|unix|/nowhere|netrpc|"); block() },
 	"tea-plugin-echo":      serveEcho,
 	"tea-plugin-swap":      func() { serve.Main(swapBundle()) },
-	"tea-plugin-numb":      func() { serve.Main(numbBundle()) },
+	"tea-plugin-numb":      func() { serve.Main(refusingBundle()) },
 	"bare-echo":            bare.Serve,
 	"fake-host":            fakeHost,
 	"fake-swap-host":       fakeSwapHost,
@@ -50,8 +50,8 @@ var fakes = map[string]func(){
 // block waits for the end that others bring.
 func block() { <-time.After(24 * time.Hour) } // without cgo, an empty select is a deadlock
 
-// eat uses memory: 400 MiB a second, which a busy host has time to notice.
-func eat(n int) {
+// useMemory uses memory: 400 MiB a second, which a busy host has time to notice.
+func useMemory(n int) {
 	var eaten [][]byte
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -104,8 +104,8 @@ type floodParams struct {
 	Bytes int `json:"bytes"`
 }
 
-// greedyBundle has its own action and some that others have too.
-func greedyBundle(name string) tea.Bundle {
+// conflictingBundle has its own action and some that others have too.
+func conflictingBundle(name string) tea.Bundle {
 	b := tea.Bundle{Name: name, Version: "1.0.0"}
 	for _, action := range []string{name + ".own", "crash.not", "shared.x"} {
 		b.Actions = append(b.Actions, tea.Action{Name: action, Handle: func(context.Context, *tea.Request) (*tea.Response, error) {
@@ -115,8 +115,8 @@ func greedyBundle(name string) tea.Bundle {
 	return b
 }
 
-// numbBundle never accepts its settings.
-func numbBundle() tea.Bundle {
+// refusingBundle never accepts its settings.
+func refusingBundle() tea.Bundle {
 	b := crashBundle("numb")
 	b.Open = func(context.Context, tea.Settings) (any, error) {
 		block()
@@ -208,7 +208,7 @@ func crashBundle(name string) tea.Bundle {
 			return none{}, nil
 		}),
 		tea.NewAction("crash.eat", "Uses memory.", func(_ context.Context, _ *tea.Request, p floodParams) (none, error) {
-			eat(p.Bytes)
+			useMemory(p.Bytes)
 			return none{}, nil
 		}),
 		{Name: "crash.big", Handle: func(_ context.Context, req *tea.Request) (*tea.Response, error) {

@@ -118,7 +118,7 @@ func swapBundle() tea.Bundle {
 			case is("hangs"):
 				block()
 			case is("eats"):
-				eat(4 << 30)
+				useMemory(4 << 30)
 			case is("slow"):
 				<-time.After(silence + time.Second)
 			case is("verbose"):

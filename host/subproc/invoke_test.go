@@ -121,8 +121,8 @@ type tokenHost struct {
 
 func (h *tokenHost) Token(_ context.Context, text string) { h.tokens <- text }
 
-// stubborn begins calls that never end and returns their errors.
-func stubborn(t *testing.T, inst *instance, calls int) <-chan error {
+// endlessCalls begins calls that never end and returns their errors.
+func endlessCalls(t *testing.T, inst *instance, calls int) <-chan error {
 	t.Helper()
 	host := &tokenHost{tokens: make(chan string)}
 	ended := make(chan error, calls)
@@ -149,7 +149,7 @@ func TestLogNamesTheActionThatAKilledPluginRan(t *testing.T) {
 	if _, err := call(t.Context(), inst, "crash.not", nil); err != nil {
 		t.Fatal(err)
 	}
-	ended := stubborn(t, inst, 2)
+	ended := endlessCalls(t, inst, 2)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := set.Shutdown(ctx); err != nil {
@@ -166,7 +166,7 @@ func TestCrashEndsAllCallsInFlight(t *testing.T) {
 	t.Parallel()
 	inst := open(t, "crash")
 	const n = 20
-	ended := stubborn(t, inst, n)
+	ended := endlessCalls(t, inst, n)
 	_, err := call(t.Context(), inst, "crash.kill", nil)
 	wantError(t, err, tea.PluginCrashed)
 	for range n {

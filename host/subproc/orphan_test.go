@@ -218,7 +218,7 @@ func TestCloseEndsChildrenAndStubbornCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := stubborn(t, inst, 1)
+	ended := endlessCalls(t, inst, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if err := set.Shutdown(ctx); err != nil {

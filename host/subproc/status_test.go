@@ -23,7 +23,7 @@ func TestStatusOfARunningHost(t *testing.T) {
 	_, err := call(t.Context(), inst, "crash.exit", nil)
 	wantError(t, err, tea.PluginCrashed)
 	pid := pidOf(t, inst)
-	stubborn(t, inst, 2)
+	endlessCalls(t, inst, 2)
 
 	hosts := thisHost(t)
 	if len(hosts) != 1 || hosts[0].PID != os.Getpid() || hosts[0].Started.IsZero() {

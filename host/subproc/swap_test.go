@@ -140,7 +140,7 @@ var damaged = map[string]struct {
 	"net/rpc":   {asFake("netrpc"), "netrpc", false},
 	"empty":     {text(""), "not a program for this machine", false},
 	"wrong":     {text("\x7fELF but not really"), "not a program for this machine", false},
-	"half":      {putHalf, "", false},
+	"half":      {writeHalf, "", false},
 	"no loader": {text("#!/no/such/interpreter\n"), "interpreter", false},
 	"renamed":   {traits("renamed"), "another", false},
 	"fewer":     {traits("fewer"), "no action swap.outer", false},
@@ -178,8 +178,8 @@ func traits(traits ...string) func(*testing.T, string) {
 	}
 }
 
-// putHalf writes the first half of a binary.
-func putHalf(t *testing.T, dir string) {
+// writeHalf writes the first half of a binary.
+func writeHalf(t *testing.T, dir string) {
 	t.Helper()
 	binary, err := os.ReadFile(must(os.Executable()))
 	if err != nil {

@@ -49,7 +49,7 @@ func TestTablesOfOtherPrograms(t *testing.T) {
 	g.call("import", write(utf16le("id,nome\nzé,São Paulo\n"), "from,type,to\n"))
 	same(t, "UTF-16", g.propertiesOf("zé"), object{"nome": "São Paulo"})
 	r := g.call("import", write("id,n\nx,1\nx,2\n", "from,type,to\n"))
-	same(t, "two rows with one id", []any{r["entities"], r["notes"]}, []any{int64(1), []any{"rows with the key of another row: 1; the last one of each key is stored"}})
+	same(t, "two rows with one id", []any{r["entities"], r["notes"]}, []any{int64(1), []any{"rows with a duplicate key: 1; the last one of each key is stored"}})
 	const none = "from,type,to\n"
 	for _, c := range []struct{ entities, relations, want string }{
 		{"name,age\nx,1\n", none, `entities.csv: line 1: the column "id" is missing; the columns are ["name" "age"]`},
@@ -321,7 +321,7 @@ func TestAnExportWithoutAPathHasData(t *testing.T) {
 	g.sample()
 	same(t, "no notes", g.call("export", object{})["notes"], []any{})
 	same(t, "notes of GraphML", g.call("export", object{"format": "graphml"})["notes"], []any{
-		"entities whose embeddings GraphML does not have: 1", "entities whose former values, and times and sources of properties, GraphML does not have: 1",
+		"GraphML cannot store embeddings; entities: 1", "GraphML cannot store the former values of properties, nor their times and sources; entities: 1",
 	})
 	g = openWith(t, object{"graph": object{"backend": "memory", "path": t.TempDir()}, "file": object{"root": t.TempDir()}})
 	_, ok = g.call("export", object{"path": "x.jsonl"})["data"]

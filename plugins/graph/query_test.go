@@ -59,7 +59,7 @@ func TestAPatternFindsRelations(t *testing.T) {
 func TestTheBackendMemoryHasNoQueryLanguage(t *testing.T) {
 	t.Parallel()
 	g := open(t, object{"backend": "memory", "path": t.TempDir()})
-	g.fails("query", object{"cypher": "MATCH (n) RETURN n"}, tea.ValidationError, "the backend memory of this graph does not have cypher; use pattern, or a graph with settings.graph.backend: cypher")
+	g.fails("query", object{"cypher": "MATCH (n) RETURN n"}, tea.ValidationError, "the backend memory of this graph does not support cypher; use pattern, or a graph with settings.graph.backend: cypher")
 	g.fails("query", object{"datalog": "?[a] := a = 1"}, tea.ValidationError, "settings.graph.backend: cozo")
 }
 

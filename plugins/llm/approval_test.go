@@ -86,7 +86,7 @@ func TestApprovalOfTools(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			host := files(c.answer)
-			server := servertest.Start(t, wants([2]string{"mcp_files_write", `{"path": "x"}`}), says("finished"))
+			server := servertest.Start(t, wants([2]string{"mcp_files_write", `{"path": "x"}`}), answerText("finished"))
 			if _, err := call(t, host, "llm.tools", openAI(server), map[string]any{"prompt": "hi", "tools": c.tools}); err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +99,7 @@ func TestApprovalOfTools(t *testing.T) {
 			if diff := cmp.Diff(c.invoked, invoked(host)); diff != "" {
 				t.Errorf("called (-want +got):\n%s", diff)
 			}
-			if told := toldTo(seen[1])["c1"]; !strings.Contains(told, c.told) {
+			if told := toolMessages(seen[1])["c1"]; !strings.Contains(told, c.told) {
 				t.Errorf("the model was told %s", told)
 			}
 		})
@@ -109,7 +109,7 @@ func TestApprovalOfTools(t *testing.T) {
 func TestQuestionShowsTheArguments(t *testing.T) {
 	t.Parallel()
 	host := files("approve")
-	server := servertest.Start(t, wants([2]string{"mcp_files_write", `{"path": "/etc/passwd"}`}), says("finished"))
+	server := servertest.Start(t, wants([2]string{"mcp_files_write", `{"path": "/etc/passwd"}`}), answerText("finished"))
 	if _, err := call(t, host, "llm.tools", openAI(server), map[string]any{"prompt": "hi", "tools": []any{"mcp.files.*"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestQuestionShowsTheArguments(t *testing.T) {
 func TestQuestionShowsHiddenCharacters(t *testing.T) {
 	t.Parallel()
 	host := files("deny")
-	server := servertest.Start(t, wants([2]string{"mcp_files_write", "{\"path\": \"pão \u202egnp.exe\u200b\u00a0\U000e0041\"}"}), says("finished"))
+	server := servertest.Start(t, wants([2]string{"mcp_files_write", "{\"path\": \"pão \u202egnp.exe\u200b\u00a0\U000e0041\"}"}), answerText("finished"))
 	if _, err := call(t, host, "llm.tools", openAI(server), map[string]any{"prompt": "hi", "tools": []any{"mcp.files.*"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestApprovalOfOneCallIsNotThatOfAnEqualOne(t *testing.T) {
 	}
 	resumed := files("deny")
 	resumed.Notes = host.Recorded().Notes
-	server := servertest.Start(t, equal, says("finished"))
+	server := servertest.Start(t, equal, answerText("finished"))
 	if _, err := call(t, resumed, "llm.tools", openAI(server), params); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestActionsThatCallAnyToolAsk(t *testing.T) {
 				name = strings.ReplaceAll(action, ".", "_")
 			}
 		}
-		server := servertest.Start(t, wants([2]string{name, `{}`}), says("finished"))
+		server := servertest.Start(t, wants([2]string{name, `{}`}), answerText("finished"))
 		if _, err := call(t, host, "llm.tools", openAI(server), map[string]any{"prompt": "hi", "tools": []any{c.tool}}); err != nil {
 			t.Fatal(err)
 		}

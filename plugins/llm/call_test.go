@@ -43,8 +43,8 @@ func openAI(server *servertest.Server) map[string]any {
 	return map[string]any{"model": "m", "api_base": server.URL, "api_key": "very-secret-key"}
 }
 
-// says is a whole answer of an OpenAI-compatible server.
-func says(text string) servertest.Reply {
+// answerText is a whole answer of an OpenAI-compatible server.
+func answerText(text string) servertest.Reply {
 	quoted, _ := json.Marshal(text)
 	return servertest.Reply{Chunks: []string{`{"model":"m-1","choices":[{"message":{"content":` + string(quoted) + `},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`}}
 }
@@ -59,7 +59,7 @@ func withoutFields(result map[string]any, fields ...string) map[string]any {
 
 func TestCall(t *testing.T) {
 	t.Parallel()
-	server := servertest.Start(t, says("hello"))
+	server := servertest.Start(t, answerText("hello"))
 	settings := openAI(server)
 	settings["prices"] = map[string]any{"m": map[string]any{"input": 2, "output": 20}}
 	got, err := call(t, nil, "llm.call", settings, map[string]any{"prompt": "hi", "system": "be brief", "temperature": 0.5})
@@ -118,7 +118,7 @@ func TestAnswerGoesBackAsMessage(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t,
 		servertest.Reply{Chunks: []string{`{"choices":[{"message":{"content":null,"tool_calls":[{"id":"c1","function":{"name":"csv_parse","arguments":"{\"text\":\"a\"}"}}]}}]}`}},
-		says("done"))
+		answerText("done"))
 	host := &teatest.Host{Actions: map[string]func(context.Context, any) (any, error){"csv.parse": nil}}
 	params := map[string]any{"messages": []any{map[string]any{"role": "user", "content": "hi"}}, "tools": []any{"csv.parse"}, "tool_choice": "csv.parse"}
 	first, err := call(t, host, "llm.call", openAI(server), params)
@@ -200,7 +200,7 @@ func TestKeyGoesOnlyWhereItBelongs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			reply := says("hi")
+			reply := answerText("hi")
 			if c.params["provider"] == "ollama" {
 				reply = servertest.Reply{Chunks: []string{`{"done":true}`}}
 			}
@@ -282,7 +282,7 @@ func TestNoSecretInErrors(t *testing.T) {
 
 func TestRetriesAreLogged(t *testing.T) {
 	t.Parallel()
-	server := servertest.Start(t, servertest.Reply{Status: 503, Header: map[string]string{"Retry-After-Ms": "1"}, Chunks: []string{`{"error":"busy"}`}}, says("hi"))
+	server := servertest.Start(t, servertest.Reply{Status: 503, Header: map[string]string{"Retry-After-Ms": "1"}, Chunks: []string{`{"error":"busy"}`}}, answerText("hi"))
 	host := &teatest.Host{}
 	if _, err := call(t, host, "llm.call", openAI(server), map[string]any{"prompt": "hi"}); err != nil {
 		t.Fatal(err)
@@ -307,7 +307,7 @@ func TestTimeout(t *testing.T) {
 
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	server := servertest.Start(t, says("hello"))
+	server := servertest.Start(t, answerText("hello"))
 	settings := openAI(server)
 	settings["provider"] = "replay"
 	replay := map[string]any{"file": t.TempDir() + "/answers.jsonl", "record": true}

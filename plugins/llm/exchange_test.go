@@ -39,7 +39,7 @@ func TestFallbacks(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			primary, other := servertest.Start(t, c.first), servertest.Start(t, says("hello"))
+			primary, other := servertest.Start(t, c.first), servertest.Start(t, answerText("hello"))
 			settings := openAI(primary)
 			settings["max_retries"] = 1
 			settings["fallbacks"] = []any{"m-2", map[string]any{"api_base": other.URL, "model": "m-3", "api_key": "other-key"}}
@@ -142,7 +142,7 @@ func TestExtraMembersGoBack(t *testing.T) {
 	const turn = `{"choices":[{"message":{"role":"assistant","content":null,"reasoning_content":"hm","refusal":null,"annotations":[],` +
 		`"reasoning_details":[{"type":"reasoning.encrypted","data":"xyz","index":0}],` +
 		`"tool_calls":[{"id":"c1","type":"function","extra_content":{"google":{"thought_signature":"sig"}},"function":{"name":"math_add","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`
-	server := servertest.Start(t, servertest.Reply{Chunks: []string{turn}}, says("ok"))
+	server := servertest.Start(t, servertest.Reply{Chunks: []string{turn}}, answerText("ok"))
 	got, err := call(t, adder(), "llm.tools", openAI(server), map[string]any{"prompt": "hi", "tools": []any{"math.add"}})
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestExtraMembersGoBack(t *testing.T) {
 	}
 
 	// The same by way of the workflow's state.
-	next := servertest.Start(t, says("fine"))
+	next := servertest.Start(t, answerText("fine"))
 	if _, err := call(t, adder(), "llm.call", openAI(next), map[string]any{"messages": got["messages"], "prompt": "more", "tools": []any{"math.add"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestExtraMembersGoBack(t *testing.T) {
 func TestExtraMembersStayWithTheirServer(t *testing.T) {
 	t.Parallel()
 	const turn = `{"choices":[{"message":{"reasoning_content":"hm","tool_calls":[{"id":"c1","extra_content":{"a":1},"function":{"name":"math_add","arguments":"{}"}}]}}]}`
-	primary, other := servertest.Start(t, servertest.Reply{Chunks: []string{turn}}, servertest.Reply{Status: 401}), servertest.Start(t, servertest.Reply{Chunks: []string{turn}}, says("ok"))
+	primary, other := servertest.Start(t, servertest.Reply{Chunks: []string{turn}}, servertest.Reply{Status: 401}), servertest.Start(t, servertest.Reply{Chunks: []string{turn}}, answerText("ok"))
 	settings := openAI(primary)
 	settings["fallbacks"] = []any{map[string]any{"api_base": other.URL}}
 	if _, err := call(t, adder(), "llm.tools", settings, map[string]any{"prompt": "hi", "tools": []any{"math.add"}}); err != nil {
@@ -197,7 +197,7 @@ func TestExtraMembersStayWithTheirServer(t *testing.T) {
 func TestResumedConversationStaysWithItsServer(t *testing.T) {
 	t.Parallel()
 	const turn = `{"choices":[{"message":{"reasoning_content":"hm","tool_calls":[{"id":"c1","function":{"name":"crash","arguments":"{}"}}]}}]}`
-	primary, other := servertest.Start(t, servertest.Reply{Status: 401}), servertest.Start(t, servertest.Reply{Chunks: []string{turn}}, says("ok"))
+	primary, other := servertest.Start(t, servertest.Reply{Status: 401}), servertest.Start(t, servertest.Reply{Chunks: []string{turn}}, answerText("ok"))
 	settings := openAI(primary)
 	settings["fallbacks"] = []any{map[string]any{"api_base": other.URL}}
 	params := map[string]any{"prompt": "hi", "tools": []any{"crash"}}
@@ -254,7 +254,7 @@ func TestNotedAnswersCountOnce(t *testing.T) {
 		again := adder()
 		again.Notes = host.Recorded().Notes
 		got, err := teatest.Call(t, llm.Bundle(), teatest.Request{
-			Action: "llm.tools", Params: params, Settings: map[string]any{"llm": openAI(servertest.Start(t, says("ok")))},
+			Action: "llm.tools", Params: params, Settings: map[string]any{"llm": openAI(servertest.Start(t, answerText("ok")))},
 			Host: again, Call: tea.Call{IdempotencyKey: "key", Attempt: attempt},
 		})
 		if err != nil {
@@ -309,7 +309,7 @@ func TestBudgetEndsACall(t *testing.T) {
 		requests     int
 	}{
 		{"rounds of tools", "llm.tools", map[string]any{"tools": []any{"math.add"}}, []servertest.Reply{again}, 3},
-		{"repairs", "llm.call", map[string]any{"schema": degrees, "max_repairs": 9}, []servertest.Reply{says("warm")}, 3},
+		{"repairs", "llm.call", map[string]any{"schema": degrees, "max_repairs": 9}, []servertest.Reply{answerText("warm")}, 3},
 		{"batches", "embedding.create", map[string]any{"input": []any{"a", "b", "c", "d"}, "batch_size": 1}, []servertest.Reply{{Chunks: []string{`{"data":[{"embedding":[1.5]}],"usage":{"prompt_tokens":15}}`}}}, 3},
 		{"answers that break off", "llm.call", map[string]any{"max_retries": 9}, []servertest.Reply{{Header: map[string]string{"Content-Length": "1000"}, Chunks: []string{"{"}, Then: servertest.Break}}, 4},
 	} {
@@ -332,7 +332,7 @@ func TestBudgetEndsACall(t *testing.T) {
 	}
 	// An answer that is paid for is returned.
 	host := &teatest.Host{Budget: 10}
-	if got, err := call(t, host, "llm.call", openAI(servertest.Start(t, says("hello"))), map[string]any{"prompt": "hi"}); err != nil || got["content"] != "hello" {
+	if got, err := call(t, host, "llm.call", openAI(servertest.Start(t, answerText("hello"))), map[string]any{"prompt": "hi"}); err != nil || got["content"] != "hello" {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -384,11 +384,11 @@ func TestOutcomes(t *testing.T) {
 func TestEqualIDsOfCallsAreTold(t *testing.T) {
 	t.Parallel()
 	reply := servertest.Reply{Chunks: []string{`{"choices":[{"message":{"tool_calls":[{"id":"c","function":{"name":"math_add","arguments":"{\"x\":1}"}},{"id":"c","function":{"name":"math_add","arguments":"{\"x\":2}"}}]}}]}`}}
-	server := servertest.Start(t, reply, says("ok"))
+	server := servertest.Start(t, reply, answerText("ok"))
 	if _, err := call(t, adder(), "llm.tools", openAI(server), map[string]any{"prompt": "hi", "tools": []any{"math.add"}}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"c": `{"sum":1}`, "call_1_1": `{"sum":2}`}, toldTo(server.Seen()[1])); diff != "" {
+	if diff := cmp.Diff(map[string]string{"c": `{"sum":1}`, "call_1_1": `{"sum":2}`}, toolMessages(server.Seen()[1])); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -408,7 +408,7 @@ func TestTooManyCallsInOneRound(t *testing.T) {
 
 func TestAnswerIsBounded(t *testing.T) {
 	t.Parallel()
-	server := servertest.Start(t, says(strings.Repeat("a", 2000)))
+	server := servertest.Start(t, answerText(strings.Repeat("a", 2000)))
 	settings := openAI(server)
 	settings["max_answer_bytes"] = 1000
 	_, err := call(t, nil, "llm.call", settings, map[string]any{"prompt": "hi"})

@@ -14,7 +14,7 @@ import (
 // also where the action itself would take anything, as one in Lua does.
 func TestArgumentsMustFitTheToolsOwnSchema(t *testing.T) {
 	t.Parallel()
-	server := servertest.Start(t, wants([2]string{"lookup", `{"day":5}`}, [2]string{"lookup", `{}`}, [2]string{"lookup", `{"day":"today"}`}), says("ok"))
+	server := servertest.Start(t, wants([2]string{"lookup", `{"day":5}`}, [2]string{"lookup", `{}`}, [2]string{"lookup", `{"day":"today"}`}), answerText("ok"))
 	var ran []any
 	host := &teatest.Host{Actions: map[string]action{"mylua.read": func(_ context.Context, params any) (any, error) {
 		ran = append(ran, params)
@@ -29,7 +29,7 @@ func TestArgumentsMustFitTheToolsOwnSchema(t *testing.T) {
 	if len(ran) != 1 {
 		t.Errorf("the action ran with %v", ran)
 	}
-	told := toldTo(server.Seen()[1])
+	told := toolMessages(server.Seen()[1])
 	for id, part := range map[string]string{"c1": "day", "c2": "day", "c3": "done"} {
 		if !strings.Contains(told[id], part) || strings.Contains(told[id], "validation_error") != (id != "c3") {
 			t.Errorf("%s: the model was told %s", id, told[id])
@@ -51,7 +51,7 @@ func TestArgumentsMustFitTheToolsOwnSchema(t *testing.T) {
 func TestServerThatRefusesTheFormatOfARepair(t *testing.T) {
 	t.Parallel()
 	refused := servertest.Reply{Status: 400, Chunks: []string{`{"error":{"message":"unknown field response_format"}}`}}
-	server := servertest.Start(t, says("warm"), refused, says("still warm"), says(`{"degrees":21}`))
+	server := servertest.Start(t, answerText("warm"), refused, answerText("still warm"), answerText(`{"degrees":21}`))
 	host := &teatest.Host{Actions: map[string]action{"math.add": func(context.Context, any) (any, error) { return nil, nil }}}
 	got, err := call(t, host, "llm.tools", openAI(server), map[string]any{"prompt": "hi", "tools": []any{"math.add"}, "schema": degrees})
 	if err != nil {

@@ -39,7 +39,7 @@ func TestModelThatNamesItsProviderIsSentToAnotherCompany(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := servertest.Start(t, says("hello"))
+			server := servertest.Start(t, answerText("hello"))
 			settings := maps.Clone(c.settings)
 			if settings["api_base"] == here {
 				settings["api_base"] = server.URL

@@ -30,7 +30,7 @@ func TestStructuredAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := servertest.Start(t, says(text))
+			server := servertest.Start(t, answerText(text))
 			got, err := call(t, nil, "llm.call", openAI(server), map[string]any{"prompt": "hi", "schema": degrees})
 			if err != nil {
 				t.Fatal(err)
@@ -62,7 +62,7 @@ func TestListInPlaceOfAnObject(t *testing.T) {
 	}{
 		{one, "Sure:\n```json\n[1, 2]\n```", true}, {one, `["a"]`, false}, {two, "[1]", false}, {degrees, "[21]", false},
 	} {
-		server := servertest.Start(t, says(c.text))
+		server := servertest.Start(t, answerText(c.text))
 		got, err := call(t, nil, "llm.call", openAI(server), map[string]any{"prompt": "hi", "schema": c.schema, "max_repairs": 0})
 		if (err == nil) != c.fits {
 			t.Errorf("%s: %v, %v", c.text, got, err)
@@ -95,7 +95,7 @@ func TestCallWithoutAQuestionIsValid(t *testing.T) {
 
 func TestAnswersAreRepaired(t *testing.T) {
 	t.Parallel()
-	server := servertest.Start(t, says("about 21"), says(`{"degrees":"21"}`), says(`{"degrees":21}`))
+	server := servertest.Start(t, answerText("about 21"), answerText(`{"degrees":"21"}`), answerText(`{"degrees":21}`))
 	got, err := call(t, nil, "llm.call", openAI(server), map[string]any{"prompt": "hi", "schema": degrees})
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestAnswersAreRepaired(t *testing.T) {
 
 func TestRepairsEnd(t *testing.T) {
 	t.Parallel()
-	server := servertest.Start(t, says("about 21"))
+	server := servertest.Start(t, answerText("about 21"))
 	_, err := call(t, nil, "llm.call", openAI(server), map[string]any{"prompt": "hi", "schema": degrees, "max_repairs": 1})
 	if err == nil || err.Type != tea.ValidationError || err.Details["content"] != "about 21" {
 		t.Errorf("got %v", err)
@@ -130,7 +130,7 @@ func TestRepairsEnd(t *testing.T) {
 func TestServerThatRefusesTheFormat(t *testing.T) {
 	t.Parallel()
 	refused := servertest.Reply{Status: 400, Chunks: []string{`{"error":{"message":"unknown field response_format"}}`}}
-	server := servertest.Start(t, refused, says(`{"degrees":21}`))
+	server := servertest.Start(t, refused, answerText(`{"degrees":21}`))
 	got, err := call(t, nil, "llm.call", openAI(server), map[string]any{"prompt": "hi", "schema": degrees})
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestServerThatRefusesTheFormat(t *testing.T) {
 func TestRecordedRefusalOfTheFormat(t *testing.T) {
 	t.Parallel()
 	refused := servertest.Reply{Status: 400, Chunks: []string{`{"error":{"message":"unknown field response_format"}}`}}
-	settings := openAI(servertest.Start(t, refused, says(`{"degrees":21}`)))
+	settings := openAI(servertest.Start(t, refused, answerText(`{"degrees":21}`)))
 	settings["provider"] = "replay"
 	replay := map[string]any{"file": t.TempDir() + "/answers.jsonl", "record": true}
 	settings["replay"] = replay
@@ -208,7 +208,7 @@ func TestResponseFormats(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := call(t, nil, "llm.call", openAI(servertest.Start(t, says(c.answer))), map[string]any{"prompt": "hi", "response_format": c.format})
+			got, err := call(t, nil, "llm.call", openAI(servertest.Start(t, answerText(c.answer))), map[string]any{"prompt": "hi", "response_format": c.format})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +223,7 @@ func TestResponseFormats(t *testing.T) {
 // where a repaired one begins.
 func TestRepairsAreNotStreamed(t *testing.T) {
 	t.Parallel()
-	server := servertest.Start(t, servertest.Reply{Chunks: []string{"data: {\"choices\":[{\"delta\":{\"content\":\"no\"},\"finish_reason\":\"stop\"}]}\n\n"}}, says(`{"degrees":21}`))
+	server := servertest.Start(t, servertest.Reply{Chunks: []string{"data: {\"choices\":[{\"delta\":{\"content\":\"no\"},\"finish_reason\":\"stop\"}]}\n\n"}}, answerText(`{"degrees":21}`))
 	host := &teatest.Host{}
 	if _, err := call(t, host, "llm.stream", openAI(server), map[string]any{"prompt": "hi", "schema": degrees}); err != nil {
 		t.Fatal(err)

@@ -48,8 +48,8 @@ func adder() *teatest.Host {
 	}
 }
 
-// toldTo returns the tool messages of a request, by the call they answer.
-func toldTo(seen servertest.Seen) map[string]string {
+// toolMessages returns the tool messages of a request, by the call they answer.
+func toolMessages(seen servertest.Seen) map[string]string {
 	told := map[string]string{}
 	for _, m := range seen.Body["messages"].([]any) {
 		if m := m.(map[string]any); m["role"] == "tool" {
@@ -61,7 +61,7 @@ func toldTo(seen servertest.Seen) map[string]string {
 
 func TestTools(t *testing.T) {
 	t.Parallel()
-	server := servertest.Start(t, wants([2]string{"math_add", `{"x":1,"y":2}`}), says("It is 3."))
+	server := servertest.Start(t, wants([2]string{"math_add", `{"x":1,"y":2}`}), answerText("It is 3."))
 	host := adder()
 	got, err := call(t, host, "llm.tools", openAI(server), map[string]any{"prompt": "1+2?", "tools": []any{"math.add"}})
 	if err != nil {
@@ -76,7 +76,7 @@ func TestTools(t *testing.T) {
 	if diff := cmp.Diff(wantTools, server.Seen()[0].Body["tools"]); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]string{"c1": `{"sum":3}`}, toldTo(server.Seen()[1])); diff != "" {
+	if diff := cmp.Diff(map[string]string{"c1": `{"sum":3}`}, toolMessages(server.Seen()[1])); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]teatest.Invoked{{Action: "math.add", Params: map[string]any{"x": int64(1), "y": int64(2)}}}, host.Recorded().Invoked); diff != "" {
@@ -105,7 +105,7 @@ func TestTools(t *testing.T) {
 
 func TestToolsOfOtherNames(t *testing.T) {
 	t.Parallel()
-	server := servertest.Start(t, wants([2]string{"sum_up", `{"x":1}`}, [2]string{"a_b_2", `{}`}, [2]string{"a.b", `{}`}), says("ok"))
+	server := servertest.Start(t, wants([2]string{"sum_up", `{"x":1}`}, [2]string{"a_b_2", `{}`}, [2]string{"a.b", `{}`}), answerText("ok"))
 	host := adder()
 	for _, name := range []string{"a.b", "a_b"} {
 		host.Actions[name] = func(context.Context, any) (any, error) { return name, nil }
@@ -117,7 +117,7 @@ func TestToolsOfOtherNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"c1": `{"sum":1}`, "c2": `"a.b"`, "c3": `"a.b"`}, toldTo(server.Seen()[1])); diff != "" {
+	if diff := cmp.Diff(map[string]string{"c1": `{"sum":1}`, "c2": `"a.b"`, "c3": `"a.b"`}, toolMessages(server.Seen()[1])); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -135,14 +135,14 @@ func TestModelIsToldOfFailures(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t, wants(
 		[2]string{"math_add", `{"x":1`}, [2]string{"math_adn", `{}`}, [2]string{"fails", `{}`}, [2]string{"math_add", `[1]`}, [2]string{"math_add", ``}, [2]string{"math_add", `"{\"x\":4}"`},
-	), says("sorry"))
+	), answerText("sorry"))
 	host := adder()
 	host.Actions["fails"] = func(context.Context, any) (any, error) { return nil, tea.Errorf(tea.QueryError, `no "table"`) }
 	got, err := call(t, host, "llm.tools", openAI(server), map[string]any{"prompt": "hi", "tools": []any{"math.add", "fails"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := toldTo(server.Seen()[1])
+	told := toolMessages(server.Seen()[1])
 	for id, part := range map[string]string{
 		"c1": `"error_type":"validation_error"`, "c2": `did you mean \"math_add\"?`, "c3": `{"error":"no \"table\"","error_type":"query_error"}`,
 		"c4": "must be a JSON object, not array", "c5": `{"sum":0}`, "c6": `{"sum":4}`,
@@ -161,13 +161,13 @@ func TestModelIsToldOfFailures(t *testing.T) {
 
 func TestLongResultsAreCut(t *testing.T) {
 	t.Parallel()
-	server := servertest.Start(t, wants([2]string{"long", `{}`}), says("ok"))
+	server := servertest.Start(t, wants([2]string{"long", `{}`}), answerText("ok"))
 	host := &teatest.Host{Actions: map[string]action{"long": func(context.Context, any) (any, error) { return strings.Repeat("é", 500), nil }}}
 	if _, err := call(t, host, "llm.tools", openAI(server), map[string]any{"prompt": "hi", "tools": []any{"long"}, "max_result_bytes": 100}); err != nil {
 		t.Fatal(err)
 	}
 	want := `"` + strings.Repeat("é", 49) + "... [cut off: 99 of 1002 bytes shown]"
-	if got := toldTo(server.Seen()[1])["c1"]; got != want {
+	if got := toolMessages(server.Seen()[1])["c1"]; got != want {
 		t.Errorf("got %q", got)
 	}
 }
@@ -175,7 +175,7 @@ func TestLongResultsAreCut(t *testing.T) {
 // Calls of one round run at once, and their results stay in order.
 func TestCallsOfOneRoundRunTogether(t *testing.T) {
 	t.Parallel()
-	server := servertest.Start(t, wants([2]string{"meet", `{"n":1}`}, [2]string{"meet", `{"n":2}`}), says("ok"))
+	server := servertest.Start(t, wants([2]string{"meet", `{"n":1}`}, [2]string{"meet", `{"n":2}`}), answerText("ok"))
 	var both sync.WaitGroup
 	both.Add(2)
 	host := &teatest.Host{Actions: map[string]action{"meet": func(_ context.Context, params any) (any, error) {
@@ -186,7 +186,7 @@ func TestCallsOfOneRoundRunTogether(t *testing.T) {
 	if _, err := call(t, host, "llm.tools", openAI(server), map[string]any{"prompt": "hi", "tools": []any{"meet"}}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"c1": "1", "c2": "2"}, toldTo(server.Seen()[1])); diff != "" {
+	if diff := cmp.Diff(map[string]string{"c1": "1", "c2": "2"}, toolMessages(server.Seen()[1])); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -196,7 +196,7 @@ func TestRoundsEnd(t *testing.T) {
 	again := wants([2]string{"math_add", `{"x":1}`})
 	params := map[string]any{"prompt": "hi", "tools": []any{"math.add"}, "max_tool_rounds": 2}
 
-	server := servertest.Start(t, again, again, says("enough"))
+	server := servertest.Start(t, again, again, answerText("enough"))
 	got, err := call(t, adder(), "llm.tools", openAI(server), params)
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func TestRoundsEnd(t *testing.T) {
 
 func TestStructuredAnswerAfterTools(t *testing.T) {
 	t.Parallel()
-	server := servertest.Start(t, wants([2]string{"math_add", `{"x":20,"y":1}`}), says("about 21"), says(`{"degrees":21}`))
+	server := servertest.Start(t, wants([2]string{"math_add", `{"x":20,"y":1}`}), answerText("about 21"), answerText(`{"degrees":21}`))
 	got, err := call(t, adder(), "llm.tools", openAI(server), map[string]any{"prompt": "hi", "tools": []any{"math.add"}, "schema": degrees})
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +252,7 @@ func TestCrashedToolsGoOn(t *testing.T) {
 	resumed := adder()
 	resumed.Actions["crash"] = func(context.Context, any) (any, error) { return "fine", nil }
 	resumed.Notes = host.Recorded().Notes
-	server := servertest.Start(t, says("done"))
+	server := servertest.Start(t, answerText("done"))
 	got, err := call(t, resumed, "llm.tools", openAI(server), params)
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func TestCrashedToolsGoOn(t *testing.T) {
 	another := adder()
 	another.Notes = host.Recorded().Notes
 	fresh, goErr := teatest.Call(t, llm.Bundle(), teatest.Request{
-		Action: "llm.tools", Params: params, Settings: map[string]any{"llm": openAI(servertest.Start(t, says("fresh")))},
+		Action: "llm.tools", Params: params, Settings: map[string]any{"llm": openAI(servertest.Start(t, answerText("fresh")))},
 		Host: crashless(another), Call: tea.Call{IdempotencyKey: "another key"},
 	})
 	if goErr != nil || fresh.(map[string]any)["rounds"] != int64(0) {
@@ -292,7 +292,7 @@ func TestEqualCallsHaveTheirOwnKeys(t *testing.T) {
 	host := adder()
 	rounds := []servertest.Reply{
 		wants([2]string{"math_add", `{"x":1,"y":2}`}, [2]string{"plus", `{"y": 2, "x": 1}`}, [2]string{"math_add", `{"x":2}`}),
-		wants([2]string{"math_add", `{"x":1,"y":2}`}), says("done"),
+		wants([2]string{"math_add", `{"x":1,"y":2}`}), answerText("done"),
 	}
 	if _, err := call(t, host, "llm.tools", openAI(servertest.Start(t, rounds...)), params); err != nil {
 		t.Fatal(err)
@@ -363,7 +363,7 @@ func TestToolsStream(t *testing.T) {
 func TestCallsWithoutIDGetOne(t *testing.T) {
 	t.Parallel()
 	nameless := servertest.Reply{Chunks: []string{`{"choices":[{"message":{"tool_calls":[{"function":{"name":"math_add","arguments":{}}},{"function":{"name":"math_add","arguments":{}}}]}}]}`}}
-	server := servertest.Start(t, nameless, nameless, says("ok"))
+	server := servertest.Start(t, nameless, nameless, answerText("ok"))
 	got, err := call(t, adder(), "llm.tools", openAI(server), map[string]any{"prompt": "hi", "tools": []any{"math.add"}})
 	if err != nil {
 		t.Fatal(err)

@@ -160,7 +160,7 @@ func TestNamesOfTools(t *testing.T) {
 			}
 		}
 	}
-	if !strings.Contains(fmt.Sprint(r["omitted"]), "without a name or with the name of another one") {
+	if !strings.Contains(fmt.Sprint(r["omitted"]), "without a name or with a duplicate name") {
 		t.Errorf("omitted: %v", r["omitted"])
 	}
 }

@@ -20,7 +20,7 @@ import (
 // are the arguments.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "mcp-server" {
-		beServer(os.Args[2], os.Args[3:])
+		runTestServer(os.Args[2], os.Args[3:])
 		return
 	}
 	os.Setenv("MCP_TEST_SECRET", "not for servers")
@@ -50,7 +50,7 @@ func with(server map[string]any, more ...any) map[string]any {
 	return map[string]any{"mcp": map[string]any{"tools_file": "/nonexistent/mcp-tools.json", "servers": map[string]any{"s": server}}}
 }
 
-func beServer(kind string, args []string) {
+func runTestServer(kind string, args []string) {
 	if kind == "raw" {
 		rawServer(args[0])
 		return

@@ -39,13 +39,13 @@ func TestAnArchiveHasEverything(t *testing.T) {
 				defer o.close()
 				r := o.must("memory.restore", map[string]any{"path": "all.teamem"})
 				same(t, "refused", r["refused"], any([]any{}))
-				lookAtOld(t, o)
+				checkOldMemory(t, o)
 				o.equal("another namespace", o.must("ltm.retrieve", map[string]any{"namespace": "team", "key": "shared"})["value"], "harbor")
 				again := o.must("memory.import", map[string]any{"path": "all.teamem", "existing": "keep"})
 				if n := again["written"].(int64); n > 1 { // the expired entry, if it was swept meanwhile
 					t.Errorf("%d records were written again", n)
 				}
-				lookAtOld(t, o)
+				checkOldMemory(t, o)
 			})
 		}
 	}

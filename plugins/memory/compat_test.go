@@ -36,7 +36,7 @@ func TestOldMemoriesAreRead(t *testing.T) {
 				}
 				for range 2 {
 					o := mustOpen(t, map[string]any{"path": dir, "engine": engine})
-					lookAtOld(t, o)
+					checkOldMemory(t, o)
 					o.must("ltm.store", map[string]any{"key": "new", "value": "new harbor"})
 					o.equal("what was stored now", o.must("ltm.search", map[string]any{"query": "new harbor", "limit": 1})["results"].([]any)[0].(map[string]any)["key"], "new")
 					o.equal("removed again", o.must("ltm.delete", map[string]any{"key": "new"})["deleted"], true)
@@ -94,8 +94,8 @@ func makeMemory(t *testing.T, engine, dir string) {
 	}
 }
 
-// lookAtOld finds what makeMemory has stored.
-func lookAtOld(t *testing.T, o *opened) {
+// checkOldMemory finds what makeMemory has stored.
+func checkOldMemory(t *testing.T, o *opened) {
 	t.Helper()
 	fields := func(list any, name string) string {
 		var all []string

@@ -127,10 +127,10 @@ func pathAttacks() []string {
 	}
 }
 
-// oddPaths are names like any other: a file is found under just its own. On
+// unusualPaths are names like any other: a file is found under just its own. On
 // the disk no file has such a name, so what some systems do to names does not
 // matter.
-func oddPaths() []string {
+func unusualPaths() []string {
 	return []string{
 		"a", "a ", "a.", "a..", " a", "A", "...", "a...b", ".hidden", "CON", "nul.txt", "LPT1", "aux/a", "ä", "a\u0308", "ａ", "a%20b", "a b", "100%", "x/a:b", "x=1&y", "日本/語.md", "-rf", "$HOME", "`id`", "a;b", "'", "{a,b}", "[a]",
 		strings.Repeat("long/", 200) + "x", strings.Repeat("x", 3000), "archive/a", "sessions", "archive/sessions", ".writing-x", "files/ab/cd",
@@ -158,12 +158,12 @@ func TestPathsDoNotLeadOut(t *testing.T) {
 			}
 			a.do(t, "memory.file_delete", map[string]any{"path": "a"})
 
-			for i, path := range oddPaths() {
+			for i, path := range unusualPaths() {
 				content := fmt.Sprint("odd ", i)
 				same(t, path, pick(a.do(t, "memory.file_store", map[string]any{"path": path, "content": content}), "path", "created"), []any{path, true})
 				a.do(t, "memory.file_store", map[string]any{"path": path, "content": content + " in s", "session_id": "s"})
 			}
-			for i, path := range oddPaths() {
+			for i, path := range unusualPaths() {
 				same(t, path, a.do(t, "memory.file_retrieve", map[string]any{"path": path})["content"], any(fmt.Sprint("odd ", i)))
 				same(t, path, a.do(t, "memory.file_retrieve", map[string]any{"path": path, "session_id": "s"})["content"], any(fmt.Sprint("odd ", i, " in s")))
 			}

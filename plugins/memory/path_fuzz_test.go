@@ -17,7 +17,7 @@ import (
 // or there is one file more, found under just that path, whose name leads
 // nowhere however often it is decoded.
 func FuzzPath(f *testing.F) {
-	for _, path := range append(pathAttacks(), oddPaths()...) {
+	for _, path := range append(pathAttacks(), unusualPaths()...) {
 		f.Add(path, "")
 		f.Add(path, "s")
 		f.Add("a", path)
@@ -51,7 +51,7 @@ func FuzzPath(f *testing.F) {
 			return
 		}
 		whole := stored["path"].(string)
-		if leadsAway(whole) {
+		if escapesRoot(whole) {
 			t.Errorf("%q in %q is stored under %q", given, session, whole)
 		}
 		if owner := stored["session_id"]; strings.HasPrefix(whole, "sessions/") != (owner == "s") {
@@ -72,8 +72,8 @@ func FuzzPath(f *testing.F) {
 	})
 }
 
-// leadsAway says whether some reader might take a path out of its root.
-func leadsAway(p string) bool {
+// escapesRoot says whether some reader might take a path out of its root.
+func escapesRoot(p string) bool {
 	for range 6 {
 		if path.IsAbs(p) || !filepath.IsLocal(filepath.FromSlash(p)) || strings.ContainsAny(p, "\\\x00") || strings.Contains("/"+p+"/", "/../") || path.Clean(p) == ".." {
 			return true

@@ -21,8 +21,8 @@ func copyOf(t *testing.T, dir string) string {
 	return to
 }
 
-// putBack replaces a folder by a copy.
-func putBack(t *testing.T, copied, dir string) {
+// restoreFolder replaces a folder by a copy.
+func restoreFolder(t *testing.T, copied, dir string) {
 	t.Helper()
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestSyncWithAnOlderCopyOfTheOtherMemoryDeletedNewerRecords(t *testing.T) {
 					b.must("memory.sync", nil)
 					want := map[string]string{"old": "1", "new": "1", "changed": "2"}
 
-					putBack(t, copied, shared)
+					restoreFolder(t, copied, shared)
 					if written > 0 { // so that the numbers of changes are those of others
 						c := device()
 						defer c.close()
@@ -192,7 +192,7 @@ func TestSyncAfterAnOlderCopyOfADevice(t *testing.T) {
 		a.must("memory.sync", nil)
 		b.must("memory.sync", nil)
 		a.close()
-		putBack(t, copied, dir)
+		restoreFolder(t, copied, dir)
 		a = device(dir)
 		a.storeEach("other", 1)
 		a.equal("restored", a.must("memory.sync", nil)["restored"], "this")

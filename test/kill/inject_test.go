@@ -124,7 +124,7 @@ func TestKillAtEachSystemCall(t *testing.T) {
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			want := undisturbed(t, a)
+			want := outcomeWithoutKill(t, a)
 			for _, call := range calls {
 				t.Run(strings.Trim(call, "/^"), func(t *testing.T) {
 					t.Parallel()
@@ -155,7 +155,7 @@ func TestKillAtOnce(t *testing.T) {
 	t.Parallel()
 	a := attacks[0]
 	started := time.Now()
-	want := undisturbed(t, a)
+	want := outcomeWithoutKill(t, a)
 	window := max(20*time.Millisecond, time.Since(started)/2) // it is a run and a resume
 	killed := 0
 	for seed := range uint64(2 * kills(t)) {
@@ -198,8 +198,8 @@ type outcome struct {
 	Effects map[string][]string
 }
 
-// undisturbed is the outcome where the command is not killed.
-func undisturbed(t *testing.T, a attack) outcome {
+// outcomeWithoutKill is the outcome where the command is not killed.
+func outcomeWithoutKill(t *testing.T, a attack) outcome {
 	t.Helper()
 	d := newDevice(t)
 	d.must(a.exit, a.prepare(d)...)

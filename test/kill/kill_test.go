@@ -46,7 +46,7 @@ func TestKillAndResume(t *testing.T) {
 					t.Fatalf("only %d of %d runs could be killed", killed, rounds)
 				}
 				v := newVictim(t, file)
-				killed += v.torment(t, rand.New(rand.NewPCG(seed, 0)), took)
+				killed += v.killRepeatedly(t, rand.New(rand.NewPCG(seed, 0)), took)
 				if diff := cmp.Diff(want, v.state(t)); diff != "" {
 					t.Fatalf("seed %d: the final state differs from an undisturbed run's:\n%s", seed, diff)
 				}
@@ -92,8 +92,8 @@ func (v *victim) untilDone(t *testing.T) time.Duration {
 	return time.Since(started)
 }
 
-// torment kills the run some times, then lets it end, and counts the kills.
-func (v *victim) torment(t *testing.T, r *rand.Rand, took time.Duration) int {
+// killRepeatedly kills the run some times, then lets it end, and counts the kills.
+func (v *victim) killRepeatedly(t *testing.T, r *rand.Rand, took time.Duration) int {
 	t.Helper()
 	killed := 0
 	for range 1 + r.IntN(4) {

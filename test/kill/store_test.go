@@ -107,13 +107,13 @@ func packVersions(t *testing.T) string {
 	return dir
 }
 
-// shelf is a device with a store of plugins.
-type shelf struct {
+// storeDevice is a device with a store of plugins.
+type storeDevice struct {
 	*device
 	data string
 }
 
-func newShelf(t *testing.T, files string) shelf {
+func newStoreDevice(t *testing.T, files string) storeDevice {
 	t.Helper()
 	d := &device{T: t, dir: t.TempDir(), afterStart: func() {}}
 	for _, v := range []string{"1", "2", "3"} {
@@ -121,7 +121,7 @@ func newShelf(t *testing.T, files string) shelf {
 			t.Fatal(err)
 		}
 	}
-	s := shelf{d, filepath.Join(d.dir, "data", "tea")}
+	s := storeDevice{d, filepath.Join(d.dir, "data", "tea")}
 	t.Cleanup(func() {
 		_ = filepath.WalkDir(s.data, func(path string, d fs.DirEntry, err error) error { // its directories are read-only
 			if err == nil && d.IsDir() {
@@ -133,14 +133,14 @@ func newShelf(t *testing.T, files string) shelf {
 	return s
 }
 
-func (s shelf) command(program string, args ...string) *exec.Cmd {
+func (s storeDevice) command(program string, args ...string) *exec.Cmd {
 	cmd := s.device.command(program, args...)
 	cmd.Env = append(cmd.Env, "XDG_DATA_HOME="+filepath.Dir(s.data), "XDG_CACHE_HOME="+filepath.Join(s.dir, "cache"))
 	return cmd
 }
 
 // tea runs a command, which must end with one of the exit codes.
-func (s shelf) tea(want []int, args ...string) string {
+func (s storeDevice) tea(want []int, args ...string) string {
 	s.Helper()
 	code, out := s.run(s.command(tea, args...))
 	if !slices.Contains(want, code) {
@@ -150,7 +150,7 @@ func (s shelf) tea(want []int, args ...string) string {
 }
 
 // active returns the version that a host would use.
-func (s shelf) active() string {
+func (s storeDevice) active() string {
 	s.Helper()
 	var found []struct{ Name, Version string }
 	out := s.tea([]int{0}, "plugin", "list", "--json", "-q")
@@ -167,7 +167,7 @@ func (s shelf) active() string {
 // reports whether the command was killed.
 func (a storeAttack) strike(t *testing.T, files, program string, args ...string) (killed bool) {
 	t.Helper()
-	s := newShelf(t, files)
+	s := newStoreDevice(t, files)
 	for _, command := range a.before {
 		s.tea([]int{0}, command...)
 	}
@@ -195,7 +195,7 @@ func (a storeAttack) strike(t *testing.T, files, program string, args ...string)
 }
 
 // wantNoRemains checks that the store has nothing but complete entries.
-func (s shelf) wantNoRemains(entries int) {
+func (s storeDevice) wantNoRemains(entries int) {
 	s.Helper()
 	found := 0
 	for _, dir := range []string{"store", "plugins", "store/history"} {

@@ -135,7 +135,7 @@ func TestLinesOfASecretAreMaskedAndSealed(t *testing.T) {
 		t.Errorf("unsealed: %v, %v", back, err)
 	}
 	_, err := New(map[string]any{"pem": "another value"}, nil).Unseal(sealed)
-	if err == nil || !strings.Contains(err.Error(), `the secret "pem", which has another value now`) {
+	if err == nil || !strings.Contains(err.Error(), `the secret "pem", whose value has changed`) {
 		t.Errorf("with another secret: %v", err)
 	}
 }

@@ -101,26 +101,26 @@ func failures(t *testing.T, target Target) (map[string]Result, int) {
 	return failed, passed
 }
 
-// bent changes the answers of a linked bundle.
-type bent struct {
+// changedBundle changes the answers of a linked bundle.
+type changedBundle struct {
 	Target
 	answer func(*tea.Request, *tea.Response, error) (*tea.Response, error)
 }
 
-type bentInstance struct {
+type changedInstance struct {
 	Instance
-	bent
+	changedBundle
 }
 
-func (b bent) Open(ctx context.Context, s tea.Settings) (Instance, error) {
+func (b changedBundle) Open(ctx context.Context, s tea.Settings) (Instance, error) {
 	inst, err := b.Target.Open(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	return bentInstance{inst, b}, nil
+	return changedInstance{inst, b}, nil
 }
 
-func (b bentInstance) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+func (b changedInstance) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	resp, err := b.Instance.Invoke(ctx, req)
 	return b.answer(req, resp, err)
 }
@@ -161,7 +161,7 @@ func TestEachMistakeHasItsCheck(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			failed, passed := failures(t, bent{Linked(Probe()), c.answer})
+			failed, passed := failures(t, changedBundle{Linked(Probe()), c.answer})
 			for check, want := range c.want {
 				r, ok := failed[check]
 				if !ok || !strings.Contains(r.Detail, want) {

@@ -19,7 +19,7 @@ import (
 
 // streamer is a plugin that accepts calls in a stream.
 type streamer struct {
-	stranger
+	scriptedPlugin
 	pb.UnimplementedPluginCallsServer
 	calls func(callsOfHost) error
 }

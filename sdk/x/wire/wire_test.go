@@ -25,19 +25,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// stranger is a plugin that answers as the test says.
-type stranger struct {
+// scriptedPlugin is a plugin that answers as the test says.
+type scriptedPlugin struct {
 	pb.UnimplementedPluginServer
 	manifest *pb.Manifest
 	invoke   func(*pb.InvokeRequest) (*pb.InvokeResponse, error)
 	events   []*pb.InvokeEvent
 }
 
-func (s *stranger) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeResponse, error) {
+func (s *scriptedPlugin) Describe(context.Context, *pb.DescribeRequest) (*pb.DescribeResponse, error) {
 	return &pb.DescribeResponse{Manifest: s.manifest}, nil
 }
 
-func (s *stranger) Configure(_ context.Context, req *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
+func (s *scriptedPlugin) Configure(_ context.Context, req *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
 	switch req.GetInstanceId() {
 	case "refused":
 		return &pb.ConfigureResponse{Error: &pb.Error{Type: "validation_error"}}, nil
@@ -47,15 +47,15 @@ func (s *stranger) Configure(_ context.Context, req *pb.ConfigureRequest) (*pb.C
 	return &pb.ConfigureResponse{Capabilities: []string{"teleport.v9", "stream"}}, nil
 }
 
-func (s *stranger) Invoke(_ context.Context, req *pb.InvokeRequest) (*pb.InvokeResponse, error) {
+func (s *scriptedPlugin) Invoke(_ context.Context, req *pb.InvokeRequest) (*pb.InvokeResponse, error) {
 	return s.invoke(req)
 }
 
-func (s *stranger) Shutdown(context.Context, *pb.ShutdownRequest) (*pb.ShutdownResponse, error) {
+func (s *scriptedPlugin) Shutdown(context.Context, *pb.ShutdownRequest) (*pb.ShutdownResponse, error) {
 	return &pb.ShutdownResponse{}, nil
 }
 
-func (s *stranger) InvokeStream(_ *pb.InvokeRequest, stream grpc.ServerStreamingServer[pb.InvokeEvent]) error {
+func (s *scriptedPlugin) InvokeStream(_ *pb.InvokeRequest, stream grpc.ServerStreamingServer[pb.InvokeEvent]) error {
 	for _, event := range s.events {
 		if err := stream.Send(event); err != nil {
 			return err
@@ -64,8 +64,8 @@ func (s *stranger) InvokeStream(_ *pb.InvokeRequest, stream grpc.ServerStreaming
 	return nil
 }
 
-// connect returns a client of the stranger.
-func connect(t *testing.T, s *stranger) *wire.Client {
+// connect returns a client of the scripted plugin.
+func connect(t *testing.T, s *scriptedPlugin) *wire.Client {
 	t.Helper()
 	client := meet(t, s, nil)
 	if err := client.Configure(t.Context(), "1", nil); err != nil {
@@ -115,7 +115,7 @@ func (s *switchboard) Accept(id uint32) (net.Listener, error) {
 func TestWayBackIsOpenedWithTheFirstInstance(t *testing.T) {
 	t.Parallel()
 	broker := &switchboard{dir: t.TempDir()}
-	client := meet(t, &stranger{}, broker)
+	client := meet(t, &scriptedPlugin{}, broker)
 	if _, err := client.Describe(t.Context()); err == nil {
 		t.Fatal("a stranger has a manifest")
 	}
@@ -136,7 +136,7 @@ func TestWayBackIsOpenedWithTheFirstInstance(t *testing.T) {
 // the later ones say.
 func TestCapabilitiesOfAnInstanceStay(t *testing.T) {
 	t.Parallel()
-	client := connect(t, &stranger{})
+	client := connect(t, &scriptedPlugin{})
 	if client.HandsOver() {
 		t.Error("no instance has state")
 	}
@@ -165,7 +165,7 @@ func result(text string) *pb.InvokeResponse {
 // The reader checks the result, once.
 func TestResultThatIsNotJSONCannotBeRead(t *testing.T) {
 	t.Parallel()
-	client := connect(t, &stranger{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) { return result(`{"a":`), nil }})
+	client := connect(t, &scriptedPlugin{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) { return result(`{"a":`), nil }})
 	resp, err := client.Invoke(t.Context(), "1", request(&teatest.Host{}), false)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestAnswersOfStrangers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			client := connect(t, &stranger{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) { return c.answer, c.err }})
+			client := connect(t, &scriptedPlugin{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) { return c.answer, c.err }})
 			resp, err := client.Invoke(t.Context(), "1", request(&teatest.Host{}), false)
 			var broken *wire.BrokenError
 			var failed *tea.Error
@@ -226,14 +226,14 @@ func TestAnswersOfStrangers(t *testing.T) {
 	}
 }
 
-// A message is printed and kept more than once, so a stranger's has its bounds.
+// A message is printed and kept more than once, so a message of a plugin is bounded.
 func TestMessagesOfStrangers(t *testing.T) {
 	t.Parallel()
 	for sent, want := range map[string]string{
 		"":                         "without a message",
 		strings.Repeat("ä", 1<<20): "... (2080768 more bytes)",
 	} {
-		client := connect(t, &stranger{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) {
+		client := connect(t, &scriptedPlugin{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) {
 			return &pb.InvokeResponse{Outcome: &pb.InvokeResponse_Error{Error: &pb.Error{Message: sent}}}, nil
 		}})
 		_, err := client.Invoke(t.Context(), "1", request(&teatest.Host{}), false)
@@ -246,7 +246,7 @@ func TestMessagesOfStrangers(t *testing.T) {
 func TestWaitsOfStrangers(t *testing.T) {
 	t.Parallel()
 	for ms, want := range map[int64]time.Duration{-5: 0, 1500: 1500 * time.Millisecond, 1 << 62: 24 * time.Hour} {
-		client := connect(t, &stranger{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) {
+		client := connect(t, &scriptedPlugin{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) {
 			return &pb.InvokeResponse{Outcome: &pb.InvokeResponse_Error{Error: &pb.Error{Message: "later", RetryAfterMs: ms}}}, nil
 		}})
 		_, err := client.Invoke(t.Context(), "1", request(&teatest.Host{}), false)
@@ -261,7 +261,7 @@ func TestWaitsOfStrangers(t *testing.T) {
 func TestShutdownWaitsForTheAnswersOfCalls(t *testing.T) {
 	t.Parallel()
 	begun, answer := make(chan struct{}), make(chan struct{})
-	client := connect(t, &stranger{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) {
+	client := connect(t, &scriptedPlugin{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) {
 		close(begun)
 		<-answer
 		return result(`1`), nil
@@ -295,7 +295,7 @@ func TestStreamsOfStrangers(t *testing.T) {
 
 	host := &teatest.Host{}
 	several := &pb.InvokeEvent{Event: &pb.InvokeEvent_Token{Token: &pb.Token{Text: "a", More: []string{"b", "c"}}}}
-	client := connect(t, &stranger{events: []*pb.InvokeEvent{token, unknown, token, several, done, token}})
+	client := connect(t, &scriptedPlugin{events: []*pb.InvokeEvent{token, unknown, token, several, done, token}})
 	if _, err := client.Invoke(t.Context(), "1", request(host), true); err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func TestStreamsOfStrangers(t *testing.T) {
 		t.Errorf("what comes behind the result must not count: %s", diff)
 	}
 
-	client = connect(t, &stranger{events: []*pb.InvokeEvent{token}})
+	client = connect(t, &scriptedPlugin{events: []*pb.InvokeEvent{token}})
 	_, err := client.Invoke(t.Context(), "1", request(&teatest.Host{}), true)
 	var failed *tea.Error
 	if !errors.As(err, &failed) || failed.Type != tea.InternalError {
@@ -324,7 +324,7 @@ func TestWrongManifestsAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := connect(t, &stranger{manifest: m}).Describe(t.Context())
+			_, err := connect(t, &scriptedPlugin{manifest: m}).Describe(t.Context())
 			var failed *tea.Error
 			if !errors.As(err, &failed) || failed.Type != tea.InternalError {
 				t.Errorf("got %v", err)
@@ -335,7 +335,7 @@ func TestWrongManifestsAreRefused(t *testing.T) {
 
 func TestTooLargeParametersAreRefusedBeforeTheyAreSent(t *testing.T) {
 	t.Parallel()
-	client := connect(t, &stranger{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) {
+	client := connect(t, &scriptedPlugin{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) {
 		t.Error("they were sent")
 		return result(`null`), nil
 	}})

@@ -140,7 +140,7 @@ func TestKeys(t *testing.T) {
 	if sealed, err = both.Encode(plain); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := old.Decode(sealed); err == nil || !strings.Contains(err.Error(), `does not have the key "new"`) {
+	if _, err := old.Decode(sealed); err == nil || !strings.Contains(err.Error(), `does not contain the key "new"`) {
 		t.Errorf("got %v", err)
 	}
 	none, err := newCodec("")

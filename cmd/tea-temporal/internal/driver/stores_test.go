@@ -50,7 +50,7 @@ func TestOtherBlobsAreRefused(t *testing.T) {
 	t.Parallel()
 	h, _ := newHost(t)
 	s := newSite(t, h, nil)
-	for dir, want := range map[string]string{"": "was started without --blobs", t.TempDir(): "in another place than the --blobs"} {
+	for dir, want := range map[string]string{"": "was started without --blobs", t.TempDir(): "does not store its values in this --blobs"} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			f := s.flags
@@ -83,7 +83,7 @@ func TestOtherBlobsAreRefused(t *testing.T) {
 	}
 	other := s.flags
 	other.Blobs = ""
-	if _, _, err := (Engine{}).Find(other, h, res.RunID); err == nil || !strings.Contains(err.Error(), "stores values in --blobs, which is missing here") {
+	if _, _, err := (Engine{}).Find(other, h, res.RunID); err == nil || !strings.Contains(err.Error(), "stores values in --blobs; add the --blobs") {
 		t.Errorf("got %v", err)
 	}
 }

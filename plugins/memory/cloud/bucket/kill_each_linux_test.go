@@ -108,8 +108,8 @@ func (w worker) run(t *testing.T, started func(*os.Process), before ...string) (
 	return steps, err == nil
 }
 
-// executioner kills a process at a request to the server.
-type executioner struct {
+// requestKiller kills a process at a request to the server.
+type requestKiller struct {
 	target *httputil.ReverseProxy
 
 	mu      sync.Mutex
@@ -119,7 +119,7 @@ type executioner struct {
 	after   bool
 }
 
-func (e *executioner) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (e *requestKiller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	e.count++
 	now, process, after := e.count == e.at, e.process, e.after
@@ -138,7 +138,7 @@ func (e *executioner) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // next prepares the next process.
-func (e *executioner) next(at int, after bool) func(*os.Process) {
+func (e *requestKiller) next(at int, after bool) func(*os.Process) {
 	e.mu.Lock() // until the process is there
 	e.count, e.at, e.after = 0, at, after
 	return func(p *os.Process) {
@@ -147,13 +147,13 @@ func (e *executioner) next(at int, after bool) func(*os.Process) {
 	}
 }
 
-func newExecutioner(t *testing.T, s *objtest.Server) (*executioner, *objtest.Server) {
+func newRequestKiller(t *testing.T, s *objtest.Server) (*requestKiller, *objtest.Server) {
 	t.Helper()
 	target, err := url.Parse(s.Settings.Endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &executioner{target: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+	e := &requestKiller{target: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
 		r.Out.Host = r.In.Host // it is signed
 	}, ErrorLog: log.New(io.Discard, "", 0)}} // clients are killed
@@ -218,7 +218,7 @@ func TestKillAtEachRequest(t *testing.T) {
 		t.Run(acknowledge, func(t *testing.T) {
 			t.Parallel()
 			s := objtest.S3(t)
-			e, behind := newExecutioner(t, s)
+			e, behind := newRequestKiller(t, s)
 			kills := 0
 			for n := 1; ; n += every {
 				w := worker{Server: *behind, Prefix: fmt.Sprint(prefixOf(t), n), Dir: t.TempDir(), Options: killOptions(acknowledge)}

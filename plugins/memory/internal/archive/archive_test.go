@@ -199,18 +199,18 @@ func TestASecondImportWritesRowsAgain(t *testing.T) {
 	}
 }
 
-// fussy is a table that cannot store the row 3.
-type fussy struct{ rowsOf }
+// refusingTable is a table that cannot store the row 3.
+type refusingTable struct{ rowsOf }
 
-func (*fussy) Tables(context.Context) ([]archive.Table, error) {
+func (*refusingTable) Tables(context.Context) ([]archive.Table, error) {
 	return []archive.Table{{Name: "t", Schema: []byte("[]"), PrimaryKey: []string{"a"}}}, nil
 }
 
-func (*fussy) Rows(_ context.Context, _ archive.Table, page func([]json.RawMessage) error) error {
+func (*refusingTable) Rows(_ context.Context, _ archive.Table, page func([]json.RawMessage) error) error {
 	return page([]json.RawMessage{[]byte(`{"a":1}`), []byte(`{"a":2}`), []byte(`{"a":3,"b":4}`), []byte(`{"a":5}`), []byte(`{"a":6}`)})
 }
 
-func (f *fussy) Insert(ctx context.Context, table string, rows []json.RawMessage, replace bool, key string) error {
+func (f *refusingTable) Insert(ctx context.Context, table string, rows []json.RawMessage, replace bool, key string) error {
 	for n, row := range rows {
 		if strings.Contains(string(row), "3") {
 			return tea.Errorf(tea.ValidationError, "row %d: it has a 3", n)
@@ -224,7 +224,7 @@ func (f *fussy) Insert(ctx context.Context, table string, rows []json.RawMessage
 func TestOneRowThatCannotBeStoredStopsNoImport(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	table := &fussy{rowsOf{done: map[string]bool{}}}
+	table := &refusingTable{rowsOf{done: map[string]bool{}}}
 	if _, err := archive.Export(t.Context(), &b, &records{all: map[store.RecordName]store.Record{}}, table); err != nil {
 		t.Fatal(err)
 	}

@@ -471,8 +471,8 @@ var vault = store.View{
 	Query:   "SELECT id, json(body), open FROM main.vault WHERE hidden IS NULL",
 }
 
-// bait is a file with the canary, and a path where no file is.
-func bait(t *testing.T) (dir string, fill *strings.Replacer) {
+// canaryFile is a file with the canary, and a path where no file is.
+func canaryFile(t *testing.T) (dir string, fill *strings.Replacer) {
 	t.Helper()
 	dir = t.TempDir()
 	file := filepath.Join(dir, "bait.csv")
@@ -482,8 +482,8 @@ func bait(t *testing.T) (dir string, fill *strings.Replacer) {
 	return dir, strings.NewReplacer("FILE", filepath.ToSlash(file), "NEW", filepath.ToSlash(filepath.Join(dir, "new")))
 }
 
-// unharmed checks that nothing was written and that queries are answered.
-func unharmed(t *testing.T, e *engine.Engine, query string) {
+// checkUnharmed checks that nothing was written and that queries are answered.
+func checkUnharmed(t *testing.T, e *engine.Engine, query string) {
 	t.Helper()
 	const all = "SELECT (SELECT count(*) FROM orders), (SELECT count(*) FROM secret), (SELECT count(*) FROM hidden_notes), (SELECT sum(id) FROM orders)"
 	var orders, secrets, notes, sum int
@@ -523,7 +523,7 @@ func TestSelectRefuses(t *testing.T) {
 	for _, driver := range drivers(t) {
 		t.Run(string(driver.Dialect()), func(t *testing.T) {
 			t.Parallel()
-			dir, fill := bait(t)
+			dir, fill := canaryFile(t)
 			e := stocked(t, driver, t.TempDir())
 			for family, queries := range attacks {
 				for _, attack := range queries {
@@ -542,7 +542,7 @@ func TestSelectRefuses(t *testing.T) {
 						t.Errorf("%s: %.200s\ntells %v", family, query, err)
 					}
 				}
-				unharmed(t, e, family)
+				checkUnharmed(t, e, family)
 			}
 			if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 				t.Errorf("files were made: %v %v", entries, err)

@@ -151,7 +151,7 @@ func TestSelectStaysWithinItsLimits(t *testing.T) {
 					group.Go(func() { explode(t, e, query) })
 				}
 				group.Wait()
-				unharmed(t, e, strings.Join(batch, "\n"))
+				checkUnharmed(t, e, strings.Join(batch, "\n"))
 			}
 		})
 	}
@@ -197,7 +197,7 @@ func TestABombThatCannotBeStoppedEndsItsProcessOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer e.Close()
-		unharmed(t, e, "all of them")
+		checkUnharmed(t, e, "all of them")
 		table, err := e.Select(t.Context(), "SELECT count(*) FROM kept", store.Sandbox{Tables: []string{"kept"}, Timeout: time.Minute})
 		if err != nil || rowsOf(t, table) != fmt.Sprintf("[[%d]]", started) {
 			t.Errorf("%d writes were acknowledged, there are %v (%v)", started, table.Rows, err)

@@ -94,7 +94,7 @@ func fuzzSelect(f *testing.F, dialect store.Dialect) {
 				t.Errorf("%q reveals what is hidden: %v, %v", query, first, second)
 			}
 		}
-		unharmed(t, one, query)
+		checkUnharmed(t, one, query)
 		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 			t.Errorf("%q has made files: %v %v", query, entries, err)
 		}

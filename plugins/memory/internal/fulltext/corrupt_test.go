@@ -14,8 +14,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
-// mended checks that an index with damage answers right or not at all.
-func (h *history) mended(d disk, what string) {
+// checkRepaired checks that an index with damage answers right or not at all.
+func (h *history) checkRepaired(d disk, what string) {
 	h.t.Helper()
 	x, err := open("damaged", d, Options{})
 	if err != nil {
@@ -81,21 +81,21 @@ func TestADamagedFileNeverGivesAWrongAnswer(t *testing.T) {
 		for i := 0; i < size; i += 1 + size/80 {
 			flipped := d.clone()
 			flipped.files[name].data[i] ^= 1 << (i % 8)
-			h.mended(flipped, name+" flipped")
+			h.checkRepaired(flipped, name+" flipped")
 			cut := d.clone()
 			cut.files[name].data = cut.files[name].data[:i]
-			h.mended(cut, name+" cut")
+			h.checkRepaired(cut, name+" cut")
 		}
 		longer := d.clone()
 		longer.files[name].data = append(longer.files[name].data, 0)
-		h.mended(longer, name+" with more behind it")
+		h.checkRepaired(longer, name+" with more behind it")
 		missing := d.clone()
 		delete(missing.files, name)
-		h.mended(missing, name+" missing")
+		h.checkRepaired(missing, name+" missing")
 	}
 	swapped := d.clone()
 	swapped.files[names[0]], swapped.files[names[1]] = swapped.files[names[1]], swapped.files[names[0]]
-	h.mended(swapped, "swapped segments")
+	h.checkRepaired(swapped, "swapped segments")
 }
 
 // TestOpenSaysWhyItBeginsEmpty covers the reasons a user can meet.

@@ -66,7 +66,7 @@ func FuzzOf(f *testing.F) {
 			}
 			return
 		}
-		if leadsAway(at.Path) {
+		if escapesRoot(at.Path) {
 			t.Errorf("%q leads to %q", given, at.Path)
 		}
 		if !utf8.ValidString(at.Path) || strings.ContainsFunc(at.Path, unicode.IsControl) {
@@ -85,9 +85,9 @@ func FuzzOf(f *testing.F) {
 	})
 }
 
-// leadsAway says whether somebody might be led out of the root, who takes off
+// escapesRoot says whether somebody might be led out of the root, who takes off
 // up to six layers of encoding.
-func leadsAway(p string) bool {
+func escapesRoot(p string) bool {
 	for range 6 {
 		if path.IsAbs(p) || !filepath.IsLocal(p) || strings.ContainsAny(p, "\\\x00") || path.Clean("/r/"+p) != path.Join("/r", path.Clean("/"+p)) {
 			return true

@@ -21,7 +21,7 @@ func still(t *testing.T, o Options) *Index {
 	return ix
 }
 
-func mustLook(t *testing.T, ix *Index) *view {
+func mustView(t *testing.T, ix *Index) *view {
 	t.Helper()
 	v, err := ix.currentView()
 	if err != nil {
@@ -38,7 +38,7 @@ func TestViewStaysAsItWas(t *testing.T) {
 	put(t, ix, 1, 1, 1, 0)
 	put(t, ix, 2, 2, 0, 1)
 	put(t, ix, 3, 3, -1, 0)
-	v := mustLook(t, ix)
+	v := mustView(t, ix)
 	check := func() {
 		t.Helper()
 		want := []Hit{{1, 1}, {2, 0}, {3, -1}}
@@ -56,7 +56,7 @@ func TestViewStaysAsItWas(t *testing.T) {
 	remove(t, ix, 2, 5)
 	put(t, ix, 4, 6, 1, 1)
 	check()
-	if err := ix.compact(t.Context(), new(walk), mustLook(t, ix)); err != nil {
+	if err := ix.compact(t.Context(), new(walk), mustView(t, ix)); err != nil {
 		t.Fatal(err)
 	}
 	check()
@@ -69,7 +69,7 @@ func TestChangesDuringCompaction(t *testing.T) {
 	for id := range int64(1000) {
 		put(t, ix, id, id+1, 1, float32(id))
 	}
-	v := mustLook(t, ix) // the compaction begins
+	v := mustView(t, ix) // the compaction begins
 	remove(t, ix, 7, 1001)
 	put(t, ix, 8, 1002, -1, 0)
 	for id := int64(2000); id < 2600; id++ {
@@ -106,7 +106,7 @@ func TestGapInTheGraphLosesNothing(t *testing.T) {
 	w := new(walk)
 	for i, vec := range from.many(1300) {
 		put(t, ix, int64(i), int64(i+1), vec...)
-		if err := ix.insertNext(t.Context(), w, mustLook(t, ix)); err != nil {
+		if err := ix.insertNext(t.Context(), w, mustView(t, ix)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestGapInTheGraphLosesNothing(t *testing.T) {
 	if !usesGraph(t, ix, query, SearchOptions{}) {
 		t.Error("the graph is not used")
 	}
-	v := mustLook(t, ix)
+	v := mustView(t, ix)
 	for slot := range v.count {
 		setLinks(v.links(slot, 0), nil)
 	}
