@@ -306,6 +306,23 @@ nodes:
 	}
 }
 
+// With effects: once the results of calls before a question are used again.
+func TestCallsBeforeAQuestionAreMadeOnceWithEffectsOnce(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, `
+nodes:
+  - name: lua
+    effects: once
+    run: |
+      local hit = tea.action("count.hit", {name = "before"})
+      return {name = hit.name, a = tea.action("human.ask", {question = "well?"}).answer}
+`)
+	res := s.run(host.RunOptions{})
+	res = s.resume(res.RunID, host.RunOptions{Answers: map[string]any{res.Pending[0].ID: "A"}})
+	wantState(t, res, map[string]any{"name": "before", "a": "A"})
+	s.wantCalls(map[string]int{"before": 1})
+}
+
 // The guide says which calls a resume repeats, and the ids of questions in Lua.
 func TestCallsOfAnUnfinishedLuaNodeAreRepeatedWithTheirKeys(t *testing.T) {
 	t.Parallel()
