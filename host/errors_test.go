@@ -28,8 +28,8 @@ var notYAML = map[string][]byte{
 // strictOnly are the codes that only validate --strict reports.
 var strictOnly = []string{diagcode.Unreachable, diagcode.NeverWritten}
 
-// follows are the codes that a mistake cannot do without: a template without
-// quotes is a mapping, which is not a condition.
+// follows are the codes that always accompany another one: a template without quotes
+// is a mapping, which is not a condition.
 var follows = map[string]string{diagcode.KeyNotText: diagcode.WrongType}
 
 // TestEveryErrorPage validates the example on the page of each code, which

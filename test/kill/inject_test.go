@@ -25,8 +25,7 @@ var calls = []string{"openat", "write", "pwrite64", "fsync", "fdatasync", "ftrun
 // attack is a command that is killed.
 type attack struct {
 	name string
-	// prepare brings a device to where the command is given, and returns the
-	// command.
+	// prepare sets up a device up to the attacked command, and returns the command.
 	prepare func(d *device) []string
 	// settle makes a user's next move after the kill, and reports whether there
 	// was a run to go on with.

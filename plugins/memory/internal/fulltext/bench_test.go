@@ -84,8 +84,8 @@ func waitMerged(tb testing.TB, x *Index) {
 
 var benchSizes = []int{1_000, 10_000, 100_000}
 
-// BenchmarkIndex builds an index of each size once, and measures on it what a
-// user waits for.
+// BenchmarkIndex builds an index of each size once, and measures the operations that
+// a user waits for.
 func BenchmarkIndex(b *testing.B) {
 	for _, docs := range benchSizes {
 		if docs > 10_000 && testing.Short() {
