@@ -19,8 +19,6 @@ type plant struct {
 	instance *tea.Instance
 	settings object
 	host     *teatest.Host
-	// key is the idempotency key of the calls; "" outside of a run.
-	key string
 }
 
 // newPlant returns an instance, which the first call opens. The state of the guards is
@@ -67,7 +65,7 @@ func (p *plant) callIn(ctx context.Context, action string, params object) (objec
 			return nil, err
 		}
 	}
-	resp, err := p.instance.Invoke(ctx, &tea.Request{Action: action, Params: tea.ValuePayload(params), Call: tea.Call{Attempt: 1, IdempotencyKey: p.key}, Host: p.host})
+	resp, err := p.instance.Invoke(ctx, &tea.Request{Action: action, Params: tea.ValuePayload(params), Call: tea.Call{Attempt: 1}, Host: p.host})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/the-edge-agent/tea/plugins/device"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -114,48 +115,26 @@ func TestPersonApprovesWrites(t *testing.T) {
 	}
 }
 
-// The host repeats a call in retries, and after a crash of the plugin or of itself. The
-// notes of the calls are what it keeps.
-func TestRepeatedCallsWriteOnce(t *testing.T) {
+// The host does not repeat a write that may have had its effect: the manifest says so,
+// and each error whether it can have had one.
+func TestWritesHappenAtMostOnce(t *testing.T) {
 	t.Parallel()
-	url, written := register(t)
-	points := object{"p": object{"address": 0, "write": object{"per_minute": 100}}, "again": object{"address": 0, "write": object{"repeatable": true}}}
-	p := newPlant(t, onServer(url, points))
+	once := map[string]bool{}
+	for _, a := range device.Bundle().Actions {
+		once[a.Name] = a.Once
+	}
+	want := map[string]bool{"modbus.read": false, "modbus.write": true, "mqtt.publish": false, "mqtt.request": false, "mqtt.last": false, "command.run": true}
+	if diff := cmp.Diff(want, once); diff != "" {
+		t.Errorf("at most once (-want +got):\n%s", diff)
+	}
+	points := object{"p": object{"address": 0, "write": object{}}}
 	write := object{"point": "p", "value": 7}
-
-	p.key = "first"
-	first := p.must("modbus.write", write)
-	p.close()
-	if diff := cmp.Diff(first, p.must("modbus.write", write)); diff != "" {
-		t.Errorf("a repeated call: %s", diff)
-	}
-	p.key = "second"
-	p.must("modbus.write", write)
-	if diff := cmp.Diff([]int{7, 7}, written()); diff != "" {
-		t.Errorf("two calls: %s", diff)
-	}
-
 	// The connection breaks in the middle of the answer.
-	broken, count := double(t, func(c net.Conn, r []byte) { _, _ = c.Write(r[:5]); _ = c.Close() })
-	lost := newPlant(t, onServer(broken, points))
-	lost.key = "third"
-	lost.fails("modbus.write", write, tea.ConnectionError, "unknown")
-	lost.close()
-	if e := lost.fails("modbus.write", write, "effect_unknown", "unknown"); e.Retryable || !strings.Contains(e.Message, "settings.modbus.points.p.write.repeatable") {
-		t.Error(e)
+	broken, _ := double(t, func(c net.Conn, r []byte) { _, _ = c.Write(r[:5]); _ = c.Close() })
+	if e := newPlant(t, onServer(broken, points)).fails("modbus.write", write, tea.ConnectionError, "unknown"); e.Details["not_sent"] != false || e.Retryable {
+		t.Errorf("a lost answer: %v, %v", e, e.Details)
 	}
-	if got := count.Load(); got != 1 {
-		t.Errorf("%d writes, want 1", got)
+	if e := newPlant(t, onServer("tcp://127.0.0.1:1", points)).fails("modbus.write", write, tea.ConnectionError, "none"); e.Details["not_sent"] != true {
+		t.Errorf("no connection: %v, %v", e, e.Details)
 	}
-	lost.fails("modbus.write", object{"point": "again", "value": 1}, tea.ConnectionError, "unknown")
-	lost.fails("modbus.write", object{"point": "again", "value": 1}, tea.ConnectionError, "unknown")
-	if got := count.Load(); got != 3 {
-		t.Errorf("%d writes, want 3", got)
-	}
-
-	// What was not sent can be sent.
-	away := newPlant(t, onServer("tcp://127.0.0.1:1", points))
-	away.key = "fourth"
-	away.fails("modbus.write", write, tea.ConnectionError, "none")
-	away.fails("modbus.write", write, tea.ConnectionError, "none")
 }

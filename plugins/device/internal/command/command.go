@@ -56,7 +56,7 @@ const (
 func Part() part.Part {
 	return part.Part{
 		Key: settingsKey, Settings: schema.Of[Settings](), Open: open,
-		Actions: []tea.Action{part.Action(settingsKey, "run", "Runs a command that the settings allow.", (*Client).Run)},
+		Actions: []tea.Action{part.Action(settingsKey, "run", "Runs a command that the settings allow.", (*Client).Run, tea.Once())},
 	}
 }
 
@@ -117,7 +117,7 @@ func (c *Client) Run(ctx context.Context, req *tea.Request, p RunParams) (*RunRe
 	result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{
 		Setting: diag.Key("settings.command.allow", p.Command), Machine: command.Argv[0], Target: fmt.Sprintf("the command %q", p.Command),
 		Rule: &command.Rule, Shown: shown(command.Argv[0], args, p.Stdin),
-	}, result, func(ctx context.Context) error { return command.run(ctx, p, args, result) })
+	}, func(ctx context.Context) error { return command.run(ctx, p, args, result) })
 	if err != nil {
 		return nil, err
 	}

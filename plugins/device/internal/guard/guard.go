@@ -34,8 +34,6 @@ type Rule struct {
 	PerMinute int      `json:"per_minute,omitempty" minimum:"1" maximum:"10000" doc:"largest number of writes in 60 seconds, over all runs"`
 	DryRun    bool     `json:"dry_run,omitempty" doc:"checks writes and shows them in the log, but sends none"`
 	Approval  bool     `json:"approval,omitempty" doc:"a person approves each write through human.ask"`
-	// Repeatable is for writes that do no harm twice.
-	Repeatable bool `json:"repeatable,omitempty" doc:"makes a write again after a crash or a time-out that left its effect unknown; default: it is refused then"`
 }
 
 // Check returns a mistake in a rule at a path in the settings.
@@ -82,9 +80,8 @@ func Open(s tea.Settings) (*Guards, error) {
 // Permit calls send if the rule allows the write, and reports whether it did not
 // because of dry_run. A refusal is a permission_denied error, a write that comes too
 // early a rate_limited one. If the run stops to ask a person, the error is that of
-// human.ask. send fills the variable that result points to; if an earlier attempt of
-// the call has succeeded, Permit fills it with that result instead.
-func (g *Guards) Permit(ctx context.Context, req *tea.Request, w Write, result any, send func(ctx context.Context) error) (dry bool, err error) {
+// human.ask.
+func (g *Guards) Permit(ctx context.Context, req *tea.Request, w Write, send func(ctx context.Context) error) (dry bool, err error) {
 	if w.Rule == nil {
 		return false, refusal("%s must not be written: %s is not set", w.Target, w.Setting)
 	}
@@ -92,10 +89,6 @@ func (g *Guards) Permit(ctx context.Context, req *tea.Request, w Write, result a
 		return false, err
 	}
 	dry = g.settings.DryRun || w.Rule.DryRun
-	once := newMark(req, w)
-	if done, err := once.find(ctx, result); done || err != nil {
-		return false, err
-	}
 	if w.Rule.Approval && !dry {
 		if err := approve(ctx, req, w); err != nil {
 			return false, err
@@ -121,7 +114,7 @@ func (g *Guards) Permit(ctx context.Context, req *tea.Request, w Write, result a
 		req.Host.Log(ctx, 0, fmt.Sprintf("dry run: %s is not sent to %s", w.Shown, w.Target), nil)
 		return true, nil
 	}
-	return false, once.send(ctx, result, send)
+	return false, send(ctx)
 }
 
 // checkRange checks the value against min and max.
@@ -238,6 +231,7 @@ func with(err error, what string) *tea.Error {
 		e.Details = map[string]any{}
 	}
 	e.Details[effect] = what
+	e.Details["not_sent"] = what != "unknown" // see tea.Error.NotSent
 	return &e
 }
 

@@ -21,7 +21,7 @@ func clocked(t *testing.T) (*Guards, *time.Time) {
 
 func permit(t *testing.T, g *Guards, w Write) error {
 	t.Helper()
-	_, err := g.Permit(t.Context(), &tea.Request{Host: &teatest.Host{}}, w, nil, func(context.Context) error { return nil })
+	_, err := g.Permit(t.Context(), &tea.Request{Host: &teatest.Host{}}, w, func(context.Context) error { return nil })
 	return err
 }
 

@@ -24,7 +24,7 @@ func Part() part.Part {
 		Key: settingsKey, Settings: schema.Of[Settings](), Open: open,
 		Actions: []tea.Action{
 			part.Action(settingsKey, "read", "Reads registers or coils of a Modbus server.", (*Client).Read, tea.Idempotent()),
-			part.Action(settingsKey, "write", "Writes a point of a Modbus server.", (*Client).Write),
+			part.Action(settingsKey, "write", "Writes a point of a Modbus server.", (*Client).Write, tea.Once()),
 		},
 	}
 }
@@ -196,7 +196,7 @@ func (c *Client) Write(ctx context.Context, req *tea.Request, p WriteParams) (*W
 		Current: func(ctx context.Context) ([]float64, error) { return s.current(ctx, l) },
 	}
 	result := &WriteResult{Success: true, Point: p.Point, Value: p.Value}
-	dry, err := c.guards.Permit(ctx, req, w, result, func(ctx context.Context) error {
+	dry, err := c.guards.Permit(ctx, req, w, func(ctx context.Context) error {
 		return s.run(ctx, &request{unit: *l.Unit, write: true, do: send})
 	})
 	if err != nil {

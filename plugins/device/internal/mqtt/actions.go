@@ -104,7 +104,7 @@ func (c *Client) Publish(ctx context.Context, req *tea.Request, p PublishParams)
 	}
 	m.retain = p.Retain
 	result := &PublishResult{Success: true, Topic: p.Topic, Bytes: len(m.payload)}
-	result.DryRun, err = c.guards.Permit(ctx, req, w, result, func(ctx context.Context) error {
+	result.DryRun, err = c.guards.Permit(ctx, req, w, func(ctx context.Context) error {
 		conn, err := s.connection(ctx)
 		if err != nil {
 			return guard.NotSent(err)
@@ -256,7 +256,7 @@ func (c *Client) Request(ctx context.Context, req *tea.Request, p RequestParams)
 		m.correlation = []byte(rand.Text())
 	}
 	result := &RequestResult{Success: true}
-	result.DryRun, err = c.guards.Permit(ctx, req, w, result, func(ctx context.Context) error {
+	result.DryRun, err = c.guards.Permit(ctx, req, w, func(ctx context.Context) error {
 		answer, err := s.request(ctx, m, time.Duration(p.TimeoutSeconds*float64(time.Second)))
 		if err == nil {
 			result.Message = answer.toResult()
