@@ -84,6 +84,7 @@ var examplesOnTemporal = map[string]exampleOnTemporal{
 	"plugin-node":     {apart: "as plugin-go"},
 	"plugin-python":   {apart: "as plugin-go"},
 	"plugin-rust":     {apart: "as plugin-go"},
+	"pump":            {apart: "its machine is a simulator that its test starts; on Temporal it is a call of a plugin like those of memory"},
 	"research":        {apart: "its servers are those of its test; the parts of it, web, llm, plan and mcp, are compared"},
 	"temporal":        {apart: "TestTemporal runs it with three workers"},
 	"topology-cypher": {apart: "the workflow is that of topology with another backend, which needs a library in the environment of the worker"},
