@@ -45,8 +45,8 @@ func compatV1() []compatCase {
 		{name: "waiting", header: header, records: records},
 		{name: "forked", header: fork, records: records[:3]},
 		{name: "minimal", header: minimal},
-		{name: "torn", header: header, records: records[:2], tail: "\x40\x00\x00\x00torn", notes: []string{"torn tail of 8 bytes left out"}},
-		{name: "zeros", header: header, records: records[:4], tail: strings.Repeat("\x00", 4096), notes: []string{"torn tail of 4096 bytes left out"}},
+		{name: "torn", header: header, records: records[:2], tail: "\x40\x00\x00\x00torn", notes: []string{"torn tail of 8 bytes ignored"}},
+		{name: "zeros", header: header, records: records[:4], tail: strings.Repeat("\x00", 4096), notes: []string{"torn tail of 4096 bytes ignored"}},
 	}
 }
 

@@ -458,7 +458,7 @@ func TestBadParameters(t *testing.T) {
 		{params{"url": "/a"}, "must begin with http:// or https://"},
 		{params{"url": "http://"}, "has no host"},
 		{params{"url": "http://a b"}, "url"},
-		{params{"url": "http://a", "json": 1, "body": "x"}, "exclude each other"},
+		{params{"url": "http://a", "json": 1, "body": "x"}, "cannot be combined"},
 		{params{"url": "http://a", "headers": params{"X": params{}}}, "headers.X: expected text"},
 		{params{"url": "http://a", "query": params{"X": list{list{}}}}, "query.X: expected text"},
 		{params{"url": "http://a", "headers": params{"X y": "1"}}, "one word"},
