@@ -274,7 +274,7 @@ func TestConcurrentCallsAreBounded(t *testing.T) {
 	for range 64 {
 		ended = append(ended, c.begin(ctx, progress))
 	}
-	if out := c.call("slow", map[string]any{"seconds": 0}); !out.isError || !strings.Contains(out.text, fmt.Sprintf("%d calls are running", len(ended))) {
+	if out := c.call("slow", map[string]any{"seconds": 0}); !out.isError || !strings.Contains(out.text, fmt.Sprintf("too many calls are running (limit %d)", len(ended))) {
 		t.Errorf("call 65: %+v", out)
 	}
 	cancel()
