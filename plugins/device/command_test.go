@@ -72,7 +72,7 @@ func TestRunsAllowedCommands(t *testing.T) {
 	if got := p.must("command.run", run("bytes")); got["stdout"] != "a\uFFFDb" {
 		t.Errorf("bytes: %v", got)
 	}
-	if e := p.fails("command.run", run("fail"), "command_failed", "unknown"); e.Retryable || e.Details["stdout"] != "one\n" || e.Details["exit_code"] != int64(3) || !strings.Contains(e.Message, "exit code 3: two") {
+	if e := p.fails("command.run", run("fail"), "command_failed", "failed"); e.Retryable || e.Details["outcome_known"] != true || e.Details["stdout"] != "one\n" || e.Details["exit_code"] != int64(3) || !strings.Contains(e.Message, "exit code 3: two") {
 		t.Errorf("exit code: %v, %v", e, e.Details)
 	}
 	p.fails("command.run", run("kill"), "command_failed", "unknown")

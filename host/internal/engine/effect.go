@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 	"github.com/the-edge-agent/tea/host/internal/execpath"
@@ -65,7 +66,7 @@ func (x *execution) invokeMarked(ctx context.Context, name string, params tea.Pa
 		case err == nil:
 			v, _ := res.Result.Shared() // the caller reports an error
 			return res, spent, x.setEffect(at, effectDone, v)
-		case errors.Is(err, errSuspended), hadNoEffect(err):
+		case errors.Is(err, errSuspended), isKnown(err):
 			if failed := x.setEffect(at, effectUnsent, nil); failed != nil {
 				err = failed
 			}
@@ -124,12 +125,16 @@ func (x *execution) setEffect(at execpath.Path, state string, result any) error 
 	return nil
 }
 
-// hadNoEffect reports whether a call with this error certainly had no effect. Details can
-// have not_sent, true or false, where the type does not say it; see [tea.Error.NotSent].
-func hadNoEffect(err error) bool {
+// isKnown reports whether the outcome of a call with this error is known: it had no effect,
+// or the action says what it did. Details can have not_sent, true or false, where the type
+// does not say it (see [tea.Error.NotSent]), and outcome_known.
+func isKnown(err error) bool {
 	var e *tea.Error
 	if !errors.As(err, &e) {
 		return false
+	}
+	if e.Details["outcome_known"] == true {
+		return true
 	}
 	if notSent, ok := e.Details["not_sent"]; ok {
 		return notSent == true
@@ -187,6 +192,7 @@ func (x *execution) fail(name string, cause error) error {
 	e := asFailure(cause)
 	failed := tea.Errorf(tea.UnknownOutcome, "nobody knows whether %s had its effect: %s", name, e.Message)
 	failed.Source, failed.Details = e.Source, map[string]any{"cause": string(e.Type)}
+	maps.Copy(failed.Details, e.Details)
 	x.unknown.Store(failed)
 	return failed
 }

@@ -151,11 +151,12 @@ func TestRetriesOfEffects(t *testing.T) {
 		calls int
 		want  tea.ErrorType
 	}{
-		"a timeout":       {retryable(tea.Timeout), 1, tea.UnknownOutcome},
-		"a lost answer":   {retryable(tea.ConnectionError), 1, tea.UnknownOutcome},
-		"was not sent":    {retryable(tea.ConnectionError).NotSent(), 3, tea.ConnectionError},
-		"was turned away": {retryable(tea.RateLimited), 3, tea.RateLimited},
-		"was refused":     {tea.Errorf(tea.ValidationError, "no"), 1, tea.ValidationError},
+		"a timeout":          {retryable(tea.Timeout), 1, tea.UnknownOutcome},
+		"a lost answer":      {retryable(tea.ConnectionError), 1, tea.UnknownOutcome},
+		"was not sent":       {retryable(tea.ConnectionError).NotSent(), 3, tea.ConnectionError},
+		"was turned away":    {retryable(tea.RateLimited), 3, tea.RateLimited},
+		"ended, and says so": {&tea.Error{Type: "command_failed", Message: "no", Details: map[string]any{"outcome_known": true}}, 1, "command_failed"},
+		"was refused":        {tea.Errorf(tea.ValidationError, "no"), 1, tea.ValidationError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -201,6 +201,9 @@ func (c Command) outcome(ctx, limited context.Context, name string, err error, r
 		e = tea.Errorf(failed, "command %q ended with exit code %d: %s", name, r.ExitCode, cmp.Or(lastLine(r.Stderr), lastLine(r.Stdout), "no output"))
 	}
 	e.Details = map[string]any{"exit_code": int64(r.ExitCode), "stdout": r.Stdout, "stderr": r.Stderr}
+	if ctx.Err() == nil && limited.Err() == nil && r.ExitCode >= 0 {
+		return guard.Failed(e)
+	}
 	return guard.Unknown(e)
 }
 

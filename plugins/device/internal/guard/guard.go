@@ -224,6 +224,9 @@ func Unknown(err error) *tea.Error {
 // Refused returns an error of a write that the other side refused.
 func Refused(err error) *tea.Error { return with(err, "refused") }
 
+// Failed returns an error of a command that has ended and reports that it failed.
+func Failed(err error) *tea.Error { return with(err, "failed") }
+
 func with(err error, what string) *tea.Error {
 	e := *tea.AsError(err)
 	e.Details = maps.Clone(e.Details)
@@ -231,7 +234,11 @@ func with(err error, what string) *tea.Error {
 		e.Details = map[string]any{}
 	}
 	e.Details[effect] = what
-	e.Details["not_sent"] = what != "unknown" // see tea.Error.NotSent
+	// See tea.Error.NotSent; the outcome of what was refused or has failed is known.
+	e.Details["not_sent"] = what == "none"
+	if what == "refused" || what == "failed" {
+		e.Details["outcome_known"] = true
+	}
 	return &e
 }
 
