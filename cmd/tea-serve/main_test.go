@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -116,7 +117,10 @@ type service struct {
 func (p *project) serve(args ...string) *service {
 	p.t.Helper()
 	s := &service{t: p.t, log: newLogs(), done: make(chan error, 1)}
-	s.cmd = p.command(s.log, append([]string{"serve", p.dir, "--listen", "127.0.0.1:0", "-v"}, args...)...)
+	if !slices.Contains(args, "--listen") {
+		args = append([]string{"--listen", "127.0.0.1:0"}, args...)
+	}
+	s.cmd = p.command(s.log, append([]string{"serve", p.dir, "-v"}, args...)...)
 	if err := s.cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}

@@ -147,7 +147,7 @@ func TestHostilePDF(t *testing.T) {
 func TestLinearizedPDFWithTables(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	at := func() int { return b.Len() }
+	at := b.Len
 	b.WriteString("%PDF-1.4\n")
 	linearized := at()
 	b.WriteString("5 0 obj\n<< /Linearized 1 /L 900000 /H [ 700000 120 ] /O 7 /E 850000 /N 1 /T 880000 >>\nendobj\n")
