@@ -94,7 +94,7 @@ func parityCases(t *testing.T) []parityCase {
 		for _, workflow := range sortedKeys(files) {
 			text := files[workflow]
 			elsewhere := func(what string) bool { return strings.Contains(text, what) } // uses what differs in a browser
-			if !strings.HasSuffix(workflow, ".yaml") || !strings.Contains(text, "nodes:") || slices.ContainsFunc([]string{"http.", "time.sleep", "code.execute", "memory.sync"}, elsewhere) {
+			if !strings.HasSuffix(workflow, ".yaml") || !strings.Contains(text, "nodes:") || slices.ContainsFunc([]string{"http.", "time.sleep", "code.execute", "memory.sync", "timezone:"}, elsewhere) {
 				continue
 			}
 			cases = append(cases, parityCase{Name: name, Workflow: workflow, Files: files})
