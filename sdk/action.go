@@ -33,7 +33,7 @@ type Action struct {
 	// Once means that the effect of a call must happen at most once: the host does not
 	// repeat a call of which it does not know whether it had its effect.
 	Once bool
-	// Replay is how the host's own action is treated by an engine that replays runs.
+	// Replay tells an engine that replays runs how to treat an action of the host.
 	Replay Replay
 	// Handle does the work. It is called concurrently.
 	Handle Handler

@@ -115,8 +115,8 @@ func TestPersonApprovesWrites(t *testing.T) {
 	}
 }
 
-// The host does not repeat a write that may have had its effect: the manifest says so,
-// and each error whether it can have had one.
+// The manifest marks the writes, and each error reports whether the write can have had an
+// effect, so that the host does not repeat it.
 func TestWritesHappenAtMostOnce(t *testing.T) {
 	t.Parallel()
 	once := map[string]bool{}

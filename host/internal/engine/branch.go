@@ -168,7 +168,7 @@ func (o *fanOut) work(ctx context.Context) {
 }
 
 // takeResumeInput removes the input of a resume, for keys with a reducer, from the
-// branches' changes and returns it. It replaces the value from before the branches,
+// branches' changes and returns it. Such input replaces the value from before the branches,
 // not what other branches have added.
 func (f *frame) takeResumeInput(results []branchResult) (given []delta) {
 	for i := range results {

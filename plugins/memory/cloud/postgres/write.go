@@ -160,7 +160,7 @@ func sorted(writes []*store.RowWrite) []*store.RowWrite {
 	return all
 }
 
-// storeEntries stores entries, in one statement if they are not many.
+// storeEntries stores entries in parts of storeBatch rows or about storeBytes.
 func (d *database) storeEntries(ctx context.Context, b *store.Batch) error {
 	var parts [][]*store.RowWrite
 	var args [][]any

@@ -25,7 +25,7 @@ const (
 	stripes     = 64
 )
 
-// ErrDamaged means that a content is missing, or that its hash does not match its name.
+// ErrDamaged means that a stored content is missing, or does not match its hash.
 var ErrDamaged = errors.New("damaged")
 
 // Store stores contents below a prefix of a BlobStorage. There is one Store for

@@ -37,8 +37,8 @@ func killedWithLog(t *testing.T, records int) (dir string, log []byte, ends []in
 	return killedCopy(t, dir), log, ends
 }
 
-// withLog opens a copy of a folder with another log. found lists the records that
-// remain in the log, kept the copies of the damaged log, said the logged messages.
+// withLog opens a copy of a folder with another log. It returns the records found in the
+// database, the copies that were kept of the log, and the log messages.
 func withLog(t *testing.T, dir string, log []byte, records int) (found string, kept []string, said string) {
 	t.Helper()
 	left := killedCopy(t, dir)
