@@ -44,7 +44,7 @@ func (x *execution) invokeMarked(ctx context.Context, name string, params tea.Pa
 	if state == effectDone {
 		return tea.Respond(result), &meter{outer: outer}, nil
 	}
-	var cause error = tea.Errorf(tea.PluginCrashed, "the process died during the call")
+	var cause error = tea.Errorf(tea.PluginCrashed, "the run was stopped or killed during the call")
 	for settled := false; ; settled = true {
 		if state == effectBegun {
 			if settled {
@@ -190,7 +190,7 @@ func (x *execution) verify(ctx context.Context, path execpath.Path, v *graph.Ver
 // fail makes the node fail, whatever its action makes of the error.
 func (x *execution) fail(name string, cause error) error {
 	e := asFailure(cause)
-	failed := tea.Errorf(tea.UnknownOutcome, "nobody knows whether %s had its effect: %s", name, e.Message)
+	failed := tea.Errorf(tea.UnknownOutcome, "nobody knows whether %s had its effect: %s; find out, and decide with on_unknown: ask, verify or repeat", name, e.Message)
 	failed.Source, failed.Details = e.Source, map[string]any{"cause": string(e.Type)}
 	maps.Copy(failed.Details, e.Details)
 	x.unknown.Store(failed)
