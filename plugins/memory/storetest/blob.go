@@ -167,8 +167,7 @@ func blobUnfinished(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 	want(t, "all", listed(t, b, ""), "a")
 }
 
-// blobWhole reads a blob that is being replaced: each reader gets one of the
-// complete contents.
+// blobWhole checks that readers of a blob that is being replaced get one of the complete contents.
 func blobWhole(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 	b := open(t)
 	content := func(i int) string { return strings.Repeat(fmt.Sprintf("%02d", i), 5000) }

@@ -18,10 +18,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Context runs the suite of context.assemble: the same memory and question have
-// the same sources with the same scores on every store, independent of the
-// ranking of its full-text search. open must return empty stores; the suite
-// closes LongTerm and Vectors.
+// Context runs the suite of context.assemble: the sources of a context and their scores must not depend on the store or
+// the ranking of its full-text search. open must return empty stores; the suite closes LongTerm and Vectors.
 func Context(t *testing.T, open func(t *testing.T) *store.Stores) {
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, c *assembling){
@@ -36,7 +34,6 @@ func Context(t *testing.T, open func(t *testing.T) *store.Stores) {
 	}
 }
 
-// assembling is an assembler on the stores of a test.
 type assembling struct {
 	*assemble.Assembler
 	stores *store.Stores
@@ -145,8 +142,7 @@ func contextFiles(t *testing.T, c *assembling) {
 	})
 }
 
-// contextVectors compares by vectors, which also works on a database without full-text
-// search.
+// contextVectors checks the sources found by vectors, for databases without full-text search too.
 func contextVectors(t *testing.T, c *assembling) {
 	c.notes(t)
 	vector := func(text string) []float32 {

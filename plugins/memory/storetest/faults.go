@@ -12,9 +12,8 @@ import (
 // ErrFault is the error of a call that [Faults] makes fail.
 var ErrFault = errors.New("fault of the test")
 
-// Faults makes changes fail. After a failed change all later ones fail too, until
-// Heal, as if the process had ended there. It is safe for concurrent use; the
-// zero value lets all calls pass.
+// Faults makes changes fail. After a failed change all later ones fail too, until Heal. It is safe for concurrent use;
+// the zero value lets all calls pass.
 type Faults struct {
 	mu    sync.Mutex
 	left  int
@@ -22,9 +21,8 @@ type Faults struct {
 	down  bool
 }
 
-// After lets n steps pass and makes all later ones fail. Each change, and each
-// statement of a transaction, has a step before it and a step after it: a failure
-// in the second is a crash before the caller gets the result.
+// After lets n steps pass and makes all later ones fail. Each change, and each statement of a transaction, has a step
+// before it and a step after it: a failure in the second simulates a crash before the caller gets the result.
 func (f *Faults) After(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -83,7 +83,6 @@ func (m *memory) reopen(t *testing.T) {
 	m.LongTermMemory = m.open(t, func() time.Time { return Start.Add(time.Duration(m.passed.Load())) })
 }
 
-// pass sets the clock to a time after Start.
 func (m *memory) pass(since time.Duration) { m.passed.Store(int64(since)) }
 
 func (m *memory) store(t *testing.T, key, value string, ttl time.Duration) store.Stored {
@@ -103,7 +102,6 @@ func (m *memory) remove(t *testing.T, key string) bool {
 	return deleted
 }
 
-// value returns the value under a key, "" for none.
 func (m *memory) value(t *testing.T, key string) string {
 	t.Helper()
 	found, err := m.Retrieve(t.Context(), "", key)
@@ -133,7 +131,6 @@ func (m *memory) search(t *testing.T, query store.Search) (results store.Results
 	return results, err == nil
 }
 
-// finds checks the keys of a search.
 func (m *memory) finds(t *testing.T, what string, query store.Search, keys string) {
 	t.Helper()
 	if !m.noText || query.Text == "" {
@@ -155,7 +152,6 @@ func (m *memory) findsAny(t *testing.T, what string, query store.Search, keys st
 	m.search(t, query)
 }
 
-// findsSome checks the number of results of a search.
 func (m *memory) findsSome(t *testing.T, what string, query store.Search, n int) {
 	t.Helper()
 	if !m.noText || query.Text == "" {
@@ -165,7 +161,6 @@ func (m *memory) findsSome(t *testing.T, what string, query store.Search, n int)
 	m.search(t, query)
 }
 
-// found returns the keys of a search.
 func (m *memory) found(t *testing.T, query store.Search) string {
 	t.Helper()
 	if query.Limit == 0 {
@@ -179,7 +174,6 @@ func (m *memory) found(t *testing.T, query store.Search) string {
 	return strings.Join(keys, " ")
 }
 
-// listed returns the keys of a page.
 func (m *memory) listed(t *testing.T, list store.List) string {
 	t.Helper()
 	if list.Limit == 0 {

@@ -111,7 +111,7 @@ func longTermRanking(t *testing.T, m *memory) {
 }
 
 func longTermList(t *testing.T, m *memory) {
-	keys := []string{"A", "Z", "a", "a/1", "a/2", "a%", "a_", "é", "日", "\uffff", "\U0001F600"} // not in their order
+	keys := []string{"A", "Z", "a", "a/1", "a/2", "a%", "a_", "é", "日", "\uffff", "\U0001F600"} // unsorted
 	for _, key := range keys {
 		m.store(t, key, `1`, 0)
 	}
@@ -188,7 +188,7 @@ func longTermClock(t *testing.T, m *memory) {
 		m.reopen(t)
 		m.finds(t, "found a day ahead", store.Search{Text: "pump"}, "")
 		want(t, "a day ahead", m.listed(t, store.List{}), "")
-		if _, err := m.Sweep(t.Context(), Start); err != nil { // its grace is longer than the jump
+		if _, err := m.Sweep(t.Context(), Start); err != nil { // the grace period is longer than the jump
 			t.Fatal(err)
 		}
 		m.pass(-24 * time.Hour)

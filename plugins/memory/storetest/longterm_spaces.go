@@ -103,7 +103,7 @@ func longTermDeletePrefix(t *testing.T, m *memory) {
 	m.findsSome(t, "the default one", store.Search{Text: "pump"}, 5)
 }
 
-// longTermPages reads all entries in pages with all kinds of limits.
+// longTermPages reads all entries in pages of various sizes.
 func longTermPages(t *testing.T, m *memory) {
 	var entries []store.Entry
 	for i := range 90 {
@@ -166,11 +166,9 @@ func longTermPages(t *testing.T, m *memory) {
 	}
 }
 
-// beforeKey returns a key between one of longTermPages and the one before it.
 func beforeKey(key string) string { return key[:len(key)-1] + string(key[len(key)-1]-1) + "~" }
 
-// longTermRequired filters by values that share words, or have no words: a filter
-// must find only the entry with the value.
+// longTermRequired filters by values that share words or have none: a filter must find only the entry with the value.
 func longTermRequired(t *testing.T, m *memory) {
 	values := []string{
 		`"the"`, `"The"`, `"!?"`, `""`, `"犬"`, `"犬猫"`, `"two words"`, `"words two"`, `"ação"`, `"acao"`, `"x*"`, `"\"x\""`, `"a@b.example"`, `"🎉"`, `"` + strings.Repeat("long ", 100) + `"`,

@@ -270,13 +270,11 @@ func metadataRefusals(t *testing.T, open func(t *testing.T) store.MetadataStore)
 	}
 }
 
-// refused checks that an error is a validation_error.
 func refused(t *testing.T, what string, err error) {
 	t.Helper()
 	typed(t, what, err, tea.ValidationError)
 }
 
-// typed checks the type of an error.
 func typed(t *testing.T, what string, err error, want tea.ErrorType) {
 	t.Helper()
 	if e := tea.AsError(err); e == nil || e.Type != want {
@@ -284,8 +282,8 @@ func typed(t *testing.T, what string, err error, want tea.ErrorType) {
 	}
 }
 
-// canceled checks calls with a context that has ended: they succeed, or fail with
-// the context's error or an error of others.
+// canceled checks calls with a context that has ended: each must succeed, or fail with the context's error or one of
+// others.
 func canceled(t *testing.T, calls map[string]func(ctx context.Context) error, others ...error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

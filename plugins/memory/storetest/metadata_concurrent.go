@@ -17,8 +17,8 @@ func metadataConcurrent(t *testing.T, open func(t *testing.T) store.MetadataStor
 	s := open(t)
 	const goroutines, each = 32, 5
 	apply(t, s, put("k", "sum", `{"n": 0}`))
-	// All try at the same time. Only a few of the failed ones retry at a time:
-	// otherwise a server with round trips would spend minutes on failing changes.
+	// All try at once, but only a few retry at once: otherwise a remote server would spend minutes on changes that
+	// fail.
 	again := make(chan struct{}, 4)
 	var group sync.WaitGroup
 	for g := range goroutines {
@@ -60,8 +60,8 @@ func addOne(ctx context.Context, s store.MetadataStore, id string, again chan st
 	}
 }
 
-// metadataFirstWins creates, changes and removes a document from many goroutines,
-// each time on a condition that only the first one can meet.
+// metadataFirstWins creates, changes and removes a document from many goroutines, each on a condition that only the
+// first can meet.
 func metadataFirstWins(t *testing.T, open func(t *testing.T) store.MetadataStore) {
 	s := open(t)
 	const goroutines = 16

@@ -167,7 +167,7 @@ func queryErrors(t *testing.T, e *database) {
 	})
 	want(t, "a panic is an error", err != nil, true)
 	want(t, "documents", e.ids(t), "a")
-	for range 10 { // none of these is a fault of the database
+	for range 10 { // none of these makes the database unusable
 		typed(t, "again", addDocument(t.Context(), e, "a"), tea.QueryError)
 	}
 	e.add(t, "d")
@@ -176,7 +176,7 @@ func queryErrors(t *testing.T, e *database) {
 func queryAllOrNone(t *testing.T, e *database) {
 	e.add(t, "a")
 	err := e.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {
-		for _, id := range []string{"b", "c", "a"} { // the last is there
+		for _, id := range []string{"b", "c", "a"} { // the last exists
 			if err := addIn(ctx, tx, id); err != nil {
 				return err
 			}
@@ -289,8 +289,7 @@ func queryRows(t *testing.T, e *database) {
 	want(t, "documents", e.ids(t), "a b c d")
 }
 
-// querySelect tests the bounds of the sandbox. Attacks are in the tests of the
-// engines.
+// querySelect tests the bounds of the sandbox. The tests of the engines have the attacks.
 func querySelect(t *testing.T, e *database) {
 	e.add(t, "a", "b", "c")
 	box := store.Sandbox{Tables: []string{"documents"}, MaxRows: 10, MaxBytes: 10_000, Timeout: time.Minute}

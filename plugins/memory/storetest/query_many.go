@@ -13,7 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// queryHarmsNoOther makes some of many writers fail in different ways.
+// queryHarmsNoOther checks that the failures of some writers do not affect others.
 func queryHarmsNoOther(t *testing.T, e *database) {
 	e.add(t, "there")
 	var group sync.WaitGroup

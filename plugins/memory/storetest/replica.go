@@ -116,7 +116,6 @@ func keysOf(records []store.Record) []string {
 	return keys
 }
 
-// three returns a record of each feed.
 func three(name string) []store.Record {
 	return []store.Record{EntryRecord("n", name, `{"a":1}`), VectorRecord("c", name, "text", 1, 0.5), DocumentRecord("note", name, `{"a":1}`)}
 }
@@ -355,8 +354,7 @@ func replicaReopen(t *testing.T, open func(t *testing.T) store.Replica) {
 	}
 }
 
-// replicaConcurrent reads the changes while others write: the reader finds each
-// record although it never looks back.
+// replicaConcurrent reads the changes while others write: a reader that only moves forward must find each record.
 func replicaConcurrent(t *testing.T, open func(t *testing.T) store.Replica) {
 	r := open(t)
 	const writers, each = 4, 25

@@ -86,7 +86,6 @@ func (s *tables) ask(t *testing.T, query string, args ...any) []map[string]any {
 	return a.Rows
 }
 
-// jsons decodes the expected rows of a query.
 func jsons(t *testing.T, rows ...string) []map[string]any {
 	t.Helper()
 	all := make([]map[string]any, len(rows))
@@ -377,8 +376,7 @@ func tableManyRows(t *testing.T, s *tables) {
 	check("after the consolidation")
 }
 
-// tableConcurrent changes the rows of one table from several callers; each row
-// has the sum of its changes, and each call its result.
+// tableConcurrent changes the rows of one table from several callers: no change may be lost.
 func tableConcurrent(t *testing.T, s *tables) {
 	s.create(t, "sensors", sensorColumns, "id")
 	var group sync.WaitGroup
@@ -400,8 +398,7 @@ func tableConcurrent(t *testing.T, s *tables) {
 	want(t, "rows", s.ask(t, "SELECT count(*) AS n, sum(value) AS total FROM sensors WHERE site = 's'"), jsons(t, `{"n": 20, "total": 20.0}`))
 }
 
-// tableAllRows reads all rows during writes: it gets each row once that exists
-// throughout, and the rows can be inserted again.
+// tableAllRows reads all rows during writes: each row that exists throughout must appear exactly once.
 func tableAllRows(t *testing.T, s *tables) {
 	const schema = `{"id": "int", "name": "string", "f": "float", "b": "bool", "at": "timestamp", "on": "date", "price": "decimal(12,2)", "j": "json"}`
 	for _, key := range [][]string{{"id"}, nil} {
@@ -440,7 +437,6 @@ func tableAllRows(t *testing.T, s *tables) {
 			if after = next; after == "" {
 				break
 			}
-			// Add a row before and a row in between, remove a row, and change one.
 			s.insert(t, name, fmt.Sprintf(`[{"id": %d, "name": "new"}, {"id": %d, "name": "new"}]`, -n-1, n*70+5), store.RowFail)
 			which := store.RowSelection{Where: store.TableRow{"name": json.RawMessage(`"row 1"`)}}
 			if _, err := s.Delete(t.Context(), name, which, store.TableCall{}); err != nil {

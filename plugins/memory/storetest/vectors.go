@@ -205,7 +205,7 @@ func cosine(a, b []float32) float64 {
 	return dot / math.Sqrt(aa*bb)
 }
 
-// nearest returns the k items nearest to a query, computed by the formula.
+// nearest returns the k items nearest to a query, computed directly.
 func nearest(items []store.VectorItem, query []float32, k int) []store.VectorHit {
 	var hits []store.VectorHit
 	for _, i := range items {
@@ -276,7 +276,6 @@ func vectorsFilter(t *testing.T, x *index) {
 	}
 }
 
-// Filter parses a filter.
 func Filter(t *testing.T, wanted map[string]any) filter.Filter {
 	t.Helper()
 	f := must(filter.Parse("filter", wanted))(t)

@@ -131,7 +131,7 @@ func (i *importing) content(_ context.Context, sha string, data []byte) error {
 	return nil
 }
 
-// records writes a page, together with the number of the page.
+// records writes a page, together with its number.
 func (i *importing) records(ctx context.Context, records []store.Record) error {
 	i.page++
 	defer clear(i.contents)

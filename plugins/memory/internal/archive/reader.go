@@ -92,7 +92,7 @@ func next(ctx context.Context, files *tar.Reader) (name string, data []byte, err
 	case head.Size > maxEntry:
 		return "", nil, damaged("%q has %d bytes, more than %d", head.Name, head.Size, int64(maxEntry))
 	}
-	// A header can lie about the size: the buffer grows with the data that exists.
+	// The size in the header is not trusted: the buffer grows with the data that is read.
 	var b bytes.Buffer
 	if _, err := io.Copy(&b, files); err != nil {
 		return "", nil, damaged("%s: %w", head.Name, err)
@@ -123,7 +123,7 @@ func checkEnd(data []byte, entries int64, sum string, files *tar.Reader, packed 
 	if _, err := files.Next(); !errors.Is(err, io.EOF) {
 		return end{}, damaged("there is data after its end")
 	}
-	// gzip checks its own checksum at its end.
+	// Reading to the end makes gzip check its checksum.
 	if n, err := io.Copy(io.Discard, io.LimitReader(packed, maxEntry)); err != nil {
 		return end{}, damaged("%w", err)
 	} else if n == maxEntry {

@@ -57,7 +57,6 @@ type end struct {
 	SHA256  string `json:"sha256"`
 }
 
-// Table is a table of a memory.
 type Table struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
@@ -65,7 +64,6 @@ type Table struct {
 	PrimaryKey  []string        `json:"primary_key,omitempty"`
 }
 
-// Tables are the tables of a memory.
 type Tables interface {
 	Tables(ctx context.Context) ([]Table, error)
 	// Rows calls page with all rows of a table, some at a time.
@@ -133,7 +131,6 @@ func (e *export) add(name string, data []byte) error {
 	return nil
 }
 
-// addTo adds an entry to the checksum.
 func addTo(sum hash.Hash, name string, data []byte) {
 	fmt.Fprintf(sum, "%s\n%d\n", name, len(data))
 	_, _ = sum.Write(data) // a hash never fails
@@ -147,7 +144,6 @@ func (e *export) addJSON(name string, v any) error {
 	return e.add(name, append(data, '\n'))
 }
 
-// feed writes the records of a feed in pages.
 func (e *export) feed(ctx context.Context, feed store.Feed) error {
 	query := store.ChangeQuery{Feed: feed, Limit: pageRecords, MaxBytes: pageBytes}
 	for {
@@ -188,7 +184,7 @@ func (e *export) page(ctx context.Context, records []store.Record) error {
 		if r.Content != "" {
 			n, err := e.content(ctx, r.Content)
 			if errors.Is(err, store.ErrNotFound) || errors.Is(err, content.ErrDamaged) {
-				e.Damaged++ // or it was replaced since, and its later change follows
+				e.Damaged++ // or it was replaced since, and the later change follows
 				continue
 			}
 			if err != nil {

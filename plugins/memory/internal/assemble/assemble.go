@@ -32,9 +32,9 @@ type Options struct {
 	// IndexDir returns the folder of the text index of the files, in a folder named
 	// after the database's identity. It is called when the index is needed.
 	IndexDir func() (string, error)
-	// Language of the texts; see [fulltext.Languages].
+	// Language is the language of the texts; see [fulltext.Languages].
 	Language string
-	// ReadOnly says that IndexDir is only read.
+	// ReadOnly reports that IndexDir must not be written.
 	ReadOnly bool
 	Logger   *slog.Logger
 }
@@ -80,7 +80,7 @@ type Request struct {
 	// UserID is the user whose sessions can be read, in addition to sessions
 	// without a user; "" = all sessions.
 	UserID string
-	// Layers select the candidates; none selects everything.
+	// Layers select the candidates; without layers, everything is selected.
 	Layers []Layer
 	// Priorities replaces and extends the default priorities of the scopes.
 	Priorities map[string]float64

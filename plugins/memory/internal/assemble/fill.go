@@ -19,15 +19,14 @@ const (
 	// bytesPerToken is how much of a large file is read for each token of room. A
 	// token has about four bytes of prose.
 	bytesPerToken = 16
-	// maxMisses is how many units in a row may be too large for the room before
-	// the rest is skipped.
+	// maxMisses is the number of consecutive units that do not fit after which the rest is skipped.
 	maxMisses = 50
 )
 
 // part is a section of the context: a heading and a text.
 type part struct {
 	heading, body string
-	source        int // in the result; -1 for a table
+	source        int // index in the result's sources; -1 for a table
 }
 
 func (p part) text() string { return p.heading + between + p.body }
@@ -55,11 +54,9 @@ var headingLike = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)(^|[\r\v\f\x{85}\x{2028}\x{2029}])([\pZ\p{Cf}\t]*)(##[\pZ\p{Cf}\t]*[^\s:]+:)`)
 })
 
-// disarm escapes such lines, so that no text poses as another source of the
-// context.
+// disarm escapes such lines, so that a text cannot be mistaken for another source of the context.
 func disarm(text string) string { return headingLike().ReplaceAllString(text, `$1$2\$3`) }
 
-// fill writes the context: the tables, then candidates while there is room.
 func (a *Assembler) fill(ctx context.Context, r Request, g *gathering, tables []Table) (*Result, error) {
 	f := &filling{
 		g: g, r: r, result: &Result{Sources: []Source{}, Tables: tables, Method: g.method}, sections: map[*candidate]*section{}, taken: map[int]int{},
@@ -82,7 +79,7 @@ func (f *filling) candidates(ctx context.Context) error {
 		u := queue[0]
 		queue = queue[1:]
 		if full[u.candidate] {
-			continue // a passage that did not fit is not replaced with a lesser one
+			continue // a passage that does not fit is not replaced with a worse one
 		}
 		fits, err := f.take(ctx, u, !asked)
 		switch {
@@ -113,7 +110,7 @@ func (f *filling) candidates(ctx context.Context) error {
 	}
 	for _, u := range left {
 		_, err := f.take(ctx, u, true)
-		if err == nil && f.sections[u.candidate] == nil && u.passage >= 0 { // there is no room for the place of the passage
+		if err == nil && f.sections[u.candidate] == nil && u.passage >= 0 { // there is no room to say where the passage is
 			u.passage = -1
 			_, err = f.take(ctx, u, true)
 		}
@@ -124,8 +121,7 @@ func (f *filling) candidates(ctx context.Context) error {
 	return nil
 }
 
-// units returns the candidates in the order of their ranks, those without any
-// similarity last.
+// units returns the candidates by rank, candidates without similarity last.
 func (f *filling) units() []unit {
 	units := make([]unit, len(f.g.ranked))
 	for i, c := range f.g.ranked {
@@ -159,7 +155,6 @@ func (f *filling) split(ctx context.Context, c *candidate) (units []unit, err er
 	return units, nil
 }
 
-// compare orders units by their value, the greatest first.
 func (u unit) compare(other unit) int {
 	return cmp.Or(cmp.Compare(other.value, u.value), cmp.Compare(u.rank, other.rank), cmp.Compare(u.passage, other.passage))
 }
@@ -213,7 +208,7 @@ func (f *filling) take(ctx context.Context, u unit, cut bool) (fits bool, err er
 	return whole, nil
 }
 
-// passage adds a passage, or the beginning of it.
+// passage adds a passage, or its beginning.
 func (f *filling) passage(u unit, cut bool) (fits bool) {
 	s := f.sections[u.candidate]
 	cost := 0
@@ -265,7 +260,6 @@ func (f *filling) body(ctx context.Context, c *candidate, room int, whole bool) 
 	return text, text != ""
 }
 
-// add adds a table.
 func (f *filling) add(p part, cost int) {
 	if len(f.parts) > 0 {
 		f.used++
@@ -274,9 +268,8 @@ func (f *filling) add(p part, cost int) {
 	f.used += cost
 }
 
-// finish joins the parts in the order of their ranks. The tokens of the whole
-// can differ by a few from the sum of the parts; any excess is removed from the
-// end.
+// finish joins the parts by rank. The whole can have a few more tokens than the sum of its parts, which are removed
+// from the end.
 func (f *filling) finish() {
 	for _, c := range f.g.ranked {
 		if s := f.sections[c]; s != nil {
@@ -300,7 +293,6 @@ func (f *filling) finish() {
 	}
 }
 
-// shorten removes tokens from the last part, or all of it.
 func (f *filling) shorten(over int) {
 	end := len(f.parts) - 1
 	last := &f.parts[end]

@@ -20,8 +20,7 @@ import (
 const (
 	// maxSessions bounds the sessions of a layer.
 	maxSessions = 1000
-	// maxHits bounds the entries of a place for a question, maxEntries without a
-	// question.
+	// maxHits bounds the entries of a place if there is a question, and maxEntries if there is none.
 	maxHits    = 200
 	maxEntries = 1000
 )
@@ -93,8 +92,7 @@ type gathering struct {
 // asked reports whether there is a question.
 func (g *gathering) asked() bool { return strings.TrimSpace(g.r.Query) != "" }
 
-// all reports whether candidates without any similarity count: there is no
-// question, or they reach the threshold.
+// all reports whether candidates without similarity are included: there is no question, or they reach the threshold.
 func (g *gathering) all() bool {
 	if !g.asked() {
 		return true
@@ -102,7 +100,7 @@ func (g *gathering) all() bool {
 	return slices.ContainsFunc(g.places, func(p *place) bool { return g.r.PriorityWeight*p.priority >= g.r.Threshold })
 }
 
-// add adds a candidate to the most important of its places.
+// add adds a candidate to the place with the highest precedence.
 func (g *gathering) add(c *candidate) *candidate {
 	have := g.found[c.name]
 	if have == nil {
@@ -167,7 +165,6 @@ func (g *gathering) files(ctx context.Context) error {
 	return nil
 }
 
-// file adds a file; it returns nil if the file is in no place.
 func (g *gathering) file(t *text, words float64) *candidate {
 	var in *place
 	for _, p := range g.places {
@@ -181,7 +178,6 @@ func (g *gathering) file(t *text, words float64) *candidate {
 	return g.add(&candidate{name: nameOfFile(t.File), place: in, file: t.File, words: words})
 }
 
-// entries adds the entries of a place.
 func (g *gathering) entries(ctx context.Context, p *place) error {
 	if !p.entries {
 		return nil
@@ -259,7 +255,6 @@ func (g *gathering) notes(ctx context.Context) (notes []string, err error) {
 	return notes, nil
 }
 
-// any reports whether a place has a file, an entry or a session.
 func (g *gathering) any(ctx context.Context, p *place) (bool, error) {
 	if len(p.sessions) > 0 || g.a.texts.any(func(t *text) bool { return p.has(t.Path) && !g.expired(t.SessionID) }) {
 		return true, nil

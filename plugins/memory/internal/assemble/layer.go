@@ -27,7 +27,7 @@ const (
 	Directory = "directory"
 )
 
-// Priorities of the scopes.
+// Priorities returns the priorities of the scopes.
 func Priorities() map[string]float64 {
 	return map[string]float64{App: 0.6, User: 0.65, Matter: 0.75, Firm: 0.8, InSession: 0.9, Directory: 1}
 }
@@ -77,15 +77,13 @@ type place struct {
 	prefixes  []string
 	keys      []string // in addition to keys below the prefixes
 	sessions  []session.Session
-	elsewhere bool // everything that is in no other place
+	elsewhere bool // everything that is not in another place
 }
 
-// has reports whether the place has a file.
 func (p *place) has(path string) bool {
 	return p.files && beginsWith(path, p.folders) && (p.pattern == nil || p.pattern.Match(path))
 }
 
-// hasKey reports whether the place has an entry.
 func (p *place) hasKey(key string) bool {
 	return p.entries && (beginsWith(key, p.prefixes) || slices.Contains(p.keys, key))
 }

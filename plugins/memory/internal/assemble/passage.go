@@ -25,7 +25,7 @@ const (
 	reach = 2
 )
 
-// passages are the parts of a long text, in its order.
+// passages are the parts of a long text, in order.
 type passages struct {
 	text string
 	all  []passage
@@ -78,7 +78,7 @@ func (g *gathering) split(text string) *passages {
 		return s
 	}
 	for i, score := range scores {
-		// The answer is often next to the words of the question.
+		// Lines next to a match often have the answer.
 		for near, share := 0, 1.0; near <= reach; near, share = near+1, share/2 {
 			for _, j := range []int{i - near, i + near} {
 				if j >= 0 && j < len(s.all) {
@@ -117,8 +117,8 @@ func (g *gathering) passagesOf(ctx context.Context, c *candidate) (*passages, er
 	return c.passages, nil
 }
 
-// compareLong compares long texts by their best passage. BM25 ranks a whole text
-// lower the more it has about other topics.
+// compareLong compares long texts by their best passage. BM25 of a whole text would penalize everything in it that is
+// about other topics.
 func (g *gathering) compareLong(ctx context.Context) error {
 	var long []*candidate
 	for _, c := range g.found {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxScanned and maxScannedBytes limit the entries that are read and compared here.
+	// maxScanned and maxScannedBytes limit the entries that scan reads.
 	maxScanned      = 10_000
 	maxScannedBytes = 64 << 20
 	scanPage        = 500

@@ -27,7 +27,7 @@ type section struct {
 	spans     []span
 }
 
-// span is a passage in a section. One that was cut ends before its passage does.
+// span is a passage in a section. If it was cut, end is before the end of the passage.
 type span struct{ passage, end int }
 
 // run is a sequence of adjacent passages of a section.
@@ -41,8 +41,7 @@ func newSection(c *candidate) *section {
 	return &section{c: c, heading: heading, cost: tokens.Count(heading+between) + 1}
 }
 
-// joint returns the number of additional tokens of a passage: to follow another
-// passage, or for its place.
+// joint returns the number of tokens that join a passage to the previous one or describe its place.
 func (s *section) joint(passage int) int {
 	near := func(other span) bool { return other.passage == passage-1 || other.passage == passage+1 }
 	if slices.ContainsFunc(s.spans, near) {
@@ -76,7 +75,7 @@ func (s *section) render() string {
 	text := s.c.passages.text
 	gap := func(from, to int) bool { return strings.TrimSpace(text[from:to]) != "" }
 	runs := s.runs()
-	if len(runs) == 1 && !gap(0, runs[0].start) { // a beginning needs no position
+	if len(runs) == 1 && !gap(0, runs[0].start) { // the beginning of a text needs no position
 		return disarm(text[runs[0].start:runs[0].end])
 	}
 	var parts []string
@@ -115,7 +114,6 @@ func (r run) place(gap bool) string {
 	return b.String()
 }
 
-// source describes the section.
 func (s *section) source() Source {
 	source := Source{
 		Kind: s.c.kind, Path: s.c.path, Scope: s.c.place.scope, Tokens: s.cost - 1, Score: s.c.score, Similarity: s.c.similarity, Truncated: s.truncated,

@@ -25,7 +25,7 @@ const (
 	leastTokens = 8
 )
 
-// rounded makes a sum independent of the order of its terms.
+// rounded hides differences that come from the order of a sum's terms.
 func rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }
 
 // liken computes the similarity of all candidates and returns the greatest one.
@@ -109,7 +109,7 @@ func (g *gathering) cosines(ctx context.Context) error {
 	return g.withoutHidden(ctx)
 }
 
-// reachable reports whether a candidate with this cosine can reach the threshold.
+// reachable reports whether this cosine is enough for a candidate to reach the threshold.
 func (g *gathering) reachable(cosine, best float64) bool {
 	if best <= 0 {
 		return true
@@ -178,8 +178,8 @@ func (g *gathering) near(ctx context.Context, item store.VectorItem, cosine floa
 	return true, nil
 }
 
-// addDocument adds a document without any word of the question, if it is in a place and
-// its content is the vector's.
+// addDocument adds a document that has no word of the question, if it is in a place and its content still has this
+// vector.
 func (g *gathering) addDocument(ctx context.Context, kind Kind, path, hash string) (c *candidate, err error) {
 	if kind != Entry {
 		t, ok := g.a.texts.find(name{kind, path})
@@ -215,8 +215,7 @@ func (g *gathering) addDocument(ctx context.Context, kind Kind, path, hash strin
 	return g.found[name{Entry, path}], nil
 }
 
-// lookUp reads the vectors of candidates that are not near, beginning with the
-// best by words.
+// lookUp reads the vectors of candidates that are not near, beginning with the best by BM25.
 func (g *gathering) lookUp(ctx context.Context, question []float32) error {
 	var missing []*candidate
 	for _, c := range g.found {
@@ -251,7 +250,7 @@ func (g *gathering) lookUp(ctx context.Context, question []float32) error {
 	return nil
 }
 
-// byWords orders candidates by their words, best first.
+// byWords orders candidates by BM25, best first.
 func byWords(a, b *candidate) int {
 	return cmp.Or(cmp.Compare(b.words, a.words), strings.Compare(a.path, b.path), cmp.Compare(a.kind, b.kind))
 }

@@ -108,8 +108,6 @@ func quoted(sql string) int {
 	return 0
 }
 
-// tables adds the tables. If there are candidates too, the tables take at most
-// half of the room.
 func (f *filling) tables(shared bool) {
 	budget := f.r.MaxTokens
 	if shared {
@@ -172,7 +170,6 @@ func line(cells []string) string {
 	return "| " + strings.Join(escaped, " | ") + " |"
 }
 
-// cell returns the text of a value.
 func cell(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -31,9 +31,8 @@ type text struct {
 	id int64 // in the index; 0 for a file that is not text, or archived
 }
 
-// texts are the text files and their index. The index is compared with the files
-// once after the start. From then on, each question first adds the changes since
-// the previous one. The number of a document in the index is a hash of path and
+// texts are the text files and their index. The index is compared with the files at the first question. Each further
+// question adds the changes since the previous one. The number of a document in the index is a hash of path and
 // content, so that the index can be compared without reading contents.
 type texts struct {
 	o Options
@@ -56,7 +55,6 @@ func (t *texts) close() error {
 	return t.drop()
 }
 
-// drop closes the index. The next question opens it again.
 func (t *texts) drop() error {
 	index := t.index
 	t.index, t.byName, t.byID, t.after = nil, nil, nil, seen{}
@@ -133,7 +131,6 @@ func (t *texts) changes(ctx context.Context, since seen) (changed []file.File, n
 	return append(changed, shared...), now, total + n, err
 }
 
-// refresh brings the index up to date.
 func (t *texts) refresh(ctx context.Context) error {
 	if t.closed {
 		return tea.Errorf(tea.ConnectionError, "the memory is closed")
@@ -283,7 +280,7 @@ func (t *texts) content(ctx context.Context, f file.File) (string, error) {
 	if err == nil || ctx.Err() != nil {
 		return content, err
 	}
-	if !errors.Is(err, store.ErrNotFound) { // else it has just changed, and the next question adds it
+	if !errors.Is(err, store.ErrNotFound) { // otherwise it has just changed, and the next question adds it
 		t.o.Logger.Error("a file cannot be read and is not found by its content", "path", f.Path, "error", err.Error())
 	}
 	return "", nil
@@ -315,7 +312,7 @@ func nameOf(key string) string {
 	return base
 }
 
-// forget removes the file with a name, unless its number is but.
+// forget removes the file with a name, unless it has the number but.
 func (t *texts) forget(n name, but int64) error {
 	old := t.byName[n]
 	if old == nil || old.id == but {

@@ -34,8 +34,7 @@ const (
 // Folder stores blobs as files below one directory, which names and symbolic
 // links cannot leave. It is safe for concurrent use.
 //
-// Opening and reading changes nothing. From its first Put or Move on, a Folder
-// must be the only writer of the directory.
+// Opening and reading changes nothing. After its first Put or Move, a Folder must be the only writer of the directory.
 type Folder struct {
 	dir string
 
@@ -74,8 +73,8 @@ func (f *Folder) root() (*os.Root, error) {
 	return f.opened, err
 }
 
-// begin is called before a write. The first call removes the files that a crash
-// left. Open does not: another process could be writing them.
+// begin is called before a write. Its first call, rather than Open, removes the files that a crash left, because
+// another process may be writing them at Open.
 func (f *Folder) begin() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -201,7 +200,7 @@ func (f *Folder) rename(from, to string) error {
 	}
 	err = root.Rename(from, to)
 	if errors.Is(err, fs.ErrNotExist) && f.forget(dir) {
-		// Another program removed the directory: create it again.
+		// Another program removed the directory.
 		if err = f.makeDir(dir); err == nil {
 			err = root.Rename(from, to)
 		}
@@ -212,8 +211,7 @@ func (f *Folder) rename(from, to string) error {
 	return f.sync(dir)
 }
 
-// forget removes a directory from the durable ones, with its parents, and reports
-// whether it was one.
+// forget removes a directory and its parents from f.synced, and reports whether it was there.
 func (f *Folder) forget(dir string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -264,7 +262,7 @@ func (f *Folder) sync(dir string) error {
 // Get opens a blob for reading.
 func (f *Folder) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	if _, err := f.Stat(ctx, name); err != nil {
-		return nil, err // also for a directory, which Open would open
+		return nil, err // also for a directory, which os.Root.Open would accept
 	}
 	root, err := f.root()
 	if err != nil {

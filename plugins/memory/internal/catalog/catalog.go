@@ -56,7 +56,6 @@ type Page struct {
 
 var tableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,127}$`) })
 
-// tableID returns the id of a table, its name in lower case.
 func tableID(name string) (string, error) {
 	if !tableName().MatchString(name) {
 		return "", tea.Errorf(tea.ValidationError, "%q is not a valid table name: use at most 128 letters, digits and _.-, with a letter or _ first", name)
@@ -162,7 +161,6 @@ func page[T any](ctx context.Context, c *Catalog, query store.DocumentQuery, lim
 	return found, total, nil
 }
 
-// missingTable is the error for a table that does not exist.
 func (c *Catalog) missingTable(ctx context.Context, name string) error {
 	tables, _, err := c.Tables(ctx, TableQuery{Page: Page{Limit: maxCandidates}})
 	if err != nil {

@@ -70,7 +70,6 @@ func (c *Catalog) compare(ctx context.Context, id, since, until string, after []
 	return difference(before, after, Difference{From: since, To: until}), nil
 }
 
-// filesAt returns the files of a snapshot, or the current ones.
 func (c *Catalog) filesAt(ctx context.Context, id, snapshot string) ([]FileRef, error) {
 	if snapshot != "" {
 		s, err := c.snapshot(ctx, id, snapshot)

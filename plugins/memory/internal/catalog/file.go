@@ -40,7 +40,6 @@ func (f File) id() string { return f.Table + "/" + f.Path }
 // Outcome is the outcome of tracking a file.
 type Outcome string
 
-// The outcomes.
 const (
 	Added     Outcome = "added"
 	Changed   Outcome = "changed"
@@ -114,7 +113,6 @@ func (c *Catalog) track(ctx context.Context, files []File, outcomes []Outcome) e
 	return c.docs.Apply(ctx, changes...)
 }
 
-// same compares files without their times.
 func same(a, b File) bool {
 	a.TrackedAt = b.TrackedAt
 	left, errLeft := json.Marshal(a)

@@ -43,7 +43,7 @@ func (c *Managed) CreateIn(ctx context.Context, tx store.Tx, t Table) error {
 	return err
 }
 
-// Registered returns the error for a managed table whose name another entry uses.
+// Registered returns the error of creating a managed table whose name is used.
 func Registered(name string) error {
 	return tea.Errorf(tea.ValidationError, "the catalog already has a table %q from catalog.register_table; choose another name", name)
 }
@@ -160,7 +160,7 @@ func TableOf(d store.Document) (id string, ok bool) {
 		var of struct {
 			Table string `json:"table"`
 		}
-		_ = json.Unmarshal(d.Body, &of) // a damaged document belongs to no table
+		_ = json.Unmarshal(d.Body, &of) // a damaged document has no table
 		return of.Table, true
 	}
 	return "", false

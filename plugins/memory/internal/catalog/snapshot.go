@@ -49,7 +49,6 @@ func refs(files []File) []FileRef {
 	return all
 }
 
-// snapshotID returns the id of a snapshot. The ids of a table sort by number.
 func snapshotID(table string, number int64) string {
 	return fmt.Sprintf("%s%06d", snapshotPrefix(table), number)
 }
@@ -64,8 +63,8 @@ type NewSnapshot struct {
 	Paths       []string
 	Description string
 	Metadata    json.RawMessage
-	// Call identifies the call, which can be repeated after a crash: if the last
-	// snapshot has the same Call, it is the result.
+	// Call identifies the call, so that it can be repeated after a crash: if the last snapshot has the same Call, it is
+	// returned.
 	Call string
 }
 
@@ -185,7 +184,6 @@ func (c *Catalog) Snapshots(ctx context.Context, table string, p Page) ([]Snapsh
 	return page(ctx, c, query, p.Limit, func(id string) Snapshot { return Snapshot{ID: id, Table: t.Name, Damaged: true} }, after...)
 }
 
-// snapshot returns one of a table's snapshots.
 func (c *Catalog) snapshot(ctx context.Context, table, id string) (s Snapshot, err error) {
 	version, err := c.get(ctx, snapshotKind, id, &s)
 	if err == nil && (version == 0 || s.Table != table) {
@@ -194,7 +192,6 @@ func (c *Catalog) snapshot(ctx context.Context, table, id string) (s Snapshot, e
 	return s, err
 }
 
-// allFiles returns all files of a table, by path.
 func (c *Catalog) allFiles(ctx context.Context, id string) ([]File, error) {
 	docs, err := c.docs.Query(ctx, store.DocumentQuery{Kind: fileKind, OrderBy: "id", Limit: math.MaxInt32, Where: []store.Condition{{Field: "id", Op: store.Prefix, Value: id + "/"}}})
 	if err != nil {

@@ -18,13 +18,11 @@ const (
 	// Sentences splits between sentences (Unicode Standard Annex #29), and inside
 	// a sentence that is larger than a chunk.
 	Sentences By = "sentences"
-	// Headings splits at the headings of Markdown, and between sentences in a
-	// section that is larger than a chunk. No chunk has parts of two sections.
+	// Headings splits at the headings of Markdown, and between sentences in a section that is larger than a chunk. A
+	// chunk never spans two sections.
 	Headings By = "headings"
 )
 
-// Options select how to split. Size and Overlap are in tokens; Overlap is less
-// than Size.
 type Options struct {
 	By            By
 	Size, Overlap int
@@ -41,10 +39,8 @@ type Chunk struct {
 	Headings []string
 }
 
-// Split splits a text. Every character other than white space at the ends of
-// chunks is in a chunk; with an overlap some are in two. A chunk has at most
-// Size tokens, except for a single word that has more. The time is
-// proportional to the length of the text.
+// Split splits a text. The chunks cover the text, except for white space at their ends. A chunk exceeds Size only if it
+// is a single word. The time is proportional to the length of the text.
 func Split(text string, o Options) []Chunk {
 	var chunks []Chunk
 	all := []Section{{0, len(text), nil}}
@@ -128,7 +124,7 @@ func heading(line string) (level int, title string) {
 // space after it.
 type atom struct{ start, end, tokens int }
 
-// pack makes chunks of the atoms of a section.
+// pack combines the atoms of a section to chunks.
 func (s Section) pack(text string, o Options) []Chunk {
 	atoms := s.atoms(text, o)
 	var chunks []Chunk
@@ -144,7 +140,7 @@ func (s Section) pack(text string, o Options) []Chunk {
 		if next == len(atoms) {
 			break
 		}
-		// The next chunk repeats the last atoms, but never all of them.
+		// The next chunk repeats the last atoms, but not all: it must advance.
 		back, repeated := next, 0
 		for back-1 > first && repeated+atoms[back-1].tokens <= o.Overlap {
 			back--

@@ -33,7 +33,7 @@ func (c *Clock) Now() time.Time { return c.wall.Add(c.since()) }
 // Micro returns Now in microseconds since 1970, the form of the databases.
 func (c *Clock) Micro() int64 { return c.Now().UnixMicro() }
 
-// FromMicro returns the time of a database's microseconds; 0 is the zero time.
+// FromMicro returns the time for microseconds since 1970; 0 is the zero time.
 func FromMicro(us int64) time.Time {
 	if us == 0 {
 		return time.Time{}
@@ -79,9 +79,8 @@ func (i *Instant) UnmarshalJSON(data []byte) error {
 // forms are the layouts that [Parse] accepts.
 var forms = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", time.DateOnly}
 
-// Parse reads an instant that a user wrote: RFC 3339, also with a space between
-// date and time; UTC if it has no zone, midnight if it is a date. It is truncated
-// to microseconds. Years outside of 1 to 9999 are not accepted.
+// Parse reads an instant in RFC 3339. A space may separate date and time, the default zone is UTC, and the default time
+// midnight. It is truncated to microseconds. Years outside of 1 to 9999 are not accepted.
 func Parse(s string) (time.Time, bool) {
 	for _, form := range forms {
 		if t, err := time.Parse(form, s); err == nil {
@@ -99,7 +98,6 @@ const Collation = "tea_instant"
 // ordered by their bytes, among the texts of instants.
 func Compare(a, b string) int { return strings.Compare(canonical(a), canonical(b)) }
 
-// canonical returns the form of [Text] if the text is an instant.
 func canonical(s string) string {
 	if len(s) < len(time.DateOnly) || len(s) == len(layout) && s[len(s)-1] == 'Z' && s[len("2006-01-02")] == 'T' {
 		return s

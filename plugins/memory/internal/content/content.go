@@ -33,11 +33,10 @@ var ErrDamaged = errors.New("damaged")
 type Store struct {
 	blobs  store.BlobStorage
 	prefix string
-	// rows is locked for reading from before a blob is checked until its row is
-	// written, and for writing while blobs are removed.
+	// rows is read-locked from before a blob is checked until its row is written, and write-locked while blobs are
+	// removed.
 	rows sync.RWMutex
-	// saving is locked while a content is written: a caller must not rely on a blob
-	// that is not yet on the disk.
+	// saving is locked while a content is written: another caller must not rely on a blob that is not yet durable.
 	saving [stripes]sync.Mutex
 }
 
@@ -127,7 +126,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Named returns which of the hashes name contents in use.
+// Named returns which of the hashes are in use.
 type Named func(ctx context.Context, hashes []string) (map[string]bool, error)
 
 // Sweep removes unused blobs. It first finds candidates, of which there are few,

@@ -62,7 +62,6 @@ type Condition struct {
 	comparison operator.Comparison
 }
 
-// signs are the other spellings of operators.
 func signs() map[string]string {
 	return map[string]string{"": "eq", "=": "eq", "==": "eq", "!=": "ne", ">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 }
@@ -84,8 +83,7 @@ func NewCondition(path, op string, wanted any) (Condition, error) {
 	return Condition{path: p, comparison: comparison}, nil
 }
 
-// find reports whether a document matches, and by which nodes; a negative
-// condition has no nodes.
+// find reports whether a document matches, and returns the matching nodes; a negative condition has none.
 func (c Condition) find(document any) (nodes []Node, holds bool) {
 	negative := c.comparison.Negative()
 	c.path.visit(document, func(trail []segment, v any) bool {
@@ -100,7 +98,7 @@ func (c Condition) find(document any) (nodes []Node, holds bool) {
 	return nodes, len(nodes) > 0
 }
 
-// MatchConditions reports whether a document matches all conditions, and by which nodes.
+// MatchConditions reports whether a document matches all conditions, and returns the matching nodes.
 func MatchConditions(conditions []Condition, document any) (nodes []Node, fits bool) {
 	for _, c := range conditions {
 		found, holds := c.find(document)
@@ -224,7 +222,6 @@ func (found *FoundDocuments) takeYAML(s DocumentSearch, file File, text []byte) 
 	}
 }
 
-// add adds a document if it matches.
 func (found *FoundDocuments) add(s DocumentSearch, file File, line int, document any) {
 	nodes, fits := MatchConditions(s.Conditions, document)
 	switch {

@@ -11,9 +11,8 @@ import (
 
 const maxPattern = 4096
 
-// Glob is a pattern for paths. It is a regular expression (RE2), so that matching
-// is linear in the path for any pattern. Glob libraries backtrack, for a pattern
-// like {a,a}{a,a}... without a bound.
+// Glob is a pattern for paths. It is translated to a regular expression (RE2), whose matching is linear in the path.
+// Glob libraries backtrack without a bound on patterns like {a,a}{a,a}....
 type Glob struct {
 	re *regexp.Regexp
 	// prefix begins all paths that match.
@@ -53,7 +52,6 @@ func Compile(pattern string) (*Glob, error) {
 	return &Glob{re: re, prefix: prefix}, nil
 }
 
-// translate returns a pattern as a regular expression.
 func translate(pattern string) (string, error) {
 	var b strings.Builder
 	braces := 0

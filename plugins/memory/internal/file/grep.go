@@ -33,7 +33,7 @@ type Grep struct {
 	// Lines must match a part of a line.
 	Lines *regexp.Regexp
 	Query
-	// Before and Behind are the numbers of lines of context.
+	// Before and Behind are the numbers of context lines.
 	Before, Behind int
 	// MaxMatches and MaxBytes bound the result. MaxBytes counts its texts; the
 	// line of the last match can exceed it.
@@ -91,7 +91,7 @@ func LinePattern(pattern string, like, ignoreCase bool) (*regexp.Regexp, error) 
 
 func fromLike(pattern string) string {
 	var b strings.Builder
-	// A leading % is redundant, and would move the column.
+	// A leading % would change the column of the match.
 	pattern = strings.TrimLeft(pattern, "%")
 	escaped := false
 	for _, r := range pattern {
@@ -193,7 +193,7 @@ type lineSearch struct {
 	m      *Matches
 	lines  lineReader
 	before []string // the lines before the current one
-	open   []int    // matches that lack lines of context after them
+	open   []int    // matches with fewer than Behind lines after them so far
 }
 
 func (s *lineSearch) run(ctx context.Context) error {
@@ -316,7 +316,7 @@ func shown(line []byte, from, to int) string {
 	if len(line) <= maxShown {
 		return string(line)
 	}
-	// The match begins after a fifth of the part.
+	// Show a fifth of the part before the match.
 	start := max(0, min(from-maxShown/5, len(line)-maxShown))
 	if to-from > maxShown*4/5 {
 		start = from

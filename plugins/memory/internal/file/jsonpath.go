@@ -75,7 +75,6 @@ func ParseJSONPath(text string) (*JSONPath, error) {
 	return p, nil
 }
 
-// stepOf returns the step of a match of stepForms.
 func stepOf(form []string) step {
 	switch {
 	case form[0] == ".*" || form[0] == "[*]":

@@ -27,7 +27,7 @@ func (f *Files) Stat(ctx context.Context, path string) (File, error) {
 	} else if active, ok := strings.CutPrefix(path, ArchivePrefix); ok && strings.HasPrefix(active, SessionPrefix) {
 		places = append(places, active)
 	}
-	// Use one query, so that a file that moves meanwhile is found.
+	// One query finds a file that moves meanwhile.
 	found, err := f.o.Documents.Query(ctx, store.DocumentQuery{Kind: Kind, OrderBy: "id", Limit: 1, Where: []store.Condition{{Field: "id", Op: store.In, Value: places}}})
 	if err != nil {
 		return File{}, err
@@ -77,7 +77,7 @@ func (f *Files) Open(ctx context.Context, path string) (File, io.ReadCloser, err
 		case !errors.Is(err, store.ErrNotFound):
 			return File{}, nil, fmt.Errorf("read %s: %w", path, err)
 		case gone == file.Hash:
-			return File{}, nil, fmt.Errorf("the content of %s is missing: %w", path, content.ErrDamaged) // the file itself was found
+			return File{}, nil, fmt.Errorf("the content of %s is missing: %w", path, content.ErrDamaged) // the file itself exists
 		}
 		gone = file.Hash // another device may have replaced it and removed the old content
 	}
@@ -152,7 +152,7 @@ func (f *Files) each(ctx context.Context, q Query, k kind) iter.Seq2[File, error
 			skipped := false
 			for _, d := range page {
 				if after = d.ID; !withArchive && strings.HasPrefix(d.ID, archive) {
-					after, skipped = archive+"\U0010FFFF", true // continue after them
+					after, skipped = archive+"\U0010FFFF", true // skip the archived files
 					break
 				}
 				file := k.describe(d)

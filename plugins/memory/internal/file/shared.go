@@ -54,7 +54,6 @@ func SessionOf(path string) string {
 	return id
 }
 
-// kind is a kind of file documents.
 type kind struct {
 	name     string
 	describe func(store.Document) File
@@ -162,8 +161,8 @@ func (f *Files) changed(ctx context.Context, kind string, after int64) ([]store.
 		if after == 0 {
 			limit = math.MaxInt32
 		}
-		// Read the last changes first, and more of them in each step, always in one
-		// statement: a change between two statements could hide another one.
+		// Read the last changes first, and more of them in each step. Each step is one statement, because a change
+		// between two statements could hide another one.
 		page, err := f.o.Documents.Query(ctx, store.DocumentQuery{Kind: kind, OrderBy: "seq", Descending: true, Limit: limit})
 		if err != nil {
 			return nil, err

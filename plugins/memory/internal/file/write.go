@@ -72,7 +72,6 @@ func (f *Files) Store(ctx context.Context, d Draft) (Stored, error) {
 	return Stored{File: file, Created: created}, f.o.Documents.Apply(ctx, change)
 }
 
-// describe returns the file of a draft.
 func (f *Files) describe(d Draft) (File, error) {
 	now := clock.Instant{Time: f.o.Clock.Now()}
 	file := File{
@@ -99,14 +98,14 @@ func (f *Files) describe(d Draft) (File, error) {
 	return file, err
 }
 
-// same reports whether storing other would change nothing.
+// same reports whether other has the same content, type and metadata.
 func (f File) same(other File) bool {
 	return f.Hash == other.Hash && f.Type == other.Type && bytes.Equal(f.Metadata, other.Metadata) && f.SessionID == other.SessionID && f.Tokens == other.Tokens
 }
 
 func isText(data []byte) bool { return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 }
 
-// lines counts lines; the last one needs no newline.
+// lines counts lines, the last one with or without a newline.
 func lines(data []byte) int {
 	n := bytes.Count(data, []byte{'\n'})
 	if len(data) > 0 && data[len(data)-1] != '\n' {
@@ -174,8 +173,7 @@ const (
 	typeJSONLines = "application/x-ndjson"
 )
 
-// mediaTypes are the types of common file names. Package mime would use the table
-// of the machine, so that a file could have different types on two devices.
+// mediaTypes are the types of common file names. They do not depend on the machine, unlike those of package mime.
 func mediaTypes() map[string]string {
 	return map[string]string{
 		".json": typeJSON, ".jsonl": typeJSONLines, ".ndjson": typeJSONLines, ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml", ".xml": "application/xml",

@@ -57,7 +57,6 @@ func DecodeYAML(r io.Reader) (all []Document, err error) {
 	}
 }
 
-// yamlNodes converts nodes, and limits how many.
 type yamlNodes struct{ left int }
 
 func (y *yamlNodes) value(n *yaml.Node) (v any, err error) {
@@ -98,7 +97,7 @@ func (y *yamlNodes) members(into map[string]any, n *yaml.Node) error {
 		if merged[0].Kind == yaml.SequenceNode {
 			merged = merged[0].Content
 		}
-		for at := len(merged) - 1; at >= 0; at-- { // the first one wins
+		for at := len(merged) - 1; at >= 0; at-- { // the first one takes precedence
 			v, err := y.value(merged[at])
 			if err != nil {
 				return err

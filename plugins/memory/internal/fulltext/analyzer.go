@@ -6,11 +6,10 @@ import (
 )
 
 const (
-	// maxFormBytes bounds a form; the rest of a longer word is ignored, in
-	// documents as in queries, so that the two still match.
+	// maxFormBytes bounds a form. The rest of a longer word is ignored, both in documents and in queries.
 	maxFormBytes = 64
-	// fieldGap is the distance between the last position of a field and the first
-	// of the next. It is greater than the span of any phrase.
+	// fieldGap is the distance between the last position of a field and the first of the next, which is greater than
+	// the span of any phrase.
 	fieldGap = 2 * maxPhrase
 	// maxDocumentWords bounds the indexed words of a document.
 	maxDocumentWords = 1 << 20
@@ -101,9 +100,9 @@ func (c *wordCutter) fill(text string, i int) int {
 	return i
 }
 
-// cutRun cuts a run of a script without spaces. Each character begins exactly one
-// form: the pair with its successor, or itself at the end of the run. So a single
-// character matches as a prefix, and several characters match as their pairs.
+// cutRun cuts a run of a script without spaces. Each character begins exactly one form: the pair with its successor, or
+// itself at the end of the run. A single character therefore matches as a prefix, and several characters match as their
+// pairs.
 func (c *wordCutter) cutRun(text string, i, pos int, visit func([]byte, word) bool) (end, next int, more bool) {
 	alone := true
 	for {
@@ -128,7 +127,6 @@ func isWordByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
 }
 
-// isWordRune reports whether r is part of a word.
 func isWordRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return isWordByte(byte(r))
@@ -151,11 +149,9 @@ func isIgnored(r rune) bool {
 // that is not used in calculations.
 func isSymbol(r rune) bool { return r >= utf8.RuneSelf && unicode.Is(unicode.So, r) && !isIgnored(r) }
 
-// isRegional reports whether r is half of a flag.
 func isRegional(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }
 
-// isUnspaced reports whether r is a letter of a script with no spaces, or too
-// few, between words.
+// isUnspaced reports whether r is a letter of a script that puts few or no spaces between words.
 func isUnspaced(r rune) bool {
 	switch {
 	case r < 0x0E01:

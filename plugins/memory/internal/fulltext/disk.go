@@ -11,8 +11,7 @@ import (
 	"sync"
 )
 
-// disk is the index's directory. Tests can make a step fail, and copy the
-// directory between two steps.
+// disk is the index's directory. Tests replace it to make steps fail.
 type disk interface {
 	create(name string) (fileWriter, error)
 	// open opens a file and returns its size.
@@ -24,14 +23,12 @@ type disk interface {
 	list() ([]string, error)
 }
 
-// fileWriter is a file that is being written.
 type fileWriter interface {
 	io.Writer
 	io.Closer
 	Sync() error
 }
 
-// osDisk is a directory.
 type osDisk struct{ dir string }
 
 func (d osDisk) create(name string) (fileWriter, error) {
@@ -92,7 +89,7 @@ func (readOnly) remove(string) error { return nil }
 
 func (readOnly) sync() error { return nil }
 
-// list returns nothing, so that files of an interrupted flush stay.
+// list returns nothing, so that sweep keeps the files of an interrupted flush.
 func (readOnly) list() ([]string, error) { return nil, nil }
 
 // writeFile creates a file atomically.
@@ -135,7 +132,7 @@ type Folder interface {
 type folderDisk struct {
 	folder  Folder
 	mu      sync.Mutex
-	writing map[string]*bytes.Buffer // files that were not renamed yet
+	writing map[string]*bytes.Buffer // // not yet renamed
 }
 
 type folderWriter struct{ *bytes.Buffer }

@@ -101,7 +101,7 @@ func (x *Index) flush() error {
 		kept = append(kept, fresh)
 	}
 	if err := x.writeManifest(kept); err != nil {
-		// The manifest may exist nevertheless: its last step failed.
+		// The manifest may exist: its last step can be the one that failed.
 		x.drop([]*segment{fresh})
 		return fmt.Errorf("flush the full-text index: %w", err)
 	}
@@ -146,9 +146,8 @@ func (x *Index) drop(segments []*segment) {
 	}
 }
 
-// clean removes the files of segments that were dropped.
 func (x *Index) clean() {
 	x.obsolete = slices.DeleteFunc(x.obsolete, func(name string) bool {
-		return ignoreMissing(x.disk.remove(name)) == nil // otherwise the next Open removes it
+		return ignoreMissing(x.disk.remove(name)) == nil // on failure the next Open removes it
 	})
 }

@@ -11,13 +11,11 @@ import (
 	"sync/atomic"
 )
 
-// Options configures an index.
 type Options struct {
 	// Language selects the stop words and the stemmer, one of [Languages]. The
 	// zero value is [DefaultLanguage]. Open discards an index of another language.
 	Language string
-	// MemoryBytes is the approximate size of the part in memory from which Put
-	// flushes it; 0 means 8 MiB.
+	// MemoryBytes is the approximate size at which Put flushes the part in memory; 0 means 8 MiB.
 	MemoryBytes int
 	// ReadOnly leaves the directory unchanged. Changes of the index stay in memory
 	// and are lost when it is closed.
@@ -30,7 +28,6 @@ type Field struct {
 	Name, Text string
 }
 
-// Document is the argument of Put.
 type Document struct {
 	// ID identifies the document. Equal scores are ordered by it.
 	ID int64
@@ -43,7 +40,7 @@ type Document struct {
 	Fields []Field
 }
 
-// ErrSeq reports a change that does not come after the last one.
+// ErrSeq reports a change whose number is not greater than the last one.
 var ErrSeq = errors.New("the change is out of order")
 
 // ErrClosed reports that the index was closed.
@@ -127,7 +124,6 @@ func open(dir string, d disk, o Options) (*Index, error) {
 	return x, nil
 }
 
-// load opens the segments in the manifest.
 func (x *Index) load() error {
 	m, err := readManifest(x.disk, x.lang)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -194,7 +190,7 @@ func (x *Index) Watermark() int64 {
 	return x.watermark
 }
 
-// usable returns why the index cannot be used, if so. The caller holds a lock.
+// usable returns an error if the index cannot be used. The caller holds a lock.
 func (x *Index) usable() error {
 	if x.closed {
 		return ErrClosed
@@ -202,7 +198,7 @@ func (x *Index) usable() error {
 	return x.broken
 }
 
-// parts returns all parts. The caller holds a lock.
+// parts requires a lock.
 func (x *Index) parts() []*part {
 	out := make([]*part, 0, len(x.segments)+1)
 	for _, s := range x.segments {
@@ -253,9 +249,8 @@ func (x *Index) Delete(id, seq int64) error {
 	return nil
 }
 
-// SetMark makes a change that has only a mark. The owner adds one, chosen at random,
-// to the changes of each process, since the numbers of the changes alone do not show
-// that the rows were replaced by others.
+// SetMark records a change that consists of a mark only. The owner adds one, chosen at random, to the changes of each
+// process, because change numbers alone do not show that other rows have replaced the indexed ones.
 func (x *Index) SetMark(mark, seq int64) error {
 	x.writer.Lock()
 	defer x.writer.Unlock()
@@ -275,7 +270,6 @@ func (x *Index) Mark() int64 {
 	return x.mark
 }
 
-// accepts checks that a change can be made.
 func (x *Index) accepts(seq int64) error {
 	if err := x.usable(); err != nil {
 		return err
@@ -289,7 +283,6 @@ func (x *Index) accepts(seq int64) error {
 // tagged begins the form that stands for a tag.
 const tagged = "\x02"
 
-// analyze cuts the fields into x.words.
 func (x *Index) analyze(d Document) {
 	x.words = x.words[:0]
 	if d.Tag != "" {
@@ -310,7 +303,7 @@ func (x *Index) analyze(d Document) {
 	}
 }
 
-// kill marks the live version of a document as dead, wherever it is.
+// kill marks the live version of a document as dead.
 func (x *Index) kill(id int64) {
 	if ord, ok := x.mem.byID[id]; ok {
 		delete(x.mem.byID, id)

@@ -32,7 +32,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// DefaultLanguage is the language if [Options] name none.
+// DefaultLanguage is the language used if [Options] do not name one.
 const DefaultLanguage = "english"
 
 // analysisVersion counts the changes to folding, word boundaries, stop words and
@@ -100,9 +100,8 @@ func newLanguage(name string) (*language, error) {
 	return l, nil
 }
 
-// isStop reports whether a normalized word is a stop word. A word with accents is
-// a stop word only in the spelling of the list; a word without accents is one in
-// any case.
+// isStop reports whether a normalized word is a stop word. A word with accents is a stop word only in the spelling of
+// the list.
 func (l *language) isStop(text []byte) bool {
 	_, ok := l.stop[string(text)]
 	return ok
@@ -151,7 +150,6 @@ type keys [2]string
 
 func (k keys) has(key string) bool { return key != "" && (k[0] == key || k[1] == key) }
 
-// meet reports whether the forms of k and other match each other.
 func (k keys) meet(other keys) bool { return k.has(other[0]) || k.has(other[1]) }
 
 // keys returns the keys of a form. Accents are removed from its stem, never
@@ -173,7 +171,6 @@ func (l *language) keys(form string) keys {
 	return keys{stem, plain}
 }
 
-// plainStem returns the stem of a word that was typed without accents.
 func (l *language) plainStem(folded string) string {
 	if stem := fold(l.stemOf(l.respell(folded))); stem != "" {
 		return stem
@@ -200,8 +197,8 @@ var respellings = map[string][][2]string{
 	"spanish": {{"cion", "ción"}, {"logias", "logías"}, {"logia", "logía"}},
 }
 
-// plurals are endings, by language, that the stemmer does not unify. Of -el, -il
-// and -eis only the l remains: the plural does not show the vowel.
+// plurals are endings, by language, that the stemmer does not unify. Only the l of -el, -il and -eis remains, because
+// the plural does not show the vowel.
 var plurals = map[string][][2]string{
 	"portuguese": {
 		{"ões", "ão"},
@@ -236,7 +233,7 @@ var plurals = map[string][][2]string{
 	"spanish": {{"ces", "z"}},
 }
 
-// ending replaces the first of the endings that a word has.
+// ending replaces the first matching ending of a word.
 func ending(text string, endings [][2]string) string {
 	for _, e := range endings {
 		if rest, ok := strings.CutSuffix(text, e[0]); ok && (len(rest) > 1 || e[0][0] >= utf8.RuneSelf) {
@@ -311,8 +308,8 @@ func (l *language) stemOf(text string) (stem string) {
 
 // fold returns a normalized word without accents.
 //
-// Marks of Latin, Greek, Cyrillic, Hebrew and Arabic are accents. Marks of
-// other scripts are vowels, and the breve of й makes another letter: both stay.
+// Marks of Latin, Greek, Cyrillic, Hebrew and Arabic are accents. Marks of other scripts, which are vowels, stay; so
+// does the breve of й, which is a letter of its alphabet.
 func fold(text string) string {
 	if isASCII(text) {
 		return text
@@ -336,7 +333,6 @@ func fold(text string) string {
 
 const breve = '\u0306'
 
-// isAccent reports whether r is a mark that fold removes.
 func isAccent(r rune) bool {
 	switch {
 	case r >= 0x0300 && r <= 0x036F, // combining diacritical marks

@@ -22,10 +22,9 @@ type manifest struct {
 	Analysis string `json:"analysis"`
 	Language string `json:"language"`
 	// Watermark is the number of the last change in the segments.
-	Watermark int64 `json:"watermark"`
-	// Mark is the last mark up to the watermark.
-	Mark     int64             `json:"mark,omitempty"`
-	Segments []manifestSegment `json:"segments"`
+	Watermark int64             `json:"watermark"`
+	Mark      int64             `json:"mark,omitempty"`
+	Segments  []manifestSegment `json:"segments"`
 }
 
 // manifestSegment is a segment and its dead documents.
@@ -36,7 +35,6 @@ type manifestSegment struct {
 	Dead bitmap `json:"dead,omitempty"`
 }
 
-// segmentNumber returns the number in a segment's file name.
 func segmentNumber(name string) (n uint64, ok bool) {
 	digits, ok := strings.CutSuffix(name, ".seg")
 	n, err := strconv.ParseUint(digits, 10, 64)
@@ -58,7 +56,6 @@ func manifestHead(body []byte) string {
 	return fmt.Sprintf("tea-fulltext %d %08x\n", manifestVersion, checksum(body))
 }
 
-// readManifest reads the manifest; its error describes the damage.
 func readManifest(d disk, lang *language) (*manifest, error) {
 	file, size, err := d.open(manifestName)
 	if err != nil {

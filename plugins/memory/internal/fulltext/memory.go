@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// memTerm is the list of a form in the part in memory.
+// memTerm is the list of a form in memory.
 type memTerm struct {
 	form      string
 	docs, pos []byte
@@ -49,8 +49,7 @@ type occurrence struct {
 	pos  uint32
 }
 
-// occurrence returns the occurrence of a normalized word. Only the writer calls
-// it.
+// occurrence requires the writer's lock.
 func (m *memPart) occurrence(text []byte, pos uint32, lang *language) occurrence {
 	if t := m.terms[string(text)]; t != nil {
 		return occurrence{term: t, pos: pos}
@@ -92,7 +91,6 @@ func (m *memPart) add(id int64, words []occurrence, lang *language) {
 	m.size += documentBytes + wordBytes*len(words)
 }
 
-// enter returns the term of a form, and creates it if needed.
 func (m *memPart) enter(form string, lang *language) *memTerm {
 	t := m.terms[form]
 	if t != nil {
@@ -109,7 +107,6 @@ func (m *memPart) enter(form string, lang *language) *memTerm {
 	return t
 }
 
-// scan returns lists by stem or by form.
 func (m *memPart) scan(prefix string) iter.Seq[list] {
 	return func(yield func(list) bool) {
 		stem, byStem := strings.CutPrefix(prefix, stemMark)

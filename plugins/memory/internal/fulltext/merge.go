@@ -22,7 +22,6 @@ const (
 
 var errStopped = errors.New("the merge was abandoned")
 
-// level returns the number of a size class.
 func level(size int64) int {
 	return (bits.Len64(uint64(size/levelBytes)) - 1 + 3) / 3 // log 8
 }
@@ -30,17 +29,16 @@ func level(size int64) int {
 // source is a part whose live documents are written to a segment.
 type source struct {
 	*part
-	dead bitmap   // the dead documents when the writing began
+	dead bitmap   // when the merge began
 	ords []uint32 // new numbers of the documents, or gone
 	// ordered reports whether they are ascending. The documents of the part in
 	// memory are in the order in which they were added.
 	ordered bool
 }
 
-// gone is the new number of a document that is dead.
+// gone marks a dead document in ords.
 const gone = math.MaxUint32
 
-// mergeAll merges until no merge is due.
 func (x *Index) mergeAll() error {
 	x.merging.Lock()
 	defer x.merging.Unlock()
@@ -56,8 +54,8 @@ func (x *Index) mergeAll() error {
 	}
 }
 
-// pickMerge returns the segments to merge next: the segments of the lowest full
-// level, otherwise one that is mostly dead. It marks them.
+// pickMerge selects and marks the segments to merge next: the lowest full level, otherwise one segment that is mostly
+// dead.
 func (x *Index) pickMerge() (picked []*segment, sources []source) {
 	x.writer.Lock()
 	defer x.writer.Unlock()

@@ -10,18 +10,17 @@ import (
 // The index's lock guards its mutable fields.
 type part struct {
 	lists interface {
-		// scan returns the lists of the keys that begin with the prefix,
-		// ascending by key; see stemKey. Of all keys, it returns the forms.
+		// scan returns the lists of the keys that begin with the prefix, ascending by key; see stemKey. An empty prefix
+		// selects all forms.
 		scan(prefix string) iter.Seq[list]
 	}
 	ids  []int64
 	lens []uint32
 	dead bitmap // documents that were replaced or deleted
-	gone int    // how many are dead
-	live int64  // words of the other documents
+	gone int
+	live int64 // words of the live documents
 }
 
-// kill marks a document as dead.
 func (p *part) kill(ord uint32) {
 	p.dead.set(ord)
 	p.gone++
@@ -47,7 +46,6 @@ func (l list) docs(buf *[]byte) []byte {
 	return l.segment.read(buf, l.at, l.docsLen)
 }
 
-// positions returns the positions, like docs.
 func (l list) positions(buf *[]byte) []byte {
 	if l.term != nil {
 		return l.term.pos
@@ -59,7 +57,6 @@ func (l list) positions(buf *[]byte) []byte {
 // of a word. Forms are valid UTF-8 and sort before these keys.
 const stemMark = "\xff"
 
-// stemKey returns the key of a form by one of its stems.
 func stemKey(stem, form string) string { return stemMark + stem + "\x00" + form }
 
 // wordLists returns the lists of the forms that share a stem with the word.

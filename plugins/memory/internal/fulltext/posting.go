@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// ErrCorrupt reports that a file of the index is damaged. The index no longer
-// answers: the owner calls [Index.Reset] and replays all changes.
+// ErrCorrupt reports that a file of the index is damaged. Searches fail until the owner calls [Index.Reset] and replays
+// all changes.
 var ErrCorrupt = errors.New("the full-text index is corrupt")
 
 func corrupt(format string, args ...any) error {
@@ -20,7 +20,6 @@ func corrupt(format string, args ...any) error {
 // segments return its error.
 type failure struct{ error }
 
-// catch recovers the error of a failure.
 func catch(err *error) {
 	switch p := recover().(type) {
 	case nil:
@@ -34,10 +33,8 @@ func catch(err *error) {
 // checksum builds the table at the first use rather than when the process starts.
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-// crcBytes is the size of a checksum.
 const crcBytes = 4
 
-// appendChecksum appends the checksum of b to b.
 func appendChecksum(b []byte) []byte { return binary.LittleEndian.AppendUint32(b, checksum(b)) }
 
 // checked removes the checksum from data. It returns false if the checksum does
@@ -61,7 +58,6 @@ type posting struct {
 // Positions are stored separately, so that a search without phrases does not
 // read them: for each document the first position, then the gaps.
 
-// appendPosting adds a document to a list whose next possible ord is next.
 func appendPosting(list []byte, next uint32, p posting) []byte {
 	gap := uint64(p.ord-next) << 1
 	if p.tf == 1 {
@@ -134,8 +130,7 @@ func decodePositions(out []uint32, doc []byte) []uint32 {
 	return out
 }
 
-// maxPosition bounds positions: every word of a document, and the gaps between
-// fields.
+// maxPosition bounds positions, including the gaps between fields.
 const maxPosition = 1 << 31
 
 // bitmap is a set of ords. The zero value is empty.

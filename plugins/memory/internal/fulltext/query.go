@@ -27,7 +27,6 @@ type term struct {
 	prefix bool
 }
 
-// matches reports whether a form belongs to the term.
 func (t term) matches(form string, found keys) bool {
 	if t.prefix {
 		return strings.HasPrefix(form, t.keys[0])
@@ -49,8 +48,7 @@ type query struct {
 	cut     bool
 }
 
-// parseQuery reads words, "phrases" and prefixes*. There are no errors: it
-// ignores everything without a meaning, such as an unmatched quotation mark.
+// parseQuery reads words, "phrases" and prefixes*. Anything else, such as an unmatched quotation mark, is ignored.
 func parseQuery(text string, lang *language) query {
 	p := queryParser{lang: lang, seen: map[term]bool{}}
 	if len(text) > maxQueryBytes {
@@ -91,7 +89,6 @@ type queryParser struct {
 	prefixes int
 }
 
-// words reads a text outside of quotation marks.
 func (p *queryParser) words(text string) {
 	for _, item := range strings.Fields(text) {
 		for _, piece := range strings.SplitAfter(item, "*") {
@@ -112,7 +109,6 @@ func (p *queryParser) words(text string) {
 	}
 }
 
-// term returns the term for a word of the query, if there is one.
 func (p *queryParser) term(text []byte, w word, prefix bool) (term, bool) {
 	switch {
 	case w.single && !w.isolated:
@@ -128,7 +124,6 @@ func (p *queryParser) term(text []byte, w word, prefix bool) (term, bool) {
 	return term{keys: p.lang.keys(p.lang.form(string(text)))}, true
 }
 
-// add adds a term once. It returns false if there are too many.
 func (p *queryParser) add(t term) bool {
 	if p.seen[t] {
 		return true
@@ -145,8 +140,8 @@ func (p *queryParser) add(t term) bool {
 	return true
 }
 
-// phrase reads the text between quotation marks: its words count like others, and
-// must be adjacent. A stop word takes a position.
+// phrase reads the text between quotation marks. Its words must be adjacent and count like other words. A stop word
+// takes a position.
 func (p *queryParser) phrase(text string) {
 	if len(p.query.phrases) == maxPhrases {
 		p.query.cut = true

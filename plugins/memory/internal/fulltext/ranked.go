@@ -6,7 +6,6 @@ import (
 	"sync"
 )
 
-// Hit is a document that was found.
 type Hit struct {
 	ID    int64
 	Score float64
@@ -21,9 +20,8 @@ func (h Hit) before(other Hit) bool {
 	return h.ID < other.ID
 }
 
-// Ranked is the result of a search. It is sorted as it is read, so the first few
-// hits of many are cheap, and a caller can reject hits and read on. Changes of
-// the index do not affect it. It is safe for concurrent use.
+// Ranked is the result of a search. It is sorted while it is read, so reading the first few hits of many is cheap.
+// Changes of the index do not affect it. It is safe for concurrent use.
 type Ranked struct {
 	cut bool
 	len int
@@ -39,7 +37,6 @@ func newRanked(hits []Hit, cut bool) *Ranked {
 	return r
 }
 
-// build makes rest a heap.
 func (r *Ranked) build() {
 	for i := len(r.rest)/2 - 1; i >= 0; i-- {
 		r.sink(i)
@@ -83,7 +80,6 @@ func (r *Ranked) Top(n int) []Hit {
 	return slices.Clone(r.done[:n])
 }
 
-// at returns hit number i.
 func (r *Ranked) at(i int) Hit {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +93,6 @@ func (r *Ranked) at(i int) Hit {
 	return r.done[i]
 }
 
-// sink restores the heap below hit i.
 func (r *Ranked) sink(i int) {
 	heap := r.rest
 	for {

@@ -7,8 +7,7 @@ import (
 	"sync"
 )
 
-// The parameters of BM25. They are constants: these are the defaults of all
-// databases with a full-text index.
+// The parameters of BM25, with the usual defaults.
 const (
 	k1 = 1.2
 	b  = 0.75
@@ -26,8 +25,7 @@ type SearchOptions struct {
 	// Require are texts that a document must contain as phrases. They do not affect
 	// the score; a text without words has no effect.
 	Require []string
-	// Statistics weigh the query with more documents than the index has; nil = with
-	// the index's statistics.
+	// Statistics weigh the terms of the query, for a search in several indexes; nil = the index's own.
 	Statistics *Statistics
 }
 
@@ -58,7 +56,6 @@ func (x *Index) Search(ctx context.Context, text string, o SearchOptions) (*Rank
 	return ranked, nil
 }
 
-// search calls fn with a search of the current state of the index.
 func (x *Index) search(ctx context.Context, fn func(*search)) (err error) {
 	defer func() { x.noteCorruption(err) }()
 	x.mu.RLock()
@@ -104,7 +101,6 @@ func (v *view) accepts(ord uint32) bool { return !v.filter || v.wanted.has(ord) 
 // restrict makes only these documents match.
 func (v *view) restrict(to bitmap) { v.wanted, v.filter = to, true }
 
-// cells are the arrays of a search.
 type cells struct {
 	scores  []float64
 	counts  []uint32
@@ -249,7 +245,6 @@ func (v *view) addScores(weight, average float64) {
 	}
 }
 
-// hits collects the hits from the arrays.
 func (s *search) hits() []Hit {
 	n := 0
 	for i := range s.views {
@@ -266,7 +261,6 @@ func (s *search) hits() []Hit {
 	return out
 }
 
-// lists returns the lists of a term in a view.
 func (s *search) lists(i int, t term) []list {
 	if err := s.ctx.Err(); err != nil {
 		panic(failure{err})
@@ -309,7 +303,6 @@ func (s *search) expand(prefix string) [][]list {
 	return found
 }
 
-// hasLive reports whether a list has a live document.
 func (s *search) hasLive(i int, l list) bool {
 	v := &s.views[i]
 	if v.gone < l.df || l.df == 0 {

@@ -108,13 +108,11 @@ type segment struct {
 	merging bool
 }
 
-// fileReader is an open file.
 type fileReader interface {
 	io.ReaderAt
 	io.Closer
 }
 
-// openSegment opens a segment of the manifest.
 func openSegment(d disk, named manifestSegment) (*segment, error) {
 	file, size, err := d.open(named.Name)
 	if err != nil {
@@ -129,7 +127,6 @@ func openSegment(d disk, named manifestSegment) (*segment, error) {
 	return s, nil
 }
 
-// load reads the tail.
 func (s *segment) load() error {
 	if s.Tail < 0 || s.Tail > s.size {
 		return corrupt("it is too short")
@@ -179,13 +176,11 @@ func readError(err error) error {
 	return fmt.Errorf("read the index: %w", err)
 }
 
-// find returns the ord of the document with an ID.
 func (s *segment) find(id int64) (ord uint32, ok bool) {
 	i, ok := slices.BinarySearch(s.ids, id)
 	return uint32(i), ok
 }
 
-// scan reads the dictionary.
 func (s *segment) scan(prefix string) iter.Seq[list] {
 	return func(yield func(list) bool) {
 		first := sort.Search(len(s.keys), func(i int) bool { return s.keys[i] > prefix })
@@ -227,7 +222,6 @@ func sharedBytes(a, b string) (n int) {
 	return n
 }
 
-// readEntry reads an entry of a block. The key before it is overwritten.
 func readEntry(before, data []byte) (key []byte, l list, rest []byte) {
 	var n [6]uint64
 	for i := range n {
@@ -267,7 +261,7 @@ func newSegmentWriter(w io.Writer, lang *language, ids []int64, lens []uint32) *
 	return &segmentWriter{w: bufio.NewWriterSize(w, 256<<10), lang: lang, tail: segmentTail{IDs: ids, Lens: lens, Blocks: []int64{0}}}
 }
 
-// write writes bytes. The writer keeps the first error, which finish returns.
+// write writes bytes. The first error is returned by finish.
 func (s *segmentWriter) write(b []byte) {
 	_, _ = s.w.Write(b)
 	s.offset += int64(len(b))
@@ -300,7 +294,6 @@ func (s *segmentWriter) add(form string) {
 	}
 }
 
-// enter adds an entry to the dictionary.
 func (s *segmentWriter) enter(l list) {
 	shared := 0
 	if len(s.block) == 0 {

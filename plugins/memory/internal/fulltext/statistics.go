@@ -2,10 +2,8 @@ package fulltext
 
 import "context"
 
-// Statistics are the statistics of a set of documents that BM25 needs to weigh a
-// query. Statistics of several indexes add up: a search with the sum ranks the
-// documents of each index as if all were in one, and scores texts outside of them
-// in the same way.
+// Statistics are the statistics of a set of documents that BM25 needs to weigh a query. A search with the sum of the
+// statistics of several indexes ranks their documents as if they were in one index.
 type Statistics struct {
 	docs  int
 	words int64
@@ -14,7 +12,6 @@ type Statistics struct {
 	found map[term]int // the number of documents with each term
 }
 
-// Statistics returns the statistics of the live documents for one query.
 func (x *Index) Statistics(ctx context.Context, text string) (Statistics, error) {
 	st := Statistics{lang: x.lang, terms: parseQuery(text, x.lang).terms, found: map[term]int{}}
 	err := x.search(ctx, func(s *search) {
@@ -42,10 +39,8 @@ func (st Statistics) Add(other Statistics) Statistics {
 	return sum
 }
 
-// weight returns the weight of a term.
 func (st Statistics) weight(t term) float64 { return idf(st.docs, min(st.found[t], st.docs)) }
 
-// average returns the average length of a document.
 func (st Statistics) average() float64 {
 	if st.docs == 0 || st.words == 0 {
 		return 1
@@ -99,7 +94,6 @@ func (c *Counter) Count(fields ...string) (counts Counts) {
 	return counts
 }
 
-// matches returns the terms that a word matches.
 func (c *Counter) matches(text []byte) []int {
 	if found, ok := c.known[string(text)]; ok {
 		return found
@@ -163,7 +157,7 @@ func (st Statistics) Score(c Counts) float64 {
 	return score
 }
 
-// IDs returns the documents of the index, in no order.
+// IDs returns the documents of the index, unordered.
 func (x *Index) IDs() ([]int64, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

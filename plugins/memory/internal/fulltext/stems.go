@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// stems collects the stem entries of a dictionary. They arrive in the order of
-// their forms, and there are as many as forms: all but the last ones are in
-// sorted runs, encoded as in a block.
+// stems collects the stem entries of a dictionary. They arrive in the order of their forms. To bound memory, all but
+// the last ones are kept in sorted runs, encoded as in a block.
 type stems struct {
 	last   []list
 	runs   []*stemRun
@@ -60,7 +59,6 @@ type stemRun struct {
 	bytes, rest []byte
 }
 
-// next reads the next entry and reports whether there is one.
 func (r *stemRun) next() bool {
 	if len(r.rest) == 0 {
 		return false

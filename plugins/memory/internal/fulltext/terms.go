@@ -22,7 +22,7 @@ func (t *Terms) Language() string { return t.lang.name }
 const (
 	// Gap stands for a stop word.
 	Gap = "_"
-	// Break separates the fields of a document. Queries never have it.
+	// Break separates the fields of a document. It does not occur in queries.
 	Break = "__"
 )
 
@@ -68,7 +68,6 @@ func (t *Terms) Document(maxBytes int, fields ...Field) Words {
 
 type tokens struct{ strings.Builder }
 
-// add adds a token and reports whether there was room for it.
 func (l *tokens) add(token string, maxBytes int) bool {
 	if l.Len()+len(token)+1 > maxBytes {
 		return false
@@ -102,9 +101,8 @@ func (t *Terms) Each(text string) []Query {
 	return all
 }
 
-// Statistics returns the statistics of a query for another program's index. docs
-// is the number of documents, words the number of all their words without stop
-// words, and found the number of documents that each query of Each finds.
+// Statistics returns the statistics of a query for another program's index. docs is the number of documents, words the
+// number of their words without stop words, and found the number of documents that each query of Each finds.
 func (t *Terms) Statistics(text string, docs int, words int64, found []int) Statistics {
 	st := Statistics{docs: docs, words: words, lang: t.lang, terms: parseQuery(text, t.lang).terms, found: map[term]int{}}
 	for i, one := range st.terms {

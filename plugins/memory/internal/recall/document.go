@@ -49,7 +49,6 @@ const (
 	modelField  = "_model"
 )
 
-// Files has the files; see [file.Files].
 type Files interface {
 	All(ctx context.Context, q file.Query) iter.Seq2[file.File, error]
 	Stat(ctx context.Context, path string) (file.File, error)
@@ -58,7 +57,6 @@ type Files interface {
 	Read(ctx context.Context, path string) (file.File, []byte, error)
 }
 
-// Document is an entry or a file.
 type Document struct {
 	// Source is LTM, File or Cloud, and Key is the key or the path.
 	Source, Key string
@@ -102,8 +100,6 @@ func (d Document) item(text string, embedding []float32, model string) store.Vec
 	return store.VectorItem{ID: d.ID(), Text: excerpt, Embedding: embedding, Metadata: metadata}
 }
 
-// of reports whether a vector belongs to the document's current content and, if a
-// model is given, to the model.
 func (d Document) of(item store.VectorItem, model string) bool {
 	return item.Metadata[hashField] == d.Hash && (model == "" || item.Metadata[modelField] == model)
 }
@@ -295,7 +291,7 @@ func lines(all []string, name string, v any) []string {
 	}
 	text, err := value.Encode(v)
 	if err != nil {
-		return all // it was decoded from JSON, so it encodes
+		return all // it was decoded from JSON, so encoding cannot fail
 	}
 	return append(all, line(name, string(text)))
 }

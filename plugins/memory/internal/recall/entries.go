@@ -16,9 +16,7 @@ import (
 )
 
 const (
-	// fusionConstant is k of reciprocal rank fusion. 60 is the value of
-	// Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet
-	// and individual Rank Learning Methods" (SIGIR 2009).
+	// fusionConstant is k of reciprocal rank fusion. 60 is the value of Cormack, Clarke and Büttcher (SIGIR 2009).
 	fusionConstant = 60
 	// fusionDepth is the minimum number of entries of each ranking that are fused.
 	fusionDepth = 100
@@ -83,7 +81,6 @@ func (r *Recall) nearEntries(ctx context.Context, q EntryQuery, depth int) ([]Hi
 	return nil, nil
 }
 
-// fuse fuses rankings.
 func fuse(rankings ...[]store.Found) []store.Found {
 	fused := map[string]store.Found{}
 	for _, ranking := range rankings {

@@ -83,7 +83,7 @@ type fill struct {
 	recall *Recall
 	batch  []waiting
 	done   Filled
-	row    int // refused texts after the last good one
+	row    int // texts refused since the last accepted one
 }
 
 type waiting struct {
@@ -161,8 +161,7 @@ func (f *fill) fail(d Document, err error) {
 	}
 }
 
-// manyRefused is the number of refusals in a row that means that the texts are
-// not the cause.
+// manyRefused is the number of consecutive refusals after which the texts are not taken for the cause.
 const manyRefused = 32
 
 // flush embeds the batch. If a text is refused, the texts are tried one by one.
@@ -190,7 +189,7 @@ func (f *fill) flush(ctx context.Context) error {
 	return nil
 }
 
-// refusal is an error of Embed that its texts caused.
+// refusal is an error of Embed caused by its texts.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
@@ -230,7 +229,7 @@ func (f *fill) embed(ctx context.Context, batch []waiting) error {
 	return nil
 }
 
-// One creates and returns the vector of one entry of the long-term memory.
+// One returns the vector of an entry of the long-term memory, and creates it if it is missing.
 func (r *Recall) One(ctx context.Context, collection, namespace, key string, embed Embed) (vector []float32, model string, err error) {
 	d, err := r.find(ctx, LTM, namespace, key)
 	if err != nil {
@@ -342,8 +341,8 @@ func within(namespace string, query store.VectorQuery) (store.VectorQuery, error
 	return query, err
 }
 
-// search is Search with the hits that accept accepts; it passes the zero Document
-// for a vector without a document.
+// search is Search restricted to the hits for which accept returns true. A vector without a document has the zero
+// Document.
 func (r *Recall) search(ctx context.Context, collection string, query store.VectorQuery, accept func(Document) bool) ([]Hit, error) {
 	wanted := query.K
 	checked := map[string]bool{} // by id, whether the hit counts

@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// noContents takes the place of the contents of files in a memory that stores none.
+// noContents is the contents of files in a memory that does not store them.
 type noContents struct{ engine string }
 
 var _ store.BlobStorage = noContents{}

@@ -1,4 +1,3 @@
-// Package records has the stores of a memory over the rows of a [store.Driver]: what a
-// workflow can do with entries, documents and vectors, once for all databases. Start
-// with [Open].
+// Package records implements the stores of a memory (entries, documents, vectors) once, on the rows of any
+// [store.Driver]. Start with [Open].
 package records

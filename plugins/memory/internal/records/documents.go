@@ -25,7 +25,6 @@ func toDocument(r *store.Row) store.Document {
 	return store.Document{Kind: r.Space, ID: r.Key, Body: json.RawMessage(r.Body), Version: r.Version, Seq: r.Seq}
 }
 
-// Get returns a document.
 func (s *documents) Get(ctx context.Context, kind, id string) (store.Document, error) {
 	r, err := s.m.one(ctx, documentName(kind, id))
 	if err == nil && r == nil {
@@ -37,7 +36,7 @@ func (s *documents) Get(ctx context.Context, kind, id string) (store.Document, e
 	return toDocument(r), r.Damaged
 }
 
-// Apply does changes. If a document has several, they are merged.
+// Apply does changes. Several changes of one document are merged.
 func (s *documents) Apply(ctx context.Context, changes ...store.Change) error {
 	for _, c := range changes {
 		if err := internal.Check(c); err != nil {
@@ -61,7 +60,7 @@ func (s *documents) Apply(ctx context.Context, changes ...store.Change) error {
 	return cmp.Or(err, store.ErrConflict)
 }
 
-// toBatch returns the writes of changes, nil if a document has several.
+// toBatch returns a batch with the changes, nil if a document has more than one.
 func toBatch(changes []store.Change) *store.Batch {
 	seen := make(map[store.RecordName]bool, len(changes))
 	b := &store.Batch{Atomic: true, Writes: make([]*store.RowWrite, len(changes))}
@@ -84,8 +83,8 @@ func conditionFailed(b *store.Batch) bool {
 	return slices.ContainsFunc(b.Writes, func(w *store.RowWrite) bool { return w.Result.Unmet })
 }
 
-// applyMerged writes the documents as the changes leave them, on condition that they
-// still have the versions that were read.
+// applyMerged merges the changes of each document and writes the results on condition that the documents still have the
+// versions that were read.
 func (s *documents) applyMerged(ctx context.Context, changes []store.Change) error {
 	names := make([]store.RecordName, len(changes))
 	for i, c := range changes {
@@ -122,7 +121,6 @@ func (s *documents) applyMerged(ctx context.Context, changes []store.Change) err
 	}
 }
 
-// Query returns documents of one kind.
 func (s *documents) Query(ctx context.Context, q store.DocumentQuery) ([]store.Document, error) {
 	if err := storekit.CheckQuery(q); err != nil {
 		return nil, err
@@ -157,7 +155,6 @@ func (s *documents) all(ctx context.Context, kind string) (all []store.Document,
 	return all, nil
 }
 
-// Count returns the number of documents that match a query.
 func (s *documents) Count(ctx context.Context, q store.DocumentQuery) (n int, err error) {
 	if err := storekit.CheckQuery(q); err != nil {
 		return 0, err

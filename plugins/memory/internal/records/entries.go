@@ -34,7 +34,6 @@ func entryName(namespace, key string) store.RecordName {
 	return store.RecordName{Feed: store.EntryFeed, Space: namespace, Key: key}
 }
 
-// Store writes entries.
 func (s *entries) Store(ctx context.Context, all ...store.Entry) ([]store.Stored, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
@@ -62,7 +61,6 @@ func entryRow(n store.RecordName, c longterm.Canonical) store.Row {
 	return store.Row{RecordName: n, Body: []byte(c.Value), Size: int64(len(c.Value)), Hash: c.Hash, Metadata: c.Metadata, Expires: c.ExpiresAt}
 }
 
-// toMemory returns the entry of a row.
 func toMemory(r *store.Row, keysOnly bool) store.Memory {
 	e := store.Memory{
 		ID: r.ID, Namespace: r.Space, Key: r.Key, ContentHash: r.Hash,
@@ -80,7 +78,6 @@ func toMemory(r *store.Row, keysOnly bool) store.Memory {
 	return e
 }
 
-// Retrieve returns a live entry.
 func (s *entries) Retrieve(ctx context.Context, namespace, key string) (store.Memory, error) {
 	if err := errors.Join(s.check(ctx), longterm.CheckNamespace(namespace)); err != nil {
 		return store.Memory{}, err
@@ -104,7 +101,6 @@ func (s *entries) Retrieve(ctx context.Context, namespace, key string) (store.Me
 	return e, nil
 }
 
-// Delete removes an entry.
 func (s *entries) Delete(ctx context.Context, namespace, key string) (bool, error) {
 	if err := errors.Join(s.check(ctx), longterm.CheckNamespace(namespace)); err != nil || !longterm.Storable(key) {
 		return false, err
@@ -130,7 +126,6 @@ func (s *entries) delete(ctx context.Context, names []store.RecordName) (live in
 	return live, nil
 }
 
-// DeletePrefix removes the entries below a prefix.
 func (s *entries) DeletePrefix(ctx context.Context, namespace, prefix string) (n int, err error) {
 	if err := errors.Join(s.check(ctx), longterm.CheckPrefix(namespace, prefix), s.m.writable()); err != nil {
 		return 0, err
@@ -156,7 +151,6 @@ func (s *entries) DeletePrefix(ctx context.Context, namespace, prefix string) (n
 	}
 }
 
-// Sweep removes expired entries and old tombstones.
 func (s *entries) Sweep(ctx context.Context, before time.Time) (int, error) {
 	if err := errors.Join(s.check(ctx), s.m.writable()); err != nil {
 		return 0, err
@@ -164,7 +158,6 @@ func (s *entries) Sweep(ctx context.Context, before time.Time) (int, error) {
 	return s.m.driver.Sweep(ctx, before.UnixMicro(), s.m.Now().Add(-replica.KeptDeletions*time.Second).UnixMicro())
 }
 
-// Close ends the calls.
 func (s *entries) Close() error {
 	if s.closed.Swap(true) || s.index == nil {
 		return nil
@@ -172,7 +165,6 @@ func (s *entries) Close() error {
 	return s.index.close()
 }
 
-// List returns live entries in the order of their keys.
 func (s *entries) List(ctx context.Context, l store.List) (p store.Page, err error) {
 	if err := errors.Join(s.check(ctx), longterm.CheckPrefix(l.Namespace, l.Prefix), longterm.CheckPrefix(l.Namespace, l.After)); err != nil || l.Limit < 1 {
 		return p, err
@@ -186,8 +178,7 @@ func (s *entries) List(ctx context.Context, l store.List) (p store.Page, err err
 	return p, err
 }
 
-// walk adds the live entries of a page that are wanted; nil = all. Those have the words
-// of the required texts.
+// walk adds the live entries of a page. If wanted is not nil, only these, which have the words of the required texts.
 func (s *entries) walk(ctx context.Context, l store.List, required []string, wanted func(*store.Row) bool, c *collector) error {
 	q := store.RowRange{
 		Feed: store.EntryFeed, Space: l.Namespace, Prefix: l.Prefix, After: l.After, Limit: min(l.Limit+1, batchRows), MaxBytes: l.MaxBytes, NoBody: l.KeysOnly, Live: s.m.micro(), Require: required,
@@ -200,7 +191,7 @@ func (s *entries) walk(ctx context.Context, l store.List, required []string, wan
 	})
 }
 
-// collector takes the results of a page.
+// collector collects the results of a page.
 type collector struct {
 	found    []store.Found
 	skip     int

@@ -53,7 +53,6 @@ func (m *memory) writable() error {
 	return tea.Errorf(tea.PermissionDenied, "the memory is %w: %s", store.ErrReadOnly, m.ReadOnly)
 }
 
-// write does a batch.
 func (m *memory) write(ctx context.Context, b *store.Batch) error {
 	if err := errors.Join(ctx.Err(), m.writable()); err != nil || len(b.Writes) == 0 {
 		return err
@@ -91,7 +90,6 @@ func (m *memory) tooLarge(r *store.Row) error {
 	return nil
 }
 
-// one returns the row with a name, nil if there is none.
 func (m *memory) one(ctx context.Context, n store.RecordName) (*store.Row, error) {
 	rows, err := m.driver.Get(ctx, store.RowQuery{Feed: n.Feed, Names: []store.RecordName{n}})
 	for i := range rows {
@@ -105,8 +103,7 @@ func (m *memory) one(ctx context.Context, n store.RecordName) (*store.Row, error
 // batchRows is how many rows are read or written together.
 const batchRows = 1000
 
-// each calls fn with the rows of a range until it returns false. The limit of the range
-// is that of the first read; 0 = batchRows.
+// each calls fn with the rows of a range until it returns false. q.Limit limits the first read; 0 = batchRows.
 func (m *memory) each(ctx context.Context, q store.RowRange, fn func(r *store.Row) (bool, error)) error {
 	if q.Limit <= 0 {
 		q.Limit = batchRows

@@ -20,11 +20,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Device is a Driver whose memory synchronizes with others by itself: it stores what it
-// has agreed on with them.
+// Device is a Driver whose memory synchronizes with others by itselfand stores the state that it has in common with
+// them.
 type Device interface {
-	// WriteWith is Write, and stores what also returns together with the rows. It can call
-	// also several times.
+	// WriteWith is Write, and stores the result of also in the same transaction. It can call also several times.
 	WriteWith(ctx context.Context, b *store.Batch, also func() []syncing.SyncedRecord) error
 	Base() syncing.Base
 }
@@ -46,8 +45,7 @@ type device struct {
 
 var _ syncing.Device = (*device)(nil)
 
-// PutWith is Put, and writes what also returns in the same transaction, which can run
-// more than once. also can be nil.
+// PutWith is Put, and stores the result of also in the same transaction, which can run more than once. also can be nil.
 func (d *device) PutWith(ctx context.Context, writes []store.RecordWrite, also func(results []store.PutResult) []syncing.SyncedRecord) ([]store.PutResult, error) {
 	if also == nil {
 		return d.Put(ctx, writes...)
@@ -57,10 +55,9 @@ func (d *device) PutWith(ctx context.Context, writes []store.RecordWrite, also f
 	})
 }
 
-// Base is what the memory has agreed on with others.
 func (d *device) Base() syncing.Base { return d.driver.Base() }
 
-// records are the rows as records.
+// records implements the replica on rows.
 type records struct {
 	m        *memory
 	contents *content.Store
@@ -69,7 +66,6 @@ type records struct {
 
 var _ store.Replica = (*records)(nil)
 
-// Identity identifies the contents.
 func (r *records) Identity(ctx context.Context) (string, error) {
 	s, err := r.m.driver.State(ctx, store.EntryFeed)
 	if err != nil || s.Identity != "" || r.m.ReadOnly != "" {
@@ -82,7 +78,6 @@ func (r *records) Identity(ctx context.Context) (string, error) {
 	return s.Identity, err
 }
 
-// Changes returns the records of a feed that changed after a number.
 func (r *records) Changes(ctx context.Context, q store.ChangeQuery) (store.ChangePage, error) {
 	if !slices.Contains(store.Feeds(), q.Feed) {
 		return store.ChangePage{}, replica.UnknownFeed(q.Feed)
@@ -95,7 +90,7 @@ func (r *records) Changes(ctx context.Context, q store.ChangeQuery) (store.Chang
 	if err != nil {
 		return store.ChangePage{}, fmt.Errorf("read the changes of %s: %w", q.Feed, err)
 	}
-	if q.After > 0 { // after the page: what was removed before is missing in it
+	if q.After > 0 { // after the page was read, because deletions that were removed before are missing in it
 		s, err := r.m.driver.State(ctx, q.Feed)
 		if err != nil {
 			return store.ChangePage{}, fmt.Errorf("read the deletions of %s: %w", q.Feed, err)
@@ -112,8 +107,7 @@ func (r *records) Changes(ctx context.Context, q store.ChangeQuery) (store.Chang
 	return page, err
 }
 
-// changed returns the first records of a feed after a number, which can be more than
-// the query asks for.
+// changed returns the first records of a feed after a number, possibly more than the query's limit.
 func (r *records) changed(ctx context.Context, q store.ChangeQuery) (all []store.Record, more bool, err error) {
 	read := store.RowChanges{Feed: q.Feed, After: q.After, FromStart: q.FromStart, Limit: max(q.Limit, 1) + 1, MaxBytes: q.MaxBytes}
 	for {
@@ -128,8 +122,8 @@ func (r *records) changed(ctx context.Context, q store.ChangeQuery) (all []store
 	}
 }
 
-// kept returns a function that reports whether the row of a feed is a record, with or
-// without the kinds of documents that stay on the device.
+// kept returns a function that reports whether a row belongs to the replica. device includes the kinds of documents
+// that stay on the device.
 func (r *records) kept(ctx context.Context, feed store.Feed, device bool) (func(*store.Record) bool, error) {
 	if feed != store.DocumentFeed {
 		return func(*store.Record) bool { return true }, nil
@@ -140,7 +134,6 @@ func (r *records) kept(ctx context.Context, feed store.Feed, device bool) (func(
 	}, err
 }
 
-// Records returns the current records with these names.
 func (r *records) Records(ctx context.Context, names ...store.RecordName) ([]store.Record, error) {
 	return replica.EachFeed(names, func(feed store.Feed, some []store.RecordName) ([]store.Record, error) {
 		kept, err := r.kept(ctx, feed, true)
@@ -176,7 +169,6 @@ func (r *records) Records(ctx context.Context, names ...store.RecordName) ([]sto
 	})
 }
 
-// Content opens the content of a file.
 func (r *records) Content(ctx context.Context, hash string) (io.ReadCloser, error) {
 	if err := replica.CheckHash(hash); err != nil {
 		return nil, err
@@ -184,7 +176,7 @@ func (r *records) Content(ctx context.Context, hash string) (io.ReadCloser, erro
 	return r.contents.Open(ctx, hash)
 }
 
-// Put writes records in one transaction, or in parts if the driver's are bounded.
+// Put writes records in one transaction, or in several if the driver limits their size.
 func (r *records) Put(ctx context.Context, writes ...store.RecordWrite) ([]store.PutResult, error) {
 	return r.put(ctx, writes, func(ctx context.Context, b *store.Batch, _ func() []store.PutResult) error {
 		if len(b.Writes) == 0 {
@@ -194,7 +186,7 @@ func (r *records) Put(ctx context.Context, writes ...store.RecordWrite) ([]store
 	})
 }
 
-// put does writes with a function. results returns the results as the batch has them.
+// put writes records with a function; results converts the results of the batch.
 func (r *records) put(ctx context.Context, writes []store.RecordWrite, do func(ctx context.Context, b *store.Batch, results func() []store.PutResult) error) ([]store.PutResult, error) {
 	if err := r.m.writable(); err != nil {
 		return nil, err
@@ -226,8 +218,7 @@ func (r *records) put(ctx context.Context, writes []store.RecordWrite, do func(c
 	return results(), nil
 }
 
-// toWrite validates a write and stores the content of its file. refused is the error of a
-// record that cannot be stored.
+// toWrite validates a write and stores the content of its file. refused is set if the record cannot be stored.
 func (r *records) toWrite(ctx context.Context, w store.RecordWrite, now int64) (one *store.RowWrite, refused, err error) {
 	one = &store.RowWrite{Row: store.Row{RecordName: w.RecordName, Deleted: w.Deleted}}
 	if w.If != store.AnySeq {
@@ -237,7 +228,7 @@ func (r *records) toWrite(ctx context.Context, w store.RecordWrite, now int64) (
 	case w.Feed == store.DocumentFeed:
 		c := store.Change{Kind: w.Space, ID: w.Key}
 		if !w.Deleted {
-			c.Body = append([]byte{}, w.Body...) // not nil, which removes a document
+			c.Body = append([]byte{}, w.Body...) // not nil, which would remove the document
 		}
 		if refused = documentrecords.Check(c); refused == nil {
 			refused, err = replica.SaveContent(ctx, w, r.has, r.contents.Save)

@@ -16,7 +16,6 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Search finds entries.
 func (s *entries) Search(ctx context.Context, q store.Search) (store.Results, error) {
 	if err := errors.Join(s.check(ctx), longterm.CheckPrefix(q.Namespace, q.Prefix)); err != nil {
 		return store.Results{}, err
@@ -60,8 +59,8 @@ func (s *entries) Search(ctx context.Context, q store.Search) (store.Results, er
 	return store.Results{Found: c.found, More: c.more, Cut: ranked.Cut()}, err
 }
 
-// ask searches with the driver. The first page has more rows than are wanted if the
-// filter can leave some out, each further one four times as many.
+// ask searches with the driver. If the filter can reject rows, it reads more than the limit, and four times as many
+// with each further page.
 func (s *entries) ask(ctx context.Context, d store.TextSearcher, q store.Search, required []string, wanted func(*store.Row) bool, c *collector) (store.Results, error) {
 	const filtered, most = 64, 4096
 	read := store.TextQuery{
@@ -91,7 +90,7 @@ func (s *entries) ask(ctx context.Context, d store.TextSearcher, q store.Search,
 	}
 }
 
-// rank asks the index, and again if its files are damaged.
+// rank searches the index, and once more after rebuilding it if its files are damaged.
 func (s *entries) rank(ctx context.Context, q store.Search, required []string) (*fulltext.Ranked, error) {
 	for try := 0; ; try++ {
 		index, err := s.index.current(ctx)
@@ -108,8 +107,7 @@ func (s *entries) rank(ctx context.Context, q store.Search, required []string) (
 	}
 }
 
-// take adds the entries of hits that fit the query, and reports whether there can be
-// more.
+// take adds the entries of hits that match the query, and reports whether there can be more.
 func (s *entries) take(ctx context.Context, q store.Search, hits []fulltext.Hit, wanted func(*store.Row) bool, c *collector) (bool, error) {
 	if len(hits) == 0 {
 		return true, nil
@@ -138,8 +136,7 @@ func (s *entries) take(ctx context.Context, q store.Search, hits []fulltext.Hit,
 	return true, nil
 }
 
-// Statistics are those of the entries for a query, so that other texts can be ranked
-// together with them.
+// Statistics returns the entries' statistics for a query, so that other texts can be ranked with the entries.
 func (s *entries) Statistics(ctx context.Context, text string) (fulltext.Statistics, error) {
 	if err := s.check(ctx); err != nil {
 		return fulltext.Statistics{}, err
@@ -163,8 +160,7 @@ func (m *memory) unsupportedText() error {
 	return store.Unsupported(m.Engine, store.FullText, "search without a text, or use an engine with full-text search")
 }
 
-// flushEvery is after how many changes the index is written. The next start reads the
-// rows of later changes.
+// flushEvery is the number of changes after which the index is written. The next start reads the rows of later changes.
 const flushEvery = 2048
 
 // textIndex is the text index of the entries. Its files are in the database. Only one
@@ -176,8 +172,8 @@ type textIndex struct {
 	mu       sync.Mutex // held while the index catches up
 	index    *fulltext.Index
 	identity string
-	last     int64 // the last change that is in the index
-	flushed  int64 // the last change that is in its files
+	last     int64 // the last change in the index
+	flushed  int64 // the last change in its files
 	closed   bool
 }
 
@@ -210,14 +206,13 @@ func (x *textIndex) current(ctx context.Context) (*fulltext.Index, error) {
 	return x.index, nil
 }
 
-// reset makes the index empty.
 func (x *textIndex) reset() error {
 	index := x.index
 	x.index, x.last = nil, 0
 	return errors.Join(index.Reset(), index.Close())
 }
 
-// discard makes a damaged index empty, unless another one is in its place.
+// discard makes a damaged index empty, unless it was replaced.
 func (x *textIndex) discard(index *fulltext.Index) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -246,8 +241,7 @@ func (x *textIndex) open(ctx context.Context, s store.FeedState) error {
 	return nil
 }
 
-// catchUp puts the rows that have changed into the index. A row that changes meanwhile
-// has a later change, so it reads until there are none.
+// catchUp puts the rows that have changed into the index. It repeats until no row has changed meanwhile.
 func (x *textIndex) catchUp(ctx context.Context) error {
 	for {
 		page, err := x.m.driver.Changes(ctx, store.RowChanges{Feed: store.EntryFeed, After: x.last, Limit: batchRows})
@@ -274,7 +268,7 @@ func (x *textIndex) catchUp(ctx context.Context) error {
 
 func (x *textIndex) change(r *store.Row) error {
 	switch {
-	case r.Damaged != nil: // List finds it
+	case r.Damaged != nil: // List reports it
 		return nil
 	case r.Deleted:
 		return x.index.Delete(r.ID, r.Seq)
@@ -300,10 +294,10 @@ func (x *textIndex) close() error {
 	return nil
 }
 
-// tag is what the index finds the entries of a namespace by.
+// tag is the tag of a namespace's entries in the index.
 func tag(namespace string) string { return "/" + namespace }
 
-// folder has the files of an index in a driver.
+// folder stores the files of an index in a driver.
 type folder struct{ files store.FileStore }
 
 var _ fulltext.Folder = folder{}

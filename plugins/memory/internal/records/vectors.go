@@ -47,7 +47,6 @@ func (x *vectors) Close() error {
 	return x.mirrors.Close()
 }
 
-// Store writes items.
 func (x *vectors) Store(ctx context.Context, collection string, items ...store.VectorItem) error {
 	if err := x.check(ctx); err != nil {
 		return err
@@ -91,7 +90,6 @@ func toItem(r *store.Row, embedding bool) store.VectorItem {
 	return item
 }
 
-// Delete removes items.
 func (x *vectors) Delete(ctx context.Context, collection string, ids ...string) (n int, err error) {
 	if err := x.check(ctx); err != nil {
 		return 0, err
@@ -115,7 +113,6 @@ func (x *vectors) Delete(ctx context.Context, collection string, ids ...string) 
 	return n, nil
 }
 
-// Drop removes a collection.
 func (x *vectors) Drop(ctx context.Context, collection string) (items int, existed bool, err error) {
 	if err := x.check(ctx); err != nil {
 		return 0, false, err
@@ -126,7 +123,6 @@ func (x *vectors) Drop(ctx context.Context, collection string) (items int, exist
 	return x.m.driver.Drop(ctx, collection)
 }
 
-// Collections describes all collections.
 func (x *vectors) Collections(ctx context.Context) ([]store.Collection, error) {
 	if err := x.check(ctx); err != nil {
 		return nil, err
@@ -142,7 +138,6 @@ func (x *vectors) Collections(ctx context.Context) ([]store.Collection, error) {
 	return all, nil
 }
 
-// Get returns items.
 func (x *vectors) Get(ctx context.Context, collection string, ids ...string) (items []store.VectorItem, err error) {
 	if err := x.check(ctx); err != nil {
 		return nil, err
@@ -168,7 +163,6 @@ func (x *vectors) Get(ctx context.Context, collection string, ids ...string) (it
 	return items, nil
 }
 
-// List returns the items of a collection in the order of their ids.
 func (x *vectors) List(ctx context.Context, collection string, page store.VectorPage) (items []store.VectorItem, err error) {
 	if err := x.check(ctx); err != nil {
 		return nil, err
@@ -184,7 +178,6 @@ func (x *vectors) List(ctx context.Context, collection string, page store.Vector
 	return items, err
 }
 
-// Search returns the nearest items.
 func (x *vectors) Search(ctx context.Context, collection string, q store.VectorQuery) ([]store.VectorHit, error) {
 	if err := x.check(ctx); err != nil {
 		return nil, err
@@ -207,7 +200,7 @@ func (x *vectors) Search(ctx context.Context, collection string, q store.VectorQ
 // copyRows is the number of rows that a copy reads together.
 const copyRows = 5000
 
-// source is what the copies of collections read.
+// source is the source that copies of collections read.
 type source struct {
 	driver store.Driver
 	items  bool // the copies have the items
@@ -215,8 +208,8 @@ type source struct {
 
 var _ mirror.Source = source{}
 
-// Changes reads changes of a collection. If it is dropped or tombstones are removed
-// meanwhile, the next call returns a later Born.
+// Changes reads changes of a collection. If it is dropped or tombstones are removed meanwhile, the next call returns a
+// new Born.
 func (s source) Changes(ctx context.Context, collection string, after int64) (mirror.Page, error) {
 	for {
 		read, err := s.driver.Changes(ctx, store.RowChanges{Feed: store.VectorFeed, Space: collection, After: after, Limit: copyRows})

@@ -14,13 +14,11 @@ import (
 // the embedded database.
 type base struct{ engine store.QueryEngine }
 
-// Base returns the state that the memory has in common with remotes.
 func (r *Replica) Base() syncing.Base { return base{r.o.Engine} }
 
 // lookUp is the maximum number of records that one statement looks up.
 const lookUp = 500
 
-// SyncedStates returns the common state of records.
 func (b base) SyncedStates(ctx context.Context, ids []string) (map[string]syncing.Synced, error) {
 	found := make(map[string]syncing.Synced, len(ids))
 	for part := range slices.Chunk(ids, lookUp) {
@@ -40,7 +38,6 @@ func (b base) SyncedStates(ctx context.Context, ids []string) (map[string]syncin
 	return found, nil
 }
 
-// IDs returns the ids between two others.
 func (b base) IDs(ctx context.Context, after, before string, limit int) (all []string, err error) {
 	rows, err := b.engine.Query(ctx, "SELECT id FROM tea_sync_base WHERE id > ? AND id < ? ORDER BY id LIMIT ?", after, before, limit)
 	var id string
@@ -48,7 +45,6 @@ func (b base) IDs(ctx context.Context, after, before string, limit int) (all []s
 	return all, err
 }
 
-// SetSynced stores the common state of records.
 func (b base) SetSynced(ctx context.Context, all ...syncing.SyncedRecord) error {
 	return b.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error { return SetSyncedIn(ctx, tx, all) })
 }
@@ -75,14 +71,12 @@ func SetSyncedIn(ctx context.Context, tx store.Tx, all []syncing.SyncedRecord) e
 	return nil
 }
 
-// Numbers returns the read positions in the feeds of both sides.
 func (b base) Numbers(ctx context.Context, id string) (n syncing.Numbers, err error) {
 	rows, err := b.engine.Query(ctx, "SELECT local_seq, remote_seq FROM tea_sync WHERE id = ?", id)
 	err = store.Scan(rows, err, func() {}, &n.Local, &n.Remote)
 	return n, err
 }
 
-// SetNumbers stores the read positions.
 func (b base) SetNumbers(ctx context.Context, id string, n syncing.Numbers) error {
 	return b.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO tea_sync VALUES (?, ?, ?)

@@ -70,7 +70,7 @@ func (r *Replica) Changes(ctx context.Context, query store.ChangeQuery) (store.C
 	return store.ChangePage{}, UnknownFeed(query.Feed)
 }
 
-// UnknownFeed returns the error of a feed that a memory does not have.
+// UnknownFeed returns the error for an unknown feed.
 func UnknownFeed(feed store.Feed) error {
 	return tea.Errorf(tea.ValidationError, "%q is not a feed of a memory", feed)
 }
@@ -135,13 +135,12 @@ func (r *Replica) recordsOf(ctx context.Context, feed store.Feed, names []store.
 	return found, err
 }
 
-// deviceKinds are the kinds of documents that stay in a memory: calls of data.*,
-// imports of archives, and the marks of devices that synchronise with it. They can be
-// read by name only.
+// deviceKinds are the kinds of documents that are not synchronised: calls of data.*, imports of archives, and the marks
+// of other devices. They can only be read by name.
 var deviceKinds = []string{"tabular_call", archive.ImportKind, syncing.MarkKind}
 
-// KeptOf returns a function that reports whether a document is a record, with or without
-// the kinds that stay on the device.
+// KeptOf returns a function that reports whether a document belongs to the replica. device includes the kinds that stay
+// on the device.
 func KeptOf(ctx context.Context, of *catalog.Catalog, device bool) (documents.Kept, error) {
 	managed, err := of.ManagedTables(ctx)
 	if err != nil {
@@ -243,7 +242,6 @@ type putCall struct {
 	refused []error              // errors of documents whose contents cannot be read
 }
 
-// saveContents stores the contents of files. They are not swept until release is called.
 func (p *putCall) saveContents(ctx context.Context) (release func(), err error) {
 	files := p.r.o.Files
 	writes := p.writes[store.DocumentFeed]
@@ -264,8 +262,8 @@ func (p *putCall) saveContents(ctx context.Context) (release func(), err error) 
 	return release, nil
 }
 
-// SaveContent stores the content of a file whose record is written, unless there is one
-// with its hash. refused is the permanent error of a record that cannot be stored.
+// SaveContent stores the content of a file whose record is written, unless there is one with its hash. refused is set
+// if the record can never be stored.
 func SaveContent(ctx context.Context, w store.RecordWrite, has func(ctx context.Context, hash string) bool, save func(ctx context.Context, hash string, data []byte) error) (refused, err error) {
 	if w.Feed != store.DocumentFeed || w.Space != file.Kind || w.Deleted {
 		return nil, nil
@@ -287,7 +285,6 @@ func SaveContent(ctx context.Context, w store.RecordWrite, has func(ctx context.
 	return nil, err
 }
 
-// contentOf reads the content of a write.
 func contentOf(ctx context.Context, w store.RecordWrite) ([]byte, error) {
 	if w.Open == nil {
 		return nil, tea.Errorf(tea.ValidationError, "the content of the file %q is missing", w.Key)
@@ -334,7 +331,7 @@ func (p *putCall) writeFeed(ctx context.Context, tx store.Tx, feed store.Feed, e
 	return p.r.o.Documents.PutIn(ctx, tx, p.writes[feed], p.refused)
 }
 
-// failed tells the indexes that the transaction failed.
+// failed reports the failed transaction to the indexes.
 func (p *putCall) failed(entries *longterm.Writes, err error) {
 	_ = entries.Failed(err) // it returns err
 	var collections []string

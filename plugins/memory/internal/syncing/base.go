@@ -18,7 +18,6 @@ type Synced struct {
 	Expires time.Time
 }
 
-// None reports whether there is nothing to store.
 func (a Synced) None() bool { return a.Hash == "" && a.Pending == "" }
 
 // SyncedRecord is the synchronised state of the record with an id. If it is None,
@@ -31,12 +30,12 @@ type SyncedRecord struct {
 // Numbers are the read positions in the feeds of both sides.
 type Numbers struct{ Local, Remote int64 }
 
-// Base stores the state that a device has in common with its remotes. This
-// package defines the ids. It is safe for concurrent use.
+// Base stores the state that a device has in common with its remotes. The ids are defined by this package. It is safe
+// for concurrent use.
 type Base interface {
 	// SyncedStates returns the synchronised states of records, by their ids.
 	SyncedStates(ctx context.Context, ids []string) (map[string]Synced, error)
-	// IDs returns the first ids between two others, in order.
+	// IDs returns the first ids between after and before, in order.
 	IDs(ctx context.Context, after, before string, limit int) ([]string, error)
 	// SetSynced writes the synchronised states of records, atomically.
 	SetSynced(ctx context.Context, all ...SyncedRecord) error
@@ -59,7 +58,6 @@ func (b base) syncedRecord(name store.RecordName, a Synced) SyncedRecord {
 	return SyncedRecord{ID: b.id(name), Synced: a}
 }
 
-// list returns a JSON list of texts.
 func list(texts ...string) string {
 	raw, _ := json.Marshal(texts) // it never fails
 	return string(raw)
@@ -83,8 +81,7 @@ func (b base) read(ctx context.Context, names []store.RecordName) (map[store.Rec
 	return byName, nil
 }
 
-// after returns the names of the records of a feed, or of a space in it, that
-// follow an id; "" = from the beginning.
+// after returns the names of the records of a feed, or of a space in it, after an id; "" = from the beginning.
 func (b base) after(ctx context.Context, id string, limit int, of ...string) (names []store.RecordName, last string, err error) {
 	prefix := list(append([]string{b.remote}, of...)...)
 	prefix = prefix[:len(prefix)-1] + ","

@@ -7,8 +7,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// evidence decides which of two records is newer after the histories have
-// diverged.
+// evidence is what decides which of two records is newer after the histories have diverged.
 type evidence struct {
 	// seen is the number up to which the remote's records are older than the device's,
 	// and read the number up to which an earlier version knew them; 0 = unknown.
@@ -41,9 +40,8 @@ func (s *step) compare(ctx context.Context, local, remote store.Record, known st
 	return nil
 }
 
-// newer returns which of two different records is newer, or "" if both have
-// changed or it is unknown. A record is not deleted just because the other side
-// does not have it.
+// newer returns which of two different records is newer, or "" if both have changed or the order is unknown. A record
+// that is missing on one side is not deleted for that reason alone.
 func (e *evidence) newer(local, remote store.Record, known string) Policy {
 	older := remote.Seq > 0 && remote.Seq <= e.seen
 	since := e.read > 0 && remote.Seq > e.read
@@ -75,5 +73,4 @@ func deletedHere(local, remote store.Record, known string) bool {
 	return known != "" && remote.Hash == known && (local.Seq > 0 || local.Feed == store.RowFeed)
 }
 
-// later reports whether both records have times and a's is later.
 func later(a, b store.Record) bool { return !b.Updated.IsZero() && a.Updated.After(b.Updated) }

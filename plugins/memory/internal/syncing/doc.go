@@ -6,6 +6,6 @@
 // the base did not change. A hash is stored as pending before the remote is
 // written, so that a run after a crash recognizes its own write.
 //
-// Change numbers mean nothing if the remote has been replaced with an older copy
-// of itself, so the device leaves marks there: see history.go.
+// Change numbers mean nothing if the remote has been replaced with an older copy of itself, so the device writes marks
+// there: see history.go.
 package syncing

@@ -21,20 +21,19 @@ func isMark(name store.RecordName) bool {
 	return name.Feed == store.DocumentFeed && name.Space == MarkKind
 }
 
-// mark is a point in the history that a device and a remote have in common. The remote
-// has its token in a document, which is as old as the rest of a copy.
+// mark is a point in the history that a device and a remote have in common. Its token is stored at the remote in a
+// document, so it shows the age of a copy of the remote.
 type mark struct {
 	Number int64  `json:"number"`
 	Token  string `json:"token"`
-	// Seen has the numbers up to which the device knew the changes of the remote, by
-	// feed or table. It has only those that increased since the previous mark.
+	// Seen has the numbers up to which the device knew the changes of the remote, by feed or table. It lists only
+	// numbers that increased since the previous mark.
 	Seen map[string]int64 `json:"seen,omitempty"`
 }
 
-// history is the device's state of its marks at a remote. Before the device
-// stores anything that it saw or wrote there, it writes a later mark to the
-// remote, so a remote with the last mark has everything that the device knows of
-// it.
+// history is the device's state of its marks at a remote. Before the device stores anything that it saw or wrote there,
+// it writes a later mark to the remote. So a remote that has the last mark also has everything that the device has seen
+// there.
 type history struct {
 	// Name is the name of the document at the remote.
 	Name  string `json:"name"`
@@ -44,8 +43,8 @@ type history struct {
 	Divergence *divergence `json:"parted,omitempty"`
 }
 
-// divergence is the state of a comparison of all records. It is needed if the remote
-// does not continue the history that the device knows.
+// divergence is the state of a comparison of all records, which is needed if the remote does not continue the known
+// history.
 type divergence struct {
 	// Older reports that the remote is an older copy. Otherwise its state is
 	// unknown, because an earlier version synchronised the device.
@@ -61,7 +60,6 @@ type divergence struct {
 
 func newHistory() *history { return &history{Name: rand.Text()} }
 
-// last returns the last token, or "" if there is none.
 func (h *history) last() string {
 	if len(h.Marks) == 0 {
 		return ""
@@ -69,8 +67,8 @@ func (h *history) last() string {
 	return h.Marks[len(h.Marks)-1].Token
 }
 
-// keptMarks is the age, in marks, up to which every mark is kept. Marks with numbers
-// divisible by 2, 4, 8 and so on are kept 2, 4, 8 times as long.
+// keptMarks is the age, in marks, up to which every mark is kept. Marks whose numbers are divisible by 2, 4, 8 and so
+// on are kept 2, 4, 8 times as long.
 const keptMarks = 8
 
 // add adds the mark with the written token.
@@ -107,8 +105,8 @@ func (h *history) see(of string, number int64) {
 	last.Seen = seen
 }
 
-// seen returns what the device knew at the last mark with one of the tokens, and
-// reports whether there is such a mark.
+// seen returns the numbers that the device had seen at the last mark with one of the tokens, and whether there is such
+// a mark.
 func (h *history) seen(tokens []string) (seen map[string]int64, there bool) {
 	all := map[string]int64{}
 	for _, m := range h.Marks {
@@ -120,7 +118,6 @@ func (h *history) seen(tokens []string) (seen map[string]int64, there bool) {
 	return seen, there
 }
 
-// document is the document at the remote.
 type document struct {
 	Marks []mark `json:"marks"` // without Seen
 }
@@ -204,7 +201,6 @@ func (r *run) rename(ctx context.Context) error {
 	return r.save(ctx)
 }
 
-// part records that all records must be compared.
 func (r *run) part(ctx context.Context, p divergence) error {
 	r.history, r.markSeq = newHistory(), 0
 	r.history.Divergence, r.unsaved = &p, true
@@ -222,7 +218,6 @@ func (r *run) restored() {
 	}
 }
 
-// finishComparison records that all records were compared.
 func (r *run) finishComparison(ctx context.Context) error {
 	if r.history.Divergence == nil {
 		return nil
@@ -289,7 +284,6 @@ func (r *run) marked(result store.PutResult) error {
 	return nil
 }
 
-// note records that a feed or table of the remote was read up to a number.
 func (r *run) note(ctx context.Context, of string, number int64) error {
 	if r.unmarked || len(r.history.Marks) == 0 {
 		if err := r.mark(ctx); err != nil {
@@ -301,7 +295,6 @@ func (r *run) note(ctx context.Context, of string, number int64) error {
 	return r.save(ctx)
 }
 
-// save stores the history on the device if it has changed.
 func (r *run) save(ctx context.Context) error {
 	if !r.unsaved {
 		return nil
@@ -313,7 +306,6 @@ func (r *run) save(ctx context.Context) error {
 	return nil
 }
 
-// encodeHistory returns the history in the form that the device stores.
 func (r *run) encodeHistory() SyncedRecord {
 	raw, _ := json.Marshal(r.history) // it never fails
 	return SyncedRecord{ID: r.base.historyID(), Synced: Synced{Hash: string(raw)}}

@@ -16,7 +16,6 @@ import (
 // Policy decides about a record that changed on both sides.
 type Policy string
 
-// The policies.
 const (
 	// LastWrite keeps the later change by the clocks of the sides; for equal times,
 	// the change with the larger hash.
@@ -47,8 +46,7 @@ type Options struct {
 	RemoteTables Tables
 	// Merge returns the record that replaces both, for the policy Merge.
 	Merge func(ctx context.Context, local, remote store.Record) (store.Record, error)
-	// Wait is called after bytes were transferred, to limit the bandwidth; nil = no
-	// limit.
+	// Wait is called after each transfer, to limit the bandwidth; nil = no limit.
 	Wait func(ctx context.Context, bytes int64) error
 	// Now is the clock for expiry.
 	Now func() time.Time
@@ -75,14 +73,11 @@ type Result struct {
 	Bytes         int64
 }
 
-// The values of Result.Restored.
 const (
 	This  = "this"
 	Other = "other"
 )
 
-// Conflict is a record that changed on both sides. Winner is local, remote or
-// merge.
 type Conflict struct {
 	store.RecordName
 	Winner string `json:"winner"`
@@ -90,10 +85,10 @@ type Conflict struct {
 
 const (
 	pageRecords  = 500
-	firstRecords = 64 // before the size of the records is known
+	firstRecords = 64 // until record sizes are known
 	pageBytes    = 4 << 20
 	maxListed    = 100
-	// maxTries bounds the comparisons of records that others change meanwhile.
+	// maxTries bounds how often records are compared again that others change meanwhile.
 	maxTries = 20
 )
 
@@ -117,7 +112,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	err = r.all(ctx)
 	if errors.Is(err, store.ErrUnknownChange) {
-		// The feed has lost changes, but the memory has the other records.
+		// Changes are missing in the feed, but the records themselves can be compared.
 		if err = r.part(ctx, divergence{}); err == nil {
 			err = r.all(ctx)
 		}
@@ -149,7 +144,7 @@ type run struct {
 	// local and remote are the records that are compared.
 	local  localRecords
 	remote remoteRecords
-	// refused are the refused records, which the feeds of both sides can have.
+	// refused are the refused records; a record can be in the feeds of both sides.
 	refused map[store.RecordName]bool
 
 	history  *history
@@ -178,9 +173,8 @@ func (r *run) feed(ctx context.Context, feed store.Feed) error {
 		full, r.Full = true, true
 		return r.deletions(ctx, string(feed))
 	}
-	// A feed read from its beginning has no removed deletions. They are compared
-	// before the read positions are stored, because a later run would continue
-	// without them.
+	// A feed that is read from its beginning lacks deletions that were removed. The records of the base are therefore
+	// compared before the read positions are stored: a later run would not do it.
 	if len(known) > 0 && (n.Local == 0 || n.Remote == 0) {
 		if err := compare(); err != nil {
 			return err
@@ -206,7 +200,7 @@ func (r *run) feed(ctx context.Context, feed store.Feed) error {
 			records := slices.DeleteFunc(page.Records, func(record store.Record) bool { return isMark(record.RecordName) })
 			if side == remote {
 				if len(records) == 0 {
-					continue // a change that is not a record, such as the mark of a device, needs no other mark
+					continue // a change that is not a record, such as the mark of a device, needs no new mark
 				}
 				r.unmarked = true
 			}
@@ -258,8 +252,7 @@ func (r *run) page(ctx context.Context, records []store.Record) error {
 	return r.reconcile(ctx, changed)
 }
 
-// deletions compares the records of the base, which includes the records that one
-// side has deleted since.
+// deletions compares the records of the base, including those that one side has deleted since.
 func (r *run) deletions(ctx context.Context, of ...string) error {
 	for last := ""; ; {
 		names, next, err := r.base.after(ctx, last, pageRecords, of...)
@@ -273,9 +266,8 @@ func (r *run) deletions(ctx context.Context, of ...string) error {
 	}
 }
 
-// reconcile makes records equal on both sides. Their sizes are unknown before
-// they are read: the number of the next records is chosen to fit on a page if
-// they are as large as the last ones.
+// reconcile makes records equal on both sides. Sizes are unknown before records are read, so it assumes that the next
+// records are as large as the last ones to fill a page.
 func (r *run) reconcile(ctx context.Context, names []store.RecordName) error {
 	for len(names) > 0 {
 		n := min(len(names), r.atOnce)

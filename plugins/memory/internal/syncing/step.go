@@ -49,7 +49,7 @@ func (s *step) decide(ctx context.Context, local, remote store.Record, a Synced)
 			s.settled = append(s.settled, settled{local.RecordName, Synced{Hash: local.Hash, Expires: local.Expires}})
 		}
 	case past(a.Expires) && (local.Deleted && remote.Hash == known || remote.Deleted && local.Hash == known):
-		// It expired and one side has removed it, which is not a deletion.
+		// One side has swept the expired record, which is not a deletion.
 		s.settled = append(s.settled, settled{name: local.RecordName})
 	case s.r.evidence != nil:
 		return s.compare(ctx, local, remote, known, a, past)
@@ -102,7 +102,7 @@ func (s *step) conflict(ctx context.Context, local, remote store.Record, a Synce
 		if err != nil {
 			return fmt.Errorf("merge %q of %s: %w", local.Key, local.Space, err)
 		}
-		// The base of the merged record is the remote's record, so it is pushed next.
+		// With the remote's record as its base, the merged record is pushed next.
 		s.pull(merged, local.Seq, local.Deleted, Synced{Hash: remote.Hash, Expires: remote.Expires})
 		s.merged[local.RecordName] = true
 	}
@@ -154,8 +154,7 @@ func (s *step) writeRemote(ctx context.Context) error {
 			s.r.refuse("remote", w, results[i].Err)
 			s.settled = append(s.settled, settled{w.RecordName, s.before[i]})
 		case results[i].Conflict:
-			// It was not written; a record with the pending hash would be someone
-			// else's.
+			// It was not written, so a record with the pending hash would be from another writer.
 			s.settled = append(s.settled, settled{w.RecordName, s.before[i]})
 			s.again = append(s.again, w.RecordName)
 		default:

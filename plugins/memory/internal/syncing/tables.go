@@ -13,10 +13,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Rows are the rows of tables with primary keys, as records of the
-// [store.RowFeed]. A row has the number of its last change, which increases with
-// each change of its table. A deletion has a number too, but leaves no tombstone.
-// The names of tables are in lower case.
+// Rows are the rows of tables with primary keys, as records of the [store.RowFeed]. A row has the number of its last
+// change, which increases with each change of its table. A deletion also has a number, but no tombstone. The names of
+// tables are in lower case.
 type Rows interface {
 	// Versions returns the number of the last change of each table.
 	Versions(ctx context.Context) (map[string]int64, error)
@@ -93,7 +92,7 @@ func (r *run) tables(ctx context.Context) error {
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	// The second round sees the writes of the first one.
+	// The second round handles the writes of the first one.
 	for range maxRounds {
 		local, err := r.LocalTables.Versions(ctx)
 		if err != nil {
@@ -162,8 +161,8 @@ func (r *run) sameTables(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// table synchronises the rows of a table, whose last changes are now, and reports
-// whether it changed since the last time.
+// table synchronises the rows of a table, whose current change numbers are now, and reports whether it changed since
+// the last time.
 func (r *run) table(ctx context.Context, name string, now Numbers) (changed bool, err error) {
 	of := []string{string(store.RowFeed), name}
 	id := strings.Join(of, "/")
@@ -217,8 +216,7 @@ func (r *run) table(ctx context.Context, name string, now Numbers) (changed bool
 	return true, r.base.setNumbers(ctx, now, of...)
 }
 
-// deletedRows compares all rows that both sides had if one side no longer has as
-// many.
+// deletedRows compares all rows that both sides had if one side has fewer.
 func (r *run) deletedRows(ctx context.Context, name string, of []string) error {
 	local, err := r.LocalTables.CountRows(ctx, name)
 	if err != nil {

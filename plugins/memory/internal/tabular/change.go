@@ -159,8 +159,8 @@ func (c *condition) compare(dialect store.Dialect, column Column, raw json.RawMe
 			return tea.Errorf(tea.ValidationError, "column %q: %w", column.Name, err)
 		}
 	}
-	either := []string{"1 = 0"} // for an empty list
-	column.Nullable = true      // where can ask for null in any column
+	either := []string{"1 = 0"} // matches nothing, for an empty list
+	column.Nullable = true      // where accepts null for any column
 	var args []any
 	for _, one := range wanted {
 		v, err := column.parse(one)
@@ -246,7 +246,6 @@ func (s *Tables) Delete(ctx context.Context, name string, which store.RowSelecti
 	return s.change(ctx, t, which, call, change{deleted, values, nil})
 }
 
-// change is an operation with the new values in SQL, and their arguments.
 type change struct {
 	op     string
 	values []string

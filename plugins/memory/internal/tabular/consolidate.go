@@ -200,8 +200,8 @@ func (s *Tables) swap(ctx context.Context, tx store.Tx, t *table, w swap) (snaps
 	return snapshot, nil
 }
 
-// consolidateIfLarge consolidates a table whose delta has become large. It only logs errors,
-// since the preceding write has succeeded.
+// consolidateIfLarge consolidates a table whose delta has become large. Errors are only logged, since the preceding
+// write has succeeded.
 func (s *Tables) consolidateIfLarge(ctx context.Context, t *table) {
 	if !t.merging.TryLock() {
 		return
@@ -210,8 +210,7 @@ func (s *Tables) consolidateIfLarge(ctx context.Context, t *table) {
 	t.mu.Lock()
 	l := t.load
 	t.mu.Unlock()
-	// The cost of writing the base is proportional to its size, so a large base is
-	// written less often.
+	// Writing the base costs time proportional to its size, so a large base is written less often.
 	many := max(int64(s.o.MaxRows), l.baseRows/4)
 	var err error
 	switch {

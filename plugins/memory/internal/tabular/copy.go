@@ -15,11 +15,9 @@ import (
 // copied is the number of rows of a copy that are written together.
 const copied = 500
 
-// MergeCopy writes the changes that a copy of the tables has made since both were
-// the same. mark returns the number of a table's last change at that time, by the
-// name of its log, and id identifies the copy. A row that changed in both is not
-// merged, and is counted in kept. Merging is idempotent, even if the copy has
-// rows of an earlier merge. Both are SQLite databases.
+// MergeCopy applies the changes made in a copy of the tables since it was taken. mark returns the number of a table's
+// last change at that time, by the name of its log. id identifies the copy. A row that changed in both is not merged
+// and counted in kept. Merging is idempotent, even if the copy has rows of an earlier merge. Both are SQLite databases.
 func (s *Tables) MergeCopy(ctx context.Context, from *Tables, id string, mark func(log string) int64) (merged, kept int64, err error) {
 	names, _, err := from.readable(ctx, nil)
 	if err != nil {
@@ -149,7 +147,6 @@ func (m *merging) page(ctx context.Context, after int64) (rows []*newRow, last i
 	return rows, last, err
 }
 
-// numbers returns the numbers of the last changes of rows, including deletions.
 func (m *merging) numbers(ctx context.Context, tx store.Tx, rows []*newRow) (map[string]int64, error) {
 	list, err := keysOf(rows)
 	if err != nil {

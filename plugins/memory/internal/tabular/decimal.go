@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxDigits is the number of decimal digits that a float64 has exactly.
+	// maxDigits is the number of decimal digits that a float64 represents exactly.
 	maxDigits = 15
 	// decimalDigits and decimalScale are the defaults.
 	decimalDigits, decimalScale = 15, 3
@@ -51,7 +51,7 @@ func (t Type) decimal() (digits, scale int, ok bool) {
 		return 0, 0, false
 	}
 	before, after, _ := strings.Cut(strings.TrimSuffix(inner, ")"), ",")
-	digits, _ = strconv.Atoi(before) // decimalType wrote it
+	digits, _ = strconv.Atoi(before) // as written by decimalType
 	scale, _ = strconv.Atoi(after)
 	return digits, scale, true
 }
@@ -101,7 +101,7 @@ func decimalNumber(d store.Decimal) any {
 	}
 	f, err := strconv.ParseFloat(d.String(), 64)
 	if err != nil {
-		return math.NaN() // not reached: fifteen digits fit
+		return math.NaN() // unreachable: fifteen digits fit
 	}
 	return f
 }

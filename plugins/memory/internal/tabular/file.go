@@ -47,7 +47,6 @@ func (w *writing) settle(ctx context.Context, before, n int64, size int) error {
 	return nil
 }
 
-// measure returns the size of the rows after a number, as texts.
 func (w *writing) measure(ctx context.Context, before int64) (int, error) {
 	lengths := make([]string, len(w.t.columns))
 	for i, c := range w.t.columns {
@@ -114,7 +113,6 @@ func (s *Tables) writeFile(ctx context.Context, t *table, query string, run func
 	return f, ctx.Err()
 }
 
-// makeDir creates a table's folder and makes its name durable.
 func (s *Tables) makeDir(dir string) error {
 	err := os.Mkdir(dir, dirMode)
 	switch {
@@ -134,7 +132,7 @@ func sealed(name string) (hash string, size int64, err error) {
 	}
 	sum := sha256.New()
 	if size, err = io.Copy(sum, file); err == nil {
-		// DuckDB creates files with the permissions of the umask.
+		// DuckDB creates files with the umask's permissions.
 		err = file.Chmod(fileMode)
 	}
 	if err == nil {

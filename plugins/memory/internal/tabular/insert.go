@@ -103,7 +103,6 @@ func (t *table) keyOfRow(values []any) (string, error) {
 	return keyOf(t.keyColumns(), parts)
 }
 
-// insert writes the rows in the transaction.
 func (w *writing) insert(ctx context.Context, rows []*newRow, size int, conflict store.RowConflict) error {
 	t := w.t
 	var there map[string]int64
@@ -145,7 +144,6 @@ func (w *writing) insert(ctx context.Context, rows []*newRow, size int, conflict
 	return w.settle(ctx, before, int64(len(chosen)), size)
 }
 
-// exists returns the error for a row whose key exists.
 func (t *table) exists(r *newRow) error {
 	return tea.Errorf(tea.ValidationError, "row %d: table %q already has a row with the key %s; set on_conflict to replace or ignore to allow that", r.at, t.entry.Name, r.key)
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Sweep removes the files that a crash left without a catalog row. The first call
-// of any method does so too; later calls of Sweep do nothing.
+// Sweep removes the files that a crash left without a catalog row, which the first call of any method does too. Later
+// calls do nothing.
 func (s *Tables) Sweep(ctx context.Context) error { return s.open(ctx) }
 
 // open reads the list of tables once and removes files without a catalog row.
@@ -117,7 +117,6 @@ func (s *Tables) moved(ctx context.Context, t *table) (bool, error) {
 	return false, nil
 }
 
-// isFull reports whether a write failed because the disk is full.
 func isFull(err error) bool { return err != nil && tea.AsError(err).Type == tea.ResourceExhausted }
 
 // readTable reads the versions and sizes of a table's rows, and adds its files
@@ -181,7 +180,7 @@ func (s *Tables) renewViews(ctx context.Context, tables map[string]*table) error
 		// A file is damaged. The other tables can be used.
 		for _, t := range sound {
 			if err := s.renew(ctx, []*table{t}); err != nil {
-				// As text: it must not be classified as an error of the query that names
+				// Only the text is kept: the type of the error must not be taken for an error of the query that names
 				// the table.
 				t.broken = tea.Errorf(tea.InternalError, "table %q has a damaged file; restore a backup of the memory: %s", t.entry.Name, tea.AsError(err).Message)
 			}
@@ -199,7 +198,7 @@ func (s *Tables) renewViews(ctx context.Context, tables map[string]*table) error
 	return nil
 }
 
-// renew replaces the views of the tables, all or none.
+// renew replaces the views of the tables in one transaction.
 func (s *Tables) renew(ctx context.Context, tables []*table) error {
 	if len(tables) == 0 {
 		return nil

@@ -36,8 +36,8 @@ func (s *Tables) Query(ctx context.Context, q store.TableQuery) (store.TableAnsw
 	return store.AnswerOf(found), nil
 }
 
-// inTime returns views in place of the tables with instants, which SQLite stores
-// as texts: in the views they compare with an instant in any form.
+// inTime returns views that replace the tables with instants. SQLite stores instants as texts; in the views they can be
+// compared with an instant in any form.
 func (s *Tables) inTime(ctx context.Context, names []string) (tables []string, views []store.View, err error) {
 	for _, name := range names {
 		t, err := s.find(ctx, name)
@@ -68,7 +68,7 @@ func (s *Tables) damage(ctx context.Context, names []string) error {
 		if err != nil {
 			return nil
 		}
-		files, _ := s.o.Catalog.FilesIn(ctx, nil, t.name) // no files if it fails
+		files, _ := s.o.Catalog.FilesIn(ctx, nil, t.name) // without files if it fails
 		for _, f := range files {
 			if err := s.checkFile(t, f); err != nil {
 				return err

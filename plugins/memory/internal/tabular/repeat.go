@@ -30,7 +30,6 @@ type known struct {
 	same    bool  // the call is a repetition
 }
 
-// done looks up a call.
 func (s *Tables) done(ctx context.Context, call store.TableCall) (k known, err error) {
 	if call.Key == "" {
 		return k, nil

@@ -63,7 +63,6 @@ func (t *table) inOrder(keys []string, byKey map[string]store.Record) []store.Re
 	return all
 }
 
-// rowWrite is a checked write of a row.
 type rowWrite struct {
 	*newRow
 	size int
@@ -92,7 +91,6 @@ func (t *table) checkWrites(writes []store.RecordWrite, results []store.PutResul
 	return slices.DeleteFunc(checked, func(w rowWrite) bool { return w.newRow == nil })
 }
 
-// deletion returns the row that deletes a key.
 func (t *table) deletion(key string) (*newRow, error) {
 	parts, err := t.keyValues(json.RawMessage(key))
 	if err != nil {
@@ -306,9 +304,8 @@ type NumberedRows interface {
 	Changed(ctx context.Context, table string, after int64, limit int) (rows []NumberedRow, more bool, err error)
 	// Find returns the rows with keys.
 	Find(ctx context.Context, table string, keys []string) ([]NumberedRow, error)
-	// Put does the writes whose conditions are met; all rows are different. It
-	// returns the resulting numbers of the rows, 0 for a row that does not exist,
-	// and -1 for a write that was not done.
+	// Put executes the writes whose conditions are met; all rows are different. It returns the resulting numbers of the
+	// rows: 0 for a row that does not exist, -1 for a write whose condition was not met.
 	Put(ctx context.Context, table string, writes []RowWrite) (numbers []int64, err error)
 	// Versions returns the number of the last change of each table.
 	Versions(ctx context.Context) (map[string]int64, error)

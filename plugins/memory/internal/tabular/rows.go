@@ -80,7 +80,7 @@ func (t *table) withKeys(dialect store.Dialect) store.View {
 	return v
 }
 
-// shown returns the type of the column in a view.
+// shown returns the column's type in a view.
 func (c Column) shown() store.ColumnType {
 	switch c.Type {
 	case JSON:

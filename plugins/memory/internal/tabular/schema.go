@@ -29,7 +29,6 @@ const (
 	JSON      Type = "json"
 )
 
-// typeNames are the names of types in a schema.
 var typeNames = map[string]Type{
 	"string": String, "int": Int, "float": Float, "bool": Bool, "timestamp": Timestamp, "date": Date, "json": JSON,
 	"str": String, "text": String, "integer": Int, "number": Float, "boolean": Bool, "datetime": Timestamp,
@@ -80,7 +79,6 @@ func reservedName(name string) error {
 	return tea.Errorf(tea.ValidationError, "the name %q is reserved by the database; choose another one", name)
 }
 
-// given is a column in a schema.
 type given struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
@@ -164,7 +162,7 @@ func readSchema(raw json.RawMessage) ([]Column, error) {
 	if !bytes.HasPrefix(raw, []byte("{")) {
 		return nil, tea.Errorf(tea.ValidationError, "schema must be a list of {name, type} or an object of names and types")
 	}
-	// A map would lose the order of the columns.
+	// A map would not keep the order of the columns.
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	if _, err := decoder.Token(); err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "schema: %w", err)

@@ -132,7 +132,6 @@ func (t *table) commit(version int64, change func(*load)) {
 	change(&t.load)
 }
 
-// keyColumns returns the columns of the primary key.
 func (t *table) keyColumns() []Column {
 	columns := make([]Column, len(t.key))
 	for i, at := range t.key {
@@ -141,7 +140,6 @@ func (t *table) keyColumns() []Column {
 	return columns
 }
 
-// column returns the position of a column.
 func (t *table) column(name string) (int, error) {
 	for i, c := range t.columns {
 		if c.Name == name {

@@ -200,8 +200,6 @@ func (c Column) timeText(t time.Time) string {
 	return t.Format(timestampText)
 }
 
-// keyOf returns the key of a row: the values of its primary key as a JSON
-// array.
 func keyOf(columns []Column, values []any) (string, error) {
 	parts := make([]any, len(values))
 	for i, v := range values {

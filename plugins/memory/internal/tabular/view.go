@@ -22,7 +22,6 @@ func quote(name string) string { return `"` + name + `"` }
 // literal returns a string literal of SQL.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// userColumns returns the table's columns in SQL.
 func (t *table) userColumns() string {
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -42,10 +41,8 @@ func (t *table) shownColumns() string {
 	return strings.Join(shown, ", ")
 }
 
-// allColumns returns the columns of the log.
 func (t *table) allColumns() string { return "_tea_seq, _tea_op, _tea_key, " + t.userColumns() }
 
-// createLog returns the statements that create the log.
 func (t *table) createLog(dialect store.Dialect) []string {
 	var columns strings.Builder
 	for _, c := range t.columns {
@@ -61,9 +58,8 @@ func (t *table) createLog(dialect store.Dialect) []string {
 	}
 }
 
-// createViews returns the statements that create the views of SQLite, which never
-// change. The last one is the user's view. It names no other view: the check of a
-// query looks only one level below a view for tables.
+// createViews returns the statements that create the views of SQLite, which do not depend on files. The last one is the
+// user's view. It names no other view: the check of a query looks only one level below a view for tables.
 func (t *table) createViews() []string {
 	from := t.lastChanges()
 	return []string{

@@ -14,7 +14,7 @@ const (
 	leafBytes = 256 << 10
 	// cacheBytes bounds the leaves that are kept in memory.
 	cacheBytes = 8 << 20
-	// maxTries is how often a read is repeated whose objects were merged meanwhile.
+	// maxTries is how often a read is repeated if its objects were merged meanwhile.
 	maxTries = 20
 )
 
@@ -45,7 +45,6 @@ func (d *DB) current() *snapshot {
 	return d.now
 }
 
-// set makes a snapshot the current one.
 func (d *DB) set(s *snapshot) *snapshot {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,13 +62,13 @@ type pin struct {
 
 type pinKey struct{}
 
-// Pin returns a context whose reads see one state, the state of the first read, unless it
-// disappears. Others look for a newer state each time.
+// Pin returns a context whose reads see one state, the state of the first read, unless it disappears. Reads with other
+// contexts look for a newer state each time.
 func (d *DB) Pin(ctx context.Context) context.Context {
 	return context.WithValue(ctx, pinKey{}, &pin{})
 }
 
-// view returns the state for a read. again: an object of the last one is gone.
+// view returns the state for a read. again is set if an object of the previous state is gone.
 func (d *DB) view(ctx context.Context, again bool) (*snapshot, error) {
 	p, ok := ctx.Value(pinKey{}).(*pin)
 	if !ok {
@@ -87,7 +86,7 @@ func (d *DB) view(ctx context.Context, again bool) (*snapshot, error) {
 	return p.read, nil
 }
 
-// read calls fn with the current state, until its objects are still there.
+// read calls fn with the current state, and repeats it while objects of the state are gone.
 func (d *DB) read(ctx context.Context, fn func(s *snapshot) error) error {
 	for try := range maxTries {
 		s, err := d.view(ctx, try > 0)
@@ -167,7 +166,7 @@ func (d *DB) leaf(ctx context.Context, s *snapshot, number int) (pairs, error) {
 	return p, nil
 }
 
-// keep keeps a leaf in memory, and drops others.
+// keep caches a leaf and evicts others.
 func (d *DB) keep(name string, p pairs) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

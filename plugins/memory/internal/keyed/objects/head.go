@@ -13,7 +13,7 @@ const (
 	headName = "head.json"
 	format   = "tea-memory-pairs"
 	version  = 1
-	// keptWrites is the number of earlier writes that a head has.
+	// keptWrites is the number of earlier writes that a head lists.
 	keptWrites = 32
 )
 
@@ -30,7 +30,7 @@ type head struct {
 	Deltas []delta `json:"deltas"`
 }
 
-// leaf is an object with all pairs from a key up to the next leaf.
+// leaf is an object with the pairs from a key up to the first key of the next leaf.
 type leaf struct {
 	Name  string `json:"name"`
 	From  []byte `json:"from"`
@@ -52,7 +52,7 @@ type snapshot struct {
 	changes pairs   // all of them merged
 }
 
-// leafAt returns the number of the leaf that has a key, -1 if there are none.
+// leafAt returns the number of the leaf whose range includes a key, -1 if there are no leaves.
 func (s *snapshot) leafAt(key string) int {
 	return max(0, sort.Search(len(s.Leaves), func(i int) bool { return string(s.Leaves[i].From) > key })-1) - b2i(len(s.Leaves) == 0)
 }
@@ -64,7 +64,6 @@ func b2i(b bool) int {
 	return 0
 }
 
-// names are the objects of the snapshot.
 func (h *head) names() map[string]bool {
 	all := make(map[string]bool, len(h.Leaves)+len(h.Deltas))
 	for _, l := range h.Leaves {
@@ -76,7 +75,6 @@ func (h *head) names() map[string]bool {
 	return all
 }
 
-// refresh returns the current state of the storage.
 func (d *DB) refresh(ctx context.Context) (*snapshot, error) {
 	d.refreshing.Lock()
 	defer d.refreshing.Unlock()
@@ -115,7 +113,7 @@ func (d *DB) refresh(ctx context.Context) (*snapshot, error) {
 
 var errContended = tea.Errorf(tea.ConnectionError, "other devices changed the memory during each attempt; try again later") //nolint:gochecknoglobals // a constant
 
-// readDeltas reads those that the earlier snapshot does not have.
+// readDeltas reads the deltas that the earlier snapshot does not have.
 func (d *DB) readDeltas(ctx context.Context, s, old *snapshot) error {
 	known := map[string]pairs{}
 	for i, one := range old.Deltas {

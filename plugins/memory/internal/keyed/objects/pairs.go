@@ -16,13 +16,13 @@ import (
 // deletion.
 type pairs []keyed.Pair
 
-// find returns the position of a key, or where it would be.
+// find returns the position of a key, or its insertion point.
 func (p pairs) find(key string) (at int, found bool) {
 	at = sort.Search(len(p), func(i int) bool { return p[i].Key >= key })
 	return at, at < len(p) && p[at].Key == key
 }
 
-// between returns the pairs from a key up to another one, "" = the end.
+// between returns the pairs from a key up to, not including, another; "" is the end.
 func (p pairs) between(from, to string) pairs {
 	first, _ := p.find(from)
 	last := len(p)
@@ -32,7 +32,7 @@ func (p pairs) between(from, to string) pairs {
 	return p[first:max(first, last)]
 }
 
-// merge returns the pairs of both. Those of newer replace the others.
+// merge returns the pairs of both. A pair in newer replaces one in older.
 func merge(older, newer pairs) pairs {
 	all := make(pairs, 0, len(older)+len(newer))
 	for len(older) > 0 && len(newer) > 0 {
@@ -84,7 +84,6 @@ func (p pairs) split() (parts []pairs) {
 	return parts
 }
 
-// encode returns the content of an object.
 func (p pairs) encode() ([]byte, error) {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)

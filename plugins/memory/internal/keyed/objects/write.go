@@ -17,7 +17,7 @@ type write struct {
 	d    *DB
 	from *snapshot
 	next snapshot
-	made []string // objects
+	made []string
 }
 
 // Write adds the operations to the state that Lock has read.
@@ -61,8 +61,7 @@ func (d *DB) Write(ctx context.Context, ops []keyed.Op) error {
 	return nil
 }
 
-// changes returns what operations do, by keys. Of a key's operations the last one
-// counts.
+// changes returns the result of operations, sorted by key. The last operation on a key wins.
 func (w *write) changes(ctx context.Context, ops []keyed.Op) (pairs, error) {
 	last := map[string][]byte{}
 	for _, op := range ops {
@@ -96,7 +95,7 @@ func (w *write) changes(ctx context.Context, ops []keyed.Op) (pairs, error) {
 	return all, nil
 }
 
-// prepare writes the objects of the next state, which no head names yet.
+// prepare writes the objects of the next state, which no head lists yet.
 func (w *write) prepare(ctx context.Context, changes pairs) error {
 	from := w.from
 	w.next.head = head{Format: format, Version: version, Write: rand.Text(), Leaves: from.Leaves, Deltas: from.Deltas}
@@ -159,7 +158,6 @@ func (w *write) fold(ctx context.Context) error {
 	return nil
 }
 
-// add writes an object.
 func (w *write) add(ctx context.Context, folder string, p pairs) (name string, err error) {
 	data, err := p.encode()
 	if err != nil {
@@ -173,7 +171,6 @@ func (w *write) add(ctx context.Context, folder string, p pairs) (name string, e
 	return name, nil
 }
 
-// publish replaces the head.
 func (w *write) publish(ctx context.Context) error {
 	data, err := json.Marshal(w.next.head)
 	if err != nil {
@@ -183,7 +180,7 @@ func (w *write) publish(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	// The answer of a write that has succeeded can be lost.
+	// The write may have succeeded although its response was lost.
 	raw, v, readErr := w.d.storage.Get(ctx, headName, "")
 	var now head
 	if readErr == nil {
@@ -196,9 +193,9 @@ func (w *write) publish(ctx context.Context) error {
 	case readErr == nil && slices.Contains(now.Earlier, w.next.Write):
 		return errContinued
 	case readErr != nil && !errors.Is(readErr, ErrNotFound):
-		return fmt.Errorf("write to the shared memory: %w", readErr) // it can be done
+		return fmt.Errorf("write to the shared memory: %w", readErr) // the caller can retry
 	case !errors.Is(err, ErrConflict):
-		return fmt.Errorf("write to the shared memory: %w", err) // it can still arrive, so its objects stay
+		return fmt.Errorf("write to the shared memory: %w", err) // the write can still arrive, so its objects stay
 	case now.Write != w.from.Write:
 		w.remove(ctx, w.made)
 	}
@@ -208,8 +205,7 @@ func (w *write) publish(ctx context.Context) error {
 // errContinued reports that another device has already continued the write.
 var errContinued = errors.New("the write is done")
 
-// remove removes objects that nothing needs. What fails stays, which costs space
-// only.
+// remove removes unused objects. An object that cannot be removed only costs space.
 func (w *write) remove(ctx context.Context, names []string) {
 	for _, name := range names {
 		_ = w.d.storage.Delete(ctx, name)
