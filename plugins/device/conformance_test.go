@@ -18,6 +18,7 @@ func TestConformance(t *testing.T) {
 		teatest.Request{Action: "mqtt.publish", Settings: broker, Params: object{"topic": "a/b", "payload": 1}},
 		teatest.Request{Action: "mqtt.request", Settings: broker, Params: object{"topic": "b", "payload": 1}},
 		teatest.Request{Action: "mqtt.last", Settings: broker, Params: object{"topic": "a/+"}},
+		teatest.Request{Action: "mqtt.watch", Settings: broker, Params: object{"topic": "a/+"}},
 		teatest.Request{Action: "command.run", Settings: allow(object{"c": object{"argv": []any{"no-such-program"}}}), Params: object{"command": "c"}},
 		teatest.Request{Action: "command.run", Params: object{"command": "c"}},
 	)

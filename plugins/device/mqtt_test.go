@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -25,6 +26,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/teatest"
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
@@ -189,6 +191,73 @@ func TestRequestsGetTheirOwnResponses(t *testing.T) {
 				t.Error(e)
 			}
 		})
+	}
+}
+
+// values is a host that gets what a watch passes on.
+type values struct {
+	teatest.Host
+	got chan string
+}
+
+func (v *values) Token(_ context.Context, text string) { v.got <- text }
+
+func TestWatchPassesMessagesOnInTheirOrder(t *testing.T) {
+	t.Parallel()
+	b := mosquitto(t, "")
+	for _, protocol := range []string{"5", "3.1.1"} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			p := newPlant(t, onBroker(b.port, protocol, object{"topics": []any{"#"}}))
+			room := "watch" + strings.ReplaceAll(protocol, ".", "")
+			p.must("mqtt.publish", object{"topic": room + "/a", "payload": object{"n": 0}, "retain": true})
+			ctx, cancel := context.WithCancel(t.Context())
+			host, ended := &values{got: make(chan string)}, make(chan error, 1) // the host is slow
+			go func() {
+				_, err := p.instance.Invoke(ctx, &tea.Request{Action: "mqtt.watch", Params: tea.ValuePayload(object{"topic": room + "/#"}), Host: host})
+				ended <- err
+			}()
+			if got, want := <-host.got, `{"body":{"n":0},"retained":true,"topic":"`+room+`/a"}`; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+			for i := range 300 { // more than wait in the plugin
+				p.must("mqtt.publish", object{"topic": room, "payload": i, "qos": 1})
+			}
+			p.must("mqtt.publish", object{"topic": room, "payload_base64": "/w=="})
+			for i := range 300 {
+				if got, want := <-host.got, fmt.Sprintf(`{"body":%d,"retained":false,"topic":"%s"}`, i, room); got != want {
+					t.Fatalf("got %s, want %s", got, want)
+				}
+			}
+			if got, want := <-host.got, `{"body":"/w==","encoding":"base64","retained":false,"topic":"`+room+`"}`; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+			cancel()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestWatchEndsWithItsConnection(t *testing.T) {
+	t.Parallel()
+	b := mosquitto(t, "")
+	p := newPlant(t, onBroker(b.port, "5", object{"topics": []any{"#"}}))
+	p.fails("mqtt.watch", object{"topic": "a/#/b"}, tea.ValidationError, nil)
+	p.must("mqtt.last", object{"topic": "a", "wait_seconds": 0.01})
+	ended := make(chan error, 1)
+	host := &values{got: make(chan string, 1)}
+	go func() {
+		_, err := p.instance.Invoke(t.Context(), &tea.Request{Action: "mqtt.watch", Params: tea.ValuePayload(object{"topic": "$share/g/a/+"}), Host: host})
+		ended <- err
+	}()
+	b.await(t, "$share/g/a/+")
+	p.must("mqtt.publish", object{"topic": "a/b", "payload": 1})
+	<-host.got
+	b.stop()
+	if err := <-ended; tea.AsError(err).Type != tea.ConnectionError || !strings.Contains(err.Error(), "the connection to the MQTT broker") {
+		t.Error(err)
 	}
 }
 

@@ -69,6 +69,8 @@ type server struct {
 	// slot is held while connecting and while subscriptions change.
 	slot chan struct{}
 	open conn
+	// ordered means that a message is received after the one before.
+	ordered bool
 	// topics counts the listeners for each subscription of the connection.
 	topics map[string]int
 
@@ -76,7 +78,8 @@ type server struct {
 	listeners map[*listener]bool
 }
 
-// listener receives the messages of a topic. receive must not block.
+// listener receives the messages of a topic. receive must not block if the connection
+// has other uses.
 type listener struct {
 	topic   string
 	receive func(m *message)
@@ -194,7 +197,7 @@ func (s *server) listen(ctx context.Context, topic string, qos byte, receive fun
 	if c, err = s.connectionLocked(ctx); err != nil {
 		return nil, nil, err
 	}
-	l := &listener{topic, receive}
+	l := &listener{withoutShare(topic), receive}
 	s.mu.Lock()
 	s.listeners[l] = true // before the broker answers: retained messages come at once
 	s.mu.Unlock()
@@ -263,7 +266,7 @@ func (s *server) received(m *message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for l := range s.listeners {
-		if l.topic == m.topic {
+		if matches(l.topic, m.topic) {
 			l.receive(m)
 		}
 	}

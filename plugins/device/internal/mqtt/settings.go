@@ -170,6 +170,14 @@ func checkFilter(filter string) error {
 	return nil
 }
 
+// withoutShare returns the filter of a shared subscription, $share/GROUP/FILTER.
+func withoutShare(topic string) string {
+	if rest, shared := strings.CutPrefix(topic, "$share/"); shared {
+		_, topic, _ = strings.Cut(rest, "/")
+	}
+	return topic
+}
+
 // matches reports whether a filter matches a topic. Wildcards do not match the topics
 // of the broker itself, which begin with $.
 func matches(filter, topic string) bool {
