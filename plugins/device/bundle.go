@@ -74,11 +74,21 @@ func ofOperator(s tea.Settings, keys []string) (tea.Settings, error) {
 	return s, nil
 }
 
+// build is this build of the bundle. A file with_NAME.go, which the build tag of a part
+// selects, adds a method that returns the part.
+type build struct{}
+
 // parts returns the parts of this build.
-func parts() []part.Part {
-	var all []part.Part
-	for _, p := range [][]part.Part{modbusPart(), mqttPart(), commandPart()} {
-		all = append(all, p...)
+func parts() (all []part.Part) {
+	var b any = build{}
+	if b, ok := b.(interface{ Modbus() part.Part }); ok {
+		all = append(all, b.Modbus())
+	}
+	if b, ok := b.(interface{ MQTT() part.Part }); ok {
+		all = append(all, b.MQTT())
+	}
+	if b, ok := b.(interface{ Command() part.Part }); ok {
+		all = append(all, b.Command())
 	}
 	return all
 }

@@ -7,4 +7,4 @@ import (
 	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 )
 
-func commandPart() []part.Part { return []part.Part{command.Part()} }
+func (build) Command() part.Part { return command.Part() }

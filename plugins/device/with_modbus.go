@@ -7,4 +7,4 @@ import (
 	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 )
 
-func modbusPart() []part.Part { return []part.Part{modbus.Part()} }
+func (build) Modbus() part.Part { return modbus.Part() }

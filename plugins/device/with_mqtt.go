@@ -7,4 +7,4 @@ import (
 	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 )
 
-func mqttPart() []part.Part { return []part.Part{mqtt.Part()} }
+func (build) MQTT() part.Part { return mqtt.Part() }

@@ -16,7 +16,6 @@ import (
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
 	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
@@ -54,10 +53,8 @@ const (
 
 // Part returns the part of the bundle.
 func Part() part.Part {
-	return part.Part{
-		Key: settingsKey, Settings: schema.Of[Settings](), Open: open,
-		Actions: []tea.Action{part.Action(settingsKey, "run", "Runs a command that the settings allow.", (*Client).Run, tea.Once())},
-	}
+	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any { return &Client{s, guards} },
+		part.Action(settingsKey, "run", "Runs a command that the settings allow.", (*Client).Run, tea.Once()))
 }
 
 // Client runs the commands of a workflow.
@@ -66,21 +63,18 @@ type Client struct {
 	guards   *guard.Guards
 }
 
-func open(s tea.Settings, guards *guard.Guards) (any, error) {
-	c := &Client{guards: guards}
-	if err := s.Decode(settingsKey, &c.settings); err != nil {
-		return nil, err
-	}
-	for name, command := range c.settings.Allow {
+// Check returns a mistake in the settings that the schema cannot express.
+func (s Settings) Check() error {
+	for name, command := range s.Allow {
 		err := command.checkArguments()
 		if command.Min != nil || command.Max != nil || command.MaxStep != nil {
 			err = errors.New("min, max and max_step are not for commands: limit the parameters")
 		}
 		if err != nil {
-			return nil, tea.Errorf(tea.ValidationError, "%s: %w", diag.Key("settings.command.allow", name), err)
+			return tea.Errorf(tea.ValidationError, "%s: %w", diag.Key("settings.command.allow", name), err)
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // RunParams are the parameters of command.run.

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	lib "github.com/simonvetter/modbus"
@@ -13,49 +11,25 @@ import (
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
 	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // Part returns the part of the bundle.
 func Part() part.Part {
-	return part.Part{
-		Key: settingsKey, Settings: schema.Of[Settings](), Open: open,
-		Actions: []tea.Action{
-			part.Action(settingsKey, "read", "Reads registers or coils of a Modbus server.", (*Client).Read, tea.Idempotent()),
-			part.Action(settingsKey, "write", "Writes a point of a Modbus server.", (*Client).Write, tea.Once()),
-		},
-	}
+	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any {
+		return &Client{part.Connect(serversPath, s.Servers, newServer), s, guards}
+	},
+		part.Action(settingsKey, "read", "Reads registers or coils of a Modbus server.", (*Client).Read, tea.Idempotent()),
+		part.Action(settingsKey, "write", "Writes a point of a Modbus server.", (*Client).Write, tea.Once()),
+	)
 }
 
 // Client makes the requests of a workflow.
 type Client struct {
+	part.Servers[*server]
 	settings Settings
 	guards   *guard.Guards
-	servers  map[string]*server
-}
-
-func open(s tea.Settings, guards *guard.Guards) (any, error) {
-	c := &Client{guards: guards, servers: map[string]*server{}}
-	if err := s.Decode(settingsKey, &c.settings); err != nil {
-		return nil, err
-	}
-	if err := c.settings.check(); err != nil {
-		return nil, err
-	}
-	for name, config := range c.settings.Servers {
-		c.servers[name] = newServer(name, config)
-	}
-	return c, nil
-}
-
-// Close closes the connections.
-func (c *Client) Close() error {
-	for _, s := range c.servers {
-		s.close()
-	}
-	return nil
 }
 
 // ReadParams are the parameters of modbus.read.
@@ -83,7 +57,7 @@ func (c *Client) Read(ctx context.Context, _ *tea.Request, p ReadParams) (*ReadR
 			return nil, err
 		}
 		l = point.Location
-	} else if err := l.check(&c.settings); err != nil {
+	} else if err := l.check(c.settings); err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "modbus.read: %w", err)
 	}
 	s, l, err := c.resolve(l)
@@ -94,21 +68,16 @@ func (c *Client) Read(ctx context.Context, _ *tea.Request, p ReadParams) (*ReadR
 }
 
 func (c *Client) point(name string) (Point, error) {
-	point, ok := c.settings.Points[name]
-	if !ok {
-		return Point{}, tea.Errorf(tea.NotFound, "settings.modbus.points has no point %q%s", name, diag.Ending(name, slices.Sorted(maps.Keys(c.settings.Points))))
-	}
-	return point, nil
+	return part.Entry(pointsPath, "point", c.settings.Points, name)
 }
 
 // resolve returns the server of a location, and the location with the server's
 // defaults.
 func (c *Client) resolve(l Location) (*server, Location, error) {
-	name, err := part.Name(serversPath, c.servers, l.Server)
+	s, err := c.Server(l.Server)
 	if err != nil {
 		return nil, l, err
 	}
-	s := c.servers[name]
 	l.WordOrder = cmp.Or(l.WordOrder, s.config.WordOrder)
 	l.ByteOrder = cmp.Or(l.ByteOrder, s.config.ByteOrder)
 	unit := 1
@@ -191,7 +160,7 @@ func (c *Client) Write(ctx context.Context, req *tea.Request, p WriteParams) (*W
 		return nil, guard.NotSent(tea.Errorf(tea.ValidationError, "point %q: %w", p.Point, err))
 	}
 	w := guard.Write{
-		Setting: diag.Key("settings.modbus.points", p.Point) + ".write", Machine: s.config.URL,
+		Setting: diag.Key(pointsPath, p.Point) + ".write", Machine: s.config.URL,
 		Target: fmt.Sprintf("the point %q", p.Point), Rule: point.Write, Values: numbers, Shown: value.Brief(p.Value),
 		Current: func(ctx context.Context) ([]float64, error) { return s.current(ctx, l) },
 	}

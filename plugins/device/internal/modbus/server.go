@@ -168,7 +168,8 @@ func (s *server) disconnect() {
 	}
 }
 
-func (s *server) close() {
+// Close closes the connection when its request has ended.
+func (s *server) Close() {
 	select {
 	case s.slot <- struct{}{}:
 		s.disconnect()

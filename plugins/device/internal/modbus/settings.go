@@ -17,6 +17,7 @@ import (
 const (
 	settingsKey = "modbus"
 	serversPath = "settings.modbus.servers"
+	pointsPath  = "settings.modbus.points"
 )
 
 // Settings are the settings under settings.modbus.
@@ -64,8 +65,8 @@ type Point struct {
 // serialScheme begins the address of a serial line.
 const serialScheme = "rtu://"
 
-// check returns a mistake in the settings that the schema cannot express.
-func (s *Settings) check() error {
+// Check returns a mistake in the settings that the schema cannot express.
+func (s Settings) Check() error {
 	for name, server := range s.Servers {
 		address, err := server.address()
 		if err != nil {
@@ -75,7 +76,7 @@ func (s *Settings) check() error {
 		s.Servers[name] = server
 	}
 	for name, p := range s.Points {
-		path := diag.Key("settings.modbus.points", name)
+		path := diag.Key(pointsPath, name)
 		if err := p.check(s); err != nil {
 			return tea.Errorf(tea.ValidationError, "%s: %w", path, err)
 		}
@@ -131,7 +132,7 @@ const (
 )
 
 // check returns a mistake in a location that the schema cannot express.
-func (l Location) check(s *Settings) error {
+func (l Location) check(s Settings) error {
 	if _, err := part.Name(serversPath, s.Servers, l.Server); err != nil {
 		return errors.New(tea.AsError(err).Message)
 	}

@@ -13,56 +13,26 @@ import (
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
 	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // Part returns the part of the bundle.
 func Part() part.Part {
-	return part.Part{
-		Key: settingsKey, Settings: schema.Of[Settings](), Open: open,
-		Actions: []tea.Action{
-			part.Action(settingsKey, "publish", "Publishes a message to an MQTT broker and waits for its acknowledgement.", (*Client).Publish),
-			part.Action(settingsKey, "request", "Publishes a message to an MQTT broker and waits for the response.", (*Client).Request),
-			part.Action(settingsKey, "last", "Returns the retained message of a topic of an MQTT broker.", (*Client).Last, tea.Idempotent()),
-			part.Action(settingsKey, "watch", "Passes on the messages of topics until the call ends; for the trigger stream of tea serve.", (*Client).Watch, tea.Streaming(), tea.Idempotent()),
-		},
-	}
+	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any {
+		return &Client{part.Connect(serversPath, s.Servers, newServer), guards}
+	},
+		part.Action(settingsKey, "publish", "Publishes a message to an MQTT broker and waits for its acknowledgement.", (*Client).Publish),
+		part.Action(settingsKey, "request", "Publishes a message to an MQTT broker and waits for the response.", (*Client).Request),
+		part.Action(settingsKey, "last", "Returns the retained message of a topic of an MQTT broker.", (*Client).Last, tea.Idempotent()),
+		part.Action(settingsKey, "watch", "Passes on the messages of topics until the call ends; for the trigger stream of tea serve.", (*Client).Watch, tea.Streaming(), tea.Idempotent()),
+	)
 }
 
 // Client uses the brokers of a workflow.
 type Client struct {
-	settings Settings
-	guards   *guard.Guards
-	servers  map[string]*server
-}
-
-func open(s tea.Settings, guards *guard.Guards) (any, error) {
-	c := &Client{guards: guards, servers: map[string]*server{}}
-	if err := s.Decode(settingsKey, &c.settings); err != nil {
-		return nil, err
-	}
-	if err := c.settings.check(); err != nil {
-		return nil, err
-	}
-	for name, config := range c.settings.Servers {
-		c.servers[name] = newServer(name, config)
-	}
-	return c, nil
-}
-
-// Close closes the connections.
-func (c *Client) Close() error {
-	for _, s := range c.servers {
-		s.close()
-	}
-	return nil
-}
-
-func (c *Client) server(name string) (*server, error) {
-	name, err := part.Name("settings.mqtt.servers", c.servers, name)
-	return c.servers[name], err
+	part.Servers[*server]
+	guards *guard.Guards
 }
 
 // Properties are the properties of a message in version 5 of the protocol.
@@ -122,7 +92,7 @@ func (c *Client) Publish(ctx context.Context, req *tea.Request, p PublishParams)
 
 // prepare returns the server, the message and the write for the guards.
 func (c *Client) prepare(p Outgoing) (*server, *message, guard.Write, error) {
-	s, err := c.server(p.Server)
+	s, err := c.Server(p.Server)
 	if err != nil {
 		return nil, nil, guard.Write{}, err
 	}
@@ -137,7 +107,7 @@ func (c *Client) prepare(p Outgoing) (*server, *message, guard.Write, error) {
 	if m.payload, numbers, err = p.payload(); err != nil {
 		return nil, nil, guard.Write{}, tea.Errorf(tea.ValidationError, "%w", err)
 	}
-	rule, setting := s.config.rule(diag.Key("settings.mqtt.servers", s.name), p.Topic)
+	rule, setting := s.config.rule(diag.Key(serversPath, s.name), p.Topic)
 	return s, m, guard.Write{
 		Setting: setting, Machine: s.config.URL, Target: fmt.Sprintf("the topic %q", p.Topic), Rule: rule, Values: numbers, Shown: shown(m.payload),
 	}, nil
@@ -332,7 +302,7 @@ type LastResult struct {
 
 // Last implements mqtt.last.
 func (c *Client) Last(ctx context.Context, _ *tea.Request, p LastParams) (*LastResult, error) {
-	s, err := c.server(p.Server)
+	s, err := c.Server(p.Server)
 	if err != nil {
 		return nil, err
 	}

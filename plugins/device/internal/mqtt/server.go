@@ -272,7 +272,8 @@ func (s *server) received(m *message) {
 	}
 }
 
-func (s *server) close() {
+// Close ends the connection.
+func (s *server) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.timeout())
 	defer cancel()
 	if s.lock(ctx) != nil {

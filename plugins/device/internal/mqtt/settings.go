@@ -17,7 +17,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-const settingsKey = "mqtt"
+const (
+	settingsKey = "mqtt"
+	serversPath = "settings.mqtt.servers"
+)
 
 // Settings are the settings under settings.mqtt.
 type Settings struct {
@@ -54,10 +57,10 @@ type Rule struct {
 	guard.Rule
 }
 
-// check returns a mistake in the settings that the schema cannot express.
-func (s *Settings) check() error {
+// Check returns a mistake in the settings that the schema cannot express.
+func (s Settings) Check() error {
 	for name, server := range s.Servers {
-		path := diag.Key("settings.mqtt.servers", name)
+		path := diag.Key(serversPath, name)
 		if _, err := server.address(); err != nil {
 			return tea.Errorf(tea.ValidationError, "%s.url: %w", path, err)
 		}

@@ -23,7 +23,7 @@ type WatchParams struct {
 // Watch implements mqtt.watch. It has a connection of its own, so that it can stop
 // reading without delaying other calls.
 func (c *Client) Watch(ctx context.Context, req *tea.Request, p WatchParams) (struct{}, error) {
-	s, err := c.server(p.Server)
+	s, err := c.Server(p.Server)
 	if err != nil {
 		return struct{}{}, err
 	}
@@ -33,7 +33,7 @@ func (c *Client) Watch(ctx context.Context, req *tea.Request, p WatchParams) (st
 	own := newServer(s.name, s.config)
 	own.ordered = true
 	own.config.ClientID, own.config.Will = "", nil // they belong to the connection of the other calls
-	defer own.close()
+	defer own.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends receive
 	messages := make(chan *message, maxUnread)

@@ -24,6 +24,21 @@ type Part struct {
 	Actions []tea.Action
 }
 
+// New returns a part with the settings S. client returns the client for settings without
+// mistakes.
+func New[S interface{ Check() error }](key string, client func(settings S, guards *guard.Guards) any, actions ...tea.Action) Part {
+	return Part{Key: key, Settings: schema.Of[S](), Actions: actions, Open: func(s tea.Settings, guards *guard.Guards) (any, error) {
+		var settings S
+		if err := s.Decode(key, &settings); err != nil {
+			return nil, err
+		}
+		if err := settings.Check(); err != nil {
+			return nil, err
+		}
+		return client(settings, guards), nil
+	}}
+}
+
 // Clients are the clients of the parts by their keys.
 type Clients map[string]any
 
@@ -58,6 +73,40 @@ func Action[C, P, R any](key, verb, summary string, method func(client C, ctx co
 	}, options...)
 }
 
+// Connection is a connection to a server, which is opened when it is needed.
+type Connection interface{ Close() }
+
+// Servers are the connections of a client.
+type Servers[C Connection] struct {
+	// path is that of the servers in the settings.
+	path   string
+	byName map[string]C
+}
+
+// Connect returns a connection for each server in the settings at a path.
+func Connect[V any, C Connection](path string, servers map[string]V, connection func(name string, config V) C) Servers[C] {
+	s := Servers[C]{path, map[string]C{}}
+	for name, config := range servers {
+		s.byName[name] = connection(name, config)
+	}
+	return s
+}
+
+// Server returns the connection to a server. The name can be left out if there is only
+// one.
+func (s Servers[C]) Server(name string) (C, error) {
+	name, err := Name(s.path, s.byName, name)
+	return s.byName[name], err
+}
+
+// Close closes the connections.
+func (s Servers[C]) Close() error {
+	for _, c := range s.byName {
+		c.Close()
+	}
+	return nil
+}
+
 // Name returns the name of an entry of the settings at a path. It can be left out if
 // there is only one.
 func Name[V any](path string, entries map[string]V, given string) (string, error) {
@@ -71,4 +120,13 @@ func Name[V any](path string, entries map[string]V, given string) (string, error
 		return "", tea.Errorf(tea.ValidationError, "%s has no server %q%s", path, given, diag.Ending(given, names))
 	}
 	return given, nil
+}
+
+// Entry returns an entry of the settings at a path, such as a point.
+func Entry[V any](path, kind string, entries map[string]V, name string) (V, error) {
+	entry, ok := entries[name]
+	if !ok {
+		return entry, tea.Errorf(tea.NotFound, "%s has no %s %q%s", path, kind, name, diag.Ending(name, slices.Sorted(maps.Keys(entries))))
+	}
+	return entry, nil
 }
