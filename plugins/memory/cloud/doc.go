@@ -1,7 +1,6 @@
-// Package cloud has the memory's databases and storage outside of the device.
-// Each is a package below this one that exports a function Option. A program
-// links only those that it names: tea-plugin-memory-cloud all of [Options], and
-// `tea build --with memory[postgres,s3]` the packages postgres and s3.
+// Package cloud has the memory's databases and storage outside of the device. Each is a subpackage that exports a
+// function Option. A program links only what it names: tea-plugin-memory-cloud links all of [Options], `tea build
+// --with memory[postgres,s3]` only postgres and s3.
 //
 // docs/design/016-stores.md has the decisions.
 package cloud

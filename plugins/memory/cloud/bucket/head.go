@@ -19,14 +19,13 @@ import (
 const (
 	headName = "head.json"
 	format   = 1
-	// keptTerms is the number of earlier terms whose last versions a head has.
+	// keptTerms is the number of earlier terms whose last versions a head lists.
 	keptTerms = 32
 )
 
-// head is the object that makes a state of the database the current one. Each
-// write is conditional on the head that was read, so all states are ordered. No
-// two states are equal: Beat increases with each write of a holder, and Wanted is
-// set at most once between two of these.
+// head is the object that makes a state of the database the current one. Each write is conditional on the head that was
+// read, so all states are ordered. All heads differ: Beat increases with each write of a holder, and Wanted is set at
+// most once between two such writes.
 type head struct {
 	Format int `json:"format"`
 	// Store identifies the database.
@@ -106,10 +105,9 @@ func writeHead(ctx context.Context, b *objstore.Bucket, h head, version string) 
 // lostError is the error of a call whose lease was taken by another device.
 type lostError struct {
 	holder string
-	// published reports that the last write of the head took effect before the
-	// lease was taken.
+	// published reports that the last write of the head took effect before the lease was lost.
 	published bool
-	// unknown reports that it is unknown whether it did.
+	// unknown reports that this is unknown.
 	unknown bool
 }
 
@@ -131,8 +129,7 @@ func (e *lostError) typed() error {
 	return t
 }
 
-// lease is the lease of this device as far as the device knows. Its methods must
-// not be called concurrently, except valid and age.
+// lease is this device's view of its lease. Its methods must not be called concurrently, except valid and age.
 type lease struct {
 	bucket  *objstore.Bucket
 	self    string
@@ -147,8 +144,8 @@ type lease struct {
 	renewed atomic.Pointer[time.Time]
 }
 
-// swap changes the head. It retries until it is known whether the change was
-// made: done reports whether a head includes the change.
+// swap changes the head. It retries until it knows whether the change was made; done reports whether a head includes
+// it.
 func (g *lease) swap(ctx context.Context, change func(*head), done func(head) bool) error {
 	for {
 		if g.stale {
@@ -199,9 +196,8 @@ func (g *lease) reread(ctx context.Context) error {
 	return nil
 }
 
-// safe is the part of the lease during which the holder acts without verifying
-// it: the clocks of the holder and of a waiting device may run at different
-// rates.
+// safe is the fraction of the lease during which the holder does not verify it. It is less than 1 because the clocks of
+// two devices can run at different rates.
 const safe = 0.75
 
 // valid reports whether no other device can have taken the lease yet. It checks

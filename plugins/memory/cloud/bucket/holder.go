@@ -14,8 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// holder is this device while it holds the lease: the open database, and what is
-// not published yet.
+// holder is this device while it holds the lease: the open databaseand the unpublished changes.
 type holder struct {
 	s       *shared
 	l       *local
@@ -25,7 +24,7 @@ type holder struct {
 	life    context.Context //nolint:containedctx // it ends the background work
 	end     context.CancelFunc
 	work    sync.WaitGroup
-	changed chan struct{} // has room for one signal
+	changed chan struct{} // buffer of one
 
 	parts
 
@@ -35,12 +34,11 @@ type holder struct {
 	publishing sync.Mutex // held by the goroutine that publishes
 
 	mu sync.Mutex // guards what follows
-	// pending are the changed pages that are not published. compare reports that
-	// there may be others.
+	// pending are the changed pages that are not published. If compare is set, there may be others.
 	pending map[uint32]struct{}
 	compare bool
-	// commits counts the changes of the database, done the published ones, and
-	// written the changes in the last state that was written to the head.
+	// commits counts the changes of the database, done the published changes, and written the changes included in the
+	// last written head.
 	commits, done, written int64
 	// failed is the error of the last attempt to publish, which included the
 	// changes up to failedUpTo. attempts counts the attempts.
@@ -112,7 +110,6 @@ func (t *holder) release() {
 
 func neverDone(head) bool { return false }
 
-// swap changes the head; see lease.swap.
 func (t *holder) swap(ctx context.Context, change func(*head), done func(head) bool) error {
 	return t.withLease(func(g *lease) error { return g.swap(ctx, change, done) })
 }
@@ -177,8 +174,7 @@ func (t *holder) open(ctx context.Context) error {
 	if t.s.o.remote() || t.compare {
 		return nil
 	}
-	// The copy is the published state: later changes have higher numbers than
-	// these.
+	// The copy is the published state: later changes have higher numbers.
 	snapshot, err := t.pages.Snapshot(ctx)
 	if err != nil {
 		return err
@@ -190,7 +186,7 @@ func (t *holder) open(ctx context.Context) error {
 	return l.note(s)
 }
 
-// tracked is the database of the holder. Its writes are published.
+// tracked is the holder's database, whose writes are published.
 type tracked struct {
 	*engine.Engine
 	t *holder
@@ -248,7 +244,7 @@ func (t *holder) collect() int64 {
 	return t.commits
 }
 
-// seen is acknowledge for the state that a call has read.
+// seen waits until the state that a call has read is acknowledged.
 func (t *holder) seen(ctx context.Context) error {
 	t.mu.Lock()
 	at := t.commits
@@ -292,8 +288,7 @@ func (t *holder) acknowledge(ctx context.Context, at int64) error {
 	}
 }
 
-// verify verifies the lease: it returns nil if no other device took the lease
-// before the call.
+// verify returns nil if no other device had taken the lease when it was called.
 func (t *holder) verify(ctx context.Context) error {
 	t.mu.Lock()
 	lost := t.lost
@@ -346,8 +341,8 @@ func (t *holder) keepAlive() {
 	}
 }
 
-// minHold is the time for which a device keeps the lease although another device
-// waits, since taking it costs several requests.
+// minHold is the minimum time that a device keeps the lease while another device waits, since taking the lease costs
+// several requests.
 const minHold = 300 * time.Millisecond
 
 // wanted reports whether it is time to release the lease for another device.

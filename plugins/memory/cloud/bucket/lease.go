@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// The pauses between reads of another holder's head.
+	// The shortest pause between reads of another holder's head.
 	shortestPause = 50 * time.Millisecond
 	longestPause  = 2 * time.Second
 	// handover is the time for which a released lease is reserved for the device
@@ -61,11 +61,11 @@ func acquire(ctx context.Context, b *objstore.Bucket, device string, length, wai
 	}
 }
 
-// free reports whether a device can take the lease. unchanged is the time for
-// which this device has not seen a renewal by the holder.
+// free reports whether a device can take the lease. unchanged is the time since this device last saw the holder renew
+// it.
 func free(h head, device string, unchanged time.Duration) bool {
 	switch h.Holder {
-	case device: // an earlier process of this copy ended without releasing it
+	case device: // an earlier process on this copy did not release it
 		return true
 	case "":
 		return h.Wanted == "" || h.Wanted == device || unchanged >= handover
@@ -82,7 +82,7 @@ func (g *lease) ask(ctx context.Context, h head, version string) error {
 	if _, err := writeHead(ctx, g.bucket, h, version); !errors.Is(err, objstore.ErrConflict) {
 		return err
 	}
-	return nil // the next read shows which device was faster
+	return nil // the next read shows which device won
 }
 
 // waitFor waits before the next read. It returns an error after the limit.

@@ -21,8 +21,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/filelock"
 )
 
-// local is the copy of the database on this device. Each process has a separate
-// copy: two processes of a device share the database like two devices.
+// local is the copy of the database on this device. Each process has a separate copy: two processes of a device share
+// the database as two devices would.
 type local struct {
 	dir    string
 	bucket *objstore.Bucket
@@ -69,8 +69,8 @@ const (
 	// asidePrefix begins the names of folders of copies whose changes could not be
 	// published.
 	asidePrefix = "aside-"
-	// ofOther follows asidePrefix for copies of another database: the bucket was
-	// emptied, or its content replaced.
+	// ofOther follows asidePrefix for copies of another database, which remain after the bucket was emptied or
+	// replaced.
 	ofOther = "of-"
 	// withDamage follows asidePrefix for a copy whose state was damaged.
 	withDamage = ofOther + "damaged"
@@ -141,7 +141,6 @@ func (l *local) path(name string) string { return filepath.Join(l.dir, name) }
 
 func (l *local) database() string { return l.path(sqlite.Driver{}.File()) }
 
-// note stores the state.
 func (l *local) note(s state) error {
 	raw, err := json.Marshal(s)
 	if err == nil {
@@ -209,7 +208,7 @@ func (l *local) setAside(name string) error {
 	if err := os.MkdirAll(aside, 0o700); err != nil {
 		return store.SystemError(err)
 	}
-	// Move the state last: a folder without it is incomplete.
+	// The state is moved last: a folder without it is incomplete.
 	for _, name := range []string{sqlite.Driver{}.File() + "-wal", sqlite.Driver{}.File(), stateFile} {
 		if err := os.Rename(l.path(name), filepath.Join(aside, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return store.SystemError(err)
@@ -219,7 +218,7 @@ func (l *local) setAside(name string) error {
 	return l.empty("index", "vectors")
 }
 
-// fetch reads the pages that differ. After an error, the copy is fetched again.
+// fetch downloads the pages that differ. After an error, the next call downloads them again.
 func (l *local) fetch(ctx context.Context, current head, there bool) error {
 	remote, err := l.remote(ctx, current)
 	if err != nil {
@@ -253,7 +252,7 @@ func (l *local) fetch(ctx context.Context, current head, there bool) error {
 		}
 		var indexes []string
 		if !unchanged {
-			indexes = []string{"index", "vectors"} // they may have unpublished changes
+			indexes = []string{"index", "vectors"} // these may have unpublished changes
 		}
 		if err := l.empty(indexes...); err != nil {
 			return err

@@ -147,22 +147,20 @@ func (p *publication) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// finish releases the lease in a head if the publication does so.
+// finish releases the lease in a head if the publication is the last one.
 func (p *publication) finish(h *head) {
 	if p.release {
 		h.Holder = ""
 	}
 }
 
-// current returns the head of the holder.
 func (t *holder) current() head {
 	t.leaseMu.Lock()
 	defer t.leaseMu.Unlock()
 	return t.lease.current
 }
 
-// take takes the pending changes and begins a snapshot that includes them. No
-// write runs at the same time.
+// take takes the pending changes and begins a snapshot that includes them. No write may run at the same time.
 func (p *publication) take(ctx context.Context) error {
 	t := p.t
 	t.collect()
@@ -183,8 +181,7 @@ func (p *publication) take(ctx context.Context) error {
 	return nil
 }
 
-// segment returns the next head and its new segment. It returns no segment if no
-// page differs.
+// segment returns the next head and its new segment. It returns no segment if no page has changed.
 func (p *publication) segment(ctx context.Context) (h head, x index, upload io.ReadCloser, err error) {
 	t := p.t
 	if h, err = t.settled(ctx); err != nil {
@@ -206,7 +203,7 @@ func (p *publication) segment(ctx context.Context) (h head, x index, upload io.R
 		return h, x, nil, nil
 	}
 	pages, keep := plan(h.Segments, func(s segment) index { return t.l.indexes[s.Name] }, slices.Clone(p.changed), h.Pages)
-	if len(pages) == 0 { // only pages that no longer exist
+	if len(pages) == 0 { // all of them no longer exist
 		return h, x, nil, nil
 	}
 	name := fmt.Sprintf("%s%016x-%s", segmentPrefix, h.Term, rand.Text())

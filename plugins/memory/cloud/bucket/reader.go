@@ -47,8 +47,8 @@ func (s *shared) writable() error {
 	return tea.Errorf(tea.PermissionDenied, "the memory in the bucket is %w: %s", store.ErrReadOnly, s.c.ReadOnly)
 }
 
-// beginReading opens a copy of the current state without the lease. Its holder
-// never changes anything; it ends when another state is published.
+// beginReading opens a copy of the current state without the lease. Its holder is read-only and ends when a newer state
+// is published.
 func (s *shared) beginReading(ctx context.Context) (*holder, error) {
 	for try := 1; ; try++ {
 		asked := time.Now()
@@ -60,7 +60,7 @@ func (s *shared) beginReading(ctx context.Context) (*holder, error) {
 			return nil, err
 		}
 		err = s.local.follow(ctx, h)
-		if errors.Is(err, objstore.ErrNotFound) && try < maxLost { // a device has merged segments since
+		if errors.Is(err, objstore.ErrNotFound) && try < maxLost { // another device has merged segments since
 			continue
 		}
 		if err != nil {
@@ -104,7 +104,7 @@ func (s *shared) readPublished(ctx context.Context, fn func(*holder) error) erro
 	}
 }
 
-// errSuperseded means that a blob was removed because another state was published.
+// errSuperseded reports that a blob was removed because a newer state was published.
 var errSuperseded = tea.Errorf(tea.ConnectionError, "the memory in the bucket changes faster than it can be read; try again")
 
 // currentBlobs are the blobs of a reader's copy.

@@ -85,8 +85,8 @@ func (t *holder) recoverCopies(ctx context.Context) {
 func (t *holder) merge(ctx context.Context, dir string) (merged int, refused, err error) {
 	old := local{dir: dir}
 	if _, err := os.Stat(old.path(stateFile)); errors.Is(err, fs.ErrNotExist) {
-		// The move was interrupted. The remaining files are still in place and were
-		// moved into another folder, or have no changes.
+		// The move was interrupted: the other files stayed in place and were moved into another folder later, or have
+		// no changes.
 		return 0, nil, nil
 	}
 	if err := old.readState(); err != nil {
@@ -136,11 +136,10 @@ func (t *holder) merge(ctx context.Context, dir string) (merged int, refused, er
 // mergeAtOnce is the number of records that are compared together.
 const mergeAtOnce = 500
 
-// mergePage writes records that only this device has changed since the mark, or
-// that it has changed last. It returns their number, and the reason for the first
-// refused record.
+// mergePage writes the records whose last change since the mark was made on this device. It returns their number, and
+// the reason for the first refused record.
 func (t *holder) mergePage(ctx context.Context, from *replica.Replica, changed []store.Record, mark int64) (merged int, refused, err error) {
-	// A record can have a tombstone and exist again.
+	// A record can exist again after its tombstone.
 	latest := map[store.RecordName]store.Record{}
 	var names []store.RecordName
 	for _, r := range changed {

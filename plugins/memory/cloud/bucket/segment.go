@@ -19,8 +19,7 @@ import (
 	"github.com/the-edge-agent/tea/objstore"
 )
 
-// segment is an object with some pages of the database: blocks of compressed
-// pages, then an index. It never changes.
+// segment is an object with some pages of the database: blocks of compressed pages, then an index. It is immutable.
 type segment struct {
 	Name string `json:"name"`
 	Size int64  `json:"size"`
@@ -35,7 +34,7 @@ type segment struct {
 type index struct {
 	numbers []uint32
 	hashes  []uint64
-	blocks  []int64 // where each block ends
+	blocks  []int64 // the ends of the blocks
 }
 
 // blockPages is the number of pages that are compressed together.
@@ -141,10 +140,8 @@ func decodeIndex(raw []byte, s segment) (index, error) {
 	return x, nil
 }
 
-// find returns the position of a page, false if the segment does not have it.
 func (x index) find(number uint32) (int, bool) { return slices.BinarySearch(x.numbers, number) }
 
-// block returns the bounds of a block.
 func (x index) block(i int) (from, to int64) {
 	if i > 0 {
 		from = x.blocks[i-1]
@@ -152,7 +149,6 @@ func (x index) block(i int) (from, to int64) {
 	return from, x.blocks[i]
 }
 
-// damaged returns the error for a damaged object.
 func damaged(b *objstore.Bucket, name string, err error) error {
 	return tea.Errorf(tea.InternalError, "%s%s is damaged: %v; restore it from a backup of the bucket", b.Address(), name, err)
 }
@@ -204,7 +200,7 @@ func readPages(ctx context.Context, b *objstore.Bucket, s segment, x index, at [
 		if err != nil {
 			return err
 		}
-		var failed error // of this device, not of the segment
+		var failed error // an error of this device, not of the segment
 		err = decodePages(raw, from, x, at[:n], pageSize, func(number uint32, page []byte) error {
 			failed = put(number, page)
 			return failed
@@ -261,10 +257,9 @@ func levelOf(pages int) (level int) {
 	return level
 }
 
-// plan returns the pages of the next segment, and the number of segments to keep;
-// the next segment replaces the others. The first segment is the base, with most
-// of the pages. A page is uploaded again when its segment is merged with others
-// of its level, so the costs grow with the logarithm of the number of pages.
+// plan returns the pages of the next segment, and the number of segments to keep; the next segment replaces the others.
+// The first segment is the base, with most of the pages. A page is uploaded again when its segment is merged with
+// others of its level, so uploads grow with the logarithm of the number of pages.
 func plan(segments []segment, indexes func(segment) index, changed []uint32, count uint32) (pages []uint32, keep int) {
 	total := len(changed)
 	for i, s := range segments {

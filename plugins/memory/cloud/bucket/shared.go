@@ -14,8 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// shared is the database from a process's point of view: the process holds the
-// lease from time to time. It is safe for concurrent use.
+// shared is the database as a process uses it, which takes the lease when it needs it. It is safe for concurrent use.
 type shared struct {
 	c      store.Config
 	o      options
@@ -24,7 +23,7 @@ type shared struct {
 	clock  *clock.Clock
 	work   sync.WaitGroup
 
-	// turn has an element while a goroutine takes the lease.
+	// turn is held by the goroutine that takes the lease.
 	turn chan struct{}
 
 	mu     sync.Mutex // guards what follows, and some fields of the holder
@@ -62,7 +61,7 @@ func open(ctx context.Context, c store.Config) (*shared, error) {
 	return s, nil
 }
 
-// maxLost bounds the attempts of a call because another device took the lease.
+// maxLost bounds how often a call is repeated because another device took the lease.
 const maxLost = 5
 
 // read runs a call, and returns when everything that it has read is acknowledged.
@@ -222,7 +221,7 @@ func (s *shared) close() error {
 	}
 	s.closed = true
 	s.mu.Unlock()
-	s.turn <- struct{}{} // prevents further tenures
+	s.turn <- struct{}{} // prevents taking the lease again
 	s.mu.Lock()
 	t := s.holder
 	s.mu.Unlock()

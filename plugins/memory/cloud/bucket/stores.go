@@ -15,7 +15,6 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// stores returns the parts of the memory.
 func (s *shared) stores() *store.Stores {
 	acknowledged := "remote"
 	if !s.o.remote() {
@@ -27,7 +26,6 @@ func (s *shared) stores() *store.Stores {
 	}
 }
 
-// with runs a call that returns a value.
 func with[T any](ctx context.Context, call func(context.Context, func(*holder) error) error, fn func(*holder) (T, error)) (T, error) {
 	var result T
 	err := call(ctx, func(t *holder) (err error) {
@@ -56,7 +54,6 @@ func (p *part) open() error {
 	return nil
 }
 
-// entries is the long-term memory.
 type entries struct {
 	part
 	s *shared
@@ -131,7 +128,6 @@ func (e *entries) Sweep(ctx context.Context, before time.Time) (int, error) {
 	})
 }
 
-// documentStore is the metadata store.
 type documentStore struct{ s *shared }
 
 func (d documentStore) Get(ctx context.Context, kind, id string) (store.Document, error) {
@@ -150,7 +146,6 @@ func (d documentStore) Count(ctx context.Context, query store.DocumentQuery) (in
 	return with(ctx, d.s.read, func(t *holder) (int, error) { return t.documents.Count(ctx, query) })
 }
 
-// vectorIndex is the vector index.
 type vectorIndex struct {
 	part
 	s *shared
@@ -209,7 +204,6 @@ func (v *vectorIndex) Collections(ctx context.Context) ([]store.Collection, erro
 	return with(ctx, v.s.read, func(t *holder) ([]store.Collection, error) { return t.vectors.Collections(ctx) })
 }
 
-// records is the replica.
 type records struct{ s *shared }
 
 func (r records) Identity(ctx context.Context) (string, error) {
@@ -232,8 +226,8 @@ func (r records) Put(ctx context.Context, writes ...store.RecordWrite) ([]store.
 	return with(ctx, r.s.write, func(t *holder) ([]store.PutResult, error) { return t.replica.Put(ctx, writes...) })
 }
 
-// tableStore is the tables of data.*. Its changes count as reads too, because the
-// result of an earlier call may not be published yet.
+// tableStore has the tables of data.*. Its changes are also reads, because the result of an earlier call may be
+// unpublished.
 type tableStore struct{ s *shared }
 
 func (x tableStore) Create(ctx context.Context, n store.NewTable) (bool, error) {
@@ -292,7 +286,6 @@ func (x tableStore) Consolidate(ctx context.Context, table string) (store.Consol
 	return with(ctx, x.s.read, func(t *holder) (store.Consolidated, error) { return t.tables.Consolidate(ctx, table) })
 }
 
-// selector runs the SQL of workflows.
 type selector struct{ s *shared }
 
 func (selector) Dialect() store.Dialect { return store.SQLite }

@@ -28,7 +28,6 @@ type client struct {
 
 var _ remotesqlite.Server = (*client)(nil)
 
-// Close closes the connections.
 func (c *client) Close() error { c.server.HTTP.CloseIdleConnections(); return nil }
 
 // The messages of the API.
@@ -40,7 +39,7 @@ type (
 		SQL    string   `json:"sql"`
 		Params []string `json:"params,omitempty"`
 	}
-	// envelope is the answer to every request, also to one that failed.
+	// envelope is the response to every request, successful or not.
 	envelope struct {
 		Success *bool     `json:"success"`
 		Errors  []failure `json:"errors"`
@@ -56,7 +55,6 @@ type (
 	}
 )
 
-// Query runs a statement that reads.
 func (c *client) Query(ctx context.Context, s remotesqlite.Statement) (remotesqlite.Result, error) {
 	return c.run(ctx, statement{s.SQL, s.Args})
 }
@@ -71,12 +69,11 @@ func (c *client) Each(ctx context.Context, statements ...remotesqlite.Statement)
 	return err
 }
 
-// maxSQL is the size of the statements of a request. D1 allows 100,000 bytes.
+// maxSQL bounds the statements of a request. D1 allows 100,000 bytes.
 const maxSQL = 90_000
 
-// Transaction runs statements in a transaction: D1 runs the statements of one text
-// together, without parameters. Large parameters are rows of tea_args, which are
-// sent first if the text becomes too long.
+// Transaction runs statements in a transaction: D1 runs the statements of one text together, but then without
+// parameters. Large parameters become rows of tea_args, sent before the statements if the text becomes too long.
 func (c *client) Transaction(ctx context.Context, id string, statements ...remotesqlite.Statement) (remotesqlite.Result, error) {
 	sql, large := inline(id, statements)
 	var first strings.Builder
@@ -93,7 +90,7 @@ func (c *client) Transaction(ctx context.Context, id string, statements ...remot
 	return c.run(ctx, statement{SQL: first.String() + sql})
 }
 
-// send stores the large parameters of a transaction.
+// send inserts the large parameters of a transaction.
 func (c *client) send(ctx context.Context, id string, large []string) error {
 	const maxRequest = 8 << 20
 	for from := 0; from < len(large); {
@@ -109,13 +106,12 @@ func (c *client) send(ctx context.Context, id string, large []string) error {
 	return nil
 }
 
-// maxLiteral is the size of a parameter that becomes a literal.
+// maxLiteral is the maximum size of a parameter that becomes a literal.
 const maxLiteral = 256
 
 var parameter = regexp.MustCompile(`\?[0-9]+`)
 
-// inline returns statements with their parameters as one text. Large parameters
-// are left to tea_args.
+// inline returns statements with their parameters as one text. Large parameters are read from tea_args.
 func inline(id string, statements []remotesqlite.Statement) (sql string, large []string) {
 	numbers := map[string]int{}
 	var b strings.Builder
@@ -124,7 +120,7 @@ func inline(id string, statements []remotesqlite.Statement) (sql string, large [
 			b.WriteString("DELETE FROM tea_args WHERE id = " + quote(id) + ";\n")
 		}
 		b.WriteString(parameter.ReplaceAllStringFunc(s.SQL, func(name string) string {
-			n, _ := strconv.Atoi(name[1:]) // they are digits
+			n, _ := strconv.Atoi(name[1:]) // all digits
 			value := s.Args[n-1]
 			if len(value) <= maxLiteral {
 				return quote(value)
@@ -164,7 +160,6 @@ func (c *client) run(ctx context.Context, body any) (remotesqlite.Result, error)
 	return result, remotesqlite.WithRemedy(err)
 }
 
-// decode reads an answer.
 func decode(raw []byte, status string) (remotesqlite.Result, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -189,8 +184,7 @@ func decode(raw []byte, status string) (remotesqlite.Result, error) {
 	return rows, nil
 }
 
-// toNumber returns an int64 or a float64. All numbers of the API are numbers of
-// JavaScript.
+// toNumber returns an int64 or a float64. All numbers of the API are JavaScript numbers.
 func toNumber(n json.Number) any {
 	if i, err := n.Int64(); err == nil {
 		return i
@@ -202,8 +196,8 @@ func toNumber(n json.Number) any {
 	return f
 }
 
-// typed returns the error of an envelope. D1 reports a failed statement by its
-// text only: the name of SQLite's error is at its end.
+// typed returns the error of an envelope. D1 reports a failed statement only as a text that ends with the name of
+// SQLite's error.
 func (e *envelope) typed(status string) error {
 	f := failure{Message: "the server reports a failure without a reason"}
 	if len(e.Errors) > 0 {
@@ -228,17 +222,16 @@ func (e *envelope) typed(status string) error {
 	return failed
 }
 
-// codeQuery is Cloudflare's code of a statement that failed.
+// codeQuery is Cloudflare's code for a failed statement.
 const codeQuery = 7500
 
-// statusHeader is the status that the server sent with an envelope.
+// statusHeader has the HTTP status of the server's response.
 const statusHeader = "Tea-Status"
 
-// envelopes lets the client read the envelope of an answer without a status of
-// success, which has the reason. The status moves to statusHeader.
+// envelopes passes error responses to the client as successes, because their envelopes have the reason. The status
+// moves to statusHeader.
 type envelopes struct{ http.RoundTripper }
 
-// RoundTrip sends a request.
 func (t envelopes) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.RoundTripper.RoundTrip(r)
 	if err != nil {
@@ -262,7 +255,6 @@ func (t envelopes) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// CloseIdleConnections closes the connections that no request uses.
 func (t envelopes) CloseIdleConnections() {
 	if c, ok := t.RoundTripper.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

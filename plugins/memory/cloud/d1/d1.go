@@ -33,7 +33,7 @@ type options struct {
 	CAFile string `json:"ca_file,omitempty" format:"path" doc:"file of certificates in PEM that are trusted in addition to the system's"`
 }
 
-// open opens the stores. A test changes the HTTP client.
+// open opens the stores. Tests change the HTTP client.
 func open(c store.Config, change func(*http.Client) *http.Client) (*store.Stores, error) {
 	base, err := address(c)
 	if err != nil {
@@ -50,11 +50,11 @@ func open(c store.Config, change func(*http.Client) *http.Client) (*store.Stores
 	return remotesqlite.Open(Name, newClient(base, c.Token, c.Timeout, change(h)), c)
 }
 
-// api is where Cloudflare's accounts are.
+// api is the base URL of Cloudflare's accounts.
 const api = "https://api.cloudflare.com/client/v4/accounts/"
 
-// address returns the address of a database. The URL is d1://ACCOUNT/DATABASE, or
-// the address itself, which ends with /d1/database/ID.
+// address returns the address of a database. The URL is d1://ACCOUNT/DATABASE, or an address that ends with
+// /d1/database/ID.
 func address(c store.Config) (string, error) {
 	u, err := store.ParseURL("memory.url", c.URL, "d1", "https", "http")
 	if err != nil {

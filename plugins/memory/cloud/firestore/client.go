@@ -17,13 +17,12 @@ import (
 )
 
 const (
-	// maxCommit is the size of a commit that the service accepts, less what is added
-	// to it.
+	// maxCommit is the maximum size of a commit, less what is added to it.
 	maxCommit = 10<<20 - 64<<10
-	// pageBytes and pageDocuments bound the answer to a query.
+	// pageBytes and pageDocuments bound the response to a query.
 	pageBytes     = 8 << 20
 	pageDocuments = 2000
-	// batch is the number of writes in a request that need not be atomic.
+	// batch is the number of writes in a request that is not atomic.
 	batch = 300
 )
 
@@ -37,10 +36,8 @@ type client struct {
 	prefix string
 }
 
-// Close closes the connections.
 func (c *client) Close() error { c.server.HTTP.CloseIdleConnections(); return nil }
 
-// name returns the full name of a document.
 func (c *client) name(collection, id string) string {
 	return c.root + "/" + c.prefix + collection + "/" + id
 }
@@ -105,7 +102,7 @@ type (
 	}
 )
 
-// The preconditions of a document that must not exist, and of one that must.
+// The preconditions that a document must not exist, and that it must exist.
 func absent() *precondition { no := false; return &precondition{Exists: &no} }
 
 func present() *precondition { yes := true; return &precondition{Exists: &yes} }
@@ -117,11 +114,10 @@ func unchanged(updateTime string) *precondition {
 	return &precondition{UpdateTime: updateTime}
 }
 
-// nameField is the name of a document in conditions and orders.
+// nameField selects the name of a document in conditions and orders.
 const nameField = "__name__"
 
-// post calls a method of the document with the name parent, "" for that of the
-// database.
+// post calls a method of the document parent, "" for a method of the database.
 func (c *client) post(ctx context.Context, parent, method string, body any, consume func(httpapi.Reply) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -141,8 +137,8 @@ func (c *client) post(ctx context.Context, parent, method string, body any, cons
 	return err
 }
 
-// each decodes the elements of a list as they arrive until use returns false. An error
-// that occurs after the first results is an element, too.
+// each decodes the elements of a list as they arrive, until use returns false. An error after the first results is an
+// element too.
 func each[T any](r httpapi.Reply, use func(T) bool) error {
 	decoder := json.NewDecoder(io.LimitReader(r.Body, httpapi.MaxBody))
 	if _, err := decoder.Token(); err != nil {
@@ -175,14 +171,13 @@ func notAList(err error) error {
 	return tea.Errorf(tea.ConnectionError, "the server did not send a complete list: %w", err)
 }
 
-// get returns the documents with these names that exist, by their names; fieldPaths
-// restricts their fields. All are of the same instant.
+// get returns the existing documents with these names; fieldPaths restricts their fields. All are from one snapshot.
 func (c *client) get(ctx context.Context, fieldPaths []string, names ...string) (map[string]document, error) {
 	found, _, err := c.getAt(ctx, fieldPaths, names...)
 	return found, err
 }
 
-// getAt is get, and returns the time on the server in microseconds.
+// getAt is get, and returns the server's time in microseconds.
 func (c *client) getAt(ctx context.Context, fieldPaths []string, names ...string) (found map[string]document, now int64, err error) {
 	body := map[string]any{"documents": names}
 	if fieldPaths != nil {
@@ -205,18 +200,17 @@ func (c *client) getAt(ctx context.Context, fieldPaths []string, names ...string
 	return found, now, err
 }
 
-// page is an answer to a query.
+// page is the response to a query.
 type page struct {
 	documents []document
-	// more reports that the query has further results, or can have.
+	// more reports that the query may have further results.
 	more bool
-	// transaction is the one that reads the snapshot of the page.
+	// transaction identifies the snapshot of the page.
 	transaction string
 }
 
-// query returns the first results of a query in a collection of the document with
-// the name parent, "" for the collections at the top. transaction is that of an earlier page;
-// "" = the newest snapshot.
+// query returns the first results of a query in a collection of the document parent, "" for a top-level collection.
+// transaction selects the snapshot of an earlier page; "" = the latest snapshot.
 func (c *client) query(ctx context.Context, parent string, q structured, transaction string) (p page, err error) {
 	if q.Limit == 0 || q.Limit > pageDocuments {
 		q.Limit = pageDocuments
@@ -236,7 +230,7 @@ func (c *client) query(ctx context.Context, parent string, q structured, transac
 				Transaction string    `json:"transaction"`
 			}
 			if json.Unmarshal(raw, &one) != nil {
-				return true // each decodes it: it is JSON of another form
+				return true // each reports JSON of another form
 			}
 			if one.Transaction != "" {
 				p.transaction = one.Transaction
@@ -253,15 +247,15 @@ func (c *client) query(ctx context.Context, parent string, q structured, transac
 	return p, err
 }
 
-// all calls use with the results of a query in the order of their names until it
-// returns false. They are of the same snapshot.
+// all calls use with the results of a query in the order of their names, until it returns false. They are from one
+// snapshot.
 func (c *client) all(ctx context.Context, parent string, q structured, use func(document) bool) error {
 	return c.pages(ctx, parent, q, func(p page) bool {
 		return !slices.ContainsFunc(p.documents, func(one document) bool { return !use(one) })
 	})
 }
 
-// pages is all for the documents of an answer together.
+// pages is all for the documents of each response together.
 func (c *client) pages(ctx context.Context, parent string, q structured, use func(page) bool) error {
 	q.OrderBy = []order{{field{nameField}}}
 	for transaction := ""; ; {
@@ -295,8 +289,7 @@ func (c *client) count(ctx context.Context, parent string, q structured) (n int6
 	return n, err
 }
 
-// commit does all writes or none. A precondition that is not met is an error for
-// which conflicts is true.
+// commit applies all writes or none. conflicts is true for the error of a failed precondition.
 func (c *client) commit(ctx context.Context, writes []write) error {
 	body, err := json.Marshal(map[string]any{"writes": writes})
 	if err != nil {
@@ -311,8 +304,7 @@ func (c *client) commit(ctx context.Context, writes []write) error {
 	})
 }
 
-// refusals are the codes of writes that were not done since their preconditions were
-// not met, others those of errors.
+// refusals are the codes of writes whose preconditions failed; others are codes of errors.
 var (
 	refusals = []int{5, 6, 9} // NOT_FOUND, ALREADY_EXISTS, FAILED_PRECONDITION
 	others   = map[int]string{
@@ -320,8 +312,8 @@ var (
 	}
 )
 
-// eachWrite does writes that need not be atomic, and returns which of them were done.
-// One whose precondition is not met is not an error.
+// eachWrite applies writes that need not be atomic, and reports which were applied. A failed precondition is not an
+// error.
 func (c *client) eachWrite(ctx context.Context, writes []write) (done []bool, err error) {
 	var answer struct {
 		Status []struct {
@@ -350,11 +342,10 @@ func (c *client) eachWrite(ctx context.Context, writes []write) (done []bool, er
 	return done, err
 }
 
-// reason is the member of an error's details with Google's name of the error.
+// reason is the member of the error details with Google's name of the error.
 const reason = "reason"
 
-// conflicts reports whether a commit failed since a precondition was not met, or
-// since another transaction was faster.
+// conflicts reports whether a commit failed because of a precondition or a concurrent transaction.
 func conflicts(err error) bool {
 	e := tea.AsError(err)
 	if e == nil {
@@ -367,17 +358,15 @@ func conflicts(err error) bool {
 	return false
 }
 
-// transport adds the credentials to requests, and turns answers that are errors
-// into typed ones.
+// transport adds the credentials to requests, and returns typed errors for error responses.
 type transport struct {
 	next  http.RoundTripper
 	token func(ctx context.Context) (string, error)
 }
 
-// maxErrorBody bounds what is read of an error.
+// maxErrorBody bounds the part of an error response that is read.
 const maxErrorBody = 64 << 10
 
-// RoundTrip sends a request.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	token, err := t.token(r.Context())
 	if err != nil {
@@ -396,11 +385,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part of it is still a message
 	var answer failure
 	text := strings.TrimSpace(string(body))
-	if strings.HasPrefix(text, "[") { // that of a stream is in a list
+	if strings.HasPrefix(text, "[") { // a stream returns a list
 		text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
 	}
 	if json.Unmarshal([]byte(text), &answer) != nil || answer.Error.Status == "" {
-		resp.Body = io.NopCloser(strings.NewReader(string(body))) // not of Firestore: a proxy's, for example
+		resp.Body = io.NopCloser(strings.NewReader(string(body))) // not from Firestore, but from a proxy for example
 		return resp, nil
 	}
 	return nil, answer.typed(resp.Header)
@@ -415,7 +404,6 @@ type failure struct {
 	} `json:"error"`
 }
 
-// typed returns the error for one of Google's.
 func (f failure) typed(header http.Header) error {
 	status, message := f.Error.Status, f.Error.Message
 	e := tea.Errorf(tea.QueryError, "Firestore: %s", message)
@@ -433,7 +421,7 @@ func (f failure) typed(header http.Header) error {
 	case "DEADLINE_EXCEEDED":
 		e.Type, e.Retryable = tea.Timeout, true
 	case "ABORTED":
-		e.Type = tea.ConnectionError // commit is tried again by its caller
+		e.Type = tea.ConnectionError // the caller retries the commit
 	}
 	e.Details = map[string]any{reason: status, "status": int64(f.Error.Code)}
 	if after, err := strconv.Atoi(header.Get("Retry-After")); err == nil {

@@ -16,20 +16,18 @@ import (
 	"github.com/the-edge-agent/tea/objstore/googleauth"
 )
 
-// scope is what a token allows.
+// scope is the scope of tokens.
 const scope = "https://www.googleapis.com/auth/datastore"
 
-// emulatorToken is the token of an emulator, for which security rules do not
-// apply.
+// emulatorToken returns the token with which an emulator ignores security rules.
 func emulatorToken(context.Context) (string, error) { return "owner", nil }
 
-// credentials looks for an account at the first request: settings.memory.token, which
-// is the JSON of a key or a token, then GOOGLE_APPLICATION_CREDENTIALS, then the
-// metadata server if the options name it.
+// credentials selects an account at the first request: settings.memory.token, which is the JSON of a key or a token,
+// then GOOGLE_APPLICATION_CREDENTIALS, then the metadata server if the options name it.
 type credentials struct {
 	given    string
 	metadata bool
-	http     *http.Client // for requests of tokens
+	http     *http.Client // for token requests
 
 	once   sync.Once
 	tokens *googleauth.Tokens

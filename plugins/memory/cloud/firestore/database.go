@@ -22,7 +22,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// db is what the stores of a database share.
+// db is shared by the stores of a database.
 type db struct {
 	*client
 	now      func() time.Time
@@ -38,7 +38,7 @@ func newClient(endpoint, root, prefix string, c store.Config, h *http.Client) *c
 	return &client{server: s, timeout: c.Timeout, root: root, prefix: prefix}
 }
 
-// stores returns the stores of the database, which belongs to them.
+// stores returns the stores of the database, which they close.
 func (d *db) stores(c store.Config) *store.Stores {
 	c.Engine = Name
 	stores := records.Open(d, c)
@@ -56,29 +56,28 @@ func (d *db) writable() error {
 	return nil
 }
 
-// between is the wait after a commit that lost to another one.
+// between is the wait after a commit that lost against a concurrent one.
 var between = backoff.Policy{Base: 5 * time.Millisecond, Max: time.Second, Multiplier: 2, Jitter: 1}
 
-// attempt is a try of a call to change documents, after they were read.
+// attempt is one attempt of a call to change documents, after reading them.
 type attempt[T any] struct {
-	// writes are the changes, with the preconditions that what was read is still so;
-	// none = there is nothing to change.
+	// writes are the changes, with the preconditions that the documents have not changed since; none = nothing to
+	// change.
 	writes []write
-	// dropped is the collection of vectors that they remove.
+	// dropped is the collection of vectors that the writes remove.
 	dropped string
-	// numbered reports that they assign the numbers of the records, too; see number.
+	// numbered reports that the writes also assign the numbers of the records; see number.
 	numbered bool
-	// result is that of the call if the writes are done.
+	// result is the result of the call if the writes succeed.
 	result T
 }
 
-// change reads documents and changes them, as if nothing happened in between. It
-// calls plan with the documents that exist, perhaps several times.
+// change reads documents and changes them atomically. It calls plan with the documents that exist, and again after a
+// conflict.
 //
-// Each commit creates the document tea-ops/ID, ID being that of the call. An answer
-// can be lost after the commit was done: the commit that is then sent again fails, and
-// so does each later one of the call. The document says which try was done. It
-// is read together with the others and needs no request.
+// Each commit creates the document tea-ops/ID, where ID identifies the call. If the response is lost after the commit
+// succeeded, all later commits of the call fail, and the document shows which attempt succeeded. It is read in the same
+// request as the others.
 func change[T any](ctx context.Context, d *db, fieldPaths, names []string, plan func(found map[string]document) (attempt[T], error)) (result T, err error) {
 	if err := d.writable(); err != nil {
 		return result, err
@@ -127,19 +126,17 @@ func change[T any](ctx context.Context, d *db, fieldPaths, names []string, plan 
 }
 
 const (
-	// maxTries bounds the commits of a call that lose to others.
+	// maxTries bounds the commits of a call that conflict with others.
 	maxTries = 60
-	// opExpiry is the time from which a document of tea-ops can be removed. A TTL
-	// policy of Firestore can name it.
+	// opExpiry is the time from which a document of tea-ops can be removed, for a TTL policy of Firestore.
 	opExpiry = "expires_at"
-	// tryField is the number of the try in a document of tea-ops.
+	// tryField is the number of the attempt in a document of tea-ops.
 	tryField = "try"
-	// keep is how long these documents are kept, and parts without an entry: no
-	// request is sent so late.
+	// keep is how long these documents, and parts without an entry, are kept: longer than any retry.
 	keep = 24 * time.Hour
 )
 
-// sweepOlder removes documents whose time in a field is before another one.
+// sweepOlder removes documents whose time in a field is before a limit.
 func (d *db) sweepOlder(ctx context.Context, collection, name string, before time.Time) error {
 	old := structured{
 		From: []from{{d.prefix + collection}}, Limit: batch, Select: selected([]string{nameField}),
@@ -191,7 +188,6 @@ func (d *db) collections(ctx context.Context) (names []string, err error) {
 	}
 }
 
-// empty removes the documents of a collection. It is not atomic.
 func (d *db) empty(ctx context.Context, parent, collection string) error {
 	q := structured{From: []from{{collection}}, Limit: batch, Select: selected([]string{nameField})}
 	for {

@@ -23,13 +23,13 @@ var (
 	_ store.Resetter       = (*db)(nil)
 )
 
-// maxMetadata is the size of the metadata of an entry.
+// maxMetadata bounds the metadata of an entry.
 const maxMetadata = 512 << 10
 
-// Bounds is the size of the metadata. That of a document depends on its fields; see checkSize.
+// Bounds returns the bound of metadata. The bound of a document depends on its fields; see checkSize.
 func (d *db) Bounds() (metadata, document int) { return maxMetadata, 0 }
 
-// CachesVectors reports that vectors have no IDs to read them by.
+// CachesVectors reports that vectors cannot be read by ID.
 func (d *db) CachesVectors() bool { return true }
 
 // Get returns rows.
@@ -56,13 +56,11 @@ func (d *db) Get(ctx context.Context, q store.RowQuery) ([]store.Row, error) {
 	return d.rows(ctx, q.Names, found)
 }
 
-// compact sorts names and removes repeated ones.
 func compact(names []string) []string {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// entry reads an entry and the parts of its value with one query.
 func (d *db) entry(ctx context.Context, n store.RecordName) ([]store.Row, error) {
 	p := d.place(n.Feed, n.Space)
 	id := p.ids.id(n.Key)
@@ -75,7 +73,7 @@ func (d *db) entry(ctx context.Context, n store.RecordName) ([]store.Row, error)
 	return d.rows(ctx, []store.RecordName{n}, found)
 }
 
-// rows returns the rows with these names among documents.
+// rows returns the rows with these names from the documents found.
 func (d *db) rows(ctx context.Context, names []store.RecordName, found map[string]document) (rows []store.Row, err error) {
 	var heads []document
 	for _, n := range names {
@@ -86,22 +84,20 @@ func (d *db) rows(ctx context.Context, names []store.RecordName, found map[strin
 	return rows, d.fill(ctx, rows, heads, found)
 }
 
-// hit is a row and its document.
 type hit struct {
 	store.Row
 	document document
 }
 
-// scan selects rows of a place.
 type scan struct {
 	place
 	query         structured
 	prefix, after string
-	// wanted selects the documents that are rows; nil = all.
+	// wanted selects the documents that become rows; nil = all.
 	wanted func(document) bool
-	// use gets the rows in the order of their keys until it returns false.
+	// use is called with the rows in the order of their keys, until it returns false.
 	use func(*hit) (bool, error)
-	// enough reports whether no further request is needed; nil = it is.
+	// enough reports whether enough rows were read; nil = never.
 	enough func() bool
 }
 
@@ -129,18 +125,18 @@ func (d *db) scan(ctx context.Context, s scan) error {
 	return errors.Join(err, g.err)
 }
 
-// group passes rows on in the order of their keys: those with long keys that share a part
-// of their ids are read in the order of the ids.
+// group sorts rows by key: rows with long keys can have ids with the same beginning, and are read in the order of the
+// ids.
 type group struct {
 	ids   space
 	use   func(*hit) (more bool, err error)
 	rows  []*hit
-	part  string // that of the rows' keys, "" for a key that is in its id
+	part  string // the beginning that the keys of the rows share, "" for a key that is in its id
 	ended bool
 	err   error
 }
 
-// take adds a row and reports whether further ones are needed.
+// take adds a row and reports whether more are needed.
 func (g *group) take(one *hit) bool {
 	part, long := g.ids.cut(one.Key)
 	if !long || part != g.part {
@@ -155,7 +151,7 @@ func (g *group) take(one *hit) bool {
 	return true
 }
 
-// flush passes the rows on and reports whether further ones are needed.
+// flush passes the rows on and reports whether more are needed.
 func (g *group) flush() bool {
 	slices.SortFunc(g.rows, func(a, b *hit) int { return strings.Compare(a.Key, b.Key) })
 	for _, one := range g.rows {
@@ -189,7 +185,7 @@ func (d *db) Scan(ctx context.Context, q store.RowRange) (page store.RowPage, er
 		}
 		s.wanted = toSetting(found[s.parent]).has
 	}
-	s.query.Limit = q.Limit + 2 // one more, and the one that ends its group
+	s.query.Limit = q.Limit + 2 // one more, and the row that ends its group
 	if q.NoBody {
 		s.query.Select = selected(withoutBody[q.Feed])
 	}
@@ -215,7 +211,7 @@ func (d *db) Scan(ctx context.Context, q store.RowRange) (page store.RowPage, er
 	return page, d.fill(ctx, page.Rows, heads, parts)
 }
 
-// collectionChanges reads the changes of a vector collection, which has its own numbers.
+// collectionChanges reads the changes of a vector collection, which are numbered separately.
 func (d *db) collectionChanges(ctx context.Context, q store.RowChanges) (page store.RowPage, err error) {
 	p := d.place(q.Feed, q.Space)
 	found, err := d.get(ctx, nil, p.parent)
@@ -271,8 +267,7 @@ func (d *db) Spaces(ctx context.Context, names ...string) (all []store.Space, er
 	return all, err
 }
 
-// Drop removes a collection: first its document, so that its items no longer exist for
-// readers, then their documents.
+// Drop removes a collection: first its document, which hides the items from readers, then the items' documents.
 func (d *db) Drop(ctx context.Context, name string) (rows int, existed bool, err error) {
 	head := d.place(store.VectorFeed, name).parent
 	before, err := change(ctx, d, []string{"count"}, []string{head}, func(found map[string]document) (a attempt[*document], err error) {
@@ -299,7 +294,7 @@ func (d *db) DeletePrefix(ctx context.Context, space, prefix string, now int64) 
 		}
 		_, err := change(ctx, d, nil, nil, func(map[string]document) (attempt[struct{}], error) { return attempt[struct{}]{writes: waiting}, nil })
 		if err != nil {
-			return err // some can be removed; the call can be repeated
+			return err // some may have been removed; the call can be repeated
 		}
 		n, live, waiting = n+live, 0, nil
 		return nil
@@ -324,8 +319,8 @@ func (d *db) DeletePrefix(ctx context.Context, space, prefix string, now int64) 
 	return n, err
 }
 
-// Sweep removes expired entries, parts of values whose upload did not end with an entry,
-// old tombstones, and documents of calls that cannot be repeated any more.
+// Sweep removes expired entries, parts of values whose upload was not completed, old tombstones, and documents of calls
+// that can no longer be repeated.
 func (d *db) Sweep(ctx context.Context, expired, deleted int64) (n int, err error) {
 	q := structured{
 		From: []from{{d.prefix + entriesName}}, Limit: batch, Select: selected([]string{contentField, partsField}),
@@ -352,7 +347,7 @@ func (d *db) Sweep(ctx context.Context, expired, deleted int64) (n int, err erro
 	}
 }
 
-// sweep removes entries, those with parts one by one. One that has changed stays.
+// sweep removes entries that have not changed, entries with parts one by one.
 func (d *db) sweep(ctx context.Context, all []document) (n int, err error) {
 	var small []write
 	for _, one := range all {
@@ -383,11 +378,11 @@ func (d *db) sweep(ctx context.Context, all []document) (n int, err error) {
 // maxPage is the limit up to which reading documents ends early.
 const maxPage = 1 << 20
 
-// FindDocuments returns documents of one kind. Firestore selects by equality and by id;
-// the other conditions and orders are applied to what it finds.
+// FindDocuments returns documents of one kind. Firestore selects by equality and id; other conditions and orders are
+// applied to the result.
 func (d *db) FindDocuments(ctx context.Context, q store.DocumentQuery) ([]store.Row, error) {
 	limit := storekit.Limit(q)
-	enough := -1 // all are needed for their order
+	enough := -1 // all are needed for the order
 	if q.OrderBy == "id" && !q.Descending && limit < maxPage {
 		enough = q.Offset + limit
 	}
@@ -414,8 +409,8 @@ func (d *db) CountDocuments(ctx context.Context, q store.DocumentQuery) (int, er
 	return len(found), err
 }
 
-// find returns the documents that match the conditions, in the order of their ids:
-// the first ones if enough is not negative.
+// find returns the documents that match the conditions, in the order of their ids: only the first ones if enough is not
+// negative.
 func (d *db) find(ctx context.Context, q store.DocumentQuery, enough int) (all []storekit.Row, err error) {
 	s, exact := d.native(q)
 	if enough >= 0 && exact {
@@ -431,8 +426,8 @@ func (d *db) find(ctx context.Context, q store.DocumentQuery, enough int) (all [
 	return all, err
 }
 
-// native returns the part of a query that Firestore does: equality with a value, and
-// the prefix and the lower bound of the ids. exact reports that this is all of it.
+// native returns the part of a query that Firestore executes: equality with a value, and the prefix and lower bound of
+// ids. exact reports that this is the whole query.
 func (d *db) native(q store.DocumentQuery) (s scan, exact bool) {
 	s.place, exact = d.place(store.DocumentFeed, q.Kind), true
 	for _, c := range q.Where {
@@ -443,7 +438,7 @@ func (d *db) native(q store.DocumentQuery) (s scan, exact bool) {
 		case c.Field == "id" && c.Op == store.Gt && given > s.after:
 			s.after = given
 		case c.Field == "id" || c.Op != store.Eq || c.Value == nil || isText && len(given) > 1000 || strings.HasPrefix(c.Field, ownFields):
-			exact = false // an index has only the beginning of a long text
+			exact = false // a long text is only indexed by its beginning
 		default:
 			s.query.Where = join(s.query.Where, *equal(c.Field, toValue(storekit.Number(c.Value), 1)))
 		}
@@ -451,7 +446,7 @@ func (d *db) native(q store.DocumentQuery) (s scan, exact bool) {
 	return s, exact
 }
 
-// Inspect counts what is in the database. Firestore does not report sizes.
+// Inspect counts the records. Firestore does not report sizes.
 func (d *db) Inspect(ctx context.Context) (entries, bytes map[string]int64, err error) {
 	names, err := d.collections(ctx)
 	entries, bytes = map[string]int64{"ltm": 0, "vectors": 0}, map[string]int64{}

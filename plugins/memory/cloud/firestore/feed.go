@@ -7,7 +7,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// State returns the state of a feed, as of the last reading of its changes.
+// State returns the state of a feed as of the last time that its changes were read.
 func (d *db) State(ctx context.Context, feed store.Feed) (store.FeedState, error) {
 	found, err := d.get(ctx, changeFields, d.stateName())
 	return toState(found[d.stateName()], feed), err
@@ -18,7 +18,7 @@ func toState(one document, feed store.Feed) store.FeedState {
 	return store.FeedState{Identity: f[identityField].text(), Last: f[lastField+string(feed)].int(), Forgotten: f[forgottenPrefix+string(feed)].int()}
 }
 
-// Changes gives numbers to the changes that have none, and returns changes of a feed.
+// Changes assigns the missing numbers, and returns changes of a feed.
 func (d *db) Changes(ctx context.Context, q store.RowChanges) (page store.RowPage, err error) {
 	if q.Space != "" {
 		return d.collectionChanges(ctx, q)
@@ -56,17 +56,16 @@ func (d *db) Changes(ctx context.Context, q store.RowChanges) (page store.RowPag
 }
 
 const (
-	// maxChanges is the size of the rows of a page of changes.
+	// maxChanges bounds the rows of a page of changes.
 	maxChanges = 4 << 20
-	// The documents that are read at once: the first ones, and later as many as those
-	// before let expect in a part of a page.
+	// The number of documents that are read at once at first. Later it follows from the sizes of the previous ones.
 	firstReading = 32
 	mostReading  = 250
 	readingBytes = 2 << 20
 )
 
-// read returns the rows with the numbers in notes, until they have a size. One that does
-// not exist, since it has expired or since its removal has no number yet, is left out.
+// read returns the rows with the numbers in notes, up to a size. It omits rows that have expired or whose removal is
+// not numbered yet.
 func (d *db) read(ctx context.Context, feed store.Feed, notes []document, size int64) (all []store.Row, cut bool, err error) {
 	bytes := int64(0)
 	for n := firstReading; len(notes) > 0 && !cut; {
@@ -113,7 +112,7 @@ func (d *db) read(ctx context.Context, feed store.Feed, notes []document, size i
 	return all, cut, nil
 }
 
-// numbered returns the rows with these names, and tombstones.
+// numbered returns the rows and tombstones with these names.
 func (d *db) numbered(ctx context.Context, feed store.Feed, names []store.RecordName) (all []store.Row, err error) {
 	if err := d.numbers(); err != nil {
 		return nil, err
@@ -136,7 +135,6 @@ func (d *db) numbered(ctx context.Context, feed store.Feed, names []store.Record
 	return all, nil
 }
 
-// forget removes the tombstones of deletions before an instant.
 func (d *db) forget(ctx context.Context, before int64) error {
 	old := structured{From: []from{{d.prefix + changesName}}, Where: &filterOf{FieldFilter: &fieldFilter{field{goneAtField}, "LESS_THAN", timestamp(before)}}, Limit: batch}
 	for {

@@ -53,7 +53,7 @@ var (
 	validPrefix = regexp.MustCompile(`^([A-Za-z0-9_-]{0,98}[A-Za-z0-9-])?$`)
 )
 
-// open opens the stores. A test changes the HTTP client.
+// open opens the stores. Tests change the HTTP client.
 func open(c store.Config, change func(*http.Client) *http.Client) (*store.Stores, error) {
 	d, err := openDriver(c, change)
 	if err != nil {
@@ -108,8 +108,7 @@ func database(raw string) (root string, err error) {
 	return "projects/" + u.Host + "/databases/" + name + "/documents", nil
 }
 
-// address returns the address of the service and whether that is an emulator,
-// which has no TLS and no accounts.
+// address returns the address of the service and whether it is an emulator, which uses neither TLS nor accounts.
 func (o options) address(emulator string) (endpoint string, emulated bool, err error) {
 	if o.Endpoint == "" && emulator != "" {
 		u, err := url.Parse("http://" + emulator)

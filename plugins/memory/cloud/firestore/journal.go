@@ -15,28 +15,25 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// A feed needs a number on each record that increases. A writer does not assign it:
-// all writers would wait for the document that counts. It notes the names of the
-// documents that it changes in its document of tea-ops, which it writes anyway. A
-// reader of a feed assigns the numbers, in documents of tea-changes.
+// The records of a feed need increasing numbers. Writers do not assign them, because they would all wait for the
+// document with the counter. A writer records the names of the changed documents in its document of tea-ops, which it
+// writes anyway. A reader of a feed assigns the numbers, in documents of tea-changes.
 
 const (
-	// changesName is the collection with a document for each record that has a number,
-	// and stateID its document of the feeds.
+	// changesName is the collection with a document for each numbered record, and stateID its document with the state
+	// of the feeds.
 	changesName = "tea-changes"
 	stateID     = "state"
 
-	// The fields of a document of tea-ops: the names of the documents that were written
-	// or, behind a removedMark, removed; the collection of vectors that was dropped; and
-	// whether they have no numbers yet.
+	// The fields of a document of tea-ops: the names of the documents that were written or, after removedMark, removed;
+	// the collection of vectors that was dropped; and whether they are not numbered yet.
 	changedField = "changed"
 	droppedField = "dropped"
 	unreadField  = "unread"
 	removedMark  = '-'
 
-	// The fields of a document of tea-changes besides the number, which is in a field with
-	// the name of the feed. ofField is the time of the record's change that has the number,
-	// "" for that of the document itself.
+	// The fields of a document of tea-changes, besides the number in the field with the name of the feed. ofField is
+	// the time of the numbered change, "" if it is the time of the document itself.
 	spaceField   = "space"
 	recordField  = "key"
 	ofField      = "of"
@@ -49,16 +46,15 @@ const (
 	lastField       = "last_"
 	forgottenPrefix = "forgotten_"
 
-	// journaled is how long a document of tea-ops is kept for a reader. A reader that comes
-	// later compares all records.
+	// journaled is how long a document of tea-ops is kept for readers. A reader that comes later compares all records.
 	journaled = 7 * 24 * time.Hour
-	// maxJournal is the size of the names in a document of tea-ops.
+	// maxJournal bounds the names in a document of tea-ops.
 	maxJournal = 900_000
-	// numberBatch is the number of records that get their numbers together.
+	// numberBatch is the number of records that are numbered together.
 	numberBatch = 200
 )
 
-// changeFields are what numbering reads of records, their changes and the state.
+// changeFields are the fields of records, changes and the state that numbering reads.
 var changeFields = slices.Concat(
 	[]string{"namespace", "id", "name", bornField, goneField, idField, spaceField, recordField, ofField, goneAtField, expiresField, inField, identityField},
 	feedFields(""), feedFields(lastField), feedFields(forgottenPrefix),
@@ -71,8 +67,8 @@ func feedFields(prefix string) (all []string) {
 	return all
 }
 
-// marks are the documents of tea-ops of a commit: that with the number of the try, and
-// further ones if there are too many names of records for it.
+// marks returns the documents of tea-ops of a commit: one with the number of the attempt, and more if there are too
+// many names for one.
 func (d *db) marks(op string, try int, writes []write, dropped string) (all []write) {
 	var names bytes.Buffer
 	add := func() {
@@ -143,7 +139,7 @@ func (d *db) writeFeeds(f feeds, updateTime string) write {
 	return write{Update: &document{Name: d.stateName(), Fields: f}, CurrentDocument: unchanged(updateTime)}
 }
 
-// noted is what a document of tea-changes says about a record.
+// noted is the content of a document of tea-changes.
 type noted struct {
 	seq    int64
 	exists bool
@@ -159,10 +155,10 @@ func toNoted(found map[string]document, name string, feed store.Feed) noted {
 	return n
 }
 
-// current reports whether the number is that of the record's last change.
+// current reports whether the number belongs to the record's last change.
 func (n noted) current(record document) bool { return n.exists && n.of == record.UpdateTime }
 
-// noteOf is the document with the number of a record.
+// noteOf returns the document with the number of a record.
 func (d *db) noteOf(r store.RecordName, name string, seq int64, further map[string]value) write {
 	f := map[string]value{string(r.Feed): integer(seq), spaceField: text(r.Space), recordField: text(r.Key)}
 	if r.Feed == store.VectorFeed {
@@ -176,7 +172,7 @@ func (d *db) noteGone(r store.RecordName, name string, seq int64) write {
 	return d.noteOf(r, name, seq, map[string]value{goneAtField: timestamp(d.now().UnixMicro())})
 }
 
-// recordOf returns the name of the record whose number a document has.
+// recordOf returns the name of the record of a document of tea-changes.
 func recordOf(note document) (r store.RecordName, gone bool) {
 	for _, feed := range store.Feeds() {
 		if note.Fields[string(feed)].Integer != nil {
@@ -186,9 +182,9 @@ func recordOf(note document) (r store.RecordName, gone bool) {
 	return r, note.Fields[goneAtField].Timestamp != ""
 }
 
-// number assigns numbers to records that have changed since they got theirs, and returns
-// the documents with the numbers of all. Those in removed were removed; others that do not
-// exist have expired. also are writes of the same commit.
+// number numbers records that have changed since they were last numbered, and returns the documents with the numbers of
+// all. Records in removed were removed; other records that do not exist have expired. also are writes of the same
+// commit.
 func (d *db) number(ctx context.Context, names []string, removed map[string]bool, also ...write) (notes []document, err error) {
 	names = compact(slices.Clone(names))
 	read := []string{d.stateName()}
@@ -230,7 +226,6 @@ func (d *db) number(ctx context.Context, names []string, removed map[string]bool
 	})
 }
 
-// numbering assigns numbers to many records.
 type numbering struct {
 	d       *db
 	names   []string
@@ -238,7 +233,7 @@ type numbering struct {
 	err     error
 }
 
-// add adds a record and reports whether further ones can be added.
+// add adds a record and reports whether more can be added.
 func (n *numbering) add(ctx context.Context, name string, removed bool) bool {
 	if n.removed == nil {
 		n.removed = map[string]bool{}
@@ -250,7 +245,7 @@ func (n *numbering) add(ctx context.Context, name string, removed bool) bool {
 	return n.flush(ctx) == nil
 }
 
-// flush assigns the numbers of those that were added. also are writes of the same commit.
+// flush assigns the numbers of the added records. also are writes of the same commit.
 func (n *numbering) flush(ctx context.Context, also ...write) error {
 	if n.err == nil && len(n.names)+len(also) > 0 {
 		_, n.err = n.d.number(ctx, n.names, n.removed, also...)
@@ -259,7 +254,7 @@ func (n *numbering) flush(ctx context.Context, also ...write) error {
 	return n.err
 }
 
-// each adds the records that the results of a query are.
+// each adds the records among the results of a query.
 func (n *numbering) each(ctx context.Context, parent string, q structured, name func(document) (name string, removed bool)) error {
 	err := n.d.all(ctx, parent, q, func(one document) bool {
 		name, removed := name(one)
@@ -268,9 +263,8 @@ func (n *numbering) each(ctx context.Context, parent string, q structured, name 
 	return errors.Join(err, n.flush(ctx))
 }
 
-// catchUp assigns the numbers of all changes that were noted. It compares all records of
-// feeds with their numbers, which also finds those that were not noted. It returns the document
-// of the feeds as it was before.
+// catchUp numbers all recorded changes. If changes may be missing from the journal, it compares all records with their
+// numbers. It returns the previous document of the feeds.
 func (d *db) catchUp(ctx context.Context, feeds ...store.Feed) (before document, err error) {
 	if err := d.numbers(); err != nil {
 		return before, err
@@ -280,7 +274,7 @@ func (d *db) catchUp(ctx context.Context, feeds ...store.Feed) (before document,
 		return before, err
 	}
 	before = found[d.stateName()]
-	age := time.Duration(now-micros(before.UpdateTime)) * time.Microsecond // by the clock of the server
+	age := time.Duration(now-micros(before.UpdateTime)) * time.Microsecond // by the server's clock
 	switch {
 	case before.Name == "":
 		if _, err := d.number(ctx, nil, nil); err != nil { // creates the document of the feeds
@@ -303,7 +297,7 @@ func (d *db) catchUp(ctx context.Context, feeds ...store.Feed) (before document,
 			return before, err
 		}
 	}
-	if before.Name != "" && age > time.Hour { // so that its age is that of the last reading
+	if before.Name != "" && age > time.Hour { // keeps the age of the document the age of the last reading
 		if err := d.commit(ctx, []write{d.writeFeeds(toFeeds(before), before.UpdateTime)}); err != nil && !conflicts(err) {
 			return before, err
 		}
@@ -319,7 +313,7 @@ func (d *db) numbers() error {
 	return store.Unsupported(Name, store.Records, "remove settings.memory.read_only: reading the changes of a memory assigns numbers to them")
 }
 
-// readJournal assigns the numbers of the changes that documents of tea-ops name.
+// readJournal numbers the changes in documents of tea-ops.
 func (d *db) readJournal(ctx context.Context, ops []document) error {
 	n := &numbering{d: d}
 	var marks []write
@@ -350,8 +344,7 @@ func (d *db) readJournal(ctx context.Context, ops []document) error {
 	return n.flush(ctx, marks...)
 }
 
-// compare assigns numbers to all records of a feed that have none, and to those that no
-// longer exist.
+// compare numbers all records of a feed that have no number, and those that no longer exist.
 func (d *db) compare(ctx context.Context, feed store.Feed) error {
 	type source struct{ parent, collection string }
 	var sources []source
@@ -394,7 +387,7 @@ func (d *db) compare(ctx context.Context, feed store.Feed) error {
 		}
 		for _, note := range p.documents {
 			after = note.Fields[string(feed)].int()
-			_, expires := note.Fields[expiresField] // one that is missing has expired, by the clock of another device
+			_, expires := note.Fields[expiresField] // a missing record with an expiry has expired, by another device's clock
 			if r, gone := recordOf(note); !gone && !expires {
 				n.add(ctx, d.recordDocument(r), true)
 			}
@@ -406,7 +399,7 @@ func (d *db) compare(ctx context.Context, feed store.Feed) error {
 	return nil
 }
 
-// notesAfter selects the first documents with the numbers of a feed after one.
+// notesAfter selects the first documents of a feed whose numbers are greater than after.
 func (d *db) notesAfter(feed store.Feed, after int64, limit int) structured {
 	return structured{
 		From: []from{{d.prefix + changesName}}, OrderBy: []order{{field{string(feed)}}}, Limit: limit,

@@ -11,20 +11,18 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 )
 
-// The ids of documents are the keys, so that a listing is in the order of the keys'
-// bytes. What an id cannot contain is escaped in a way that keeps this order.
+// The ids of documents are the keys, so that listings are in the order of the keys' bytes. Characters that an id cannot
+// contain are escaped in a way that keeps this order.
 const (
-	// maxID is the length of an id without the hash of a long key. Firestore allows
-	// 1,500 bytes.
+	// maxID bounds an id without the hash of a long key. Firestore allows 1,500 bytes.
 	maxID = 1380
-	// behindAll follows the part of a long key in its id: it sorts after all keys that
-	// go on otherwise.
+	// behindAll follows the beginning of a long key in its id, and sorts after all other keys with this beginning.
 	behindAll = "\U0010FFFF"
-	// partMark begins the end of the id of a part. No escaped key contains it.
+	// partMark begins the suffix of the id of a part. Escaped keys do not contain it.
 	partMark = "\x01\x01"
-	// afterParts is the first end of an id behind those of parts.
+	// afterParts sorts after the suffixes of all parts.
 	afterParts = "\x01\x02"
-	// reservedMark ends an id that Firestore would refuse, as __a__.
+	// reservedMark ends an id that Firestore would refuse, such as __a__.
 	reservedMark = "\x01"
 )
 
@@ -33,25 +31,24 @@ var (
 	unescaper = strings.NewReplacer("\x01\x02", "\x00", "\x01\x03", "\x01", ".d", ".", ".s", "/")
 )
 
-// escape returns a key without the characters that an id cannot contain. A prefix
-// of a key is escaped to a prefix.
+// escape replaces the characters that an id cannot contain. A prefix of a key is escaped to a prefix.
 func escape(key string) string { return escaper.Replace(key) }
 
 func unescape(id string) string { return unescaper.Replace(id) }
 
-// space is a part of a collection, whose ids begin with the same text.
+// space is the part of a collection whose ids begin with this text.
 type space string
 
-// spaceOf is that of a namespace.
+// spaceOf returns the space of a namespace.
 func spaceOf(namespace string) space {
 	return space(strings.ReplaceAll(escape(namespace), ":", ".c") + ":")
 }
 
-// whole is all of a collection.
+// whole is the whole collection.
 const whole space = ""
 
-// cut returns the part of a key that is in its id, and whether it is only a part.
-// Keys with the same part are a group: their ids lie together.
+// cut returns the beginning of a key that is in its id, and whether the key is longer. Keys with the same beginning
+// form a group with adjacent ids.
 func (s space) cut(key string) (part string, long bool) {
 	part = escape(key)
 	if limit := maxID - len(s); len(part) >= limit {
@@ -60,7 +57,6 @@ func (s space) cut(key string) (part string, long bool) {
 	return part, false
 }
 
-// id returns the id of a key.
 func (s space) id(key string) string {
 	part, long := s.cut(key)
 	if long {
@@ -72,8 +68,8 @@ func (s space) id(key string) string {
 	return string(s) + part
 }
 
-// bounds returns the ids between which those of the keys lie that begin with prefix
-// and come after a key: from is one of them if inclusive, to is not; "" = no bound.
+// bounds returns the bounds of the ids of the keys that begin with prefix and come after a key: from is included if
+// inclusive, to is excluded; "" = no bound.
 func (s space) bounds(prefix, after string) (from string, inclusive bool, to string) {
 	part, _ := s.cut(prefix)
 	from, inclusive = string(s)+part, true
@@ -90,7 +86,7 @@ func (s space) bounds(prefix, after string) (from string, inclusive bool, to str
 	return s.id(after) + afterParts, true, to
 }
 
-// between returns the conditions for the ids between two.
+// between returns the conditions for ids between two bounds.
 func (p place) between(from string, inclusive bool, to string) (all []filterOf) {
 	bound := func(op, id string) {
 		name := p.base + id
@@ -109,7 +105,6 @@ func (p place) between(from string, inclusive bool, to string) (all []filterOf) 
 	return all
 }
 
-// join joins conditions that must all match.
 func join(first *filterOf, others ...filterOf) *filterOf {
 	all := others
 	if first != nil {

@@ -12,19 +12,18 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// The collections besides those of documents.
+// The collections besides the collections of documents.
 const (
 	entriesName = "ltm"
 	vectorsName = "embeddings"
 	opsName     = "tea-ops"
-	// itemsName is the collection of the vectors below the document of a vector collection.
+	// itemsName is the collection of vectors below the document of a vector collection.
 	itemsName = "items"
-	// otherKinds begins the names of collections of documents that have no name of
-	// their own.
+	// otherKinds begins the names of the other collections of documents.
 	otherKinds = "tea_"
 )
 
-// kinds are the collections of kinds whose names other programs expect.
+// kinds maps kinds to collections whose names other programs expect.
 var kinds = map[string]string{
 	"agent_memory": "agent_memory", "session": "sessions",
 	"catalog_table": "ducklake_tables", "catalog_file": "ducklake_files", "catalog_snapshot": "ducklake_snapshots",
@@ -37,7 +36,7 @@ func collectionOf(kind string) string {
 	return otherKinds + escape(kind)
 }
 
-// kindOf returns the kind of the documents of a collection, "" for another collection.
+// kindOf returns the kind of the documents in a collection, "" for another collection.
 func kindOf(collection string) string {
 	for kind, name := range kinds {
 		if name == collection {
@@ -60,23 +59,22 @@ const (
 	// uploadedField is the time of the upload of a part without an entry.
 	uploadedField = "uploaded_at"
 
-	// The fields of a document that are not members of its body: the body as it was given,
-	// the version, the place among the documents of its commit, and the id if that of
-	// Firestore's document has only a part of it.
+	// The fields of a document that are not members of its body: the original body, the version, the position among the
+	// documents of its commit, and the id if Firestore's document id has only its beginning.
 	bodyField    = ownFields + "body"
 	versionField = ownFields + "version"
 	placeField   = ownFields + "place"
 	idField      = ownFields + "id"
 
-	// The number of the last change of a vector collection or item. An item that was removed
-	// stays as a document with its number only, with goneField. bornField has the same random
-	// number in a collection and in its items: those of a dropped collection have another one.
+	// The number of the last change of a vector collection or item. A removed item remains as a document with its
+	// number and goneField. bornField has the same random number in a collection and its items, so items of a dropped
+	// collection are recognized.
 	seqField  = "seq"
 	bornField = "born"
 	goneField = "gone"
 )
 
-// The fields that are read of a record without its body, and those that a write reads.
+// The fields that are read of a record without its body, and the fields that a write reads.
 var (
 	withoutBody = map[store.Feed][]string{
 		store.EntryFeed:    {"id", "namespace", "key", "content_hash", "size", metadataField, "created_at", "updated_at", "expires_at"},
@@ -90,7 +88,7 @@ var (
 	}
 )
 
-// place has the rows of a space: the documents of a collection whose names begin with base.
+// place locates the rows of a space: the documents of a collection whose names begin with base.
 type place struct {
 	feed               store.Feed
 	space              string
@@ -119,20 +117,18 @@ func (d *db) place(feed store.Feed, name string) place {
 	return p
 }
 
-// plainName matches the names of vector collections and tables that are their ids. The id
-// becomes part of addresses, of which not every server keeps all characters.
+// plainName matches the names of vector collections and tables that are used as ids. Ids become part of addresses, in
+// which some servers do not keep all characters.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
-// document returns the name of the document under a key.
 func (p place) document(key string) string { return p.base + p.ids.id(key) }
 
-// recordDocument returns the name of the document of a record.
 func (d *db) recordDocument(r store.RecordName) string {
 	return d.place(r.Feed, r.Space).document(r.Key)
 }
 
-// feedOf returns the feed and the space of the record that a document is, "" for another
-// document. The space of an entry is in the document.
+// feedOf returns the feed and space of a document's record, "" if it is not a record. The space of an entry is in the
+// document.
 func (d *db) feedOf(name string) (feed store.Feed, space string) {
 	path, ok := strings.CutPrefix(name, d.root+"/"+d.prefix)
 	collection, id, _ := strings.Cut(path, "/")
@@ -145,7 +141,7 @@ func (d *db) feedOf(name string) (feed store.Feed, space string) {
 	case collection == vectorsName:
 		space, _, ok := strings.Cut(id, "/"+itemsName+"/")
 		if encoded, other := strings.CutPrefix(space, "~"); other {
-			decoded, _ := base64.RawURLEncoding.DecodeString(encoded) // as place has encoded it
+			decoded, _ := base64.RawURLEncoding.DecodeString(encoded) // encoded by place
 			space = string(decoded)
 		}
 		if ok {
@@ -155,12 +151,11 @@ func (d *db) feedOf(name string) (feed store.Feed, space string) {
 	return "", ""
 }
 
-// collectionOfItem returns the name of the document of an item's collection.
 func collectionOfItem(name string) string {
 	return name[:strings.LastIndex(name, "/"+itemsName+"/")]
 }
 
-// withHead returns the name of a record's document, and that of an item's collection.
+// withHead returns the name of a record's document and, for an item, of its collection's document.
 func (d *db) withHead(name string) []string {
 	if feed, _ := d.feedOf(name); feed == store.VectorFeed {
 		return []string{name, collectionOfItem(name)}
@@ -179,8 +174,7 @@ func existing(found map[string]document, name string, feed store.Feed) (document
 	return record, ok
 }
 
-// toRow returns the row of a document. It has no number, except that of a document, and not
-// the parts of a large value.
+// toRow returns the row of a document. Only documents have a number; large values are not read.
 func toRow(feed store.Feed, space string, one document) store.Row {
 	f := one.Fields
 	r := store.Row{RecordName: store.RecordName{Feed: feed, Space: space}}
@@ -214,14 +208,13 @@ func toDocument(r *store.Row) store.Document {
 	return store.Document{Kind: r.Space, ID: r.Key, Body: json.RawMessage(r.Body), Version: r.Version, Seq: r.Seq}
 }
 
-// placeInTime returns the place of a document's last change among those of all: the
-// time of the commit and the place in it. It suffices until 2091.
+// placeInTime orders changes: by the time of the commit, then by the position in it. It is valid until 2091.
 func placeInTime(one document) int64 {
 	const epoch, places = 1_577_836_800_000_000, 1 << 12 // 2020
 	return (micros(one.UpdateTime)-epoch)*places + min(one.Fields[placeField].int(), places-1)
 }
 
-// setting is what the document of a vector collection says.
+// setting is the document of a vector collection.
 type setting struct {
 	name       string
 	dimension  int
@@ -244,8 +237,8 @@ func (s setting) write(name, updateTime string) write {
 	}}}
 }
 
-// has reports whether an item is one of the collection: it was not removed, and it is
-// not of a collection with the same name that was dropped.
+// has reports whether an item exists in the collection. Removed items do not, nor do items of a dropped collection with
+// the same name.
 func (s setting) has(d document) bool { return !isGone(d) && d.Fields[bornField].int() == s.born }
 
 func isGone(d document) bool { b := d.Fields[goneField].Boolean; return b != nil && *b }
@@ -254,7 +247,6 @@ func isPart(name string) bool {
 	return strings.Contains(name[strings.LastIndexByte(name, '/')+1:], partMark)
 }
 
-// partsOf returns the names of the parts of an entry's value.
 func partsOf(one document) (names []string) {
 	for i := range one.Fields[partsField].int() {
 		names = append(names, partName(one.Name, one.Fields[contentField].text(), i))
@@ -265,8 +257,8 @@ func partsOf(one document) (names []string) {
 // partsAtOnce is the number of parts that are read together.
 const partsAtOnce = 8
 
-// fill reads the values that are in parts. heads are the documents of the rows; known are
-// parts that were read with them.
+// fill reads the values that are stored in parts. heads are the documents of the rows; known are parts that were read
+// with them.
 func (d *db) fill(ctx context.Context, rows []store.Row, heads []document, known map[string]document) error {
 	if known == nil {
 		known = map[string]document{}
@@ -291,7 +283,7 @@ func (d *db) fill(ctx context.Context, rows []store.Row, heads []document, known
 		missing = missing[n:]
 	}
 	for i, head := range heads {
-		for _, name := range partsOf(head) { // the hash shows whether all are there
+		for _, name := range partsOf(head) { // the hash shows whether all were found
 			rows[i].Body = append(rows[i].Body, known[name].Fields["data"].text()...)
 		}
 	}

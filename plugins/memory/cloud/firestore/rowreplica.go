@@ -10,14 +10,12 @@ import (
 
 var _ tabular.NumberedRows = rowStore{}
 
-// Versions returns the number of the last change of each table.
 func (s rowStore) Versions(ctx context.Context) (map[string]int64, error) {
 	versions := map[string]int64{}
 	err := s.d.tables(ctx, func(_ string, t tableState) error { versions[t.name] = t.version; return nil })
 	return versions, err
 }
 
-// Changed returns the rows that changed after a number.
 func (s rowStore) Changed(ctx context.Context, table string, after int64, limit int) (all []tabular.NumberedRow, more bool, err error) {
 	source := rowSource{s.d}
 	for {
@@ -36,7 +34,6 @@ func (s rowStore) Changed(ctx context.Context, table string, after int64, limit 
 	}
 }
 
-// Find returns the rows with keys.
 func (s rowStore) Find(ctx context.Context, table string, keys []string) (all []tabular.NumberedRow, err error) {
 	head := s.table(table)
 	names := make([]string, len(keys))
@@ -52,7 +49,6 @@ func (s rowStore) Find(ctx context.Context, table string, keys []string) (all []
 	return all, err
 }
 
-// Put does the writes whose conditions are met.
 func (s rowStore) Put(ctx context.Context, table string, writes []tabular.RowWrite) (numbers []int64, err error) {
 	keys := make([]string, len(writes))
 	for i, w := range writes {

@@ -16,10 +16,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// rowStore has the rows of data.*. A table is a document in ducklake_inlined, which
-// has the number of its last change; its rows are in the collection rows below it. A
-// row that was removed stays for a while, with the operation D. Conditions of a workflow are
-// applied to a copy of the table. It is safe for concurrent use.
+// rowStore stores the rows of data.*. A table is a document in ducklake_inlined with the number of its last change, and
+// has its rows in the collection rows below it. A removed row remains for a while, with the operation D. Conditions of
+// a workflow are evaluated on a copy of the table. It is safe for concurrent use.
 type rowStore struct {
 	d      *db
 	mirror *rowmirror.Mirror
@@ -38,19 +37,18 @@ const (
 
 // The fields of a row besides its columns, and of a table.
 const (
-	opField      = "_op" // I, U, or D for a row that was removed
+	opField      = "_op" // I, U, or D for a removed row
 	numberField  = "_version"
 	keyField     = "_pk"
-	removedField = "removed" // changes up to this number can be removals that are gone
+	removedField = "removed" // changes up to this number can include forgotten removals
 	goneRows     = "gone"    // the number of rows with the operation D
 )
 
 const inserted, updated, deleted = "I", "U", "D"
 
-// keepGone is the number of rows with the operation D that a table keeps.
+// keepGone bounds the rows with the operation D in a table.
 const keepGone = 10_000
 
-// table returns the name of a table's document.
 func (s rowStore) table(name string) string {
 	if !plainName.MatchString(name) {
 		name = "~" + base64.RawURLEncoding.EncodeToString([]byte(name))
@@ -60,7 +58,7 @@ func (s rowStore) table(name string) string {
 
 func rowName(table, key string) string { return table + "/" + rowsName + "/" + hexOf(key) }
 
-// tableState is what the document of a table says.
+// tableState is the content of a table's document.
 type tableState struct {
 	name                         string
 	born                         string
@@ -78,7 +76,7 @@ func (t tableState) write(name, updateTime string) write {
 	}}}
 }
 
-// rowChange is a change of a table, from the documents that were read.
+// rowChange is a change of a table, based on the documents that were read.
 type rowChange struct {
 	tableState
 	document string
@@ -87,7 +85,6 @@ type rowChange struct {
 	result   store.TableResult
 }
 
-// body returns the body of a row, nil if there is none.
 func (x *rowChange) body(key string) json.RawMessage {
 	if d, ok := x.found[rowName(x.document, key)]; ok && d.Fields[opField].text() != deleted {
 		return json.RawMessage(d.Fields[bodyField].text())
@@ -97,7 +94,7 @@ func (x *rowChange) body(key string) json.RawMessage {
 
 func (x *rowChange) exists(key string) bool { return x.body(key) != nil }
 
-// put writes a row. Without a key it gets its number as one.
+// put writes a row. Without a key, its number becomes the key.
 func (x *rowChange) put(key string, body json.RawMessage) error {
 	x.version++
 	op := updated
@@ -123,17 +120,16 @@ func (x *rowChange) put(key string, body json.RawMessage) error {
 	return nil
 }
 
-// remove removes a row that exists.
 func (x *rowChange) remove(key string) {
 	x.version, x.rows, x.gone = x.version+1, x.rows-1, x.gone+1
 	x.writes = append(x.writes, write{Update: &document{Name: rowName(x.document, key), Fields: map[string]value{opField: text(deleted), numberField: integer(x.version), keyField: text(key)}}})
 }
 
-// rowFields are what a change reads of the table, its rows and the call.
+// rowFields are the fields of the table, its rows and the call that a change reads.
 var rowFields = []string{"name", bornField, "version", removedField, "count", goneRows, opField, numberField, bodyField, "hash", "result"}
 
-// change does what fn adds to a change, unless the call was done before. The numbers of
-// changes are the time in milliseconds, or the next ones after the last.
+// change executes the change that fn builds, unless the call was already done. The numbers of changes are the time in
+// milliseconds, or the number after the last if that is greater.
 func (s rowStore) change(ctx context.Context, table string, call store.TableCall, keys []string, fn func(x *rowChange) error) (store.TableResult, error) {
 	head := s.table(table)
 	names := []string{head}
@@ -163,7 +159,7 @@ func (s rowStore) change(ctx context.Context, table string, call store.TableCall
 			x.version = before
 		}
 		x.result.Version = x.version
-		// The document of the table has changed if one of its rows has.
+		// A change of a row also changes the document of its table.
 		a.result, a.writes = x.result, x.writes
 		if len(x.writes) > 0 {
 			a.writes = append(a.writes, x.write(head, found[head].UpdateTime))
@@ -190,10 +186,9 @@ func keysOf(rows []tabular.JSONRow) (keys []string) {
 	return keys
 }
 
-// errStale ends a change since the copy of the table is older than the table.
+// errStale reports that the copy of the table is older than the table.
 var errStale = errors.New("the table has changed")
 
-// Insert writes rows.
 func (s rowStore) Insert(ctx context.Context, table string, rows []tabular.JSONRow, conflict store.RowConflict, call store.TableCall) (result store.TableResult, refused *tabular.JSONRow, err error) {
 	result, err = s.change(ctx, table, call, keysOf(rows), func(x *rowChange) error {
 		for i, r := range rows {
@@ -218,7 +213,6 @@ func (s rowStore) Insert(ctx context.Context, table string, rows []tabular.JSONR
 	return result, nil, err
 }
 
-// Update sets members of rows.
 func (s rowStore) Update(ctx context.Context, table string, where tabular.Where, rows []tabular.JSONRow, call store.TableCall) (store.TableResult, error) {
 	if where.SQL == "" {
 		return s.change(ctx, table, call, keysOf(rows), func(x *rowChange) error {
@@ -261,7 +255,6 @@ func (x *rowChange) set(key string, body, some json.RawMessage) error {
 	return x.put(key, merged)
 }
 
-// Delete removes rows.
 func (s rowStore) Delete(ctx context.Context, table string, where tabular.Where, call store.TableCall) (store.TableResult, error) {
 	result, err := s.selected(ctx, table, where, call, func(x *rowChange, found []rowmirror.Row) error {
 		x.result.Deleted = int64(len(found))
@@ -278,8 +271,7 @@ func (s rowStore) Delete(ctx context.Context, table string, where tabular.Where,
 	return result, err
 }
 
-// selected changes the rows that match a condition in the copy of the table, which is
-// that of the last change.
+// selected changes the rows that match a condition in the copy of the table, which must be up to date.
 func (s rowStore) selected(ctx context.Context, table string, where tabular.Where, call store.TableCall, fn func(x *rowChange, found []rowmirror.Row) error) (store.TableResult, error) {
 	for range maxTries {
 		found, version, err := s.mirror.Where(ctx, table, where)
@@ -306,8 +298,8 @@ func (s rowStore) selected(ctx context.Context, table string, where tabular.Wher
 	return store.TableResult{}, e
 }
 
-// forget removes the documents of deleted rows if there are many. A device that has
-// not seen them reads the table again.
+// forget removes the documents of deleted rows if there are many. A device that has not seen them reads the whole table
+// again.
 func (s rowStore) forget(ctx context.Context, table string) error {
 	head := s.table(table)
 	found, err := s.d.get(ctx, rowFields, head)
@@ -318,7 +310,7 @@ func (s rowStore) forget(ctx context.Context, table string) error {
 	state.removed, state.gone = state.version, 0
 	if err := s.d.commit(ctx, []write{state.write(head, found[head].UpdateTime)}); err != nil {
 		if conflicts(err) {
-			return nil // another device is faster
+			return nil // another device was faster
 		}
 		return err
 	}
@@ -334,7 +326,6 @@ func (s rowStore) forget(ctx context.Context, table string) error {
 	}
 }
 
-// Page returns the bodies of rows in the order of the hashes of their keys.
 func (s rowStore) Page(ctx context.Context, table, after string, limit int) (bodies []json.RawMessage, next string, err error) {
 	head := s.table(table)
 	q := structured{From: []from{{rowsName}}, OrderBy: []order{{field{nameField}}}, Select: selected([]string{opField, bodyField}), Limit: limit}
@@ -360,7 +351,6 @@ func (s rowStore) Page(ctx context.Context, table, after string, limit int) (bod
 	}
 }
 
-// Count returns the number of rows and of the last change.
 func (s rowStore) Count(ctx context.Context, table string) (rows, version int64, err error) {
 	head := s.table(table)
 	found, err := s.d.get(ctx, rowFields, head)
@@ -368,15 +358,12 @@ func (s rowStore) Count(ctx context.Context, table string) (rows, version int64,
 	return state.rows, state.version, err
 }
 
-// From returns the SELECT of a table's rows in the copy.
 func (rowStore) From(table string) string {
 	return "SELECT * FROM main.tea_rows WHERE name = '" + table + "'"
 }
 
-// rowSource is what the copy is read from.
 type rowSource struct{ d *db }
 
-// States returns the states of all tables.
 func (s rowSource) States(ctx context.Context) (map[string]rowmirror.State, error) {
 	states := map[string]rowmirror.State{}
 	err := s.d.tables(ctx, func(_ string, t tableState) error {
@@ -386,7 +373,6 @@ func (s rowSource) States(ctx context.Context) (map[string]rowmirror.State, erro
 	return states, err
 }
 
-// Changed returns rows that changed after a number.
 func (s rowSource) Changed(ctx context.Context, table string, after int64) (rows []rowmirror.Row, more bool, err error) {
 	return s.page(ctx, table, after, pageDocuments)
 }

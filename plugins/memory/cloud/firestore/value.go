@@ -27,7 +27,7 @@ type value struct {
 	Map       map[string]value // not nil
 }
 
-// wire is a value in JSON.
+// wire is the JSON form of a value.
 type wire struct {
 	Boolean   *bool       `json:"booleanValue,omitempty"`
 	Integer   *string     `json:"integerValue,omitempty"`
@@ -49,7 +49,6 @@ type (
 	}
 )
 
-// MarshalJSON returns the value as the API expects it.
 func (v value) MarshalJSON() ([]byte, error) {
 	if v.Null != nil {
 		return []byte(`{"nullValue":null}`), nil
@@ -74,8 +73,8 @@ func (v value) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads a value of an answer. A kind that tea does not write, such as
-// a place on earth, is null.
+// UnmarshalJSON reads a value of a response. A kind that tea does not write, such as a geographical point, becomes
+// null.
 func (v *value) UnmarshalJSON(raw []byte) error {
 	var w wire
 	if err := json.Unmarshal(raw, &w); err != nil {
@@ -90,7 +89,7 @@ func (v *value) UnmarshalJSON(raw []byte) error {
 		}
 		v.Integer = &n
 	case w.Double != nil:
-		f, _ := w.Double.(float64) // a text such as "NaN" has no JSON form and is read as 0
+		f, _ := w.Double.(float64) // a text such as "NaN" has no JSON form and becomes 0
 		v.Double = &f
 	case w.Bytes != nil:
 		v.Bytes = append([]byte{}, *w.Bytes...)
@@ -114,7 +113,7 @@ func timestamp(t int64) value {
 	return value{Timestamp: time.UnixMicro(t).UTC().Format(time.RFC3339Nano)}
 }
 
-// text returns a string, "" for another value.
+// text returns a string, "" for a value of another kind.
 func (v value) text() string {
 	if v.String == nil {
 		return ""
@@ -122,7 +121,7 @@ func (v value) text() string {
 	return *v.String
 }
 
-// int returns an integer, 0 for another value.
+// int returns an integer, 0 for a value of another kind.
 func (v value) int() int64 {
 	if v.Integer == nil {
 		return 0
@@ -130,7 +129,7 @@ func (v value) int() int64 {
 	return *v.Integer
 }
 
-// micro returns a time in microseconds since 1970, 0 for another value.
+// micro returns a time in microseconds since 1970, 0 for a value of another kind.
 func (v value) micro() int64 { return micros(v.Timestamp) }
 
 func micros(rfc3339 string) int64 {
@@ -142,19 +141,16 @@ func micros(rfc3339 string) int64 {
 }
 
 const (
-	// maxDepth is the depth of lists and objects that Firestore stores, less those
-	// around a field.
+	// maxDepth is the nesting depth that Firestore stores, less the levels around a field.
 	maxDepth = 18
-	// maxElements is the number of elements of a list: each has entries in indexes,
-	// of which a document can have 40,000.
+	// maxElements bounds a list: each element has index entries, of which a document can have 40,000.
 	maxElements = 8000
-	// ownFields begins the names of the fields that are not members of a body.
+	// ownFields begins the names of fields that are not members of a body.
 	ownFields = "_tea_"
 )
 
-// toFields returns the members of a JSON object as fields. What Firestore cannot
-// store (a list in a list, a name such as __a__, a number beyond its range) becomes
-// JSON as text.
+// toFields returns the members of a JSON object as fields. What Firestore cannot store (a list in a list, a name such
+// as __a__, a number beyond its range) becomes text with the JSON.
 func toFields(body []byte) (map[string]value, error) {
 	decoded, err := jsonvalue.Decode(body)
 	object, isObject := decoded.(map[string]any)
@@ -265,10 +261,10 @@ func (v value) decode() any {
 	return nil
 }
 
-// maxDocument is the size of a document that Firestore stores, less that of its name.
+// maxDocument is the maximum size of a document in Firestore, less the size of its name.
 const maxDocument = 1<<20 - 8<<10
 
-// checkSize returns the error of a document that Firestore does not store.
+// checkSize returns an error for a document that is too large for Firestore.
 func checkSize(what string, fields map[string]value) error {
 	size := sizeOf(fields)
 	if size <= maxDocument {

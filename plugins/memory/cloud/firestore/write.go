@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// A part of a batch that is not atomic has so many writes and bytes: a commit has
-	// documents twice, as fields and as text.
+	// A part of a batch that is not atomic has at most so many writes and bytes. The bytes are few because a commit
+	// contains documents twice, as fields and as text.
 	partWrites         = 1000
 	partNumberedWrites = 300
 	partSize           = 1 << 20
 	// partBytes is the size of a part of a large value.
 	partBytes = 900_000
-	// uploadBytes is the size of the parts of values that are sent together.
+	// uploadBytes bounds the parts of values that are sent together.
 	uploadBytes = 3 << 20
-	// entryBytes bounds what an entry takes besides its value, metadata and names.
+	// entryBytes bounds the size of an entry without its value, metadata and names.
 	entryBytes = 1 << 10
-	// maxNumber bounds the IDs of entries: they are exact in a float64.
+	// maxNumber bounds the IDs of entries, so that a float64 represents them exactly.
 	maxNumber = 1 << 53
 )
 
-// Write does a batch: it reads what it replaces and sends one commit.
+// Write executes a batch: it reads what it replaces and sends one commit.
 func (d *db) Write(ctx context.Context, b *store.Batch) error {
 	if len(b.Writes) == 0 {
 		_, err := d.number(ctx, nil, nil) // creates the document of the feeds
@@ -47,7 +47,7 @@ func (d *db) Write(ctx context.Context, b *store.Batch) error {
 	return nil
 }
 
-// partOf returns the number of the first writes that are done together.
+// partOf returns how many of the remaining writes are done together.
 func partOf(b *store.Batch, rest []*store.RowWrite) (n int) {
 	most, size := partWrites, 0
 	if b.Numbered {
@@ -60,7 +60,7 @@ func partOf(b *store.Batch, rest []*store.RowWrite) (n int) {
 	return n
 }
 
-// writing are writes of a batch that are done together.
+// writing is a set of writes of a batch that are done together.
 type writing struct {
 	d      *db
 	batch  *store.Batch
@@ -68,7 +68,7 @@ type writing struct {
 	names  []string // of the documents
 	large  map[string]*upload
 
-	// The state of a try.
+	// The state of an attempt.
 	found map[string]document
 	state feeds
 	heads map[string]*setting // of vector collections
@@ -103,7 +103,7 @@ func (d *db) write(ctx context.Context, b *store.Batch, writes []*store.RowWrite
 	return nil
 }
 
-// plan returns the writes of a try.
+// plan returns the writes of an attempt.
 func (w *writing) plan(found map[string]document) (attempt[[]store.RowResult], error) {
 	before := found[w.d.stateName()]
 	w.found, w.state, w.heads = found, toFeeds(before), map[string]*setting{}
@@ -122,7 +122,7 @@ func (w *writing) plan(found map[string]document) (attempt[[]store.RowResult], e
 		w.attempt.writes = nil
 		return w.attempt, nil
 	}
-	for name, s := range w.heads { // which orders the writes of a collection
+	for name, s := range w.heads { // orders concurrent writes of a collection
 		w.add(s.write(name, found[name].UpdateTime))
 	}
 	if w.batch.Numbered {
@@ -133,7 +133,7 @@ func (w *writing) plan(found map[string]document) (attempt[[]store.RowResult], e
 
 func (w *writing) add(writes ...write) { w.attempt.writes = append(w.attempt.writes, writes...) }
 
-// row sets the result of the i-th write and returns the changes of documents.
+// row sets the result of write i and returns the changes of documents.
 func (w *writing) row(i int) (all []write) {
 	one, name, r := w.writes[i], w.names[i], &w.result[i]
 	before, exists := existing(w.found, name, one.Feed)
@@ -143,7 +143,7 @@ func (w *writing) row(i int) (all []write) {
 		r.Version = old.Version
 		if n := toNoted(w.found, w.d.changeName(name), one.Feed); w.batch.Numbered {
 			if r.Seq, seq = n.seq, n.seq; !n.current(before) {
-				seq = -2 // no condition has it
+				seq = -2 // matches no condition
 			}
 		}
 	}
@@ -169,7 +169,7 @@ func (w *writing) row(i int) (all []write) {
 	return all
 }
 
-// note gives a write its number.
+// note assigns a write its number.
 func (w *writing) note(one *store.RowWrite, name string, r *store.RowResult) write {
 	seq := w.state.next(one.Feed)
 	if one.Deleted {
@@ -218,14 +218,14 @@ func (w *writing) entry(one *store.RowWrite, name string, old store.Row, before 
 		f[valueField] = text(string(one.Body))
 	} else {
 		f[contentField], f[partsField] = text(large.content), integer(int64(large.parts))
-		for _, part := range partsOf(*all[0].Update) { // they stay
+		for _, part := range partsOf(*all[0].Update) { // these stay
 			all = append(all, write{Update: &document{Name: part}, UpdateMask: &mask{[]string{uploadedField}}, CurrentDocument: present()})
 		}
 	}
 	return append(all, removal(before)[1:]...)
 }
 
-// removal is the removal of an entry and its parts, if it has not changed.
+// removal returns the removal of an entry and its parts, on condition that it has not changed.
 func removal(one document) []write {
 	all := []write{{Delete: one.Name, CurrentDocument: unchanged(one.UpdateTime)}}
 	for _, name := range partsOf(one) {
@@ -234,8 +234,7 @@ func removal(one document) []write {
 	return all
 }
 
-// item returns the changes that store or remove a vector. The document of its collection
-// changes, too.
+// item returns the changes that store or remove a vector. The document of its collection changes too.
 func (w *writing) item(one *store.RowWrite, name string, exists bool, r *store.RowResult) []write {
 	head := collectionOfItem(name)
 	s := w.heads[head]
@@ -272,8 +271,8 @@ func (w *writing) item(one *store.RowWrite, name string, exists bool, r *store.R
 	return []write{{Update: &document{Name: name, Fields: f}}}
 }
 
-// document returns the changes that store or remove a document, the i-th of its commit. Its
-// members are fields, for other programs and for conditions.
+// document returns the changes that store or remove document i of its commit. Its members become fields, for other
+// programs and for conditions.
 func (w *writing) document(one *store.RowWrite, i int, old store.Row, before document, exists bool, r *store.RowResult) []write {
 	condition := unchanged(before.UpdateTime)
 	if one.Deleted {
@@ -340,7 +339,6 @@ func (w *writing) upload(ctx context.Context) error {
 	return w.d.commit(ctx, writes)
 }
 
-// partName returns the name of the i-th part of an entry's value.
 func partName(name, content string, i int64) string {
 	return fmt.Sprintf("%s%s%s-%05d", name, partMark, content, i)
 }

@@ -22,7 +22,6 @@ type client struct {
 
 var _ remotesqlite.Server = (*client)(nil)
 
-// Close closes the connections.
 func (c *client) Close() error { c.server.HTTP.CloseIdleConnections(); return nil }
 
 // The messages of the protocol.
@@ -77,8 +76,8 @@ type (
 
 func ok(n int) *condition { return &condition{Type: "ok", Step: &n} }
 
-// steps are the statements of a transaction: each runs if the one before it
-// succeeded, and the last one undoes what a failed transaction has done.
+// steps are the statements of a transaction: each runs if the one before it succeeded, and the last one rolls a failed
+// transaction back.
 func steps(begin string, statements []remotesqlite.Statement) []step {
 	all := []step{{Stmt: stmt{SQL: begin}}}
 	for i, s := range statements {
@@ -94,18 +93,15 @@ func steps(begin string, statements []remotesqlite.Statement) []step {
 		step{Condition: &condition{Type: "not", Cond: ok(n + 1)}, Stmt: stmt{SQL: "ROLLBACK"}})
 }
 
-// Query runs a statement that reads.
 func (c *client) Query(ctx context.Context, s remotesqlite.Statement) (remotesqlite.Result, error) {
 	return c.run(ctx, "BEGIN", s)
 }
 
-// Each runs statements that write.
 func (c *client) Each(ctx context.Context, statements ...remotesqlite.Statement) error {
 	_, err := c.run(ctx, "BEGIN IMMEDIATE", statements...)
 	return err
 }
 
-// Transaction runs statements in a transaction.
 func (c *client) Transaction(ctx context.Context, _ string, statements ...remotesqlite.Statement) (remotesqlite.Result, error) {
 	return c.run(ctx, "BEGIN IMMEDIATE", statements...)
 }
@@ -187,8 +183,7 @@ func (v value) decode() (any, error) {
 	return nil, tea.Errorf(tea.ConnectionError, "the server's answer has a value of the type %q", v.Type)
 }
 
-// typed returns the error of a statement or of the pipeline. Codes are those of
-// SQLite, with additions of the server.
+// typed returns the error of a statement or of the pipeline. The codes are SQLite's, with additions of the server.
 func (f *failure) typed() error {
 	code := f.Code
 	e := &tea.Error{Type: tea.QueryError, Message: f.Message}

@@ -1,7 +1,5 @@
-// Package libsql has the memory in a libSQL database: Turso, or a server of
-// libSQL. Start with [Option].
+// Package libsql stores the memory in a libSQL database: Turso or a libSQL server. Start with [Option].
 //
-// It speaks the pipeline over HTTP of the Hrana protocol, version 2: one request
-// is one transaction. The embedded replica of libSQL needs cgo and its engine and
-// is not used; reading without a connection is what memory.sync is for.
+// It uses the HTTP pipeline of the Hrana protocol, version 2: one request is one transaction. libSQL's embedded replica
+// is not used because it needs cgo and its own engine; memory.sync is for reading offline.
 package libsql

@@ -32,7 +32,7 @@ type options struct {
 	CAFile string `json:"ca_file,omitempty" format:"path" doc:"file of certificates in PEM that are trusted in addition to the system's"`
 }
 
-// open opens the stores. A test changes the HTTP client.
+// open opens the stores. Tests change the HTTP client.
 func open(c store.Config, change func(*http.Client) *http.Client) (*store.Stores, error) {
 	base, token, err := address(c)
 	if err != nil {
@@ -49,8 +49,8 @@ func open(c store.Config, change func(*http.Client) *http.Client) (*store.Stores
 	return remotesqlite.Open(Name, newClient(base, token, c.Timeout, change(h)), c)
 }
 
-// address returns the server's address over HTTP and the token. The URL is that of
-// a server (https) or of a database as Turso shows it (libsql).
+// address returns the server's HTTP address and the token. The URL is the address of a server (https) or of a database
+// as shown by Turso (libsql).
 func address(c store.Config) (base, token string, err error) {
 	u, err := store.ParseURL("memory.url", c.URL, "libsql", "https", "http")
 	if err != nil {

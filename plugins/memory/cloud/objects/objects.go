@@ -1,5 +1,5 @@
-// Package objects is the memory as objects in S3, Google Cloud Storage or Azure Blob
-// Storage that devices and browsers synchronise with. Start with [Option].
+// Package objects stores the memory as objects in S3, Google Cloud Storage or Azure Blob Storage, with which devices
+// and browsers synchronise. Start with [Option].
 package objects
 
 import (
@@ -52,7 +52,6 @@ func Backend() store.Backend {
 // storage is a bucket as an objects.Storage.
 type storage struct{ *objstore.Bucket }
 
-// Get returns an object.
 func (s storage) Get(ctx context.Context, name, have string) ([]byte, string, error) {
 	o, r, err := s.Bucket.Get(ctx, name, 0, objstore.All)
 	if errors.Is(err, objstore.ErrNotFound) {
@@ -69,7 +68,6 @@ func (s storage) Get(ctx context.Context, name, have string) ([]byte, string, er
 	return data, o.Version, err
 }
 
-// Put writes an object on a condition.
 func (s storage) Put(ctx context.Context, name string, data []byte, match string) (string, error) {
 	if match == "" {
 		match = objstore.Absent

@@ -24,14 +24,12 @@ var _ store.BlobStorage = (*blobStorage)(nil)
 const (
 	// partBytes is the size of a part of a blob.
 	partBytes = 1 << 20
-	// keepGone is the time for which the parts of replaced and removed blobs are
-	// kept for those who read them.
+	// keepGone is how long the parts of replaced and removed blobs are kept for their readers.
 	keepGone = "1 hour"
 	listPage = 1000
 )
 
-// Put stores the data of r under name. The parts are written first; one
-// statement then makes them the blob.
+// Put stores the data of r under name. The parts are written first; one statement then makes them visible.
 func (b *blobStorage) Put(ctx context.Context, name string, r io.Reader) (store.BlobInfo, error) {
 	if err := store.CheckBlobName(name); err != nil {
 		return store.BlobInfo{}, err
@@ -69,8 +67,7 @@ func (b *blobStorage) Put(ctx context.Context, name string, r io.Reader) (store.
 	}
 }
 
-// newID returns the number of a blob whose parts follow. If they do not become a
-// blob they are removed later.
+// newID returns the number of a blob whose parts follow. Parts that never become a blob are removed later.
 func (b *blobStorage) newID(ctx context.Context) (id int64, err error) {
 	err = b.d.do(ctx, writing, func(ctx context.Context, c conn) error {
 		return c.QueryRow(ctx, "INSERT INTO blobs_gone (part_id, at) VALUES (nextval('blob_ids'), now() + interval '1 day') RETURNING part_id").Scan(&id)
@@ -78,14 +75,14 @@ func (b *blobStorage) newID(ctx context.Context) (id int64, err error) {
 	return id, err
 }
 
-// put makes parts the blob under a name: those with an id, or data if it is 0.
+// put publishes parts as the blob with a name: the stored parts of an id, or data if id is 0.
 func (b *blobStorage) put(ctx context.Context, name string, id, size int64, data []byte) (store.BlobInfo, error) {
 	now := b.d.micro()
 	_, err := b.d.write(ctx, func(ctx context.Context, c conn, write []byte) ([]string, error) {
 		batch := &pgx.Batch{}
 		batch.Queue("BEGIN")
 		batch.Queue(noteSQL, write)
-		// Replacing a blob locks its row, so that each is in blobs_gone once.
+		// Replacing a blob locks its row, so that each replaced content is in blobs_gone once.
 		batch.Queue("INSERT INTO blobs VALUES ($1, 0, 0, 0) ON CONFLICT DO NOTHING", name)
 		batch.Queue("INSERT INTO blobs_gone (part_id) SELECT part_id FROM (SELECT part_id FROM blobs WHERE name = $1 FOR UPDATE) AS old WHERE part_id > 0", name)
 		if id == 0 {
@@ -94,7 +91,7 @@ func (b *blobStorage) put(ctx context.Context, name string, id, size int64, data
 		} else {
 			batch.Queue("UPDATE blobs SET part_id = $4, size = $2, modified = $3 WHERE name = $1", name, size, now, id)
 			batch.Queue("DELETE FROM blobs_gone WHERE part_id = $1", id).Exec(func(tag pgconn.CommandTag) error {
-				if tag.RowsAffected() == 0 { // its parts are removed with it
+				if tag.RowsAffected() == 0 { // its parts are removed too
 					return tea.Errorf(tea.Timeout, "the upload of %s took longer than a day; store it again", name)
 				}
 				return nil
@@ -110,7 +107,7 @@ func (b *blobStorage) put(ctx context.Context, name string, id, size int64, data
 	return store.BlobInfo{Name: name, Size: size, Modified: clock.FromMicro(now)}, nil
 }
 
-// forget removes a few of the parts that nobody reads any longer.
+// forget removes some of the parts that are no longer read.
 func forget(batch *pgx.Batch) {
 	batch.Queue(`WITH old AS (DELETE FROM blobs_gone WHERE part_id IN (SELECT part_id FROM blobs_gone WHERE at < now() - interval '` + keepGone + `' LIMIT 10 FOR UPDATE SKIP LOCKED) RETURNING part_id)
 		DELETE FROM blob_parts WHERE part_id IN (SELECT part_id FROM old)`)
@@ -164,18 +161,16 @@ func (b *blobStorage) Get(ctx context.Context, name string) (io.ReadCloser, erro
 	return r, nil
 }
 
-// blobReader reads a blob part by part.
 type blobReader struct {
 	b    *blobStorage
 	ctx  context.Context //nolint:containedctx // that of Get, as Read has none
 	name string
 	id   int64
 	next int
-	left int64 // the bytes of further parts
+	left int64 // bytes in further parts
 	part []byte
 }
 
-// Read reads from the part, and the next part from the database.
 func (r *blobReader) Read(p []byte) (int, error) {
 	if len(r.part) == 0 {
 		if r.left <= 0 {
@@ -195,7 +190,6 @@ func (r *blobReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends the reading.
 func (r *blobReader) Close() error { return nil }
 
 // Delete removes a blob.
@@ -223,7 +217,7 @@ func (b *blobStorage) Move(ctx context.Context, from, to string) error {
 		var moved string
 		batch := &pgx.Batch{}
 		batch.Queue("BEGIN")
-		// In one order, so that two moves do not wait for each other.
+		// A fixed order avoids deadlocks between moves.
 		batch.Queue("SELECT 1 FROM blobs WHERE name IN ($1, $2) ORDER BY name FOR UPDATE", from, to)
 		batch.Queue("WITH old AS (DELETE FROM blobs WHERE name = $2 AND EXISTS (SELECT 1 FROM blobs WHERE name = $1) RETURNING part_id) INSERT INTO blobs_gone (part_id) SELECT part_id FROM old", from, to)
 		batch.Queue("WITH moved AS (UPDATE blobs SET name = $3 WHERE name = $2 RETURNING 1) INSERT INTO tea_writes (id, result) SELECT $1::bytea, count(*) FROM moved RETURNING result", id, from, to).

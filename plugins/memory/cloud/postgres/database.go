@@ -21,9 +21,8 @@ import (
 
 // database is a schema of a database. It is safe for concurrent use.
 type database struct {
-	pool   *pgxpool.Pool
-	schema string
-	// rowSecurity is the option of this name.
+	pool        *pgxpool.Pool
+	schema      string
 	rowSecurity bool
 	timeout     time.Duration
 	readOnly    string
@@ -40,8 +39,7 @@ type database struct {
 	closed    atomic.Bool
 }
 
-// turn is a lock that is awaited as long as a call's context allows. It has a place
-// for one.
+// turn is a mutex whose lock operation honours a context.
 type turn chan struct{}
 
 func newTurn() turn { return make(turn, 1) }
@@ -78,7 +76,7 @@ type conn interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// kind says whether a call changes something.
+// kind is whether a call reads or writes.
 type kind bool
 
 const (
@@ -89,13 +87,10 @@ const (
 // retries are the waits between attempts. A failover of the server takes seconds.
 var retries = backoff.Policy{Base: 50 * time.Millisecond, Max: 2 * time.Second, Multiplier: 2, Jitter: 0.5}
 
-// maxConflicts bounds the attempts after conflicts with other transactions.
 const maxConflicts = 20
 
-// do runs fn with a connection. It is repeated if the server has rolled it back
-// because of other transactions, while the server cannot be reached, and after a
-// lost connection: fn must have the same effect if it runs again, see write. That
-// ends with the time-out of settings.
+// do runs fn with a connection. fn runs again after a serialization failure, while the server is unreachable, and after
+// a lost connection, so it must be idempotent; see write. The time-out of settings bounds the attempts.
 func (d *database) do(ctx context.Context, k kind, fn func(ctx context.Context, c conn) error) error {
 	if k == writing && d.readOnly != "" {
 		return tea.Errorf(tea.PermissionDenied, "the memory in PostgreSQL is %w: %s", store.ErrReadOnly, d.readOnly)
@@ -118,7 +113,7 @@ func (d *database) do(ctx context.Context, k kind, fn func(ctx context.Context, 
 			return d.typed(ctx, err)
 		}
 		if state := (*pgconn.PgError)(nil); errors.As(err, &state) && state.Code == readOnlyTransaction || lost(err) && !pgconn.Timeout(err) {
-			d.pool.Reset() // after a failover the server has become a standby, or the other connections are lost too
+			d.pool.Reset() // after a failover the server is a standby, or the other connections are lost too
 		}
 		d.logger.Debug("a statement is repeated", "attempt", attempt, "error", err.Error())
 		if backoff.Sleep(ctx, wait) != nil {
@@ -127,11 +122,10 @@ func (d *database) do(ctx context.Context, k kind, fn func(ctx context.Context, 
 	}
 }
 
-// answerGrace is how long the answer of a statement is awaited after its time-out
-// at the server.
+// answerGrace is how long the response to a statement is awaited after its time-out on the server.
 const answerGrace = 2 * time.Second
 
-// once runs fn once. It ends also if the server no longer answers.
+// once runs fn once, for a limited time even if the server no longer responds.
 func (d *database) once(ctx context.Context, until time.Time, fn func(ctx context.Context, c conn) error) error {
 	if d.closed.Load() {
 		return tea.Errorf(tea.ConnectionError, "the memory is closed")
@@ -151,7 +145,7 @@ func (d *database) once(ctx context.Context, until time.Time, fn func(ctx contex
 	return fn(ctx, c)
 }
 
-// errSilent is the cause of the end of a call without an answer.
+// errSilent is the cause when a call ends without a response.
 var errSilent = errors.New("the server does not answer")
 
 // noConnectionError is a failure to connect.

@@ -14,7 +14,6 @@ import (
 
 const defaultLimit = 1000
 
-// FindDocuments returns documents of one kind.
 func (d *database) FindDocuments(ctx context.Context, q store.DocumentQuery) ([]store.Row, error) {
 	a, limit := &args{}, q.Limit
 	if limit <= 0 {
@@ -25,7 +24,6 @@ func (d *database) FindDocuments(ctx context.Context, q store.DocumentQuery) ([]
 	return p.rows, err
 }
 
-// CountDocuments returns the number of documents that match a query.
 func (d *database) CountDocuments(ctx context.Context, q store.DocumentQuery) (n int, err error) {
 	a := &args{}
 	where := a.where(q)
@@ -37,7 +35,6 @@ func (d *database) CountDocuments(ctx context.Context, q store.DocumentQuery) (n
 
 const idField = "id"
 
-// where returns the condition of a query.
 func (a *args) where(q store.DocumentQuery) string {
 	all := []string{"kind = " + a.text(q.Kind)}
 	for _, c := range q.Where {
@@ -46,8 +43,7 @@ func (a *args) where(q store.DocumentQuery) string {
 	return strings.Join(all, " AND ")
 }
 
-// text adds a text. A text that the server cannot have equals none and is less
-// than none.
+// text adds a text. A text that PostgreSQL cannot store compares as less than, and different from, every stored text.
 func (a *args) text(s string) string {
 	if !isText(s) {
 		return "NULL::text"
@@ -55,12 +51,11 @@ func (a *args) text(s string) string {
 	return a.add(s) + "::text"
 }
 
-// field is a member of the body.
 type field struct{ value, kind string }
 
-// fieldOf returns a field. Its path has been checked.
+// fieldOf returns a field. Its path was checked.
 func fieldOf(path string) field {
-	value := `fields #> '{"` + strings.ReplaceAll(path, ".", `","`) + `"}'` // null is no name without the quotation marks
+	value := `fields #> '{"` + strings.ReplaceAll(path, ".", `","`) + `"}'` // without the quotation marks, null would not be a name
 	return field{value: "(" + value + ")", kind: "jsonb_typeof(" + value + ")"}
 }
 
@@ -102,7 +97,7 @@ func (a *args) equal(f field, v any) string {
 	return a.ordered(f, "=", v)
 }
 
-// ordered compares with a number or a text.
+// ordered returns a comparison with a number or a text.
 func (a *args) ordered(f field, op string, v any) string {
 	switch v := v.(type) {
 	case string:
@@ -120,7 +115,7 @@ func (a *args) ordered(f field, op string, v any) string {
 	return "false"
 }
 
-// idCondition compares the id, which is in its own column.
+// idCondition compares the id, which has its own column.
 func (a *args) idCondition(c store.Condition) string {
 	switch v := c.Value.(type) {
 	case []any:
@@ -160,7 +155,7 @@ func orderBy(q store.DocumentQuery) string {
 	return " ORDER BY " + f.number() + end + "CASE WHEN " + f.isText() + " THEN " + f.text() + " END" + end + idField
 }
 
-// fieldsOf returns the body for jsonb, which has no NUL.
+// fieldsOf returns the body for jsonb, which cannot store NUL.
 func fieldsOf(body []byte) string {
 	if !strings.Contains(string(body), `\u`) {
 		return string(body)

@@ -29,20 +29,18 @@ var (
 	_ store.Resetter        = (*database)(nil)
 )
 
-// table has the rows of a feed.
+// table describes the rows of a feed.
 type table struct {
 	name       string
 	space, key string // columns
 	// columns and body have the names of rowColumns, except the score.
 	columns, body string
 	size          string
-	// textSpace and textKey report that the names are text, which the server stores
-	// without NUL; others are bytea.
+	// textSpace and textKey report that the names have the type text, which cannot contain NUL; otherwise bytea.
 	textSpace, textKey bool
 }
 
-// rowColumns are the columns of each SELECT of rows, before the number of all rows of
-// which they are a page.
+// rowColumns are the columns of each SELECT of rows, before the number of all rows.
 const rowColumns = "seq, gone, rid, space, key, metadata, hash, size, created, updated, expires, version, text, body, embedding, score"
 
 var feeds = map[store.Feed]table{
@@ -90,15 +88,13 @@ func (t table) listed(without bool, score string) string {
 	return t.selected(without, score) + unpaged
 }
 
-// page are rows that were read.
 type page struct {
 	rows   []store.Row
 	scores []float64
 	all    int64 // the column all_rows
-	more   bool  // there can be further rows
+	more   bool  // there may be more rows
 }
 
-// read adds rows.
 func (p *page) read(feed store.Feed, rows pgx.Rows) error {
 	var r store.Row
 	var space, key, body, text, embedding []byte
@@ -121,7 +117,7 @@ func (p *page) read(feed store.Feed, rows pgx.Rows) error {
 	return err
 }
 
-// orZero returns the value of a pointer, the zero value for nil.
+// orZero dereferences a pointer, and returns the zero value for nil.
 func orZero[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -138,7 +134,6 @@ func orNull[T comparable](v T) *T {
 	return &v
 }
 
-// read runs a SELECT of rows.
 func (d *database) read(ctx context.Context, feed store.Feed, sql string, a *args) (p page, err error) {
 	err = d.do(ctx, reading, func(ctx context.Context, c conn) error {
 		p = page{}
@@ -151,11 +146,11 @@ func (d *database) read(ctx context.Context, feed store.Feed, sql string, a *arg
 	return p, err
 }
 
-// maxPage is the size of the rows of a page.
+// maxPage bounds the rows of a page.
 const maxPage = 4 << 20
 
-// pageOf returns a SELECT of the changes that another one selects: those before which the
-// changes are not larger than a page. The sizes are added up before the values are read.
+// pageOf returns a SELECT of the first changes of another SELECT that fit on a page. The sizes are added up before the
+// values are read.
 func pageOf(rows string, bytes int64) string {
 	if bytes <= 0 || bytes > maxPage {
 		bytes = maxPage
@@ -164,8 +159,7 @@ func pageOf(rows string, bytes int64) string {
 		rowColumns, rows, bytes)
 }
 
-// State returns the state of a feed. Changes of entries that have no number are not in
-// it.
+// State returns the state of a feed, without changes of entries that are not numbered yet.
 func (d *database) State(ctx context.Context, feed store.Feed) (s store.FeedState, err error) {
 	err = d.do(ctx, reading, func(ctx context.Context, c conn) error {
 		return c.QueryRow(ctx, "SELECT identity, n, coalesce((SELECT seq FROM tea_forgotten WHERE feed = $1), 0) FROM tea_identity, tea_seq WHERE name = $1", string(feed)).Scan(&s.Identity, &s.Last, &s.Forgotten)
@@ -195,7 +189,7 @@ func (d *database) number(ctx context.Context, feed store.Feed) error {
 // readBatch is the number of rows that one statement reads by their names or ids.
 const readBatch = 500
 
-// Get returns rows, and if they are numbered, tombstones.
+// Get returns rows and, if they are numbered, tombstones.
 func (d *database) Get(ctx context.Context, q store.RowQuery) (all []store.Row, err error) {
 	if q.Numbered {
 		if err := d.number(ctx, q.Feed); err != nil {
@@ -231,7 +225,7 @@ func (d *database) Get(ctx context.Context, q store.RowQuery) (all []store.Row, 
 	return all, nil
 }
 
-// named is the condition of the rows with names.
+// named returns the condition that selects rows by name.
 func (a *args) named(feed store.Feed, names []store.RecordName) string {
 	switch {
 	case feed != store.DocumentFeed:
@@ -250,7 +244,7 @@ func (a *args) named(feed store.Feed, names []store.RecordName) string {
 	return "(kind, id) IN (SELECT * FROM unnest(" + a.add(kinds) + "::text[], " + a.add(ids) + "::text[]))"
 }
 
-// tombstones is the SELECT of the last tombstones with names.
+// tombstones returns the SELECT of the last tombstones with these names.
 func (a *args) tombstones(feed store.Feed, names []store.RecordName) string {
 	spaces, keys := make([][]byte, len(names)), make([][]byte, len(names))
 	for i, n := range names {
@@ -261,13 +255,12 @@ func (a *args) tombstones(feed store.Feed, names []store.RecordName) string {
 		" ORDER BY t.space, t.key, abs(t.seq) DESC) AS gone"
 }
 
-// isText reports whether the server can have a text.
+// isText reports whether PostgreSQL can store a text.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// prefixBytes is the length of the beginnings of keys that are indexed.
+// prefixBytes is the length of the indexed beginning of a key.
 const prefixBytes = 1024
 
-// beginning is the beginning of a row's key.
 func (t table) beginning() string { return "substring(" + t.key + " FROM 1 FOR 1024)" }
 
 // byKey is the order of the rows of a space.
@@ -278,8 +271,8 @@ func (t table) byKey() string {
 	return t.beginning() + ", " + t.key
 }
 
-// below is the condition of the rows of a space with a prefix, after a key. It begins
-// with the columns of an index.
+// below returns the condition for the rows of a space with a prefix, after a key. It begins with the columns of an
+// index.
 func (a *args) below(t table, space, prefix, after string) string {
 	name := func(s string, text bool) string {
 		if text {
@@ -321,15 +314,14 @@ func (d *database) Scan(ctx context.Context, q store.RowRange) (store.RowPage, e
 	return store.RowPage{Rows: p.rows, More: p.more}, err
 }
 
-// bounds are those of a page.
+// bounds are the limits of a page.
 type bounds struct {
 	limit  int
 	bytes  int64
 	noBody bool
 }
 
-// page reads a page of rows whose large values are not selected, and then the values of
-// the rows on it, as they are then.
+// page reads a page of rows without large values, and then the current values of these rows.
 func (d *database) page(ctx context.Context, feed store.Feed, sql string, a *args, b bounds) (page, error) {
 	if b.bytes <= 0 || b.bytes > maxPage {
 		b.bytes = maxPage
@@ -363,7 +355,7 @@ func (d *database) page(ctx context.Context, feed store.Feed, sql string, a *arg
 	}
 }
 
-// fill replaces rows without their values. It leaves out those that were deleted.
+// fill replaces rows that were read without values, and omits rows that were deleted.
 func (p *page) fill(values []store.Row) {
 	byID := make(map[int64]store.Row, len(values))
 	for _, r := range values {
@@ -381,10 +373,9 @@ func (p *page) fill(values []store.Row) {
 	*p = kept
 }
 
-// Changes returns changes of a feed. The first row that it reads is the state of the
-// feed and of the collection: the number of the last change as id, that up to which
-// tombstones were removed as created, dimension and birth of the collection as version
-// and updated.
+// Changes returns changes of a feed. The first row of the result is the state of the feed and the collection: the
+// number of the last change as id, the number up to which tombstones were removed as created, and the dimension and
+// birth of the collection as version and updated.
 func (d *database) Changes(ctx context.Context, q store.RowChanges) (changes store.RowPage, err error) {
 	if err := d.number(ctx, q.Feed); err != nil {
 		return changes, err
@@ -403,7 +394,7 @@ func (d *database) Changes(ctx context.Context, q store.RowChanges) (changes sto
 		}
 		state, version = "0, "+collection("born"), collection("dimension")
 	}
-	first := " AND seq > " + after + " ORDER BY seq LIMIT " + a.add(q.Limit) // of each, so that the server uses indexes
+	first := " AND seq > " + after + " ORDER BY seq LIMIT " + a.add(q.Limit) // in each part, so that the server uses indexes
 	rows := "(SELECT " + t.selected(false, noScore) + ", " + t.size + " AS bytes FROM " + t.name + " WHERE " + of + first + ") UNION ALL (SELECT " + deleted + ", 0 FROM " + from + first + ") ORDER BY seq LIMIT " + a.add(q.Limit)
 	sql := "SELECT -1::bigint AS seq, false, n, ''::bytea, ''::bytea, NULL::text, NULL::text, 0::bigint, " + state + ", NULL::bigint, " + version + ", NULL::bytea, NULL::text, NULL::bytea, 0::float8, 0::bigint FROM tea_seq WHERE name = " + feed +
 		" UNION ALL SELECT * FROM (" + pageOf(rows, q.MaxBytes) + ") AS changed ORDER BY seq"
@@ -424,7 +415,6 @@ func (d *database) Changes(ctx context.Context, q store.RowChanges) (changes sto
 	return changes, nil
 }
 
-// Spaces describes collections.
 func (d *database) Spaces(ctx context.Context, names ...string) (all []store.Space, err error) {
 	wanted := make([][]byte, len(names))
 	for i, n := range names {
@@ -448,7 +438,6 @@ func (d *database) Spaces(ctx context.Context, names ...string) (all []store.Spa
 	return all, err
 }
 
-// Drop removes a collection.
 func (d *database) Drop(ctx context.Context, space string) (rows int, existed bool, err error) {
 	name := []byte(space)
 	results, err := d.write(ctx, func(ctx context.Context, c conn, id []byte) ([]string, error) {
@@ -482,8 +471,7 @@ func (d *database) DeletePrefix(ctx context.Context, space, prefix string, now i
 	return live, err
 }
 
-// Sweep removes expired entries without tombstones, and old tombstones by the clock of
-// the server.
+// Sweep removes expired entries without tombstones, and old tombstones by the server's clock.
 func (d *database) Sweep(ctx context.Context, expired, _ int64) (int, error) {
 	n, _, err := d.removeAll(ctx, "SELECT hash FROM ltm WHERE expires_at < $3 AND set_config('tea.untracked', 'on', true) = 'on' LIMIT $4", "$2", []any{d.micro(), expired, deleteBatch})
 	if err != nil {
@@ -491,12 +479,12 @@ func (d *database) Sweep(ctx context.Context, expired, _ int64) (int, error) {
 	}
 	err = d.forget(ctx)
 	if e := tea.AsError(err); d.rowSecurity && e != nil && e.Type == tea.PermissionDenied {
-		err = nil // the devices of the owner do so
+		err = nil // only devices of the owner can do this
 	}
 	return n, err
 }
 
-// removeAll removes the entries that a query selects, until there are none.
+// removeAll removes all entries that a query selects, in batches.
 func (d *database) removeAll(ctx context.Context, chosen, now string, args []any) (all, live int, err error) {
 	for {
 		n, living, err := d.remove(ctx, chosen, now, args...)
@@ -510,11 +498,11 @@ func (d *database) removeAll(ctx context.Context, chosen, now string, args []any
 	}
 }
 
-// alive is the condition of an entry that has not expired, before the time.
+// alive is the condition that an entry has not expired; the time follows.
 const alive = "(expires_at IS NULL OR expires_at > "
 
-// remove removes the entries with the chosen hashes, and returns the numbers of
-// all and of the live ones. The parameters begin at $2.
+// remove removes the entries with the chosen hashes, and returns how many there were and how many were live. The
+// parameters begin at $2.
 func (d *database) remove(ctx context.Context, chosen, now string, args ...any) (all, live int, err error) {
 	results, err := d.statement(ctx, "WITH gone AS (DELETE FROM ltm WHERE hash IN ("+chosen+") RETURNING expires_at) "+
 		"INSERT INTO tea_writes (id, result) SELECT $1::bytea, concat(count(*), ' ', count(*) FILTER (WHERE "+alive+now+"))) FROM gone RETURNING result", args...)
@@ -524,13 +512,12 @@ func (d *database) remove(ctx context.Context, chosen, now string, args ...any) 
 	return all, live, err
 }
 
-// forgetSQL removes the tombstones of a feed that are older than a number of
-// microseconds, and those with smaller numbers.
+// forgetSQL removes the tombstones of a feed older than a number of microseconds, and all tombstones with smaller
+// numbers.
 const forgetSQL = `WITH old AS (SELECT max(seq) AS seq FROM tea_deleted WHERE feed = $1 AND seq > 0 AND deleted_at < tea_now() - $2::bigint),
 	noted AS (INSERT INTO tea_forgotten SELECT $1, seq FROM old WHERE seq IS NOT NULL ON CONFLICT (feed) DO UPDATE SET seq = excluded.seq)
 	DELETE FROM tea_deleted WHERE feed = $1 AND seq > 0 AND seq <= (SELECT seq FROM old)`
 
-// forget removes old tombstones.
 func (d *database) forget(ctx context.Context) error {
 	for _, feed := range store.Feeds() {
 		err := d.do(ctx, writing, func(ctx context.Context, c conn) error {
@@ -544,7 +531,6 @@ func (d *database) forget(ctx context.Context) error {
 	return nil
 }
 
-// Contents stores the contents of files.
 func (d *database) Contents() store.BlobStorage { return &blobStorage{d} }
 
 // forgetItems removes the tombstones that copies of collections no longer need.

@@ -31,7 +31,7 @@ const (
 	noSchema             = "3F000"
 )
 
-// repeatable reports whether a call can be tried again.
+// repeatable reports whether a call can be repeated.
 func repeatable(err error, attempt int) bool {
 	var typed *tea.Error
 	var refused *pgconn.PgError
@@ -50,29 +50,27 @@ func repeatable(err error, attempt int) bool {
 	return stopping(refused.Code)
 }
 
-// stopping reports whether an error is that of a server that stops.
+// stopping reports whether the server is shutting down.
 func stopping(code string) bool {
 	return code != databaseDropped && code != protocolViolation && (strings.HasPrefix(code, "57P") || strings.HasPrefix(code, "08"))
 }
 
-// lost reports whether an error is that of a connection.
+// lost reports whether an error means that the connection was lost.
 func lost(err error) bool { return broken(err) || errors.As(err, new(*pgconn.ConnectError)) }
 
-// broken reports whether an error is that of the network.
+// broken reports whether an error is a network error.
 func broken(err error) bool {
 	return errors.As(err, new(net.Error)) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.Timeout(err) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
-// wrongServerError is that of a server that is not one of target_session_attrs. It can
-// become one.
+// wrongServerError reports a server that does not match target_session_attrs. It may match later.
 type wrongServerError struct{ error }
 
 func (e wrongServerError) Unwrap() error { return e.error }
 
-// hopeless reports whether an error of a new connection stays the same until somebody
-// changes the settings or the server: its certificate is refused, it has no TLS or
-// another way to log in, or the host does not exist.
+// hopeless reports whether an error of a new connection persists until the settings or the server are changed: a
+// refused certificate, missing TLS, another authentication method, or an unknown host.
 func hopeless(err error) bool {
 	var host *net.DNSError
 	if untrusted(err) || errors.As(err, &host) && host.IsNotFound {
@@ -81,13 +79,11 @@ func hopeless(err error) bool {
 	return errors.As(err, new(*pgconn.ConnectError)) && !broken(err) && !errors.As(err, new(wrongServerError))
 }
 
-// untrusted reports whether the server's certificate is refused.
 func untrusted(err error) bool {
 	return errors.As(err, new(x509.CertificateInvalidError)) || errors.As(err, new(x509.UnknownAuthorityError)) || errors.As(err, new(x509.HostnameError))
 }
 
-// typed converts an error of the driver to a *tea.Error. Errors of the context
-// and errors that have a type are returned unchanged.
+// typed converts an error of the driver to a *tea.Error. Errors of the context and typed errors are returned unchanged.
 func (d *database) typed(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -114,8 +110,7 @@ func (d *database) typed(ctx context.Context, err error) error {
 	return tea.Errorf(tea.QueryError, "PostgreSQL: %w", err)
 }
 
-// silent is the error of a call that has ended without an answer. first is that of its
-// first try.
+// silent returns the error of a call that ended without a response. first is the error of its first attempt.
 func (d *database) silent(first error) error {
 	before := ""
 	if !errors.Is(first, context.DeadlineExceeded) {
@@ -124,7 +119,6 @@ func (d *database) silent(first error) error {
 	return tea.Errorf(tea.Timeout, "PostgreSQL: %w within settings.memory.timeout (%s)%s", errSilent, d.timeout, before)
 }
 
-// fromServer converts an error of the server.
 func fromServer(e *pgconn.PgError) error {
 	problem := func(t tea.ErrorType, remedy string) *tea.Error {
 		if remedy != "" {

@@ -14,8 +14,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// versions are the versions of the schema, each as its statements. A released
-// version never changes.
+// versions are the versions of the schema, each as its statements. Released versions must not change.
 var versions = []string{version1, version2, version3, version4}
 
 var (
@@ -33,8 +32,7 @@ var (
 	rowSecurityDeleted string
 )
 
-// migrate creates the tables or brings them up to date. Processes that do so at
-// the same time wait for each other.
+// migrate creates or upgrades the tables. Concurrent processes wait for each other.
 func (d *database) migrate(ctx context.Context, c *pgx.Conn) error {
 	if err := d.migrating.lock(ctx); err != nil {
 		return err
@@ -72,8 +70,8 @@ func (d *database) migrate(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// secure creates the policies of the option row_security for a table. That fails for other
-// users than the owner, so they never use a memory without them.
+// secure creates the policies of the option row_security for a table. It fails for users other than the owner, so they
+// cannot use a memory without policies.
 func (d *database) secure(ctx context.Context, c *pgx.Conn, table, statements string) error {
 	var enabled bool
 	const isEnabled = "SELECT relrowsecurity FROM pg_class WHERE oid = $1::regclass"
@@ -98,9 +96,9 @@ func (d *database) secure(ctx context.Context, c *pgx.Conn, table, statements st
 func (d *database) alone(ctx context.Context, c *pgx.Conn, fn func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 		h := fnv.New64a()
-		_, _ = io.WriteString(h, "tea/memory/"+d.schema) // a hash takes everything
+		_, _ = io.WriteString(h, "tea/memory/"+d.schema) // a hash never fails
 		key := int64(h.Sum64())                          //nolint:gosec // any number will do
-		// To wait, and to change a large table, takes longer than other statements.
+		// Waiting, and changing a large table, takes longer than other statements.
 		if _, err := tx.Exec(ctx, "SET LOCAL statement_timeout = 0"); err != nil {
 			return err
 		}
@@ -111,7 +109,6 @@ func (d *database) alone(ctx context.Context, c *pgx.Conn, fn func(tx pgx.Tx) er
 	})
 }
 
-// version returns the version of the tables, 0 if there are none.
 func (d *database) version(ctx context.Context, c conn) (n int, err error) {
 	err = c.QueryRow(ctx, "SELECT version FROM tea_schema").Scan(&n)
 	var refused *pgconn.PgError
@@ -121,7 +118,7 @@ func (d *database) version(ctx context.Context, c conn) (n int, err error) {
 	return n, err
 }
 
-// upgrade applies the versions that are missing in one transaction.
+// upgrade applies the missing versions in one transaction.
 func (d *database) upgrade(ctx context.Context, c *pgx.Conn) error {
 	return d.alone(ctx, c, func(tx pgx.Tx) error {
 		if err := d.createSchema(ctx, tx); err != nil {
@@ -147,8 +144,7 @@ func (d *database) upgrade(ctx context.Context, c *pgx.Conn) error {
 	})
 }
 
-// createSchema creates the schema. For one that exists, IF NOT EXISTS would still
-// need the permission to create others.
+// createSchema creates the schema. IF NOT EXISTS would need the permission to create schemas even if the schema exists.
 func (d *database) createSchema(ctx context.Context, c conn) error {
 	var exists bool
 	if err := c.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)", d.schema).Scan(&exists); err != nil || exists {
@@ -158,10 +154,9 @@ func (d *database) createSchema(ctx context.Context, c conn) error {
 	return err
 }
 
-// tables are those of the schema with the data of a memory.
+// tables are the tables of the schema with the data of a memory.
 const tables = "ltm, documents, vectors, vector_collections, vectors_gone, blobs, blob_parts, blobs_gone, tea_rows, tea_tables, tea_calls"
 
-// Reset removes all data.
 func (d *database) Reset(ctx context.Context) error {
 	_, err := d.write(ctx, func(ctx context.Context, c conn, id []byte) ([]string, error) {
 		b := &pgx.Batch{}
@@ -174,7 +169,6 @@ func (d *database) Reset(ctx context.Context) error {
 	return err
 }
 
-// Inspect counts the rows and measures the tables.
 func (d *database) Inspect(ctx context.Context) (entries, bytes map[string]int64, err error) {
 	err = d.do(ctx, reading, func(ctx context.Context, c conn) error {
 		entries, bytes = map[string]int64{}, map[string]int64{}

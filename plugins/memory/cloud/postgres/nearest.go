@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// candidates and maxCandidates bound how many items the search of an index compares
-	// (hnsw.ef_search), which is twice the number of results.
+	// candidates and maxCandidates bound the number of items that an index search compares (hnsw.ef_search), which is
+	// twice the number of results.
 	candidates    = 200
 	maxCandidates = 1000
-	// pageSize is the number of rows that a search with a filter reads at a time.
+	// pageSize is the number of rows that a filtered search reads at a time.
 	pageSize = 1000
 )
 
-// nearest is a search that the server does.
+// nearest is a search that the server executes.
 type nearest struct {
 	e          *extension
 	schema     string // of the extension
@@ -33,17 +33,17 @@ type nearest struct {
 	q          store.VectorQuery
 	unit       string // the query as the text of a vector of length 1
 
-	// dimension is that of the collection, 0 if it does not exist.
+	// dimension is the dimension of the collection, 0 if it does not exist.
 	dimension int
-	// indexed reports whether the collection has an index, and items how many items
-	// it has, at most extension.indexFrom, if it has none.
+	// indexed reports whether the collection has an index. If not, items is the number of its items, at most
+	// extension.indexFrom.
 	indexed bool
 	items   int
 	rows    []store.Row
 	scores  []float64
 }
 
-// errElsewhere makes the layer compare the vectors.
+// errElsewhere makes the caller compare the vectors in memory.
 var errElsewhere = fmt.Errorf("the server %w", store.ErrUnsupported)
 
 // Nearest returns the rows nearest to a query, unless the server cannot compare
@@ -85,7 +85,7 @@ func (d *database) Nearest(ctx context.Context, space string, q store.VectorQuer
 	return n.rows, n.scores, nil
 }
 
-// unitOf returns a vector of length 1 as text. ok is false if there is none.
+// unitOf returns a vector scaled to length 1 as text. ok is false if it cannot be scaled.
 func unitOf(embedding []float32) (text string, ok bool) {
 	var square float64
 	for _, f := range embedding {
@@ -103,8 +103,7 @@ func unitOf(embedding []float32) (text string, ok bool) {
 	return string(append(b, ']')), true
 }
 
-// run searches, by the index if the collection has one. If that finds fewer items
-// than there are, all are compared.
+// run searches by the index if the collection has one. If that finds too few items, all are compared.
 func (n *nearest) run(ctx context.Context, c conn) error {
 	n.rows, n.scores = nil, nil
 	name := indexName(n.collection, len(n.q.Embedding))
@@ -130,7 +129,7 @@ func (n *nearest) run(ctx context.Context, c conn) error {
 	if n.indexed {
 		n.e.know(name)
 	}
-	all := !approximate || !n.indexed // items were compared
+	all := !approximate || !n.indexed // all items were compared
 	if n.dimension == len(n.q.Embedding) && len(n.rows) < n.q.K && (!all || found == n.q.K) {
 		if err := n.scan(ctx, c); err != nil {
 			return err
@@ -144,17 +143,16 @@ func (n *nearest) run(ctx context.Context, c conn) error {
 	return nil
 }
 
-// sorting returns the setting of the planner with which it uses the index: its
-// estimate of the number of vectors is far too low. A filter can make the comparison
-// with all of them faster.
+// sorting returns the planner setting that makes it use the index, because its estimate of the number of vectors is far
+// too low. With a filter, comparing all vectors can be faster.
 func (n *nearest) sorting(index string, approximate bool) string {
 	if approximate && len(n.q.Filter) == 0 && n.e.known(index) {
-		return "off" // if it can be avoided
+		return "off" // off, if possible
 	}
 	return "on"
 }
 
-// describe queues the query of what the collection is.
+// describe queues the query that reads the collection's state.
 func (n *nearest) describe(b *pgx.Batch, index string) {
 	b.Queue(`SELECT c.dimension, i.valid, CASE WHEN i.valid THEN 0 ELSE (SELECT count(*) FROM (SELECT 1 FROM vectors WHERE collection = $1 LIMIT $3) AS counted) END
 		FROM vector_collections AS c, (SELECT coalesce((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($2)), false) AS valid) AS i WHERE c.name = $1`,
@@ -165,19 +163,17 @@ func (n *nearest) describe(b *pgx.Batch, index string) {
 	})
 }
 
-// statement is a query with its arguments.
 type statement struct {
 	sql  string
 	args []any
 }
 
-// byIndex returns the search by an index; while there is none, it compares all
-// items.
+// byIndex returns the search by an index. Without an index it compares all items.
 func (n *nearest) byIndex(i index) statement {
 	inner := n.byDistance("")
 	limit := n.q.K
 	if i.half {
-		limit *= 2 // whose order is not exact
+		limit *= 2 // because the index order is not exact
 	}
 	inner.sql = strings.TrimSuffix(inner.sql, order) + " ORDER BY " + i.expression + " OPERATOR(" + n.schema + ".<=>) " + n.literal() + "::" + i.typ + " LIMIT " + strconv.Itoa(limit)
 	return statement{"SELECT * FROM (" + inner.sql + ") AS found" + order + " LIMIT " + strconv.Itoa(n.q.K), inner.args}
@@ -185,7 +181,6 @@ func (n *nearest) byIndex(i index) statement {
 
 const order = " ORDER BY score, rid"
 
-// byDistance returns the search that compares all items.
 func (n *nearest) byDistance(limit string) statement {
 	a := &args{}
 	where := only(n.schema, n.collection, len(n.q.Embedding)) + a.facts(n.q.Filter)
@@ -193,10 +188,10 @@ func (n *nearest) byDistance(limit string) statement {
 	return statement{"SELECT " + feeds[store.VectorFeed].selected(!n.q.Embeddings, score) + unpaged + " FROM vectors WHERE " + where + order + limit, a.list}
 }
 
-// literal is the query as a constant. It consists of numbers.
+// literal returns the query vector as a constant, which consists of numbers.
 func (n *nearest) literal() string { return "'" + n.unit + "'::" + n.schema + ".vector" }
 
-// add adds the rows that match the filter, until there are enough.
+// add adds the rows that match the filter, up to the limit.
 func (n *nearest) add(rows pgx.Rows) (read int, err error) {
 	var p page
 	err = p.read(store.VectorFeed, rows)
@@ -208,8 +203,7 @@ func (n *nearest) add(rows pgx.Rows) (read int, err error) {
 	return len(p.rows), err
 }
 
-// scan reads the items in the order of their distance until enough match the
-// filter.
+// scan reads the items by distance until enough match the filter.
 func (n *nearest) scan(ctx context.Context, c conn) error {
 	n.rows, n.scores = nil, nil
 	s := n.byDistance("")
@@ -233,8 +227,8 @@ func (n *nearest) scan(ctx context.Context, c conn) error {
 	}
 }
 
-// facts returns a condition that each item that matches the filter satisfies: the
-// column facts contains values of the filter that are compared for equality.
+// facts returns a necessary condition for items that match the filter: the column facts contains the values that the
+// filter compares for equality.
 func (a *args) facts(f filter.Filter) string {
 	var all strings.Builder
 	for _, c := range f {
@@ -249,7 +243,7 @@ func (a *args) facts(f filter.Filter) string {
 		var anyOf []string
 		for _, choice := range choices {
 			text, err := json.Marshal(choice)
-			if _, nested := choice.([]any); nested || err != nil || strings.Contains(string(text), `\u0000`) { // jsonb has none
+			if _, nested := choice.([]any); nested || err != nil || strings.Contains(string(text), `\u0000`) { // jsonb cannot store it
 				anyOf = nil
 				break
 			}
@@ -265,8 +259,7 @@ func (a *args) facts(f filter.Filter) string {
 	return all.String()
 }
 
-// objectsWith returns the objects in which filter.Lookup finds a value, or a list
-// with it.
+// objectsWith returns the objects in which filter.Lookup finds a value, or a list that contains it.
 func objectsWith(field, text string) []string {
 	name, _ := json.Marshal(field) // a string
 	objects := []string{"{" + string(name) + ":" + text + "}", "{" + string(name) + ":[" + text + "]}"}

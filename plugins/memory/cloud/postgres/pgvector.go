@@ -25,26 +25,23 @@ var (
 )
 
 const (
-	// indexFrom is the number of items from which a collection has an index. The server
-	// compares fewer with a query in about 10 ms.
+	// indexFrom is the number of items from which a collection is indexed. The server compares fewer items with a query
+	// in about 10 ms.
 	indexFrom = 10_000
-	// prepareNow is the size of the table up to which the columns are filled before the
-	// first search, those of about 8,000 vectors of 384 numbers. Those of a larger one
-	// are filled in the background.
+	// prepareNow is the size of the table up to which the first search fills the columns, about 8,000 vectors of 384
+	// numbers. Larger tables are filled in the background.
 	prepareNow = 16 << 20
-	// fillAtOnce is the number of rows that are filled in a transaction, for which
-	// writers wait.
+	// fillAtOnce is the number of rows that are filled in a transaction, during which writers wait.
 	fillAtOnce = 200
-	// lookAgain is when an extension that was not usable is looked for again.
+	// lookAgain is when an unusable extension is looked for again.
 	lookAgain = 10 * time.Minute
-	// maxUnit is the largest dimension of the type vector.
+	// maxUnit is the maximum dimension of the type vector.
 	maxUnit = 16_000
 )
 
-// attempts are the waits after failures of work in the background.
+// attempts are the waits after failures in the background.
 var attempts = backoff.Policy{Base: time.Minute, Max: time.Hour, Multiplier: 2, Jitter: 0.5}
 
-// extension is the extension vector of the server. It is safe for concurrent use.
 type extension struct {
 	d *database
 	// indexFrom and prepareNow are the constants, except in tests.
@@ -52,29 +49,29 @@ type extension struct {
 	prepareNow int64
 	now        func() time.Time
 
-	// detecting is held while the extension is looked for, before mu.
+	// detecting is held while the extension is looked for. It is locked before mu.
 	detecting turn
 
 	mu    sync.Mutex
 	state extensionState
-	// schema is that of the extension, quoted.
+	// schema is the quoted schema of the extension.
 	schema string
-	// failures counts the failures to prepare the tables, again is when the extension is
-	// looked for again; zero = never, or while the tables are being prepared.
+	// failures counts the failures to prepare the tables. again is when the extension is looked for again; zero =
+	// never, or while the tables are being prepared.
 	failures int
 	again    time.Time
-	// building has the indexes that this process is building, or failed to build.
+	// building has the indexes that this process is building or has failed to build.
 	building map[string]*building
-	built    map[string]bool // the indexes that were seen
+	built    map[string]bool // the known indexes
 	closed   bool
 
-	// The work in the background, which stop ends.
+	// The background work, which stop ends.
 	background sync.WaitGroup
 	ctx        context.Context //nolint:containedctx // that of the goroutines
 	stop       context.CancelFunc
 }
 
-// building is an index that is being built, or after failures will be.
+// building is an index that is being built, or that is built again after failures.
 type building struct {
 	running  bool
 	failures int
@@ -120,14 +117,13 @@ func (e *extension) use(ctx context.Context) (schema string, err error) {
 	return "", nil
 }
 
-// found is what a database has of the extension.
+// found describes the extension in a database.
 type found struct {
-	version, schema string // "" = it is not installed, or not for this user
+	version, schema string // "" = not installed, or not accessible to this user
 	prepared        bool   // the columns exist
-	bytes           int64  // the size of the table of vectors
+	bytes           int64  // the size of the vectors table
 }
 
-// findExtension looks for the extension.
 func findExtension(ctx context.Context, c conn) (f found, err error) {
 	err = c.QueryRow(ctx, `SELECT e.extversion, n.nspname,
 			EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = 'vectors'::regclass AND attname = 'unit' AND NOT attisdropped),
@@ -140,8 +136,8 @@ func findExtension(ctx context.Context, c conn) (f found, err error) {
 	return f, err
 }
 
-// detect decides how searches use what the first connection has found, and adds the
-// columns where they are missing. The caller has its turn.
+// detect decides how searches use the extension that the first connection found, and adds missing columns. The caller
+// holds detecting.
 func (e *extension) detect(ctx context.Context) error {
 	if err := e.d.do(ctx, reading, func(context.Context, conn) error { return nil }); err != nil {
 		return err
@@ -184,7 +180,7 @@ func (e *extension) detect(ctx context.Context) error {
 	return nil
 }
 
-// prepared notes the end of prepare. The caller holds the lock.
+// prepared records the end of prepare. The caller holds the lock.
 func (e *extension) prepared(err error) {
 	if err == nil {
 		e.state, e.failures = extensionReady, 0
@@ -216,8 +212,7 @@ func (e *extension) failed(message string, err error) {
 	e.d.logger.Warn(message, "error", err.Error())
 }
 
-// forget makes the next search look for the extension again, if err says that
-// something of it is missing.
+// forget makes the next search look for the extension again if err reports that a part of it is missing.
 func (e *extension) forget(err error) bool {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) {
@@ -240,8 +235,7 @@ func (e *extension) start(fn func(ctx context.Context)) {
 	}
 }
 
-// close ends the work in the background. An index that is not finished is built
-// again by the next process.
+// close ends the background work. The next process builds an unfinished index again.
 func (e *extension) close() {
 	e.mu.Lock()
 	e.closed = true
@@ -250,8 +244,7 @@ func (e *extension) close() {
 	e.background.Wait()
 }
 
-// connect runs fn on a connection outside of the pool, whose statements have no
-// time-out.
+// connect runs fn on a connection outside of the pool, without statement time-outs.
 func (e *extension) connect(ctx context.Context, fn func(c *pgx.Conn) error) error {
 	config := e.d.pool.Config().ConnConfig.Copy()
 	config.RuntimeParams["statement_timeout"] = "0"
@@ -266,8 +259,8 @@ func (e *extension) connect(ctx context.Context, fn func(c *pgx.Conn) error) err
 
 const isPrepared = "SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = 'vectors'::regclass AND attname = 'unit' AND NOT attisdropped)"
 
-// prepare adds the columns and fills them, unless another process has. Nothing waits
-// for it longer than for a statement.
+// prepare adds and fills the columns, unless another process has done so. It never blocks others for longer than one
+// statement.
 func (e *extension) prepare(ctx context.Context, schema string) error {
 	return e.connect(ctx, func(c *pgx.Conn) error {
 		// The lock ends with the connection.
@@ -280,7 +273,7 @@ func (e *extension) prepare(ctx context.Context, schema string) error {
 		}
 		change := func(sql string) error {
 			return e.d.alone(ctx, c, func(tx pgx.Tx) error {
-				// While a change waits for the table, so does everybody else.
+				// While a change of the table waits for a lock, all later statements wait too.
 				_, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '5s'; "+strings.ReplaceAll(sql, "{extension}", schema), pgx.QueryExecModeSimpleProtocol)
 				return err
 			})
@@ -290,7 +283,7 @@ func (e *extension) prepare(ctx context.Context, schema string) error {
 		}
 		for last, n := int64(0), fillAtOnce; n == fillAtOnce; {
 			err := pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-				// The lock of all writers of vectors.
+				// This is the lock of all writers of vectors.
 				if _, err := tx.Exec(ctx, "SELECT 1 FROM tea_seq WHERE name = 'vectors' FOR UPDATE"); err != nil {
 					return err
 				}
@@ -314,14 +307,14 @@ func indexName(collection string, dimension int) string {
 	return fmt.Sprintf("vectors_near_%s_%d", hex.EncodeToString(sum[:8]), dimension)
 }
 
-// index is what an index of vectors contains.
+// index describes an index of vectors.
 type index struct {
 	expression, typ, class string
-	// half reports that the numbers are rounded to 16 bits.
+	// half reports that numbers are rounded to 16 bits.
 	half bool
 }
 
-// indexOf returns the index of vectors of a dimension, unless no index takes it.
+// indexOf returns the index for vectors of a dimension; false if none supports it.
 func indexOf(schema string, dimension int) (index, bool) {
 	name := "vector"
 	switch {
@@ -334,19 +327,17 @@ func indexOf(schema string, dimension int) (index, bool) {
 	return index{expression: "(unit::" + typ + ")", typ: typ, class: schema + "." + name + "_cosine_ops", half: name == "halfvec"}, true
 }
 
-// only is the condition of the vectors of a collection, and of its index.
+// only returns the condition for the vectors of a collection, and of its index.
 func only(schema, collection string, dimension int) string {
 	return fmt.Sprintf(`collection = '\x%x'::bytea AND %s.vector_dims(unit) = %d`, collection, schema, dimension)
 }
 
-// known reports whether an index was seen.
 func (e *extension) known(name string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.built[name]
 }
 
-// know notes that an index exists.
 func (e *extension) know(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -389,8 +380,7 @@ func (e *extension) build(schema, collection string, dimension int) {
 // createIndex creates an index, unless it exists or another process is creating
 // one.
 func createIndex(ctx context.Context, c *pgx.Conn, name, sql string) error {
-	// Two that are built in one database at the same time wait for each other. The
-	// lock ends with the connection.
+	// Two concurrent index builds in one database wait for each other. The lock ends with the connection.
 	var alone, there, valid bool
 	if err := c.QueryRow(ctx, "SELECT pg_try_advisory_lock(hashtextextended('tea/vectors', 0))").Scan(&alone); err != nil || !alone {
 		return err // the next search tries again
@@ -399,7 +389,7 @@ func createIndex(ctx context.Context, c *pgx.Conn, name, sql string) error {
 	if err != nil || valid {
 		return err
 	}
-	if there { // an earlier process was interrupted
+	if there { // left by an interrupted process
 		if _, err := c.Exec(ctx, "DROP INDEX CONCURRENTLY IF EXISTS "+name); err != nil {
 			return err
 		}

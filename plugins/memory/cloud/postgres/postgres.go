@@ -36,8 +36,7 @@ var schemaName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 const (
 	defaultConnections = 5
-	// idleTransaction is the time after which the server ends a transaction whose
-	// client no longer answers.
+	// idleTransaction is the time after which the server ends a transaction whose client no longer responds.
 	idleTransaction = time.Minute
 	// urlSetting is named in errors.
 	urlSetting = "memory.url"
@@ -118,8 +117,7 @@ func poolConfig(c store.Config) (*pgxpool.Config, error) {
 			return nil
 		}
 	}
-	// A ping after a pause would be a second round trip. A connection that was lost
-	// meanwhile is replaced by database.do.
+	// A ping after a pause would be a second round trip. database.do replaces a lost connection.
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	config.MaxConns = defaultConnections
 	if c.Connections > 0 {

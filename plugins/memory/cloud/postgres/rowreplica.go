@@ -10,7 +10,6 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Versions returns the number of the last change of each table.
 func (s rowStore) Versions(ctx context.Context) (versions map[string]int64, err error) {
 	err = s.d.do(ctx, reading, func(ctx context.Context, c conn) error {
 		versions = map[string]int64{}
@@ -23,7 +22,6 @@ func (s rowStore) Versions(ctx context.Context) (versions map[string]int64, err 
 	return versions, err
 }
 
-// Changed returns the rows that changed after a number.
 func (s rowStore) Changed(ctx context.Context, table string, after int64, limit int) (all []tabular.NumberedRow, more bool, err error) {
 	err = s.d.do(ctx, reading, func(ctx context.Context, c conn) error {
 		all, more = nil, false
@@ -45,7 +43,6 @@ func (s rowStore) Changed(ctx context.Context, table string, after int64, limit 
 	return all, more, err
 }
 
-// Find returns the rows with keys.
 func (s rowStore) Find(ctx context.Context, table string, keys []string) (all []tabular.NumberedRow, err error) {
 	names, hashes := make(map[string]string, len(keys)), make([][]byte, len(keys))
 	for i, key := range keys {
@@ -68,7 +65,6 @@ func (s rowStore) Find(ctx context.Context, table string, keys []string) (all []
 	return all, err
 }
 
-// Put does the writes whose conditions are met.
 func (s rowStore) Put(ctx context.Context, table string, writes []tabular.RowWrite) (results []int64, err error) {
 	all := make([][]byte, len(writes))
 	for i, w := range writes {

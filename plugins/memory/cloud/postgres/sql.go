@@ -28,12 +28,11 @@ type selector struct{ d *database }
 
 var _ store.Selector = selector{}
 
-// Dialect is PostgreSQL.
 func (selector) Dialect() store.Dialect { return store.PostgreSQL }
 
-// views are the tables that other stores than the documents have.
+// views are the tables of the stores other than the documents.
 func (s selector) views() []store.View {
-	text := func(column string) string { // NUL is possible in keys
+	text := func(column string) string { // keys can contain NUL
 		return "CASE WHEN position('\\x00'::bytea IN " + column + ") = 0 THEN convert_from(" + column + ", 'UTF8') ELSE encode(" + column + ", 'escape') END"
 	}
 	object := func(column string) string { return "replace(" + column + `, '\u0000', '\ufffd')::jsonb` }
@@ -131,12 +130,11 @@ func (s selector) begin(ctx context.Context, conn conn, query string, c checked,
 type running struct {
 	s      selector
 	query  string
-	before string // what the query follows
+	before string // the text before the query
 	bounds store.Sandbox
 }
 
-// run reads the rows. A result that is too large ends the connection, since the
-// server would send the rest.
+// run reads the rows. It closes the connection if the result is too large, since the server would send the rest.
 func (r *running) run(ctx context.Context, cancel func(), conn conn, c checked) (store.Table, error) {
 	if p, ok := conn.(interface{ Conn() *pgx.Conn }); ok {
 		const headers = 64 << 10
@@ -189,7 +187,7 @@ func fromText(oid uint32, raw []byte) any {
 			return n
 		}
 	case pgtype.NumericOID:
-		// A sum of integers is one; a number with places after the point has a point.
+		// A sum of integers is an integer; a number with decimal places has a point.
 		if v, err := value.Decode(raw); err == nil && !strings.Contains(text, ".") {
 			return v
 		}
@@ -243,8 +241,8 @@ func (r *running) failed(err error) error {
 	return tea.Errorf(tea.QueryError, "SQL: %s (SQLSTATE %s)", refused.Message, refused.Code)
 }
 
-// offset returns the offset in the query of a character of the statement, counted
-// from 1, or -1 where it is not one. Parameters in a query have moved it.
+// offset returns the offset in the query of a character of the statement, counted from 1, or -1 if it is outside of the
+// query or if parameters have shifted it.
 func (r *running) offset(character int) int {
 	character -= utf8.RuneCountInString(r.before) + 1
 	if character < 0 || len(r.bounds.Args) > 0 {

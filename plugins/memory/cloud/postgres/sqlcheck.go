@@ -11,13 +11,13 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// checked is a query of a workflow that can run between parentheses.
+// checked is a workflow's query that can run between parentheses.
 type checked struct {
 	// sql has the parameters $1 to $n; args are their values.
 	sql  string
 	args []any
-	// qualifiers are the names before dots, as the server folds them, with their
-	// offsets. One that is a schema names a table or function outside the sandbox.
+	// qualifiers are the names before dots, as the server folds them, with their offsets. A qualifier that is a schema
+	// names a table or function outside of the sandbox.
 	qualifiers map[string]int
 }
 
@@ -32,8 +32,8 @@ const (
 	opaque                     // strings, numbers, signs
 )
 
-// token returns the kind of what begins at an offset, and its end. What the server
-// could read in another way, such as strings with escapes, is an error.
+// token returns the kind and the end of the token at an offset. Text that the server could read differently, such as
+// strings with escapes, is an error.
 func token(s string, at int) (kind tokenKind, end int, err error) {
 	switch c := s[at]; {
 	case strings.IndexByte(" \t\r\n\f", c) >= 0:
@@ -89,7 +89,7 @@ func wordEnd(s string, at int) int {
 	return at
 }
 
-// comment returns the end of a comment, which can contain others.
+// comment returns the end of a comment, which can be nested.
 func comment(s string, at int) (int, error) {
 	depth := 0
 	for i := at; i+1 < len(s); i++ {
@@ -108,7 +108,7 @@ func comment(s string, at int) (int, error) {
 	return 0, sandbox.Invalid(s, at, "the comment has no end")
 }
 
-// closing returns the end of a quoted text, in which a doubled quote is one quote.
+// closing returns the end of a quoted text, in which a doubled quote is an escaped quote.
 func closing(s string, at int, quote byte) (int, error) {
 	for i := at + 1; i < len(s); i++ {
 		if s[i] != quote {
@@ -134,17 +134,16 @@ type checker struct {
 	depth        int
 	// before is the last word or sign, folded.
 	before string
-	// qualifier is the name before this token, and called the same name if it can be
-	// that of a function. nameAt is its offset.
+	// qualifier is the name before this token, and called the same name if it can be the name of a function. nameAt is
+	// its offset.
 	qualifier, called string
 	nameAt            int
 	numbers           map[string]int
 }
 
-// check reads a query. The server parses it: this is about what it can name. The
-// text stays between the parentheses around it, tables are those of the sandbox,
-// since the search path is empty and qualifiers are compared with the schemas, and
-// functions are listed. Everything else the transaction prevents, which only reads.
+// check restricts what a query can name; the server parses it. The text stays between the parentheses around it. Tables
+// are limited to the sandbox, because the search path is empty and qualifiers are compared with the schemas. Functions
+// are limited to a list. The read-only transaction prevents everything else.
 func check(query string, bounds store.Sandbox) (checked, error) {
 	if err := sandbox.Check(query); err != nil {
 		return checked{}, err
@@ -192,7 +191,6 @@ func (c *checker) bind() {
 	}
 }
 
-// add reads a token.
 func (c *checker) add(kind tokenKind, at int, text string) error {
 	if c.ended && text != ";" {
 		return c.denied(at, "a second statement", "one SELECT is allowed and nothing else")
@@ -233,7 +231,7 @@ func (c *checker) add(kind tokenKind, at int, text string) error {
 	return nil
 }
 
-// sign reads a token that can be a sign.
+// sign reads a token that may be a sign.
 func (c *checker) sign(at int, text string) error {
 	switch text {
 	case ";":
@@ -255,7 +253,6 @@ func (c *checker) sign(at int, text string) error {
 	return nil
 }
 
-// named reads a name.
 func (c *checker) named(kind tokenKind, at int, name string) error {
 	switch {
 	case strings.HasPrefix(strings.ToLower(name), "pg_"), strings.ToLower(name) == "information_schema":
@@ -271,7 +268,7 @@ func (c *checker) named(kind tokenKind, at int, name string) error {
 	return nil
 }
 
-// number returns a parameter by its number, counted from 1.
+// number returns the number of a parameter, counted from 1.
 func (c *checker) number(text string) string {
 	name := text[1:]
 	if text == "?" {
@@ -287,7 +284,7 @@ func (c *checker) denied(at int, what, rule string) error {
 	return sandbox.Denied(c.bounds, c.query, at, what, rule)
 }
 
-// words returns a set that is made at its first use.
+// words returns a set that is built at its first use.
 func words(text string) func() map[string]bool {
 	return sync.OnceValue(func() map[string]bool {
 		set := map[string]bool{}
@@ -298,20 +295,18 @@ func words(text string) func() map[string]bool {
 	})
 }
 
-// refused are words with which a query reads more than its tables, or writes, and
-// refusedTypes are types of this kind.
+// refused are words with which a query reads more than its tables, or writes; refusedTypes are such types.
 var (
 	refused      = words(`current_catalog current_role current_schema current_user session_user system_user user into operator tablesample`)
 	refusedTypes = words(`regclass regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole regtype xml`)
 )
 
-// keywords are words before parentheses that call nothing.
+// keywords are words before parentheses that are not functions.
 var keywords = words(`all and any array as between by case cross distinct else except exists filter from group having ilike in inner intersect is
 	join lateral left like limit materialized not natural offset on only or order outer over partition recursive right rollup rows select set sets similar
 	some then to union using values when where window with within cube grouping full end asc desc fetch escape`)
 
-// functions compute from their arguments, with results that are not much larger.
-// Types can have a length.
+// functions compute from their arguments, with results that are not much larger. Types can have a length.
 var functions = words(`
 	abs acos acosh age array_agg array_append array_cat array_dims array_length array_lower array_ndims array_position array_positions array_prepend
 	array_remove array_replace array_to_json array_to_string array_upper ascii asin asinh atan atan2 atan2d atand atanh avg bit bit_and bit_length

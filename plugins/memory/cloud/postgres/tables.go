@@ -19,7 +19,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// keepCalls is the time for which the results of calls are kept.
+// keepCalls is how long the results of calls are kept.
 const keepCalls = "30 days"
 
 // rowStore has the rows of data.*. It is safe for concurrent use.
@@ -39,12 +39,10 @@ func (s tableSelector) Select(ctx context.Context, query string, bounds store.Sa
 	return s.run(ctx, query, bounds)
 }
 
-// From returns the SELECT of a table's rows.
 func (rowStore) From(table string) string {
 	return "SELECT * FROM main.tea_rows WHERE name = '" + table + "'"
 }
 
-// Count returns the number of rows and of the last change.
 func (s rowStore) Count(ctx context.Context, table string) (rows, version int64, err error) {
 	err = s.d.do(ctx, reading, func(ctx context.Context, c conn) error {
 		return c.QueryRow(ctx, "SELECT (SELECT count(*) FROM tea_rows WHERE name = $1), coalesce((SELECT version FROM tea_tables WHERE name = $1), 0)", table).Scan(&rows, &version)
@@ -52,11 +50,10 @@ func (s rowStore) Count(ctx context.Context, table string) (rows, version int64,
 	return rows, version, err
 }
 
-// Page returns the bodies of rows.
 func (s rowStore) Page(ctx context.Context, table, after string, limit int) (bodies []json.RawMessage, next string, err error) {
 	err = s.d.do(ctx, reading, func(ctx context.Context, c conn) error {
 		bodies, next = nil, ""
-		// The server reads no more than a page of large rows.
+		// The server reads at most one page of large rows.
 		rows, _ := c.Query(ctx, `SELECT encode(key, 'hex'), body::text, before FROM (SELECT key, body, sum(pg_column_size(body)) OVER (ORDER BY key) AS before
 			FROM (SELECT key, body FROM tea_rows WHERE name = $1 AND key > decode($2, 'hex') ORDER BY key LIMIT $3) AS page) AS sized ORDER BY key`, table, after, limit)
 		var key, body string
@@ -88,8 +85,8 @@ type change struct {
 	result  store.TableResult
 }
 
-// write runs fn in a transaction after other changes of the table, unless the call
-// was done before. fn returns the statements that write.
+// write runs fn in a transaction that is serialized with other changes of the table, unless the call was already done.
+// fn returns the statements that write.
 func (s rowStore) write(ctx context.Context, table string, call store.TableCall, fn func(ctx context.Context, x *change) (*pgx.Batch, error)) (result store.TableResult, err error) {
 	results, err := s.d.write(ctx, func(ctx context.Context, c conn, id []byte) ([]string, error) {
 		x := &change{s: s, c: c, table: table}
@@ -125,8 +122,7 @@ func (s rowStore) write(ctx context.Context, table string, call store.TableCall,
 	return result, err
 }
 
-// done returns the result of a change, and the statements that write and commit
-// it.
+// done returns the result of a change, and the statements that write and commit it.
 func (x *change) done(ctx context.Context, id []byte, call store.TableCall, fn func(ctx context.Context, x *change) (*pgx.Batch, error)) (text string, b *pgx.Batch, err error) {
 	if b, err = fn(ctx, x); err != nil {
 		return "", nil, err
@@ -147,7 +143,7 @@ func (x *change) done(ctx context.Context, id []byte, call store.TableCall, fn f
 	return text, b, nil
 }
 
-// take assigns the next n numbers and returns the one before them.
+// take assigns the next n numbers and returns the number before them.
 func (x *change) take(n int) int64 {
 	before := x.version
 	x.version += int64(n)
@@ -159,7 +155,7 @@ func keyOf(key string) []byte {
 	return sum[:]
 }
 
-// checkText refuses what jsonb does not have.
+// checkText refuses text that jsonb cannot store.
 func checkText(rows []tabular.JSONRow) error {
 	for _, r := range rows {
 		if tabular.HasNUL(r.Body) {
@@ -173,7 +169,6 @@ func checkText(rows []tabular.JSONRow) error {
 const insertRowsSQL = `INSERT INTO tea_rows SELECT $1, i.key, i.seq, i.body::jsonb FROM unnest($2::bytea[], $3::bigint[], $4::text[]) AS i (key, seq, body)
 	ON CONFLICT (name, key) DO UPDATE SET seq = excluded.seq, body = excluded.body`
 
-// Insert writes rows.
 func (s rowStore) Insert(ctx context.Context, table string, rows []tabular.JSONRow, conflict store.RowConflict, call store.TableCall) (result store.TableResult, refused *tabular.JSONRow, err error) {
 	if err := checkText(rows); err != nil {
 		return result, nil, err
@@ -212,7 +207,7 @@ func (s rowStore) Insert(ctx context.Context, table string, rows []tabular.JSONR
 	return result, refused, err
 }
 
-// numbers are the n numbers after one.
+// numbers returns the n numbers after before.
 func numbers(before int64, n int) []int64 {
 	all := make([]int64, n)
 	for i := range all {
@@ -221,7 +216,7 @@ func numbers(before int64, n int) []int64 {
 	return all
 }
 
-// existing returns the keys of rows that the table has.
+// existing returns the keys of the rows that exist.
 func (x *change) existing(ctx context.Context, rows []tabular.JSONRow) (map[string]bool, error) {
 	var keys [][]byte
 	for _, r := range rows {
@@ -243,7 +238,6 @@ func (x *change) existing(ctx context.Context, rows []tabular.JSONRow) (map[stri
 const updateRowsSQL = `UPDATE tea_rows AS r SET seq = i.seq, body = r.body || i.body::jsonb FROM unnest($2::bytea[], $3::bigint[], $4::text[]) AS i (key, seq, body)
 	WHERE r.name = $1 AND r.key = i.key`
 
-// Update sets members of rows.
 func (s rowStore) Update(ctx context.Context, table string, where tabular.Where, rows []tabular.JSONRow, call store.TableCall) (store.TableResult, error) {
 	if err := checkText(rows); err != nil {
 		return store.TableResult{}, err
@@ -281,7 +275,6 @@ func (s rowStore) Update(ctx context.Context, table string, where tabular.Where,
 	})
 }
 
-// Delete removes rows.
 func (s rowStore) Delete(ctx context.Context, table string, where tabular.Where, call store.TableCall) (store.TableResult, error) {
 	return s.write(ctx, table, call, func(ctx context.Context, x *change) (*pgx.Batch, error) {
 		n, err := x.count(ctx, where)
@@ -303,8 +296,7 @@ func (x *change) count(ctx context.Context, where tabular.Where) (n int64, err e
 	return n, err
 }
 
-// conditionOf returns a condition with parameters that follow others, and all
-// arguments.
+// conditionOf returns a condition whose parameters follow others, and all arguments.
 func conditionOf(where tabular.Where, before ...any) (sql string, args []any) {
 	parts := strings.Split(where.SQL, "?")
 	for i := range parts[1:] {

@@ -11,19 +11,17 @@ import (
 )
 
 const (
-	// maxWords is the size of the stems of an entry that are indexed. The server
-	// takes 1 MB with positions and forms.
+	// maxWords bounds the indexed stems of an entry. The server stores 1 MB including positions and forms.
 	maxWords = 200 << 10
-	// fieldGap separates the positions of fields: more than a phrase has.
+	// fieldGap separates the positions of fields. It is larger than any phrase.
 	fieldGap = 128
-	// lastPosition is the last one that the server stores.
+	// lastPosition is the last position that the server stores.
 	lastPosition = 16_383
 	// formMark precedes the forms of words, with which prefixes are compared.
 	formMark = "="
 )
 
-// vector returns the words of fields as a tsvector: the stems with their
-// positions, and the forms without.
+// vector returns the words of fields as a tsvector: stems with their positions, and forms without.
 func (d *database) vector(fields []fulltext.Field) string {
 	words := d.terms.Document(maxWords, fields...)
 	var b strings.Builder
@@ -65,8 +63,8 @@ func quote(b *strings.Builder, lexeme string) {
 	b.WriteByte('\'')
 }
 
-// query returns the tsquery of a text: any of its words and prefixes, and all of
-// its phrases and of the required words; "" if it asks for nothing.
+// query returns the tsquery of a text: any of its words and prefixes, and all of its phrases and of the required words;
+// "" if it is empty.
 func (d *database) query(text string, required []string) (query string, cut bool) {
 	parsed := d.terms.Query(text)
 	anyOf := alternatives(parsed)
@@ -91,7 +89,6 @@ func alternatives(q fulltext.Query) (anyOf []string) {
 	return anyOf
 }
 
-// required returns the lexemes of the words of texts.
 func (d *database) required(texts []string) (all []string) {
 	for _, text := range texts {
 		for _, stems := range d.terms.Query(text).Words {
@@ -135,7 +132,6 @@ func phraseOf(phrase []string) string {
 	return b.String()
 }
 
-// args are the arguments of a statement.
 type args struct{ list []any }
 
 // add returns the placeholder of an argument.
@@ -160,13 +156,12 @@ func (d *database) SearchText(ctx context.Context, q store.TextQuery) (found sto
 	return found, err
 }
 
-// measured is the number of entries whose words are counted. If there are more, those
-// with the smallest hashes of their keys are the sample.
+// measured is the number of entries whose words are counted. If there are more, the entries with the smallest key
+// hashes are the sample.
 const measured = 1000
 
-// Statistics returns the statistics of the live entries for a query. With them, other
-// texts can be ranked together with the entries, by the same scores as on other
-// engines.
+// Statistics returns the statistics of the live entries for a query. With them, other texts can be ranked together with
+// the entries, and scores are the same as on other engines.
 func (d *database) Statistics(ctx context.Context, text string) (fulltext.Statistics, error) {
 	a := &args{}
 	live := alive + a.add(d.micro()) + ")"

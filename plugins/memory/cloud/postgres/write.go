@@ -17,7 +17,7 @@ import (
 // rowHash returns the primary key of a row, which documents do not have.
 func rowHash(n store.RecordName) []byte {
 	if n.Feed == store.VectorFeed {
-		first := sha256.Sum256([]byte(n.Space)) // which can contain any character
+		first := sha256.Sum256([]byte(n.Space)) // it can contain any character
 		sum := sha256.Sum256(append(first[:], n.Key...))
 		return sum[:]
 	}
@@ -57,8 +57,8 @@ func toBytes(texts []string) [][]byte {
 
 func metadataOf(w *store.RowWrite) *string { return orNull(w.Metadata) }
 
-// Write does a batch: one request for entries that are stored or deleted without
-// conditions and for vectors that are deleted, otherwise two or three.
+// Write executes a batch: one request for unconditional writes of entries and unconditional deletions of vectors,
+// otherwise two or three.
 func (d *database) Write(ctx context.Context, b *store.Batch) error {
 	switch {
 	case len(b.Writes) == 0:
@@ -83,8 +83,7 @@ func (d *database) Write(ctx context.Context, b *store.Batch) error {
 	return err
 }
 
-// plain reports whether all writes are deletions in a feed, or all are deduplicated,
-// and have no conditions.
+// plain reports whether all writes are unconditional and are deletions in a feed, or deduplicated writes.
 func plain(b *store.Batch, feed store.Feed, deleted bool) bool {
 	return !slices.ContainsFunc(b.Writes, func(w *store.RowWrite) bool {
 		return w.Feed != feed || w.Deleted != deleted || w.Deduplicate == deleted || w.If != store.Precondition{} || w.Created != 0 || w.Updated != 0
@@ -94,11 +93,11 @@ func plain(b *store.Batch, feed store.Feed, deleted bool) bool {
 const (
 	// storeBatch is the number of entries that one statement writes.
 	storeBatch = 1000
-	// storeBytes is the size of their values.
+	// storeBytes bounds their values.
 	storeBytes = 16 << 20
 )
 
-// The results of storeSQL, one for each entry.
+// The results of storeSQL, one per entry.
 const (
 	created   = 'c'
 	unchanged = '='
@@ -112,7 +111,7 @@ const entriesSQL = `INSERT INTO ltm AS l (hash, namespace, key, value, metadata,
 	ON CONFLICT (hash) DO UPDATE SET value = excluded.value, metadata = excluded.metadata, content_hash = excluded.content_hash, expires_at = excluded.expires_at, words = excluded.words,
 		updated_at = excluded.updated_at, `
 
-// storeSQL writes entries. Those that are not in "written" had the same content.
+// storeSQL writes entries. Entries that are not in "written" had the same content.
 const storeSQL = "WITH written AS (" + entriesSQL + `created_at = CASE WHEN l.expires_at <= $1 THEN $1 ELSE l.created_at END, fresh = coalesce(l.expires_at <= $1, false)
 		WHERE NOT (l.content_hash = excluded.content_hash AND l.metadata IS NOT DISTINCT FROM excluded.metadata AND l.expires_at IS NULL AND excluded.expires_at IS NULL)
 		RETURNING l.hash, l.fresh)
@@ -121,8 +120,8 @@ const storeSQL = "WITH written AS (" + entriesSQL + `created_at = CASE WHEN l.ex
 	FROM unnest($2::bytea[]) WITH ORDINALITY AS i (hash, n) LEFT JOIN written USING (hash)
 	RETURNING result`
 
-// putSQL writes entries over the rows that were read. Other writers of entries do
-// not wait for the transaction, so it returns what it has written.
+// putSQL overwrites the rows that were read. Other writers of entries do not wait for the transaction, so it returns
+// what it has written.
 const putSQL = entriesSQL + "created_at = excluded.created_at, fresh = false WHERE l.hash = ANY($12)"
 
 // entryArgs are the arguments of entriesSQL.
@@ -144,8 +143,7 @@ func bodiesOf(writes []*store.RowWrite) []string {
 	return column(writes, func(w *store.RowWrite) string { return string(w.Body) })
 }
 
-// sorted returns writes of entries in one order, so that concurrent writers do not wait
-// for each other.
+// sorted returns writes of entries in a fixed order, which avoids deadlocks between writers.
 func sorted(writes []*store.RowWrite) []*store.RowWrite {
 	hashes := hashesOf(writes)
 	order := make([]int, len(writes))
@@ -198,8 +196,6 @@ func (d *database) storeEntries(ctx context.Context, b *store.Batch) error {
 	return nil
 }
 
-// transaction runs a batch that begins a transaction and commits it. After an
-// error the transaction is rolled back.
 func (d *database) transaction(ctx context.Context, c conn, b *pgx.Batch) error {
 	err := c.SendBatch(ctx, b).Close()
 	if err != nil {
@@ -211,8 +207,7 @@ func (d *database) transaction(ctx context.Context, c conn, b *pgx.Batch) error 
 	return err
 }
 
-// take assigns numbers of a feed, which is locked until the transaction ends, and sets
-// the number before them.
+// take locks a feed until the transaction ends, assigns its next numbers, and sets last to the number before them.
 func take(b *pgx.Batch, feed store.Feed, n int, last *int64) {
 	b.Queue("UPDATE tea_seq SET n = n + $2 WHERE name = $1 RETURNING n - $2", string(feed), int64(n)).QueryRow(func(row pgx.Row) error { return row.Scan(last) })
 }
@@ -244,8 +239,7 @@ func (d *database) deleteVectors(ctx context.Context, b *store.Batch) error {
 	return nil
 }
 
-// errChanged makes a transaction run again: another writer has changed a row since
-// it was read.
+// errChanged makes a transaction run again because another writer changed a row that it read.
 var errChanged = &pgconn.PgError{Code: serializationFailure, Message: "a record was changed meanwhile"}
 
 // existing is what a transaction reads of a row.
@@ -255,8 +249,8 @@ type existing struct {
 	hash, metadata        *string
 }
 
-// lockedBatch is a batch that is written after its rows were locked and read: it has
-// conditions, or its numbers are used.
+// lockedBatch is a batch that is written after its rows were locked and read, because it has conditions or its numbers
+// are used.
 type lockedBatch struct {
 	d          *database
 	b          *store.Batch
@@ -265,22 +259,20 @@ type lockedBatch struct {
 	dimensions map[string]int
 }
 
-// of returns the writes of a feed.
 func (x *lockedBatch) of(feed store.Feed) []*store.RowWrite {
 	return slices.DeleteFunc(slices.Clone(x.b.Writes), func(w *store.RowWrite) bool { return w.Feed != feed })
 }
 
-// locked are the SELECTs of the rows that are written, without the conditions. Those of
-// documents and vectors are locked by the last number of their feed.
+// locked are the SELECTs of the rows to be written, without the conditions. Rows of documents and vectors are locked by
+// the last number of their feed.
 var locked = map[store.Feed]string{
 	store.DocumentFeed: "SELECT convert_to(kind, 'UTF8'), convert_to(id, 'UTF8'), seq, version, 0::bigint, NULL::bigint, NULL::text, NULL::text FROM documents WHERE %s",
 	store.VectorFeed:   "SELECT collection, name, seq, 0::bigint, 0::bigint, NULL::bigint, NULL::text, NULL::text FROM vectors WHERE %s",
 	store.EntryFeed:    "SELECT convert_to(namespace, 'UTF8'), key, seq, 0::bigint, created_at, expires_at, content_hash, metadata FROM ltm WHERE %s ORDER BY hash FOR UPDATE",
 }
 
-// begin begins the transaction. It locks the last numbers of the feeds and counts those
-// of documents and vectors up, one more than there are writes, for collections; and it
-// locks and reads the rows.
+// begin begins the transaction, reserves numbers in the feeds of documents and vectors (one more than there are writes,
+// for collections), and locks and reads the rows.
 func (x *lockedBatch) begin(ctx context.Context, c conn, id []byte) error {
 	b := &pgx.Batch{}
 	b.Queue("BEGIN")
@@ -334,14 +326,13 @@ func (x *lockedBatch) write(ctx context.Context, c conn) error {
 		commit = nil
 	}
 	err := x.d.transaction(ctx, c, b)
-	if err == nil && commit != nil { // what was written must be known before
+	if err == nil && commit != nil { // the result must be known before
 		err = x.d.transaction(ctx, c, commit)
 	}
 	return err
 }
 
-// check sets the results of the writes, without new numbers, and reports whether one is
-// refused.
+// check sets the results of the writes, without the new numbers, and reports whether one is refused.
 func (x *lockedBatch) check() (refused bool) {
 	for _, w := range x.b.Writes {
 		have, exists := x.have[w.RecordName]
@@ -367,14 +358,13 @@ func (x *lockedBatch) check() (refused bool) {
 	return refused
 }
 
-// chosen returns the writes of a feed that are done.
+// chosen returns the accepted writes of a feed.
 func (x *lockedBatch) chosen(feed store.Feed, deleted bool) []*store.RowWrite {
 	return slices.DeleteFunc(x.of(feed), func(w *store.RowWrite) bool {
 		return w.Deleted != deleted || w.Result.Unmet || w.Result.Dimension != 0 || w.Result.Same
 	})
 }
 
-// remove adds the statements that delete rows.
 func (x *lockedBatch) remove(b *pgx.Batch) {
 	for _, feed := range store.Feeds() {
 		writes := x.chosen(feed, true)
@@ -384,7 +374,7 @@ func (x *lockedBatch) remove(b *pgx.Batch) {
 		a := &args{}
 		where := a.named(feed, column(writes, func(w *store.RowWrite) store.RecordName { return w.RecordName }))
 		sql := "DELETE FROM " + feeds[feed].name + " WHERE " + where
-		if feed == store.VectorFeed { // their numbers follow those of the written ones
+		if feed == store.VectorFeed { // their numbers follow those of the written rows
 			sql = "WITH gone AS (" + sql + " RETURNING collection, id) INSERT INTO vectors_gone SELECT " + a.add(*x.last[feed]+int64(len(x.of(feed))-len(writes))) + "::bigint + row_number() OVER (), collection, id FROM gone"
 		}
 		b.Queue(sql, a.list...)

@@ -10,24 +10,21 @@ import (
 )
 
 const (
-	// keepWrites is the time for which the ids of writes are kept: longer than a
-	// request can be on its way.
+	// keepWrites is how long the ids of writes are kept: longer than any retry.
 	keepWrites = "1 day"
 	// cleanEvery is the number of writes after which older ids are removed.
 	cleanEvery = 64
-	// uniqueViolation is the SQLSTATE of a row that exists.
+	// uniqueViolation is the SQLSTATE of a duplicate row.
 	uniqueViolation = "23505"
-	// noteSQL adds the id of a write without results.
+	// noteSQL records the id of a write without results.
 	noteSQL = "INSERT INTO tea_writes (id) VALUES ($1)"
 )
 
-// write runs fn in a transaction or as a single statement. fn adds a row with id
-// and its results to tea_writes, so that the write has its effect once although it
-// is sent again after a lost answer. The results are those of the attempt that had
-// the effect.
+// write runs fn in a transaction or as a single statement. fn adds a row with id and its results to tea_writes, so that
+// a repeated write takes effect once. The results are those of the attempt that took effect.
 func (d *database) write(ctx context.Context, fn func(ctx context.Context, c conn, id []byte) ([]string, error)) (results []string, err error) {
 	id := make([]byte, 16)
-	_, _ = rand.Read(id) // does not fail
+	_, _ = rand.Read(id) // it never fails
 	err = d.do(ctx, writing, func(ctx context.Context, c conn) error {
 		results, err = fn(ctx, c, id)
 		if doneBefore(err) {
@@ -48,8 +45,8 @@ func doneBefore(err error) bool {
 	return errors.As(err, &refused) && refused.Code == uniqueViolation && refused.TableName == "tea_writes"
 }
 
-// statement runs a single statement that adds its results to tea_writes and
-// returns them. Its first parameter is the id.
+// statement runs a single statement that adds its results to tea_writes and returns them. Its first parameter is the
+// id.
 func (d *database) statement(ctx context.Context, sql string, args ...any) ([]string, error) {
 	return d.write(ctx, func(ctx context.Context, c conn, id []byte) ([]string, error) {
 		rows, _ := c.Query(ctx, sql, append([]any{id}, args...)...) // CollectRows returns the error
@@ -57,7 +54,6 @@ func (d *database) statement(ctx context.Context, sql string, args ...any) ([]st
 	})
 }
 
-// clean removes old ids.
 func (d *database) clean(ctx context.Context, c conn) {
 	_, err := c.Exec(ctx, "DELETE FROM tea_writes WHERE (id, n) IN (SELECT id, n FROM tea_writes WHERE at < now() - interval '"+keepWrites+"' LIMIT 10000)")
 	if err != nil {

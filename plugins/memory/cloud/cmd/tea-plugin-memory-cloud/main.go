@@ -1,6 +1,5 @@
-// Command tea-plugin-memory-cloud serves the memory actions to a tea host, with
-// all databases and storage outside of the device. It takes the place of
-// tea-plugin-memory and is installed under that name.
+// Command tea-plugin-memory-cloud serves the memory actions to a tea host, with all databases and storage outside of
+// the device. It replaces tea-plugin-memory and is installed under that name.
 package main
 
 import (
@@ -12,8 +11,8 @@ import (
 )
 
 func main() {
-	// When memory runs out, the kernel ends this process rather than the host,
-	// which starts it again. Other systems have no such file.
+	// When memory runs out, the kernel should end this process rather than the host, which restarts it. The file exists
+	// on Linux only.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0)
 	serve.Main(memory.ProcessBundle(os.Exit, cloud.Options()...))
 }

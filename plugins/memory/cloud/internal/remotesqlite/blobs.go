@@ -16,9 +16,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Blobs is a BlobStorage in the rows of a database. The content of a blob is in
-// parts. Those of a blob that was replaced or removed are kept for an hour, for
-// its readers; those of an upload that was not completed for a day.
+// Blobs is a BlobStorage in the rows of a database. Contents are stored in parts. The parts of a replaced or removed
+// blob are kept for an hour, for its readers, and the parts of an incomplete upload for a day.
 type Blobs struct{ d *database }
 
 var _ store.BlobStorage = (*Blobs)(nil)
@@ -64,7 +63,7 @@ func (b *Blobs) Put(ctx context.Context, name string, r io.Reader) (store.BlobIn
 	return info, b.publish(ctx, info, content, parts, waiting)
 }
 
-// upload stores parts, the first of which has the number from.
+// upload stores parts, numbered from from.
 func (b *Blobs) upload(ctx context.Context, content string, from int, parts []string) error {
 	statements := make([]Statement, len(parts))
 	for i, part := range parts {
@@ -91,7 +90,6 @@ func (b *Blobs) publish(ctx context.Context, info store.BlobInfo, content string
 	return err
 }
 
-// release lets the content of a blob expire.
 func (w *write) release(name string) {
 	w.add(fmt.Sprintf("UPDATE blob_parts SET expires_at = unixepoch() + %d WHERE content = (SELECT content FROM blobs WHERE name = ?2) AND %s", keepReading, pending), name)
 }
@@ -119,7 +117,6 @@ func (b *Blobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	return r, r.take(rows[1:])
 }
 
-// blobReader reads the parts of a content.
 type blobReader struct {
 	ctx           context.Context //nolint:containedctx // that of Get, as with a response body
 	b             *Blobs
@@ -129,7 +126,6 @@ type blobReader struct {
 	data          bytes.Buffer
 }
 
-// take decodes parts.
 func (r *blobReader) take(parts Result) error {
 	for _, row := range parts {
 		raw, err := base64.StdEncoding.DecodeString(text(row, 0))

@@ -23,7 +23,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// database is what the stores of a database share.
+// database is shared by the stores of a database.
 type database struct {
 	name     string
 	server   Server
@@ -34,15 +34,14 @@ type database struct {
 	lengths  lengths
 	logger   *slog.Logger
 	writes   atomic.Int64
-	turn     chan struct{} // the writer is in it
+	turn     chan struct{} // held by the writer
 
 	prepareLock chan struct{} // guards what follows
 	prepared    bool
-	fullText    bool // FTS5 is there
+	fullText    bool // FTS5 is available
 }
 
-// Open returns the stores of a database. The server belongs to them. name is that
-// of the backend, for errors.
+// Open returns the stores of a database, which close the server. name is the name of the backend, for errors.
 func Open(name string, server Server, c store.Config) (*store.Stores, error) {
 	terms, err := fulltext.NewTerms(c.Language)
 	if err != nil {
@@ -60,7 +59,6 @@ func Open(name string, server Server, c store.Config) (*store.Stores, error) {
 
 func (d *database) micro() int64 { return d.now().UnixMicro() }
 
-// query runs a statement that reads.
 func (d *database) query(ctx context.Context, sql string, args ...string) (Result, error) {
 	if err := d.prepare(ctx); err != nil {
 		return nil, err
@@ -68,32 +66,30 @@ func (d *database) query(ctx context.Context, sql string, args ...string) (Resul
 	return d.server.Query(ctx, Statement{sql, args})
 }
 
-// write is a transaction that is done once, however often its request is sent. In
-// all its statements ?1 is the id of the write, and those that change something
-// contain the condition pending.
+// write is a transaction that takes effect once, however often its request is sent. In all its statements ?1 is the id
+// of the write, and statements that change something contain the condition pending.
 type write struct {
-	// refused is an SQL condition on which nothing is written, "" = none; before is
-	// an SQL expression whose value is the first result, "" = none. Args are the
-	// parameters of both from ?2 on.
+	// refused is an SQL condition under which the write is refused, "" = none. before is an SQL expression whose value
+	// is the first result, "" = none. Args are the parameters of both, from ?2.
 	refused, before string
 	args            []string
 	statements      []Statement
 }
 
 const (
-	// pending is true unless the write was done before or is refused.
+	// pending is true unless the write was already done or is refused.
 	pending = "(SELECT done FROM tea_ops WHERE id = ?1) = 0"
 	// before is the first result of the write.
 	before = "(SELECT result FROM tea_ops WHERE id = ?1)"
 )
 
-// arg adds a parameter of refused and before and returns its name.
+// arg adds a parameter of refused and before and returns its placeholder.
 func (w *write) arg(value string) string {
 	w.args = append(w.args, value)
 	return "?" + strconv.Itoa(len(w.args)+1)
 }
 
-// add adds a statement; its parameters begin at ?2.
+// add adds a statement whose parameters begin at ?2.
 func (w *write) add(sql string, args ...string) {
 	w.statements = append(w.statements, Statement{sql, args})
 }
@@ -104,18 +100,17 @@ func (w *write) addResult(n int, expression string, args ...string) {
 }
 
 const (
-	// keepWrites is the number of seconds after which a request is not sent again.
+	// keepWrites is the number of seconds after which a request is no longer repeated.
 	keepWrites = 86400
-	// cleanEvery is the number of writes after which old rows of tea_ops go.
+	// cleanEvery is the number of writes after which old rows of tea_ops are removed.
 	cleanEvery = 64
 )
 
-// refusedError is returned by do for a write whose condition refused is true.
+// refusedError is returned by do for a refused write.
 type refusedError struct{ before string }
 
 func (*refusedError) Error() string { return "the condition of the write is not met" }
 
-// writable prepares the database for a write.
 func (d *database) writable(ctx context.Context) error {
 	if d.readOnly != "" {
 		return tea.Errorf(tea.PermissionDenied, "the memory is %w: %s", store.ErrReadOnly, d.readOnly)
@@ -123,8 +118,7 @@ func (d *database) writable(ctx context.Context) error {
 	return d.prepare(ctx)
 }
 
-// do runs a write and returns its results. A write whose condition refused is true
-// is a *refusedError.
+// do runs a write and returns its results. The error of a refused write is a *refusedError.
 func (d *database) do(ctx context.Context, w write) ([]string, error) {
 	if err := d.writable(ctx); err != nil {
 		return nil, err
@@ -142,7 +136,7 @@ func (d *database) do(ctx context.Context, w write) ([]string, error) {
 		{"INSERT INTO tea_ops (id, done, result) SELECT ?1, " + done + ", " + result + " WHERE NOT EXISTS (SELECT 1 FROM tea_ops WHERE id = ?1)", w.args},
 	}
 	statements = append(statements, w.statements...)
-	// "0" follows "/".
+	// "0" sorts directly after "/".
 	statements = append(statements, Statement{"SELECT done, result FROM tea_ops WHERE id >= ?1 AND id < ?1 || '0' ORDER BY length(id), id", nil})
 	for i := range statements {
 		statements[i].Args = append([]string{id}, statements[i].Args...)
@@ -152,7 +146,7 @@ func (d *database) do(ctx context.Context, w write) ([]string, error) {
 			statements = append([]Statement{{SQL: fmt.Sprintf("DELETE FROM %s WHERE at < unixepoch() - %d", table, keepWrites)}}, statements...)
 		}
 	}
-	select { // the database has one writer at a time, and does not let writers wait in turn
+	select { // writes are serialized here because the server does not queue them fairly
 	case d.turn <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -175,7 +169,6 @@ func (d *database) do(ctx context.Context, w write) ([]string, error) {
 	return results, nil
 }
 
-// Inspect counts what is in the database.
 func (d *database) Inspect(ctx context.Context) (entries, bytes map[string]int64, err error) {
 	rows, err := d.query(ctx, `SELECT 'ltm', count(*), coalesce(sum(size), 0) FROM ltm
 		UNION ALL SELECT 'vectors', count(*), coalesce(sum(length(embedding) * 3 / 4 + length(text)), 0) FROM vectors
@@ -189,8 +182,7 @@ func (d *database) Inspect(ctx context.Context) (entries, bytes map[string]int64
 	return entries, bytes, err
 }
 
-// Reset removes all data. The numbers of changes go on, so that what other
-// devices have in memory is seen to be old.
+// Reset removes all data. Change numbers continue, so that other devices recognize their cached data as old.
 func (d *database) Reset(ctx context.Context) error {
 	if err := d.prepare(ctx); err != nil {
 		return err

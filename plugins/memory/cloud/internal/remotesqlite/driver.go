@@ -28,14 +28,14 @@ var (
 	_ store.Resetter       = (*database)(nil)
 )
 
-// table is how the rows of a feed are read. l is the row; j.value is a JSON list that
-// begins with the space and the key.
+// table describes how the rows of a feed are read. l is the row; j.value is a JSON list that begins with the space and
+// the key.
 type table struct {
 	from          string
 	space, key    string // columns
 	columns, size string
 	version       string
-	// spaceEscaped and keyEscaped tell names that can contain NUL; see escape.
+	// spaceEscaped and keyEscaped report that the names can contain NUL; see escaper.
 	spaceEscaped, keyEscaped bool
 }
 
@@ -67,7 +67,7 @@ func (t table) named() string {
 
 var withBody = regexp.MustCompile(`[a-z.]+ AS body`)
 
-// without returns the columns, perhaps without the body.
+// without returns the columns, optionally without the body.
 func (t table) without(noBody bool) string {
 	if !noBody {
 		return t.columns
@@ -85,7 +85,7 @@ func (t table) escape(n store.RecordName) (space, key string) {
 	return space, key
 }
 
-// toRow reads a row. The value of a large entry is not in it.
+// toRow reads a row, without the value of a large entry.
 func toRow(feed store.Feed, row []any) store.Row {
 	t := feeds[feed]
 	r := store.Row{
@@ -125,14 +125,13 @@ func (d *database) State(ctx context.Context, feed store.Feed) (store.FeedState,
 		return store.FeedState{}, err
 	}
 	s := store.FeedState{Forgotten: number(rows[0], 0), Last: number(rows[0], 1), Identity: text(rows[0], 2)}
-	if s.Identity == "" { // of an older version, and only read
+	if s.Identity == "" { // written by an older version and only read
 		return s, store.Unsupported(d.name, store.Records, "write to the memory once with this version of the plugin")
 	}
 	return s, nil
 }
 
-// Get returns rows and tombstones. The parts of a large value can be removed while they
-// are read one after another: then the row is read again.
+// Get returns rows and tombstones. If parts of a large value are removed while they are read, the row is read again.
 func (d *database) Get(ctx context.Context, q store.RowQuery) ([]store.Row, error) {
 	var all []store.Row
 	for part := range slices.Chunk(q.Names, nameBatch) {
@@ -171,7 +170,7 @@ func (d *database) Get(ctx context.Context, q store.RowQuery) ([]store.Row, erro
 // nameBatch is the number of rows that one request reads by their names or ids.
 const nameBatch = 500
 
-// get reads the rows with the names in a list, and the value of a single one.
+// get reads the rows named in a list, and the value if there is only one.
 func (d *database) get(ctx context.Context, q store.RowQuery, names string, single bool) ([]store.Row, error) {
 	t := feeds[q.Feed]
 	sql := fmt.Sprintf(`SELECT %s FROM json_each(?1) AS j JOIN %s ON %s
@@ -211,7 +210,7 @@ func (d *database) get(ctx context.Context, q store.RowQuery, names string, sing
 	}
 }
 
-// wrongValue reports whether the value of an entry is not what its hash says.
+// wrongValue reports whether the value of an entry does not match its hash.
 func wrongValue(r store.Row) bool {
 	return r.Feed == store.EntryFeed && r.Body != nil && content.Hash(r.Body) != r.Hash
 }
@@ -221,12 +220,11 @@ const (
 	partBytes = 512 << 10
 	// requestParts is the number of parts in one request.
 	requestParts = 8
-	// keepParts is the number of seconds for which parts are kept without an entry:
-	// the entry can be about to be written.
+	// keepParts is the number of seconds that parts without an entry are kept, because the entry may follow.
 	keepParts = 3600
 )
 
-// join puts the parts of a value together and reads the further ones.
+// join joins the first parts of a value and reads the others.
 func (d *database) join(ctx context.Context, r *store.Row, parts Result) error {
 	var b strings.Builder
 	for n := 0; ; {
@@ -246,7 +244,7 @@ func (d *database) join(ctx context.Context, r *store.Row, parts Result) error {
 	}
 }
 
-// fill reads the values of entries that are in parts, several in a request.
+// fill reads the values that are stored in parts, several per request.
 func (d *database) fill(ctx context.Context, rows []store.Row, noBody bool) error {
 	var large []*store.Row
 	for i := range rows {
@@ -281,11 +279,11 @@ func (d *database) fill(ctx context.Context, rows []store.Row, noBody bool) erro
 	return nil
 }
 
-// maxPage is the size of the rows of a page.
+// maxPage bounds the rows of a page.
 const maxPage = 4 << 20
 
-// pageOf returns a SELECT of the rows of another one in an order, those before which the
-// rows are not larger than bytes together. The last column is the number of all rows.
+// pageOf returns a SELECT of the first rows of another SELECT, in an order, up to a size in bytes. The last column is
+// the number of all rows.
 func pageOf(rows, order string, bytes int64) string {
 	if bytes <= 0 || bytes > maxPage {
 		bytes = maxPage
@@ -316,8 +314,7 @@ func (d *database) Scan(ctx context.Context, q store.RowRange) (page store.RowPa
 	return page, d.fill(ctx, page.Rows, q.NoBody)
 }
 
-// Changes returns changes of a feed, and in the same request the state of the feed and
-// of the collection.
+// Changes returns changes of a feed, and, in the same request, the state of the feed and of the collection.
 func (d *database) Changes(ctx context.Context, q store.RowChanges) (page store.RowPage, err error) {
 	t := feeds[q.Feed]
 	of := "l.seq > CAST(?1 AS INTEGER)"
@@ -340,7 +337,7 @@ func (d *database) Changes(ctx context.Context, q store.RowChanges) (page store.
 	page.Last, page.Forgotten = number(first, 2), number(first, 8)
 	if q.Space != "" {
 		page.Space = store.Space{Name: q.Space, Dimension: int(number(first, 9)), Born: number(first, 10)}
-		page.Forgotten = 0 // mirrors have their own bound, KeepGone
+		page.Forgotten = 0 // mirrors have a separate bound, KeepGone
 	}
 	if found = found[1:]; len(found) == 0 {
 		return page, nil
@@ -354,7 +351,6 @@ func (d *database) Changes(ctx context.Context, q store.RowChanges) (page store.
 	return page, d.fill(ctx, page.Rows, false)
 }
 
-// Spaces describes collections.
 func (d *database) Spaces(ctx context.Context, names ...string) (all []store.Space, err error) {
 	where, args := "", []string(nil)
 	if len(names) > 0 {
@@ -371,7 +367,6 @@ func (d *database) Spaces(ctx context.Context, names ...string) (all []store.Spa
 	return all, err
 }
 
-// FindDocuments returns documents of one kind.
 func (d *database) FindDocuments(ctx context.Context, q store.DocumentQuery) ([]store.Row, error) {
 	where, args, err := documents.Where(store.SQLite, q)
 	if err != nil {
@@ -392,7 +387,6 @@ func (d *database) FindDocuments(ctx context.Context, q store.DocumentQuery) ([]
 
 const defaultLimit = 1000
 
-// CountDocuments returns the number of documents that match a query.
 func (d *database) CountDocuments(ctx context.Context, q store.DocumentQuery) (int, error) {
 	where, args, err := documents.Where(store.SQLite, q)
 	if err != nil {
@@ -406,18 +400,15 @@ func (d *database) CountDocuments(ctx context.Context, q store.DocumentQuery) (i
 	return int(number(rows[0], 0)), nil
 }
 
-// Contents stores the contents of files.
 func (d *database) Contents() store.BlobStorage { return &Blobs{d: d} }
 
-// Close closes the connections.
 func (d *database) Close() error { return d.server.Close() }
 
-// maxArgs is the number of parameters up to which each has its own place. D1
-// allows 100.
+// maxArgs is the number of parameters up to which each has its own placeholder. D1 allows 100.
 const maxArgs = 90
 
-// packed returns a statement with parameters as text. Numbers are cast in the
-// statement. Many parameters become one, a JSON list.
+// packed returns a statement with its parameters as text, which the statement casts to numbers. Many parameters become
+// one, a JSON list.
 func packed(sql string, args []any) (string, []string) {
 	texts := make([]string, len(args))
 	for i, arg := range args {

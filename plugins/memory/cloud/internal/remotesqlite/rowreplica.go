@@ -12,7 +12,6 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Versions returns the number of the last change of each table.
 func (s rowStore) Versions(ctx context.Context) (map[string]int64, error) {
 	rows, err := s.d.query(ctx, "SELECT name, version FROM tea_tables")
 	versions := make(map[string]int64, len(rows))
@@ -22,7 +21,6 @@ func (s rowStore) Versions(ctx context.Context) (map[string]int64, error) {
 	return versions, err
 }
 
-// Changed returns the rows that changed after a number.
 func (s rowStore) Changed(ctx context.Context, table string, after int64, limit int) (all []tabular.NumberedRow, more bool, err error) {
 	rows, err := s.d.query(ctx, fmt.Sprintf(pageSQL, "seq", "CAST(?2 AS INTEGER)", limit+1, maxPage), table, integer(after))
 	if len(rows) > 0 {
@@ -39,13 +37,10 @@ func numbered(rows [][]any) []tabular.NumberedRow {
 	return all
 }
 
-// rowsAtOnce is the number of rows that a request of a mirror reads.
 const rowsAtOnce = 5000
 
-// rowSource is what a mirror reads.
 type rowSource struct{ d *database }
 
-// States returns the states of all tables.
 func (s rowSource) States(ctx context.Context) (map[string]rowmirror.State, error) {
 	rows, err := s.d.query(ctx, "SELECT name, version, removed, born FROM tea_tables")
 	states := make(map[string]rowmirror.State, len(rows))
@@ -55,7 +50,6 @@ func (s rowSource) States(ctx context.Context) (map[string]rowmirror.State, erro
 	return states, err
 }
 
-// Changed returns rows that changed after a number.
 func (s rowSource) Changed(ctx context.Context, table string, after int64) ([]rowmirror.Row, bool, error) {
 	rows, more, err := rowStore(s).Changed(ctx, table, after, rowsAtOnce)
 	all := make([]rowmirror.Row, len(rows))
@@ -65,7 +59,6 @@ func (s rowSource) Changed(ctx context.Context, table string, after int64) ([]ro
 	return all, more, err
 }
 
-// Find returns the rows with keys.
 func (s rowStore) Find(ctx context.Context, table string, keys []string) (all []tabular.NumberedRow, err error) {
 	values := make([][]any, len(keys))
 	for i, key := range keys {
@@ -91,11 +84,10 @@ func (s rowStore) Find(ctx context.Context, table string, keys []string) (all []
 	return all, nil
 }
 
-// metSQL selects the writes of a list [key, body or null, number] whose conditions are
-// met. A negative number is always met.
+// metSQL selects the writes of a list [key, body or null, number] whose conditions are met. A negative number always
+// matches.
 const metSQL = " FROM json_each(%s) AS j WHERE json_extract(j.value, '$[2]') IN (-1, coalesce((SELECT r.seq FROM tea_rows AS r WHERE r.name = ?2 AND r.key = json_extract(j.value, '$[0]')), 0))"
 
-// Put does the writes whose conditions are met.
 func (s rowStore) Put(ctx context.Context, table string, writes []tabular.RowWrite) ([]int64, error) {
 	values := make([][]any, len(writes))
 	for i, w := range writes {

@@ -16,10 +16,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// rowTables are the tables of version 3: the rows of data.*, whose definitions are
-// in the catalog. A row has the number of its last change. tea_tables has the last
-// number of each table, and that of its last removal; born tells a table from an
-// earlier one. tea_calls has the results of calls that can be repeated.
+// rowTables are the tables of version 3, with the rows of data.*. Their definitions are in the catalog. A row has the
+// number of its last change. tea_tables has the numbers of the last change and the last removal of each table; born
+// distinguishes a table from an earlier one with its name. tea_calls has the results of calls that can be repeated.
 var rowTables = []string{
 	"CREATE TABLE IF NOT EXISTS tea_tables (name TEXT PRIMARY KEY, version INTEGER NOT NULL, removed INTEGER NOT NULL, born TEXT NOT NULL) WITHOUT ROWID",
 	"CREATE TABLE IF NOT EXISTS tea_rows (name TEXT NOT NULL, key TEXT NOT NULL, seq INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (name, key))",
@@ -28,7 +27,7 @@ var rowTables = []string{
 	"CREATE INDEX IF NOT EXISTS tea_calls_at ON tea_calls (at)",
 }
 
-// keepCalls is the number of seconds for which the results of calls are kept.
+// keepCalls is the number of seconds that the results of calls are kept.
 const keepCalls = 30 * 86400
 
 // rowStore has the rows of data.*. It is safe for concurrent use.
@@ -36,12 +35,10 @@ type rowStore struct{ d *database }
 
 var _ tabular.RowStore = rowStore{}
 
-// From returns the SELECT of a table's rows.
 func (rowStore) From(table string) string {
 	return "SELECT * FROM main.tea_rows WHERE name = '" + table + "'"
 }
 
-// Count returns the number of rows and of the last change.
 func (s rowStore) Count(ctx context.Context, table string) (rows, version int64, err error) {
 	found, err := s.d.query(ctx, "SELECT (SELECT count(*) FROM tea_rows WHERE name = ?1), coalesce((SELECT version FROM tea_tables WHERE name = ?1), 0)", table)
 	if err != nil || len(found) == 0 {
@@ -50,10 +47,9 @@ func (s rowStore) Count(ctx context.Context, table string) (rows, version int64,
 	return number(found[0], 0), number(found[0], 1), nil
 }
 
-// pageSQL reads rows in an order, as many as fit on a page, at least one.
+// pageSQL reads the first rows in an order that fit on a page, at least one.
 const pageSQL = "SELECT key, seq, body, n FROM (SELECT *, count(*) OVER () AS n, sum(length(body)) OVER (ORDER BY %[1]s) - length(body) AS size FROM (SELECT key, seq, body FROM tea_rows WHERE name = ?1 AND %[1]s > %[2]s ORDER BY %[1]s LIMIT %[3]d)) WHERE size < %[4]d ORDER BY %[1]s"
 
-// Page returns the bodies of rows.
 func (s rowStore) Page(ctx context.Context, table, after string, limit int) (bodies []json.RawMessage, next string, err error) {
 	rows, err := s.d.query(ctx, fmt.Sprintf(pageSQL, "key", "?2", limit, maxPage), table, after)
 	for _, row := range rows {
@@ -70,14 +66,14 @@ type change struct {
 	write
 	table string
 	call  store.TableCall
-	// results are the expressions of what the change finds, from the third on.
+	// results are the expressions of the further results, from the third on.
 	results []string
 }
 
 const (
 	lastChange = "coalesce((SELECT version FROM tea_tables WHERE name = ?2), 0)"
 	sameCall   = "(SELECT result FROM tea_calls WHERE key = ?3 AND hash = ?4)"
-	// found is what the change has found, see before.
+	// found is the first result; see before.
 	found = "(SELECT result FROM tea_ops WHERE id = ?1)"
 )
 
@@ -89,13 +85,13 @@ func newChange(table string, call store.TableCall) *change {
 	return c
 }
 
-// arg adds a parameter of the conditions and returns its name.
+// arg adds a parameter of the conditions and returns its placeholder.
 func (c *change) arg(value string) string {
 	c.args = append(c.args, value)
 	return "?" + strconv.Itoa(len(c.args)+1)
 }
 
-// existing adds the result of which rows of a list exist.
+// existing adds a result: which rows of a list exist.
 func (c *change) existing(rows string, refuse bool) {
 	from := " FROM json_each(" + c.arg(rows) + ") AS j JOIN tea_rows AS r ON r.name = ?2 AND r.key = json_extract(j.value, '$[0]')"
 	c.results = append(c.results, "json((SELECT json_group_array(j.key)"+from+"))")
@@ -104,15 +100,15 @@ func (c *change) existing(rows string, refuse bool) {
 	}
 }
 
-// outcome is what a change has found.
+// outcome is the result of a change.
 type outcome struct {
 	version int64
-	again   bool // the call was done before
+	again   bool // the call was already done
 	refused bool
 	results []json.RawMessage
 }
 
-// do runs the change, which takes some numbers, an SQL expression.
+// do runs a change. numbers is the SQL expression of how many change numbers it uses.
 func (s rowStore) do(ctx context.Context, c *change, numbers string) (o outcome, err error) {
 	c.before = "json_array(" + strings.Join(append([]string{lastChange, sameCall}, c.results...), ", ") + ")"
 	c.add("UPDATE tea_tables SET version = version + "+numbers+" WHERE name = ?2 AND "+pending, c.table)
@@ -152,7 +148,6 @@ type rowList struct {
 	rows []tabular.JSONRow
 }
 
-// lists returns rows as parameters.
 func lists(rows []tabular.JSONRow) (all []rowList, err error) {
 	values := make([][]any, len(rows))
 	for i, r := range rows {
@@ -173,7 +168,6 @@ func lists(rows []tabular.JSONRow) (all []rowList, err error) {
 	return all, err
 }
 
-// Insert writes rows.
 func (s rowStore) Insert(ctx context.Context, table string, rows []tabular.JSONRow, conflict store.RowConflict, call store.TableCall) (result store.TableResult, refused *tabular.JSONRow, err error) {
 	all, err := lists(rows)
 	if err != nil {
@@ -215,7 +209,7 @@ func (s rowStore) Insert(ctx context.Context, table string, rows []tabular.JSONR
 	return result, nil, nil
 }
 
-// where returns a condition with its parameters after others.
+// where returns a condition whose parameters are added with arg.
 func where(w tabular.Where, arg func(string) string) string {
 	parts := strings.Split(w.SQL, "?")
 	for i := range parts[1:] {
@@ -231,8 +225,8 @@ func where(w tabular.Where, arg func(string) string) string {
 	return "(" + strings.Join(parts, "") + ")"
 }
 
-// selected adds the result of how many rows match, and returns the condition for the
-// statements, whose parameters begin with the table.
+// selected adds a result, the number of matching rows, and returns the condition for the statements, whose parameters
+// begin with the table.
 func (c *change) selected(w tabular.Where) (sql string, args []string) {
 	c.results = append(c.results, "(SELECT count(*) FROM tea_rows WHERE name = ?2 AND "+where(w, c.arg)+")")
 	args = []string{c.table}
@@ -243,13 +237,13 @@ func (c *change) selected(w tabular.Where) (sql string, args []string) {
 	return sql, args
 }
 
-// selectedCount is the number of selected rows in a statement.
+// selectedCount is the number of selected rows, in a statement.
 const selectedCount = "json_extract(" + found + ", '$[2]')"
 
-// setAtOnce bounds the arguments of a function of SQLite.
+// setAtOnce bounds the arguments of an SQLite function.
 const setAtOnce = 30
 
-// setting returns a body with some members of another one, an SQL expression.
+// setting returns the SQL expression of a body with some members of another one.
 func setting(names []string, from string) string {
 	sql := "body"
 	for part := range slices.Chunk(names, setAtOnce) {
@@ -267,7 +261,6 @@ func membersOf(body json.RawMessage) ([]string, error) {
 	return slices.Sorted(maps.Keys(members)), err
 }
 
-// Update sets members of rows.
 func (s rowStore) Update(ctx context.Context, table string, w tabular.Where, rows []tabular.JSONRow, call store.TableCall) (result store.TableResult, err error) {
 	if w.SQL == "" {
 		return s.updateRows(ctx, table, rows, call)
@@ -293,7 +286,6 @@ func (s rowStore) Update(ctx context.Context, table string, w tabular.Where, row
 	return result, err
 }
 
-// updateRows sets members of the rows with the same keys.
 func (s rowStore) updateRows(ctx context.Context, table string, rows []tabular.JSONRow, call store.TableCall) (result store.TableResult, err error) {
 	groups := map[string][]tabular.JSONRow{}
 	for _, r := range rows {
@@ -333,7 +325,6 @@ func (s rowStore) updateRows(ctx context.Context, table string, rows []tabular.J
 	return result, nil
 }
 
-// Delete removes rows.
 func (s rowStore) Delete(ctx context.Context, table string, w tabular.Where, call store.TableCall) (result store.TableResult, err error) {
 	c := newChange(table, call)
 	sql, args := c.selected(w)

@@ -11,8 +11,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// version is that of the tables. The tables of an older version are migrated, a
-// newer one is refused.
+// version is the version of the tables. Older tables are migrated, newer ones are refused.
 const version = 3
 
 // The names of the rows of tea_settings.
@@ -22,8 +21,7 @@ const (
 	settingFullText = "fulltext"
 	// settingIdentity identifies the contents; see [store.Replica].
 	settingIdentity = "identity"
-	// settingUntracked is there inside of a transaction whose deletions leave no
-	// tombstones.
+	// settingUntracked exists within a transaction whose deletions leave no tombstones.
 	settingUntracked = "untracked"
 )
 
@@ -31,7 +29,7 @@ var tables = []string{
 	"CREATE TABLE IF NOT EXISTS tea_settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
 	"CREATE TABLE IF NOT EXISTS tea_ops (id TEXT PRIMARY KEY, done INTEGER NOT NULL, result TEXT, at INTEGER NOT NULL DEFAULT (unixepoch()))",
 	"CREATE INDEX IF NOT EXISTS tea_ops_at ON tea_ops (at)",
-	// Parameters of a transaction that are sent before it, by servers that need it.
+	// Parameters of a transaction, sent before it to servers that need it.
 	"CREATE TABLE IF NOT EXISTS tea_args (id TEXT NOT NULL, n INTEGER NOT NULL, value TEXT NOT NULL, at INTEGER NOT NULL DEFAULT (unixepoch()), PRIMARY KEY (id, n))",
 	"CREATE TABLE IF NOT EXISTS tea_seq (name TEXT PRIMARY KEY, n INTEGER NOT NULL)",
 	"INSERT OR IGNORE INTO tea_seq VALUES ('ltm', 0), ('documents', 0), ('vectors', 0)",
@@ -54,8 +52,8 @@ var tables = []string{
 	"CREATE INDEX IF NOT EXISTS blob_parts_expires ON blob_parts (expires_at) WHERE expires_at IS NOT NULL",
 }
 
-// replicaTables are those of version 2. Triggers note deletions, so those of a
-// device that still runs an older version of the plugin are not missed.
+// replicaTables are the tables of version 2. Triggers record deletions, so deletions of devices with an older version
+// of the plugin are recorded too.
 var replicaTables = []string{
 	"CREATE TABLE IF NOT EXISTS tea_deleted (feed TEXT NOT NULL, seq INTEGER NOT NULL, space TEXT NOT NULL, key TEXT NOT NULL, deleted_at INTEGER NOT NULL, PRIMARY KEY (feed, seq)) WITHOUT ROWID",
 	"CREATE INDEX IF NOT EXISTS tea_deleted_name ON tea_deleted (feed, space, key)",
@@ -68,11 +66,10 @@ var replicaTables = []string{
 	"INSERT OR IGNORE INTO tea_settings VALUES ('" + settingIdentity + "', lower(hex(randomblob(16))))",
 }
 
-// serverNow is the time in microseconds by the clock of the server.
+// serverNow is the server's time in microseconds.
 const serverNow = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"
 
-// notesDeletions returns the trigger that adds the tombstones of a table. The
-// feed has the name of the table.
+// notesDeletions returns the trigger that adds the tombstones of a table. The feed has the table's name.
 func notesDeletions(table, space, key string) string {
 	return fmt.Sprintf(`CREATE TRIGGER IF NOT EXISTS %[1]s_deleted AFTER DELETE ON %[1]s WHEN NOT EXISTS (SELECT 1 FROM tea_settings WHERE name = '%[4]s') BEGIN
 		UPDATE tea_seq SET n = n + 1 WHERE name = '%[1]s';
@@ -87,19 +84,18 @@ func (w *write) untracked(add func()) {
 	w.add("DELETE FROM tea_settings WHERE name = '" + settingUntracked + "' AND " + pending)
 }
 
-// textTable is apart: a server can lack FTS5.
+// textTable is separate because a server can lack FTS5.
 const textTable = `CREATE VIRTUAL TABLE IF NOT EXISTS ltm_text USING fts5(stems, spelled, forms, content='', contentless_delete=1, tokenize="ascii tokenchars '_'")`
 
 // data are the tables that Reset empties.
 var data = []string{"ltm", "ltm_parts", "documents", "vector_collections", "vectors", "vectors_gone", "blobs", "blob_parts", "tea_deleted", "tea_forgotten", "tea_rows", "tea_tables", "tea_calls"}
 
-// prepare reads the settings of the database at the first call, and creates the
-// tables where there are none.
+// prepare reads the settings of the database at the first call, and creates missing tables.
 func (d *database) prepare(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	select { // not a mutex: the server can be slow
+	select { // not a mutex, because waiting must end with the context
 	case d.prepareLock <- struct{}{}:
 		defer func() { <-d.prepareLock }()
 	case <-ctx.Done():
@@ -109,7 +105,7 @@ func (d *database) prepare(ctx context.Context) error {
 		return nil
 	}
 	settings, err := d.readSettings(ctx)
-	if isQueryError(err) { // there are no tables
+	if isQueryError(err) { // the tables do not exist
 		if d.readOnly != "" {
 			return tea.Errorf(tea.NotFound, "there is no memory in the database, and it is only read: %s", d.readOnly)
 		}
@@ -148,8 +144,7 @@ func (d *database) readSettings(ctx context.Context) (map[string]string, error) 
 	return settings, nil
 }
 
-// migrate adds what versions before this one did not have. Devices that run them
-// can go on.
+// migrate upgrades the tables of older versions. Devices with these versions can continue.
 func (d *database) migrate(ctx context.Context) error {
 	var statements []Statement
 	for _, sql := range slices.Concat(replicaTables, rowTables) {
@@ -160,7 +155,7 @@ func (d *database) migrate(ctx context.Context) error {
 	return err
 }
 
-// create creates the tables. Several processes can do so at the same time.
+// create creates the tables. Several processes can do so concurrently.
 func (d *database) create(ctx context.Context) error {
 	var statements []Statement
 	for _, sql := range slices.Concat(tables, replicaTables, rowTables) {

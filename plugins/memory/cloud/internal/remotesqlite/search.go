@@ -9,7 +9,6 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// SearchText returns the live entries that match a text, best first.
 func (d *database) SearchText(ctx context.Context, q store.TextQuery) (page store.TextPage, err error) {
 	if err := d.hasText(ctx); err != nil {
 		return page, err
@@ -37,7 +36,6 @@ func (d *database) SearchText(ctx context.Context, q store.TextQuery) (page stor
 	return page, d.fill(ctx, page.Rows, q.NoBody)
 }
 
-// hasText returns an error if the server has no full-text search.
 func (d *database) hasText(ctx context.Context) error {
 	if err := d.prepare(ctx); err != nil {
 		return err
@@ -48,7 +46,7 @@ func (d *database) hasText(ctx context.Context) error {
 	return nil
 }
 
-// matchOf returns the expression of FTS5 for a query, "" if it finds nothing.
+// matchOf returns the expression of FTS5 for a query, "" if it cannot match.
 func matchOf(q fulltext.Query) string {
 	var words []string
 	for _, stems := range q.Words {

@@ -10,24 +10,21 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Server is a database behind an API. It retries transient failures. A statement
-// that fails is a query_error, a server that cannot be reached a connection_error;
-// the context's error is returned as it is. It is safe for concurrent use.
+// Server is a database behind an API. It retries transient failures. A failed statement is a query_error, an
+// unreachable server a connection_error; the context's error is returned unchanged. It is safe for concurrent use.
 type Server interface {
 	// Query runs a statement that reads.
 	Query(ctx context.Context, s Statement) (Result, error)
-	// Each runs statements that write, each for itself, in one request. They are
-	// idempotent.
+	// Each runs statements that write, each on its own, in one request. They are idempotent.
 	Each(ctx context.Context, statements ...Statement) error
 	// Transaction runs statements in a transaction and returns the result of the last
 	// one. id is unique to the transaction, and the statements are idempotent.
 	// The parameters need not be sent in the same request as the statements.
 	Transaction(ctx context.Context, id string, statements ...Statement) (Result, error)
-	// Close closes the connections.
 	Close() error
 }
 
-// WithRemedy explains how to fix a refused token.
+// WithRemedy adds to an error how to fix a refused token.
 func WithRemedy(err error) error {
 	if e := new(tea.Error); errors.As(err, &e) && e.Type == tea.PermissionDenied {
 		e.Message += "; check settings.memory.token: it can have expired, or lack the right to write"
@@ -62,11 +59,10 @@ func number(row []any, column int) int64 {
 	return 0
 }
 
-// maxChunk is the size of a parameter with a list. D1 allows strings of 2 MB.
+// maxChunk bounds a parameter with a list. D1 allows strings of 2 MB.
 const maxChunk = 1 << 20
 
-// chunks returns rows as JSON lists of about maxChunk bytes at most, at least one
-// row each.
+// chunks returns rows as JSON lists of at most about maxChunk bytes, with at least one row each.
 func chunks(rows [][]any) ([]string, error) {
 	var all []string
 	var b strings.Builder
@@ -101,15 +97,15 @@ func list[T any](values []T) string {
 	return string(raw)
 }
 
-// escaper keeps NUL out of the database: SQLite's JSON functions end a string
-// there. The order of bytes and the relation of prefixes stay the same.
+// escaper removes NUL, at which SQLite's JSON functions end a string. It keeps the order of bytes and the relation of
+// prefixes.
 var escaper, unescaper = strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02"), strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01")
 
 func escape(s string) string { return escaper.Replace(s) }
 
 func unescape(s string) string { return unescaper.Replace(s) }
 
-// orNull returns a value for JSON, nil for the zero value.
+// orNull returns nil for the zero value.
 func orNull[T comparable](v T) any {
 	var zero T
 	if v == zero {

@@ -12,16 +12,15 @@ import (
 )
 
 const (
-	// measured is the number of entries whose words are counted. If there are more,
-	// those with the smallest hashes of their contents are the sample.
+	// measured is the number of entries whose words are counted. If there are more, the entries with the smallest
+	// content hashes are the sample.
 	measured = 500
-	// maxMeasured is the largest value that is read for the sample. The words of larger
-	// values are estimated with bytesPerWord.
+	// maxMeasured bounds the values read for the sample. The words of larger values are estimated with bytesPerWord.
 	maxMeasured  = 16 << 10
 	bytesPerWord = 6
 )
 
-// lengths caches the mean number of words per entry, as of a change.
+// lengths caches the mean number of words per entry as of a change.
 type lengths struct {
 	mu    sync.Mutex
 	known bool
@@ -29,9 +28,8 @@ type lengths struct {
 	mean  float64
 }
 
-// Statistics returns the statistics of the live entries for a query. With them, other
-// texts can be ranked together with the entries, by the same scores as on other
-// engines.
+// Statistics returns the statistics of the live entries for a query. With them, other texts can be ranked together with
+// the entries, and scores are the same as on other engines.
 func (d *database) Statistics(ctx context.Context, query string) (fulltext.Statistics, error) {
 	var none fulltext.Statistics
 	if err := ctx.Err(); err != nil {
@@ -61,7 +59,6 @@ func (d *database) Statistics(ctx context.Context, query string) (fulltext.Stati
 	return d.terms.Statistics(query, int(docs), int64(math.Round(mean*float64(docs))), found).Tagged(), err
 }
 
-// length returns the mean number of words per entry.
 func (d *database) length(ctx context.Context, live string, seq int64) (float64, error) {
 	d.lengths.mu.Lock()
 	defer d.lengths.mu.Unlock()

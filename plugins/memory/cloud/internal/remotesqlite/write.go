@@ -17,22 +17,21 @@ import (
 )
 
 const (
-	// maxWords is the size of the list of stems of an entry; further words are not
-	// found. See fulltext.Terms.
+	// maxWords bounds the list of stems of an entry; further words are not found. See fulltext.Terms.
 	maxWords = 256 << 10
-	// maxMetadata is the size of the metadata of an entry.
+	// maxMetadata bounds the metadata of an entry.
 	maxMetadata = 512 << 10
-	// maxDocument is the size of a document.
+	// maxDocument bounds a document.
 	maxDocument = 1_500_000
 	// removeBatch is the number of entries that one request removes.
 	removeBatch = 1000
 )
 
-// Bounds are the largest sizes that D1 stores in a row, with what is beside them.
+// Bounds returns the largest sizes that fit into a row of D1 with its other columns.
 func (d *database) Bounds() (metadata, document int) { return maxMetadata, maxDocument }
 
-// The members of a write in a JSON list, after the space and the key. j is the element of
-// json_each, l the row that it replaces.
+// The members of a write in a JSON list, after the space and the key. j is the element of json_each, l the replaced
+// row.
 const (
 	ifSeq       = "json_extract(j.value, '$[2]')" // -1 = any
 	ifVersion   = "json_extract(j.value, '$[3]')" // 0 = any
@@ -50,7 +49,6 @@ const (
 	same        = "(" + deduplicate + " = 1 AND l.content_hash = " + hash + " AND l.metadata IS " + metadata + " AND l.expires_at IS NULL AND " + expires + " IS NULL)"
 )
 
-// conditionMet is true for a write whose condition is met.
 func (t table) conditionMet() string {
 	return "(" + ifSeq + " IN (-1, coalesce(l.seq, 0)) AND " + ifVersion + " IN (0, " + t.version + "))"
 }
@@ -58,7 +56,7 @@ func (t table) conditionMet() string {
 func (t table) isDeletion() string { return isDeleted + " = 1 AND " + t.conditionMet() }
 func (t table) isWrite() string    { return isDeleted + " = 0 AND " + t.conditionMet() }
 
-// encode returns a write as a member of a list.
+// encode returns a write as an element of a list.
 func (d *database) encode(w *store.RowWrite) []any {
 	space, key := feeds[w.Feed].escape(w.RecordName)
 	condition := store.AnySeq
@@ -95,14 +93,14 @@ func flag(on bool) int {
 	return 0
 }
 
-// part are writes of a feed in one list.
+// part is a list of writes of one feed.
 type part struct {
 	feed   store.Feed
 	writes []*store.RowWrite
 	list   string
 }
 
-// parts returns the writes of a batch in lists.
+// parts returns the writes of a batch as lists.
 func (d *database) parts(b *store.Batch) (all []part, err error) {
 	for _, feed := range store.Feeds() {
 		var writes []*store.RowWrite
@@ -128,7 +126,7 @@ func (d *database) parts(b *store.Batch) (all []part, err error) {
 	return all, nil
 }
 
-// Write does a batch in one request, after those with many parts of large values.
+// Write executes a batch in one request, after requests with the parts of large values if there are many.
 func (d *database) Write(ctx context.Context, b *store.Batch) error {
 	if err := d.writable(ctx); err != nil || len(b.Writes) == 0 {
 		return err
@@ -142,7 +140,7 @@ func (d *database) Write(ctx context.Context, b *store.Batch) error {
 		if refused := (*refusedError)(nil); !errors.As(err, &refused) {
 			return err
 		}
-		// A sweep of another device has removed the parts that were sent first.
+		// A sweep of another device has removed the parts that were sent before.
 	}
 }
 
@@ -191,11 +189,10 @@ func (d *database) try(ctx context.Context, b *store.Batch, parts []part) error 
 	return readResults(parts, results, rejected)
 }
 
-// readResults sets the results of the writes. The first result has for each the number and
-// the version of the row, whether it is live, the same, refused because of its condition,
-// refused because of its dimension, and the dimension of the collection; the others have
-// the numbers after the batch. rejected is returned if none is refused:
-// then it was because of the parts.
+// readResults sets the results of the writes. The first result has for each write: the number and version of the row,
+// and whether it is live, unchanged, refused because of its condition, or refused because of its dimension, with the
+// dimension of the collection. The other results have the numbers after the batch. If no write was refused, the batch
+// was refused because of missing parts, and rejected is returned.
 func readResults(parts []part, results []string, rejected *refusedError) error {
 	var before [][][7]int64
 	if err := json.Unmarshal([]byte(results[0]), &before); err != nil {
@@ -237,8 +234,7 @@ func readResults(parts []part, results []string, rejected *refusedError) error {
 	return nil
 }
 
-// addRows adds the statements that write a list. What they number begins after the last
-// number of the feed.
+// addRows adds the statements that write a list, numbered after the last number of the feed.
 func (d *database) addRows(w *write, p part, now string) {
 	t := feeds[p.feed]
 	from := " FROM json_each(?2) AS j LEFT JOIN " + t.from + " ON " + t.named()
@@ -287,11 +283,11 @@ func (w *write) count(p part) {
 	w.add("UPDATE tea_seq SET n = n + json_array_length(?2) WHERE name = '"+string(p.feed)+"' AND "+pending, p.list)
 }
 
-// onPartConflict is the end of a statement that stores a part: the part can be there.
+// onPartConflict ends a statement that stores a part, which may already exist.
 const onPartConflict = " ON CONFLICT (hash, part) DO UPDATE SET at = unixepoch()"
 
-// addParts adds the statements that store large values. Many are sent now; the write is
-// then refused if they were removed meanwhile.
+// addParts adds the statements that store large values. Many are sent immediately; the write is then refused if they
+// were removed meanwhile.
 func (d *database) addParts(ctx context.Context, w *write, b *store.Batch) error {
 	var parts []Statement
 	var large []string
@@ -328,9 +324,8 @@ func (d *database) addParts(ctx context.Context, w *write, b *store.Batch) error
 	return nil
 }
 
-// remove removes the entries that a condition selects, at most removeBatch, and returns
-// how many and how many of them were live. Its parameters begin at ?3. swept leaves no
-// tombstones.
+// remove removes at most removeBatch entries that a condition selects, and returns their number and how many were live.
+// Its parameters begin at ?3. swept leaves no tombstones.
 func (d *database) remove(ctx context.Context, swept bool, now int64, condition string, args ...string) (all, live int, err error) {
 	w := write{
 		before: fmt.Sprintf("(SELECT json_group_array(json_array(id, live)) FROM (SELECT id, expires_at IS NULL OR expires_at > CAST(?2 AS INTEGER) AS live FROM ltm WHERE %s LIMIT %d))", condition, removeBatch),
@@ -363,7 +358,6 @@ func (d *database) remove(ctx context.Context, swept bool, now int64, condition 
 	return len(rows), live, nil
 }
 
-// DeletePrefix removes the entries whose keys begin with prefix.
 func (d *database) DeletePrefix(ctx context.Context, space, prefix string, now int64) (live int, err error) {
 	begins, args := prefixed("key", escape(prefix), []string{"", "", space})
 	for {
@@ -374,7 +368,6 @@ func (d *database) DeletePrefix(ctx context.Context, space, prefix string, now i
 	}
 }
 
-// Sweep removes expired entries, tombstones, and the parts of values without an entry.
 func (d *database) Sweep(ctx context.Context, expired, _ int64) (swept int, err error) {
 	for {
 		n, _, err := d.remove(ctx, true, d.micro(), "expires_at < CAST(?3 AS INTEGER)", integer(expired))
@@ -391,8 +384,8 @@ func (d *database) Sweep(ctx context.Context, expired, _ int64) (swept int, err 
 	return swept, d.server.Each(ctx, Statement{SQL: fmt.Sprintf("DELETE FROM ltm_parts WHERE at < unixepoch() - %d AND hash NOT IN (SELECT content_hash FROM ltm WHERE value IS NULL)", keepParts)})
 }
 
-// forget removes the tombstones that are older than replica.KeptDeletions by the clock of
-// the server, and those with smaller numbers.
+// forget removes the tombstones older than replica.KeptDeletions by the server's clock, and all tombstones with smaller
+// numbers.
 func (d *database) forget(ctx context.Context) error {
 	var w write
 	for _, feed := range store.Feeds() {
@@ -405,7 +398,6 @@ func (d *database) forget(ctx context.Context) error {
 	return err
 }
 
-// Drop removes a collection.
 func (d *database) Drop(ctx context.Context, space string) (rows int, existed bool, err error) {
 	name := escape(space)
 	w := write{
@@ -415,7 +407,7 @@ func (d *database) Drop(ctx context.Context, space string) (rows int, existed bo
 	w.add("DELETE FROM vectors WHERE collection = ?2 AND "+pending, name)
 	w.add("DELETE FROM vectors_gone WHERE collection = ?2 AND "+pending, name)
 	w.add("DELETE FROM vector_collections WHERE name = ?2 AND "+pending, name)
-	// A collection that is created again is born later.
+	// A collection that is created again gets a new birth number.
 	w.add("UPDATE tea_seq SET n = n + 1 WHERE name = 'vectors' AND " + pending)
 	results, err := d.do(ctx, w)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package rowmirror has a copy of the tables of data.* of a database whose own queries
-// cannot be those of a workflow. Start with [New].
+// Package rowmirror keeps a local copy of the tables of data.*, for databases that cannot run the queries of workflows.
+// Start with [New].
 package rowmirror
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Source is the database. Its methods are safe for concurrent use.
+// Source is the database. It is safe for concurrent use.
 type Source interface {
 	// States returns the states of all tables.
 	States(ctx context.Context) (map[string]State, error)
@@ -30,14 +30,14 @@ type Source interface {
 	Changed(ctx context.Context, table string, after int64) (rows []Row, more bool, err error)
 }
 
-// State is the state of a table: the number of its last change, and one from which on
-// Changed has all removals. Born tells a table from an earlier one.
+// State is the state of a table: the number of its last change, and the number from which Changed includes all
+// removals. Born distinguishes a table from an earlier one with its name.
 type State struct {
 	Version, Removed int64
 	Born             string
 }
 
-// Row is a row, as a JSON object. Gone says that it was removed.
+// Row is a row as a JSON object. Gone reports that it was removed.
 type Row struct {
 	Key  string
 	Seq  int64
@@ -45,8 +45,8 @@ type Row struct {
 	Gone bool
 }
 
-// Mirror runs the queries of data.* on a copy of the tables that they read. It reads
-// what has changed before each query. It is safe for concurrent use.
+// Mirror runs the queries of data.* on a copy of the tables that they read. Before each query it reads the changes. It
+// is safe for concurrent use.
 type Mirror struct {
 	source Source
 	logger *slog.Logger
@@ -60,12 +60,11 @@ type Mirror struct {
 
 var _ store.Selector = (*Mirror)(nil)
 
-// New returns the mirror of a database. It needs nothing before the first query; the
-// caller closes it.
+// New returns the mirror of a database. Nothing is opened before the first query; the caller closes it.
 func New(source Source, logger *slog.Logger) *Mirror { return &Mirror{source: source, logger: logger} }
 
-// Where returns the keys and bodies of the rows of a table that match a condition,
-// and the number of the table's last change then.
+// Where returns the keys and bodies of the rows of a table that match a condition, and the number of the table's last
+// change at that time.
 func (m *Mirror) Where(ctx context.Context, table string, w tabular.Where) (rows []Row, version int64, err error) {
 	if err := m.refresh(ctx, []string{table}); err != nil {
 		return nil, 0, fmt.Errorf("read the tables: %w", err)
@@ -101,10 +100,10 @@ func (m *Mirror) Select(ctx context.Context, query string, bounds store.Sandbox)
 	return m.engine.Select(ctx, query, bounds)
 }
 
-// maxRounds bounds how often tables that change meanwhile are read again.
+// maxRounds bounds how often tables are read again that change meanwhile.
 const maxRounds = 20
 
-// refresh reads the copies of all tables at one moment.
+// refresh updates the copies of the tables to one point in time.
 func (m *Mirror) refresh(ctx context.Context, names []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -135,7 +134,7 @@ func (m *Mirror) refresh(ctx context.Context, names []string) error {
 	return e
 }
 
-// read reads what has changed in a table.
+// read reads the changes of a table.
 func (m *Mirror) read(ctx context.Context, name string, now State) error {
 	have := m.seen[name]
 	if have.Born != now.Born || now.Removed > have.Version || now.Version < have.Version {

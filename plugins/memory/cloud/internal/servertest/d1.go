@@ -32,7 +32,7 @@ func StartD1(t testing.TB, n int) *D1 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Cancel = input.Close // the server ends with it
+	cmd.Cancel = input.Close // ends the server
 	cmd.WaitDelay = 10 * time.Second
 	output, err := cmd.StdoutPipe()
 	if err != nil {
@@ -52,7 +52,7 @@ func StartD1(t testing.TB, n int) *D1 {
 	return &D1{base: strings.TrimSuffix(strings.TrimSpace(line), "/") + "/cdn-cgi/explorer/api/d1/database/", n: int64(n)}
 }
 
-// Create returns the URL of a database that no other call returns.
+// Create returns the URL of an unused database.
 func (s *D1) Create(t testing.TB) string {
 	t.Helper()
 	n := s.next.Add(1)

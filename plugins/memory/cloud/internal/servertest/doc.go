@@ -1,3 +1,3 @@
-// Package servertest starts the servers that the stores of package cloud are tested
-// against. Each listens on the loopback interface and ends with the test program.
+// Package servertest starts the servers that the tests of the cloud stores need. Each listens on the loopback interface
+// and ends with the test program.
 package servertest

@@ -24,8 +24,7 @@ type Firestore struct {
 	stop func()
 }
 
-// Stop ends the emulator, and with it the data, which are in its memory. It does
-// nothing for nil.
+// Stop ends the emulator and discards its data, which are in memory. It does nothing for nil.
 func (s *Firestore) Stop() {
 	if s != nil {
 		s.stop()

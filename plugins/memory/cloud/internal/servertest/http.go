@@ -8,23 +8,22 @@ import (
 	"sync/atomic"
 )
 
-// ErrLost is the error of a request whose answer [Trips] loses.
+// ErrLost is the error of a request whose response [Trips] loses.
 var ErrLost = errors.New("the answer is lost")
 
-// Trips counts the requests of an HTTP client, and loses answers.
+// Trips counts the requests of an HTTP client, and loses responses.
 type Trips struct {
 	http.RoundTripper
 	// Around replaces the sending of a request if it is not nil. It is set before the
 	// first request.
 	Around func(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error)
-	// Lose reports whether the answer to the n-th request is lost after the server
-	// has done what was asked. It is set before the first request.
+	// Lose reports whether the response to request n is lost after the server has handled it. It is set before the
+	// first request.
 	Lose func(n int64) bool
 
 	n atomic.Int64
 }
 
-// RoundTrip sends a request.
 func (t *Trips) RoundTrip(r *http.Request) (*http.Response, error) {
 	n := t.n.Add(1)
 	send := t.RoundTripper.RoundTrip
@@ -48,14 +47,13 @@ func (t *Trips) Wrap(h *http.Client) *http.Client {
 	return h
 }
 
-// CloseIdleConnections closes the connections that no request uses.
 func (t *Trips) CloseIdleConnections() {
 	if c, ok := t.RoundTripper.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// Answer is an answer of a server that does not exist.
+// Answer returns the response of a simulated server.
 func Answer(status int, contentType, body string) *http.Response {
 	return &http.Response{
 		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

@@ -19,7 +19,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
-// root is the folder of the repository, seen from a package of cloud.
+// root is the root of the repository, relative to a package of cloud.
 const root = "../../../.."
 
 // LibSQL is a running libSQL server with any number of databases.
@@ -49,7 +49,7 @@ func StartLibSQL(t testing.TB, dir string) *LibSQL {
 // startTries is the number of tries to find free ports.
 const startTries = 10
 
-// Start starts the server again after Kill, at the same address.
+// Start restarts the server after Kill, at the same address.
 func (s *LibSQL) Start(t testing.TB) {
 	t.Helper()
 	for range startTries {
@@ -71,7 +71,7 @@ func (s *LibSQL) Start(t testing.TB) {
 			s.cmd, s.ended, s.Address, s.admin = cmd, ended, address, admin
 			return
 		}
-		_ = cmd.Process.Kill() // another process can have the port
+		_ = cmd.Process.Kill() // another process may have taken the port
 		<-ended
 		if s.Address != "" {
 			continue
@@ -81,8 +81,8 @@ func (s *LibSQL) Start(t testing.TB) {
 	t.Fatal("the libSQL server does not start")
 }
 
-// Kill ends the server without a warning.
-func (s *LibSQL) Kill() { _ = s.cmd.Process.Kill() } // it can have ended
+// Kill kills the server.
+func (s *LibSQL) Kill() { _ = s.cmd.Process.Kill() } // it may have ended already
 
 // Stop kills the server and waits until it has ended.
 func (s *LibSQL) Stop() {
@@ -98,8 +98,8 @@ func (s *LibSQL) Create(t testing.TB) string {
 	return name
 }
 
-// Default creates the database of requests for the server's address, and returns
-// its URL. The server finds a database by the first part of the host.
+// Default creates the database of requests for the server's plain address, and returns its URL. The server finds a
+// database by the first label of the host.
 func (s *LibSQL) Default(t testing.TB) string {
 	t.Helper()
 	s.create(t, "127")
@@ -124,8 +124,8 @@ func (s *LibSQL) create(t testing.TB, name string) {
 	}
 }
 
-// Around directs a request for a database to the server, which finds the database
-// by the first part of the host: see [Trips.Around].
+// Around directs a request for a database to the server, which finds the database by the first label of the host: see
+// [Trips.Around].
 func (s *LibSQL) Around(name string) func(*http.Request, func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	return func(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 		r = r.Clone(r.Context())
@@ -146,13 +146,12 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// answers waits until a server accepts connections, and reports whether it does
-// before it ends.
+// answers waits until a server accepts connections, and reports whether it did before it ended.
 func answers(ended <-chan struct{}, address string) bool {
 	var d net.Dialer
 	for {
 		if conn, err := d.DialContext(context.Background(), "tcp", address); err == nil {
-			_ = conn.Close() // nothing is sent
+			_ = conn.Close()
 			return true
 		}
 		select {

@@ -48,8 +48,8 @@ func StartToxiproxy(t testing.TB) *Toxiproxy {
 	return nil
 }
 
-// toxiproxyProgram returns the path of the proxy. Where it was not built the test
-// is skipped, or fails where CI is true.
+// toxiproxyProgram returns the path of the proxy. If it was not built, the test is skipped, except in CI, where it
+// fails.
 func toxiproxyProgram(t testing.TB) string {
 	t.Helper()
 	const name = "toxiproxy-server"
@@ -74,7 +74,7 @@ func (p *Toxiproxy) Proxy(t testing.TB, upstream string) *Proxied {
 	var created struct {
 		Listen string `json:"listen"`
 	}
-	name := rand.Text() // of several to the same server
+	name := rand.Text() // there can be several proxies of one server
 	p.send(t, http.MethodPost, "/proxies", map[string]any{"name": name, "listen": "127.0.0.1:0", "upstream": upstream, "enabled": true}, &created)
 	return &Proxied{Address: created.Listen, p: p, name: name}
 }
@@ -91,7 +91,7 @@ type Proxied struct {
 // Toxic is a fault: a type of toxiproxy with its attributes.
 type Toxic struct {
 	Type       string
-	Stream     string // upstream, or downstream (also "")
+	Stream     string // "upstream" or "downstream"; "" = downstream
 	Attributes map[string]any
 }
 
@@ -104,7 +104,7 @@ func (s *Proxied) Add(t testing.TB, toxic Toxic) (remove func()) {
 	return func() { t.Helper(); s.p.send(t, http.MethodDelete, path+"/"+name, nil, nil) }
 }
 
-// Enable refuses connections, or lets them pass again.
+// Enable accepts or refuses connections.
 func (s *Proxied) Enable(t testing.TB, on bool) {
 	t.Helper()
 	s.p.send(t, http.MethodPost, "/proxies/"+s.name, map[string]any{"enabled": on}, nil)

@@ -20,11 +20,9 @@ type Remote struct {
 	Settings map[string]any
 	// Option adds the engine to the bundle.
 	Option memory.Option
-	// NoTables says that the memory has no tables of data.*, and NoFullText that its
-	// ltm.search takes no text.
+	// NoTables reports that the memory has no tables of data.*, and NoFullText that ltm.search accepts no text.
 	NoTables, NoFullText bool
-	// TooLarge is the size of a text that the memory does not store in a row, 0 = it
-	// stores all.
+	// TooLarge is the size of a text that is too large for a row of the memory, 0 = no limit.
 	TooLarge int
 }
 
@@ -71,7 +69,6 @@ func (r Remote) Shared(t testing.TB, further map[string]any) Device {
 	return Open(t, r.Option, settings)
 }
 
-// Call calls an action.
 func (d Device) Call(ctx context.Context, action string, params map[string]any) (map[string]any, error) {
 	if params == nil {
 		params = map[string]any{}
@@ -92,7 +89,7 @@ func (d Device) Call(ctx context.Context, action string, params map[string]any) 
 	return v.(map[string]any), nil //nolint:forcetypeassert // all actions return objects
 }
 
-// valueOf returns the value of a side of a merge, 0 for a deleted one.
+// valueOf returns the value of one side of a merge, 0 if it was deleted.
 func valueOf(params any, side string) int64 {
 	record, _ := params.(map[string]any)[side].(map[string]any)
 	body, _ := record["body"].(map[string]any)

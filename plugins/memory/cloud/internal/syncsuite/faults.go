@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/servertest"
 )
 
-// faults are what happens to the connections of a store, with the direction.
+// faults are the faults of connections to a store.
 func faults() map[string]servertest.Toxic {
 	all := map[string]servertest.Toxic{}
 	for _, stream := range []string{"upstream", "downstream"} {
@@ -31,16 +31,15 @@ func faults() map[string]servertest.Toxic {
 	return all
 }
 
-// faultTime is how long a fault lasts before calls give up, and timeout how long
-// they have afterwards.
+// faultTime is how long a fault lasts before calls time out, and timeout how long they have afterwards.
 const (
 	faultTime = 700 * time.Millisecond
 	timeout   = time.Minute
 )
 
-// Faults disturbs the connections to a store while a device writes to it and
-// another one synchronises with it. Nothing that was acknowledged is lost, and
-// nothing is done twice. behind returns the remote memory as it is behind the proxy.
+// Faults disturbs the connections to a store while a device writes to it and another one synchronises with it. No
+// acknowledged write may be lost, and none may be done twice. behind returns the remote memory as seen through the
+// proxy.
 func Faults(t *testing.T, direct Remote, proxy *servertest.Proxied, behind Remote) {
 	t.Helper()
 	writer, device, server := behind.Shared(t, map[string]any{"timeout": 15}), behind.Device(t, nil), direct.Shared(t, nil)
@@ -54,13 +53,13 @@ func Faults(t *testing.T, direct Remote, proxy *servertest.Proxied, behind Remot
 		var group sync.WaitGroup
 		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		key := fmt.Sprint("direct/", n)
-		group.Go(func() { // it is tried again until the fault ends
+		group.Go(func() { // repeated until the fault ends
 			r, err := writer.Call(ctx, "ltm.store", map[string]any{"key": key, "value": n})
 			if err == nil {
 				writer.Same(name+": the write", r, map[string]any{"created": true})
 				return
 			}
-			// It was not acknowledged. Done again, it is there once.
+			// It was not acknowledged, so it is repeated; it must be stored once.
 			if _, err := writer.Call(t.Context(), "ltm.store", map[string]any{"key": key, "value": n}); err != nil {
 				t.Errorf("%s: the write after the fault: %v", name, err)
 			}
@@ -116,7 +115,6 @@ func reconnect(t *testing.T, device Device, proxy *servertest.Proxied, behind Re
 	})
 }
 
-// await waits for a status of synchronising in the background.
 func (d Device) await(what string, reached func(status map[string]any) bool) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), timeout)

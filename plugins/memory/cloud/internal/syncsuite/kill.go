@@ -19,23 +19,21 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory"
 )
 
-// childVariable has the work of a process that is killed.
+// childVariable is the environment variable with the work of a process that is killed.
 const childVariable = "TEA_SYNC_CHILD"
 
-// work is what a process does before it is killed.
 type work struct {
 	Dir   string         `json:"dir"`
 	Sync  map[string]any `json:"sync"`
 	Round int            `json:"round"`
-	// Tables says that the remote has tables.
+	// Tables reports that the remote has tables.
 	Tables bool `json:"tables"`
 }
 
-// readings is a table.
 var readings = map[string]any{"name": "readings", "primary_key": []string{"id"}, "schema": map[string]any{"id": "string", "value": "int"}}
 
-// writes are the entries of a round, nil for a deletion: new ones, some that every
-// round changes, and one that an earlier round has stored.
+// writes returns the entries of a round, nil for a deletion: new entries, entries that every round changes, and an
+// entry of an earlier round.
 func (w work) writes() map[string]any {
 	all := map[string]any{}
 	for i := range 20 {
@@ -84,9 +82,8 @@ func Child(t *testing.T, option memory.Option) {
 	}
 }
 
-// Kill kills a process again and again while it synchronises. All that it has
-// acknowledged is at the remote and on another device in the end, and no run takes
-// its own earlier writes for another device's.
+// Kill kills a process repeatedly while it synchronises. In the end the remote and another device must have everything
+// that it acknowledged, and no run may mistake its own earlier writes for those of another device.
 func Kill(t *testing.T, r Remote) {
 	t.Helper()
 	kills := 12

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stored returns the versions of the records that storeEach has stored.
+// stored returns the versions of the records that storeEach stored.
 func (d Device) stored(r Remote) map[string]any {
 	d.t.Helper()
 	all := map[string]any{}
@@ -28,7 +28,7 @@ func (d Device) stored(r Remote) map[string]any {
 	return all
 }
 
-// storeEach stores a record of each kind, or replaces it.
+// storeEach stores or replaces a record of each kind.
 func (d Device) storeEach(r Remote, name string, version int) {
 	d.t.Helper()
 	text := fmt.Sprint(version)
@@ -41,8 +41,8 @@ func (d Device) storeEach(r Remote, name string, version int) {
 	}
 }
 
-// Restored puts an older copy of the remote memory back, which makeCopy has made.
-// Another device writes to it before the devices that know its later state do.
+// Restored restores an older copy of the remote memory, made by makeCopy. Another device writes to it before the
+// devices that know its later state do.
 func Restored(t *testing.T, r Remote, makeCopy func() (putBack func())) {
 	t.Helper()
 	a, b, c := r.Device(t, nil), r.Device(t, nil), r.Device(t, nil)
@@ -91,8 +91,7 @@ func Restored(t *testing.T, r Remote, makeCopy func() (putBack func())) {
 	a.Same("a later deletion", a.Do("memory.sync", nil), map[string]any{"deleted_locally": int64(1)})
 }
 
-// FolderCopies returns a function that copies the folder of a server. The server is
-// stopped with stop and started again with start.
+// FolderCopies returns a function that copies the folder of a server, which stop stops and start restarts.
 func FolderCopies(t *testing.T, dir string, stop, start func()) (makeCopy func() (putBack func())) {
 	t.Helper()
 	replace := func(to, from string) {

@@ -61,7 +61,7 @@ func twoDevices(t *testing.T, r Remote) {
 	if diff := cmp.Diff(map[string]any{"brief": int64(1)}, shared.Values("team")); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
 	}
-	// What was reset is another memory.
+	// A reset memory is a different memory.
 	shared.Do("memory.reset", map[string]any{"confirm": true})
 	a.Do("memory.sync", nil)
 	if diff := cmp.Diff(map[string]any{"brief": int64(1)}, shared.Values("team")); diff != "" {
@@ -72,7 +72,7 @@ func twoDevices(t *testing.T, r Remote) {
 // matrix changes records on a device and at the remote in every way, under every
 // policy.
 func matrix(t *testing.T, r Remote) {
-	// What a record is on both sides before, and then on each side. 0 = absent.
+	// The state of a record on both sides before, and then on each side; 0 = absent.
 	cases := []struct{ before, local, remote int }{
 		{0, 1, 0}, {0, 0, 1}, {0, 1, 1}, {0, 1, 2}, {1, 2, 1}, {1, 1, 2}, {1, 2, 2}, {1, 2, 3}, {1, 0, 1}, {1, 1, 0}, {1, 0, 2}, {1, 2, 0}, {1, 0, 0},
 	}
@@ -125,7 +125,7 @@ func matrix(t *testing.T, r Remote) {
 	}
 }
 
-// archives copies a memory from a device to the server and back by archives.
+// archives copies a memory from a device to the server and back.
 func archives(t *testing.T, r Remote) {
 	dir := t.TempDir()
 	local := func() Device {

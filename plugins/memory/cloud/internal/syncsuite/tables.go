@@ -70,7 +70,7 @@ func tables(t *testing.T, r Remote) {
 	set(a, "a", 2, 4, 6, 7)
 	remove(a, 3, 8)
 	set(b, "b", 9)
-	// 2 and 3 are changed on both sides, 4 is deleted on one.
+	// Rows 2 and 3 were changed on both sides, row 4 was deleted on one.
 	a.Same("conflicts", a.Do("memory.sync", map[string]any{"conflicts": "remote"}), map[string]any{
 		"conflicts": int64(3), "pulled": int64(3), "pushed": int64(2), "deleted_locally": int64(2), "deleted_remotely": int64(1),
 	})
@@ -78,7 +78,7 @@ func tables(t *testing.T, r Remote) {
 	a.Same("its change", a.Do("memory.sync", nil), map[string]any{"conflicts": int64(0), "pulled": int64(1)})
 	sameRows(t, "many", shared, a, b)
 	unchanged("many")
-	// A row that was deleted on both sides, and one that was deleted and added again.
+	// One row was deleted on both sides; one was deleted and added again.
 	remove(a, 10, 11)
 	remove(shared, 10)
 	a.Do("data.insert", map[string]any{"table": "many", "rows": []map[string]any{{"id": 11, "text": "again"}}})
@@ -88,8 +88,8 @@ func tables(t *testing.T, r Remote) {
 	unchanged("all")
 }
 
-// tooLarge synchronises and imports rows and vectors of which one is larger than the
-// memory stores: it is refused, and the others are stored.
+// tooLarge synchronises and imports rows and vectors. One is larger than the memory stores: it must be refused, and the
+// others stored.
 func tooLarge(t *testing.T, r Remote) {
 	dir := t.TempDir()
 	device, shared := r.Device(t, map[string]any{}), r.Shared(t, map[string]any{"archives": dir})
@@ -122,7 +122,6 @@ func tooLarge(t *testing.T, r Remote) {
 	refused("memory.import", shared.Do("memory.import", map[string]any{"path": "a.teamem"}))
 }
 
-// texts returns the rows of the table texts.
 func (d Device) texts() map[string]any {
 	all := map[string]any{}
 	for id, row := range d.rows("texts") {

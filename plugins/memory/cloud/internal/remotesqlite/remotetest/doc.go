@@ -1,3 +1,2 @@
-// Package remotetest has tests of package remotesqlite that run on every server,
-// besides the suites of storetest.
+// Package remotetest has the tests of package remotesqlite that run on every server, in addition to package storetest.
 package remotetest

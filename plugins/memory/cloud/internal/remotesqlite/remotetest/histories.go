@@ -13,9 +13,8 @@ import (
 // historyCalls is the number of calls of a device.
 const historyCalls = 60
 
-// Histories has several devices call the stores at the same time, over a network
-// that loses answers, and checks that the calls on each key have a common order.
-// The devices share nothing but the database.
+// Histories calls the stores of several devices concurrently, over a network that loses responses, and checks that the
+// calls on each key have a common order. The devices share only the database.
 func Histories(t *testing.T, open Open) {
 	t.Helper()
 	for _, devices := range []int{2, 8} {

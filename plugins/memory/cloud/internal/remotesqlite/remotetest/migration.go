@@ -13,13 +13,13 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// version1 makes a database as the first version of the schema did.
+// version1 creates the first version of the schema.
 //
 //go:embed testdata/v1.sql
 var version1 string
 
-// Migration opens a database of the first version while a device with that version
-// goes on writing. exec runs statements in the test's database.
+// Migration opens a database of the first version while a device with that version continues to write. exec runs
+// statements in the test's database.
 func Migration(t *testing.T, open Open, exec func(t *testing.T, statements ...string)) {
 	exec(t, slices.DeleteFunc(strings.Split(version1, ";\n"), func(s string) bool { return s == "" })...)
 	s := open(t, &servertest.Trips{})
@@ -32,7 +32,7 @@ func Migration(t *testing.T, open Open, exec func(t *testing.T, statements ...st
 			t.Errorf("%s of the old database (-want +got):\n%s", feed, diff)
 		}
 	}
-	// What the first version sends for a deletion and for a write.
+	// These are the statements of the first version for a deletion and a write.
 	exec(t,
 		"DELETE FROM ltm_text WHERE rowid = 2", "DELETE FROM ltm WHERE id = 2",
 		`INSERT INTO ltm (namespace, key, seq, value, content_hash, size, created_at, updated_at)
@@ -75,8 +75,7 @@ func Run(t *testing.T, server remotesqlite.Server, statements ...string) {
 	}
 }
 
-// keysOf returns the keys of the changes after a number, those of tombstones with
-// a minus.
+// keysOf returns the keys of the changes after a number, with a minus for tombstones.
 func keysOf(t *testing.T, s *store.Stores, feed store.Feed, after int64) []string {
 	t.Helper()
 	page, err := s.Replica.Changes(t.Context(), store.ChangeQuery{Feed: feed, After: after, Limit: 100})

@@ -16,11 +16,11 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Open opens the stores of the test's database: an empty one at the first call of
-// a test, the same one at each later call. Its requests pass trips.
+// Open opens the stores of the test's database. The first call of a test returns an empty database, later calls the
+// same database. Requests pass through trips.
 type Open func(t testing.TB, trips *servertest.Trips) *store.Stores
 
-// call is a call, with the requests that it may take and its result.
+// call is a call with its expected result and the number of requests that it may need.
 type call struct {
 	name string
 	most int64
@@ -173,8 +173,7 @@ func RoundTrips(t *testing.T, open Open) {
 	}
 }
 
-// Benchmark measures the calls and reports the requests of each. Later runs of a call
-// find what the first one has left.
+// Benchmark measures the calls and reports the requests of each. Later runs of a call use the data of the first.
 func Benchmark(b *testing.B, open Open) {
 	b.Helper()
 	trips := &servertest.Trips{}
@@ -192,8 +191,7 @@ func Benchmark(b *testing.B, open Open) {
 	}
 }
 
-// LostAnswers loses the first answer to each request. All results are those of a
-// network that loses none: nothing is done twice.
+// LostAnswers loses the first response to each request. The results must be the same as without losses.
 func LostAnswers(t *testing.T, open Open) {
 	t.Helper()
 	trips := &servertest.Trips{Lose: func(n int64) bool { return n%2 == 1 }}
