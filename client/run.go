@@ -25,7 +25,7 @@ const (
 	Done    Status = "done"
 )
 
-// Ended reports whether nothing more happens without a request.
+// Ended reports whether the run continues only after a request.
 func (s Status) Ended() bool { return s != Queued && s != Running }
 
 // Run describes a run. Fields that the server has not sent are zero: [Client.Start] without

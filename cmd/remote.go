@@ -152,8 +152,7 @@ func withStopTimeout(ctx context.Context) (_ context.Context, cancel func()) {
 	}
 }
 
-// followRun prints the events of a run until it ends, or waits for somebody other than
-// the user.
+// followRun prints the events of a run until it ends, or waits for another person.
 func (r *remoteRun) followRun(ctx context.Context, id string) (*client.Run, error) {
 	k := &asker{app: r.a}
 	for {

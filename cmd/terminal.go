@@ -61,9 +61,8 @@ func (a *app) masked(text string) string {
 	return text
 }
 
-// quotes reports whether a message may show lines of a file: one below the working
-// directory, or next to or below a file that the command line names. A workflow of
-// somebody else can name any file of the user as a subgraph.
+// quotes reports whether a message may show lines of a file: one below the working directory, or next to or below a
+// file that the command line names. A workflow from elsewhere can name any of the user's files as a subgraph.
 func (a *app) quotes(file string) bool {
 	file = resolved(file)
 	near := func(dir string) bool {

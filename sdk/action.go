@@ -59,8 +59,8 @@ type ActionInfo struct {
 	Replay     Replay         `json:"replay,omitzero"`
 }
 
-// Replay is what an engine does with a call when it replays a run. With the zero value
-// the call is made elsewhere and its result is stored.
+// Replay is what an engine does with a call when it replays a run. The zero value makes the call outside of the replay
+// and stores its result.
 type Replay struct {
 	// Repeat makes the call again: it has no effect outside its run, and its result
 	// depends only on its parameters and the run.

@@ -17,7 +17,7 @@ import (
 //go:embed flow.yaml
 var definition []byte
 
-// tank is what the program controls.
+// tank is the state that the program controls.
 type tank struct {
 	mu      sync.Mutex
 	percent float64
@@ -54,7 +54,7 @@ func (t *tank) actions() []tea.Action {
 	}
 }
 
-// control runs the workflow; ask answers what it asks.
+// control runs the workflow; ask answers its questions.
 func control(ctx context.Context, t *tank, target float64, ask func(question string) bool) (*flow.Result, error) {
 	h, err := host.New(host.Options{Actions: t.actions()})
 	if err != nil {

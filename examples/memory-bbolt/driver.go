@@ -67,7 +67,7 @@ var (
 
 func bucketOf(kind string, feed store.Feed) []byte { return []byte(kind + "/" + string(feed)) }
 
-// spaceKey begins the names of a space: the length in front keeps spaces apart.
+// spaceKey is the key prefix of a space. It begins with the length, so that no space is a prefix of another.
 func spaceKey(space string) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(len(space))), space...)
 }
@@ -233,8 +233,8 @@ func (d *driver) Spaces(ctx context.Context, names ...string) (all []store.Space
 	return all, err
 }
 
-// spaceOf returns a collection. One that cannot be decoded does not exist: it is created
-// again by the next vector.
+// spaceOf returns a collection. A collection that cannot be decoded counts as missing; the next vector creates it
+// again.
 func spaceOf(tx *bolt.Tx, name string) (s store.Space, ok bool) {
 	raw := tx.Bucket(spacesBucket).Get([]byte(name))
 	return s, raw != nil && json.Unmarshal(raw, &s) == nil
@@ -294,7 +294,7 @@ func (w *writing) next(feed store.Feed) int64 {
 	return n
 }
 
-// store stores a row or tombstone in place of another one.
+// store replaces the row or tombstone under a name.
 func (w *writing) store(old, r store.Row) int64 {
 	if old.Seq != 0 {
 		w.remove(bucketOf("changes", r.Feed), number(old.Seq))
@@ -437,8 +437,7 @@ func (d *driver) Sweep(ctx context.Context, expired, deleted int64) (n int, err 
 	return n, err
 }
 
-// forget removes the tombstones of a feed from before an instant, and those with smaller
-// numbers.
+// forget removes the tombstones of a feed from before an instant, and all tombstones with smaller numbers.
 func (w *writing) forget(feed store.Feed, before int64) {
 	all := w.selected(feed, nil, func(r store.Row) bool { return r.Deleted })
 	last := int64(0)

@@ -77,7 +77,7 @@ func (c *Client) httpFor(route httpapi.Route) (*http.Client, error) {
 // observer is called with failed requests. If it returns an error, the call ends.
 type observer = func(context.Context, httpapi.Failure) error
 
-// target is a server and the model that a call asks there.
+// target is a server and the model that a call uses.
 type target struct {
 	chat.Provider
 	name, model string

@@ -27,7 +27,7 @@ type Request struct {
 // action's, a [*tea.Error]. The test fails if the bundle fails its own check,
 // or parameters or result have no JSON form.
 //
-// The context is the test's: it ends when the test does.
+// The context ends with the test.
 func Call(t testing.TB, bundle tea.Bundle, req Request) (any, error) {
 	t.Helper()
 	conform.RouteLogs()

@@ -1,4 +1,3 @@
-// Package kill kills the real binary, at random instants and at each system
-// call that changes the disk, and looks at what a resume makes of it. There is
-// nothing to import here; see kill_test.go and inject_test.go.
+// Package kill kills the real binary, at random instants and at each system call that changes the disk, and checks the
+// result of a resume. The package exports nothing; see kill_test.go and inject_test.go.
 package kill

@@ -1,4 +1,3 @@
-// Package plan kills the real binary with a plan in it, and counts at a real
-// server how often each subtask was executed. There is nothing to import here;
-// see kill_test.go.
+// Package plan kills the real binary while it executes a plan, and counts at a real server how often each subtask was
+// executed. The package exports nothing; see kill_test.go.
 package plan

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Log has what a program prints. Create it with [NewLog]. It is safe for concurrent
-// use, except Await, which one goroutine calls.
+// Log stores the output of a program. Create it with [NewLog]. It is safe for concurrent use, except Await, which one
+// goroutine calls.
 type Log struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -51,8 +51,7 @@ func (l *Log) Await(t testing.TB, text string) {
 // testTimeout is how long a test waits for what must happen.
 const testTimeout = 5 * time.Minute
 
-// Poll calls done until it returns true, for five minutes at most. The state is what a
-// failure reports.
+// Poll calls done until it returns true, for at most five minutes. The state is part of the failure message.
 func Poll(t testing.TB, done func() (ok bool, state any)) {
 	t.Helper()
 	for late := time.Now().Add(testTimeout); ; {

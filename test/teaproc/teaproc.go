@@ -75,7 +75,7 @@ type Process struct {
 	Program string
 	Args    []string // --stream is added
 	Dir     string
-	Env     []string // nil: that of the test
+	Env     []string // nil = the test's
 	// Saw is called with each event.
 	Saw func(Event)
 	// Kill, unless it is nil, runs next to the process and kills it. Its context

@@ -108,7 +108,7 @@ func (d *day) say(hour, minute, second int, level, format string, args ...any) {
 	d.lines = append(d.lines, line{at, fmt.Sprintf("%s %-5s %s", at.Format(time.RFC3339), level, fmt.Sprintf(format, args...))})
 }
 
-// routine is what a healthy gateway says.
+// routine generates the usual messages of a healthy gateway.
 func (d *day) routine() {
 	for minute := range 24 * 60 {
 		h, m, s := minute/60, minute%60, d.rand.IntN(60)
@@ -124,14 +124,14 @@ func (d *day) routine() {
 			d.say(h, m, s, "DEBUG", "modbus[418]: %s answered in %d ms", dev.name, 12+d.rand.IntN(30))
 		}
 	}
-	for range 6 { // a lost packet now and then is not an incident
+	for range 6 { // an occasional lost packet is not an incident
 		dev := devices[1+d.rand.IntN(2)]
 		d.say(d.rand.IntN(24), d.rand.IntN(60), d.rand.IntN(60), "WARN", "modbus[418]: %s answered late (%d ms)", dev.name, 800+d.rand.IntN(300))
 	}
 	d.say(11, 4, 41, "ERROR", "modbus[418]: line-1 checksum wrong, asked again")
 }
 
-// incidents are what the example has to find.
+// incidents are the events that the example must find.
 func (d *day) incidents() {
 	for m := 158; m < 264; m += 4 {
 		d.say(m/60, m%60, d.rand.IntN(60), "ERROR", "modbus[418]: tank-1 no answer after 3 tries (timeout 2000 ms)")

@@ -1,5 +1,5 @@
-// Package hosted tests the plugins in other languages: with the conformance
-// suite, and under a host, which sees what the suite cannot. Start with [Suite].
+// Package hosted tests the plugins in other languages: with the conformance suite, and under a host for behaviour that
+// the suite cannot check. Start with [Suite].
 package hosted
 
 import (
@@ -184,8 +184,8 @@ func (b *begun) Token(ctx context.Context, text string) {
 	b.token <- struct{}{}
 }
 
-// supervised tests the program with the probe actions: a call that ends at its
-// deadline keeps its process, and a process that dies is started again.
+// supervised tests the program with the probe actions: a call that ends at its deadline keeps its process, and a
+// process that dies is restarted.
 func supervised(t *testing.T, program string) {
 	t.Helper()
 	dir := t.TempDir()

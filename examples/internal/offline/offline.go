@@ -1,5 +1,5 @@
-// Package offline serves what examples otherwise need a network for: a model
-// with prepared answers, a search service, and a site. Start with [Handler].
+// Package offline replaces the network services of examples: a model with prepared answers, a search service, and a web
+// site. Start with [Handler].
 package offline
 
 import (
@@ -16,8 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Answer is what the model says to a request whose last message contains a
-// text: a sentence, or the call of a tool.
+// Answer is the model's answer to a request whose last message contains a text: a sentence, or a call of a tool.
 type Answer struct {
 	To        string         `yaml:"to"`
 	Say       string         `yaml:"say"`
@@ -25,7 +24,6 @@ type Answer struct {
 	Arguments map[string]any `yaml:"arguments"`
 }
 
-// Answers reads a file of answers.
 func Answers(file string) ([]Answer, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -38,10 +36,9 @@ func Answers(file string) ([]Answer, error) {
 	return list, nil
 }
 
-// Handler serves the folder of an example: the pages in site, at /search the
-// results in found.json as SearXNG has them, and at /v1/ a model that gives the
-// answers in model.yaml. In both files SITE is the address of the server.
-// Before an answer is sent, asked is called with its text, unless it is nil.
+// Handler serves the folder of an example: the pages in site, at /search the results in found.json in SearXNG's format,
+// and at /v1/ a model with the answers in model.yaml. In both files SITE stands for the address of the server. asked,
+// if not nil, is called with the text of each answer before it is sent.
 func Handler(dir string, asked func(ctx context.Context, to string)) (http.Handler, error) {
 	answers, err := Answers(filepath.Join(dir, "model.yaml"))
 	if err != nil {
@@ -64,8 +61,7 @@ func Handler(dir string, asked func(ctx context.Context, to string)) (http.Handl
 // site is the address of the server that got a request.
 func site(r *http.Request) string { return "http://" + r.Host }
 
-// Model is a server of OpenAI's protocol that gives prepared answers, word by
-// word where they are streamed. See [Handler] for asked.
+// Model is a server of OpenAI's protocol with prepared answers, streamed word by word. See [Handler] for asked.
 func Model(answers []Answer, asked func(ctx context.Context, to string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var req struct {
@@ -113,10 +109,10 @@ func chunk(w io.Writer, v any) {
 	}
 }
 
-// reply writes a part of an answer, to a client that can have gone.
+// reply writes a part of an answer. The client may have disconnected.
 func reply(w io.Writer, text string) { _, _ = io.WriteString(w, text) }
 
-// message is the answer as the protocol has it.
+// message returns the answer in the protocol's form.
 func (a Answer) message(site string) (message map[string]any, finish string) {
 	if a.Tool == "" {
 		return map[string]any{"role": "assistant", "content": a.Say}, "stop"

@@ -24,8 +24,8 @@ const (
 	effectDone   = "done"
 )
 
-// happensOnce reports whether the effect of a call must happen at most once. A node says
-// so for its own calls, a manifest for all calls of the action.
+// happensOnce reports whether the effect of a call must happen at most once. A node can require it for its calls, a
+// manifest for all calls of an action.
 func (x *execution) happensOnce(name string, deep int) bool {
 	if x.node.Spec.Once && deep == x.frame.calls {
 		return true
@@ -34,10 +34,9 @@ func (x *execution) happensOnce(name string, deep int) bool {
 	return ok && info.Once
 }
 
-// invokeMarked is [execution.invokeOnce] for a call whose effect must happen at most
-// once: a durable note is written before it and after it. If only the first one exists,
-// the outcome is unknown. The notes have the path without attempts, so that a retry of a
-// container does not repeat what has happened.
+// invokeMarked is [execution.invokeOnce] for a call whose effect must happen at most once: a durable note is written
+// before it and after it. If only the first one exists, the outcome is unknown. The notes have the path without
+// attempts, so that a retry of a container does not repeat the effect.
 func (x *execution) invokeMarked(ctx context.Context, name string, params tea.Payload, path execpath.Path, deep int, outer *meter) (*tea.Response, *meter, error) {
 	at := path.WithoutAttempts()
 	state, result := x.effect(at)
@@ -125,9 +124,9 @@ func (x *execution) setEffect(at execpath.Path, state string, result any) error 
 	return nil
 }
 
-// isKnown reports whether the outcome of a call with this error is known: it had no effect,
-// or the action says what it did. Details can have not_sent, true or false, where the type
-// does not say it (see [tea.Error.NotSent]), and outcome_known.
+// isKnown reports whether the outcome of a call with this error is known: it had no effect, or the action reports the
+// effect. The details can have not_sent, true or false, if the type leaves it open (see [tea.Error.NotSent]), and
+// outcome_known.
 func isKnown(err error) bool {
 	var e *tea.Error
 	if !errors.As(err, &e) {
@@ -146,8 +145,8 @@ func isKnown(err error) bool {
 	return false
 }
 
-// settle decides on a call with an unknown outcome, as the node says: whether the effect
-// happened, and with what result.
+// settle decides on a call with an unknown outcomeas the node requires: whether the effect happened, and with what
+// result.
 func (x *execution) settle(ctx context.Context, name string, path execpath.Path, cause error) (happened bool, result any, err error) {
 	switch x.node.Spec.OnUnknown {
 	case spec.OnUnknownRepeat:

@@ -61,7 +61,7 @@ type Node struct {
 	// Fallback runs instead of the node after a failure; nil = none.
 	Fallback *Node
 	Timeout  time.Duration
-	// Verify finds out whether an effect happened; nil = nothing does.
+	// Verify finds out whether an effect happened; nil = none.
 	Verify *Verify
 
 	InterruptBefore, InterruptAfter bool

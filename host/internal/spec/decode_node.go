@@ -137,7 +137,7 @@ func (d *decoder) node(v element, s *section, key *source.Node) *Node {
 	return n
 }
 
-// effects reads what a node says about effects that must not be repeated.
+// effects reads the settings of a node for effects that must not be repeated.
 func (d *decoder) effects(n *Node, m mapping) {
 	n.Once, n.OnUnknown = m.string("effects") == "once", OnUnknown(m.string("on_unknown"))
 	v := m.get("verify")

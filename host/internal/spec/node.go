@@ -27,11 +27,9 @@ type Node struct {
 	Fallback *Text
 	// OnError is the effect of a failure; "" = as in error_policy.
 	OnError OnError
-	// Once makes the calls of the node have their effects at most once, also those of
-	// actions whose manifest does not ask for it.
+	// Once requires that the calls of the node have their effects at most once, even if the action's manifest does not.
 	Once bool
-	// OnUnknown is what follows a call of which nobody knows whether it had its effect;
-	// "" = OnUnknownFail.
+	// OnUnknown is the reaction to a call with an unknown outcome; "" = OnUnknownFail.
 	OnUnknown OnUnknown
 	// Verify is the check of OnUnknownVerify; nil = none.
 	Verify *Verify
@@ -43,7 +41,7 @@ type Node struct {
 	Parallel *Parallel
 }
 
-// OnUnknown is what follows a call with an unknown outcome.
+// OnUnknown is the reaction to a call with an unknown outcome.
 type OnUnknown string
 
 // OnUnknownFail fails the node, OnUnknownAsk asks a person, OnUnknownRepeat makes the

@@ -11,8 +11,8 @@ import (
 // defaultBroker is the broker of a trigger that names none.
 const defaultBroker = "mqtt://localhost:1883"
 
-// check checks what a trigger says by itself. The server checks its secrets, time zone
-// and directories, and the triggers of other workflows.
+// check checks a trigger by itself. The server checks its secrets, time zone and directories, and the triggers of other
+// workflows.
 func (t *Trigger) check() (hint string, err error) {
 	switch t.Kind {
 	case TriggerWebhook:

@@ -173,7 +173,7 @@ func appendPart(b []byte, part string) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(part))), part...) //nolint:gosec // the memory has 32 bits
 }
 
-// parts returns the parts of an array, nil for one that does not exist.
+// parts returns the elements of an array, nil for undefined.
 func parts(array js.Value) (all [][]byte) {
 	raw := make([]byte, array.Length())
 	js.CopyBytesToGo(raw, array)

@@ -15,8 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// objectsBackend is the engine objects, whose requests the page makes: it has the
-// credentials.
+// objectsBackend is the engine objects. The page makes its requests, because it has the credentials.
 func objectsBackend() store.Backend {
 	return store.Backend{Name: objects.Engine, Open: func(_ context.Context, c store.Config) (*store.Stores, error) {
 		if c.URL == "" {
@@ -48,13 +47,12 @@ type bucket struct {
 	timeout time.Duration
 }
 
-// tries is how often a request is made that a service does not answer for the moment.
+// tries bounds the attempts of a request that fails temporarily.
 const tries = 3
 
 var retries = backoff.Policy{Base: 200 * time.Millisecond, Max: 5 * time.Second, Multiplier: 2, Jitter: 0.5} //nolint:gochecknoglobals // a constant
 
-// request is what the page sends. Conditions are versions; absent: there must be
-// no object.
+// request is a request to the page. Conditions are versions; absent requires that the object does not exist.
 type request struct {
 	method, name       string
 	match, ifNoneMatch string
@@ -62,7 +60,7 @@ type request struct {
 	body               []byte
 }
 
-// answer is the service's answer.
+// answer is the service's response.
 type answer struct {
 	status  int
 	version string
@@ -146,7 +144,6 @@ func (b *bucket) thrown(thrown *jspromise.Error) error {
 	return failure
 }
 
-// failure returns the error of an answer.
 func (b *bucket) failure(r request, a answer) error {
 	fail := func(kind tea.ErrorType, reason, text string) *tea.Error {
 		e := tea.Errorf(kind, "%s %s/%s: %s", r.method, b.url, r.name, text)
@@ -209,5 +206,4 @@ func (b *bucket) Delete(ctx context.Context, name string) error {
 	return err
 }
 
-// Close does nothing.
 func (b *bucket) Close() error { return nil }

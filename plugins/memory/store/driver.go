@@ -153,13 +153,12 @@ type RowPage struct {
 	Rows []Row
 	// More reports that there can be further rows.
 	More bool
-	// Last is the number of the last change that a page of changes has; without More,
-	// that of the last change of the feed.
+	// Last is the number of the last change on the page or, without More, of the last change of the feed.
 	Last int64
 	// Space describes RowChanges.Space as of before the changes were read. It is the
 	// zero value if the collection does not exist.
 	Space Space
-	// Forgotten is that of FeedState, before the changes were read.
+	// Forgotten is FeedState.Forgotten as of before the changes were read.
 	Forgotten int64
 }
 
@@ -173,8 +172,7 @@ type Space struct {
 	Count int
 }
 
-// Batch is a set of writes that are done together. If it is not Atomic, a database whose
-// transactions are bounded can do it in parts.
+// Batch is a set of writes. If it is not Atomic, a database with bounded transactions can split it.
 type Batch struct {
 	Writes []*RowWrite
 	// Atomic reports that no write is done if one is refused.
@@ -190,9 +188,8 @@ type Batch struct {
 // RowWrite writes a row, or deletes it if Deleted is set. The first vector of a
 // collection creates it, with the vector's dimension.
 type RowWrite struct {
-	// Row is the row to store; ID, Seq and Swept are not used. Version 0 means the
-	// next version of the document, Created 0 the time of the replaced live entry
-	// or Now, and Updated 0 means Now.
+	// Row is the row to store, without ID, Seq and Swept. Version 0 means the next version of the document, Created 0
+	// the time of the replaced live entry or Now, and Updated 0 means Now.
 	Row
 	// If is a condition; a write is refused if it is not met.
 	If Precondition
@@ -216,8 +213,7 @@ type RowResult struct {
 	Same bool
 	// Unmet reports that the write was refused because its condition was not met.
 	Unmet bool
-	// Dimension is the dimension of the collection if the write was refused because
-	// the vector has another one.
+	// Dimension is the dimension of the collection if the write was refused because of another one.
 	Dimension int
 	// Err is the reason why the write was refused because the database cannot store the
 	// row, such as its size; a *tea.Error.
@@ -246,8 +242,8 @@ type Bounded interface {
 
 // TextSearcher is a Driver that finds entries by their texts.
 type TextSearcher interface {
-	// SearchText returns the rows that match the text of a query, best first. The error is
-	// that of [Unsupported] if this database cannot.
+	// SearchText returns the rows that match the text of a query, best first. It returns the error of [Unsupported] if
+	// this database has no text search.
 	SearchText(ctx context.Context, q TextQuery) (TextPage, error)
 }
 
@@ -256,7 +252,7 @@ type TextQuery struct {
 	Space, Text, Prefix string
 	// Offset is the number of rows to leave out.
 	Offset int
-	// The other fields are those of RowRange.
+	// The other fields are as in RowRange.
 	Limit    int
 	MaxBytes int64
 	NoBody   bool
@@ -268,7 +264,7 @@ type TextQuery struct {
 // there are more.
 type TextPage struct {
 	Rows []Row
-	// Scores are those of the rows.
+	// Scores has the score of each row.
 	Scores []float64
 	// More reports that there can be further rows.
 	More bool
@@ -276,8 +272,8 @@ type TextPage struct {
 	Cut bool
 }
 
-// PrefixDeleter is a Driver that removes many entries in one request. It returns the
-// number of those that were live at a time. Without it, they are read first.
+// PrefixDeleter is a Driver that removes many entries in one request. It returns how many were live at a time. Entries
+// of other drivers are read and removed one by one.
 type PrefixDeleter interface {
 	DeletePrefix(ctx context.Context, space, prefix string, now int64) (live int, err error)
 }

@@ -21,7 +21,7 @@ type Check struct {
 	// Remote means that the check is about the wire or the process and does not
 	// apply to a bundle that is linked in.
 	Remote bool
-	// Remedy tells the author what to do if the check fails.
+	// Remedy is the advice to the author if the check fails.
 	Remedy string
 	// Run makes the check. The error describes what the plugin did wrong.
 	Run func(ctx context.Context, s *Subject) error

@@ -24,7 +24,7 @@ type Result struct {
 	Status Status `json:"status"`
 	// Detail describes what the plugin did wrong, or why the check was skipped.
 	Detail string `json:"detail,omitempty"`
-	// Remedy tells the author of the plugin what to do about a failure.
+	// Remedy is the advice to the author of the plugin after a failure.
 	Remedy string `json:"remedy,omitempty"`
 	// Millis is the duration in milliseconds.
 	Millis int64 `json:"ms"`

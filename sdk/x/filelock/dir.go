@@ -20,8 +20,8 @@ type Dir struct {
 	lock *os.File
 }
 
-// MakeDir creates a directory in base whose name begins with prefix, and removes those of
-// killed processes. The caller removes it.
+// MakeDir creates a directory in base whose name begins with prefix, and removes the directories of killed processes.
+// The caller removes it.
 func MakeDir(base, prefix string) (*Dir, error) {
 	removeStale(base, prefix)
 	// The name changes once the lock is held: before that, another process that removes

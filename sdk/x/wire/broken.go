@@ -17,8 +17,7 @@ import (
 type BrokenError struct {
 	// Doing is the action or the protocol step.
 	Doing string
-	// Gone means that the connection is lost; otherwise the plugin answered, but
-	// not as the protocol requires.
+	// Gone means that the connection is lost; otherwise the plugin's response violates the protocol.
 	Gone bool
 	err  error
 }

@@ -199,7 +199,6 @@ func (t *trigger) matches(name string) bool {
 	return ok
 }
 
-// seen returns the stamp of the processed version of a file.
 func (w *watcher) seen(t *trigger, name string) string {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()

@@ -224,8 +224,8 @@ const queryTimeout = 20 * time.Second
 // answers late.
 const lastEvents = 15 * time.Second
 
-// The waits between two queries of a run. A query uses the server and a worker, which
-// the run needs, too, so queries take at most a tenth of the time.
+// The waits between two queries of a run. A query uses the server and a worker, which the run also needs, so queries
+// take at most a tenth of the time.
 const (
 	shortWait = 5 * time.Millisecond
 	longWait  = 250 * time.Millisecond

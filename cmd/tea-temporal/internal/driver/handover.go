@@ -59,7 +59,6 @@ func (k *worker) refuses(needs int) string {
 	return ""
 }
 
-// takeSignals hands the run over when it is asked to.
 func (r *run) takeSignals(w workflow.Context) {
 	workflow.GoNamed(w, handOverSignal, func(w workflow.Context) {
 		for from := 0; ; {

@@ -240,7 +240,7 @@ func (w *workflows) release(l *loaded) {
 	w.uses++
 	l.users, l.used = l.users-1, w.uses
 	if l.stale && l.users == 0 {
-		_ = l.Close() // no user could be told
+		_ = l.Close() // there is no user to report it to
 		return
 	}
 	for {
@@ -256,7 +256,7 @@ func (w *workflows) release(l *loaded) {
 		if idle <= maxIdle {
 			return
 		}
-		_ = w.all[oldest].Close() // no user could be told
+		_ = w.all[oldest].Close() // there is no user to report it to
 		delete(w.all, oldest)
 	}
 }
@@ -267,7 +267,7 @@ func (w *workflows) renew() {
 	defer w.mu.Unlock()
 	for _, l := range w.all {
 		if l.stale = true; l.users == 0 {
-			_ = l.Close() // no user could be told
+			_ = l.Close() // there is no user to report it to
 		}
 	}
 	clear(w.all)

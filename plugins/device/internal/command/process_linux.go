@@ -32,8 +32,8 @@ func (c Command) execute(cmd *exec.Cmd) (started bool, err error) {
 	}
 	ended := make(chan end, 1)
 	go func() {
-		// The restriction belongs to the thread, which ends with this goroutine. It
-		// waits for the command, because the kernel kills that with the thread.
+		// The restriction belongs to the thread, which ends with this goroutine. It waits for the command, because the
+		// kernel kills the command when the thread ends.
 		runtime.LockOSThread()
 		started, err := c.restricted(cmd)
 		ended <- end{started, err}
@@ -42,7 +42,7 @@ func (c Command) execute(cmd *exec.Cmd) (started bool, err error) {
 	return e.started, e.err
 }
 
-// restricted runs a command on a thread that is used for nothing else.
+// restricted runs a command on a dedicated thread.
 func (c Command) restricted(cmd *exec.Cmd) (started bool, err error) {
 	if !c.NewPrivileges {
 		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {

@@ -7,8 +7,8 @@ import (
 	"os/exec"
 )
 
-// execute runs a command, and reports whether it has started. Its rights are those of
-// tea, and only the command itself is killed.
+// execute runs a command, and reports whether it has started. It has the rights of tea, and only the command itself is
+// killed.
 func (c Command) execute(cmd *exec.Cmd) (started bool, err error) {
 	if c.User != "" || c.NoNetwork {
 		return false, errors.New("user and no_network need Linux")

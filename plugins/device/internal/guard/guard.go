@@ -26,7 +26,7 @@ type Settings struct {
 	State  string `json:"state,omitempty" format:"path" doc:"directory where max_step and per_minute keep the earlier writes; default: tea/device in $XDG_STATE_HOME, or in ~/.local/state"`
 }
 
-// Rule is what the settings allow for the writes to a target.
+// Rule restricts the writes to a target, according to the settings.
 type Rule struct {
 	Min       *float64 `json:"min,omitempty" doc:"smallest value that can be written"`
 	Max       *float64 `json:"max,omitempty" doc:"largest value that can be written"`
@@ -49,8 +49,8 @@ func (r *Rule) numeric() bool { return r.Min != nil || r.Max != nil || r.MaxStep
 
 // Write is a write that an action is about to make.
 type Write struct {
-	// Setting is the path of the rule in the settings. With Machine, the address of
-	// what it is about, it identifies the rule.
+	// Setting is the path of the rule in the settings. Together with Machine, the address of the target, it identifies
+	// the rule.
 	Setting, Machine string
 	// Target is the thing that changes, such as `the point "speed"`.
 	Target string
@@ -60,8 +60,7 @@ type Write struct {
 	Values []float64
 	// Shown is the value as a person reads it.
 	Shown string
-	// Current reads the current values. nil compares the value with the last one
-	// that was written to the target.
+	// Current reads the current values. if it is nil, the value is compared with the last one written to the target.
 	Current func(ctx context.Context) ([]float64, error)
 }
 
@@ -77,10 +76,9 @@ func Open(s tea.Settings) (*Guards, error) {
 	return g, s.Decode(SettingsKey, &g.settings)
 }
 
-// Permit calls send if the rule allows the write, and reports whether it did not
-// because of dry_run. A refusal is a permission_denied error, a write that comes too
-// early a rate_limited one. If the run stops to ask a person, the error is that of
-// human.ask.
+// Permit calls send if the rule allows the write, and reports whether dry_run prevented it. A refused write is a
+// permission_denied error, a write that comes too early a rate_limited error. If the run stops to ask a person, it
+// returns the error of human.ask.
 func (g *Guards) Permit(ctx context.Context, req *tea.Request, w Write, send func(ctx context.Context) error) (dry bool, err error) {
 	if w.Rule == nil {
 		return false, refusal("%s must not be written: %s is not set", w.Target, w.Setting)
@@ -206,11 +204,10 @@ func refusal(format string, args ...any) error {
 	return NotSent(tea.Errorf(tea.PermissionDenied, format, args...))
 }
 
-// effect is the name of the detail that says what a failed write has done.
+// effect is the name of the error detail with the effect of a failed write.
 const effect = "effect"
 
-// NotSent returns an error of a write that says that nothing was sent: a repetition is
-// safe.
+// NotSent returns the error of a write that was not sent and can be repeated.
 func NotSent(err error) *tea.Error { return with(err, "none") }
 
 // Unknown returns an error of a write whose effect is not known. It is not retried.
@@ -234,7 +231,7 @@ func with(err error, what string) *tea.Error {
 		e.Details = map[string]any{}
 	}
 	e.Details[effect] = what
-	// See tea.Error.NotSent; the outcome of what was refused or has failed is known.
+	// See tea.Error.NotSent; the outcome of a refused or failed write is known.
 	e.Details["not_sent"] = what == "none"
 	if what == "refused" || what == "failed" {
 		e.Details["outcome_known"] = true

@@ -32,8 +32,8 @@ const (
 	maxTargets = 1000
 )
 
-// history is what was written under a rule. It is a file, so that the limits hold over
-// several runs and processes. An open history is locked.
+// history has the writes under a rule. It is a file, so that the limits hold across runs and processes. An open history
+// is locked.
 type history struct {
 	Format int `json:"format"`
 	// Setting is the path of the rule.
@@ -91,8 +91,7 @@ func historyError(setting string, err error) error {
 	return NotSent(tea.Errorf(tea.ResourceExhausted, "the earlier writes that %s limits cannot be kept: %w; set settings.device.state to a directory that can be written", setting, err))
 }
 
-// read reads the file. A damaged one is an error, because without it the limits would
-// not hold.
+// read reads the file. A damaged file is an error, because ignoring it would lift the limits.
 func (h *history) read(setting string) error {
 	data, err := os.ReadFile(h.path)
 	switch {

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// idleLimit is the age of a connection above which a write opens a new one: a
-	// server may have closed it, and then it would be unknown what the write did.
+	// idleLimit is the age of a connection above which a write opens a new one: the server may have closed it, which
+	// would leave the outcome of the write unknown.
 	idleLimit = 5 * time.Second
 	// closeTimeout bounds how long Close waits for a request that is being made.
 	closeTimeout = 2 * time.Second
@@ -59,8 +59,8 @@ type request struct {
 
 var errAbandoned = errors.New("the call has ended")
 
-// run makes a request. If the call ends first, run returns at once, and the request
-// ends within the time limit of the server. Errors of a write say what it did.
+// run makes a request. If the call ends first, run returns at once, and the request ends within the time limit of the
+// server. The error of a write has its outcome.
 func (s *server) run(ctx context.Context, r *request) error {
 	select {
 	case s.slot <- struct{}{}:
@@ -81,7 +81,7 @@ func (s *server) run(ctx context.Context, r *request) error {
 	}
 }
 
-// explain adds to an error of a write what the write did.
+// explain adds the outcome to the error of a write.
 func (r *request) explain(err error) error {
 	if err == nil || !r.write {
 		return err
@@ -183,9 +183,8 @@ func (s *server) String() string { return fmt.Sprintf("%q (%s)", s.name, s.confi
 // exception is an error code in the answer of a server.
 type exception struct{ error }
 
-// certain reports whether the exception says that a write was not carried out. A gateway
-// whose target did not answer does not know that, a failure can happen halfway, and
-// "acknowledge" means that the write continues.
+// certain reports whether the exception means that a write was not executed. It is uncertain for a gateway whose target
+// did not respond, for a failure, which can happen halfway, and for "acknowledge", after which the write continues.
 func (e exception) certain() bool {
 	return !errors.Is(e.error, lib.ErrGWTargetFailedToRespond) && !errors.Is(e.error, lib.ErrServerDeviceFailure) && !errors.Is(e.error, lib.ErrAcknowledge)
 }

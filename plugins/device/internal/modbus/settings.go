@@ -40,7 +40,7 @@ type Server struct {
 	DataBits int    `json:"data_bits,omitempty" default:"8" minimum:"7" maximum:"8" doc:"data bits of a serial line"`
 }
 
-// Location says where a value is and how it is encoded.
+// Location is the place and the encoding of a value.
 type Location struct {
 	Server    string   `json:"server,omitempty" doc:"name of the server in settings.modbus.servers; can be left out if there is one"`
 	Unit      *int     `json:"unit,omitempty" minimum:"0" maximum:"255" doc:"unit identifier; default: that of the server"`

@@ -208,8 +208,7 @@ func (l Location) unscaled(f float64) float64 {
 	return raw
 }
 
-// whole returns the integer that stands for a number. With a scale, the number must be a
-// multiple of it, except for the error of the floats.
+// whole converts a number to an integer. With a scale, the number must be a multiple of it, within the error of floats.
 func (l Location) whole(v any, f float64) (*big.Int, error) {
 	if l.Scale == nil && l.Offset == 0 {
 		if integer, ok := value.Integer(v); ok {

@@ -151,8 +151,7 @@ func shown(payload []byte) string {
 	return fmt.Sprintf("%d bytes", len(payload))
 }
 
-// publish sends a message and waits for its acknowledgement. The error says what the
-// message did.
+// publish sends a message and waits for its acknowledgement. The error has the outcome.
 func (s *server) publish(ctx context.Context, c conn, m *message) (delivery, error) {
 	limited, cancel := s.during(ctx, c)
 	defer cancel()

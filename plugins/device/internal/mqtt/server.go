@@ -25,10 +25,9 @@ type message struct {
 	correlation   []byte
 }
 
-// delivery is what the broker acknowledged.
+// delivery is the broker's acknowledgement.
 type delivery struct {
-	// unheard means that the broker had no subscriber for the message. A broker of
-	// version 3.1.1 does not say it.
+	// unheard reports that the broker had no subscriber for the message. Brokers with version 3.1.1 do not report it.
 	unheard bool
 }
 
@@ -43,7 +42,7 @@ type conn interface {
 	close()
 }
 
-// refusedError is an error code of the broker: it has not accepted the packet.
+// refusedError is an error code of the broker, which has not accepted the packet.
 type refusedError struct {
 	code   byte
 	reason string
@@ -199,7 +198,7 @@ func (s *server) listen(ctx context.Context, topic string, qos byte, receive fun
 	}
 	l := &listener{withoutShare(topic), receive}
 	s.mu.Lock()
-	s.listeners[l] = true // before the broker answers: retained messages come at once
+	s.listeners[l] = true // before the broker's response, because retained messages can arrive first
 	s.mu.Unlock()
 	limited, cancel := s.during(ctx, c)
 	defer cancel()

@@ -95,7 +95,7 @@ func (c *conn3) done() <-chan struct{} { return c.ended }
 
 func (c *conn3) close() {
 	c.end()
-	// The time in milliseconds is for what is being sent.
+	// The time in milliseconds is for packets being sent.
 	c.client.Disconnect(250)
 }
 

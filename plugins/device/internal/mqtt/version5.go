@@ -63,7 +63,7 @@ func (c *conn5) publish(ctx context.Context, m *message) (delivery, error) {
 	switch {
 	case errors.Is(err, paho.ErrInvalidArguments):
 		return delivery{}, unsentError{err}
-	case resp != nil && resp.ReasonCode >= 0x80: // with QoS 2 the library has no error then
+	case resp != nil && resp.ReasonCode >= 0x80: // the library has no error in this case with QoS 2
 		reason := ""
 		if resp.Properties != nil {
 			reason = resp.Properties.ReasonString

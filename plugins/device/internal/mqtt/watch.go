@@ -20,8 +20,7 @@ type WatchParams struct {
 	QoS    int    `json:"qos,omitempty" enum:"0,1,2" default:"1" doc:"quality of service"`
 }
 
-// Watch implements mqtt.watch. It has a connection of its own, so that it can stop
-// reading without delaying other calls.
+// Watch implements mqtt.watch. It uses a separate connection, so that it can stop reading without delaying other calls.
 func (c *Client) Watch(ctx context.Context, req *tea.Request, p WatchParams) (struct{}, error) {
 	s, err := c.Server(p.Server)
 	if err != nil {
@@ -32,7 +31,7 @@ func (c *Client) Watch(ctx context.Context, req *tea.Request, p WatchParams) (st
 	}
 	own := newServer(s.name, s.config)
 	own.ordered = true
-	own.config.ClientID, own.config.Will = "", nil // they belong to the connection of the other calls
+	own.config.ClientID, own.config.Will = "", nil // they belong to the connection of other calls
 	defer own.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends receive

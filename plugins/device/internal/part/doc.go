@@ -1,3 +1,3 @@
-// Package part has what the protocols of plugins/device have in common: a [Part] is a
-// namespace of actions with its settings.
+// Package part is the interface between plugins/device and its protocols: a [Part] is a namespace of actions with its
+// settings.
 package part

@@ -78,7 +78,7 @@ type Connection interface{ Close() }
 
 // Servers are the connections of a client.
 type Servers[C Connection] struct {
-	// path is that of the servers in the settings.
+	// path is the path of the servers in the settings.
 	path   string
 	byName map[string]C
 }

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pair returns the names of two terminals: what is written to one can be read from the
-// other. Both are open until the test ends.
+// Pair returns the names of two connected terminals. Both are open until the test ends.
 func Pair(t testing.TB) (a, b string) {
 	t.Helper()
 	first, a := open(t)
@@ -50,7 +49,7 @@ func open(t testing.TB) (*os.File, string) {
 	return control, name
 }
 
-// setRaw keeps the terminal from changing and repeating what it gets.
+// setRaw turns off the terminal's echo and processing of input.
 func setRaw(t testing.TB, line *os.File) {
 	t.Helper()
 	attributes, err := unix.IoctlGetTermios(int(line.Fd()), unix.TCGETS)

@@ -7,13 +7,11 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
 )
 
-// Base returns the state that the memory has in common with its remotes.
 func (d *Database) Base() syncing.Base { return base{d} }
 
-// base has a pair for each record that is synchronised, and one for each feed.
+// base has a pair for each synchronised record, and one for each feed.
 type base struct{ d *Database }
 
-// SyncedStates returns the synchronised states of records.
 func (b base) SyncedStates(ctx context.Context, ids []string) (map[string]syncing.Synced, error) {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
@@ -33,14 +31,13 @@ func (b base) SyncedStates(ctx context.Context, ids []string) (map[string]syncin
 		c := cursor{raw: raw[i]}
 		c.texts(&a.Hash, &a.Pending)
 		c.numbers(&expires)
-		if a.Expires = clock.FromMicro(expires); c.err == nil { // else the record is compared again
+		if a.Expires = clock.FromMicro(expires); c.err == nil { // otherwise the record is compared again
 			found[id] = a
 		}
 	}
 	return found, nil
 }
 
-// IDs returns the ids between two others.
 func (b base) IDs(ctx context.Context, after, before string, limit int) (all []string, err error) {
 	pairs, err := b.d.o.DB.Scan(ctx, tableKey(syncedTable, after)+"\x00", tableKey(syncedTable, before), limit)
 	for _, p := range pairs {
@@ -49,7 +46,6 @@ func (b base) IDs(ctx context.Context, after, before string, limit int) (all []s
 	return all, err
 }
 
-// SetSynced writes the synchronised states of records.
 func (b base) SetSynced(ctx context.Context, all ...syncing.SyncedRecord) error {
 	return b.d.write(ctx, func(t *tx) error {
 		for _, a := range all {
@@ -73,7 +69,6 @@ func (t *tx) setSynced(a syncing.SyncedRecord) {
 	t.set(key, append(raw, encodeNumbers(expires)...))
 }
 
-// Numbers returns how far the feeds of both sides were read.
 func (b base) Numbers(ctx context.Context, id string) (n syncing.Numbers, err error) {
 	raw, err := b.d.o.DB.Get(ctx, tableKey(numbersTable, id))
 	if err != nil || raw[0] == nil {
@@ -86,7 +81,6 @@ func (b base) Numbers(ctx context.Context, id string) (n syncing.Numbers, err er
 	return n, nil
 }
 
-// SetNumbers notes how far the feeds were read.
 func (b base) SetNumbers(ctx context.Context, id string, n syncing.Numbers) error {
 	return b.d.write(ctx, func(t *tx) error {
 		t.set(tableKey(numbersTable, id), encodeNumbers(n.Local, n.Remote))

@@ -11,7 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// blobs stores blobs, each as one value and its description.
+// blobs stores each blob as a value with its description.
 type blobs struct{ d *Database }
 
 var _ store.BlobStorage = (*blobs)(nil)
@@ -23,7 +23,6 @@ func blobInfo(name string, raw []byte) store.BlobInfo {
 	return store.BlobInfo{Name: name, Size: size, Modified: clock.FromMicro(modified)}
 }
 
-// Put stores a blob.
 func (b *blobs) Put(ctx context.Context, name string, r io.Reader) (store.BlobInfo, error) {
 	if err := store.CheckBlobName(name); err != nil {
 		return store.BlobInfo{}, err
@@ -46,7 +45,6 @@ func (b *blobs) Put(ctx context.Context, name string, r io.Reader) (store.BlobIn
 
 func missingBlob(name string) error { return fmt.Errorf("blob %s: %w", name, store.ErrNotFound) }
 
-// Get opens a blob.
 func (b *blobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	raw, err := b.read(ctx, contentTable, name)
 	if err != nil {
@@ -69,7 +67,6 @@ func (b *blobs) read(ctx context.Context, table byte, name string) ([]byte, erro
 	return found[0], nil
 }
 
-// Stat describes a blob.
 func (b *blobs) Stat(ctx context.Context, name string) (store.BlobInfo, error) {
 	raw, err := b.read(ctx, fileTable, name)
 	if err != nil {
@@ -78,7 +75,6 @@ func (b *blobs) Stat(ctx context.Context, name string) (store.BlobInfo, error) {
 	return blobInfo(name, raw), nil
 }
 
-// Delete removes a blob.
 func (b *blobs) Delete(ctx context.Context, name string) error {
 	if err := store.CheckBlobName(name); err != nil {
 		return err
@@ -90,7 +86,6 @@ func (b *blobs) Delete(ctx context.Context, name string) error {
 	})
 }
 
-// Move renames a blob.
 func (b *blobs) Move(ctx context.Context, from, to string) error {
 	for _, name := range []string{from, to} {
 		if err := store.CheckBlobName(name); err != nil {
@@ -113,7 +108,6 @@ func (b *blobs) Move(ctx context.Context, from, to string) error {
 	})
 }
 
-// List returns the blobs below a prefix.
 func (b *blobs) List(ctx context.Context, prefix string) iter.Seq2[store.BlobInfo, error] {
 	return func(yield func(store.BlobInfo, error) bool) {
 		from := tableKey(fileTable, prefix)

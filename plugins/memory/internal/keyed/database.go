@@ -14,31 +14,28 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// DB is an ordered key-value database. Keys are byte strings and compared byte by
-// byte.
+// DB is an ordered key-value database. Keys are byte strings, compared byte by byte.
 //
 // A call whose context has ended fails with the context's error or succeeds.
 // Implementations are safe for concurrent use.
 type DB interface {
-	// Get returns the values of keys, nil for a key that does not exist. All are of
-	// one instant.
+	// Get returns the values of keys as of one instant, nil for a key that does not exist.
 	Get(ctx context.Context, keys ...string) ([][]byte, error)
-	// Scan returns the first pairs from a key up to another one, which is not
-	// included, in the order of their keys; at most limit, which is positive.
+	// Scan returns at most limit pairs from a key up to, not including, another key, in the order of their keys. limit
+	// is positive.
 	Scan(ctx context.Context, from, to string, limit int) ([]Pair, error)
-	// Write does the operations atomically, in their order. They are durable on
-	// return. It is called only by the process that has the lock. If the error wraps
-	// ErrChanged, it has done nothing.
+	// Write executes the operations in order, atomically and durably. Only the process that holds the lock calls it. An
+	// error that wraps ErrChanged means that nothing was written.
 	Write(ctx context.Context, ops []Op) error
-	// Lock returns an error if another process writes to the database. Otherwise
-	// it returns a number that changes when the lock was lost in between.
+	// Lock returns an error if another process writes to the database. Otherwise it returns a number that changes if
+	// the lock was lost in between.
 	Lock(ctx context.Context) (tenure int64, err error)
 	// Close releases the lock.
 	Close() error
 }
 
-// ErrChanged is wrapped by the error of a Write to a database that another process
-// has changed since Lock. The caller reads again what the write depends on.
+// ErrChanged is wrapped by the error of a Write to a database that another process has changed since Lock. The caller
+// reads again what the write depends on.
 var ErrChanged = errors.New("another process has changed the memory")
 
 // Pair is a key with its value.
@@ -67,35 +64,33 @@ type Database struct {
 	o Options
 
 	writing sync.Mutex // held by a write
-	lockID  int64      // of the lock when state was read; 0 = not read
+	lockID  int64      // the lock when state was read; 0 = not read
 	state   state
 }
 
-// state are the numbers that a writer assigns.
+// state has the numbers that a writer assigns.
 type state struct {
 	identity string
 	id       int64 // the last id of a record
 	seq      map[store.Feed]int64
 }
 
-// Open opens a database, without reading it.
 func Open(o Options) *Database { return &Database{o: o} }
 
-// tx are the operations of a write.
+// tx has the operations of a write.
 type tx struct {
 	d    *Database
 	ops  []Op
 	next state
-	refs map[string]ref // of large values, by their hashes
+	refs map[string]ref // of large values, by hash
 	// dimensions are the dimensions of collections; created are the new collections.
 	dimensions, created map[string]int
 }
 
-// maxTries is how often a write is repeated that others have disturbed.
+// maxTries bounds how often a write is repeated because of concurrent writes.
 const maxTries = 20
 
-// write runs fn and does its operations atomically. Other writes wait. fn can run
-// more than once.
+// write runs fn and writes its operations atomically. Writes are serialized. fn can run more than once.
 func (d *Database) write(ctx context.Context, fn func(t *tx) error) error {
 	if d.o.ReadOnly != "" {
 		return tea.Errorf(tea.PermissionDenied, "the memory is %w: %s", store.ErrReadOnly, d.o.ReadOnly)
@@ -131,7 +126,7 @@ func (d *Database) tryWrite(ctx context.Context, fn func(t *tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	// A write that has begun is done: its result must not be unknown.
+	// Once begun, the write must not be interrupted, because its outcome would be unknown.
 	if err := d.o.DB.Write(context.WithoutCancel(ctx), t.ops); err != nil {
 		d.lockID = 0
 		return fmt.Errorf("write to the memory: %w", err)
@@ -162,7 +157,7 @@ func newIdentity() string {
 	return hex.EncodeToString(raw[:])
 }
 
-// readState reads the state of the database. Without an identity it is new.
+// readState reads the state of the database. A database without an identity is new.
 func (d *Database) readState(ctx context.Context) (state, error) {
 	found, err := d.o.DB.Get(ctx, stateKey)
 	if err != nil {
@@ -171,7 +166,7 @@ func (d *Database) readState(ctx context.Context) (state, error) {
 	return decodeState(found[0])
 }
 
-// pinner is an optional interface of a DB whose reads cost a request.
+// pinner is an optional interface of a DB whose reads are requests.
 type pinner interface {
 	// Pin returns a context whose reads see one state.
 	Pin(ctx context.Context) context.Context
@@ -188,7 +183,7 @@ func (t *tx) set(key string, value []byte) { t.ops = append(t.ops, Op{Key: key, 
 
 func (t *tx) remove(key string) { t.ops = append(t.ops, Op{Key: key}) }
 
-// slot is what the database has under the name of a record.
+// slot is the row and the tombstone of a name.
 type slot struct {
 	name store.RecordName
 	row  *row       // nil = none; empty if it is damaged
@@ -197,7 +192,6 @@ type slot struct {
 	damaged error
 }
 
-// slots reads what the database has under names.
 func (d *Database) slots(ctx context.Context, names ...store.RecordName) ([]slot, error) {
 	keys := make([]string, 0, 2*len(names))
 	for _, n := range names {
@@ -228,8 +222,7 @@ func damagedRow(n store.RecordName, err error) error {
 	return tea.Errorf(tea.InternalError, "the row of %q in %s is damaged: %w", n.Key, n.Feed, err)
 }
 
-// put writes a row in place of what the slot has. It sets the number of the change,
-// and the row's id unless the slot has one.
+// put writes a row into a slot. It sets the change number, and the row's id unless the slot has one.
 func (t *tx) put(s slot, r *row) {
 	t.forget(s)
 	r.id = s.id()
@@ -245,8 +238,8 @@ func (t *tx) put(s slot, r *row) {
 	t.set(feedKey(s.name.Feed, r.seq), []byte(rowKey(s.name)))
 }
 
-// delete writes a tombstone in place of a row. swept: the record has expired, which
-// is not a deletion for other devices.
+// delete replaces a row with a tombstone. swept reports that the record expired, which is not a deletion for other
+// devices.
 func (t *tx) delete(s slot, swept bool) {
 	t.forget(s)
 	t.remove(rowKey(s.name))
@@ -256,7 +249,7 @@ func (t *tx) delete(s slot, swept bool) {
 	t.set(feedKey(s.name.Feed, tomb.seq), []byte(tombKey(s.name)))
 }
 
-// forget removes the last change of a slot, and its tombstone.
+// forget removes the last change and the tombstone of a slot.
 func (t *tx) forget(s slot) {
 	if s.row != nil {
 		t.remove(feedKey(s.name.Feed, s.row.seq))
@@ -323,7 +316,7 @@ func (d *Database) Inspect(ctx context.Context) (entries, bytes map[string]int64
 			return true, nil
 		}))
 	}
-	// Sizes are noted with the numbers of references, so contents are not read.
+	// Sizes are stored with the reference counts, so contents are not read.
 	return entries, bytes, errors.Join(err, d.each(ctx, string(rune(refTable)), string(rune(refTable+1)), func(p Pair) (bool, error) {
 		_, size := decodeRef(p.Value)
 		bytes["blobs"] += size
@@ -331,7 +324,7 @@ func (d *Database) Inspect(ctx context.Context) (entries, bytes map[string]int64
 	}))
 }
 
-// Reset removes all records. The contents get another identity.
+// Reset removes all records. The database gets a new identity.
 func (d *Database) Reset(ctx context.Context) error {
 	return d.write(ctx, func(t *tx) error {
 		t.ops = append(t.ops, Op{Key: "\x00", To: "\xff"})

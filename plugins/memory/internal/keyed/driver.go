@@ -16,7 +16,6 @@ var (
 	_ store.Resetter     = (*Database)(nil)
 )
 
-// State returns the state of a feed.
 func (d *Database) State(ctx context.Context, feed store.Feed) (store.FeedState, error) {
 	found, err := d.o.DB.Get(ctx, stateKey, tableKey(forgottenTable, string(feed)))
 	if err != nil {
@@ -35,7 +34,6 @@ func (d *Database) State(ctx context.Context, feed store.Feed) (store.FeedState,
 	return state, err
 }
 
-// Get returns rows and tombstones.
 func (d *Database) Get(ctx context.Context, q store.RowQuery) ([]store.Row, error) {
 	ctx = d.pin(ctx)
 	var keys []string
@@ -60,7 +58,6 @@ func (d *Database) Get(ctx context.Context, q store.RowQuery) ([]store.Row, erro
 	return d.rows(ctx, keys, q.NoBody)
 }
 
-// rows reads the rows and tombstones under these keys.
 func (d *Database) rows(ctx context.Context, keys []string, noBody bool) ([]store.Row, error) {
 	found, err := d.o.DB.Get(ctx, keys...)
 	if err != nil {
@@ -131,8 +128,8 @@ func (d *Database) toRows(ctx context.Context, pairs []Pair, noBody bool) ([]sto
 	return kept, nil
 }
 
-// again reads a row without its value once more. If it has not changed, the value is
-// lost, and the row is damaged.
+// again reads a row again whose value is missing. If the row has not changed, its value is lost, and the row is
+// damaged.
 func (d *Database) again(ctx context.Context, old store.Row) (now store.Row, gone bool, err error) {
 	found, err := d.o.DB.Get(ctx, rowKey(old.RecordName))
 	if err != nil || found[0] == nil {
@@ -160,7 +157,7 @@ func (r *row) toRow(n store.RecordName) store.Row {
 	return row
 }
 
-// toTombstone decodes a tombstone. A damaged one says nothing, as one that was swept.
+// toTombstone decodes a tombstone. A damaged tombstone counts as swept.
 func toTombstone(n store.RecordName, raw []byte) store.Row {
 	t, err := decodeTombstone(raw)
 	if err != nil {
@@ -194,7 +191,7 @@ func (d *Database) Scan(ctx context.Context, q store.RowRange) (page store.RowPa
 	return page, err
 }
 
-// within returns how many rows have bodies of at most maxBytes together, at least one.
+// within returns how many rows, at least one, have bodies of at most maxBytes in total.
 func within(pairs []Pair, maxBytes int64) int {
 	left := int64(maxBody)
 	if maxBytes > 0 {
@@ -212,7 +209,7 @@ func within(pairs []Pair, maxBytes int64) int {
 	return len(pairs)
 }
 
-// Changes returns changes of a feed. What has changed again has a later number.
+// Changes returns changes of a feed. A record that changed again has its later number.
 func (d *Database) Changes(ctx context.Context, q store.RowChanges) (page store.RowPage, err error) {
 	ctx = d.pin(ctx)
 	state, err := d.State(ctx, q.Feed)
@@ -271,7 +268,6 @@ func (d *Database) Changes(ctx context.Context, q store.RowChanges) (page store.
 	return page, err
 }
 
-// Spaces describes collections.
 func (d *Database) Spaces(ctx context.Context, names ...string) (all []store.Space, err error) {
 	if len(names) > 0 {
 		keys := make([]string, len(names))
@@ -302,13 +298,10 @@ func toSpace(name string, raw []byte) store.Space {
 	return s
 }
 
-// Contents stores the contents of files.
 func (d *Database) Contents() store.BlobStorage { return &blobs{d} }
 
-// Close closes the database.
 func (d *Database) Close() error { return d.o.DB.Close() }
 
-// ReadFile returns a file of the text index.
 func (d *Database) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	found, err := d.o.DB.Get(ctx, tableKey(indexTable, name))
 	if err == nil && found[0] == nil {
@@ -320,12 +313,10 @@ func (d *Database) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	return found[0], nil
 }
 
-// WriteFile writes a file of the text index.
 func (d *Database) WriteFile(ctx context.Context, name string, data []byte) error {
 	return d.writeFile(ctx, Op{Key: tableKey(indexTable, name), Value: data})
 }
 
-// RemoveFile removes a file of the text index.
 func (d *Database) RemoveFile(ctx context.Context, name string) error {
 	return d.writeFile(ctx, Op{Key: tableKey(indexTable, name)})
 }
@@ -339,7 +330,6 @@ func (d *Database) writeFile(ctx context.Context, op Op) error {
 	return d.o.DB.Write(ctx, []Op{op})
 }
 
-// ListFiles returns the names of the files of the text index.
 func (d *Database) ListFiles(ctx context.Context) (names []string, err error) {
 	err = d.each(ctx, tableKey(indexTable, ""), tableKey(indexTable+1, ""), func(p Pair) (bool, error) {
 		names = append(names, p.Key[1:])

@@ -88,7 +88,7 @@ func numberOf(key string) int64 {
 
 func tableKey(table byte, name string) string { return string(rune(table)) + name }
 
-// behind returns the first key after all that begin with prefix.
+// behind returns the first key after all keys with the prefix.
 func behind(prefix string) string {
 	raw := []byte(prefix)
 	for i := len(raw) - 1; i >= 0; i-- {

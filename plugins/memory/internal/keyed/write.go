@@ -10,7 +10,7 @@ import (
 // Write does the writes of a batch.
 func (d *Database) Write(ctx context.Context, b *store.Batch) error { return d.WriteWith(ctx, b, nil) }
 
-// WriteWith is Write, and stores what also returns; nil = nothing.
+// WriteWith is Write, and stores the result of also; nil = nothing.
 func (d *Database) WriteWith(ctx context.Context, b *store.Batch, also func() []syncing.SyncedRecord) error {
 	ctx = d.pin(ctx)
 	return d.write(ctx, func(t *tx) error {
@@ -243,15 +243,14 @@ func (d *Database) Sweep(ctx context.Context, expired, deleted int64) (n int, er
 	}
 }
 
-// forgetTombstones removes the tombstones from before an instant, and those with
-// smaller numbers.
+// forgetTombstones removes the tombstones from before an instant, and all tombstones with smaller numbers.
 func (d *Database) forgetTombstones(ctx context.Context, before int64) error {
 	for i, feed := range store.Feeds() {
 		var all []slot
 		last := int64(0)
 		err := d.each(ctx, string(tombTables[i]), string(rune(tombTables[i]+1)), func(p Pair) (bool, error) {
 			t, err := decodeTombstone(p.Value)
-			if err != nil { // it says nothing
+			if err != nil { // a damaged tombstone is removed too
 				return true, nil //nolint:nilerr // see above
 			}
 			if all = append(all, slot{name: nameOf(p.Key), tomb: t}); t.at < before {

@@ -181,8 +181,8 @@ func (m *Memory) rank(ctx context.Context, query store.Search) (*fulltext.Ranked
 	}
 }
 
-// readable reports whether a search can go on although the removal of expired entries
-// failed. They only affect scores; results never contain them.
+// readable reports whether a search can continue although expired entries could not be removed. They affect scores but
+// not the results.
 func (m *Memory) readable(err error) bool {
 	e := new(tea.Error)
 	if !errors.As(err, &e) || (e.Type != tea.ConnectionError && e.Type != tea.CircuitOpen) {

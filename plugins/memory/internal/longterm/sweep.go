@@ -16,8 +16,8 @@ import (
 // writers wait for it.
 const sweepBatch = 200
 
-// Sweep removes the entries that expired before an instant, removals that the index has
-// seen, and blobs that no row refers to.
+// Sweep removes the entries that expired before an instant, removals that the index has applied, and blobs that no row
+// refers to.
 func (m *Memory) Sweep(ctx context.Context, before time.Time) (int, error) {
 	if err := m.ready(ctx); err != nil {
 		return 0, err

@@ -1,6 +1,5 @@
-// Package mirror searches vectors of a database that cannot compare them: it has
-// a copy of each collection in memory, and reads the changes before each search.
-// Start with [Collections].
+// Package mirror searches the vectors of a database that cannot compare them. It keeps a copy of each collection in
+// memory, and reads the changes before each search. Start with [Collections].
 package mirror
 
 import (

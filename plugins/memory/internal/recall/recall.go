@@ -34,7 +34,7 @@ type Embed func(ctx context.Context, texts []string) (vectors [][]float32, model
 // Backfill selects the documents whose missing vectors are created.
 type Backfill struct {
 	Collection string
-	// Namespace is the namespace of the entries. Files belong to the default one.
+	// Namespace is the namespace of the entries. Files belong to the default namespace.
 	Namespace string
 	// Prefix is the prefix of keys and paths.
 	Prefix string

@@ -178,7 +178,8 @@ func (s *entries) List(ctx context.Context, l store.List) (p store.Page, err err
 	return p, err
 }
 
-// walk adds the live entries of a page. If wanted is not nil, only these, which have the words of the required texts.
+// walk adds the live entries of a page. A non-nil wanted restricts the entries to those with the words of the required
+// texts.
 func (s *entries) walk(ctx context.Context, l store.List, required []string, wanted func(*store.Row) bool, c *collector) error {
 	q := store.RowRange{
 		Feed: store.EntryFeed, Space: l.Namespace, Prefix: l.Prefix, After: l.After, Limit: min(l.Limit+1, batchRows), MaxBytes: l.MaxBytes, NoBody: l.KeysOnly, Live: s.m.micro(), Require: required,

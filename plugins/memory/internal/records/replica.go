@@ -20,7 +20,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Device is a Driver whose memory synchronizes with others by itselfand stores the state that it has in common with
+// Device is a Driver whose memory synchronizes with others by itself, and stores the state that it has in common with
 // them.
 type Device interface {
 	// WriteWith is Write, and stores the result of also in the same transaction. It can call also several times.

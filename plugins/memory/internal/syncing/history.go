@@ -94,7 +94,7 @@ func (h *history) add() {
 	h.Marks = kept
 }
 
-// see records that the device has read a feed or table up to a number.
+// see stores that the device has read a feed or table up to a number.
 func (h *history) see(of string, number int64) {
 	last := &h.Marks[len(h.Marks)-1]
 	seen := maps.Clone(last.Seen)

@@ -16,8 +16,9 @@ import (
 const copied = 500
 
 // MergeCopy applies the changes made in a copy of the tables since it was taken. mark returns the number of a table's
-// last change at that time, by the name of its log. id identifies the copy. A row that changed in both is not merged
-// and counted in kept. Merging is idempotent, even if the copy has rows of an earlier merge. Both are SQLite databases.
+// last change at that time, by the name of its log. id identifies the copy. A row that changed in both is not merged,
+// and is counted in kept. Merging is idempotent, even if the copy has rows of an earlier merge. Both are SQLite
+// databases.
 func (s *Tables) MergeCopy(ctx context.Context, from *Tables, id string, mark func(log string) int64) (merged, kept int64, err error) {
 	names, _, err := from.readable(ctx, nil)
 	if err != nil {

@@ -153,7 +153,7 @@ func (t *tab) prepare() error {
 	c := chromedp.FromContext(t.ctx)
 	t.target = c.Target
 	t.frame = cdp.FrameID(c.Target.TargetID)
-	// These send what a page writes and changes, which is not used.
+	// These report output and changes of the page that are not used.
 	for _, method := range []string{runtime.Disable.Method, cdplog.Disable.Method, css.Disable.Method, dom.Disable.Method} {
 		if err := t.target.Call(t.ctx, method, cdp.Empty{}, nil); err != nil {
 			return err
@@ -368,8 +368,7 @@ func (t *tab) file() *loaded {
 	return &loaded{url: t.document.String(), status: t.status, contentType: t.mime}
 }
 
-// isWeb reports whether an address is not internal to the browser, as that of an
-// error page.
+// isWeb reports whether an address is a web address, not an internal page of the browser such as an error page.
 func isWeb(address string) bool {
 	return strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://")
 }
