@@ -1,0 +1,67 @@
+package notify
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/filelock"
+)
+
+// stateVariable is the variable of the environment with the directory for state.
+const stateVariable = "XDG_STATE_HOME"
+
+// claim locks the file for the id of a message, so that other runs and processes wait.
+// The time of the file is when the message was sent; an empty file was not sent. The
+// caller closes it.
+func (c *Client) claim(id string) (f *os.File, sent time.Time, err error) {
+	dir, err := c.directory()
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err == nil {
+		f, err = os.OpenFile(filepath.Join(dir, id), os.O_RDWR|os.O_CREATE, 0o600)
+	}
+	if err == nil {
+		err = filelock.Lock(f)
+	}
+	if err != nil {
+		return nil, sent, tea.Errorf(tea.ResourceExhausted, "the keys of sent messages cannot be kept: %w; set settings.notify.state to a directory that can be written", err).NotSent()
+	}
+	if info, err := f.Stat(); err == nil && info.Size() > 0 {
+		sent = info.ModTime()
+	}
+	return f, sent, nil
+}
+
+// maxWindow is the largest window_seconds. Older files are removed.
+const maxWindow = 365 * 24 * time.Hour
+
+// keep makes durable that a message was sent.
+func (c *Client) keep(f *os.File) error {
+	if _, err := f.WriteAt([]byte("sent\n"), 0); err != nil {
+		return err
+	}
+	list, err := os.ReadDir(filepath.Dir(f.Name()))
+	for _, entry := range list {
+		if info, err := entry.Info(); err == nil && c.now().Sub(info.ModTime()) > maxWindow {
+			_ = os.Remove(filepath.Join(filepath.Dir(f.Name()), entry.Name())) // the next message tries again
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func (c *Client) directory() (string, error) {
+	if c.settings.State != "" {
+		return c.settings.State, nil
+	}
+	if dir := os.Getenv(stateVariable); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "tea", "notify"), nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, ".local", "state", "tea", "notify"), err
+}
