@@ -19,6 +19,9 @@ func TestConformance(t *testing.T) {
 		teatest.Request{Action: "mqtt.request", Settings: broker, Params: object{"topic": "b", "payload": 1}},
 		teatest.Request{Action: "mqtt.last", Settings: broker, Params: object{"topic": "a/+"}},
 		teatest.Request{Action: "mqtt.watch", Settings: broker, Params: object{"topic": "a/+"}},
+		teatest.Request{Action: "serial.exchange", Settings: object{"serial": object{"ports": object{"p": object{"path": "/dev/no-such-port"}}}}, Params: object{"count": 1}},
+		teatest.Request{Action: "serial.list", Params: object{}},
+		teatest.Request{Action: "serial.watch", Params: object{}},
 		teatest.Request{Action: "command.run", Settings: allow(object{"c": object{"argv": []any{"no-such-program"}}}), Params: object{"command": "c"}},
 		teatest.Request{Action: "command.run", Params: object{"command": "c"}},
 	)

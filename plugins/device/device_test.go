@@ -9,6 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/device"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 type object = map[string]any
@@ -106,4 +107,28 @@ func (p *plant) fails(action string, params object, want tea.ErrorType, effect a
 		p.t.Fatalf("%s %v: got %v with details %v, want %s with effect %v", action, params, e, e.Details, want, effect)
 	}
 	return e
+}
+
+// watch starts an action that passes on what it watches. The results are sent to the
+// first channel, which holds up the action, and its error to the second one.
+func (p *plant) watch(action string, params object) (results <-chan object, ended <-chan error) {
+	p.t.Helper()
+	host, got, end := &values{got: make(chan string)}, make(chan object), make(chan error, 1)
+	go func() {
+		_, err := p.instance.Invoke(p.t.Context(), &tea.Request{Action: action, Params: tea.ValuePayload(params), Host: host})
+		close(host.got)
+		end <- err
+	}()
+	go func() {
+		defer close(got)
+		for text := range host.got {
+			v, err := value.Decode([]byte(text))
+			if err != nil {
+				p.t.Error(err)
+			}
+			result, _ := v.(object)
+			got <- result
+		}
+	}()
+	return got, end
 }

@@ -133,7 +133,7 @@ const (
 
 // check returns a mistake in a location that the schema cannot express.
 func (l Location) check(s Settings) error {
-	if _, err := part.Name(serversPath, s.Servers, l.Server); err != nil {
+	if _, err := part.Name(serversPath, "server", s.Servers, l.Server); err != nil {
 		return errors.New(tea.AsError(err).Message)
 	}
 	size, largest := l.count()*l.width(), maxRead

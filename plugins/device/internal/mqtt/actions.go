@@ -194,12 +194,10 @@ type Message struct {
 // toResult returns a message as actions return it.
 func (m *message) toResult() Message {
 	out := Message{Topic: m.topic, Properties: m.properties}
-	if !utf8.Valid(m.payload) {
-		out.Base64 = base64.StdEncoding.EncodeToString(m.payload)
+	if out.Text, out.Base64 = part.Text(m.payload); out.Text == nil {
 		return out
 	}
-	text := string(m.payload)
-	out.Text, out.Value = &text, text
+	out.Value = *out.Text
 	if v, err := value.Decode(m.payload); err == nil {
 		out.Value = v
 	}

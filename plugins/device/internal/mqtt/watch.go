@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"unicode/utf8"
 
+	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -48,11 +49,9 @@ func (c *Client) Watch(ctx context.Context, req *tea.Request, p WatchParams) (st
 	for {
 		select {
 		case m := <-messages:
-			text, err := value.Encode(m.watched())
-			if err != nil {
+			if err := part.Emit(ctx, req, m.watched()); err != nil {
 				return struct{}{}, err
 			}
-			req.Host.Token(ctx, string(text))
 		case <-ctx.Done():
 			return struct{}{}, ctx.Err()
 		case <-conn.done():

@@ -2,14 +2,17 @@ package part
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"io"
 	"maps"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
@@ -95,7 +98,7 @@ func Connect[V any, C Connection](path string, servers map[string]V, connection 
 // Server returns the connection to a server. The name can be left out if there is only
 // one.
 func (s Servers[C]) Server(name string) (C, error) {
-	name, err := Name(s.path, s.byName, name)
+	name, err := Name(s.path, "server", s.byName, name)
 	return s.byName[name], err
 }
 
@@ -107,19 +110,18 @@ func (s Servers[C]) Close() error {
 	return nil
 }
 
-// Name returns the name of an entry of the settings at a path. It can be left out if
-// there is only one.
-func Name[V any](path string, entries map[string]V, given string) (string, error) {
-	names := slices.Sorted(maps.Keys(entries))
-	switch {
-	case given == "" && len(names) == 1:
-		return names[0], nil
-	case given == "":
-		return "", tea.Errorf(tea.ValidationError, "%s has %d servers: name one with server", path, len(names))
-	case !slices.Contains(names, given):
-		return "", tea.Errorf(tea.ValidationError, "%s has no server %q%s", path, given, diag.Ending(given, names))
+// Name returns the name of an entry of the settings at a path, such as a server. It can
+// be left out if there is only one.
+func Name[V any](path, kind string, entries map[string]V, given string) (string, error) {
+	if given != "" {
+		_, err := Entry(path, kind, entries, given)
+		return given, err
 	}
-	return given, nil
+	names := slices.Sorted(maps.Keys(entries))
+	if len(names) != 1 {
+		return "", tea.Errorf(tea.ValidationError, "%s has %d %ss: name one with %s", path, len(names), kind, kind)
+	}
+	return names[0], nil
 }
 
 // Entry returns an entry of the settings at a path, such as a point.
@@ -129,4 +131,26 @@ func Entry[V any](path, kind string, entries map[string]V, name string) (V, erro
 		return entry, tea.Errorf(tea.NotFound, "%s has no %s %q%s", path, kind, name, diag.Ending(name, slices.Sorted(maps.Keys(entries))))
 	}
 	return entry, nil
+}
+
+// Text returns bytes as text, or in Base64 if they are not valid UTF-8.
+func Text(data []byte) (text *string, encoded string) {
+	if !utf8.Valid(data) {
+		return nil, base64.StdEncoding.EncodeToString(data)
+	}
+	s := string(data)
+	return &s, ""
+}
+
+// Emit passes on a value that was watched: a token with its JSON.
+func Emit(ctx context.Context, req *tea.Request, watched any) error {
+	v, err := value.From(watched)
+	if err != nil {
+		return err
+	}
+	text, err := value.Encode(v)
+	if err == nil {
+		req.Host.Token(ctx, string(text))
+	}
+	return err
 }

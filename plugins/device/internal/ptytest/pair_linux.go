@@ -12,15 +12,16 @@ import (
 // Pair returns the names of two connected terminals. Both are open until the test ends.
 func Pair(t testing.TB) (a, b string) {
 	t.Helper()
-	first, a := open(t)
-	second, b := open(t)
+	first, a := Line(t)
+	second, b := Line(t)
 	go func() { _, _ = io.Copy(first, second) }()
 	go func() { _, _ = io.Copy(second, first) }()
 	return a, b
 }
 
-// open returns the controlling end of a new terminal, and the name of the other end.
-func open(t testing.TB) (*os.File, string) {
+// Line returns the controlling end of a new terminal, and the name of the other end, which
+// is open until the test ends. Closing the controlling end is a hang-up.
+func Line(t testing.TB) (*os.File, string) {
 	t.Helper()
 	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
