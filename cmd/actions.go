@@ -72,6 +72,8 @@ type actionOutput struct {
 	Streaming  bool           `json:"streaming,omitempty"`
 	Idempotent bool           `json:"idempotent,omitempty"`
 	Once       bool           `json:"once,omitempty"`
+	Reads      bool           `json:"reads,omitempty"`
+	DryRun     bool           `json:"dry_run,omitempty"`
 	Params     *schema.Schema `json:"params,omitempty"`
 	Result     *schema.Schema `json:"result,omitempty"`
 }
@@ -79,7 +81,7 @@ type actionOutput struct {
 func toActionOutput(e host.ActionEntry) actionOutput {
 	return actionOutput{
 		Name: e.Name, Summary: e.Summary, Bundle: e.Bundle, Version: e.Version, Kind: e.Kind,
-		Streaming: e.Streaming, Idempotent: e.Idempotent, Once: e.Once, Params: e.Params, Result: e.Result,
+		Streaming: e.Streaming, Idempotent: e.Idempotent, Once: e.Once, Reads: e.Reads, DryRun: e.DryRun, Params: e.Params, Result: e.Result,
 	}
 }
 
@@ -118,6 +120,12 @@ func (a *app) describeAction(e host.ActionEntry) error {
 	}
 	if e.Once {
 		traits = append(traits, "at most once")
+	}
+	if e.Reads {
+		traits = append(traits, "only reads")
+	}
+	if e.DryRun {
+		traits = append(traits, "checked by a dry run")
 	}
 	fmt.Fprintf(a.out, "(%s)\n", strings.Join(traits, ", "))
 	if err := a.describeMembers("parameters", e.Params); err != nil {

@@ -180,6 +180,9 @@ func (a *app) onEngine(f *runFlags, load loader, start func(Engine, context.Cont
 	if f.Durability == string(flow.DurabilityOff) {
 		return true, usageErrorf("durability off: Temporal stores every run; use sync, or async for short actions")
 	}
+	if f.DryRun {
+		return true, usageErrorf("--dry-run: a worker would make the calls; leave out --engine temporal to try the workflow on this machine")
+	}
 	if a.engine == nil {
 		return true, runExternal(engineProgram, a.args)
 	}

@@ -69,6 +69,9 @@ func (a *app) execute(f *runFlags, load loader, start starter) error {
 		_ = w.stream.end(nil)
 		return refused(err)
 	}
+	if o.DryRun && res.State != nil {
+		res.State["__dry_run__"] = w.avoided
+	}
 	if err = errors.Join(err, lost); err != nil {
 		a.printError(err)
 	}
@@ -102,6 +105,8 @@ func refused(err error) error {
 type watchers struct {
 	stream *eventStream
 	tracer *trace.Tracer
+	// avoided are the calls that a dry run does not make.
+	avoided []any
 }
 
 // watch sends the run's events to the consumers that the flags select.
@@ -110,7 +115,7 @@ func (a *app) watch(f *runFlags, wf *host.Workflow, o *host.RunOptions) (*watche
 	if err != nil {
 		return nil, usageError(err)
 	}
-	w := &watchers{stream: &eventStream{}, tracer: tracer}
+	w := &watchers{stream: &eventStream{}, tracer: tracer, avoided: []any{}}
 	if f.Stream {
 		w.stream.w = a.stdout
 	}
@@ -118,6 +123,9 @@ func (a *app) watch(f *runFlags, wf *host.Workflow, o *host.RunOptions) (*watche
 		a.report.Event(e)
 		w.stream.event(e)
 		w.tracer.Event(e)
+		if e.Type == flow.EventDryRun {
+			w.avoided = append(w.avoided, map[string]any{"node": e.Path, "action": e.Text("call"), "params": e.Field("params")})
+		}
 	}
 	o.Middleware = tracer.Invoke
 	return w, nil
@@ -129,9 +137,11 @@ func (a *app) finish(f *runFlags, res *flow.Result, broken bool) error {
 	a.report.Close()
 	a.report.Summary(res, a.mask.Text)
 	if res.Status != flow.Done {
-		if res.Checkpoint == "" {
+		switch {
+		case f.DryRun:
+		case res.Checkpoint == "":
 			a.logger(f.reportFlags).Warn("the run cannot be resumed: it has no checkpoint")
-		} else {
+		default:
 			a.report.Checkpoint(res.Checkpoint, f.resumeCommand(res, a.mask))
 		}
 		code := codeOf(res)

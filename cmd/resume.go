@@ -272,6 +272,9 @@ func (c *forkCmd) Run(a *app) error {
 	if _, err := c.remote(a); err != nil {
 		return err
 	}
+	if c.DryRun {
+		return usageErrorf("--dry-run: a fork is a run with a checkpoint of its own; use tea resume --dry-run")
+	}
 	dir, run, runs, err := c.openRun(a, c.RunID, false)
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ type runFlags struct {
 	Interactive     bool     `short:"I" help:"Ask on the terminal instead of stopping at interrupts."`
 	Output          string   `short:"o" placeholder:"FILE" help:"Write the final state to this file instead of stdout."`
 	FailOnState     []string `sep:"none" placeholder:"KEY=VALUE" help:"Exit with 1 if the final state has this value (repeatable)."`
+	DryRun          bool     `help:"Make only the calls of actions that only read, show the others, and write no checkpoint."`
 	TraceFile       string   `config:"" placeholder:"FILE" help:"Append the run's spans to this file, one JSON object a line."`
 	EngineFlags
 	pluginFlags
@@ -57,7 +58,8 @@ func (f *runFlags) options(a *app) (host.RunOptions, error) {
 		return o, err
 	}
 	o.InterruptBefore, o.InterruptAfter = f.InterruptBefore, f.InterruptAfter
-	if o.CheckpointDir = f.CheckpointDir; o.CheckpointDir == "" {
+	o.DryRun = f.DryRun
+	if o.CheckpointDir = f.CheckpointDir; o.CheckpointDir == "" && !o.DryRun {
 		err = a.keepByDefault(&o)
 	}
 	return o, err

@@ -45,6 +45,17 @@ func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*flow
 	if err != nil {
 		return nil, err
 	}
+	if o.DryRun {
+		contents, err := (&Runs{store}).Show(run)
+		if err != nil {
+			return nil, err
+		}
+		eo, err := wf.replayOptions(ctx, contents, o)
+		if err != nil {
+			return nil, err
+		}
+		return engine.Execute(ctx, eo)
+	}
 	journal, contents, err := store.Open(run, o.Durability)
 	if err != nil {
 		return nil, err

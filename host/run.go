@@ -60,6 +60,12 @@ type RunOptions struct {
 	// Force resumes even if the workflow has changed; Migrate does so only if
 	// everything that the checkpoint refers to still exists.
 	Force, Migrate bool
+	// DryRun makes only the calls of actions that only read, as their descriptions say,
+	// unless the node has `effects: once`. For each other call there is an event of type
+	// dry_run, and the result is {"dry_run": true}, or that of the action if it can
+	// check a call without its effect. The run has no checkpoint; a resume leaves that of
+	// its run as it is.
+	DryRun bool
 	// KeepOldRuns disables the pruning of old runs.
 	KeepOldRuns bool
 }
@@ -80,7 +86,7 @@ func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*flow.Result, error)
 	if err != nil {
 		return nil, err
 	}
-	if o.CheckpointDir == "" || o.Durability == flow.DurabilityOff {
+	if o.CheckpointDir == "" || o.Durability == flow.DurabilityOff || o.DryRun {
 		return engine.Execute(ctx, eo)
 	}
 	keeper, err := wf.startKeeper(ctx, o, checkpoint.Header{
@@ -144,7 +150,7 @@ func (wf *Workflow) engineOptions(o RunOptions) (engine.Options, error) {
 	}
 	return engine.Options{
 		Graph: wf.graph, Actions: r.actions, RunID: o.RunID, Input: values,
-		CheckpointDir: o.CheckpointDir, Answers: o.Answers, Hold: o.Hold, RetryFailed: o.RetryFailed, Relaxed: o.Force, Ask: o.Ask,
+		CheckpointDir: o.CheckpointDir, Answers: o.Answers, Hold: o.Hold, RetryFailed: o.RetryFailed, Relaxed: o.Force, Ask: o.Ask, DryRun: o.DryRun,
 		Secrets: r.set, Env: o.Env, LoadGraph: wf.loadGraph,
 		Events: o.Events, Middleware: o.Middleware, Callbacks: o.Callbacks, Logger: wf.log(),
 		InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,

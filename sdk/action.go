@@ -33,6 +33,12 @@ type Action struct {
 	// Once means that the effect of a call must happen at most once: the host does not
 	// repeat a call of which it does not know whether it had its effect.
 	Once bool
+	// Reads means that the action changes nothing outside the run, except through the
+	// actions that it calls. A dry run makes its calls.
+	Reads bool
+	// DryRun means that the action leaves out its effect in a call with
+	// [Call].DryRun. A dry run shows the calls of other actions instead of making them.
+	DryRun bool
 	// Replay tells an engine that replays runs how to treat an action of the host.
 	Replay Replay
 	// Handle does the work. It is called concurrently.
@@ -43,7 +49,7 @@ type Action struct {
 
 // Info returns the description of the action.
 func (a Action) Info() ActionInfo {
-	return ActionInfo{Name: a.Name, Summary: a.Summary, Params: a.Params, Result: a.Result, Streaming: a.Streaming, Idempotent: a.Idempotent, Once: a.Once, Replay: a.Replay}
+	return ActionInfo{Name: a.Name, Summary: a.Summary, Params: a.Params, Result: a.Result, Streaming: a.Streaming, Idempotent: a.Idempotent, Once: a.Once, Reads: a.Reads, DryRun: a.DryRun, Replay: a.Replay}
 }
 
 // ActionInfo describes an action to its callers. It is shared and must not be
@@ -56,6 +62,8 @@ type ActionInfo struct {
 	Streaming  bool           `json:"streaming,omitempty"`
 	Idempotent bool           `json:"idempotent,omitempty"`
 	Once       bool           `json:"once,omitempty"`
+	Reads      bool           `json:"reads,omitempty"`
+	DryRun     bool           `json:"dry_run,omitempty"`
 	Replay     Replay         `json:"replay,omitzero"`
 }
 
@@ -85,10 +93,17 @@ func Idempotent() Option { return func(a *Action) { a.Idempotent = true } }
 // [Error.NotSent].
 func Once() Option { return func(a *Action) { a.Once = true } }
 
+// Reads marks an action that changes nothing outside the run, except through the actions
+// that it calls.
+func Reads() Option { return func(a *Action) { a.Reads = true } }
+
+// DryRun marks an action that leaves out its effect in a call with [Call].DryRun.
+func DryRun() Option { return func(a *Action) { a.DryRun = true } }
+
 // Repeated marks an action that an engine calls again when it replays a run, unless the
-// call has one of the parameters; see [Replay].
+// call has one of the parameters; see [Replay]. It only reads.
 func Repeated(unless ...string) Option {
-	return func(a *Action) { a.Replay = Replay{Repeat: true, Unless: unless} }
+	return func(a *Action) { a.Reads, a.Replay = true, Replay{Repeat: true, Unless: unless} }
 }
 
 // NewAction returns an action that calls a typed function. The schemas come from

@@ -112,6 +112,9 @@ type Call struct {
 	IdempotencyKey string
 	// Once reports that the call must not be repeated after it may have had its effect.
 	Once bool
+	// DryRun asks an action that is marked with [DryRun] to check the call and to leave
+	// out its effect. Its result has dry_run: true.
+	DryRun bool
 	// Traceparent and Tracestate are the W3C trace context, empty without traces.
 	Traceparent, Tracestate string
 }

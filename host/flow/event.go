@@ -28,6 +28,7 @@ const (
 	EventLog         EventType = "log"
 	EventInterrupt   EventType = "interrupt"
 	EventCheckpoint  EventType = "checkpoint"
+	EventDryRun      EventType = "dry_run"
 	EventRunEnd      EventType = "run_end"
 )
 

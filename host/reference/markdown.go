@@ -47,6 +47,12 @@ func traits(a tea.ActionInfo) string {
 	if a.Once {
 		all += " At most once: a call that may have had its effect is not repeated."
 	}
+	if a.Reads {
+		all += " Only reads: a dry run makes its calls."
+	}
+	if a.DryRun {
+		all += " A dry run checks its calls, and leaves out the effect."
+	}
 	return all
 }
 

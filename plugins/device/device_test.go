@@ -20,6 +20,7 @@ type plant struct {
 	instance *tea.Instance
 	settings object
 	host     *teatest.Host
+	dryRun   bool
 }
 
 // newPlant returns an instance, which the first call opens. The state of the guards is
@@ -66,7 +67,7 @@ func (p *plant) callIn(ctx context.Context, action string, params object) (objec
 			return nil, err
 		}
 	}
-	resp, err := p.instance.Invoke(ctx, &tea.Request{Action: action, Params: tea.ValuePayload(params), Call: tea.Call{Attempt: 1}, Host: p.host})
+	resp, err := p.instance.Invoke(ctx, &tea.Request{Action: action, Params: tea.ValuePayload(params), Call: tea.Call{Attempt: 1, DryRun: p.dryRun}, Host: p.host})
 	if err != nil {
 		return nil, err
 	}

@@ -115,6 +115,28 @@ func TestPersonApprovesWrites(t *testing.T) {
 	}
 }
 
+// A dry run of a workflow checks writes as the setting dry_run does.
+func TestDryRunChecksWrites(t *testing.T) {
+	t.Parallel()
+	url, written := register(t)
+	p := newPlant(t, onServer(url, object{"p": object{"address": 0, "write": object{"max": 50, "per_minute": 1, "approval": true}}}))
+	p.dryRun = true
+	p.fails("modbus.write", object{"point": "p", "value": 60}, tea.PermissionDenied, "none")
+	for range 2 { // what is not sent does not count
+		if got := p.must("modbus.write", object{"point": "p", "value": 50}); got["dry_run"] != true {
+			t.Errorf("got %v", got)
+		}
+	}
+	if w := written(); w != nil {
+		t.Errorf("written: %v", w)
+	}
+	for _, a := range device.Bundle().Actions {
+		if a.Reads == a.DryRun {
+			t.Errorf("%s must be marked either with Reads or with DryRun", a.Name)
+		}
+	}
+}
+
 // The manifest marks the writes, and each error reports whether the write can have had an
 // effect, so that the host does not repeat it.
 func TestWritesHappenAtMostOnce(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 func algorithmActions() []tea.Action {
 	return []tea.Action{
-		withAliases(tea.NewMethod("graph.algorithm", "Computes ranks, groups or distances of all entities.", (*Graph).Algorithm, tea.Idempotent()), "", startAliases),
+		withAliases(tea.NewMethod("graph.algorithm", "Computes ranks, groups or distances of all entities.", (*Graph).Algorithm, tea.Idempotent(), tea.Reads()), "", startAliases),
 	}
 }
 

@@ -19,7 +19,7 @@ func entityActions() []tea.Action {
 	return []tea.Action{
 		withAliases(tea.NewMethod("graph.store_entity", "Stores an entity, or replaces the one with the same id.", (*Graph).StoreEntity, tea.Idempotent()), "", entityAliases),
 		withAliases(tea.NewMethod("graph.store_entities", "Stores many entities in one transaction.", (*Graph).StoreEntities, tea.Idempotent()), "entities", entityAliases),
-		tea.NewMethod("graph.get_entity", "Returns an entity.", (*Graph).GetEntity, tea.Idempotent()),
+		tea.NewMethod("graph.get_entity", "Returns an entity.", (*Graph).GetEntity, tea.Idempotent(), tea.Reads()),
 		withAliases(tea.NewMethod("graph.update_entity", "Changes properties of an entity and keeps the others.", (*Graph).UpdateEntity, tea.Idempotent()), "", entityAliases),
 		tea.NewMethod("graph.delete_entity", "Removes entities.", (*Graph).DeleteEntity, tea.Idempotent()),
 	}

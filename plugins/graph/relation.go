@@ -16,7 +16,7 @@ func relationActions() []tea.Action {
 	return []tea.Action{
 		withAliases(tea.NewMethod("graph.store_relation", "Stores a relation between two entities.", (*Graph).StoreRelation, tea.Idempotent()), "", relationAliases),
 		withAliases(tea.NewMethod("graph.store_relations", "Stores many relations in one transaction.", (*Graph).StoreRelations, tea.Idempotent()), "relations", relationAliases),
-		withAliases(tea.NewMethod("graph.get_relations", "Lists the relations of an entity.", (*Graph).GetRelations, tea.Idempotent()), "", startAliases),
+		withAliases(tea.NewMethod("graph.get_relations", "Lists the relations of an entity.", (*Graph).GetRelations, tea.Idempotent(), tea.Reads()), "", startAliases),
 		withAliases(tea.NewMethod("graph.delete_relation", "Removes a relation, or ends it at a time.", (*Graph).DeleteRelation, tea.Idempotent()), "", relationAliases),
 	}
 }

@@ -16,9 +16,9 @@ import (
 
 func searchActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("graph.search", "Finds entities by words.", (*Graph).Search, tea.Idempotent()),
-		tea.NewMethod("graph.vector_search", "Finds entities by the similarity of their embeddings.", (*Graph).VectorSearch, tea.Idempotent()),
-		withAliases(tea.NewMethod("graph.retrieve_context", "Finds what the graph has about a question, and writes it for a model.", (*Graph).RetrieveContext, tea.Idempotent()), "", startAliases),
+		tea.NewMethod("graph.search", "Finds entities by words.", (*Graph).Search, tea.Idempotent(), tea.Reads()),
+		tea.NewMethod("graph.vector_search", "Finds entities by the similarity of their embeddings.", (*Graph).VectorSearch, tea.Idempotent(), tea.Reads()),
+		withAliases(tea.NewMethod("graph.retrieve_context", "Finds what the graph has about a question, and writes it for a model.", (*Graph).RetrieveContext, tea.Idempotent(), tea.Reads()), "", startAliases),
 	}
 }
 

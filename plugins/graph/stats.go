@@ -18,8 +18,8 @@ import (
 
 func statsActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("graph.stats", "Counts what is in the graph.", (*Graph).Stats, tea.Idempotent()),
-		tea.NewMethod("graph.schema", "Describes the types of entities and relations, with their properties.", (*Graph).Schema, tea.Idempotent()),
+		tea.NewMethod("graph.stats", "Counts what is in the graph.", (*Graph).Stats, tea.Idempotent(), tea.Reads()),
+		tea.NewMethod("graph.schema", "Describes the types of entities and relations, with their properties.", (*Graph).Schema, tea.Idempotent(), tea.Reads()),
 	}
 }
 

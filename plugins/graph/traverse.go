@@ -15,9 +15,9 @@ import (
 
 func traverseActions() []tea.Action {
 	return []tea.Action{
-		withAliases(tea.NewMethod("graph.neighbors", "Returns the entities within some hops of an entity.", (*Graph).Neighbors, tea.Idempotent()), "", startAliases),
-		withAliases(tea.NewMethod("graph.shortest_path", "Finds the shortest path between two entities.", (*Graph).ShortestPath, tea.Idempotent()), "", pathAliases),
-		withAliases(tea.NewMethod("graph.subgraph", "Returns the entities around some entities, and all relations between them.", (*Graph).Subgraph, tea.Idempotent()), "", startAliases),
+		withAliases(tea.NewMethod("graph.neighbors", "Returns the entities within some hops of an entity.", (*Graph).Neighbors, tea.Idempotent(), tea.Reads()), "", startAliases),
+		withAliases(tea.NewMethod("graph.shortest_path", "Finds the shortest path between two entities.", (*Graph).ShortestPath, tea.Idempotent(), tea.Reads()), "", pathAliases),
+		withAliases(tea.NewMethod("graph.subgraph", "Returns the entities around some entities, and all relations between them.", (*Graph).Subgraph, tea.Idempotent(), tea.Reads()), "", startAliases),
 	}
 }
 

@@ -22,10 +22,10 @@ func Bundle() tea.Bundle {
 		Settings:    map[string]*schema.Schema{settingsKey: schema.Of[Settings]()},
 		Open:        func(_ context.Context, s tea.Settings) (any, error) { return open(s, limits) },
 		Actions: []tea.Action{
-			tea.NewMethod("llm.call", "Asks a model and waits for its answer.", (*Client).Call, tea.Streaming(), tea.Idempotent(), asks),
-			tea.NewMethod("llm.stream", "Asks a model and emits its answer token by token.", (*Client).Stream, tea.Streaming(), tea.Idempotent(), asks),
-			tea.NewMethod("llm.tools", "Lets a model use other actions as tools until it has an answer.", (*Client).Tools, tea.Streaming(), asks),
-			tea.NewMethod("embedding.create", "Turns texts into vectors.", (*Client).Embed, tea.Idempotent()),
+			tea.NewMethod("llm.call", "Asks a model and waits for its answer.", (*Client).Call, tea.Streaming(), tea.Idempotent(), tea.Reads(), asks),
+			tea.NewMethod("llm.stream", "Asks a model and emits its answer token by token.", (*Client).Stream, tea.Streaming(), tea.Idempotent(), tea.Reads(), asks),
+			tea.NewMethod("llm.tools", "Lets a model use other actions as tools until it has an answer.", (*Client).Tools, tea.Streaming(), tea.Reads(), asks),
+			tea.NewMethod("embedding.create", "Turns texts into vectors.", (*Client).Embed, tea.Idempotent(), tea.Reads()),
 		},
 	}
 }

@@ -20,9 +20,9 @@ func Bundle() tea.Bundle {
 		Open:        func(_ context.Context, s tea.Settings) (any, error) { return open(s) },
 		Actions: []tea.Action{
 			tea.NewMethod("mcp.call", "Calls a tool of an MCP server.", (*Client).Call, tea.Streaming()),
-			tea.NewMethod("mcp.list_tools", "Lists the tools of MCP servers.", (*Client).ListTools, tea.Idempotent()),
-			tea.NewMethod("mcp.read_resource", "Reads a resource of an MCP server.", (*Client).ReadResource, tea.Streaming(), tea.Idempotent()),
-			tea.NewMethod("mcp.get_prompt", "Returns a prompt of an MCP server, as messages for llm.call.", (*Client).GetPrompt, tea.Streaming(), tea.Idempotent()),
+			tea.NewMethod("mcp.list_tools", "Lists the tools of MCP servers.", (*Client).ListTools, tea.Idempotent(), tea.Reads()),
+			tea.NewMethod("mcp.read_resource", "Reads a resource of an MCP server.", (*Client).ReadResource, tea.Streaming(), tea.Idempotent(), tea.Reads()),
+			tea.NewMethod("mcp.get_prompt", "Returns a prompt of an MCP server, as messages for llm.call.", (*Client).GetPrompt, tea.Streaming(), tea.Idempotent(), tea.Reads()),
 			tea.NewMethod(describeAction, "Describes the tools of all servers as actions, for the file of accepted tools.", (*Client).DescribeTools, tea.Idempotent()),
 		},
 		Dynamic: &tea.Dynamic{

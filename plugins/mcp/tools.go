@@ -145,7 +145,7 @@ func (s *server) describe(l *listing, defs []*mcp.Tool) {
 		t := &tool{def: def, action: actions[i], digest: digest(def)}
 		t.info = tea.ActionInfo{Name: t.action, Summary: summary(def), Result: schema.Of[ToolResult](), Streaming: true}
 		if a := def.Annotations; a != nil {
-			t.info.Idempotent = a.IdempotentHint || a.ReadOnlyHint
+			t.info.Idempotent, t.info.Reads = a.IdempotentHint || a.ReadOnlyHint, a.ReadOnlyHint
 		}
 		t.info.Params, t.problem = params(def.InputSchema)
 		t.check = tea.NewParamCheck(t.info.Params)

@@ -13,16 +13,16 @@ import (
 func catalogActions() []tea.Action {
 	return []tea.Action{
 		tea.NewMethod("catalog.register_table", "Adds or replaces the entry of a table.", writes((*Memory).CatalogRegisterTable), tea.Idempotent()),
-		tea.NewMethod("catalog.get_table", "Describes a table.", (*Memory).CatalogGetTable, tea.Idempotent()),
-		tea.NewMethod("catalog.list_tables", "Lists tables by their names.", (*Memory).CatalogListTables, tea.Idempotent()),
+		tea.NewMethod("catalog.get_table", "Describes a table.", (*Memory).CatalogGetTable, tea.Idempotent(), tea.Reads()),
+		tea.NewMethod("catalog.list_tables", "Lists tables by their names.", (*Memory).CatalogListTables, tea.Idempotent(), tea.Reads()),
 		tea.NewMethod("catalog.track_file", "Adds or replaces files of a table.", writes((*Memory).CatalogTrackFile), tea.Idempotent()),
 		tea.NewMethod("catalog.untrack_file", "Removes a file from a table; the file itself is not deleted.", writes((*Memory).CatalogUntrackFile), tea.Idempotent()),
-		tea.NewMethod("catalog.get_file", "Describes a file of a table.", (*Memory).CatalogGetFile, tea.Idempotent()),
-		tea.NewMethod("catalog.list_files", "Lists the files of a table by their paths.", (*Memory).CatalogListFiles, tea.Idempotent()),
+		tea.NewMethod("catalog.get_file", "Describes a file of a table.", (*Memory).CatalogGetFile, tea.Idempotent(), tea.Reads()),
+		tea.NewMethod("catalog.list_files", "Lists the files of a table by their paths.", (*Memory).CatalogListFiles, tea.Idempotent(), tea.Reads()),
 		tea.NewMethod("catalog.create_snapshot", "Stores the list of the files that a table has now.", writes((*Memory).CatalogCreateSnapshot), tea.Idempotent()),
-		tea.NewMethod("catalog.get_latest_snapshot", "Returns the last snapshot of a table.", (*Memory).CatalogGetLatestSnapshot, tea.Idempotent()),
-		tea.NewMethod("catalog.list_snapshots", "Lists the snapshots of a table, the last one first.", (*Memory).CatalogListSnapshots, tea.Idempotent()),
-		tea.NewMethod("catalog.get_changed_files", "Compares the files of a table: which were added, changed and removed.", (*Memory).CatalogGetChangedFiles, tea.Idempotent()),
+		tea.NewMethod("catalog.get_latest_snapshot", "Returns the last snapshot of a table.", (*Memory).CatalogGetLatestSnapshot, tea.Idempotent(), tea.Reads()),
+		tea.NewMethod("catalog.list_snapshots", "Lists the snapshots of a table, the last one first.", (*Memory).CatalogListSnapshots, tea.Idempotent(), tea.Reads()),
+		tea.NewMethod("catalog.get_changed_files", "Compares the files of a table: which were added, changed and removed.", (*Memory).CatalogGetChangedFiles, tea.Idempotent(), tea.Reads()),
 	}
 }
 

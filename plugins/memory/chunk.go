@@ -11,7 +11,7 @@ import (
 
 func chunkActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("text.chunk", "Splits a text into chunks for embeddings or for the context of a model.", (*Memory).TextChunk, tea.Idempotent()),
+		tea.NewMethod("text.chunk", "Splits a text into chunks for embeddings or for the context of a model.", (*Memory).TextChunk, tea.Idempotent(), tea.Reads()),
 	}
 }
 

@@ -24,10 +24,10 @@ import (
 func cloudActions() []tea.Action {
 	return []tea.Action{
 		tea.NewMethod("memory.cloud_store", "Stores a file in the storage of settings.memory.blobs, and its record in the memory.", writes((*Memory).CloudStore), tea.Idempotent()),
-		tea.NewMethod("memory.cloud_retrieve", "Returns a file of the shared storage.", (*Memory).CloudRetrieve, tea.Idempotent()),
-		tea.NewMethod("memory.cloud_list", "Lists the records of files in the shared storage by their paths.", (*Memory).CloudList, tea.Idempotent()),
+		tea.NewMethod("memory.cloud_retrieve", "Returns a file of the shared storage.", (*Memory).CloudRetrieve, tea.Idempotent(), tea.Reads()),
+		tea.NewMethod("memory.cloud_list", "Lists the records of files in the shared storage by their paths.", (*Memory).CloudList, tea.Idempotent(), tea.Reads()),
 		tea.NewMethod("memory.manifest_update", "Changes fields of a file's record; the content stays as it is.", writes((*Memory).ManifestUpdate), tea.Idempotent()),
-		tea.NewMethod("memory.manifest_search", "Finds the records of files by their anchors.", (*Memory).ManifestSearch, tea.Idempotent()),
+		tea.NewMethod("memory.manifest_search", "Finds the records of files by their anchors.", (*Memory).ManifestSearch, tea.Idempotent(), tea.Reads()),
 		tea.NewMethod("memory.sync_parquet", "Writes the files of the shared storage and their records, as far as they have changed since the last snapshot, to a Parquet file there.", writes((*Memory).SyncParquet), tea.Idempotent()),
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 func contextActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("context.assemble", "Assembles the context for a question from files, long-term memory, sessions and tables.", (*Memory).AssembleContext, tea.Idempotent()),
+		tea.NewMethod("context.assemble", "Assembles the context for a question from files, long-term memory, sessions and tables.", (*Memory).AssembleContext, tea.Idempotent(), tea.Reads()),
 	}
 }
 

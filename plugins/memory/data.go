@@ -22,7 +22,7 @@ func dataActions() []tea.Action {
 		tea.NewMethod("data.insert", "Inserts rows into a table, atomically.", writes(needsTables((*Memory).DataInsert)), tea.Idempotent()),
 		tea.NewMethod("data.update", "Updates rows of a table, atomically.", writes(needsTables((*Memory).DataUpdate)), tea.Idempotent()),
 		tea.NewMethod("data.delete", "Removes rows from a table, atomically.", writes(needsTables((*Memory).DataDelete)), tea.Idempotent()),
-		tea.NewMethod("data.query", "Queries the tables by SQL: one SELECT that can only read them.", needsTables((*Memory).DataQuery), tea.Idempotent()),
+		tea.NewMethod("data.query", "Queries the tables by SQL: one SELECT that can only read them.", needsTables((*Memory).DataQuery), tea.Idempotent(), tea.Reads()),
 		tea.NewMethod("data.consolidate", "Merges the files and rows of a table into one file.", writes(needsTables((*Memory).DataConsolidate)), tea.Idempotent()),
 	}
 }

@@ -23,8 +23,8 @@ const maxFile = 45 << 20
 func fileActions() []tea.Action {
 	return []tea.Action{
 		tea.NewMethod("memory.file_store", "Stores a file.", writes((*Memory).FileStore), tea.Idempotent()),
-		tea.NewMethod("memory.file_retrieve", "Returns a file and its content.", (*Memory).FileRetrieve, tea.Idempotent()),
-		tea.NewMethod("memory.file_list", "Lists files by their paths.", (*Memory).FileList, tea.Idempotent()),
+		tea.NewMethod("memory.file_retrieve", "Returns a file and its content.", (*Memory).FileRetrieve, tea.Idempotent(), tea.Reads()),
+		tea.NewMethod("memory.file_list", "Lists files by their paths.", (*Memory).FileList, tea.Idempotent(), tea.Reads()),
 		tea.NewMethod("memory.file_delete", "Removes a file.", writes((*Memory).FileDelete), tea.Idempotent()),
 	}
 }

@@ -21,8 +21,8 @@ const defaultSearchTime = 30 * time.Second
 
 func searchActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("memory.grep", "Finds lines in stored files and entries of the long-term memory.", (*Memory).Grep, tea.Idempotent()),
-		tea.NewMethod("memory.search_content", "Finds JSON and YAML documents by their fields.", (*Memory).SearchContent, tea.Idempotent()),
+		tea.NewMethod("memory.grep", "Finds lines in stored files and entries of the long-term memory.", (*Memory).Grep, tea.Idempotent(), tea.Reads()),
+		tea.NewMethod("memory.search_content", "Finds JSON and YAML documents by their fields.", (*Memory).SearchContent, tea.Idempotent(), tea.Reads()),
 	}
 }
 

@@ -22,10 +22,10 @@ const (
 func ltmActions() []tea.Action {
 	return []tea.Action{
 		tea.NewMethod("ltm.store", "Stores values permanently.", writes((*Memory).LTMStore), tea.Idempotent()),
-		tea.NewMethod("ltm.retrieve", "Returns the value under a key.", (*Memory).LTMRetrieve, tea.Idempotent()),
+		tea.NewMethod("ltm.retrieve", "Returns the value under a key.", (*Memory).LTMRetrieve, tea.Idempotent(), tea.Reads()),
 		tea.NewMethod("ltm.delete", "Removes the value under a key, or all values whose keys begin with a prefix.", writes((*Memory).LTMDelete), tea.Idempotent()),
-		tea.NewMethod("ltm.search", "Finds stored values by their words, their vectors or both, and by their metadata.", (*Memory).LTMSearch, tea.Idempotent()),
-		tea.NewMethod("ltm.list", "Lists stored values by their keys.", (*Memory).LTMList, tea.Idempotent()),
+		tea.NewMethod("ltm.search", "Finds stored values by their words, their vectors or both, and by their metadata.", (*Memory).LTMSearch, tea.Idempotent(), tea.Reads()),
+		tea.NewMethod("ltm.list", "Lists stored values by their keys.", (*Memory).LTMList, tea.Idempotent(), tea.Reads()),
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 func inspectActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("memory.inspect", "Describes the memory: where it is, how many entries and how many bytes it has, and whether it can be opened.", (*Memory).Inspect, tea.Idempotent()),
+		tea.NewMethod("memory.inspect", "Describes the memory: where it is, how many entries and how many bytes it has, and whether it can be opened.", (*Memory).Inspect, tea.Idempotent(), tea.Reads()),
 	}
 }
 

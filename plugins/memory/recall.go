@@ -16,10 +16,10 @@ import (
 func recallActions() []tea.Action {
 	return []tea.Action{
 		tea.NewMethod("memory.embed", "Embeds a text or a stored entry with embedding.create.", (*Memory).Embed, tea.Idempotent()),
-		tea.NewMethod("memory.embed_batch", "Embeds texts with embedding.create.", (*Memory).EmbedBatch, tea.Idempotent()),
+		tea.NewMethod("memory.embed_batch", "Embeds texts with embedding.create.", (*Memory).EmbedBatch, tea.Idempotent(), tea.Reads()),
 		tea.NewMethod("memory.backfill_embeddings", "Embeds the entries and files that have no vector.", writes((*Memory).BackfillEmbeddings), tea.Idempotent()),
-		tea.NewMethod("memory.vector_search", "Finds the entries and files most similar to a text.", (*Memory).VectorSearch, tea.Idempotent()),
-		tea.NewMethod("memory.vector_search_by_embedding", "Finds the entries and files most similar to a vector.", (*Memory).VectorSearchByEmbedding, tea.Idempotent()),
+		tea.NewMethod("memory.vector_search", "Finds the entries and files most similar to a text.", (*Memory).VectorSearch, tea.Idempotent(), tea.Reads()),
+		tea.NewMethod("memory.vector_search_by_embedding", "Finds the entries and files most similar to a vector.", (*Memory).VectorSearchByEmbedding, tea.Idempotent(), tea.Reads()),
 	}
 }
 

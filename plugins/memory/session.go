@@ -18,8 +18,8 @@ func sessionActions() []tea.Action {
 		tea.NewMethod("session.end", "Ends a session: it is archived with its files.", writes((*Memory).SessionEnd), tea.Idempotent()),
 		tea.NewMethod("session.archive", "Archives a session and its files; nothing is deleted.", writes((*Memory).SessionArchive), tea.Idempotent()),
 		tea.NewMethod("session.restore", "Makes an archived session and its files active again.", writes((*Memory).SessionRestore), tea.Idempotent()),
-		tea.NewMethod("session.get", "Describes a session.", (*Memory).SessionGet, tea.Idempotent()),
-		tea.NewMethod("session.list", "Lists sessions, the newest first.", (*Memory).SessionList, tea.Idempotent()),
+		tea.NewMethod("session.get", "Describes a session.", (*Memory).SessionGet, tea.Idempotent(), tea.Reads()),
+		tea.NewMethod("session.list", "Lists sessions, the newest first.", (*Memory).SessionList, tea.Idempotent(), tea.Reads()),
 	}
 }
 

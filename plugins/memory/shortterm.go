@@ -16,7 +16,7 @@ import (
 func shortTermActions() []tea.Action {
 	return []tea.Action{
 		tea.NewMethod("memory.store", "Stores a value until the plugin ends.", (*Memory).Store, tea.Idempotent()),
-		tea.NewMethod("memory.retrieve", "Returns the value that memory.store stored under a key.", (*Memory).Retrieve, tea.Idempotent()),
+		tea.NewMethod("memory.retrieve", "Returns the value that memory.store stored under a key.", (*Memory).Retrieve, tea.Idempotent(), tea.Reads()),
 		tea.NewMethod("memory.delete", "Removes the value that memory.store stored under a key.", (*Memory).Delete, tea.Idempotent()),
 	}
 }

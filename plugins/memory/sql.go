@@ -25,7 +25,7 @@ import (
 func sqlActions() []tea.Action {
 	return []tea.Action{
 		tea.NewMethod("memory.sql_query", "Queries the memory by SQL: one SELECT that can only read memories, sessions, files, agent_memory, vectors, catalog_tables and catalog_files.",
-			(*Memory).SQLQuery, tea.Idempotent()),
+			(*Memory).SQLQuery, tea.Idempotent(), tea.Reads()),
 	}
 }
 

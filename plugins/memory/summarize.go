@@ -16,7 +16,7 @@ import (
 
 func summarizeActions() []tea.Action {
 	return []tea.Action{
-		tea.NewMethod("memory.summarize", "Summarizes a conversation with llm.call.", (*Memory).Summarize, tea.Idempotent()),
+		tea.NewMethod("memory.summarize", "Summarizes a conversation with llm.call.", (*Memory).Summarize, tea.Idempotent(), tea.Reads()),
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 func vectorActions() []tea.Action {
 	return []tea.Action{
 		tea.NewMethod("vector.store", "Stores texts or vectors for similarity search.", writes((*Memory).VectorStore), tea.Idempotent()),
-		tea.NewMethod("vector.query", "Finds the stored items most similar to a text or vector.", (*Memory).VectorQuery, tea.Idempotent()),
-		tea.NewMethod("vector.list", "Lists the items of a collection in the order of their ids.", (*Memory).VectorList, tea.Idempotent()),
+		tea.NewMethod("vector.query", "Finds the stored items most similar to a text or vector.", (*Memory).VectorQuery, tea.Idempotent(), tea.Reads()),
+		tea.NewMethod("vector.list", "Lists the items of a collection in the order of their ids.", (*Memory).VectorList, tea.Idempotent(), tea.Reads()),
 		tea.NewMethod("vector.delete", "Removes items from a collection.", writes((*Memory).VectorDelete), tea.Idempotent()),
 		tea.NewMethod("vector.drop", "Removes a collection with all its items.", writes((*Memory).VectorDrop), tea.Idempotent()),
 	}

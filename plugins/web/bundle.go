@@ -28,10 +28,10 @@ func Bundle() tea.Bundle {
 		Settings:    map[string]*schema.Schema{settingsKey: schema.Of[Settings]()},
 		Open:        func(_ context.Context, s tea.Settings) (any, error) { return open(s) },
 		Actions: []tea.Action{
-			tea.NewMethod("web.scrape", "Reads one page.", (*Client).Scrape, tea.Idempotent()),
-			tea.NewMethod("web.crawl", "Reads the pages of a site.", (*Client).Crawl, tea.Streaming(), tea.Idempotent()),
-			tea.NewMethod("web.search", "Searches the web.", (*Client).Search, tea.Idempotent()),
-			tea.NewMethod("web.extract", "Reads a page and fills a JSON Schema from it.", (*Client).Extract, tea.Streaming(), tea.Idempotent()),
+			tea.NewMethod("web.scrape", "Reads one page.", (*Client).Scrape, tea.Idempotent(), tea.Reads()),
+			tea.NewMethod("web.crawl", "Reads the pages of a site.", (*Client).Crawl, tea.Streaming(), tea.Idempotent(), tea.Reads()),
+			tea.NewMethod("web.search", "Searches the web.", (*Client).Search, tea.Idempotent(), tea.Reads()),
+			tea.NewMethod("web.extract", "Reads a page and fills a JSON Schema from it.", (*Client).Extract, tea.Streaming(), tea.Idempotent(), tea.Reads()),
 		},
 	}
 }

@@ -77,6 +77,7 @@ func (s *server) invoke(ctx context.Context, req *pb.InvokeRequest, host *callHo
 			IdempotencyKey: req.GetIdempotencyKey(),
 			Traceparent:    req.GetTraceparent(),
 			Tracestate:     req.GetTracestate(),
+			DryRun:         req.GetDryRun(),
 		},
 	})
 	returned = true

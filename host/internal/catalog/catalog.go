@@ -252,7 +252,8 @@ func IsUnknownAction(err error) bool {
 
 // Invoke calls an action. It sets req.Action to the action's canonical name and
 // fills in the defaults of absent parameters. Parameters that do not match the
-// action's schema are a validation_error; the bundle is not opened for them.
+// action's schema are a validation_error; the bundle is not opened for them, nor for a
+// dry run of an action that is not marked with DryRun.
 func (c *Catalog) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	e := c.callable(ctx, req.Action)
 	if e == nil {
@@ -265,12 +266,19 @@ func (c *Catalog) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, 
 
 func (c *Catalog) invoke(ctx context.Context, e *Entry, s *source, req *tea.Request) (*tea.Response, error) {
 	req.Action = e.Name
-	if e.check != nil {
-		params, err := e.check.Accept(e.Name, req.Params)
+	check := e.check
+	if check == nil && req.DryRun {
+		check = tea.NewParamCheck(e.Params)
+	}
+	if check != nil {
+		params, err := check.Accept(e.Name, req.Params)
 		if err != nil {
 			return nil, err
 		}
 		req.Params = params
+	}
+	if req.DryRun && !e.DryRun {
+		return tea.Respond(map[string]any{"dry_run": true}), nil
 	}
 	invoker, err := s.get(ctx)
 	if err != nil {

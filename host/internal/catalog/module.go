@@ -43,7 +43,7 @@ func ModuleManifest(namespace, path string, m *script.Module) (tea.Manifest, err
 	}
 	for _, a := range m.Actions() {
 		manifest.Actions = append(manifest.Actions, tea.ActionInfo{
-			Name: namespace + "." + a.Name, Summary: a.Description, Params: read(a.Name, "params", a.Params), Result: read(a.Name, "result", a.Result),
+			Name: namespace + "." + a.Name, Summary: a.Description, Reads: true, Params: read(a.Name, "params", a.Params), Result: read(a.Name, "result", a.Result),
 		})
 	}
 	return manifest, errors.Join(problems...)

@@ -154,12 +154,16 @@ func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payl
 	}
 	req := &call.req
 	req.Host = &call.host
+	send := r.o.Actions.Invoke
+	if r.o.DryRun {
+		send = x.dryRun
+	}
 	var res *tea.Response
 	var err error
 	if r.o.Middleware != nil {
-		res, err = r.o.Middleware(ctx, req, r.o.Actions.Invoke)
+		res, err = r.o.Middleware(ctx, req, send)
 	} else {
-		res, err = r.o.Actions.Invoke(ctx, req)
+		res, err = send(ctx, req)
 	}
 	if errors.Is(err, ErrHandOver) {
 		r.suspend(flow.Interrupt{Path: string(path), Kind: interruptInner})
@@ -177,6 +181,20 @@ func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payl
 		return nil, nil, tea.Errorf(tea.InternalError, "%s returned neither a result nor an error", name)
 	}
 	return res, &call.host.spent, nil
+}
+
+// dryRun makes a call if the action only reads. Any other call is checked, and reported by
+// an event.
+func (x *execution) dryRun(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+	r := x.frame.run
+	info, _ := r.o.Actions.Describe(req.Action)
+	req.DryRun = req.Once || !info.Reads
+	res, err := r.o.Actions.Invoke(ctx, req)
+	if err == nil && req.DryRun {
+		params, _ := req.Params.Shared() // they were checked
+		r.emit(flow.EventDryRun, x.node.Name, x.path, field("call", req.Action), field("params", params))
+	}
+	return res, err
 }
 
 // suspendedAt reports whether an interrupt waits at a path.
@@ -347,6 +365,9 @@ func (h *callHost) Mask(v any) any { return h.x.frame.run.o.Secrets.Redact(v) }
 // SaveCheckpoint makes the journal durable and returns the path of its file.
 func (h *callHost) SaveCheckpoint() (string, error) {
 	j := h.x.frame.run.o.Journal
+	if h.x.frame.run.o.DryRun {
+		return "", nil
+	}
 	if j == nil {
 		return "", tea.Errorf(tea.DependencyMissing, "this run keeps no checkpoint; give a directory with -c and a durability other than off")
 	}

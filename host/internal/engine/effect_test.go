@@ -199,3 +199,55 @@ func TestAnEffectIsNotRepeatedByARetryAroundIt(t *testing.T) {
 		})
 	}
 }
+
+// A dry run makes no call that may change something, also for actions that call others as
+// agents and plans do, and none of a node whose effect must happen at most once.
+func TestADryRunHasNoEffects(t *testing.T) {
+	t.Parallel()
+	const nodes = `nodes:
+  - {name: write, uses: once.write, output: {}}
+  - {name: read, uses: reads.agent, output: agent}
+  - {name: plan, uses: reads.plan, output: plan}
+  - {name: get, uses: reads.value, effects: once, output: {}}
+  - {name: unmarked, run: "return {unmarked = tea.action('test.read', {a = 1}).dry_run}"}
+`
+	d := &device{}
+	actions := d.actions()
+	actions["reads.agent"] = actions["test.agent"]
+	actions["reads.value"] = actions["once.write"]
+	actions["reads.plan"] = func(ctx context.Context, req *tea.Request, _ map[string]any) (any, error) {
+		res, err := req.Invoke(ctx, tea.Invocation{Action: "plain.write", Key: "one", Params: map[string]any{"v": "{{ n }}"}, Roots: map[string]any{"n": 7}})
+		if err != nil {
+			return nil, err
+		}
+		return res.Result.Shared()
+	}
+	f := newFlow(t, nodes, actions)
+	var calls []any
+	res := f.run(func(o *Options) {
+		o.DryRun, o.Journal = true, nil
+		o.Events = func(e flow.Event) {
+			if e.Type == flow.EventDryRun {
+				calls = append(calls, []any{e.Path, e.Field("call"), e.Field("params")})
+			}
+		}
+	})
+	if res.Status != flow.Done || d.effects != 0 {
+		t.Fatalf("%s, %v, %d effects", res.Status, res.Err, d.effects)
+	}
+	dry := map[string]any{"dry_run": true}
+	if diff := cmp.Diff(map[string]any{"agent": dry, "plan": dry, "unmarked": true}, res.State); diff != "" {
+		t.Errorf("state (-want +got):\n%s", diff)
+	}
+	none := map[string]any{}
+	want := []any{
+		[]any{"write", "once.write", none},
+		[]any{"read", "once.write", nil},
+		[]any{"plan", "plain.write", map[string]any{"v": int64(7)}},
+		[]any{"get", "reads.value", none},
+		[]any{"unmarked", "test.read", map[string]any{"a": int64(1)}},
+	}
+	if diff := cmp.Diff(want, calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}

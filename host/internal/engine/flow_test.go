@@ -29,13 +29,16 @@ func (a fakeActions) Names() []string { return slices.Sorted(maps.Keys(a)) }
 
 func (a fakeActions) Describe(name string) (tea.ActionInfo, bool) {
 	_, ok := a[name]
-	return tea.ActionInfo{Name: name, Idempotent: strings.HasPrefix(name, "safe."), Once: strings.HasPrefix(name, "once.")}, ok
+	return tea.ActionInfo{Name: name, Idempotent: strings.HasPrefix(name, "safe."), Once: strings.HasPrefix(name, "once."), Reads: strings.HasPrefix(name, "reads.")}, ok
 }
 
 func (a fakeActions) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	call, ok := a[req.Action]
 	if !ok {
 		return nil, tea.Errorf(tea.NotFound, "unknown action %q", req.Action)
+	}
+	if req.DryRun {
+		return tea.Respond(map[string]any{"dry_run": true}), nil
 	}
 	params, err := req.Params.Shared()
 	if err != nil {

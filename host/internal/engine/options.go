@@ -14,7 +14,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Actions describes and calls actions by the names that workflows use.
+// Actions describes and calls actions by the names that workflows use. A call with
+// DryRun has no effect.
 type Actions interface {
 	Describe(name string) (tea.ActionInfo, bool)
 	Invoke(ctx context.Context, req *tea.Request) (*tea.Response, error)
@@ -61,6 +62,8 @@ type Options struct {
 	// Relaxed allows recorded decisions that no longer fit the graph to be made
 	// again instead of failing (resume --force).
 	Relaxed bool
+	// DryRun makes only calls that change nothing; see [flow.EventDryRun].
+	DryRun bool
 	// Ask answers interrupts immediately; nil stops the run at them.
 	Ask func(ctx context.Context, i flow.Interrupt) (answer any, err error)
 	// Secrets are masked in events and sealed in the journal.

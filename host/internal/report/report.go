@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
 // Options configure a report. The zero value prints plain lines.
@@ -120,6 +122,10 @@ func (r *Report) lock() {
 func (r *Report) take(e flow.Event) {
 	r.lines.take(e)
 	r.begin()
+	if e.Type == flow.EventDryRun {
+		params, _ := value.Encode(e.Field("params")) // of the value model
+		fmt.Fprintf(&r.above, "dry run: %s would call %s %s\n", oneLine(e.Path), oneLine(e.Text("call")), oneLine(plaintext.Cut(string(params), mostText)))
+	}
 	if !r.live() {
 		if wait := milliseconds(e, "wait_ms"); e.Type == flow.EventRetry && wait >= longRetry {
 			fmt.Fprintf(&r.above, "%s: %s\n", oneLine(e.Path), retrying(r.lines.uses(e), wait, failure(e)))

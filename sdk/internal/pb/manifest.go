@@ -77,7 +77,7 @@ func FromAction(info tea.ActionInfo) (*Action, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema of the result of %s: %w", info.Name, err)
 	}
-	return &Action{Name: info.Name, Summary: info.Summary, ParamsSchemaJson: params, ResultSchemaJson: result, Streaming: info.Streaming, Idempotent: info.Idempotent, Once: info.Once}, nil
+	return &Action{Name: info.Name, Summary: info.Summary, ParamsSchemaJson: params, ResultSchemaJson: result, Streaming: info.Streaming, Idempotent: info.Idempotent, Once: info.Once, Reads: info.Reads, DryRun: info.DryRun}, nil
 }
 
 // ToAction converts an action's description from the wire.
@@ -90,7 +90,7 @@ func ToAction(a *Action) (tea.ActionInfo, error) {
 	if err != nil {
 		return tea.ActionInfo{}, fmt.Errorf("schema of the result of %s: %w", a.GetName(), err)
 	}
-	return tea.ActionInfo{Name: a.GetName(), Summary: a.GetSummary(), Params: params, Result: result, Streaming: a.GetStreaming(), Idempotent: a.GetIdempotent(), Once: a.GetOnce()}, nil
+	return tea.ActionInfo{Name: a.GetName(), Summary: a.GetSummary(), Params: params, Result: result, Streaming: a.GetStreaming(), Idempotent: a.GetIdempotent(), Once: a.GetOnce(), Reads: a.GetReads(), DryRun: a.GetDryRun()}, nil
 }
 
 func fromSchema(s *schema.Schema) ([]byte, error) {

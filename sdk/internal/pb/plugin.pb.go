@@ -379,7 +379,12 @@ type Action struct {
 	// The host can repeat a call after a crash.
 	Idempotent bool `protobuf:"varint,6,opt,name=idempotent,proto3" json:"idempotent,omitempty"`
 	// The effect of a call must happen at most once.
-	Once          bool `protobuf:"varint,7,opt,name=once,proto3" json:"once,omitempty"`
+	Once bool `protobuf:"varint,7,opt,name=once,proto3" json:"once,omitempty"`
+	// The action changes nothing outside the run, except through the actions that it
+	// calls.
+	Reads bool `protobuf:"varint,8,opt,name=reads,proto3" json:"reads,omitempty"`
+	// The action leaves out its effect in a call with dry_run.
+	DryRun        bool `protobuf:"varint,9,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -459,6 +464,20 @@ func (x *Action) GetIdempotent() bool {
 func (x *Action) GetOnce() bool {
 	if x != nil {
 		return x.Once
+	}
+	return false
+}
+
+func (x *Action) GetReads() bool {
+	if x != nil {
+		return x.Reads
+	}
+	return false
+}
+
+func (x *Action) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
 	}
 	return false
 }
@@ -717,8 +736,11 @@ type InvokeRequest struct {
 	// Stays the same when a call is repeated.
 	IdempotencyKey string `protobuf:"bytes,8,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// W3C trace context.
-	Traceparent   string `protobuf:"bytes,9,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
-	Tracestate    string `protobuf:"bytes,10,opt,name=tracestate,proto3" json:"tracestate,omitempty"`
+	Traceparent string `protobuf:"bytes,9,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	Tracestate  string `protobuf:"bytes,10,opt,name=tracestate,proto3" json:"tracestate,omitempty"`
+	// The action checks the call and leaves out its effect. Only an action with dry_run
+	// in the manifest is called so.
+	DryRun        bool `protobuf:"varint,11,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -821,6 +843,13 @@ func (x *InvokeRequest) GetTracestate() string {
 		return x.Tracestate
 	}
 	return ""
+}
+
+func (x *InvokeRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
 }
 
 type InvokeResponse struct {
@@ -2526,7 +2555,7 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"8\n" +
 	"\x0eDynamicActions\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x12\n" +
-	"\x04list\x18\x02 \x01(\tR\x04list\"\xe4\x01\n" +
+	"\x04list\x18\x02 \x01(\tR\x04list\"\x93\x02\n" +
 	"\x06Action\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12,\n" +
@@ -2536,7 +2565,9 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\n" +
 	"idempotent\x18\x06 \x01(\bR\n" +
 	"idempotent\x12\x12\n" +
-	"\x04once\x18\a \x01(\bR\x04once\"\xb4\x02\n" +
+	"\x04once\x18\a \x01(\bR\x04once\x12\x14\n" +
+	"\x05reads\x18\b \x01(\bR\x05reads\x12\x17\n" +
+	"\adry_run\x18\t \x01(\bR\x06dryRun\"\xb4\x02\n" +
 	"\x10ConfigureRequest\x12\x1f\n" +
 	"\vinstance_id\x18\x01 \x01(\tR\n" +
 	"instanceId\x12V\n" +
@@ -2557,7 +2588,7 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\vexport_path\x18\x02 \x01(\tR\n" +
 	"exportPath\"=\n" +
 	"\x0fReleaseResponse\x12*\n" +
-	"\x05error\x18\x01 \x01(\v2\x14.tea.plugin.v1.ErrorR\x05error\"\xa9\x02\n" +
+	"\x05error\x18\x01 \x01(\v2\x14.tea.plugin.v1.ErrorR\x05error\"\xc2\x02\n" +
 	"\rInvokeRequest\x12\x1f\n" +
 	"\vinstance_id\x18\x01 \x01(\tR\n" +
 	"instanceId\x12\x17\n" +
@@ -2572,7 +2603,8 @@ const file_tea_plugin_v1_plugin_proto_rawDesc = "" +
 	"\n" +
 	"tracestate\x18\n" +
 	" \x01(\tR\n" +
-	"tracestate\"c\n" +
+	"tracestate\x12\x17\n" +
+	"\adry_run\x18\v \x01(\bR\x06dryRun\"c\n" +
 	"\x0eInvokeResponse\x12\x18\n" +
 	"\x06result\x18\x01 \x01(\fH\x00R\x06result\x12,\n" +
 	"\x05error\x18\x02 \x01(\v2\x14.tea.plugin.v1.ErrorH\x00R\x05errorB\t\n" +

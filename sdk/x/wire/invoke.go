@@ -34,6 +34,7 @@ func (c *Client) Invoke(ctx context.Context, instance string, req *tea.Request, 
 		IdempotencyKey: req.IdempotencyKey,
 		Traceparent:    req.Traceparent,
 		Tracestate:     req.Tracestate,
+		DryRun:         req.DryRun,
 	}
 	c.open.add(1)
 	defer c.open.add(-1)

@@ -19,7 +19,7 @@ func Bundle(version string, command []string) *tea.Bundle {
 	return &tea.Bundle{
 		Name: "code", Version: version, Description: "Runs Lua from data in a separate process.",
 		Actions: []tea.Action{tea.NewMethod("code.execute", "Runs Lua code from data in a child process with limits; needs settings.code.enabled.",
-			(*runner).execute, tea.Idempotent())},
+			(*runner).execute, tea.Idempotent(), tea.Reads())},
 		Settings: map[string]*schema.Schema{"code": schema.Of[settings]()},
 		Open: func(_ context.Context, s tea.Settings) (any, error) {
 			r := &runner{command: command}

@@ -22,11 +22,11 @@ func Bundle(version, workDir string) *tea.Bundle {
 			return &instance{Lazy: files}, nil
 		},
 		Actions: []tea.Action{
-			tea.NewMethod("file.read", "Reads a file.", (*instance).read, tea.Idempotent()),
+			tea.NewMethod("file.read", "Reads a file.", (*instance).read, tea.Idempotent(), tea.Reads()),
 			tea.NewMethod("file.write", "Writes a file atomically.", (*instance).write, tea.Idempotent()),
 			tea.NewMethod("file.append", "Appends to a file.", (*instance).append),
-			tea.NewMethod("file.exists", "Reports whether a file or directory exists.", (*instance).exists, tea.Idempotent()),
-			tea.NewMethod("file.list", "Lists a directory.", (*instance).list, tea.Idempotent()),
+			tea.NewMethod("file.exists", "Reports whether a file or directory exists.", (*instance).exists, tea.Idempotent(), tea.Reads()),
+			tea.NewMethod("file.list", "Lists a directory.", (*instance).list, tea.Idempotent(), tea.Reads()),
 			tea.NewMethod("file.delete", "Deletes a file or an empty directory.", (*instance).delete),
 		},
 	}

@@ -14,7 +14,7 @@ func Bundle(version string) *tea.Bundle {
 	call := tea.NewMethod("http.call", "", (*client).call)
 	method := func(name, summary string, idempotent bool) tea.Action {
 		a := call
-		a.Name, a.Summary, a.Idempotent = "http."+name, summary, idempotent
+		a.Name, a.Summary, a.Idempotent, a.Reads = "http."+name, summary, idempotent, name == "get"
 		return a
 	}
 	return &tea.Bundle{

@@ -13,7 +13,7 @@ func Bundle(version string) *tea.Bundle {
 	return &tea.Bundle{
 		Name: "time", Version: version, Description: "Waits.",
 		Actions: []tea.Action{
-			tea.NewAction("time.sleep", "Waits for some time.", sleep, tea.Idempotent()),
+			tea.NewAction("time.sleep", "Waits for some time.", sleep, tea.Idempotent(), tea.Reads()),
 		},
 	}
 }

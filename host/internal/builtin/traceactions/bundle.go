@@ -18,9 +18,9 @@ func Bundle(version string) *tea.Bundle {
 		Name: "trace", Version: version, Description: "Adds spans and entries to the run's trace.",
 		Open: func(context.Context, tea.Settings) (any, error) { return newSpans(), nil },
 		Actions: []tea.Action{
-			tea.NewMethod("trace.start", "Begins a span around the next nodes.", (*spans).traceStart, tea.Idempotent(), local),
-			tea.NewMethod("trace.log", "Adds an entry to the innermost open span.", (*spans).traceLog, tea.Idempotent(), local),
-			tea.NewMethod("trace.end", "Ends the innermost open span.", (*spans).traceEnd, tea.Idempotent(), local),
+			tea.NewMethod("trace.start", "Begins a span around the next nodes.", (*spans).traceStart, tea.Idempotent(), tea.Reads(), local),
+			tea.NewMethod("trace.log", "Adds an entry to the innermost open span.", (*spans).traceLog, tea.Idempotent(), tea.Reads(), local),
+			tea.NewMethod("trace.end", "Ends the innermost open span.", (*spans).traceEnd, tea.Idempotent(), tea.Reads(), local),
 		},
 	}
 }

@@ -54,7 +54,7 @@ const (
 // Part returns the part of the bundle.
 func Part() part.Part {
 	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any { return &Client{s, guards} },
-		part.Action(settingsKey, "run", "Runs a command that the settings allow.", (*Client).Run, tea.Once()))
+		part.Action(settingsKey, "run", "Runs a command that the settings allow.", (*Client).Run, tea.Once(), tea.DryRun()))
 }
 
 // Client runs the commands of a workflow.

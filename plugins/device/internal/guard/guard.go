@@ -86,7 +86,7 @@ func (g *Guards) Permit(ctx context.Context, req *tea.Request, w Write, send fun
 	if err := w.checkRange(); err != nil {
 		return false, err
 	}
-	dry = g.settings.DryRun || w.Rule.DryRun
+	dry = g.settings.DryRun || w.Rule.DryRun || req.DryRun
 	if w.Rule.Approval && !dry {
 		if err := approve(ctx, req, w); err != nil {
 			return false, err

@@ -20,8 +20,8 @@ func Part() part.Part {
 	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any {
 		return &Client{part.Connect(serversPath, s.Servers, newServer), s, guards}
 	},
-		part.Action(settingsKey, "read", "Reads registers or coils of a Modbus server.", (*Client).Read, tea.Idempotent()),
-		part.Action(settingsKey, "write", "Writes a point of a Modbus server.", (*Client).Write, tea.Once()),
+		part.Action(settingsKey, "read", "Reads registers or coils of a Modbus server.", (*Client).Read, tea.Idempotent(), tea.Reads()),
+		part.Action(settingsKey, "write", "Writes a point of a Modbus server.", (*Client).Write, tea.Once(), tea.DryRun()),
 	)
 }
 

@@ -22,10 +22,10 @@ func Part() part.Part {
 	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any {
 		return &Client{part.Connect(serversPath, s.Servers, newServer), guards}
 	},
-		part.Action(settingsKey, "publish", "Publishes a message to an MQTT broker and waits for its acknowledgement.", (*Client).Publish),
-		part.Action(settingsKey, "request", "Publishes a message to an MQTT broker and waits for the response.", (*Client).Request),
-		part.Action(settingsKey, "last", "Returns the retained message of a topic of an MQTT broker.", (*Client).Last, tea.Idempotent()),
-		part.Action(settingsKey, "watch", "Passes on the messages of topics until the call ends; for the trigger stream of tea serve.", (*Client).Watch, tea.Streaming(), tea.Idempotent()),
+		part.Action(settingsKey, "publish", "Publishes a message to an MQTT broker and waits for its acknowledgement.", (*Client).Publish, tea.DryRun()),
+		part.Action(settingsKey, "request", "Publishes a message to an MQTT broker and waits for the response.", (*Client).Request, tea.DryRun()),
+		part.Action(settingsKey, "last", "Returns the retained message of a topic of an MQTT broker.", (*Client).Last, tea.Idempotent(), tea.Reads()),
+		part.Action(settingsKey, "watch", "Passes on the messages of topics until the call ends; for the trigger stream of tea serve.", (*Client).Watch, tea.Streaming(), tea.Idempotent(), tea.Reads()),
 	)
 }
 
