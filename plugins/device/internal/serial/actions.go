@@ -20,9 +20,9 @@ import (
 // Part returns the part of the bundle.
 func Part() part.Part {
 	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any { return &Client{s, guards} },
-		part.Action(settingsKey, "exchange", "Writes to a serial port and reads the answer.", (*Client).Exchange, tea.Once()),
-		part.Action(settingsKey, "list", "Lists the serial ports of the device.", (*Client).List, tea.Idempotent()),
-		part.Action(settingsKey, "watch", "Passes on the lines from a serial port until the call ends; for the trigger stream of tea serve.", (*Client).Watch, tea.Streaming(), tea.Idempotent()),
+		part.Action(settingsKey, "exchange", "Writes to a serial port and reads the answer.", (*Client).Exchange, tea.Once(), tea.DryRun()),
+		part.Action(settingsKey, "list", "Lists the serial ports of the device.", (*Client).List, tea.Idempotent(), tea.Reads()),
+		part.Action(settingsKey, "watch", "Passes on the lines from a serial port until the call ends; for the trigger stream of tea serve.", (*Client).Watch, tea.Streaming(), tea.Idempotent(), tea.Reads()),
 	)
 }
 
