@@ -102,11 +102,11 @@ func change[T any](ctx context.Context, d *db, fieldPaths, names []string, plan 
 		if err != nil || len(a.writes) == 0 {
 			return a.result, err
 		}
-		noted := a.writes
+		recorded := a.writes
 		if a.numbered {
-			noted = nil
+			recorded = nil
 		}
-		marks := d.marks(op, len(tries), noted, a.dropped)
+		marks := d.marks(op, len(tries), recorded, a.dropped)
 		tries = append(tries, a)
 		if err = d.commit(ctx, append(marks, a.writes...)); err == nil {
 			return a.result, nil

@@ -73,7 +73,7 @@ func (d *db) read(ctx context.Context, feed store.Feed, notes []document, size i
 		notes = notes[len(part):]
 		var names []string
 		for _, note := range part {
-			if name, gone := recordOf(note); !gone {
+			if name, deleted := recordOf(note); !deleted {
 				names = append(names, d.withHead(d.recordDocument(name))...)
 			}
 		}
@@ -87,9 +87,9 @@ func (d *db) read(ctx context.Context, feed store.Feed, notes []document, size i
 		var rows []store.Row
 		var heads []document
 		for _, note := range part {
-			name, gone := recordOf(note)
-			r, head := store.Row{RecordName: name, Deleted: true, Updated: note.Fields[goneAtField].micro()}, document{}
-			if !gone {
+			name, deleted := recordOf(note)
+			r, head := store.Row{RecordName: name, Deleted: true, Updated: note.Fields[deletedAtField].micro()}, document{}
+			if !deleted {
 				one, ok := existing(found, d.recordDocument(name), feed)
 				if !ok {
 					continue
@@ -136,7 +136,7 @@ func (d *db) numbered(ctx context.Context, feed store.Feed, names []store.Record
 }
 
 func (d *db) forget(ctx context.Context, before int64) error {
-	old := structured{From: []from{{d.prefix + changesName}}, Where: &filterOf{FieldFilter: &fieldFilter{field{goneAtField}, "LESS_THAN", timestamp(before)}}, Limit: batch}
+	old := structured{From: []from{{d.prefix + changesName}}, Where: &filterOf{FieldFilter: &fieldFilter{field{deletedAtField}, "LESS_THAN", timestamp(before)}}, Limit: batch}
 	for {
 		p, err := d.query(ctx, "", old, "")
 		if err != nil || len(p.documents) == 0 {

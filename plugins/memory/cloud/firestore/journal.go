@@ -27,18 +27,18 @@ const (
 
 	// The fields of a document of tea-ops: the names of the documents that were written or, after removedMark, removed;
 	// the collection of vectors that was dropped; and whether they are not numbered yet.
-	changedField = "changed"
-	droppedField = "dropped"
-	unreadField  = "unread"
-	removedMark  = '-'
+	changedField    = "changed"
+	droppedField    = "dropped"
+	unnumberedField = "unread"
+	removedMark     = '-'
 
 	// The fields of a document of tea-changes, besides the number in the field with the name of the feed. ofField is
 	// the time of the numbered change, "" if it is the time of the document itself.
-	spaceField   = "space"
-	recordField  = "key"
-	ofField      = "of"
-	goneAtField  = "gone_at"
-	expiresField = "expires_at"
+	spaceField     = "space"
+	recordField    = "key"
+	ofField        = "of"
+	deletedAtField = "gone_at"
+	expiresField   = "expires_at"
 	// inField is the name of the document of an item's collection.
 	inField = "collection"
 
@@ -56,7 +56,7 @@ const (
 
 // changeFields are the fields of records, changes and the state that numbering reads.
 var changeFields = slices.Concat(
-	[]string{"namespace", "id", "name", bornField, goneField, idField, spaceField, recordField, ofField, goneAtField, expiresField, inField, identityField},
+	[]string{"namespace", "id", "name", bornField, deletedField, idField, spaceField, recordField, ofField, deletedAtField, expiresField, inField, identityField},
 	feedFields(""), feedFields(lastField), feedFields(forgottenPrefix),
 )
 
@@ -84,7 +84,7 @@ func (d *db) marks(op string, try int, writes []write, dropped string) (all []wr
 			f[droppedField] = text(dropped)
 		}
 		if len(f) > 2 {
-			f[unreadField], f[opExpiry] = boolean(true), timestamp(time.Now().Add(journaled).UnixMicro())
+			f[unnumberedField], f[opExpiry] = boolean(true), timestamp(time.Now().Add(journaled).UnixMicro())
 		}
 		all = append(all, write{Update: &document{Name: name, Fields: f}, CurrentDocument: absent()})
 		names.Reset()
@@ -98,7 +98,7 @@ func (d *db) marks(op string, try int, writes []write, dropped string) (all []wr
 		if feed == "" {
 			continue
 		}
-		removed = removed || feed == store.VectorFeed && isGone(*w.Update)
+		removed = removed || feed == store.VectorFeed && isDeleted(*w.Update)
 		if names.Len()+len(name) > maxJournal {
 			add()
 		}
@@ -139,16 +139,16 @@ func (d *db) writeFeeds(f feeds, updateTime string) write {
 	return write{Update: &document{Name: d.stateName(), Fields: f}, CurrentDocument: unchanged(updateTime)}
 }
 
-// noted is the content of a document of tea-changes.
-type noted struct {
+// changeNumber is the content of a document of tea-changes.
+type changeNumber struct {
 	seq    int64
 	exists bool
 	of     string // time of the change
 }
 
-func toNoted(found map[string]document, name string, feed store.Feed) noted {
+func toChangeNumber(found map[string]document, name string, feed store.Feed) changeNumber {
 	d := found[name]
-	n := noted{seq: d.Fields[string(feed)].int(), of: d.Fields[ofField].text(), exists: d.Fields[string(feed)].Integer != nil && d.Fields[goneAtField].Timestamp == ""}
+	n := changeNumber{seq: d.Fields[string(feed)].int(), of: d.Fields[ofField].text(), exists: d.Fields[string(feed)].Integer != nil && d.Fields[deletedAtField].Timestamp == ""}
 	if n.of == "" {
 		n.of = d.UpdateTime
 	}
@@ -156,10 +156,10 @@ func toNoted(found map[string]document, name string, feed store.Feed) noted {
 }
 
 // current reports whether the number belongs to the record's last change.
-func (n noted) current(record document) bool { return n.exists && n.of == record.UpdateTime }
+func (n changeNumber) current(record document) bool { return n.exists && n.of == record.UpdateTime }
 
-// noteOf returns the document with the number of a record.
-func (d *db) noteOf(r store.RecordName, name string, seq int64, further map[string]value) write {
+// changeDocument returns the document with the number of a record.
+func (d *db) changeDocument(r store.RecordName, name string, seq int64, further map[string]value) write {
 	f := map[string]value{string(r.Feed): integer(seq), spaceField: text(r.Space), recordField: text(r.Key)}
 	if r.Feed == store.VectorFeed {
 		f[inField] = text(strings.TrimPrefix(collectionOfItem(name), d.root+"/"))
@@ -168,18 +168,18 @@ func (d *db) noteOf(r store.RecordName, name string, seq int64, further map[stri
 	return write{Update: &document{Name: d.changeName(name), Fields: f}}
 }
 
-func (d *db) noteGone(r store.RecordName, name string, seq int64) write {
-	return d.noteOf(r, name, seq, map[string]value{goneAtField: timestamp(d.now().UnixMicro())})
+func (d *db) removalDocument(r store.RecordName, name string, seq int64) write {
+	return d.changeDocument(r, name, seq, map[string]value{deletedAtField: timestamp(d.now().UnixMicro())})
 }
 
 // recordOf returns the name of the record of a document of tea-changes.
-func recordOf(note document) (r store.RecordName, gone bool) {
+func recordOf(note document) (r store.RecordName, deleted bool) {
 	for _, feed := range store.Feeds() {
 		if note.Fields[string(feed)].Integer != nil {
 			r = store.RecordName{Feed: feed, Space: note.Fields[spaceField].text(), Key: note.Fields[recordField].text()}
 		}
 	}
-	return r, note.Fields[goneAtField].Timestamp != ""
+	return r, note.Fields[deletedAtField].Timestamp != ""
 }
 
 // number numbers records that have changed since they were last numbered, and returns the documents with the numbers of
@@ -197,7 +197,7 @@ func (d *db) number(ctx context.Context, names []string, removed map[string]bool
 		for _, name := range names {
 			feed, space := d.feedOf(name)
 			note := found[d.changeName(name)]
-			n := toNoted(found, note.Name, feed)
+			n := toChangeNumber(found, note.Name, feed)
 			record, exists := existing(found, name, feed)
 			var w write
 			switch {
@@ -206,10 +206,10 @@ func (d *db) number(ctx context.Context, names []string, removed map[string]bool
 				if expires, ok := record.Fields[expiresField]; ok && feed == store.EntryFeed {
 					further[expiresField] = expires
 				}
-				w = d.noteOf(toRow(feed, space, record).RecordName, name, state.next(feed), further)
+				w = d.changeDocument(toRow(feed, space, record).RecordName, name, state.next(feed), further)
 			case !exists && n.exists && removed[name]:
 				r, _ := recordOf(note)
-				w = d.noteGone(r, name, state.next(feed))
+				w = d.removalDocument(r, name, state.next(feed))
 			}
 			if w.Update != nil {
 				a.writes, note = append(a.writes, w), *w.Update
@@ -289,7 +289,7 @@ func (d *db) catchUp(ctx context.Context, feeds ...store.Feed) (before document,
 		}
 	}
 	for more := true; more; {
-		p, err := d.query(ctx, "", structured{From: []from{{d.prefix + opsName}}, Where: equal(unreadField, boolean(true)), Limit: numberBatch}, "")
+		p, err := d.query(ctx, "", structured{From: []from{{d.prefix + opsName}}, Where: equal(unnumberedField, boolean(true)), Limit: numberBatch}, "")
 		if err == nil {
 			err = d.readJournal(ctx, p.documents)
 		}
@@ -319,15 +319,15 @@ func (d *db) readJournal(ctx context.Context, ops []document) error {
 	var marks []write
 	for _, op := range ops {
 		for part := range strings.SplitSeq(string(op.Fields[changedField].Bytes), "\x00") {
-			if path, gone := strings.CutPrefix(part, string(removedMark)); path != "" {
-				n.add(ctx, d.root+"/"+path, gone)
+			if path, deleted := strings.CutPrefix(part, string(removedMark)); path != "" {
+				n.add(ctx, d.root+"/"+path, deleted)
 			}
 		}
 		if dropped := op.Fields[droppedField].text(); dropped != "" {
 			items := d.root + "/" + dropped + "/" + itemsName + "/"
-			q := structured{From: []from{{d.prefix + changesName}}, Where: equal(inField, text(dropped)), Select: selected([]string{recordField, goneAtField})}
+			q := structured{From: []from{{d.prefix + changesName}}, Where: equal(inField, text(dropped)), Select: selected([]string{recordField, deletedAtField})}
 			err := (&numbering{d: d}).each(ctx, "", q, func(note document) (string, bool) {
-				if note.Fields[goneAtField].Timestamp != "" {
+				if note.Fields[deletedAtField].Timestamp != "" {
 					return "", false
 				}
 				return items + whole.id(note.Fields[recordField].text()), true
@@ -338,7 +338,7 @@ func (d *db) readJournal(ctx context.Context, ops []document) error {
 		}
 		marks = append(marks, write{
 			Update:     &document{Name: op.Name, Fields: map[string]value{opExpiry: timestamp(time.Now().Add(keep).UnixMicro())}},
-			UpdateMask: &mask{[]string{opExpiry, unreadField, changedField, droppedField}},
+			UpdateMask: &mask{[]string{opExpiry, unnumberedField, changedField, droppedField}},
 		})
 	}
 	return n.flush(ctx, marks...)
@@ -388,7 +388,7 @@ func (d *db) compare(ctx context.Context, feed store.Feed) error {
 		for _, note := range p.documents {
 			after = note.Fields[string(feed)].int()
 			_, expires := note.Fields[expiresField] // a missing record with an expiry has expired, by another device's clock
-			if r, gone := recordOf(note); !gone && !expires {
+			if r, deleted := recordOf(note); !deleted && !expires {
 				n.add(ctx, d.recordDocument(r), true)
 			}
 		}

@@ -16,8 +16,8 @@ import (
 const (
 	// maxID bounds an id without the hash of a long key. Firestore allows 1,500 bytes.
 	maxID = 1380
-	// behindAll follows the beginning of a long key in its id, and sorts after all other keys with this beginning.
-	behindAll = "\U0010FFFF"
+	// afterAll follows the beginning of a long key in its id, and sorts after all other keys with this beginning.
+	afterAll = "\U0010FFFF"
 	// partMark begins the suffix of the id of a part. Escaped keys do not contain it.
 	partMark = "\x01\x01"
 	// afterParts sorts after the suffixes of all parts.
@@ -60,7 +60,7 @@ func (s space) cut(key string) (part string, long bool) {
 func (s space) id(key string) string {
 	part, long := s.cut(key)
 	if long {
-		return string(s) + part + behindAll + hexOf(key)
+		return string(s) + part + afterAll + hexOf(key)
 	}
 	if s == whole && !storableName(part) {
 		part += reservedMark
@@ -78,7 +78,7 @@ func (s space) bounds(prefix, after string) (from string, inclusive bool, to str
 		return from, inclusive, to
 	}
 	if part, long := s.cut(after); long {
-		return string(s) + part + behindAll, true, to
+		return string(s) + part + afterAll, true, to
 	}
 	if s == whole {
 		return s.id(after), false, to

@@ -67,23 +67,23 @@ const (
 	idField      = ownFields + "id"
 
 	// The number of the last change of a vector collection or item. A removed item remains as a document with its
-	// number and goneField. bornField has the same random number in a collection and its items, so items of a dropped
+	// number and deletedField. bornField has the same random number in a collection and its items, so items of a dropped
 	// collection are recognized.
-	seqField  = "seq"
-	bornField = "born"
-	goneField = "gone"
+	seqField     = "seq"
+	bornField    = "born"
+	deletedField = "gone"
 )
 
 // The fields that are read of a record without its body, and the fields that a write reads.
 var (
 	withoutBody = map[store.Feed][]string{
 		store.EntryFeed:    {"id", "namespace", "key", "content_hash", "size", metadataField, "created_at", "updated_at", "expires_at"},
-		store.VectorFeed:   {"name", "dimension", "id", "text", metadataField, seqField, bornField, goneField},
+		store.VectorFeed:   {"name", "dimension", "id", "text", metadataField, seqField, bornField, deletedField},
 		store.DocumentFeed: {versionField, placeField, idField},
 	}
 	forWrites = map[store.Feed][]string{
 		store.EntryFeed:    {"id", "namespace", "key", "content_hash", metadataField, "created_at", "expires_at", contentField, partsField},
-		store.VectorFeed:   {"name", "dimension", bornField, seqField, "count", goneField},
+		store.VectorFeed:   {"name", "dimension", bornField, seqField, "count", deletedField},
 		store.DocumentFeed: {versionField},
 	}
 )
@@ -239,9 +239,9 @@ func (s setting) write(name, updateTime string) write {
 
 // has reports whether an item exists in the collection. Removed items do not, nor do items of a dropped collection with
 // the same name.
-func (s setting) has(d document) bool { return !isGone(d) && d.Fields[bornField].int() == s.born }
+func (s setting) has(d document) bool { return !isDeleted(d) && d.Fields[bornField].int() == s.born }
 
-func isGone(d document) bool { b := d.Fields[goneField].Boolean; return b != nil && *b }
+func isDeleted(d document) bool { b := d.Fields[deletedField].Boolean; return b != nil && *b }
 
 func isPart(name string) bool {
 	return strings.Contains(name[strings.LastIndexByte(name, '/')+1:], partMark)

@@ -141,7 +141,7 @@ func (w *writing) row(i int) (all []write) {
 	if exists {
 		r.Live = old.Expires == 0 || old.Expires > w.batch.Now
 		r.Version = old.Version
-		if n := toNoted(w.found, w.d.changeName(name), one.Feed); w.batch.Numbered {
+		if n := toChangeNumber(w.found, w.d.changeName(name), one.Feed); w.batch.Numbered {
 			if r.Seq, seq = n.seq, n.seq; !n.current(before) {
 				seq = -2 // matches no condition
 			}
@@ -174,14 +174,14 @@ func (w *writing) note(one *store.RowWrite, name string, r *store.RowResult) wri
 	seq := w.state.next(one.Feed)
 	if one.Deleted {
 		r.Seq = 0
-		return w.d.noteGone(one.RecordName, name, seq)
+		return w.d.removalDocument(one.RecordName, name, seq)
 	}
 	r.Seq = seq
 	further := map[string]value{}
 	if one.Expires != 0 {
 		further[expiresField] = timestamp(one.Expires)
 	}
-	return w.d.noteOf(one.RecordName, name, seq, further)
+	return w.d.changeDocument(one.RecordName, name, seq, further)
 }
 
 // entry returns the changes that store or remove an entry.
@@ -250,7 +250,7 @@ func (w *writing) item(one *store.RowWrite, name string, exists bool, r *store.R
 	}
 	f := map[string]value{seqField: integer(s.last + 1), bornField: integer(s.born)}
 	if one.Deleted {
-		f[goneField] = boolean(true)
+		f[deletedField] = boolean(true)
 	} else {
 		f["id"], f["text"], f["embedding"] = text(one.Key), text(one.Text), value{Bytes: one.Body}
 		if one.Metadata != "" {

@@ -34,7 +34,7 @@ type database struct {
 
 	migrating turn // held while the schema is checked
 	extension found
-	near      *extension
+	pgvector  *extension
 	ready     atomic.Bool
 	closed    atomic.Bool
 }
@@ -62,7 +62,7 @@ func (d *database) micro() int64 { return d.now().UnixMicro() }
 // Close ends the work in the background and closes the connections.
 func (d *database) Close() error {
 	if !d.closed.Swap(true) {
-		d.near.close()
+		d.pgvector.close()
 		d.pool.Close()
 	}
 	return nil
@@ -106,13 +106,13 @@ func (d *database) do(ctx context.Context, k kind, fn func(ctx context.Context, 
 			return d.typed(ctx, err)
 		}
 		wait := d.retries.Wait(attempt)
-		if again := repeatable(err, attempt); !again || time.Now().Add(wait).After(deadline) {
+		if again := isRetryable(err, attempt); !again || time.Now().Add(wait).After(deadline) {
 			if errors.Is(err, context.DeadlineExceeded) && !errors.As(err, new(*tea.Error)) {
-				return d.silent(first)
+				return d.noResponse(first)
 			}
 			return d.typed(ctx, err)
 		}
-		if state := (*pgconn.PgError)(nil); errors.As(err, &state) && state.Code == readOnlyTransaction || lost(err) && !pgconn.Timeout(err) {
+		if state := (*pgconn.PgError)(nil); errors.As(err, &state) && state.Code == readOnlyTransaction || isConnectionLost(err) && !pgconn.Timeout(err) {
 			d.pool.Reset() // after a failover the server is a standby, or the other connections are lost too
 		}
 		d.logger.Debug("a statement is repeated", "attempt", attempt, "error", err.Error())
@@ -130,7 +130,7 @@ func (d *database) once(ctx context.Context, until time.Time, fn func(ctx contex
 	if d.closed.Load() {
 		return tea.Errorf(tea.ConnectionError, "the memory is closed")
 	}
-	ctx, cancel := context.WithDeadlineCause(ctx, until, errSilent)
+	ctx, cancel := context.WithDeadlineCause(ctx, until, errNoResponse)
 	defer cancel()
 	c, err := d.pool.Acquire(ctx)
 	if err != nil {
@@ -145,8 +145,8 @@ func (d *database) once(ctx context.Context, until time.Time, fn func(ctx contex
 	return fn(ctx, c)
 }
 
-// errSilent is the cause when a call ends without a response.
-var errSilent = errors.New("the server does not answer")
+// errNoResponse is the cause when a call ends without a response.
+var errNoResponse = errors.New("the server does not answer")
 
 // noConnectionError is a failure to connect.
 type noConnectionError struct{ error }

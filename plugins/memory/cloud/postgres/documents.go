@@ -19,7 +19,7 @@ func (d *database) FindDocuments(ctx context.Context, q store.DocumentQuery) ([]
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	sql := "SELECT " + feeds[store.DocumentFeed].selected(false, noScore) + unpaged + " FROM documents WHERE " + a.where(q) + orderBy(q) + " LIMIT " + a.add(limit) + " OFFSET " + a.add(q.Offset)
+	sql := "SELECT " + feeds[store.DocumentFeed].selected(false, noScore) + noRowCount + " FROM documents WHERE " + a.where(q) + orderBy(q) + " LIMIT " + a.add(limit) + " OFFSET " + a.add(q.Offset)
 	p, err := d.read(ctx, store.DocumentFeed, sql, a)
 	return p.rows, err
 }

@@ -65,11 +65,11 @@ var feeds = map[store.Feed]table{
 }
 
 const (
-	noBody  = ", NULL::text AS body, NULL::bytea AS embedding"
-	noScore = ", 0::float8 AS score"
-	unpaged = ", 0::bigint AS all_rows"
-	tomb    = "seq, true AS gone, 0::bigint AS rid, space, key, NULL::text AS metadata, NULL::text AS hash, 0::bigint AS size, 0::bigint AS created, deleted_at AS updated, NULL::bigint AS expires, 0::bigint AS version, NULL::bytea AS text" + noBody + noScore
-	gone    = "seq, true AS gone, id AS rid, collection AS space, ''::bytea AS key, NULL::text AS metadata, NULL::text AS hash, 0::bigint AS size, 0::bigint AS created, 0::bigint AS updated, NULL::bigint AS expires, 0::bigint AS version, NULL::bytea AS text" + noBody + noScore
+	noBody             = ", NULL::text AS body, NULL::bytea AS embedding"
+	noScore            = ", 0::float8 AS score"
+	noRowCount         = ", 0::bigint AS all_rows"
+	tombstoneColumns   = "seq, true AS gone, 0::bigint AS rid, space, key, NULL::text AS metadata, NULL::text AS hash, 0::bigint AS size, 0::bigint AS created, deleted_at AS updated, NULL::bigint AS expires, 0::bigint AS version, NULL::bytea AS text" + noBody + noScore
+	removedItemColumns = "seq, true AS gone, id AS rid, collection AS space, ''::bytea AS key, NULL::text AS metadata, NULL::text AS hash, 0::bigint AS size, 0::bigint AS created, 0::bigint AS updated, NULL::bigint AS expires, 0::bigint AS version, NULL::bytea AS text" + noBody + noScore
 )
 
 // selected returns the columns of a SELECT without the number of all rows.
@@ -85,7 +85,7 @@ func (t table) listed(without bool, score string) string {
 	if t.name == "ltm" {
 		t.body = "CASE WHEN octet_length(value) <= 65536 THEN value END AS body, NULL::bytea AS embedding"
 	}
-	return t.selected(without, score) + unpaged
+	return t.selected(without, score) + noRowCount
 }
 
 type page struct {
@@ -198,7 +198,7 @@ func (d *database) Get(ctx context.Context, q store.RowQuery) (all []store.Row, 
 	}
 	t := feeds[q.Feed]
 	get := func(a *args, where, also string) error {
-		p, err := d.read(ctx, q.Feed, "SELECT "+t.selected(q.NoBody, noScore)+unpaged+" FROM "+t.name+" WHERE "+where+also, a)
+		p, err := d.read(ctx, q.Feed, "SELECT "+t.selected(q.NoBody, noScore)+noRowCount+" FROM "+t.name+" WHERE "+where+also, a)
 		all = append(all, p.rows...)
 		return err
 	}
@@ -250,7 +250,7 @@ func (a *args) tombstones(feed store.Feed, names []store.RecordName) string {
 	for i, n := range names {
 		spaces[i], keys[i] = []byte(n.Space), []byte(n.Key)
 	}
-	return "SELECT " + tomb + unpaged + " FROM (SELECT DISTINCT ON (t.space, t.key) t.* FROM unnest(" + a.add(spaces) + "::bytea[], " + a.add(keys) + "::bytea[]) AS n (s, k)" +
+	return "SELECT " + tombstoneColumns + noRowCount + " FROM (SELECT DISTINCT ON (t.space, t.key) t.* FROM unnest(" + a.add(spaces) + "::bytea[], " + a.add(keys) + "::bytea[]) AS n (s, k)" +
 		" JOIN tea_deleted AS t ON t.feed = " + a.add(string(feed)) + " AND substring(t.key FROM 1 FOR 1024) = substring(n.k FROM 1 FOR 1024) AND t.key = n.k AND t.space = n.s" +
 		" ORDER BY t.space, t.key, abs(t.seq) DESC) AS gone"
 }
@@ -261,14 +261,14 @@ func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune
 // prefixBytes is the length of the indexed beginning of a key.
 const prefixBytes = 1024
 
-func (t table) beginning() string { return "substring(" + t.key + " FROM 1 FOR 1024)" }
+func (t table) keyPrefix() string { return "substring(" + t.key + " FROM 1 FOR 1024)" }
 
 // byKey is the order of the rows of a space.
 func (t table) byKey() string {
 	if t.textKey {
 		return t.key
 	}
-	return t.beginning() + ", " + t.key
+	return t.keyPrefix() + ", " + t.key
 }
 
 // below returns the condition for the rows of a space with a prefix, after a key. It begins with the columns of an
@@ -284,7 +284,7 @@ func (a *args) below(t table, space, prefix, after string) string {
 	bound := func(op, key string) {
 		sql += " AND " + t.key + " " + op + " " + name(key, t.textKey)
 		if !t.textKey {
-			sql += " AND " + t.beginning() + " " + op[:1] + "= " + a.add([]byte(key[:min(len(key), prefixBytes)]))
+			sql += " AND " + t.keyPrefix() + " " + op[:1] + "= " + a.add([]byte(key[:min(len(key), prefixBytes)]))
 		}
 	}
 	if prefix != "" {
@@ -304,7 +304,7 @@ func (d *database) Scan(ctx context.Context, q store.RowRange) (store.RowPage, e
 	t, a := feeds[q.Feed], &args{}
 	where := a.below(t, q.Space, q.Prefix, q.After)
 	if q.Feed == store.EntryFeed && q.Live != 0 {
-		where += " AND " + alive + a.add(q.Live) + ")"
+		where += " AND " + notExpired + a.add(q.Live) + ")"
 	}
 	if words := d.required(q.Require); len(words) > 0 {
 		where += " AND words @@ " + a.add(strings.Join(words, " & ")) + "::tsquery"
@@ -384,11 +384,11 @@ func (d *database) Changes(ctx context.Context, q store.RowChanges) (changes sto
 	after, feed := a.add(q.After), a.add(string(q.Feed))
 	state := "coalesce((SELECT seq FROM tea_forgotten WHERE feed = " + feed + "), 0), 0"
 	version, of, from := "0::bigint", "true", "tea_deleted WHERE feed = "+feed
-	deleted := tomb
+	deleted := tombstoneColumns
 	if q.Space != "" {
 		space := a.add([]byte(q.Space))
 		of = "collection = " + space
-		deleted, from = gone, "vectors_gone WHERE collection = "+space
+		deleted, from = removedItemColumns, "vectors_gone WHERE collection = "+space
 		collection := func(column string) string {
 			return "coalesce((SELECT " + column + " FROM vector_collections WHERE name = " + space + "), 0)"
 		}
@@ -498,14 +498,14 @@ func (d *database) removeAll(ctx context.Context, chosen, now string, args []any
 	}
 }
 
-// alive is the condition that an entry has not expired; the time follows.
-const alive = "(expires_at IS NULL OR expires_at > "
+// notExpired is the condition that an entry has not expired; the time follows.
+const notExpired = "(expires_at IS NULL OR expires_at > "
 
 // remove removes the entries with the chosen hashes, and returns how many there were and how many were live. The
 // parameters begin at $2.
 func (d *database) remove(ctx context.Context, chosen, now string, args ...any) (all, live int, err error) {
 	results, err := d.statement(ctx, "WITH gone AS (DELETE FROM ltm WHERE hash IN ("+chosen+") RETURNING expires_at) "+
-		"INSERT INTO tea_writes (id, result) SELECT $1::bytea, concat(count(*), ' ', count(*) FILTER (WHERE "+alive+now+"))) FROM gone RETURNING result", args...)
+		"INSERT INTO tea_writes (id, result) SELECT $1::bytea, concat(count(*), ' ', count(*) FILTER (WHERE "+notExpired+now+"))) FROM gone RETURNING result", args...)
 	if err == nil {
 		_, err = fmt.Sscan(results[0], &all, &live)
 	}

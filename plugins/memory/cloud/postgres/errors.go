@@ -31,15 +31,15 @@ const (
 	noSchema             = "3F000"
 )
 
-// repeatable reports whether a call can be repeated.
-func repeatable(err error, attempt int) bool {
+// isRetryable reports whether a call can be repeated.
+func isRetryable(err error, attempt int) bool {
 	var typed *tea.Error
 	var refused *pgconn.PgError
 	switch {
 	case errors.As(err, &typed):
 		return false
 	case !errors.As(err, &refused):
-		return (lost(err) || errors.As(err, new(noConnectionError))) && !hopeless(err)
+		return (isConnectionLost(err) || errors.As(err, new(noConnectionError))) && !isPermanent(err)
 	}
 	switch refused.Code {
 	case serializationFailure, deadlockDetected:
@@ -47,19 +47,21 @@ func repeatable(err error, attempt int) bool {
 	case tooManyConnections, cannotConnectNow, readOnlyTransaction:
 		return true
 	}
-	return stopping(refused.Code)
+	return isShutdown(refused.Code)
 }
 
-// stopping reports whether the server is shutting down.
-func stopping(code string) bool {
+// isShutdown reports whether the server is shutting down.
+func isShutdown(code string) bool {
 	return code != databaseDropped && code != protocolViolation && (strings.HasPrefix(code, "57P") || strings.HasPrefix(code, "08"))
 }
 
-// lost reports whether an error means that the connection was lost.
-func lost(err error) bool { return broken(err) || errors.As(err, new(*pgconn.ConnectError)) }
+// isConnectionLost reports whether an error means that the connection was lost.
+func isConnectionLost(err error) bool {
+	return isNetworkError(err) || errors.As(err, new(*pgconn.ConnectError))
+}
 
-// broken reports whether an error is a network error.
-func broken(err error) bool {
+// isNetworkError reports whether an error is a network error.
+func isNetworkError(err error) bool {
 	return errors.As(err, new(net.Error)) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.Timeout(err) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
@@ -69,17 +71,17 @@ type wrongServerError struct{ error }
 
 func (e wrongServerError) Unwrap() error { return e.error }
 
-// hopeless reports whether an error of a new connection persists until the settings or the server are changed: a
+// isPermanent reports whether an error of a new connection persists until the settings or the server are changed: a
 // refused certificate, missing TLS, another authentication method, or an unknown host.
-func hopeless(err error) bool {
+func isPermanent(err error) bool {
 	var host *net.DNSError
-	if untrusted(err) || errors.As(err, &host) && host.IsNotFound {
+	if isCertificateError(err) || errors.As(err, &host) && host.IsNotFound {
 		return true
 	}
-	return errors.As(err, new(*pgconn.ConnectError)) && !broken(err) && !errors.As(err, new(wrongServerError))
+	return errors.As(err, new(*pgconn.ConnectError)) && !isNetworkError(err) && !errors.As(err, new(wrongServerError))
 }
 
-func untrusted(err error) bool {
+func isCertificateError(err error) bool {
 	return errors.As(err, new(x509.CertificateInvalidError)) || errors.As(err, new(x509.UnknownAuthorityError)) || errors.As(err, new(x509.HostnameError))
 }
 
@@ -98,25 +100,25 @@ func (d *database) typed(ctx context.Context, err error) error {
 		return err
 	case errors.As(err, &refused):
 		return fromServer(refused)
-	case untrusted(err):
+	case isCertificateError(err):
 		return tea.Errorf(tea.PermissionDenied, "PostgreSQL: the server's certificate is refused; check the host in settings.%s, its sslrootcert and this device's clock: %w", urlSetting, err)
-	case hopeless(err):
+	case isPermanent(err):
 		e := tea.Errorf(tea.ConnectionError, "PostgreSQL: check the host and the sslmode in settings.%s: %w", urlSetting, err)
 		e.Retryable = false
 		return e
-	case lost(err), errors.As(err, new(noConnectionError)):
+	case isConnectionLost(err), errors.As(err, new(noConnectionError)):
 		return retryable(tea.Errorf(tea.ConnectionError, "PostgreSQL cannot be reached: %w", err))
 	}
 	return tea.Errorf(tea.QueryError, "PostgreSQL: %w", err)
 }
 
-// silent returns the error of a call that ended without a response. first is the error of its first attempt.
-func (d *database) silent(first error) error {
+// noResponse returns the error of a call that ended without a response. first is the error of its first attempt.
+func (d *database) noResponse(first error) error {
 	before := ""
 	if !errors.Is(first, context.DeadlineExceeded) {
 		before = "; before: " + first.Error()
 	}
-	return tea.Errorf(tea.Timeout, "PostgreSQL: %w within settings.memory.timeout (%s)%s", errSilent, d.timeout, before)
+	return tea.Errorf(tea.Timeout, "PostgreSQL: %w within settings.memory.timeout (%s)%s", errNoResponse, d.timeout, before)
 }
 
 func fromServer(e *pgconn.PgError) error {
@@ -147,7 +149,7 @@ func fromServer(e *pgconn.PgError) error {
 		return tea.Errorf(tea.ResourceExhausted, "PostgreSQL: %w: %s (SQLSTATE %s)", store.ErrTooLarge, e.Message, e.Code)
 	case class == "53":
 		return problem(tea.ResourceExhausted, "")
-	case stopping(e.Code):
+	case isShutdown(e.Code):
 		return retryable(problem(tea.ConnectionError, ""))
 	case class == "40":
 		return retryable(problem(tea.QueryError, ""))

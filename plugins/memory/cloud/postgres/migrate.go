@@ -56,10 +56,10 @@ func (d *database) migrate(ctx context.Context, c *pgx.Conn) error {
 		}
 	}
 	if d.rowSecurity {
-		if err := d.secure(ctx, c, "ltm", rowSecurity); err != nil {
+		if err := d.createPolicies(ctx, c, "ltm", rowSecurity); err != nil {
 			return err
 		}
-		if err := d.secure(ctx, c, "tea_deleted", rowSecurityDeleted); err != nil {
+		if err := d.createPolicies(ctx, c, "tea_deleted", rowSecurityDeleted); err != nil {
 			return err
 		}
 	}
@@ -70,15 +70,15 @@ func (d *database) migrate(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// secure creates the policies of the option row_security for a table. It fails for users other than the owner, so they
+// createPolicies creates the policies of the option row_security for a table. It fails for users other than the owner, so they
 // cannot use a memory without policies.
-func (d *database) secure(ctx context.Context, c *pgx.Conn, table, statements string) error {
+func (d *database) createPolicies(ctx context.Context, c *pgx.Conn, table, statements string) error {
 	var enabled bool
 	const isEnabled = "SELECT relrowsecurity FROM pg_class WHERE oid = $1::regclass"
 	if err := c.QueryRow(ctx, isEnabled, table).Scan(&enabled); err != nil || enabled {
 		return err
 	}
-	err := d.alone(ctx, c, func(tx pgx.Tx) error {
+	err := d.withSchemaLock(ctx, c, func(tx pgx.Tx) error {
 		if err := tx.QueryRow(ctx, isEnabled, table).Scan(&enabled); err != nil || enabled {
 			return err
 		}
@@ -91,9 +91,9 @@ func (d *database) secure(ctx context.Context, c *pgx.Conn, table, statements st
 	return nil
 }
 
-// alone runs fn in a transaction while no other process changes the tables'
+// withSchemaLock runs fn in a transaction while no other process changes the tables'
 // definitions.
-func (d *database) alone(ctx context.Context, c *pgx.Conn, fn func(tx pgx.Tx) error) error {
+func (d *database) withSchemaLock(ctx context.Context, c *pgx.Conn, fn func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 		h := fnv.New64a()
 		_, _ = io.WriteString(h, "tea/memory/"+d.schema) // a hash never fails
@@ -120,7 +120,7 @@ func (d *database) version(ctx context.Context, c conn) (n int, err error) {
 
 // upgrade applies the missing versions in one transaction.
 func (d *database) upgrade(ctx context.Context, c *pgx.Conn) error {
-	return d.alone(ctx, c, func(tx pgx.Tx) error {
+	return d.withSchemaLock(ctx, c, func(tx pgx.Tx) error {
 		if err := d.createSchema(ctx, tx); err != nil {
 			return err
 		}

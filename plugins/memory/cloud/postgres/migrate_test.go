@@ -25,7 +25,7 @@ func TestACallDoesNotWaitForAMigrationBeyondItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	err = d.alone(t.Context(), conn, func(pgx.Tx) error {
+	err = d.withSchemaLock(t.Context(), conn, func(pgx.Tx) error {
 		// The lock is that of the first call, as while it waits for the other process.
 		if err := d.migrating.lock(t.Context()); err != nil {
 			return err

@@ -43,26 +43,26 @@ type nearest struct {
 	scores  []float64
 }
 
-// errElsewhere makes the caller compare the vectors in memory.
-var errElsewhere = fmt.Errorf("the server %w", store.ErrUnsupported)
+// errNotOnServer makes the caller compare the vectors in memory.
+var errNotOnServer = fmt.Errorf("the server %w", store.ErrUnsupported)
 
 // Nearest returns the rows nearest to a query, unless the server cannot compare
 // vectors.
 func (d *database) Nearest(ctx context.Context, space string, q store.VectorQuery) ([]store.Row, []float64, error) {
-	e := d.near
+	e := d.pgvector
 	if q.K < 1 || !vectors.Named(space) || len(q.Embedding) == 0 || len(q.Embedding) > maxUnit {
-		return nil, nil, errElsewhere
+		return nil, nil, errNotOnServer
 	}
 	unit, valid := unitOf(q.Embedding)
 	if !valid {
-		return nil, nil, errElsewhere
+		return nil, nil, errNotOnServer
 	}
 	schema, err := e.use(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if schema == "" {
-		return nil, nil, errElsewhere
+		return nil, nil, errNotOnServer
 	}
 	n := &nearest{e: e, schema: schema, collection: space, q: q, unit: unit}
 	missing := false
@@ -73,7 +73,7 @@ func (d *database) Nearest(ctx context.Context, space string, q store.VectorQuer
 	})
 	switch {
 	case missing: // the extension was dropped
-		return nil, nil, errElsewhere
+		return nil, nil, errNotOnServer
 	case err != nil:
 		return nil, nil, err
 	case n.dimension != 0 && n.dimension != len(q.Embedding):
@@ -109,7 +109,7 @@ func (n *nearest) run(ctx context.Context, c conn) error {
 	name := indexName(n.collection, len(n.q.Embedding))
 	s := n.byDistance(" LIMIT " + strconv.Itoa(n.q.K))
 	approximate := false
-	if i, ok := indexOf(n.schema, len(n.q.Embedding)); ok && !n.q.Exact && (!i.half || n.e.known(name)) {
+	if i, ok := indexOf(n.schema, len(n.q.Embedding)); ok && !n.q.Exact && (!i.half || n.e.hasIndex(name)) {
 		s, approximate = n.byIndex(i), true
 	}
 	found := 0
@@ -127,7 +127,7 @@ func (n *nearest) run(ctx context.Context, c conn) error {
 		return err
 	}
 	if n.indexed {
-		n.e.know(name)
+		n.e.addIndex(name)
 	}
 	all := !approximate || !n.indexed // all items were compared
 	if n.dimension == len(n.q.Embedding) && len(n.rows) < n.q.K && (!all || found == n.q.K) {
@@ -146,7 +146,7 @@ func (n *nearest) run(ctx context.Context, c conn) error {
 // sorting returns the planner setting that makes it use the index, because its estimate of the number of vectors is far
 // too low. With a filter, comparing all vectors can be faster.
 func (n *nearest) sorting(index string, approximate bool) string {
-	if approximate && len(n.q.Filter) == 0 && n.e.known(index) {
+	if approximate && len(n.q.Filter) == 0 && n.e.hasIndex(index) {
 		return "off" // off, if possible
 	}
 	return "on"
@@ -185,7 +185,7 @@ func (n *nearest) byDistance(limit string) statement {
 	a := &args{}
 	where := only(n.schema, n.collection, len(n.q.Embedding)) + a.facts(n.q.Filter)
 	score := ", unit OPERATOR(" + n.schema + ".<=>) " + n.literal() + " AS score" // the distance
-	return statement{"SELECT " + feeds[store.VectorFeed].selected(!n.q.Embeddings, score) + unpaged + " FROM vectors WHERE " + where + order + limit, a.list}
+	return statement{"SELECT " + feeds[store.VectorFeed].selected(!n.q.Embeddings, score) + noRowCount + " FROM vectors WHERE " + where + order + limit, a.list}
 }
 
 // literal returns the query vector as a constant, which consists of numbers.

@@ -33,8 +33,8 @@ const (
 	prepareNow = 16 << 20
 	// fillAtOnce is the number of rows that are filled in a transaction, during which writers wait.
 	fillAtOnce = 200
-	// lookAgain is when an unusable extension is looked for again.
-	lookAgain = 10 * time.Minute
+	// detectInterval is when an unusable extension is looked for again.
+	detectInterval = 10 * time.Minute
 	// maxUnit is the maximum dimension of the type vector.
 	maxUnit = 16_000
 )
@@ -101,7 +101,7 @@ func (e *extension) use(ctx context.Context) (schema string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.state == extensionUnused && !e.again.IsZero() && !e.now().Before(e.again) {
-		e.look()
+		e.redetect()
 	}
 	if e.state == extensionUnknown {
 		e.mu.Unlock()
@@ -150,7 +150,7 @@ func (e *extension) detect(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.schema = pgx.Identifier{f.schema}.Sanitize()
-	e.state, e.again = extensionUnused, e.now().Add(lookAgain)
+	e.state, e.again = extensionUnused, e.now().Add(detectInterval)
 	switch {
 	case f.version == "", !f.prepared && e.d.readOnly != "":
 	case !supported(f.version):
@@ -191,8 +191,8 @@ func (e *extension) prepared(err error) {
 	e.failed("vectors are compared in the plugin: the tables cannot be prepared for the extension vector", err)
 }
 
-// look makes the next connection look for the extension. The caller holds the lock.
-func (e *extension) look() {
+// redetect makes the next connection look for the extension. The caller holds the lock.
+func (e *extension) redetect() {
 	e.state, e.built = extensionUnknown, map[string]bool{}
 	e.d.ready.Store(false)
 }
@@ -222,7 +222,7 @@ func (e *extension) forget(err error) bool {
 	case "42703", "42704", "42883", "3F000": // column, type, function, schema
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.look()
+		e.redetect()
 		return true
 	}
 	return false
@@ -272,7 +272,7 @@ func (e *extension) prepare(ctx context.Context, schema string) error {
 			return err
 		}
 		change := func(sql string) error {
-			return e.d.alone(ctx, c, func(tx pgx.Tx) error {
+			return e.d.withSchemaLock(ctx, c, func(tx pgx.Tx) error {
 				// While a change of the table waits for a lock, all later statements wait too.
 				_, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '5s'; "+strings.ReplaceAll(sql, "{extension}", schema), pgx.QueryExecModeSimpleProtocol)
 				return err
@@ -332,13 +332,13 @@ func only(schema, collection string, dimension int) string {
 	return fmt.Sprintf(`collection = '\x%x'::bytea AND %s.vector_dims(unit) = %d`, collection, schema, dimension)
 }
 
-func (e *extension) known(name string) bool {
+func (e *extension) hasIndex(name string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.built[name]
 }
 
-func (e *extension) know(name string) {
+func (e *extension) addIndex(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.built[name] = true
@@ -381,8 +381,8 @@ func (e *extension) build(schema, collection string, dimension int) {
 // one.
 func createIndex(ctx context.Context, c *pgx.Conn, name, sql string) error {
 	// Two concurrent index builds in one database wait for each other. The lock ends with the connection.
-	var alone, there, valid bool
-	if err := c.QueryRow(ctx, "SELECT pg_try_advisory_lock(hashtextextended('tea/vectors', 0))").Scan(&alone); err != nil || !alone {
+	var locked, there, valid bool
+	if err := c.QueryRow(ctx, "SELECT pg_try_advisory_lock(hashtextextended('tea/vectors', 0))").Scan(&locked); err != nil || !locked {
 		return err // the next search tries again
 	}
 	err := c.QueryRow(ctx, "SELECT count(*) > 0, coalesce(bool_and(indisvalid), false) FROM pg_index WHERE indexrelid = to_regclass($1)", name).Scan(&there, &valid)

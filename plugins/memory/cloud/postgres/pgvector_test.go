@@ -19,9 +19,9 @@ import (
 // vectorDevice is a device with a memory on the server with the extension vector.
 type vectorDevice struct {
 	store.VectorIndex
-	d     *database
-	near  *extension
-	trips *roundTrips
+	d        *database
+	pgvector *extension
+	trips    *roundTrips
 }
 
 // openVectors opens the memory of a test, whose collections have an index from a
@@ -37,14 +37,14 @@ func openVectors(t testing.TB, change func(c *store.Config), indexFrom int) *vec
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.near.indexFrom = indexFrom
+	d.pgvector.indexFrom = indexFrom
 	stores := d.stores(config)
 	t.Cleanup(func() {
 		if err := (&backend[any]{nil, stores}).Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return &vectorDevice{stores.Vectors, d, d.near, trips}
+	return &vectorDevice{stores.Vectors, d, d.pgvector, trips}
 }
 
 // inPlugin returns the index with vectors that the plugin compares.
@@ -62,7 +62,7 @@ func (x *vectorDevice) inPlugin(t testing.TB) store.VectorIndex {
 // usesServer reports whether the server has compared the vectors.
 func (x *vectorDevice) usesServer(t *testing.T) bool {
 	t.Helper()
-	schema, err := x.near.use(t.Context())
+	schema, err := x.pgvector.use(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,21 +74,21 @@ func (x *vectorDevice) usesServer(t *testing.T) bool {
 func (x *vectorDevice) built(t testing.TB, collection string, query []float32) {
 	t.Helper()
 	name := indexName(collection, len(query))
-	for !x.near.known(name) {
+	for !x.pgvector.hasIndex(name) {
 		x.find(t, collection, store.VectorQuery{Embedding: query, K: 1})
-		x.near.background.Wait()
+		x.pgvector.background.Wait()
 	}
 }
 
 // plan returns how the server runs a search.
 func (x *vectorDevice) plan(t *testing.T, collection string, q store.VectorQuery) string {
 	t.Helper()
-	schema, err := x.near.use(t.Context())
+	schema, err := x.pgvector.use(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	unit, _ := unitOf(q.Embedding)
-	n := &nearest{e: x.near, schema: schema, collection: collection, q: q, unit: unit}
+	n := &nearest{e: x.pgvector, schema: schema, collection: collection, q: q, unit: unit}
 	of, _ := indexOf(schema, len(q.Embedding))
 	var lines []string
 	err = x.d.do(t.Context(), reading, func(ctx context.Context, c conn) error {
@@ -149,7 +149,7 @@ func (x *vectorDevice) find(t testing.TB, collection string, q store.VectorQuery
 func (x *vectorDevice) exec(t *testing.T, sql string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	if err := x.near.connect(ctx, func(c *pgx.Conn) error { _, err := c.Exec(ctx, sql); return err }); err != nil {
+	if err := x.pgvector.connect(ctx, func(c *pgx.Conn) error { _, err := c.Exec(ctx, sql); return err }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -168,7 +168,7 @@ func TestVectorIndexConformanceWithPgvector(t *testing.T) {
 					if err != nil {
 						return nil, err
 					}
-					d.near.indexFrom = from
+					d.pgvector.indexFrom = from
 					stores := d.stores(config)
 					return &backend[store.VectorIndex]{stores.Vectors, stores}, nil
 				}).store
@@ -340,7 +340,7 @@ func TestALargeTableIsPreparedInSteps(t *testing.T) {
 	before.put(t, "c", items...)
 	before.exec(t, "CREATE EXTENSION vector SCHEMA public")
 	rewritten := func() (node int64) {
-		err := before.near.connect(t.Context(), func(c *pgx.Conn) error {
+		err := before.pgvector.connect(t.Context(), func(c *pgx.Conn) error {
 			return c.QueryRow(t.Context(), "SELECT relfilenode::bigint FROM pg_class WHERE oid = 'vectors'::regclass").Scan(&node)
 		})
 		if err != nil {
@@ -354,12 +354,12 @@ func TestALargeTableIsPreparedInSteps(t *testing.T) {
 			before.exec(t, step)
 		}
 		after := openVectors(t, own, indexFrom)
-		after.near.prepareNow = 0
+		after.pgvector.prepareNow = 0
 		after.find(t, "c", store.VectorQuery{Embedding: items[0].Embedding, K: 1}) // begins it
 		for i := range 20 {
 			before.put(t, "c", store.VectorItem{ID: fmt.Sprint("new", i), Embedding: items[i].Embedding})
 		}
-		after.near.background.Wait()
+		after.pgvector.background.Wait()
 		if !after.usesServer(t) {
 			t.Error("the server does not compare the vectors")
 		}
@@ -378,7 +378,7 @@ func TestPgvectorIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	owner := openVectors(t, nil, 10)
 	now := time.Now()
-	owner.near.now = func() time.Time { return now }
+	owner.pgvector.now = func() time.Time { return now }
 	q := store.VectorQuery{Embedding: random(1, 8)[0].Embedding, K: 1, MinScore: -1}
 	if err := owner.Store(t.Context(), "c", random(20, 8)...); err != nil {
 		t.Fatal(err)
@@ -399,7 +399,7 @@ func TestPgvectorIsTriedAgain(t *testing.T) {
 	index := indexName("c", 8)
 	owner.exec(t, "CREATE TABLE "+index+" ()")
 	owner.find(t, "c", q)
-	owner.near.background.Wait()
+	owner.pgvector.background.Wait()
 	owner.exec(t, "DROP TABLE "+index)
 	now = now.Add(attempts.Base)
 	owner.built(t, "c", q.Embedding)

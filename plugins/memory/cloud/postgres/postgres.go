@@ -69,7 +69,7 @@ func open(ctx context.Context, c store.Config, tracer pgx.QueryTracer) (*databas
 		return nil, err
 	}
 	d := &database{schema: o.Schema, rowSecurity: o.RowSecurity, timeout: c.Timeout, readOnly: c.ReadOnly, now: c.Now, terms: terms, logger: c.Logger, retries: retries, migrating: newTurn()}
-	d.near = newExtension(d)
+	d.pgvector = newExtension(d)
 	config.ConnConfig.RuntimeParams["search_path"] = pgx.Identifier{o.Schema}.Sanitize()
 	config.ConnConfig.Tracer = tracer
 	if d.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {

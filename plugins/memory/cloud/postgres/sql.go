@@ -45,7 +45,7 @@ func (s selector) views() []store.View {
 				{Name: "namespace"}, {Name: "key"}, {Name: "value"}, {Name: "metadata"}, {Name: "content_hash"}, {Name: "inlined"}, {Name: "created_at"}, {Name: "updated_at"}, {Name: "expires_at"},
 			},
 			Query: "SELECT namespace, " + text("key") + ", " + object("value") + ", " + object("metadata") + ", content_hash, true, " +
-				instant("created_at") + ", " + instant("updated_at") + ", " + instant("expires_at") + " FROM main.ltm WHERE " + alive + now + ")",
+				instant("created_at") + ", " + instant("updated_at") + ", " + instant("expires_at") + " FROM main.ltm WHERE " + notExpired + now + ")",
 		},
 		{
 			Name:    "vectors",
@@ -233,7 +233,7 @@ func (r *running) failed(err error) error {
 		return tea.Errorf(tea.Timeout, "the query took longer than %v; restrict it, or raise its timeout", r.bounds.Timeout)
 	case refused.Code == "42P01":
 		return sandbox.Denied(r.bounds, r.query, offset, refused.Message, "only the listed tables are open to queries")
-	case refused.Code == insufficientRight, stopping(refused.Code), class == "40", class == "53":
+	case refused.Code == insufficientRight, isShutdown(refused.Code), class == "40", class == "53":
 		return err
 	case class == "42", class == "0A":
 		return sandbox.Invalid(r.query, offset, refused.Message)

@@ -147,7 +147,7 @@ func (d *database) SearchText(ctx context.Context, q store.TextQuery) (found sto
 		return found, nil
 	}
 	t, a := feeds[store.EntryFeed], &args{}
-	where := a.below(t, q.Space, q.Prefix, "") + " AND " + alive + a.add(q.Live) + ")"
+	where := a.below(t, q.Space, q.Prefix, "") + " AND " + notExpired + a.add(q.Live) + ")"
 	words := a.add(query) + "::tsquery"
 	sql := "SELECT " + t.listed(q.NoBody, ", ts_rank(words, "+words+", 1)::float8 AS score") + " FROM ltm WHERE " + where + " AND words @@ " + words +
 		" ORDER BY score DESC, key OFFSET " + a.add(q.Offset) + " LIMIT " + a.add(q.Limit)
@@ -164,7 +164,7 @@ const measured = 1000
 // the entries, and scores are the same as on other engines.
 func (d *database) Statistics(ctx context.Context, text string) (fulltext.Statistics, error) {
 	a := &args{}
-	live := alive + a.add(d.micro()) + ")"
+	live := notExpired + a.add(d.micro()) + ")"
 	each := d.terms.Each(text)
 	queries := make([]string, len(each))
 	for i, q := range each {
