@@ -28,6 +28,7 @@ var built = map[string]string{
 	"tea-mcp":           "./cmd/tea-mcp",
 	"tea-temporal":      "./cmd/tea-temporal",
 	"tea-plugin-device": "./plugins/device/cmd/tea-plugin-device",
+	"tea-plugin-notify": "./plugins/notify/cmd/tea-plugin-notify",
 	"tea-plugin-graph":  "./plugins/graph/cmd/tea-plugin-graph",
 	"tea-plugin-llm":    "./plugins/llm/cmd/tea-plugin-llm",
 	"tea-plugin-mcp":    "./plugins/mcp/cmd/tea-plugin-mcp",

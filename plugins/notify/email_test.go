@@ -201,8 +201,8 @@ func TestEmailOverACutConnection(t *testing.T) {
 				if _, err := io.WriteString(c, answer+"\r\n"); err != nil {
 					return
 				}
-				for line := ""; i < len(answers)-1; {
-					if line, err = in.ReadString('\n'); err != nil || i != 5 || line == ".\r\n" {
+				for i < len(answers)-1 {
+					if line, err := in.ReadString('\n'); err != nil || i != 5 || line == ".\r\n" {
 						break
 					}
 				}
