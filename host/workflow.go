@@ -166,7 +166,6 @@ func (h *Host) compileOnce(s *spec.Workflow, diags diag.List, o LoadOptions) (*W
 	var err error
 	var dynamic *dynamicActions
 	if wf.catalog, dynamic, err = h.catalog(s.Settings, o.relist); err != nil {
-		wf.lua.Close()
 		return nil, err
 	}
 	if err := addElsewhere(wf.catalog, o.Elsewhere); err != nil {
@@ -361,7 +360,6 @@ func (wf *Workflow) Actions() []ActionEntry { return wf.catalog.Entries() }
 
 // Close closes the bundles that the workflow's runs opened.
 func (wf *Workflow) Close() error {
-	wf.lua.Close()
 	return errors.Join(wf.catalog.Close(), wf.unbind())
 }
 

@@ -68,7 +68,7 @@ func (m *module) Invoke(ctx context.Context, req *tea.Request) (*tea.Response, e
 	params, _ := v.(map[string]any) // checked by the catalog
 	name := req.Action[len(m.namespace)+1:]
 	env := script.Env{
-		Globals: map[string]any{"variables": m.variables}, Modules: m.modules,
+		Globals: script.Values{"variables": m.variables}, Modules: m.modules,
 		Action: func(ctx context.Context, name string, params any) (any, error) {
 			res, err := req.Host.Invoke(ctx, name, params)
 			if err != nil {

@@ -38,7 +38,6 @@ type object = map[string]any
 func call(t *testing.T, action string, params any) (any, error) {
 	t.Helper()
 	rt := script.New(script.Options{})
-	t.Cleanup(rt.Close)
 	m, err := rt.CompileModule(script.Source{Name: "geo.lua", Text: measures})
 	if err != nil {
 		t.Fatal(err)

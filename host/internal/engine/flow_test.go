@@ -139,7 +139,6 @@ func (f *testFlow) compile(name string, files []string) *graph.Graph {
 		f.t.Fatal(diags)
 	}
 	lua := script.New(script.Options{})
-	f.t.Cleanup(lua.Close)
 	g, diags := graph.Compile(wf, graph.Env{Lua: lua, Actions: f.actions})
 	if diags.HasErrors() {
 		f.t.Fatal(diags)

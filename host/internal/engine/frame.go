@@ -184,13 +184,3 @@ func (f *frame) itemVar(name string) (any, bool) {
 	}
 	return nil, false
 }
-
-// addItemVars adds the item variables that are visible from here to m.
-func (f *frame) addItemVars(m map[string]any) {
-	if f.outer != nil {
-		f.outer.addItemVars(m)
-	}
-	if f.item.name != "" {
-		m[f.item.name], m[f.item.indexName] = f.item.value, f.item.index
-	}
-}

@@ -124,19 +124,11 @@ func (s scope) Field(root, key string) (any, bool) {
 
 // luaEnv returns the environment of a chunk; x is nil for conditions, which cannot call actions.
 func (f *frame) luaEnv(x *execution) script.Env {
-	globals := map[string]any{"variables": orEmpty(f.graph.Workflow.Variables)}
-	f.addItemVars(globals)
-	joined := f.joined
-	if x != nil {
-		joined = x.joined
-	}
-	if joined != nil {
-		globals["parallel_results"] = script.Objects{Len: len(joined.results), At: joined.entry}
-	}
-	env := script.Env{Steps: f.luaSteps(), State: f.state.View(), Globals: globals, Missing: f.result, Modules: f.graph.Modules}
+	env := script.Env{Steps: f.luaSteps(), State: f.state.View(), Globals: f, Missing: f.result, Modules: f.graph.Modules}
 	if x == nil {
 		return env
 	}
+	env.Globals = x
 	// The seed depends only on the path, so that equal runs draw equal numbers.
 	seed := fnv.New64a()
 	seed.Write([]byte(x.path))
@@ -148,6 +140,26 @@ func (f *frame) luaEnv(x *execution) script.Env {
 		f.run.logEvent(x.node.Name, x.path, level, message, fields)
 	}
 	return env
+}
+
+// Lookup returns a global of a Lua condition of the frame's nodes.
+func (f *frame) Lookup(name string) (any, bool) { return f.global(name, f.joined) }
+
+// Lookup returns a global of the node's Lua code.
+func (x *execution) Lookup(name string) (any, bool) { return x.frame.global(name, x.joined) }
+
+// global returns a global of Lua code; joined are the results that a fan-in node sees.
+func (f *frame) global(name string, joined *joined) (any, bool) {
+	if name == "parallel_results" && joined != nil {
+		return script.Objects{Len: len(joined.results), At: joined.entry}, true
+	}
+	if v, ok := f.itemVar(name); ok {
+		return v, true
+	}
+	if name == "variables" {
+		return orEmpty(f.graph.Workflow.Variables), true
+	}
+	return nil, false
 }
 
 // luaSteps returns the instruction limit of a piece of Lua code; 0 = it has a time

@@ -32,7 +32,6 @@ func BenchmarkCompile(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("nodes=%d/branches=%d", size.nodes, size.branches), func(b *testing.B) {
 			lua := script.New(script.Options{})
-			b.Cleanup(lua.Close)
 			b.ReportAllocs()
 			for b.Loop() {
 				if g, diags := graph.Compile(wf, graph.Env{Lua: lua, Actions: catalog()}); g == nil {

@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
@@ -31,17 +30,30 @@ func (c *Condition) Eval(ctx context.Context, scope expr.Scope, env script.Env) 
 	}
 	env.BareNames = true
 	if len(c.roots) > 0 {
-		env.Globals = maps.Clone(env.Globals)
-		for _, name := range c.roots {
-			if _, known := env.Globals[name]; known {
-				continue
-			}
-			if v, ok := scope.Lookup(name); ok {
-				env.Globals[name] = v
-			}
-		}
+		env.Globals = &rootGlobals{outer: env.Globals, scope: scope, roots: c.roots}
 	}
 	return c.chunk.Run(ctx, env)
+}
+
+// rootGlobals are the globals of a Lua condition: those of its environment and the roots
+// of templates that it reads.
+type rootGlobals struct {
+	outer script.Globals
+	scope expr.Scope
+	roots []string
+}
+
+// Lookup returns a global.
+func (g *rootGlobals) Lookup(name string) (any, bool) {
+	if g.outer != nil {
+		if v, ok := g.outer.Lookup(name); ok {
+			return v, true
+		}
+	}
+	if !slices.Contains(g.roots, name) {
+		return nil, false
+	}
+	return g.scope.Lookup(name)
 }
 
 // IsLua reports whether the expression is Lua.

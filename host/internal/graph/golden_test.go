@@ -126,7 +126,6 @@ func compile(t *testing.T, archive *txtar.Archive) (*graph.Graph, diag.List) {
 		t.Fatalf("the loader finds:\n%v", diags)
 	}
 	lua := script.New(script.Options{})
-	t.Cleanup(lua.Close)
 	return graph.Compile(wf, graph.Env{Lua: lua, Actions: catalog(), Settings: []string{"llm", "trace"}})
 }
 

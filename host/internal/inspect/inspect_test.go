@@ -30,7 +30,6 @@ func diagram(t *testing.T, text string) *inspect.Diagram {
 		t.Fatal(err)
 	}
 	lua := script.New(script.Options{})
-	t.Cleanup(lua.Close)
 	g, diags := graph.Compile(wf, graph.Env{Lua: lua})
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)

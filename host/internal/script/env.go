@@ -20,9 +20,8 @@ type Env struct {
 	// BareNames looks up otherwise undefined global names in State, as in
 	// conditions.
 	BareNames bool
-	// Globals are further global names, such as variables and item. A value can
-	// also be [Objects].
-	Globals map[string]any
+	// Globals has further global names, such as variables and item; nil = none.
+	Globals Globals
 	// Steps limits the number of instructions instead of the time, so that a
 	// replay stops at the same place; 0 limits the time.
 	Steps int
@@ -35,6 +34,21 @@ type Env struct {
 	Modules map[string]*Module
 	// Seed is the seed of math.random, so that equal runs have equal numbers.
 	Seed uint64
+}
+
+// Globals returns the values of global names. A value can also be [Objects]. A run asks
+// once for each name that it reads.
+type Globals interface {
+	Lookup(name string) (any, bool)
+}
+
+// Values are [Globals] in a map.
+type Values map[string]any
+
+// Lookup returns the value of a name.
+func (v Values) Lookup(name string) (any, bool) {
+	value, ok := v[name]
+	return value, ok
 }
 
 // globalIndex resolves the names that neither the script nor a library defines.
@@ -54,8 +68,10 @@ func (r *run) global(L *lua.LState, name string) lua.LValue {
 	case "state":
 		return r.keepGlobal(name, r.stateTable())
 	}
-	if v, ok := r.env.Globals[name]; ok {
-		return r.keepGlobal(name, r.mustImport(L, v, name))
+	if r.env.Globals != nil {
+		if v, ok := r.env.Globals.Lookup(name); ok {
+			return r.keepGlobal(name, r.mustImport(L, v, name))
+		}
 	}
 	if r.env.BareNames {
 		if v := L.GetField(r.stateTable(), name); v != lua.LNil {

@@ -320,7 +320,7 @@ func TestConcurrentRuns(t *testing.T) {
 	for i := range 8 {
 		go func() {
 			for range 50 {
-				got, err := c.Run(t.Context(), script.Env{State: state, Globals: object{"item": int64(i)}})
+				got, err := c.Run(t.Context(), script.Env{State: state, Globals: script.Values{"item": int64(i)}})
 				if want := any(object{"sum": int64(6), "e": fmt.Sprintf("x%d", i)}); err == nil && !cmp.Equal(want, got) {
 					err = fmt.Errorf("got %v", got)
 				}

@@ -9,7 +9,6 @@ import (
 
 func Example() {
 	rt := script.New(script.Options{})
-	defer rt.Close()
 	chunk, err := rt.Compile(script.Source{Name: "flow.yaml", Line: 12, Text: `
 local hot = {}
 for _, reading in ipairs(state.readings) do
@@ -27,7 +26,7 @@ return {hot = hot, count = #hot}`})
 			map[string]any{"device": "pump", "celsius": 81.5},
 			map[string]any{"device": "fan", "celsius": int64(35)},
 		}},
-		Globals: map[string]any{"variables": map[string]any{"limit": int64(60)}},
+		Globals: script.Values{"variables": map[string]any{"limit": int64(60)}},
 	})
 	fmt.Println(result, err)
 	// Output: map[count:1 hot:[pump]] <nil>

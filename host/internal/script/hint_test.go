@@ -11,7 +11,6 @@ import (
 func TestHintsForOtherLanguages(t *testing.T) {
 	t.Parallel()
 	rt := script.New(script.Options{})
-	t.Cleanup(rt.Close)
 	for code, want := range map[string]string{
 		"return {n = 7 // 2}":                    "without // of Lua 5.3: write math.floor(a / b)",
 		"local x = 7\nreturn {n = x // 2}":       "without //",

@@ -111,7 +111,7 @@ func TestNothingLeaksBetweenRuns(t *testing.T) {
 		`pcall(function() string.leak = 1 end)`,
 		`math.randomseed(99)`,
 	} {
-		if _, err := evalWith(t, rt, text, script.Env{State: object{"k": "v"}, Globals: object{"item": "secret"}}); err != nil {
+		if _, err := evalWith(t, rt, text, script.Env{State: object{"k": "v"}, Globals: script.Values{"item": "secret"}}); err != nil {
 			t.Fatal(err)
 		}
 		got, err := evalWith(t, rt, `return {leak == nil, leak2 == nil, leak3 == nil, state.leak == nil, state.k == nil, string.leak == nil, item == nil, math.random(1000)}`, script.Env{Seed: 1})

@@ -8,7 +8,7 @@ import (
 )
 
 // Objects is a list of objects that are created when a script reads them, as a
-// value in [Env.Globals]. At must return the same object for the same index.
+// value of [Globals]. At must return the same object for the same index.
 type Objects struct {
 	Len int
 	At  func(i int) map[string]any

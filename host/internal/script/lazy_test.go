@@ -50,7 +50,7 @@ func TestObjectsAreMadeWhenTheyAreLookedAt(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var made []int
-			got := mustEval(t, test.text, script.Env{Globals: object{"r": results(&made)}})
+			got := mustEval(t, test.text, script.Env{Globals: script.Values{"r": results(&made)}})
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -70,7 +70,7 @@ func TestMemoryIsForWhatAScriptLooksAt(t *testing.T) {
 	for i := range words {
 		words[i] = strings.Repeat("x", 10)
 	}
-	env := script.Env{Globals: object{"r": script.Objects{Len: 4000, At: func(i int) map[string]any {
+	env := script.Env{Globals: script.Values{"r": script.Objects{Len: 4000, At: func(i int) map[string]any {
 		return object{"branch": "b", "success": i%2 == 0, "state": object{"words": words, "n": int64(i)}}
 	}}}}
 	got := mustEval(t, `local ok, sum = 0, 0 for _, p in ipairs(r) do if p.success then ok = ok + 1 end sum = sum + p.state.n end return {#r, ok, sum}`, env)

@@ -88,7 +88,7 @@ func peak(f func()) uint64 {
 // a log, and a string that is nearly as long as a string may be.
 func hostileEnv() script.Env {
 	return script.Env{
-		Globals: object{"big": strings.Repeat("a", 16_000_000)},
+		Globals: script.Values{"big": strings.Repeat("a", 16_000_000)},
 		Log:     func(slog.Level, string, map[string]any) {},
 		Action: func(ctx context.Context, name string, params any) (any, error) {
 			switch name {

@@ -89,7 +89,7 @@ func TestPatternsLikeLua(t *testing.T) {
 	for _, tt := range ordinary {
 		t.Run(tt.subject+" "+tt.pattern, func(t *testing.T) {
 			t.Parallel()
-			got, err := evalWith(t, rt, text, script.Env{Globals: object{"input": list{tt.subject, tt.pattern}}})
+			got, err := evalWith(t, rt, text, script.Env{Globals: script.Values{"input": list{tt.subject, tt.pattern}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +157,7 @@ func FuzzPattern(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, subject, pattern string) {
-		got, err := c.Run(t.Context(), script.Env{Globals: object{"s": subject, "p": pattern}})
+		got, err := c.Run(t.Context(), script.Env{Globals: script.Values{"s": subject, "p": pattern}})
 		if err != nil {
 			if strings.Contains(err.Error(), "runtime error") {
 				t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 func TestEqualTextsKeepTheirPlaces(t *testing.T) {
 	t.Parallel()
 	rt := script.New(script.Options{})
-	t.Cleanup(rt.Close)
 	const text = "local f = function() return state.missing.x end\nstate.y = unknown\nlocal v = f()\nreturn v"
 	for _, src := range []script.Source{{Name: "a.yaml", Text: text}, {Name: "a.yaml", Line: 10, Column: 5, Text: text}, {Name: "b.yaml", Line: 3, Column: 1, Text: text}} {
 		chunk, err := rt.Compile(src)
@@ -42,7 +41,6 @@ func TestCompileFindsEveryMistake(t *testing.T) {
 	t.Parallel()
 	peertest.Long(t, "it takes seconds")
 	rt := script.New(script.Options{})
-	t.Cleanup(rt.Close)
 	list := func(n int, format string) string {
 		var b strings.Builder
 		for i := range n {
@@ -79,7 +77,6 @@ func TestCompileFindsEveryMistake(t *testing.T) {
 func TestCompileAllLeavesMistakesToCompile(t *testing.T) {
 	t.Parallel()
 	rt := script.New(script.Options{})
-	t.Cleanup(rt.Close)
 	sources := make([]script.Source, 100)
 	for i := range sources {
 		sources[i] = script.Source{Name: "a.yaml", Line: i + 1, Text: fmt.Sprintf("return %d", i)}
@@ -89,7 +86,6 @@ func TestCompileAllLeavesMistakesToCompile(t *testing.T) {
 	}
 	rt.CompileAll(sources)
 	alone := script.New(script.Options{})
-	t.Cleanup(alone.Close)
 	for i, src := range sources {
 		chunk, err := rt.Compile(src)
 		_, want := alone.Compile(src)

@@ -26,6 +26,7 @@ type run struct {
 	deadline time.Time
 	stop     atomic.Int32 // a stopReason
 	ended    atomic.Bool
+	watched  atomic.Bool // since before the watcher looked at ended
 	waiting  atomic.Bool // for an action
 	watch    *watcher
 

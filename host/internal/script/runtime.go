@@ -33,8 +33,6 @@ const (
 	// fills the array up to its index, so this bounds the memory (16 MiB) and
 	// time of a single instruction.
 	maxArray = 1 << 20
-	// maxIdle bounds the idle machines.
-	maxIdle = 16
 )
 
 // limitArrays guards a process-wide setting of gopher-lua, which must be set
@@ -42,17 +40,18 @@ const (
 var limitArrays = sync.OnceFunc(func() { lua.MaxArrayIndex = maxArray })
 
 // Runtime compiles Lua code and has a pool of Lua states to run it. It is safe
-// for concurrent use. The owner should call [Runtime.Close].
+// for concurrent use.
 type Runtime struct {
 	options Options
 	watch   watcher
+	idle    sync.Pool // of machines
 
 	mu       sync.Mutex
-	idle     []*machine
 	compiled map[programKey]*program
 }
 
-// New returns a runtime. It creates Lua states on demand.
+// New returns a runtime. It creates Lua states on demand, and the garbage collector
+// removes those that are no longer used.
 func New(o Options) *Runtime {
 	limitArrays()
 	if o.Timeout <= 0 {
@@ -70,32 +69,11 @@ func New(o Options) *Runtime {
 	return &Runtime{options: o, watch: watcher{limit: uint64(o.MemoryBytes)}, compiled: map[programKey]*program{}}
 }
 
-// Close releases the idle states. Chunks can still run afterwards, on new
-// states.
-func (rt *Runtime) Close() {
-	rt.mu.Lock()
-	defer rt.mu.Unlock()
-	rt.idle = nil
-}
-
 func (rt *Runtime) take() *machine {
-	rt.mu.Lock()
-	if n := len(rt.idle); n > 0 {
-		m := rt.idle[n-1]
-		rt.idle = rt.idle[:n-1]
-		rt.mu.Unlock()
+	if m, ok := rt.idle.Get().(*machine); ok {
 		return m
 	}
-	rt.mu.Unlock()
 	return newMachine(rt)
-}
-
-func (rt *Runtime) put(m *machine) {
-	rt.mu.Lock()
-	defer rt.mu.Unlock()
-	if len(rt.idle) < maxIdle {
-		rt.idle = append(rt.idle, m)
-	}
 }
 
 // execute calls body with a run on a machine of the pool. name is the source
@@ -116,7 +94,7 @@ func (rt *Runtime) execute(ctx context.Context, env Env, name string, body func(
 		}
 		r.end()
 		if healthy {
-			rt.put(m)
+			rt.idle.Put(m)
 		}
 	}()
 	result = body(r)

@@ -14,7 +14,6 @@ import (
 func eval(t *testing.T, text string, env script.Env) (any, error) {
 	t.Helper()
 	rt := script.New(script.Options{})
-	defer rt.Close()
 	return evalWith(t, rt, text, env)
 }
 
@@ -97,7 +96,7 @@ func TestExpression(t *testing.T) {
 	t.Parallel()
 	env := script.Env{
 		State:     object{"count": int64(5), "ready": true, "name": "x", "items": list{int64(1)}},
-		Globals:   object{"variables": object{"limit": int64(3)}},
+		Globals:   script.Values{"variables": object{"limit": int64(3)}},
 		BareNames: true,
 	}
 	for text, want := range map[string]any{

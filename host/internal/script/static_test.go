@@ -66,7 +66,6 @@ func TestWhatAChunkTells(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rt := script.New(script.Options{})
-			t.Cleanup(rt.Close)
 			c, err := rt.Compile(script.Source{Name: "flow.yaml", Line: 7, Text: test.text})
 			if err != nil {
 				t.Fatal(err)

@@ -40,7 +40,7 @@ func TestValuesSurviveARoundTrip(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			env := script.Env{State: object{"v": v}, Globals: object{"item": v}}
+			env := script.Env{State: object{"v": v}, Globals: script.Values{"item": v}}
 			got := mustEval(t, `
 				local moved = {} moved.copy = state.v
 				local function same(...) return ... end
@@ -131,7 +131,7 @@ func TestStateIsNeverChanged(t *testing.T) {
 func TestUntouchedKeysAreNotConverted(t *testing.T) {
 	t.Parallel()
 	// A value that cannot be converted to Lua.
-	env := script.Env{State: object{"small": "x", "odd": make(chan int)}, Globals: object{"odd": make(chan int)}}
+	env := script.Env{State: object{"small": "x", "odd": make(chan int)}, Globals: script.Values{"odd": make(chan int)}}
 	if got := mustEval(t, `return state.small`, env); got != "x" {
 		t.Errorf("got %v", got)
 	}
@@ -187,7 +187,7 @@ func FuzzBorder(f *testing.F) {
 		if err != nil || v == nil {
 			return
 		}
-		got, err := c.Run(t.Context(), script.Env{State: object{"v": v}, Globals: object{"item": v}})
+		got, err := c.Run(t.Context(), script.Env{State: object{"v": v}, Globals: script.Values{"item": v}})
 		if err != nil {
 			if strings.Contains(err.Error(), "levels deep") {
 				return

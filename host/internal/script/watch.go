@@ -29,6 +29,7 @@ type watcher struct {
 func (w *watcher) add(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	r.watched.Store(true)
 	switch {
 	case r.ended.Load(): // the timer fired late
 		return
@@ -39,7 +40,11 @@ func (w *watcher) add(r *run) {
 	w.runs[r] = heapSize()
 }
 
+// remove ends the watching of a run that has ended.
 func (w *watcher) remove(r *run) {
+	if !r.watched.Load() {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.runs, r)

@@ -68,12 +68,11 @@ func runScript(j job, log func(slog.Level, string, map[string]any)) (any, error)
 		return nil, fmt.Errorf("decode input: %w", err)
 	}
 	lua := script.New(script.Options{Timeout: j.Timeout, MemoryBytes: j.Memory, MaxString: int(min(maxString, j.Memory/4))})
-	defer lua.Close()
 	chunk, err := lua.Compile(script.Source{Name: "code", Line: 1, Text: j.Code})
 	if err != nil {
 		return nil, err
 	}
-	return chunk.Run(context.Background(), script.Env{Globals: map[string]any{"input": input}, Log: log})
+	return chunk.Run(context.Background(), script.Env{Globals: script.Values{"input": input}, Log: log})
 }
 
 func errorType(err error) tea.ErrorType {
