@@ -115,7 +115,11 @@ func (i *Instance) InvokeHere(ctx context.Context, req *Request) (resp *Response
 			resp, err = nil, e
 		}
 	}()
-	call := *req
+	made := &struct { // one allocation
+		ctx  hostContext
+		call Request
+	}{hostContext{ctx, req.Host}, *req}
+	call := &made.call
 	call.Instance = i.value
 	check := i.checks[action.Name]
 	if check == nil { // a dynamic action
@@ -125,7 +129,7 @@ func (i *Instance) InvokeHere(ctx context.Context, req *Request) (resp *Response
 		return nil, err
 	}
 	call.accepted = acceptance{check, call.Params}
-	resp, err = action.Handle(withHost(ctx, req.Host), &call)
+	resp, err = action.Handle(&made.ctx, call)
 	switch {
 	case failed(err):
 		return nil, AsError(err)

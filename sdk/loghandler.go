@@ -7,10 +7,19 @@ import (
 
 type callKey struct{}
 
-// withHost marks ctx as the context of a call, so that records logged with it
-// belong to the call.
-func withHost(ctx context.Context, h Host) context.Context {
-	return context.WithValue(ctx, callKey{}, h)
+// hostContext is the context of a call: records that are logged with it belong to the
+// call.
+type hostContext struct {
+	context.Context
+	host Host
+}
+
+// Value returns the host, or a value of the caller's context.
+func (c *hostContext) Value(key any) any {
+	if key == (callKey{}) {
+		return c.host
+	}
+	return c.Context.Value(key)
 }
 
 // LogHandler returns a handler for slog. It sends records that an action logs with

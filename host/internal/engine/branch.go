@@ -140,6 +140,9 @@ func (o *fanOut) run(ctx context.Context) {
 }
 
 func (o *fanOut) work(ctx context.Context) {
+	r := o.frame.run
+	// The starts of branches are seen in the order in which they are written.
+	ordered := r.listening() || r.o.Callbacks.BranchStart != nil || o.fan.policy.Breaker != nil
 	for first := true; ; first = false {
 		o.mu.Lock()
 		i := o.begun
@@ -148,7 +151,10 @@ func (o *fanOut) work(ctx context.Context) {
 			return
 		}
 		o.begun++
-		rec := o.frame.beginBranch(ctx, &o.list[i], o.fan, &o.results[i])
+		var rec *replay.Branch
+		if ordered {
+			rec = o.frame.beginBranch(ctx, &o.list[i], o.fan, &o.results[i])
+		}
 		// Each worker starts the next one only when it has work: short branches end
 		// before there are many workers.
 		more := first && o.worker != nil && o.workers < o.limit
@@ -159,6 +165,9 @@ func (o *fanOut) work(ctx context.Context) {
 		if more {
 			o.wg.Add(1)
 			go o.worker()
+		}
+		if !ordered {
+			rec = o.frame.beginBranch(ctx, &o.list[i], o.fan, &o.results[i])
 		}
 		o.frame.runBranch(ctx, &o.list[i], o.fan, &o.results[i], rec)
 		if err := o.results[i].Err; err != nil {

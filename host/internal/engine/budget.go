@@ -97,6 +97,7 @@ func (r *run) spend(m *meter, result any) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.metered.Store(true)
 	more := flow.Usage{Tokens: max(0, u.Tokens-m.used.Tokens), USD: max(0, u.USD-m.used.USD)}
 	m.add(more)
 	r.usage = r.usage.Add(more)
@@ -111,6 +112,7 @@ func (r *run) report(m *meter, path execpath.Path, u tea.Usage) error {
 	}
 	r.mu.Lock()
 	before := r.exceededBudget()
+	r.metered.Store(true)
 	m.add(flow.Usage{Tokens: u.Tokens, USD: u.USD})
 	r.usage = r.usage.Add(flow.Usage{Tokens: u.Tokens, USD: u.USD})
 	spent := r.exceededBudget()
@@ -149,6 +151,7 @@ func (r *run) useTool(m *meter) error {
 	if limit := r.o.workflow().Budget.ToolCalls; limit > 0 && r.usage.ToolCalls >= limit {
 		return r.exhaust(&flow.BudgetError{Limit: "tool_calls", Used: fmt.Sprintf("%d allowed", limit)})
 	}
+	r.metered.Store(true)
 	m.add(flow.Usage{ToolCalls: 1})
 	r.usage.ToolCalls++
 	return nil
@@ -165,6 +168,9 @@ func (r *run) refundTool(m *meter) {
 // usage returns the usage of all attempts of the execution.
 func (x *execution) usage() flow.Usage {
 	r := x.frame.run
+	if !r.metered.Load() {
+		return r.replay.Reported(x.path)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return x.spent.used

@@ -137,23 +137,15 @@ func (x *execution) repeats(name string, path execpath.Path, err error) bool {
 // The caller adds the usage that the result reports to the returned meter.
 func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payload, path execpath.Path, deep int, outer *meter, attempt int, once bool) (*tea.Response, *meter, error) {
 	r := x.frame.run
-	// One allocation for both. They are not shared between calls: a plugin may
-	// use them late, during the next attempt.
-	call := &struct {
-		host callHost
-		req  tea.Request
-	}{
-		host: callHost{x: x, path: path, deep: deep, round: x.round, spent: meter{outer: outer}},
-		req: tea.Request{
-			Action: name, Params: params,
-			Call: tea.Call{
-				RunID: r.o.RunID, Node: string(x.path), Attempt: attempt,
-				IdempotencyKey: r.idempotencyKey(path), Once: once, Traceparent: r.traceparent(x.path, x.attempt),
-			},
-		},
+	call := x.first.Swap(nil)
+	if call == nil {
+		call = &actionCall{}
 	}
+	call.host.x, call.host.path, call.host.deep, call.host.round, call.host.spent.outer = x, path, deep, x.round, outer
 	req := &call.req
-	req.Host = &call.host
+	req.Action, req.Params, req.Host = name, params, &call.host
+	req.RunID, req.Node, req.Attempt, req.Once = r.o.RunID, string(x.path), attempt, once
+	req.IdempotencyKey, req.Traceparent = r.callIDs(path, x.path, x.attempt)
 	send := r.o.Actions.Invoke
 	if r.o.DryRun {
 		send = x.dryRun
@@ -199,6 +191,9 @@ func (x *execution) dryRun(ctx context.Context, req *tea.Request) (*tea.Response
 
 // suspendedAt reports whether an interrupt waits at a path.
 func (r *run) suspendedAt(path execpath.Path) bool {
+	if !r.suspended.Load() {
+		return false
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, i := range r.pending {
@@ -231,6 +226,13 @@ func (f *frame) isInside(g *graph.Graph) bool {
 type noteName struct {
 	path execpath.Path
 	key  string
+}
+
+// actionCall is one call of an action. It is not used again: a plugin may use the host
+// late, during the next attempt.
+type actionCall struct {
+	host callHost
+	req  tea.Request
 }
 
 // callHost is the part of the run that an action can access during a call.

@@ -50,6 +50,22 @@ type execution struct {
 	calls callCounter
 
 	tokens tokens
+
+	// first is memory for the first call of an action; nil when it is in use.
+	first atomic.Pointer[actionCall]
+}
+
+// newExecution returns an execution. With the call of an action it is one allocation.
+func newExecution(n *graph.Node) *execution {
+	if _, ok := n.Body.(*graph.Action); !ok {
+		return &execution{}
+	}
+	both := &struct {
+		execution
+		call actionCall
+	}{}
+	both.first.Store(&both.call)
+	return &both.execution
 }
 
 // outcome is the outcome of a body.

@@ -98,6 +98,7 @@ func (r *run) suspend(i flow.Interrupt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pending = append(r.pending, i)
+	r.suspended.Store(true)
 }
 
 // Question is a question of human.ask.

@@ -41,9 +41,12 @@ type run struct {
 
 	mu      sync.Mutex
 	pending []flow.Interrupt
-	usage   flow.Usage
-	clock   workClock
-	notes   map[noteName]any
+	// suspended reports whether there has been a pending interrupt, metered whether
+	// anything has been added to a meter: most runs need no lock to know that.
+	suspended, metered atomic.Bool
+	usage              flow.Usage
+	clock              workClock
+	notes              map[noteName]any
 	// seen are the walked recorded paths, with whether the paths inside are
 	// walked; nil if not needed.
 	seen map[execpath.Path]bool
@@ -289,20 +292,16 @@ func milliseconds(d time.Duration) float64 {
 	return float64(d.Round(time.Microsecond)) / float64(time.Millisecond)
 }
 
-// idempotencyKey returns the external key of a call: the same for every repetition
-// of the call at this path of this run.
-func (r *run) idempotencyKey(path execpath.Path) string {
+// callIDs returns the external key of a call, which is the same for every repetition of
+// the call at this path of this run, and its W3C trace context: the trace is the run, the
+// span an attempt of the node.
+func (r *run) callIDs(path, node execpath.Path, attempt int) (idempotencyKey, traceparent string) {
 	var buf [128]byte // most fit
 	text := append(append(append(buf[:0], r.o.RunID...), 0), path.WithoutAttempts()...)
 	sum := sha256.Sum256(text)
-	var key [32]byte
-	hex.Encode(key[:], sum[:16])
-	return string(key[:])
-}
-
-// traceparent returns the W3C trace context of a call: the trace is the run, the
-// span the execution of the node.
-func (r *run) traceparent(path execpath.Path, attempt int) string {
+	ids := hex.AppendEncode(make([]byte, 0, 96), sum[:16])
+	keyLen := len(ids)
 	r.traceOnce.Do(func() { r.trace = tracecontext.TraceOf(r.o.RunID) })
-	return r.trace.Parent(tracecontext.SpanOf(string(path), attempt))
+	both := string(r.trace.AppendParent(ids, tracecontext.SpanOf(string(node), attempt)))
+	return both[:keyLen], both[keyLen:]
 }

@@ -56,9 +56,11 @@ func (f *frame) visit(ctx context.Context, n *graph.Node) (*graph.Node, error) {
 // runNode runs a node for the first time.
 func (f *frame) runNode(ctx context.Context, n *graph.Node, path execpath.Path, base *state.State) (*graph.Node, error) {
 	r := f.run
-	r.mu.Lock()
-	r.last = path
-	r.mu.Unlock()
+	if r.o.Journal != nil {
+		r.mu.Lock()
+		r.last = path
+		r.mu.Unlock()
+	}
 	if n.If != nil && !f.hasBegun(path) {
 		limited, stop := r.nodeTimeout(ctx, n)
 		holds, err := f.holds(limited, n.If, nil)
@@ -81,7 +83,8 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path execpath.Path, 
 		}
 	}
 	f.emitNodeStart(n, path)
-	x := &execution{frame: f, node: n, path: path, base: base, joined: f.joined, spent: meter{used: r.replay.Reported(path)}}
+	x := newExecution(n)
+	x.frame, x.node, x.path, x.base, x.joined, x.spent.used = f, n, path, base, f.joined, r.replay.Reported(path)
 	if r.listening() {
 		x.started = r.now() // for events only
 	}

@@ -44,9 +44,14 @@ func ParseSpan(text string) (s Span, ok bool) {
 // Parent returns the value of a traceparent header with the span as the caller's,
 // sampled.
 func (t Trace) Parent(s Span) string {
-	text := append(make([]byte, 0, 55), "00-"...)
-	text = hex.AppendEncode(text, t[:])
-	text = append(text, '-')
-	text = hex.AppendEncode(text, s[:])
-	return string(append(text, "-01"...))
+	return string(t.AppendParent(make([]byte, 0, 55), s))
+}
+
+// AppendParent appends [Trace.Parent] to b.
+func (t Trace) AppendParent(b []byte, s Span) []byte {
+	b = append(b, "00-"...)
+	b = hex.AppendEncode(b, t[:])
+	b = append(b, '-')
+	b = hex.AppendEncode(b, s[:])
+	return append(b, "-01"...)
 }
