@@ -10,7 +10,7 @@ import (
 )
 
 // The words around an error with an exit code were not printed.
-func TestErrorAroundOneWithAnExitCode(t *testing.T) {
+func TestWrappedErrorKeepsItsExitCode(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		err  error

@@ -187,7 +187,7 @@ func (p *process) untilStuck() {
 	}
 }
 
-func TestKilledRunGoesOn(t *testing.T) {
+func TestKilledRunContinues(t *testing.T) {
 	t.Parallel()
 	dir := workdir(t, map[string]string{"flow.yaml": sleeper})
 	p := start(t, dir, "run", "-s", "flow.yaml", "-c", "runs")
@@ -218,7 +218,7 @@ func TestFollowEvents(t *testing.T) {
 }
 
 // An event reaches a reader of the stream when it happens.
-func TestStreamIsNotHeldBack(t *testing.T) {
+func TestStreamIsNotBuffered(t *testing.T) {
 	t.Parallel()
 	dir := workdir(t, map[string]string{"flow.yaml": sleeper})
 	p := start(t, dir, "run", "-s", "flow.yaml", "--durability", "off")

@@ -98,9 +98,9 @@ func teaIn(t *testing.T, dir string, env []string, program string, args ...strin
 	return cmd
 }
 
-// TestExamplesRunOnTemporalAsTheyDoHere runs the examples with plugins twice, with
+// TestExamplesRunOnTemporalLikeLocalRuns runs the examples with plugins twice, with
 // fresh copies of their files in the same place, and compares what a user sees.
-func TestExamplesRunOnTemporalAsTheyDoHere(t *testing.T) {
+func TestExamplesRunOnTemporalLikeLocalRuns(t *testing.T) {
 	t.Parallel()
 	dirs, err := filepath.Glob("*/README.md")
 	if err != nil {

@@ -32,7 +32,7 @@ nodes:
   - JOIN
 `
 
-func TestFailedBranchFailsTheRunWhereNobodyLooks(t *testing.T) {
+func TestUnhandledBranchFailureFailsTheRun(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, join string
@@ -110,7 +110,7 @@ edges: [{from: start, parallel: [z, b, a], fan_in: j}]
 	}
 }
 
-func TestModuleThatReadsResultsLooksAtThem(t *testing.T) {
+func TestModuleThatReadsResultsHandlesTheirFailures(t *testing.T) {
 	t.Parallel()
 	for name, looks := range map[string]bool{"reads": true, "other": false} {
 		t.Run(name, func(t *testing.T) {

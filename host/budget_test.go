@@ -203,7 +203,7 @@ func TestCallsFromLuaAreToolCalls(t *testing.T) {
 	}
 }
 
-func TestIterationsAndItemsAreNoSteps(t *testing.T) {
+func TestIterationsAndItemsAreNotCountedAsSteps(t *testing.T) {
 	t.Parallel()
 	res := run(t, `
 initial_state: {n: 0}
@@ -218,7 +218,7 @@ nodes:
 	}
 }
 
-func TestEndlessWaysInsideOfPassesAndItemsEnd(t *testing.T) {
+func TestEndlessCyclesInsideOfPassesAndItemsEnd(t *testing.T) {
 	t.Parallel()
 	const endless = "[{name: x, goto: y}, {name: y, goto: x}]"
 	for name, text := range map[string]string{

@@ -9,7 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-func TestNestedFanOutsOfALoopComeBack(t *testing.T) {
+func TestNestedFanOutsOfALoopAreRestored(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, `
 initial_state: {n: 0}

@@ -164,7 +164,7 @@ config: {max_steps: 100000}`,
 
 // The last tokens of a run that was killed were streamed and not stored: a
 // reader who has seen them must not take the next events for old ones.
-func TestEventsOfAKilledRunGoOnBehindItsLast(t *testing.T) {
+func TestEventsOfAKilledRunContinueAfterItsLast(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, "nodes: [{name: a}, {name: b}]")
 	live, file, _ := recordEvents(t, s, host.RunOptions{})

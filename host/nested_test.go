@@ -203,7 +203,7 @@ func TestActionThatCallsItself(t *testing.T) {
 	}
 }
 
-func TestFallbackGoesOnAsTheFailedNodeWould(t *testing.T) {
+func TestFallbackContinuesLikeTheFailedNode(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, `
 nodes:
@@ -317,7 +317,7 @@ nodes:
 	}
 }
 
-func TestForkGoesAnotherWay(t *testing.T) {
+func TestForkCanTakeAnotherRoute(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, `
 nodes:

@@ -12,7 +12,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-func TestInterruptDeepInsideComesBack(t *testing.T) {
+func TestNestedInterruptIsRestored(t *testing.T) {
 	t.Parallel()
 	s := files(t, map[string]string{"sub.yaml": `
 nodes:
@@ -101,7 +101,7 @@ nodes:
 	}
 }
 
-func TestFinishedBranchesAreNotToldOfAgain(t *testing.T) {
+func TestFinishedBranchesAreNotReportedAgain(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, `
 nodes:
@@ -245,7 +245,7 @@ nodes:
 	wantState(t, s.resume(res.RunID, host.RunOptions{}), map[string]any{"n": int64(0)})
 }
 
-func TestFanInInsideALoopComesBack(t *testing.T) {
+func TestFanInInsideALoopIsRestored(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, `
 initial_state: {n: 0}

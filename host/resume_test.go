@@ -157,7 +157,7 @@ edges:
 	s.wantCalls(map[string]int{"a": 1, "d": 1})
 }
 
-func TestFailureResumesWhereItWas(t *testing.T) {
+func TestFailedRunResumesAtTheFailedNode(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, `
 initial_state: {n: 0}

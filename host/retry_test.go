@@ -147,7 +147,7 @@ nodes:
 
 // A fork at each record is a run that was killed there: it ends as the run
 // itself did, and no branch that had succeeded runs again.
-func TestRetryIsTakenUpWhereItWasKilled(t *testing.T) {
+func TestKilledRetryContinues(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, `
 nodes:

@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-func TestRunGoesOnWithTheVersionThatWasKept(t *testing.T) {
+func TestRunContinuesWithTheStoredVersion(t *testing.T) {
 	t.Parallel()
 	dir, runs := t.TempDir(), t.TempDir()
 	write := func(name, text string) string {

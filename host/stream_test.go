@@ -44,7 +44,7 @@ func TestStreamRunsEachTime(t *testing.T) {
 	}
 }
 
-func TestStreamBrokenOffStopsTheRun(t *testing.T) {
+func TestAbandonedStreamStopsTheRun(t *testing.T) {
 	t.Parallel()
 	began, ended := make(chan struct{}), make(chan struct{})
 	wf := parse(t, "nodes: [{name: a, uses: test.wait}]", host.Func("test.wait", "Waits.", func(ctx context.Context, _ map[string]any) (any, error) {

@@ -27,7 +27,7 @@ type point struct {
 }
 
 // The tags also apply to values that are known only at run time.
-func TestParametersAreHeldToTheirTags(t *testing.T) {
+func TestParametersAreCheckedAgainstTheirTags(t *testing.T) {
 	t.Parallel()
 	action := tea.NewAction("plot.draw", "Draws.", func(_ context.Context, _ *tea.Request, p plotParams) (plotParams, error) { return p, nil })
 	for _, test := range []struct{ name, params, fault string }{

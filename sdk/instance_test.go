@@ -130,7 +130,7 @@ func TestInstanceTurnsEveryFailureIntoATypedError(t *testing.T) {
 	}
 }
 
-func TestPanicTellsWhereItWas(t *testing.T) {
+func TestPanicReportsItsPosition(t *testing.T) {
 	t.Parallel()
 	deep := func(m map[string]int) { m["a"] = 1 }
 	bundle := tea.Bundle{Name: "a", Version: "1", Actions: []tea.Action{

@@ -96,7 +96,7 @@ func TestMissingStateProcessesNoFileAgain(t *testing.T) {
 	}
 }
 
-func TestFirstStartLeavesOtherRunsAlone(t *testing.T) {
+func TestFirstStartKeepsOtherRuns(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, nil)
 	gate := filepath.Join(p.home, "gate")

@@ -217,7 +217,7 @@ func unreachable(t *testing.T) map[string]string {
 }
 
 // Runs do not wait for a collector, whether the server or the workflow names it.
-func TestCollectorThatAcceptsNothingDisturbsNoRun(t *testing.T) {
+func TestUnavailableCollectorDoesNotAffectRuns(t *testing.T) {
 	t.Parallel()
 	for name, url := range unreachable(t) {
 		t.Run(name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func (s *service) status(id string) string {
 const asking = `nodes: [{name: q, uses: human.ask, with: {question: "Go?"}, output: {answer: "{{ result.answer }}"}}]
 serve: `
 
-func TestOpenQuestionsDoNotPileUp(t *testing.T) {
+func TestOpenQuestionsAreBounded(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{"ask.yaml": asking + "{max_running: 1, overlap: skip, triggers: [{every: 0.05}, {at_start: true, name: start}]}\n"})
 	s := p.serve()
@@ -112,7 +112,7 @@ func TestWaitingRunsKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-func TestQueueHasALength(t *testing.T) {
+func TestQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, nil)
 	gate := filepath.Join(p.home, "gate")

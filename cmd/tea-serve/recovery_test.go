@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestRunGoesOnAfterAKill(t *testing.T) {
+func TestRunContinuesAfterAKill(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, nil)
 	gate := filepath.Join(p.home, "gate")
@@ -82,7 +82,7 @@ func TestStoppedServerRefusesWork(t *testing.T) {
 	}
 }
 
-func TestRunThatDoesNotEndInTimeGoesOnAtTheNextStart(t *testing.T) {
+func TestRunThatDoesNotEndInTimeContinuesAtTheNextStart(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, nil)
 	gate := filepath.Join(p.home, "gate")

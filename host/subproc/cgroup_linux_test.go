@@ -160,7 +160,7 @@ func TestHostDividesItsGroup(t *testing.T) {
 	}
 }
 
-func TestGroupTellsThatTheMemoryWasExhausted(t *testing.T) {
+func TestGroupReportsExhaustedMemory(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "plugin")
 	fakeGroup(t, path)

@@ -22,7 +22,7 @@ func names(set *Plugins) []string {
 	return all
 }
 
-func TestFirstDirectoryWinsAndOddFilesAreReported(t *testing.T) {
+func TestFirstDirectoryTakesPrecedenceAndInvalidFilesAreReported(t *testing.T) {
 	t.Parallel()
 	first, second := install(t, "probe", "misnamed", "exits"), install(t, "probe", "crash")
 	write := func(name string, mode os.FileMode) {
@@ -158,7 +158,7 @@ func TestActionsOfAnotherPluginAreNotUsed(t *testing.T) {
 	}
 }
 
-func TestOpenGivesOnlyDeclaredSettings(t *testing.T) {
+func TestOpenPassesOnlyDeclaredSettings(t *testing.T) {
 	t.Parallel()
 	set, _ := discover(t, Options{Dirs: []string{install(t, "probe")}})
 	inst, err := set.open("probe", tea.Settings{"probe": []byte(`1`), "secret": []byte(`"x"`)})

@@ -67,7 +67,7 @@ func installGreeter() (dir string, err error) {
 	return dir, os.Symlink(self, filepath.Join(dir, "tea-plugin-greeter"))
 }
 
-func TestPluginThatIsNotThere(t *testing.T) {
+func TestMissingPluginIsAnError(t *testing.T) {
 	t.Parallel()
 	plugins, _, err := subproc.Discover(t.Context(), subproc.Options{CacheDir: t.TempDir()})
 	if err != nil {

@@ -41,7 +41,7 @@ func pidOf(t *testing.T, inst *instance) int64 {
 	return got.(map[string]any)["pid"].(int64)
 }
 
-func TestCallThatOutlivesItsDeadlineCostsTheProcess(t *testing.T) {
+func TestCallThatExceedsItsDeadlineEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	peertest.Long(t, "it runs into time limits")
 	inst := open(t, "crash")
@@ -53,7 +53,7 @@ func TestCallThatOutlivesItsDeadlineCostsTheProcess(t *testing.T) {
 	}
 }
 
-func TestOtherCallsOutliveOneThatHangs(t *testing.T) {
+func TestOtherCallsContinueBesideAHangingCall(t *testing.T) {
 	t.Parallel()
 	peertest.Long(t, "it runs into time limits")
 	inst := open(t, "crash")
@@ -79,7 +79,7 @@ func TestOtherCallsOutliveOneThatHangs(t *testing.T) {
 	awaitGone(t, time.Minute, int(pid))
 }
 
-func TestCallThatEndsAtItsDeadlineCostsNothing(t *testing.T) {
+func TestCallThatEndsAtItsDeadlineKeepsTheProcess(t *testing.T) {
 	t.Parallel()
 	inst := open(t, "crash")
 	pid := pidOf(t, inst)
@@ -93,7 +93,7 @@ func TestCallThatEndsAtItsDeadlineCostsNothing(t *testing.T) {
 	}
 }
 
-func TestCanceledCallThatGoesOnCostsTheProcess(t *testing.T) {
+func TestCanceledCallThatContinuesEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	peertest.Long(t, "it runs into time limits")
 	inst := open(t, "crash")
@@ -122,7 +122,7 @@ func TestStoppedProcessIsReplaced(t *testing.T) {
 	pidOf(t, inst)
 }
 
-func TestSettingsThatAreNeverAcceptedCostTheProcess(t *testing.T) {
+func TestSettingsThatAreNeverAcceptedEndTheProcess(t *testing.T) {
 	t.Parallel()
 	o := Options{Dirs: []string{install(t, "numb")}, times: times{configure: 200 * time.Millisecond, health: time.Second}}
 	set, problems := discover(t, o)

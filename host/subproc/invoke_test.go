@@ -174,7 +174,7 @@ func TestCrashEndsAllCallsInFlight(t *testing.T) {
 	}
 }
 
-func TestFloodedOutputHarmsNobody(t *testing.T) {
+func TestFloodedOutputDoesNotAffectCalls(t *testing.T) {
 	t.Parallel()
 	peertest.Long(t, "it takes seconds")
 	inst := open(t, "crash")

@@ -176,7 +176,7 @@ func processesOf(t *testing.T, dir string) []int {
 	return pids
 }
 
-func TestKilledHostLeavesNoProcessesAndItsSocketsGoWithTheNextStart(t *testing.T) {
+func TestKilledHostLeavesNoProcessesAndTheNextStartRemovesItsSockets(t *testing.T) {
 	t.Parallel()
 	runtimeDir, err := os.MkdirTemp("/tmp", "teaorphan") //nolint:usetesting // t.TempDir is too deep for a socket's path
 	if err != nil {
@@ -228,7 +228,7 @@ func TestCloseEndsChildrenAndStubbornCalls(t *testing.T) {
 	wantGone(t, int(got.(map[string]any)["pid"].(int64)))
 }
 
-func TestCrashedPluginTakesItsChildrenAlong(t *testing.T) {
+func TestChildrenOfACrashedPluginAreEnded(t *testing.T) {
 	t.Parallel()
 	inst, other := open(t, "crash"), open(t, "crash")
 	start := func(inst *instance, action string) int {

@@ -51,7 +51,7 @@ func TestOutputBecomesLogRecords(t *testing.T) {
 	}
 }
 
-func TestLastWordsAreBounded(t *testing.T) {
+func TestLastOutputIsBounded(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder
 	for i := range 2000 {
@@ -81,7 +81,7 @@ func TestLastWordsAreBounded(t *testing.T) {
 	}
 }
 
-func TestLastWordsNoteIsTheTellingLine(t *testing.T) {
+func TestLastOutputNoteIsTheRelevantLine(t *testing.T) {
 	t.Parallel()
 	for words, want := range map[string]string{
 		"":                         "; it wrote nothing",
@@ -99,7 +99,7 @@ func TestLastWordsNoteIsTheTellingLine(t *testing.T) {
 	}
 }
 
-func TestRegistersAreNotLastWords(t *testing.T) {
+func TestRegistersAreNotInTheLastOutput(t *testing.T) {
 	t.Parallel()
 	o, _ := readAll("before\nfatal error: stack overflow\n\nruntime stack:\nruntime.throw(0x1)\n\t/go/panic.go:1\n\ngoroutine 1 [running]:\nmain.f()\n\t/src/main.go:3\n\nrax    0x0\nrflags 0x246\n")
 	want := "fatal error: stack overflow\ngoroutine 1 [running]:\nmain.f()\n\t/src/main.go:3"

@@ -78,7 +78,7 @@ func TestVersionThatMisbehavesIsReplaced(t *testing.T) {
 
 // A version that misbehaves is also replaced while it does, although it has state
 // to hand over, for which the call must end.
-func TestVersionIsReplacedDuringItsMisdeed(t *testing.T) {
+func TestVersionIsReplacedWhileItMisbehaves(t *testing.T) {
 	t.Parallel()
 	peertest.Long(t, "it replaces processes again and again")
 	for action, c := range misdeeds {

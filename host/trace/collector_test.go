@@ -168,7 +168,7 @@ func compact(t *testing.T, text string) any {
 	return v
 }
 
-func TestCollectorIsAskedAgain(t *testing.T) {
+func TestExportIsRetried(t *testing.T) {
 	t.Parallel()
 	url, requests := server(t, answer(503, "", "Retry-After", "0"), answer(429, "", "Retry-After", "0"), answer(200, ""))
 	if err := feed(t, trace.Options{Exporter: trace.OTLP, Endpoint: url + "/otlp/"}, smallRun()); err != nil {
@@ -201,7 +201,7 @@ func TestEndpointWithAKey(t *testing.T) {
 	}
 }
 
-func TestLostSpansAreTold(t *testing.T) {
+func TestLostSpansAreReported(t *testing.T) {
 	t.Parallel()
 	for name, answers := range map[string]struct {
 		answer http.HandlerFunc

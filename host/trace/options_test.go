@@ -12,7 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/host/trace"
 )
 
-func TestSettingsGiveWayToFlags(t *testing.T) {
+func TestFlagsTakePrecedenceOverSettings(t *testing.T) {
 	t.Parallel()
 	settings := map[string]any{"trace": map[string]any{
 		"exporter": "otlp", "endpoint": "http://c:4318", "file": "a.jsonl", "contents": true, "headers": map[string]any{"Authorization": "x"},

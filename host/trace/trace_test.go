@@ -338,7 +338,7 @@ config: {parallel: {retry: {max_retries: 1, base_delay: 0.001}}}
 	}
 }
 
-func TestStoppedRunLeavesNoSpanOut(t *testing.T) {
+func TestStoppedRunEndsAllSpans(t *testing.T) {
 	t.Parallel()
 	spans := run(t, "name: flow\nnodes: [{name: ask, steps: [{name: q, uses: human.ask, with: {question: 'Go on?'}}]}]", host.RunOptions{})
 	want := `flow

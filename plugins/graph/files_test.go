@@ -91,7 +91,7 @@ func TestLinksThatLeadOutAreRefused(t *testing.T) {
 }
 
 // A graph can have secrets: no other user can read its files.
-func TestFilesOfAGraphAreOfTheUserAlone(t *testing.T) {
+func TestFilesOfAGraphAreOnlyForTheUser(t *testing.T) {
 	t.Parallel()
 	for _, name := range backends(t) {
 		t.Run(name, func(t *testing.T) {

@@ -84,7 +84,7 @@ func TestDataCannotBeginALineOfAContext(t *testing.T) {
 	})
 }
 
-func TestFunctionWordsSayNothing(t *testing.T) {
+func TestFunctionWordsAreIgnored(t *testing.T) {
 	on(t, func(t *testing.T, g *opened) {
 		g.call("store_entity", object{"entity_id": "h1", "entity_type": "Haus", "text": "ein Haus", "properties": object{"name": "Haus am See"}})
 		g.texts(map[string]string{

@@ -71,7 +71,7 @@ func TestATypeThatNoEntityHas(t *testing.T) {
 }
 
 // An unknown name must not look like an empty result.
-func TestAPropertyThatNothingHas(t *testing.T) {
+func TestAPropertyThatDoesNotExist(t *testing.T) {
 	on(t, func(t *testing.T, g *opened) {
 		g.link("pump-feeds-b")
 		g.call("update_entity", object{"entity_id": "b", "properties": object{"floor": int64(2), "name": "pump"}, "embedding": []any{1.0, 0.0}})

@@ -98,7 +98,7 @@ func TestAllFallbacksFail(t *testing.T) {
 
 // Once the reader has tokens, neither a retry nor a fallback may give it the
 // beginning of another answer.
-func TestNothingTwiceToTheReader(t *testing.T) {
+func TestTokensAreEmittedOnce(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t, servertest.Reply{Chunks: []string{`data: {"choices":[{"delta":{"content":"hel"}}]}` + "\n\n"}, Then: servertest.Break})
 	settings := openAI(server)
@@ -242,7 +242,7 @@ func TestFallbacksAreRecordedToo(t *testing.T) {
 
 // The host counts what each attempt of a node has used: what an earlier one
 // noted must not count again, and what a crash left behind must.
-func TestNotedAnswersCountOnce(t *testing.T) {
+func TestRecordedAnswersCountOnce(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t, wants([2]string{"math_add", `{"x":1}`}), servertest.Reply{Status: 401})
 	host := adder()
@@ -381,7 +381,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-func TestEqualIDsOfCallsAreTold(t *testing.T) {
+func TestEqualIDsOfCallsAreReported(t *testing.T) {
 	t.Parallel()
 	reply := servertest.Reply{Chunks: []string{`{"choices":[{"message":{"tool_calls":[{"id":"c","function":{"name":"math_add","arguments":"{\"x\":1}"}},{"id":"c","function":{"name":"math_add","arguments":"{\"x\":2}"}}]}}]}`}}
 	server := servertest.Start(t, reply, answerText("ok"))

@@ -96,7 +96,7 @@ func TestNoSecretAtTheEndOfALongError(t *testing.T) {
 	}
 }
 
-func TestNoSecretOfTheAddressInErrors(t *testing.T) {
+func TestErrorsDoNotShowSecretsOfTheAddress(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t,
 		servertest.Reply{Status: 308, Header: map[string]string{"Location": "https://elsewhere.test/v1?key=query-secret"}},

@@ -237,7 +237,7 @@ func TestStructuredAnswerAfterTools(t *testing.T) {
 
 // After a crash a call with the same idempotency key goes on where it was:
 // neither the model is asked nor a tool run a second time.
-func TestCrashedToolsGoOn(t *testing.T) {
+func TestCrashedToolsContinue(t *testing.T) {
 	t.Parallel()
 	params := map[string]any{"prompt": "hi", "tools": []any{"math.add", "crash"}}
 	crash := tea.Errorf(tea.Canceled, "the power went off")

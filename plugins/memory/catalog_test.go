@@ -133,8 +133,8 @@ func TestCatalogSaysWhatIsWrong(t *testing.T) {
 	})
 }
 
-// TestADamagedRowOfTheCatalogHidesNoOther changes rows behind the memory's back.
-func TestADamagedRowOfTheCatalogHidesNoOther(t *testing.T) {
+// TestADamagedRowOfTheCatalogDoesNotHideOthers changes rows behind the memory's back.
+func TestADamagedRowOfTheCatalogDoesNotHideOthers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	settings := map[string]any{"path": dir, "engine": "sqlite"}

@@ -11,9 +11,9 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// TestOneDamagedEntryKeepsNoOtherFromBeingSeen is about a disk that has lost
+// TestADamagedEntryDoesNotHideOthers is about a disk that has lost
 // some bytes of a large value.
-func TestOneDamagedEntryKeepsNoOtherFromBeingSeen(t *testing.T) {
+func TestADamagedEntryDoesNotHideOthers(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, engine string) {
 		dir := t.TempDir()
@@ -152,7 +152,7 @@ func TestALostDatabaseIsAnError(t *testing.T) {
 }
 
 // A power cut can leave zeros, or nothing, in the files next to the database.
-func TestZerosInTheFilesOfTheFolderKeepNoRecordFromBeingFound(t *testing.T) {
+func TestRecordsAreFoundDespiteZerosInTheFilesOfTheFolder(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, engine string) {
 		t.Parallel()

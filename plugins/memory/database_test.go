@@ -12,10 +12,10 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// TestAMemoryOfAnotherEngineIsLeftAlone is about a plugin that was replaced by
+// TestAMemoryOfAnotherEngineIsNotChanged is about a plugin that was replaced by
 // one with fewer engines, or a setting that was changed: the files of the
 // memory belong to rows that the other engine does not see.
-func TestAMemoryOfAnotherEngineIsLeftAlone(t *testing.T) {
+func TestAMemoryOfAnotherEngineIsNotChanged(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, engine string) {
 		dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/smalldisktest"
 )
 
-func TestAFullDiskLosesNothingAndIsReadFrom(t *testing.T) {
+func TestAFullDiskLosesNothingAndCanBeRead(t *testing.T) {
 	if !devicetest.OwnMounts(t) {
 		return
 	}

@@ -131,7 +131,7 @@ func TestBackfill(t *testing.T) {
 	})
 }
 
-func TestBackfillGoesOnAfterTextsThatAreRefused(t *testing.T) {
+func TestBackfillContinuesAfterRefusedTexts(t *testing.T) {
 	t.Parallel()
 	a := linkedAgent(t, embedder())
 	for i := range 10 {

@@ -46,7 +46,7 @@ func filled(t *testing.T, a *agent) {
 	a.do(t, "catalog.track_file", map[string]any{"table": "readings", "path": "r/1.parquet", "size": 10})
 }
 
-func TestSQLQueryReadsWhatTheMemoryHolds(t *testing.T) {
+func TestSQLQueryReadsTheMemory(t *testing.T) {
 	t.Parallel()
 	linkedAgents(t, func() *teatest.Host { return &teatest.Host{} }, func(t *testing.T, a *agent) {
 		filled(t, a)

@@ -41,7 +41,7 @@ func newSweeper(t *testing.T, dir string, f *fakeSweep, every, delay time.Durati
 	return s, opened
 }
 
-func TestASweepComesAfterTheFirstUseAndThenAgainAndAgain(t *testing.T) {
+func TestSweepsArePeriodicAfterTheFirstUse(t *testing.T) {
 	t.Parallel()
 	f := &fakeSweep{}
 	s, opened := newSweeper(t, t.TempDir(), f, time.Millisecond, time.Millisecond)
@@ -103,7 +103,7 @@ func TestShortRunsSweepAtTheirEnd(t *testing.T) {
 	}
 }
 
-func TestSweepTakesWhatIsOldAndWhatACrashHasLeft(t *testing.T) {
+func TestSweepRemovesOldEntriesAndLeftoversOfACrash(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "duckdb"} {
 		t.Run(engine, func(t *testing.T) {

@@ -123,8 +123,8 @@ func TestVectorsAreListedDeletedAndDropped(t *testing.T) {
 	})
 }
 
-// TestADamagedVectorHidesNoOther changes rows behind the memory's back.
-func TestADamagedVectorHidesNoOther(t *testing.T) {
+// TestADamagedVectorDoesNotHideOthers changes rows behind the memory's back.
+func TestADamagedVectorDoesNotHideOthers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	settings := map[string]any{"path": dir, "engine": "sqlite"}

@@ -111,7 +111,7 @@ func TestDecompose(t *testing.T) {
 	}
 }
 
-func TestBrokenPlanIsAskedAgain(t *testing.T) {
+func TestInvalidPlanIsRequestedAgain(t *testing.T) {
 	t.Parallel()
 	notJSON := tea.Errorf(tea.ValidationError, "the model's answer is not usable")
 	notJSON.Details = map[string]any{"content": "I would love to help!"}

@@ -215,7 +215,7 @@ func TestShutdownLetsRunningCallsEnd(t *testing.T) {
 	<-closed
 }
 
-func TestStartedByHandItSaysWhatItIs(t *testing.T) {
+func TestManualStartExplainsThePlugin(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		args []string

@@ -25,7 +25,7 @@ func residentFiles(t *testing.T) (pages int64) {
 }
 
 //nolint:paralleltest // it counts the pages of the process
-func TestTrimGivesTheFilesBack(t *testing.T) {
+func TestTrimReleasesPagesOfFiles(t *testing.T) {
 	before := residentFiles(t)
 	trimFiles("/proc/self/smaps")
 	// What runs meanwhile is mapped again.

@@ -159,7 +159,7 @@ func TestFromAgreesWithEncodingJSON(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoJSONFormIsAnError(t *testing.T) {
+func TestValuesWithoutJSONFormAreErrors(t *testing.T) {
 	t.Parallel()
 	loop := &tree{Name: "loop"}
 	loop.Children = []*tree{loop}

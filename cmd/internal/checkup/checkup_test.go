@@ -27,7 +27,7 @@ func verdicts(t *testing.T, o Options) map[string]Verdict {
 	return out
 }
 
-func TestHealthyMachine(t *testing.T) {
+func TestMachineWithoutProblems(t *testing.T) {
 	t.Parallel()
 	got := verdicts(t, Options{RunDir: t.TempDir(), UTF8: true, Now: time.Now()})
 	want := map[string]Verdict{
@@ -38,7 +38,7 @@ func TestHealthyMachine(t *testing.T) {
 	}
 }
 
-func TestSickMachine(t *testing.T) {
+func TestMachineWithProblems(t *testing.T) {
 	t.Parallel()
 	got := verdicts(t, Options{RunDir: "/proc/nowhere", PluginProblems: []string{"x is broken"}, Now: time.Unix(0, 0)})
 	want := map[string]Verdict{

@@ -114,7 +114,7 @@ func TestWriteKeepsExistingFiles(t *testing.T) {
 	}
 }
 
-func TestNamesThatCannotBe(t *testing.T) {
+func TestInvalidNamesAreRefused(t *testing.T) {
 	t.Parallel()
 	shared := sharedFiles(t)
 	for name, want := range map[string]string{

@@ -197,7 +197,7 @@ func TestAsyncWritesInTheBackground(t *testing.T) {
 	})
 }
 
-func TestAsyncCloseWritesWhatWaits(t *testing.T) {
+func TestAsyncCloseWritesTheQueue(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
 	j, err := s.Create(testHeader(), flow.DurabilityAsync)

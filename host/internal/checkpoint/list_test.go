@@ -20,7 +20,7 @@ func statusRecord(status flow.Status, node string) Record {
 	return Record{Kind: KindStatus, Path: node, Body: body}
 }
 
-func TestListTellsHowRunsStand(t *testing.T) {
+func TestListShowsTheStatusOfRuns(t *testing.T) {
 	t.Parallel()
 	finish := Record{Time: testTime.Add(time.Minute), Kind: "finish", Path: "fetch"}
 	big := Record{Kind: "finish", Path: "big", Body: []byte(`"` + strings.Repeat("x", 100_000) + `"`)}

@@ -59,7 +59,7 @@ func TestGCReadsAJournalOnce(t *testing.T) {
 	gcRemoves(t, s, Policy{MaxUnfinished: statusCacheMin - 2}, ids[:2])
 }
 
-func TestGCSeesThatARunWentOn(t *testing.T) {
+func TestGCNoticesAContinuedRun(t *testing.T) {
 	t.Parallel()
 	s, ids := cachedStore(t)
 	j, _, err := s.Open(ids[0], flow.DurabilitySync)

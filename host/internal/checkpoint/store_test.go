@@ -97,7 +97,7 @@ func TestFileOfAnotherStoreIsRefused(t *testing.T) {
 	}
 }
 
-func TestNamesThatLeadOutAreRefused(t *testing.T) {
+func TestNamesOutsideOfTheStoreAreRefused(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
 	outside := testStore(t)
@@ -183,7 +183,7 @@ func TestNewRunID(t *testing.T) {
 	}
 }
 
-func TestRemoveTakesTheEventsAlong(t *testing.T) {
+func TestRemoveAlsoRemovesTheEvents(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
 	createRun(t, s, testHeader())

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestWorkClockStandsStillWhileSomebodyIsAsked(t *testing.T) {
+func TestWorkClockPausesDuringQuestions(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
 	over := false

@@ -192,7 +192,7 @@ func TestFailuresOfWorkflows(t *testing.T) {
 	}
 }
 
-func TestAFailedStepLeavesTheStateAlone(t *testing.T) {
+func TestAFailedStepDoesNotChangeTheState(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t, "nodes: [{name: a, steps: [{name: b, run: 'return {x = 1}'}, {name: c, uses: test.fail}], on_error: continue}, {name: d, run: 'return {failed = #state.__errors__}'}]", nil)
 	res := f.run()

@@ -146,7 +146,7 @@ func TestLongChain(t *testing.T) {
 }
 
 // A node called end is not mistaken for the end.
-func TestTextTellsANodeFromTheEnd(t *testing.T) {
+func TestTextDistinguishesANodeFromTheEnd(t *testing.T) {
 	t.Parallel()
 	d := diagram(t, "nodes: [{name: a}, {name: end, goto: [{if: state.x, to: a}, {to: END}]}]")
 	text, err := d.Draw("text")

@@ -4,7 +4,7 @@ import "testing"
 
 // No edge is drawn through a box that it does not belong to, be it one that
 // skips nodes, one that leads back or one next to a tall neighbour.
-func TestEdgesPassBesideBoxes(t *testing.T) {
+func TestEdgesDoNotCrossBoxes(t *testing.T) {
 	t.Parallel()
 	tall := &Diagram{Nodes: []Node{{Name: "x"}, {Name: "y"}}, Edges: []Edge{{From: start, To: "x"}, {From: "x", To: "y"}}}
 	d := &Diagram{
@@ -51,7 +51,7 @@ func TestEdgesPassBesideBoxes(t *testing.T) {
 }
 
 // Labels lie neither on a line nor on a box nor on each other.
-func TestLabelsLieFree(t *testing.T) {
+func TestLabelsDoNotOverlap(t *testing.T) {
 	t.Parallel()
 	d := &Diagram{
 		Nodes: []Node{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}},

@@ -73,7 +73,7 @@ ask: waiting: Go on?
 }
 
 // Each node that takes long is mentioned once; what contains it is not.
-func TestSlowNodesSayWhatTheyWaitFor(t *testing.T) {
+func TestSlowNodesReportWhatTheyWaitFor(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
@@ -108,7 +108,7 @@ func TestSlowNodesSayWhatTheyWaitFor(t *testing.T) {
 
 // While a node waits before a retry, the output names the wait and the error,
 // and no call that is not running.
-func TestRetriesSayWhyTheyWait(t *testing.T) {
+func TestRetriesReportWhyTheyWait(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
@@ -228,7 +228,7 @@ func screenOf(text string, columns int) []string {
 
 // What runs is shown with the end of what a model says; a log line goes above
 // it and leaves no rest of what was drawn there.
-func TestLogLinesDoNotGarble(t *testing.T) {
+func TestLogLinesDoNotMixWithLiveLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	r := live(&out, wide)
@@ -387,7 +387,7 @@ func TestFinishedBranchesFold(t *testing.T) {
 }
 
 // Nothing is drawn while the caller of Hold uses the terminal.
-func TestHoldKeepsBack(t *testing.T) {
+func TestHoldBuffersOutput(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	r := live(&out, wide)

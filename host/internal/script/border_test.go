@@ -18,7 +18,7 @@ func borderState() object {
 	}
 }
 
-func TestTheBorderKeepsWhatAScriptLeavesAlone(t *testing.T) {
+func TestConversionKeepsUnchangedValues(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]any{
 		// What is returned as it came.
@@ -72,7 +72,7 @@ func TestTheBorderKeepsWhatAScriptLeavesAlone(t *testing.T) {
 	}
 }
 
-func TestRefusedAtTheBorder(t *testing.T) {
+func TestConversionRefusesValues(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`return {a = 0/0}`:                          "flow.yaml: result.a is nan, which has no JSON form",

@@ -256,7 +256,7 @@ func TestRequireNamesTheNamespaceOfAFile(t *testing.T) {
 	}
 }
 
-func TestModulesThatAreWrong(t *testing.T) {
+func TestInvalidModules(t *testing.T) {
 	t.Parallel()
 	rt := script.New(script.Options{})
 	for text, want := range map[string]string{

@@ -20,7 +20,7 @@ func results(made *[]int) script.Objects {
 	}}
 }
 
-func TestObjectsAreMadeWhenTheyAreLookedAt(t *testing.T) {
+func TestObjectsAreConvertedOnAccess(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, text string
@@ -64,7 +64,7 @@ func TestObjectsAreMadeWhenTheyAreLookedAt(t *testing.T) {
 }
 
 // 4,000 entries with the same 100 KB in each state are 400 MB in Lua.
-func TestMemoryIsForWhatAScriptLooksAt(t *testing.T) {
+func TestMemoryIsUsedForAccessedValuesOnly(t *testing.T) {
 	t.Parallel()
 	words := make(list, 10_000)
 	for i := range words {

@@ -103,9 +103,9 @@ func hostileEnv() script.Env {
 	}
 }
 
-// TestGarbageIsNoGrowth makes much more garbage than the limit: the run has to
+// TestGarbageDoesNotCountAsGrowth makes much more garbage than the limit: the run has to
 // wait for collections, and continues.
-func TestGarbageIsNoGrowth(t *testing.T) { //nolint:paralleltest // memory is measured for the whole process
+func TestGarbageDoesNotCountAsGrowth(t *testing.T) { //nolint:paralleltest // memory is measured for the whole process
 	peertest.Long(t, "it takes seconds")
 	rt := script.New(script.Options{Timeout: 10 * time.Minute, MemoryBytes: 40 << 20})
 	for name, steps := range map[string]int{"by the clock": 0, "by instructions": 1 << 20} { //nolint:paralleltest // as above

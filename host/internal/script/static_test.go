@@ -31,7 +31,7 @@ func static(c *script.Chunk) []string {
 	return out
 }
 
-func TestWhatAChunkTells(t *testing.T) {
+func TestFactsAboutAChunk(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		text string

@@ -49,7 +49,7 @@ func check(t *testing.T, text string, manifests ...tea.Manifest) (object, string
 	return w.Settings, diags.Error()
 }
 
-func TestWhatDoesNotFit(t *testing.T) {
+func TestInvalidSettingsAreReported(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, want string }{
 		"fits": {"settings: {llm: {provider: ollama, temperature: 1, stream: true, headers: {X: y}, stops: [1]}}", ""},
@@ -118,7 +118,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-func TestWhatVariablesGiveHasTheWantedType(t *testing.T) {
+func TestValuesOfVariablesHaveTheDeclaredType(t *testing.T) {
 	t.Parallel()
 	got, faults := check(t, `settings:
   llm: {temperature: "${HALF}", max_tokens: "${TEN}", stream: "${YES}", api_key: "${TEN}", headers: {X: "${TEN}"}, stops: ["${TEN}", 1], provider: "${EMPTY}"}

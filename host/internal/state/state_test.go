@@ -33,7 +33,7 @@ func wantValues(t *testing.T, s *state.State, want object) {
 	}
 }
 
-func TestForksDoNotSeeEachOther(t *testing.T) {
+func TestForksAreIndependent(t *testing.T) {
 	t.Parallel()
 	parent := newState(object{"a": int64(1), "list": list{int64(1)}})
 	left, right := parent.Fork(), parent.Fork()

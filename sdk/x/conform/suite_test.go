@@ -180,7 +180,7 @@ func TestEachMistakeHasItsCheck(t *testing.T) {
 }
 
 // A process that ends during a check is started again for the others.
-func TestDyingPluginIsStartedAgain(t *testing.T) {
+func TestCrashedPluginIsRestarted(t *testing.T) {
 	t.Parallel()
 	failed, passed := failures(t, fake(t, "dies"))
 	if r := failed["values"]; !strings.HasPrefix(r.Detail, "the plugin's process ended: ") {

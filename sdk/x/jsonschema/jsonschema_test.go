@@ -145,7 +145,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-func TestCompileErrorsTellThePlace(t *testing.T) {
+func TestCompileErrorsNameThePlace(t *testing.T) {
 	t.Parallel()
 	for schema, want := range map[string]string{
 		`{"type":"strng"}`:                       `schema at type: unknown type "strng"; did you mean "string"?`,

@@ -112,7 +112,7 @@ func (s *switchboard) Accept(id uint32) (net.Listener, error) {
 
 // A plugin forgets the id of the host's services when it does not use it at
 // once, and a host may describe a plugin long before it configures it.
-func TestWayBackIsOpenedWithTheFirstInstance(t *testing.T) {
+func TestCallbacksAreOpenedWithTheFirstInstance(t *testing.T) {
 	t.Parallel()
 	broker := &switchboard{dir: t.TempDir()}
 	client := meet(t, &scriptedPlugin{}, broker)
@@ -175,7 +175,7 @@ func TestResultThatIsNotJSONCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestAnswersOfStrangers(t *testing.T) {
+func TestAnswersThatViolateTheProtocol(t *testing.T) {
 	t.Parallel()
 	newer := result(`1`)
 	newer.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 99, protowire.BytesType), "new"))
@@ -227,7 +227,7 @@ func TestAnswersOfStrangers(t *testing.T) {
 }
 
 // A message is printed and kept more than once, so a message of a plugin is bounded.
-func TestMessagesOfStrangers(t *testing.T) {
+func TestMessagesThatViolateTheProtocol(t *testing.T) {
 	t.Parallel()
 	for sent, want := range map[string]string{
 		"":                         "without a message",
@@ -243,7 +243,7 @@ func TestMessagesOfStrangers(t *testing.T) {
 	}
 }
 
-func TestWaitsOfStrangers(t *testing.T) {
+func TestWaitsThatViolateTheProtocol(t *testing.T) {
 	t.Parallel()
 	for ms, want := range map[int64]time.Duration{-5: 0, 1500: 1500 * time.Millisecond, 1 << 62: 24 * time.Hour} {
 		client := connect(t, &scriptedPlugin{invoke: func(*pb.InvokeRequest) (*pb.InvokeResponse, error) {
@@ -286,7 +286,7 @@ func TestShutdownWaitsForTheAnswersOfCalls(t *testing.T) {
 	}
 }
 
-func TestStreamsOfStrangers(t *testing.T) {
+func TestStreamsThatViolateTheProtocol(t *testing.T) {
 	t.Parallel()
 	token := &pb.InvokeEvent{Event: &pb.InvokeEvent_Token{Token: &pb.Token{Text: "t"}}}
 	unknown := &pb.InvokeEvent{}

@@ -288,7 +288,7 @@ func TestChangesThatNobodyWaitedForCanBeTorn(t *testing.T) {
 }
 
 // Changes that nobody waits for reach the disk also while further ones are made.
-func TestLazyChangesAreNotPutOffForEver(t *testing.T) {
+func TestLazyChangesAreSyncedInTime(t *testing.T) {
 	t.Parallel()
 	l := openTest(t, t.TempDir())
 	defer l.close()

@@ -67,7 +67,7 @@ func newPlan(t *testing.T, c host.TimerConfig) *plan {
 	return p
 }
 
-func TestTimesThatPassed(t *testing.T) {
+func TestMissedTimes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string

@@ -72,7 +72,7 @@ func TestRunWithoutAWorkerIsCanceled(t *testing.T) {
 	}
 }
 
-func TestTerminatedRunContinuesWhereItWas(t *testing.T) {
+func TestTerminatedRunContinues(t *testing.T) {
 	t.Parallel()
 	h, p := newHost(t)
 	s := newSite(t, h, nil)

@@ -86,7 +86,7 @@ func TestTLSAndKeyOfTheAPI(t *testing.T) {
 }
 
 // A run reads the environment of its start.
-func TestEnvironmentIsThatOfTheStart(t *testing.T) {
+func TestRunKeepsTheEnvironmentOfItsStart(t *testing.T) {
 	t.Parallel()
 	h, _ := newHost(t)
 	s := newClient(t, h, nil)

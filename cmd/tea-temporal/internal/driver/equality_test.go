@@ -266,7 +266,7 @@ nodes:
 `), host.RunOptions{}, 0, everyThird)
 }
 
-func TestGeneratedGraphsRunAsTheyDoHere(t *testing.T) {
+func TestGeneratedGraphsRunLikeLocalRuns(t *testing.T) {
 	t.Parallel()
 	h, p := newHost(t)
 	s := newSite(t, h, nil)

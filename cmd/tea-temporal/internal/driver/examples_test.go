@@ -20,7 +20,7 @@ func write(t testing.TB, name, text string) string {
 
 // The examples whose actions are those of the host, and whose results depend on
 // neither the time nor the machine.
-func TestExamplesRunAsTheyDoHere(t *testing.T) {
+func TestExamplesRunLikeLocalRuns(t *testing.T) {
 	t.Parallel()
 	h, p := newHost(t)
 	s := newSite(t, h, nil)

@@ -187,7 +187,7 @@ nodes:
 	}
 }
 
-func TestFailedRunContinuesWhereItWas(t *testing.T) {
+func TestFailedRunContinues(t *testing.T) {
 	t.Parallel()
 	h, p := newHost(t)
 	s := newSite(t, h, nil)

@@ -64,7 +64,7 @@ func (s *site) followed(job teacmd.Job, follow func(context.Context, teacmd.Engi
 	return <-done
 }
 
-func TestRunWithoutWorkerSaysSo(t *testing.T) {
+func TestMissingWorkerIsReported(t *testing.T) {
 	t.Parallel()
 	h, _ := newHost(t)
 	s := newClient(t, h, nil)

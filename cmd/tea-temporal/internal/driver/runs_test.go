@@ -181,7 +181,7 @@ func TestScheduleStartsRuns(t *testing.T) {
 	}
 }
 
-func TestCommandsForEndedRunsAreThoseOfLocalRuns(t *testing.T) {
+func TestCommandsForEndedRunsAreLikeThoseForLocalRuns(t *testing.T) {
 	t.Parallel()
 	h, _ := newHost(t)
 	s := newSite(t, h, nil)

@@ -84,7 +84,7 @@ func shownAlike(t *testing.T, text string) any {
 	return v
 }
 
-func TestRunsAreShownAsTheyAreHere(t *testing.T) {
+func TestRunsAreShownLikeLocalRuns(t *testing.T) {
 	t.Parallel()
 	h, _ := newHost(t)
 	s := newSite(t, h, nil)

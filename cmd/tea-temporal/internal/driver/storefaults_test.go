@@ -92,7 +92,7 @@ func TestStoreWithoutItsIdentityIsNotWritten(t *testing.T) {
 	}
 }
 
-func TestDamagedValuesStopTheRunUntilTheyAreBack(t *testing.T) {
+func TestDamagedValuesStopTheRunUntilTheyAreRestored(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(file string) error{
 		"truncated": func(file string) error { return os.Truncate(file, 1000) },

@@ -16,8 +16,8 @@ nodes:
   - {name: a, uses: code.execute, with: {code: "while true do end", timeout_seconds: 600}}
 `
 
-// TestTheChildDiesWithItsHost kills a host that is running code.
-func TestTheChildDiesWithItsHost(t *testing.T) {
+// TestTheChildEndsWithItsHost kills a host that is running code.
+func TestTheChildEndsWithItsHost(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "flow.yaml")
 	if err := os.WriteFile(file, []byte(endless), 0o600); err != nil {

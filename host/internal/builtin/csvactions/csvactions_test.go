@@ -58,7 +58,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseErrorsTellTheLine(t *testing.T) {
+func TestParseErrorsNameTheLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "latin.csv"), []byte("a\ngr\xfcn\n"), 0o644); err != nil {

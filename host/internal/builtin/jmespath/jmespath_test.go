@@ -10,7 +10,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
-func TestCompileTellsThePosition(t *testing.T) {
+func TestCompileErrorsHaveAPosition(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		expression, message string

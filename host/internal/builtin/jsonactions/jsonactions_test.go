@@ -50,7 +50,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseErrorsTellThePosition(t *testing.T) {
+func TestParseErrorsHaveAPosition(t *testing.T) {
 	t.Parallel()
 	c := open(t)
 	for _, test := range []struct {

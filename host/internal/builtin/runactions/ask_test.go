@@ -8,7 +8,7 @@ import (
 )
 
 // Without this check null would count as an answer.
-func TestDefaultMustBeGivenWhereItMayCount(t *testing.T) {
+func TestDefaultIsRequiredIfItMayBeUsed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string

@@ -171,7 +171,7 @@ func TestReplay(t *testing.T) {
 }
 
 // A retry takes back what follows in the frames around, where they ask.
-func TestRecordsBehindARetryAreVoid(t *testing.T) {
+func TestRecordsRevokedByARetryAreIgnored(t *testing.T) {
 	t.Parallel()
 	p, err := New(journalOf(
 		rec("start", "", `{}`), rec("node", "a", `{}`), rec("branch", "a>b", `{}`), rec("node", "j", `{}`),
@@ -201,7 +201,7 @@ func TestRecordsBehindARetryAreVoid(t *testing.T) {
 	}
 }
 
-func TestPendingWithoutInterruptsThatWereTakenBack(t *testing.T) {
+func TestPendingOmitsRevokedInterrupts(t *testing.T) {
 	t.Parallel()
 	wait := func(path string) checkpoint.Record {
 		return rec("interrupt", path, `{"id": "`+path+`:before", "kind": "before", "node": "n"}`)

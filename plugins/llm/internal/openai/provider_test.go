@@ -217,7 +217,7 @@ func TestEmbeddings(t *testing.T) {
 	}
 }
 
-func TestAddressMustBeOne(t *testing.T) {
+func TestInvalidAddressIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"localhost:8080/v1", "ftp://host", "http://", "http://a b", ""} {
 		p := New(&httpapi.Server{HTTP: servertest.HTTP(t), Base: base})

@@ -16,7 +16,7 @@ import (
 func part(piece string) string { return sse(`{"choices":[{"delta":{"tool_calls":[` + piece + `]}}]}`) }
 
 // What servers, and proxies in front of them, make of the protocol.
-func TestServersOwnWays(t *testing.T) {
+func TestDialectsOfServers(t *testing.T) {
 	t.Parallel()
 	add := chat.Answer{ToolCalls: []chat.ToolCall{{ID: "c1", Name: "add", Arguments: `{"x":1}`}}, FinishReason: "tool_calls"}
 	said := chat.Answer{Text: "a", FinishReason: "stop"}

@@ -85,7 +85,7 @@ func BenchmarkBareJSON(b *testing.B) {
 
 // An event must be there as soon as its last byte is, not when the next
 // event begins.
-func TestEventIsThereAtOnce(t *testing.T) {
+func TestEventIsReturnedImmediately(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{"\n\n", "\r\n\r\n", "\r\r"} {
 		r, w := io.Pipe()
@@ -122,7 +122,7 @@ func (e endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestErrorsOfTheReaderComeThrough(t *testing.T) {
+func TestErrorsOfTheReaderAreReturned(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	r := io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(broken))

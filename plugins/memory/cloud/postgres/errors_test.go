@@ -181,9 +181,9 @@ func TestAnExpiredPasswordIsDenied(t *testing.T) {
 	}
 }
 
-// TestARefusedCertificateIsNotTriedAgain has a server whose certificate has
+// TestARefusedCertificateIsNotRetried has a server whose certificate has
 // expired, or is not yet valid by this device's clock.
-func TestARefusedCertificateIsNotTriedAgain(t *testing.T) {
+func TestARefusedCertificateIsNotRetried(t *testing.T) {
 	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -237,7 +237,7 @@ func TestARefusedCertificateIsNotTriedAgain(t *testing.T) {
 }
 
 // What no second try can mend is returned at once.
-func TestHopelessConnectionsAreNotTriedAgain(t *testing.T) {
+func TestPermanentConnectionErrorsAreNotRetried(t *testing.T) {
 	t.Parallel()
 	address := newProxy(t).listener.Addr().String()
 	for name, test := range map[string]struct {

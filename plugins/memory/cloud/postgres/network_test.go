@@ -153,7 +153,7 @@ func TestAServerThatDoesNotAnswerIsATimeout(t *testing.T) {
 
 // The error of a server that no longer answers has the settings' time-out and what
 // happened first.
-func TestSilenceKeepsTheFirstCause(t *testing.T) {
+func TestATimeoutKeepsTheFirstCause(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t)
 	s := openThrough(t, p, 2*time.Second)

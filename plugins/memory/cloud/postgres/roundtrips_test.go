@@ -206,7 +206,7 @@ func TestAPageOfLargeEntries(t *testing.T) {
 }
 
 // A connection that was idle is not pinged, which would be a further round trip.
-func TestAPauseTakesNoRoundTrip(t *testing.T) {
+func TestAPauseNeedsNoRoundTrip(t *testing.T) {
 	t.Parallel()
 	config, err := poolConfig(configOf(t, time.Now))
 	if err != nil {

@@ -64,7 +64,7 @@ func TestReadingCreatesNoFolder(t *testing.T) {
 
 // A process that only opens the folder must not remove the file that another one
 // is writing.
-func TestOpeningTakesNothingFromTheOneThatWrites(t *testing.T) {
+func TestOpeningDoesNotAffectTheWriter(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	writer := open(t, dir)

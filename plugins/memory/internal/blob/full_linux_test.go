@@ -84,7 +84,7 @@ func TestAFolderThatMustNotBeWritten(t *testing.T) {
 }
 
 // What ended the write is what its caller is told.
-func TestAWriteThatIsGivenUp(t *testing.T) {
+func TestAnAbandonedWrite(t *testing.T) {
 	t.Parallel()
 	f := open(t, t.TempDir())
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -11,9 +11,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// TestASweepTellsWhoWasAwayTooLong removes old tombstones: a reader that has not
+// TestASweepReportsDevicesThatWereOfflineTooLong removes old tombstones: a reader that has not
 // seen them gets an error.
-func TestASweepTellsWhoWasAwayTooLong(t *testing.T) {
+func TestASweepReportsDevicesThatWereOfflineTooLong(t *testing.T) {
 	devicetest.EachDevice(t, func(t *testing.T, d *devicetest.Device) {
 		old, recent := time.UnixMicro(1000), time.UnixMicro(5000)
 		err := d.Engine.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {

@@ -89,7 +89,7 @@ func TestConcurrentWritesAreAllThereAfterReopening(t *testing.T) {
 	}
 }
 
-func TestAFailedWriteLeavesNothingAndHarmsNoOther(t *testing.T) {
+func TestAFailedWriteDoesNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	for _, driver := range drivers(t) {
 		t.Run(string(driver.Dialect()), func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestAFailedWriteLeavesNothingAndHarmsNoOther(t *testing.T) {
 	}
 }
 
-func TestASecondOwnerIsToldTheFirst(t *testing.T) {
+func TestASecondOwnerIsRefusedAndTheFirstNamed(t *testing.T) {
 	t.Parallel()
 	for _, driver := range drivers(t) {
 		t.Run(string(driver.Dialect()), func(t *testing.T) {

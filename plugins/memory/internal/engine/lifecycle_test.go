@@ -223,7 +223,7 @@ func TestACanceledWriteInAQueueIsNotWaitedForNorDone(t *testing.T) {
 	})
 }
 
-func TestACanceledWriteHarmsNoOther(t *testing.T) {
+func TestACanceledWriteDoesNotAffectOthers(t *testing.T) {
 	each(t, func(t *testing.T, driver engine.Driver) {
 		e := open(t, driver, t.TempDir())
 		var group sync.WaitGroup
@@ -266,7 +266,7 @@ func TestAPanicAfterACommitEndsNothing(t *testing.T) {
 	})
 }
 
-func TestRowsLeftOpenInAWriteHinderNobody(t *testing.T) {
+func TestRowsLeftOpenInAWriteDoNotBlock(t *testing.T) {
 	each(t, func(t *testing.T, driver engine.Driver) {
 		e := open(t, driver, t.TempDir())
 		for i := range 3 {

@@ -157,7 +157,7 @@ var answers = []struct {
 	{query: "SELECT generate_series::DATE FROM generate_series(TIMESTAMP '2026-01-01', TIMESTAMP '2026-01-02', INTERVAL 1 DAY)", dialect: store.DuckDB, want: `[["2026-01-01"],["2026-01-02"]]`},
 }
 
-func TestSelectAnswersAnAnalyst(t *testing.T) {
+func TestSelectRunsAnalyticalQueries(t *testing.T) {
 	t.Parallel()
 	for _, driver := range drivers(t) {
 		t.Run(string(driver.Dialect()), func(t *testing.T) {

@@ -59,7 +59,7 @@ func TestNoMoreReadersThanConnections(t *testing.T) {
 	})
 }
 
-func TestWhoReadsIsToldThatTheDatabaseIsGone(t *testing.T) {
+func TestReadersGetAnErrorForARemovedDatabase(t *testing.T) {
 	each(t, func(t *testing.T, driver engine.Driver) {
 		dir := filepath.Join(t.TempDir(), "memory")
 		e := open(t, driver, dir)
@@ -88,7 +88,7 @@ func (d broken) Fault(err error) engine.Fault {
 	return d.Driver.Fault(err)
 }
 
-func TestWhoCannotWriteCanRead(t *testing.T) {
+func TestAUserWithoutWritePermissionCanRead(t *testing.T) {
 	each(t, func(t *testing.T, driver engine.Driver) {
 		e := open(t, broken{driver}, t.TempDir())
 		if err := add(t.Context(), e, "a"); err != nil {
@@ -114,7 +114,7 @@ func TestWhoCannotWriteCanRead(t *testing.T) {
 	})
 }
 
-func TestTheOwnerIsNamedAndADeadOneIsNoObstacle(t *testing.T) {
+func TestTheOwnerIsNamedAndADeadOneIgnored(t *testing.T) {
 	each(t, func(t *testing.T, driver engine.Driver) {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "owner.lock"), []byte(`{"pid": 999999, "since": "2020-01-01T00:00:00Z"}`), 0o600); err != nil {

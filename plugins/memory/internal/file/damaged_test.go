@@ -29,8 +29,8 @@ func (d *device) damage(t *testing.T, path, instead string) {
 	}
 }
 
-// TestOneDamagedRowEndsNoSearch is about a row of a file that is not valid JSON.
-func TestOneDamagedRowEndsNoSearch(t *testing.T) {
+// TestADamagedRowDoesNotEndASearch is about a row of a file that is not valid JSON.
+func TestADamagedRowDoesNotEndASearch(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		for _, path := range []string{"a.json", "b.json", "c.json"} {
 			d.put(t, path, `{"pump": "`+path+`"}`)
@@ -75,9 +75,9 @@ func TestOneDamagedRowEndsNoSearch(t *testing.T) {
 	})
 }
 
-// TestOneDamagedFileEndsNoSearch is about a disk that has lost some bytes: all
+// TestADamagedFileDoesNotEndASearch is about a disk that has lost some bytes: all
 // other files are found, and what is in their place is never returned.
-func TestOneDamagedFileEndsNoSearch(t *testing.T) {
+func TestADamagedFileDoesNotEndASearch(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		for _, path := range []string{"a.json", "b.json", "c.json", "d.jsonl"} {
 			d.put(t, path, `{"pump": "`+path+`"}`+"\n")

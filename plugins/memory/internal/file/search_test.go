@@ -104,7 +104,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestConditionsThatMakeNoSense(t *testing.T) {
+func TestInvalidConditions(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		path, op string

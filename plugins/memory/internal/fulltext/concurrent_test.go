@@ -10,9 +10,9 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
-// TestSearchesSeeOneMomentWhileEverythingChanges replaces documents, flushes
+// TestSearchesAreConsistentDuringChanges replaces documents, flushes
 // and merges, while searches count documents that are always there.
-func TestSearchesSeeOneMomentWhileEverythingChanges(t *testing.T) {
+func TestSearchesAreConsistentDuringChanges(t *testing.T) {
 	t.Parallel()
 	peertest.Long(t, "it takes seconds")
 	const docs = 50

@@ -61,8 +61,8 @@ func (h *history) checkRepaired(d disk, what string) {
 	}
 }
 
-// TestADamagedFileNeverGivesAWrongAnswer flips and cuts every file.
-func TestADamagedFileNeverGivesAWrongAnswer(t *testing.T) {
+// TestADamagedFileNeverReturnsAWrongResult flips and cuts every file.
+func TestADamagedFileNeverReturnsAWrongResult(t *testing.T) {
 	t.Parallel()
 	peertest.Long(t, "it takes seconds")
 	d := newMemDisk()
@@ -98,8 +98,8 @@ func TestADamagedFileNeverGivesAWrongAnswer(t *testing.T) {
 	h.checkRepaired(swapped, "swapped segments")
 }
 
-// TestOpenSaysWhyItBeginsEmpty covers the reasons a user can meet.
-func TestOpenSaysWhyItBeginsEmpty(t *testing.T) {
+// TestOpenReportsWhyTheIndexIsEmpty covers the reasons a user can meet.
+func TestOpenReportsWhyTheIndexIsEmpty(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, want string

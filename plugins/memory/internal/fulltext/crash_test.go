@@ -238,9 +238,9 @@ func flushAtLast(t *testing.T, x *Index) {
 	t.Fatal(err)
 }
 
-// TestAFullDiskIsSaidByPutAndKeepsEverything lets the part in memory grow far
+// TestPutReportsAFullDiskAndKeepsEverything lets the part in memory grow far
 // beyond what it should hold.
-func TestAFullDiskIsSaidByPutAndKeepsEverything(t *testing.T) {
+func TestPutReportsAFullDiskAndKeepsEverything(t *testing.T) {
 	t.Parallel()
 	d := newMemDisk()
 	x, err := open("disk", d, Options{MemoryBytes: 8 << 10})

@@ -201,7 +201,7 @@ func TestStemsAreThoseOfTheFormat(t *testing.T) {
 	}
 }
 
-func TestRankedGivesEverythingInOrder(t *testing.T) {
+func TestRankedReturnsEverythingInOrder(t *testing.T) {
 	t.Parallel()
 	x := mustOpen(t, t.TempDir(), "")
 	defer x.Close()

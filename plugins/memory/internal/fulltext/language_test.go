@@ -83,8 +83,8 @@ func TestOtherWordsDoNotFindEachOther(t *testing.T) {
 	}
 }
 
-// TestAnAccentedWordIsNoStopWord that is one without its accent only.
-func TestAnAccentedWordIsNoStopWord(t *testing.T) {
+// TestAnAccentedWordIsNotAStopWord that is one without its accent only.
+func TestAnAccentedWordIsNotAStopWord(t *testing.T) {
 	t.Parallel()
 	x := mustOpen(t, t.TempDir(), "spanish")
 	defer x.Close()

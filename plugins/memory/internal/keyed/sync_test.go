@@ -125,7 +125,7 @@ func (f *failingDB) Write(ctx context.Context, ops []keyed.Op) error {
 	return f.memoryDB.Write(ctx, ops)
 }
 
-func TestADisturbedWriteIsRepeated(t *testing.T) {
+func TestAConflictingWriteIsRepeated(t *testing.T) {
 	t.Parallel()
 	for n := range 4 {
 		db := &failingDB{newMemoryDB(), n}

@@ -10,9 +10,9 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// TestADamagedSessionHidesNoOther damages a time of two sessions, which sort
+// TestADamagedSessionDoesNotHideOthers damages a time of two sessions, which sort
 // before and after all times, and the whole description of another one.
-func TestADamagedSessionHidesNoOther(t *testing.T) {
+func TestADamagedSessionDoesNotHideOthers(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		for i, id := range []string{"a", "b", "c", "d", "e"} {
 			d.Pass(time.Duration(i) * time.Second)

@@ -14,7 +14,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-func TestWhatExpiredIsArchivedAtOnce(t *testing.T) {
+func TestExpiredSessionsAreArchivedImmediately(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		d.create(t, session.Draft{ID: "hour", TTL: time.Hour})
 		d.create(t, session.Draft{ID: "day", TTL: 24 * time.Hour})
@@ -51,7 +51,7 @@ func TestWhatExpiredIsArchivedAtOnce(t *testing.T) {
 	})
 }
 
-func TestASweepArchivesWhatNobodyLooksAt(t *testing.T) {
+func TestASweepArchivesUnusedSessions(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		const sessions = 225 // more than a page
 		var group sync.WaitGroup
@@ -123,7 +123,7 @@ func (h *hooked) Apply(ctx context.Context, changes ...store.Change) error {
 
 // Somebody who asks what expires next, while a session is being written that
 // he does not see yet, must not make everybody forget it.
-func TestASessionThatIsMadeWhileSomebodyLooks(t *testing.T) {
+func TestASessionThatIsCreatedDuringAList(t *testing.T) {
 	devicetest.EachDevice(t, func(t *testing.T, base *devicetest.Device) {
 		h := &hooked{MetadataStore: base.Documents}
 		d := over(base, h)

@@ -46,9 +46,9 @@ func (d *device) many(t *testing.T, n int) {
 	}
 }
 
-// TestAListReadsWhatItGives: a database goes through all sessions for each
+// TestAListReadsOnlyWhatItReturns: a database goes through all sessions for each
 // question that it is asked, so few questions are asked, and few rows read.
-func TestAListReadsWhatItGives(t *testing.T) {
+func TestAListReadsOnlyWhatItReturns(t *testing.T) {
 	devicetest.EachDevice(t, func(t *testing.T, stored *devicetest.Device) {
 		c := &counting{MetadataStore: stored.Documents}
 		d := over(stored, c)
@@ -88,9 +88,9 @@ func TestAListReadsWhatItGives(t *testing.T) {
 	})
 }
 
-// TestOneDamagedSessionEndsNoList is about a row that is not valid JSON. DuckDB
+// TestADamagedSessionDoesNotEndAList is about a row that is not valid JSON. DuckDB
 // has checksums and does not read such a row.
-func TestOneDamagedSessionEndsNoList(t *testing.T) {
+func TestADamagedSessionDoesNotEndAList(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		if d.Engine.Dialect() == store.DuckDB {
 			t.Skip("a damaged block is an error of the database")

@@ -25,7 +25,7 @@ func same(t *testing.T, what string, got, want session.Session) {
 	}
 }
 
-func TestALife(t *testing.T) {
+func TestLifecycleOfASession(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		whole := session.Session{ID: "s", UserID: "ann", Status: session.Active, Metadata: json.RawMessage(`{"a":[1],"b":2}`), TTL: time.Hour, CreatedAt: at(0), UpdatedAt: at(0), ExpiresAt: at(time.Hour)}
 		same(t, "created", d.create(t, session.Draft{ID: "s", UserID: "ann", TTL: time.Hour, Metadata: json.RawMessage(`{"b": 2, "a": [1]}`)}), whole)

@@ -100,7 +100,7 @@ func TestReopenedIndexIsTheSame(t *testing.T) {
 	}
 }
 
-func TestUselessFileGivesAnEmptyIndex(t *testing.T) {
+func TestUnusableFileOpensAsAnEmptyIndex(t *testing.T) {
 	t.Parallel()
 	good := smallFile(t)
 	// edit changes the header and makes its checksum right.
@@ -246,7 +246,7 @@ func flushForever(path string) {
 	}
 }
 
-func TestKilledFlushLeavesAWholeFile(t *testing.T) {
+func TestKilledFlushLeavesACompleteFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "vectors")
 	before := int64(0)

@@ -107,7 +107,7 @@ func neighboursOf(v *view, slot uint32, layer int) []uint32 {
 	return slots
 }
 
-func TestLevelsThinOut(t *testing.T) {
+func TestHigherLevelsHaveFewerVectors(t *testing.T) {
 	t.Parallel()
 	counts := [maxLevel + 1]int{}
 	for id := range int64(160_000) {
@@ -142,7 +142,7 @@ func TestEqualVectorsLeaveTheOthersReachable(t *testing.T) {
 	}
 }
 
-func TestDeletedVectorsAreMended(t *testing.T) {
+func TestTheGraphIsRepairedAfterDeletions(t *testing.T) {
 	t.Parallel()
 	const count = 2400
 	for name, gone := range map[string]func(id, cluster int) bool{

@@ -47,7 +47,7 @@ func (b *Browser) running() *process {
 	return b.current
 }
 
-func TestNothingIsLeftBehind(t *testing.T) {
+func TestClosedBrowserLeavesNoProcessesOrFiles(t *testing.T) {
 	t.Parallel()
 	server := site(t, map[string]string{"/": "<p>text"})
 	b := testBrowser(t, Settings{}, &safenet.Guard{AllowPrivate: true})

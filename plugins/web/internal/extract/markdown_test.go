@@ -152,7 +152,7 @@ func TestOtherTexts(t *testing.T) {
 }
 
 // A declared charset that the bytes contradict is not used.
-func TestCharsetThatLies(t *testing.T) {
+func TestWrongCharsetDeclaration(t *testing.T) {
 	t.Parallel()
 	const text = "grün café 日本"
 	for name, c := range map[string]struct{ contentType, body string }{

@@ -337,7 +337,7 @@ func TestCrawlReadsRobots(t *testing.T) {
 
 // Pages that link to themselves at ever longer addresses do not take more than
 // a few steps.
-func TestCrawlLeavesTraps(t *testing.T) {
+func TestCrawlAvoidsTraps(t *testing.T) {
 	t.Parallel()
 	site := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" || r.URL.Path == "/sitemap.xml" {
@@ -455,7 +455,7 @@ func TestCrawlRepeatsFailures(t *testing.T) {
 }
 
 // A site whose pages all fail ends the crawl before its limit.
-func TestCrawlGivesUp(t *testing.T) {
+func TestCrawlEndsAfterTooManyFailures(t *testing.T) {
 	t.Parallel()
 	var links strings.Builder
 	for i := range 100 {

@@ -124,7 +124,7 @@ func write(t *testing.T, path string, data []byte) {
 	}
 }
 
-func TestANewDatabaseIsTheOneThatSQLiteWouldMake(t *testing.T) {
+func TestANewDatabaseIsLikeOneOfSQLite(t *testing.T) {
 	if *update {
 		updateEmpty(t)
 		t.Skip("the empty database was made; it is compiled in by the next run")
@@ -154,7 +154,7 @@ func TestANewDatabaseIsTheOneThatSQLiteWouldMake(t *testing.T) {
 	}
 }
 
-func TestWhatACrashHasLeftDoesNotKeepADatabaseFromBeingMade(t *testing.T) {
+func TestFilesOfACrashDoNotPreventACreation(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(t *testing.T, dir string){
 		"half a new one": func(t *testing.T, dir string) {

@@ -191,7 +191,7 @@ func TestFlippedByteInTheLogLosesNothingSilently(t *testing.T) {
 }
 
 // A log that begins again has frames of before at its end, which are no damage.
-func TestALogThatBeganAgainIsNotTakenForDamaged(t *testing.T) {
+func TestARestartedLogIsNotDamaged(t *testing.T) {
 	t.Parallel()
 	peertest.Long(t, "it takes seconds")
 	dir := t.TempDir()
