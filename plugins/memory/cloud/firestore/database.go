@@ -15,8 +15,6 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/rowmirror"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
@@ -42,9 +40,8 @@ func newClient(endpoint, root, prefix string, c store.Config, h *http.Client) *c
 func (d *db) stores(c store.Config) *store.Stores {
 	c.Engine = Name
 	stores := records.Open(d, c)
-	mirror := rowmirror.New(rowSource{d}, d.logger)
-	rows := rowStore{d, mirror}
-	stores.Tables = &tabular.SharedReplica{Shared: &tabular.Shared{Catalog: catalog.New(stores.Metadata, clock.New()), Stored: rows, Selector: mirror}, Numbered: rows}
+	mirror := rowmirror.New(rowStore{d: d}, d.logger)
+	stores.Tables = tabular.NewShared(stores.Metadata, rowStore{d, mirror}, mirror)
 	stores.Close = func() error { return errors.Join(mirror.Close(), d.Close()) }
 	return stores
 }

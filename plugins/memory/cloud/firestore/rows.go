@@ -177,67 +177,70 @@ func (s rowStore) change(ctx context.Context, table string, call store.TableCall
 	})
 }
 
-func keysOf(rows []tabular.JSONRow) (keys []string) {
-	for _, r := range rows {
-		if r.Key != "" {
-			keys = append(keys, r.Key)
-		}
-	}
-	return keys
-}
-
-// errStale reports that the copy of the table is older than the table.
+// errStale ends a change since the copy of the table is older than the table.
 var errStale = errors.New("the table has changed")
 
-func (s rowStore) Insert(ctx context.Context, table string, rows []tabular.JSONRow, conflict store.RowConflict, call store.TableCall) (result store.TableResult, refused *tabular.JSONRow, err error) {
-	result, err = s.change(ctx, table, call, keysOf(rows), func(x *rowChange) error {
-		for i, r := range rows {
-			there := r.Key != "" && x.exists(r.Key)
-			written, err := tabular.CountInsert(&x.result, there, conflict)
-			if err != nil {
-				refused = &rows[i]
-				return err
-			}
-			if !written {
-				continue
-			}
-			if err := x.put(r.Key, r.Body); err != nil {
-				return err
+// Change does a change.
+func (s rowStore) Change(ctx context.Context, c *tabular.RowChange) (result store.TableResult, err error) {
+	gone := int64(0)
+	if c.Where.SQL != "" {
+		result, err = s.changeSelected(ctx, c, &gone)
+	} else {
+		var keys []string
+		for _, w := range c.Writes {
+			if w.Key != "" {
+				keys = append(keys, w.Key)
 			}
 		}
-		return nil
-	})
-	if errors.Is(err, tabular.ErrKeyExists) {
-		return result, refused, nil
-	}
-	return result, nil, err
-}
-
-func (s rowStore) Update(ctx context.Context, table string, where tabular.Where, rows []tabular.JSONRow, call store.TableCall) (store.TableResult, error) {
-	if where.SQL == "" {
-		return s.change(ctx, table, call, keysOf(rows), func(x *rowChange) error {
-			for _, r := range rows {
-				if !x.exists(r.Key) {
-					x.result.Missing++
-					continue
-				}
-				x.result.Updated++
-				if err := x.set(r.Key, x.body(r.Key), r.Body); err != nil {
-					return err
-				}
-			}
-			return nil
+		result, err = s.change(ctx, c.Table, c.Call, keys, func(x *rowChange) error {
+			err := x.writeRows(c)
+			gone = x.gone
+			return err
 		})
 	}
-	return s.selected(ctx, table, where, call, func(x *rowChange, found []rowmirror.Row) error {
-		x.result.Updated = int64(len(found))
-		for _, r := range found {
-			if err := x.set(r.Key, r.Body, rows[0].Body); err != nil {
-				return err
-			}
+	if err == nil && gone >= keepGone {
+		if err := s.forget(ctx, c.Table); err != nil {
+			s.d.logger.Warn("remove deleted rows", "table", c.Table, "error", err)
 		}
-		return nil
-	})
+	}
+	return result, err
+}
+
+// writeRows does the writes whose conditions are met.
+func (x *rowChange) writeRows(c *tabular.RowChange) error {
+	for i := range c.Writes {
+		w := &c.Writes[i]
+		w.Before = 0
+		if w.Key != "" && x.exists(w.Key) {
+			w.Before = x.found[rowName(x.document, w.Key)].Fields[numberField].int()
+		}
+	}
+	if c.Refused() != nil {
+		return tabular.ErrRefused
+	}
+	x.result = c.Count()
+	for i := range c.Writes {
+		w := &c.Writes[i]
+		if w.Seq = w.Before; !c.Met(w) || w.Deleted && w.Before == 0 {
+			continue
+		}
+		var err error
+		switch {
+		case w.Deleted:
+			x.remove(w.Key)
+		case c.Merge:
+			err = x.set(w.Key, x.body(w.Key), w.Body)
+		default:
+			err = x.put(w.Key, w.Body)
+		}
+		if err != nil {
+			return err
+		}
+		if w.Seq = x.version; w.Deleted {
+			w.Seq = 0
+		}
+	}
+	return nil
 }
 
 // set writes a row with some members of another body.
@@ -255,26 +258,11 @@ func (x *rowChange) set(key string, body, some json.RawMessage) error {
 	return x.put(key, merged)
 }
 
-func (s rowStore) Delete(ctx context.Context, table string, where tabular.Where, call store.TableCall) (store.TableResult, error) {
-	result, err := s.selected(ctx, table, where, call, func(x *rowChange, found []rowmirror.Row) error {
-		x.result.Deleted = int64(len(found))
-		for _, r := range found {
-			x.remove(r.Key)
-		}
-		return nil
-	})
-	if err == nil && result.Deleted > 0 {
-		if err := s.forget(ctx, table); err != nil {
-			s.d.logger.Warn("remove deleted rows", "table", table, "error", err)
-		}
-	}
-	return result, err
-}
-
-// selected changes the rows that match a condition in the copy of the table, which must be up to date.
-func (s rowStore) selected(ctx context.Context, table string, where tabular.Where, call store.TableCall, fn func(x *rowChange, found []rowmirror.Row) error) (store.TableResult, error) {
+// changeSelected changes the rows that match a condition in the copy of the table, which is
+// that of the last change. It sets the number of removed rows that the table has.
+func (s rowStore) changeSelected(ctx context.Context, c *tabular.RowChange, gone *int64) (store.TableResult, error) {
 	for range maxTries {
-		found, version, err := s.mirror.Where(ctx, table, where)
+		found, version, err := s.mirror.Where(ctx, c.Table, c.Where)
 		if err != nil {
 			return store.TableResult{}, err
 		}
@@ -282,18 +270,26 @@ func (s rowStore) selected(ctx context.Context, table string, where tabular.Wher
 		for i, r := range found {
 			keys[i] = r.Key
 		}
-		result, err := s.change(ctx, table, call, keys, func(x *rowChange) error {
+		result, err := s.change(ctx, c.Table, c.Call, keys, func(x *rowChange) error {
 			if toTableState(x.found[x.document]).version != version {
 				return errStale
 			}
-			x.result.Missing = max(0, where.Keys-int64(len(found)))
-			return fn(x, found)
+			x.result = c.CountSelected(int64(len(found)))
+			for _, r := range found {
+				if c.Set == nil {
+					x.remove(r.Key)
+				} else if err := x.set(r.Key, r.Body, c.Set); err != nil {
+					return err
+				}
+			}
+			*gone = x.gone
+			return nil
 		})
 		if !errors.Is(err, errStale) {
 			return result, err
 		}
 	}
-	e := tea.Errorf(tea.ConnectionError, "other writers change the table %s all the time", table)
+	e := tea.Errorf(tea.ConnectionError, "other writers change the table %s all the time", c.Table)
 	e.Retryable = true
 	return store.TableResult{}, e
 }
@@ -326,29 +322,47 @@ func (s rowStore) forget(ctx context.Context, table string) error {
 	}
 }
 
-func (s rowStore) Page(ctx context.Context, table, after string, limit int) (bodies []json.RawMessage, next string, err error) {
+// Read returns a page of rows. The stable order is that of the names of their documents.
+func (s rowStore) Read(ctx context.Context, q tabular.RowQuery) (page tabular.RowPage, err error) {
+	head := s.table(q.Table)
+	rows := head + "/" + rowsName + "/"
+	by, after := numberField, integer(q.After)
+	if q.Stable {
+		last := rows + q.Position
+		by, after = nameField, value{Reference: &last}
+	}
+	query := structured{From: []from{{rowsName}}, OrderBy: []order{{field{by}}}, Select: selected([]string{opField, numberField, keyField, bodyField}), Limit: q.Limit}
+	if !q.Stable || q.Position != "" {
+		query.Where = &filterOf{FieldFilter: &fieldFilter{field{by}, "GREATER_THAN", after}}
+	}
+	p, err := s.d.query(ctx, head, query, "")
+	for _, d := range p.documents {
+		page.Next = d.Name[len(rows):]
+		page.Rows = append(page.Rows, toTableRow(d))
+	}
+	page.More = p.more
+	return page, err
+}
+
+func toTableRow(d document) tabular.Row {
+	f := d.Fields
+	return tabular.Row{Key: f[keyField].text(), Seq: f[numberField].int(), Body: json.RawMessage(f[bodyField].text()), Gone: f[opField].text() == deleted}
+}
+
+// Find returns the rows with keys.
+func (s rowStore) Find(ctx context.Context, table string, keys []string) (all []tabular.Row, err error) {
 	head := s.table(table)
-	q := structured{From: []from{{rowsName}}, OrderBy: []order{{field{nameField}}}, Select: selected([]string{opField, bodyField}), Limit: limit}
-	for last := head + "/" + rowsName + "/" + after; ; {
-		if after != "" {
-			q.Where = &filterOf{FieldFilter: &fieldFilter{field{nameField}, "GREATER_THAN", value{Reference: &last}}}
-		}
-		p, err := s.d.query(ctx, head, q, "")
-		if err != nil {
-			return nil, "", err
-		}
-		for _, d := range p.documents {
-			if last, after = d.Name, d.Name[len(head)+len(rowsName)+2:]; d.Fields[opField].text() != deleted {
-				bodies = append(bodies, json.RawMessage(d.Fields[bodyField].text()))
-			}
-		}
-		switch {
-		case !p.more:
-			return bodies, "", nil
-		case len(bodies) > 0:
-			return bodies, after, nil
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = rowName(head, key)
+	}
+	found, err := s.d.get(ctx, []string{opField, numberField, keyField, bodyField}, names...)
+	for _, d := range found {
+		if r := toTableRow(d); !r.Gone {
+			all = append(all, r)
 		}
 	}
+	return all, err
 }
 
 func (s rowStore) Count(ctx context.Context, table string) (rows, version int64, err error) {
@@ -358,35 +372,14 @@ func (s rowStore) Count(ctx context.Context, table string) (rows, version int64,
 	return state.rows, state.version, err
 }
 
-func (rowStore) From(table string) string {
-	return "SELECT * FROM main.tea_rows WHERE name = '" + table + "'"
-}
-
-type rowSource struct{ d *db }
-
-func (s rowSource) States(ctx context.Context) (map[string]rowmirror.State, error) {
-	states := map[string]rowmirror.State{}
+// States returns the states of all tables.
+func (s rowStore) States(ctx context.Context) (map[string]tabular.TableState, error) {
+	states := map[string]tabular.TableState{}
 	err := s.d.tables(ctx, func(_ string, t tableState) error {
-		states[t.name] = rowmirror.State{Version: t.version, Removed: t.removed, Born: t.born}
+		states[t.name] = tabular.TableState{Version: t.version, Removed: t.removed, Born: t.born}
 		return nil
 	})
 	return states, err
-}
-
-func (s rowSource) Changed(ctx context.Context, table string, after int64) (rows []rowmirror.Row, more bool, err error) {
-	return s.page(ctx, table, after, pageDocuments)
-}
-
-func (s rowSource) page(ctx context.Context, table string, after int64, limit int) (rows []rowmirror.Row, more bool, err error) {
-	p, err := s.d.query(ctx, rowStore{d: s.d}.table(table), structured{
-		From: []from{{rowsName}}, OrderBy: []order{{field{numberField}}}, Select: selected([]string{opField, numberField, keyField, bodyField}),
-		Where: &filterOf{FieldFilter: &fieldFilter{field{numberField}, "GREATER_THAN", integer(after)}}, Limit: limit,
-	}, "")
-	for _, d := range p.documents {
-		f := d.Fields
-		rows = append(rows, rowmirror.Row{Key: f[keyField].text(), Seq: f[numberField].int(), Body: json.RawMessage(f[bodyField].text()), Gone: f[opField].text() == deleted})
-	}
-	return rows, p.more, err
 }
 
 // tables calls use with the documents of all tables.

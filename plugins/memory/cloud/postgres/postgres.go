@@ -15,6 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -132,6 +133,6 @@ func local(host string) bool { return strings.HasPrefix(host, "/") || store.IsLo
 func (d *database) stores(c store.Config) *store.Stores {
 	c.Engine = name
 	s := records.Open(d, c)
-	s.SQL, s.Tables = selector{d}, newTables(d, s.Metadata)
+	s.SQL, s.Tables = selector{d}, tabular.NewShared(s.Metadata, rowStore{d}, tableSelector{selector{d}})
 	return s
 }

@@ -122,6 +122,26 @@ func calls(s *store.Stores) []struct {
 			}
 			return err
 		}},
+		{"data.create_table", 4, func(ctx context.Context) error {
+			_, err := s.Tables.Create(ctx, store.NewTable{Name: "readings", Schema: json.RawMessage(`[{"name": "id", "type": "int"}, {"name": "n", "type": "int"}]`), PrimaryKey: []string{"id"}})
+			return err
+		}},
+		{"data.insert", 3, func(ctx context.Context) error {
+			_, err := s.Tables.Insert(ctx, "readings", []store.TableRow{{"id": json.RawMessage("1"), "n": json.RawMessage("1")}}, store.RowFail, store.TableCall{Key: "a", Hash: "a"})
+			return err
+		}},
+		{"data.update", 3, func(ctx context.Context) error {
+			_, err := s.Tables.Update(ctx, "readings", store.RowSelection{All: true}, store.TableRow{"n": json.RawMessage("2")}, store.TableCall{})
+			return err
+		}},
+		{"data.query", 5, func(ctx context.Context) error {
+			_, err := s.Tables.Query(ctx, store.TableQuery{SQL: "SELECT n FROM readings", MaxRows: 10, MaxBytes: 1000})
+			return err
+		}},
+		{"data.delete", 3, func(ctx context.Context) error {
+			_, err := s.Tables.Delete(ctx, "readings", store.RowSelection{All: true}, store.TableCall{})
+			return err
+		}},
 	}
 }
 

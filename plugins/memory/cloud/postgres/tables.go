@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,8 +14,6 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -27,11 +26,6 @@ type rowStore struct{ d *database }
 
 var _ tabular.RowStore = rowStore{}
 
-func newTables(d *database, metadata store.MetadataStore) store.TableStore {
-	shared := &tabular.Shared{Catalog: catalog.New(metadata, clock.New()), Stored: rowStore{d}, Selector: tableSelector{selector{d}}}
-	return &tabular.SharedReplica{Shared: shared, Numbered: rowStore{d}}
-}
-
 // tableSelector runs queries that can read the given views only.
 type tableSelector struct{ selector }
 
@@ -39,8 +33,17 @@ func (s tableSelector) Select(ctx context.Context, query string, bounds store.Sa
 	return s.run(ctx, query, bounds)
 }
 
-func (rowStore) From(table string) string {
-	return "SELECT * FROM main.tea_rows WHERE name = '" + table + "'"
+// States returns the states of all tables. Nothing copies them.
+func (s rowStore) States(ctx context.Context) (states map[string]tabular.TableState, err error) {
+	err = s.d.do(ctx, reading, func(ctx context.Context, c conn) error {
+		states = map[string]tabular.TableState{}
+		rows, _ := c.Query(ctx, "SELECT name, version FROM tea_tables") // ForEachRow returns the error
+		var name string
+		var one tabular.TableState
+		_, err := pgx.ForEachRow(rows, []any{&name, &one.Version}, func() error { states[name] = one; return nil })
+		return err
+	})
+	return states, err
 }
 
 func (s rowStore) Count(ctx context.Context, table string) (rows, version int64, err error) {
@@ -50,62 +53,102 @@ func (s rowStore) Count(ctx context.Context, table string) (rows, version int64,
 	return rows, version, err
 }
 
-func (s rowStore) Page(ctx context.Context, table, after string, limit int) (bodies []json.RawMessage, next string, err error) {
+// Read returns a page of rows. The stable order is that of their hashes.
+func (s rowStore) Read(ctx context.Context, q tabular.RowQuery) (p tabular.RowPage, err error) {
+	order, after := "seq", any(q.After)
+	if q.Stable {
+		if order = "key"; q.Position != "" {
+			after, err = hex.DecodeString(q.Position)
+		} else {
+			after = []byte{}
+		}
+	}
+	if err != nil {
+		return p, tea.Errorf(tea.ValidationError, "the position %q is not valid: %w", q.Position, err)
+	}
+	// The server reads no more than a page of large rows.
+	sql := strings.ReplaceAll(`SELECT key, seq, body::text, before FROM (SELECT *, sum(pg_column_size(body)) OVER (ORDER BY {order}) AS before
+		FROM (SELECT key, seq, body FROM tea_rows WHERE name = $1 AND {order} > $2 ORDER BY {order} LIMIT $3) AS page) AS sized ORDER BY {order}`, "{order}", order)
 	err = s.d.do(ctx, reading, func(ctx context.Context, c conn) error {
-		bodies, next = nil, ""
-		// The server reads at most one page of large rows.
-		rows, _ := c.Query(ctx, `SELECT encode(key, 'hex'), body::text, before FROM (SELECT key, body, sum(pg_column_size(body)) OVER (ORDER BY key) AS before
-			FROM (SELECT key, body FROM tea_rows WHERE name = $1 AND key > decode($2, 'hex') ORDER BY key LIMIT $3) AS page) AS sized ORDER BY key`, table, after, limit)
-		var key, body string
+		p = tabular.RowPage{}
+		rows, _ := c.Query(ctx, sql, q.Table, after, q.Limit+1)
+		var r tabular.Row
+		var key []byte
+		var body string
 		var size int64
-		more := false
-		n := 0
-		_, err := pgx.ForEachRow(rows, []any{&key, &body, &size}, func() error {
-			if n++; len(bodies) > 0 && size > maxPage {
-				more = true
+		_, err := pgx.ForEachRow(rows, []any{&key, &r.Seq, &body, &size}, func() error {
+			if p.More = p.More || len(p.Rows) == q.Limit || len(p.Rows) > 0 && size > maxPage; p.More {
 				return nil
 			}
-			bodies, next = append(bodies, json.RawMessage(body)), key
+			r.Body, p.Next = json.RawMessage(body), hex.EncodeToString(key)
+			p.Rows = append(p.Rows, r)
 			return nil
 		})
-		if err == nil && n < limit && !more {
-			next = ""
-		}
 		return err
 	})
-	return bodies, next, err
+	return p, err
+}
+
+// Find returns the rows with keys.
+func (s rowStore) Find(ctx context.Context, table string, keys []string) (all []tabular.Row, err error) {
+	hashes := make([][]byte, len(keys))
+	for i, key := range keys {
+		hashes[i] = keyOf(key)
+	}
+	err = s.d.do(ctx, reading, func(ctx context.Context, c conn) error {
+		all = nil
+		rows, _ := c.Query(ctx, "SELECT seq, body::text FROM tea_rows WHERE name = $1 AND key = ANY($2)", table, hashes)
+		var r tabular.Row
+		var body string
+		_, err := pgx.ForEachRow(rows, []any{&r.Seq, &body}, func() error {
+			r.Body = json.RawMessage(body)
+			all = append(all, r)
+			return nil
+		})
+		return err
+	})
+	return all, err
+}
+
+func keyOf(key string) []byte {
+	sum := sha256.Sum256([]byte(key))
+	return sum[:]
 }
 
 // change is a change of a table in its transaction.
 type change struct {
-	s       rowStore
-	c       conn
-	table   string
-	version int64
-	result  store.TableResult
+	*tabular.RowChange
+	keys     [][]byte // of the writes; nil = none
+	version  int64
+	selected int64
+	result   store.TableResult
 }
 
-// write runs fn in a transaction that is serialized with other changes of the table, unless the call was already done.
-// fn returns the statements that write.
-func (s rowStore) write(ctx context.Context, table string, call store.TableCall, fn func(ctx context.Context, x *change) (*pgx.Batch, error)) (result store.TableResult, err error) {
+// Change runs a change in a transaction after other changes of the table, unless the call
+// was done before.
+func (s rowStore) Change(ctx context.Context, rc *tabular.RowChange) (result store.TableResult, err error) {
+	if err := rc.CheckText(); err != nil {
+		return result, err
+	}
 	results, err := s.d.write(ctx, func(ctx context.Context, c conn, id []byte) ([]string, error) {
-		x := &change{s: s, c: c, table: table}
+		x := &change{RowChange: rc, keys: make([][]byte, len(rc.Writes))}
 		var hash, before string
 		b := &pgx.Batch{}
 		b.Queue("BEGIN")
 		b.Queue(noteSQL, id)
-		b.Queue("INSERT INTO tea_tables VALUES ($1, 0) ON CONFLICT (name) DO UPDATE SET version = tea_tables.version RETURNING version", table).
+		b.Queue("INSERT INTO tea_tables VALUES ($1, 0) ON CONFLICT (name) DO UPDATE SET version = tea_tables.version RETURNING version", rc.Table).
 			QueryRow(func(row pgx.Row) error { return row.Scan(&x.version) })
-		b.Queue("SELECT hash, result FROM tea_calls WHERE key = $1", call.Key).Query(func(rows pgx.Rows) error {
+		b.Queue("SELECT hash, result FROM tea_calls WHERE key = $1", rc.Call.Key).Query(func(rows pgx.Rows) error {
 			_, err := pgx.ForEachRow(rows, []any{&hash, &before}, func() error { return nil })
 			return err
 		})
+		x.find(b)
 		if err := s.d.transaction(ctx, c, b); err != nil {
 			return nil, err
 		}
 		var err error
-		if call.Key == "" || hash != call.Hash {
-			before, b, err = x.done(ctx, id, call, fn)
+		if rc.Call.Key == "" || hash != rc.Call.Hash {
+			before, b, err = x.done(id)
 		} else {
 			b = &pgx.Batch{}
 			b.Queue("ROLLBACK")
@@ -122,9 +165,41 @@ func (s rowStore) write(ctx context.Context, table string, call store.TableCall,
 	return result, err
 }
 
-// done returns the result of a change, and the statements that write and commit it.
-func (x *change) done(ctx context.Context, id []byte, call store.TableCall, fn func(ctx context.Context, x *change) (*pgx.Batch, error)) (text string, b *pgx.Batch, err error) {
-	if b, err = fn(ctx, x); err != nil {
+// find adds the statement that counts the selected rows, or reads the numbers of the
+// rows of the writes.
+func (x *change) find(b *pgx.Batch) {
+	if x.Where.SQL != "" {
+		sql, args := conditionOf(x.Where, x.Table)
+		b.Queue("SELECT count(*) FROM tea_rows WHERE name = $1 AND "+sql, args...).QueryRow(func(row pgx.Row) error { return row.Scan(&x.selected) })
+		return
+	}
+	at := map[string]int{}
+	var named [][]byte
+	for i := range x.Writes {
+		w := &x.Writes[i]
+		if w.Before, w.Seq = 0, 0; w.Key != "" {
+			x.keys[i] = keyOf(w.Key)
+			at[string(x.keys[i])], named = i, append(named, x.keys[i])
+		}
+	}
+	if len(named) == 0 {
+		return
+	}
+	b.Queue("SELECT key, seq FROM tea_rows WHERE name = $1 AND key = ANY($2)", x.Table, named).Query(func(rows pgx.Rows) error {
+		var key []byte
+		var seq int64
+		_, err := pgx.ForEachRow(rows, []any{&key, &seq}, func() error { x.Writes[at[string(key)]].Before = seq; return nil })
+		return err
+	})
+}
+
+// done returns the result of a change, and the statements that write and commit
+// it.
+func (x *change) done(id []byte) (text string, b *pgx.Batch, err error) {
+	b = &pgx.Batch{}
+	if x.Where.SQL != "" {
+		x.writeSelected(b)
+	} else if err := x.write(b); err != nil {
 		return "", nil, err
 	}
 	x.result.Version = x.version
@@ -133,170 +208,78 @@ func (x *change) done(ctx context.Context, id []byte, call store.TableCall, fn f
 		return "", nil, err
 	}
 	text = string(raw)
-	b.Queue("UPDATE tea_tables SET version = $2 WHERE name = $1", x.table, x.version)
+	b.Queue("UPDATE tea_tables SET version = $2 WHERE name = $1", x.Table, x.version)
 	b.Queue("UPDATE tea_writes SET result = $2 WHERE id = $1", id, text)
-	if call.Key != "" {
-		b.Queue("INSERT INTO tea_calls VALUES ($1, $2, $3) ON CONFLICT (key) DO UPDATE SET hash = excluded.hash, result = excluded.result, at = now()", call.Key, call.Hash, text)
+	if x.Call.Key != "" {
+		b.Queue("INSERT INTO tea_calls VALUES ($1, $2, $3) ON CONFLICT (key) DO UPDATE SET hash = excluded.hash, result = excluded.result, at = now()", x.Call.Key, x.Call.Hash, text)
 		b.Queue("DELETE FROM tea_calls WHERE key IN (SELECT key FROM tea_calls WHERE at < now() - interval '" + keepCalls + "' LIMIT 100)")
 	}
 	b.Queue("COMMIT")
 	return text, b, nil
 }
 
-// take assigns the next n numbers and returns the number before them.
-func (x *change) take(n int) int64 {
+// writeSelected adds the statement that changes the selected rows.
+func (x *change) writeSelected(b *pgx.Batch) {
+	x.result = x.CountSelected(x.selected)
 	before := x.version
-	x.version += int64(n)
-	return before
+	switch x.version += x.selected; {
+	case x.selected == 0:
+	case x.Set == nil:
+		sql, args := conditionOf(x.Where, x.Table)
+		b.Queue("DELETE FROM tea_rows WHERE name = $1 AND "+sql, args...)
+	default:
+		sql, args := conditionOf(x.Where, x.Table, before, string(x.Set))
+		b.Queue("UPDATE tea_rows AS r SET seq = n.seq, body = body || $3::jsonb FROM (SELECT key AS of, $2 + row_number() OVER (ORDER BY seq) AS seq FROM tea_rows WHERE name = $1 AND "+sql+") AS n WHERE r.name = $1 AND r.key = n.of", args...)
+	}
 }
 
-func keyOf(key string) []byte {
-	sum := sha256.Sum256([]byte(key))
-	return sum[:]
-}
+const (
+	// insertRowsSQL writes rows in the order of their numbers.
+	insertRowsSQL = `INSERT INTO tea_rows SELECT $1, i.key, i.seq, i.body::jsonb FROM unnest($2::bytea[], $3::bigint[], $4::text[]) AS i (key, seq, body)
+	ON CONFLICT (name, key) DO UPDATE SET seq = excluded.seq, body = excluded.body`
+	// mergeRowsSQL sets members of rows.
+	mergeRowsSQL = `UPDATE tea_rows AS r SET seq = i.seq, body = r.body || i.body::jsonb FROM unnest($2::bytea[], $3::bigint[], $4::text[]) AS i (key, seq, body)
+	WHERE r.name = $1 AND r.key = i.key`
+)
 
-// checkText refuses text that jsonb cannot store.
-func checkText(rows []tabular.JSONRow) error {
-	for _, r := range rows {
-		if tabular.HasNUL(r.Body) {
-			return tea.Errorf(tea.ValidationError, "row %d: PostgreSQL cannot store the character U+0000; replace it", r.At)
+// write adds the statements of the writes whose conditions are met.
+func (x *change) write(b *pgx.Batch) error {
+	if x.Refused() != nil {
+		return tabular.ErrRefused
+	}
+	x.result = x.Count()
+	var keys, gone [][]byte
+	var numbers []int64
+	var bodies []string
+	for i := range x.Writes {
+		w := &x.Writes[i]
+		if w.Seq = w.Before; !x.Met(w) || w.Deleted && w.Before == 0 {
+			continue
 		}
+		if x.version++; w.Deleted {
+			w.Seq, gone = 0, append(gone, x.keys[i])
+			continue
+		}
+		if w.Seq = x.version; w.Key == "" { // the number is unique
+			x.keys[i] = keyOf(strconv.FormatInt(w.Seq, 10))
+		}
+		keys, numbers, bodies = append(keys, x.keys[i]), append(numbers, w.Seq), append(bodies, string(w.Body))
+	}
+	if len(keys) > 0 {
+		sql := insertRowsSQL
+		if x.Merge {
+			sql = mergeRowsSQL
+		}
+		b.Queue(sql, x.Table, keys, numbers, bodies)
+	}
+	if len(gone) > 0 {
+		b.Queue("DELETE FROM tea_rows WHERE name = $1 AND key = ANY($2)", x.Table, gone)
 	}
 	return nil
 }
 
-// insertRowsSQL writes rows in the order of their numbers.
-const insertRowsSQL = `INSERT INTO tea_rows SELECT $1, i.key, i.seq, i.body::jsonb FROM unnest($2::bytea[], $3::bigint[], $4::text[]) AS i (key, seq, body)
-	ON CONFLICT (name, key) DO UPDATE SET seq = excluded.seq, body = excluded.body`
-
-func (s rowStore) Insert(ctx context.Context, table string, rows []tabular.JSONRow, conflict store.RowConflict, call store.TableCall) (result store.TableResult, refused *tabular.JSONRow, err error) {
-	if err := checkText(rows); err != nil {
-		return result, nil, err
-	}
-	result, err = s.write(ctx, table, call, func(ctx context.Context, x *change) (*pgx.Batch, error) {
-		exists, err := x.existing(ctx, rows)
-		if err != nil {
-			return nil, err
-		}
-		var keys [][]byte
-		var bodies []string
-		for i, r := range rows {
-			there := r.Key != "" && exists[string(keyOf(r.Key))]
-			written, err := tabular.CountInsert(&x.result, there, conflict)
-			if err != nil {
-				refused = &rows[i]
-				return nil, err
-			}
-			if !written {
-				continue
-			}
-			if r.Key == "" { // the number is unique
-				r.Key = strconv.FormatInt(x.version+int64(len(keys))+1, 10)
-			}
-			keys, bodies = append(keys, keyOf(r.Key)), append(bodies, string(r.Body))
-		}
-		b := &pgx.Batch{}
-		if len(keys) > 0 {
-			b.Queue(insertRowsSQL, table, keys, numbers(x.take(len(keys)), len(keys)), bodies)
-		}
-		return b, nil
-	})
-	if errors.Is(err, tabular.ErrKeyExists) {
-		err = nil
-	}
-	return result, refused, err
-}
-
-// numbers returns the n numbers after before.
-func numbers(before int64, n int) []int64 {
-	all := make([]int64, n)
-	for i := range all {
-		all[i] = before + int64(i) + 1
-	}
-	return all
-}
-
-// existing returns the keys of the rows that exist.
-func (x *change) existing(ctx context.Context, rows []tabular.JSONRow) (map[string]bool, error) {
-	var keys [][]byte
-	for _, r := range rows {
-		if r.Key != "" {
-			keys = append(keys, keyOf(r.Key))
-		}
-	}
-	exists := map[string]bool{}
-	if len(keys) == 0 {
-		return exists, nil
-	}
-	found, _ := x.c.Query(ctx, "SELECT key FROM tea_rows WHERE name = $1 AND key = ANY($2)", x.table, keys) // ForEachRow returns the error
-	var key []byte
-	_, err := pgx.ForEachRow(found, []any{&key}, func() error { exists[string(key)] = true; return nil })
-	return exists, err
-}
-
-// updateRowsSQL sets members of rows with keys.
-const updateRowsSQL = `UPDATE tea_rows AS r SET seq = i.seq, body = r.body || i.body::jsonb FROM unnest($2::bytea[], $3::bigint[], $4::text[]) AS i (key, seq, body)
-	WHERE r.name = $1 AND r.key = i.key`
-
-func (s rowStore) Update(ctx context.Context, table string, where tabular.Where, rows []tabular.JSONRow, call store.TableCall) (store.TableResult, error) {
-	if err := checkText(rows); err != nil {
-		return store.TableResult{}, err
-	}
-	return s.write(ctx, table, call, func(ctx context.Context, x *change) (*pgx.Batch, error) {
-		b := &pgx.Batch{}
-		if where.SQL != "" {
-			n, err := x.count(ctx, where)
-			x.result.Updated, x.result.Missing = n, max(0, where.Keys-n)
-			before := x.take(int(n))
-			if n > 0 {
-				sql, args := conditionOf(where, table, before, string(rows[0].Body))
-				b.Queue("UPDATE tea_rows AS r SET seq = n.seq, body = body || $3::jsonb FROM (SELECT key AS of, $2 + row_number() OVER (ORDER BY seq) AS seq FROM tea_rows WHERE name = $1 AND "+sql+") AS n WHERE r.name = $1 AND r.key = n.of", args...)
-			}
-			return b, err
-		}
-		exists, err := x.existing(ctx, rows)
-		if err != nil {
-			return nil, err
-		}
-		var keys [][]byte
-		var bodies []string
-		for _, r := range rows {
-			key := keyOf(r.Key)
-			if !exists[string(key)] {
-				x.result.Missing++
-				continue
-			}
-			keys, bodies = append(keys, key), append(bodies, string(r.Body))
-		}
-		if x.result.Updated = int64(len(keys)); len(keys) > 0 {
-			b.Queue(updateRowsSQL, table, keys, numbers(x.take(len(keys)), len(keys)), bodies)
-		}
-		return b, nil
-	})
-}
-
-func (s rowStore) Delete(ctx context.Context, table string, where tabular.Where, call store.TableCall) (store.TableResult, error) {
-	return s.write(ctx, table, call, func(ctx context.Context, x *change) (*pgx.Batch, error) {
-		n, err := x.count(ctx, where)
-		x.result.Deleted, x.result.Missing = n, max(0, where.Keys-n)
-		x.take(int(n))
-		b := &pgx.Batch{}
-		if n > 0 {
-			sql, args := conditionOf(where, table)
-			b.Queue("DELETE FROM tea_rows WHERE name = $1 AND "+sql, args...)
-		}
-		return b, err
-	})
-}
-
-// count returns the number of selected rows.
-func (x *change) count(ctx context.Context, where tabular.Where) (n int64, err error) {
-	sql, args := conditionOf(where, x.table)
-	err = x.c.QueryRow(ctx, "SELECT count(*) FROM tea_rows WHERE name = $1 AND "+sql, args...).Scan(&n)
-	return n, err
-}
-
-// conditionOf returns a condition whose parameters follow others, and all arguments.
+// conditionOf returns a condition with parameters that follow others, and all
+// arguments.
 func conditionOf(where tabular.Where, before ...any) (sql string, args []any) {
 	parts := strings.Split(where.SQL, "?")
 	for i := range parts[1:] {

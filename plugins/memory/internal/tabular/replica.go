@@ -27,7 +27,7 @@ func (t *table) record(row json.RawMessage, seq int64) (store.Record, error) {
 }
 
 // canonical returns a row without nulls.
-func (t *table) canonical(r *newRow) (JSONRow, error) {
+func (t *table) canonical(r *newRow) (RowWrite, error) {
 	values := map[int]any{}
 	for at, v := range r.values {
 		if v != nil {
@@ -274,119 +274,98 @@ func (w *writing) numbers(ctx context.Context, keys []string) (map[string]int64,
 	return numbers, err
 }
 
-// NumberedRow is a row with the number of its last change. Key identifies it for the
-// RowStore.
-type NumberedRow struct {
-	Key  string
-	Seq  int64
-	Body json.RawMessage
-}
-
-// RowWrite replaces a row if its number is If; 0 = the row does not exist.
-// Deleted removes it.
-type RowWrite struct {
-	JSONRow
-	If      int64
-	Deleted bool
-}
-
-// SharedReplica is the tables of a database that devices share, with
-// synchronisation of their rows.
-type SharedReplica struct {
-	*Shared
-	Numbered NumberedRows
-}
-
-// NumberedRows has the rows of a RowStore with their numbers.
-type NumberedRows interface {
-	// Changed returns the rows that changed after a number, in the order of their
-	// numbers, and whether there are more.
-	Changed(ctx context.Context, table string, after int64, limit int) (rows []NumberedRow, more bool, err error)
-	// Find returns the rows with keys.
-	Find(ctx context.Context, table string, keys []string) ([]NumberedRow, error)
-	// Put executes the writes whose conditions are met; all rows are different. It returns the resulting numbers of the
-	// rows: 0 for a row that does not exist, -1 for a write whose condition was not met.
-	Put(ctx context.Context, table string, writes []RowWrite) (numbers []int64, err error)
-	// Versions returns the number of the last change of each table.
-	Versions(ctx context.Context) (map[string]int64, error)
-}
-
 // Versions returns the number of the last change of each table.
-func (s *SharedReplica) Versions(ctx context.Context) (map[string]int64, error) {
-	return s.Numbered.Versions(ctx)
+func (s *Shared) Versions(ctx context.Context) (map[string]int64, error) {
+	states, err := s.Stored.States(ctx)
+	versions := make(map[string]int64, len(states))
+	for name, state := range states {
+		versions[name] = state.Version
+	}
+	return versions, err
 }
 
 // CountRows returns the number of a table's rows.
-func (s *SharedReplica) CountRows(ctx context.Context, name string) (int64, error) {
+func (s *Shared) CountRows(ctx context.Context, name string) (int64, error) {
 	rows, _, err := s.Stored.Count(ctx, strings.ToLower(name))
 	return rows, err
 }
 
-// ChangedRows returns the rows that changed after a number.
-func (s *SharedReplica) ChangedRows(ctx context.Context, name string, after int64, limit int) (store.ChangePage, error) {
+// ChangedRows returns the rows that changed after a number, without deletions.
+func (s *Shared) ChangedRows(ctx context.Context, name string, after int64, limit int) (store.ChangePage, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
 		return store.ChangePage{}, err
 	}
-	rows, more, err := s.Numbered.Changed(ctx, t.name, after, limit)
-	page := store.ChangePage{Last: after, More: more}
-	for _, row := range rows {
-		record, err := t.record(row.Body, row.Seq)
+	page := store.ChangePage{Last: after, More: true}
+	for page.More && len(page.Records) == 0 {
+		read, err := s.Stored.Read(ctx, RowQuery{Table: t.name, After: page.Last, Limit: limit})
 		if err != nil {
 			return page, err
 		}
-		page.Records, page.Last = append(page.Records, record), row.Seq
+		page.More = read.More
+		for _, row := range read.Rows {
+			if page.Last = row.Seq; row.Gone {
+				continue
+			}
+			record, err := t.record(row.Body, row.Seq)
+			if err != nil {
+				return page, err
+			}
+			page.Records = append(page.Records, record)
+		}
 	}
-	return page, err
+	return page, nil
 }
 
 // RowRecords returns the rows with these keys, in their order.
-func (s *SharedReplica) RowRecords(ctx context.Context, name string, keys ...string) ([]store.Record, error) {
+func (s *Shared) RowRecords(ctx context.Context, name string, keys ...string) ([]store.Record, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.Numbered.Find(ctx, t.name, keys)
+	rows, err := s.Stored.Find(ctx, t.name, keys)
 	if err != nil {
 		return nil, err
 	}
 	byKey := make(map[string]store.Record, len(rows))
 	for _, row := range rows {
-		if byKey[row.Key], err = t.record(row.Body, row.Seq); err != nil {
+		record, err := t.record(row.Body, row.Seq)
+		if err != nil {
 			return nil, err
 		}
+		byKey[record.Key] = record
 	}
 	return t.inOrder(keys, byKey), nil
 }
 
 // PutRows writes and deletes rows. A row is written if its number is the If of
 // the write.
-func (s *SharedReplica) PutRows(ctx context.Context, name string, writes ...store.RecordWrite) ([]store.PutResult, error) {
+func (s *Shared) PutRows(ctx context.Context, name string, writes ...store.RecordWrite) ([]store.PutResult, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	results := make([]store.PutResult, len(writes))
-	var rows []RowWrite
-	for _, c := range t.checkWrites(writes, results) {
-		w := RowWrite{JSONRow: JSONRow{Key: c.key}, If: writes[c.at].If, Deleted: c.op == deleted}
-		if !w.Deleted {
-			if w.JSONRow, err = t.canonical(c.newRow); err != nil {
+	c := &RowChange{Table: t.name}
+	for _, checked := range t.checkWrites(writes, results) {
+		w := RowWrite{Key: checked.key}
+		if checked.op != deleted {
+			if w, err = t.canonical(checked.newRow); err != nil {
 				return nil, err
 			}
 		}
-		if w.At = c.at; HasNUL(w.Body) {
-			results[c.at].Err = tea.Errorf(tea.ValidationError, "the database cannot store the character U+0000")
+		if w.At, w.If, w.Deleted = checked.at, writes[checked.at].If, checked.op == deleted; hasNUL(w.Body) {
+			results[w.At].Err = tea.Errorf(tea.ValidationError, "the database cannot store the character U+0000")
 			continue
 		}
-		rows = append(rows, w)
+		c.Writes = append(c.Writes, w)
 	}
-	if len(rows) == 0 {
+	if len(c.Writes) == 0 {
 		return results, nil
 	}
-	numbers, err := s.Numbered.Put(ctx, t.name, rows)
-	for i, seq := range numbers {
-		results[rows[i].At] = store.PutResult{Seq: seq, Conflict: seq < 0}
+	_, err = s.Stored.Change(ctx, c)
+	for _, w := range c.Writes {
+		results[w.At] = store.PutResult{Seq: w.Seq, Conflict: !c.Met(&w)}
 	}
 	return results, err
 }

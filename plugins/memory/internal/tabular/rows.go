@@ -99,5 +99,21 @@ func (s *Shared) Rows(ctx context.Context, name, after string, limit int) (rows 
 	if err != nil {
 		return nil, "", err
 	}
-	return s.Stored.Page(ctx, t.name, after, limit)
+	for {
+		page, err := s.Stored.Read(ctx, RowQuery{Table: t.name, Stable: true, Position: after, Limit: limit})
+		if err != nil {
+			return nil, "", err
+		}
+		for _, row := range page.Rows {
+			if !row.Gone {
+				rows = append(rows, row.Body)
+			}
+		}
+		switch after = page.Next; {
+		case !page.More:
+			return rows, "", nil
+		case len(rows) > 0:
+			return rows, after, nil
+		}
+	}
 }

@@ -12,11 +12,12 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // Shared is the tables of a database that devices share, whose rows are JSON
-// objects. It is safe for concurrent use.
+// objects, with archives and synchronisation of them. It is safe for concurrent use.
 type Shared struct {
 	Catalog *catalog.Catalog
 	Stored  RowStore
@@ -24,57 +25,95 @@ type Shared struct {
 	Selector store.Selector
 }
 
-// RowStore stores the rows of tables. Changes of one table run one after the
-// other and get consecutive numbers.
+// NewShared returns the tables of a database.
+func NewShared(definitions store.MetadataStore, rows RowStore, queries store.Selector) *Shared {
+	return &Shared{Catalog: catalog.New(definitions, clock.New()), Stored: rows, Selector: queries}
+}
+
+// RowStore is the part of a driver that stores the rows of tables.
 type RowStore interface {
-	// Insert writes rows, and returns those that conflict refuses as conflicts.
-	Insert(ctx context.Context, table string, rows []JSONRow, conflict store.RowConflict, call store.TableCall) (result store.TableResult, refused *JSONRow, err error)
-	// Update sets members of the selected rows to the members of the bodies: of the
-	// rows that match where, or of the rows with the same keys.
-	Update(ctx context.Context, table string, where Where, rows []JSONRow, call store.TableCall) (store.TableResult, error)
-	// Delete removes the selected rows.
-	Delete(ctx context.Context, table string, where Where, call store.TableCall) (store.TableResult, error)
-	// Page returns the bodies of rows in the order of the hashes of their keys.
-	// after is a position that an earlier call returned, in hex; "" = from the
-	// beginning. next is "" after the last row.
-	Page(ctx context.Context, table, after string, limit int) (bodies []json.RawMessage, next string, err error)
+	// States returns the states of all tables, by name.
+	States(ctx context.Context) (map[string]TableState, error)
 	// Count returns the number of a table's rows and the number of its last change.
 	Count(ctx context.Context, table string) (rows, version int64, err error)
-	// From returns the part of a SELECT of a table's rows that follows the columns.
-	From(table string) string
+	// Read returns a page of rows.
+	Read(ctx context.Context, q RowQuery) (RowPage, error)
+	// Find returns the rows with keys, in any order.
+	Find(ctx context.Context, table string, keys []string) ([]Row, error)
+	// Change does a change and returns its result, which is c.Count with the number of
+	// the table's last change. Changes of one table run one after the other. If the call
+	// was done before, it returns the earlier result. The error is ErrRefused
+	// if an atomic change is refused.
+	Change(ctx context.Context, c *RowChange) (store.TableResult, error)
 }
 
-// JSONRows is the dialect of SQLite for rows that are JSON objects, in the columns
-// key and body.
-const JSONRows store.Dialect = "sqlite, rows in JSON"
+// TableState is the state of a table: the number of its last change, and, in a database
+// whose tables are copied, a number from which on Read returns all removals. Born tells
+// a table from an earlier one.
+type TableState struct {
+	Version, Removed int64
+	Born             string
+}
 
-// JSONRow is a row as an object. Key identifies it, "" for a row of a table
-// without a primary key. At is its position in the call.
-type JSONRow struct {
+// Row is a row as a JSON object, with the number of its last change. Key identifies it
+// in the RowStore. Gone reports that it was removed.
+type Row struct {
 	Key  string
+	Seq  int64
 	Body json.RawMessage
-	At   int
+	Gone bool
 }
 
-// ErrKeyExists ends an insertion because of a row whose key exists.
-var ErrKeyExists = tea.Errorf(tea.ValidationError, "a row with the key exists")
+// RowQuery selects rows of a table in the order of their numbers, or in an order that no
+// change affects.
+type RowQuery struct {
+	Table string
+	// After is the number after which the rows begin.
+	After int64
+	// Stable selects the other order. Position is RowPage.Next of an earlier page; "" =
+	// from the beginning.
+	Stable   bool
+	Position string
+	Limit    int
+}
 
-// CountInsert counts a row of an insertion and reports whether it is written.
-// exists reports that its key exists; if conflict refuses that, the error is
-// ErrKeyExists.
-func CountInsert(r *store.TableResult, exists bool, conflict store.RowConflict) (written bool, err error) {
-	switch {
-	case !exists:
-		r.Inserted++
-	case conflict == store.RowReplace:
-		r.Updated++
-	case conflict == store.RowIgnore:
-		r.Ignored++
-		return false, nil
-	default:
-		return false, ErrKeyExists
-	}
-	return true, nil
+// RowPage is a page of rows. It can have fewer rows than the limit although there are more.
+type RowPage struct {
+	Rows []Row
+	More bool
+	// Next is the position after the last row in the stable order.
+	Next string
+}
+
+// RowChange changes the rows of Writes, or the rows that Where selects.
+type RowChange struct {
+	Table string
+	Call  store.TableCall
+	// Writes are writes of different rows.
+	Writes []RowWrite
+	// Merge sets the members of existing rows to the members of the bodies.
+	Merge bool
+	// Atomic reports that nothing is written if a condition is not met.
+	Atomic bool
+	// Where selects rows whose members are set to those of Set; nil = they are removed.
+	Where Where
+	Set   json.RawMessage
+}
+
+// RowWrite replaces a row if its number is If; 0 = the row does not exist, AnySeq = any
+// or none. Deleted removes it.
+type RowWrite struct {
+	// Key identifies the row, "" for a row of a table without a primary key.
+	Key     string
+	Body    json.RawMessage
+	If      int64
+	Deleted bool
+	// At is the position in the call.
+	At int
+
+	// Before is the number of the row before the change, Seq the number after it; 0 =
+	// the row does not exist. The RowStore sets both.
+	Before, Seq int64
 }
 
 // Where selects rows by a condition in SQL with ? as parameters.
@@ -84,6 +123,72 @@ type Where struct {
 	// Keys is the number of keys, if there are no other conditions.
 	Keys int64
 }
+
+// ErrRefused is the error of an atomic change one of whose conditions is not met.
+var ErrRefused = tea.Errorf(tea.ValidationError, "a row with the key exists")
+
+// Met reports whether a write is done, once its Before is known.
+func (c *RowChange) Met(w *RowWrite) bool {
+	if c.Merge {
+		return w.Before != 0
+	}
+	return w.If == store.AnySeq || w.If == w.Before
+}
+
+// Refused returns the first write that refuses the change, nil if there is none.
+func (c *RowChange) Refused() *RowWrite {
+	for i := range c.Writes {
+		if w := &c.Writes[i]; c.Atomic && !c.Met(w) {
+			return w
+		}
+	}
+	return nil
+}
+
+// Count returns the result of the writes once their Before is known.
+func (c *RowChange) Count() (r store.TableResult) {
+	for i := range c.Writes {
+		switch w := &c.Writes[i]; {
+		case !c.Met(w) && c.Merge:
+			r.Missing++
+		case !c.Met(w):
+			r.Ignored++
+		case w.Deleted:
+			r.Deleted += min(w.Before, 1)
+		case w.Before == 0:
+			r.Inserted++
+		default:
+			r.Updated++
+		}
+	}
+	return r
+}
+
+// CountSelected returns the result of a change of n selected rows.
+func (c *RowChange) CountSelected(n int64) store.TableResult {
+	r := store.TableResult{Updated: n, Missing: max(0, c.Where.Keys-n)}
+	if c.Set == nil {
+		r.Updated, r.Deleted = 0, n
+	}
+	return r
+}
+
+// CheckText refuses bodies that a database without the character U+0000 cannot store.
+func (c *RowChange) CheckText() error {
+	for i := range c.Writes {
+		if w := &c.Writes[i]; hasNUL(w.Body) {
+			return tea.Errorf(tea.ValidationError, "row %d: the database cannot store the character U+0000; replace it", w.At)
+		}
+	}
+	if hasNUL(c.Set) {
+		return tea.Errorf(tea.ValidationError, "the database cannot store the character U+0000; replace it")
+	}
+	return nil
+}
+
+// JSONRows is the dialect of SQLite for rows that are JSON objects, in the columns
+// key and body.
+const JSONRows store.Dialect = "sqlite, rows in JSON"
 
 var _ store.TableStore = (*Shared)(nil)
 
@@ -145,16 +250,19 @@ func (s *Shared) Insert(ctx context.Context, name string, rows []store.TableRow,
 	if err != nil {
 		return store.TableResult{}, err
 	}
-	bodies := make([]JSONRow, len(checked))
+	c := &RowChange{Table: t.name, Call: call, Writes: make([]RowWrite, len(checked)), Atomic: conflict == store.RowFail}
 	for i, r := range checked {
-		if bodies[i], err = t.canonical(r); err != nil {
+		w := &c.Writes[i]
+		if *w, err = t.canonical(r); err != nil {
 			return store.TableResult{}, err
 		}
-		bodies[i].At = r.at
+		if w.At = r.at; conflict == store.RowReplace {
+			w.If = store.AnySeq
+		}
 	}
-	result, refused, err := s.Stored.Insert(ctx, t.name, bodies, conflict, call)
-	if refused != nil && err == nil {
-		err = t.exists(&newRow{key: refused.Key, at: refused.At})
+	result, err := s.Stored.Change(ctx, c)
+	if w := c.Refused(); w != nil && errors.Is(err, ErrRefused) {
+		err = t.exists(&newRow{key: w.Key, at: w.At})
 	}
 	return result, err
 }
@@ -177,7 +285,7 @@ func (s *Shared) Update(ctx context.Context, name string, which store.RowSelecti
 	if err != nil {
 		return store.TableResult{}, err
 	}
-	return s.Stored.Update(ctx, t.name, where, []JSONRow{body}, call)
+	return s.Stored.Change(ctx, &RowChange{Table: t.name, Call: call, Where: where, Set: body.Body})
 }
 
 // UpdateRows sets the given columns of the rows with the same primary keys.
@@ -190,13 +298,13 @@ func (s *Shared) UpdateRows(ctx context.Context, name string, rows []store.Table
 	if err != nil || len(edits) == 0 {
 		return store.TableResult{}, err
 	}
-	bodies := make([]JSONRow, len(edits))
+	c := &RowChange{Table: t.name, Call: call, Writes: make([]RowWrite, len(edits)), Merge: true}
 	for i, e := range edits {
-		if bodies[i], err = t.body(e.key, e.values); err != nil {
+		if c.Writes[i], err = t.body(e.key, e.values); err != nil {
 			return store.TableResult{}, err
 		}
 	}
-	return s.Stored.Update(ctx, t.name, Where{}, bodies, call)
+	return s.Stored.Change(ctx, c)
 }
 
 // Delete removes the selected rows.
@@ -209,7 +317,7 @@ func (s *Shared) Delete(ctx context.Context, name string, which store.RowSelecti
 	if err != nil {
 		return store.TableResult{}, err
 	}
-	return s.Stored.Delete(ctx, t.name, where, call)
+	return s.Stored.Change(ctx, &RowChange{Table: t.name, Call: call, Where: where})
 }
 
 func (s *Shared) where(t *table, which store.RowSelection) (Where, error) {
@@ -221,7 +329,7 @@ func (s *Shared) where(t *table, which store.RowSelection) (Where, error) {
 }
 
 // body returns a row as an object with the values of some columns.
-func (t *table) body(key string, values map[int]any) (JSONRow, error) {
+func (t *table) body(key string, values map[int]any) (RowWrite, error) {
 	members := make(map[string]any, len(values))
 	for at, v := range values {
 		c := t.columns[at]
@@ -237,7 +345,7 @@ func (t *table) body(key string, values map[int]any) (JSONRow, error) {
 		}
 	}
 	body, err := json.Marshal(members)
-	return JSONRow{Key: key, Body: body}, err
+	return RowWrite{Key: key, Body: body}, err
 }
 
 // Query runs a SELECT.
@@ -288,14 +396,13 @@ func (s *Shared) views(t *table) []store.View {
 			columns[i].Type, values[i] = c.shown(), c.inTime(values[i])
 		}
 	}
-	before, after, _ := strings.Cut(s.Stored.From(t.name), "*")
 	names := map[string]bool{t.entry.Name: true}
 	if s.Selector.Dialect() == store.PostgreSQL {
 		names[t.name] = true
 	}
 	var all []store.View
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		all = append(all, store.View{Name: name, Columns: columns, Query: before + strings.Join(values, ", ") + after})
+		all = append(all, store.View{Name: name, Columns: columns, Query: "SELECT " + strings.Join(values, ", ") + " FROM main.tea_rows WHERE name = '" + t.name + "'"})
 	}
 	return all
 }
@@ -325,8 +432,8 @@ func (s *Shared) Consolidate(ctx context.Context, name string) (c store.Consolid
 	}
 }
 
-// HasNUL reports whether a text in JSON has the character U+0000.
-func HasNUL(body json.RawMessage) bool {
+// hasNUL reports whether a text in JSON has the character U+0000.
+func hasNUL(body json.RawMessage) bool {
 	for rest := string(body); ; {
 		at := strings.Index(rest, `\u0000`)
 		if at < 0 {

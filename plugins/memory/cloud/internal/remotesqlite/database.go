@@ -14,8 +14,6 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/rowmirror"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
@@ -50,9 +48,8 @@ func Open(name string, server Server, c store.Config) (*store.Stores, error) {
 	d := &database{name: name, server: server, terms: terms, now: c.Now, inline: c.InlineBytes, readOnly: c.ReadOnly, logger: c.Logger, turn: make(chan struct{}, 1), prepareLock: make(chan struct{}, 1)}
 	c.Engine = name
 	stores := records.Open(d, c)
-	mirror := rowmirror.New(rowSource{d}, d.logger)
-	shared := &tabular.Shared{Catalog: catalog.New(stores.Metadata, clock.New()), Stored: rowStore{d}, Selector: mirror}
-	stores.Tables = &tabular.SharedReplica{Shared: shared, Numbered: rowStore{d}}
+	mirror := rowmirror.New(rowStore{d}, d.logger)
+	stores.Tables = tabular.NewShared(stores.Metadata, rowStore{d}, mirror)
 	stores.Close = func() error { return errors.Join(mirror.Close(), server.Close()) }
 	return stores, nil
 }

@@ -35,8 +35,14 @@ type rowStore struct{ d *database }
 
 var _ tabular.RowStore = rowStore{}
 
-func (rowStore) From(table string) string {
-	return "SELECT * FROM main.tea_rows WHERE name = '" + table + "'"
+// States returns the states of all tables.
+func (s rowStore) States(ctx context.Context) (map[string]tabular.TableState, error) {
+	rows, err := s.d.query(ctx, "SELECT name, version, removed, born FROM tea_tables")
+	states := make(map[string]tabular.TableState, len(rows))
+	for _, row := range rows {
+		states[text(row, 0)] = tabular.TableState{Version: number(row, 1), Removed: number(row, 2), Born: text(row, 3)}
+	}
+	return states, err
 }
 
 func (s rowStore) Count(ctx context.Context, table string) (rows, version int64, err error) {
@@ -47,18 +53,44 @@ func (s rowStore) Count(ctx context.Context, table string) (rows, version int64,
 	return number(found[0], 0), number(found[0], 1), nil
 }
 
-// pageSQL reads the first rows in an order that fit on a page, at least one.
-const pageSQL = "SELECT key, seq, body, n FROM (SELECT *, count(*) OVER () AS n, sum(length(body)) OVER (ORDER BY %[1]s) - length(body) AS size FROM (SELECT key, seq, body FROM tea_rows WHERE name = ?1 AND %[1]s > %[2]s ORDER BY %[1]s LIMIT %[3]d)) WHERE size < %[4]d ORDER BY %[1]s"
+// page reads rows in an order, after a value, as many as fit on a page, at least one. condition
+// restricts them, its parameters begin at ?3.
+func (s rowStore) page(ctx context.Context, order, condition string, limit int, args ...string) (p tabular.RowPage, err error) {
+	after := "?2"
+	if order == "seq" {
+		after = "CAST(?2 AS INTEGER)"
+	}
+	rows, err := s.d.query(ctx, fmt.Sprintf("SELECT key, seq, body, n FROM (SELECT *, count(*) OVER () AS n, sum(length(body)) OVER (ORDER BY %[1]s) - length(body) AS size FROM (SELECT key, seq, body FROM tea_rows WHERE name = ?1 AND %[1]s > %[2]s%[3]s ORDER BY %[1]s LIMIT %[4]d)) WHERE size < %[5]d ORDER BY %[1]s",
+		order, after, condition, limit+1, maxPage), args...)
+	for _, row := range rows[:min(len(rows), limit)] {
+		p.Next = text(row, 0)
+		p.Rows = append(p.Rows, tabular.Row{Key: p.Next, Seq: number(row, 1), Body: json.RawMessage(text(row, 2))})
+	}
+	p.More = len(rows) > 0 && number(rows[0], 3) > int64(len(p.Rows))
+	return p, err
+}
 
-func (s rowStore) Page(ctx context.Context, table, after string, limit int) (bodies []json.RawMessage, next string, err error) {
-	rows, err := s.d.query(ctx, fmt.Sprintf(pageSQL, "key", "?2", limit, maxPage), table, after)
-	for _, row := range rows {
-		bodies, next = append(bodies, json.RawMessage(text(row, 2))), text(row, 0)
+// Read returns a page of rows. The stable order is that of their keys.
+func (s rowStore) Read(ctx context.Context, q tabular.RowQuery) (tabular.RowPage, error) {
+	if q.Stable {
+		return s.page(ctx, "key", "", q.Limit, q.Table, q.Position)
 	}
-	if len(rows) == 0 || len(rows) < limit && number(rows[0], 3) == int64(len(rows)) {
-		next = ""
+	return s.page(ctx, "seq", "", q.Limit, q.Table, integer(q.After))
+}
+
+// Find returns the rows with keys.
+func (s rowStore) Find(ctx context.Context, table string, keys []string) (all []tabular.Row, err error) {
+	values := make([][]any, len(keys))
+	for i, key := range keys {
+		values[i] = []any{key}
 	}
-	return bodies, next, err
+	lists, err := chunks(values)
+	for _, list := range lists {
+		for p := (tabular.RowPage{More: true}); err == nil && p.More; all = append(all, p.Rows...) {
+			p, err = s.page(ctx, "key", " AND key IN (SELECT json_extract(value, '$[0]') FROM json_each(?3))", nameBatch, table, p.Next, list)
+		}
+	}
+	return all, err
 }
 
 // change is a change of a table. Its first parameters are the table and the call.
@@ -91,16 +123,7 @@ func (c *change) arg(value string) string {
 	return "?" + strconv.Itoa(len(c.args)+1)
 }
 
-// existing adds a result: which rows of a list exist.
-func (c *change) existing(rows string, refuse bool) {
-	from := " FROM json_each(" + c.arg(rows) + ") AS j JOIN tea_rows AS r ON r.name = ?2 AND r.key = json_extract(j.value, '$[0]')"
-	c.results = append(c.results, "json((SELECT json_group_array(j.key)"+from+"))")
-	if refuse {
-		c.refused += " OR EXISTS (SELECT 1" + from + ")"
-	}
-}
-
-// outcome is the result of a change.
+// outcome is what a change has found.
 type outcome struct {
 	version int64
 	again   bool // the call was already done
@@ -142,71 +165,150 @@ func (s rowStore) do(ctx context.Context, c *change, numbers string) (o outcome,
 	return o, nil
 }
 
-// rowList is a part of the rows of a change, as a parameter.
-type rowList struct {
-	text string
-	rows []tabular.JSONRow
+// Change does a change in one request.
+func (s rowStore) Change(ctx context.Context, rc *tabular.RowChange) (store.TableResult, error) {
+	if err := rc.CheckText(); err != nil {
+		return store.TableResult{}, err
+	}
+	c := newChange(rc.Table, rc.Call)
+	if rc.Where.SQL != "" {
+		return s.changeSelected(ctx, c, rc)
+	}
+	lists, err := listsOf(rc)
+	if err != nil {
+		return store.TableResult{}, err
+	}
+	offset := 0
+	for _, list := range lists {
+		c.addList(rc, list, offset)
+		offset += len(list.writes)
+	}
+	o, err := s.do(ctx, c, strconv.Itoa(offset))
+	if err != nil {
+		return store.TableResult{}, err
+	}
+	seq := o.version
+	for i, list := range lists[:min(len(lists), len(o.results))] {
+		if err := list.readBefore(o.results[i]); err != nil {
+			return store.TableResult{}, err
+		}
+		for _, w := range list.writes {
+			seq++
+			switch {
+			case !rc.Met(w):
+				w.Seq = w.Before
+			case w.Deleted:
+				w.Seq = 0
+			default:
+				w.Seq = seq
+			}
+		}
+	}
+	if o.refused {
+		return store.TableResult{}, tabular.ErrRefused
+	}
+	result := rc.Count()
+	result.Version = o.version + int64(offset)
+	return result, nil
 }
 
-func lists(rows []tabular.JSONRow) (all []rowList, err error) {
-	values := make([][]any, len(rows))
-	for i, r := range rows {
-		if tabular.HasNUL(r.Body) {
-			return nil, tea.Errorf(tea.ValidationError, "row %d: the database cannot store the character U+0000; replace it", r.At)
+// rowList is a part of the writes of a change, as a parameter: [key, body, number], null for
+// a missing key or body. The bodies of a list of a merge have the same members.
+type rowList struct {
+	text    string
+	writes  []*tabular.RowWrite
+	members []string
+	deletes bool
+}
+
+// listsOf returns the writes of a change as parameters.
+func listsOf(rc *tabular.RowChange) (all []rowList, err error) {
+	groups := map[string][]*tabular.RowWrite{}
+	for i := range rc.Writes {
+		w := &rc.Writes[i]
+		set := ""
+		if rc.Merge {
+			members, err := membersOf(w.Body)
+			if err != nil {
+				return nil, err
+			}
+			set = strings.Join(members, ",")
 		}
-		values[i] = []any{orNull(r.Key), string(r.Body)}
+		groups[set] = append(groups[set], w)
 	}
-	texts, err := chunks(values)
-	for _, text := range texts {
-		var parsed []json.RawMessage
-		if err := json.Unmarshal([]byte(text), &parsed); err != nil {
+	for _, set := range slices.Sorted(maps.Keys(groups)) {
+		writes := groups[set]
+		values := make([][]any, len(writes))
+		for i, w := range writes {
+			values[i] = []any{orNull(w.Key), orNull(string(w.Body)), w.If}
+		}
+		texts, err := chunks(values)
+		if err != nil {
 			return nil, err
 		}
-		all = append(all, rowList{text, rows[:len(parsed)]})
-		rows = rows[len(parsed):]
+		for _, text := range texts {
+			var parsed []json.RawMessage
+			if err := json.Unmarshal([]byte(text), &parsed); err != nil {
+				return nil, err
+			}
+			list := rowList{text: text, writes: writes[:len(parsed)], members: strings.Split(set, ",")}
+			list.deletes = slices.ContainsFunc(list.writes, func(w *tabular.RowWrite) bool { return w.Deleted })
+			all, writes = append(all, list), writes[len(parsed):]
+		}
 	}
-	return all, err
+	return all, nil
 }
 
-func (s rowStore) Insert(ctx context.Context, table string, rows []tabular.JSONRow, conflict store.RowConflict, call store.TableCall) (result store.TableResult, refused *tabular.JSONRow, err error) {
-	all, err := lists(rows)
-	if err != nil {
-		return result, nil, err
+// metSQL selects the writes of a list whose conditions are met. A negative number is always
+// met.
+const metSQL = " FROM json_each(%s) AS j WHERE json_extract(j.value, '$[2]') %s IN (-1, coalesce((SELECT r.seq FROM tea_rows AS r WHERE r.name = ?2 AND r.key = json_extract(j.value, '$[0]')), 0))"
+
+// addList adds the statements of a list, whose first write has the number offset+1 after
+// the last change, and the result of which rows exist with which numbers.
+func (c *change) addList(rc *tabular.RowChange, list rowList, offset int) {
+	arg := c.arg(list.text)
+	c.results = append(c.results, "json((SELECT json_group_array(json_array(j.key, r.seq)) FROM json_each("+arg+") AS j JOIN tea_rows AS r ON r.name = ?2 AND r.key = json_extract(j.value, '$[0]')))")
+	if rc.Merge {
+		c.add(fmt.Sprintf("UPDATE tea_rows SET seq = %s + %d + n.i, body = %s FROM (SELECT key AS i, json_extract(value, '$[0]') AS k, json_extract(value, '$[1]') AS b FROM json_each(?3)) AS n WHERE name = ?2 AND tea_rows.key = n.k AND %s",
+			lastChange, offset+1, setting(list.members, "n.b"), pending), c.table, list.text)
+		return
 	}
-	c := newChange(table, call)
-	offset := 0
-	for _, list := range all {
-		c.existing(list.text, conflict == store.RowFail)
-		then := "NOTHING"
-		if conflict == store.RowReplace {
-			then = "UPDATE SET seq = excluded.seq, body = excluded.body"
+	if rc.Atomic {
+		c.refused += " OR EXISTS (SELECT 1" + fmt.Sprintf(metSQL, arg, "NOT") + ")"
+	}
+	met := fmt.Sprintf(metSQL, "?3", "")
+	removals := met + " AND json_extract(j.value, '$[1]') IS NULL"
+	if list.deletes {
+		c.add("UPDATE tea_tables SET removed = version + "+strconv.Itoa(len(rc.Writes))+" WHERE name = ?2 AND EXISTS (SELECT 1"+removals+") AND "+pending, c.table, list.text)
+	}
+	n := fmt.Sprintf("%s + %d + j.key", lastChange, offset+1)
+	c.add("INSERT INTO tea_rows (name, key, seq, body) SELECT ?2, coalesce(json_extract(j.value, '$[0]'), printf('%020d', "+n+")), "+n+", json_extract(j.value, '$[1]')"+met+" AND json_extract(j.value, '$[1]') IS NOT NULL AND "+pending+
+		" ON CONFLICT (name, key) DO UPDATE SET seq = excluded.seq, body = excluded.body", c.table, list.text)
+	if list.deletes {
+		c.add("DELETE FROM tea_rows WHERE name = ?2 AND key IN (SELECT json_extract(j.value, '$[0]')"+removals+") AND "+pending, c.table, list.text)
+	}
+}
+
+// readBefore sets the numbers of the existing rows from a result: their positions in the
+// list and numbers. The result of a call of an earlier version has only the positions.
+func (l rowList) readBefore(result json.RawMessage) error {
+	var found [][2]int64
+	if err := json.Unmarshal(result, &found); err != nil {
+		var positions []int64
+		if err := json.Unmarshal(result, &positions); err != nil {
+			return tea.Errorf(tea.QueryError, "the server did not return the result of a change: %w", err)
 		}
-		n := fmt.Sprintf("%s + %d + j.key", lastChange, offset+1)
-		c.add("INSERT INTO tea_rows (name, key, seq, body) SELECT ?2, coalesce(json_extract(j.value, '$[0]'), printf('%020d', "+n+")), "+n+", json_extract(j.value, '$[1]') FROM json_each(?3) AS j WHERE "+pending+
-			" ON CONFLICT (name, key) DO "+then, table, list.text)
-		offset += len(list.rows)
-	}
-	o, err := s.do(ctx, c, strconv.Itoa(len(rows)))
-	if err != nil {
-		return result, nil, err
-	}
-	there := int64(0)
-	for i, list := range all {
-		var at []int
-		if err := json.Unmarshal(o.results[i], &at); err != nil {
-			return result, nil, err
-		}
-		if there += int64(len(at)); o.refused && len(at) > 0 {
-			return result, &list.rows[slices.Min(at)], nil
+		found = nil
+		for _, at := range positions {
+			found = append(found, [2]int64{at, 1})
 		}
 	}
-	result.Inserted, result.Version = int64(len(rows))-there, o.version+int64(len(rows))
-	if conflict == store.RowReplace {
-		result.Updated = there
-	} else {
-		result.Ignored = there
+	for _, f := range found {
+		if f[0] < int64(len(l.writes)) { // an earlier version had lists of other lengths
+			l.writes[f[0]].Before = f[1]
+		}
 	}
-	return result, nil, nil
+	return nil
 }
 
 // where returns a condition whose parameters are added with arg.
@@ -261,80 +363,28 @@ func membersOf(body json.RawMessage) ([]string, error) {
 	return slices.Sorted(maps.Keys(members)), err
 }
 
-func (s rowStore) Update(ctx context.Context, table string, w tabular.Where, rows []tabular.JSONRow, call store.TableCall) (result store.TableResult, err error) {
-	if w.SQL == "" {
-		return s.updateRows(ctx, table, rows, call)
+// changeSelected changes the rows that match a condition.
+func (s rowStore) changeSelected(ctx context.Context, c *change, rc *tabular.RowChange) (result store.TableResult, err error) {
+	sql, args := c.selected(rc.Where)
+	if rc.Set == nil {
+		c.add("DELETE FROM tea_rows WHERE name = ?2 AND "+sql+" AND "+pending, args...)
+		c.add("UPDATE tea_tables SET removed = version + "+selectedCount+" WHERE name = ?2 AND "+selectedCount+" > 0 AND "+pending, rc.Table)
+	} else {
+		names, err := membersOf(rc.Set)
+		if err != nil {
+			return result, err
+		}
+		args = append(args, string(rc.Set))
+		c.add("UPDATE tea_rows SET seq = "+lastChange+" + n.rank, body = "+setting(names, "?"+strconv.Itoa(len(args)+1))+
+			" FROM (SELECT key AS k, row_number() OVER (ORDER BY seq) AS rank FROM tea_rows WHERE name = ?2 AND "+sql+") AS n WHERE name = ?2 AND key = n.k AND "+pending, args...)
 	}
-	if _, err := lists(rows); err != nil {
-		return result, err
-	}
-	names, err := membersOf(rows[0].Body)
-	if err != nil {
-		return result, err
-	}
-	c := newChange(table, call)
-	sql, args := c.selected(w)
-	args = append(args, string(rows[0].Body))
-	c.add("UPDATE tea_rows SET seq = "+lastChange+" + n.rank, body = "+setting(names, "?"+strconv.Itoa(len(args)+1))+
-		" FROM (SELECT key AS k, row_number() OVER (ORDER BY seq) AS rank FROM tea_rows WHERE name = ?2 AND "+sql+") AS n WHERE name = ?2 AND key = n.k AND "+pending, args...)
 	o, err := s.do(ctx, c, selectedCount)
 	if err != nil {
 		return result, err
 	}
-	err = json.Unmarshal(o.results[0], &result.Updated)
-	result.Missing, result.Version = max(0, w.Keys-result.Updated), o.version+result.Updated
-	return result, err
-}
-
-func (s rowStore) updateRows(ctx context.Context, table string, rows []tabular.JSONRow, call store.TableCall) (result store.TableResult, err error) {
-	groups := map[string][]tabular.JSONRow{}
-	for _, r := range rows {
-		names, err := membersOf(r.Body)
-		if err != nil {
-			return result, err
-		}
-		set := strings.Join(names, ",")
-		groups[set] = append(groups[set], r)
-	}
-	c := newChange(table, call)
-	offset := 0
-	for _, set := range slices.Sorted(maps.Keys(groups)) {
-		all, err := lists(groups[set])
-		if err != nil {
-			return result, err
-		}
-		for _, list := range all {
-			c.existing(list.text, false)
-			c.add(fmt.Sprintf("UPDATE tea_rows SET seq = %s + %d + n.i, body = %s FROM (SELECT key AS i, json_extract(value, '$[0]') AS k, json_extract(value, '$[1]') AS b FROM json_each(?3)) AS n WHERE name = ?2 AND tea_rows.key = n.k AND %s",
-				lastChange, offset+1, setting(strings.Split(set, ","), "n.b"), pending), table, list.text)
-			offset += len(list.rows)
-		}
-	}
-	o, err := s.do(ctx, c, strconv.Itoa(len(rows)))
-	if err != nil {
-		return result, err
-	}
-	for _, raw := range o.results {
-		var at []int
-		if err := json.Unmarshal(raw, &at); err != nil {
-			return result, err
-		}
-		result.Updated += int64(len(at))
-	}
-	result.Missing, result.Version = int64(len(rows))-result.Updated, o.version+int64(len(rows))
-	return result, nil
-}
-
-func (s rowStore) Delete(ctx context.Context, table string, w tabular.Where, call store.TableCall) (result store.TableResult, err error) {
-	c := newChange(table, call)
-	sql, args := c.selected(w)
-	c.add("DELETE FROM tea_rows WHERE name = ?2 AND "+sql+" AND "+pending, args...)
-	c.add("UPDATE tea_tables SET removed = version + "+selectedCount+" WHERE name = ?2 AND "+selectedCount+" > 0 AND "+pending, table)
-	o, err := s.do(ctx, c, selectedCount)
-	if err != nil {
-		return result, err
-	}
-	err = json.Unmarshal(o.results[0], &result.Deleted)
-	result.Missing, result.Version = max(0, w.Keys-result.Deleted), o.version+result.Deleted
+	var n int64
+	err = json.Unmarshal(o.results[0], &n)
+	result = rc.CountSelected(n)
+	result.Version = o.version + n
 	return result, err
 }

@@ -21,51 +21,33 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Source is the database. It is safe for concurrent use.
-type Source interface {
-	// States returns the states of all tables.
-	States(ctx context.Context) (map[string]State, error)
-	// Changed returns rows that changed after a number, in the order of their numbers,
-	// and whether there are more.
-	Changed(ctx context.Context, table string, after int64) (rows []Row, more bool, err error)
-}
-
-// State is the state of a table: the number of its last change, and the number from which Changed includes all
-// removals. Born distinguishes a table from an earlier one with its name.
-type State struct {
-	Version, Removed int64
-	Born             string
-}
-
-// Row is a row as a JSON object. Gone reports that it was removed.
-type Row struct {
-	Key  string
-	Seq  int64
-	Body json.RawMessage
-	Gone bool
-}
+// rowsAtOnce is the number of rows that a request reads.
+const rowsAtOnce = 5000
 
 // Mirror runs the queries of data.* on a copy of the tables that they read. Before each query it reads the changes. It
 // is safe for concurrent use.
 type Mirror struct {
-	source Source
+	source tabular.RowStore
 	logger *slog.Logger
 	mu     sync.Mutex
 	// engine is opened by the first query, in scratch.
 	engine  *engine.Engine
 	scratch scratch.Folder
-	seen    map[string]State
+	seen    map[string]tabular.TableState
 	closed  bool
 }
 
 var _ store.Selector = (*Mirror)(nil)
 
-// New returns the mirror of a database. Nothing is opened before the first query; the caller closes it.
-func New(source Source, logger *slog.Logger) *Mirror { return &Mirror{source: source, logger: logger} }
+// New returns the mirror of a database. It needs nothing before the first query; the
+// caller closes it.
+func New(source tabular.RowStore, logger *slog.Logger) *Mirror {
+	return &Mirror{source: source, logger: logger}
+}
 
-// Where returns the keys and bodies of the rows of a table that match a condition, and the number of the table's last
-// change at that time.
-func (m *Mirror) Where(ctx context.Context, table string, w tabular.Where) (rows []Row, version int64, err error) {
+// Where returns the keys and bodies of the rows of a table that match a condition,
+// and the number of the table's last change then.
+func (m *Mirror) Where(ctx context.Context, table string, w tabular.Where) (rows []tabular.Row, version int64, err error) {
 	if err := m.refresh(ctx, []string{table}); err != nil {
 		return nil, 0, fmt.Errorf("read the tables: %w", err)
 	}
@@ -75,7 +57,7 @@ func (m *Mirror) Where(ctx context.Context, table string, w tabular.Where) (rows
 		return nil, 0, err
 	}
 	found, err := m.engine.Query(ctx, "SELECT key, seq, body FROM tea_rows WHERE name = ? AND ("+w.SQL+") ORDER BY seq", append([]any{table}, w.Args...)...)
-	var r Row
+	var r tabular.Row
 	var body string
 	err = store.Scan(found, err, func() {
 		r.Body = json.RawMessage(body)
@@ -134,27 +116,26 @@ func (m *Mirror) refresh(ctx context.Context, names []string) error {
 	return e
 }
 
-// read reads the changes of a table.
-func (m *Mirror) read(ctx context.Context, name string, now State) error {
+// read reads what has changed in a table.
+func (m *Mirror) read(ctx context.Context, name string, now tabular.TableState) error {
 	have := m.seen[name]
 	if have.Born != now.Born || now.Removed > have.Version || now.Version < have.Version {
 		delete(m.seen, name)
-		have = State{}
+		have = tabular.TableState{}
 		if err := m.exec(ctx, "DELETE FROM tea_rows WHERE name = ?", name); err != nil {
 			return err
 		}
 	}
 	for after, more := have.Version, have.Version < now.Version; more; {
-		var rows []Row
-		var err error
-		if rows, more, err = m.source.Changed(ctx, name, after); err != nil {
+		page, err := m.source.Read(ctx, tabular.RowQuery{Table: name, After: after, Limit: rowsAtOnce})
+		if err != nil {
 			return err
 		}
-		if len(rows) == 0 {
+		if len(page.Rows) == 0 {
 			break
 		}
-		after = rows[len(rows)-1].Seq
-		if err := m.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error { return apply(ctx, tx, name, rows) }); err != nil {
+		after, more = page.Rows[len(page.Rows)-1].Seq, page.More
+		if err := m.engine.Write(ctx, func(ctx context.Context, tx store.Tx) error { return apply(ctx, tx, name, page.Rows) }); err != nil {
 			return err
 		}
 	}
@@ -164,7 +145,7 @@ func (m *Mirror) read(ctx context.Context, name string, now State) error {
 	return nil
 }
 
-func apply(ctx context.Context, tx store.Tx, name string, rows []Row) error {
+func apply(ctx context.Context, tx store.Tx, name string, rows []tabular.Row) error {
 	for _, r := range rows {
 		sql, args := "INSERT INTO tea_rows VALUES (?, ?, ?, ?) ON CONFLICT (name, key) DO UPDATE SET seq = excluded.seq, body = excluded.body", []any{name, r.Key, r.Seq, string(r.Body)}
 		if r.Gone {
@@ -199,7 +180,7 @@ func (m *Mirror) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	m.engine, m.seen = e, map[string]State{}
+	m.engine, m.seen = e, map[string]tabular.TableState{}
 	err = m.exec(ctx, "CREATE TABLE IF NOT EXISTS tea_rows (name TEXT NOT NULL, key TEXT NOT NULL, seq INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (name, key))")
 	if err == nil {
 		err = m.exec(ctx, "DELETE FROM tea_rows")
