@@ -82,7 +82,9 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 	}
 	for at := 0; at < len(good); at += max(1, len(good)/40) {
 		try(fmt.Sprintf("cut at %d", at), good[:at], tea.ValidationError)
-		try(fmt.Sprintf("zeros from %d", at), append(good[:at:at], make([]byte, len(good)-at)...), tea.ValidationError)
+		if zeros := append(good[:at:at], make([]byte, len(good)-at)...); !bytes.Equal(zeros, good) { // the last bytes can be zeros
+			try(fmt.Sprintf("zeros from %d", at), zeros, tea.ValidationError)
+		}
 		flipped := bytes.Clone(good)
 		flipped[at] ^= 0x10
 		if bytes.Equal(unpacked(flipped), unpacked(good)) { // another packed form of the same content
