@@ -66,7 +66,7 @@ func (f *folder) replica() (store.Replica, error) {
 		return f.embeddedReplica(), nil
 	}
 	if f.remote.stores.Replica == nil {
-		return nil, store.Unsupported(f.settings.Engine, store.Records, "use settings.memory.engine duckdb, sqlite, bucket, objects, postgres, libsql or d1")
+		return nil, store.Unsupported(f.settings.Engine, store.Records, "")
 	}
 	return f.remote.stores.Replica, nil
 }

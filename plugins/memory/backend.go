@@ -65,12 +65,8 @@ func newBackends(options []Option) backends {
 	return all
 }
 
-// The backends of plugins/memory/cloud: names of engines, and schemes of URLs
-// with the name of their package.
-var (
-	cloudEngines = []string{"bucket", "d1", "firestore", "libsql", "objects", "postgres"}
-	cloudBlobs   = map[string]string{"az": "azure", "azblob": "azure", "gs": "gcs", "s3": "s3"}
-)
+// cloudBlobs are the schemes of URLs with the packages of plugins/memory/cloud.
+var cloudBlobs = map[string]string{"az": "azure", "azblob": "azure", "gs": "gcs", "s3": "s3"}
 
 // engineAliases are other names of engines.
 var engineAliases = map[string]string{"blob-sqlite": "bucket", "postgresql": "postgres", "turso": "libsql"}
@@ -104,8 +100,10 @@ func (b backends) env() (names []string) {
 // names returns all values of settings.memory.engine, including engines that this
 // build does not include.
 func (b backends) names() []string {
-	all := append([]string{string(store.DuckDB), string(store.SQLite)}, cloudEngines...)
-	all = slices.AppendSeq(all, maps.Keys(b.engines))
+	all := slices.Collect(maps.Keys(b.engines))
+	for _, e := range store.Engines() {
+		all = append(all, e.Name)
+	}
 	all = slices.AppendSeq(all, maps.Keys(engineAliases))
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -116,7 +114,7 @@ func (b backends) engine(name string) (store.Backend, error) {
 	switch {
 	case ok:
 		return backend, nil
-	case slices.Contains(cloudEngines, name):
+	case !embeddedEngine(name) && slices.ContainsFunc(store.Engines(), func(e store.Engine) bool { return e.Name == name }):
 		return backend, errNotIncluded("the memory's engine "+name, name)
 	}
 	return backend, tea.Errorf(tea.ValidationError, "settings.memory.engine must be one of %s, not %q", strings.Join(b.names(), ", "), name)

@@ -196,7 +196,7 @@ func needsTables[P, R any](method func(m *Memory, ctx context.Context, req *tea.
 	return func(m *Memory, ctx context.Context, req *tea.Request, p P) (R, error) {
 		if m.folder.tables == nil {
 			var none R
-			return none, store.Unsupported(m.folder.settings.Engine, store.Tables, "use another memory, with settings.memory.engine duckdb, sqlite, postgres, libsql, d1, firestore or bucket, for tables")
+			return none, store.Unsupported(m.folder.settings.Engine, store.Tables, "")
 		}
 		return method(m, ctx, req, p)
 	}

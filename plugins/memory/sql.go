@@ -73,7 +73,7 @@ func (m *Memory) selector() (store.Selector, error) {
 	case f.embedded != nil:
 		return f.embedded.engine, nil
 	case f.remote.stores.SQL == nil:
-		return nil, store.Unsupported(f.settings.Engine, store.SQL, "use another memory, with settings.memory.engine duckdb, sqlite, postgres or bucket, for queries")
+		return nil, store.Unsupported(f.settings.Engine, store.SQL, "")
 	default:
 		return f.remote.stores.SQL, nil
 	}

@@ -114,33 +114,6 @@ type Stores struct {
 	Close func() error
 }
 
-// Capability is a feature that not every backend supports. The page of a backend
-// and its conformance tests list missing capabilities, and calls that need them
-// fail with the error of [Unsupported].
-type Capability string
-
-// The capabilities.
-const (
-	// FullText is Search of a LongTermMemory with a text.
-	FullText Capability = "full-text search"
-	// Transactions are atomic changes of any number of entries or documents.
-	Transactions Capability = "transactions"
-	// Records are archives and memory.sync, which need a [Replica].
-	Records Capability = "access to its records"
-	// Contents are the contents of files, without settings.memory.blobs.
-	Contents Capability = "storage for the contents of files"
-	// SQL is memory.sql_query, which needs a [Selector].
-	SQL Capability = "SQL"
-	// Tables are the actions data.*, which need a [TableStore].
-	Tables Capability = "tables"
-)
-
-// Unsupported returns the error of a call that needs a missing capability: a
-// dependency_missing that wraps [ErrUnsupported]. remedy says what to do instead.
-func Unsupported(backend string, lacks Capability, remedy string) error {
-	return tea.Errorf(tea.DependencyMissing, "the memory's engine %s %w: it has no %s; %s", backend, ErrUnsupported, lacks, remedy)
-}
-
 // BlobBackend is a storage that a URL in settings.memory.blobs selects. A program
 // adds it to the memory's bundle with memory.WithBlobs.
 type BlobBackend struct {

@@ -53,7 +53,7 @@ func Import(ctx context.Context, r io.ReadSeeker, to store.Replica, o Options) (
 		return Result{}, err
 	}
 	if len(summary.Rows) > 0 && o.Tables == nil {
-		return Result{}, tea.Errorf(tea.DependencyMissing, "the archive has tables, which this memory cannot store; import it into a memory with settings.memory.engine duckdb, sqlite, postgres, libsql, d1 or bucket")
+		return Result{}, tea.Errorf(tea.DependencyMissing, "the archive has tables, which this memory cannot store; import it into a memory with settings.memory.engine %s", store.EnginesWith(store.Tables))
 	}
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return Result{}, fmt.Errorf("read the archive again: %w", err)

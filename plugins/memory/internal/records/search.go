@@ -157,7 +157,7 @@ func (s *entries) Statistics(ctx context.Context, text string) (fulltext.Statist
 }
 
 func (m *memory) unsupportedText() error {
-	return store.Unsupported(m.Engine, store.FullText, "search without a text, or use an engine with full-text search")
+	return store.Unsupported(m.Engine, store.FullText, "search without a text, or use settings.memory.engine "+store.EnginesWith(store.FullText))
 }
 
 // flushEvery is the number of changes after which the index is written. The next start reads the rows of later changes.
