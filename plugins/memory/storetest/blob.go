@@ -159,6 +159,8 @@ func blobUnfinished(t *testing.T, open func(t *testing.T) store.BlobStorage) {
 	broken := errors.New("broken")
 	_, err := b.Put(t.Context(), "a", io.MultiReader(strings.NewReader("new"), iotest.ErrReader(broken)))
 	want(t, "the reader's error comes out", errors.Is(err, broken), true)
+	_, err = b.Put(t.Context(), "a", io.MultiReader(strings.NewReader("new"), iotest.ErrReader(io.ErrUnexpectedEOF)))
+	want(t, "a content that ends early is refused", errors.Is(err, io.ErrUnexpectedEOF), true)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = b.Put(ctx, "b", strings.NewReader("b"))

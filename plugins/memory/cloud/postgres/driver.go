@@ -531,8 +531,6 @@ func (d *database) forget(ctx context.Context) error {
 	return nil
 }
 
-func (d *database) Contents() store.BlobStorage { return &blobStorage{d} }
-
 // forgetItems removes the tombstones that copies of collections no longer need.
 func forgetItems(b *pgx.Batch) {
 	b.Queue("DELETE FROM vectors_gone WHERE seq <= (SELECT n FROM tea_seq WHERE name = 'vectors') - $1", mirror.KeepGone)
