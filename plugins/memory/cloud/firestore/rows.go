@@ -177,10 +177,9 @@ func (s rowStore) change(ctx context.Context, table string, call store.TableCall
 	})
 }
 
-// errStale ends a change since the copy of the table is older than the table.
+// errStale reports that the copy of the table is older than the table.
 var errStale = errors.New("the table has changed")
 
-// Change does a change.
 func (s rowStore) Change(ctx context.Context, c *tabular.RowChange) (result store.TableResult, err error) {
 	gone := int64(0)
 	if c.Where.SQL != "" {
@@ -206,7 +205,7 @@ func (s rowStore) Change(ctx context.Context, c *tabular.RowChange) (result stor
 	return result, err
 }
 
-// writeRows does the writes whose conditions are met.
+// writeRows adds the writes whose conditions are met.
 func (x *rowChange) writeRows(c *tabular.RowChange) error {
 	for i := range c.Writes {
 		w := &c.Writes[i]
@@ -258,8 +257,8 @@ func (x *rowChange) set(key string, body, some json.RawMessage) error {
 	return x.put(key, merged)
 }
 
-// changeSelected changes the rows that match a condition in the copy of the table, which is
-// that of the last change. It sets the number of removed rows that the table has.
+// changeSelected changes the rows that match a condition in the copy of the table, which must be up to date. It sets
+// gone, the number of rows with the operation D.
 func (s rowStore) changeSelected(ctx context.Context, c *tabular.RowChange, gone *int64) (store.TableResult, error) {
 	for range maxTries {
 		found, version, err := s.mirror.Where(ctx, c.Table, c.Where)
@@ -349,7 +348,6 @@ func toTableRow(d document) tabular.Row {
 	return tabular.Row{Key: f[keyField].text(), Seq: f[numberField].int(), Body: json.RawMessage(f[bodyField].text()), Gone: f[opField].text() == deleted}
 }
 
-// Find returns the rows with keys.
 func (s rowStore) Find(ctx context.Context, table string, keys []string) (all []tabular.Row, err error) {
 	head := s.table(table)
 	names := make([]string, len(keys))
@@ -372,7 +370,6 @@ func (s rowStore) Count(ctx context.Context, table string) (rows, version int64,
 	return state.rows, state.version, err
 }
 
-// States returns the states of all tables.
 func (s rowStore) States(ctx context.Context) (map[string]tabular.TableState, error) {
 	states := map[string]tabular.TableState{}
 	err := s.d.tables(ctx, func(_ string, t tableState) error {

@@ -18,7 +18,6 @@ type contents struct{ d *database }
 
 var _ blob.Database = contents{}
 
-// Contents stores the contents of files.
 func (d *database) Contents() store.BlobStorage {
 	return &blob.Parts{Database: contents{d}, Size: 1 << 20, AtOnce: 1, Now: d.now}
 }
@@ -50,7 +49,6 @@ func (b contents) AddParts(ctx context.Context, id string, from int, parts [][]b
 	return id, err
 }
 
-// Publish makes parts the content of a blob.
 func (b contents) Publish(ctx context.Context, info store.BlobInfo, content blob.Content, from int) error {
 	modified := info.Modified.UnixMicro()
 	_, err := b.d.write(ctx, func(ctx context.Context, c conn, write []byte) ([]string, error) {
@@ -83,7 +81,6 @@ func (b contents) Publish(ctx context.Context, info store.BlobInfo, content blob
 	return err
 }
 
-// Open returns the content of a blob with its first part.
 func (b contents) Open(ctx context.Context, name string) (content blob.Content, err error) {
 	err = b.d.do(ctx, reading, func(ctx context.Context, c conn) error {
 		content.Parts = make([][]byte, 1)
@@ -96,7 +93,6 @@ func (b contents) Open(ctx context.Context, name string) (content blob.Content, 
 	return content, err
 }
 
-// ReadParts returns a part of a content.
 func (b contents) ReadParts(ctx context.Context, id string, from int) (parts [][]byte, err error) {
 	err = b.d.do(ctx, reading, func(ctx context.Context, c conn) error {
 		rows, _ := c.Query(ctx, "SELECT data FROM blob_parts WHERE part_id = $1 AND n = $2", id, from) // CollectRows returns the error
@@ -106,14 +102,12 @@ func (b contents) ReadParts(ctx context.Context, id string, from int) (parts [][
 	return parts, err
 }
 
-// Delete removes a blob.
 func (b contents) Delete(ctx context.Context, name string) error {
 	_, err := b.d.statement(ctx, `WITH old AS (DELETE FROM blobs WHERE name = $2 RETURNING part_id), gone AS (INSERT INTO blobs_gone (part_id) SELECT part_id FROM old)
 		INSERT INTO tea_writes (id) VALUES ($1) RETURNING ''`, name)
 	return err
 }
 
-// Move renames a blob.
 func (b contents) Move(ctx context.Context, from, to string) (existed bool, err error) {
 	results, err := b.d.write(ctx, func(ctx context.Context, c conn, id []byte) ([]string, error) {
 		var moved string
@@ -131,7 +125,6 @@ func (b contents) Move(ctx context.Context, from, to string) (existed bool, err 
 	return err == nil && results[0] != "0", err
 }
 
-// List returns blobs.
 func (b contents) List(ctx context.Context, prefix, after string, limit int) (page []store.BlobInfo, err error) {
 	if !isText(prefix) {
 		return nil, nil

@@ -33,7 +33,7 @@ func (s tableSelector) Select(ctx context.Context, query string, bounds store.Sa
 	return s.run(ctx, query, bounds)
 }
 
-// States returns the states of all tables. Nothing copies them.
+// States has versions only, since no table is copied.
 func (s rowStore) States(ctx context.Context) (states map[string]tabular.TableState, err error) {
 	err = s.d.do(ctx, reading, func(ctx context.Context, c conn) error {
 		states = map[string]tabular.TableState{}
@@ -89,7 +89,6 @@ func (s rowStore) Read(ctx context.Context, q tabular.RowQuery) (p tabular.RowPa
 	return p, err
 }
 
-// Find returns the rows with keys.
 func (s rowStore) Find(ctx context.Context, table string, keys []string) (all []tabular.Row, err error) {
 	hashes := make([][]byte, len(keys))
 	for i, key := range keys {

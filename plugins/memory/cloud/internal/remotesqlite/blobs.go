@@ -42,7 +42,6 @@ func (b contents) AddParts(ctx context.Context, id string, from int, parts [][]b
 	return id, b.d.server.Each(ctx, statements...)
 }
 
-// Publish makes parts the content of a blob.
 func (b contents) Publish(ctx context.Context, info store.BlobInfo, c blob.Content, from int) error {
 	if c.ID == "" {
 		c.ID = rand.Text()
@@ -67,7 +66,6 @@ func (w *write) release(name string) {
 	w.add(fmt.Sprintf("UPDATE blob_parts SET expires_at = unixepoch() + %d WHERE content = (SELECT content FROM blobs WHERE name = ?2) AND %s", keepReading, pending), name)
 }
 
-// Open returns the content of a blob with its first parts.
 func (b contents) Open(ctx context.Context, name string) (c blob.Content, err error) {
 	rows, err := b.d.query(ctx, fmt.Sprintf(`SELECT content, size, -1 FROM blobs WHERE name = ?1
 		UNION ALL SELECT data, NULL, part FROM blob_parts WHERE content = (SELECT content FROM blobs WHERE name = ?1) AND part < %d ORDER BY 3`, requestParts), name)
@@ -82,7 +80,6 @@ func (b contents) Open(ctx context.Context, name string) (c blob.Content, err er
 	return c, err
 }
 
-// ReadParts returns parts of a content.
 func (b contents) ReadParts(ctx context.Context, id string, from int) ([][]byte, error) {
 	rows, err := b.d.query(ctx, fmt.Sprintf("SELECT data FROM blob_parts WHERE content = ?1 AND part >= %d ORDER BY part LIMIT %d", from, requestParts), id)
 	if err != nil {
@@ -102,7 +99,6 @@ func decoded(rows Result) ([][]byte, error) {
 	return parts, nil
 }
 
-// Delete removes a blob.
 func (b contents) Delete(ctx context.Context, name string) error {
 	var w write
 	w.release(name)
@@ -111,7 +107,6 @@ func (b contents) Delete(ctx context.Context, name string) error {
 	return err
 }
 
-// Move renames a blob.
 func (b contents) Move(ctx context.Context, from, to string) (existed bool, err error) {
 	w := write{refused: "NOT EXISTS (SELECT 1 FROM blobs WHERE name = ?2)", args: []string{from}}
 	w.release(to)
@@ -124,7 +119,6 @@ func (b contents) Move(ctx context.Context, from, to string) (existed bool, err 
 	return err == nil, err
 }
 
-// List returns blobs.
 func (b contents) List(ctx context.Context, prefix, after string, limit int) ([]store.BlobInfo, error) {
 	begins, args := prefixed("name", prefix, []string{after})
 	rows, err := b.d.query(ctx, fmt.Sprintf("SELECT name, size, modified FROM blobs WHERE name > ?1%s ORDER BY name LIMIT %d", begins, limit), args...)

@@ -400,7 +400,6 @@ func (d *database) CountDocuments(ctx context.Context, q store.DocumentQuery) (i
 	return int(number(rows[0], 0)), nil
 }
 
-// Close closes the connections.
 func (d *database) Close() error { return d.server.Close() }
 
 // maxArgs is the number of parameters up to which each has its own placeholder. D1 allows 100.

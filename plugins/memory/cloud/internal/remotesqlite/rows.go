@@ -35,7 +35,6 @@ type rowStore struct{ d *database }
 
 var _ tabular.RowStore = rowStore{}
 
-// States returns the states of all tables.
 func (s rowStore) States(ctx context.Context) (map[string]tabular.TableState, error) {
 	rows, err := s.d.query(ctx, "SELECT name, version, removed, born FROM tea_tables")
 	states := make(map[string]tabular.TableState, len(rows))
@@ -78,7 +77,6 @@ func (s rowStore) Read(ctx context.Context, q tabular.RowQuery) (tabular.RowPage
 	return s.page(ctx, "seq", "", q.Limit, q.Table, integer(q.After))
 }
 
-// Find returns the rows with keys.
 func (s rowStore) Find(ctx context.Context, table string, keys []string) (all []tabular.Row, err error) {
 	values := make([][]any, len(keys))
 	for i, key := range keys {
@@ -165,7 +163,7 @@ func (s rowStore) do(ctx context.Context, c *change, numbers string) (o outcome,
 	return o, nil
 }
 
-// Change does a change in one request.
+// Change is one request.
 func (s rowStore) Change(ctx context.Context, rc *tabular.RowChange) (store.TableResult, error) {
 	if err := rc.CheckText(); err != nil {
 		return store.TableResult{}, err
@@ -363,7 +361,6 @@ func membersOf(body json.RawMessage) ([]string, error) {
 	return slices.Sorted(maps.Keys(members)), err
 }
 
-// changeSelected changes the rows that match a condition.
 func (s rowStore) changeSelected(ctx context.Context, c *change, rc *tabular.RowChange) (result store.TableResult, err error) {
 	sql, args := c.selected(rc.Where)
 	if rc.Set == nil {

@@ -39,14 +39,12 @@ type Mirror struct {
 
 var _ store.Selector = (*Mirror)(nil)
 
-// New returns the mirror of a database. It needs nothing before the first query; the
-// caller closes it.
+// New returns the mirror of a database. Nothing is opened before the first query; the caller closes it.
 func New(source tabular.RowStore, logger *slog.Logger) *Mirror {
 	return &Mirror{source: source, logger: logger}
 }
 
-// Where returns the keys and bodies of the rows of a table that match a condition,
-// and the number of the table's last change then.
+// Where returns the rows of a table that match a condition, and the number of the table's last change at that time.
 func (m *Mirror) Where(ctx context.Context, table string, w tabular.Where) (rows []tabular.Row, version int64, err error) {
 	if err := m.refresh(ctx, []string{table}); err != nil {
 		return nil, 0, fmt.Errorf("read the tables: %w", err)
@@ -116,7 +114,7 @@ func (m *Mirror) refresh(ctx context.Context, names []string) error {
 	return e
 }
 
-// read reads what has changed in a table.
+// read reads the changes of a table.
 func (m *Mirror) read(ctx context.Context, name string, now tabular.TableState) error {
 	have := m.seen[name]
 	if have.Born != now.Born || now.Removed > have.Version || now.Version < have.Version {
