@@ -326,7 +326,7 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 			res.frame.retries = &res.retries
 		}
 		res.frame.start = res.start
-		if f.tryBranch(ctx, total, b, &fan.policy, res) || total.Err() != nil || !f.retryBranch(ctx, total, &fan.policy, attempt, res) {
+		if f.tryBranch(ctx, total, b, &fan.policy, res) || res.Timeout && total.Err() != nil || !f.retryBranch(ctx, total, &fan.policy, attempt, res) {
 			break
 		}
 	}
