@@ -214,11 +214,17 @@ func TestNoCallFailsWhileFilesChange(t *testing.T) {
 	c.log.await(t, "workflow offered")
 	done := make(chan struct{})
 	var callers sync.WaitGroup
+	finish := sync.OnceFunc(func() { close(done); callers.Wait() })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer func() { cancel(); finish() }()
 	for range 4 {
 		callers.Go(func() {
 			last := 0.0
 			for {
-				res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "flow"})
+				res, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "flow"})
+				if ctx.Err() != nil {
+					return
+				}
 				if err != nil {
 					t.Errorf("call: %v", err)
 					return
@@ -241,8 +247,7 @@ func TestNoCallFailsWhileFilesChange(t *testing.T) {
 		p.write("flow.yaml", fmt.Sprintf("nodes: [{name: n, run: 'return {version = %d}'}]", version+1))
 		c.log.await(t, "workflow offered")
 	}
-	close(done)
-	callers.Wait()
+	finish()
 }
 
 func TestRepairedImportOffersTheWorkflow(t *testing.T) {

@@ -82,6 +82,8 @@ func TestVersionThatCannotOpenTheExclusiveResourceIsTakenBack(t *testing.T) {
 			replace(t, dir, "2.0.0", traits...)
 			var calling sync.WaitGroup
 			stop := make(chan struct{})
+			finish := sync.OnceFunc(func() { close(stop); calling.Wait() })
+			defer finish()
 			calling.Go(func() {
 				for {
 					select {
@@ -93,8 +95,7 @@ func TestVersionThatCannotOpenTheExclusiveResourceIsTakenBack(t *testing.T) {
 				}
 			})
 			done := reload(t, set)
-			close(stop)
-			calling.Wait()
+			finish()
 			if done.Err == nil || done.Generation != 2 {
 				t.Errorf("got %+v, want an error and the second generation", done)
 			}

@@ -97,6 +97,8 @@ func metadataReaders(t *testing.T, open func(t *testing.T) store.MetadataStore) 
 	apply(t, s, put("k", "a", `{"n":0}`), put("k", "b", `{"n":0}`))
 	done := make(chan struct{})
 	var group sync.WaitGroup
+	defer group.Wait()
+	defer close(done)
 	for range 8 {
 		group.Go(func() {
 			for {
@@ -121,8 +123,6 @@ func metadataReaders(t *testing.T, open func(t *testing.T) store.MetadataStore) 
 		}
 		apply(t, s, store.Change{Kind: "k", ID: "a"}, put("k", "b", body), put("k", "a", body))
 	}
-	close(done)
-	group.Wait()
 }
 
 // metadataCursors pages by the last id while documents are added and removed.

@@ -43,6 +43,19 @@ func TestAcknowledgedWritesSurviveAKilledServer(t *testing.T) {
 	progress := make(chan struct{}, 1024)
 	results := make([]written, writers)
 	var group sync.WaitGroup
+	finish := sync.OnceFunc(func() { close(stop); group.Wait() })
+	defer finish()
+	some := func() { // waits for 40 writes
+		t.Helper()
+		timeout := time.After(5 * time.Minute)
+		for range 40 {
+			select {
+			case <-progress:
+			case <-timeout:
+				t.Fatal("nothing is written")
+			}
+		}
+	}
 	for w := range writers {
 		group.Go(func() {
 			for i := 0; ; i++ {
@@ -60,9 +73,7 @@ func TestAcknowledgedWritesSurviveAKilledServer(t *testing.T) {
 		})
 	}
 	for range 3 {
-		for range 40 {
-			<-progress
-		}
+		some()
 		if err := own.Kill(); err != nil {
 			t.Error(err)
 		}
@@ -70,11 +81,8 @@ func TestAcknowledgedWritesSurviveAKilledServer(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for range 40 {
-		<-progress
-	}
-	close(stop)
-	group.Wait()
+	some()
+	finish()
 	for _, r := range results {
 		r.check(t, stores)
 	}

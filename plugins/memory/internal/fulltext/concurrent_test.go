@@ -37,6 +37,8 @@ func TestSearchesAreConsistentDuringChanges(t *testing.T) {
 	}
 	done := make(chan struct{})
 	var readers sync.WaitGroup
+	finish := sync.OnceFunc(func() { close(done); readers.Wait() })
+	defer finish()
 	for reader := range 3 {
 		readers.Go(func() {
 			query := []string{"always", `"always here"`, "alw*"}[reader]
@@ -88,8 +90,7 @@ func TestSearchesAreConsistentDuringChanges(t *testing.T) {
 			}
 		}
 	}
-	close(done)
-	readers.Wait()
+	finish()
 	waitMerged(t, x)
 	if s := x.Stats(); s.Documents != docs || s.Watermark != seq || s.Segments > 3*mergeWidth {
 		t.Errorf("in the end %+v", s)
