@@ -375,7 +375,7 @@ func (f *frame) retryBranch(ctx, total context.Context, policy *graph.Parallel, 
 	}
 	wait, err := f.run.retryWait(policy.Retry, attempt, res.Err)
 	if err != nil {
-		res.Err = tea.AsError(err)
+		res.Err, res.cause = tea.AsError(err), nil
 		return false
 	}
 	f.run.emit(flow.EventRetry, "", res.path, retryFields(attempt, wait, res.Err, field("branch", res.Branch))...)
@@ -387,7 +387,7 @@ func (f *frame) retryBranch(ctx, total context.Context, policy *graph.Parallel, 
 		if ctx.Err() != nil {
 			res.err = err
 		} else {
-			res.Err, res.Timeout = tea.AsError(expired(ctx, total, err, res.Err)), true
+			res.Err, res.Timeout, res.cause = tea.AsError(expired(ctx, total, err, res.Err)), true, nil
 		}
 		return false
 	}

@@ -126,3 +126,34 @@ func TestTimeouts(t *testing.T) {
 		})
 	}
 }
+
+// A branch that is not tried again fails with the reason for that, not only with the error of
+// its last attempt.
+func TestEndOfTheRetriesOfABranchIsReported(t *testing.T) {
+	t.Parallel()
+	retryable := &tea.Error{Type: tea.ConnectionError, Message: "refused", Retryable: true}
+	limited := &tea.Error{Type: tea.RateLimited, Message: "slow down", Retryable: true, RetryAfter: 20 * time.Second}
+	for name, c := range map[string]struct {
+		retry string
+		err   error
+		calls int
+		want  tea.ErrorType
+		text  string
+	}{
+		"in all too long":    {"max_retries: 9, backoff_base_ms: 4000, jitter: false, timeout_seconds: 10", retryable, 2, tea.Timeout, "together took longer than retry.timeout_seconds (10s); the last one failed: connection_error: refused"},
+		"asked for too long": {"max_retries: 3, retry_after_max_seconds: 10", limited, 1, tea.RateLimited, "slow down; not retried"},
+		"gives up":           {"max_retries: 1, backoff_base_ms: 1000", retryable, 2, tea.ConnectionError, "refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFlow(t, "config: {parallel: {retry: {"+c.retry+"}}}\nnodes: [{name: s}, {name: a, uses: test.flaky}, {name: j}]\nedges: [{from: s, parallel: [a], fan_in: j}]", failing(9, c.err))
+				res := f.run()
+				wantFailure(t, res, c.want, c.text)
+				if len(f.calls) != c.calls {
+					t.Errorf("%d calls, want %d", len(f.calls), c.calls)
+				}
+			})
+		})
+	}
+}
