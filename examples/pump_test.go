@@ -119,7 +119,7 @@ nodes:
 				t.Fatal("the run has succeeded")
 			}
 			got, err := shell(t.Context(), dir, t.TempDir(), "tea resume flow.yaml -c runs")
-			if err != nil || got.code != 1 || !strings.Contains(got.stderr, "unknown_outcome: nobody knows whether modbus.write had its effect") {
+			if err != nil || got.code != 1 || !strings.Contains(got.stderr, "unknown_outcome: it is unknown whether modbus.write had its effect") {
 				t.Errorf("exit code %d, %v\n%s", got.code, err, got.stderr)
 			}
 			if n := len(writes); n > 0 {

@@ -57,7 +57,7 @@ func (i Interrupt) Check(answer any) error {
 		return tea.Errorf(tea.ValidationError, "the schema of %s: %w", i.ID, err)
 	}
 	if problems := schema.Validate(answer); len(problems) > 0 {
-		return tea.Errorf(tea.ValidationError, "the answer to %s does not fit: %s", i.ID, jsonschema.Join(problems))
+		return tea.Errorf(tea.ValidationError, "the answer to %s is not valid: %s", i.ID, jsonschema.Join(problems))
 	}
 	return nil
 }

@@ -160,7 +160,7 @@ func scan(o Options) ([]binary, []Problem, error) {
 		case err != nil:
 			s.warn(dir, err.Error())
 		case isOpen(dir) && slices.ContainsFunc(entries, isCandidate):
-			s.warn(dir, "its plugins are not used: everybody can write to it (chmod o-w, or name it with --plugins)")
+			s.warn(dir, "its plugins are not used: every user can write to it (chmod o-w, or name it with --plugins)")
 		default:
 			s.add(dir, entries)
 		}
@@ -197,7 +197,7 @@ func (s *scanner) addTrusted(trust Trust, given string) {
 	case err != nil:
 		s.warn(dir, "its plugins are not used: "+err.Error())
 	case isOpen(dir):
-		s.warn(dir, "its plugins are not used: everybody can write to it (chmod o-w)")
+		s.warn(dir, "its plugins are not used: every user can write to it (chmod o-w)")
 	case !trusted:
 		s.warn(dir, "its plugins are not used until you trust them: tea plugin trust "+given)
 	default:
@@ -272,7 +272,7 @@ func inspect(dir, file string) (binary, error) {
 	case !isExecutable(info):
 		return b, errors.New("not run: it is not executable (chmod +x)")
 	case digest.OthersCanWrite(info, 0o002):
-		return b, errors.New("not run: everybody can write to it (chmod o-w)")
+		return b, errors.New("not run: every user can write to it (chmod o-w)")
 	}
 	b.state = digest.State(path)
 	return b, nil

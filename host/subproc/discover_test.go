@@ -57,7 +57,7 @@ func TestFirstDirectoryTakesPrecedenceAndInvalidFilesAreReported(t *testing.T) {
 		filepath.Join(first, "tea-plugin-exits"):    {diag.Error, "the licence has run out"},
 		filepath.Join(first, "tea-plugin-misnamed"): {diag.Error, `"another"`},
 		filepath.Join(second, "tea-plugin-probe"):   {diag.Warning, "found first"},
-		filepath.Join(second, "tea-plugin-open"):    {diag.Warning, "everybody can write"},
+		filepath.Join(second, "tea-plugin-open"):    {diag.Warning, "every user can write"},
 		filepath.Join(second, "tea-plugin-text"):    {diag.Warning, "not executable"},
 	} {
 		if !hasProblem(problems, path, want.severity, want.word) {
@@ -84,7 +84,7 @@ func TestDirectoryThatEverybodyMayWriteToIsNotUsed(t *testing.T) {
 	if u := set.UnreadBundles(); len(u) != 1 || filepath.Dir(u[0].Path) != own {
 		t.Errorf("got %v", u)
 	}
-	if len(problems) != 1 || !hasProblem(problems, open, diag.Warning, "everybody can write to it") {
+	if len(problems) != 1 || !hasProblem(problems, open, diag.Warning, "every user can write to it") {
 		t.Errorf("got %v", problems)
 	}
 }

@@ -101,7 +101,7 @@ func readStored(b binary) (storedManifest, error) {
 		return storedManifest{}, err
 	}
 	if digest.OthersCanWrite(info, 0o002) {
-		return storedManifest{}, fmt.Errorf("its manifest %s is not used: everybody can write to it (chmod o-w)", path)
+		return storedManifest{}, fmt.Errorf("its manifest %s is not used: every user can write to it (chmod o-w)", path)
 	}
 	m, err := readManifest(path)
 	switch {

@@ -166,7 +166,7 @@ func TestUnusableManifestBesideIsExplained(t *testing.T) {
 		want       string
 	}{
 		{"cut", `{"name": "probe", `, 0o644, "is not valid"},
-		{"open", `{}`, 0o666, "everybody can write to it"},
+		{"open", `{}`, 0o666, "every user can write to it"},
 		{"another's", strings.Replace(manifestText(t), `"probe"`, `"other"`, 1), 0o644, `is the manifest of "other"`},
 		{"large", `{"name": "` + strings.Repeat("x", maxManifest) + `"}`, 0o644, "larger than"},
 	} {

@@ -53,7 +53,7 @@ func (t Trust) Add(dir string) (TrustedDir, error) {
 		return TrustedDir{}, err
 	}
 	if isOpen(d.Path) {
-		return TrustedDir{}, fmt.Errorf("%s: everybody can write to it (chmod o-w)", d.Path)
+		return TrustedDir{}, fmt.Errorf("%s: every user can write to it (chmod o-w)", d.Path)
 	}
 	return d, t.change(func(dirs []TrustedDir) []TrustedDir {
 		dirs = slices.DeleteFunc(dirs, func(have TrustedDir) bool { return have.Path == d.Path })

@@ -31,7 +31,7 @@ func TestProjectPluginsNeedTrust(t *testing.T) {
 			link := filepath.Join(t.TempDir(), "plugins")
 			return link + noError(t, os.Symlink(dir, link))
 		}, true, ""},
-		{"open for everybody", func(t *testing.T, _ Trust, dir string) string { return dir + noError(t, os.Chmod(dir, 0o777)) }, false, "everybody can write"},
+		{"open for everybody", func(t *testing.T, _ Trust, dir string) string { return dir + noError(t, os.Chmod(dir, 0o777)) }, false, "every user can write"},
 		{"of another owner", func(t *testing.T, _ Trust, dir string) string {
 			if os.Geteuid() != 0 {
 				t.Skip("only root can give a directory away")

@@ -73,7 +73,7 @@ func TestEmbeddingsFindEntities(t *testing.T) {
 		same(t, "by vector", ids(g.call("vector_search", object{"embedding": []any{0, 0, 1}, "limit": 1})["results"]), "b")
 		same(t, "of a type", ids(g.call("vector_search", object{"query": "water", "entity_types": []any{"ta", "tb"}})["results"]), "a b")
 		same(t, "with a lowest score", ids(g.call("vector_search", object{"query": "people", "min_score": 0.9})["results"]), "b")
-		g.fails("vector_search", object{"embedding": []any{1, 2}}, tea.ValidationError, "has 2 dimensions, and those of this graph have 3")
+		g.fails("vector_search", object{"embedding": []any{1, 2}}, tea.ValidationError, "has 2 dimensions, and the embeddings of this graph have 3")
 		g.fails("store_entity", object{"entity_id": "d", "embedding": []any{1, 2}}, tea.ValidationError, "has 2 dimensions")
 		g.fails("store_entity", object{"entity_id": "d", "embedding": []any{0, 1e-300, 0}}, tea.ValidationError, "all zeros, which are similar to nothing")
 		g.fails("vector_search", object{"embedding": []any{0, 0, 0}}, tea.ValidationError, "all zeros")

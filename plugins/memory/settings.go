@@ -99,7 +99,7 @@ func (s *settings) resolve(aliases []alias) error {
 		"settings.memory.url": s.URL != "" && s.Engine == "", "settings.memory.sync.url": s.Sync.URL != "" && s.Sync.Engine == "",
 	} {
 		if ignored {
-			return tea.Errorf(tea.ValidationError, "%s needs %s, such as postgres: it says what is at the address", name, strings.TrimSuffix(name, "url")+"engine")
+			return tea.Errorf(tea.ValidationError, "%s needs %s, the kind of memory at the address, such as postgres", name, strings.TrimSuffix(name, "url")+"engine")
 		}
 	}
 	return nil

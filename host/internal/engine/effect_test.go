@@ -110,7 +110,7 @@ func TestAnUnknownEffectIsNotRepeated(t *testing.T) {
 				t.Errorf("%d effects, want %d", d.effects, c.effects)
 			}
 			if c.state == nil {
-				wantFailure(t, res, tea.UnknownOutcome, "nobody knows whether")
+				wantFailure(t, res, tea.UnknownOutcome, "it is unknown whether")
 				f.journal = &fakeJournal{records: opened}
 				if again := f.run(); d.effects != c.effects {
 					t.Errorf("%d effects after another resume: %v", d.effects, again.Err)

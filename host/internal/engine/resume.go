@@ -103,7 +103,7 @@ func CheckAnswer(g *graph.Graph, i flow.Interrupt, answer any) error {
 		return nil
 	}
 	if _, err := around[len(around)-1].Schema.Convert(values); err != nil {
-		return tea.Errorf(tea.ValidationError, "the answer to %s does not fit: %v", i.ID, err)
+		return tea.Errorf(tea.ValidationError, "the answer to %s is not valid: %v", i.ID, err)
 	}
 	return nil
 }

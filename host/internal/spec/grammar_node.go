@@ -44,7 +44,7 @@ func commonKeys(g *grammar) []*key {
 		{name: "metadata", use: asEither, shape: anyMapping(), doc: "Anything, for tools."},
 		{name: "if", shape: written(), doc: "Skips the node when false."},
 		{name: "retry", shape: object(g.retry), doc: "Retry policy for failures."},
-		{name: "effects", use: asEither, shape: oneOf("once"), doc: "once: a call of the node is not repeated if nobody knows whether it had its effect.", fallback: "as the manifest of the action says"},
+		{name: "effects", use: asEither, shape: oneOf("once"), doc: "once: a call of the node is not repeated if it is unknown whether it had its effect.", fallback: "as the manifest of the action says"},
 		{name: "on_unknown", use: asEither, shape: oneOf(string(OnUnknownFail), string(OnUnknownAsk), string(OnUnknownRepeat), string(OnUnknownVerify)), fallback: string(OnUnknownFail), doc: "What follows a call with effects: once whose outcome is unknown."},
 		{name: "verify", use: asEither, shape: object(g.verify), doc: "Finds out for on_unknown: verify whether the effect happened."},
 		{name: "timeout_seconds", use: asEither, shape: seconds(), doc: "Timeout of one attempt."},

@@ -36,7 +36,7 @@ func (t *Webhook) check() (hint string, err error) {
 	case p == "" || strings.ContainsAny(p, "?#%{} ") || path.Clean(p) != p || strings.HasPrefix(p, ".."):
 		return "use letters, digits, - and /", fmt.Errorf("webhook: %q is not a path", t.Path)
 	case t.Secret == "" && signed:
-		return "pass its secret: secret: NAME, or signature: none where another program checks requests", errors.New("webhook: requests are not signed, so everybody can start runs")
+		return "pass its secret: secret: NAME, or signature: none where another program checks requests", errors.New("webhook: requests are not signed, so anyone can start runs")
 	case t.Secret != "" && !signed:
 		return "remove one of the two", errors.New("webhook: signature: none has no secret")
 	}

@@ -56,7 +56,7 @@ func checkPanic(ctx context.Context, s *Subject) error {
 		return err
 	}
 	if !strings.Contains(err.Error(), "as asked") {
-		return fmt.Errorf("the error %q does not say what the panic said", err)
+		return fmt.Errorf("the error %q does not contain the message of the panic", err)
 	}
 	if _, err = s.call(ctx, "probe.echo", map[string]any{}, nil); err != nil {
 		return fmt.Errorf("the plugin did not survive: %w", err)

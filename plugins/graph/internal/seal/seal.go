@@ -81,7 +81,7 @@ func Check(ctx context.Context, path, log string) (sealed bool, err error) {
 		return false, store.Unusable(tea.InternalError, "restore a backup with graph.restore, or remove the checksum file to open it anyway", "the database %s of the graph is damaged: it differs from the checksum in %s", path, path+Suffix)
 	}
 	if info, err := os.Stat(log); err == nil && info.Size() > 0 {
-		return false, store.Unusable(tea.InternalError, "move the log away to use the copy without its changes", "the log %s is not that of the database %s of the graph, as if a copy was put over a graph that had not been closed", log, path)
+		return false, store.Unusable(tea.InternalError, "move the log away to use the copy without its changes", "the log %s does not belong to the database %s of the graph; a copy was probably put over a graph that had not been closed", log, path)
 	}
 	return true, nil
 }

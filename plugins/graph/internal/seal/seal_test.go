@@ -26,7 +26,7 @@ func TestLogBesideASealedDatabaseIsRefused(t *testing.T) {
 	if err := os.WriteFile(log, []byte("changes"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if sealed, err := Check(t.Context(), path, log); sealed || err == nil || !strings.Contains(err.Error(), log+" is not that of the database") {
+	if sealed, err := Check(t.Context(), path, log); sealed || err == nil || !strings.Contains(err.Error(), log+" does not belong to the database") {
 		t.Errorf("with a log: %t, %v", sealed, err)
 	}
 	if err := Remove(path); err != nil {

@@ -10,7 +10,7 @@ import (
 // DimensionError is the error of Apply for an embedding with another dimension than
 // the database's.
 func DimensionError(id string, has, needs int) error {
-	return tea.Errorf(tea.ValidationError, "the embedding of %q has %d dimensions, and those of this graph have %d; use one embedding model for a graph", id, has, needs)
+	return tea.Errorf(tea.ValidationError, "the embedding of %q has %d dimensions, and the embeddings of this graph have %d; use one embedding model for a graph", id, has, needs)
 }
 
 // DimensionAfter returns the dimension of a database's embeddings after storing the

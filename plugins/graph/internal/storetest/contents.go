@@ -225,7 +225,7 @@ func testDimension(t *testing.T, s *suite) {
 	same(t, "after the failure", s.stats(ns).Entities, 0)
 	s.apply(store.Batch{Entities: []store.Entity{b}})
 	err := s.Apply(t.Context(), "ns2", store.Batch{Entities: []store.Entity{a}})
-	if err == nil || !strings.Contains(err.Error(), "has 2 dimensions, and those of this graph have 3") {
+	if err == nil || !strings.Contains(err.Error(), "has 2 dimensions, and the embeddings of this graph have 3") {
 		t.Errorf("an embedding of another dimension: %v", err)
 	}
 	same(t, "dimension", s.stats(ns).Dimension, 3)

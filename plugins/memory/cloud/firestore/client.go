@@ -296,7 +296,7 @@ func (c *client) commit(ctx context.Context, writes []write) error {
 		return err
 	}
 	if len(body) > maxCommit {
-		return tea.Errorf(tea.ResourceExhausted, "the changes have %d bytes together; Firestore commits at most %d at once: write fewer or smaller entries in a call", len(body), maxCommit)
+		return tea.Errorf(tea.ResourceExhausted, "the changes have %d bytes in total; Firestore commits at most %d at once: write fewer or smaller entries in a call", len(body), maxCommit)
 	}
 	return c.post(ctx, "", "commit", json.RawMessage(body), func(r httpapi.Reply) error {
 		_, err := r.ReadAll()

@@ -220,7 +220,7 @@ func fromText(oid uint32, raw []byte) any {
 func (r *running) failed(err error) error {
 	var refused *pgconn.PgError
 	if errors.As(err, new(*pgproto3.ExceededMaxBodyLenErr)) {
-		return tea.Errorf(tea.ValidationError, "SQL: a row alone has more than %d bytes; select less of it", r.bounds.MaxBytes)
+		return tea.Errorf(tea.ValidationError, "SQL: a single row has more than %d bytes; select less of it", r.bounds.MaxBytes)
 	}
 	if !errors.As(err, &refused) {
 		return err

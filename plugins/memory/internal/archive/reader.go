@@ -63,7 +63,7 @@ func walk(ctx context.Context, r io.Reader, v visitor) (end, error) {
 		case name == endName:
 			return checkEnd(data, n, hex.EncodeToString(sum.Sum(nil)), files, packed)
 		case !names().MatchString(name):
-			return end{}, damaged("%q is not a name of its entries", name)
+			return end{}, damaged("%q is not a valid name of an entry", name)
 		default:
 			if err := v.visit(ctx, name, data); err != nil {
 				return end{}, err
@@ -138,7 +138,7 @@ func (v visitor) visit(ctx context.Context, name string, data []byte) error {
 	switch {
 	case kind == "contents":
 		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != rest {
-			return damaged("%s has another content", name)
+			return damaged("the content of %s does not match its hash", name)
 		}
 		return v.content(ctx, rest, data)
 	case kind == "records":

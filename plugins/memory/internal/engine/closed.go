@@ -84,7 +84,7 @@ func IsClosed(path string, logs ...string) (bool, error) {
 		return false, nil //nolint:nilerr // opening the database reports it
 	}
 	if log != "" && format == strconv.Itoa(closedFormat) {
-		return false, tea.Errorf(tea.InternalError, "the log %s is not that of the database %s, as if a copy of a memory was put over another one that had not been closed; to use the copy without the changes in this log, move the log away; if nothing was copied, delete %s",
+		return false, tea.Errorf(tea.InternalError, "the log %s does not belong to the database %s; a copy of a memory was probably put over another one that had not been closed; to use the copy without the changes in this log, move the log away; if nothing was copied, delete %s",
 			log, path, path+closedSuffix)
 	}
 	return log == "", nil

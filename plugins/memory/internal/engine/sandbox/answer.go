@@ -23,7 +23,7 @@ type Answer struct {
 
 // ErrFirstRow is wrapped by the error of a query whose first row is larger than the
 // bound of the result.
-var ErrFirstRow = errors.New("the first row alone has more than")
+var ErrFirstRow = errors.New("the first row has more than")
 
 // NewAnswer creates an Answer with the given columns. It makes their names
 // unique.
