@@ -87,6 +87,9 @@ func parts() (all []part.Part) {
 	if b, ok := b.(interface{ MQTT() part.Part }); ok {
 		all = append(all, b.MQTT())
 	}
+	if b, ok := b.(interface{ OPCUA() part.Part }); ok {
+		all = append(all, b.OPCUA())
+	}
 	if b, ok := b.(interface{ Serial() part.Part }); ok {
 		all = append(all, b.Serial())
 	}

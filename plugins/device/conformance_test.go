@@ -12,6 +12,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	settings := object{"modbus": object{"servers": object{"plc": object{"url": "tcp://127.0.0.1:1"}}, "points": object{"p": object{"address": 1, "write": object{}}}}}
 	broker := object{"mqtt": object{"servers": object{"site": object{"url": "mqtt://127.0.0.1:1", "publish": []any{object{"topics": []any{"a/#"}}}}}}}
+	plc := object{"opcua": object{"servers": object{"plc": object{"url": "opc.tcp://127.0.0.1:1"}}, "nodes": object{"n": node("n", object{"write": object{}})}, "methods": object{"m": method("m", nil)}}}
 	teatest.Conformance(t, device.Bundle(),
 		teatest.Request{Action: "modbus.read", Settings: settings, Params: object{"address": 7}},
 		teatest.Request{Action: "modbus.write", Settings: settings, Params: object{"point": "p", "value": 1}},
@@ -19,6 +20,11 @@ func TestConformance(t *testing.T) {
 		teatest.Request{Action: "mqtt.request", Settings: broker, Params: object{"topic": "b", "payload": 1}},
 		teatest.Request{Action: "mqtt.last", Settings: broker, Params: object{"topic": "a/+"}},
 		teatest.Request{Action: "mqtt.watch", Settings: broker, Params: object{"topic": "a/+"}},
+		teatest.Request{Action: "opcua.read", Settings: plc, Params: object{"id": "i=85"}},
+		teatest.Request{Action: "opcua.write", Settings: plc, Params: object{"node": "n", "value": 1}},
+		teatest.Request{Action: "opcua.call", Settings: plc, Params: object{"method": "m"}},
+		teatest.Request{Action: "opcua.browse", Settings: plc},
+		teatest.Request{Action: "opcua.watch", Settings: plc, Params: object{"node": "n"}},
 		teatest.Request{Action: "serial.exchange", Settings: object{"serial": object{"ports": object{"p": object{"path": "/dev/no-such-port"}}}}, Params: object{"count": 1}},
 		teatest.Request{Action: "serial.list", Params: object{}},
 		teatest.Request{Action: "serial.watch", Params: object{}},

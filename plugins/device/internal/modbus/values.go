@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -87,11 +88,11 @@ func (l Location) scaled(raw any) any {
 		return nil
 	case l.Scale == nil && l.Offset == 0:
 		if l.Type == "float32" {
-			return shortest(f)
+			return part.Shortest(f)
 		}
 		return raw
 	case l.Type == "float32":
-		f = shortest(f)
+		f = part.Shortest(f)
 	}
 	return toFloat(new(big.Rat).Add(new(big.Rat).Mul(decimal(f), l.scale()), decimal(l.Offset)))
 }
@@ -252,14 +253,4 @@ func (l Location) truths(v any) (bits []bool, numbers []float64, err error) {
 		numbers = append(numbers, map[bool]float64{true: 1}[b])
 	}
 	return bits, numbers, nil
-}
-
-// shortest returns the float64 with the shortest decimal form that is the float32: 0.1,
-// not 0.10000000149011612.
-func shortest(f float64) float64 {
-	s, err := strconv.ParseFloat(strconv.FormatFloat(f, 'g', -1, 32), 64)
-	if err != nil {
-		return f
-	}
-	return s
 }

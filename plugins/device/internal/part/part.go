@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
@@ -153,4 +154,14 @@ func Emit(ctx context.Context, req *tea.Request, watched any) error {
 		req.Host.Token(ctx, string(text))
 	}
 	return err
+}
+
+// Shortest returns the float64 with the shortest decimal form that is the float32: 0.1,
+// not 0.10000000149011612.
+func Shortest(f float64) float64 {
+	s, err := strconv.ParseFloat(strconv.FormatFloat(f, 'g', -1, 32), 64)
+	if err != nil {
+		return f
+	}
+	return s
 }

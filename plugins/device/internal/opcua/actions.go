@@ -1,0 +1,402 @@
+package opcua
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	lib "github.com/gopcua/opcua"
+	"github.com/gopcua/opcua/id"
+	"github.com/gopcua/opcua/ua"
+
+	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
+	"github.com/the-edge-agent/tea/plugins/device/internal/part"
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
+)
+
+// Part returns the part of the bundle.
+func Part() part.Part {
+	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any {
+		return &Client{part.Connect(serversPath, s.Servers, newServer), s, guards}
+	},
+		part.Action(settingsKey, "read", "Reads the value of a node of an OPC UA server.", (*Client).Read, tea.Idempotent(), tea.Reads()),
+		part.Action(settingsKey, "write", "Writes the value of a node of an OPC UA server.", (*Client).Write, tea.Once(), tea.DryRun()),
+		part.Action(settingsKey, "browse", "Lists the nodes below a node of an OPC UA server.", (*Client).Browse, tea.Idempotent(), tea.Reads()),
+		part.Action(settingsKey, "call", "Calls a method of an OPC UA server.", (*Client).Call, tea.Once(), tea.DryRun()),
+		part.Action(settingsKey, "watch", "Passes on the changes of a value of an OPC UA server until the call ends; for the trigger stream of tea serve.", (*Client).Watch, tea.Streaming(), tea.Idempotent(), tea.Reads()),
+	)
+}
+
+// Client makes the requests of a workflow.
+type Client struct {
+	part.Servers[*server]
+	settings Settings
+	guards   *guard.Guards
+}
+
+// Where says which node is meant.
+type Where struct {
+	Node   string `json:"node,omitempty" doc:"name of a node in settings.opcua.nodes, instead of server and id"`
+	Server string `json:"server,omitempty" doc:"name of the server in settings.opcua.servers; can be left out if there is one"`
+	ID     string `json:"id,omitempty" doc:"identifier, such as ns=2;s=Pump.Speed or nsu=urn:plant;i=7"`
+}
+
+// find returns the server and the identifier of a node.
+func (c *Client) find(w Where) (*server, string, error) {
+	if (w.Node == "") == (w.ID == "") || w.Node != "" && w.Server != "" {
+		return nil, "", tea.Errorf(tea.ValidationError, "name a node of the settings with node, or another one with id")
+	}
+	if w.Node != "" {
+		node, err := part.Entry(nodesPath, "node", c.settings.Nodes, w.Node)
+		if err != nil {
+			return nil, "", err
+		}
+		w.Server, w.ID = node.Server, node.ID
+	}
+	s, err := c.Server(w.Server)
+	return s, w.ID, err
+}
+
+// Reading is a value with its status: the result of opcua.read, and what opcua.watch
+// passes on.
+type Reading struct {
+	Success    bool    `json:"success" doc:"always true"`
+	Value      any     `json:"value" doc:"the value; a float that is not finite is null"`
+	Type       string  `json:"type" doc:"its type, such as double"`
+	Status     string  `json:"status" doc:"its status, such as Good; opcua.watch also passes on values that are bad"`
+	SourceTime *string `json:"source_time" doc:"time of the value"`
+	ServerTime *string `json:"server_time" doc:"time at which the server had it"`
+}
+
+func toReading(v *ua.DataValue) (*Reading, error) {
+	r := &Reading{Success: true, Status: statusName(v.Status), SourceTime: toTime(v.SourceTimestamp), ServerTime: toTime(v.ServerTimestamp)}
+	if v.Value == nil || isBad(v.Status) {
+		return r, nil
+	}
+	r.Type = typeName(v.Value.Type())
+	var err error
+	r.Value, err = decode(v.Value.Value())
+	return r, err
+}
+
+func toTime(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	text := t.UTC().Format(time.RFC3339Nano)
+	return &text
+}
+
+// Read implements opcua.read.
+func (c *Client) Read(ctx context.Context, _ *tea.Request, p Where) (*Reading, error) {
+	s, at, err := c.find(p)
+	if err != nil {
+		return nil, err
+	}
+	values, err := s.attributes(ctx, at, ua.AttributeIDValue)
+	if err != nil {
+		return nil, err
+	}
+	got := values[0]
+	if isBad(got.Status) {
+		return nil, s.fault(ctx, fmt.Errorf("the value of %s: %w", at, got.Status))
+	}
+	r, err := toReading(got)
+	if err != nil {
+		return nil, tea.Errorf(tea.QueryError, "%s at the OPC UA server %s: %w", at, s, err)
+	}
+	return r, nil
+}
+
+// attributes reads attributes of a node.
+func (s *server) attributes(ctx context.Context, at string, attributes ...ua.AttributeID) (values []*ua.DataValue, err error) {
+	return values, s.read(ctx, func(ctx context.Context, c *lib.Client) error {
+		node, err := s.parse(c, at)
+		if err == nil {
+			values, err = readAttributes(ctx, c, node, attributes...)
+		}
+		return err
+	})
+}
+
+// parse returns an identifier with the namespaces of the server.
+func (s *server) parse(c *lib.Client, at string) (*ua.NodeID, error) {
+	node, err := parseID(at, c.Namespaces())
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "the OPC UA server %s: %w", s, err)
+	}
+	return node, nil
+}
+
+// WriteParams are the parameters of opcua.write.
+type WriteParams struct {
+	Node  string `json:"node" doc:"name of a node in settings.opcua.nodes that has write"`
+	Value any    `json:"value" doc:"the value, or a list of values; times as in RFC 3339, bytestrings in Base64"`
+}
+
+// WriteResult is the result of opcua.write.
+type WriteResult struct {
+	Success bool   `json:"success" doc:"always true"`
+	Node    string `json:"node"`
+	Value   any    `json:"value" doc:"the value"`
+	DryRun  bool   `json:"dry_run" doc:"true if nothing was sent because of dry_run in the settings"`
+}
+
+// Write implements opcua.write.
+func (c *Client) Write(ctx context.Context, req *tea.Request, p WriteParams) (*WriteResult, error) {
+	node, err := part.Entry(nodesPath, "node", c.settings.Nodes, p.Node)
+	if err != nil {
+		return nil, guard.NotSent(err)
+	}
+	s, err := c.Server(node.Server)
+	if err != nil {
+		return nil, guard.NotSent(err)
+	}
+	var variant *ua.Variant
+	if node.Write != nil { // otherwise Permit refuses it
+		if variant, err = s.fit(ctx, node, p.Value); err != nil {
+			return nil, guard.NotSent(err)
+		}
+	}
+	result := &WriteResult{Success: true, Node: p.Node, Value: p.Value}
+	result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{
+		Setting: diag.Key(nodesPath, p.Node) + ".write", Machine: s.config.URL, Target: fmt.Sprintf("the node %q", p.Node),
+		Rule: node.Write, Values: numbers(p.Value), Shown: value.Brief(p.Value),
+		Current: func(ctx context.Context) ([]float64, error) { return c.current(ctx, p.Node) },
+	}, func(ctx context.Context) error {
+		return s.write(ctx, func(ctx context.Context, conn *lib.Client) (ua.StatusCode, error) {
+			at, err := s.parse(conn, node.ID)
+			if err != nil {
+				return 0, err
+			}
+			return writeValue(ctx, conn, at, variant)
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+func writeValue(ctx context.Context, c *lib.Client, at *ua.NodeID, v *ua.Variant) (ua.StatusCode, error) {
+	resp, err := c.Write(ctx, &ua.WriteRequest{NodesToWrite: []*ua.WriteValue{{
+		NodeID: at, AttributeID: ua.AttributeIDValue, Value: &ua.DataValue{EncodingMask: ua.DataValueValue, Value: v},
+	}}})
+	if err == nil && len(resp.Results) != 1 {
+		err = errAnswer
+	}
+	if err != nil {
+		return 0, err
+	}
+	return resp.Results[0], nil
+}
+
+// fit returns a value as the type, rank and dimensions of a variable need it.
+func (s *server) fit(ctx context.Context, node Node, v any) (*ua.Variant, error) {
+	got, err := s.attributes(ctx, node.ID, ua.AttributeIDDataType, ua.AttributeIDValueRank, ua.AttributeIDArrayDimensions, ua.AttributeIDValue)
+	if err != nil {
+		return nil, err
+	}
+	dataType, isType := plain(got[0]).(*ua.NodeID)
+	rank, isRank := plain(got[1]).(int32)
+	if !isType || !isRank {
+		return nil, s.fault(ctx, fmt.Errorf("%s is not a variable that can be written: %w", node.ID, got[0].Status))
+	}
+	t := typeNamed(node.Type)
+	if t == ua.TypeIDNull {
+		t = builtin(dataType)
+	}
+	if t == ua.TypeIDNull && got[3].Value != nil {
+		t = got[3].Value.Type() // an enumeration, or what an abstract type has now
+	}
+	if t == ua.TypeIDNull {
+		return nil, tea.Errorf(tea.ValidationError, "the OPC UA server %s does not say of which type %s is: set type of the node", s, node.ID)
+	}
+	variant, err := encode(t, rank, v)
+	dimensions, _ := plain(got[2]).([]uint32)
+	if list, ok := v.([]any); err == nil && ok && len(dimensions) == 1 && dimensions[0] > 0 && len(list) > int(dimensions[0]) {
+		err = fmt.Errorf("it has at most %d values, got %d", dimensions[0], len(list))
+	}
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "%s at the OPC UA server %s: %w", node.ID, s, err)
+	}
+	return variant, nil
+}
+
+// plain returns the value of an attribute, or nil.
+func plain(v *ua.DataValue) any {
+	if v.Value == nil || isBad(v.Status) {
+		return nil
+	}
+	return v.Value.Value()
+}
+
+// numbers returns values as numbers, or nil if they are not.
+func numbers(v any) []float64 {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	out := make([]float64, len(list))
+	for i, v := range list {
+		if out[i], ok = guard.Number(v); !ok {
+			return nil
+		}
+	}
+	return out
+}
+
+// current reads the values of a node as numbers.
+func (c *Client) current(ctx context.Context, node string) ([]float64, error) {
+	got, err := c.Read(ctx, nil, Where{Node: node})
+	if err != nil {
+		return nil, err
+	}
+	out := numbers(got.Value)
+	if out == nil {
+		return nil, tea.Errorf(tea.PermissionDenied, "the current value of the node %q is not a number, so max_step cannot be checked", node)
+	}
+	return out, nil
+}
+
+// CallParams are the parameters of opcua.call.
+type CallParams struct {
+	Method string `json:"method" doc:"name of the method in settings.opcua.methods"`
+	Inputs []any  `json:"inputs,omitempty" doc:"its arguments"`
+}
+
+// CallResult is the result of opcua.call.
+type CallResult struct {
+	Success bool   `json:"success" doc:"always true"`
+	Method  string `json:"method"`
+	Outputs []any  `json:"outputs" doc:"what the method has returned"`
+	DryRun  bool   `json:"dry_run" doc:"true if nothing was sent because of dry_run in the settings"`
+}
+
+// Call implements opcua.call.
+func (c *Client) Call(ctx context.Context, req *tea.Request, p CallParams) (*CallResult, error) {
+	method, err := part.Entry(methodsPath, "method", c.settings.Methods, p.Method)
+	if err != nil {
+		return nil, guard.NotSent(err)
+	}
+	s, err := c.Server(method.Server)
+	if err != nil {
+		return nil, guard.NotSent(err)
+	}
+	arguments, err := method.arguments(p.Inputs)
+	if err != nil {
+		return nil, guard.NotSent(tea.Errorf(tea.ValidationError, "method %q: %w", p.Method, err))
+	}
+	result := &CallResult{Success: true, Method: p.Method, Outputs: []any{}}
+	result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{
+		Setting: diag.Key(methodsPath, p.Method), Machine: s.config.URL, Target: fmt.Sprintf("the method %q", p.Method),
+		Rule: &method.Rule, Shown: value.Brief(p.Inputs),
+	}, func(ctx context.Context) error {
+		return s.write(ctx, func(ctx context.Context, conn *lib.Client) (ua.StatusCode, error) {
+			return s.call(ctx, conn, method, arguments, result)
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+func (s *server) call(ctx context.Context, c *lib.Client, m Method, arguments []*ua.Variant, result *CallResult) (ua.StatusCode, error) {
+	object, err := s.parse(c, m.Object)
+	if err != nil {
+		return 0, err
+	}
+	method, err := s.parse(c, m.Method)
+	if err != nil {
+		return 0, err
+	}
+	got, err := c.Call(ctx, &ua.CallMethodRequest{ObjectID: object, MethodID: method, InputArguments: arguments})
+	if err != nil {
+		return 0, err
+	}
+	for _, output := range got.OutputArguments {
+		v, err := decode(output)
+		if err != nil {
+			v = nil // it was called; that its output is a structure does not change that
+		}
+		result.Outputs = append(result.Outputs, v)
+	}
+	return got.StatusCode, nil
+}
+
+// maxBrowse is the maximum number of nodes that opcua.browse returns.
+const maxBrowse = 1000
+
+// Found is a node below another one.
+type Found struct {
+	ID    string `json:"id" doc:"its identifier"`
+	Name  string `json:"name" doc:"its name, with the number of the namespace if that is not 0"`
+	Class string `json:"class" doc:"object, variable, method or another class"`
+}
+
+// BrowseResult is the result of opcua.browse.
+type BrowseResult struct {
+	Success   bool    `json:"success" doc:"always true"`
+	Nodes     []Found `json:"nodes" doc:"at most 1000 nodes"`
+	Truncated bool    `json:"truncated" doc:"whether there are more"`
+}
+
+// Browse implements opcua.browse.
+func (c *Client) Browse(ctx context.Context, _ *tea.Request, p Where) (*BrowseResult, error) {
+	if p.Node == "" && p.ID == "" {
+		p.ID = fmt.Sprintf("i=%d", id.ObjectsFolder)
+	}
+	s, at, err := c.find(p)
+	if err != nil {
+		return nil, err
+	}
+	result := &BrowseResult{Success: true}
+	err = s.read(ctx, func(ctx context.Context, conn *lib.Client) error {
+		node, err := s.parse(conn, at)
+		if err != nil {
+			return err
+		}
+		result.Nodes, result.Truncated = []Found{}, false
+		return browse(ctx, conn, node, result)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+func browse(ctx context.Context, c *lib.Client, node *ua.NodeID, result *BrowseResult) error {
+	resp, err := c.Browse(ctx, &ua.BrowseRequest{NodesToBrowse: []*ua.BrowseDescription{{
+		NodeID: node, BrowseDirection: ua.BrowseDirectionForward, ReferenceTypeID: ua.NewNumericNodeID(0, id.HierarchicalReferences),
+		IncludeSubtypes: true, ResultMask: uint32(ua.BrowseResultMaskAll),
+	}}})
+	for {
+		if err == nil && len(resp.Results) != 1 {
+			err = errAnswer
+		}
+		if err != nil {
+			return err
+		}
+		got := resp.Results[0]
+		if isBad(got.StatusCode) {
+			return got.StatusCode
+		}
+		for _, r := range got.References {
+			result.Nodes = append(result.Nodes, Found{ID: r.NodeID.String(), Name: qualified(r.BrowseName), Class: strings.ToLower(strings.TrimPrefix(r.NodeClass.String(), "NodeClass"))})
+		}
+		result.Truncated = len(got.ContinuationPoint) > 0 && len(result.Nodes) >= maxBrowse || len(result.Nodes) > maxBrowse
+		result.Nodes = result.Nodes[:min(len(result.Nodes), maxBrowse)]
+		if len(got.ContinuationPoint) == 0 {
+			return nil
+		}
+		next, err := c.BrowseNext(ctx, &ua.BrowseNextRequest{ReleaseContinuationPoints: result.Truncated, ContinuationPoints: [][]byte{got.ContinuationPoint}})
+		if result.Truncated || err != nil {
+			return err
+		}
+		resp = &ua.BrowseResponse{Results: next.Results}
+	}
+}
