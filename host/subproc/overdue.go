@@ -124,9 +124,9 @@ func (p *process) killBecause(v verdict) bool {
 	return true
 }
 
-// sentence returns why the host, or the kernel because of a limit, killed the process;
+// killReason returns why the host, or the kernel because of a limit, killed the process;
 // nil if neither did.
-func (p *process) sentence() *verdict {
+func (p *process) killReason() *verdict {
 	if v := p.verdict.Load(); v != nil || !p.runner.outOfMemory.Load() {
 		return v
 	}
@@ -135,7 +135,7 @@ func (p *process) sentence() *verdict {
 
 // ending describes how the process ended.
 func (p *process) ending() string {
-	if v := p.sentence(); v != nil {
+	if v := p.killReason(); v != nil {
 		return v.reason
 	}
 	return exitText(p.runner.state)

@@ -167,7 +167,7 @@ func (p *process) crashed(action string) *tea.Error {
 	}
 	words := p.runner.output.lastOutput()
 	how, kind := error(processDied{p.ending()}), tea.PluginCrashed
-	if v := p.sentence(); v != nil && v.limit {
+	if v := p.killReason(); v != nil && v.limit {
 		how, kind = errors.New(v.reason), tea.ResourceExhausted
 	}
 	e := faultError(p.name, kind, "plugin %s died during %s: %w%s", p.name, action, how, lastOutputNote(words))

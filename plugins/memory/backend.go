@@ -19,7 +19,7 @@ type Option func(*backends)
 
 // WithBackend adds an engine for settings.memory.engine.
 func WithBackend(b store.Backend) Option {
-	// Here, so that a program without such an option does not link the package.
+	// The package is used only here, so that a program without such an option does not link it.
 	if driver := b.Driver; driver != nil {
 		b.Open = func(ctx context.Context, c store.Config) (*store.Stores, error) {
 			d, err := driver(ctx, c)

@@ -78,8 +78,8 @@ func (s *Subtask) reset() {
 	s.Status, s.Result, s.Error, s.ErrorType, s.StartedAt, s.CompletedAt = Pending, nil, "", "", "", ""
 }
 
-// Document is a plan in the value model, as in parameters and results: with further
-// members of its author, and nested subtasks.
+// Document is a plan in the value model, as in parameters and results. It can have unknown members, which are kept, and
+// nested subtasks.
 type Document map[string]any
 
 // JSONSchema describes the members that a plan defines.

@@ -78,7 +78,6 @@ func trimFiles(smaps string) {
 	at.trim()
 }
 
-// mapping is a part of the address space.
 type mapping struct {
 	start, end uintptr
 	file       bool // read-only, private, of a file

@@ -315,7 +315,7 @@ func stampOf(files []string) string {
 // treeStamp identifies the state of the files in the directory and below it.
 func (d *Dir) treeStamp() string {
 	var files []string
-	_ = filepath.WalkDir(d.path, func(path string, e fs.DirEntry, err error) error { // what cannot be read does not change
+	_ = filepath.WalkDir(d.path, func(path string, e fs.DirEntry, err error) error { // unreadable entries count as unchanged
 		switch {
 		case len(files) == d.maxTree:
 			return fs.SkipAll

@@ -131,9 +131,8 @@ func (t *Test) answer(ctx context.Context, wf *host.Workflow, o host.RunOptions,
 	return res, nil
 }
 
-// unknownAction returns a replaced action that neither the host has nor a file of the
-// workflow names, "" for none. Without this check, a typing error would let the test call
-// the real action.
+// unknownAction returns the name of a replaced action that exists neither in the host nor in the workflow, "" if there
+// is none. Without this check, a typing error would let the test call the real action.
 func (t *Test) unknownAction(h *host.Host, wf *host.Workflow) (name, hint string, err error) {
 	entries, err := h.Actions()
 	if err != nil {

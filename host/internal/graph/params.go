@@ -24,8 +24,8 @@ type paramChecker struct {
 	refused []string
 	broken  []string
 	dynamic []string
-	// schemas are compiled on demand, by action; nil for an action whose schema
-	// is not valid, which is not the workflow's fault.
+	// schemas are compiled on demand, by action; nil for an action whose schema is not valid, which is reported for its
+	// bundle.
 	schemas map[string]*jsonschema.Schema
 }
 

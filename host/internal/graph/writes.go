@@ -158,8 +158,8 @@ func (c *compiler) parallelWrites(g *Graph) {
 	}
 }
 
-// itemWrites returns the keys that the file says an item of a map writes last: not
-// the members of an action's result, nor the values that steps pass on.
+// itemWrites returns the keys that an item of a map writes last according to the file. It does not know the members of
+// an action's result, or the values that steps pass on.
 func itemWrites(each *Node) []string {
 	switch b := each.Body.(type) {
 	case *Action:

@@ -81,7 +81,7 @@ func launch(ctx context.Context, cmd *exec.Cmd, output io.Writer, known *tea.Man
 		HandshakeConfig:  plugin.HandshakeConfig{ProtocolVersion: tea.ProtocolVersion, MagicCookieKey: wire.CookieKey, MagicCookieValue: wire.CookieValue},
 		Plugins:          plugin.PluginSet{wire.Service: &dispenser{}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		SkipHostEnv:      true, // the command has it
+		SkipHostEnv:      true, // the command already has the environment
 		RunnerFunc: func(_ hclog.Logger, prepared *exec.Cmd, _ string) (runner.Runner, error) {
 			cmd.Env = append(cmd.Env, prepared.Env...)
 			return p.runner, nil

@@ -68,7 +68,7 @@ func (n *notifier) event(e flow.Event) {
 	if e.Type == flow.EventLog {
 		next.log = &mcp.LoggingMessageParams{Level: logLevel(e.Text("level")), Logger: e.Path, Data: e.Text("message")}
 		if n.token != nil {
-			next.log.Meta = mcp.Meta{"progressToken": n.token} // the protocol has no field for the call of a message
+			next.log.Meta = mcp.Meta{"progressToken": n.token} // the protocol does not associate log messages with calls
 		}
 	} else {
 		next.message = describeEvent(e)

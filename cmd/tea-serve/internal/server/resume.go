@@ -111,7 +111,7 @@ func (s *server) resume(contents *host.RunContents, resume *resumption) (accepte
 		}
 		next.Trigger, next.Input, next.Depth, next.Spent = it.Trigger, it.Input, it.Depth, it.Spent
 	} else if o := s.led.state.over[id]; o != nil && o.Usage != nil {
-		next.Spent = *o.Usage // the usage of the run includes it
+		next.Spent = *o.Usage // the run's usage includes what was spent before
 	}
 	runs, err := s.openRuns()
 	if err == nil {

@@ -25,7 +25,7 @@ func (e Engine) Schedule(ctx context.Context, f teacmd.EngineFlags, id string, t
 	}
 	values := r.storeID
 	r.close()
-	// The values of a schedule are stored with it: values in --blobs belong to runs.
+	// --blobs stores only values of runs, so the values of a schedule are stored in the schedule.
 	f.Blobs = ""
 	if r, err = connect(ctx, f, id, host.RunOptions{}); err != nil {
 		return err

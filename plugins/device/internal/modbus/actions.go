@@ -216,7 +216,7 @@ func (p Point) change(l Location, v any) (send func(c *lib.ModbusClient, begin f
 	}
 	registers, numbers, err := l.encode(v)
 	if err == nil && len(registers) > maxWrite {
-		err = fmt.Errorf("%d registers are more than the protocol carries in one write (%d)", len(registers), maxWrite)
+		err = fmt.Errorf("too many registers for one write: %d (limit %d)", len(registers), maxWrite)
 	}
 	return func(c *lib.ModbusClient, begin func() bool) error {
 		return p.writeRegisters(c, address, registers, begin)

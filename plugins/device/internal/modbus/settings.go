@@ -150,7 +150,7 @@ func (l Location) check(s Settings) error {
 	case l.Scale != nil && *l.Scale == 0:
 		return fmt.Errorf("scale is 0")
 	case size > largest:
-		return fmt.Errorf("%d values are more than the protocol carries in one request; %d are possible", l.count(), largest*l.count()/size)
+		return fmt.Errorf("too many values for one request: %d (limit %d)", l.count(), largest*l.count()/size)
 	case *l.Address+size > 1<<16:
 		return fmt.Errorf("the last register is %d, which is beyond 65535", *l.Address+size-1)
 	}

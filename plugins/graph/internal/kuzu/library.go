@@ -164,8 +164,8 @@ func verify(bridge string) error {
 	return nil
 }
 
-// trusted returns an error for a file or folder that a user other than root and this
-// one may have changed: the digest of the bridge is in the same folder.
+// trusted returns an error for a file or folder that a user other than root and this one can write to: with the
+// library, such a user could also replace its digest.
 func trusted(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

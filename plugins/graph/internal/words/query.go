@@ -158,7 +158,7 @@ func functionWords(words []string) (dropped, weak map[string]bool) {
 	case 1:
 		return best[0], nil
 	}
-	// A function word of all these languages is left out.
+	// Words that are function words in all tied languages are left out.
 	dropped, weak = map[string]bool{}, map[string]bool{}
 	for _, list := range best {
 		for word := range list {

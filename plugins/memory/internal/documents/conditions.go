@@ -154,7 +154,7 @@ func withIDs(dialect store.Dialect, conditions ...store.Condition) clause {
 		if dialect != store.DuckDB || c.Field != idField || c.Op != store.Eq && c.Op != store.In {
 			continue
 		}
-		if ids, err := idCondition(c); err == nil { // or the query reports it
+		if ids, err := idCondition(c); err == nil { // on error, the query reports it
 			return clause{"WITH documents AS MATERIALIZED (SELECT * FROM main.documents WHERE " + ids.sql + ") ", ids.args}
 		}
 	}

@@ -213,9 +213,8 @@ func (f *Files) moves(ctx context.Context, kind, from, to string, renamed func(s
 	}
 }
 
-// Content opens the content of a file as described. The caller must close it. The
-// error wraps store.ErrNotFound if the file has changed and no file has that
-// content any more.
+// Content opens the content with the hash in file, even if the file has changed since. The caller must close it. The
+// error wraps store.ErrNotFound if this content was removed.
 func (f *Files) Content(ctx context.Context, file File) (io.ReadCloser, error) {
 	if file.Shared {
 		return f.o.Shared.Open(ctx, file)

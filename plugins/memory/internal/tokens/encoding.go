@@ -11,10 +11,9 @@ import (
 	"github.com/tiktoken-go/tokenizer/codec"
 )
 
-// split is the expression of cl100k_base that divides a text into words. The group
-// around it makes regexp2 compile it: for the expression without one, the tokenizer has
-// generated code, which ends a word after the first line break of several with blanks
-// between them (tokenizer 0.10.0, regexp2 2.5.1).
+// split is the expression of cl100k_base that divides a text into words. The additional group makes regexp2 compile it.
+// Without the group, the tokenizer uses generated code with a fault: of several line breaks with blanks between them,
+// it ends the word at the first (tokenizer 0.10.0, regexp2 2.5.1).
 const split = `(?:(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)`
 
 // encoding returns the tokenizer, with split in its unexported field.

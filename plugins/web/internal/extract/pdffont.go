@@ -88,7 +88,6 @@ func (f *pdfFont) setCharset(name string) {
 	}
 }
 
-// glyphs converts a string.
 func (f *pdfFont) glyphs(raw string) []pdfGlyph {
 	if f == nil {
 		f = &pdfFont{fallback: defaultWidth}

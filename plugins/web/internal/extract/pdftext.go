@@ -347,7 +347,6 @@ func (t *pageText) begin(at matrix, size float64, text string) {
 	}
 }
 
-// along returns a position along the line.
 func (t *pageText) along(at matrix) float64 { return at[4]*t.dirX + at[5]*t.dirY }
 
 // add adds the text of a glyph to the line.

@@ -94,7 +94,7 @@ func (r *Reader) fetchOnce(ctx context.Context, u *url.URL, o fetchOptions) (*re
 		next, err := redirectTarget(u, resp.Header.Get("Location"))
 		return nil, next, err
 	case code > 299 && code < 400:
-		return nil, nil, failure(tea.ConnectionError, u, "status %d %s without an address", code, http.StatusText(code))
+		return nil, nil, failure(tea.ConnectionError, u, "the response has the status %d %s and no Location header", code, http.StatusText(code))
 	case code < 200 || code > 299:
 		return nil, nil, statusError(u, resp)
 	}

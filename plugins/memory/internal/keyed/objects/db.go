@@ -146,7 +146,7 @@ func (d *DB) Scan(ctx context.Context, from, to string, limit int) (all []keyed.
 	return all, err
 }
 
-// leaf returns the pairs of a leaf, none for number -1.
+// leaf returns the pairs of a leaf; -1 is an empty leaf.
 func (d *DB) leaf(ctx context.Context, s *snapshot, number int) (pairs, error) {
 	if number < 0 {
 		return nil, nil
