@@ -148,8 +148,8 @@ func (c *configFiles) acceptInside(v any, source string) any {
 	return nil
 }
 
-// ofProcess reports whether an absolute path can depend on the process that opens it, as
-// /proc/self/cwd: with such a path a checkout names its own files wherever it is.
+// ofProcess reports whether an absolute path can depend on the process that opens it, such as /proc/self/cwd. Such a
+// path could lead back into the checkout that contains it.
 func ofProcess(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(filepath.ToSlash(filepath.Clean(path)), "/"), "/")
 	return first == "proc" || first == "dev"

@@ -105,8 +105,8 @@ func (s *settings) resolve(aliases []alias) error {
 	return nil
 }
 
-// resolveSync replaces enable_sync and offline_fallback. For a remote database
-// they mean an embedded one in front of it.
+// resolveSync replaces enable_sync and offline_fallback. With a remote database, they configure an embedded database
+// that synchronises with it.
 func (s *settings) resolveSync() error {
 	if err := s.resolvePlatform(); err != nil {
 		return err

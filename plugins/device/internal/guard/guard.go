@@ -60,7 +60,7 @@ type Write struct {
 	Values []float64
 	// Shown is the value as a person reads it.
 	Shown string
-	// Current reads the current values. if it is nil, the value is compared with the last one written to the target.
+	// Current reads the current values. If it is nil, the value is compared with the last one written to the target.
 	Current func(ctx context.Context) ([]float64, error)
 }
 

@@ -245,8 +245,8 @@ func (s *server) stop(c conn, l *listener) {
 	}
 }
 
-// during returns the context of an operation: it ends at the time limit, and with the
-// connection, for which the library of version 5 does not end what waits.
+// during returns the context of an operation. It ends at the time limit, and when the connection ends, because the
+// library of version 5 does not end waiting operations then.
 func (s *server) during(ctx context.Context, c conn) (context.Context, context.CancelFunc) {
 	limited, cancelTime := context.WithTimeout(ctx, s.config.timeout())
 	limited, cancel := context.WithCancelCause(limited)

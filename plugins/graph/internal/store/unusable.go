@@ -13,8 +13,7 @@ type Reason struct{ error }
 // Unwrap returns the cause.
 func (r *Reason) Unwrap() error { return r.error }
 
-// Damaged returns the error of a call that finds data in a database that no call can
-// have stored.
+// Damaged returns the error of a call that finds invalid data in the database.
 func Damaged(format string, args ...any) error {
 	return Unusable(tea.InternalError, "restore a backup with graph.restore", "the graph's database is damaged: "+format, args...)
 }

@@ -54,7 +54,7 @@ type Change struct {
 	Embedding []byte
 	// Metadata is an object as JSON, "" for none.
 	Metadata string
-	// Item is kept in memory, if it is set, and returned by searches without Items.
+	// Item, if set, is kept in memory and returned by searches without a call of Items.
 	Item *store.VectorItem
 }
 

@@ -59,8 +59,8 @@ func (database) Open(ctx context.Context, path string, limits engine.Limits) (en
 	if err != nil {
 		return engine.Handles{}, err
 	}
-	// DuckDB creates the file with the permissions of the umask, and does not open
-	// an empty file. Only its owner can change them.
+	// DuckDB creates the file with the permissions of the umask, so they are set here; it does not open an existing
+	// empty file. Only the owner of the file can change its permissions.
 	if err := os.Chmod(path, fileMode); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return engine.Handles{}, errors.Join(err, db.Close())
 	}

@@ -131,9 +131,9 @@ func checksum(order binary.ByteOrder, sum [2]uint32, data []byte) [2]uint32 {
 // errTruncated is the error for a database whose last page is incomplete.
 var errTruncated = errors.New("the end of the file is missing")
 
-// checkPageSize returns errTruncated for a closed database that ends within a page. SQLite ignores
-// such an end, and with it the rows of the page. While there is a log, a checkpoint that
-// was interrupted can have left it, which the log completes.
+// checkPageSize returns errTruncated for a closed database that ends within a page. SQLite ignores such an end, and
+// with it the rows of the page. If there is a log, an interrupted checkpoint may have left the file so, which the log
+// completes.
 func checkPageSize(path string) error {
 	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
 		return nil
