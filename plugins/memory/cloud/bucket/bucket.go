@@ -9,6 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/objstore/gcs"
 	"github.com/the-edge-agent/tea/objstore/s3"
 	"github.com/the-edge-agent/tea/plugins/memory"
+	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/objects"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -20,7 +21,7 @@ func Option() memory.Option { return memory.WithBackend(Backend()) }
 
 // Backend returns the backend.
 func Backend() store.Backend {
-	return store.Backend{Name: Name, Env: env(), Open: func(ctx context.Context, c store.Config) (*store.Stores, error) {
+	return store.Backend{Name: Name, Env: objects.Env(schemes()), Open: func(ctx context.Context, c store.Config) (*store.Stores, error) {
 		s, err := open(ctx, c)
 		if err != nil {
 			return nil, err
@@ -31,13 +32,6 @@ func Backend() store.Backend {
 
 func schemes() []objstore.Scheme {
 	return []objstore.Scheme{s3.Scheme(), gcs.Scheme(), azure.Scheme()}
-}
-
-func env() (names []string) {
-	for _, scheme := range schemes() {
-		names = append(names, scheme.Env...)
-	}
-	return names
 }
 
 // options are settings.memory.options.

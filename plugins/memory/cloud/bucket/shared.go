@@ -42,15 +42,12 @@ func open(ctx context.Context, c store.Config) (*shared, error) {
 	if err := c.Decode(&s.o); err != nil {
 		return nil, err
 	}
-	if s.o.StallSeconds == 0 {
-		s.o.StallSeconds = c.Timeout.Seconds()
-	}
 	var err error
-	if s.bucket, err = objstore.Open(ctx, c.URL, s.o.Settings, schemes()...); err != nil {
+	if s.bucket, err = objects.Open(ctx, c.URL, s.o.Settings, c.Timeout, schemes()...); err != nil {
 		return nil, err
 	}
 	if s.blobs = c.Blobs; s.blobs == nil {
-		below, err := objstore.Open(ctx, strings.TrimSuffix(c.URL, "/")+"/"+strings.TrimSuffix(blobPrefix, "/"), s.o.Settings, schemes()...)
+		below, err := objects.Open(ctx, strings.TrimSuffix(c.URL, "/")+"/"+strings.TrimSuffix(blobPrefix, "/"), s.o.Settings, c.Timeout, schemes()...)
 		if err != nil {
 			return nil, errors.Join(err, s.bucket.Close())
 		}

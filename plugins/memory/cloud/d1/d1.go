@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 
 	"github.com/the-edge-agent/tea/plugins/memory"
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/remotesqlite"
@@ -28,22 +27,13 @@ func Backend() store.Backend {
 	}}
 }
 
-// options are settings.memory.options.
-type options struct {
-	CAFile string `json:"ca_file,omitempty" format:"path" doc:"file of certificates in PEM that are trusted in addition to the system's"`
-}
-
 // open opens the stores. Tests change the HTTP client.
 func open(c store.Config, change func(*http.Client) *http.Client) (*store.Stores, error) {
 	base, err := address(c)
 	if err != nil {
 		return nil, err
 	}
-	var o options
-	if err := c.Decode(&o); err != nil {
-		return nil, err
-	}
-	h, err := httpapi.NewHTTP(httpapi.Route{CAFile: o.CAFile})
+	h, err := remotesqlite.NewHTTP(c)
 	if err != nil {
 		return nil, err
 	}

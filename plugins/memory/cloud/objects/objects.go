@@ -8,13 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/the-edge-agent/tea/objstore"
 	"github.com/the-edge-agent/tea/objstore/azure"
 	"github.com/the-edge-agent/tea/objstore/gcs"
 	"github.com/the-edge-agent/tea/objstore/s3"
 	"github.com/the-edge-agent/tea/plugins/memory"
+	blobs "github.com/the-edge-agent/tea/plugins/memory/cloud/internal/objects"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/keyed/objects"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -25,19 +25,12 @@ func Option() memory.Option { return memory.WithBackend(Backend()) }
 // Backend returns the backend.
 func Backend() store.Backend {
 	schemes := []objstore.Scheme{s3.Scheme(), gcs.Scheme(), azure.Scheme()}
-	var env []string
-	for _, scheme := range schemes {
-		env = slices.Concat(env, scheme.Env)
-	}
-	return store.Backend{Name: objects.Engine, Env: env, Open: func(ctx context.Context, c store.Config) (*store.Stores, error) {
+	return store.Backend{Name: objects.Engine, Env: blobs.Env(schemes), Open: func(ctx context.Context, c store.Config) (*store.Stores, error) {
 		var settings objstore.Settings
 		if err := c.Decode(&settings); err != nil {
 			return nil, err
 		}
-		if settings.StallSeconds == 0 {
-			settings.StallSeconds = c.Timeout.Seconds()
-		}
-		bucket, err := objstore.Open(ctx, c.URL, settings, schemes...)
+		bucket, err := blobs.Open(ctx, c.URL, settings, c.Timeout, schemes...)
 		if err != nil {
 			return nil, err
 		}

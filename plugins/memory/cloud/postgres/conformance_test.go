@@ -10,15 +10,14 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/pgtest"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
 
 var (
-	server pgtest.Shared
+	server sharedServer
 	// pgvector has the extension vector.
-	pgvector = pgtest.Shared{Pgvector: true}
+	pgvector = sharedServer{Pgvector: true}
 )
 
 func TestMain(m *testing.M) {

