@@ -242,6 +242,11 @@ func (s *Service) CheckInput(wf *host.Workflow, input map[string]any) error {
 	return wf.CheckInput(input, s.options.Secrets)
 }
 
+// Values returns what reads the values of a trigger.
+func (s *Service) Values(wf *host.Workflow, serving *host.Serving, trigger int) (*host.Values, error) {
+	return wf.Values(serving, trigger, s.options)
+}
+
 // PluginStatus returns the status of the service's plugins, as a list that can be
 // encoded as JSON.
 func (s *Service) PluginStatus() any { return pluginStatus(s.app.plugins.processes) }

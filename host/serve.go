@@ -27,6 +27,8 @@ type (
 	TimerConfig = spec.Timer
 	// MQTTConfig is the part of a trigger of the kind mqtt.
 	MQTTConfig = spec.MQTT
+	// ValuesConfig is the part of a trigger of the kind poll or stream.
+	ValuesConfig = spec.Values
 	// TriggerKind is the kind of event that starts a run.
 	TriggerKind = spec.TriggerKind
 )
@@ -40,6 +42,8 @@ const (
 	TriggerWatch   = spec.TriggerWatch
 	TriggerMQTT    = spec.TriggerMQTT
 	TriggerOnRun   = spec.TriggerOnRun
+	TriggerPoll    = spec.TriggerPoll
+	TriggerStream  = spec.TriggerStream
 )
 
 // Serving is the serve section of a workflow with its templates. It is immutable
@@ -53,7 +57,7 @@ func (wf *Workflow) Serving() *Serving { return &Serving{wf.serve} }
 // ServingBy returns a serve section that is not in the workflow file; see
 // [LoadServe]. The error is a [Diagnostics].
 func (wf *Workflow) ServingBy(section *ServeConfig) (*Serving, error) {
-	compiled, diags := graph.CompileServe(wf.spec, section)
+	compiled, diags := graph.CompileServe(wf.spec, section, wf.env)
 	return &Serving{compiled}, diags.Err()
 }
 
@@ -110,7 +114,7 @@ func (wf *Workflow) compileServe(diags *diag.List) {
 	if section == nil {
 		section = &spec.Serve{}
 	}
-	compiled, found := graph.CompileServe(wf.spec, section)
+	compiled, found := graph.CompileServe(wf.spec, section, wf.env)
 	wf.serve = compiled
 	*diags = append(*diags, found...)
 }

@@ -61,6 +61,8 @@ type Workflow struct {
 	options  LoadOptions
 	warnings diag.List
 	serve    *graph.Serve
+	// env is what the workflow was compiled with.
+	env graph.Env
 
 	declared settings.Declared
 	// hidden are the secret settings of a workflow whose settings contain no
@@ -176,7 +178,8 @@ func (h *Host) compileOnce(s *spec.Workflow, diags diag.List, o LoadOptions) (*W
 	for _, a := range h.o.Replace {
 		wf.catalog.Replace(a)
 	}
-	g, more := graph.Compile(s, graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace, Broken: modules.broken, Settings: declared.Keys(), Unread: h.unread(), Refused: h.refused(), Dynamic: dynamic.missing})
+	wf.env = graph.Env{Lua: wf.lua, Actions: wf.catalog, Modules: modules.byNamespace, Broken: modules.broken, Settings: declared.Keys(), Unread: h.unread(), Refused: h.refused(), Dynamic: dynamic.missing}
+	g, more := graph.Compile(s, wf.env)
 	diags = append(append(diags, dynamic.problems...), more...)
 	wf.compileServe(&diags)
 	if g != nil && !o.Remote {

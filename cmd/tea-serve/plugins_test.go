@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/the-edge-agent/tea/host/bundles"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/serve"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 // asPlugin makes the test binary a version of the plugin echo.
@@ -32,7 +35,52 @@ func echoBundle(version string) tea.Bundle {
 	answer := func(context.Context, *tea.Request, struct{}) (map[string]any, error) {
 		return map[string]any{"version": version}, nil
 	}
-	return tea.Bundle{Name: "echo", Version: version, Actions: []tea.Action{tea.NewAction(name, "Returns the version.", answer)}}
+	return tea.Bundle{Name: "echo", Version: version, Actions: []tea.Action{
+		tea.NewAction(name, "Returns the version.", answer),
+		tea.NewAction("echo.lines", "Passes on the lines of a file, and those that are appended.", func(ctx context.Context, req *tea.Request, p linesParams) (struct{}, error) {
+			return struct{}{}, passLines(ctx, req, p.File, version)
+		}, tea.Streaming()),
+		tea.NewAction("echo.slow", "Takes 0.1 s and returns how many calls there were at the same time.", slow),
+		tea.NewAction("echo.die", "Ends the process if there is a file, which it removes.", die, tea.Idempotent()),
+		tea.NewAction("echo.act", "Has an effect.", answer, tea.Once()),
+	}}
+}
+
+type linesParams struct {
+	File string `json:"file" doc:"the file"`
+}
+
+// passLines ends with an error when the file is removed.
+func passLines(ctx context.Context, req *tea.Request, file, version string) error {
+	for sent := 0; ; {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return tea.Errorf(tea.ConnectionError, "no source")
+		}
+		lines := strings.Split(string(text), "\n")
+		for _, line := range lines[min(sent, len(lines)-1) : len(lines)-1] {
+			req.Host.Token(ctx, fmt.Sprintf(`{"line": %s, "version": %q}`, line, version))
+		}
+		sent = len(lines) - 1
+		if err := backoff.Sleep(ctx, 5*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+var slowCalls atomic.Int64
+
+func slow(ctx context.Context, _ *tea.Request, _ struct{}) (map[string]any, error) {
+	n := slowCalls.Add(1)
+	defer slowCalls.Add(-1)
+	return map[string]any{"calls": n}, backoff.Sleep(ctx, 100*time.Millisecond)
+}
+
+func die(_ context.Context, _ *tea.Request, p linesParams) (map[string]any, error) {
+	if os.Remove(p.File) == nil {
+		os.Exit(1)
+	}
+	return map[string]any{"alive": true}, nil
 }
 
 func servePlugin() { serve.Main(echoBundle(os.Getenv(asPlugin))) }

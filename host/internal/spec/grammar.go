@@ -27,6 +27,7 @@ type grammar struct {
 	config, parallel, breaker, retry, errorPolicy, budget              *section
 	queue                                                              *section
 	serve, dayBudget, trigger, serveFile                               *section
+	poll, stream, onFailure                                            *section
 }
 
 // theGrammar is built on first use and never changes.
@@ -38,7 +39,7 @@ func (g *grammar) sections() []*section {
 	list = append(list, variantsOf(g.node)...)
 	list = append(list, g.step)
 	list = append(list, variantsOf(g.step)...)
-	return append(list, g.call, g.verify, g.rule, g.edge, g.config, g.parallel, g.breaker, g.retry, g.errorPolicy, g.budget, g.queue, g.serve, g.trigger, g.dayBudget, g.serveFile)
+	return append(list, g.call, g.verify, g.rule, g.edge, g.config, g.parallel, g.breaker, g.retry, g.errorPolicy, g.budget, g.queue, g.serve, g.trigger, g.poll, g.stream, g.onFailure, g.dayBudget, g.serveFile)
 }
 
 func variantsOf(s *section) []*section {
@@ -57,7 +58,8 @@ func newGrammar() *grammar {
 	g.errorPolicy = errorPolicySection(g)
 	g.budget = budgetSection()
 	g.queue = queueSection()
-	g.trigger, g.dayBudget = triggerSection(), dayBudgetSection()
+	g.poll, g.stream, g.onFailure = pollSection(), streamSection(), onFailureSection()
+	g.trigger, g.dayBudget = triggerSection(g), dayBudgetSection()
 	g.serve = serveSection(g)
 	g.serveFile = serveFileSection(g)
 	g.config = configSection(g)

@@ -51,6 +51,8 @@ const (
 	TriggerWatch   TriggerKind = "watch"
 	TriggerMQTT    TriggerKind = "mqtt"
 	TriggerOnRun   TriggerKind = "on_run"
+	TriggerPoll    TriggerKind = "poll"
+	TriggerStream  TriggerKind = "stream"
 )
 
 // Trigger is one trigger. Kind determines which of the pointers is set; none is for
@@ -68,6 +70,7 @@ type Trigger struct {
 	Watch   *Watch
 	MQTT    *MQTT
 	OnRun   *OnRun
+	Values  *Values
 }
 
 // Timer is a trigger of the kind cron or every.
@@ -138,10 +141,16 @@ var triggerOptions = []struct {
 	{"retained", []TriggerKind{TriggerMQTT}},
 	{"result_topic", []TriggerKind{TriggerMQTT}},
 	{"status", []TriggerKind{TriggerOnRun}},
+	{"when", valueKinds},
+	{"reset", valueKinds},
+	{"fire", valueKinds},
+	{"hold_seconds", valueKinds},
+	{"min_interval_seconds", valueKinds},
+	{"on_failure", valueKinds},
 }
 
 // triggerKinds are the kinds in the order of the reference.
-var triggerKinds = []TriggerKind{TriggerCron, TriggerEvery, TriggerAtStart, TriggerWebhook, TriggerWatch, TriggerMQTT, TriggerOnRun}
+var triggerKinds = []TriggerKind{TriggerCron, TriggerEvery, TriggerAtStart, TriggerWebhook, TriggerWatch, TriggerMQTT, TriggerPoll, TriggerStream, TriggerOnRun}
 
 func serveSection(g *grammar) *section {
 	return &section{title: "serve", doc: "When `tea serve` starts runs of the workflow, and how many. It is not part of the workflow's digest.", keys: []*key{
@@ -201,8 +210,8 @@ func dayBudgetSection() *section {
 	}}
 }
 
-func triggerSection() *section {
-	return &section{title: "trigger", doc: "One trigger: exactly one of cron, every, at_start, webhook, watch, mqtt and on_run.", keys: []*key{
+func triggerSection(g *grammar) *section {
+	return &section{title: "trigger", doc: "One trigger: exactly one of cron, every, at_start, webhook, watch, mqtt, poll, stream and on_run.", keys: append([]*key{
 		{name: "cron", shape: str(), doc: "A cron expression: minute, hour, day of month, month and day of week, or @daily and the like. If both day fields are set, either is enough."},
 		{name: "every", shape: seconds().requirePositive(), doc: "An interval."},
 		{name: "at_start", shape: boolean(), doc: "The start of the server."},
@@ -228,7 +237,7 @@ func triggerSection() *section {
 		{name: "status", shape: listOf(oneOf("done", "failed", "waiting", "stopped")).nonEmpty(), fallback: "[done]", doc: "Outcomes that start a run, for on_run; failed includes parked runs."},
 		{name: "input", shape: anyMapping(), doc: "Input of the run, with templates over event, variables and env.", fallback: "{event: \"{{ event }}\"}, or the JSON object of a webhook or message"},
 		{name: "key", shape: written(), doc: "Deduplication key of this trigger."},
-	}}
+	}, valueKeys(g)...)}
 }
 
 func (d *decoder) serve(v element) *Serve {
@@ -283,7 +292,7 @@ func (d *decoder) trigger(m mapping) (t Trigger, ok bool) {
 		t.Kind = kind
 	}
 	if t.Kind == "" {
-		d.errorf(diagcode.MissingKey, m.pos(), "add cron:, every:, at_start: true, webhook:, watch:, mqtt: or on_run:", "the trigger has no event that starts a run")
+		d.errorf(diagcode.MissingKey, m.pos(), "add cron:, every:, at_start: true, webhook:, watch:, mqtt:, poll:, stream: or on_run:", "the trigger has no event that starts a run")
 		return t, false
 	}
 	for _, o := range triggerOptions {
@@ -313,6 +322,9 @@ func (d *decoder) trigger(m mapping) (t Trigger, ok bool) {
 		for _, s := range m.texts("status") {
 			t.OnRun.Statuses = append(t.OnRun.Statuses, s.Value)
 		}
+	case TriggerPoll, TriggerStream:
+		t.Values = d.values(m, t.Kind)
+		value = t.Values.Call.Uses.Value
 	}
 	if hint, err := t.check(); err != nil {
 		d.errorf(diagcode.ValueNotAllowed, t.Pos, hint, "%v", err)

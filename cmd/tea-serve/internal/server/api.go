@@ -339,18 +339,25 @@ type workflowDoc struct {
 type triggerDoc struct {
 	Name string           `json:"name"`
 	Kind host.TriggerKind `json:"kind"`
-	// Last is when a schedule started its last run.
+	// Last is when a schedule, poll or stream started its last run.
 	Last *time.Time `json:"last,omitempty"`
 	Next *time.Time `json:"next,omitempty"`
 	// Problem is why the trigger does not work at the moment.
 	Problem string `json:"problem,omitempty"`
+	// Value is the last value of a poll or stream, as JSON text, and Active reports
+	// that its condition has started a run and was not reset.
+	Value  string `json:"value,omitempty"`
+	Active bool   `json:"active,omitempty"`
 }
 
 func (s *server) describe(v *version) workflowDoc {
-	problems := map[*trigger]string{}
+	problems, values := map[*trigger]string{}, map[*trigger]string{}
 	for _, t := range v.triggers {
-		if t.Kind == host.TriggerMQTT {
+		switch t.Kind {
+		case host.TriggerMQTT:
 			problems[t] = s.brokers.problem(t)
+		case host.TriggerPoll, host.TriggerStream:
+			problems[t], values[t] = s.watches.status(t)
 		}
 	}
 	s.mu.Lock()
@@ -369,7 +376,12 @@ func (s *server) describe(v *version) workflowDoc {
 			next := t.next(last)
 			d.Last, d.Next = &last, &next
 		}
-		d.Problem = cmp.Or(problems[t], s.unwatched[t.id])
+		if t.Values != nil {
+			if at := s.positionOf(t.id); !at.Last.IsZero() {
+				d.Last, d.Active = &at.Last, at.Active
+			}
+		}
+		d.Problem, d.Value = cmp.Or(problems[t], s.unwatched[t.id]), values[t]
 		doc.Triggers = append(doc.Triggers, d)
 	}
 	return doc

@@ -159,6 +159,7 @@ type server struct {
 	metrics *metrics
 	alerts  *alerts
 	brokers *subscriptions
+	watches *watches
 	// lastBeat is the last time that the scheduler made progress; ended is closed when
 	// the server has ended.
 	lastBeat atomic.Int64
@@ -177,6 +178,7 @@ func newServer(svc *teacmd.Service, c *serveCmd) *server {
 	s.metrics = newMetrics(s)
 	svc.DataDir = s.dataDir
 	s.brokers = &subscriptions{s: s, open: map[string]*subscription{}}
+	s.watches = &watches{s: s, open: map[string]*watch{}}
 	s.recordProgress()
 	s.ctx, s.stop = context.WithCancel(svc.Context)
 	s.runs, s.stopAll = context.WithCancelCause(context.WithoutCancel(svc.Context))

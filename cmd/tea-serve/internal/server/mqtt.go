@@ -201,20 +201,8 @@ func (c *subscriptions) receive(ctx context.Context, sub *subscription, p *paho.
 	}
 	event := t.event(map[string]any{"topic": p.Topic, "retained": p.Retain})
 	setBody(event, p.Payload)
-	for {
-		err := c.s.fire(t, event, request{also: handled, depth: depthOf(p)})
-		switch {
-		case errors.Is(err, errStopping), errors.Is(err, errLedgerClosed):
-			return false
-		case !errors.Is(err, errQueueFull) && !errors.As(err, new(*unwritable)):
-			return true
-		}
-		select {
-		case <-time.After(refusedWait):
-		case <-ctx.Done():
-			return false
-		}
-	}
+	err := c.s.fireWhenRoom(ctx, t, event, request{also: handled, depth: depthOf(p)})
+	return !errors.Is(err, errStopping)
 }
 
 // depthProperty is the property of a result that counts the runs that led to it,

@@ -80,6 +80,7 @@ func (s *server) changePlugin(w http.ResponseWriter, how string, change func() (
 	if err != nil {
 		return pluginError(err)
 	}
+	s.changed("") // streams of the version before start again
 	s.svc.Log.Info("plugin "+done.Name+" "+how, "version", done.Version, "before", done.Before)
 	return reply(w, http.StatusOK, done)
 }

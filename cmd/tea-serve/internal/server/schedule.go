@@ -41,6 +41,7 @@ func (s *server) schedule() {
 		}
 		s.recordProgress()
 		s.brokers.update()
+		s.watches.update()
 		now := time.Now()
 		if step := clockStep(before, now); step.Abs() > time.Second {
 			s.resetTimers()

@@ -118,6 +118,11 @@ func (c *catalog) sharedProblems() (diags host.Diagnostics) {
 			diags.Errorf(codeValue, section.Pos, diag.Suggest(name, known), "no workflow of the directory has the name %q", name)
 		}
 	}
+	for _, t := range c.triggers(host.TriggerPoll, host.TriggerStream) {
+		if on := t.Values.OnFailure; on != nil && on.Workflow != "" && !slices.Contains(known, on.Workflow) {
+			diags.Errorf(codeValue, on.Pos, diag.Suggest(on.Workflow, known), "on_failure: no workflow of the directory has the name %q", on.Workflow)
+		}
+	}
 	for _, t := range c.triggers(host.TriggerOnRun, host.TriggerWatch) {
 		if t.Kind == host.TriggerOnRun && !slices.Contains(known, t.OnRun.Workflow) {
 			diags.Errorf(codeValue, t.Pos, diag.Suggest(t.OnRun.Workflow, known), "on_run: no workflow of the directory has the name %q", t.OnRun.Workflow)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 // The codes for an invalid value, and for keys that exclude each other.
@@ -132,10 +133,30 @@ func (t *trigger) request(ctx context.Context, s *server, event map[string]any) 
 	return r, s.svc.CheckInput(t.v.Workflow, r.input)
 }
 
+// fireWhenRoom is fire, and waits while the queue is full. The error is errStopping if
+// ctx ends or the server stops.
+func (s *server) fireWhenRoom(ctx context.Context, t *trigger, event map[string]any, with request) error {
+	for {
+		err := s.fire(t, event, with)
+		switch {
+		case errors.Is(err, errLedgerClosed):
+			return errStopping
+		case !errors.Is(err, errQueueFull) && !errors.As(err, new(*unwritable)):
+			return err
+		}
+		if backoff.Sleep(ctx, refusedWait) != nil {
+			return errStopping
+		}
+	}
+}
+
 // fire starts a run for an event. with has the fields also, once and depth of the
-// request.
+// request, and workflow if it is not that of the trigger.
 func (s *server) fire(t *trigger, event map[string]any, with request) error {
-	r, err := t.request(s.ctx, s, event)
+	r, err := request{workflow: with.workflow, trigger: t.Name, input: map[string]any{"event": event}}, error(nil)
+	if with.workflow == "" {
+		r, err = t.request(s.ctx, s, event)
+	}
 	r.also, r.once, r.depth = with.also, with.once, with.depth
 	if err == nil && r.depth > maxDepth {
 		err = errCircle

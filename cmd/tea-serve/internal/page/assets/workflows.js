@@ -8,7 +8,8 @@ import {every, runTable} from "./runs.js"
 // triggers describes the triggers of a workflow.
 function triggers(list) {
 	return list.map(trigger => h("div", null, trigger.name, trigger.next ? [" · next ", when(trigger.next)] : null,
-		trigger.last ? [" · last ", when(trigger.last)] : null, trigger.problem ? h("span", {class: "bad"}, ` ${trigger.problem}`) : null))
+		trigger.last ? [" · last ", when(trigger.last)] : null, trigger.value ? [" · value ", h("code", null, trigger.value)] : null,
+		trigger.active ? " · active" : null, trigger.problem ? h("span", {class: "bad"}, ` ${trigger.problem}`) : null))
 }
 
 // workflows shows all workflows.
