@@ -43,6 +43,10 @@ func TestPump(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !strings.Contains(string(readme), "tea serve . -c served") {
+		t.Error("the README does not serve the example")
+	}
+	asksAboutThePump(t, dir, home, address)
 	for _, c := range []struct {
 		command string
 		code    int
@@ -71,6 +75,33 @@ func TestPump(t *testing.T) {
 			}
 		}
 	}
+}
+
+// asksAboutThePump serves the example until its trigger has asked the question.
+func asksAboutThePump(t *testing.T, dir, home, address string) {
+	t.Helper()
+	serve := exec.CommandContext(t.Context(), filepath.Join(bin, "tea"), "serve", ".", "-c", "served", "-v", "--listen", "127.0.0.1:0")
+	serve.Dir, serve.Env, serve.WaitDelay = dir, append(environment(home), "PUMP="+address), time.Minute
+	out, err := serve.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := serve.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		fmt.Fprintln(&log, lines.Text())
+		if strings.Contains(lines.Text(), "of pump: waiting") {
+			_ = serve.Process.Signal(os.Interrupt) // Wait returns the error
+			_, _ = io.Copy(&log, out)
+			if err := serve.Wait(); err != nil {
+				t.Errorf("tea serve: %v\n%s", err, &log)
+			}
+			return
+		}
+	}
+	t.Fatalf("tea serve has asked nothing: %v\n%s", serve.Wait(), &log)
 }
 
 // TestKilledWriteIsNotRepeated kills tea, or the plugin, while a machine carries out a

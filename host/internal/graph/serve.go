@@ -97,7 +97,7 @@ func (c *compiler) watchedCall(t *spec.Trigger) {
 		return
 	}
 	switch info, known := c.env.Actions.Describe(b.Uses.Value); {
-	case known && info.Once:
+	case known && (info.Once || info.DryRun && !info.Reads):
 		c.diags.Errorf(diagcode.ValueNotAllowed, b.Uses.Pos, "name an action that reads, and call this one in a node", "%s: %s has an effect", t.Kind, b.Uses.Value)
 	case known && !info.Streaming && t.Kind == spec.TriggerStream:
 		c.diags.Errorf(diagcode.ValueNotAllowed, b.Uses.Pos, "write poll: with every:, or name an action such as mqtt.watch", "stream: %s passes on no values", b.Uses.Value)

@@ -248,8 +248,8 @@ func (w *watch) run(ctx context.Context) {
 				continue
 			default:
 				w.previous, w.last = w.last, r.value
-				w.show()
 				wait = w.check(ctx)
+				w.show()
 			}
 		}
 		due.Stop()
@@ -330,15 +330,18 @@ func (w *watch) check(ctx context.Context) (wait time.Duration) {
 	return wait
 }
 
-// remember stores a position.
+// remember stores a position before the next value counts.
 func (w *watch) remember(next position) {
 	if next == w.edge.position {
 		return
 	}
 	w.edge.position = next
 	w.s.mu.Lock()
-	defer w.s.mu.Unlock()
-	_, _ = w.s.led.add(false, next.entry(w.t.id)) // the server ends if it fails
+	b, err := w.s.led.add(true, next.entry(w.t.id))
+	w.s.mu.Unlock()
+	if err == nil {
+		_ = b.wait() // the ledger writes it again
+	}
 }
 
 // start starts a run. The ledger stores the position with it, so there is never one
