@@ -140,7 +140,7 @@ func (s *Serve) With(ctx context.Context, trigger int, env map[string]any) (any,
 	if with == nil {
 		return map[string]any{}, nil
 	}
-	return with.Eval(ctx, names{"variables": s.variables, "env": env})
+	return with.Eval(ctx, script.Values{"variables": s.variables, "env": env})
 }
 
 // Condition returns the condition when or reset of a trigger; nil if it has none.
@@ -161,18 +161,9 @@ func (c *Condition) ReadsPrevious() bool {
 
 // Holds evaluates a condition on a value.
 func (s *Serve) Holds(ctx context.Context, c *Condition, result, previous any, env map[string]any) (bool, error) {
-	known := map[string]any{"result": result, previousRoot: previous, "variables": s.variables, "env": env}
-	v, err := c.Eval(ctx, names(known), script.Env{Globals: known})
+	known := script.Values{"result": result, previousRoot: previous, "variables": s.variables, "env": env}
+	v, err := c.Eval(ctx, known, script.Env{Globals: known})
 	return value.Truthy(v), err
-}
-
-// names is the scope of a template or condition of a trigger.
-type names map[string]any
-
-// Lookup implements [expr.Scope].
-func (s names) Lookup(name string) (any, bool) {
-	v, ok := s[name]
-	return v, ok
 }
 
 // Input returns the input for an event of a trigger; ok is false if the trigger
@@ -182,7 +173,7 @@ func (s *Serve) Input(ctx context.Context, trigger int, event, env map[string]an
 	if mapping == nil {
 		return nil, false, nil
 	}
-	v, err := mapping.Eval(ctx, names{"event": event, "variables": s.variables, "env": env})
+	v, err := mapping.Eval(ctx, script.Values{"event": event, "variables": s.variables, "env": env})
 	input, _ = v.(map[string]any)
 	return input, true, err
 }
@@ -197,5 +188,5 @@ func (s *Serve) Key(ctx context.Context, trigger int, event, env map[string]any)
 	if key == nil {
 		return nil, nil
 	}
-	return key.Eval(ctx, names{"event": event, "variables": s.variables, "env": env})
+	return key.Eval(ctx, script.Values{"event": event, "variables": s.variables, "env": env})
 }
