@@ -58,11 +58,15 @@ type Member struct {
 }
 
 // Pos returns the node's position with the given path.
+//
+//go:noinline
 func (n *Node) Pos(path string) diag.Pos {
 	return diag.Pos{File: n.File, Line: n.Line, Column: n.Column, Path: path}
 }
 
 // Get returns the value of a key, or nil if there is none.
+//
+//go:noinline
 func (n *Node) Get(key string) *Node {
 	for _, m := range n.Members {
 		if m.Key.Text == key {

@@ -55,8 +55,10 @@ func (m mapping) member(name string) member {
 	return member{}
 }
 
+//go:noinline
 func (v element) pos() diag.Pos { return v.node.Pos(v.path) }
 
+//go:noinline
 func (v element) is(kind source.Kind) bool { return v.node != nil && v.node.Kind == kind }
 
 // text returns a scalar with the position of its content.
@@ -114,6 +116,7 @@ func (m mapping) get(name string) element { return m.member(name).value }
 //go:noinline
 func (m mapping) key(name string) element { return m.member(name).key }
 
+//go:noinline
 func (m mapping) has(name string) bool { return m.get(name).node != nil }
 
 func (m mapping) string(name string) string {

@@ -40,21 +40,48 @@ type numberForm struct {
 	max     *float64
 }
 
-func str() *shape                   { return &shape{text: &textForm{}} }
-func written() *shape               { return &shape{text: &textForm{scalar: true}} }
-func oneOf(words ...string) *shape  { return &shape{text: &textForm{enum: words}} }
-func boolean() *shape               { return &shape{boolean: true} }
-func seconds() *shape               { return &shape{duration: time.Second} }
-func milliseconds() *shape          { return &shape{duration: time.Millisecond} }
-func listOf(item *shape) *shape     { return &shape{list: item} }
+// The functions for shapes are not inlined, since the grammar calls them several hundred
+// times and is built once.
+
+//go:noinline
+func str() *shape { return &shape{text: &textForm{}} }
+
+//go:noinline
+func written() *shape { return &shape{text: &textForm{scalar: true}} }
+
+//go:noinline
+func oneOf(words ...string) *shape { return &shape{text: &textForm{enum: words}} }
+
+//go:noinline
+func boolean() *shape { return &shape{boolean: true} }
+
+//go:noinline
+func seconds() *shape { return &shape{duration: time.Second} }
+
+//go:noinline
+func milliseconds() *shape { return &shape{duration: time.Millisecond} }
+
+//go:noinline
+func listOf(item *shape) *shape { return &shape{list: item} }
+
+//go:noinline
 func entriesOf(entry *shape) *shape { return &shape{entries: entry} }
-func object(s *section) *shape      { return &shape{mapping: s} }
-func anything() *shape              { return &shape{anything: true} }
-func anyMapping() *shape            { return entriesOf(anything()) }
+
+//go:noinline
+func object(s *section) *shape { return &shape{mapping: s} }
+
+//go:noinline
+func anything() *shape { return &shape{anything: true} }
+
+//go:noinline
+func anyMapping() *shape { return entriesOf(anything()) }
 
 // integer is an integer of at least low, and at most high if given.
+//
+//go:noinline
 func integer(low float64, high ...float64) *shape { return &shape{number: between(true, low, high)} }
 
+//go:noinline
 func number(low float64, high ...float64) *shape { return &shape{number: between(false, low, high)} }
 
 func between(integer bool, low float64, high []float64) *numberForm {

@@ -76,11 +76,15 @@ func (d Diagnostic) Error() string {
 type List []Diagnostic
 
 // Errorf adds an error.
+//
+//go:noinline
 func (l *List) Errorf(code string, pos Pos, hint, format string, args ...any) {
 	*l = append(*l, Diagnostic{Code: code, Severity: Error, Pos: pos, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 // Warnf adds a warning.
+//
+//go:noinline
 func (l *List) Warnf(code string, pos Pos, hint, format string, args ...any) {
 	*l = append(*l, Diagnostic{Code: code, Severity: Warning, Pos: pos, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
