@@ -15,6 +15,7 @@ type (
 	ReportOptions = report.Options
 )
 
+// Deadline describes until when an interrupt can be answered and what happens afterwards; "" if it has no deadline.
 func Deadline(i flow.Interrupt) string { return report.Deadline(i) }
 
 // Printable makes untrusted text safe for a terminal: control characters become

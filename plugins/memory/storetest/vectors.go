@@ -276,6 +276,7 @@ func vectorsFilter(t *testing.T, x *index) {
 	}
 }
 
+// Filter parses a filter.
 func Filter(t *testing.T, wanted map[string]any) filter.Filter {
 	t.Helper()
 	f := must(filter.Parse("filter", wanted))(t)

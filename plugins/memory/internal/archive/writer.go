@@ -57,6 +57,7 @@ type end struct {
 	SHA256  string `json:"sha256"`
 }
 
+// Table is a table of a memory.
 type Table struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
@@ -64,6 +65,7 @@ type Table struct {
 	PrimaryKey  []string        `json:"primary_key,omitempty"`
 }
 
+// Tables are the tables of a memory.
 type Tables interface {
 	Tables(ctx context.Context) ([]Table, error)
 	// Rows calls page with all rows of a table, some at a time.

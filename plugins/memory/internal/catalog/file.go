@@ -40,6 +40,7 @@ func (f File) id() string { return f.Table + "/" + f.Path }
 // Outcome is the outcome of tracking a file.
 type Outcome string
 
+// The outcomes.
 const (
 	Added     Outcome = "added"
 	Changed   Outcome = "changed"

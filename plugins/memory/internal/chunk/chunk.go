@@ -23,6 +23,7 @@ const (
 	Headings By = "headings"
 )
 
+// Options select how to split. Size and Overlap are in tokens; Overlap is less than Size.
 type Options struct {
 	By            By
 	Size, Overlap int

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 )
 
+// Options configures an index.
 type Options struct {
 	// Language selects the stop words and the stemmer, one of [Languages]. The
 	// zero value is [DefaultLanguage]. Open discards an index of another language.
@@ -28,6 +29,7 @@ type Field struct {
 	Name, Text string
 }
 
+// Document is the argument of Put.
 type Document struct {
 	// ID identifies the document. Equal scores are ordered by it.
 	ID int64

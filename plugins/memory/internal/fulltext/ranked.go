@@ -6,6 +6,7 @@ import (
 	"sync"
 )
 
+// Hit is a document that was found.
 type Hit struct {
 	ID    int64
 	Score float64

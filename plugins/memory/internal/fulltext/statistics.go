@@ -12,6 +12,7 @@ type Statistics struct {
 	found map[term]int // the number of documents with each term
 }
 
+// Statistics returns the statistics of the live documents for a query.
 func (x *Index) Statistics(ctx context.Context, text string) (Statistics, error) {
 	st := Statistics{lang: x.lang, terms: parseQuery(text, x.lang).terms, found: map[term]int{}}
 	err := x.search(ctx, func(s *search) {

@@ -7,6 +7,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
 )
 
+// Base returns the synchronised state of the records.
 func (d *Database) Base() syncing.Base { return base{d} }
 
 // base has a pair for each synchronised record, and one for each feed.

@@ -75,6 +75,7 @@ type state struct {
 	seq      map[store.Feed]int64
 }
 
+// Open opens a database without reading it.
 func Open(o Options) *Database { return &Database{o: o} }
 
 // tx has the operations of a write.

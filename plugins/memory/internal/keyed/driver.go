@@ -16,6 +16,7 @@ var (
 	_ store.Resetter     = (*Database)(nil)
 )
 
+// State returns the state of a feed.
 func (d *Database) State(ctx context.Context, feed store.Feed) (store.FeedState, error) {
 	found, err := d.o.DB.Get(ctx, stateKey, tableKey(forgottenTable, string(feed)))
 	if err != nil {
@@ -34,6 +35,7 @@ func (d *Database) State(ctx context.Context, feed store.Feed) (store.FeedState,
 	return state, err
 }
 
+// Get returns rows and tombstones.
 func (d *Database) Get(ctx context.Context, q store.RowQuery) ([]store.Row, error) {
 	ctx = d.pin(ctx)
 	var keys []string
@@ -268,6 +270,7 @@ func (d *Database) Changes(ctx context.Context, q store.RowChanges) (page store.
 	return page, err
 }
 
+// Spaces describes collections.
 func (d *Database) Spaces(ctx context.Context, names ...string) (all []store.Space, err error) {
 	if len(names) > 0 {
 		keys := make([]string, len(names))
@@ -298,10 +301,13 @@ func toSpace(name string, raw []byte) store.Space {
 	return s
 }
 
+// Contents stores the contents of files.
 func (d *Database) Contents() store.BlobStorage { return &blobs{d} }
 
+// Close closes the database.
 func (d *Database) Close() error { return d.o.DB.Close() }
 
+// ReadFile returns a file of the text index.
 func (d *Database) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	found, err := d.o.DB.Get(ctx, tableKey(indexTable, name))
 	if err == nil && found[0] == nil {
@@ -313,10 +319,12 @@ func (d *Database) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	return found[0], nil
 }
 
+// WriteFile writes a file of the text index.
 func (d *Database) WriteFile(ctx context.Context, name string, data []byte) error {
 	return d.writeFile(ctx, Op{Key: tableKey(indexTable, name), Value: data})
 }
 
+// RemoveFile removes a file of the text index.
 func (d *Database) RemoveFile(ctx context.Context, name string) error {
 	return d.writeFile(ctx, Op{Key: tableKey(indexTable, name)})
 }
@@ -330,6 +338,7 @@ func (d *Database) writeFile(ctx context.Context, op Op) error {
 	return d.o.DB.Write(ctx, []Op{op})
 }
 
+// ListFiles returns the names of the files of the text index.
 func (d *Database) ListFiles(ctx context.Context) (names []string, err error) {
 	err = d.each(ctx, tableKey(indexTable, ""), tableKey(indexTable+1, ""), func(p Pair) (bool, error) {
 		names = append(names, p.Key[1:])

@@ -49,6 +49,7 @@ const (
 	modelField  = "_model"
 )
 
+// Files has the files; see [file.Files].
 type Files interface {
 	All(ctx context.Context, q file.Query) iter.Seq2[file.File, error]
 	Stat(ctx context.Context, path string) (file.File, error)
@@ -57,6 +58,7 @@ type Files interface {
 	Read(ctx context.Context, path string) (file.File, []byte, error)
 }
 
+// Document is an entry or a file.
 type Document struct {
 	// Source is LTM, File or Cloud, and Key is the key or the path.
 	Source, Key string

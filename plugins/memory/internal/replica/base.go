@@ -14,6 +14,7 @@ import (
 // the embedded database.
 type base struct{ engine store.QueryEngine }
 
+// Base returns the state that the memory has in common with its remotes.
 func (r *Replica) Base() syncing.Base { return base{r.o.Engine} }
 
 // lookUp is the maximum number of records that one statement looks up.

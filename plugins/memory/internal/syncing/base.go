@@ -18,6 +18,7 @@ type Synced struct {
 	Expires time.Time
 }
 
+// None reports whether a is the zero state.
 func (a Synced) None() bool { return a.Hash == "" && a.Pending == "" }
 
 // SyncedRecord is the synchronised state of the record with an id. If it is None,

@@ -16,6 +16,7 @@ import (
 // Policy decides about a record that changed on both sides.
 type Policy string
 
+// The policies.
 const (
 	// LastWrite keeps the later change by the clocks of the sides; for equal times,
 	// the change with the larger hash.
@@ -73,11 +74,13 @@ type Result struct {
 	Bytes         int64
 }
 
+// The values of Result.Restored.
 const (
 	This  = "this"
 	Other = "other"
 )
 
+// Conflict is a record that changed on both sides. Winner is local, remote or merge.
 type Conflict struct {
 	store.RecordName
 	Winner string `json:"winner"`

@@ -24,6 +24,7 @@ type Trips struct {
 	n atomic.Int64
 }
 
+// RoundTrip sends a request.
 func (t *Trips) RoundTrip(r *http.Request) (*http.Response, error) {
 	n := t.n.Add(1)
 	send := t.RoundTripper.RoundTrip
@@ -47,6 +48,7 @@ func (t *Trips) Wrap(h *http.Client) *http.Client {
 	return h
 }
 
+// CloseIdleConnections closes the connections that no request uses.
 func (t *Trips) CloseIdleConnections() {
 	if c, ok := t.RoundTripper.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -69,6 +69,7 @@ func (r Remote) Shared(t testing.TB, further map[string]any) Device {
 	return Open(t, r.Option, settings)
 }
 
+// Call calls an action.
 func (d Device) Call(ctx context.Context, action string, params map[string]any) (map[string]any, error) {
 	if params == nil {
 		params = map[string]any{}
