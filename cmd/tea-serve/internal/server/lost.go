@@ -28,7 +28,10 @@ func (s *server) hasPriorState() bool {
 	if info, err := s.lock.Stat(); err == nil && info.Size() > 0 {
 		return true
 	}
-	if s.led.failed == nil {
+	s.led.mu.Lock() // the writer may have synced already
+	failed := s.led.failed
+	s.led.mu.Unlock()
+	if failed == nil {
 		_, _ = s.lock.WriteAt([]byte("its state is in state.jsonl\n"), 0) // the journals record it too
 	}
 	return false
