@@ -93,6 +93,9 @@ func parts() (all []part.Part) {
 	if b, ok := b.(interface{ Serial() part.Part }); ok {
 		all = append(all, b.Serial())
 	}
+	if b, ok := b.(interface{ GPIO() part.Part }); ok { // only on Linux
+		all = append(all, b.GPIO())
+	}
 	if b, ok := b.(interface{ Command() part.Part }); ok {
 		all = append(all, b.Command())
 	}

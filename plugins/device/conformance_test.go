@@ -13,6 +13,7 @@ func TestConformance(t *testing.T) {
 	settings := object{"modbus": object{"servers": object{"plc": object{"url": "tcp://127.0.0.1:1"}}, "points": object{"p": object{"address": 1, "write": object{}}}}}
 	broker := object{"mqtt": object{"servers": object{"site": object{"url": "mqtt://127.0.0.1:1", "publish": []any{object{"topics": []any{"a/#"}}}}}}}
 	plc := object{"opcua": object{"servers": object{"plc": object{"url": "opc.tcp://127.0.0.1:1"}}, "nodes": object{"n": node("n", object{"write": object{}})}, "methods": object{"m": method("m", nil)}}}
+	lines := object{"gpio": object{"lines": object{"l": object{"chip": "no-such-chip", "line": "A", "write": object{}}}}}
 	teatest.Conformance(t, device.Bundle(),
 		teatest.Request{Action: "modbus.read", Settings: settings, Params: object{"address": 7}},
 		teatest.Request{Action: "modbus.write", Settings: settings, Params: object{"point": "p", "value": 1}},
@@ -28,6 +29,10 @@ func TestConformance(t *testing.T) {
 		teatest.Request{Action: "serial.exchange", Settings: object{"serial": object{"ports": object{"p": object{"path": "/dev/no-such-port"}}}}, Params: object{"count": 1}},
 		teatest.Request{Action: "serial.list", Params: object{}},
 		teatest.Request{Action: "serial.watch", Params: object{}},
+		teatest.Request{Action: "gpio.read", Settings: lines, Params: object{"line": "l"}},
+		teatest.Request{Action: "gpio.write", Settings: lines, Params: object{"line": "l", "value": true}},
+		teatest.Request{Action: "gpio.pulse", Settings: lines, Params: object{"line": "l", "seconds": 1}},
+		teatest.Request{Action: "gpio.watch", Params: object{"line": "l"}},
 		teatest.Request{Action: "command.run", Settings: allow(object{"c": object{"argv": []any{"no-such-program"}}}), Params: object{"command": "c"}},
 		teatest.Request{Action: "command.run", Params: object{"command": "c"}},
 	)

@@ -147,7 +147,7 @@ func TestWritesHappenAtMostOnce(t *testing.T) {
 			once = append(once, a.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"modbus.write", "opcua.write", "opcua.call", "serial.exchange", "command.run"}, once); diff != "" {
+	if diff := cmp.Diff([]string{"modbus.write", "opcua.write", "opcua.call", "serial.exchange", "gpio.write", "gpio.pulse", "command.run"}, once); diff != "" {
 		t.Errorf("at most once (-want +got):\n%s", diff)
 	}
 	points := object{"p": object{"address": 0, "write": object{}}}
