@@ -20,8 +20,11 @@ func TestTheGuideHasTheCapabilitiesOfTheEngines(t *testing.T) {
 		title string
 		of    store.Capability
 	}{
-		{"`ltm.search` with a `query`", store.FullText}, {"archives, `memory.sync`", store.Records}, {"files without `memory.blobs`", store.Contents},
-		{"`memory.sql_query`", store.SQL}, {"`data.*`", store.Tables},
+		{"`ltm.search` with a `query`", store.FullText},
+		{"archives, `memory.sync`", store.Records},
+		{"files without `memory.blobs`", store.Contents},
+		{"`memory.sql_query`", store.SQL},
+		{"`data.*`", store.Tables},
 	}
 	if len(columns) != len(store.Capabilities()) {
 		t.Fatalf("the table has %d columns for the capabilities %v", len(columns), store.Capabilities())

@@ -61,6 +61,7 @@ type Parts struct {
 
 var _ store.BlobStorage = (*Parts)(nil)
 
+// Put stores the data of r under name.
 func (p *Parts) Put(ctx context.Context, name string, r io.Reader) (store.BlobInfo, error) {
 	if err := errors.Join(store.CheckBlobName(name), ctx.Err()); err != nil {
 		return store.BlobInfo{}, err
@@ -88,6 +89,7 @@ func (p *Parts) Put(ctx context.Context, name string, r io.Reader) (store.BlobIn
 	return info, p.Database.Publish(ctx, info, c, from)
 }
 
+// Get opens a blob for reading, with its first parts.
 func (p *Parts) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	if err := store.CheckBlobName(name); err != nil {
 		return nil, err
@@ -118,6 +120,7 @@ func (r *partReader) take(parts [][]byte) {
 	}
 }
 
+// Read reads from the parts, and further ones from the database.
 func (r *partReader) Read(p []byte) (int, error) {
 	for len(r.parts) == 0 || len(r.parts[0]) == 0 {
 		switch {
@@ -141,8 +144,10 @@ func (r *partReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// Close ends the reading.
 func (r *partReader) Close() error { return nil }
 
+// Stat describes a blob.
 func (p *Parts) Stat(ctx context.Context, name string) (store.BlobInfo, error) {
 	if err := store.CheckBlobName(name); err != nil {
 		return store.BlobInfo{}, err
@@ -157,6 +162,7 @@ func (p *Parts) Stat(ctx context.Context, name string) (store.BlobInfo, error) {
 	return found[0], nil
 }
 
+// Delete removes a blob.
 func (p *Parts) Delete(ctx context.Context, name string) error {
 	if err := store.CheckBlobName(name); err != nil {
 		return err
@@ -164,6 +170,7 @@ func (p *Parts) Delete(ctx context.Context, name string) error {
 	return p.Database.Delete(ctx, name)
 }
 
+// Move renames a blob and replaces an existing one.
 func (p *Parts) Move(ctx context.Context, from, to string) error {
 	if err := errors.Join(store.CheckBlobName(from), store.CheckBlobName(to)); err != nil {
 		return err
@@ -182,6 +189,7 @@ func (p *Parts) Move(ctx context.Context, from, to string) error {
 // listPage is the number of blobs that one request lists.
 const listPage = 1000
 
+// List returns the blobs whose names begin with prefix.
 func (p *Parts) List(ctx context.Context, prefix string) iter.Seq2[store.BlobInfo, error] {
 	return func(yield func(store.BlobInfo, error) bool) {
 		for after := ""; ; {

@@ -274,6 +274,7 @@ func (w *writing) numbers(ctx context.Context, keys []string) (map[string]int64,
 	return numbers, err
 }
 
+// Versions returns the number of the last change of each table.
 func (s *Shared) Versions(ctx context.Context) (map[string]int64, error) {
 	states, err := s.Stored.States(ctx)
 	versions := make(map[string]int64, len(states))
@@ -283,6 +284,7 @@ func (s *Shared) Versions(ctx context.Context) (map[string]int64, error) {
 	return versions, err
 }
 
+// CountRows returns the number of a table's rows.
 func (s *Shared) CountRows(ctx context.Context, name string) (int64, error) {
 	rows, _, err := s.Stored.Count(ctx, strings.ToLower(name))
 	return rows, err
@@ -315,6 +317,7 @@ func (s *Shared) ChangedRows(ctx context.Context, name string, after int64, limi
 	return page, nil
 }
 
+// RowRecords returns the rows with these keys, in their order.
 func (s *Shared) RowRecords(ctx context.Context, name string, keys ...string) ([]store.Record, error) {
 	t, err := s.find(ctx, name)
 	if err != nil {
