@@ -67,9 +67,8 @@ func (e *edge) step(ctx context.Context, result, previous any, now time.Time) (n
 		next.Sum = sum
 	case e.When == nil:
 	case next.Active && !holds:
-		reset := true
 		if e.Reset != nil {
-			if reset, _, err = e.conditions.Reset(ctx, result, previous); err != nil || !reset {
+			if reset, _, err := e.conditions.Reset(ctx, result, previous); err != nil || !reset {
 				return next, false, 0, err
 			}
 		}
