@@ -19,7 +19,7 @@ import (
 var tea string
 
 func TestMain(m *testing.M) {
-	teaproc.Main(m, func(bin string) { tea = filepath.Join(bin, "tea") }, "cmd/tea")
+	teaproc.Main(m, func(bin string) { tea = filepath.Join(bin, "tea") }, "cmd/tea", "plugins/device/cmd/tea-plugin-device")
 }
 
 // kills is how many kills one workflow gets.

@@ -3,6 +3,8 @@
 server.py tcp [PORT]           Modbus TCP; without PORT at a free one
 server.py rtuovertcp [PORT]    frames of the serial line over TCP
 server.py rtu DEVICE           a serial line
+server.py count                Modbus TCP; prints a line {"write": ADDRESS} for each write of
+                               holding registers
 
 It prints one line: {"port": N} once it listens. Holding register 0 and coil 0 count
 nothing and can be written; input registers from 100 have one value of each type in both
@@ -34,6 +36,13 @@ def inputs():
     return registers + [struct.unpack(">H", b"\x7f\xc0")[0], 0] + [0] * 500
 
 
+def report(sending, pdu):
+    """Reports each write, for trace_pdu. pymodbus ignores the methods of a derived data block."""
+    if not sending and pdu.function_code in (6, 16):
+        print(json.dumps({"write": pdu.address}), flush=True)
+    return pdu
+
+
 async def main():
     kind, where = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "0"
     # The context adds 1 to addresses.
@@ -46,8 +55,9 @@ async def main():
         await server.listen()
         port = 0
     else:
-        framer = FramerType.SOCKET if kind == "tcp" else FramerType.RTU
-        server = ModbusTcpServer(context, framer=framer, address=("127.0.0.1", int(where)))
+        framer = FramerType.RTU if kind == "rtuovertcp" else FramerType.SOCKET
+        server = ModbusTcpServer(context, framer=framer, address=("127.0.0.1", int(where)),
+                                 trace_pdu=report if kind == "count" else None)
         await server.listen()
         port = server.transport.sockets[0].getsockname()[1]
     print(json.dumps({"port": port}), flush=True)
