@@ -12,6 +12,7 @@ help: ## list the targets
 .PHONY: demo
 demo: ## build everything and run the main example; no network, no keys
 	TEA_COZO=cached scripts/build
+	go build -o bin/pump-simulator ./examples/pump/simulator
 	scripts/demo
 
 .PHONY: build

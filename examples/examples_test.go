@@ -196,7 +196,7 @@ func TestDemo(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	gateway := filepath.Join(root, "examples", "gateway")
-	for to, from := range map[string]string{filepath.Join(root, "scripts"): "../scripts", gateway: "gateway"} {
+	for to, from := range map[string]string{filepath.Join(root, "scripts"): "../scripts", gateway: "gateway", filepath.Join(root, "examples", "pump"): "pump"} {
 		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 			t.Fatal(err)
 		}
@@ -204,6 +204,7 @@ func TestDemo(t *testing.T) {
 	if err := os.Symlink(bin, filepath.Join(root, "bin")); err != nil {
 		t.Fatal(err)
 	}
+	buildPump(t, filepath.Join(bin, "pump-simulator"))
 	got, err := shell(t.Context(), root, t.TempDir(), "scripts/demo")
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +212,7 @@ func TestDemo(t *testing.T) {
 	if got.code != 0 {
 		t.Fatalf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 	}
-	for _, want := range []string{"# Gateway report, 2026-03-14", "examples/gateway/report.md", "TEA_LLM=ollama"} {
+	for _, want := range []string{"# Gateway report, 2026-03-14", "pump: speed 40 -> 0", "examples/gateway/report.md", "TEA_LLM=ollama"} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("the demo does not print %q:\n%s", want, got.stdout)
 		}
@@ -296,7 +297,7 @@ func TestReadmePicture(t *testing.T) {
 	if err := os.WriteFile(flow, []byte(blocks[i].script), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	svg, err := exec.CommandContext(t.Context(), filepath.Join(bin, "tea"), "inspect", "--format", "svg", flow).Output()
+	svg, err := exec.CommandContext(t.Context(), filepath.Join(bin, "tea"), "inspect", "--format", "svg", "--plugins", bin, flow).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

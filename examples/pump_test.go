@@ -18,12 +18,22 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
+// buildPump builds the simulator of a pump.
+func buildPump(t *testing.T, to string) {
+	t.Helper()
+	peertest.Long(t, "it builds a simulator")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", to, "./pump/simulator").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
 // TestPump runs the commands of the example pump against its simulator.
 func TestPump(t *testing.T) {
 	t.Parallel()
-	python := peertest.Dir(t, "..", "pymodbus") + "/python/bin/python"
+	simulator := filepath.Join(t.TempDir(), "simulator")
+	buildPump(t, simulator)
 	ctx, stop := context.WithCancel(context.Background())
-	pump := exec.CommandContext(ctx, python, "pump/simulator.py", "0")
+	pump := exec.CommandContext(ctx, simulator, "127.0.0.1:0")
 	pump.WaitDelay = 10 * time.Second
 	out, err := pump.StdoutPipe()
 	if err != nil {
@@ -33,11 +43,12 @@ func TestPump(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { stop(); _ = pump.Wait() })
-	line, err := bufio.NewReader(out).ReadString('\n')
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := "127.0.0.1:" + strings.TrimSpace(strings.TrimPrefix(line, "listening at port "))
+	address := strings.TrimSpace(strings.TrimPrefix(line, "pump: listening at "))
 	dir, home := copyExample(t, "pump"), t.TempDir()
 	readme, err := os.ReadFile("pump/README.md")
 	if err != nil {
@@ -74,6 +85,9 @@ func TestPump(t *testing.T) {
 				t.Errorf("the README shows %q, the command %s", shown, got.stderr)
 			}
 		}
+	}
+	if line, err := lines.ReadString('\n'); err != nil || line != "pump: speed 40 -> 0\n" {
+		t.Errorf("the pump says %q, %v", line, err)
 	}
 }
 
