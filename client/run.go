@@ -53,7 +53,9 @@ type Run struct {
 	Failures       []Failure   `json:"failures,omitempty"`
 	FailedBranches int         `json:"failed_branches,omitempty"`
 	Pending        []Interrupt `json:"pending,omitempty"`
-	Usage          *Usage      `json:"usage,omitempty"`
+	// AnsweredBy are the targets whose links answered questions, by question.
+	AnsweredBy map[string]string `json:"answered_by,omitempty"`
+	Usage      *Usage            `json:"usage,omitempty"`
 	// State is the state as JSON, without secrets.
 	State json.RawMessage `json:"state,omitempty"`
 	Notes []string        `json:"notes,omitempty"`

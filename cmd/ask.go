@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -36,7 +37,7 @@ func (k *asker) ask(ctx context.Context, i flow.Interrupt) (any, error) {
 			fmt.Fprintln(k.app.stderr) // what follows starts on a new line
 			return nil, err
 		}
-		answer, err := parseAnswer(i, strings.TrimSpace(text))
+		answer, err := runview.ParseAnswer(i, strings.TrimSpace(text))
 		if err == nil {
 			return answer, nil
 		}
@@ -108,53 +109,4 @@ func (k *asker) line(ctx context.Context) (string, error) {
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-}
-
-// parseAnswer reads the typed text as the number of a choice, as JSON, as text
-// or as yes or no, whichever fits first. An empty line is the default.
-func parseAnswer(i flow.Interrupt, text string) (any, error) {
-	if text == "" {
-		if i.Kind == flow.InterruptAsk && i.Default == nil {
-			return nil, fmt.Errorf("an answer is needed")
-		}
-		return i.Default, nil
-	}
-	if i.Kind != flow.InterruptAsk {
-		v, err := value.Decode([]byte(text))
-		if _, ok := v.(map[string]any); err != nil || !ok {
-			return nil, fmt.Errorf("expected a JSON object, or an empty line")
-		}
-		return v, nil
-	}
-	var failed error
-	for _, v := range readings(i, text) {
-		err := i.Check(v)
-		if err == nil {
-			return v, nil
-		}
-		if failed == nil {
-			failed = err
-		}
-	}
-	return nil, failed
-}
-
-// readings returns the values that a typed text can mean.
-func readings(i flow.Interrupt, text string) []any {
-	var all []any
-	v, err := value.Decode([]byte(text))
-	if err == nil {
-		all = append(all, v)
-	}
-	all = append(all, text)
-	if n, ok := v.(int64); ok && n >= 1 && int(n) <= len(i.Choices) {
-		all = append(all, i.Choices[n-1])
-	}
-	switch strings.ToLower(text) {
-	case "y", "yes":
-		all = append(all, true)
-	case "n", "no":
-		all = append(all, false)
-	}
-	return all
 }

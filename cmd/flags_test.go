@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 )
@@ -49,7 +50,7 @@ func TestParseAnswer(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := parseAnswer(test.i, test.typed)
+			got, err := runview.ParseAnswer(test.i, test.typed)
 			if (err != nil) != test.fails {
 				t.Fatalf("err = %v", err)
 			}

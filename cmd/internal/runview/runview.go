@@ -1,9 +1,10 @@
 // Package runview prepares runs for clients and converts their answers. Start
-// with [Describe] and [AnswersTo].
+// with [Describe], [AnswersTo] and [ParseAnswer].
 package runview
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -92,4 +93,53 @@ func Find(pending []flow.Interrupt, name string) (flow.Interrupt, error) {
 		ids = []string{"none"}
 	}
 	return flow.Interrupt{}, fmt.Errorf("no pending interrupt %q; pending: %s", name, strings.Join(ids, ", "))
+}
+
+// ParseAnswer reads a typed text as the number of a choice, as JSON, as text
+// or as yes or no, whichever fits first. An empty line is the default.
+func ParseAnswer(i flow.Interrupt, text string) (any, error) {
+	if text == "" {
+		if i.Kind == flow.InterruptAsk && i.Default == nil {
+			return nil, errors.New("an answer is needed")
+		}
+		return i.Default, nil
+	}
+	if i.Kind != flow.InterruptAsk {
+		v, err := value.Decode([]byte(text))
+		if _, ok := v.(map[string]any); err != nil || !ok {
+			return nil, errors.New("expected a JSON object, or an empty line")
+		}
+		return v, nil
+	}
+	var failed error
+	for _, v := range readings(i, text) {
+		err := i.Check(v)
+		if err == nil {
+			return v, nil
+		}
+		if failed == nil {
+			failed = err
+		}
+	}
+	return nil, failed
+}
+
+// readings returns the values that a typed text can mean.
+func readings(i flow.Interrupt, text string) []any {
+	var all []any
+	v, err := value.Decode([]byte(text))
+	if err == nil {
+		all = append(all, v)
+	}
+	all = append(all, text)
+	if n, ok := v.(int64); ok && n >= 1 && int(n) <= len(i.Choices) {
+		all = append(all, i.Choices[n-1])
+	}
+	switch strings.ToLower(text) {
+	case "y", "yes":
+		all = append(all, true)
+	case "n", "no":
+		all = append(all, false)
+	}
+	return all
 }

@@ -94,6 +94,7 @@ func (s *server) routes(a *access) (http.Handler, []route) {
 	for _, pattern := range []string{"GET /{$}", "GET /page/{version}/{file}"} {
 		mux.HandleFunc(pattern, s.getPage)
 	}
+	mux.Handle("/answer/{token}", guard.Bounded(guard.Read(http.HandlerFunc(s.serveAnswer), maxAnswer), maxHooks))
 	if s.static != "" {
 		mux.Handle("GET /static/{path...}", s.static)
 	}

@@ -41,6 +41,7 @@ type serveCmd struct {
 	Static          static        `placeholder:"DIR" help:"Directory whose files are served under /static/, without a token."`
 	AlertURL        string        `name:"alert-url" placeholder:"URL" help:"Address that gets a POST request when a run has failed, is parked or waits for an answer."`
 	AlertSecret     string        `placeholder:"NAME" help:"Secret that signs alerts, one of --secrets: X-Signature is the HMAC-SHA256 of the body."`
+	PublicURL       string        `name:"public-url" placeholder:"URL" help:"Address under which people reach the server, for links in messages that announce questions. Default: the address of --listen."`
 	MetricsInterval time.Duration `default:"1m" placeholder:"TIME" help:"How often metrics are sent to --otlp-endpoint. Default: 1m."`
 	MaxRunning      int           `default:"32" placeholder:"N" help:"Maximum number of runs at a time. Default: 32."`
 	StopTimeout     time.Duration `default:"20s" placeholder:"TIME" help:"How long running nodes have to finish when the server stops. Afterwards their runs are stopped with a checkpoint. Default: 20s."`
@@ -90,6 +91,9 @@ func (c *serveCmd) Serve(svc *teacmd.Service) error {
 		}
 	}
 	defer func() { _ = socket.Close() }()
+	if s.base, err = c.base(urlOf(socket, access.tls != nil)); err != nil {
+		return err
+	}
 	if err := s.open(); err != nil {
 		return err
 	}
@@ -134,6 +138,10 @@ type server struct {
 	// diskFull records whether the disk is full; probe is the run that is tried then.
 	diskFull diskFull
 	probe    atomic.Pointer[item]
+	// unseen are waiting runs whose questions may be new; asked receives a value when
+	// there are any.
+	unseen map[string]bool
+	asked  chan struct{}
 	// ends counts ended runs.
 	ends int
 	// followers are the runs that the run being settled starts.
@@ -154,7 +162,9 @@ type server struct {
 	// uploads has an element for each bundle that is being received.
 	uploads chan struct{}
 
-	page    *page.Page
+	page *page.Page
+	// base is the address of links; "" if people cannot reach the server.
+	base    string
 	static  static
 	metrics *metrics
 	alerts  *alerts
@@ -172,7 +182,7 @@ type server struct {
 
 func newServer(svc *teacmd.Service, c *serveCmd) *server {
 	s := &server{
-		svc: svc, flags: c, static: c.Static, secrets: host.NewMask(svc.Secrets()), lines: map[string]*line{}, live: map[string]*live{}, answers: map[string]chan struct{}{}, unwatched: map[string]string{}, maxRunning: c.MaxRunning,
+		svc: svc, flags: c, static: c.Static, secrets: host.NewMask(svc.Secrets()), lines: map[string]*line{}, live: map[string]*live{}, answers: map[string]chan struct{}{}, unseen: map[string]bool{}, asked: make(chan struct{}, 1), unwatched: map[string]string{}, maxRunning: c.MaxRunning,
 		triggersChanged: make(chan string, 1), endings: make(chan struct{}, 1), started: time.Now(), mu: new(sync.Mutex), ended: make(chan struct{}), uploads: make(chan struct{}, maxUploads),
 	}
 	s.metrics = newMetrics(s)
@@ -260,6 +270,7 @@ func (s *server) open() (err error) {
 	s.background.Go(s.schedule)
 	s.background.Go(s.sweep)
 	s.background.Go(s.watchdog)
+	s.background.Go(s.announceQuestions)
 	if s.svc.Collector != nil {
 		s.background.Go(s.sendMetrics)
 	}

@@ -14,17 +14,20 @@ type entry struct {
 	Format int `json:"format,omitempty"`
 	// Safe is the size of the file that was synced when the line was written: damaged
 	// data after it was never acknowledged.
-	Safe  int64     `json:"safe,omitempty"`
-	Item  *item     `json:"item,omitempty"`
-	Try   *progress `json:"try,omitempty"`
-	End   string    `json:"end,omitempty"`
-	Drop  *dropped  `json:"drop,omitempty"`
-	Over  *overRun  `json:"over,omitempty"`
-	Gone  string    `json:"gone,omitempty"`
-	Key   *keyUse   `json:"key,omitempty"`
-	Fired *firing   `json:"fired,omitempty"`
-	File  *fileSeen `json:"file,omitempty"`
-	Used  *dayUse   `json:"used,omitempty"`
+	Safe  int64         `json:"safe,omitempty"`
+	Item  *item         `json:"item,omitempty"`
+	Try   *progress     `json:"try,omitempty"`
+	End   string        `json:"end,omitempty"`
+	Drop  *dropped      `json:"drop,omitempty"`
+	Over  *overRun      `json:"over,omitempty"`
+	Gone  string        `json:"gone,omitempty"`
+	Key   *keyUse       `json:"key,omitempty"`
+	Fired *firing       `json:"fired,omitempty"`
+	File  *fileSeen     `json:"file,omitempty"`
+	Used  *dayUse       `json:"used,omitempty"`
+	Asked *announcement `json:"asked,omitempty"`
+	// LinkKey is the key of the links that answer questions.
+	LinkKey []byte `json:"link_key,omitempty"`
 }
 
 // firing is the last time of a schedule; a zero At removes it.
@@ -59,6 +62,8 @@ type overRun struct {
 	Usage    *flow.Usage `json:"usage,omitempty"`
 	// ErrorType is the type of the failure.
 	ErrorType tea.ErrorType `json:"error_type,omitempty"`
+	// AnsweredBy are the targets whose links answered questions, by question.
+	AnsweredBy map[string]string `json:"answered_by,omitempty"`
 }
 
 // keyUse is the run for a deduplication key.
@@ -125,17 +130,19 @@ func (l usedDays) last() *lastRun {
 
 // ledgerState is the state that results from the entries.
 type ledgerState struct {
-	items map[string]*item
-	drops map[string]*dropped
-	over  map[string]*overRun
-	keys  map[string]*keyUse
-	fired map[string]time.Time
-	files map[string]map[string]string
-	used  map[string]usedDays
+	items   map[string]*item
+	drops   map[string]*dropped
+	over    map[string]*overRun
+	keys    map[string]*keyUse
+	fired   map[string]time.Time
+	files   map[string]map[string]string
+	used    map[string]usedDays
+	asked   map[string]*announcement
+	linkKey []byte
 }
 
 func newLedgerState() ledgerState {
-	return ledgerState{items: map[string]*item{}, drops: map[string]*dropped{}, over: map[string]*overRun{}, keys: map[string]*keyUse{}, fired: map[string]time.Time{}, files: map[string]map[string]string{}, used: map[string]usedDays{}}
+	return ledgerState{items: map[string]*item{}, drops: map[string]*dropped{}, over: map[string]*overRun{}, keys: map[string]*keyUse{}, fired: map[string]time.Time{}, files: map[string]map[string]string{}, used: map[string]usedDays{}, asked: map[string]*announcement{}}
 }
 
 func (s *ledgerState) apply(e *entry) {
@@ -178,6 +185,15 @@ func (s *ledgerState) apply(e *entry) {
 	if e.Used != nil {
 		s.used[e.Used.Workflow] = s.used[e.Used.Workflow].set(e.Used)
 	}
+	if e.Asked != nil {
+		s.asked[e.Asked.key()] = e.Asked
+		if e.Asked.Gone {
+			delete(s.asked, e.Asked.key())
+		}
+	}
+	if e.LinkKey != nil {
+		s.linkKey = e.LinkKey
+	}
 }
 
 // before returns entries that undo the trigger entries among the given ones.
@@ -211,6 +227,12 @@ func (s *ledgerState) entries(now time.Time) []*entry {
 		if now.Before(k.Until) {
 			list = append(list, &entry{Key: k})
 		}
+	}
+	for _, a := range s.asked {
+		list = append(list, &entry{Asked: a})
+	}
+	if s.linkKey != nil {
+		list = append(list, &entry{LinkKey: s.linkKey})
 	}
 	for trigger, at := range s.fired {
 		list = append(list, &entry{Fired: &firing{trigger, at}})

@@ -26,6 +26,9 @@ type item struct {
 	// Fork is set for a fork of another run.
 	Fork *forking `json:"fork,omitempty"`
 
+	// AnsweredBy are the targets whose links answered questions, by question.
+	AnsweredBy map[string]string `json:"answered_by,omitempty"`
+
 	progress `json:"-"`
 
 	// recovered reports that an earlier process may have begun the run, and interrupted
@@ -58,6 +61,10 @@ type resumption struct {
 	Input       json.RawMessage `json:"input,omitempty"`
 	RetryFailed bool            `json:"retry_failed,omitempty"`
 	Migrate     bool            `json:"migrate,omitempty"`
+	// By is the target whose link gave the answers.
+	By string `json:"by,omitempty"`
+	// questions are the ids of the answers.
+	questions []string
 }
 
 // progress is the progress of an item.

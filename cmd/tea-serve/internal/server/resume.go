@@ -104,15 +104,20 @@ func (s *server) resume(contents *host.RunContents, resume *resumption) (accepte
 	}
 	s.mu.Lock()
 	next := &item{ID: id, Workflow: contents.Header.Workflow, At: time.Now(), Resume: resume}
+	o := s.led.state.over[id]
 	if it := s.led.state.items[id]; it != nil {
 		if it.Parked == "" && !it.Waiting {
 			s.mu.Unlock()
 			return accepted{}, errBusy
 		}
+		next.AnsweredBy = it.AnsweredBy
 		next.Trigger, next.Input, next.Depth, next.Spent = it.Trigger, it.Input, it.Depth, it.Spent
-	} else if o := s.led.state.over[id]; o != nil && o.Usage != nil {
-		next.Spent = *o.Usage // the run's usage includes what was spent before
+	} else if o != nil {
+		if next.AnsweredBy = o.AnsweredBy; o.Usage != nil {
+			next.Spent = *o.Usage // the run's usage includes what was spent before
+		}
 	}
+	next.AnsweredBy = resume.addBy(next.AnsweredBy)
 	runs, err := s.openRuns()
 	if err == nil {
 		var entry host.RunEntry

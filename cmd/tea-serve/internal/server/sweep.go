@@ -49,6 +49,7 @@ func (s *server) listEnded(runs *host.Runs) {
 	for _, e := range slices.Backward(list) {
 		if _, served := triggerOf(e); e.Status == flow.Waiting && s.catalog.Owns(e.WorkflowFile) && (served || s.led.state.over[e.ID] != nil) {
 			s.line(e.Workflow).waiting[e.ID] = true
+			s.lookAt(e.ID)
 		}
 		if s.led.state.items[e.ID] == nil && s.catalog.Owns(e.WorkflowFile) {
 			s.line(e.Workflow).addEnded(e.ID, e.Status, e.UpdatedAt)

@@ -50,6 +50,7 @@ func (ln *line) next(c *host.ServeConfig) int {
 func (s *server) setWaiting(it *item, waiting bool) {
 	if ln := s.line(it.Workflow); waiting {
 		ln.waiting[it.ID] = true
+		s.lookAt(it.ID)
 	} else {
 		delete(ln.waiting, it.ID)
 	}
