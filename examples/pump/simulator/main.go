@@ -4,12 +4,14 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"os"
+	"slices"
 	"sync/atomic"
 )
 
@@ -27,7 +29,7 @@ func main() {
 	if len(os.Args) > 1 {
 		address = os.Args[1]
 	}
-	l, err := net.Listen("tcp", address)
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", address)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -56,7 +58,7 @@ func serve(conn net.Conn) {
 		}
 		response := answer(request)
 		binary.BigEndian.PutUint16(header[4:], uint16(len(response)+1)) //nolint:gosec // at most 252
-		if _, err := conn.Write(append(header, response...)); err != nil {
+		if _, err := conn.Write(slices.Concat(header, response)); err != nil {
 			return
 		}
 	}
