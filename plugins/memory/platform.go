@@ -14,13 +14,11 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
+	embeddedmemory "github.com/the-edge-agent/tea/plugins/memory/internal/embedded"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -97,19 +95,16 @@ func (f *folder) openEmbedded(ctx context.Context, overrun func(growing bool)) e
 		return errors.Join(err, e.engine.Close())
 	}
 	f.acknowledged = "local"
-	readOnly := f.readOnly != ""
-	docs := documents.New(e.engine)
-	e.longterm = longterm.New(longterm.Options{
-		Engine: e.engine, Blobs: e.blobs, Clock: f.clock, IndexDir: filepath.Join(f.dir, "index"), Language: f.settings.LTM.Language, InlineBytes: f.settings.LTM.InlineBytes, Logger: slog.Default(),
-		ReadOnly: readOnly,
+	e.memory = embeddedmemory.Open(embeddedmemory.Options{
+		Engine: e.engine, Blobs: e.blobs, Dir: f.dir, Clock: f.clock, Language: f.settings.LTM.Language, InlineBytes: f.settings.LTM.InlineBytes, Search: f.settings.Vector.options(), ReadOnly: f.readOnly,
+		Logger: slog.Default(),
 	})
+	docs := e.memory.Documents()
 	managed := catalog.NewManaged(docs, f.clock)
-	e.tables = tabular.New(tabular.Options{Engine: e.engine, Documents: docs, Catalog: managed, Dir: filepath.Join(f.dir, "tables"), ReadOnly: readOnly, Logger: slog.Default()})
-	f.embedded, f.documents, f.blobs, f.longterm, f.tables, f.catalog = e, docs, e.blobs, e.longterm, e.tables, managed.Catalog
-	e.documents, e.vectors = docs, vectors.New(vectors.Options{Engine: e.engine, Dir: filepath.Join(f.dir, "vectors"), Search: f.settings.Vector.options(), ReadOnly: readOnly, Logger: slog.Default()})
-	f.vectors = e.vectors
+	e.tables = tabular.New(tabular.Options{Engine: e.engine, Documents: docs, Catalog: managed, Dir: filepath.Join(f.dir, "tables"), ReadOnly: f.readOnly != "", Logger: slog.Default()})
+	f.embedded, f.documents, f.blobs, f.longterm, f.vectors, f.tables, f.catalog = e, docs, e.blobs, e.memory.LongTerm, e.memory.Vectors, e.tables, managed.Catalog
 	f.families(e.engine.Identity, func() (string, error) { return filepath.Join(f.dir, "files-index"), nil })
-	if !readOnly {
+	if f.readOnly == "" {
 		f.sweeper = f.sweeps()
 	}
 	return nil

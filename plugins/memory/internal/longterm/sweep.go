@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -18,11 +17,11 @@ const sweepBatch = 200
 
 // Sweep removes the entries that expired before an instant, removals that the index has applied, and blobs that no row
 // refers to.
-func (m *Memory) Sweep(ctx context.Context, before time.Time) (int, error) {
+func (m *Memory) Sweep(ctx context.Context, before int64) (int, error) {
 	if err := m.ready(ctx); err != nil {
 		return 0, err
 	}
-	removed, err := m.sweepRows(ctx, before.UnixMicro())
+	removed, err := m.sweepRows(ctx, before)
 	if err != nil {
 		return removed, err
 	}

@@ -17,15 +17,20 @@ import (
 type entries struct {
 	closing
 	m     *memory
-	index *textIndex // nil if the driver stores no files
+	index index      // nil if the driver has no text index
+	files *textIndex // the index whose files the driver stores; nil = none
 }
 
 var _ store.LongTermMemory = (*entries)(nil)
 
 func newEntries(m *memory) *entries {
 	e := &entries{m: m}
-	if files, ok := m.driver.(store.FileStore); ok {
-		e.index = &textIndex{m: m, files: files}
+	switch d := m.driver.(type) {
+	case Indexer:
+		e.index = d
+	case store.FileStore:
+		e.files = &textIndex{m: m, files: d}
+		e.index = e.files
 	}
 	return e
 }
@@ -159,10 +164,10 @@ func (s *entries) Sweep(ctx context.Context, before time.Time) (int, error) {
 }
 
 func (s *entries) Close() error {
-	if s.closed.Swap(true) || s.index == nil {
+	if s.closed.Swap(true) || s.files == nil {
 		return nil
 	}
-	return s.index.close()
+	return s.files.close()
 }
 
 func (s *entries) List(ctx context.Context, l store.List) (p store.Page, err error) {
@@ -185,7 +190,8 @@ func (s *entries) walk(ctx context.Context, l store.List, required []string, wan
 		Feed: store.EntryFeed, Space: l.Namespace, Prefix: l.Prefix, After: l.After, Limit: min(l.Limit+1, batchRows), MaxBytes: l.MaxBytes, NoBody: l.KeysOnly, Live: s.m.micro(), Require: required,
 	}
 	return s.m.each(ctx, q, func(r *store.Row) (bool, error) {
-		if r.Damaged == nil && (s.m.expired(r) || wanted != nil && !wanted(r)) {
+		// What is known of a damaged row is decisive, too.
+		if (r.Damaged == nil || r.ID != 0) && (s.m.expired(r) || wanted != nil && !wanted(r)) {
 			return true, nil
 		}
 		return c.add(toMemory(r, l.KeysOnly), 0), nil
