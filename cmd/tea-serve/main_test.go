@@ -33,7 +33,9 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(notifyDir()) // only of this process
+	os.Exit(code)
 }
 
 // project is a directory with workflows, and a home for the runs.

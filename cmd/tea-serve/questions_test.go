@@ -15,12 +15,14 @@ import (
 	"time"
 )
 
+// notifyDir is the directory of the plugin notify, which TestMain removes.
+func notifyDir() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("tea-serve-notify-%d", os.Getpid()))
+}
+
 // notifyPlugin builds the plugin notify.
 var notifyPlugin = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "tea-serve-notify-")
-	if err != nil {
-		return "", err
-	}
+	dir := notifyDir()
 	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "tea-plugin-notify"), "github.com/the-edge-agent/tea/plugins/notify/cmd/tea-plugin-notify").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w: %s", err, out)
