@@ -11,9 +11,12 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/embedded"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
@@ -41,10 +44,12 @@ func elsewhere() memory.Option {
 		if err != nil {
 			return nil, errors.Join(err, e.Close())
 		}
-		m := embedded.Open(embedded.Options{Engine: e, Blobs: blobs, Dir: dir, Language: c.Language, InlineBytes: c.InlineBytes})
 		return &store.Stores{
-			LongTerm: m.LongTerm, Metadata: m.Metadata, Vectors: m.Vectors, Blobs: blobs,
-			Close: func() error { return errors.Join(m.Driver.Close(), e.Close(), blobs.Close()) },
+			LongTerm: longterm.New(longterm.Options{Engine: e, Blobs: blobs, Clock: clock.New(), IndexDir: filepath.Join(dir, "index"), Language: c.Language, InlineBytes: c.InlineBytes}),
+			Metadata: documents.New(e),
+			Vectors:  vectors.New(vectors.Options{Engine: e, Dir: filepath.Join(dir, "vectors")}),
+			Blobs:    blobs,
+			Close:    func() error { return errors.Join(e.Close(), blobs.Close()) },
 		}, nil
 	}})
 }

@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/embedded"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -70,8 +71,7 @@ func fillVectors(b *testing.B, dir, name string, p *points) (bulk time.Duration)
 	if err != nil {
 		b.Fatal(err)
 	}
-	m := embedded.Open(embedded.Options{Engine: e, Dir: dir})
-	x := m.Vectors
+	x := vectors.New(vectors.Options{Engine: e, Dir: filepath.Join(dir, "vectors")})
 	for from := 0; from < benchVectors; from += 5000 {
 		items := make([]store.VectorItem, 5000)
 		for i := range items {
@@ -90,10 +90,10 @@ func fillVectors(b *testing.B, dir, name string, p *points) (bulk time.Duration)
 			b.Fatal(err)
 		}
 	})
-	if err := m.Driver.WaitBuilt(b.Context(), "default"); err != nil {
+	if err := x.WaitBuilt(b.Context(), "default"); err != nil {
 		b.Fatal(err)
 	}
-	for _, end := range []func() error{m.Driver.Close, e.Close} {
+	for _, end := range []func() error{x.Close, e.Close} {
 		if err := end(); err != nil {
 			b.Fatal(err)
 		}

@@ -7,35 +7,36 @@ import (
 	"errors"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
-	embeddedmemory "github.com/the-edge-agent/tea/plugins/memory/internal/embedded"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // embedded is a memory in a folder of this device.
 type embedded struct {
-	engine database
-	blobs  *blob.Folder
-	memory *embeddedmemory.Memory
-	tables *tabular.Tables
+	engine    database
+	blobs     *blob.Folder
+	longterm  *longterm.Memory
+	vectors   *vectors.Index
+	documents *documents.Documents
+	tables    *tabular.Tables
 }
 
-func (e *embedded) close() error {
-	return errors.Join(e.memory.Driver.Close(), e.engine.Close(), e.blobs.Close())
-}
+func (e *embedded) close() error { return errors.Join(e.engine.Close(), e.blobs.Close()) }
 
 func (e *embedded) sweep(ctx context.Context) error {
 	return errors.Join(e.blobs.Sweep(), e.tables.Sweep(ctx))
 }
 
-func (e *embedded) sweepContents(ctx context.Context) error {
-	return e.memory.Driver.SweepContents(ctx)
-}
+func (e *embedded) sweepContents(ctx context.Context) error { return e.longterm.SweepContents(ctx) }
 
-func (f *folder) embeddedReplica() syncing.Device {
-	return f.embedded.memory.Replica(f.catalog, f.files, f.sessions)
+func (f *folder) embeddedReplica() *replica.Replica {
+	e := f.embedded
+	return replica.New(replica.Options{Engine: e.engine, LongTerm: e.longterm, Vectors: e.vectors, Documents: e.documents, Catalog: f.catalog, Files: f.files, Sessions: f.sessions})
 }
 
 // deviceTables are the tables of an embedded memory.

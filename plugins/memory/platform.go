@@ -14,11 +14,13 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
-	embeddedmemory "github.com/the-edge-agent/tea/plugins/memory/internal/embedded"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -95,16 +97,19 @@ func (f *folder) openEmbedded(ctx context.Context, overrun func(growing bool)) e
 		return errors.Join(err, e.engine.Close())
 	}
 	f.acknowledged = "local"
-	e.memory = embeddedmemory.Open(embeddedmemory.Options{
-		Engine: e.engine, Blobs: e.blobs, Dir: f.dir, Clock: f.clock, Language: f.settings.LTM.Language, InlineBytes: f.settings.LTM.InlineBytes, Search: f.settings.Vector.options(), ReadOnly: f.readOnly,
-		Logger: slog.Default(),
+	readOnly := f.readOnly != ""
+	docs := documents.New(e.engine)
+	e.longterm = longterm.New(longterm.Options{
+		Engine: e.engine, Blobs: e.blobs, Clock: f.clock, IndexDir: filepath.Join(f.dir, "index"), Language: f.settings.LTM.Language, InlineBytes: f.settings.LTM.InlineBytes, Logger: slog.Default(),
+		ReadOnly: readOnly,
 	})
-	docs := e.memory.Documents()
 	managed := catalog.NewManaged(docs, f.clock)
-	e.tables = tabular.New(tabular.Options{Engine: e.engine, Documents: docs, Catalog: managed, Dir: filepath.Join(f.dir, "tables"), ReadOnly: f.readOnly != "", Logger: slog.Default()})
-	f.embedded, f.documents, f.blobs, f.longterm, f.vectors, f.tables, f.catalog = e, docs, e.blobs, e.memory.LongTerm, e.memory.Vectors, e.tables, managed.Catalog
+	e.tables = tabular.New(tabular.Options{Engine: e.engine, Documents: docs, Catalog: managed, Dir: filepath.Join(f.dir, "tables"), ReadOnly: readOnly, Logger: slog.Default()})
+	f.embedded, f.documents, f.blobs, f.longterm, f.tables, f.catalog = e, docs, e.blobs, e.longterm, e.tables, managed.Catalog
+	e.documents, e.vectors = docs, vectors.New(vectors.Options{Engine: e.engine, Dir: filepath.Join(f.dir, "vectors"), Search: f.settings.Vector.options(), ReadOnly: readOnly, Logger: slog.Default()})
+	f.vectors = e.vectors
 	f.families(e.engine.Identity, func() (string, error) { return filepath.Join(f.dir, "files-index"), nil })
-	if f.readOnly == "" {
+	if !readOnly {
 		f.sweeper = f.sweeps()
 	}
 	return nil

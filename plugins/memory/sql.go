@@ -18,6 +18,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/manifest"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -82,7 +83,7 @@ func (m *Memory) selector() (store.Selector, error) {
 func (m *Memory) views(dialect store.Dialect) []store.View {
 	views := append(catalog.Views(dialect), m.folder.sessions.View(dialect), file.View(dialect), manifest.View(dialect))
 	if m.folder.embedded != nil {
-		views = append(views, m.folder.embedded.memory.Views()...)
+		views = append(views, m.folder.embedded.longterm.View(), vectors.View(dialect))
 	}
 	return views
 }

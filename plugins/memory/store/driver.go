@@ -107,8 +107,7 @@ type RowQuery struct {
 	// NoBody leaves the bodies out.
 	NoBody bool
 	// Numbered reports that the numbers and the tombstones are used. Otherwise a driver can
-	// leave both out, and the ids and times of entries that are selected by their names;
-	// the numbers of documents are in the order of their last changes.
+	// leave both out; the numbers of documents are in the order of their last changes.
 	Numbered bool
 }
 
@@ -220,10 +219,6 @@ type RowResult struct {
 	// row, such as its size; a *tea.Error.
 	Err error
 }
-
-// Refused reports that the row was not written because of the condition or the
-// dimension.
-func (r RowResult) Refused() bool { return r.Unmet || r.Dimension != 0 }
 
 // Precondition is a condition on a row before it is written. The zero value is
 // always met.

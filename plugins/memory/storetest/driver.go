@@ -22,9 +22,6 @@ func Driver(t *testing.T, open func(t *testing.T, c store.Config) (store.Driver,
 		var lacks []store.Capability
 		d := o.stores(t, time.Now).driver
 		_, indexed := d.(store.FileStore)
-		if _, indexes := d.(records.Indexer); indexes {
-			indexed = true
-		}
 		if _, searches := d.(store.TextSearcher); !indexed && !searches {
 			lacks = append(lacks, store.FullText)
 		}
@@ -49,13 +46,6 @@ func Driver(t *testing.T, open func(t *testing.T, c store.Config) (store.Driver,
 	})
 }
 
-// DriverVectors runs the suite of a driver's vector index alone.
-func DriverVectors(t *testing.T, open func(t *testing.T, c store.Config) (store.Driver, error)) {
-	t.Helper()
-	o := &driverStores{open: open}
-	VectorIndex(t, func(t *testing.T) store.VectorIndex { return o.stores(t, time.Now).Vectors })
-}
-
 // driverStores keeps one open database per test.
 type driverStores struct {
 	open   func(t *testing.T, c store.Config) (store.Driver, error)
@@ -78,18 +68,12 @@ func (o *driverStores) stores(t *testing.T, now func() time.Time) *opened {
 	return o.opened.Again(t, func() (*opened, error) {
 		dir := o.dirs.Of(t)
 		c := store.Config{Engine: "test", Dir: dir, Timeout: time.Minute, Language: "english", InlineBytes: 1024, Now: now, Logger: slog.New(slog.DiscardHandler)}
-		blobs, err := blob.Open(filepath.Join(dir, "blobs"))
+		d, err := o.open(t, c)
 		if err != nil {
 			return nil, err
 		}
-		c.Blobs = blobs
-		d, err := o.open(t, c)
-		if err != nil {
-			return nil, errors.Join(err, blobs.Close())
-		}
-		if _, ok := d.(store.ContentStore); ok {
-			c.Blobs = nil
-			if err := blobs.Close(); err != nil {
+		if _, ok := d.(store.ContentStore); !ok {
+			if c.Blobs, err = blob.Open(filepath.Join(dir, "blobs")); err != nil {
 				return nil, errors.Join(err, d.Close())
 			}
 		}

@@ -92,7 +92,7 @@ func (s *shared) begin(ctx context.Context) (*holder, error) {
 func (t *holder) release() {
 	t.end()
 	t.work.Wait()
-	if t.memory != nil {
+	if t.longterm != nil {
 		_ = t.parts.close() // nothing was written
 	}
 	if t.pages != nil {

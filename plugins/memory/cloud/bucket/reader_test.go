@@ -108,7 +108,7 @@ func TestAReaderMeetsASweep(t *testing.T) {
 				return err
 			}
 		}
-		got, err = x.memory.LongTerm.Retrieve(t.Context(), "", "a")
+		got, err = x.longterm.Retrieve(t.Context(), "", "a")
 		return err
 	})
 	if err != nil || calls != 2 || string(got.Value) != `"`+large("new")+`"` {

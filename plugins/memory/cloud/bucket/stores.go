@@ -11,6 +11,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -62,21 +63,21 @@ func (e *entries) Store(ctx context.Context, all ...store.Entry) ([]store.Stored
 	if err := e.open(); err != nil {
 		return nil, err
 	}
-	return with(ctx, e.s.write, func(t *holder) ([]store.Stored, error) { return t.memory.LongTerm.Store(ctx, all...) })
+	return with(ctx, e.s.write, func(t *holder) ([]store.Stored, error) { return t.longterm.Store(ctx, all...) })
 }
 
 func (e *entries) Retrieve(ctx context.Context, namespace, key string) (store.Memory, error) {
 	if err := e.open(); err != nil {
 		return store.Memory{}, err
 	}
-	return with(ctx, e.s.read, func(t *holder) (store.Memory, error) { return t.memory.LongTerm.Retrieve(ctx, namespace, key) })
+	return with(ctx, e.s.read, func(t *holder) (store.Memory, error) { return t.longterm.Retrieve(ctx, namespace, key) })
 }
 
 func (e *entries) Delete(ctx context.Context, namespace, key string) (bool, error) {
 	if err := e.open(); err != nil {
 		return false, err
 	}
-	return with(ctx, e.s.write, func(t *holder) (bool, error) { return t.memory.LongTerm.Delete(ctx, namespace, key) })
+	return with(ctx, e.s.write, func(t *holder) (bool, error) { return t.longterm.Delete(ctx, namespace, key) })
 }
 
 func (e *entries) DeletePrefix(ctx context.Context, namespace, prefix string) (n int, err error) {
@@ -84,7 +85,7 @@ func (e *entries) DeletePrefix(ctx context.Context, namespace, prefix string) (n
 		return 0, err
 	}
 	err = e.s.write(ctx, func(t *holder) error {
-		some, err := t.memory.LongTerm.DeletePrefix(ctx, namespace, prefix)
+		some, err := t.longterm.DeletePrefix(ctx, namespace, prefix)
 		n += some
 		return err
 	})
@@ -95,7 +96,7 @@ func (e *entries) Search(ctx context.Context, query store.Search) (store.Results
 	if err := e.open(); err != nil {
 		return store.Results{}, err
 	}
-	return with(ctx, e.s.read, func(t *holder) (store.Results, error) { return t.memory.LongTerm.Search(ctx, query) })
+	return with(ctx, e.s.read, func(t *holder) (store.Results, error) { return t.longterm.Search(ctx, query) })
 }
 
 // Statistics returns the statistics of the text index for a query.
@@ -103,14 +104,14 @@ func (e *entries) Statistics(ctx context.Context, text string) (fulltext.Statist
 	if err := e.open(); err != nil {
 		return fulltext.Statistics{}, err
 	}
-	return with(ctx, e.s.read, func(t *holder) (fulltext.Statistics, error) { return t.memory.Statistics(ctx, text) })
+	return with(ctx, e.s.read, func(t *holder) (fulltext.Statistics, error) { return t.longterm.Statistics(ctx, text) })
 }
 
 func (e *entries) List(ctx context.Context, list store.List) (store.Page, error) {
 	if err := e.open(); err != nil {
 		return store.Page{}, err
 	}
-	return with(ctx, e.s.read, func(t *holder) (store.Page, error) { return t.memory.LongTerm.List(ctx, list) })
+	return with(ctx, e.s.read, func(t *holder) (store.Page, error) { return t.longterm.List(ctx, list) })
 }
 
 // Sweep also removes objects that a crash has left.
@@ -119,7 +120,7 @@ func (e *entries) Sweep(ctx context.Context, before time.Time) (int, error) {
 		return 0, err
 	}
 	return with(ctx, e.s.write, func(t *holder) (int, error) {
-		n, err := t.memory.LongTerm.Sweep(ctx, before)
+		n, err := t.longterm.Sweep(ctx, before)
 		if err != nil {
 			return n, err
 		}
@@ -130,19 +131,19 @@ func (e *entries) Sweep(ctx context.Context, before time.Time) (int, error) {
 type documentStore struct{ s *shared }
 
 func (d documentStore) Get(ctx context.Context, kind, id string) (store.Document, error) {
-	return with(ctx, d.s.read, func(t *holder) (store.Document, error) { return t.memory.Metadata.Get(ctx, kind, id) })
+	return with(ctx, d.s.read, func(t *holder) (store.Document, error) { return t.documents.Get(ctx, kind, id) })
 }
 
 func (d documentStore) Apply(ctx context.Context, changes ...store.Change) error {
-	return d.s.write(ctx, func(t *holder) error { return t.memory.Metadata.Apply(ctx, changes...) })
+	return d.s.write(ctx, func(t *holder) error { return t.documents.Apply(ctx, changes...) })
 }
 
 func (d documentStore) Query(ctx context.Context, query store.DocumentQuery) ([]store.Document, error) {
-	return with(ctx, d.s.read, func(t *holder) ([]store.Document, error) { return t.memory.Metadata.Query(ctx, query) })
+	return with(ctx, d.s.read, func(t *holder) ([]store.Document, error) { return t.documents.Query(ctx, query) })
 }
 
 func (d documentStore) Count(ctx context.Context, query store.DocumentQuery) (int, error) {
-	return with(ctx, d.s.read, func(t *holder) (int, error) { return t.memory.Metadata.Count(ctx, query) })
+	return with(ctx, d.s.read, func(t *holder) (int, error) { return t.documents.Count(ctx, query) })
 }
 
 type vectorIndex struct {
@@ -154,35 +155,35 @@ func (v *vectorIndex) Store(ctx context.Context, collection string, items ...sto
 	if err := v.open(); err != nil {
 		return err
 	}
-	return v.s.write(ctx, func(t *holder) error { return t.memory.Vectors.Store(ctx, collection, items...) })
+	return v.s.write(ctx, func(t *holder) error { return t.vectors.Store(ctx, collection, items...) })
 }
 
 func (v *vectorIndex) Delete(ctx context.Context, collection string, ids ...string) (int, error) {
 	if err := v.open(); err != nil {
 		return 0, err
 	}
-	return with(ctx, v.s.write, func(t *holder) (int, error) { return t.memory.Vectors.Delete(ctx, collection, ids...) })
+	return with(ctx, v.s.write, func(t *holder) (int, error) { return t.vectors.Delete(ctx, collection, ids...) })
 }
 
 func (v *vectorIndex) Search(ctx context.Context, collection string, query store.VectorQuery) ([]store.VectorHit, error) {
 	if err := v.open(); err != nil {
 		return nil, err
 	}
-	return with(ctx, v.s.read, func(t *holder) ([]store.VectorHit, error) { return t.memory.Vectors.Search(ctx, collection, query) })
+	return with(ctx, v.s.read, func(t *holder) ([]store.VectorHit, error) { return t.vectors.Search(ctx, collection, query) })
 }
 
 func (v *vectorIndex) Get(ctx context.Context, collection string, ids ...string) ([]store.VectorItem, error) {
 	if err := v.open(); err != nil {
 		return nil, err
 	}
-	return with(ctx, v.s.read, func(t *holder) ([]store.VectorItem, error) { return t.memory.Vectors.Get(ctx, collection, ids...) })
+	return with(ctx, v.s.read, func(t *holder) ([]store.VectorItem, error) { return t.vectors.Get(ctx, collection, ids...) })
 }
 
 func (v *vectorIndex) List(ctx context.Context, collection string, page store.VectorPage) ([]store.VectorItem, error) {
 	if err := v.open(); err != nil {
 		return nil, err
 	}
-	return with(ctx, v.s.read, func(t *holder) ([]store.VectorItem, error) { return t.memory.Vectors.List(ctx, collection, page) })
+	return with(ctx, v.s.read, func(t *holder) ([]store.VectorItem, error) { return t.vectors.List(ctx, collection, page) })
 }
 
 func (v *vectorIndex) Drop(ctx context.Context, collection string) (items int, existed bool, err error) {
@@ -190,7 +191,7 @@ func (v *vectorIndex) Drop(ctx context.Context, collection string) (items int, e
 		return 0, false, err
 	}
 	err = v.s.write(ctx, func(t *holder) (err error) {
-		items, existed, err = t.memory.Vectors.Drop(ctx, collection)
+		items, existed, err = t.vectors.Drop(ctx, collection)
 		return err
 	})
 	return items, existed, err
@@ -200,7 +201,7 @@ func (v *vectorIndex) Collections(ctx context.Context) ([]store.Collection, erro
 	if err := v.open(); err != nil {
 		return nil, err
 	}
-	return with(ctx, v.s.read, func(t *holder) ([]store.Collection, error) { return t.memory.Vectors.Collections(ctx) })
+	return with(ctx, v.s.read, func(t *holder) ([]store.Collection, error) { return t.vectors.Collections(ctx) })
 }
 
 type records struct{ s *shared }
@@ -292,7 +293,7 @@ func (selector) Dialect() store.Dialect { return store.SQLite }
 func (q selector) Select(ctx context.Context, query string, sandbox store.Sandbox) (store.Table, error) {
 	return with(ctx, q.s.read, func(t *holder) (store.Table, error) {
 		box := sandbox
-		box.Views = append(slices.Clone(sandbox.Views), t.memory.Views()...)
+		box.Views = append(slices.Clone(sandbox.Views), t.longterm.View(), vectors.View(store.SQLite))
 		return t.engine.Select(ctx, query, box)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -20,19 +21,11 @@ const keptSnapshots = 20
 // transactions of data.* tables.
 type Managed struct {
 	*Catalog
-	docs Documents
-}
-
-// Documents are the documents of an embedded database.
-type Documents interface {
-	store.MetadataStore
-	// In returns the documents as a transaction sees them. Its changes are committed
-	// with it.
-	In(tx store.Tx) store.MetadataStore
+	docs *documents.Documents
 }
 
 // NewManaged creates a catalog. The documents belong to the caller.
-func NewManaged(docs Documents, clock *clock.Clock) *Managed {
+func NewManaged(docs *documents.Documents, clock *clock.Clock) *Managed {
 	return &Managed{New(docs, clock), docs}
 }
 
@@ -43,7 +36,7 @@ func (c *Managed) CreateIn(ctx context.Context, tx store.Tx, t Table) error {
 	if err != nil {
 		return err
 	}
-	err = c.docs.In(tx).Apply(ctx, change)
+	err = c.docs.ApplyIn(ctx, tx, change)
 	if errors.Is(err, store.ErrConflict) {
 		return Registered(t.Name)
 	}
@@ -89,12 +82,8 @@ func (c *Catalog) SnapshotManaged(ctx context.Context, t Table, last *Snapshot) 
 
 // FilesIn returns all files of a table, by path. from is a transaction, or nil
 // for the committed files.
-func (c *Managed) FilesIn(ctx context.Context, from store.Tx, table string) ([]File, error) {
-	of := store.MetadataStore(c.docs)
-	if from != nil {
-		of = c.docs.In(from)
-	}
-	docs, err := of.Query(ctx, store.DocumentQuery{Kind: fileKind, OrderBy: "id", Limit: math.MaxInt32, Where: []store.Condition{{Field: "id", Op: store.Prefix, Value: strings.ToLower(table) + "/"}}})
+func (c *Managed) FilesIn(ctx context.Context, from documents.Reader, table string) ([]File, error) {
+	docs, err := c.docs.Below(ctx, from, fileKind, strings.ToLower(table))
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +104,7 @@ func (c *Managed) SwapIn(ctx context.Context, tx store.Tx, added, removed []File
 		}
 		changes = append(changes, change)
 	}
-	return c.docs.In(tx).Apply(ctx, changes...)
+	return c.docs.ApplyIn(ctx, tx, changes...)
 }
 
 // SnapshotIn adds a snapshot of a managed table in a transaction, writes the
@@ -126,7 +115,7 @@ func (c *Managed) SnapshotIn(ctx context.Context, tx store.Tx, t Table, files []
 	if err != nil {
 		return Snapshot{}, err
 	}
-	return s, c.docs.In(tx).Apply(ctx, changes...)
+	return s, c.docs.ApplyIn(ctx, tx, changes...)
 }
 
 // snapshotOf returns a snapshot and the changes that add it.

@@ -6,10 +6,10 @@ package deletion
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -29,14 +29,21 @@ func Last(ctx context.Context, engine store.QueryEngine, feed store.Feed) (int64
 		UNION ALL SELECT max(seq) FROM tea_forgotten WHERE feed = ?) AS taken`, string(feed), string(feed)))
 }
 
-// Forgotten returns the number up to which the tombstones of a feed were removed.
-func Forgotten(ctx context.Context, engine store.QueryEngine, feed store.Feed) (int64, error) {
-	return store.Int(engine.Query(ctx, "SELECT coalesce(max(seq), 0) FROM tea_forgotten WHERE feed = ?", string(feed)))
+// Check returns an error that wraps [store.ErrTooOld] if the feed no longer has
+// all deletions after the query's number. last is the feed's last number.
+func Check(ctx context.Context, engine store.QueryEngine, query store.ChangeQuery, last int64) error {
+	if query.After == 0 {
+		return nil
+	}
+	forgotten, err := store.Int(engine.Query(ctx, "SELECT coalesce(max(seq), 0) FROM tea_forgotten WHERE feed = ?", string(query.Feed)))
+	if err != nil {
+		return fmt.Errorf("read the deletions of %s: %w", query.Feed, err)
+	}
+	return CheckBounds(query, forgotten, last)
 }
 
-// CheckBounds returns an error that wraps [store.ErrTooOld] if a feed no longer has all
-// deletions after the query's number. last is the feed's last number, forgotten the
-// number up to which its tombstones were removed.
+// CheckBounds is Check for a feed whose tombstones were removed up to the number
+// forgotten.
 func CheckBounds(query store.ChangeQuery, forgotten, last int64) error {
 	switch {
 	case query.After == 0:
@@ -48,39 +55,33 @@ func CheckBounds(query store.ChangeQuery, forgotten, last int64) error {
 	return nil
 }
 
-// Rows returns the last tombstones under these names.
-func Rows(ctx context.Context, engine store.QueryEngine, names []store.RecordName) ([]store.Row, error) {
-	wanted := make(map[store.RecordName]bool, len(names))
-	keys := make([]string, len(names))
-	for i, n := range names {
-		wanted[n], keys[i] = true, n.Key
+// Complete adds the numbers and times of the tombstones to deleted records.
+func Complete(ctx context.Context, engine store.QueryEngine, records []store.Record) error {
+	at := map[store.RecordName]int{}
+	var keys []string
+	for i, r := range records {
+		if r.Deleted {
+			at[r.RecordName] = i
+			keys = append(keys, r.Key)
+		}
 	}
-	found := map[store.RecordName]store.Row{}
 	for part := range slices.Chunk(keys, lookUp) {
 		list, args := store.InList(part)
 		rows, err := engine.Query(ctx, "SELECT feed, space, key, seq, deleted_at FROM tea_deleted WHERE key IN "+list+" ORDER BY seq", args...)
 		var feed string
-		r := store.Row{Deleted: true}
+		var name store.RecordName
+		var seq, deleted int64
 		err = store.Scan(rows, err, func() {
-			if r.Feed = store.Feed(feed); wanted[r.RecordName] {
-				found[r.RecordName] = r
+			name.Feed = store.Feed(feed)
+			if i, ok := at[name]; ok {
+				records[i].Seq, records[i].Updated = seq, clock.FromMicro(deleted)
 			}
-		}, &feed, &r.Space, &r.Key, &r.Seq, &r.Updated)
+		}, &feed, &name.Space, &name.Key, &seq, &deleted)
 		if err != nil {
-			return nil, fmt.Errorf("read the deletions: %w", err)
+			return fmt.Errorf("read the deletions: %w", err)
 		}
 	}
-	return slices.Collect(maps.Values(found)), nil
-}
-
-// RowPage returns the page of changes with these rows, of which the query's limit was
-// read.
-func RowPage(q store.RowChanges, rows []store.Row) store.RowPage {
-	page := store.RowPage{Rows: rows, Last: q.After, More: len(rows) == q.Limit}
-	if len(rows) > 0 {
-		page.Last = rows[len(rows)-1].Seq
-	}
-	return page
+	return nil
 }
 
 // lookUp is how many keys one statement looks up.

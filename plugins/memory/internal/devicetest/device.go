@@ -12,7 +12,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/embedded"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
@@ -27,8 +27,7 @@ type Device struct {
 	Driver    engine.Driver
 	Engine    *engine.Engine
 	Folder    *blob.Folder
-	Memory    *embedded.Memory
-	Documents embedded.Documents
+	Documents *documents.Documents
 	Faults    *storetest.Faults
 	Clock     *clock.Clock
 
@@ -74,8 +73,7 @@ func openDevice(t *testing.T, driver engine.Driver, dir string, passed time.Dura
 	if d.Folder, err = blob.Open(filepath.Join(dir, "blobs")); err != nil {
 		t.Fatal(err)
 	}
-	d.Memory = embedded.Open(embedded.Options{Engine: d.Faults.Engine(d.Engine), Blobs: d.Folder, Dir: dir, Clock: d.Clock})
-	d.Documents = d.Memory.Documents()
+	d.Documents = documents.New(d.Faults.Engine(d.Engine))
 	t.Cleanup(func() { d.close(t) })
 	return d
 }
@@ -93,7 +91,7 @@ func (d *Device) Reopen(t *testing.T) *Device {
 func (d *Device) close(t *testing.T) {
 	t.Helper()
 	d.once.Do(func() {
-		if err := errors.Join(d.Memory.Driver.Close(), d.Engine.Close(), d.Folder.Close()); err != nil {
+		if err := errors.Join(d.Engine.Close(), d.Folder.Close()); err != nil {
 			t.Error(err)
 		}
 	})

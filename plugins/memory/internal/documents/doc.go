@@ -1,3 +1,3 @@
-// Package documents has the rows of documents in an embedded database ([Rows]), and the
-// checks, conditions and records of documents that all databases share.
+// Package documents is [store.MetadataStore] on a [store.QueryEngine]: JSON
+// documents in one table. Start with [New].
 package documents

@@ -5,7 +5,14 @@ import (
 	"hash/maphash"
 	"io"
 	"slices"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
+
+// Contents returns the contents of the files in a storage, for a backend that
+// writes the documents of files itself.
+func Contents(blobs store.BlobStorage) *content.Store { return content.New(blobs, blobPrefix) }
 
 // OpenContent opens the content with a hash; the caller closes it. Reading a damaged
 // content fails at its end. The error wraps [store.ErrNotFound] if it does not

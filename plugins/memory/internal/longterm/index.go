@@ -7,8 +7,12 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime/debug"
+	"sort"
+	"strconv"
+	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
@@ -36,48 +40,15 @@ func (m *Memory) openSoon() {
 		return
 	}
 	m.background.Go(func() {
-		if _, err := m.current(m.life); err != nil && m.life.Err() == nil {
+		if _, err := m.textIndex(m.life); err != nil && m.life.Err() == nil {
 			m.o.Logger.Warn("the text index cannot be opened; the next search tries again", "error", err.Error())
 		}
 	})
 }
 
-// Current returns the index with all changes that were acknowledged before, without
-// expired entries.
-func (m *Memory) Current(ctx context.Context) (*fulltext.Index, error) {
-	index, err := m.current(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := m.expire(ctx); err != nil && !m.readable(err) {
-		return nil, err
-	}
-	return index, m.backlog.wait(ctx)
-}
-
-// readable reports whether a search can go on although the removal of expired entries
-// failed. They only affect scores; results never contain them.
-func (m *Memory) readable(err error) bool {
-	e := new(tea.Error)
-	if !errors.As(err, &e) || (e.Type != tea.ConnectionError && e.Type != tea.CircuitOpen) {
-		return false
-	}
-	m.o.Logger.Warn("expired entries cannot be removed from the text index", "error", err.Error())
-	return true
-}
-
-// Discard empties a damaged index. The next search rebuilds it.
-func (m *Memory) Discard(index *fulltext.Index) error {
-	if err := index.Reset(); err != nil && !errors.Is(err, fulltext.ErrClosed) {
-		return err
-	}
-	m.dropIndex(index, fulltext.ErrCorrupt)
-	return nil
-}
-
-// current returns the index, complete up to the last commit. The first call opens it and
-// reads the rows that its files do not have.
-func (m *Memory) current(ctx context.Context) (*fulltext.Index, error) {
+// textIndex returns the index, complete up to the last commit. The first call
+// opens it and reads the rows that its files do not have.
+func (m *Memory) textIndex(ctx context.Context) (*fulltext.Index, error) {
 	if index, err := m.openIndex(); index != nil || err != nil {
 		return index, err
 	}
@@ -142,12 +113,12 @@ func (m *Memory) resetIfAhead(ctx context.Context, index *fulltext.Index) error 
 	return index.Reset()
 }
 
-// Failed handles the error of a write. If the database failed, the rows may have been
+// markStale handles the error of a write. If the database failed, the rows may have been
 // written although the index does not have them. The next change would move the
 // watermark of the index beyond them.
-func (m *Memory) Failed(_ []*store.RowWrite, err error) {
+func (m *Memory) markStale(err error) error {
 	if e := new(tea.Error); !errors.As(err, &e) || e.Type != tea.ConnectionError {
-		return
+		return err
 	}
 	m.mu.Lock()
 	m.stale = true
@@ -157,6 +128,7 @@ func (m *Memory) Failed(_ []*store.RowWrite, err error) {
 	if index != nil {
 		m.dropIndex(index, err)
 	}
+	return err
 }
 
 // replay applies all changes after the watermark. The last few are applied while
@@ -204,68 +176,103 @@ func (m *Memory) finish(ctx context.Context, index *fulltext.Index, last int64) 
 	return nil
 }
 
-// changesAfter reads the next changes in order, with those that removed rows or marked
-// the index. A single statement reads all, because two could miss a change that is
-// committed in between.
-func (m *Memory) changesAfter(ctx context.Context, after int64) ([]store.Row, error) {
-	return m.read(ctx, ofFeed, "SELECT "+ofFeed.columns(false)+" FROM ltm WHERE seq > ? UNION ALL SELECT NULL, NULL, '', NULL, '', id, 0, 0, seq, '' FROM ltm_gone WHERE seq > ? ORDER BY 9 LIMIT ?", after, after, readAhead)
+// change is a row that the index does not have yet, or the removal of a row.
+type change struct {
+	seq  int64
+	gone bool
+	entry
+}
+
+// changesAfter reads the next changes in order. A single statement reads rows and
+// removals, because two could miss a change that is committed in between.
+func (m *Memory) changesAfter(ctx context.Context, after int64) ([]change, error) {
+	rows, err := m.o.Engine.Query(ctx, `SELECT seq, id, key, value, metadata, content_hash FROM ltm WHERE seq > ?
+		UNION ALL SELECT seq, id, NULL, NULL, NULL, NULL FROM ltm_gone WHERE seq > ? ORDER BY 1 LIMIT ?`, after, after, readAhead)
+	var found []change
+	var seq, id int64
+	var key, value, metadata, hash text
+	err = store.Scan(rows, err, func() {
+		c := change{seq: seq, gone: !key.Valid}
+		c.ID, c.ContentHash = id, hash.String
+		c.Namespace, c.Key = splitRowKey(key.String)
+		c.hold(value, metadata, number{})
+		found = append(found, c)
+	}, &seq, &id, &key, &value, &metadata, &hash)
+	return found, err
 }
 
 // apply applies changes to an index that other goroutines do not see yet.
-func (m *Memory) apply(ctx context.Context, index *fulltext.Index, changes []store.Row) (last int64, err error) {
-	for i := range changes {
-		r := &changes[i]
-		last = r.Seq
-		switch {
-		case r.ID < 0:
-			err = index.SetMark(r.ID, r.Seq)
-		case r.Deleted:
-			err = index.Delete(r.ID, r.Seq)
-		default:
-			err = m.applyRow(ctx, index, r)
+func (m *Memory) apply(ctx context.Context, index *fulltext.Index, changes []change) (last int64, err error) {
+	for _, c := range changes {
+		last = c.seq
+		if c.ID < 0 {
+			if err := index.SetMark(c.ID, c.seq); err != nil {
+				return 0, err
+			}
+			continue
 		}
+		if c.gone {
+			if err := index.Delete(c.ID, c.seq); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		v, err := m.indexed(ctx, &c.entry)
 		if err != nil {
+			return 0, err
+		}
+		if err := index.Put(fulltext.Document{ID: c.ID, Seq: c.seq, Tag: tag(c.Namespace), Fields: fields(c.Key, v, string(c.Metadata))}); err != nil {
 			return 0, err
 		}
 	}
 	return last, nil
 }
 
-// applyRow adds a row. The row of a damaged value can be found by its key only.
-func (m *Memory) applyRow(ctx context.Context, index *fulltext.Index, r *store.Row) error {
-	if _, err := m.fill(ctx, r); err != nil { // a later change removes a row that was removed meanwhile
-		return err
+// indexed returns the value of an entry. It is nil for a damaged value, whose entry is
+// indexed by its key only.
+func (m *Memory) indexed(ctx context.Context, e *entry) (any, error) {
+	err := m.fill(ctx, e)
+	switch {
+	case errors.Is(err, errRemoved): // a later change removes it
+		return nil, nil
+	case errors.Is(err, content.ErrDamaged):
+		m.o.Logger.Error("a value is damaged and cannot be found by its text", "key", e.Key, "error", err.Error())
+		return nil, nil
+	case err != nil:
+		return nil, err
 	}
-	if r.Damaged == nil && r.Body != nil && content.Hash(r.Body) != r.Hash {
-		m.damaged(r, content.ErrDamaged)
+	v, err := value.Decode(e.Value)
+	if err != nil {
+		return nil, fmt.Errorf("key %q: %w", e.Key, err)
 	}
-	return index.Put(fulltext.Document{ID: r.ID, Seq: r.Seq, Tag: Tag(r.Space), Fields: Fields(r.Key, string(r.Body), r.Metadata)})
+	return v, nil
 }
 
 // indexRows adds written rows to the index. It runs after each commit, in the order of
 // the commits.
-func (m *Memory) indexRows(all []written) {
-	for _, w := range all {
-		m.fields.Apply(metadata.Change{ID: w.id, Metadata: w.Metadata})
+func (m *Memory) indexRows(written []*row) {
+	for _, r := range written {
+		m.fields.Apply(metadata.Change{ID: r.id, Metadata: r.metadata})
 	}
 	m.mu.Lock()
 	if m.index == nil { // opening it reads the rows
 		m.mu.Unlock()
-		if n := len(all); n > 0 && all[0].seq/openEvery != (all[n-1].seq+1)/openEvery {
+		if n := len(written); n > 0 && written[0].seq/openEvery != (written[n-1].seq+1)/openEvery {
 			m.openSoon()
 		}
 		return
 	}
 	size := 0
-	for _, w := range all {
-		m.expiry.add(w.Expires, w.id)
-		size += len(w.Body) + len(w.Metadata)
+	for _, r := range written {
+		m.expiry.add(r.expiresAt, r.id)
+		size += len(r.content.text) + len(r.metadata)
 	}
 	m.mu.Unlock()
 	m.backlog.add(size, func() {
-		for _, w := range all {
-			m.applyNow(w.seq, func(index *fulltext.Index) error {
-				return index.Put(fulltext.Document{ID: w.id, Seq: w.seq, Tag: Tag(w.Space), Fields: Fields(w.Key, string(w.Body), w.Metadata)})
+		for _, r := range written {
+			m.applyNow(r.seq, func(index *fulltext.Index) error {
+				namespace, key := splitRowKey(r.key)
+				return index.Put(fulltext.Document{ID: r.id, Seq: r.seq, Tag: tag(namespace), Fields: fields(key, r.content.value, r.metadata)})
 			})
 		}
 	})
@@ -314,4 +321,45 @@ func (m *Memory) dropIndex(index *fulltext.Index, reason error) {
 	if err := index.Close(); err != nil {
 		m.o.Logger.Error("the text index cannot be closed", "error", err.Error())
 	}
+}
+
+// fields returns the searchable texts of an entry: its key and the leaves of its value
+// and metadata.
+func fields(key string, v any, metadata string) []fulltext.Field {
+	all := []fulltext.Field{{Name: "key", Text: key}}
+	// The metadata come first because only the first words of a very long value are
+	// indexed, and filters need the words of the metadata.
+	if metadata != "" {
+		if object, err := value.Decode([]byte(metadata)); err == nil { // else it is damaged
+			all = leaves(all, "metadata", object)
+		}
+	}
+	return leaves(all, "value", v)
+}
+
+func leaves(all []fulltext.Field, name string, v any) []fulltext.Field {
+	switch v := v.(type) {
+	case string:
+		return append(all, fulltext.Field{Name: name, Text: v})
+	case []any:
+		for _, item := range v {
+			all = leaves(all, name, item)
+		}
+	case map[string]any:
+		names := make([]string, 0, len(v))
+		for member := range v {
+			names = append(names, member)
+		}
+		sort.Strings(names)
+		for _, member := range names {
+			all = leaves(all, name, v[member])
+		}
+	case int64:
+		return append(all, fulltext.Field{Name: name, Text: strconv.FormatInt(v, 10)})
+	case float64, fmt.Stringer:
+		if text, err := value.Encode(v); err == nil {
+			return append(all, fulltext.Field{Name: name, Text: strings.Trim(string(text), `"`)})
+		}
+	}
+	return all
 }

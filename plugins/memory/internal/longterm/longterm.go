@@ -15,7 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Options configure a Memory. All are needed except ReadOnly.
+// Options configure a Memory. Logger and InlineBytes are optional.
 type Options struct {
 	Engine store.QueryEngine
 	Blobs  store.BlobStorage
@@ -25,14 +25,16 @@ type Options struct {
 	// Language is the language of the texts; see [fulltext.Languages].
 	Language string
 	// InlineBytes is the size in bytes of canonical JSON from which a value is stored as
-	// a blob.
+	// a blob; default 1024.
 	InlineBytes int
 	// ReadOnly prevents writes to the engine and to IndexDir.
 	ReadOnly bool
 	Logger   *slog.Logger
 }
 
-// Memory has the rows of entries in a database. It is safe for concurrent use.
+const defaultInline = 1024
+
+// Memory is the long-term memory in a database. It is safe for concurrent use.
 type Memory struct {
 	o Options
 
@@ -57,8 +59,16 @@ type Memory struct {
 	closed bool
 }
 
+var _ store.LongTermMemory = (*Memory)(nil)
+
 // New returns a memory. The caller closes the engine and the blobs after the memory.
 func New(o Options) *Memory {
+	if o.InlineBytes <= 0 {
+		o.InlineBytes = defaultInline
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	m := &Memory{o: o, large: content.New(o.Blobs, largePrefix)}
 	m.life, m.end = context.WithCancel(context.Background())
 	return m
@@ -127,14 +137,6 @@ func (m *Memory) ready(ctx context.Context) error {
 		m.numbers, m.keys = numbers{known: true, seq: seq, id: id}, taken
 	}
 	return nil
-}
-
-// Last returns the number of the last change.
-func (m *Memory) Last(ctx context.Context) (int64, error) {
-	err := m.ready(ctx)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.numbers.seq, err
 }
 
 func (m *Memory) lastNumbers(ctx context.Context) (seq, id int64, err error) {

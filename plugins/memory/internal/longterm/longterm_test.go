@@ -17,17 +17,17 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/embedded"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
 
 // device is a memory in a folder, with a clock that the test moves.
 type device struct {
-	store.LongTermMemory
+	*longterm.Memory
 	dir    string
 	driver engine.Driver
 	passed *atomic.Int64 // nanoseconds
@@ -49,16 +49,15 @@ func open(t testing.TB, driver engine.Driver, dir string, passed time.Duration) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := embedded.Open(embedded.Options{
-		Engine: e, Blobs: blobs, Dir: dir,
+	d.Memory = longterm.New(longterm.Options{
+		Engine: e, Blobs: blobs, IndexDir: filepath.Join(dir, "index"), Language: "english",
 		Clock:  clock.Fixed(start, func() time.Duration { return time.Duration(d.passed.Load()) }),
 		Logger: slog.New(slog.NewTextHandler(d.said, nil)),
 	})
-	d.LongTermMemory = m.LongTerm
 	var once sync.Once
 	d.close = func() {
 		once.Do(func() {
-			if err := errors.Join(d.Close(), m.Driver.Close(), e.Close(), blobs.Close()); err != nil {
+			if err := errors.Join(d.Close(), e.Close(), blobs.Close()); err != nil {
 				t.Error(err)
 			}
 		})

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+
+	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 const (
@@ -41,18 +43,17 @@ func splitRowKey(row string) (namespace, key string) {
 	return namespace, key
 }
 
-// Tag returns the tag of a namespace's entries in the text index.
-func Tag(namespace string) string { return "/" + namespace }
+// tag returns the tag of a namespace's entries in the text index.
+func tag(namespace string) string { return "/" + namespace }
 
-// Storable reports whether an entry can have the key.
-func Storable(key string) bool { return key != "" && len(key) <= maxKey && utf8.ValidString(key) }
+// storable reports whether an entry can have the key.
+func storable(key string) bool { return key != "" && len(key) <= maxKey && utf8.ValidString(key) }
 
 // isText reports whether s is valid UTF-8 without U+FFFD, which JSON encoders write for
 // invalid bytes, so that different keys would become equal.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, utf8.RuneError) }
 
-// CheckNamespace returns a validation_error for an invalid namespace.
-func CheckNamespace(namespace string) error {
+func checkNamespace(namespace string) error {
 	switch {
 	case len(namespace) > maxNamespace:
 		return tea.Errorf(tea.ValidationError, "the namespace has %d bytes, more than %d", len(namespace), maxNamespace)
@@ -64,23 +65,23 @@ func CheckNamespace(namespace string) error {
 	return nil
 }
 
-// CheckName returns a validation_error for an invalid namespace or key.
-func CheckName(namespace, key string) error {
+func checkEntry(e store.Entry) error {
 	switch {
-	case key == "":
+	case e.Key == "":
 		return tea.Errorf(tea.ValidationError, "the key is empty")
-	case len(key) > maxKey:
-		return tea.Errorf(tea.ValidationError, "the key has %d bytes, more than %d", len(key), maxKey)
-	case !isText(key):
-		return tea.Errorf(tea.ValidationError, "the key %q is not valid UTF-8", key)
+	case len(e.Key) > maxKey:
+		return tea.Errorf(tea.ValidationError, "the key has %d bytes, more than %d", len(e.Key), maxKey)
+	case !isText(e.Key):
+		return tea.Errorf(tea.ValidationError, "the key %q is not valid UTF-8", e.Key)
+	case e.TTL < 0:
+		return tea.Errorf(tea.ValidationError, "key %q: the ttl is negative", e.Key)
 	}
-	return CheckNamespace(namespace)
+	return checkNamespace(e.Namespace)
 }
 
-// CheckPrefix returns a validation_error for an invalid namespace or prefix.
-func CheckPrefix(namespace, prefix string) error {
+func checkPrefix(namespace, prefix string) error {
 	if !utf8.ValidString(prefix) {
 		return tea.Errorf(tea.ValidationError, "the prefix %q is not valid UTF-8", prefix)
 	}
-	return CheckNamespace(namespace)
+	return checkNamespace(namespace)
 }

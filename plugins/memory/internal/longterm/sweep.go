@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -17,11 +18,11 @@ const sweepBatch = 200
 
 // Sweep removes the entries that expired before an instant, removals that the index has applied, and blobs that no row
 // refers to.
-func (m *Memory) Sweep(ctx context.Context, before int64) (int, error) {
+func (m *Memory) Sweep(ctx context.Context, before time.Time) (int, error) {
 	if err := m.ready(ctx); err != nil {
 		return 0, err
 	}
-	removed, err := m.sweepRows(ctx, before)
+	removed, err := m.sweepRows(ctx, before.UnixMicro())
 	if err != nil {
 		return removed, err
 	}

@@ -1,6 +1,7 @@
 package longterm
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -14,139 +15,150 @@ import (
 // lookUp is the maximum number of keys that one statement looks up.
 const lookUp = 500
 
-// Save stores the values that are too large for their rows. They are not swept until
-// release is called, after the rows were written.
-func (m *Memory) Save(ctx context.Context, writes []*store.RowWrite) (release func(), err error) {
-	release = m.large.Hold()
-	for _, w := range writes {
-		if w.Feed != store.EntryFeed || w.Deleted || m.inline(w) {
-			continue
-		}
-		if err := m.large.Save(ctx, w.Hash, w.Body); err != nil {
-			release()
-			return nil, err
-		}
+// Store writes entries atomically.
+func (m *Memory) Store(ctx context.Context, entries ...store.Entry) ([]store.Stored, error) {
+	if err := m.ready(ctx); err != nil {
+		return nil, err
 	}
-	return release, nil
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	contents, err := prepareAll(entries, m.o.InlineBytes, m.o.Clock.Now())
+	if err != nil {
+		return nil, err
+	}
+	defer m.large.Hold()()
+	if err := m.saveLarge(ctx, contents); err != nil {
+		return nil, err
+	}
+	var results []store.Stored
+	err = m.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		b := &batch{m: m, tx: tx, now: m.o.Clock.Micro()}
+		var err error
+		results, err = b.store(ctx, contents)
+		return err
+	})
+	if err != nil {
+		return nil, m.markStale(err)
+	}
+	return results, nil
 }
 
-func (m *Memory) inline(w *store.RowWrite) bool { return w.Size < int64(m.o.InlineBytes) }
-
-// batch is a set of writes in its transaction.
+// batch is a call of Store in its transaction.
 type batch struct {
 	m   *Memory
 	tx  store.Tx
 	now int64
-	// rows are the existing rows by key.
-	rows   map[string]*row
-	writes []*store.RowWrite
+	// rows are the resulting rows by key.
+	rows map[string]*row
 	// marked says that this transaction has the mark of this process.
 	marked bool
 }
 
-// row is an existing row.
+// row is an entry in the database. Its fields are the table's columns.
 type row struct {
 	id, seq              int64
+	content              *prepared // nil if the row is not written
 	key, hash, metadata  string
 	createdAt, expiresAt int64
+	updatedAt            int64 // 0 = now
+	added, changed       bool
 }
 
-// written is a row to write, and the rest of it for the index.
-type written struct {
-	*store.RowWrite
-	id, seq int64
-}
-
-// Begin sets the results of writes before they are done, and returns the function that
-// does those that are not refused.
-func (m *Memory) Begin(ctx context.Context, tx store.Tx, writes []*store.RowWrite, now int64) (func(context.Context) error, error) {
-	if err := m.ready(ctx); err != nil {
-		return nil, err
-	}
-	b := &batch{m: m, tx: tx, now: now, writes: writes}
-	keys := make([]string, len(writes))
-	for i, w := range writes {
-		keys[i] = rowKey(w.Space, w.Key)
+func (b *batch) store(ctx context.Context, contents []*prepared) ([]store.Stored, error) {
+	wanted := make([]string, len(contents))
+	for i, c := range contents {
+		wanted[i] = c.key
 	}
 	var err error
-	if b.rows, err = b.find(ctx, m.filterKnown(keys)); err != nil {
+	if b.rows, err = b.find(ctx, b.m.filterKnown(wanted)); err != nil {
 		return nil, err
 	}
-	for i, w := range writes {
-		w.Result = store.RowResult{}
-		r := b.rows[keys[i]]
-		if r != nil {
-			w.Result.Seq, w.Result.Live = r.seq, r.expiresAt == 0 || r.expiresAt > now
-			w.Result.Same = w.Deduplicate && w.Result.Live && r.expiresAt == 0 && w.Expires == 0 && r.hash == w.Hash && r.metadata == w.Metadata
+	results := make([]store.Stored, len(contents))
+	var added, changed []*row
+	for i, c := range contents {
+		r, created := b.put(c)
+		results[i] = store.Stored{
+			Created: created, Deduplicated: !r.added && !r.changed, Inlined: c.inline, ContentHash: c.hash, ByteSize: int64(len(c.text)),
 		}
-		w.Result.Unmet = !w.If.Met(r != nil, w.Result.Seq, 0)
 	}
-	return b.write, nil
+	for _, c := range contents {
+		switch r := b.rows[c.key]; {
+		case r.added:
+			added = append(added, r)
+		case r.changed:
+			changed = append(changed, r)
+		}
+	}
+	written := slices.Concat(added, changed)
+	for _, r := range written {
+		if r.seq, err = b.next(ctx); err != nil { // in the order of the insertions and updates
+			return nil, err
+		}
+	}
+	if err := b.insert(ctx, added); err != nil {
+		return nil, err
+	}
+	if err := b.update(ctx, changed); err != nil {
+		return nil, err
+	}
+	b.tx.AfterCommit(func() { b.m.indexRows(written) })
+	return results, nil
 }
 
-// write does the writes: the deletions first, then rows in the order of their numbers.
-func (b *batch) write(ctx context.Context) error {
-	for _, w := range b.writes {
-		if r := b.rows[rowKey(w.Space, w.Key)]; w.Deleted && r != nil && !w.Result.Unmet {
-			if err := b.remove(ctx, r); err != nil {
-				return err
-			}
-			w.Result.Seq = 0
-		}
+// put merges an entry into the row of its key, and reports whether the entry is new.
+func (b *batch) put(c *prepared) (r *row, created bool) {
+	r = b.rows[c.key]
+	switch {
+	case r == nil:
+		r = &row{id: b.m.nextID(), key: c.key, createdAt: b.now, added: true}
+		b.rows[c.key] = r
+		created = true
+	case r.expiresAt != 0 && r.expiresAt <= b.now:
+		r.createdAt, r.changed = b.now, !r.added
+		created = true
+	case r.hash == c.hash && r.metadata == c.metadata && r.expiresAt == 0 && c.expiresAt == 0:
+		return r, false
+	default:
+		r.changed = !r.added
 	}
-	var added [][]any
-	var all, changed []written
-	for _, w := range b.writes {
-		if w.Deleted || w.Result.Unmet || w.Result.Same {
-			continue
+	r.content, r.hash, r.metadata, r.expiresAt = c, c.hash, c.metadata, c.expiresAt
+	return r, created
+}
+
+// find reads the rows with these keys.
+func (b *batch) find(ctx context.Context, wanted []string) (map[string]*row, error) {
+	found := make(map[string]*row, len(wanted))
+	for len(wanted) > 0 {
+		n := min(len(wanted), lookUp)
+		if b.m.o.Engine.Dialect() == store.SQLite {
+			n = 1 // a look-up is fast, and the statement stays prepared
 		}
-		seq, err := b.next(ctx)
-		if err != nil {
-			return err
+		if err := b.findSome(ctx, wanted[:n], found); err != nil {
+			return nil, err
 		}
-		w.Result.Seq = seq
-		one := written{w, 0, seq}
-		if r := b.rows[rowKey(w.Space, w.Key)]; r != nil {
-			one.id = r.id
-			changed = append(changed, one)
-		} else {
-			one.id = b.m.nextID()
-			added = append(added, b.values(one))
-		}
-		all = append(all, one)
+		wanted = wanted[n:]
 	}
-	if err := b.tx.Append(ctx, "ltm", added...); err != nil {
-		return err
-	}
-	for _, one := range changed {
-		v := b.values(one)
-		_, err := b.tx.Exec(ctx, `UPDATE ltm SET seq = ?, value = ?, metadata = ?, content_hash = ?, created_at = ?, updated_at = ?, expires_at = ?
-			WHERE key = ?`, append(v[2:], v[1])...)
-		if err != nil {
-			return err
-		}
-	}
-	b.tx.AfterCommit(func() { b.m.indexRows(all) })
-	return nil
+	return found, nil
+}
+
+func (b *batch) findSome(ctx context.Context, wanted []string, found map[string]*row) error {
+	list, args := store.InList(wanted)
+	rows, err := b.tx.Query(ctx, "SELECT id, key, content_hash, coalesce(metadata, ''), created_at, coalesce(expires_at, 0) FROM ltm WHERE key IN "+list, args...)
+	var r row
+	return store.Scan(rows, err, func() {
+		one := r
+		found[r.key] = &one
+	}, &r.id, &r.key, &r.hash, &r.metadata, &r.createdAt, &r.expiresAt)
 }
 
 // values returns the columns in the order of the table.
-func (b *batch) values(w written) []any {
-	key := rowKey(w.Space, w.Key)
-	created, updated := w.Created, w.Updated
-	if created == 0 {
-		if created = b.now; w.Result.Live {
-			created = b.rows[key].createdAt
-		}
-	}
-	if updated == 0 {
-		updated = b.now
-	}
+func (r *row) values(now int64) []any {
 	var inline any
-	if b.m.inline(w.RowWrite) {
-		inline = string(w.Body)
+	if r.content.inline {
+		inline = r.content.text
 	}
-	return []any{w.id, key, w.seq, inline, orNull(w.Metadata), w.Hash, created, updated, orNull(w.Expires)}
+	return []any{r.id, r.key, r.seq, inline, orNull(r.metadata), r.hash, r.createdAt, cmp.Or(r.updatedAt, now), orNull(r.expiresAt)}
 }
 
 func orNull[T comparable](v T) any {
@@ -157,26 +169,51 @@ func orNull[T comparable](v T) any {
 	return v
 }
 
-// find reads the rows with these keys.
-func (b *batch) find(ctx context.Context, wanted []string) (map[string]*row, error) {
-	found := make(map[string]*row, len(wanted))
-	size := lookUp
-	if b.m.o.Engine.Dialect() == store.SQLite {
-		size = 1 // a look-up is fast, and the statement stays prepared
+func (b *batch) insert(ctx context.Context, added []*row) error {
+	all := make([][]any, len(added))
+	for i, r := range added {
+		all[i] = r.values(b.now)
 	}
-	for part := range slices.Chunk(wanted, size) {
-		list, args := store.InList(part)
-		rows, err := b.tx.Query(ctx, "SELECT id, seq, key, content_hash, coalesce(metadata, ''), created_at, coalesce(expires_at, 0) FROM ltm WHERE key IN "+list, args...)
-		var r row
-		err = store.Scan(rows, err, func() {
-			one := r
-			found[r.key] = &one
-		}, &r.id, &r.seq, &r.key, &r.hash, &r.metadata, &r.createdAt, &r.expiresAt)
+	return b.tx.Append(ctx, "ltm", all...)
+}
+
+func (b *batch) update(ctx context.Context, changed []*row) error {
+	for _, r := range changed {
+		v := r.values(b.now)
+		_, err := b.tx.Exec(ctx, `UPDATE ltm SET seq = ?, value = ?, metadata = ?, content_hash = ?, created_at = ?, updated_at = ?, expires_at = ?
+			WHERE key = ?`, append(v[2:], r.key)...)
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return found, nil
+	return nil
+}
+
+// Delete removes the entry under key and reports whether there was a live one.
+func (m *Memory) Delete(ctx context.Context, namespace, key string) (deleted bool, err error) {
+	if err := checkNamespace(namespace); err != nil {
+		return false, err
+	}
+	if err := m.ready(ctx); err != nil || !storable(key) {
+		return false, err
+	}
+	key = rowKey(namespace, key)
+	err = m.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		b := &batch{m: m, tx: tx, now: m.o.Clock.Micro()}
+		found, err := b.find(ctx, []string{key})
+		if err != nil {
+			return err
+		}
+		r := found[key]
+		if deleted = r != nil && (r.expiresAt == 0 || r.expiresAt > b.now); r == nil {
+			return nil
+		}
+		return b.remove(ctx, r)
+	})
+	if err != nil {
+		return false, m.markStale(err)
+	}
+	return deleted, nil
 }
 
 // deleteBatch is the maximum number of entries that one transaction deletes.
@@ -184,14 +221,17 @@ const deleteBatch = 1000
 
 // DeletePrefix removes the entries whose keys have the prefix, and returns the number of
 // live ones.
-func (m *Memory) DeletePrefix(ctx context.Context, namespace, prefix string, now int64) (deleted int, err error) {
+func (m *Memory) DeletePrefix(ctx context.Context, namespace, prefix string) (deleted int, err error) {
+	if err := checkPrefix(namespace, prefix); err != nil {
+		return 0, err
+	}
 	if err := m.ready(ctx); err != nil {
 		return 0, err
 	}
 	for from, last := rowKey(namespace, prefix), false; !last; {
 		live := 0
 		err := m.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
-			b := &batch{m: m, tx: tx, now: now}
+			b := &batch{m: m, tx: tx, now: m.o.Clock.Micro()}
 			old, err := b.old(ctx, "key >= ? ORDER BY key", from, deleteBatch)
 			live, last = 0, err == nil && len(old) < deleteBatch
 			for _, r := range old {
@@ -209,8 +249,7 @@ func (m *Memory) DeletePrefix(ctx context.Context, namespace, prefix string, now
 			return err
 		})
 		if err != nil {
-			m.Failed(nil, err)
-			return deleted, err
+			return deleted, m.markStale(err)
 		}
 		deleted += live
 	}

@@ -17,20 +17,15 @@ import (
 type entries struct {
 	closing
 	m     *memory
-	index index      // nil if the driver has no text index
-	files *textIndex // the index whose files the driver stores; nil = none
+	index *textIndex // nil if the driver stores no files
 }
 
 var _ store.LongTermMemory = (*entries)(nil)
 
 func newEntries(m *memory) *entries {
 	e := &entries{m: m}
-	switch d := m.driver.(type) {
-	case Indexer:
-		e.index = d
-	case store.FileStore:
-		e.files = &textIndex{m: m, files: d}
-		e.index = e.files
+	if files, ok := m.driver.(store.FileStore); ok {
+		e.index = &textIndex{m: m, files: files}
 	}
 	return e
 }
@@ -164,10 +159,10 @@ func (s *entries) Sweep(ctx context.Context, before time.Time) (int, error) {
 }
 
 func (s *entries) Close() error {
-	if s.closed.Swap(true) || s.files == nil {
+	if s.closed.Swap(true) || s.index == nil {
 		return nil
 	}
-	return s.files.close()
+	return s.index.close()
 }
 
 func (s *entries) List(ctx context.Context, l store.List) (p store.Page, err error) {
@@ -190,8 +185,7 @@ func (s *entries) walk(ctx context.Context, l store.List, required []string, wan
 		Feed: store.EntryFeed, Space: l.Namespace, Prefix: l.Prefix, After: l.After, Limit: min(l.Limit+1, batchRows), MaxBytes: l.MaxBytes, NoBody: l.KeysOnly, Live: s.m.micro(), Require: required,
 	}
 	return s.m.each(ctx, q, func(r *store.Row) (bool, error) {
-		// What is known of a damaged row is decisive, too.
-		if (r.Damaged == nil || r.ID != 0) && (s.m.expired(r) || wanted != nil && !wanted(r)) {
+		if r.Damaged == nil && (s.m.expired(r) || wanted != nil && !wanted(r)) {
 			return true, nil
 		}
 		return c.add(toMemory(r, l.KeysOnly), 0), nil

@@ -16,9 +16,6 @@ type memory struct {
 	driver store.Driver
 }
 
-// Documents returns the metadata store of a driver.
-func Documents(d store.Driver, c store.Config) store.MetadataStore { return &documents{&memory{c, d}} }
-
 // Open returns the stores of a driver's database, without reading it. The driver
 // belongs to them.
 func Open(d store.Driver, c store.Config) *store.Stores {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/deletion"
 	documentrecords "github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
@@ -22,7 +23,6 @@ import (
 // Device is a Driver whose memory synchronizes with others by itself, and stores the state that it has in common with
 // them.
 type Device interface {
-	store.Driver
 	// WriteWith is Write, and stores the result of also in the same transaction. It can call also several times.
 	WriteWith(ctx context.Context, b *store.Batch, also func() []syncing.SyncedRecord) error
 	Base() syncing.Base
@@ -31,16 +31,11 @@ type Device interface {
 // newReplica returns the records of a memory, a [syncing.Device] if the driver is a
 // Device.
 func newReplica(m *memory, s *store.Stores) store.Replica {
-	r := &records{m: m, files: file.New(file.Options{Blobs: s.Blobs}), catalog: catalog.New(s.Metadata, clock.New())}
+	r := &records{m: m, contents: file.Contents(s.Blobs), catalog: catalog.New(s.Metadata, clock.New())}
 	if d, ok := m.driver.(Device); ok {
 		return &device{r, d}
 	}
 	return r
-}
-
-// NewDevice returns the records of a driver's memory with its catalog and files.
-func NewDevice(d Device, c store.Config, catalog *catalog.Catalog, files *file.Files) syncing.Device {
-	return &device{&records{m: &memory{c, d}, files: files, catalog: catalog}, d}
 }
 
 type device struct {
@@ -64,9 +59,9 @@ func (d *device) Base() syncing.Base { return d.driver.Base() }
 
 // records implements the replica on rows.
 type records struct {
-	m       *memory
-	files   *file.Files
-	catalog *catalog.Catalog
+	m        *memory
+	contents *content.Store
+	catalog  *catalog.Catalog
 }
 
 var _ store.Replica = (*records)(nil)
@@ -135,7 +130,7 @@ func (r *records) kept(ctx context.Context, feed store.Feed, device bool) (func(
 	}
 	kept, err := replica.KeptOf(ctx, r.catalog, device)
 	return func(one *store.Record) bool {
-		return kept(store.Document{Kind: one.Space, ID: one.Key, Body: one.Body})
+		return one.Deleted || kept(store.Document{Kind: one.Space, ID: one.Key, Body: one.Body})
 	}, err
 }
 
@@ -178,7 +173,7 @@ func (r *records) Content(ctx context.Context, hash string) (io.ReadCloser, erro
 	if err := replica.CheckHash(hash); err != nil {
 		return nil, err
 	}
-	return r.files.OpenContent(ctx, hash)
+	return r.contents.Open(ctx, hash)
 }
 
 // Put writes records in one transaction, or in several if the driver limits their size.
@@ -236,7 +231,7 @@ func (r *records) toWrite(ctx context.Context, w store.RecordWrite, now int64) (
 			c.Body = append([]byte{}, w.Body...) // not nil, which would remove the document
 		}
 		if refused = documentrecords.Check(c); refused == nil {
-			refused, err = replica.SaveContent(ctx, w, r.files.Has, r.files.Save)
+			refused, err = replica.SaveContent(ctx, w, r.has, r.contents.Save)
 		}
 		one.Row = documentRow(w.RecordName, c.Body, 0)
 	case w.Feed == store.EntryFeed && w.Deleted:
@@ -263,6 +258,11 @@ func (r *records) toWrite(ctx context.Context, w store.RecordWrite, now int64) (
 		refused = r.m.tooLarge(&one.Row)
 	}
 	return one, refused, err
+}
+
+func (r *records) has(ctx context.Context, hash string) bool {
+	_, err := r.contents.Stat(ctx, hash)
+	return err == nil
 }
 
 func toResult(w *store.RowWrite) store.PutResult {

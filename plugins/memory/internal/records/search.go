@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
-	"slices"
 	"strings"
 	"sync"
 
@@ -24,9 +22,7 @@ func (s *entries) Search(ctx context.Context, q store.Search) (store.Results, er
 	}
 	c := &collector{skip: q.Skip, limit: q.Limit, maxBytes: q.MaxBytes}
 	required := longterm.Required(q.Metadata)
-	wanted := func(r *store.Row) bool {
-		return len(q.Metadata) == 0 || filter.Matches([]byte(r.Metadata), q.Metadata)
-	}
+	wanted := func(r *store.Row) bool { return filter.Matches([]byte(r.Metadata), q.Metadata) }
 	searcher, searches := s.m.driver.(store.TextSearcher)
 	switch withText := strings.TrimSpace(q.Text) != ""; {
 	case withText && searches:
@@ -41,13 +37,26 @@ func (s *entries) Search(ctx context.Context, q store.Search) (store.Results, er
 		err := s.walk(ctx, l, required, wanted, c)
 		return store.Results{Found: c.found, More: c.more}, err
 	}
-	results := store.Results{}
-	err := s.withIndex(ctx, func(index *fulltext.Index) (err error) {
-		fresh := *c
-		results, err = s.searchIndex(ctx, index, q, required, wanted, &fresh)
-		return err
-	})
-	return results, err
+	ranked, err := s.rank(ctx, q, required)
+	if err != nil {
+		return store.Results{}, err
+	}
+	var batch []fulltext.Hit
+	size := min(q.Skip+q.Limit+1, batchRows)
+	more := true
+	for hit := range ranked.All() {
+		if batch = append(batch, hit); len(batch) < size {
+			continue
+		}
+		if more, err = s.take(ctx, q, batch, wanted, c); err != nil || !more {
+			break
+		}
+		batch, size = batch[:0], batchRows
+	}
+	if err == nil && more {
+		_, err = s.take(ctx, q, batch, wanted, c)
+	}
+	return store.Results{Found: c.found, More: c.more, Cut: ranked.Cut()}, err
 }
 
 // ask searches with the driver. If the filter can reject rows, it reads more than the limit, and four times as many
@@ -81,175 +90,50 @@ func (s *entries) ask(ctx context.Context, d store.TextSearcher, q store.Search,
 	}
 }
 
-// index is a text index of the entries.
-type index interface {
-	// Current returns the index with all changes that were acknowledged before.
-	Current(ctx context.Context) (*fulltext.Index, error)
-	// Discard empties a damaged index.
-	Discard(index *fulltext.Index) error
-}
-
-// Indexer is a Driver with a text index of its own, and the metadata of its entries in
-// memory. A set of ids is sorted.
-type Indexer interface {
-	index
-	// Below returns the ids of the entries with a prefix, nil if there are too many to
-	// choose hits by them.
-	Below(ctx context.Context, space, prefix string) ([]int64, error)
-	// Matching returns the ids of the entries whose metadata match a filter.
-	Matching(ctx context.Context, wanted filter.Filter) ([]int64, error)
-}
-
-// withIndex calls fn with the index, and again if its files are damaged or it was closed
-// because of a failure.
-func (s *entries) withIndex(ctx context.Context, fn func(index *fulltext.Index) error) error {
+// rank searches the index, and once more after rebuilding it if its files are damaged.
+func (s *entries) rank(ctx context.Context, q store.Search, required []string) (*fulltext.Ranked, error) {
 	for try := 0; ; try++ {
-		index, err := s.index.Current(ctx)
+		index, err := s.index.current(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		err = fn(index)
-		switch {
-		case err == nil || try > 0:
-			return err
-		case errors.Is(err, fulltext.ErrCorrupt):
-			if err := s.index.Discard(index); err != nil {
-				return err
-			}
-		case !errors.Is(err, fulltext.ErrClosed):
-			return err
+		ranked, err := index.Search(ctx, q.Text, fulltext.SearchOptions{Tag: tag(q.Namespace), Require: required})
+		if try > 0 || !errors.Is(err, fulltext.ErrCorrupt) {
+			return ranked, err
+		}
+		if err := s.index.discard(index); err != nil {
+			return nil, err
 		}
 	}
 }
 
-// rareAfter is the number of hits after which matches of the filter count as rare, so that
-// an Indexer selects all entries that match it.
-const rareAfter = 128
-
-// searchIndex adds the entries that the index finds to a page.
-func (s *entries) searchIndex(ctx context.Context, index *fulltext.Index, q store.Search, required []string, wanted func(*store.Row) bool, c *collector) (store.Results, error) {
-	ranked, err := index.Search(ctx, q.Text, fulltext.SearchOptions{Tag: longterm.Tag(q.Namespace), Require: required})
-	if err != nil {
-		return store.Results{}, err
-	}
-	indexer, _ := s.index.(Indexer)
-	more := true
-	if indexer != nil {
-		if more, err = s.takeRare(ctx, indexer, ranked, q, wanted, c); err != nil {
-			return store.Results{}, err
-		}
-	}
-	if more {
-		_, err = s.takeAll(ctx, q, ranked.All(), wanted, c)
-	}
-	return store.Results{Found: c.found, More: c.more, Cut: ranked.Cut()}, err
-}
-
-// takeRare removes the hits without the query's prefix and those that do not match its
-// filter, if only few do. It reports whether hits are left to take.
-func (s *entries) takeRare(ctx context.Context, indexer Indexer, ranked *fulltext.Ranked, q store.Search, wanted func(*store.Row) bool, c *collector) (more bool, err error) {
-	keep := func(ids []int64) {
-		ranked.Keep(func(id int64) bool {
-			_, found := slices.BinarySearch(ids, id)
-			return found
-		})
-	}
-	if q.Prefix != "" {
-		ids, err := indexer.Below(ctx, q.Namespace, q.Prefix)
-		if err != nil {
-			return false, err
-		}
-		if ids != nil {
-			keep(ids)
-		}
-	}
-	if len(q.Metadata) == 0 || ranked.Len() <= rareAfter {
-		return true, nil
-	}
-	fresh := *c
-	if more, err := s.takeAll(ctx, q, slices.Values(ranked.Top(rareAfter)), wanted, c); err != nil || !more {
-		return false, err
-	}
-	ids, err := indexer.Matching(ctx, q.Metadata)
-	keep(ids)
-	*c = fresh
-	return true, err
-}
-
-// takeAll adds the entries of hits that fit the query, and reports whether there can be
-// more.
-func (s *entries) takeAll(ctx context.Context, q store.Search, hits iter.Seq[fulltext.Hit], wanted func(*store.Row) bool, c *collector) (more bool, err error) {
-	var batch []fulltext.Hit
-	_, local := s.index.(Indexer)
-	size := min(q.Skip+q.Limit+1, batchRows)
-	if local {
-		size = max(size, minTaken)
-	}
-	for hit := range hits {
-		if batch = append(batch, hit); len(batch) < size {
-			continue
-		}
-		if more, err = s.take(ctx, q, batch, wanted, c); err != nil || !more {
-			return false, err
-		}
-		if batch = batch[:0]; local {
-			size = min(4*size, maxTaken)
-		} else {
-			size = batchRows // with few requests
-		}
-	}
-	return s.take(ctx, q, batch, wanted, c)
-}
-
-// take adds the entries of hits that fit the query, and reports whether there can be
-// more. If most hits may not fit, an Indexer reads the values of those that do.
+// take adds the entries of hits that match the query, and reports whether there can be more.
 func (s *entries) take(ctx context.Context, q store.Search, hits []fulltext.Hit, wanted func(*store.Row) bool, c *collector) (bool, error) {
-	fits := func(r *store.Row) bool {
-		return r != nil && !r.Deleted && (r.Damaged == nil || r.ID != 0) && !s.m.expired(r) && r.Space == q.Namespace && strings.HasPrefix(r.Key, q.Prefix) && wanted(r)
-	}
-	_, local := s.index.(Indexer)
-	size := max(len(hits), 1)
-	if local {
-		if q.Prefix != "" || len(q.Metadata) > 0 {
-			found, err := s.byID(ctx, hits, true)
-			if err != nil {
-				return false, err
-			}
-			hits = slices.DeleteFunc(hits, func(hit fulltext.Hit) bool { return !fits(found[hit.ID]) })
-		}
-		size = max(c.skip+c.limit-len(c.found)+1, minTaken)
-	}
-	for part := range slices.Chunk(hits, size) {
-		found, err := s.byID(ctx, part, q.KeysOnly)
-		if err != nil {
-			return false, err
-		}
-		for _, hit := range part {
-			if r := found[hit.ID]; fits(r) && !c.add(toMemory(r, q.KeysOnly), hit.Score) {
-				return false, nil
-			}
-		}
-	}
-	return true, nil
-}
-
-// An Indexer reads the rows of minTaken to maxTaken hits together.
-const minTaken, maxTaken = 32, 4096
-
-func (s *entries) byID(ctx context.Context, hits []fulltext.Hit, noBody bool) (map[int64]*store.Row, error) {
 	if len(hits) == 0 {
-		return nil, nil
+		return true, nil
 	}
 	ids := make([]int64, len(hits))
 	for i, hit := range hits {
 		ids[i] = hit.ID
 	}
-	rows, err := s.m.driver.Get(ctx, store.RowQuery{Feed: store.EntryFeed, IDs: ids, NoBody: noBody})
+	rows, err := s.m.driver.Get(ctx, store.RowQuery{Feed: store.EntryFeed, IDs: ids, NoBody: q.KeysOnly})
+	if err != nil {
+		return false, err
+	}
 	byID := make(map[int64]*store.Row, len(rows))
 	for i := range rows {
 		byID[rows[i].ID] = &rows[i]
 	}
-	return byID, err
+	for _, hit := range hits {
+		r := byID[hit.ID]
+		if r == nil || r.Deleted || r.Damaged != nil || s.m.expired(r) || r.Space != q.Namespace || !strings.HasPrefix(r.Key, q.Prefix) || !wanted(r) {
+			continue
+		}
+		if !c.add(toMemory(r, q.KeysOnly), hit.Score) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // Statistics returns the entries' statistics for a query, so that other texts can be ranked with the entries.
@@ -265,12 +149,11 @@ func (s *entries) Statistics(ctx context.Context, text string) (fulltext.Statist
 	if s.index == nil {
 		return fulltext.Statistics{}, s.m.unsupportedText()
 	}
-	found := fulltext.Statistics{}
-	err := s.withIndex(ctx, func(index *fulltext.Index) (err error) {
-		found, err = index.Statistics(ctx, text)
-		return err
-	})
-	return found, err
+	index, err := s.index.current(ctx)
+	if err != nil {
+		return fulltext.Statistics{}, err
+	}
+	return index.Statistics(ctx, text)
 }
 
 func (m *memory) unsupportedText() error {
@@ -294,8 +177,8 @@ type textIndex struct {
 	closed   bool
 }
 
-// Current returns the index with all changes that were acknowledged before.
-func (x *textIndex) Current(ctx context.Context) (*fulltext.Index, error) {
+// current returns the index with all changes that were acknowledged before.
+func (x *textIndex) current(ctx context.Context) (*fulltext.Index, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
@@ -329,8 +212,8 @@ func (x *textIndex) reset() error {
 	return errors.Join(index.Reset(), index.Close())
 }
 
-// Discard makes a damaged index empty, unless it was replaced.
-func (x *textIndex) Discard(index *fulltext.Index) error {
+// discard makes a damaged index empty, unless it was replaced.
+func (x *textIndex) discard(index *fulltext.Index) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.index != index {
@@ -390,7 +273,7 @@ func (x *textIndex) change(r *store.Row) error {
 	case r.Deleted:
 		return x.index.Delete(r.ID, r.Seq)
 	}
-	return x.index.Put(fulltext.Document{ID: r.ID, Seq: r.Seq, Tag: longterm.Tag(r.Space), Fields: longterm.Fields(r.Key, string(r.Body), r.Metadata)})
+	return x.index.Put(fulltext.Document{ID: r.ID, Seq: r.Seq, Tag: tag(r.Space), Fields: longterm.Fields(r.Key, string(r.Body), r.Metadata)})
 }
 
 func (x *textIndex) warn(err error) {
@@ -410,6 +293,9 @@ func (x *textIndex) close() error {
 	x.index = nil
 	return nil
 }
+
+// tag is the tag of a namespace's entries in the index.
+func tag(namespace string) string { return "/" + namespace }
 
 // folder stores the files of an index in a driver.
 type folder struct{ files store.FileStore }

@@ -14,8 +14,8 @@ import (
 // the embedded database.
 type base struct{ engine store.QueryEngine }
 
-// NewBase returns the state that a memory has in common with its remotes.
-func NewBase(engine store.QueryEngine) syncing.Base { return base{engine} }
+// Base returns the state that the memory has in common with its remotes.
+func (r *Replica) Base() syncing.Base { return base{r.o.Engine} }
 
 // lookUp is the maximum number of records that one statement looks up.
 const lookUp = 500

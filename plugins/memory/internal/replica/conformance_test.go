@@ -11,10 +11,13 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/embedded"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
@@ -23,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // memory is an embedded memory.
 type memory struct {
-	*embedded.Replica
+	*replica.Replica
 	engine store.QueryEngine
 	close  func() error
 }
@@ -41,11 +44,14 @@ func openMemory(t *testing.T, driver engine.Driver, dir string) (*memory, error)
 		return nil, errors.Join(err, e.Close())
 	}
 	now := clock.New()
-	m := embedded.Open(embedded.Options{Engine: e, Blobs: blobs, Dir: dir, Clock: now})
-	files := file.New(file.Options{Documents: m.Metadata, Blobs: blobs, Clock: now})
-	sessions := session.New(session.Options{Documents: m.Metadata, Files: files, Clock: now})
-	return &memory{m.Replica(catalog.New(m.Metadata, now), files, sessions), e, func() error {
-		return errors.Join(m.Driver.Close(), e.Close(), blobs.Close())
+	o := replica.Options{Engine: e, Documents: documents.New(e)}
+	o.Files = file.New(file.Options{Documents: o.Documents, Blobs: blobs, Clock: now})
+	o.Sessions = session.New(session.Options{Documents: o.Documents, Files: o.Files, Clock: now})
+	o.LongTerm = longterm.New(longterm.Options{Engine: e, Blobs: blobs, Clock: now, IndexDir: filepath.Join(dir, "index"), Language: "english"})
+	o.Vectors = vectors.New(vectors.Options{Engine: e, Dir: filepath.Join(dir, "vectors")})
+	o.Catalog = catalog.New(o.Documents, now)
+	return &memory{replica.New(o), e, func() error {
+		return errors.Join(o.LongTerm.Close(), o.Vectors.Close(), e.Close(), blobs.Close())
 	}}, nil
 }
 

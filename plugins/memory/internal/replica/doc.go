@@ -1,4 +1,6 @@
-// Package replica has what the records of all memories share: which documents are
-// records, the contents of files, and the state that an embedded memory has in common
-// with others.
+// Package replica is the [store.Replica] of an embedded memory: its entries,
+// vectors, sessions, files and the catalog. Start with [New].
+//
+// It does not include data that stays on the device: the tables of data.* with their
+// catalog, and the documents that identify repeated calls of data.*.
 package replica

@@ -62,7 +62,7 @@ func (w *writing) remember(ctx context.Context, call store.TableCall, before kno
 	if before.version == 0 {
 		change.If = store.New
 	}
-	return w.s.o.Documents.In(w.tx).Apply(ctx, change)
+	return w.s.o.Documents.ApplyIn(ctx, w.tx, change)
 }
 
 // forget removes the oldest calls beyond keptCalls.

@@ -152,7 +152,7 @@ func (c *collection) changesAfter(ctx context.Context, seq int64, limit int) ([]
 	var one change
 	var raw []byte
 	err = store.Scan(rows, err, func() {
-		one.vector = Decode(raw)
+		one.vector = fromBytes(raw)
 		changes = append(changes, one)
 	}, &one.seq, &one.id, &raw)
 	return changes, err

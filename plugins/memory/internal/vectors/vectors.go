@@ -8,17 +8,16 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
-	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// Options configure an Index. Engine, Dir, Now and Logger are required.
+// Options configure an Index. Engine and Dir are required.
 type Options struct {
 	Engine store.QueryEngine
 	// Dir is the folder of the companion files.
@@ -27,13 +26,13 @@ type Options struct {
 	Search vector.Options
 	// ReadOnly prevents writes to the engine and to Dir.
 	ReadOnly bool
-	Now      func() time.Time
 	Logger   *slog.Logger
 }
 
-// Index has the rows of vectors in a database. It is safe for concurrent use.
+// Index stores vectors in a database. It is safe for concurrent use.
 type Index struct {
-	o Options
+	o     Options
+	clock *clock.Clock
 
 	opening sync.Mutex // held while a collection is opened
 	mu      sync.Mutex // guards the fields below
@@ -45,15 +44,18 @@ type Index struct {
 	stale map[string]bool
 	// marked are the collections that have the mark of this process; see mark.
 	marked map[string]bool
-	// created are new collections whose indexes are not open.
-	created []string
 	// background waits for running flushes.
 	background sync.WaitGroup
 }
 
+var _ store.VectorIndex = (*Index)(nil)
+
 // New returns an index. The caller closes the engine after the index.
 func New(o Options) *Index {
-	return &Index{o: o, open: map[string]*collection{}, stale: map[string]bool{}, marked: map[string]bool{}}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Index{o: o, clock: clock.New(), open: map[string]*collection{}, stale: map[string]bool{}, marked: map[string]bool{}}
 }
 
 // Close writes the companion files.
@@ -179,9 +181,9 @@ func errClosed() error { return tea.Errorf(tea.ConnectionError, "the memory is c
 // markStale handles the error of a write. If the database failed, the rows may have been
 // written although the index does not have them. The next change would move the
 // watermark of the index beyond them.
-func (x *Index) markStale(name string, err error) {
+func (x *Index) markStale(name string, err error) error {
 	if e := new(tea.Error); !errors.As(err, &e) || e.Type != tea.ConnectionError {
-		return
+		return err
 	}
 	x.mu.Lock()
 	x.stale[name] = true
@@ -190,17 +192,7 @@ func (x *Index) markStale(name string, err error) {
 	if c != nil {
 		c.drop(err)
 	}
-}
-
-// Failed handles the error of writes that were begun.
-func (x *Index) Failed(writes []*store.RowWrite, err error) {
-	stale := map[string]bool{}
-	for _, w := range writes {
-		if !stale[w.Space] {
-			x.markStale(w.Space, err)
-		}
-		stale[w.Space] = true
-	}
+	return err
 }
 
 // path returns the path of a collection's companion file. Any name is allowed.
@@ -219,31 +211,18 @@ func (x *Index) dimension(ctx context.Context, query queryFunc, name string) (in
 	return int(dimension), nil
 }
 
-// Spaces describes the collections with these names, all if there are none, in the order
-// of their names.
-func (x *Index) Spaces(ctx context.Context, names ...string) (all []store.Space, err error) {
+// Collections describes the collections in the order of their names.
+func (x *Index) Collections(ctx context.Context) ([]store.Collection, error) {
 	if err := x.ready(ctx); err != nil {
 		return nil, err
 	}
 	rows, err := x.o.Engine.Query(ctx, `SELECT name, dimension, (SELECT count(*) FROM vectors WHERE collection = vector_collections.name) FROM vector_collections ORDER BY name`)
-	var one store.Space
-	err = store.Scan(rows, err, func() {
-		if len(names) == 0 || slices.Contains(names, one.Name) {
-			all = append(all, one)
-		}
-	}, &one.Name, &one.Dimension, &one.Count)
-	if err != nil {
+	var all []store.Collection
+	var c store.Collection
+	if err := store.Scan(rows, err, func() { all = append(all, c) }, &c.Name, &c.Dimension, &c.Count); err != nil {
 		return nil, fmt.Errorf("list the collections: %w", err)
 	}
 	return all, nil
-}
-
-// Last returns the number of the last change.
-func (x *Index) Last(ctx context.Context) (int64, error) {
-	err := x.ready(ctx)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.seq, err
 }
 
 // View returns the table vectors for queries of users, without the embeddings; see

@@ -16,16 +16,16 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/embedded"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
 
 type device struct {
-	store.VectorIndex
+	*vectors.Index
 	dir    string
 	driver engine.Driver
 	said   *bytes.Buffer // what it logs; read after close
@@ -39,12 +39,11 @@ func open(t *testing.T, driver engine.Driver, dir string) *device {
 		t.Fatal(err)
 	}
 	d := &device{dir: dir, driver: driver, said: &bytes.Buffer{}}
-	m := embedded.Open(embedded.Options{Engine: e, Dir: dir, Logger: slog.New(slog.NewTextHandler(d.said, nil))})
-	d.VectorIndex = m.Vectors
+	d.Index = vectors.New(vectors.Options{Engine: e, Dir: filepath.Join(dir, "index"), Logger: slog.New(slog.NewTextHandler(d.said, nil))})
 	var once sync.Once
 	d.close = func() {
 		once.Do(func() {
-			if err := errors.Join(d.Close(), m.Driver.Close(), e.Close()); err != nil {
+			if err := errors.Join(d.Close(), e.Close()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -173,7 +172,7 @@ func TestCompanionFilesAreRebuilt(t *testing.T) {
 		query := store.VectorQuery{Embedding: []float32{1, 0.2, 0.4}, K: 20}
 		before := d.near(t, query)
 		d.close()
-		files, err := filepath.Glob(filepath.Join(d.dir, "vectors", "*"))
+		files, err := filepath.Glob(filepath.Join(d.dir, "index", "*"))
 		if err != nil || len(files) != 1 {
 			t.Fatal(files, err)
 		}

@@ -2,184 +2,155 @@ package vectors
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
+	"unicode/utf8"
+
+	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/deletion"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// lookUp is the maximum number of ids that one statement looks up.
-const lookUp = 200
+const (
+	maxName       = 4096
+	maxCollection = 100 // it is part of a file name
+	maxDimension  = 65536
+	// lookUp is the maximum number of ids that one statement looks up.
+	lookUp = 200
+)
 
-// identity is the id and the number of an existing row.
-type identity struct{ id, seq int64 }
-
-// batch are the writes to a collection in a transaction.
-type batch struct {
-	x          *Index
-	tx         store.Tx
-	now        int64
-	collection string
-	dimension  int // 0 = the collection does not exist
-	known      map[string]identity
-	writes     []*store.RowWrite
+// row is an item as it is written.
+type row struct {
+	item     store.VectorItem
+	metadata string
+	id, seq  int64
+	known    bool // an item with this name exists
 }
 
-// Begin sets the results of writes before they are done, and returns the function that
-// does those that are not refused.
-func (x *Index) Begin(ctx context.Context, tx store.Tx, writes []*store.RowWrite, now int64) (func(context.Context) error, error) {
+// Store writes the items atomically.
+func (x *Index) Store(ctx context.Context, collection string, items ...store.VectorItem) error {
 	if err := x.ready(ctx); err != nil {
-		return nil, err
-	}
-	var all []*batch
-	byName := map[string]*batch{}
-	for _, w := range writes {
-		b := byName[w.Space]
-		if b == nil {
-			b = &batch{x: x, tx: tx, now: now, collection: w.Space}
-			byName[w.Space], all = b, append(all, b)
-		}
-		b.writes = append(b.writes, w)
-	}
-	for _, b := range all {
-		if err := b.check(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return func(ctx context.Context) error {
-		for _, b := range all {
-			if err := b.write(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, nil
-}
-
-// check sets the results of the writes.
-func (b *batch) check(ctx context.Context) (err error) {
-	if b.dimension, err = b.x.dimension(ctx, b.tx.Query, b.collection); err != nil {
 		return err
 	}
-	names := make([]string, len(b.writes))
-	for i, w := range b.writes {
-		names[i] = w.Key
-	}
-	if b.known, err = b.x.find(ctx, b.tx.Query, b.collection, names); err != nil {
+	rows, err := prepare(collection, items)
+	if err != nil || len(rows) == 0 {
 		return err
 	}
-	dimension := b.dimension
-	for _, w := range b.writes {
-		have, exists := b.known[w.Key]
-		w.Result = store.RowResult{Seq: have.seq, Live: exists, Unmet: !w.If.Met(exists, have.seq, 0)}
-		if w.Result.Unmet || w.Deleted {
-			continue
-		}
-		if dimension == 0 {
-			dimension = len(w.Body) / 4
-		}
-		if len(w.Body)/4 != dimension {
-			w.Result.Dimension = dimension
-		}
-	}
-	return nil
-}
-
-func (b *batch) write(ctx context.Context) error {
-	var changes []change
-	var added, deleted [][]any
-	for _, w := range b.writes {
-		if w.Result.Refused() || w.Deleted && !w.Result.Live {
-			continue
-		}
-		if changes == nil {
-			var err error
-			if changes, err = b.x.mark(ctx, b.tx, b.collection); err != nil {
-				return err
-			}
-		}
-		one := change{seq: b.x.nextSeq(), id: b.known[w.Key].id}
-		if w.Deleted {
-			w.Result.Seq = 0
-			if err := b.remove(ctx, one); err != nil {
-				return err
-			}
-			deleted = append(deleted, deletion.Row(store.VectorFeed, one.seq, b.collection, w.Key, b.now))
-			changes = append(changes, one)
-			continue
-		}
-		if err := b.create(ctx, len(w.Body)/4); err != nil {
-			return err
-		}
-		w.Result.Seq = one.seq
-		one.vector, one.metadata = Decode(w.Body), w.Metadata
-		if w.Result.Live {
-			if _, err := b.tx.Exec(ctx, "UPDATE vectors SET seq = ?, text = ?, embedding = ?, metadata = ? WHERE id = ?", one.seq, w.Text, w.Body, orNull(w.Metadata), one.id); err != nil {
-				return err
-			}
-		} else {
-			one.id = b.x.nextID()
-			added = append(added, []any{one.id, b.collection, w.Key, one.seq, w.Text, w.Body, orNull(w.Metadata)})
-		}
-		changes = append(changes, one)
-	}
-	if err := b.tx.Append(ctx, deletion.Table, deleted...); err != nil {
+	created := false
+	err = x.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) (err error) {
+		created, err = x.write(ctx, tx, collection, rows)
 		return err
-	}
-	if err := b.tx.Append(ctx, "vectors", added...); err != nil {
-		return err
-	}
-	b.x.notifyAfterCommit(b.tx, b.collection, changes)
-	return nil
-}
-
-// remove deletes a row.
-func (b *batch) remove(ctx context.Context, gone change) error {
-	if _, err := b.tx.Exec(ctx, "DELETE FROM vectors WHERE id = ?", gone.id); err != nil {
-		return err
-	}
-	_, err := b.tx.Exec(ctx, "INSERT INTO vectors_gone VALUES (?, ?, ?)", gone.id, b.collection, gone.seq)
-	return err
-}
-
-// create adds the collection if it is new.
-func (b *batch) create(ctx context.Context, dimension int) error {
-	if b.dimension > 0 {
-		return nil
-	}
-	b.dimension = dimension
-	// A companion file would be of a dropped collection with this name.
-	if err := os.Remove(b.x.path(b.collection)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("create collection %q: %w", b.collection, err)
-	}
-	if _, err := b.tx.Exec(ctx, "INSERT INTO vector_collections VALUES (?, ?)", b.collection, dimension); err != nil {
-		return err
-	}
-	b.tx.AfterCommit(func() {
-		b.x.mu.Lock()
-		defer b.x.mu.Unlock()
-		b.x.created = append(b.x.created, b.collection)
 	})
-	return nil
-}
-
-// OpenCreated opens the indexes of new collections, so that their graphs are built
-// before the first search.
-func (x *Index) OpenCreated(ctx context.Context) {
-	x.mu.Lock()
-	created := x.created
-	x.created = nil
-	x.mu.Unlock()
-	for _, collection := range created {
+	if err == nil && created {
+		// Open it, so that the graph is built before the first search.
 		if _, err := x.collection(ctx, collection); err != nil {
 			x.o.Logger.Warn("open the index of a new collection", "collection", collection, "error", err.Error())
 		}
 	}
+	return x.markStale(collection, err)
+}
+
+// prepare checks the items.
+func prepare(collection string, items []store.VectorItem) ([]*row, error) {
+	if !named(collection) {
+		return nil, tea.Errorf(tea.ValidationError, "%q is not a valid name of a collection: use 1 to %d bytes of UTF-8", collection, maxCollection)
+	}
+	seen := make(map[string]bool, len(items))
+	var rows []*row
+	for i, item := range items {
+		switch {
+		case item.ID == "" || len(item.ID) > maxName:
+			return nil, tea.Errorf(tea.ValidationError, "item %d: an id must have 1 to %d bytes", i, maxName)
+		case !utf8.ValidString(item.ID) || !utf8.ValidString(item.Text):
+			return nil, tea.Errorf(tea.ValidationError, "item %q: the id or text is not valid UTF-8", item.ID)
+		case seen[item.ID]:
+			return nil, tea.Errorf(tea.ValidationError, "item %d: duplicate id %q; give each item another id", i, item.ID)
+		case len(item.Embedding) == 0 || len(item.Embedding) > maxDimension:
+			return nil, tea.Errorf(tea.ValidationError, "item %q: an embedding must have 1 to %d numbers, not %d", item.ID, maxDimension, len(item.Embedding))
+		}
+		seen[item.ID] = true
+		zeros := true
+		for _, f := range item.Embedding {
+			if math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) {
+				return nil, tea.Errorf(tea.ValidationError, "item %q: the embedding contains a number that is not finite", item.ID)
+			}
+			zeros = zeros && f == 0
+		}
+		if zeros {
+			return nil, tea.Errorf(tea.ValidationError, "item %q: the embedding is all zeros, which are similar to nothing", item.ID)
+		}
+		r := &row{item: item}
+		if item.Metadata != nil {
+			text, err := value.Encode(item.Metadata)
+			if err != nil {
+				return nil, tea.Errorf(tea.ValidationError, "the metadata of item %q: %w", item.ID, err)
+			}
+			r.metadata = string(text)
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// named reports whether a collection can have the name.
+func named(collection string) bool {
+	return collection != "" && len(collection) <= maxCollection && utf8.ValidString(collection)
+}
+
+// storable returns the valid ids.
+func storable(ids []string) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "" || len(id) > maxName || !utf8.ValidString(id) })
+}
+
+// write writes the rows and reports whether they are the first of their
+// collection.
+func (x *Index) write(ctx context.Context, tx store.Tx, collection string, rows []*row) (created bool, err error) {
+	if created, err = x.checkDimension(ctx, tx, collection, rows); err != nil {
+		return false, err
+	}
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = r.item.ID
+	}
+	known, err := x.idsOf(ctx, tx.Query, collection, names)
+	if err != nil {
+		return false, err
+	}
+	changes, err := x.mark(ctx, tx, collection)
+	if err != nil {
+		return false, err
+	}
+	var added [][]any
+	for _, r := range rows {
+		r.id, r.known = known[r.item.ID]
+		if !r.known {
+			r.id = x.nextID()
+		}
+		r.seq = x.nextSeq()
+		changes = append(changes, change{seq: r.seq, id: r.id, vector: r.item.Embedding, metadata: r.metadata})
+		columns := []any{r.id, collection, r.item.ID, r.seq, r.item.Text, toBytes(r.item.Embedding), orNull(r.metadata)}
+		if !r.known {
+			added = append(added, columns)
+			continue
+		}
+		if _, err := tx.Exec(ctx, "UPDATE vectors SET seq = ?, text = ?, embedding = ?, metadata = ? WHERE id = ?",
+			r.seq, columns[4], columns[5], columns[6], r.id); err != nil {
+			return false, err
+		}
+	}
+	if err := tx.Append(ctx, "vectors", added...); err != nil {
+		return false, err
+	}
+	x.notifyAfterCommit(tx, collection, changes)
+	return created, nil
 }
 
 // mark returns the first change of this process to a collection: a row of vectors_gone
@@ -205,6 +176,35 @@ func (x *Index) mark(ctx context.Context, tx store.Tx, collection string) ([]cha
 	return []change{one}, nil
 }
 
+// checkDimension compares the dimension of items with the dimension of their collection, which
+// the first items determine.
+func (x *Index) checkDimension(ctx context.Context, tx store.Tx, collection string, rows []*row) (created bool, err error) {
+	dimension, err := x.dimension(ctx, tx.Query, collection)
+	if err != nil {
+		return false, err
+	}
+	if created = dimension == 0; created {
+		// A companion file would be of a dropped collection with this name.
+		if err := os.Remove(x.path(collection)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, fmt.Errorf("create collection %q: %w", collection, err)
+		}
+		dimension = len(rows[0].item.Embedding)
+		if _, err := tx.Exec(ctx, "INSERT INTO vector_collections VALUES (?, ?)", collection, dimension); err != nil {
+			return false, err
+		}
+	}
+	for _, r := range rows {
+		if len(r.item.Embedding) != dimension {
+			return false, wrongDimension(collection, len(r.item.Embedding), dimension)
+		}
+	}
+	return created, nil
+}
+
+func wrongDimension(collection string, got, want int) error {
+	return tea.Errorf(tea.ValidationError, "collection %q holds vectors of %d numbers, not %d: use one embedding model per collection", collection, want, got)
+}
+
 // notifyAfterCommit applies changes to the index after the commit, if it is open.
 func (x *Index) notifyAfterCommit(tx store.Tx, collection string, changes []change) {
 	tx.AfterCommit(func() {
@@ -217,10 +217,61 @@ func (x *Index) notifyAfterCommit(tx store.Tx, collection string, changes []chan
 	})
 }
 
-// Drop removes a collection, its rows and its companion file.
+// Delete removes items and returns the number of those that existed.
+func (x *Index) Delete(ctx context.Context, collection string, ids ...string) (removed int, err error) {
+	if err := x.ready(ctx); err != nil {
+		return 0, err
+	}
+	if ids = storable(ids); !named(collection) || len(ids) == 0 {
+		return 0, nil
+	}
+	err = x.o.Engine.Write(ctx, func(ctx context.Context, tx store.Tx) error {
+		known, err := x.idsOf(ctx, tx.Query, collection, ids)
+		if err != nil {
+			return err
+		}
+		removed = len(known)
+		return x.remove(ctx, tx, collection, known)
+	})
+	if err != nil {
+		return 0, x.markStale(collection, err)
+	}
+	return removed, nil
+}
+
+// remove deletes the rows with these names and ids, and leaves tombstones.
+func (x *Index) remove(ctx context.Context, tx store.Tx, collection string, known map[string]int64) error {
+	if len(known) == 0 {
+		return nil
+	}
+	changes, err := x.mark(ctx, tx, collection)
+	if err != nil {
+		return err
+	}
+	for name, id := range known {
+		gone := change{seq: x.nextSeq(), id: id}
+		if _, err := tx.Exec(ctx, "DELETE FROM vectors WHERE id = ?", id); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "INSERT INTO vectors_gone VALUES (?, ?, ?)", id, collection, gone.seq); err != nil {
+			return err
+		}
+		if err := tx.Append(ctx, deletion.Table, deletion.Row(store.VectorFeed, gone.seq, collection, name, x.clock.Micro())); err != nil {
+			return err
+		}
+		changes = append(changes, gone)
+	}
+	x.notifyAfterCommit(tx, collection, changes)
+	return nil
+}
+
+// Drop removes a collection, its items and its companion file.
 func (x *Index) Drop(ctx context.Context, collection string) (items int, existed bool, err error) {
 	if err := x.ready(ctx); err != nil {
 		return 0, false, err
+	}
+	if !named(collection) {
+		return 0, false, nil
 	}
 	x.opening.Lock() // do not open an index with removed rows
 	defer x.opening.Unlock()
@@ -236,7 +287,7 @@ func (x *Index) Drop(ctx context.Context, collection string) (items int, existed
 		items = int(n)
 		// The numbers have the order of the items' previous numbers.
 		if _, err := tx.Exec(ctx, "INSERT INTO tea_deleted SELECT ?, ? + row_number() OVER (ORDER BY seq), collection, name, ? FROM vectors WHERE collection = ?",
-			string(store.VectorFeed), x.takeSeq(n), x.o.Now().UnixMicro(), collection); err != nil {
+			string(store.VectorFeed), x.takeSeq(n), x.clock.Micro(), collection); err != nil {
 			return err
 		}
 		for _, statement := range []string{"DELETE FROM vectors WHERE collection = ?", "DELETE FROM vectors_gone WHERE collection = ?", "DELETE FROM vector_collections WHERE name = ?"} {
@@ -253,8 +304,7 @@ func (x *Index) Drop(ctx context.Context, collection string) (items int, existed
 		return nil
 	})
 	if err != nil {
-		x.markStale(collection, err)
-		return 0, false, err
+		return 0, false, x.markStale(collection, err)
 	}
 	return items, existed, nil
 }
@@ -280,20 +330,20 @@ func (x *Index) forget(collection string) {
 	}
 }
 
-// find returns the rows that exist, by the items' names.
-func (x *Index) find(ctx context.Context, query queryFunc, collection string, names []string) (map[string]identity, error) {
-	known := make(map[string]identity, len(names))
+// idsOf returns the ids of the rows that exist, by the items' names.
+func (x *Index) idsOf(ctx context.Context, query queryFunc, collection string, names []string) (map[string]int64, error) {
+	known := make(map[string]int64, len(names))
 	for part := range slices.Chunk(names, lookUp) {
 		list, args := store.InList(part)
-		find := "SELECT name, id, seq FROM vectors WHERE name IN " + list + " AND collection = ?"
+		find := "SELECT name, id FROM vectors WHERE name IN " + list + " AND collection = ?"
 		if x.o.Engine.Dialect() == store.DuckDB {
 			// DuckDB uses an index only for a condition on its column alone.
-			find = "WITH named AS MATERIALIZED (SELECT collection, name, id, seq FROM vectors WHERE name IN " + list + ") SELECT name, id, seq FROM named WHERE collection = ?"
+			find = "WITH named AS MATERIALIZED (SELECT collection, name, id FROM vectors WHERE name IN " + list + ") SELECT name, id FROM named WHERE collection = ?"
 		}
 		rows, err := query(ctx, find, append(args, collection)...)
 		var name string
-		var one identity
-		if err := store.Scan(rows, err, func() { known[name] = one }, &name, &one.id, &one.seq); err != nil {
+		var id int64
+		if err := store.Scan(rows, err, func() { known[name] = id }, &name, &id); err != nil {
 			return nil, err
 		}
 	}
@@ -305,4 +355,23 @@ func orNull(s string) any {
 		return nil
 	}
 	return s
+}
+
+func toBytes(v []float32) []byte {
+	raw := make([]byte, 0, 4*len(v))
+	for _, f := range v {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(f))
+	}
+	return raw
+}
+
+func fromBytes(raw []byte) []float32 {
+	if raw == nil {
+		return nil
+	}
+	v := make([]float32, len(raw)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	return v
 }
