@@ -29,6 +29,23 @@ func TestModbusOverASerialLine(t *testing.T) {
 	if got := p.must("modbus.read", object{"table": "input", "address": 101})["value"]; got != int64(65535) {
 		t.Errorf("got %v", got)
 	}
+	other, err := os.OpenFile(near, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := filelock.TryLock(other); err != nil { // also after a call, the port is free
+		t.Fatal(err)
+	}
+	short, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	write := object{"point": "speed", "value": 3}
+	if _, err = p.callIn(short, "modbus.write", write); err == nil || tea.AsError(err).Details["effect"] != "none" {
+		t.Errorf("a write to a port in use: %v", err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.must("modbus.write", write)
 }
 
 // onPort are the settings for a serial port with rules for what can be written.

@@ -14,6 +14,7 @@ import (
 	lib "github.com/simonvetter/modbus"
 
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
+	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -99,6 +100,16 @@ func (r *request) explain(err error) error {
 // exchange makes a request on the open connection, or on a new one. A read is repeated
 // once if the connection was broken before.
 func (s *server) exchange(ctx context.Context, r *request) error {
+	if path, ok := strings.CutPrefix(s.config.URL, serialScheme); ok { // a port is free for others in between
+		limited, cancel := context.WithTimeout(ctx, part.PortTimeout)
+		defer cancel()
+		lock, err := part.LockPort(limited, path)
+		if err != nil {
+			return s.connectError(err)
+		}
+		defer lock.Close()
+		defer s.disconnect()
+	}
 	if s.client != nil && r.write && time.Since(s.used) > idleLimit {
 		s.disconnect()
 	}
@@ -125,7 +136,7 @@ func isBroken(err error) bool {
 func (s *server) try(ctx context.Context, r *request) error {
 	if s.client == nil {
 		if err := s.connect(); err != nil {
-			return tea.Errorf(tea.ConnectionError, "cannot connect to the Modbus server %s: %w", s, err)
+			return s.connectError(err)
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -137,6 +148,10 @@ func (s *server) try(ctx context.Context, r *request) error {
 	err := r.do(s.client, func() bool { return r.state.CompareAndSwap(preparing, sending) })
 	s.used = time.Now()
 	return s.fault(r, err)
+}
+
+func (s *server) connectError(err error) error {
+	return tea.Errorf(tea.ConnectionError, "cannot connect to the Modbus server %s: %w", s, err)
 }
 
 func (s *server) connect() error {

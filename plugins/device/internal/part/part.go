@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
@@ -133,6 +134,15 @@ func Entry[V any](path, kind string, entries map[string]V, name string) (V, erro
 	}
 	return entry, nil
 }
+
+// How calls wait for a serial port that another call or program has.
+const (
+	PortTimeout = 5 * time.Second
+	PortPoll    = 50 * time.Millisecond
+)
+
+// ErrPortBusy means that another call or program has the serial port.
+var ErrPortBusy = errors.New("another call or program uses it")
 
 // Text returns bytes as text, or in Base64 if they are not valid UTF-8.
 func Text(data []byte) (text *string, encoded string) {

@@ -121,13 +121,10 @@ func shown(data []byte) string {
 	return fmt.Sprintf("%d bytes", len(data))
 }
 
-// openTimeout is the minimum wait for a port that another call uses, and for a write.
-const openTimeout = 5 * time.Second
-
 // exchange opens the port, writes and reads. Its errors say what the write did.
 func (p Port) exchange(ctx context.Context, params ExchangeParams, data, until []byte, result *ExchangeResult) error {
 	limit := time.Duration(params.TimeoutSeconds * float64(time.Second))
-	l, err := openLine(ctx, result.Port, p, max(limit, openTimeout))
+	l, err := openLine(ctx, result.Port, p, max(limit, part.PortTimeout))
 	if err != nil {
 		return guard.NotSent(err)
 	}
@@ -136,7 +133,7 @@ func (p Port) exchange(ctx context.Context, params ExchangeParams, data, until [
 		if err := l.ResetInputBuffer(); err != nil { // an older answer is not one to this write
 			return guard.NotSent(tea.Errorf(tea.ConnectionError, "the serial port %s: %w", l.name, err))
 		}
-		if n, err := l.send(ctx, data, max(limit, openTimeout)+p.duration(len(data))); err != nil {
+		if n, err := l.send(ctx, data, max(limit, part.PortTimeout)+p.duration(len(data))); err != nil {
 			kind := tea.ConnectionError
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				kind = tea.Timeout
@@ -209,7 +206,7 @@ func (c *Client) Watch(ctx context.Context, req *tea.Request, p WatchParams) (st
 	if lines {
 		until = []byte("\n")
 	}
-	l, err := openLine(ctx, name, port, openTimeout)
+	l, err := openLine(ctx, name, port, part.PortTimeout)
 	if err != nil {
 		return struct{}{}, err
 	}

@@ -1,44 +1,10 @@
 package serial
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
-
-	"golang.org/x/sys/unix"
 )
-
-// lock takes the lock of a port that other programs respect too: root can open a port
-// that is in exclusive use.
-func lock(ctx context.Context, path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
-	if errors.Is(err, unix.EBUSY) {
-		return nil, errBusy
-	}
-	if err != nil {
-		return nil, err
-	}
-	raw, err := f.SyscallConn()
-	for err == nil {
-		var busy error
-		if err = raw.Control(func(fd uintptr) { busy = unix.Flock(int(fd), unix.LOCK_EX|unix.LOCK_NB) }); err == nil && busy == nil {
-			return f, nil
-		}
-		if busy != nil && !errors.Is(busy, unix.EWOULDBLOCK) {
-			err = busy
-			break
-		}
-		select {
-		case <-time.After(poll):
-		case <-ctx.Done():
-			err = errBusy
-		}
-	}
-	return nil, errors.Join(err, f.Close())
-}
 
 // ports returns the serial ports that have hardware. The library would open each ttyS
 // port to find out, and change its mode.

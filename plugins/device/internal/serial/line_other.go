@@ -2,15 +2,7 @@
 
 package serial
 
-import (
-	"context"
-	"os"
-
-	lib "go.bug.st/serial"
-)
-
-// lock does nothing: the library opens a port for exclusive use.
-func lock(context.Context, string) (*os.File, error) { return nil, nil }
+import lib "go.bug.st/serial"
 
 // ports returns the serial ports.
 func ports() ([]Found, error) {

@@ -11,16 +11,12 @@ import (
 
 	lib "go.bug.st/serial"
 
+	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-const (
-	// maxRead is the maximum number of bytes of an answer or a line.
-	maxRead = 64 << 10
-	// poll is the interval in which a read looks whether its call has ended. The library
-	// can close a port during a read, but another file may then have its descriptor.
-	poll = 50 * time.Millisecond
-)
+// maxRead is the maximum number of bytes of an answer or a line.
+const maxRead = 64 << 10
 
 // line is an open port.
 type line struct {
@@ -36,7 +32,7 @@ type line struct {
 func openLine(ctx context.Context, name string, p Port, limit time.Duration) (*line, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	held, err := lock(ctx, p.Path)
+	held, err := part.LockPort(ctx, p.Path)
 	if err != nil {
 		return nil, openError(name, p, err)
 	}
@@ -52,9 +48,6 @@ func openLine(ctx context.Context, name string, p Port, limit time.Duration) (*l
 	}
 	return &line{Port: port, name: fmt.Sprintf("%q (%s)", name, p.Path), lock: held}, nil
 }
-
-// errBusy means that another program has the port.
-var errBusy = errors.New("another call or program uses it")
 
 func openError(name string, p Port, err error) error {
 	kind := tea.ConnectionError
@@ -113,9 +106,11 @@ func (l *line) next(ctx context.Context, deadline time.Time, until []byte, count
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		wait := poll
+		// The library can close a port during a read, but another file may then have its
+		// descriptor.
+		wait := part.PortPoll
 		if !deadline.IsZero() {
-			if wait = min(poll, time.Until(deadline)); wait <= 0 {
+			if wait = min(wait, time.Until(deadline)); wait <= 0 {
 				if len(until) == 0 && count == 0 {
 					return l.take(len(l.pending), 0), nil
 				}
