@@ -3,6 +3,7 @@ module github.com/the-edge-agent/tea/plugins/notify
 go 1.26.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/the-edge-agent/tea/sdk v0.1.0
 	github.com/wneessen/go-mail v0.8.1
 )
