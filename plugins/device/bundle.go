@@ -99,5 +99,8 @@ func parts() (all []part.Part) {
 	if b, ok := b.(interface{ Command() part.Part }); ok {
 		all = append(all, b.Command())
 	}
+	if b, ok := b.(interface{ System() part.Part }); ok {
+		all = append(all, b.System())
+	}
 	return all
 }

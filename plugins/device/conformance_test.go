@@ -35,5 +35,6 @@ func TestConformance(t *testing.T) {
 		teatest.Request{Action: "gpio.watch", Params: object{"line": "l"}},
 		teatest.Request{Action: "command.run", Settings: allow(object{"c": object{"argv": []any{"no-such-program"}}}), Params: object{"command": "c"}},
 		teatest.Request{Action: "command.run", Params: object{"command": "c"}},
+		teatest.Request{Action: "system.journal", Params: object{"unit": "a.service"}},
 	)
 }
