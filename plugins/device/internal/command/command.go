@@ -67,7 +67,7 @@ type Client struct {
 func (s Settings) Check() error {
 	for name, command := range s.Allow {
 		err := command.checkArguments()
-		if command.Min != nil || command.Max != nil || command.MaxStep != nil {
+		if command.Numeric() {
 			err = errors.New("min, max and max_step are not for commands: limit the parameters")
 		}
 		if err != nil {
@@ -112,10 +112,7 @@ func (c *Client) Run(ctx context.Context, req *tea.Request, p RunParams) (*RunRe
 		Setting: diag.Key("settings.command.allow", p.Command), Machine: command.Argv[0], Target: fmt.Sprintf("the command %q", p.Command),
 		Rule: &command.Rule, Shown: shown(command.Argv[0], args, p.Stdin),
 	}, func(ctx context.Context) error { return command.run(ctx, p, args, result) })
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
+	return result, err
 }
 
 // shown returns a command as a JSON list for messages.

@@ -182,11 +182,10 @@ func (c *Client) change(ctx context.Context, req *tea.Request, name string, v bo
 	if err != nil {
 		return nil, guard.NotSent(err)
 	}
-	number, _ := guard.Number(v)
 	result := &WriteResult{Success: true, Line: name}
 	result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{
 		Setting: diag.Key(linesPath, name) + ".write", Machine: l.config.Chip, Target: fmt.Sprintf("the GPIO line %q", name),
-		Rule: l.config.Write, Values: []float64{number}, Shown: shown,
+		Rule: l.config.Write, Value: v, Shown: shown,
 	}, func(ctx context.Context) error {
 		l, release, err := c.take(ctx, name)
 		if err != nil {
@@ -195,10 +194,7 @@ func (c *Client) change(ctx context.Context, req *tea.Request, name string, v bo
 		defer release()
 		return change(ctx, l)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
+	return result, err
 }
 
 // set sets the level of an output. A line that is not held gets it with the request, so

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -44,8 +45,8 @@ func (r *Rule) Check(path string) error {
 	return nil
 }
 
-// numeric reports whether only numbers can be checked against the rule.
-func (r *Rule) numeric() bool { return r.Min != nil || r.Max != nil || r.MaxStep != nil }
+// Numeric reports whether only numbers can be checked against the rule.
+func (r *Rule) Numeric() bool { return r.Min != nil || r.Max != nil || r.MaxStep != nil }
 
 // Write is a write that an action is about to make.
 type Write struct {
@@ -56,12 +57,14 @@ type Write struct {
 	Target string
 	// Rule is the rule of the target; nil means that no write is allowed.
 	Rule *Rule
-	// Values are the values as numbers; nil if they are not numbers.
-	Values []float64
-	// Shown is the value as a person reads it.
+	// Value is a number, a truth value, a list of them, or something that has no limits.
+	Value any
+	// Shown is the value as a person reads it; default: as JSON.
 	Shown string
-	// Current reads the current values. If it is nil, the value is compared with the last one written to the target.
-	Current func(ctx context.Context) ([]float64, error)
+	// Current reads the current value. If it is nil, the value is compared with the last one written to the target.
+	Current func(ctx context.Context) (any, error)
+
+	numbers []float64 // of Value; nil if it has none
 }
 
 // Guards checks writes. It is safe for concurrent use, also by several processes.
@@ -80,6 +83,8 @@ func Open(s tea.Settings) (*Guards, error) {
 // permission_denied error, a write that comes too early a rate_limited error. If the run stops to ask a person, it
 // returns the error of human.ask.
 func (g *Guards) Permit(ctx context.Context, req *tea.Request, w Write, send func(ctx context.Context) error) (dry bool, err error) {
+	w.numbers = numbers(w.Value)
+	w.Shown = cmp.Or(w.Shown, value.Brief(w.Value))
 	if w.Rule == nil {
 		return false, refusal("%s must not be written: %s is not set", w.Target, w.Setting)
 	}
@@ -117,10 +122,10 @@ func (g *Guards) Permit(ctx context.Context, req *tea.Request, w Write, send fun
 
 // checkRange checks the value against min and max.
 func (w Write) checkRange() error {
-	if w.Rule.numeric() && w.Values == nil {
+	if w.Rule.Numeric() && w.numbers == nil {
 		return refusal("%s cannot be written to %s: %s has limits for numbers, and this is not a number", w.Shown, w.Target, w.Setting)
 	}
-	for _, v := range w.Values {
+	for _, v := range w.numbers {
 		switch r := w.Rule; {
 		case math.IsNaN(v) || math.IsInf(v, 0):
 			return refusal("%s cannot be written to %s: it is not a finite number", w.Shown, w.Target)
@@ -138,12 +143,15 @@ func (g *Guards) checkHistory(ctx context.Context, h *history, w Write) error {
 	if w.Rule.MaxStep != nil {
 		current := h.Values[w.Target]
 		if w.Current != nil {
-			var err error
-			if current, err = w.Current(ctx); err != nil {
+			v, err := w.Current(ctx)
+			if err != nil {
 				return NotSent(err)
 			}
+			if current = numbers(v); current == nil {
+				return refusal("the current value of %s is not a number, so max_step cannot be checked", w.Target)
+			}
 		}
-		for i, v := range w.Values {
+		for i, v := range w.numbers {
 			// A tolerance of a few units in the last place: 0.3 is one step of 0.1 from 0.2.
 			if i < len(current) && math.Abs(v-current[i]) > *w.Rule.MaxStep+1e-9*math.Max(math.Abs(v), math.Abs(current[i])) {
 				return refusal("%s is more than %s away from the current value %s of %s (%s.max_step)", number(v), number(*w.Rule.MaxStep), number(current[i]), w.Target, w.Setting)
@@ -240,6 +248,21 @@ func with(err error, what string) *tea.Error {
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// numbers returns a value or a list of values as numbers; nil if one is not a number.
+func numbers(v any) []float64 {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	out := make([]float64, len(list))
+	for i, v := range list {
+		if out[i], ok = Number(v); !ok {
+			return nil
+		}
+	}
+	return out
+}
 
 // Number returns a number or truth value of the value model as a number.
 func Number(v any) (float64, bool) {

@@ -136,7 +136,7 @@ func (h *history) record(now time.Time, w Write) error {
 		if h.Values == nil {
 			h.Values = map[string][]float64{}
 		}
-		h.Values[w.Target] = w.Values
+		h.Values[w.Target] = w.numbers
 	}
 	return h.save()
 }

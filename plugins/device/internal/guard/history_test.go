@@ -64,7 +64,7 @@ func TestLastWrittenValueLimitsTheStep(t *testing.T) {
 	g, _ := clocked(t)
 	step := 0.1
 	write := func(target string, v float64) error {
-		return permit(t, g, Write{Setting: "s", Target: target, Rule: &Rule{MaxStep: &step}, Values: []float64{v}})
+		return permit(t, g, Write{Setting: "s", Target: target, Rule: &Rule{MaxStep: &step}, Value: v})
 	}
 	for _, v := range []float64{5, 5.1, 5.2, 5.3, 5.2} {
 		if err := write("a", v); err != nil {

@@ -110,10 +110,7 @@ func (s *server) read(ctx context.Context, l Location) (*ReadResult, error) {
 		result.Raw, result.Value = registers, l.decode(registers)
 		return nil
 	}})
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
+	return result, err
 }
 
 func readBits(c *lib.ModbusClient, l Location) ([]bool, error) {
@@ -155,50 +152,33 @@ func (c *Client) Write(ctx context.Context, req *tea.Request, p WriteParams) (*W
 	if err != nil {
 		return nil, guard.NotSent(err)
 	}
-	send, numbers, err := point.change(l, p.Value)
+	send, err := point.change(l, p.Value)
 	if err != nil {
 		return nil, guard.NotSent(tea.Errorf(tea.ValidationError, "point %q: %w", p.Point, err))
 	}
 	w := guard.Write{
 		Setting: diag.Key(pointsPath, p.Point) + ".write", Machine: s.config.URL,
-		Target: fmt.Sprintf("the point %q", p.Point), Rule: point.Write, Values: numbers, Shown: value.Brief(p.Value),
-		Current: func(ctx context.Context) ([]float64, error) { return s.current(ctx, l) },
+		Target: fmt.Sprintf("the point %q", p.Point), Rule: point.Write, Value: p.Value,
+		Current: func(ctx context.Context) (any, error) {
+			got, err := s.read(ctx, l)
+			if err != nil {
+				return nil, err
+			}
+			return got.Value, nil
+		},
 	}
 	result := &WriteResult{Success: true, Point: p.Point, Value: p.Value}
-	dry, err := c.guards.Permit(ctx, req, w, func(ctx context.Context) error {
+	result.DryRun, err = c.guards.Permit(ctx, req, w, func(ctx context.Context) error {
 		return s.run(ctx, &request{unit: *l.Unit, write: true, do: send})
 	})
-	if err != nil {
-		return nil, err
-	}
-	result.DryRun = dry
-	return result, nil
+	return result, err
 }
 
-// current reads the values of a location as numbers.
-func (s *server) current(ctx context.Context, l Location) ([]float64, error) {
-	got, err := s.read(ctx, l)
-	if err != nil {
-		return nil, err
-	}
-	list, ok := got.Value.([]any)
-	if !ok {
-		list = []any{got.Value}
-	}
-	numbers := make([]float64, len(list))
-	for i, v := range list {
-		if numbers[i], ok = guard.Number(v); !ok {
-			return nil, tea.Errorf(tea.PermissionDenied, "the current value is not a number, so max_step cannot be checked")
-		}
-	}
-	return numbers, nil
-}
-
-// change returns the request that writes a value, and the value as numbers.
-func (p Point) change(l Location, v any) (send func(c *lib.ModbusClient, begin func() bool) error, numbers []float64, err error) {
+// change returns the request that writes a value.
+func (p Point) change(l Location, v any) (send func(c *lib.ModbusClient, begin func() bool) error, err error) {
 	address := uint16(*l.Address)
 	if l.bits() {
-		bits, numbers, err := l.truths(v)
+		bits, err := l.truths(v)
 		return func(c *lib.ModbusClient, begin func() bool) error {
 			if !begin() {
 				return errAbandoned
@@ -207,20 +187,19 @@ func (p Point) change(l Location, v any) (send func(c *lib.ModbusClient, begin f
 				return c.WriteCoil(address, bits[0])
 			}
 			return c.WriteCoils(address, bits)
-		}, numbers, err
+		}, err
 	}
 	if l.Bit != nil {
 		set, err := truth(v)
-		number, _ := guard.Number(set)
-		return func(c *lib.ModbusClient, begin func() bool) error { return p.writeBit(c, l, set, begin) }, []float64{number}, err
+		return func(c *lib.ModbusClient, begin func() bool) error { return p.writeBit(c, l, set, begin) }, err
 	}
-	registers, numbers, err := l.encode(v)
+	registers, err := l.encode(v)
 	if err == nil && len(registers) > maxWrite {
 		err = fmt.Errorf("too many registers for one write: %d (limit %d)", len(registers), maxWrite)
 	}
 	return func(c *lib.ModbusClient, begin func() bool) error {
 		return p.writeRegisters(c, address, registers, begin)
-	}, numbers, err
+	}, err
 }
 
 func (p Point) writeRegisters(c *lib.ModbusClient, address uint16, registers []uint16, begin func() bool) error {

@@ -120,16 +120,16 @@ func toFloat(r *big.Rat) any {
 }
 
 // encode returns the registers for a value, or for a list of as many as the location
-// has, and the values as numbers.
-func (l Location) encode(v any) (registers []uint16, numbers []float64, err error) {
+// has.
+func (l Location) encode(v any) (registers []uint16, err error) {
 	list, err := l.list(v)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, v := range list {
 		data, err := l.encodeOne(v)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		words := make([]uint16, l.width())
 		for i := range words {
@@ -139,10 +139,8 @@ func (l Location) encode(v any) (registers []uint16, numbers []float64, err erro
 		for i, data := 0, l.arrange(words); i < len(words); i++ {
 			registers = append(registers, binary.BigEndian.Uint16(data[2*i:]))
 		}
-		f, _ := value.Float(v)
-		numbers = append(numbers, f)
 	}
-	return registers, numbers, nil
+	return registers, nil
 }
 
 // list returns the values for a write.
@@ -239,18 +237,17 @@ func truth(v any) (bool, error) {
 }
 
 // truths returns the truth values for the bits of a location.
-func (l Location) truths(v any) (bits []bool, numbers []float64, err error) {
+func (l Location) truths(v any) (bits []bool, err error) {
 	list, err := l.list(v)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, v := range list {
 		b, err := truth(v)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		bits = append(bits, b)
-		numbers = append(numbers, map[bool]float64{true: 1}[b])
 	}
-	return bits, numbers, nil
+	return bits, nil
 }

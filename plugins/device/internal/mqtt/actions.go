@@ -84,10 +84,7 @@ func (c *Client) Publish(ctx context.Context, req *tea.Request, p PublishParams)
 		result.Unheard = d.unheard
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
+	return result, err
 }
 
 // prepare returns the server, the message and the write for the guards.
@@ -103,18 +100,18 @@ func (c *Client) prepare(p Outgoing) (*server, *message, guard.Write, error) {
 	if p.Properties != nil && s.config.Protocol == "3.1.1" {
 		return nil, nil, guard.Write{}, tea.Errorf(tea.ValidationError, "properties need version 5 of the protocol, and the broker %s has protocol: 3.1.1", s)
 	}
-	var numbers []float64
-	if m.payload, numbers, err = p.payload(); err != nil {
+	var number any
+	if m.payload, number, err = p.payload(); err != nil {
 		return nil, nil, guard.Write{}, tea.Errorf(tea.ValidationError, "%w", err)
 	}
 	rule, setting := s.config.rule(diag.Key(serversPath, s.name), p.Topic)
 	return s, m, guard.Write{
-		Setting: setting, Machine: s.config.URL, Target: fmt.Sprintf("the topic %q", p.Topic), Rule: rule, Values: numbers, Shown: shown(m.payload),
+		Setting: setting, Machine: s.config.URL, Target: fmt.Sprintf("the topic %q", p.Topic), Rule: rule, Value: number, Shown: shown(m.payload),
 	}, nil
 }
 
-// payload returns the bytes of the payload, and the number that it is.
-func (p Outgoing) payload() (data []byte, numbers []float64, err error) {
+// payload returns the bytes of the payload, and the number that it is; nil if it is none.
+func (p Outgoing) payload() (data []byte, number any, err error) {
 	switch v := p.Payload.(type) {
 	case nil:
 		if data, err = base64.StdEncoding.DecodeString(p.PayloadBase64); err != nil {
@@ -136,9 +133,9 @@ func (p Outgoing) payload() (data []byte, numbers []float64, err error) {
 		read, err = value.Decode(data)
 	}
 	if n, ok := guard.Number(read); ok && err == nil {
-		numbers = []float64{n}
+		number = n
 	}
-	return data, numbers, nil
+	return data, number, nil
 }
 
 // maxShown is the number of bytes of a payload in messages.
@@ -231,10 +228,7 @@ func (c *Client) Request(ctx context.Context, req *tea.Request, p RequestParams)
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
+	return result, err
 }
 
 func (s *server) responseTopic(given string) (string, error) {

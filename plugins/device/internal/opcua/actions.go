@@ -164,8 +164,14 @@ func (c *Client) Write(ctx context.Context, req *tea.Request, p WriteParams) (*W
 	result := &WriteResult{Success: true, Node: p.Node, Value: p.Value}
 	result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{
 		Setting: diag.Key(nodesPath, p.Node) + ".write", Machine: s.config.URL, Target: fmt.Sprintf("the node %q", p.Node),
-		Rule: node.Write, Values: numbers(p.Value), Shown: value.Brief(p.Value),
-		Current: func(ctx context.Context) ([]float64, error) { return c.current(ctx, p.Node) },
+		Rule: node.Write, Value: p.Value,
+		Current: func(ctx context.Context) (any, error) {
+			got, err := c.Read(ctx, nil, Where{Node: p.Node})
+			if err != nil {
+				return nil, err
+			}
+			return got.Value, nil
+		},
 	}, func(ctx context.Context) error {
 		return s.write(ctx, func(ctx context.Context, conn *lib.Client) (ua.StatusCode, error) {
 			at, err := s.parse(conn, node.ID)
@@ -175,10 +181,7 @@ func (c *Client) Write(ctx context.Context, req *tea.Request, p WriteParams) (*W
 			return writeValue(ctx, conn, at, variant)
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
+	return result, err
 }
 
 func writeValue(ctx context.Context, c *lib.Client, at *ua.NodeID, v *ua.Variant) (ua.StatusCode, error) {
@@ -234,34 +237,6 @@ func plain(v *ua.DataValue) any {
 	return v.Value.Value()
 }
 
-// numbers returns values as numbers, or nil if they are not.
-func numbers(v any) []float64 {
-	list, ok := v.([]any)
-	if !ok {
-		list = []any{v}
-	}
-	out := make([]float64, len(list))
-	for i, v := range list {
-		if out[i], ok = guard.Number(v); !ok {
-			return nil
-		}
-	}
-	return out
-}
-
-// current reads the values of a node as numbers.
-func (c *Client) current(ctx context.Context, node string) ([]float64, error) {
-	got, err := c.Read(ctx, nil, Where{Node: node})
-	if err != nil {
-		return nil, err
-	}
-	out := numbers(got.Value)
-	if out == nil {
-		return nil, tea.Errorf(tea.PermissionDenied, "the current value of the node %q is not a number, so max_step cannot be checked", node)
-	}
-	return out, nil
-}
-
 // CallParams are the parameters of opcua.call.
 type CallParams struct {
 	Method string `json:"method" doc:"name of the method in settings.opcua.methods"`
@@ -299,10 +274,7 @@ func (c *Client) Call(ctx context.Context, req *tea.Request, p CallParams) (*Cal
 			return s.call(ctx, conn, method, arguments, result)
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
+	return result, err
 }
 
 func (s *server) call(ctx context.Context, c *lib.Client, m Method, arguments []*ua.Variant, result *CallResult) (ua.StatusCode, error) {
@@ -363,10 +335,7 @@ func (c *Client) Browse(ctx context.Context, _ *tea.Request, p Where) (*BrowseRe
 		result.Nodes, result.Truncated = []Found{}, false
 		return browse(ctx, conn, node, result)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
+	return result, err
 }
 
 func browse(ctx context.Context, c *lib.Client, node *ua.NodeID, result *BrowseResult) error {

@@ -89,7 +89,7 @@ func (s Settings) Check() error {
 	}
 	for name, m := range s.Methods {
 		err := s.checkIDs(m.Server, m.Object, m.Method)
-		if m.Min != nil || m.Max != nil || m.MaxStep != nil {
+		if m.Numeric() {
 			err = errors.New("min, max and max_step are not for methods: limit the inputs")
 		}
 		if err != nil {

@@ -83,15 +83,12 @@ func (c *Client) Exchange(ctx context.Context, req *tea.Request, p ExchangeParam
 	if len(data) == 0 {
 		err = exchange(ctx)
 	} else {
-		rule, numbers, setting := port.rule(diag.Key(portsPath, name), data)
+		rule, number, setting := port.rule(diag.Key(portsPath, name), data)
 		result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{
-			Setting: setting, Machine: port.Path, Target: fmt.Sprintf("the serial port %q", name), Rule: rule, Values: numbers, Shown: shown(data),
+			Setting: setting, Machine: port.Path, Target: fmt.Sprintf("the serial port %q", name), Rule: rule, Value: number, Shown: shown(data),
 		}, exchange)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
+	return result, err
 }
 
 func (c *Client) port(given string) (string, Port, error) {

@@ -65,14 +65,13 @@ func (r Rule) check() error {
 			return fmt.Errorf("base64: %w", err)
 		}
 	}
-	limited := r.Min != nil || r.Max != nil || r.MaxStep != nil
 	pattern, err := r.pattern()
 	switch {
 	case err != nil:
 		return fmt.Errorf("pattern: %w", err)
 	case r.Pattern == "" && len(r.Text)+len(r.Base64) == 0:
 		return errors.New("it allows nothing: add text, base64 or pattern")
-	case limited && (pattern.NumSubexp() != 1 || len(r.Text)+len(r.Base64) > 0):
+	case r.Numeric() && (pattern.NumSubexp() != 1 || len(r.Text)+len(r.Base64) > 0):
 		return errors.New("min, max and max_step need a pattern with one group, which is the number, and neither text nor base64")
 	}
 	return nil
@@ -91,7 +90,7 @@ func (r Rule) pattern() (*regexp.Regexp, error) {
 var decimal = regexp.MustCompile(`\A[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)\z`)
 
 // allows reports whether the rule allows to write data, and returns the number in it.
-func (r Rule) allows(data []byte) (numbers []float64, ok bool) {
+func (r Rule) allows(data []byte) (number any, ok bool) {
 	if slices.Contains(r.Text, string(data)) || slices.Contains(r.Base64, base64.StdEncoding.EncodeToString(data)) {
 		return nil, true
 	}
@@ -102,17 +101,17 @@ func (r Rule) allows(data []byte) (numbers []float64, ok bool) {
 	groups := pattern.FindSubmatch(data)
 	if len(groups) == 2 && decimal.Match(groups[1]) {
 		if f, err := strconv.ParseFloat(string(groups[1]), 64); err == nil {
-			numbers = []float64{f}
+			number = f
 		}
 	}
-	return numbers, groups != nil
+	return number, groups != nil
 }
 
 // rule returns the rule for data and its path; nil if there is none.
-func (p Port) rule(path string, data []byte) (rule *guard.Rule, numbers []float64, setting string) {
+func (p Port) rule(path string, data []byte) (rule *guard.Rule, number any, setting string) {
 	for i, r := range p.Write {
-		if numbers, ok := r.allows(data); ok {
-			return &r.Rule, numbers, diag.Index(path+".write", i)
+		if number, ok := r.allows(data); ok {
+			return &r.Rule, number, diag.Index(path+".write", i)
 		}
 	}
 	return nil, nil, path + ".write"
