@@ -43,13 +43,8 @@ type Command struct {
 	guard.Rule
 }
 
-// Defaults of settings that were not decoded from JSON.
-const (
-	defaultTimeout   = 30
-	defaultMaxOutput = 64 << 10
-	// waitDelay bounds the wait for the outputs of a command that has ended.
-	waitDelay = 2 * time.Second
-)
+// waitDelay bounds the wait for the outputs of a command that has ended.
+const waitDelay = 2 * time.Second
 
 // Part returns the part of the bundle.
 func Part() part.Part {
@@ -134,10 +129,9 @@ func anys(list []string) []any {
 
 // run runs the command and fills the result.
 func (c Command) run(ctx context.Context, p RunParams, args []string, result *RunResult) error {
-	limit := time.Duration(cmp.Or(c.TimeoutSeconds, defaultTimeout) * float64(time.Second))
-	limited, cancel := context.WithTimeout(ctx, limit)
+	limited, cancel := context.WithTimeout(ctx, part.Seconds(c.TimeoutSeconds))
 	defer cancel()
-	stdout, stderr := &output{limit: cmp.Or(c.MaxOutputBytes, defaultMaxOutput)}, &output{limit: cmp.Or(c.MaxOutputBytes, defaultMaxOutput)}
+	stdout, stderr := &output{limit: c.MaxOutputBytes}, &output{limit: c.MaxOutputBytes}
 	cmd := exec.CommandContext(limited, c.Argv[0], args...)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, waitDelay
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}

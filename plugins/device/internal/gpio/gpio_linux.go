@@ -242,7 +242,7 @@ func (c *Client) Pulse(ctx context.Context, req *tea.Request, p PulseParams) (*W
 				err = guard.Unknown(tea.Errorf(tea.ConnectionError, "the GPIO line %q did not return to %v after the pulse: %w", l.name, before, back))
 			}
 		}()
-		timer := time.NewTimer(time.Duration(p.Seconds * float64(time.Second)))
+		timer := time.NewTimer(part.Seconds(p.Seconds))
 		defer timer.Stop()
 		select {
 		case <-timer.C:

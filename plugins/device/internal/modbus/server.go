@@ -1,7 +1,6 @@
 package modbus
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,7 +155,7 @@ func (s *server) connectError(err error) error {
 
 func (s *server) connect() error {
 	config := lib.ClientConfiguration{
-		URL: s.config.URL, Timeout: seconds(s.config.TimeoutSeconds), Logger: log.New(io.Discard, "", 0),
+		URL: s.config.URL, Timeout: part.Seconds(s.config.TimeoutSeconds), Logger: log.New(io.Discard, "", 0),
 		Speed: uint(s.config.Baud), DataBits: uint(s.config.DataBits), StopBits: uint(s.config.StopBits),
 	}
 	switch s.config.Parity {
@@ -213,7 +212,7 @@ func (s *server) fault(r *request, err error) error {
 	case err == nil || errors.Is(err, errAbandoned):
 		return err
 	case errors.Is(err, lib.ErrRequestTimedOut):
-		return tea.Errorf(tea.Timeout, "the Modbus server %s did not answer within %s (unit %d)", s, seconds(s.config.TimeoutSeconds), r.unit)
+		return tea.Errorf(tea.Timeout, "the Modbus server %s did not answer within %s (unit %d)", s, part.Seconds(s.config.TimeoutSeconds), r.unit)
 	case !errors.As(err, &known):
 		return tea.Errorf(tea.ConnectionError, "the Modbus server %s (unit %d): %w", s, r.unit, err)
 	}
@@ -228,12 +227,4 @@ func (s *server) fault(r *request, err error) error {
 		return tea.Errorf(tea.ValidationError, "the Modbus request is not possible: %w", err)
 	}
 	return tea.Errorf(tea.ConnectionError, "the answer of the Modbus server %s is not valid (unit %d): %w", s, r.unit, err)
-}
-
-// defaultTimeout is the default of timeout_seconds for settings that were not decoded
-// from JSON.
-const defaultTimeout = 2
-
-func seconds(n float64) time.Duration {
-	return time.Duration(cmp.Or(n, defaultTimeout) * float64(time.Second))
 }

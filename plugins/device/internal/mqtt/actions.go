@@ -1,14 +1,13 @@
 package mqtt
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
 	"github.com/the-edge-agent/tea/plugins/device/internal/part"
@@ -102,30 +101,27 @@ func (c *Client) prepare(p Outgoing) (*server, *message, guard.Write, error) {
 	}
 	var number any
 	if m.payload, number, err = p.payload(); err != nil {
-		return nil, nil, guard.Write{}, tea.Errorf(tea.ValidationError, "%w", err)
+		return nil, nil, guard.Write{}, err
 	}
 	rule, setting := s.config.rule(diag.Key(serversPath, s.name), p.Topic)
 	return s, m, guard.Write{
-		Setting: setting, Machine: s.config.URL, Target: fmt.Sprintf("the topic %q", p.Topic), Rule: rule, Value: number, Shown: shown(m.payload),
+		Setting: setting, Machine: s.config.URL, Target: fmt.Sprintf("the topic %q", p.Topic), Rule: rule, Value: number, Shown: cmp.Or(part.Shown("%s", m.payload), "an empty message"),
 	}, nil
 }
 
 // payload returns the bytes of the payload, and the number that it is; nil if it is none.
 func (p Outgoing) payload() (data []byte, number any, err error) {
-	switch v := p.Payload.(type) {
-	case nil:
-		if data, err = base64.StdEncoding.DecodeString(p.PayloadBase64); err != nil {
-			return nil, nil, fmt.Errorf("payload_base64: %w", err)
-		}
-	case string:
-		data = []byte(v)
+	text, isText := p.Payload.(string)
+	switch {
+	case p.Payload != nil && p.PayloadBase64 != "":
+		return nil, nil, tea.Errorf(tea.ValidationError, "payload and payload_base64 exclude each other")
+	case p.Payload == nil || isText:
+		data, err = part.Bytes("payload", text, p.PayloadBase64)
 	default:
-		if data, err = value.Encode(v); err != nil {
-			return nil, nil, err
-		}
+		data, err = value.Encode(p.Payload)
 	}
-	if p.Payload != nil && p.PayloadBase64 != "" {
-		return nil, nil, errors.New("payload and payload_base64 exclude each other")
+	if err != nil {
+		return nil, nil, err
 	}
 	// A text such as "7" is a number to the machine too.
 	var read any
@@ -136,16 +132,6 @@ func (p Outgoing) payload() (data []byte, number any, err error) {
 		number = n
 	}
 	return data, number, nil
-}
-
-// maxShown is the number of bytes of a payload in messages.
-const maxShown = 200
-
-func shown(payload []byte) string {
-	if len(payload) <= maxShown && utf8.Valid(payload) {
-		return string(payload)
-	}
-	return fmt.Sprintf("%d bytes", len(payload))
 }
 
 // publish sends a message and waits for its acknowledgement. The error has the outcome.
@@ -222,7 +208,7 @@ func (c *Client) Request(ctx context.Context, req *tea.Request, p RequestParams)
 	}
 	result := &RequestResult{Success: true}
 	result.DryRun, err = c.guards.Permit(ctx, req, w, func(ctx context.Context) error {
-		answer, err := s.request(ctx, m, time.Duration(p.TimeoutSeconds*float64(time.Second)))
+		answer, err := s.request(ctx, m, part.Seconds(p.TimeoutSeconds))
 		if err == nil {
 			result.Message = answer.toResult()
 		}
@@ -313,7 +299,7 @@ func (c *Client) Last(ctx context.Context, _ *tea.Request, p LastParams) (*LastR
 		return nil, err
 	}
 	defer stop()
-	timer := time.NewTimer(time.Duration(p.WaitSeconds * float64(time.Second)))
+	timer := time.NewTimer(part.Seconds(p.WaitSeconds))
 	defer timer.Stop()
 	select {
 	case m := <-found:

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
+	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
@@ -130,17 +131,7 @@ func (s Server) config(name string) (*tls.Config, error) {
 	return config, nil
 }
 
-// Defaults of settings that were not decoded from JSON.
-const (
-	defaultTimeout   = 10
-	defaultKeepAlive = 30
-)
-
-func (s Server) timeout() time.Duration {
-	return time.Duration(cmp.Or(s.TimeoutSeconds, defaultTimeout) * float64(time.Second))
-}
-
-func (s Server) keepAlive() uint16 { return uint16(cmp.Or(s.KeepAliveSeconds, defaultKeepAlive)) }
+func (s Server) timeout() time.Duration { return part.Seconds(s.TimeoutSeconds) }
 
 // rule returns the rule for a topic and its path; nil if there is none.
 func (s Server) rule(path, topic string) (*guard.Rule, string) {

@@ -28,7 +28,7 @@ func connect3(ctx context.Context, s *server, nc net.Conn, id string) (conn, err
 	c.end = sync.OnceFunc(func() { close(c.ended) })
 	o := mqtt3.NewClientOptions().AddBroker(s.config.URL).SetProtocolVersion(protocol311).SetClientID(id).SetCleanSession(true).
 		SetAutoReconnect(false).SetConnectRetry(false).SetOrderMatters(s.ordered).
-		SetKeepAlive(time.Duration(s.config.keepAlive()) * time.Second).SetPingTimeout(s.config.timeout()).
+		SetKeepAlive(time.Duration(s.config.KeepAliveSeconds) * time.Second).SetPingTimeout(s.config.timeout()).
 		SetConnectTimeout(s.config.timeout()).SetWriteTimeout(s.config.timeout()).
 		SetUsername(s.config.Username).SetPassword(s.config.Password).
 		SetCustomOpenConnectionFn(func(*url.URL, mqtt3.ClientOptions) (net.Conn, error) { return nc, nil }).

@@ -29,7 +29,7 @@ func connect5(ctx context.Context, s *server, nc net.Conn, id string) (conn, err
 		}},
 	})
 	packet := &paho.Connect{
-		ClientID: id, CleanStart: true, KeepAlive: s.config.keepAlive(),
+		ClientID: id, CleanStart: true, KeepAlive: uint16(s.config.KeepAliveSeconds),
 		Username: s.config.Username, UsernameFlag: s.config.Username != "",
 		Password: []byte(s.config.Password), PasswordFlag: s.config.Password != "",
 		// The library reserves memory for as many messages as it may receive at once.

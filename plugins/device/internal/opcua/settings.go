@@ -1,7 +1,6 @@
 package opcua
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -129,13 +128,7 @@ func (s Server) check() error {
 
 func (s Server) secure() bool { return s.SecurityPolicy != "" && s.SecurityPolicy != "None" }
 
-// defaultTimeout is the default of timeout_seconds for settings that were not decoded
-// from JSON.
-const defaultTimeout = 10
-
-func (s Server) timeout() time.Duration {
-	return time.Duration(cmp.Or(s.TimeoutSeconds, defaultTimeout) * float64(time.Second))
-}
+func (s Server) timeout() time.Duration { return part.Seconds(s.TimeoutSeconds) }
 
 // parseID returns an identifier of a node. namespaces are those of the server.
 func parseID(id string, namespaces []string) (*ua.NodeID, error) {

@@ -46,7 +46,7 @@ func (c *Client) Watch(ctx context.Context, req *tea.Request, p WatchParams) (st
 	if err != nil {
 		return struct{}{}, err
 	}
-	if err := s.subscribe(limited, conn, at, time.Duration(p.IntervalSeconds*float64(time.Second)), changes); err != nil {
+	if err := s.subscribe(limited, conn, at, part.Seconds(p.IntervalSeconds), changes); err != nil {
 		return struct{}{}, s.fault(limited, err)
 	}
 	check := time.NewTicker(stateInterval)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -143,6 +144,33 @@ const (
 
 // ErrPortBusy means that another call or program has the serial port.
 var ErrPortBusy = errors.New("another call or program uses it")
+
+// Seconds returns a number of seconds as a duration.
+func Seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+
+// Bytes returns the bytes of a parameter that is given as text or in Base64, as
+// NAME_base64.
+func Bytes(name, text, encoded string) ([]byte, error) {
+	if text != "" && encoded != "" {
+		return nil, tea.Errorf(tea.ValidationError, "%s and %s_base64 exclude each other", name, name)
+	}
+	data, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, tea.Errorf(tea.ValidationError, "%s_base64: %w", name, err)
+	}
+	return append(data, text...), nil
+}
+
+// maxShown is the number of bytes that are shown in messages.
+const maxShown = 200
+
+// Shown returns bytes as a message has them: a short text in a format, otherwise the size.
+func Shown(format string, data []byte) string {
+	if len(data) <= maxShown && utf8.Valid(data) {
+		return fmt.Sprintf(format, data)
+	}
+	return fmt.Sprintf("%d bytes", len(data))
+}
 
 // Text returns bytes as text, or in Base64 if they are not valid UTF-8.
 func Text(data []byte) (text *string, encoded string) {

@@ -3,13 +3,10 @@ package serial
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
 	"github.com/the-edge-agent/tea/plugins/device/internal/part"
@@ -69,11 +66,11 @@ func (c *Client) Exchange(ctx context.Context, req *tea.Request, p ExchangeParam
 	if err != nil {
 		return nil, guard.NotSent(err)
 	}
-	data, err := either("write", p.Write, p.WriteBase64)
+	data, err := part.Bytes("write", p.Write, p.WriteBase64)
 	if err != nil {
 		return nil, guard.NotSent(err)
 	}
-	until, err := either("until", p.Until, p.UntilBase64)
+	until, err := part.Bytes("until", p.Until, p.UntilBase64)
 	if err != nil {
 		return nil, guard.NotSent(err)
 	}
@@ -85,7 +82,7 @@ func (c *Client) Exchange(ctx context.Context, req *tea.Request, p ExchangeParam
 	} else {
 		rule, number, setting := port.rule(diag.Key(portsPath, name), data)
 		result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{
-			Setting: setting, Machine: port.Path, Target: fmt.Sprintf("the serial port %q", name), Rule: rule, Value: number, Shown: shown(data),
+			Setting: setting, Machine: port.Path, Target: fmt.Sprintf("the serial port %q", name), Rule: rule, Value: number, Shown: part.Shown("%q", data),
 		}, exchange)
 	}
 	return result, err
@@ -96,31 +93,9 @@ func (c *Client) port(given string) (string, Port, error) {
 	return name, c.settings.Ports[name], err
 }
 
-// either returns the bytes of a parameter that is given as text or in Base64.
-func either(name, text, encoded string) ([]byte, error) {
-	if text != "" && encoded != "" {
-		return nil, tea.Errorf(tea.ValidationError, "%s and %s_base64 exclude each other", name, name)
-	}
-	data, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		return nil, tea.Errorf(tea.ValidationError, "%s_base64: %w", name, err)
-	}
-	return append(data, text...), nil
-}
-
-// maxShown is the number of bytes in messages.
-const maxShown = 200
-
-func shown(data []byte) string {
-	if len(data) <= maxShown && utf8.Valid(data) {
-		return strconv.Quote(string(data))
-	}
-	return fmt.Sprintf("%d bytes", len(data))
-}
-
 // exchange opens the port, writes and reads. Its errors say what the write did.
 func (p Port) exchange(ctx context.Context, params ExchangeParams, data, until []byte, result *ExchangeResult) error {
-	limit := time.Duration(params.TimeoutSeconds * float64(time.Second))
+	limit := part.Seconds(params.TimeoutSeconds)
 	l, err := openLine(ctx, result.Port, p, max(limit, part.PortTimeout))
 	if err != nil {
 		return guard.NotSent(err)
@@ -151,7 +126,7 @@ func (p Port) exchange(ctx context.Context, params ExchangeParams, data, until [
 	}
 	if errors.Is(err, errTimeout) {
 		e := tea.Errorf(tea.Timeout, "the serial port %s sent %d bytes, but no complete answer within %s", l.name, len(answer), limit)
-		e.Details = map[string]any{"received": shown(answer)}
+		e.Details = map[string]any{"received": part.Shown("%q", answer)}
 		err = e
 	}
 	if len(data) > 0 {
@@ -195,7 +170,7 @@ func (c *Client) Watch(ctx context.Context, req *tea.Request, p WatchParams) (st
 	if err != nil {
 		return struct{}{}, err
 	}
-	until, err := either("until", p.Until, p.UntilBase64)
+	until, err := part.Bytes("until", p.Until, p.UntilBase64)
 	if err != nil {
 		return struct{}{}, err
 	}
