@@ -48,12 +48,12 @@ const waitDelay = 2 * time.Second
 
 // Part returns the part of the bundle.
 func Part() part.Part {
-	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any { return &Client{s, guards} },
-		part.Action(settingsKey, "run", "Runs a command that the settings allow.", (*Client).Run, tea.Once(), tea.DryRun()))
+	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any { return &client{s, guards} },
+		part.Action(settingsKey, "run", "Runs a command that the settings allow.", (*client).Run, tea.Once(), tea.DryRun()))
 }
 
-// Client runs the commands of a workflow.
-type Client struct {
+// client runs the commands of a workflow.
+type client struct {
 	settings Settings
 	guards   *guard.Guards
 }
@@ -72,15 +72,13 @@ func (s Settings) Check() error {
 	return nil
 }
 
-// RunParams are the parameters of command.run.
-type RunParams struct {
+type runParams struct {
 	Command string         `json:"command" doc:"name of the command in settings.command.allow"`
 	Params  map[string]any `json:"params,omitempty" doc:"the values of its parameters"`
 	Stdin   *string        `json:"stdin,omitempty" doc:"its standard input, if the settings allow it"`
 }
 
-// RunResult is the result of command.run.
-type RunResult struct {
+type runResult struct {
 	Success   bool   `json:"success" doc:"always true: an exit code that is not a success is an error of type command_failed"`
 	ExitCode  int    `json:"exit_code"`
 	Stdout    string `json:"stdout" doc:"standard output; bytes that are not UTF-8 are replaced"`
@@ -89,8 +87,7 @@ type RunResult struct {
 	DryRun    bool   `json:"dry_run" doc:"true if it was not run because of dry_run in the settings"`
 }
 
-// Run implements command.run.
-func (c *Client) Run(ctx context.Context, req *tea.Request, p RunParams) (*RunResult, error) {
+func (c *client) Run(ctx context.Context, req *tea.Request, p runParams) (*runResult, error) {
 	command, ok := c.settings.Allow[p.Command]
 	if !ok {
 		return nil, guard.NotSent(tea.Errorf(tea.PermissionDenied, "settings.command.allow has no command %q%s", p.Command, diag.Ending(p.Command, slices.Sorted(maps.Keys(c.settings.Allow)))))
@@ -102,7 +99,7 @@ func (c *Client) Run(ctx context.Context, req *tea.Request, p RunParams) (*RunRe
 	if err != nil {
 		return nil, guard.NotSent(tea.Errorf(tea.ValidationError, "command %q: %w", p.Command, err))
 	}
-	result := &RunResult{Success: true}
+	result := &runResult{Success: true}
 	result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{
 		Setting: diag.Key("settings.command.allow", p.Command), Machine: command.Argv[0], Target: fmt.Sprintf("the command %q", p.Command),
 		Rule: &command.Rule, Shown: shown(command.Argv[0], args, p.Stdin),
@@ -128,7 +125,7 @@ func anys(list []string) []any {
 }
 
 // run runs the command and fills the result.
-func (c Command) run(ctx context.Context, p RunParams, args []string, result *RunResult) error {
+func (c Command) run(ctx context.Context, p runParams, args []string, result *runResult) error {
 	limited, cancel := context.WithTimeout(ctx, part.Seconds(c.TimeoutSeconds))
 	defer cancel()
 	stdout, stderr := &output{limit: c.MaxOutputBytes}, &output{limit: c.MaxOutputBytes}
@@ -167,7 +164,7 @@ func startError(name string, err error) error {
 const failed tea.ErrorType = "command_failed"
 
 // outcome returns the error for the end of a command.
-func (c Command) outcome(ctx, limited context.Context, name string, err error, r *RunResult) error {
+func (c Command) outcome(ctx, limited context.Context, name string, err error, r *runResult) error {
 	codes := c.Success
 	if codes == nil {
 		codes = []int{0}

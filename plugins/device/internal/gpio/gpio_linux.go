@@ -111,20 +111,19 @@ func (c *Client) take(ctx context.Context, name string) (l *output, release func
 	}
 }
 
-// ReadParams are the parameters of gpio.read and gpio.watch.
-type ReadParams struct {
+type readParams struct {
 	Line string `json:"line" doc:"name of a line in settings.gpio.lines"`
 }
 
-// ReadResult is the result of gpio.read, and what gpio.watch passes on.
-type ReadResult struct {
+// readResult is the result of gpio.read, and what gpio.watch passes on.
+type readResult struct {
 	Success bool   `json:"success" doc:"always true"`
 	Line    string `json:"line"`
 	Value   bool   `json:"value" doc:"the level; true is high, or low with active_low"`
 }
 
 // Read implements gpio.read. It leaves the direction of a line as it is.
-func (c *Client) Read(ctx context.Context, _ *tea.Request, p ReadParams) (*ReadResult, error) {
+func (c *Client) Read(ctx context.Context, _ *tea.Request, p readParams) (*readResult, error) {
 	l, release, err := c.take(ctx, p.Line)
 	if err != nil {
 		return nil, err
@@ -134,7 +133,7 @@ func (c *Client) Read(ctx context.Context, _ *tea.Request, p ReadParams) (*ReadR
 	if err != nil {
 		return nil, err
 	}
-	return &ReadResult{Success: true, Line: p.Line, Value: v}, nil
+	return &readResult{Success: true, Line: p.Line, Value: v}, nil
 }
 
 // level returns the level of a line.
@@ -158,31 +157,28 @@ func (c *Client) level(l *output) (bool, error) {
 	return v, nil
 }
 
-// WriteParams are the parameters of gpio.write.
-type WriteParams struct {
+type writeParams struct {
 	Line  string `json:"line" doc:"name of a line in settings.gpio.lines that has write"`
 	Value bool   `json:"value" doc:"the level"`
 }
 
-// WriteResult is the result of gpio.write and gpio.pulse.
-type WriteResult struct {
+type writeResult struct {
 	Success bool   `json:"success" doc:"always true"`
 	Line    string `json:"line"`
 	DryRun  bool   `json:"dry_run" doc:"true if nothing was set because of dry_run in the settings"`
 }
 
-// Write implements gpio.write.
-func (c *Client) Write(ctx context.Context, req *tea.Request, p WriteParams) (*WriteResult, error) {
+func (c *Client) Write(ctx context.Context, req *tea.Request, p writeParams) (*writeResult, error) {
 	return c.change(ctx, req, p.Line, p.Value, fmt.Sprint(p.Value), func(_ context.Context, l *output) error { return c.set(l, p.Value) })
 }
 
 // change lets the guards check a change of a line, and makes it.
-func (c *Client) change(ctx context.Context, req *tea.Request, name string, v bool, shown string, change func(ctx context.Context, l *output) error) (*WriteResult, error) {
+func (c *Client) change(ctx context.Context, req *tea.Request, name string, v bool, shown string, change func(ctx context.Context, l *output) error) (*writeResult, error) {
 	l, err := part.Entry(linesPath, "line", c.lines, name)
 	if err != nil {
 		return nil, guard.NotSent(err)
 	}
-	result := &WriteResult{Success: true, Line: name}
+	result := &writeResult{Success: true, Line: name}
 	result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{
 		Setting: diag.Key(linesPath, name) + ".write", Machine: l.config.Chip, Target: fmt.Sprintf("the GPIO line %q", name),
 		Rule: l.config.Write, Value: v, Shown: shown,
@@ -214,15 +210,14 @@ func (c *Client) set(l *output, v bool) error {
 	return nil
 }
 
-// PulseParams are the parameters of gpio.pulse.
-type PulseParams struct {
+type pulseParams struct {
 	Line    string  `json:"line" doc:"name of a line in settings.gpio.lines that has write"`
 	Seconds float64 `json:"seconds" minimum:"0.001" maximum:"3600" doc:"length of the pulse"`
 	Value   bool    `json:"value,omitempty" default:"true" doc:"level during the pulse"`
 }
 
 // Pulse implements gpio.pulse. The line always returns to its level.
-func (c *Client) Pulse(ctx context.Context, req *tea.Request, p PulseParams) (*WriteResult, error) {
+func (c *Client) Pulse(ctx context.Context, req *tea.Request, p pulseParams) (*writeResult, error) {
 	if l := c.lines[p.Line]; l != nil && p.Seconds > l.config.MaxPulseSeconds {
 		return nil, guard.NotSent(tea.Errorf(tea.PermissionDenied, "a pulse of %v seconds is longer than max_pulse_seconds of the GPIO line %q (%v)", p.Seconds, p.Line, l.config.MaxPulseSeconds))
 	}
@@ -254,7 +249,7 @@ func (c *Client) Pulse(ctx context.Context, req *tea.Request, p PulseParams) (*W
 }
 
 // Watch implements gpio.watch: the level, then each change of it.
-func (c *Client) Watch(ctx context.Context, req *tea.Request, p ReadParams) (struct{}, error) {
+func (c *Client) Watch(ctx context.Context, req *tea.Request, p readParams) (struct{}, error) {
 	l, release, err := c.take(ctx, p.Line)
 	if err != nil {
 		return struct{}{}, err
@@ -271,7 +266,7 @@ func (c *Client) Watch(ctx context.Context, req *tea.Request, p ReadParams) (str
 	defer context.AfterFunc(ctx, func() { _ = f.Close() })() // ends the read
 	v, err := c.get(f)
 	for err == nil {
-		if err := part.Emit(ctx, req, ReadResult{Success: true, Line: p.Line, Value: v}); err != nil {
+		if err := part.Emit(ctx, req, readResult{Success: true, Line: p.Line, Value: v}); err != nil {
 			return struct{}{}, err
 		}
 		v, err = nextEdge(f)

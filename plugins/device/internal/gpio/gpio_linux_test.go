@@ -176,7 +176,7 @@ func TestLinesAreFoundAndSet(t *testing.T) {
 	})
 	read := func(line string) bool {
 		t.Helper()
-		got, err := c.Read(t.Context(), request(), ReadParams{line})
+		got, err := c.Read(t.Context(), request(), readParams{line})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestLinesAreFoundAndSet(t *testing.T) {
 		t.Error("the levels are other ones")
 	}
 	for _, v := range []bool{true, false, true} {
-		if _, err := c.Write(t.Context(), request(), WriteParams{"valve", v}); err != nil {
+		if _, err := c.Write(t.Context(), request(), writeParams{"valve", v}); err != nil {
 			t.Fatal(err)
 		}
 		if read("valve") != v || r.level[2] == v {
@@ -212,35 +212,35 @@ func TestWhatALineRefuses(t *testing.T) {
 		"missing": {Chip: "soc", Line: "EXP2", Write: &guard.Rule{}}, "rate": {Chip: "soc", Offset: offset(2), Write: &guard.Rule{PerMinute: 1}}, "dry": {Chip: "soc", Offset: offset(2), Write: &guard.Rule{DryRun: true}},
 	})
 	for line, want := range map[string]tea.ErrorType{"input": tea.PermissionDenied, "low": tea.PermissionDenied, "used": tea.ConnectionError, "missing": tea.NotFound, "none": tea.NotFound, "gpiochip0": tea.NotFound} {
-		_, err := c.Write(t.Context(), request(), WriteParams{line, true})
+		_, err := c.Write(t.Context(), request(), writeParams{line, true})
 		if e := tea.AsError(err); e == nil || e.Type != want || effect(err) != "none" {
 			t.Errorf("%s: %v, %v, want %s", line, err, effect(err), want)
 		}
 		if line == "used" && !strings.Contains(err.Error(), `is used by "watchdog"`) {
 			t.Error(err)
 		}
-		_, err = c.Pulse(t.Context(), request(), PulseParams{line, 0.001, true})
+		_, err = c.Pulse(t.Context(), request(), pulseParams{line, 0.001, true})
 		if e := tea.AsError(err); e == nil || e.Type != want || effect(err) != "none" {
 			t.Errorf("a pulse on %s: %v, %v, want %s", line, err, effect(err), want)
 		}
 	}
-	if _, err := c.Pulse(t.Context(), request(), PulseParams{"rate", 11, true}); err == nil || tea.AsError(err).Type != tea.PermissionDenied {
+	if _, err := c.Pulse(t.Context(), request(), pulseParams{"rate", 11, true}); err == nil || tea.AsError(err).Type != tea.PermissionDenied {
 		t.Errorf("a pulse that is too long: %v", err)
 	}
-	if _, err := c.Write(t.Context(), request(), WriteParams{"rate", false}); err != nil {
+	if _, err := c.Write(t.Context(), request(), writeParams{"rate", false}); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Write(t.Context(), request(), WriteParams{"rate", true}); err == nil || tea.AsError(err).Type != tea.RateLimited {
+	if _, err := c.Write(t.Context(), request(), writeParams{"rate", true}); err == nil || tea.AsError(err).Type != tea.RateLimited {
 		t.Errorf("a second write in a minute: %v", err)
 	}
-	if got, err := c.Write(t.Context(), request(), WriteParams{"dry", true}); err != nil || !got.DryRun || r.level[2] {
+	if got, err := c.Write(t.Context(), request(), writeParams{"dry", true}); err != nil || !got.DryRun || r.level[2] {
 		t.Errorf("dry run: %v, %v", got, err)
 	}
 	r.fail = unix.EIO
-	if _, err := c.Write(t.Context(), request(), WriteParams{"low", false}); err != nil {
+	if _, err := c.Write(t.Context(), request(), writeParams{"low", false}); err != nil {
 		t.Fatal(err) // the request sets the level
 	}
-	if _, err := c.Write(t.Context(), request(), WriteParams{"low", false}); effect(err) != "refused" {
+	if _, err := c.Write(t.Context(), request(), writeParams{"low", false}); effect(err) != "refused" {
 		t.Errorf("the chip fails: %v, %v", err, effect(err))
 	}
 	for _, l := range []Line{{Chip: "soc"}, {Chip: "soc", Line: "a", Offset: offset(1)}} {
@@ -258,21 +258,21 @@ func TestPulseReturnsToTheLevel(t *testing.T) {
 		r := newRecorded(t)
 		r.level[1] = before
 		c := client(t, r, map[string]Line{"l": {Chip: "soc", Offset: offset(1), Write: &guard.Rule{}}})
-		if _, err := c.Pulse(t.Context(), request(), PulseParams{"l", 0.001, !before}); err != nil || r.level[1] != before {
+		if _, err := c.Pulse(t.Context(), request(), pulseParams{"l", 0.001, !before}); err != nil || r.level[1] != before {
 			t.Errorf("after a pulse: %v, %v", err, r.level[1])
 		}
 		<-r.changed // back
 		ctx, stop := context.WithCancel(t.Context())
 		ended, written := make(chan error, 1), make(chan error, 1)
 		go func() {
-			_, err := c.Pulse(ctx, request(), PulseParams{"l", 10, !before})
+			_, err := c.Pulse(ctx, request(), pulseParams{"l", 10, !before})
 			ended <- err
 		}()
 		if got := <-r.changed; got == before {
 			t.Error("the pulse has no other level")
 		}
 		go func() {
-			_, err := c.Write(t.Context(), request(), WriteParams{"l", before}) // waits for the pulse
+			_, err := c.Write(t.Context(), request(), writeParams{"l", before}) // waits for the pulse
 			written <- err
 		}()
 		stop()
@@ -282,7 +282,7 @@ func TestPulseReturnsToTheLevel(t *testing.T) {
 		if err := <-written; err != nil || r.level[1] != before {
 			t.Errorf("after the call has ended: %v, %v", r.level[1], err)
 		}
-		_, err := c.Pulse(t.Context(), request(), PulseParams{"l", 1, before})
+		_, err := c.Pulse(t.Context(), request(), pulseParams{"l", 1, before})
 		if tea.AsError(err).Type != tea.ValidationError || effect(err) != "none" {
 			t.Errorf("a pulse with the level of the line: %v", err)
 		}
@@ -300,14 +300,14 @@ func TestWatchPassesOnEdges(t *testing.T) {
 	t.Parallel()
 	r := newRecorded(t)
 	c := client(t, r, map[string]Line{"button": {Chip: "soc", Offset: offset(1), DebounceSeconds: 0.02}, "out": {Chip: "soc", Offset: offset(2), Write: &guard.Rule{}}})
-	if _, err := c.Watch(t.Context(), request(), ReadParams{"out"}); err == nil || tea.AsError(err).Type != tea.ValidationError {
+	if _, err := c.Watch(t.Context(), request(), readParams{"out"}); err == nil || tea.AsError(err).Type != tea.ValidationError {
 		t.Errorf("an output is watched: %v", err)
 	}
 	for _, end := range []string{"the call ends", "the chip is removed", "half an event"} {
 		ctx, stop := context.WithCancel(t.Context())
 		h, ended := &host{tokens: make(chan string)}, make(chan error, 1)
 		go func() {
-			_, err := c.Watch(ctx, &tea.Request{Host: h}, ReadParams{"button"})
+			_, err := c.Watch(ctx, &tea.Request{Host: h}, readParams{"button"})
 			ended <- err
 		}()
 		for i, id := range []uint32{0, unix.GPIO_V2_LINE_EVENT_RISING_EDGE, unix.GPIO_V2_LINE_EVENT_FALLING_EDGE} {

@@ -18,35 +18,32 @@ import (
 // Part returns the part of the bundle.
 func Part() part.Part {
 	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any {
-		return &Client{part.Connect(serversPath, s.Servers, newServer), s, guards}
+		return &client{part.Connect(serversPath, s.Servers, newServer), s, guards}
 	},
-		part.Action(settingsKey, "read", "Reads registers or coils of a Modbus server.", (*Client).Read, tea.Idempotent(), tea.Reads()),
-		part.Action(settingsKey, "write", "Writes a point of a Modbus server.", (*Client).Write, tea.Once(), tea.DryRun()),
+		part.Action(settingsKey, "read", "Reads registers or coils of a Modbus server.", (*client).Read, tea.Idempotent(), tea.Reads()),
+		part.Action(settingsKey, "write", "Writes a point of a Modbus server.", (*client).Write, tea.Once(), tea.DryRun()),
 	)
 }
 
-// Client makes the requests of a workflow.
-type Client struct {
+// client makes the requests of a workflow.
+type client struct {
 	part.Servers[*server]
 	settings Settings
 	guards   *guard.Guards
 }
 
-// ReadParams are the parameters of modbus.read.
-type ReadParams struct {
+type readParams struct {
 	Point string `json:"point,omitempty" doc:"name of a point in settings.modbus.points, instead of all other parameters"`
 	Location
 }
 
-// ReadResult is the result of modbus.read.
-type ReadResult struct {
+type readResult struct {
 	Success bool `json:"success" doc:"always true"`
 	Value   any  `json:"value" doc:"the value, or the list of values; a float that is not finite is null"`
 	Raw     any  `json:"raw" doc:"the registers or bits as they were read, a list"`
 }
 
-// Read implements modbus.read.
-func (c *Client) Read(ctx context.Context, _ *tea.Request, p ReadParams) (*ReadResult, error) {
+func (c *client) Read(ctx context.Context, _ *tea.Request, p readParams) (*readResult, error) {
 	l := p.Location
 	if p.Point != "" {
 		if l != (Location{}) {
@@ -67,13 +64,13 @@ func (c *Client) Read(ctx context.Context, _ *tea.Request, p ReadParams) (*ReadR
 	return s.read(ctx, l)
 }
 
-func (c *Client) point(name string) (Point, error) {
+func (c *client) point(name string) (Point, error) {
 	return part.Entry(pointsPath, "point", c.settings.Points, name)
 }
 
 // resolve returns the server of a location, and the location with the server's
 // defaults.
-func (c *Client) resolve(l Location) (*server, Location, error) {
+func (c *client) resolve(l Location) (*server, Location, error) {
 	s, err := c.Server(l.Server)
 	if err != nil {
 		return nil, l, err
@@ -91,8 +88,8 @@ func (c *Client) resolve(l Location) (*server, Location, error) {
 }
 
 // read reads a location that resolve has returned.
-func (s *server) read(ctx context.Context, l Location) (*ReadResult, error) {
-	result := &ReadResult{Success: true}
+func (s *server) read(ctx context.Context, l Location) (*readResult, error) {
+	result := &readResult{Success: true}
 	err := s.run(ctx, &request{unit: *l.Unit, do: func(c *lib.ModbusClient, _ func() bool) error {
 		if l.bits() {
 			bits, err := readBits(c, l)
@@ -128,22 +125,19 @@ func readRegisters(c *lib.ModbusClient, l Location) ([]uint16, error) {
 	return c.ReadRegisters(uint16(*l.Address), uint16(l.count()*l.width()), kind)
 }
 
-// WriteParams are the parameters of modbus.write.
-type WriteParams struct {
+type writeParams struct {
 	Point string `json:"point" doc:"name of a point in settings.modbus.points that has write"`
 	Value any    `json:"value" doc:"the value: a number, true or false, or a list for a point with count"`
 }
 
-// WriteResult is the result of modbus.write.
-type WriteResult struct {
+type writeResult struct {
 	Success bool   `json:"success" doc:"always true"`
 	Point   string `json:"point"`
 	Value   any    `json:"value" doc:"the value"`
 	DryRun  bool   `json:"dry_run" doc:"true if nothing was sent because of dry_run in the settings"`
 }
 
-// Write implements modbus.write.
-func (c *Client) Write(ctx context.Context, req *tea.Request, p WriteParams) (*WriteResult, error) {
+func (c *client) Write(ctx context.Context, req *tea.Request, p writeParams) (*writeResult, error) {
 	point, err := c.point(p.Point)
 	if err != nil {
 		return nil, guard.NotSent(err)
@@ -167,7 +161,7 @@ func (c *Client) Write(ctx context.Context, req *tea.Request, p WriteParams) (*W
 			return got.Value, nil
 		},
 	}
-	result := &WriteResult{Success: true, Point: p.Point, Value: p.Value}
+	result := &writeResult{Success: true, Point: p.Point, Value: p.Value}
 	result.DryRun, err = c.guards.Permit(ctx, req, w, func(ctx context.Context) error {
 		return s.run(ctx, &request{unit: *l.Unit, write: true, do: send})
 	})

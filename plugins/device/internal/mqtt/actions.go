@@ -19,17 +19,17 @@ import (
 // Part returns the part of the bundle.
 func Part() part.Part {
 	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any {
-		return &Client{part.Connect(serversPath, s.Servers, newServer), guards}
+		return &client{part.Connect(serversPath, s.Servers, newServer), guards}
 	},
-		part.Action(settingsKey, "publish", "Publishes a message to an MQTT broker and waits for its acknowledgement.", (*Client).Publish, tea.DryRun()),
-		part.Action(settingsKey, "request", "Publishes a message to an MQTT broker and waits for the response.", (*Client).Request, tea.DryRun()),
-		part.Action(settingsKey, "last", "Returns the retained message of a topic of an MQTT broker.", (*Client).Last, tea.Idempotent(), tea.Reads()),
-		part.Action(settingsKey, "watch", "Passes on the messages of topics until the call ends; for the trigger stream of tea serve.", (*Client).Watch, tea.Streaming(), tea.Idempotent(), tea.Reads()),
+		part.Action(settingsKey, "publish", "Publishes a message to an MQTT broker and waits for its acknowledgement.", (*client).Publish, tea.DryRun()),
+		part.Action(settingsKey, "request", "Publishes a message to an MQTT broker and waits for the response.", (*client).Request, tea.DryRun()),
+		part.Action(settingsKey, "last", "Returns the retained message of a topic of an MQTT broker.", (*client).Last, tea.Idempotent(), tea.Reads()),
+		part.Action(settingsKey, "watch", "Passes on the messages of topics until the call ends; for the trigger stream of tea serve.", (*client).Watch, tea.Streaming(), tea.Idempotent(), tea.Reads()),
 	)
 }
 
-// Client uses the brokers of a workflow.
-type Client struct {
+// client uses the brokers of a workflow.
+type client struct {
 	part.Servers[*server]
 	guards *guard.Guards
 }
@@ -51,14 +51,12 @@ type Outgoing struct {
 	Properties    *Properties `json:"properties,omitempty" doc:"properties of version 5"`
 }
 
-// PublishParams are the parameters of mqtt.publish.
-type PublishParams struct {
+type publishParams struct {
 	Outgoing
 	Retain bool `json:"retain,omitempty" doc:"the broker keeps the message for later subscribers; an empty message removes the one that it keeps"`
 }
 
-// PublishResult is the result of mqtt.publish.
-type PublishResult struct {
+type publishResult struct {
 	Success bool   `json:"success" doc:"always true"`
 	Topic   string `json:"topic"`
 	Bytes   int    `json:"bytes" doc:"size of the payload"`
@@ -66,14 +64,13 @@ type PublishResult struct {
 	DryRun  bool   `json:"dry_run" doc:"true if nothing was sent because of dry_run in the settings"`
 }
 
-// Publish implements mqtt.publish.
-func (c *Client) Publish(ctx context.Context, req *tea.Request, p PublishParams) (*PublishResult, error) {
+func (c *client) Publish(ctx context.Context, req *tea.Request, p publishParams) (*publishResult, error) {
 	s, m, w, err := c.prepare(p.Outgoing)
 	if err != nil {
 		return nil, guard.NotSent(err)
 	}
 	m.retain = p.Retain
-	result := &PublishResult{Success: true, Topic: p.Topic, Bytes: len(m.payload)}
+	result := &publishResult{Success: true, Topic: p.Topic, Bytes: len(m.payload)}
 	result.DryRun, err = c.guards.Permit(ctx, req, w, func(ctx context.Context) error {
 		conn, err := s.connection(ctx)
 		if err != nil {
@@ -87,7 +84,7 @@ func (c *Client) Publish(ctx context.Context, req *tea.Request, p PublishParams)
 }
 
 // prepare returns the server, the message and the write for the guards.
-func (c *Client) prepare(p Outgoing) (*server, *message, guard.Write, error) {
+func (c *client) prepare(p Outgoing) (*server, *message, guard.Write, error) {
 	s, err := c.Server(p.Server)
 	if err != nil {
 		return nil, nil, guard.Write{}, err
@@ -158,8 +155,7 @@ func (s *server) publish(ctx context.Context, c conn, m *message) (delivery, err
 	return d, guard.Unknown(tea.Errorf(tea.ConnectionError, "the connection to the MQTT broker %s was lost before it acknowledged the message to %q: %w", s, m.topic, err))
 }
 
-// RequestParams are the parameters of mqtt.request.
-type RequestParams struct {
+type requestParams struct {
 	Outgoing
 	ResponseTopic  string  `json:"response_topic,omitempty" doc:"topic of the response; default: one of its own below tea/response. Version 3.1.1 needs it, and takes the first message there"`
 	TimeoutSeconds float64 `json:"timeout_seconds,omitempty" default:"10" minimum:"0.01" maximum:"86400" doc:"limit for the response"`
@@ -187,15 +183,13 @@ func (m *message) toResult() Message {
 	return out
 }
 
-// RequestResult is the result of mqtt.request.
-type RequestResult struct {
+type requestResult struct {
 	Success bool `json:"success" doc:"always true"`
 	Message
 	DryRun bool `json:"dry_run" doc:"true if nothing was sent because of dry_run in the settings"`
 }
 
-// Request implements mqtt.request.
-func (c *Client) Request(ctx context.Context, req *tea.Request, p RequestParams) (*RequestResult, error) {
+func (c *client) Request(ctx context.Context, req *tea.Request, p requestParams) (*requestResult, error) {
 	s, m, w, err := c.prepare(p.Outgoing)
 	if err != nil {
 		return nil, guard.NotSent(err)
@@ -206,7 +200,7 @@ func (c *Client) Request(ctx context.Context, req *tea.Request, p RequestParams)
 	if s.config.Protocol != "3.1.1" {
 		m.correlation = []byte(rand.Text())
 	}
-	result := &RequestResult{Success: true}
+	result := &requestResult{Success: true}
 	result.DryRun, err = c.guards.Permit(ctx, req, w, func(ctx context.Context) error {
 		answer, err := s.request(ctx, m, part.Seconds(p.TimeoutSeconds))
 		if err == nil {
@@ -263,22 +257,19 @@ func (s *server) request(ctx context.Context, m *message, limit time.Duration) (
 	}
 }
 
-// LastParams are the parameters of mqtt.last.
-type LastParams struct {
+type lastParams struct {
 	Server      string  `json:"server,omitempty" doc:"name of the broker in settings.mqtt.servers; can be left out if there is one"`
 	Topic       string  `json:"topic" minLength:"1" doc:"topic, without wildcards"`
 	WaitSeconds float64 `json:"wait_seconds,omitempty" default:"1" minimum:"0.01" maximum:"60" doc:"how long to wait for the message: the broker does not say that it has none"`
 }
 
-// LastResult is the result of mqtt.last.
-type LastResult struct {
+type lastResult struct {
 	Success bool `json:"success" doc:"always true"`
 	Found   bool `json:"found" doc:"whether the broker has sent a retained message"`
 	Message
 }
 
-// Last implements mqtt.last.
-func (c *Client) Last(ctx context.Context, _ *tea.Request, p LastParams) (*LastResult, error) {
+func (c *client) Last(ctx context.Context, _ *tea.Request, p lastParams) (*lastResult, error) {
 	s, err := c.Server(p.Server)
 	if err != nil {
 		return nil, err
@@ -303,9 +294,9 @@ func (c *Client) Last(ctx context.Context, _ *tea.Request, p LastParams) (*LastR
 	defer timer.Stop()
 	select {
 	case m := <-found:
-		return &LastResult{Success: true, Found: true, Message: m.toResult()}, nil
+		return &lastResult{Success: true, Found: true, Message: m.toResult()}, nil
 	case <-timer.C:
-		return &LastResult{Success: true, Message: Message{Topic: p.Topic}}, nil
+		return &lastResult{Success: true, Message: Message{Topic: p.Topic}}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-conn.done():

@@ -14,15 +14,14 @@ import (
 // connection is read no further.
 const maxUnread = 100
 
-// WatchParams are the parameters of mqtt.watch.
-type WatchParams struct {
+type watchParams struct {
 	Server string `json:"server,omitempty" doc:"name of the broker in settings.mqtt.servers; can be left out if there is one"`
 	Topic  string `json:"topic" minLength:"1" doc:"topic, which can have the wildcards + and #"`
 	QoS    int    `json:"qos,omitempty" enum:"0,1,2" default:"1" doc:"quality of service"`
 }
 
 // Watch implements mqtt.watch. It uses a separate connection, so that it can stop reading without delaying other calls.
-func (c *Client) Watch(ctx context.Context, req *tea.Request, p WatchParams) (struct{}, error) {
+func (c *client) Watch(ctx context.Context, req *tea.Request, p watchParams) (struct{}, error) {
 	s, err := c.Server(p.Server)
 	if err != nil {
 		return struct{}{}, err

@@ -20,18 +20,18 @@ import (
 // Part returns the part of the bundle.
 func Part() part.Part {
 	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any {
-		return &Client{part.Connect(serversPath, s.Servers, newServer), s, guards}
+		return &client{part.Connect(serversPath, s.Servers, newServer), s, guards}
 	},
-		part.Action(settingsKey, "read", "Reads the value of a node of an OPC UA server.", (*Client).Read, tea.Idempotent(), tea.Reads()),
-		part.Action(settingsKey, "write", "Writes the value of a node of an OPC UA server.", (*Client).Write, tea.Once(), tea.DryRun()),
-		part.Action(settingsKey, "browse", "Lists the nodes below a node of an OPC UA server.", (*Client).Browse, tea.Idempotent(), tea.Reads()),
-		part.Action(settingsKey, "call", "Calls a method of an OPC UA server.", (*Client).Call, tea.Once(), tea.DryRun()),
-		part.Action(settingsKey, "watch", "Passes on the changes of a value of an OPC UA server until the call ends; for the trigger stream of tea serve.", (*Client).Watch, tea.Streaming(), tea.Idempotent(), tea.Reads()),
+		part.Action(settingsKey, "read", "Reads the value of a node of an OPC UA server.", (*client).Read, tea.Idempotent(), tea.Reads()),
+		part.Action(settingsKey, "write", "Writes the value of a node of an OPC UA server.", (*client).Write, tea.Once(), tea.DryRun()),
+		part.Action(settingsKey, "browse", "Lists the nodes below a node of an OPC UA server.", (*client).Browse, tea.Idempotent(), tea.Reads()),
+		part.Action(settingsKey, "call", "Calls a method of an OPC UA server.", (*client).Call, tea.Once(), tea.DryRun()),
+		part.Action(settingsKey, "watch", "Passes on the changes of a value of an OPC UA server until the call ends; for the trigger stream of tea serve.", (*client).Watch, tea.Streaming(), tea.Idempotent(), tea.Reads()),
 	)
 }
 
-// Client makes the requests of a workflow.
-type Client struct {
+// client makes the requests of a workflow.
+type client struct {
 	part.Servers[*server]
 	settings Settings
 	guards   *guard.Guards
@@ -45,7 +45,7 @@ type Where struct {
 }
 
 // find returns the server and the identifier of a node.
-func (c *Client) find(w Where) (*server, string, error) {
+func (c *client) find(w Where) (*server, string, error) {
 	if (w.Node == "") == (w.ID == "") || w.Node != "" && w.Server != "" {
 		return nil, "", tea.Errorf(tea.ValidationError, "name a node of the settings with node, or another one with id")
 	}
@@ -90,8 +90,7 @@ func toTime(t time.Time) *string {
 	return &text
 }
 
-// Read implements opcua.read.
-func (c *Client) Read(ctx context.Context, _ *tea.Request, p Where) (*Reading, error) {
+func (c *client) Read(ctx context.Context, _ *tea.Request, p Where) (*Reading, error) {
 	s, at, err := c.find(p)
 	if err != nil {
 		return nil, err
@@ -131,22 +130,19 @@ func (s *server) parse(c *lib.Client, at string) (*ua.NodeID, error) {
 	return node, nil
 }
 
-// WriteParams are the parameters of opcua.write.
-type WriteParams struct {
+type writeParams struct {
 	Node  string `json:"node" doc:"name of a node in settings.opcua.nodes that has write"`
 	Value any    `json:"value" doc:"the value, or a list of values; times as in RFC 3339, bytestrings in Base64"`
 }
 
-// WriteResult is the result of opcua.write.
-type WriteResult struct {
+type writeResult struct {
 	Success bool   `json:"success" doc:"always true"`
 	Node    string `json:"node"`
 	Value   any    `json:"value" doc:"the value"`
 	DryRun  bool   `json:"dry_run" doc:"true if nothing was sent because of dry_run in the settings"`
 }
 
-// Write implements opcua.write.
-func (c *Client) Write(ctx context.Context, req *tea.Request, p WriteParams) (*WriteResult, error) {
+func (c *client) Write(ctx context.Context, req *tea.Request, p writeParams) (*writeResult, error) {
 	node, err := part.Entry(nodesPath, "node", c.settings.Nodes, p.Node)
 	if err != nil {
 		return nil, guard.NotSent(err)
@@ -161,7 +157,7 @@ func (c *Client) Write(ctx context.Context, req *tea.Request, p WriteParams) (*W
 			return nil, guard.NotSent(err)
 		}
 	}
-	result := &WriteResult{Success: true, Node: p.Node, Value: p.Value}
+	result := &writeResult{Success: true, Node: p.Node, Value: p.Value}
 	result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{
 		Setting: diag.Key(nodesPath, p.Node) + ".write", Machine: s.config.URL, Target: fmt.Sprintf("the node %q", p.Node),
 		Rule: node.Write, Value: p.Value,
@@ -237,22 +233,19 @@ func plain(v *ua.DataValue) any {
 	return v.Value.Value()
 }
 
-// CallParams are the parameters of opcua.call.
-type CallParams struct {
+type callParams struct {
 	Method string `json:"method" doc:"name of the method in settings.opcua.methods"`
 	Inputs []any  `json:"inputs,omitempty" doc:"its arguments"`
 }
 
-// CallResult is the result of opcua.call.
-type CallResult struct {
+type callResult struct {
 	Success bool   `json:"success" doc:"always true"`
 	Method  string `json:"method"`
 	Outputs []any  `json:"outputs" doc:"what the method has returned"`
 	DryRun  bool   `json:"dry_run" doc:"true if nothing was sent because of dry_run in the settings"`
 }
 
-// Call implements opcua.call.
-func (c *Client) Call(ctx context.Context, req *tea.Request, p CallParams) (*CallResult, error) {
+func (c *client) Call(ctx context.Context, req *tea.Request, p callParams) (*callResult, error) {
 	method, err := part.Entry(methodsPath, "method", c.settings.Methods, p.Method)
 	if err != nil {
 		return nil, guard.NotSent(err)
@@ -265,7 +258,7 @@ func (c *Client) Call(ctx context.Context, req *tea.Request, p CallParams) (*Cal
 	if err != nil {
 		return nil, guard.NotSent(tea.Errorf(tea.ValidationError, "method %q: %w", p.Method, err))
 	}
-	result := &CallResult{Success: true, Method: p.Method, Outputs: []any{}}
+	result := &callResult{Success: true, Method: p.Method, Outputs: []any{}}
 	result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{
 		Setting: diag.Key(methodsPath, p.Method), Machine: s.config.URL, Target: fmt.Sprintf("the method %q", p.Method),
 		Rule: &method.Rule, Shown: value.Brief(p.Inputs),
@@ -277,7 +270,7 @@ func (c *Client) Call(ctx context.Context, req *tea.Request, p CallParams) (*Cal
 	return result, err
 }
 
-func (s *server) call(ctx context.Context, c *lib.Client, m Method, arguments []*ua.Variant, result *CallResult) (ua.StatusCode, error) {
+func (s *server) call(ctx context.Context, c *lib.Client, m Method, arguments []*ua.Variant, result *callResult) (ua.StatusCode, error) {
 	object, err := s.parse(c, m.Object)
 	if err != nil {
 		return 0, err
@@ -310,15 +303,13 @@ type Found struct {
 	Class string `json:"class" doc:"object, variable, method or another class"`
 }
 
-// BrowseResult is the result of opcua.browse.
-type BrowseResult struct {
+type browseResult struct {
 	Success   bool    `json:"success" doc:"always true"`
 	Nodes     []Found `json:"nodes" doc:"at most 1000 nodes"`
 	Truncated bool    `json:"truncated" doc:"whether there are more"`
 }
 
-// Browse implements opcua.browse.
-func (c *Client) Browse(ctx context.Context, _ *tea.Request, p Where) (*BrowseResult, error) {
+func (c *client) Browse(ctx context.Context, _ *tea.Request, p Where) (*browseResult, error) {
 	if p.Node == "" && p.ID == "" {
 		p.ID = fmt.Sprintf("i=%d", id.ObjectsFolder)
 	}
@@ -326,7 +317,7 @@ func (c *Client) Browse(ctx context.Context, _ *tea.Request, p Where) (*BrowseRe
 	if err != nil {
 		return nil, err
 	}
-	result := &BrowseResult{Success: true}
+	result := &browseResult{Success: true}
 	err = s.read(ctx, func(ctx context.Context, conn *lib.Client) error {
 		node, err := s.parse(conn, at)
 		if err != nil {
@@ -338,7 +329,7 @@ func (c *Client) Browse(ctx context.Context, _ *tea.Request, p Where) (*BrowseRe
 	return result, err
 }
 
-func browse(ctx context.Context, c *lib.Client, node *ua.NodeID, result *BrowseResult) error {
+func browse(ctx context.Context, c *lib.Client, node *ua.NodeID, result *browseResult) error {
 	resp, err := c.Browse(ctx, &ua.BrowseRequest{NodesToBrowse: []*ua.BrowseDescription{{
 		NodeID: node, BrowseDirection: ua.BrowseDirectionForward, ReferenceTypeID: ua.NewNumericNodeID(0, id.HierarchicalReferences),
 		IncludeSubtypes: true, ResultMask: uint32(ua.BrowseResultMaskAll),

@@ -22,15 +22,14 @@ const (
 	queueSize = 100
 )
 
-// WatchParams are the parameters of opcua.watch.
-type WatchParams struct {
+type watchParams struct {
 	Where
 	IntervalSeconds float64 `json:"interval_seconds,omitempty" default:"1" minimum:"0.01" maximum:"3600" doc:"how often the server looks for a change"`
 }
 
 // Watch implements opcua.watch. It has a session of its own, so that a slow caller does
 // not delay other calls.
-func (c *Client) Watch(ctx context.Context, req *tea.Request, p WatchParams) (struct{}, error) {
+func (c *client) Watch(ctx context.Context, req *tea.Request, p watchParams) (struct{}, error) {
 	shared, at, err := c.find(p.Where)
 	if err != nil {
 		return struct{}{}, err

@@ -16,15 +16,15 @@ import (
 
 // Part returns the part of the bundle.
 func Part() part.Part {
-	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any { return &Client{s, guards} },
-		part.Action(settingsKey, "exchange", "Writes to a serial port and reads the answer.", (*Client).Exchange, tea.Once(), tea.DryRun()),
-		part.Action(settingsKey, "list", "Lists the serial ports of the device.", (*Client).List, tea.Idempotent(), tea.Reads()),
-		part.Action(settingsKey, "watch", "Passes on the lines from a serial port until the call ends; for the trigger stream of tea serve.", (*Client).Watch, tea.Streaming(), tea.Idempotent(), tea.Reads()),
+	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any { return &client{s, guards} },
+		part.Action(settingsKey, "exchange", "Writes to a serial port and reads the answer.", (*client).Exchange, tea.Once(), tea.DryRun()),
+		part.Action(settingsKey, "list", "Lists the serial ports of the device.", (*client).List, tea.Idempotent(), tea.Reads()),
+		part.Action(settingsKey, "watch", "Passes on the lines from a serial port until the call ends; for the trigger stream of tea serve.", (*client).Watch, tea.Streaming(), tea.Idempotent(), tea.Reads()),
 	)
 }
 
-// Client uses the serial ports of a workflow.
-type Client struct {
+// client uses the serial ports of a workflow.
+type client struct {
 	settings Settings
 	guards   *guard.Guards
 }
@@ -35,8 +35,7 @@ type Terminator struct {
 	UntilBase64 string `json:"until_base64,omitempty" doc:"the same as bytes in Base64"`
 }
 
-// ExchangeParams are the parameters of serial.exchange.
-type ExchangeParams struct {
+type exchangeParams struct {
 	Port        string `json:"port,omitempty" doc:"name of the port in settings.serial.ports; can be left out if there is one"`
 	Write       string `json:"write,omitempty" doc:"text to write; a rule in settings.serial.ports.NAME.write must allow it"`
 	WriteBase64 string `json:"write_base64,omitempty" doc:"bytes to write in Base64, instead of write"`
@@ -45,8 +44,8 @@ type ExchangeParams struct {
 	TimeoutSeconds float64 `json:"timeout_seconds" default:"2" minimum:"0" maximum:"3600" doc:"limit for the answer; without until and count, how long to read: 0 reads nothing"`
 }
 
-// ExchangeResult is the result of serial.exchange, and what serial.watch passes on.
-type ExchangeResult struct {
+// exchangeResult is the result of serial.exchange, and what serial.watch passes on.
+type exchangeResult struct {
 	Success bool    `json:"success" doc:"always true"`
 	Port    string  `json:"port"`
 	Text    *string `json:"text" doc:"what was read, as text; null if it is not valid UTF-8"`
@@ -55,13 +54,12 @@ type ExchangeResult struct {
 	DryRun  bool    `json:"dry_run" doc:"true if nothing was sent because of dry_run in the settings"`
 }
 
-func (r *ExchangeResult) set(data []byte) {
+func (r *exchangeResult) set(data []byte) {
 	r.Bytes = len(data)
 	r.Text, r.Base64 = part.Text(data)
 }
 
-// Exchange implements serial.exchange.
-func (c *Client) Exchange(ctx context.Context, req *tea.Request, p ExchangeParams) (*ExchangeResult, error) {
+func (c *client) Exchange(ctx context.Context, req *tea.Request, p exchangeParams) (*exchangeResult, error) {
 	name, port, err := c.port(p.Port)
 	if err != nil {
 		return nil, guard.NotSent(err)
@@ -74,7 +72,7 @@ func (c *Client) Exchange(ctx context.Context, req *tea.Request, p ExchangeParam
 	if err != nil {
 		return nil, guard.NotSent(err)
 	}
-	result := &ExchangeResult{Success: true, Port: name}
+	result := &exchangeResult{Success: true, Port: name}
 	result.set(nil)
 	exchange := func(ctx context.Context) error { return port.exchange(ctx, p, data, until, result) }
 	if len(data) == 0 {
@@ -88,13 +86,13 @@ func (c *Client) Exchange(ctx context.Context, req *tea.Request, p ExchangeParam
 	return result, err
 }
 
-func (c *Client) port(given string) (string, Port, error) {
+func (c *client) port(given string) (string, Port, error) {
 	name, err := part.Name(portsPath, "port", c.settings.Ports, given)
 	return name, c.settings.Ports[name], err
 }
 
 // exchange opens the port, writes and reads. Its errors say what the write did.
-func (p Port) exchange(ctx context.Context, params ExchangeParams, data, until []byte, result *ExchangeResult) error {
+func (p Port) exchange(ctx context.Context, params exchangeParams, data, until []byte, result *exchangeResult) error {
 	limit := part.Seconds(params.TimeoutSeconds)
 	l, err := openLine(ctx, result.Port, p, max(limit, part.PortTimeout))
 	if err != nil {
@@ -142,30 +140,27 @@ type Found struct {
 	Driver string `json:"driver,omitempty" doc:"its driver (Linux)"`
 }
 
-// ListResult is the result of serial.list.
-type ListResult struct {
+type listResult struct {
 	Success bool    `json:"success" doc:"always true"`
 	Ports   []Found `json:"ports"`
 }
 
-// List implements serial.list.
-func (c *Client) List(context.Context, *tea.Request, struct{}) (*ListResult, error) {
+func (c *client) List(context.Context, *tea.Request, struct{}) (*listResult, error) {
 	found, err := ports()
 	if err != nil {
 		return nil, err
 	}
-	return &ListResult{Success: true, Ports: found}, nil
+	return &listResult{Success: true, Ports: found}, nil
 }
 
-// WatchParams are the parameters of serial.watch.
-type WatchParams struct {
+type watchParams struct {
 	Port string `json:"port,omitempty" doc:"name of the port in settings.serial.ports; can be left out if there is one"`
 	Terminator
 }
 
 // Watch implements serial.watch. Lines end with a line feed, and a carriage return before
 // it, unless another terminator is given.
-func (c *Client) Watch(ctx context.Context, req *tea.Request, p WatchParams) (struct{}, error) {
+func (c *client) Watch(ctx context.Context, req *tea.Request, p watchParams) (struct{}, error) {
 	name, port, err := c.port(p.Port)
 	if err != nil {
 		return struct{}{}, err
@@ -191,7 +186,7 @@ func (c *Client) Watch(ctx context.Context, req *tea.Request, p WatchParams) (st
 		if lines {
 			data = bytes.TrimSuffix(data, []byte("\r"))
 		}
-		result := ExchangeResult{Success: true, Port: name}
+		result := exchangeResult{Success: true, Port: name}
 		result.set(data)
 		if err := part.Emit(ctx, req, result); err != nil {
 			return struct{}{}, err
