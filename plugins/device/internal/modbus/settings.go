@@ -116,11 +116,11 @@ func (l Location) bits() bool    { return l.table() == coil || l.table() == disc
 
 // width returns the number of registers of a value.
 func (l Location) width() int {
-	switch l.Type {
-	case "int32", "uint32", "float32":
-		return 2
-	case "int64", "uint64", "float64":
+	switch {
+	case strings.HasSuffix(l.Type, "64"):
 		return 4
+	case strings.HasSuffix(l.Type, "32"):
+		return 2
 	}
 	return 1
 }

@@ -1,12 +1,13 @@
 package modbus
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"math/big"
 	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -58,43 +59,37 @@ func (l Location) arrange(registers []uint16) []byte {
 	return data
 }
 
-// decodeOne returns the number in the registers of one value, without scale.
+// decodeOne returns the number in the registers of one value, without scale; nil for a
+// float that is not finite.
 func (l Location) decodeOne(registers []uint16) any {
-	data := l.arrange(registers)
-	switch l.Type {
-	case "int16":
-		return int64(int16(binary.BigEndian.Uint16(data)))
-	case "int32":
-		return int64(int32(binary.BigEndian.Uint32(data)))
-	case "uint32":
-		return int64(binary.BigEndian.Uint32(data))
-	case "int64":
-		return int64(binary.BigEndian.Uint64(data))
-	case "uint64":
-		return value.FromBig(new(big.Int).SetUint64(binary.BigEndian.Uint64(data)))
-	case "float32":
-		return float64(math.Float32frombits(binary.BigEndian.Uint32(data)))
-	case "float64":
-		return math.Float64frombits(binary.BigEndian.Uint64(data))
+	var bits uint64
+	for _, b := range l.arrange(registers) {
+		bits = bits<<8 | uint64(b)
 	}
-	return int64(binary.BigEndian.Uint16(data))
+	switch {
+	case l.Type == "float32":
+		return part.Float(float64(math.Float32frombits(uint32(bits))), 32)
+	case l.Type == "float64":
+		return part.Float(math.Float64frombits(bits), 64)
+	case l.signed():
+		return int64(bits<<l.unused()) >> l.unused()
+	}
+	return value.FromBig(new(big.Int).SetUint64(bits))
 }
 
-// scaled applies scale and offset. A float that is not finite becomes nil.
+// signed reports whether a value is a signed integer.
+func (l Location) signed() bool { return strings.HasPrefix(l.Type, "int") }
+
+// unused returns the number of bits in 64 that a value does not have.
+func (l Location) unused() int { return 64 - 16*l.width() }
+
+// scaled applies scale and offset.
 func (l Location) scaled(raw any) any {
-	f, _ := value.Float(raw)
-	switch {
-	case math.IsNaN(f) || math.IsInf(f, 0):
-		return nil
-	case l.Scale == nil && l.Offset == 0:
-		if l.Type == "float32" {
-			return part.Shortest(f)
-		}
+	if raw == nil || l.Scale == nil && l.Offset == 0 {
 		return raw
-	case l.Type == "float32":
-		f = part.Shortest(f)
 	}
-	return toFloat(new(big.Rat).Add(new(big.Rat).Mul(decimal(f), l.scale()), decimal(l.Offset)))
+	f, _ := new(big.Rat).Add(new(big.Rat).Mul(decimal(raw), l.scale()), decimal(l.Offset)).Float64()
+	return part.Float(f, 64)
 }
 
 // scale returns the scale as a fraction, so that 402 times 0.1 less 50 is -9.8.
@@ -105,18 +100,10 @@ func (l Location) scale() *big.Rat {
 	return decimal(*l.Scale)
 }
 
-// decimal returns the number that the shortest decimal form of a finite float means.
-func decimal(f float64) *big.Rat {
-	r, _ := new(big.Rat).SetString(strconv.FormatFloat(f, 'g', -1, 64))
+// decimal returns a finite number exactly as it is written.
+func decimal(v any) *big.Rat {
+	r, _ := value.Decimal(v)
 	return r
-}
-
-// toFloat returns the nearest float, or nil if there is none.
-func toFloat(r *big.Rat) any {
-	if f, _ := r.Float64(); !math.IsInf(f, 0) {
-		return f
-	}
-	return nil
 }
 
 // encode returns the registers for a value, or for a list of as many as the location
@@ -156,68 +143,48 @@ func (l Location) list(v any) ([]any, error) {
 
 // encodeOne returns the bytes of a value in network order.
 func (l Location) encodeOne(v any) ([]byte, error) {
-	f, ok := value.Float(v)
-	if !ok {
+	if _, ok := value.Float(v); !ok {
 		return nil, fmt.Errorf("%s is not a number", value.Brief(v))
 	}
-	switch l.Type {
+	var bits uint64
+	var ok bool
+	switch raw := l.unscaled(v); l.Type {
 	case "float32":
-		raw := l.unscaled(f)
-		if math.IsInf(float64(float32(raw)), 0) {
-			return nil, fmt.Errorf("%s is out of the range of float32", value.Brief(v))
-		}
-		return binary.BigEndian.AppendUint32(nil, math.Float32bits(float32(raw))), nil
+		bits, ok = uint64(math.Float32bits(float32(raw))), !math.IsInf(float64(float32(raw)), 0)
 	case "float64":
-		raw := l.unscaled(f)
-		if math.IsInf(raw, 0) {
-			return nil, fmt.Errorf("%s is out of the range of float64", value.Brief(v))
+		bits, ok = math.Float64bits(raw), !math.IsInf(raw, 0)
+	default:
+		whole, err := l.whole(v, raw)
+		if err != nil {
+			return nil, err
 		}
-		return binary.BigEndian.AppendUint64(nil, math.Float64bits(raw)), nil
+		n := whole.Int64()
+		if bits, ok = uint64(n), whole.IsInt64() && n<<l.unused()>>l.unused() == n; !l.signed() {
+			bits = whole.Uint64()
+			ok = whole.IsUint64() && bits<<l.unused()>>l.unused() == bits
+		}
 	}
-	raw, err := l.whole(v, f)
-	if err != nil {
-		return nil, err
-	}
-	width, signed := 16*l.width(), l.Type == "int16" || l.Type == "int32" || l.Type == "int64"
-	lowest, highest := new(big.Int), new(big.Int).Lsh(big.NewInt(1), uint(width))
-	if signed {
-		lowest.Rsh(highest, 1).Neg(lowest)
-		highest.Rsh(highest, 1)
-	}
-	if raw.Cmp(lowest) < 0 || raw.Cmp(highest) >= 0 {
-		return nil, fmt.Errorf("%s is out of the range of %s", value.Brief(v), l.typeName())
-	}
-	bits := raw.Uint64()
-	if raw.Sign() < 0 {
-		bits = uint64(raw.Int64())
+	if !ok {
+		return nil, fmt.Errorf("%s is out of the range of %s", value.Brief(v), cmp.Or(l.Type, "uint16"))
 	}
 	return binary.BigEndian.AppendUint64(nil, bits)[8-2*l.width():], nil
 }
 
-func (l Location) typeName() string {
-	if l.Type == "" {
-		return "uint16"
-	}
-	return l.Type
-}
-
 // unscaled reverses scale and offset.
-func (l Location) unscaled(f float64) float64 {
-	raw, _ := new(big.Rat).Quo(new(big.Rat).Sub(decimal(f), decimal(l.Offset)), l.scale()).Float64()
+func (l Location) unscaled(v any) float64 {
+	raw, _ := new(big.Rat).Quo(new(big.Rat).Sub(decimal(v), decimal(l.Offset)), l.scale()).Float64()
 	return raw
 }
 
 // whole converts a number to an integer. With a scale, the number must be a multiple of it, within the error of floats.
-func (l Location) whole(v any, f float64) (*big.Int, error) {
+func (l Location) whole(v any, raw float64) (*big.Int, error) {
 	if l.Scale == nil && l.Offset == 0 {
-		if integer, ok := value.Integer(v); ok {
-			if whole, ok := value.Big(integer); ok {
-				return whole, nil
-			}
+		integer, _ := value.Integer(v)
+		if whole, ok := value.Big(integer); ok {
+			return whole, nil
 		}
 		return nil, fmt.Errorf("%s is not an integer, and the point has no scale", value.Brief(v))
 	}
-	raw := l.unscaled(f)
 	if math.IsInf(raw, 0) || math.Abs(raw-math.Round(raw)) > 1e-9*math.Max(1, math.Abs(raw)) {
 		return nil, fmt.Errorf("%s cannot be stored: with scale and offset it is %v, which is not an integer", value.Brief(v), raw)
 	}

@@ -42,14 +42,7 @@ func decode(v any) (any, error) {
 	r := reflect.ValueOf(v)
 	switch r.Kind() {
 	case reflect.Float32, reflect.Float64:
-		f := r.Float()
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return nil, nil
-		}
-		if r.Kind() == reflect.Float32 {
-			f = part.Shortest(f)
-		}
-		return f, nil
+		return part.Float(r.Float(), r.Type().Bits()), nil
 	case reflect.Slice:
 		list := make([]any, r.Len())
 		for i := range list {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -194,12 +195,14 @@ func Emit(ctx context.Context, req *tea.Request, watched any) error {
 	return err
 }
 
-// Shortest returns the float64 with the shortest decimal form that is the float32: 0.1,
-// not 0.10000000149011612.
-func Shortest(f float64) float64 {
-	s, err := strconv.ParseFloat(strconv.FormatFloat(f, 'g', -1, 32), 64)
-	if err != nil {
-		return f
+// Float returns a float as a value of the model: nil if it is not finite. One of 32 bits
+// gets its shortest decimal form: 0.1, not 0.10000000149011612.
+func Float(f float64, bits int) any {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil
 	}
-	return s
+	if bits == 32 {
+		f, _ = strconv.ParseFloat(strconv.FormatFloat(f, 'g', -1, bits), 64)
+	}
+	return f
 }
