@@ -100,11 +100,17 @@ func (j *memoryJournal) Sync() error { return nil }
 func (j *memoryJournal) Path() string { return j.place }
 
 // Invoke calls an action outside of a run, for a driven run whose engine executes
-// the action elsewhere. req.Host has the parts of the run that the action can use.
+// the action elsewhere. req.Host has the parts of the run that the action can use; without
+// a run, it is nil.
 func (wf *Workflow) Invoke(ctx context.Context, secrets map[string]any, req *tea.Request) (*tea.Response, error) {
 	r, err := wf.resolve(secrets)
 	if err != nil {
 		return nil, err
+	}
+	if req.Host == nil {
+		outside := *req
+		outside.Host = &outsideHost{actions: r.actions, log: wf.log(), call: req.Call}
+		req = &outside
 	}
 	return r.actions.Invoke(ctx, req)
 }

@@ -15,9 +15,9 @@ type Values struct {
 	serve       *graph.Serve
 	when, reset *graph.Condition
 	actions     engine.Actions
-	log         *slog.Logger
 	env         map[string]any
 	request     tea.Request
+	host        outsideHost
 }
 
 // Values returns what reads the values of a trigger of s, with the secrets and the
@@ -33,18 +33,19 @@ func (wf *Workflow) Values(s *Serving, trigger int, o RunOptions) (*Values, erro
 		return nil, err
 	}
 	params, err := tea.ValuePayload(with).Encoded()
+	call := tea.Call{Node: config.Name, Attempt: 1}
 	return &Values{
-		serve: s.compiled, when: s.compiled.Condition(trigger, false), reset: s.compiled.Condition(trigger, true),
-		actions: r.actions, log: wf.log(), env: o.Env,
-		request: tea.Request{Action: config.Values.Call.Uses.Value, Params: params, Call: tea.Call{Node: config.Name, Attempt: 1}},
+		serve: s.compiled, when: s.compiled.Condition(trigger, false), reset: s.compiled.Condition(trigger, true), actions: r.actions, env: o.Env,
+		request: tea.Request{Action: config.Values.Call.Uses.Value, Params: params, Call: call}, host: outsideHost{actions: r.actions, log: wf.log(), call: call},
 	}, err
 }
 
 // Call calls the action outside of a run, and returns its result. token receives the
 // values of a stream and must return before the next one is read.
 func (v *Values) Call(ctx context.Context, token func(ctx context.Context, text string)) (any, error) {
-	req := v.request
-	req.Host = &valuesHost{v, token}
+	req, host := v.request, v.host
+	host.token = token
+	req.Host = &host
 	res, err := v.actions.Invoke(ctx, &req)
 	if err != nil {
 		return nil, err
@@ -71,36 +72,42 @@ func (v *Values) holds(ctx context.Context, c *graph.Condition, result, previous
 	return holds, true, err
 }
 
-// valuesHost is the host of a call outside of a run.
-type valuesHost struct {
-	v     *Values
-	token func(ctx context.Context, text string)
+// outsideHost is the host of a call outside of a run.
+type outsideHost struct {
+	actions engine.Actions
+	log     *slog.Logger
+	call    tea.Call
+	token   func(ctx context.Context, text string) // nil: tokens are dropped
 }
 
-func (h *valuesHost) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
-	return h.v.actions.Invoke(ctx, &tea.Request{Action: action, Params: tea.AsPayload(params), Call: h.v.request.Call, Host: h})
+func (h *outsideHost) Invoke(ctx context.Context, action string, params any) (*tea.Response, error) {
+	return h.actions.Invoke(ctx, &tea.Request{Action: action, Params: tea.AsPayload(params), Call: h.call, Host: h})
 }
 
-func (h *valuesHost) Describe(_ context.Context, action string) (*tea.ActionInfo, error) {
-	info, ok := h.v.actions.Describe(action)
+func (h *outsideHost) Describe(_ context.Context, action string) (*tea.ActionInfo, error) {
+	info, ok := h.actions.Describe(action)
 	if !ok {
 		return nil, tea.Errorf(tea.NotFound, "unknown action %q", action)
 	}
 	return &info, nil
 }
 
-func (h *valuesHost) Log(ctx context.Context, level slog.Level, message string, _ map[string]any) {
-	h.v.log.Log(ctx, level, message)
+func (h *outsideHost) Log(ctx context.Context, level slog.Level, message string, _ map[string]any) {
+	h.log.Log(ctx, level, message)
 }
 
-func (h *valuesHost) Token(ctx context.Context, text string) { h.token(ctx, text) }
+func (h *outsideHost) Token(ctx context.Context, text string) {
+	if h.token != nil {
+		h.token(ctx, text)
+	}
+}
 
-func (*valuesHost) Progress(context.Context, float64, string) {}
+func (*outsideHost) Progress(context.Context, float64, string) {}
 
-func (*valuesHost) Note(context.Context, string) (tea.Payload, bool, error) {
+func (*outsideHost) Note(context.Context, string) (tea.Payload, bool, error) {
 	return tea.Payload{}, false, nil
 }
 
-func (*valuesHost) SetNote(context.Context, string, any) error {
+func (*outsideHost) SetNote(context.Context, string, any) error {
 	return tea.Errorf(tea.ValidationError, "a call outside of a run has no notes")
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/url"
 	"slices"
@@ -186,15 +185,20 @@ func (s *server) questionsOf(v *version) (*questions, error) {
 	return q, value.Into(notify["questions"], q)
 }
 
-// keep makes a change durable.
-func (s *server) keep(e *entry) {
+// record makes a change durable.
+func (s *server) record(e *entry) error {
 	s.mu.Lock()
 	b, err := s.led.add(true, e)
 	s.mu.Unlock()
 	if err == nil {
 		err = b.wait()
 	}
-	if err != nil {
+	return err
+}
+
+// keep records a change of an announcement.
+func (s *server) keep(e *entry) {
+	if err := s.record(e); err != nil {
 		s.svc.Log.Error("an announcement cannot be recorded and may be repeated", "error", err)
 	}
 }
@@ -299,7 +303,7 @@ func (s *server) tell(v *version, q *questions, a *announcement, i flow.Interrup
 		"priority": cmp.Or(q.Priority, "high"), "key": id, "window_seconds": int64(365 * 24 * 60 * 60), "actions": actions,
 	}
 	call := tea.Call{RunID: a.Run, Node: i.Path, Attempt: 1, IdempotencyKey: id}
-	res, err := v.Invoke(ctx, s.svc.Secrets(), &tea.Request{Action: sendAction, Params: tea.ValuePayload(params), Call: call, Host: outside{s.svc.Log}})
+	res, err := v.Invoke(ctx, s.svc.Secrets(), &tea.Request{Action: sendAction, Params: tea.ValuePayload(params), Call: call})
 	if err != nil {
 		return quiet, err
 	}
@@ -310,22 +314,4 @@ func (s *server) tell(v *version, q *questions, a *announcement, i flow.Interrup
 		return quiet, err
 	}
 	return time.Parse(time.RFC3339, result.QuietUntil)
-}
-
-// outside is the host of a call outside of a run.
-type outside struct{ log *slog.Logger }
-
-var errOutside = tea.Errorf(tea.DependencyMissing, "the call is not part of a run")
-
-func (outside) Invoke(context.Context, string, any) (*tea.Response, error) { return nil, errOutside }
-
-func (outside) Describe(context.Context, string) (*tea.ActionInfo, error) { return nil, errOutside }
-func (outside) Token(context.Context, string)                             {}
-func (outside) Progress(context.Context, float64, string)                 {}
-func (outside) Note(context.Context, string) (p tea.Payload, ok bool, err error) {
-	return p, false, nil
-}
-func (outside) SetNote(context.Context, string, any) error { return errOutside }
-func (o outside) Log(ctx context.Context, level slog.Level, message string, _ map[string]any) {
-	o.log.Log(ctx, level, message)
 }

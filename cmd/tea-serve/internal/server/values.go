@@ -336,12 +336,7 @@ func (w *watch) remember(next position) {
 		return
 	}
 	w.edge.position = next
-	w.s.mu.Lock()
-	b, err := w.s.led.add(true, next.entry(w.t.id))
-	w.s.mu.Unlock()
-	if err == nil {
-		_ = b.wait() // the ledger writes it again
-	}
+	_ = w.s.record(next.entry(w.t.id)) // the ledger writes it again
 }
 
 // start starts a run. The ledger stores the position with it, so there is never one
