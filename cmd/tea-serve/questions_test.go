@@ -274,6 +274,33 @@ func TestLinkAnswersNoLaterQuestion(t *testing.T) {
 	s.ends(run)
 }
 
+// The question of a cancelled run is not asked again, and its link does not continue the
+// run.
+func TestQuestionOfACancelledRunIsGone(t *testing.T) {
+	t.Parallel()
+	b := newInbox(t, 0)
+	s := b.asking(goOn, "{to: [ann], escalate: [{after_seconds: 1, to: [bob]}]}").serve()
+	canceled := s.run("ask", "{}")["id"].(string)
+	link := s.link(b.next(s).Actions[0].URL)
+	if r := s.request("POST", "/v1/runs/"+canceled+"/cancel", "{}"); r.status != http.StatusOK {
+		t.Fatalf("cancel: %s", r)
+	}
+	for _, method := range []string{"GET", "POST"} {
+		if r := s.request(method, link, ""); r.status != http.StatusGone || !strings.Contains(r.text, "its run has ended") {
+			t.Errorf("%s of the link: %s", method, r)
+		}
+	}
+	if r := s.request("GET", "/v1/runs/"+canceled, ""); r.body["status"] != "stopped" {
+		t.Errorf("the run continues: %s", r)
+	}
+	run := s.run("ask", "{}")["id"].(string)
+	for _, target := range []string{"ann", "bob"} {
+		if m := b.next(s); m.Target != target || !strings.Contains(m.Actions[0].URL, run) {
+			t.Errorf("message %+v, want that of run %s to %s", m, run, target)
+		}
+	}
+}
+
 func TestPublicURLIsChecked(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{"ask.yaml": ask})

@@ -98,7 +98,7 @@ func signature(key []byte, run, target, expiry string, i flow.Interrupt) string 
 
 var (
 	errLinkExpired = errors.New("the link has expired")
-	errLinkUsed    = errors.New("the question was answered already, or the link is wrong")
+	errLinkUsed    = errors.New("the question was answered already, its run has ended, or the link is wrong")
 )
 
 // serveAnswer shows a question to GET, and takes its answer from POST. A GET request

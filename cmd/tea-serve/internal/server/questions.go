@@ -273,6 +273,15 @@ func (s *server) pendingQuestion(run string, match func(flow.Interrupt) bool) (*
 	if err != nil {
 		return nil, nil, err
 	}
+	s.mu.Lock()
+	ended := s.led.state.items[run] == nil
+	s.mu.Unlock()
+	if ended { // also a run that was cancelled, whose questions are open in its checkpoint
+		_, entry, err := s.entry(run)
+		if err != nil || entry.Status != flow.Waiting {
+			return contents, nil, err
+		}
+	}
 	pending, err := host.Pending(contents)
 	for _, i := range pending {
 		if i.Kind == flow.InterruptAsk && match(i) {

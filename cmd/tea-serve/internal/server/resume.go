@@ -126,6 +126,8 @@ func (s *server) resume(contents *host.RunContents, resume *resumption) (accepte
 		case err != nil:
 		case entry.Status == flow.Done && !(resume.RetryFailed && entry.FailedBranches > 0):
 			err = errEnded
+		case resume.By != "" && s.led.state.items[id] == nil && entry.Status != flow.Waiting:
+			err = errEnded // it was cancelled since the link was checked
 		case entry.Status == flow.Waiting && resume.RetryFailed && entry.FailedBranches == 0 && resume.Answers == nil && resume.Input == nil:
 			err = errAwaitsAnswer
 		case entry.Status == flow.Running:
