@@ -107,6 +107,18 @@ func TestPollStartsARunForEachEdge(t *testing.T) {
 	p.noted("value 90 50 false", "value 85 60 false")
 }
 
+// A file next to the workflow is found before the first run has made the data directory.
+func TestPollReadsAFileNextToItsWorkflow(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"level.yaml": `
+nodes: [{name: n}]
+serve:
+  triggers: [{poll: {uses: file.read, with: {path: level.txt}, every: 20ms}}]
+`})
+	p.write("level.txt", "50")
+	p.serve().reads("level", "50")
+}
+
 // TestPollsSurviveKills kills the server while an edge starts a run: each has one.
 func TestPollsSurviveKills(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -157,6 +158,7 @@ func (s *server) startWatch(t *trigger, before *watch) *watch {
 	s.background.Go(func() {
 		defer close(w.done)
 		defer t.v.uses.Done()
+		_ = os.MkdirAll(s.dataDir(t.workflow), 0o700) // file actions need it before the first run, and report a failure
 		if before != nil {
 			<-before.done
 			w.resume(before)
