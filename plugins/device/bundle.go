@@ -34,9 +34,10 @@ func Bundle() tea.Bundle {
 		}
 		guards, err := guard.Open(s)
 		if err != nil {
-			return nil, err
+			return nil, inFile(err)
 		}
-		return part.Open(parts, s, guards)
+		opened, err := part.Open(parts, s, guards)
+		return opened, inFile(err)
 	}
 	for _, p := range parts {
 		b.Settings[p.Key] = p.Settings
@@ -72,6 +73,16 @@ func ofOperator(s tea.Settings, keys []string) (tea.Settings, error) {
 		}
 	}
 	return s, nil
+}
+
+// inFile adds the name of the operator's file to a mistake in the settings.
+func inFile(err error) error {
+	file := os.Getenv(settingsVariable)
+	if err == nil || file == "" {
+		return err
+	}
+	e := tea.AsError(err)
+	return tea.Errorf(e.Type, "%s (%s): %s", file, settingsVariable, e.Message)
 }
 
 // build is this build of the bundle. A file with_NAME.go, which the build tag of a part

@@ -141,6 +141,9 @@ func TestSerialWritesObeyTheSettings(t *testing.T) {
 	} {
 		p.fails("serial.exchange", write(text), tea.PermissionDenied, "none")
 	}
+	if e := p.fails("serial.exchange", write("DEL\r\n"), tea.PermissionDenied, "none"); !strings.HasSuffix(e.Message, ".write has no rule for it") {
+		t.Errorf("message %q", e.Message)
+	}
 	p.fails("serial.exchange", object{"port": path, "write": "W\r\n"}, tea.NotFound, "none")
 	p.fails("serial.exchange", object{"write": "W\r\n", "write_base64": "AA=="}, tea.ValidationError, "none")
 	p.must("serial.exchange", write("SET 5\r\n"))

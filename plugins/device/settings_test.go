@@ -1,8 +1,10 @@
 package device_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -27,6 +29,9 @@ func TestSettingsOfTheOperatorReplaceThoseOfAWorkflow(t *testing.T) {
 		_, err := p.call("modbus.write", object{"point": "p", "value": 1})
 		if err == nil || tea.AsError(err).Type != want {
 			t.Errorf("%s: %v, want %s", content, err, want)
+		}
+		if want == tea.ValidationError && !strings.Contains(fmt.Sprint(err), file) {
+			t.Errorf("%s: the error does not name the file: %v", content, err)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (g *Guards) Permit(ctx context.Context, req *tea.Request, w Write, send fun
 	w.numbers = numbers(w.Value)
 	w.Shown = cmp.Or(w.Shown, value.Brief(w.Value))
 	if w.Rule == nil {
-		return false, refusal("%s must not be written: %s is not set", w.Target, w.Setting)
+		return false, refusal("%s must not be written: %s has no rule for it", w.Target, w.Setting)
 	}
 	if err := w.checkRange(); err != nil {
 		return false, err
