@@ -60,16 +60,12 @@ type client struct {
 
 // Check returns a mistake in the settings that the schema cannot express.
 func (s Settings) Check() error {
-	for name, command := range s.Allow {
-		err := command.checkArguments()
+	return part.Check("settings.command.allow", s.Allow, func(_ string, command Command) error {
 		if command.Numeric() {
-			err = errors.New("min, max and max_step are not for commands: limit the parameters")
+			return errors.New("min, max and max_step are not for commands: limit the parameters")
 		}
-		if err != nil {
-			return tea.Errorf(tea.ValidationError, "%s: %w", diag.Key("settings.command.allow", name), err)
-		}
-	}
-	return nil
+		return command.checkArguments()
+	})
 }
 
 type runParams struct {

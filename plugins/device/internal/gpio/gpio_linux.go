@@ -38,16 +38,12 @@ type Line struct {
 
 // Check returns a mistake in the settings that the schema cannot express.
 func (s Settings) Check() error {
-	for name, l := range s.Lines {
-		path := diag.Key(linesPath, name)
+	return part.Check(linesPath, s.Lines, func(path string, l Line) error {
 		if (l.Line == "") == (l.Offset == nil) {
-			return tea.Errorf(tea.ValidationError, "%s: either line or offset says which line it is", path)
+			return errors.New("either line or offset says which line it is")
 		}
-		if err := l.Write.Check(path + ".write"); err != nil {
-			return err
-		}
-	}
-	return nil
+		return l.Write.Check(path + ".write")
+	})
 }
 
 // Part returns the part of the bundle.

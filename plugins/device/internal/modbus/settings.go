@@ -75,19 +75,13 @@ func (s Settings) Check() error {
 		server.URL = address
 		s.Servers[name] = server
 	}
-	for name, p := range s.Points {
-		path := diag.Key(pointsPath, name)
-		if err := p.check(s); err != nil {
-			return tea.Errorf(tea.ValidationError, "%s: %w", path, err)
+	return part.Check(pointsPath, s.Points, func(path string, p Point) error {
+		err := p.check(s)
+		if err == nil && p.Write != nil && (p.table() == discrete || p.table() == input) {
+			err = fmt.Errorf("a value of the table %s can only be read; remove write", p.table())
 		}
-		if p.Write != nil && (p.table() == discrete || p.table() == input) {
-			return tea.Errorf(tea.ValidationError, "%s: a value of the table %s can only be read; remove write", path, p.table())
-		}
-		if err := p.Write.Check(path + ".write"); err != nil {
-			return err
-		}
-	}
-	return nil
+		return cmp.Or(err, p.Write.Check(path+".write"))
+	})
 }
 
 // address returns the address as the library reads it.

@@ -59,10 +59,7 @@ func (s *server) session(ctx context.Context) (c *lib.Client, reused bool, err e
 	if s.client != nil && s.client.State() == lib.Connected {
 		return s.client, true, nil
 	}
-	if s.client != nil {
-		closeClient(s.client)
-		s.client = nil
-	}
+	s.disconnect()
 	s.client, err = s.connect(ctx)
 	return s.client, false, err
 }
@@ -72,25 +69,25 @@ func (s *server) drop(c *lib.Client) {
 	s.slot <- struct{}{}
 	defer func() { <-s.slot }()
 	if s.client == c {
-		s.client = nil
-		closeClient(c)
+		s.disconnect()
 	}
 }
 
-func closeClient(c *lib.Client) {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	_ = c.Close(ctx)
+// disconnect closes the session, if there is one. The caller holds the slot.
+func (s *server) disconnect() {
+	if s.client != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		_ = s.client.Close(ctx)
+		s.client = nil
+	}
 }
 
 // Close closes the session.
 func (s *server) Close() {
 	s.slot <- struct{}{}
 	defer func() { <-s.slot }()
-	if s.client != nil {
-		closeClient(s.client)
-		s.client = nil
-	}
+	s.disconnect()
 }
 
 // connect opens a session.

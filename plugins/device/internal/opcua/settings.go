@@ -1,6 +1,7 @@
 package opcua
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -14,7 +15,6 @@ import (
 	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
-	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 const (
@@ -72,30 +72,18 @@ type Input struct {
 
 // Check returns a mistake in the settings that the schema cannot express.
 func (s Settings) Check() error {
-	for name, server := range s.Servers {
-		if err := server.check(); err != nil {
-			return tea.Errorf(tea.ValidationError, "%s: %w", diag.Key(serversPath, name), err)
-		}
-	}
-	for name, n := range s.Nodes {
-		path := diag.Key(nodesPath, name)
-		if err := s.checkIDs(n.Server, n.ID); err != nil {
-			return tea.Errorf(tea.ValidationError, "%s: %w", path, err)
-		}
-		if err := n.Write.Check(path + ".write"); err != nil {
-			return err
-		}
-	}
-	for name, m := range s.Methods {
-		err := s.checkIDs(m.Server, m.Object, m.Method)
-		if m.Numeric() {
-			err = errors.New("min, max and max_step are not for methods: limit the inputs")
-		}
-		if err != nil {
-			return tea.Errorf(tea.ValidationError, "%s: %w", diag.Key(methodsPath, name), err)
-		}
-	}
-	return nil
+	return cmp.Or(
+		part.Check(serversPath, s.Servers, func(_ string, server Server) error { return server.check() }),
+		part.Check(nodesPath, s.Nodes, func(path string, n Node) error {
+			return cmp.Or(s.checkIDs(n.Server, n.ID), n.Write.Check(path+".write"))
+		}),
+		part.Check(methodsPath, s.Methods, func(_ string, m Method) error {
+			if m.Numeric() {
+				return errors.New("min, max and max_step are not for methods: limit the inputs")
+			}
+			return s.checkIDs(m.Server, m.Object, m.Method)
+		}),
+	)
 }
 
 func (s Settings) checkIDs(server string, ids ...string) error {

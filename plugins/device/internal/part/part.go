@@ -146,6 +146,21 @@ const (
 // ErrPortBusy means that another call or program has the serial port.
 var ErrPortBusy = errors.New("another call or program uses it")
 
+// Check checks the entries of the settings at a path in the order of their names. The error
+// names the entry, unless it is a *tea.Error.
+func Check[V any](path string, entries map[string]V, check func(path string, entry V) error) error {
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		at := diag.Key(path, name)
+		err := check(at, entries[name])
+		if own := (*tea.Error)(nil); err != nil && !errors.As(err, &own) {
+			return tea.Errorf(tea.ValidationError, "%s: %w", at, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Seconds returns a number of seconds as a duration.
 func Seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 

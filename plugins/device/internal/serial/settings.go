@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
+	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
@@ -45,9 +46,9 @@ type Rule struct {
 
 // Check returns a mistake in the settings that the schema cannot express.
 func (s Settings) Check() error {
-	for name, port := range s.Ports {
+	return part.Check(portsPath, s.Ports, func(path string, port Port) error {
 		for i, rule := range port.Write {
-			at := diag.Index(diag.Key(portsPath, name)+".write", i)
+			at := diag.Index(path+".write", i)
 			if err := rule.check(); err != nil {
 				return tea.Errorf(tea.ValidationError, "%s: %w", at, err)
 			}
@@ -55,8 +56,8 @@ func (s Settings) Check() error {
 				return err
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (r Rule) check() error {
