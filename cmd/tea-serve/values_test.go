@@ -95,6 +95,7 @@ func TestPollStartsARunForEachEdge(t *testing.T) {
 	s.reads("level", "60")
 	s.kill()
 	s = p.serve()
+	s.reads("level", "60")
 	p.set("85")
 	s.awaitNotes(p, 2)
 	p.write("level.yaml", "nodes: [{name: n}]\n")
