@@ -50,6 +50,14 @@ func TestTriggersThatCannotWorkAreMistakes(t *testing.T) {
 	}
 }
 
+func TestQuestionsToAnUnknownTargetAreAMistake(t *testing.T) {
+	t.Parallel()
+	p := newInbox(t, 0).asking(goOn, "{to: [ann], escalate: [{after_seconds: 1, to: [bbo]}]}")
+	if code, text := p.check(); code != 3 || !strings.Contains(text, `targets has no target "bbo"; did you mean "bob"?`) {
+		t.Errorf("exit code %d:\n%s", code, text)
+	}
+}
+
 func TestMistakeInTheSectionOfAWorkflowConcernsItOnly(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{

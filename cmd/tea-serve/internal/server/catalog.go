@@ -103,6 +103,9 @@ func (c *catalog) Offer(file string, wf *host.Workflow, _ string) (string, error
 		return "", err
 	}
 	v := &version{Workflow: wf, file: file, mask: mask, serving: serving, triggers: triggers, source: c.loaded}
+	if _, err := c.s.questionsOf(v); errors.Is(err, errNoTarget) { // other mistakes in the settings fail the runs
+		return "", err
+	}
 	v.kept = storeOnce(v.source, c.s.svc.Runs)
 	for _, t := range triggers {
 		t.v = v

@@ -19,6 +19,7 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
@@ -182,8 +183,22 @@ func (s *server) questionsOf(v *version) (*questions, error) {
 		return nil, nil
 	}
 	q := new(questions)
-	return q, value.Into(notify["questions"], q)
+	if err := value.Into(notify["questions"], q); err != nil {
+		return nil, err
+	}
+	targets, _ := notify["targets"].(map[string]any)
+	for _, step := range append([]askNext{{To: q.To}}, q.Escalate...) {
+		for _, name := range step.To {
+			if targets[name] == nil {
+				return nil, fmt.Errorf("%w %q%s", errNoTarget, name, diag.Ending(name, slices.Sorted(maps.Keys(targets))))
+			}
+		}
+	}
+	return q, nil
 }
+
+// errNoTarget reports questions that nobody would see.
+var errNoTarget = errors.New("settings.notify.questions: settings.notify.targets has no target")
 
 // record makes a change durable.
 func (s *server) record(e *entry) error {
