@@ -1,6 +1,7 @@
 package teacmd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +13,8 @@ import (
 )
 
 type testCmd struct {
-	Files []string `arg:"" optional:"" name:"file" help:"Files of tests, or directories with *_test.yaml files. Default: the working directory."`
+	Files  []string `arg:"" optional:"" name:"file" help:"Files of tests, or directories with *_test.yaml files. Default: the working directory."`
+	Record bool     `help:"Call the real actions and make the recordings that the tests name. Writes are carried out."`
 	pluginFlags
 	reportFlags
 }
@@ -41,6 +43,10 @@ func (c *testCmd) Run(a *app) error {
 	if err != nil {
 		return usageError(err)
 	}
+	var made map[string]bool
+	if c.Record {
+		made = map[string]bool{}
+	}
 	failed := false
 	for _, file := range files {
 		suite, err := flowtest.Load(file)
@@ -48,7 +54,7 @@ func (c *testCmd) Run(a *app) error {
 			return usageError(err)
 		}
 		good := true
-		err = suite.Run(ctx, newHost, func(o flowtest.Outcome) {
+		err = suite.Run(ctx, newHost, made, func(o flowtest.Outcome) {
 			good = good && len(o.Failures) == 0
 			c.report(a, o)
 		})
@@ -60,6 +66,9 @@ func (c *testCmd) Run(a *app) error {
 			verdict, failed = "FAIL", true
 		}
 		fmt.Fprintf(a.out, "%s  %s  %s\n", verdict, file, numbered(len(suite.Tests), "test"))
+	}
+	if c.Record && len(made) == 0 {
+		return usageError(errors.New("--record: no test has a recording; add one, such as recording: {file: pump.jsonl, actions: [modbus]}"))
 	}
 	if failed {
 		return &exitError{code: exitFailed}

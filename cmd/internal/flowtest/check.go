@@ -14,7 +14,8 @@ import (
 
 // check compares the result of a run with the expectations of the test. A test
 // without a status expects the run to be done.
-func (t *Test) check(res *flow.Result, visited []any) []Failure {
+func (r *testRun) check(res *flow.Result) []Failure {
+	t := r.test
 	var failures []Failure
 	expects := func(key string) bool {
 		return slices.ContainsFunc(t.Expect, func(e Expectation) bool { return e.Key == key })
@@ -24,7 +25,7 @@ func (t *Test) check(res *flow.Result, visited []any) []Failure {
 	}
 	exact := slices.ContainsFunc(t.Expect, func(e Expectation) bool { return e.Key == "exact" && e.Value == true })
 	for _, e := range t.Expect {
-		for _, message := range e.check(res, visited, exact) {
+		for _, message := range e.check(res, r, exact) {
 			failures = append(failures, Failure{e.Pos, message})
 		}
 	}
@@ -39,7 +40,7 @@ func because(res *flow.Result) string {
 }
 
 // check returns the failures of one expectation.
-func (e Expectation) check(res *flow.Result, visited []any, exact bool) []string {
+func (e Expectation) check(res *flow.Result, r *testRun, exact bool) []string {
 	switch e.Key {
 	case "status":
 		if e.Value != string(res.Status) {
@@ -58,9 +59,11 @@ func (e Expectation) check(res *flow.Result, visited []any, exact bool) []string
 			return []string{fmt.Sprintf("error_type: want %v, got %s", e.Value, showError(res.Err))}
 		}
 	case "visited":
-		if !value.Equal(e.Value, visited) && !(len(visited) == 0 && !value.Truthy(e.Value)) {
-			return []string{fmt.Sprintf("visited: want %s, got %s", show(e.Value), show(visited))}
+		if !value.Equal(e.Value, r.visited) && !(len(r.visited) == 0 && !value.Truthy(e.Value)) {
+			return []string{fmt.Sprintf("visited: want %s, got %s", show(e.Value), show(r.visited))}
 		}
+	case "writes":
+		return difference("writes", e.Value, r.writes, exact)
 	case "pending":
 		ids := make([]any, len(res.Pending))
 		for i, p := range res.Pending {

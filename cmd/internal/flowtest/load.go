@@ -35,8 +35,10 @@ type Test struct {
 	// Actions are the results of replaced actions by name. Each call takes the
 	// next result of the list; the last one repeats.
 	Actions map[string][]any
-	Answers map[string]any
-	Expect  []Expectation
+	// Recording has the results of actions that read; nil = none.
+	Recording *Recording
+	Answers   map[string]any
+	Expect    []Expectation
 }
 
 // Expectation is one entry of expect, with its position.
@@ -51,8 +53,8 @@ const mostBytes = 4 << 20
 
 var (
 	suiteKeys  = []string{"tests", "workflow"}
-	testKeys   = []string{"name", "workflow", "overlays", "input", "secrets", "actions", "answers", "expect"}
-	expectKeys = []string{"status", "state", "exact", "error", "error_type", "visited", "pending"}
+	testKeys   = []string{"name", "workflow", "overlays", "input", "secrets", "actions", "recording", "answers", "expect"}
+	expectKeys = []string{"status", "state", "exact", "error", "error_type", "visited", "writes", "pending"}
 )
 
 // Load reads a file of tests. Its errors have a position.
@@ -168,6 +170,8 @@ func (s *Suite) test(t *Test, n *yaml.Node) error {
 			return s.object(v, &t.Answers)
 		case "actions":
 			return s.actions(t, v)
+		case "recording":
+			return s.recording(t, v)
 		case "expect":
 			return s.members(v, expectKeys, func(key, v *yaml.Node) error {
 				want, err := s.value(v)
@@ -197,6 +201,22 @@ func (s *Suite) actions(t *Test, n *yaml.Node) error {
 		t.Actions[name] = list
 	}
 	return nil
+}
+
+func (s *Suite) recording(t *Test, n *yaml.Node) error {
+	t.Recording = &Recording{}
+	err := s.members(n, []string{"file", "actions"}, func(key, v *yaml.Node) error {
+		if key.Value == "actions" {
+			return s.into(v, &t.Recording.Actions)
+		}
+		t.Recording.File = v.Value
+		return nil
+	})
+	if err == nil && (t.Recording.File == "" || len(t.Recording.Actions) == 0) {
+		err = s.fail(n, "a recording has a file, and a list of actions or namespaces that only read: {file: pump.jsonl, actions: [modbus]}")
+	}
+	t.Recording.File = s.resolve(t.Recording.File)
+	return err
 }
 
 func (s *Suite) into(n *yaml.Node, target any) error {

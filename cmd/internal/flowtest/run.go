@@ -37,15 +37,21 @@ type Failure struct {
 type NewHost func(replace []tea.Action) (*host.Host, error)
 
 // Run runs the tests of the suite in order and calls report with the outcome of
-// each.
-func (s *Suite) Run(ctx context.Context, newHost NewHost, report func(Outcome)) error {
+// each. Recordings are played back if made is nil. Otherwise made has the files that
+// were made; the first test with a recording makes it, the others play it back.
+func (s *Suite) Run(ctx context.Context, newHost NewHost, made map[string]bool, report func(Outcome)) error {
 	for i := range s.Tests {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
 		started := time.Now()
 		t := &s.Tests[i]
-		failures := t.run(ctx, newHost)
+		r := &testRun{test: t, tape: tape{}, played: map[string]int{}}
+		r.plays = t.Recording != nil && (made == nil || made[t.Recording.File])
+		if t.Recording != nil && !r.plays {
+			made[t.Recording.File] = true
+		}
+		failures := r.run(ctx, newHost)
 		report(Outcome{Test: t, Elapsed: time.Since(started), Failures: failures})
 	}
 	return nil
@@ -55,57 +61,97 @@ func (t *Test) failf(format string, args ...any) []Failure {
 	return []Failure{{t.Pos, fmt.Sprintf(format, args...)}}
 }
 
-func (t *Test) run(ctx context.Context, newHost NewHost) []Failure {
-	h, err := newHost(t.replacements())
+// testRun is one run of a test.
+type testRun struct {
+	test *Test
+	wf   *host.Workflow
+	mask host.Mask
+	// plays is true if the test has a recording that is not made now.
+	plays bool
+
+	mu      sync.Mutex
+	tape    tape
+	played  map[string]int // calls by key
+	misses  []string
+	visited []any
+	writes  []any
+}
+
+func (r *testRun) run(ctx context.Context, newHost NewHost) []Failure {
+	t := r.test
+	if r.plays {
+		var err error
+		if r.tape, err = readTape(t.Recording.File); err != nil {
+			return t.failf("%v", err)
+		}
+	}
+	h, err := newHost(r.replacements())
 	if err != nil {
 		return t.failf("make the host: %v", err)
 	}
 	defer h.Close()
-	wf, err := h.Load(t.Workflow, host.LoadOptions{Overlays: t.Overlays})
-	if err != nil {
+	if r.wf, err = h.Load(t.Workflow, host.LoadOptions{Overlays: t.Overlays}); err != nil {
 		return t.failf("the workflow is invalid:\n%v", err)
 	}
-	defer wf.Close()
-	if name, hint, err := t.unknownAction(h, wf); err != nil || name != "" {
-		if err != nil {
-			return t.failf("%v", err)
-		}
-		return t.failf("actions: %q is not an action and is not in the workflow, so it replaces nothing%s", name, hint)
-	}
-	mask, err := wf.Mask(t.Secrets)
-	if err != nil {
+	defer r.wf.Close()
+	if err := t.checkNames(h, r.wf); err != nil {
 		return t.failf("%v", err)
 	}
-	failures := t.runWorkflow(ctx, wf)
+	if r.mask, err = r.wf.Mask(t.Secrets); err != nil {
+		return t.failf("%v", err)
+	}
+	failures := r.runWorkflow(ctx)
+	if t.Recording != nil && !r.plays {
+		failures = r.saveRecording(failures)
+	}
 	for i := range failures {
-		failures[i].Message = mask.Text(failures[i].Message)
+		failures[i].Message = r.mask.Text(failures[i].Message)
 	}
 	return failures
 }
 
-func (t *Test) runWorkflow(ctx context.Context, wf *host.Workflow) []Failure {
+// saveRecording writes the recording, unless the test has failed: it would replace a
+// good one.
+func (r *testRun) saveRecording(failures []Failure) []Failure {
+	t := r.test
+	if len(failures) > 0 {
+		return append(failures, t.failf("the recording %s was not written, because the test failed", t.Recording.File)...)
+	}
+	if len(r.tape) == 0 {
+		return t.failf("the recording %s was not written: the run makes no call of %s", t.Recording.File, strings.Join(t.Recording.Actions, ", "))
+	}
+	if err := r.tape.write(t.Recording.File); err != nil {
+		return t.failf("write the recording: %v", err)
+	}
+	return nil
+}
+
+func (r *testRun) runWorkflow(ctx context.Context) []Failure {
+	t := r.test
 	// A run that waits for an answer must be stored.
 	dir, err := os.MkdirTemp("", "tea-test-")
 	if err != nil {
 		return t.failf("make a directory for the run: %v", err)
 	}
 	defer os.RemoveAll(dir)
-	visits := &visited{}
 	o := host.RunOptions{
-		Input: t.Input, Secrets: t.Secrets, CheckpointDir: dir, Durability: flow.DurabilityExit, Events: visits.event,
+		Input: t.Input, Secrets: t.Secrets, CheckpointDir: dir, Durability: flow.DurabilityExit, Events: r.event, Middleware: r.middleware,
 	}
-	res, err := wf.Run(ctx, o)
+	res, err := r.wf.Run(ctx, o)
 	if err == nil && res.Status == flow.Waiting && len(t.Answers) > 0 {
-		res, err = t.answer(ctx, wf, o, res)
+		res, err = t.answer(ctx, r.wf, o, res)
 	}
 	var refused *tea.Error
 	if errors.As(err, &refused) { // for example, input that does not fit
 		res, err = &flow.Result{Status: flow.Failed, Err: refused}, nil
 	}
+	if len(r.misses) > 0 { // everything else can be a consequence
+		return t.failf("%s", strings.Join(slices.Compact(slices.Sorted(slices.Values(r.misses))), "\n"))
+	}
 	if err != nil {
 		return t.failf("%v", err)
 	}
-	return t.check(res, visits.names)
+	return r.check(res)
 }
 
 // answer resumes the run until the test has no more answers to its questions.
@@ -131,38 +177,58 @@ func (t *Test) answer(ctx context.Context, wf *host.Workflow, o host.RunOptions,
 	return res, nil
 }
 
-// unknownAction returns the name of a replaced action that exists neither in the host nor in the workflow, "" if there
-// is none. Without this check, a typing error would let the test call the real action.
-func (t *Test) unknownAction(h *host.Host, wf *host.Workflow) (name, hint string, err error) {
+// checkNames checks the names of actions in the test. A name must exist in the host or in the workflow: after a typing
+// error, the test would call the real action.
+func (t *Test) checkNames(h *host.Host, wf *host.Workflow) error {
 	entries, err := h.Actions()
 	if err != nil {
-		return "", "", err
+		return err
 	}
 	var known []string
 	for _, e := range entries {
-		known = append(known, e.Name)
+		if known = append(known, e.Name); t.Recording != nil && !e.Reads && slices.Contains(t.Recording.Actions, e.Name) {
+			return fmt.Errorf("recording: %s does not only read, so it is not recorded; replace it under actions", e.Name)
+		}
 	}
 	var files strings.Builder
 	for _, file := range wf.Files() {
 		raw, err := os.ReadFile(file)
 		if err != nil {
-			return "", "", err
+			return err
 		}
 		files.Write(raw)
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Actions)) {
 		used := strings.Contains(name, ".") && strings.Contains(files.String(), name)
 		if !used && !slices.Contains(known, name) {
-			return name, diag.Ending(name, known), nil
+			return fmt.Errorf("actions: %q is not an action and is not in the workflow, so it replaces nothing%s", name, diag.Ending(name, known))
 		}
 	}
-	return "", "", nil
+	if t.Recording == nil {
+		return nil
+	}
+	for _, name := range t.Recording.Actions {
+		if !slices.ContainsFunc(known, (&Recording{Actions: []string{name}}).covers) && !strings.Contains(files.String(), name) {
+			return fmt.Errorf("recording: %q is neither an action nor a namespace%s", name, diag.Ending(name, known))
+		}
+	}
+	return nil
 }
 
-// replacements returns the actions that return the results of the test.
-func (t *Test) replacements() []tea.Action {
+// replacements returns the actions that return the results of the test. Those that are
+// played back are replaced, too, so that their plugin need not be installed; the
+// middleware answers their calls.
+func (r *testRun) replacements() []tea.Action {
 	var actions []tea.Action
-	for name, results := range t.Actions {
+	for _, calls := range r.tape {
+		name := calls[0]["action"].(string)
+		if r.test.Recording.covers(name) {
+			actions = append(actions, tea.Action{Name: name, Reads: true, Handle: func(context.Context, *tea.Request) (*tea.Response, error) {
+				return nil, tea.Errorf(tea.ValidationError, "%s does not only read, but the recording has it", name)
+			}})
+		}
+	}
+	for name, results := range r.test.Actions {
 		var mu sync.Mutex
 		calls := 0
 		actions = append(actions, tea.Action{Name: name, Handle: func(context.Context, *tea.Request) (*tea.Response, error) {
@@ -179,7 +245,7 @@ func (t *Test) replacements() []tea.Action {
 	return actions
 }
 
-// asFailure reads {error: {type, message, retryable}}.
+// asFailure reads {error: {type, message, retryable, source, details}}.
 func asFailure(result any) *tea.Error {
 	object, ok := result.(map[string]any)
 	if !ok || len(object) != 1 {
@@ -198,15 +264,15 @@ func asFailure(result any) *tea.Error {
 	if retryable, ok := fields["retryable"].(bool); ok {
 		failure.Retryable = retryable
 	}
+	failure.Source, _ = fields["source"].(string)
+	failure.Details, _ = fields["details"].(map[string]any)
 	return failure
 }
 
-// visited collects the nodes that ran, in the order in which they began. A node
+// event collects the nodes that ran, in the order in which they began. A node
 // that waited for an answer begins again on resume.
-type visited struct{ names []any }
-
-func (v *visited) event(e flow.Event) {
-	if e.Type == flow.EventNodeStart && !slices.Contains(v.names, any(e.Path)) {
-		v.names = append(v.names, e.Path)
+func (r *testRun) event(e flow.Event) {
+	if e.Type == flow.EventNodeStart && !slices.Contains(r.visited, any(e.Path)) {
+		r.visited = append(r.visited, e.Path)
 	}
 }
