@@ -66,7 +66,8 @@ func TestPump(t *testing.T) {
 		{"tea run workflow.yaml -c runs", 130, ""},
 		{`tea resume workflow.yaml -c runs --answer 'ask:ask="yes"'`, 0, "json"},
 		{`tea call modbus.write '{"point": "speed", "value": 60}' -f workflow.yaml`, 1, ""},
-		{"tea test", 0, ""},
+		{"tea test --record", 0, ""},
+		{"PUMP=127.0.0.1:1 tea test", 0, ""}, // nothing is there
 	} {
 		if !strings.Contains(string(readme), c.command) {
 			t.Errorf("the README lacks %s", c.command)
@@ -85,6 +86,14 @@ func TestPump(t *testing.T) {
 				t.Errorf("the README shows %q, the command %s", shown, got.stderr)
 			}
 		}
+	}
+	want, err := os.ReadFile("pump/recorded.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := os.ReadFile(filepath.Join(dir, "recorded.jsonl"))
+	if diff := cmp.Diff(string(want), string(recorded)); diff != "" || err != nil {
+		t.Errorf("the recording of the simulator differs: %v\n%s", err, diff)
 	}
 	if line, err := lines.ReadString('\n'); err != nil || line != "pump: speed 40 -> 0\n" {
 		t.Errorf("the pump says %q, %v", line, err)
