@@ -61,17 +61,19 @@ type endpoint struct {
 	pages bool
 }
 
-// open returns an endpoint. secrets are masked in errors.
-func (e endpoint) open(base *url.URL, caFile string, timeout time.Duration, secrets ...string) (service, error) {
+// open returns an endpoint. key names its address in errors, secrets are masked there.
+func (e endpoint) open(key, base, caFile string, timeout time.Duration, secrets ...string) (service, error) {
+	if _, err := address(key, base); err != nil {
+		return nil, err
+	}
 	client, err := httpapi.NewHTTP(httpapi.Route{CAFile: caFile})
 	if err != nil {
 		return nil, err
 	}
 	// A connection that was idle may be closed, and the outcome would be unknown.
 	client.Transport.(httpapi.Once).Transport.DisableKeepAlives = true
-	secrets = append(secrets, httpapi.SecretsOfAddress(base.String())...)
 	e.timeout = timeout
-	e.server = &httpapi.Server{HTTP: client, Base: base.String(), Secrets: secrets}
+	e.server = &httpapi.Server{HTTP: client, Base: base, Secrets: append(secrets, httpapi.SecretsOfAddress(base)...)}
 	return e, nil
 }
 
@@ -139,7 +141,7 @@ func (n *Ntfy) open(caFile string, timeout time.Duration) (service, error) {
 			body["click"] = m.URL
 		}
 		return httpapi.Request{Body: body, Header: bearer(n.Token)}
-	}}.open(u, caFile, timeout, n.Token)
+	}}.open("ntfy.url", u.String(), caFile, timeout, n.Token)
 }
 
 func bearer(token string) http.Header {
@@ -160,7 +162,7 @@ func (h *Hook) open(caFile string, timeout time.Duration, body func(*message) an
 		return nil, err
 	}
 	return endpoint{request: func(m *message) httpapi.Request { return httpapi.Request{Body: body(m)} }}.
-		open(u, caFile, timeout, strings.Split(strings.Trim(u.EscapedPath(), "/"), "/")...)
+		open("url", u.String(), caFile, timeout, strings.Split(strings.Trim(u.EscapedPath(), "/"), "/")...)
 }
 
 // slack returns a message as blocks, whose plain texts have no markup.
@@ -192,10 +194,7 @@ func teams(m *message) any {
 		}
 		return map[string]any{"type": "RichTextBlock", "inlines": []any{r}}
 	}
-	actions := []any{}
-	for _, a := range m.links() {
-		actions = append(actions, map[string]any{"type": "Action.OpenUrl", "title": a.Label, "url": a.URL})
-	}
+	actions := mapped(m.links(), func(a Action) any { return map[string]any{"type": "Action.OpenUrl", "title": a.Label, "url": a.URL} })
 	card := map[string]any{
 		"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4", "actions": actions,
 		"body": []any{run(m.Title, map[string]any{"weight": "Bolder", "size": "Medium"}), run(plaintext.Cut(m.Text, 20000), nil)},
@@ -214,22 +213,15 @@ func (t *Telegram) open(caFile string, timeout time.Duration) (service, error) {
 	if err := required("telegram.token telegram.chat", t.Token, t.Chat); err != nil {
 		return nil, err
 	}
-	u, err := address("telegram.url", cmp.Or(t.URL, "https://api.telegram.org"))
-	if err != nil {
-		return nil, err
-	}
 	return endpoint{request: func(m *message) httpapi.Request {
-		buttons := []any{}
-		for _, a := range m.links() {
-			buttons = append(buttons, []any{map[string]any{"text": a.Label, "url": a.URL}})
-		}
+		buttons := mapped(m.links(), func(a Action) any { return []any{map[string]any{"text": a.Label, "url": a.URL}} })
 		body := map[string]any{
 			// Without parse_mode, the text has no markup.
 			"chat_id": t.Chat, "text": plaintext.Cut(strings.TrimSpace(m.Title+"\n\n"+m.Text), 4000), "disable_notification": rank(m.Priority) < 3,
 			"link_preview_options": map[string]any{"is_disabled": true}, "reply_markup": map[string]any{"inline_keyboard": buttons},
 		}
 		return httpapi.Request{Path: "bot" + t.Token + "/sendMessage", Body: body}
-	}}.open(u, caFile, timeout, t.Token)
+	}}.open("telegram.url", cmp.Or(t.URL, "https://api.telegram.org"), caFile, timeout, t.Token)
 }
 
 // Matrix is a room of Matrix.
@@ -241,10 +233,6 @@ type Matrix struct {
 
 func (x *Matrix) open(caFile string, timeout time.Duration) (service, error) {
 	if err := required("matrix.token matrix.room", x.Token, x.Room); err != nil {
-		return nil, err
-	}
-	u, err := address("matrix.url", x.URL)
-	if err != nil {
 		return nil, err
 	}
 	return endpoint{request: func(m *message) httpapi.Request {
@@ -259,7 +247,7 @@ func (x *Matrix) open(caFile string, timeout time.Duration) (service, error) {
 		}
 		// The server takes a message with the same id once.
 		return httpapi.Request{Method: http.MethodPut, Path: "_matrix/client/v3/rooms/" + url.PathEscape(x.Room) + "/send/m.room.message/" + m.ID, Body: body, Header: bearer(x.Token)}
-	}}.open(u, caFile, timeout, x.Token)
+	}}.open("matrix.url", x.URL, caFile, timeout, x.Token)
 }
 
 // Webhook is a receiver of JSON.
@@ -270,19 +258,12 @@ type Webhook struct {
 }
 
 func (w *Webhook) open(caFile string, timeout time.Duration) (service, error) {
-	u, err := address("webhook.url", w.URL)
-	if err != nil {
-		return nil, err
-	}
 	secrets := []string{w.Secret}
 	for _, value := range w.Headers {
 		secrets = append(secrets, httpapi.SecretsOf(value)...)
 	}
 	return endpoint{pages: true, request: func(m *message) httpapi.Request {
-		actions := []any{}
-		for _, a := range m.Actions {
-			actions = append(actions, map[string]any{"label": a.Label, "url": a.URL, "post": a.Post})
-		}
+		actions := mapped(m.Actions, func(a Action) any { return map[string]any{"label": a.Label, "url": a.URL, "post": a.Post} })
 		body, _ := json.Marshal(map[string]any{ // texts and truth values
 			"id": m.ID, "target": m.Target, "title": m.Title, "message": m.Text, "priority": cmp.Or(m.Priority, "default"), "url": m.URL, "actions": actions,
 		})
@@ -296,5 +277,5 @@ func (w *Webhook) open(caFile string, timeout time.Duration) (service, error) {
 			header.Set("X-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
 		}
 		return httpapi.Request{Body: json.RawMessage(body), Header: header}
-	}}.open(u, caFile, timeout, secrets...)
+	}}.open("webhook.url", w.URL, caFile, timeout, secrets...)
 }
