@@ -105,19 +105,12 @@ func (c *client) Run(ctx context.Context, req *tea.Request, p runParams) (*runRe
 
 // shown returns a command as a JSON list for messages.
 func shown(program string, args []string, stdin *string) string {
-	text, _ := value.Encode(append([]any{program}, anys(args)...)) // strings never fail
+	list, _ := value.From(append([]string{program}, args...)) // strings never fail
+	text, _ := value.Encode(list)
 	if stdin != nil {
 		return fmt.Sprintf("%s with %d bytes of input", text, len(*stdin))
 	}
 	return string(text)
-}
-
-func anys(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
 }
 
 // run runs the command and fills the result.

@@ -97,7 +97,7 @@ func (r *request) explain(err error) error {
 }
 
 // exchange makes a request on the open connection, or on a new one. A read is repeated
-// once if the connection was broken before.
+// once if the connection was closed before.
 func (s *server) exchange(ctx context.Context, r *request) error {
 	if path, ok := strings.CutPrefix(s.config.URL, serialScheme); ok { // a port is free for others in between
 		limited, cancel := context.WithTimeout(ctx, part.PortTimeout)
@@ -119,17 +119,12 @@ func (s *server) exchange(ctx context.Context, r *request) error {
 		return err
 	}
 	s.disconnect()
-	if reused && r.state.Load() == preparing && isBroken(err) {
+	if reused && r.state.Load() == preparing && tea.AsError(err).Type == tea.ConnectionError {
 		if err = s.try(ctx, r); err != nil && !errors.As(err, &refused) {
 			s.disconnect()
 		}
 	}
 	return err
-}
-
-// isBroken reports whether an error means that the connection was closed.
-func isBroken(err error) bool {
-	return tea.AsError(err).Type == tea.ConnectionError
 }
 
 func (s *server) try(ctx context.Context, r *request) error {
