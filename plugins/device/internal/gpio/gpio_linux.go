@@ -49,15 +49,15 @@ func (s Settings) Check() error {
 // Part returns the part of the bundle.
 func Part() part.Part {
 	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any { return newClient(s, guards, kernel{}) },
-		part.Action(settingsKey, "read", "Reads the level of a GPIO line.", (*Client).Read, tea.Idempotent(), tea.Reads()),
-		part.Action(settingsKey, "write", "Sets the level of a GPIO line.", (*Client).Write, tea.Once(), tea.DryRun()),
-		part.Action(settingsKey, "pulse", "Sets the level of a GPIO line for a time.", (*Client).Pulse, tea.Once(), tea.DryRun()),
-		part.Action(settingsKey, "watch", "Passes on the changes of a GPIO line until the call ends; for the trigger stream of tea serve.", (*Client).Watch, tea.Streaming(), tea.Idempotent(), tea.Reads()),
+		part.Action(settingsKey, "read", "Reads the level of a GPIO line.", (*client).Read, tea.Idempotent(), tea.Reads()),
+		part.Action(settingsKey, "write", "Sets the level of a GPIO line.", (*client).Write, tea.Once(), tea.DryRun()),
+		part.Action(settingsKey, "pulse", "Sets the level of a GPIO line for a time.", (*client).Pulse, tea.Once(), tea.DryRun()),
+		part.Action(settingsKey, "watch", "Passes on the changes of a GPIO line until the call ends; for the trigger stream of tea serve.", (*client).Watch, tea.Streaming(), tea.Idempotent(), tea.Reads()),
 	)
 }
 
-// Client uses the lines of a workflow.
-type Client struct {
+// client uses the lines of a workflow.
+type client struct {
 	guards *guard.Guards
 	system system
 	lines  map[string]*output
@@ -73,8 +73,8 @@ type output struct {
 	held *os.File
 }
 
-func newClient(s Settings, guards *guard.Guards, system system) *Client {
-	c := &Client{guards: guards, system: system, lines: map[string]*output{}}
+func newClient(s Settings, guards *guard.Guards, system system) *client {
+	c := &client{guards: guards, system: system, lines: map[string]*output{}}
 	for name, config := range s.Lines {
 		c.lines[name] = &output{name: name, config: config, slot: make(chan struct{}, 1)}
 	}
@@ -82,7 +82,7 @@ func newClient(s Settings, guards *guard.Guards, system system) *Client {
 }
 
 // Close releases the lines.
-func (c *Client) Close() error {
+func (c *client) Close() error {
 	var errs []error
 	for _, l := range c.lines {
 		l.slot <- struct{}{}
@@ -95,7 +95,7 @@ func (c *Client) Close() error {
 }
 
 // take returns a line, which no other call uses until release is called.
-func (c *Client) take(ctx context.Context, name string) (l *output, release func(), err error) {
+func (c *client) take(ctx context.Context, name string) (l *output, release func(), err error) {
 	if l, err = part.Entry(linesPath, "line", c.lines, name); err != nil {
 		return nil, nil, err
 	}
@@ -119,7 +119,7 @@ type readResult struct {
 }
 
 // Read implements gpio.read. It leaves the direction of a line as it is.
-func (c *Client) Read(ctx context.Context, _ *tea.Request, p readParams) (*readResult, error) {
+func (c *client) Read(ctx context.Context, _ *tea.Request, p readParams) (*readResult, error) {
 	l, release, err := c.take(ctx, p.Line)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (c *Client) Read(ctx context.Context, _ *tea.Request, p readParams) (*readR
 }
 
 // level returns the level of a line.
-func (c *Client) level(l *output) (bool, error) {
+func (c *client) level(l *output) (bool, error) {
 	f := l.held
 	if f == nil {
 		mode := uint64(asInput)
@@ -164,12 +164,12 @@ type writeResult struct {
 	DryRun  bool   `json:"dry_run" doc:"true if nothing was set because of dry_run in the settings"`
 }
 
-func (c *Client) Write(ctx context.Context, req *tea.Request, p writeParams) (*writeResult, error) {
+func (c *client) Write(ctx context.Context, req *tea.Request, p writeParams) (*writeResult, error) {
 	return c.change(ctx, req, p.Line, p.Value, fmt.Sprint(p.Value), func(_ context.Context, l *output) error { return c.set(l, p.Value) })
 }
 
 // change lets the guards check a change of a line, and makes it.
-func (c *Client) change(ctx context.Context, req *tea.Request, name string, v bool, shown string, change func(ctx context.Context, l *output) error) (*writeResult, error) {
+func (c *client) change(ctx context.Context, req *tea.Request, name string, v bool, shown string, change func(ctx context.Context, l *output) error) (*writeResult, error) {
 	l, err := part.Entry(linesPath, "line", c.lines, name)
 	if err != nil {
 		return nil, guard.NotSent(err)
@@ -191,7 +191,7 @@ func (c *Client) change(ctx context.Context, req *tea.Request, name string, v bo
 
 // set sets the level of an output. A line that is not held gets it with the request, so
 // that it never has another one.
-func (c *Client) set(l *output, v bool) error {
+func (c *client) set(l *output, v bool) error {
 	if l.held == nil {
 		f, err := c.request(l, asOutput, v)
 		if err != nil {
@@ -213,7 +213,7 @@ type pulseParams struct {
 }
 
 // Pulse implements gpio.pulse. The line always returns to its level.
-func (c *Client) Pulse(ctx context.Context, req *tea.Request, p pulseParams) (*writeResult, error) {
+func (c *client) Pulse(ctx context.Context, req *tea.Request, p pulseParams) (*writeResult, error) {
 	if l := c.lines[p.Line]; l != nil && p.Seconds > l.config.MaxPulseSeconds {
 		return nil, guard.NotSent(tea.Errorf(tea.PermissionDenied, "a pulse of %v seconds is longer than max_pulse_seconds of the GPIO line %q (%v)", p.Seconds, p.Line, l.config.MaxPulseSeconds))
 	}
@@ -245,7 +245,7 @@ func (c *Client) Pulse(ctx context.Context, req *tea.Request, p pulseParams) (*w
 }
 
 // Watch implements gpio.watch: the level, then each change of it.
-func (c *Client) Watch(ctx context.Context, req *tea.Request, p readParams) (struct{}, error) {
+func (c *client) Watch(ctx context.Context, req *tea.Request, p readParams) (struct{}, error) {
 	l, release, err := c.take(ctx, p.Line)
 	if err != nil {
 		return struct{}{}, err

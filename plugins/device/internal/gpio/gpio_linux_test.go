@@ -138,8 +138,8 @@ func (r *recorded) request(line *unix.GPIOV2LineRequest) error {
 	return nil
 }
 
-// client returns a client for lines of a recorded chip.
-func client(t *testing.T, r *recorded, lines map[string]Line) *Client {
+// open returns a client for lines of a recorded chip.
+func open(t *testing.T, r *recorded, lines map[string]Line) *client {
 	t.Helper()
 	guards, err := guard.Open(tea.Settings{guard.SettingsKey: []byte(fmt.Sprintf(`{"state": %q}`, t.TempDir()))})
 	if err != nil {
@@ -170,7 +170,7 @@ func offset(n int) *int { return &n }
 func TestLinesAreFoundAndSet(t *testing.T) {
 	t.Parallel()
 	r := newRecorded(t)
-	c := client(t, r, map[string]Line{
+	c := open(t, r, map[string]Line{
 		"valve":  {Chip: "expander", Line: "EXP2", ActiveLow: true, Drive: "open_drain", Bias: "pull_up", Write: &guard.Rule{}},
 		"button": {Chip: "gpiochip0", Offset: offset(1), Bias: "pull_down"},
 	})
@@ -207,7 +207,7 @@ func TestWhatALineRefuses(t *testing.T) {
 	t.Parallel()
 	r := newRecorded(t)
 	zero := 0.0
-	c := client(t, r, map[string]Line{
+	c := open(t, r, map[string]Line{
 		"input": {Chip: "soc", Offset: offset(0)}, "low": {Chip: "soc", Offset: offset(1), Write: &guard.Rule{Max: &zero}}, "used": {Chip: "soc", Offset: offset(3), Write: &guard.Rule{}},
 		"missing": {Chip: "soc", Line: "EXP2", Write: &guard.Rule{}}, "rate": {Chip: "soc", Offset: offset(2), Write: &guard.Rule{PerMinute: 1}}, "dry": {Chip: "soc", Offset: offset(2), Write: &guard.Rule{DryRun: true}},
 	})
@@ -257,7 +257,7 @@ func TestPulseReturnsToTheLevel(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		r := newRecorded(t)
 		r.level[1] = before
-		c := client(t, r, map[string]Line{"l": {Chip: "soc", Offset: offset(1), Write: &guard.Rule{}}})
+		c := open(t, r, map[string]Line{"l": {Chip: "soc", Offset: offset(1), Write: &guard.Rule{}}})
 		if _, err := c.Pulse(t.Context(), request(), pulseParams{"l", 0.001, !before}); err != nil || r.level[1] != before {
 			t.Errorf("after a pulse: %v, %v", err, r.level[1])
 		}
@@ -299,7 +299,7 @@ func (h *host) Token(_ context.Context, text string) { h.tokens <- text }
 func TestWatchPassesOnEdges(t *testing.T) {
 	t.Parallel()
 	r := newRecorded(t)
-	c := client(t, r, map[string]Line{"button": {Chip: "soc", Offset: offset(1), DebounceSeconds: 0.02}, "out": {Chip: "soc", Offset: offset(2), Write: &guard.Rule{}}})
+	c := open(t, r, map[string]Line{"button": {Chip: "soc", Offset: offset(1), DebounceSeconds: 0.02}, "out": {Chip: "soc", Offset: offset(2), Write: &guard.Rule{}}})
 	if _, err := c.Watch(t.Context(), request(), readParams{"out"}); err == nil || tea.AsError(err).Type != tea.ValidationError {
 		t.Errorf("an output is watched: %v", err)
 	}

@@ -81,7 +81,7 @@ func (l Line) flags(use uint64) uint64 {
 
 // request returns a file for a line, which no other program can use until it is closed.
 // v is the first level of an output.
-func (c *Client) request(l *output, use uint64, v bool) (*os.File, error) {
+func (c *client) request(l *output, use uint64, v bool) (*os.File, error) {
 	chip, info, err := c.find(l.config)
 	if err != nil {
 		kind := tea.AsError(err).Type
@@ -119,7 +119,7 @@ func (c *Client) request(l *output, use uint64, v bool) (*os.File, error) {
 }
 
 // find returns the open chip of a line, and what the kernel says about the line.
-func (c *Client) find(l Line) (*os.File, unix.GPIOV2LineInfo, error) {
+func (c *client) find(l Line) (*os.File, unix.GPIOV2LineInfo, error) {
 	var line unix.GPIOV2LineInfo
 	paths, err := c.system.chips()
 	if err != nil {
@@ -161,14 +161,14 @@ func bit(v bool) uint64 {
 }
 
 // get returns the level of a requested line.
-func (c *Client) get(f *os.File) (bool, error) {
+func (c *client) get(f *os.File) (bool, error) {
 	values := unix.GPIOV2LineValues{Mask: 1}
 	err := c.system.ioctl(f, unix.GPIO_V2_LINE_GET_VALUES_IOCTL, unsafe.Pointer(&values))
 	return values.Bits&1 == 1, err
 }
 
 // put sets the level of a requested output.
-func (c *Client) put(f *os.File, v bool) error {
+func (c *client) put(f *os.File, v bool) error {
 	values := unix.GPIOV2LineValues{Mask: 1, Bits: bit(v)}
 	return c.system.ioctl(f, unix.GPIO_V2_LINE_SET_VALUES_IOCTL, unsafe.Pointer(&values))
 }
