@@ -45,6 +45,9 @@ func TestMissingStateIsRebuiltFromTheJournals(t *testing.T) {
 			p.removeServerState(everything)
 			s = p.serve("--stop-timeout", "1ms")
 			s.log.await(t, "state.jsonl, is missing. According to the journals 1 runs continue and 1 wait")
+			if strings.Contains(s.log.String(), "<nil>") {
+				t.Errorf("the message has an error that is none:\n%s", s.log)
+			}
 			s.awaitStatus(killed, "running")
 			s.interrupt() // which stops the run
 			p.removeServerState(everything)

@@ -84,8 +84,11 @@ func (s *server) rebuild(runs *host.Runs) {
 	s.mu.Lock()
 	_, err = s.led.add(true, items...)
 	s.mu.Unlock()
+	if err != nil {
+		s.svc.Log.Error("the state that was rebuilt cannot be recorded", "error", err)
+	}
 	s.svc.Log.Warn(fmt.Sprintf("the state of the server, %s, is missing. According to the journals %d runs continue and %d wait for the deadlines of their questions. "+
-		"The following is lost: runs that had not begun, further attempts of failed and parked runs, deduplication keys, the record of processed files, and the usage per day", s.led.path, continued, waiting), "error", err)
+		"The following is lost: runs that had not begun, further attempts of failed and parked runs, deduplication keys, the record of processed files, which values have started a run, and the usage per day", s.led.path, continued, waiting))
 }
 
 // unfinished reports whether a run must continue: the end of the server interrupted
