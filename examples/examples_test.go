@@ -95,7 +95,7 @@ var onCozo = []string{"topology"}
 
 // elsewhere are folders whose commands need more than tea and have tests of
 // their own.
-var elsewhere = []string{"embed", "memory-bbolt", "plugin-go", "plugin-node", "plugin-python", "plugin-rust", "pump", "research", "temporal", "topology-cypher", "web"}
+var elsewhere = []string{"embed", "irrigation", "memory-bbolt", "meter", "plugin-go", "plugin-node", "plugin-python", "plugin-rust", "pump", "research", "temporal", "topology-cypher", "web"}
 
 func TestREADMEs(t *testing.T) {
 	t.Parallel()

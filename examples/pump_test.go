@@ -3,9 +3,12 @@ package examples
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,9 +30,9 @@ func buildPump(t *testing.T, to string) {
 	}
 }
 
-// TestPump runs the commands of the example pump against its simulator.
-func TestPump(t *testing.T) {
-	t.Parallel()
+// startPump starts the simulator of a pump. lines has what it says.
+func startPump(t *testing.T) (address string, lines *bufio.Reader) {
+	t.Helper()
 	simulator := filepath.Join(t.TempDir(), "simulator")
 	buildPump(t, simulator)
 	ctx, stop := context.WithCancel(context.Background())
@@ -43,12 +46,39 @@ func TestPump(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { stop(); _ = pump.Wait() })
-	lines := bufio.NewReader(out)
+	lines = bufio.NewReader(out)
 	line, err := lines.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := strings.TrimSpace(strings.TrimPrefix(line, "pump: listening at "))
+	return strings.TrimSpace(strings.TrimPrefix(line, "pump: listening at ")), lines
+}
+
+// message is what a webhook of notify.send gets.
+type message struct {
+	Message string
+	Actions []struct{ Label, URL string }
+}
+
+// webhook is a server that keeps the messages that it gets.
+func webhook(t *testing.T) (url string, got chan message) {
+	t.Helper()
+	got = make(chan message, 100)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var m message
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+			t.Errorf("message: %v", err)
+		}
+		got <- m
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, got
+}
+
+// TestPump runs the commands of the example pump against its simulator.
+func TestPump(t *testing.T) {
+	t.Parallel()
+	address, lines := startPump(t)
 	dir, home := copyExample(t, "pump"), t.TempDir()
 	readme, err := os.ReadFile("pump/README.md")
 	if err != nil {
@@ -103,28 +133,66 @@ func TestPump(t *testing.T) {
 // asksAboutThePump serves the example until its trigger has asked the question.
 func asksAboutThePump(t *testing.T, dir, home, address string) {
 	t.Helper()
-	serve := exec.CommandContext(t.Context(), filepath.Join(bin, "tea"), "serve", ".", "-c", "served", "-v", "--listen", "127.0.0.1:0")
-	serve.Dir, serve.Env, serve.WaitDelay = dir, append(environment(home), "PUMP="+address), time.Minute
-	out, err := serve.StderrPipe()
+	url, got := webhook(t)
+	s := serveExample(t, dir, home, "PUMP="+address, "ANN="+url)
+	s.await("of pump: waiting")
+	m := <-got
+	if m.Message != "The pressure is 8.7 bar. Stop the pump?" || len(m.Actions) != 2 || m.Actions[0].Label != "yes" || !strings.HasPrefix(m.Actions[0].URL, s.url+"/answer/") {
+		t.Errorf("announced: %+v", m)
+	}
+	s.stop()
+}
+
+// server is a tea serve.
+type server struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	out   io.Reader
+	lines *bufio.Scanner
+	log   strings.Builder
+	url   string
+}
+
+// serveExample starts tea serve in a folder.
+func serveExample(t *testing.T, dir, home string, env ...string) *server {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(stop)
+	s := &server{t: t, cmd: exec.CommandContext(ctx, filepath.Join(bin, "tea"), "serve", ".", "-c", "served", "-v", "--listen", "127.0.0.1:0")}
+	s.cmd.Dir, s.cmd.Env, s.cmd.WaitDelay = dir, append(environment(home), env...), time.Minute
+	out, err := s.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := serve.Start(); err != nil {
+	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var log strings.Builder
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		fmt.Fprintln(&log, lines.Text())
-		if strings.Contains(lines.Text(), "of pump: waiting") {
-			_ = serve.Process.Signal(os.Interrupt) // Wait returns the error
-			_, _ = io.Copy(&log, out)
-			if err := serve.Wait(); err != nil {
-				t.Errorf("tea serve: %v\n%s", err, &log)
-			}
-			return
+	s.out, s.lines = out, bufio.NewScanner(out)
+	_, s.url, _ = strings.Cut(s.await("serving at "), "serving at ")
+	return s
+}
+
+// await returns the next line of the log that contains a text.
+func (s *server) await(text string) string {
+	s.t.Helper()
+	for s.lines.Scan() {
+		fmt.Fprintln(&s.log, s.lines.Text())
+		if strings.Contains(s.lines.Text(), text) {
+			return s.lines.Text()
 		}
 	}
-	t.Fatalf("tea serve has asked nothing: %v\n%s", serve.Wait(), &log)
+	s.t.Fatalf("tea serve has not said %q: %v\n%s", text, s.cmd.Wait(), &s.log)
+	return ""
+}
+
+// stop ends the server, which has no error.
+func (s *server) stop() {
+	s.t.Helper()
+	_ = s.cmd.Process.Signal(os.Interrupt) // Wait returns the error
+	_, _ = io.Copy(&s.log, s.out)
+	if err := s.cmd.Wait(); err != nil {
+		s.t.Errorf("tea serve: %v\n%s", err, &s.log)
+	}
 }
 
 // TestKilledWriteIsNotRepeated kills tea, or the plugin, while a machine carries out a

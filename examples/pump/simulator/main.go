@@ -1,6 +1,6 @@
 // The simulator is a pump as a Modbus server: go run ./simulator [ADDRESS]. Input register 0 is
-// the pressure in tenths of a bar, holding register 0 the speed in percent. It reports each
-// write.
+// the pressure in tenths of a bar, input register 1 the counter of a meter, which 12 tenths of a
+// kWh pass between two reads, and holding register 0 the speed in percent. It reports each write.
 package main
 
 import (
@@ -22,7 +22,7 @@ const (
 	illegalFunction                     = 1
 )
 
-var speed atomic.Uint32
+var speed, counter atomic.Uint32
 
 func main() {
 	address := "127.0.0.1:5020"
@@ -64,13 +64,16 @@ func serve(conn net.Conn) {
 	}
 }
 
-// answer returns the response to a request. All registers of a table have the same value.
+// answer returns the response to a request. Further registers have the value of the first.
 func answer(request []byte) []byte {
 	value := uint16(pressure)
 	switch request[0] {
 	case readHolding:
 		value = uint16(speed.Load()) //nolint:gosec // a register
 	case readInput:
+		if binary.BigEndian.Uint16(request[1:]) == 1 {
+			value = uint16(counter.Add(12)) //nolint:gosec // it starts again, as that of a meter
+		}
 	case writeSingle:
 		to := uint32(binary.BigEndian.Uint16(request[3:]))
 		fmt.Printf("pump: speed %d -> %d\n", speed.Swap(to), to)
