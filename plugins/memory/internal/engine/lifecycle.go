@@ -15,7 +15,7 @@ var (
 	// errReplaced means that the database files were replaced since they were
 	// opened.
 	errReplaced = errors.New("the database was removed or replaced while it was open, so nothing more is written to it; end the run and start it again")
-	// errReopening means that the wait for the database was too long.
+	// errReopening means that the wait for the end of a failed database was too long.
 	errReopening = errors.New("the database is being opened again after a failure")
 )
 
@@ -33,15 +33,13 @@ func (e *Engine) acquire(ctx context.Context) (*session, error) {
 		}
 		return s, nil
 	}
-	// The wait is bounded: a caller with open rows of a discarded database would
-	// wait for itself.
-	wait, cancel := context.WithTimeoutCause(ctx, e.options.LockTimeout+closeTimeout, errReopening)
+	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(e.life, cancel)()
 	select {
 	case e.turn <- struct{}{}:
 	case <-wait.Done():
-		return nil, e.waitError(ctx, wait)
+		return nil, e.waitError(ctx)
 	}
 	defer func() { <-e.turn }()
 	if s, err := e.join(); s != nil || err != nil {
@@ -51,10 +49,14 @@ func (e *Engine) acquire(ctx context.Context) (*session, error) {
 	previous, identity := e.previous, e.identity
 	e.mu.Unlock()
 	if previous != nil {
+		// This wait is bounded: a caller with open rows of a discarded database would
+		// wait for itself. Opening is not: a slow device may have much to recover.
 		select {
 		case <-previous.gone:
+		case <-time.After(e.options.LockTimeout + closeTimeout):
+			return nil, errReopening
 		case <-wait.Done():
-			return nil, e.waitError(ctx, wait)
+			return nil, e.waitError(ctx)
 		}
 	}
 	s, err = e.openAs(wait, identity)
@@ -64,24 +66,20 @@ func (e *Engine) acquire(ctx context.Context) (*session, error) {
 	return e.useSession(s)
 }
 
-// openError returns the error of an open, or the reason if Close or the time
-// limit ended it.
+// openError returns the error of an open, or the reason if Close ended it.
 func (e *Engine) openError(ctx, wait context.Context, err error) error {
 	if ctx.Err() == nil && wait.Err() != nil && errors.Is(err, wait.Err()) {
-		return e.waitError(ctx, wait)
+		return e.waitError(ctx)
 	}
 	return err
 }
 
-// waitError returns the reason why a wait for the database ended.
-func (e *Engine) waitError(ctx, wait context.Context) error {
-	switch {
-	case ctx.Err() != nil:
+// waitError returns the reason why a wait for the database was cancelled.
+func (e *Engine) waitError(ctx context.Context) error {
+	if ctx.Err() != nil {
 		return ctx.Err()
-	case e.life.Err() != nil:
-		return errClosed
 	}
-	return context.Cause(wait)
+	return errClosed
 }
 
 // openAs opens the database, which must have the identity if it is not "".

@@ -339,3 +339,33 @@ func TestCloseEndsTheWaitForAnotherOwner(t *testing.T) {
 		wantType(t, "the one that waited", <-waiting, tea.ConnectionError)
 	})
 }
+
+// unhurriedDriver reports whether the opening of a database has a deadline.
+type unhurriedDriver struct {
+	engine.Driver
+	hurried chan bool
+}
+
+func (d unhurriedDriver) Open(ctx context.Context, path string, limits engine.Limits) (engine.Handles, error) {
+	_, hurried := ctx.Deadline()
+	d.hurried <- hurried
+	return d.Driver.Open(ctx, path, limits)
+}
+
+// A slow device may need minutes to recover what its log has.
+func TestOpeningADatabaseHasNoDeadlineOfItsOwn(t *testing.T) {
+	each(t, func(t *testing.T, driver engine.Driver) {
+		hurried := make(chan bool, 1)
+		e, err := engine.Open(t.Context(), engine.Options{Dir: t.TempDir(), Driver: unhurriedDriver{driver, hurried}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = e.Close() })
+		if err := add(t.Context(), e, "a"); err != nil {
+			t.Fatal(err)
+		}
+		if <-hurried {
+			t.Error("the opening had a deadline that the caller did not set")
+		}
+	})
+}
