@@ -64,7 +64,7 @@ func journalctl(t *testing.T, script string) {
 
 var units = object{"system": object{"journal": []any{"pump.service", "tea-*.service"}}}
 
-func TestReadsTheJournalOfAUnit(t *testing.T) {
+func TestReadsTheJournalOfAUnit(t *testing.T) { //nolint:paralleltest // it changes PATH
 	args := filepath.Join(t.TempDir(), "args")
 	journalctl(t, `printf '%s\n' "$@" >`+args+`
 cat <<'END'
@@ -88,7 +88,7 @@ END
 	newPlant(t, units).must("system.journal", object{"unit": "tea-serve@a.service"})
 }
 
-func TestAJournalIsReadOnlyIfTheSettingsAllowIt(t *testing.T) {
+func TestAJournalIsReadOnlyIfTheSettingsAllowIt(t *testing.T) { //nolint:paralleltest // it changes PATH
 	journalctl(t, "exit 1")
 	p := newPlant(t, units)
 	for _, unit := range []string{"", "pump", "--file=x.service", "-u.service", "*.service", "tea-*.service", "pump.service\n--all", "a b.service", "../x.service", "pump.service --all"} {
@@ -123,7 +123,7 @@ func TestAJournalThatCannotBeReadIsNotEmpty(t *testing.T) {
 	newPlant(t, units).fails("system.journal", object{"unit": "pump.service"}, tea.DependencyMissing, nil)
 }
 
-func TestALongJournalIsCut(t *testing.T) {
+func TestALongJournalIsCut(t *testing.T) { //nolint:paralleltest // it changes PATH
 	journalctl(t, "yes 2026-11-28T05:00:00+0000 gw pump[7]: hot | head -c 1000000 | head -n -1; echo last")
 	got := newPlant(t, units).must("system.journal", object{"unit": "pump.service"})
 	lines := got["lines"].([]any)
