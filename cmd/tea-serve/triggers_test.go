@@ -287,7 +287,7 @@ serve:
 		`b.yaml:6:13: error TEA1104: cron: "61 * * * *" is not a cron expression: minute: "61" is not between 0 and 59`, `b.yaml:7:14: error TEA1104: cron: "0 0 30 2 *" never matches`,
 		`timezone: "Europe/Nowhere" is not a time zone`, "webhook: requests are not signed", `the secret "MISSING" is missing`, "may trigger itself",
 		`b.yaml:3:3: error TEA`, "max_running", `b.yaml:4:12`, "a trigger cannot have both cron and every", "pattern is not an option of every",
-		"the trigger has no event that starts a run", `have no name "state"`, "3 files have mistakes",
+		"the trigger has no event that starts a run", `has no name "state"`, "3 files have mistakes",
 	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("stderr has no %q:\n%s", want, log)

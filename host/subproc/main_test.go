@@ -1,6 +1,7 @@
 package subproc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -76,6 +77,7 @@ func discoverStored(t testing.TB, o Options) (*Plugins, []Problem) {
 	if o.CacheDir == "" {
 		o.CacheDir = t.TempDir()
 	}
+	o.StartTimeout = cmp.Or(o.StartTimeout, time.Minute) // on a busy machine
 	set, problems, err := find(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ It listens at a free port of 127.0.0.1 and prints one line: {"port": N}. With a
 certificate it offers security policies, and takes the user "tea" with the password
 "secret". Namespace urn:tea:test has a variable of each type, whose value is at the limit of the
 type, and with "-list" behind its name a list; they can be written. The methods add,
-count, fail and slow belong to the object "machine"; count says how often it was called.
+count, fail and slow belong to the object "machine"; count says how often it was called itself.
 """
 
 import asyncio
@@ -90,8 +90,6 @@ async def main():
 
     @uamethod
     async def slow(parent):
-        nonlocal calls
-        calls += 1
         await asyncio.sleep(3600)
 
     double = ua.VariantType.Double

@@ -24,6 +24,7 @@ type Answer struct {
 	Arguments map[string]any `yaml:"arguments"`
 }
 
+// Answers reads a YAML list of answers.
 func Answers(file string) ([]Answer, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
