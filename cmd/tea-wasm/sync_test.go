@@ -291,6 +291,8 @@ func TestSynchronisationInTheBackground(t *testing.T) {
 		globalThis.b = await open('b');
 		await a.store('k', 1);
 		await until(async () => { await b.sync(); return (await b.values()) === '{"k":1}'; });
+		// A run that has not ended could receive the next value before there is a conflict.
+		await until(async () => (await a.tea.action('memory.inspect')).sync.state === 'waiting');
 		await b.store('k', 2);
 		await b.sync();
 		return (await a.tea.action('memory.inspect')).sync.state`)
