@@ -79,7 +79,9 @@ var examplesOnTemporal = map[string]exampleOnTemporal{
 	"web":       runsOf(input(`{"url": "SITE/"}`)),
 
 	"embed":           {apart: "its actions are functions of its program, which no worker has"},
+	"irrigation":      {apart: "as pump"},
 	"memory-bbolt":    {apart: "its engine is in a plugin that its README builds"},
+	"meter":           {apart: "as pump"},
 	"plugin-go":       {apart: "its test builds the plugin; on Temporal it is a call of a plugin like those of memory"},
 	"plugin-node":     {apart: "as plugin-go"},
 	"plugin-python":   {apart: "as plugin-go"},
