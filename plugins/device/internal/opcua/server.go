@@ -17,12 +17,15 @@ import (
 	lib "github.com/gopcua/opcua"
 	"github.com/gopcua/opcua/id"
 	"github.com/gopcua/opcua/ua"
+	"github.com/gopcua/opcua/uacp"
 
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
 const (
+	// maxBuffer bounds the buffer of a server, in bytes. Servers announce 64 KiB to 1 MiB.
+	maxBuffer = 16 << 20
 	// idleLimit is the time without a request after which a session is checked before a
 	// write: with one that has ended, it would be unknown what the write did.
 	idleLimit = 2 * time.Second
@@ -97,6 +100,9 @@ func (s *server) connect(ctx context.Context) (c *lib.Client, err error) {
 			err = tea.Errorf(tea.ConnectionError, "cannot connect to the OPC UA server %s: its answer is not valid: %v", s, r)
 		}
 	}()
+	if err := s.checkBuffer(ctx); err != nil {
+		return nil, s.fault(ctx, fmt.Errorf("cannot connect: %w", err))
+	}
 	endpoints, err := lib.GetEndpoints(ctx, s.config.URL, lib.DialTimeout(s.config.timeout()), lib.RequestTimeout(s.config.timeout()))
 	if err != nil {
 		return nil, s.fault(ctx, fmt.Errorf("cannot connect: %w", err))
@@ -112,6 +118,22 @@ func (s *server) connect(ctx context.Context) (c *lib.Client, err error) {
 		return nil, s.fault(ctx, fmt.Errorf("cannot open a session: %w", err))
 	}
 	return c, nil
+}
+
+// checkBuffer refuses a server that announces a large buffer: the library allocates one of
+// that size for each message.
+func (s *server) checkBuffer(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.config.timeout())
+	defer cancel()
+	conn, err := uacp.Dial(ctx, s.config.URL)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if size := conn.ReceiveBufSize(); size > maxBuffer {
+		return fmt.Errorf("the server announces a buffer of %d bytes; at most %d are accepted", size, maxBuffer)
+	}
+	return nil
 }
 
 // options returns the options for a session at one of the endpoints. The library opens
