@@ -26,7 +26,7 @@ type Values struct {
 	OnFailure *OnFailure
 }
 
-// OnFailure starts a run after a number of readings in a row has failed.
+// OnFailure starts a run after several readings in a row have failed.
 type OnFailure struct {
 	diag.Pos
 	// Workflow is the workflow to start; "" = that of the trigger.

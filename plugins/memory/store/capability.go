@@ -50,7 +50,7 @@ func Engines() []Engine {
 	}
 }
 
-// EnginesWith returns the names of the engines of tea with a capability: "a, b or c".
+// EnginesWith returns the names of the engines that have a capability: "a, b or c".
 func EnginesWith(c Capability) string {
 	var names []string
 	for _, e := range Engines() {

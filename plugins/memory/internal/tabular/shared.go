@@ -40,7 +40,7 @@ type RowStore interface {
 	Read(ctx context.Context, q RowQuery) (RowPage, error)
 	// Find returns the rows with keys, in any order.
 	Find(ctx context.Context, table string, keys []string) ([]Row, error)
-	// Change does a change and returns its result, which is c.Count with the number of
+	// Change makes a change and returns its result, which is c.Count with the number of
 	// the table's last change. Changes of one table run one after the other. If the call
 	// was done before, it returns the earlier result. The error is ErrRefused
 	// if an atomic change is refused.
