@@ -110,15 +110,20 @@ func TestHostileArgumentsAreRefused(t *testing.T) {
 		"number":  show(object{"type": "number", "min": -1, "max": 1}),
 		"path":    show(object{"type": "path", "root": root}),
 	}))
-	for command, values := range map[string][]any{
-		"word":    {"-rf", "--help", "", "a/b", "a\nb", "a\x00b", "\x1b[2J", strings.Repeat("a", 5000), 7, nil, []any{"a"}, object{"a": 1}},
-		"option":  {"-x", "a", "-n ", " -n"},
-		"integer": {-1, 11, 1.5, "7", true, nil, "7; reboot"},
-		"number":  {-1.1, 1.1, "0.5"},
-		"path":    {"../out", "link", "up/out", "/etc/passwd", "in/../../out", "missing/file", "", "-rf/../../../out", "sub/../../out", "%2e%2e/out"},
+	for kind, commands := range map[tea.ErrorType]map[string][]any{
+		tea.ValidationError: {
+			"word":    {"", "a\nb", "a\x00b", "\x1b[2J", strings.Repeat("a", 5000), 7, nil, []any{"a"}, object{"a": 1}},
+			"integer": {1.5, "7", true, nil, "7; reboot"}, "number": {"0.5"}, "path": {"missing/file", ""},
+		},
+		tea.PermissionDenied: {
+			"word": {"-rf", "--help", "a/b"}, "option": {"-x", "a", "-n ", " -n"}, "integer": {-1, 11}, "number": {-1.1, 1.1},
+			"path": {"../out", "link", "up/out", "/etc/passwd", "in/../../out", "-rf/../../../out", "sub/../../out", "%2e%2e/out"},
+		},
 	} {
-		for _, v := range values {
-			p.fails("command.run", object{"command": command, "params": object{"v": v}}, tea.ValidationError, "none")
+		for command, values := range commands {
+			for _, v := range values {
+				p.fails("command.run", object{"command": command, "params": object{"v": v}}, kind, "none")
+			}
 		}
 	}
 	real, err := filepath.EvalSymlinks(root)
@@ -149,7 +154,7 @@ func TestHostileArgumentsAreRefused(t *testing.T) {
 	p.fails("command.run", object{"command": "sh"}, tea.PermissionDenied, "none")
 	p.fails("command.run", object{"command": "word"}, tea.ValidationError, "none")
 	p.fails("command.run", object{"command": "word", "params": object{"v": "a", "w": "b"}}, tea.ValidationError, "none")
-	p.fails("command.run", object{"command": "word", "params": object{"v": "a"}, "stdin": "x"}, tea.ValidationError, "none")
+	p.fails("command.run", object{"command": "word", "params": object{"v": "a"}, "stdin": "x"}, tea.PermissionDenied, "none")
 }
 
 func TestRefusesMistakesInTheSettingsOfCommands(t *testing.T) {

@@ -161,3 +161,71 @@ func TestWritesHappenAtMostOnce(t *testing.T) {
 		t.Errorf("no connection: %v, %v", e, e.Details)
 	}
 }
+
+// What no settings could allow is a validation_error; what these settings do not allow is a
+// permission_denied error, in every part.
+func TestLimitsOfTheSettingsArePermissionDenied(t *testing.T) {
+	t.Parallel()
+	number := func(more object) object {
+		more["type"] = "integer"
+		return more
+	}
+	p := newPlant(t, object{
+		"modbus": object{"servers": object{"plc": object{"url": "tcp://127.0.0.1:1"}}, "points": object{"speed": object{"address": 0, "write": object{"max": 50}}, "level": object{"address": 1}}},
+		"mqtt":   object{"servers": object{"site": object{"url": "mqtt://127.0.0.1:1", "publish": []any{object{"topics": []any{"speed"}, "max": 50}}}}},
+		"opcua": object{"servers": object{"plant": object{"url": "opc.tcp://127.0.0.1:1"}}, "nodes": object{"level": object{"id": "i=7"}}, "methods": object{"fill": object{
+			"object": "i=1", "method": "i=2", "inputs": []any{object{"type": "double", "max": 50}, object{"type": "string", "enum": []any{"a"}}},
+		}}},
+		"serial": object{"ports": object{"scale": object{"path": "/dev/null", "write": []any{object{"pattern": "SPEED ([0-9]+)", "max": 50}}}}},
+		"system": object{"journal": []any{"pump.service"}},
+		"command": object{"allow": object{
+			"speed":  object{"argv": []any{"echo", "{v}"}, "params": object{"v": number(object{"max": 50})}},
+			"choice": object{"argv": []any{"echo", "{v}"}, "params": object{"v": object{"type": "string", "enum": []any{"a"}}}},
+			"match":  object{"argv": []any{"echo", "{v}"}, "params": object{"v": object{"type": "string", "pattern": "[-a]+"}}},
+			"path":   object{"argv": []any{"echo", "{v}"}, "params": object{"v": object{"type": "path", "root": t.TempDir()}}},
+		}},
+	})
+	run := func(command string, v any) object { return object{"command": command, "params": object{"v": v}} }
+	fill := func(inputs ...any) object { return object{"method": "fill", "inputs": inputs} }
+	for _, c := range []struct {
+		action  string
+		params  object
+		refused bool
+	}{
+		{"modbus.write", object{"point": "speed", "value": 51}, true},
+		{"modbus.write", object{"point": "level", "value": 1}, true},
+		{"modbus.write", object{"point": "speed", "value": "fast"}, false},
+		{"mqtt.publish", object{"topic": "speed", "payload": 51}, true},
+		{"mqtt.publish", object{"topic": "other", "payload": 1}, true},
+		{"mqtt.publish", object{"topic": "#", "payload": 1}, false},
+		{"mqtt.request", object{"topic": "speed", "payload": 51}, true},
+		{"opcua.write", object{"node": "level", "value": 1}, true},
+		{"opcua.call", fill(51, "a"), true},
+		{"opcua.call", fill(1, "b"), true},
+		{"opcua.call", fill("x", "a"), false},
+		{"opcua.call", fill(1), false},
+		{"serial.exchange", object{"write": "SPEED 51"}, true},
+		{"serial.exchange", object{"write": "STOP"}, true},
+		{"serial.exchange", object{"write": "a", "write_base64": "YQ=="}, false},
+		{"command.run", run("speed", 51), true},
+		{"command.run", run("speed", -1), true},
+		{"command.run", run("speed", 1.5), false},
+		{"command.run", run("choice", "b"), true},
+		{"command.run", run("choice", 7), false},
+		{"command.run", run("match", "b"), true},
+		{"command.run", run("match", "-a"), true}, // an option
+		{"command.run", run("match", "a\n"), false},
+		{"command.run", run("path", "../out"), true},
+		{"command.run", run("path", "/etc/passwd"), true},
+		{"command.run", run("other", 1), true},
+		{"command.run", object{"command": "speed", "params": object{"v": 1}, "stdin": "x"}, true},
+		{"command.run", object{"command": "speed"}, false},
+	} {
+		want := tea.ValidationError
+		if c.refused {
+			want = tea.PermissionDenied
+		}
+		p.fails(c.action, c.params, want, "none")
+	}
+	p.fails("system.journal", object{"unit": "other.service"}, tea.PermissionDenied, nil)
+}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
+	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/confine"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
@@ -59,13 +61,13 @@ func (p Param) text(v any) (string, error) {
 	case slices.Contains(p.Enum, s):
 		return s, nil
 	case p.Enum != nil:
-		return "", fmt.Errorf("%s is not one of %s", value.Brief(v), strings.Join(p.Enum, ", "))
+		return "", guard.Limit("%s is not one of %s", value.Brief(v), strings.Join(p.Enum, ", "))
 	case s == "" || len(s) > maxString || strings.ContainsFunc(s, unicode.IsControl):
 		return "", fmt.Errorf("%s is empty, too long, or has control characters", value.Brief(v))
 	case p.Type == "path":
 		return p.path(s)
 	case !regexp.MustCompile(`^(?:` + p.Pattern + `)$`).MatchString(s):
-		return "", fmt.Errorf("%s does not match the pattern %s", value.Brief(v), p.Pattern)
+		return "", guard.Limit("%s does not match the pattern %s", value.Brief(v), p.Pattern)
 	}
 	return s, nil
 }
@@ -76,9 +78,9 @@ func (p Param) number(v any) (string, error) {
 	case !ok || p.Type == "integer" && !value.IsInteger(v):
 		return "", fmt.Errorf("%s is not of type %s", value.Brief(v), p.Type)
 	case f < p.Min:
-		return "", fmt.Errorf("%s is less than %v", value.Brief(v), p.Min)
+		return "", guard.Limit("%s is less than %v", value.Brief(v), p.Min)
 	case p.Max != nil && f > *p.Max:
-		return "", fmt.Errorf("%s is more than %v", value.Brief(v), *p.Max)
+		return "", guard.Limit("%s is more than %v", value.Brief(v), *p.Max)
 	}
 	if i, ok := value.Integer(v); ok {
 		return value.Brief(i), nil
@@ -90,7 +92,7 @@ func (p Param) number(v any) (string, error) {
 func (p Param) path(given string) (string, error) {
 	name, err := confine.Clean(given)
 	if err != nil {
-		return "", err
+		return "", guard.Limit("%s", tea.AsError(err).Message)
 	}
 	root, err := filepath.EvalSymlinks(p.Root)
 	if err != nil {
@@ -107,7 +109,7 @@ func (p Param) path(given string) (string, error) {
 		return "", err
 	}
 	if inside, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(inside) {
-		return "", fmt.Errorf("%q leads out of %s", given, p.Root)
+		return "", guard.Limit("%q leads out of %s", given, p.Root)
 	}
 	return file, nil
 }
@@ -139,7 +141,7 @@ func (c Command) arguments(values map[string]any) ([]string, error) {
 	for _, arg := range c.Argv[1:] {
 		filled := form.ReplaceAllStringFunc(arg, func(name string) string { return texts[name[1:len(name)-1]] })
 		if first := form.FindStringSubmatchIndex(arg); first != nil && first[0] == 0 && strings.HasPrefix(filled, "-") && !c.Params[arg[first[2]:first[3]]].allowsDash(filled) {
-			return nil, fmt.Errorf("the value %q would be an option of the command", filled)
+			return nil, guard.Limit("the value %q would be an option of the command", filled)
 		}
 		args = append(args, filled)
 	}

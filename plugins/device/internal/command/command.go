@@ -90,10 +90,10 @@ func (c *client) Run(ctx context.Context, req *tea.Request, p runParams) (*runRe
 	}
 	args, err := command.arguments(p.Params)
 	if err == nil && p.Stdin != nil && !command.Stdin {
-		err = errors.New("stdin is not allowed: its settings lack stdin")
+		err = guard.Limit("stdin is not allowed: its settings lack stdin")
 	}
 	if err != nil {
-		return nil, guard.NotSent(tea.Errorf(tea.ValidationError, "command %q: %w", p.Command, err))
+		return nil, guard.Invalid(fmt.Sprintf("command %q", p.Command), err)
 	}
 	result := &runResult{Success: true}
 	result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{

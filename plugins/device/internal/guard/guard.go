@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -210,6 +211,22 @@ func visible(text string) string {
 
 func refusal(format string, args ...any) error {
 	return NotSent(tea.Errorf(tea.PermissionDenied, format, args...))
+}
+
+// limit is the error of a value that the settings do not allow.
+type limit struct{ error }
+
+// Limit returns an error for a value that the settings do not allow.
+func Limit(format string, args ...any) error { return limit{fmt.Errorf(format, args...)} }
+
+// Invalid returns the error of a write whose parameters are wrong: permission_denied if err is of [Limit], otherwise
+// validation_error.
+func Invalid(target string, err error) error {
+	kind := tea.ValidationError
+	if errors.As(err, new(limit)) {
+		kind = tea.PermissionDenied
+	}
+	return NotSent(tea.Errorf(kind, "%s: %w", target, err))
 }
 
 // effect is the name of the error detail with the effect of a failed write.

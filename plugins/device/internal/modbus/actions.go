@@ -148,7 +148,7 @@ func (c *client) Write(ctx context.Context, req *tea.Request, p writeParams) (*w
 	}
 	send, err := point.change(l, p.Value)
 	if err != nil {
-		return nil, guard.NotSent(tea.Errorf(tea.ValidationError, "point %q: %w", p.Point, err))
+		return nil, guard.Invalid(fmt.Sprintf("point %q", p.Point), err)
 	}
 	w := guard.Write{
 		Setting: diag.Key(pointsPath, p.Point) + ".write", Machine: s.config.URL,

@@ -256,7 +256,7 @@ func (c *client) Call(ctx context.Context, req *tea.Request, p callParams) (*cal
 	}
 	arguments, err := method.arguments(p.Inputs)
 	if err != nil {
-		return nil, guard.NotSent(tea.Errorf(tea.ValidationError, "method %q: %w", p.Method, err))
+		return nil, guard.Invalid(fmt.Sprintf("method %q", p.Method), err)
 	}
 	result := &callResult{Success: true, Method: p.Method, Outputs: []any{}}
 	result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{

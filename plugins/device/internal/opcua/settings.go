@@ -163,11 +163,11 @@ func (in Input) allows(v any) error {
 		case (in.Min != nil || in.Max != nil) && !number:
 			return fmt.Errorf("%s is not a number", value.Brief(v))
 		case in.Min != nil && n < *in.Min:
-			return fmt.Errorf("%s is less than the minimum %v", value.Brief(v), *in.Min)
+			return guard.Limit("%s is less than the minimum %v", value.Brief(v), *in.Min)
 		case in.Max != nil && n > *in.Max:
-			return fmt.Errorf("%s is more than the maximum %v", value.Brief(v), *in.Max)
+			return guard.Limit("%s is more than the maximum %v", value.Brief(v), *in.Max)
 		case in.Enum != nil && !(isText && slices.Contains(in.Enum, text)):
-			return fmt.Errorf("%s is not one of %s", value.Brief(v), strings.Join(in.Enum, ", "))
+			return guard.Limit("%s is not one of %s", value.Brief(v), strings.Join(in.Enum, ", "))
 		}
 	}
 	return nil
