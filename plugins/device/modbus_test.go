@@ -154,7 +154,7 @@ func TestRefusesValuesThatDoNotFit(t *testing.T) {
 		"two": object{"address": 0, "count": 2, "write": object{}}, "input": object{"table": "input", "address": 0}, "holding": object{"address": 0},
 	}))
 	for point, values := range map[string][]any{
-		"small": {-1, 65536, 1.5, "7", nil, true}, "signed": {32768, -32769}, "tenth": {40.25, 6553.6, -0.1}, "real": {3.5e38, -3.5e38},
+		"small": {-1, 65536, 1.5, "7", "5e1", nil, true}, "signed": {32768, -32769}, "tenth": {40.25, 6553.6, -0.1}, "real": {3.5e38, -3.5e38},
 		"big": {-1, json.Number("18446744073709551616")}, "coil": {2, "true", nil, 0.5}, "two": {1, []any{1}, []any{1, 2, 3}, []any{1, -1}},
 	} {
 		for _, v := range values {

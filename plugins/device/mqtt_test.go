@@ -156,6 +156,12 @@ func TestPublishesAndFindsRetainedMessages(t *testing.T) {
 					t.Errorf("QoS %d: %s", qos, diff)
 				}
 			}
+			for _, text := range []string{"5e1", "007", "1.50", " 7\n", `"7"`, "null"} { // as it is, though it looks like another value
+				p.must("mqtt.publish", object{"topic": topic, "payload": text, "retain": true})
+				if got := p.must("mqtt.last", object{"topic": topic, "wait_seconds": 30}); got["text"] != text {
+					t.Errorf("published %q: got %v", text, got)
+				}
+			}
 			p.must("mqtt.publish", object{"topic": topic, "payload_base64": "/wA=", "retain": true})
 			if got := p.must("mqtt.last", object{"topic": topic, "wait_seconds": 30}); got["base64"] != "/wA=" || got["text"] != nil {
 				t.Errorf("bytes: %v", got)
