@@ -1,10 +1,14 @@
 package device_test
 
 import (
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/the-edge-agent/tea/plugins/device"
 	"github.com/the-edge-agent/tea/sdk/teatest"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
 // The samples fail without a machine.
@@ -37,4 +41,24 @@ func TestConformance(t *testing.T) {
 		teatest.Request{Action: "command.run", Params: object{"command": "c"}},
 		teatest.Request{Action: "system.journal", Params: object{"unit": "a.service"}},
 	)
+}
+
+func TestAMinimalBuildNeedsAPart(t *testing.T) {
+	t.Parallel()
+	peertest.Long(t, "it runs the Go compiler")
+	files, err := filepath.Glob("with_*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, tags := range []string{"minimal", "minimal,modbsu"} {
+		out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", tags, ".").CombinedOutput()
+		if err == nil {
+			t.Errorf("%s: it was built", tags)
+		}
+		for _, file := range files {
+			if name := strings.TrimSuffix(strings.TrimPrefix(file, "with_"), ".go"); !strings.Contains(string(out), name) {
+				t.Errorf("%s: the error does not name the part %s:\n%s", tags, name, out)
+			}
+		}
+	}
 }
