@@ -19,6 +19,9 @@ func (c *compiler) body(g *Graph, n *Node, body spec.Body, roots []string) Body 
 		if slices.Contains(own, timeoutKey) {
 			n.Timeout = 0
 		}
+		if !slices.Contains(own, "on_unknown") {
+			c.params.warnUnmarked(n.Spec, b, c.diags)
+		}
 		return c.action(b, roots)
 	case *spec.LuaBody:
 		return &Lua{Chunk: c.chunk(b.Code, roots), Output: c.output(b.Output, roots)}

@@ -106,6 +106,7 @@ func catalog() actions {
 		"any.named": {Name: "any.named", Params: schema.Of[namedParams]()},
 
 		"human.ask": {Name: "human.ask"}, "file.write": {Name: "file.write"}, "file.append": {Name: "file.append"}, "fs.write": {Name: "file.write"},
+		"once.write": {Name: "once.write", Once: true}, "agent.run": {Name: "agent.run", Reads: true},
 	}
 }
 

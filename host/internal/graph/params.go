@@ -88,6 +88,18 @@ func checkKeywords(info tea.ActionInfo, with *spec.Tree, diags *diag.List) {
 	}
 }
 
+// warnUnmarked warns of on_unknown of a node whose call is repeated without asking. An action that only reads can call
+// others, such as an agent.
+func (p *paramChecker) warnUnmarked(n *spec.Node, b *spec.ActionBody, diags *diag.List) {
+	if n.OnUnknown == "" || n.Once || p.actions == nil {
+		return
+	}
+	if info, ok := p.actions.Describe(b.Uses.Value); ok && !info.Once && !info.Reads {
+		diags.Warnf(diagcode.KeysConflict, n.OnUnknownPos, "add effects: once, or remove on_unknown",
+			"on_unknown has no effect: a resume repeats %s, which does not promise at most one effect", info.Name)
+	}
+}
+
 // timeoutKey is a key that both a node and an action can have.
 const timeoutKey = "timeout_seconds"
 

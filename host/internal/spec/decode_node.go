@@ -140,6 +140,9 @@ func (d *decoder) node(v element, s *section, key *source.Node) *Node {
 // effects reads the settings of a node for effects that must not be repeated.
 func (d *decoder) effects(n *Node, m mapping) {
 	n.Once, n.OnUnknown = m.string("effects") == "once", OnUnknown(m.string("on_unknown"))
+	if n.OnUnknown != "" {
+		n.OnUnknownPos = m.key("on_unknown").pos()
+	}
 	v := m.get("verify")
 	switch b := n.Body.(type) {
 	case *ActionBody:

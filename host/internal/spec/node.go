@@ -31,6 +31,8 @@ type Node struct {
 	Once bool
 	// OnUnknown is the reaction to a call with an unknown outcome; "" = OnUnknownFail.
 	OnUnknown OnUnknown
+	// OnUnknownPos is the position of the key on_unknown.
+	OnUnknownPos diag.Pos
 	// Verify is the check of OnUnknownVerify; nil = none.
 	Verify *Verify
 	// InterruptBefore and InterruptAfter stop the run at this node.
