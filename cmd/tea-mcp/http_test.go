@@ -164,6 +164,11 @@ func (w *web) post(body string, header map[string]string) (status int, session s
 
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 
+// list is a request of a version without a session.
+func list(version string) string {
+	return `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `","io.modelcontextprotocol/clientCapabilities":{}}}}`
+}
+
 func TestRequestsOfOthersAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{"greet.yaml": greet})
@@ -190,6 +195,9 @@ func TestRequestsOfOthersAreRefused(t *testing.T) {
 		{"page without an origin", authorized(map[string]string{"Origin": "null"}), initialize, http.StatusForbidden},
 		{"cross-site", authorized(map[string]string{"Sec-Fetch-Site": "cross-site"}), initialize, http.StatusForbidden},
 		{"too large", authorized(map[string]string{}), `{"a":"` + strings.Repeat("x", 4<<20) + `"}`, http.StatusRequestEntityTooLarge},
+		{"header of the version", authorized(map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"}), list("2026-07-28"), http.StatusOK},
+		{"header that contradicts", authorized(map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call"}), list("2026-07-28"), http.StatusBadRequest},
+		{"unknown version", authorized(map[string]string{"Mcp-Protocol-Version": "2027-01-01", "Mcp-Method": "tools/list"}), list("2027-01-01"), http.StatusBadRequest},
 		{"unknown session", authorized(map[string]string{"Mcp-Session-Id": "guess"}), initialize, http.StatusNotFound},
 	} {
 		if got, _ := w.post(c.body, c.header); got != c.want {

@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
@@ -100,15 +103,14 @@ func TestInspector(t *testing.T) {
 	}
 }
 
-// pythonClient calls the tools with the official client for Python. Its only
-// argument is the URL of a server, or its command.
+// pythonClient uses the server with the official client for Python. Its arguments are
+// the mode, "legacy" for a handshake, and the URL of a server or its command.
 const pythonClient = `
 import asyncio, json, sys
-from mcp import ClientSession, StdioServerParameters, types
-from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamable_http_client
+from mcp import Client, StdioServerParameters, types
+from mcp.shared.exceptions import MCPError
 
-messages = []
+messages, records = [], []
 
 async def answer(context, params):
     messages.append(params.message)
@@ -117,65 +119,100 @@ async def answer(context, params):
 async def progress(progress, total, message):
     messages.append(message)
 
-async def use(read, write):
-    async with ClientSession(read, write, elicitation_callback=answer) as session:
-        await session.initialize()
-        tools = await session.list_tools()
-        greeted = await session.call_tool("greet", {"name": "Ada"}, progress_callback=progress)
-        refused = await session.call_tool("greet", {})
-        published = await session.call_tool("publish", {})
-        runs = await session.read_resource("tea://runs")
-        print(json.dumps({
-            "tools": sorted(t.name for t in tools.tools),
-            "greeted": greeted.structured_content,
-            "refused": refused.is_error,
-            "published": published.structured_content,
-            "runs": len(json.loads(runs.contents[0].text)["runs"]),
-            "messages": messages,
-        }))
+async def log(params):
+    records.append(params.level)
+
+async def code(request):
+    try:
+        await request
+    except MCPError as e:
+        return e.error.code
+    return 0
 
 async def main():
-    if sys.argv[1].startswith("http"):
-        async with streamable_http_client(sys.argv[1]) as streams:
-            await use(streams[0], streams[1])
-    else:
-        async with stdio_client(StdioServerParameters(command=sys.argv[1], args=sys.argv[2:])) as (read, write):
-            await use(read, write)
+    mode, target = sys.argv[1], sys.argv[2:]
+    server = target[0] if target[0].startswith("http") else StdioServerParameters(command=target[0], args=target[1:])
+    async with Client(server, mode=mode, elicitation_callback=answer, logging_callback=log, log_level="info") as client:
+        got = {"version": client.protocol_version, "ping": await code(client.send_ping()), "log_level": await code(client.set_logging_level("info"))}
+        tools = await client.list_tools()
+        got["tools"] = sorted(t.name for t in tools.tools)
+        got["greeted"] = (await client.call_tool("greet", {"name": "Ada"}, progress_callback=progress)).structured_content
+        got["refused"] = (await client.call_tool("greet", {})).is_error
+        got["unknown"] = [await code(client.call_tool("nothing", {})), await code(client.read_resource("tea://runs/nothing")), await code(client.get_prompt("nothing"))]
+        if mode == "legacy":
+            published = await client.call_tool("publish", {})
+        else:
+            async with client.listen(tools_list_changed=True, resources_list_changed=True) as heard:
+                got["heard"] = [heard.honored.tools_list_changed, heard.honored.resources_list_changed]
+            asked = await client.session.call_tool("publish", {}, allow_input_required=True)
+            got["asked"] = [asked.result_type, [r.params.message for r in asked.input_requests.values()]]
+            answers = {key: types.ElicitResult(action="accept", content={"answer": "yes"}) for key in asked.input_requests}
+            published = await client.session.call_tool("publish", {}, input_responses=answers, request_state=asked.request_state)
+            await client.call_tool("publish", {})
+        got["published"] = published.structured_content
+        runs = await client.read_resource("tea://runs")
+        got["runs"] = len(json.loads(runs.contents[0].text)["runs"])
+        got["messages"], got["records"] = messages, records
+        print(json.dumps(got))
 
 asyncio.run(main())
 `
 
+// The rows are those of the table in docs/guide/mcp-server.md.
 func TestPythonClient(t *testing.T) {
 	t.Parallel()
 	dir := peertest.Dir(t, "../..", "mcp-peers")
 	files := map[string]string{"greet.yaml": greet, "publish.yaml": publish}
 	for _, name := range []string{"stdio", "http"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newProject(t, files)
-			args := []string{filepath.Join(dir, "python", "bin", "python"), "-c", pythonClient}
-			if name == "http" {
-				args = append(args, p.serve().url)
-			} else {
-				args = append(args, p.program(), "mcp", p.dir)
-			}
-			text := p.run(args...)
-			var got struct {
-				Tools              []string
-				Greeted, Published outcome
-				Refused            bool
-				Runs               int
-				Messages           []string
-			}
-			if err := json.Unmarshal([]byte(text), &got); err != nil {
-				t.Fatalf("%v\n%s", err, text)
-			}
-			if strings.Join(got.Tools, " ") != "greet publish resume" || got.Greeted.State["greeting"] != "Hello Ada!" || !got.Refused || got.Published.State["sent"] != true || got.Runs != 2 {
-				t.Errorf("the client got: %s", text)
-			}
-			if want := "hello started, hello finished, Publish this: a draft?"; strings.Join(got.Messages, ", ") != want {
-				t.Errorf("messages: %q, want %s", got.Messages, want)
-			}
-		})
+		for _, version := range versions {
+			t.Run(name+" "+version, func(t *testing.T) {
+				t.Parallel()
+				p := newProject(t, files)
+				handshake := version < "2026"
+				args := []string{filepath.Join(dir, "python", "bin", "python"), "-W", "ignore", "-c", pythonClient, "auto"}
+				if handshake {
+					args[len(args)-1] = "legacy"
+				}
+				if name == "http" {
+					args = append(args, p.serve().url)
+				} else {
+					args = append(args, p.program(), "mcp", p.dir)
+				}
+				text := p.run(args...)
+				type report struct {
+					Version  string
+					Ping     int
+					LogLevel int `json:"log_level"`
+					Tools    []string
+					Refused  bool
+					Unknown  []int
+					Heard    []any
+					Asked    []any
+					Runs     int
+					Messages []string
+					Records  []string
+				}
+				var results struct{ Greeted, Published outcome }
+				var got report
+				if err := errors.Join(json.Unmarshal([]byte(text), &got), json.Unmarshal([]byte(text), &results)); err != nil {
+					t.Fatalf("%v\n%s", err, text)
+				}
+				question := "Publish this: a draft?"
+				want := report{
+					Version: version, Tools: []string{"greet", "publish", "resume"}, Refused: true, Unknown: []int{-32602, -32602, -32602}, Runs: 2,
+					Messages: []string{"hello started", "hello finished", question}, Records: []string{"info"},
+				}
+				if !handshake {
+					want.Ping, want.LogLevel, want.Runs = -32601, -32601, 3
+					want.Heard, want.Asked = []any{true, nil}, []any{"input_required", []any{question}}
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+				if results.Greeted.State["greeting"] != "Hello Ada!" || results.Published.State["sent"] != true {
+					t.Errorf("the client got: %s", text)
+				}
+			})
+		}
 	}
 }

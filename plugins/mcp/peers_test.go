@@ -1,8 +1,10 @@
 package mcp_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -104,29 +106,85 @@ func TestPeerEverythingAsks(t *testing.T) {
 	}
 }
 
-func TestPeerPython(t *testing.T) {
-	t.Parallel()
-	python := filepath.Join(peertest.Dir(t, "../..", "mcp-peers"), "python/bin/python")
+// python returns the settings of the server on the SDK for Python.
+func python(t *testing.T, transport string) map[string]any {
+	t.Helper()
+	path := filepath.Join(peertest.Dir(t, "../..", "mcp-peers"), "python/bin/python")
 	script, err := filepath.Abs("testdata/python_server.py")
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := with(map[string]any{"command": python, "args": []any{script}})
+	if transport == "stdio" {
+		return map[string]any{"command": path, "args": []any{script}}
+	}
+	cmd := exec.CommandContext(t.Context(), path, script, "http")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	port, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]any{"url": "http://127.0.0.1:" + strings.TrimSpace(port) + "/mcp"}
+}
+
+// What differs is in the table of docs/guide/mcp.md.
+func TestPeerPython(t *testing.T) {
+	t.Parallel()
+	for _, transport := range []string{"stdio", "http"} {
+		for _, version := range []string{"2025-11-25", "2026-07-28"} {
+			t.Run(transport+" "+version, func(t *testing.T) {
+				t.Parallel()
+				testPython(t, with(python(t, transport), "protocol_version", version), version)
+			})
+		}
+	}
+}
+
+func testPython(t *testing.T, settings map[string]any, version string) {
+	t.Helper()
 	accept(t, settings)
 	c := open(t, settings)
+	if got := c.must(t, "mcp.s_version", nil)["text"]; got != version {
+		t.Errorf("version: %v, want %s", got, version)
+	}
 	if got := c.must(t, "mcp.s_add", map[string]any{"a": 41})["data"]; !cmp.Equal(got, map[string]any{"result": int64(42)}) {
 		t.Errorf("add: %v", got)
 	}
-	_, err = c.call(t.Context(), "mcp.s_fail", nil)
+	_, err := c.call(t.Context(), "mcp.s_fail", nil)
 	refused(t, err, mcp.ToolFailed, "the answer is not 42")
+	// The SDK keeps the text of other exceptions to itself.
+	if _, err = c.call(t.Context(), "mcp.s_crash", nil); errorType(err) != mcp.ToolFailed || strings.Contains(err.Error(), "disk") {
+		t.Errorf("crash: %v", err)
+	}
+	_, err = c.call(t.Context(), "mcp.call", map[string]any{"server": "s", "tool": "nothing"})
+	refused(t, err, tea.NotFound, `unknown tool "nothing"`)
+	_, err = c.call(t.Context(), "mcp.read_resource", map[string]any{"server": "s", "uri": "nothing://x"})
+	refused(t, err, tea.NotFound, `unknown resource "nothing://x"`)
 	if got := c.must(t, "mcp.s_work", map[string]any{"steps": 3})["text"]; got != "done" {
 		t.Errorf("work: %v", got)
+	}
+	if got := c.must(t, "mcp.s_report", nil)["text"]; got != "reported" || !strings.Contains(c.logged(), "the valve sticks") {
+		t.Errorf("report: %v, log %q", got, c.logged())
 	}
 	c.host.Actions = map[string]func(context.Context, any) (any, error){"human.ask": func(context.Context, any) (any, error) {
 		return map[string]any{"success": true, "answer": map[string]any{"branch": "main"}}, nil
 	}}
 	if got := c.must(t, "mcp.s_choose", nil)["text"]; got != "accept main" {
 		t.Errorf("choose: %v", got)
+	}
+	if got, err := c.call(t.Context(), "mcp.s_elicit", nil); version == "2026-07-28" {
+		refused(t, err, tea.InternalError, "elicitation/create")
+	} else if err != nil || got["text"] != "accept main" {
+		t.Errorf("elicit: %v, %v", got, err)
 	}
 	if got := c.must(t, "mcp.read_resource", map[string]any{"server": "s", "uri": "greeting://Ada"})["text"]; got != "Hello Ada" {
 		t.Errorf("resource: %v", got)

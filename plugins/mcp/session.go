@@ -63,7 +63,7 @@ func (s *server) connect(ctx context.Context) (*session, error) {
 	defer stop()
 	client := mcp.NewClient(&mcp.Implementation{Name: "tea", Version: version}, s.options(se))
 	client.AddReceivingMiddleware(se.calls.count)
-	se.ClientSession, err = client.Connect(life, transport, nil)
+	se.ClientSession, err = client.Connect(life, transport, &mcp.ClientSessionOptions{ProtocolVersion: s.config.ProtocolVersion})
 	if err == nil {
 		if r := se.InitializeResult(); r.Capabilities != nil && r.Capabilities.Logging != nil && r.ProtocolVersion < levelInCalls {
 			// A server that refuses the request chooses the level itself.

@@ -1,8 +1,12 @@
-"""An MCP server on the official SDK for Python, for tests of the mcp plugin."""
+"""An MCP server on the official SDK for Python, for tests of the mcp plugin. With the
+argument "http" it serves streamable HTTP and prints its port."""
 
 import asyncio
+import socket
+import sys
 from typing import Annotated
 
+import uvicorn
 from mcp.server.mcpserver import Context, Elicit, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel
@@ -24,6 +28,33 @@ def add(a: int, b: int = 1) -> int:
 def fail() -> str:
     """Fails."""
     raise ToolError("the answer is not 42")
+
+
+@server.tool()
+def crash() -> str:
+    """Fails without an error for the client."""
+    raise ValueError("the disk is full")
+
+
+@server.tool()
+def version(ctx: Context) -> str:
+    """Returns the version of the protocol."""
+    return ctx.request_context.protocol_version
+
+
+@server.tool()
+async def report(ctx: Context) -> str:
+    """Sends log records."""
+    await ctx.debug("too fine")
+    await ctx.warning("the valve sticks")
+    return "reported"
+
+
+@server.tool()
+async def elicit(ctx: Context) -> str:
+    """Asks during the call, which the version 2026-07-28 does not have."""
+    got = await ctx.elicit("Which branch?", Branch)
+    return f"{got.action} {got.data.branch}"
 
 
 @server.tool()
@@ -59,4 +90,10 @@ def review(code: str) -> str:
 
 
 if __name__ == "__main__":
-    server.run()
+    if "http" in sys.argv:
+        listener = socket.create_server(("127.0.0.1", 0))
+        print(listener.getsockname()[1], flush=True)
+        app = uvicorn.Config(server.streamable_http_app(), log_level="error")
+        uvicorn.Server(app).run(sockets=[listener])
+    else:
+        server.run()
