@@ -11,6 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 )
 
 // effectNote is the key of the durable note of a call whose effect must happen at most
@@ -44,12 +45,13 @@ func (x *execution) invokeMarked(ctx context.Context, name string, params tea.Pa
 		return tea.Respond(result), &meter{outer: outer}, nil
 	}
 	var cause error = tea.Errorf(tea.PluginCrashed, "the run was stopped or killed during the call")
-	for settled := false; ; settled = true {
+	for settled := false; ; {
 		if state == effectBegun {
 			if settled {
 				return nil, nil, x.fail(name, cause)
 			}
-			happened, result, err := x.settle(ctx, name, path, cause)
+			settled = true
+			happened, result, err := x.settle(ctx, name, params, path, cause)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -145,9 +147,9 @@ func isKnown(err error) bool {
 	return false
 }
 
-// settle decides on a call with an unknown outcomeas the node requires: whether the effect happened, and with what
+// settle decides on a call with an unknown outcome as the node requires: whether the effect happened, and with what
 // result.
-func (x *execution) settle(ctx context.Context, name string, path execpath.Path, cause error) (happened bool, result any, err error) {
+func (x *execution) settle(ctx context.Context, name string, params tea.Payload, path execpath.Path, cause error) (happened bool, result any, err error) {
 	switch x.node.Spec.OnUnknown {
 	case spec.OnUnknownRepeat:
 		return false, nil, nil
@@ -155,7 +157,7 @@ func (x *execution) settle(ctx context.Context, name string, path execpath.Path,
 		const yes, no = "it happened", "repeat it"
 		// Each time is another question.
 		answer, _, err := x.frame.ask(ctx, x.node.Name, path.Call("effect", x.effectTries(path.WithoutAttempts())), Question{
-			Text: fmt.Sprintf("Did %s of node %q happen? Nobody knows: %s", name, x.node.Name, asFailure(cause).Message), Choices: []any{yes, no},
+			Text: fmt.Sprintf("Did %s of node %q happen? Its parameters are %s. Nobody knows: %s", name, x.node.Name, shownParams(params), asFailure(cause).Message), Choices: []any{yes, no},
 		})
 		return answer == yes, nil, err
 	case spec.OnUnknownVerify:
@@ -164,6 +166,25 @@ func (x *execution) settle(ctx context.Context, name string, path execpath.Path,
 		}
 	}
 	return false, nil, x.fail(name, cause)
+}
+
+// maxShown is the maximum size in bytes of a parameter in a question.
+const maxShown = 500
+
+// shownParams returns the parameters of a call for a question. A long one is left out as a
+// whole, since a part of a secret would not be masked.
+func shownParams(params tea.Payload) string {
+	v, _ := params.Shared() // they were checked
+	given, _ := v.(map[string]any)
+	shown := make(map[string]any, len(given))
+	for name, v := range given {
+		text, err := value.Encode(v)
+		if shown[name] = v; err != nil || len(text) > maxShown {
+			shown[name] = fmt.Sprintf("(%d bytes)", len(text))
+		}
+	}
+	text, _ := value.Encode(shown)
+	return string(text)
 }
 
 // verify calls the action that finds out whether an effect happened.

@@ -124,6 +124,60 @@ func TestAnUnknownEffectIsNotRepeated(t *testing.T) {
 	}
 }
 
+// on_unknown also decides after an error in a process that lives on.
+func TestALostAnswerIsSettledAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		node    string
+		status  flow.Status
+		effects int
+		state   map[string]any
+	}{
+		"fail":   {"on_unknown: fail", flow.Failed, 1, nil},
+		"ask":    {"on_unknown: ask", flow.Waiting, 1, nil},
+		"verify": {"on_unknown: verify, verify: {uses: test.read, if: result.value == 1}", flow.Done, 1, map[string]any{"value": int64(1)}},
+		"repeat": {"on_unknown: repeat", flow.Done, 2, map[string]any{"written": int64(2)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &device{}
+			d.during = func() error {
+				if d.effects > 1 {
+					return nil
+				}
+				return tea.Errorf(tea.Timeout, "no answer")
+			}
+			f := newFlow(t, "nodes: [{name: a, uses: once.write, "+c.node+"}]", d.actions())
+			res := f.run()
+			if res.Status != c.status || d.effects != c.effects || c.state != nil && !cmp.Equal(c.state, res.State) {
+				t.Fatalf("%s, %v, %d effects, state %v", res.Status, res.Err, d.effects, res.State)
+			}
+			if c.status != flow.Waiting {
+				return
+			}
+			id := res.Pending[0].ID
+			if res = f.run(func(o *Options) { o.Answers = map[string]any{id: "it happened"} }); res.Status != flow.Done || d.effects != 1 {
+				t.Errorf("answered: %s, %v, %d effects", res.Status, res.Err, d.effects)
+			}
+		})
+	}
+}
+
+// A person who is asked sees what was called.
+func TestTheQuestionHasTheParameters(t *testing.T) {
+	t.Parallel()
+	d := &device{during: func() error { return tea.Errorf(tea.Timeout, "no answer") }}
+	f := newFlow(t, "nodes: [{name: a, uses: once.write, with: {value: '{{ 3 + 4 }}', point: speed, long: '{{ \"x\" * 600 }}'}, on_unknown: ask}]", d.actions())
+	res := f.run()
+	if res.Status != flow.Waiting {
+		t.Fatalf("%s, %v", res.Status, res.Err)
+	}
+	want := `Did once.write of node "a" happen? Its parameters are {"long":"(602 bytes)","point":"speed","value":7}. Nobody knows: no answer`
+	if got := res.Pending[0].Question; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
 // Each call of which nobody knows is another question, also if the first answer was to
 // repeat it.
 func TestARepeatedCallIsAskedForAgain(t *testing.T) {
