@@ -251,7 +251,8 @@ func (h *Host) addPlugin(c *catalog.Catalog, m tea.Manifest) error {
 		if have == nil {
 			return false
 		}
-		if _, told := h.warned.LoadOrStore(m.Name+" "+a.Name, true); !told {
+		replaced := slices.ContainsFunc(h.o.Replace, func(r tea.Action) bool { return r.Name == a.Name })
+		if _, told := h.warned.LoadOrStore(m.Name+" "+a.Name, true); !told && !replaced {
 			h.log.Warn(fmt.Sprintf("plugin problem: the action %s of tea-plugin-%s is not used: there is one already, in the %s bundle %s", a.Name, m.Name, have.Kind, have.Bundle))
 		}
 		return true
