@@ -5,10 +5,8 @@ import (
 	"math"
 )
 
-// lanes is the multiple that the length of a row is rounded up to, with zeros, so
-// that every row has the same alignment. Otherwise the last bits of the product
-// of two vectors could depend on their slots.
-const lanes = 4
+// lanes is the multiple that the length of a row is rounded up to, with zeros.
+const lanes = 8
 
 // strideOf returns the length of a row for vectors of the dimension.
 func strideOf(dimension int) int { return (dimension + lanes - 1) / lanes * lanes }
@@ -25,26 +23,35 @@ func similarity(row, query []float32) float32 {
 	return s
 }
 
-// dotPortable is the scalar product for processors without an assembly version.
-// Eight separate sums reduce the wait for each addition.
+// dotPortable is the scalar product of two rows for processors without an
+// assembly version, which computes exactly the same on every processor, since
+// the order of hits depends on the last bit: element i is added to the i%32th of
+// 32 sums, each product and each sum is rounded, and the sums are added in the
+// order below.
 func dotPortable(a, b []float32) float32 {
-	var s0, s1, s2, s3, s4, s5, s6, s7 float32
+	var sums [4][lanes]float32
 	b = b[:len(a)]
-	for len(a) >= 8 && len(b) >= 8 {
-		s0 += a[0] * b[0]
-		s1 += a[1] * b[1]
-		s2 += a[2] * b[2]
-		s3 += a[3] * b[3]
-		s4 += a[4] * b[4]
-		s5 += a[5] * b[5]
-		s6 += a[6] * b[6]
-		s7 += a[7] * b[7]
-		a, b = a[8:], b[8:]
+	for part := range sums {
+		var s0, s1, s2, s3, s4, s5, s6, s7 float32
+		for i := part * lanes; i+lanes <= len(a); i += 4 * lanes {
+			x, y := (*[lanes]float32)(a[i:]), (*[lanes]float32)(b[i:])
+			// The conversions keep the compiler from fusing product and sum.
+			s0 += float32(x[0] * y[0])
+			s1 += float32(x[1] * y[1])
+			s2 += float32(x[2] * y[2])
+			s3 += float32(x[3] * y[3])
+			s4 += float32(x[4] * y[4])
+			s5 += float32(x[5] * y[5])
+			s6 += float32(x[6] * y[6])
+			s7 += float32(x[7] * y[7])
+		}
+		sums[part] = [lanes]float32{s0, s1, s2, s3, s4, s5, s6, s7}
 	}
-	for i := range a {
-		s0 += a[i] * b[i]
+	var s [lanes]float32
+	for i := range s {
+		s[i] = (sums[0][i] + sums[1][i]) + (sums[2][i] + sums[3][i])
 	}
-	return (s0 + s4) + (s1 + s5) + ((s2 + s6) + (s3 + s7))
+	return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]))
 }
 
 // normalise returns the vector as a row of length one. A vector of zeros returns
@@ -59,7 +66,7 @@ func normalise(vec []float32, dimension int) (row []float32, directed bool, err 
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, false, fmt.Errorf("element %d: %w", i, ErrNotFinite)
 		}
-		sum += v * v
+		sum += float64(v * v) // not fused, as in dotPortable
 	}
 	row = make([]float32, strideOf(dimension))
 	if sum == 0 {

@@ -224,14 +224,3 @@ func TestExtremeVectorsKeepTheirDirection(t *testing.T) {
 		t.Error(diff)
 	}
 }
-
-func TestDotPortable(t *testing.T) {
-	t.Parallel()
-	from := newSource(37, 0, 0)
-	for n := range 38 {
-		a, b := from.noise()[:n], from.noise()[:n]
-		if got, want := dotPortable(a, b), dot(a, b); math.Abs(float64(got-want)) > 1e-6 {
-			t.Errorf("length %d: %v, want %v", n, got, want)
-		}
-	}
-}

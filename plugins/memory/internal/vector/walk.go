@@ -203,7 +203,7 @@ func (w *walk) take(it item, ef, k int, keep func(uint32) bool) {
 		w.top.replace(kept)
 	}
 	if len(w.top) == k {
-		w.limit = 1 - slack*(1-w.top[0].near)
+		w.limit = 1 - float32(slack*(1-w.top[0].near)) // not fused, as in dotPortable
 	}
 }
 

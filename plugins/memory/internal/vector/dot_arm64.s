@@ -1,0 +1,63 @@
+#include "textflag.h"
+
+// The order of the additions is that of dotPortable, without fused operations.
+// The assembler does not know these instructions for four float32 (.4S).
+#define FMUL(m, n, d) WORD $(0x6e20dc00 | (m)<<16 | (n)<<5 | (d))
+#define FADD(m, n, d) WORD $(0x4e20d400 | (m)<<16 | (n)<<5 | (d))
+#define FADDP(m, n, d) WORD $(0x6e20d400 | (m)<<16 | (n)<<5 | (d))
+
+#define PART(low, high) \
+	VLD1.P 32(R0), [V16.S4, V17.S4]; \
+	VLD1.P 32(R1), [V18.S4, V19.S4]; \
+	FMUL(18, 16, 16); \
+	FMUL(19, 17, 17); \
+	FADD(16, low, low); \
+	FADD(17, high, high)
+
+// func dotNEON(a, b *float32, n int) float32
+TEXT ·dotNEON(SB), NOSPLIT, $0-28
+	MOVD a+0(FP), R0
+	MOVD b+8(FP), R1
+	MOVD n+16(FP), R2
+	VEOR V0.B16, V0.B16, V0.B16
+	VEOR V1.B16, V1.B16, V1.B16
+	VEOR V2.B16, V2.B16, V2.B16
+	VEOR V3.B16, V3.B16, V3.B16
+	VEOR V4.B16, V4.B16, V4.B16
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	SUBS $32, R2, R2
+	BLT  rest
+
+loop:
+	PART(0, 1)
+	PART(2, 3)
+	PART(4, 5)
+	PART(6, 7)
+	SUBS $32, R2, R2
+	BGE  loop
+
+rest: // R2 is -32, -24, -16 or -8
+	CMP $-24, R2
+	BLT sum
+	PART(0, 1)
+	CMP $-16, R2
+	BLT sum
+	PART(2, 3)
+	CMP $-8, R2
+	BLT sum
+	PART(4, 5)
+
+sum:
+	FADD(2, 0, 0)
+	FADD(6, 4, 4)
+	FADD(4, 0, 0)
+	FADD(3, 1, 1)
+	FADD(7, 5, 5)
+	FADD(5, 1, 1)
+	FADD(1, 0, 0)
+	FADDP(0, 0, 0)
+	FADDP(0, 0, 0)
+	FMOVS F0, ret+24(FP)
+	RET
