@@ -12,6 +12,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
+	"github.com/the-edge-agent/tea/sdk/x/statedir"
 )
 
 // Bundle is the set of actions, for serve.Main or for linking into a host.
@@ -25,7 +26,7 @@ func Bundle() tea.Bundle {
 		Version:     "0.1.0",
 		Description: "Reads and controls machines and devices, within limits that the settings declare.",
 		Settings:    map[string]*schema.Schema{guard.SettingsKey: schema.Of[guard.Settings]()},
-		Env:         []string{guard.StateVariable, settingsVariable},
+		Env:         []string{statedir.Variable, settingsVariable},
 	}
 	b.Open = func(_ context.Context, s tea.Settings) (any, error) {
 		s, err := ofOperator(s, slices.Sorted(maps.Keys(b.Settings)))

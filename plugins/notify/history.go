@@ -7,16 +7,14 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/filelock"
+	"github.com/the-edge-agent/tea/sdk/x/statedir"
 )
-
-// stateVariable is the variable of the environment with the directory for state.
-const stateVariable = "XDG_STATE_HOME"
 
 // claim locks the file for the id of a message, so that other runs and processes wait.
 // The time of the file is when the message was sent; an empty file was not sent. The
 // caller closes it.
 func (c *Client) claim(id string) (f *os.File, sent time.Time, err error) {
-	dir, err := c.directory()
+	dir, err := statedir.Path(c.settings.State, "notify")
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
 	}
@@ -53,15 +51,4 @@ func (c *Client) keep(f *os.File) error {
 		return err
 	}
 	return f.Sync()
-}
-
-func (c *Client) directory() (string, error) {
-	if c.settings.State != "" {
-		return c.settings.State, nil
-	}
-	if dir := os.Getenv(stateVariable); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "tea", "notify"), nil
-	}
-	home, err := os.UserHomeDir()
-	return filepath.Join(home, ".local", "state", "tea", "notify"), err
 }

@@ -16,10 +16,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 	"github.com/the-edge-agent/tea/sdk/x/filelock"
+	"github.com/the-edge-agent/tea/sdk/x/statedir"
 )
-
-// StateVariable is the variable of the environment with the directory for state.
-const StateVariable = "XDG_STATE_HOME"
 
 const (
 	historyFormat = 1
@@ -52,7 +50,7 @@ type history struct {
 // open locks and reads the history of a rule. The caller closes it.
 func (g *Guards) open(ctx context.Context, w Write) (*history, error) {
 	setting := w.Setting
-	dir, err := g.directory()
+	dir, err := statedir.Path(g.settings.State, "device")
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
 	}
@@ -73,18 +71,6 @@ func (g *Guards) open(ctx context.Context, w Write) (*history, error) {
 		return nil, err
 	}
 	return h, nil
-}
-
-// directory returns the directory of the histories.
-func (g *Guards) directory() (string, error) {
-	if g.settings.State != "" {
-		return g.settings.State, nil
-	}
-	if dir := os.Getenv(StateVariable); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "tea", "device"), nil
-	}
-	home, err := os.UserHomeDir()
-	return filepath.Join(home, ".local", "state", "tea", "device"), err
 }
 
 func historyError(setting string, err error) error {
