@@ -36,7 +36,7 @@ func TestMaterialsNameLicencesOfModulesAndParts(t *testing.T) {
 	_, rest, _ := strings.Cut(parts, "aead.dev/minisign\t")
 	version, _, _ := strings.Cut(rest, "\t")
 	parts += "golang\taead.dev/minisign\t" + version + "\tBSD-3-Clause AND MIT\t/src/inner\t-\n"
-	parts += "generic\tfmt\tin duckdb 1.5.5\tMIT\t/src\tgolang\n" + "cargo\tzstd-sys\t2.1.3+zstd\tMIT OR Zlib\t/src\t-\n"
+	parts += "generic\tfmt\tin duckdb 1.5.6\tMIT\t/src\tgolang\n" + "cargo\tzstd-sys\t2.1.3+zstd\tMIT OR Zlib\t/src\t-\n"
 	bom, err := materials(parts, binary, "1.2.3")
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestMaterialsNameLicencesOfModulesAndParts(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"aead.dev/minisign": version + " pkg:golang/aead.dev/minisign@" + version + " MIT AND BSD-3-Clause",
-		"fmt":               "in duckdb 1.5.5  MIT",
+		"fmt":               "in duckdb 1.5.6  MIT",
 		"zstd-sys":          "2.1.3+zstd pkg:cargo/zstd-sys@2.1.3%2Bzstd MIT OR Zlib",
 		own + "/sdk":        "1.2.3 pkg:golang/" + own + "/sdk@v1.2.3 MIT",
 	} {
