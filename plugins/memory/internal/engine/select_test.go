@@ -71,6 +71,13 @@ var answers = []struct {
 	want    string // rows as JSON
 }{
 	{query: "SELECT 1", want: "[[1]]"},
+	{query: "SELECT list_reduce([1, 2, 3], lambda a, b: a * 10 + b), list_aggregate([1, 2], 'sum'), list_aggr(['a'], 'max')", want: `[[123,3,"a"]]`, dialect: store.DuckDB},
+	{query: "SELECT generate_subscripts([4, 5], 1) AS n", want: "[[1],[2]]", dialect: store.DuckDB},
+	{query: "PIVOT (SELECT customer, amount FROM orders) ON customer IN ('ann', 'bob') USING sum(amount)", want: "[[40.5,20]]", dialect: store.DuckDB},
+	{query: "SELECT * FROM (SELECT id, customer, amount FROM orders) PIVOT (count(*) AS n, max(amount) AS m FOR customer IN ('ann' AS a)) ORDER BY id LIMIT 1", want: "[[1,1,10.5]]", dialect: store.DuckDB},
+	{query: "UNPIVOT (SELECT id, customer, placed FROM orders WHERE id < 3) ON customer, placed INTO NAME what VALUE text", want: `[[1,"customer","ann"],[1,"placed","2026-01-05"],[2,"customer","bob"],[2,"placed","2026-01-06"]]`, dialect: store.DuckDB},
+	{query: "SELECT count(*) FROM (UNPIVOT vault ON COLUMNS(* EXCLUDE (id, open)))", want: "[[2]]", dialect: store.DuckDB},
+	{query: "WITH p AS (PIVOT orders ON customer IN ('ann') USING count(*) GROUP BY detail) SELECT sum(ann) FROM p", want: "[[2]]", dialect: store.DuckDB},
 	{query: "select id, customer from orders order by id limit 2;", want: `[[1,"ann"],[2,"bob"]]`},
 	{query: "SELECT id FROM orders ORDER BY id DESC", want: "[[4],[3],[2],[1]]"},
 	{query: "/* all */ SELECT count(*) FROM orders -- done", want: "[[4]]"},

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
@@ -134,6 +135,8 @@ func (g *guard) node(o map[string]any, s *scope) (int, error) {
 		return g.baseTable(o, s)
 	case kind == "TABLE_FUNCTION":
 		return g.tableFunction(o, s)
+	case kind == "PIVOT":
+		return g.pivot(o, s)
 	case kind == "UNBOUND_TYPE_INFO":
 		// DuckDB looks up types that are not built in in its catalog.
 		if sandbox.Fold(text(o, "name")) != "json" || text(o, "schema") != "" || text(o, "catalog") != "" {
@@ -308,8 +311,8 @@ func (g *guard) baseTable(o map[string]any, s *scope) (int, error) {
 
 func (g *guard) tableFunction(o map[string]any, s *scope) (int, error) {
 	call, _ := o["function"].(map[string]any)
-	if text(call, "class") != "FUNCTION" || !pureTables[sandbox.Fold(text(call, "function_name"))] || !builtIn(call) {
-		return 0, g.denied(o, "the table function "+text(call, "function_name"), "only range, generate_series, unnest, json_each and json_tree may stand in a FROM")
+	if text(call, "class") != "FUNCTION" || !functions.tables[sandbox.Fold(text(call, "function_name"))] || !builtIn(call) {
+		return 0, g.denied(o, "the table function "+text(call, "function_name"), "only "+strings.Join(slices.Sorted(maps.Keys(functions.tables)), ", ")+" may be in a FROM")
 	}
 	s.columns += tableColumns
 	size, err := g.fields(call, s)
@@ -318,6 +321,26 @@ func (g *guard) tableFunction(o map[string]any, s *scope) (int, error) {
 	}
 	n, err := g.fields(o, s, "function")
 	return size + n, err
+}
+
+// pivot checks a PIVOT or UNPIVOT. A PIVOT has a column for each combination of
+// its values and each aggregate.
+func (g *guard) pivot(o map[string]any, s *scope) (int, error) {
+	size, err := g.walk(o["source"], s)
+	if err != nil {
+		return size, err
+	}
+	aggregates, _ := o["aggregates"].([]any)
+	columns := max(1, len(aggregates))
+	pivots, _ := o["pivots"].([]any)
+	for _, p := range pivots {
+		pivot, _ := p.(map[string]any)
+		entries, _ := pivot["entries"].([]any)
+		columns = min(columns*(len(entries)+1), math.MaxInt32)
+	}
+	s.columns += columns
+	n, err := g.fields(o, &scope{outer: s, columns: s.columns}, "source")
+	return size + n + min(columns*columnSize, math.MaxInt32), err
 }
 
 // builtIn reports whether a call does not name another schema: the parser writes
@@ -331,13 +354,13 @@ func (g *guard) expression(o map[string]any, class string, s *scope) (int, error
 	switch class {
 	case "FUNCTION", "WINDOW":
 		name := sandbox.Fold(text(o, "function_name"))
-		if !pure[name] || !builtIn(o) {
-			return 0, g.denied(o, "the function "+text(o, "function_name"), "it is none of the functions that are let through")
+		if !functions.calls[name] || !builtIn(o) {
+			return 0, g.denied(o, "the function "+text(o, "function_name"), functions.rule(name))
 		}
 	case "COLUMN_REF":
 		names, _ := o["column_names"].([]any)
 		if len(names) == 1 && implied[names[0]] {
-			return 0, g.denied(o, fmt.Sprintf("the function %s", names[0]), "it is none of the functions that are let through")
+			return 0, g.denied(o, fmt.Sprintf("the function %s", names[0]), functions.rule(names[0].(string)))
 		}
 		for _, n := range names {
 			name, _ := n.(string)
@@ -346,6 +369,10 @@ func (g *guard) expression(o map[string]any, class string, s *scope) (int, error
 	case "STAR":
 		s.starred += s.columns
 		extra = min(s.columns*columnSize, math.MaxInt32)
+	case "TYPE": // of DuckDB 2.0, in place of UNBOUND_TYPE_INFO
+		if text(o, "schema") != "" || text(o, "catalog") != "" {
+			return 0, g.denied(o, "the type "+text(o, "type_name"), "only the built-in types and json are let through")
+		}
 	case "PARAMETER":
 		g.used[text(o, "identifier")] = true
 	case "COLLATE":

@@ -24,6 +24,7 @@ var expressions = map[string]map[string]bool{
 	"POSITIONAL_REFERENCE": words("POSITIONAL_REFERENCE"),
 	"STAR":                 words("STAR"),
 	"SUBQUERY":             words("SUBQUERY"),
+	"TYPE":                 words("TYPE"),
 	"WINDOW": words(`WINDOW_AGGREGATE WINDOW_RANK WINDOW_RANK_DENSE WINDOW_NTILE WINDOW_PERCENT_RANK WINDOW_CUME_DIST WINDOW_ROW_NUMBER
 		WINDOW_FIRST_VALUE WINDOW_LAST_VALUE WINDOW_LEAD WINDOW_LAG WINDOW_NTH_VALUE WINDOW_FILL`),
 }
@@ -38,15 +39,19 @@ var plain = words(`
 	GENERIC_TYPE_INFO DECIMAL_TYPE_INFO LIST_TYPE_INFO STRUCT_TYPE_INFO ARRAY_TYPE_INFO STRING_TYPE_INFO
 `)
 
-// parts are the fields that may have a value in any node.
+// parts are the fields that may have a value in any node. Those of the last two
+// lines are of DuckDB 2.0.
 var parts = words(`
-	aggregate_handling alias aliases arg_orders array_size_type case_checks cast_type catalog catalog_name child child_type child_types children class
-	collation column column_name_alias column_names columns comparison_type condition cte_map cte_name days default_expr delim_flipped distinct
-	distinct_on_targets duplicate_eliminated_columns else_expr end end_expr error exclude_clause exclude_list expected_names expected_types expr
-	expression expressions filter filter_expr first from_table function function_name group_expressions group_sets having id identifier
-	ignore_nulls index input is_null is_operator is_percentage join_type key key_targets left lhs limit lower map materialized method micros
-	modifiers months name named_param_map node null_order offset offset_expr order_bys orders partitions position qualify qualified_exclude_list
-	qualified_columns query query_location ref_type relation_name rename_list repeatable replace_list right sample sample_size scale schema
-	schema_name second seed select_list setop_all setop_type size start start_expr statements subquery subquery_type table_name then_expr try_cast
-	type type_info union_all unnest_list upper using_columns value values when_expr where_clause width with_ordinality
+	aggregate_handling aggregates alias aliases arg_orders array_size_type case_checks cast_type catalog catalog_name child child_type child_types
+	children class collation column column_name_alias column_names columns comparison_type condition cte_map cte_name days default_expr
+	delim_flipped distinct distinct_on_targets duplicate_eliminated_columns else_expr end end_expr entries error exclude_clause exclude_list
+	expected_names expected_types expr expression expressions filter filter_expr first from_table function function_name group_expressions
+	group_sets groups having id identifier ignore_nulls include_nulls index input is_null is_operator is_percentage join_type key key_targets left
+	lhs limit lower map materialized method micros modifiers months name named_param_map node null_order offset offset_expr order_bys orders
+	partitions pivot_expressions pivots position qualified_columns qualified_exclude_list qualify query query_location ref_type relation_name
+	rename_list repeatable replace_list right sample sample_size scale schema schema_name second seed select_list setop_all setop_type size source
+	star_expr start start_expr statements subquery subquery_type table_name then_expr try_cast type type_info union_all unnest_list unpivot_names
+	upper using_columns value values when_expr where_clause width with_ordinality
+	arguments is_implicit is_legacy_function_call kind limit_type literal nearest_count nearest_order_type path qualified_name
+	query_location_length query_node sample_rate syntax_type text type_expr type_name
 `)

@@ -37,7 +37,11 @@ func (s *selection) parse(ctx context.Context, text string) (map[string]any, err
 	}
 	switch {
 	case p.Failed && p.Kind == "not implemented":
-		return nil, sandbox.Denied(s.bounds, text, -1, "a statement that is not a plain SELECT", "one SELECT is let through and nothing else")
+		rule := "one SELECT is let through and nothing else"
+		if strings.Contains(sandbox.Fold(text), "pivot") {
+			rule += "; a PIVOT needs its values, as in PIVOT t ON name IN ('a', 'b') USING sum(value)"
+		}
+		return nil, sandbox.Denied(s.bounds, text, -1, "a statement that is not a plain SELECT", rule)
 	case p.Failed:
 		offset, err := strconv.Atoi(p.Position)
 		if err != nil {
