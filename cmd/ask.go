@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/the-edge-agent/tea/cmd/internal/report"
 	"github.com/the-edge-agent/tea/cmd/internal/runview"
-	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -65,7 +65,7 @@ func (k *asker) printQuestion(i flow.Interrupt) {
 	if i.Default != nil {
 		fmt.Fprintf(w, "  default: %s\n", shown(i.Default))
 	}
-	if until := host.Deadline(i); until != "" {
+	if until := report.Deadline(i); until != "" {
 		fmt.Fprintf(w, "  answer by %s\n", until)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 )
 
 type checkpointCmd struct {
@@ -44,7 +44,7 @@ func (c *checkpointShowCmd) Run(a *app) error {
 	}
 	records := make([]recordOutput, len(contents.Records))
 	for i, rec := range contents.Records {
-		body, err := host.RecordValue(rec)
+		body, err := checkpoints.Value(rec)
 		if err != nil {
 			return err
 		}
@@ -104,8 +104,8 @@ func (c *checkpointGCCmd) Run(a *app) error {
 
 // policy applies the flags to the default policy. A limit of 0 becomes the host's
 // smallest limit, because 0 means no limit there.
-func (c *checkpointGCCmd) policy() host.PrunePolicy {
-	p := host.DefaultPrunePolicy()
+func (c *checkpointGCCmd) policy() checkpoints.Policy {
+	p := checkpoints.DefaultPolicy()
 	for limit, flag := range map[*int]*int{&p.MaxCount: c.Keep, &p.MaxUnfinished: c.KeepUnfinished} {
 		if flag != nil {
 			*limit = cmp.Or(max(*flag, 0), -1)

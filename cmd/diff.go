@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 )
 
 type checkpointDiffCmd struct {
@@ -49,10 +50,10 @@ func (c *checkpointDiffCmd) states(a *app) error {
 			return err
 		}
 	}
-	changes := host.CompareStates(states[0], states[1])
+	changes := checkpoints.CompareStates(states[0], states[1])
 	if c.JSON {
 		if changes == nil {
-			changes = []host.StateChange{}
+			changes = []checkpoints.Change{}
 		}
 		return writeJSON(a.stdout, changes)
 	}
@@ -61,9 +62,9 @@ func (c *checkpointDiffCmd) states(a *app) error {
 	}
 	for _, change := range changes {
 		switch change.Kind {
-		case host.Added:
+		case checkpoints.Added:
 			fmt.Fprintf(a.out, "+ %s: %s\n", inLine(change.Key), clip(encoded(change.To)))
-		case host.Removed:
+		case checkpoints.Removed:
 			fmt.Fprintf(a.out, "- %s: %s\n", inLine(change.Key), clip(encoded(change.From)))
 		default:
 			fmt.Fprintf(a.out, "~ %s: %s -> %s\n", inLine(change.Key), clip(encoded(change.From)), clip(encoded(change.To)))
@@ -109,7 +110,7 @@ func (c *checkpointDiffCmd) state(a *app, h *host.Host, run, step string) (map[s
 
 // records compares the records of two runs.
 func (c *checkpointDiffCmd) records(a *app) error {
-	var contents [2]*host.RunContents
+	var contents [2]*checkpoints.Contents
 	for i, run := range []string{c.A, c.B} {
 		runs, _, id, err := c.open(a, run)
 		if err != nil {
@@ -119,13 +120,13 @@ func (c *checkpointDiffCmd) records(a *app) error {
 			return err
 		}
 	}
-	differences, err := host.CompareRuns(contents[0], contents[1])
+	differences, err := checkpoints.Compare(contents[0], contents[1])
 	if err != nil {
 		return err
 	}
 	if c.JSON {
 		if differences == nil {
-			differences = []host.Difference{}
+			differences = []checkpoints.Difference{}
 		}
 		return writeJSON(a.stdout, differences)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/the-edge-agent/tea/cmd/internal/flowdir"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -28,7 +29,7 @@ type Engine interface {
 	// replaces the workflow of a run that has ended.
 	Resume(ctx context.Context, f EngineFlags, run string, job Job) (*flow.Result, error)
 	// Runs lists the runs, the newest first.
-	Runs(ctx context.Context, f EngineFlags) ([]host.RunEntry, error)
+	Runs(ctx context.Context, f EngineFlags) ([]checkpoints.Entry, error)
 	// Show describes a run.
 	Show(ctx context.Context, f EngineFlags, run string) (EngineRun, error)
 	// Events calls fn with the events of a run after the one numbered after. With
@@ -43,8 +44,8 @@ type Engine interface {
 
 // EngineRun describes a run of an [Engine].
 type EngineRun struct {
-	host.RunEntry
-	host.RunFailure
+	checkpoints.Entry
+	checkpoints.Failure
 	Pending []flow.Interrupt
 	// Notes are messages for the user, such as why the run waits.
 	Notes []string

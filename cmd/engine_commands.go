@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
@@ -59,7 +60,7 @@ func (a *app) loadEngineRun(f EngineFlags, id string) loader {
 	}
 }
 
-func (s *engineRuns) list() (list []host.RunEntry, form any, err error) {
+func (s *engineRuns) list() (list []checkpoints.Entry, form any, err error) {
 	list, err = s.a.engine.Runs(s.ctx, s.flags)
 	return list, list, err
 }
@@ -69,7 +70,7 @@ func (s *engineRuns) show(id string) (*runView, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &runOutput{RunEntry: r.RunEntry, RunFailure: r.RunFailure, Pending: append([]flow.Interrupt{}, r.Pending...), Notes: r.Notes}
+	run := &runOutput{Entry: r.Entry, Failure: r.Failure, Pending: append([]flow.Interrupt{}, r.Pending...), Notes: r.Notes}
 	view := s.a.view(run, &runFlags{EngineFlags: s.flags})
 	view.load = s.a.loadEngineRun(s.flags, id)
 	view.events = func(fn func(line []byte) error) error { return s.events(id, 0, false, fn) }
@@ -162,7 +163,7 @@ func (c *engineForkCmd) Run(a *app) error {
 	_, err := a.onEngine(&c.runFlags, a.loadEngineRun(c.EngineFlags, c.RunID), func(e Engine, ctx context.Context, job Job) (*flow.Result, error) {
 		return e.Fork(ctx, c.EngineFlags, c.RunID, c.At, job)
 	})
-	if errors.Is(err, host.ErrNoStep) {
+	if errors.Is(err, checkpoints.ErrNoStep) {
 		return fmt.Errorf("%w; `tea runs events` lists its nodes", err)
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/the-edge-agent/tea/cmd/internal/report"
 	"github.com/the-edge-agent/tea/host"
 )
 
@@ -20,7 +21,7 @@ func escapeJSON(raw []byte) []byte {
 	out := make([]byte, 0, len(raw)+32)
 	for len(raw) > 0 {
 		r, size := utf8.DecodeRune(raw)
-		if host.Harmful(r) {
+		if report.Harmful(r) {
 			out = fmt.Appendf(out, "\\u%04x", r)
 		} else {
 			out = append(out, raw[:size]...)
@@ -30,14 +31,14 @@ func escapeJSON(raw []byte) []byte {
 	return out
 }
 
-// isHarmless reports whether a text has no character that [host.Harmful]
+// isHarmless reports whether a text has no character that [report.Harmful]
 // reports. Most texts are ASCII, where bytes are enough.
 func isHarmless(text []byte) bool {
 	for i, c := range text {
 		if c >= utf8.RuneSelf {
-			return bytes.IndexFunc(text[i:], host.Harmful) < 0
+			return bytes.IndexFunc(text[i:], report.Harmful) < 0
 		}
-		if host.Harmful(rune(c)) {
+		if report.Harmful(rune(c)) {
 			return false
 		}
 	}
@@ -68,7 +69,7 @@ func (p plainText) Write(text []byte) (int, error) {
 	if isHarmless(text) {
 		return p.w.Write(text)
 	}
-	if _, err := io.WriteString(p.w, host.Printable(string(text))); err != nil {
+	if _, err := io.WriteString(p.w, report.Printable(string(text))); err != nil {
 		return 0, err
 	}
 	return len(text), nil

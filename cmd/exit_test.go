@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/cmd/internal/report"
 )
 
 // The words around an error with an exit code were not printed.
@@ -22,7 +22,7 @@ func TestWrappedErrorKeepsItsExitCode(t *testing.T) {
 		{&exitError{code: exitUsage}, ""},
 	} {
 		var out strings.Builder
-		a := &app{report: host.NewReport(&out, host.ReportOptions{})}
+		a := &app{report: report.New(&out, report.Options{})}
 		if code := a.explain(test.err); code != exitUsage || out.String() != test.want {
 			t.Errorf("code %d, %q; want %q", code, &out, test.want)
 		}

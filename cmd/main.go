@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/the-edge-agent/tea/cmd/internal/report"
 	"github.com/the-edge-agent/tea/host"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -138,7 +139,7 @@ type app struct {
 	out    io.Writer
 	stderr *os.File
 	getenv func(string) string
-	report *host.Report
+	report *report.Report
 	// quiet is set by -q.
 	quiet  bool
 	config *configFiles

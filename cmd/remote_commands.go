@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/the-edge-agent/tea/client"
-	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
@@ -123,7 +123,7 @@ func (f *serverFlags) with(a *app, do func(*serverRuns) error) error {
 	return serverError(do(&serverRuns{a: a, ctx: ctx, server: server, flags: f}))
 }
 
-func (s *serverRuns) list() (list []host.RunEntry, form any, err error) {
+func (s *serverRuns) list() (list []checkpoints.Entry, form any, err error) {
 	all := []client.Run{}
 	for run, err := range s.server.Runs(s.ctx, s.filter) {
 		if err != nil {
@@ -135,8 +135,8 @@ func (s *serverRuns) list() (list []host.RunEntry, form any, err error) {
 	return list, all, nil
 }
 
-func entryOf(run *client.Run) host.RunEntry {
-	return host.RunEntry{ID: run.ID, Workflow: run.Workflow, Status: flow.Status(run.Status), Node: run.Node, StartedAt: run.StartedAt, UpdatedAt: run.UpdatedAt, ParentRun: run.ParentRun}
+func entryOf(run *client.Run) checkpoints.Entry {
+	return checkpoints.Entry{ID: run.ID, Workflow: run.Workflow, Status: flow.Status(run.Status), Node: run.Node, StartedAt: run.StartedAt, UpdatedAt: run.UpdatedAt, ParentRun: run.ParentRun}
 }
 
 func (s *serverRuns) show(id string) (*runView, error) {
@@ -149,7 +149,7 @@ func (s *serverRuns) show(id string) (*runView, error) {
 		return nil, err
 	}
 	return &runView{form: run, run: &runOutput{
-		RunEntry: entryOf(run), RunFailure: host.RunFailure{Error: run.Error, Failures: res.Failures}, Pending: res.Pending, Notes: run.Notes,
+		Entry: entryOf(run), Failure: checkpoints.Failure{Error: run.Error, Failures: res.Failures}, Pending: res.Pending, Notes: run.Notes,
 		queued: run.QueuedBecause, parked: run.Parked,
 		resume: (&remoteRun{a: s.a, flags: &remoteFlags{serverFlags: *s.flags}}).resumeCommand(res),
 	}}, nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
@@ -89,7 +90,7 @@ func (c *resumeCmd) remotely(a *app, given map[string]any) (ok bool, err error) 
 }
 
 // answers returns the answers in the flags to the interrupts of the run.
-func (c *resumeCmd) answers(runs *host.Runs, run string, given map[string]any) (map[string]any, error) {
+func (c *resumeCmd) answers(runs *checkpoints.Dir, run string, given map[string]any) (map[string]any, error) {
 	entry, err := runs.Entry(run)
 	if err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func (c *resumeCmd) answers(runs *host.Runs, run string, given map[string]any) (
 	if err != nil {
 		return nil, err
 	}
-	pending, err := host.Pending(contents)
+	pending, err := checkpoints.Pending(contents)
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +160,8 @@ func (d runDir) tea(words ...string) string {
 
 // open opens the directory. The error of a run that is not in it contains the
 // command that lists the runs.
-func (d runDir) open(run string) (*host.Runs, error) {
-	runs, err := host.OpenRuns(d.path)
+func (d runDir) open(run string) (*checkpoints.Dir, error) {
+	runs, err := checkpoints.Open(d.path)
 	if err == nil {
 		_, err = runs.Entry(run)
 	}
@@ -172,7 +173,7 @@ func (d runDir) open(run string) (*host.Runs, error) {
 
 // openRun finds a run by the name that the user passed, and opens its directory.
 // Afterwards the flags name that directory.
-func (f *runFlags) openRun(a *app, name string, retry bool) (dir runDir, run string, runs *host.Runs, err error) {
+func (f *runFlags) openRun(a *app, name string, retry bool) (dir runDir, run string, runs *checkpoints.Dir, err error) {
 	if dir, run, err = a.findRun(f.CheckpointDir, name, retry); err == nil {
 		f.CheckpointDir = dir.given
 		runs, err = dir.open(run)
@@ -248,8 +249,8 @@ func (a *app) newestOpenRun(dir, file string, retry bool) (string, error) {
 }
 
 // listRuns lists the runs of a directory. A missing directory has none.
-func listRuns(dir string) ([]host.RunEntry, error) {
-	runs, err := host.OpenRuns(dir)
+func listRuns(dir string) ([]checkpoints.Entry, error) {
+	runs, err := checkpoints.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -295,7 +296,7 @@ func (c *forkCmd) Run(a *app) error {
 
 // noStep adds the command that lists the steps of a run to an error.
 func noStep(err error, dir runDir, run string) error {
-	if errors.Is(err, host.ErrNoStep) {
+	if errors.Is(err, checkpoints.ErrNoStep) {
 		return fmt.Errorf("%w; `%s` lists its records", err, dir.tea("checkpoint", "show", run))
 	}
 	return err

@@ -6,15 +6,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/the-edge-agent/tea/cmd/internal/report"
 	"github.com/the-edge-agent/tea/cmd/internal/runpage"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // runSource has runs: a directory, a server of `tea serve`, or an engine.
 type runSource interface {
 	// list returns the runs, the newest first, and what --json prints of them.
-	list() (runs []host.RunEntry, form any, err error)
+	list() (runs []checkpoints.Entry, form any, err error)
 	show(id string) (*runView, error)
 	// events calls fn with the events of a run after the one numbered after, as JSON
 	// that is valid only during the call. With follow it continues until the run ends.
@@ -70,8 +72,8 @@ func (a *app) printEvents(s runSource, id string, after int64, follow bool) erro
 
 // runOutput describes a run. It is the JSON form of a run of a directory or an engine.
 type runOutput struct {
-	host.RunEntry
-	host.RunFailure
+	checkpoints.Entry
+	checkpoints.Failure
 	Pending []flow.Interrupt `json:"pending"`
 	Notes   []string         `json:"notes,omitempty"`
 	// queued and parked are the reasons of a status; resume is the command that
@@ -113,7 +115,7 @@ func (out *runOutput) rows() [][]string {
 	for _, i := range out.Pending {
 		row("waits for", i.ID)
 		row("question", i.Question)
-		row("answer by", host.Deadline(i))
+		row("answer by", report.Deadline(i))
 	}
 	if !slices.Contains([]flow.Status{flow.Done, flow.Running, "queued"}, out.Status) {
 		row("resume with", out.resume)

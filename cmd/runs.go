@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
@@ -31,12 +32,12 @@ func (f keepFlags) dir(a *app) (string, error) {
 
 // openDir opens the directory of the flags, or the default one. It returns nil, with
 // a message to the user, if the directory does not exist.
-func (f keepFlags) openDir(a *app) (*host.Runs, error) {
+func (f keepFlags) openDir(a *app) (*checkpoints.Dir, error) {
 	dir, err := f.dir(a)
 	if err != nil {
 		return nil, err
 	}
-	runs, err := host.OpenRuns(dir)
+	runs, err := checkpoints.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintf(a.report, "no runs in %s: the directory does not exist\n", absolute(dir))
 		return nil, nil
@@ -45,7 +46,7 @@ func (f keepFlags) openDir(a *app) (*host.Runs, error) {
 }
 
 // open opens the directory and finds a run in it.
-func (f keepFlags) open(a *app, run string) (*host.Runs, runDir, string, error) {
+func (f keepFlags) open(a *app, run string) (*checkpoints.Dir, runDir, string, error) {
 	dir, id, err := a.findRun(f.CheckpointDir, run, false)
 	if err != nil {
 		return nil, dir, "", err
@@ -70,12 +71,12 @@ type localRuns struct {
 	workflow string
 }
 
-func (s *localRuns) list() (list []host.RunEntry, form any, err error) {
+func (s *localRuns) list() (list []checkpoints.Entry, form any, err error) {
 	runs, err := s.openDir(s.a)
 	if err == nil && runs != nil {
 		list, err = runs.List()
 	}
-	return list, append([]host.RunEntry{}, list...), err
+	return list, append([]checkpoints.Entry{}, list...), err
 }
 
 func (s *localRuns) show(name string) (*runView, error) {
@@ -91,12 +92,12 @@ func (s *localRuns) show(name string) (*runView, error) {
 	if err != nil {
 		return nil, err
 	}
-	pending, err := host.Pending(contents)
+	pending, err := checkpoints.Pending(contents)
 	if err != nil {
 		return nil, err
 	}
-	run := &runOutput{RunEntry: entry, Pending: append([]flow.Interrupt{}, pending...), Notes: contents.Notes}
-	if run.RunFailure, err = host.FailureOf(contents); err != nil {
+	run := &runOutput{Entry: entry, Pending: append([]flow.Interrupt{}, pending...), Notes: contents.Notes}
+	if run.Failure, err = checkpoints.FailureOf(contents); err != nil {
 		return nil, err
 	}
 	view := s.a.view(run, &runFlags{CheckpointDir: dir.given})

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/the-edge-agent/tea/cmd/internal/report"
 	"golang.org/x/term"
-
-	"github.com/the-edge-agent/tea/host"
 )
 
 // reportFlags set how much is reported.
@@ -22,12 +21,12 @@ type reportFlags struct {
 // setReport makes the report that receives all output for people.
 func (a *app) setReport(f reportFlags) {
 	a.quiet = f.Quiet
-	o := host.ReportOptions{Quiet: f.Quiet, ASCII: !a.utf8(), Mask: a.masked, Quotes: a.quotes}
+	o := report.Options{Quiet: f.Quiet, ASCII: !a.utf8(), Mask: a.masked, Quotes: a.quotes}
 	if a.terminal(a.stderr) {
 		o.Color = a.getenv("NO_COLOR") == ""
 		o.Size = func() (int, int) { return terminalSize(a.stderr) }
 	}
-	a.report = host.NewReport(a.stderr, o)
+	a.report = report.New(a.stderr, o)
 }
 
 // logger returns a logger to the report at the level of the flags: warnings for
@@ -114,7 +113,7 @@ func (a *app) table(header []string, rows [][]string) error {
 	if a.terminal(a.stdout.file) {
 		columns, _ = terminalSize(a.stdout.file)
 	}
-	return host.WriteTable(a.out, columns, header, rows)
+	return report.Table(a.out, columns, header, rows)
 }
 
 // utf8 reports whether the locale uses UTF-8.

@@ -14,6 +14,6 @@
 //
 // Start with [New], [Host.Load], [Workflow.Run]. [Workflow.Stream] returns the
 // events of a run as an iterator, [Workflow.Resume] continues one that was
-// interrupted, and [OpenRuns] reads the runs of a checkpoint directory. Package
+// interrupted. Package host/checkpoints reads the runs of a checkpoint directory, and
 // host/flow has the types of events, interrupts and results.
 package host

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/catalog"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
@@ -31,13 +32,13 @@ type Drive struct {
 	StartedAt time.Time
 	// Records are the records of the run so far, in order; empty for a new run.
 	// They contain references in place of secrets.
-	Records []Record
+	Records []checkpoints.Record
 	// Steps is the number of steps so far, if greater than in the records.
 	Steps int
 	// LastSeq is the number of the run's last event.
 	LastSeq int64
 	// Append receives each further record.
-	Append func(Record)
+	Append func(checkpoints.Record)
 }
 
 // Drive runs or continues a run on the runtime of another engine, without a
@@ -63,7 +64,7 @@ func (wf *Workflow) Drive(ctx context.Context, o RunOptions, d Drive) (*flow.Res
 
 // CheckResume rejects answers and input that the run with these records does not
 // accept, with the errors of [Workflow.Resume].
-func (wf *Workflow) CheckResume(records []Record, o RunOptions, now time.Time) error {
+func (wf *Workflow) CheckResume(records []checkpoints.Record, o RunOptions, now time.Time) error {
 	eo, err := wf.engineOptions(o)
 	if err != nil {
 		return err
@@ -73,7 +74,7 @@ func (wf *Workflow) CheckResume(records []Record, o RunOptions, now time.Time) e
 
 // CheckMigration returns the error that [Workflow.Resume] with these options returns
 // for a run with these records, which began with another version of the workflow.
-func (wf *Workflow) CheckMigration(ctx context.Context, records []Record, o RunOptions) error {
+func (wf *Workflow) CheckMigration(ctx context.Context, records []checkpoints.Record, o RunOptions) error {
 	_, err := wf.replayOptionsAt(ctx, &checkpoint.Contents{Header: checkpoint.Header{RunID: o.RunID}, Records: records}, o, time.Now())
 	return err
 }
@@ -82,7 +83,7 @@ func (wf *Workflow) CheckMigration(ctx context.Context, records []Record, o RunO
 type memoryJournal struct {
 	place string
 	last  uint64
-	keep  func(Record)
+	keep  func(checkpoints.Record)
 }
 
 func (j *memoryJournal) Append(records ...checkpoint.Record) error {

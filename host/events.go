@@ -8,6 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	"github.com/the-edge-agent/tea/host/internal/settings"
+	"github.com/the-edge-agent/tea/host/internal/tokens"
 )
 
 const (
@@ -32,7 +33,7 @@ type eventKeeper struct {
 	limit int64
 	log   *checkpoint.EventLog
 	// tokens are not stored yet.
-	tokens tokenBuffer
+	tokens tokens.Buffer
 	// waiting are the events in memory, waitingBytes their approximate size.
 	waiting      []flow.Event
 	waitingBytes int
@@ -66,7 +67,7 @@ func (k *eventKeeper) lastSeq(killed bool) int64 {
 	}
 	last := int64(k.log.LastSeq())
 	if killed {
-		last += maxGroupTokens + checkpoint.MaxWaitingEvents
+		last += tokens.MaxGroup + checkpoint.MaxWaitingEvents
 	}
 	return last
 }
@@ -83,10 +84,10 @@ func (k *eventKeeper) tee(next func(flow.Event)) func(flow.Event) {
 
 // take stores an event; tokens are first grouped with others of their stream.
 func (k *eventKeeper) take(e flow.Event) {
-	if k.tokens.add(e) && !k.tokens.full(e.Time) {
+	if k.tokens.Add(e) && !k.tokens.Full(e.Time) {
 		return
 	}
-	for _, group := range k.tokens.groups() {
+	for _, group := range k.tokens.Groups() {
 		k.put(group)
 	}
 	if e.Type != flow.EventToken {
@@ -178,7 +179,7 @@ func sizeOf(e flow.Event) int {
 
 // close writes the waiting events and closes the file.
 func (k *eventKeeper) close() error {
-	for _, group := range k.tokens.groups() {
+	for _, group := range k.tokens.Groups() {
 		k.put(group)
 	}
 	if len(k.waiting) > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -43,7 +44,7 @@ func recordEvents(t *testing.T, s *session, o host.RunOptions) (live []string, f
 func reader(t *testing.T, s *session, run string) func(after int64) []string {
 	return func(after int64) []string {
 		t.Helper()
-		runs, err := host.OpenRuns(s.dir)
+		runs, err := checkpoints.Open(s.dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +169,7 @@ func TestEventsOfAKilledRunContinueAfterItsLast(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, "nodes: [{name: a}, {name: b}]")
 	live, file, _ := recordEvents(t, s, host.RunOptions{})
-	runs, err := host.OpenRuns(s.dir)
+	runs, err := checkpoints.Open(s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -160,33 +160,6 @@ nodes:
 	// done true 40
 }
 
-func ExampleOpenRuns() {
-	dir, err := os.MkdirTemp("", "tea")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	h, wf := mustParse(host.Options{}, `{name: nightly, nodes: [{name: a, interrupt: before}]}`)
-	defer h.Close()
-	defer wf.Close()
-	if _, err := wf.Run(context.Background(), host.RunOptions{CheckpointDir: dir}); err != nil {
-		panic(err)
-	}
-
-	runs, err := host.OpenRuns(dir)
-	if err != nil {
-		panic(err)
-	}
-	list, err := runs.List()
-	if err != nil {
-		panic(err)
-	}
-	for _, run := range list {
-		fmt.Println(run.Workflow, run.Status, run.Node)
-	}
-	// Output: nightly waiting a
-}
-
 // Diagnostics name the place, the problem and the remedy.
 func ExampleHost_Validate() {
 	dir, err := os.MkdirTemp("", "tea")

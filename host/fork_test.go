@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
 )
@@ -55,7 +56,7 @@ edges:
 	given := map[string]any{"n": int64(10)}
 	first := s.run(host.RunOptions{})
 	wantStatus(t, first, flow.Waiting, "a>b/b2:before", "a>c/c2:before")
-	runs, err := host.OpenRuns(s.dir)
+	runs, err := checkpoints.Open(s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ nodes:
 		t.Fatal(err)
 	}
 	wantStatus(t, res, flow.Waiting, "b:before")
-	runs, err := host.OpenRuns(s.dir)
+	runs, err := checkpoints.Open(s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -325,7 +326,7 @@ nodes:
   - {name: b, run: "return {v = state.given or 'none'}"}
 `)
 	first := s.run(host.RunOptions{})
-	runs, err := host.OpenRuns(s.dir)
+	runs, err := checkpoints.Open(s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

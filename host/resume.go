@@ -46,7 +46,7 @@ func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*flow
 		return nil, err
 	}
 	if o.DryRun {
-		contents, err := (&Runs{store}).Show(run)
+		contents, err := store.Show(run)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func (wf *Workflow) Fork(ctx context.Context, run string, at uint64, o RunOption
 	if err != nil {
 		return nil, err
 	}
-	source, err := (&Runs{store}).Show(run)
+	source, err := store.Show(run)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func FindRun(dir, run string) (*RunInfo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the start of run %s: %w", info.RunID, err)
 	}
-	shown, err := replay.OriginOf(maskRecords(contents.Records[:1])[0])
+	shown, err := replay.OriginOf(replay.Masked(contents.Records[:1])[0])
 	if err != nil {
 		return nil, fmt.Errorf("read the start of run %s: %w", info.RunID, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
@@ -193,7 +194,7 @@ config: {interrupt_before: [after]}
 	wantStatus(t, res, flow.Done)
 	res = s.resume(res.RunID, host.RunOptions{RetryFailed: true})
 	wantStatus(t, res, flow.Waiting, "after:before")
-	runs, err := host.OpenRuns(s.dir)
+	runs, err := checkpoints.Open(s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +202,7 @@ config: {interrupt_before: [after]}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if pending, err := host.Pending(contents); err != nil || len(pending) != 1 {
+	if pending, err := checkpoints.Pending(contents); err != nil || len(pending) != 1 {
 		t.Errorf("pending = %v, %v", pending, err)
 	}
 	res = s.resume(res.RunID, host.RunOptions{})
@@ -212,7 +213,7 @@ config: {interrupt_before: [after]}
 // records counts the records of a run.
 func (s *session) records(id string) int {
 	s.t.Helper()
-	runs, err := host.OpenRuns(s.dir)
+	runs, err := checkpoints.Open(s.dir)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -248,3 +248,7 @@ func (k *keeper) run(ctx context.Context, eo engine.Options) (*flow.Result, erro
 	}
 	return res, err
 }
+
+// NewRunID returns an id for [RunOptions], for a program that names a run before
+// it starts.
+func NewRunID() string { return checkpoint.NewRunID(time.Now()) }

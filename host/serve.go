@@ -3,12 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
-	"time"
 
-	"github.com/the-edge-agent/tea/host/flow"
-	"github.com/the-edge-agent/tea/host/internal/checkpoint"
-	"github.com/the-edge-agent/tea/host/internal/cron"
-	"github.com/the-edge-agent/tea/host/internal/engine/replay"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/source"
 	"github.com/the-edge-agent/tea/host/internal/spec"
@@ -127,37 +122,4 @@ func (wf *Workflow) CheckInput(input, secrets map[string]any) error {
 	}
 	_, err := wf.graph.Schema.Initial(wf.spec.InitialState, input)
 	return err
-}
-
-// CheckCron returns an error for a cron expression that `tea serve` refuses, and a hint
-// on what to write instead.
-func CheckCron(text string) (hint string, err error) {
-	_, hint, err = cron.Parse(text)
-	return hint, err
-}
-
-// NewRunID returns an id for [RunOptions], for a program that names a run before
-// it starts.
-func NewRunID() string { return checkpoint.NewRunID(time.Now()) }
-
-// FinishedNodes counts the executions of nodes that a run has recorded. If the count
-// does not grow between crashes, the run makes no progress.
-func FinishedNodes(contents *RunContents) int {
-	n := 0
-	for _, r := range contents.Records {
-		if r.Kind == replay.KindNode {
-			n++
-		}
-	}
-	return n
-}
-
-// UsageAt returns the usage of a run at a record, which is part of the usage of a fork
-// at this record.
-func UsageAt(contents *RunContents, at uint64) (flow.Usage, error) {
-	p, err := replay.New(maskRecords(contents.Records[:min(at, uint64(len(contents.Records)))]), nil, false)
-	if err != nil {
-		return flow.Usage{}, err
-	}
-	return p.Used, nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/internal/digest"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
@@ -118,21 +119,21 @@ func storedSource(info *RunInfo) *Source {
 // RemoveSources removes the kept sources of workflows with which no run in the
 // directory began, except those in keep. It ignores incomplete files, which
 // [Source.Keep] is writing.
-func (r *Runs) RemoveSources(keep []*Source) error {
-	dir := r.store.Dir()
-	entries, err := os.ReadDir(filepath.Join(dir, sourcesDir))
+func RemoveSources(runs *checkpoints.Dir, keep []*Source) error {
+	dir := runs.Path()
+	files, err := os.ReadDir(filepath.Join(dir, sourcesDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the sources of workflows: %w", err)
 	}
-	if len(entries) == 0 {
+	if len(files) == 0 {
 		return nil
 	}
-	runs, err := r.List()
+	entries, err := runs.List()
 	if err != nil {
 		return err
 	}
 	used := map[string]bool{}
-	for _, run := range runs {
+	for _, run := range entries {
 		if run.Problem != "" && run.Digest == "" {
 			return nil // an unreadable run may need any of them
 		}
@@ -142,7 +143,7 @@ func (r *Runs) RemoveSources(keep []*Source) error {
 		used[sourcePath(dir, s.File, s.Digest)] = true
 	}
 	var faults []error
-	for _, e := range entries {
+	for _, e := range files {
 		if path := filepath.Join(dir, sourcesDir, e.Name()); !used[path] && !atomicfile.IsTemporary(e.Name()) {
 			faults = append(faults, os.Remove(path))
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
@@ -86,7 +87,7 @@ func TestRunContinuesWithTheStoredVersion(t *testing.T) {
 	if said, err := resumed(host.LoadRunOptions{}); said != "old" || err != nil {
 		t.Errorf("without the file: %v, %v", said, err)
 	}
-	list, err := host.OpenRuns(runs)
+	list, err := checkpoints.Open(runs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestRunContinuesWithTheStoredVersion(t *testing.T) {
 		}
 		return len(files)
 	}
-	if err := list.RemoveSources(nil); err != nil || kept() != 1 {
+	if err := host.RemoveSources(list, nil); err != nil || kept() != 1 {
 		t.Errorf("sources of runs: %d, %v", kept(), err)
 	}
 	entries, err := list.List()
@@ -109,23 +110,23 @@ func TestRunContinuesWithTheStoredVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := list.RemoveSources([]*host.Source{source}); err != nil || kept() != 1 {
+	if err := host.RemoveSources(list, []*host.Source{source}); err != nil || kept() != 1 {
 		t.Errorf("sources of workflows: %d, %v", kept(), err)
 	}
-	if err := list.RemoveSources(nil); err != nil || kept() != 0 {
+	if err := host.RemoveSources(list, nil); err != nil || kept() != 0 {
 		t.Errorf("sources that nothing needs: %d, %v", kept(), err)
 	}
 	sources := filepath.Join(runs, "sources")
 	if err := os.WriteFile(filepath.Join(sources, ".x.tea-tmp"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := list.RemoveSources(nil); err != nil || kept() != 1 {
+	if err := host.RemoveSources(list, nil); err != nil || kept() != 1 {
 		t.Errorf("a source that is being written: %d, %v", kept(), err)
 	}
 	if err := errors.Join(os.RemoveAll(sources), os.WriteFile(sources, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if err := list.RemoveSources(nil); err == nil {
+	if err := host.RemoveSources(list, nil); err == nil {
 		t.Error("sources that cannot be read are not an error")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"syscall/js"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -177,7 +178,7 @@ func toResult(res *flow.Result, recording error, mask host.Mask) (any, error) {
 
 // show returns the graph of a run as SVG, coloured by status.
 func (s *server) show(r *request) (any, error) {
-	runs, err := host.OpenRuns(s.options.RunsDir)
+	runs, err := checkpoints.Open(s.options.RunsDir)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +205,7 @@ func (s *server) show(r *request) (any, error) {
 
 // stored reads or removes runs.
 func (s *server) stored(op string, r *request) (any, error) {
-	runs, err := host.OpenRuns(s.options.RunsDir)
+	runs, err := checkpoints.Open(s.options.RunsDir)
 	if errors.Is(err, fs.ErrNotExist) && op == "runs" {
 		return []any{}, nil
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/tracecontext"
+	"github.com/the-edge-agent/tea/internal/execpath"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 

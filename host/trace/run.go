@@ -6,8 +6,8 @@ import (
 
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/builtin/traceactions"
-	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/tracecontext"
+	"github.com/the-edge-agent/tea/internal/execpath"
 )
 
 // tracedRun has the open spans of one run. It is guarded by its tracer's lock.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
@@ -107,9 +108,9 @@ func (o Options) checkpoint(ctx context.Context) Finding {
 		f.Message = err.Error()
 		return f
 	}
-	runs, err := host.OpenRuns(dir)
+	runs, err := checkpoints.Open(dir)
 	if err == nil {
-		var list []host.RunEntry
+		var list []checkpoints.Entry
 		if list, err = runs.List(); err == nil && (len(list) != 1 || list[0].Status != flow.Done) {
 			err = fmt.Errorf("the run that was written cannot be found again")
 		}

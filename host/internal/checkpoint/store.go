@@ -154,6 +154,15 @@ func checkNotRemoved(f *os.File, path string) error {
 	return nil
 }
 
+// Show reads a run; run is as for [Store.Find].
+func (s *Store) Show(run string) (*Contents, error) {
+	path, err := s.Find(run)
+	if err != nil {
+		return nil, err
+	}
+	return Read(path)
+}
+
 // Find returns the path of a run's file. run is an id, an unambiguous prefix of
 // an id, or the path of any file in this store. The error is fs.ErrNotExist, an
 // [*AmbiguousError], or reports that the path leads out of the store.

@@ -7,9 +7,9 @@ import (
 	"maps"
 
 	"github.com/the-edge-agent/tea/host/internal/engine/replay"
-	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/graph"
 	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/internal/execpath"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 )

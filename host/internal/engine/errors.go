@@ -6,10 +6,10 @@ import (
 	"sync"
 
 	"github.com/the-edge-agent/tea/host/flow"
-	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/expr"
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/state"
+	"github.com/the-edge-agent/tea/internal/execpath"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/engine/replay"
-	"github.com/the-edge-agent/tea/host/internal/execpath"
+	"github.com/the-edge-agent/tea/internal/execpath"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 

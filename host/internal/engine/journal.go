@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/the-edge-agent/tea/host/internal/engine/replay"
-	"github.com/the-edge-agent/tea/host/internal/execpath"
+	"github.com/the-edge-agent/tea/internal/execpath"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 

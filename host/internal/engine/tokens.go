@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/the-edge-agent/tea/host/flow"
-	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/secret"
+	"github.com/the-edge-agent/tea/internal/execpath"
 )
 
 // mostShown bounds the text of one call that is kept for continuation.

@@ -6,9 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A reference is NUL s NAME NUL, or NUL s NAME as FORM NUL for an encoded secret. A
@@ -27,6 +29,12 @@ func reference(name, as string) string {
 	}
 	return escape + "s" + name + escape
 }
+
+// references matches a reference in JSON text.
+var references = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\u0000s(?:[^\\]|\\[^u])*\\u0000`) })
+
+// MaskJSON returns JSON text with [Mask] in place of references.
+func MaskJSON(text []byte) []byte { return references().ReplaceAllLiteral(text, []byte(Mask)) }
 
 // Seal replaces secrets by references, for a checkpoint. It does not change v.
 func (s *Set) Seal(v any) any {

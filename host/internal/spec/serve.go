@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/the-edge-agent/tea/host/internal/cron"
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/host/internal/source"
+	"github.com/the-edge-agent/tea/internal/cron"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -286,7 +287,7 @@ func (s *server) continueRun(ctx context.Context, req *mcp.CallToolRequest) *mcp
 		return failure(err)
 	}
 	defer s.closeWorkflow(c.wf)
-	pending, err := host.Pending(contents)
+	pending, err := checkpoints.Pending(contents)
 	if err != nil {
 		return failure(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
@@ -48,7 +49,7 @@ func (s *server) resume(ctx context.Context, req *mcp.CallToolRequest, given map
 		return nil, err
 	}
 	defer s.closeWorkflow(c.wf)
-	pending, err := host.Pending(contents)
+	pending, err := checkpoints.Pending(contents)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (c *call) resume(ctx context.Context, run string, o host.RunOptions) (*flow
 }
 
 // open loads the workflow of a run for a call. The caller closes it.
-func (s *server) open(req *mcp.CallToolRequest, run string) (*call, *host.RunContents, error) {
+func (s *server) open(req *mcp.CallToolRequest, run string) (*call, *checkpoints.Contents, error) {
 	contents, err := s.contents(run)
 	if err != nil {
 		return nil, nil, err
@@ -97,12 +98,12 @@ func (s *server) open(req *mcp.CallToolRequest, run string) (*call, *host.RunCon
 
 // contents reads a run of a workflow of the directory by its complete id. A prefix
 // would reveal which ids other workflows have.
-func (s *server) contents(run string) (*host.RunContents, error) {
+func (s *server) contents(run string) (*checkpoints.Contents, error) {
 	unknown := &unknownRunError{run}
 	if !runview.ValidID(run) {
 		return nil, unknown
 	}
-	runs, err := host.OpenRuns(s.svc.Runs)
+	runs, err := checkpoints.Open(s.svc.Runs)
 	if err != nil {
 		return nil, err
 	}

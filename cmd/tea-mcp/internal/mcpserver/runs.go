@@ -16,6 +16,7 @@ import (
 
 	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
@@ -79,7 +80,7 @@ type runSummary struct {
 }
 
 // summary describes a run without paths of the server's machine.
-func summary(e host.RunEntry) runSummary {
+func summary(e checkpoints.Entry) runSummary {
 	const layout = "2006-01-02T15:04:05.000Z07:00"
 	return runSummary{
 		ID: e.ID, URI: runURI(e.ID), Workflow: e.Workflow, Status: e.Status, Node: e.Node, Parent: e.ParentRun, Problem: e.Problem,
@@ -96,7 +97,7 @@ func (s *server) readRuns(_ context.Context, req *mcp.ReadResourceRequest) (*mcp
 		return nil, mcp.ResourceNotFoundError(req.Params.URI)
 	}
 	page := runsList{Runs: []runSummary{}}
-	runs, err := host.OpenRuns(s.svc.Runs)
+	runs, err := checkpoints.Open(s.svc.Runs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return contentsOf(req.Params.URI, page)
 	}
@@ -107,9 +108,9 @@ func (s *server) readRuns(_ context.Context, req *mcp.ReadResourceRequest) (*mcp
 	if err != nil {
 		return nil, err
 	}
-	list = slices.DeleteFunc(list, func(e host.RunEntry) bool { return !s.catalog.Owns(e.WorkflowFile) })
+	list = slices.DeleteFunc(list, func(e checkpoints.Entry) bool { return !s.catalog.Owns(e.WorkflowFile) })
 	if after := u.Query().Get("after"); after != "" {
-		at := slices.IndexFunc(list, func(e host.RunEntry) bool { return e.ID == after })
+		at := slices.IndexFunc(list, func(e checkpoints.Entry) bool { return e.ID == after })
 		if at < 0 {
 			return nil, mcp.ResourceNotFoundError(req.Params.URI)
 		}
@@ -152,7 +153,7 @@ func (s *server) readRun(ctx context.Context, uri, id, after string) (*mcp.ReadR
 			return nil, invalid("after: expected the number of an event, got %q", after)
 		}
 	}
-	runs, err := host.OpenRuns(s.svc.Runs)
+	runs, err := checkpoints.Open(s.svc.Runs)
 	if err != nil {
 		return nil, err
 	}
@@ -162,12 +163,12 @@ func (s *server) readRun(ctx context.Context, uri, id, after string) (*mcp.ReadR
 		return nil, err
 	}
 	out := runDetails{runSummary: summary(entry), Pending: []any{}, Events: []json.RawMessage{}, Notes: slices.Clone(contents.Notes)}
-	failed, err := host.FailureOf(contents)
+	failed, err := checkpoints.FailureOf(contents)
 	if err != nil {
 		return nil, err
 	}
 	out.Error, out.Failures = failed.Error, failed.Failures
-	pending, err := host.Pending(contents)
+	pending, err := checkpoints.Pending(contents)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func (s *server) readRun(ctx context.Context, uri, id, after string) (*mcp.ReadR
 }
 
 // readEvents adds a page of the stored events, in which secrets are masked.
-func (d *runDetails) readEvents(runs *host.Runs, id string, after int64) error {
+func (d *runDetails) readEvents(runs *checkpoints.Dir, id string, after int64) error {
 	errFull := errors.New("the page is full")
 	size, last := 0, after
 	err := runs.Events(id, after, func(seq int64, line []byte) error {
@@ -211,7 +212,7 @@ func (d *runDetails) readEvents(runs *host.Runs, id string, after int64) error {
 
 // readState adds the state after the last record. The workflow may be missing or
 // changed.
-func (d *runDetails) readState(ctx context.Context, s *server, contents *host.RunContents) {
+func (d *runDetails) readState(ctx context.Context, s *server, contents *checkpoints.Contents) {
 	state, mask, err := s.stateOf(ctx, contents)
 	if err != nil {
 		d.Notes = append(d.Notes, "the state is missing: "+mask.Text(err.Error()))
@@ -224,7 +225,7 @@ func (d *runDetails) readState(ctx context.Context, s *server, contents *host.Ru
 }
 
 // stateOf computes the state of a run from its checkpoint.
-func (s *server) stateOf(ctx context.Context, contents *host.RunContents) (map[string]any, host.Mask, error) {
+func (s *server) stateOf(ctx context.Context, contents *checkpoints.Contents) (map[string]any, host.Mask, error) {
 	info, err := host.FindRun(s.svc.Runs, contents.Header.RunID)
 	if err != nil {
 		return nil, host.Mask{}, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -65,7 +66,7 @@ func (s *server) getChanges(w http.ResponseWriter, r *http.Request) error {
 }
 
 // stateAfter returns the state of a run after a record, with masked secrets.
-func stateAfter(r *http.Request, wf *host.Workflow, contents *host.RunContents, mask host.Mask, step uint64) (json.RawMessage, error) {
+func stateAfter(r *http.Request, wf *host.Workflow, contents *checkpoints.Contents, mask host.Mask, step uint64) (json.RawMessage, error) {
 	state, err := wf.StateAt(r.Context(), contents, step)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 	teacmd "github.com/the-edge-agent/tea/cmd"
 	"github.com/the-edge-agent/tea/cmd/tea-serve/internal/page"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 )
 
 // stateDir is the directory of the server's state, below the directory of the runs.
@@ -282,7 +283,7 @@ func (s *server) open() (err error) {
 
 // recover queues the unfinished runs.
 func (s *server) recover() {
-	runs, err := host.OpenRuns(s.svc.Runs)
+	runs, err := checkpoints.Open(s.svc.Runs)
 	if err == nil {
 		s.rebuild(runs)
 		s.listEnded(runs)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
@@ -17,7 +18,7 @@ const byServer = "serve"
 func startedBy(it *item) string { return strings.TrimSuffix(byServer+" "+it.Trigger, " ") }
 
 // triggerOf returns the trigger of a run, and whether a server started it.
-func triggerOf(e host.RunEntry) (trigger string, served bool) {
+func triggerOf(e checkpoints.Entry) (trigger string, served bool) {
 	who, trigger, _ := strings.Cut(e.StartedBy, " ")
 	return trigger, who == byServer
 }
@@ -40,7 +41,7 @@ func (s *server) hasPriorState() bool {
 // rebuild recreates the missing state from the journals of the runs: unfinished runs
 // continue, questions are decided at their deadlines, and schedules continue after
 // their last runs.
-func (s *server) rebuild(runs *host.Runs) {
+func (s *server) rebuild(runs *checkpoints.Dir) {
 	list, err := runs.List()
 	if err != nil || !s.led.fresh {
 		return // listEnded reports it
@@ -93,7 +94,7 @@ func (s *server) rebuild(runs *host.Runs) {
 
 // unfinished reports whether a run must continue: the end of the server interrupted
 // it, or it waits for a time.
-func (s *server) unfinished(runs *host.Runs, e host.RunEntry, it *item) (bool, error) {
+func (s *server) unfinished(runs *checkpoints.Dir, e checkpoints.Entry, it *item) (bool, error) {
 	if e.Status != flow.Stopped && e.Status != flow.Waiting {
 		return false, nil
 	}
@@ -103,10 +104,10 @@ func (s *server) unfinished(runs *host.Runs, e host.RunEntry, it *item) (bool, e
 	}
 	if e.Status == flow.Stopped {
 		// A killed run has no final status.
-		end, err := host.FailureOf(&host.RunContents{Records: contents.Records[max(0, len(contents.Records)-1):]})
+		end, err := checkpoints.FailureOf(&checkpoints.Contents{Records: contents.Records[max(0, len(contents.Records)-1):]})
 		return cmp.Or(end.Error, errClosed.Error()) == errClosed.Error(), err
 	}
-	pending, err := host.Pending(contents)
+	pending, err := checkpoints.Pending(contents)
 	it.NotBefore = deadline(&flow.Result{Pending: pending})
 	it.Waiting = !it.NotBefore.IsZero()
 	return it.Waiting, err

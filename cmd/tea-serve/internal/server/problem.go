@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -73,7 +74,7 @@ func statusOf(err error) int {
 		return http.StatusInsufficientStorage
 	case errors.Is(err, errStopping), errors.As(err, new(*unwritable)), errors.Is(err, errLedgerClosed):
 		return http.StatusServiceUnavailable
-	case errors.Is(err, errNoWorkflow), errors.Is(err, errNoRun), errors.Is(err, fs.ErrNotExist), errors.Is(err, host.ErrNoStep):
+	case errors.Is(err, errNoWorkflow), errors.Is(err, errNoRun), errors.Is(err, fs.ErrNotExist), errors.Is(err, checkpoints.ErrNoStep):
 		return http.StatusNotFound
 	case errors.Is(err, errQueueFull), errors.Is(err, errBudgetSpent):
 		return http.StatusTooManyRequests

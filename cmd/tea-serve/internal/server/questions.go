@@ -15,7 +15,7 @@ import (
 	"time"
 
 	teacmd "github.com/the-edge-agent/tea/cmd"
-	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -157,7 +157,7 @@ func (s *server) findQuestions(run string) {
 	if q, err := s.questionsOf(v); q == nil || err != nil {
 		return // a mistake in the settings fails the runs
 	}
-	pending, err := host.Pending(contents)
+	pending, err := checkpoints.Pending(contents)
 	for _, i := range pending {
 		a := &announcement{Run: run, Question: i.ID, AskedAt: i.AskedAt, Since: time.Now().UTC()}
 		s.mu.Lock()
@@ -283,7 +283,7 @@ func (a *announcement) escalation(steps []askNext) time.Time {
 
 // pendingQuestion returns the question of a run that matches; nil if it waits for no such
 // answer.
-func (s *server) pendingQuestion(run string, match func(flow.Interrupt) bool) (*host.RunContents, *flow.Interrupt, error) {
+func (s *server) pendingQuestion(run string, match func(flow.Interrupt) bool) (*checkpoints.Contents, *flow.Interrupt, error) {
 	_, contents, err := s.contents(run)
 	if err != nil {
 		return nil, nil, err
@@ -297,7 +297,7 @@ func (s *server) pendingQuestion(run string, match func(flow.Interrupt) bool) (*
 			return contents, nil, err
 		}
 	}
-	pending, err := host.Pending(contents)
+	pending, err := checkpoints.Pending(contents)
 	for _, i := range pending {
 		if i.Kind == flow.InterruptAsk && match(i) {
 			return contents, &i, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
@@ -42,7 +43,7 @@ func (s *server) postResume(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	pending, err := host.Pending(contents)
+	pending, err := checkpoints.Pending(contents)
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (s *server) retryParked(id string) (accepted, error) {
 }
 
 // resume makes the resumption of a run durable.
-func (s *server) resume(contents *host.RunContents, resume *resumption) (accepted, error) {
+func (s *server) resume(contents *checkpoints.Contents, resume *resumption) (accepted, error) {
 	id := contents.Header.RunID
 	if !resume.Migrate {
 		if err := s.hasVersion(contents); err != nil {
@@ -120,7 +121,7 @@ func (s *server) resume(contents *host.RunContents, resume *resumption) (accepte
 	next.AnsweredBy = resume.addBy(next.AnsweredBy)
 	runs, err := s.openRuns()
 	if err == nil {
-		var entry host.RunEntry
+		var entry checkpoints.Entry
 		entry, err = runs.Entry(id)
 		switch {
 		case err != nil:
@@ -143,7 +144,7 @@ func (s *server) resume(contents *host.RunContents, resume *resumption) (accepte
 
 // hasVersion returns an error if the workflow version of a run no longer exists, so
 // that the run cannot continue.
-func (s *server) hasVersion(contents *host.RunContents) error {
+func (s *server) hasVersion(contents *checkpoints.Contents) error {
 	if v := s.catalog.use(contents.Header.Workflow); v != nil {
 		defer v.uses.Done()
 		if v.Digest() == contents.Header.Digest {
@@ -244,7 +245,7 @@ func (s *server) postFork(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	used, err := host.UsageAt(contents, at) // already counted for the source
+	used, err := checkpoints.UsageAt(contents, at) // already counted for the source
 	if err != nil {
 		return err
 	}

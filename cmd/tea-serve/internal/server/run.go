@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
@@ -145,7 +146,7 @@ func (s *server) proceed(ctx context.Context, lv *live) (*flow.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.begin(it, host.FinishedNodes(contents)); err != nil {
+	if err := s.begin(it, checkpoints.FinishedNodes(contents)); err != nil {
 		return nil, err
 	}
 	o.Events, o.Middleware = s.events(lv), s.metrics.models.invoke
@@ -156,7 +157,7 @@ func (s *server) proceed(ctx context.Context, lv *live) (*flow.Result, error) {
 
 // outcome returns the result of a run that ended before the server recorded it; nil
 // if the run must continue.
-func (s *server) outcome(ctx context.Context, runs *host.Runs, contents *host.RunContents, it *item) (*flow.Result, error) {
+func (s *server) outcome(ctx context.Context, runs *checkpoints.Dir, contents *checkpoints.Contents, it *item) (*flow.Result, error) {
 	if it.Resume != nil && it.Attempts == 0 || !it.recovered {
 		return nil, nil
 	}
@@ -180,10 +181,10 @@ func (s *server) outcome(ctx context.Context, runs *host.Runs, contents *host.Ru
 		if it.Waiting {
 			return nil, nil // the deadline has passed
 		}
-		res.Pending, err = host.Pending(contents)
+		res.Pending, err = checkpoints.Pending(contents)
 		return res, err
 	case flow.Failed:
-		failed, err := host.FailureOf(contents)
+		failed, err := checkpoints.FailureOf(contents)
 		res.Err, res.Failures = errors.New(failed.Error), failed.Failures
 		return res, err
 	}
@@ -192,7 +193,7 @@ func (s *server) outcome(ctx context.Context, runs *host.Runs, contents *host.Ru
 
 // resumeOptions returns the options for continuing a run, without answers that an
 // earlier attempt has already given.
-func (s *server) resumeOptions(it *item, contents *host.RunContents) (host.RunOptions, error) {
+func (s *server) resumeOptions(it *item, contents *checkpoints.Contents) (host.RunOptions, error) {
 	o := host.RunOptions{Hold: true, KeepOldRuns: true, RetryFailed: it.Failures > 0}
 	if it.Resume == nil {
 		return o, nil
@@ -205,7 +206,7 @@ func (s *server) resumeOptions(it *item, contents *host.RunContents) (host.RunOp
 	if err != nil {
 		return o, err
 	}
-	pending, err := host.Pending(contents)
+	pending, err := checkpoints.Pending(contents)
 	if err != nil {
 		return o, err
 	}
@@ -413,7 +414,7 @@ func (s *server) resumeFailed(it *item, entries *[]*entry) {
 	_, contents, err := s.contents(it.ID)
 	var res flow.Result
 	if err == nil {
-		res.Pending, err = host.Pending(contents)
+		res.Pending, err = checkpoints.Pending(contents)
 	}
 	if it.unresumed = flow.Failed; len(res.Pending) > 0 {
 		it.unresumed = flow.Waiting

@@ -15,6 +15,7 @@ import (
 
 	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -166,7 +167,7 @@ func positionOf(text string) (runDoc, error) {
 	return runDoc{ID: id, AcceptedAt: time.Unix(0, nano)}, nil
 }
 
-func docOf(e host.RunEntry) runDoc {
+func docOf(e checkpoints.Entry) runDoc {
 	trigger, _ := triggerOf(e)
 	return runDoc{
 		Trigger: trigger,
@@ -252,16 +253,16 @@ func (s *server) statusOf(id string) string {
 }
 
 // openRuns opens the directory of runs. The error is [unwritable] if it was moved.
-func (s *server) openRuns() (*host.Runs, error) {
+func (s *server) openRuns() (*checkpoints.Dir, error) {
 	if err := s.led.moved(); err != nil {
 		return nil, &unwritable{err}
 	}
-	return host.OpenRuns(s.svc.Runs)
+	return checkpoints.Open(s.svc.Runs)
 }
 
 // contents reads a run by its complete id. A prefix would reveal which ids other
 // workflows have.
-func (s *server) contents(id string) (*host.Runs, *host.RunContents, error) {
+func (s *server) contents(id string) (*checkpoints.Dir, *checkpoints.Contents, error) {
 	if !runview.ValidID(id) {
 		return nil, nil, noRun(id)
 	}
@@ -277,13 +278,13 @@ func (s *server) contents(id string) (*host.Runs, *host.RunContents, error) {
 }
 
 // entry returns the summary of a run without reading the rest of its checkpoint.
-func (s *server) entry(id string) (*host.Runs, host.RunEntry, error) {
+func (s *server) entry(id string) (*checkpoints.Dir, checkpoints.Entry, error) {
 	if !runview.ValidID(id) {
-		return nil, host.RunEntry{}, noRun(id)
+		return nil, checkpoints.Entry{}, noRun(id)
 	}
 	runs, err := s.openRuns()
 	if err != nil {
-		return nil, host.RunEntry{}, err
+		return nil, checkpoints.Entry{}, err
 	}
 	entry, err := runs.Entry(id + ".tea")
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !s.catalog.Owns(entry.WorkflowFile) {
@@ -328,7 +329,7 @@ func (s *server) describeRun(ctx context.Context, id string, state bool) (runDoc
 	s.mu.Lock()
 	s.complete(&doc)
 	s.mu.Unlock()
-	failed, err := host.FailureOf(contents)
+	failed, err := checkpoints.FailureOf(contents)
 	if err != nil {
 		return doc, err
 	}
@@ -336,7 +337,7 @@ func (s *server) describeRun(ctx context.Context, id string, state bool) (runDoc
 	if own := slices.IndexFunc(failed.Failures, func(f flow.Failure) bool { return !f.Branch }); own >= 0 && doc.ErrorType == "" {
 		doc.ErrorType = failed.Failures[own].Type
 	}
-	pending, err := host.Pending(contents)
+	pending, err := checkpoints.Pending(contents)
 	if err != nil {
 		return doc, err
 	}
@@ -406,7 +407,7 @@ func typeOf(err error) tea.ErrorType {
 }
 
 // versionOf returns the workflow of a run for reading. The caller calls release.
-func (s *server) versionOf(contents *host.RunContents) (wf *host.Workflow, release func(), err error) {
+func (s *server) versionOf(contents *checkpoints.Contents) (wf *host.Workflow, release func(), err error) {
 	if v := s.catalog.use(contents.Header.Workflow); v != nil {
 		if v.Digest() == contents.Header.Digest {
 			return v.Workflow, v.uses.Done, nil
@@ -424,7 +425,7 @@ func (s *server) versionOf(contents *host.RunContents) (wf *host.Workflow, relea
 }
 
 // stateOf computes the state of a run from its checkpoint, without secrets.
-func (s *server) stateOf(ctx context.Context, contents *host.RunContents) (json.RawMessage, error) {
+func (s *server) stateOf(ctx context.Context, contents *checkpoints.Contents) (json.RawMessage, error) {
 	if len(contents.Records) == 0 {
 		return nil, errors.New("the run has no records yet")
 	}
@@ -445,7 +446,7 @@ func (s *server) stateOf(ctx context.Context, contents *host.RunContents) (json.
 }
 
 // stateAt computes the state of a run from a checkpoint with records.
-func (s *server) stateAt(ctx context.Context, contents *host.RunContents) (map[string]any, error) {
+func (s *server) stateAt(ctx context.Context, contents *checkpoints.Contents) (map[string]any, error) {
 	wf, release, err := s.versionOf(contents)
 	if err != nil {
 		return nil, err

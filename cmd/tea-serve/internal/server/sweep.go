@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
@@ -33,7 +34,7 @@ func byAge(items map[string]*item) []*item {
 }
 
 // listEnded finds the ended runs of the workflows.
-func (s *server) listEnded(runs *host.Runs) {
+func (s *server) listEnded(runs *checkpoints.Dir) {
 	list, err := runs.List()
 	if err != nil {
 		s.svc.Log.Warn("the runs cannot be listed", "error", err)
@@ -93,13 +94,13 @@ func (s *server) sweep() {
 }
 
 // prune removes runs that were unfinished for long, and sources that no run needs.
-func (s *server) prune(runs *host.Runs) {
-	policy := host.DefaultPrunePolicy()
+func (s *server) prune(runs *checkpoints.Dir) {
+	policy := checkpoints.DefaultPolicy()
 	policy.MaxCount, policy.MaxAge, policy.MaxBytes = 0, 0, 0 // finished runs have separate limits
 	if _, err := runs.Prune(policy); err != nil {
 		s.svc.Log.Warn("old runs cannot be removed", "error", err)
 	}
-	if err := runs.RemoveSources(s.sources()); err != nil {
+	if err := host.RemoveSources(runs, s.sources()); err != nil {
 		s.svc.Log.Warn("the sources of old workflows cannot be removed", "error", err)
 	}
 }
@@ -120,7 +121,7 @@ func (s *server) sources() (list []*host.Source) {
 	return list
 }
 
-func (s *server) remove(runs *host.Runs, ids []string) {
+func (s *server) remove(runs *checkpoints.Dir, ids []string) {
 	for _, id := range ids {
 		if err := runs.Remove(id); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			s.svc.Log.Warn("an old run cannot be removed", "run", id, "error", err)

@@ -9,6 +9,7 @@ import (
 
 	teacmd "github.com/the-edge-agent/tea/cmd"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -103,7 +104,7 @@ func (s *site) asked() *flow.Result {
 	}
 	eventually(s.t, "the run is listed", func() bool {
 		list, err := Engine{}.Runs(s.t.Context(), s.flags)
-		return err == nil && slices.ContainsFunc(list, func(e host.RunEntry) bool { return e.ID == res.RunID })
+		return err == nil && slices.ContainsFunc(list, func(e checkpoints.Entry) bool { return e.ID == res.RunID })
 	})
 	return res
 }

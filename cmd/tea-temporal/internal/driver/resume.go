@@ -13,6 +13,7 @@ import (
 
 	teacmd "github.com/the-edge-agent/tea/cmd"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
@@ -149,7 +150,7 @@ func (r *follower) again(ctx context.Context, name string, g *resumeInput) error
 }
 
 // migrate returns the definition of the changed workflow if it fits the records.
-func (r *follower) migrate(ctx context.Context, records []host.Record) (*definition, error) {
+func (r *follower) migrate(ctx context.Context, records []checkpoints.Record) (*definition, error) {
 	wf, o := r.changed.Workflow, r.changed.Options
 	o.RunID = r.run
 	if err := wf.CheckMigration(ctx, records, o); err != nil {
@@ -164,7 +165,7 @@ func (r *follower) migrate(ctx context.Context, records []host.Record) (*definit
 }
 
 // records returns the records of the run.
-func (r *follower) records(ctx context.Context) (records []host.Record, err error) {
+func (r *follower) records(ctx context.Context) (records []checkpoints.Record, err error) {
 	v, err := r.client.QueryWorkflow(ctx, r.run, r.execution, recordsQuery)
 	if err == nil {
 		err = v.Get(&records)

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -66,8 +67,8 @@ type run struct {
 	wf     *loaded
 	rt     *runtime
 
-	segments [][]host.Record
-	records  []host.Record
+	segments [][]checkpoints.Record
+	records  []checkpoints.Record
 	events   []event
 	lastSeq  int64
 	nodes    int // that have begun in this execution
@@ -128,7 +129,7 @@ func (r *run) read(args converter.EncodedValues) error {
 	if err := args.Get(&r.start); err != nil {
 		return fmt.Errorf("read the start of the run: %w", err)
 	}
-	r.segments = make([][]host.Record, r.start.Segments)
+	r.segments = make([][]checkpoints.Record, r.start.Segments)
 	into := []any{&r.start, &r.def}
 	for i := range r.segments {
 		into = append(into, &r.segments[i])
@@ -246,7 +247,7 @@ func (r *run) turn(ctx context.Context) (*flow.Result, error) {
 	}
 	return r.wf.Drive(ctx, o, host.Drive{
 		Runtime: r.rt, Place: r.place(), StartedAt: r.start.StartedAt, Records: slices.Clone(r.records), Steps: r.steps(),
-		Append: func(rec host.Record) { r.records = append(r.records, rec) },
+		Append: func(rec checkpoints.Record) { r.records = append(r.records, rec) },
 	})
 }
 
@@ -366,7 +367,7 @@ func (r *run) next(w workflow.Context) error {
 	return workflow.NewContinueAsNewError(w, workflow.GetInfo(w).WorkflowType.Name, args...)
 }
 
-func sizeOf(records []host.Record) (size int) {
+func sizeOf(records []checkpoints.Record) (size int) {
 	for _, r := range records {
 		size += len(r.Body) + len(r.Path)
 	}
@@ -422,7 +423,7 @@ func (r *run) handle(w workflow.Context) error {
 	queries := map[string]any{
 		definitionQuery: func() (*definition, error) { return &r.def, nil },
 		progressQuery:   func(after int64) (*progress, error) { return r.progress(w, after), nil },
-		recordsQuery:    func() ([]host.Record, error) { return r.records, r.worker.checkSize(recordsOf, r.records) },
+		recordsQuery:    func() ([]checkpoints.Record, error) { return r.records, r.worker.checkSize(recordsOf, r.records) },
 	}
 	for name, handler := range queries {
 		if err := workflow.SetQueryHandler(w, name, handler); err != nil {

@@ -17,19 +17,20 @@ import (
 
 	teacmd "github.com/the-edge-agent/tea/cmd"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
 // Runs lists the runs of the queue, the newest first.
-func (Engine) Runs(ctx context.Context, f teacmd.EngineFlags) ([]host.RunEntry, error) {
+func (Engine) Runs(ctx context.Context, f teacmd.EngineFlags) ([]checkpoints.Entry, error) {
 	r, err := connect(ctx, f, "", host.RunOptions{})
 	if err != nil {
 		return nil, err
 	}
 	defer r.close()
 	query := fmt.Sprintf("TaskQueue = '%s'", strings.ReplaceAll(r.queue, "'", "''"))
-	list, seen := []host.RunEntry{}, map[string]int{}
+	list, seen := []checkpoints.Entry{}, map[string]int{}
 	for next := []byte(nil); ; {
 		page, err := r.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query, NextPageToken: next})
 		if err != nil {
@@ -51,16 +52,16 @@ func (Engine) Runs(ctx context.Context, f teacmd.EngineFlags) ([]host.RunEntry, 
 		}
 	}
 	// The server lists running runs first.
-	slices.SortFunc(list, func(a, b host.RunEntry) int {
+	slices.SortFunc(list, func(a, b checkpoints.Entry) int {
 		return cmp.Or(b.StartedAt.Compare(a.StartedAt), strings.Compare(b.ID, a.ID))
 	})
 	return list, nil
 }
 
 // entry describes a run by its execution.
-func (c *connection) entry(info *workflow.WorkflowExecutionInfo) host.RunEntry {
+func (c *connection) entry(info *workflow.WorkflowExecutionInfo) checkpoints.Entry {
 	id := info.GetExecution().GetWorkflowId()
-	e := host.RunEntry{
+	e := checkpoints.Entry{
 		ID: id, Workflow: info.GetType().GetName(), Path: "temporal:" + id, Size: info.GetHistorySizeBytes(),
 		StartedAt: info.GetStartTime().AsTime(), UpdatedAt: info.GetStartTime().AsTime(), Status: statusOf(info.GetStatus()),
 	}
@@ -107,7 +108,7 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 	if err != nil {
 		return out, err
 	}
-	out.RunEntry = r.entry(about.GetWorkflowExecutionInfo())
+	out.Entry = r.entry(about.GetWorkflowExecutionInfo())
 	queue := about.GetExecutionConfig().GetTaskQueue().GetName()
 	if r.hasNoWorker(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW) {
 		what := "run " + run
@@ -143,7 +144,7 @@ func (Engine) Show(ctx context.Context, f teacmd.EngineFlags, run string) (out t
 	if o == nil {
 		return out, nil
 	}
-	out.Status, out.Pending, out.Failures, out.RunFailure.FailedBranches = o.Status, o.Pending, o.Failures, o.FailedBranches
+	out.Status, out.Pending, out.Failures, out.Failure.FailedBranches = o.Status, o.Pending, o.Failures, o.FailedBranches
 	// The server may lack the search attributes.
 	if len(o.Pending) > 0 {
 		out.Node = o.Pending[0].Path
@@ -295,7 +296,7 @@ func (Engine) Fork(ctx context.Context, f teacmd.EngineFlags, run, step string, 
 	if err != nil {
 		return nil, err
 	}
-	at, err := host.StepOf(run, records, step)
+	at, err := checkpoints.StepOf(run, records, step)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 
 	teacmd "github.com/the-edge-agent/tea/cmd"
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
@@ -65,7 +66,7 @@ nodes:
 
 	want := map[string][]string{waiting.RunID: {"asking", "waiting", "ask"}, failed.RunID: {"failing", "failed", "bad"}}
 	eventually(t, "both runs are listed", func() bool {
-		var list []host.RunEntry
+		var list []checkpoints.Entry
 		if err := json.Unmarshal([]byte(s.output("runs", "--json")), &list); err != nil {
 			t.Fatal(err)
 		}

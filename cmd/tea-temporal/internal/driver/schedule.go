@@ -13,6 +13,7 @@ import (
 	teacmd "github.com/the-edge-agent/tea/cmd"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
+	"github.com/the-edge-agent/tea/internal/cron"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
@@ -88,14 +89,14 @@ func (e Engine) Schedule(ctx context.Context, f teacmd.EngineFlags, id string, t
 // seconds, years and comments.
 func checkTimes(times []string) error {
 	for _, text := range times {
-		cron := text
+		fields := text
 		if strings.HasPrefix(text, "CRON_TZ=") || strings.HasPrefix(text, "TZ=") {
-			_, cron, _ = strings.Cut(text, " ")
+			_, fields, _ = strings.Cut(text, " ")
 		}
-		if n := len(strings.Fields(cron)); strings.HasPrefix(cron, "@every ") || strings.Contains(cron, "#") || n == 6 || n == 7 {
+		if n := len(strings.Fields(fields)); strings.HasPrefix(fields, "@every ") || strings.Contains(fields, "#") || n == 6 || n == 7 {
 			continue
 		}
-		if hint, err := host.CheckCron(cron); err != nil {
+		if _, hint, err := cron.Parse(fields); err != nil {
 			return tea.Errorf(tea.ValidationError, "--schedule: %w\n  hint: %s", err, hint)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/the-edge-agent/tea/host/internal/execpath"
+	"github.com/the-edge-agent/tea/internal/execpath"
 )
 
 // span is an open span.

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
 
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
-	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/secret"
+	"github.com/the-edge-agent/tea/internal/execpath"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -131,4 +132,13 @@ func OriginOf(rec checkpoint.Record) (Origin, error) {
 	var start Start
 	err := decode(rec, &start, nil)
 	return start.Origin, err
+}
+
+// Masked returns copies of records with *** in place of secrets.
+func Masked(records []checkpoint.Record) []checkpoint.Record {
+	out := slices.Clone(records)
+	for i := range out {
+		out[i].Body = secret.MaskJSON(out[i].Body)
+	}
+	return out
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
-	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/secret"
+	"github.com/the-edge-agent/tea/internal/execpath"
 )
 
 // everyKind are the records of a run that tea 0.1 has written: resumed with

@@ -10,9 +10,9 @@ import (
 
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
-	"github.com/the-edge-agent/tea/host/internal/execpath"
 	"github.com/the-edge-agent/tea/host/internal/secret"
 	"github.com/the-edge-agent/tea/host/internal/spec"
+	"github.com/the-edge-agent/tea/internal/execpath"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
-	"github.com/the-edge-agent/tea/host/internal/execpath"
+	"github.com/the-edge-agent/tea/internal/execpath"
 )
 
 // journalOf numbers records, a second apart.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
-	"github.com/the-edge-agent/tea/host/internal/execpath"
+	"github.com/the-edge-agent/tea/internal/execpath"
 )
 
 // A failed branch that a fan-in node has read is an outcome like any other. To run

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/the-edge-agent/tea/host/internal/execpath"
+	"github.com/the-edge-agent/tea/internal/execpath"
 )
 
 // treeOf holds each path as its own value.

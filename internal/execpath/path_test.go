@@ -3,7 +3,7 @@ package execpath_test
 import (
 	"testing"
 
-	"github.com/the-edge-agent/tea/host/internal/execpath"
+	"github.com/the-edge-agent/tea/internal/execpath"
 )
 
 func TestPaths(t *testing.T) {

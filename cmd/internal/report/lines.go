@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/host/flow"
-	"github.com/the-edge-agent/tea/host/internal/execpath"
+	"github.com/the-edge-agent/tea/internal/execpath"
 )
 
 // state is the state of a line's node.
