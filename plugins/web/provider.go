@@ -9,7 +9,6 @@ import (
 	"github.com/the-edge-agent/tea/plugins/web/internal/firecrawl"
 	"github.com/the-edge-agent/tea/plugins/web/internal/local"
 	"github.com/the-edge-agent/tea/plugins/web/internal/page"
-	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
 	"github.com/the-edge-agent/tea/plugins/web/internal/search"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -32,7 +31,7 @@ func open(s tea.Settings) (*Client, error) {
 	if err := s.Decode(settingsKey, &c.settings); err != nil {
 		return nil, err
 	}
-	guard := &safenet.Guard{AllowPrivate: c.settings.AllowPrivate}
+	guard := c.settings.Guard()
 	c.browser = chromium.New(c.settings.Chromium, guard, c.settings.UserAgent, int(c.settings.MaxBodyBytes))
 	c.local = local.Open(c.settings.Settings, version, c.browser)
 	c.firecrawl = firecrawl.Open(c.settings.Firecrawl, guard)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/web/internal/page"
-	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/safenet"
 )
 
 // Browser loads pages. It starts Chromium for the first page and stops it when

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
+	"github.com/the-edge-agent/tea/sdk/x/safenet"
 )
 
 // testBrowser returns a browser on the real Chromium, closed at the end of the

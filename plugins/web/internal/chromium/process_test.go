@@ -21,8 +21,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/safenet"
 )
 
 // eventually waits until a condition is met.

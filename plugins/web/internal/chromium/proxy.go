@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
+	"github.com/the-edge-agent/tea/sdk/x/safenet"
 )
 
 // proxy is the HTTP proxy through which a page reaches the network. The guard makes

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/safenet"
 )
 
 // attacks tries to reach the port PORT for TCP and UDP of this machine in all

@@ -13,11 +13,11 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/web/internal/extract"
 	"github.com/the-edge-agent/tea/plugins/web/internal/page"
-	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
 	"github.com/the-edge-agent/tea/plugins/web/internal/service"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 	"github.com/the-edge-agent/tea/sdk/x/httpstatus"
+	"github.com/the-edge-agent/tea/sdk/x/safenet"
 )
 
 // Settings are the settings under settings.web.firecrawl.

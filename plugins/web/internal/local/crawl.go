@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/the-edge-agent/tea/plugins/web/internal/page"
-	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
+	"github.com/the-edge-agent/tea/sdk/x/safenet"
 )
 
 const (

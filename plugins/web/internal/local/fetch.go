@@ -10,9 +10,9 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/httpstatus"
+	"github.com/the-edge-agent/tea/sdk/x/safenet"
 )
 
 // accept is the Accept header of all requests.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/web/internal/extract"
 	"github.com/the-edge-agent/tea/plugins/web/internal/page"
-	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/safenet"
 )
 
 // Reader fetches pages. It is safe for concurrent use. The caller closes it.
@@ -34,7 +34,7 @@ type Reader struct {
 // Open returns a reader. The version is part of the User-Agent header. The renderer
 // runs pages with JavaScript; nil if there is none.
 func Open(s Settings, version string, renderer page.Renderer) *Reader {
-	guard := &safenet.Guard{AllowPrivate: s.AllowPrivate}
+	guard := s.Guard()
 	return &Reader{
 		guard:        guard,
 		transport:    guard.Transport(),

@@ -2,6 +2,8 @@ package local
 
 import (
 	"time"
+
+	"github.com/the-edge-agent/tea/sdk/x/safenet"
 )
 
 // Settings are the settings of the local provider.
@@ -14,6 +16,11 @@ type Settings struct {
 	HostDelay     *float64 `json:"host_delay,omitempty" minimum:"0" maximum:"60" doc:"seconds between the starts of two requests to one host; default 0.5"`
 	CacheDir      string   `json:"cache_dir,omitempty" format:"path" doc:"directory of the cache; default: tea/web in the user's cache directory"`
 	CacheMaxBytes *int64   `json:"cache_max_bytes,omitempty" minimum:"0" doc:"limit for the size of the cache; 0 turns it off; default 67108864 (64 MiB)"`
+}
+
+// Guard returns the guard of connections.
+func (s Settings) Guard() *safenet.Guard {
+	return &safenet.Guard{AllowPrivate: s.AllowPrivate, Remedy: "set settings.web.allow_private: true to allow it"}
 }
 
 // Defaults of the settings; the guide names them too.

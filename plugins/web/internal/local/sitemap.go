@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/net/html/charset"
 
-	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/safenet"
 )
 
 const (

@@ -22,15 +22,17 @@ const (
 type Guard struct {
 	// AllowPrivate allows addresses that are not public.
 	AllowPrivate bool
+	// Remedy is the end of refusals: how a user allows such addresses.
+	Remedy string
 	// Resolver replaces the system's resolver in tests.
 	Resolver *net.Resolver
 }
 
-// addressError is the refusal of an address. It is not retryable.
-func addressError(a netip.Addr, host string) *tea.Error {
-	e := tea.Errorf(tea.PermissionDenied, "%s is not a public address; set settings.web.allow_private: true to allow it", a)
+// refusal returns the error for an address. It is not retryable.
+func (g *Guard) refusal(a netip.Addr, host string) *tea.Error {
+	e := tea.Errorf(tea.PermissionDenied, "%s is not a public address; %s", a, g.Remedy)
 	if host != "" && host != a.String() {
-		e = tea.Errorf(tea.PermissionDenied, "%s has the address %s, which is not public; set settings.web.allow_private: true to allow it", host, a)
+		e = tea.Errorf(tea.PermissionDenied, "%s has the address %s, which is not public; %s", host, a, g.Remedy)
 	}
 	e.Source = host
 	e.Details = map[string]any{"address": a.String()}
@@ -41,7 +43,7 @@ func addressError(a netip.Addr, host string) *tea.Error {
 // are resolved.
 func (g *Guard) CheckHost(host string) error {
 	if a, err := netip.ParseAddr(host); err == nil && !g.AllowPrivate && !IsPublic(a) {
-		return addressError(a, host)
+		return g.refusal(a, host)
 	}
 	return nil
 }
@@ -83,7 +85,7 @@ func (g *Guard) check(network, address, host string) error {
 		return tea.Errorf(tea.PermissionDenied, "%s is not an IP address", address)
 	}
 	if !IsPublic(a.Addr()) {
-		return addressError(a.Addr(), host)
+		return g.refusal(a.Addr(), host)
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/the-edge-agent/tea/plugins/web/internal/safenet"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/safenet"
 )
 
 func TestIsPublic(t *testing.T) {
@@ -193,7 +193,7 @@ func TestDialRefusesChangedDNS(t *testing.T) {
 		t.Fatalf("the name does not lead to the server: %v", err)
 	}
 	conn.Close()
-	_, err = (&safenet.Guard{Resolver: resolver}).Dial(t.Context(), "tcp", "rebind.example.com:"+port)
+	_, err = (&safenet.Guard{Resolver: resolver, Remedy: "set settings.web.allow_private: true to allow it"}).Dial(t.Context(), "tcp", "rebind.example.com:"+port)
 	e := tea.AsError(err)
 	if e == nil || e.Type != tea.PermissionDenied || e.Retryable {
 		t.Fatalf("got %v, want a permission_denied error that is not retryable", err)
