@@ -103,6 +103,7 @@ func TestPage(t *testing.T) {
 		"token":                              pageToken,
 		"a map of 10,000 items":              pageMap,
 		"plugins":                            pagePlugins,
+		"notifications":                      pagePush,
 		"phone, colours and keyboard":        pagePhone,
 		"report":                             pageReport,
 	} {

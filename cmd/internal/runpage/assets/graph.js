@@ -3,7 +3,9 @@ import {h} from "./dom.js"
 
 const parts = new Set(["svg", "title", "rect", "defs", "marker", "path", "g", "text"])
 const statuses = ["running", "waiting", "failed", "stopped", "done", "skipped", "unreached"]
-const trusted = window.trustedTypes?.createPolicy("tea", {createHTML: text => text}) ?? {createHTML: text => text}
+const rules = {createHTML: text => text, createScriptURL: url => url}
+// trusted marks the markup of drawings and the address of the worker. A page has one.
+export const trusted = window.trustedTypes?.createPolicy("tea", rules) ?? rules
 const sheet = new CSSStyleSheet()
 document.adoptedStyleSheets = [sheet]
 

@@ -29,8 +29,12 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// index is the file at /.
-const index = "index.html"
+// index is the file at /, and worker the one at /worker.js: a worker serves the paths
+// below its own.
+const (
+	index  = "index.html"
+	worker = "worker.js"
+)
 
 // policy allows the files of the page and the API of its server. Scripts set styles,
 // which the policy does not limit. A single function parses markup.
@@ -116,6 +120,9 @@ func (p *Page) nameOf(r *http.Request) string {
 	if r.URL.Path == "/" {
 		return index
 	}
+	if r.URL.Path == "/"+worker {
+		return worker
+	}
 	name, _ := strings.CutPrefix(r.URL.Path, p.folder)
 	return name
 }
@@ -132,7 +139,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Cache-Control", "private, max-age=31536000, immutable")
-	if name == index {
+	if name == index || name == worker {
 		header.Set("Cache-Control", "no-cache")
 	}
 	header.Set("Vary", "Accept-Encoding")

@@ -154,8 +154,43 @@ func (a *access) roleOf(r *http.Request) (has role, given bool) {
 	if a.certificates {
 		has, _ = roleOfCertificate(r.TLS)
 	}
-	byToken, given := a.tokens.roleOf(r)
-	return max(has, byToken), given
+	byToken, given := a.tokens.grantOf(r)
+	return max(has, byToken.role), given
+}
+
+// owner is who something belongs to; the zero value is everyone who reaches a server
+// without tokens and certificates.
+type owner struct {
+	Owner string `json:"owner,omitempty"`
+	// Name is shown, and Until the end of a certificate.
+	Name  string    `json:"name,omitempty"`
+	Until time.Time `json:"until,omitzero"`
+}
+
+// ownerOf returns who has sent a request that needed roleAnswer.
+func (a *access) ownerOf(r *http.Request) owner {
+	if g, _ := a.tokens.grantOf(r); g.role >= roleAnswer {
+		return owner{Owner: g.owner(), Name: g.name}
+	}
+	if has, _ := roleOfCertificate(r.TLS); a.certificates && has >= roleAnswer {
+		leaf := r.TLS.PeerCertificates[0]
+		return owner{Owner: certificateOwner + leaf.Subject.CommonName, Name: leaf.Subject.CommonName, Until: leaf.NotAfter}
+	}
+	return owner{}
+}
+
+// certificateOwner begins owners with a certificate. No name of a token has a space.
+const certificateOwner = "certificate "
+
+// mayAnswer reports whether an owner may answer questions now.
+func (a *access) mayAnswer(o owner) bool {
+	switch {
+	case a.tokens == nil && !a.certificates:
+		return o.Owner == ""
+	case strings.HasPrefix(o.Owner, certificateOwner):
+		return a.certificates && time.Now().Before(o.Until)
+	}
+	return a.tokens.mayAnswer(o.Owner)
 }
 
 // blocked returns how long an address has to wait.

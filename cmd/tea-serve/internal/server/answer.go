@@ -54,12 +54,11 @@ func (s *server) answerActions(run, target string, i flow.Interrupt, until time.
 	if s.base == "" {
 		return []any{}, nil
 	}
-	key, err := s.linkKey()
+	path, err := s.answerPath(run, target, i, until)
 	if err != nil {
 		return nil, err
 	}
-	expiry := strconv.FormatInt(until.Unix(), 36)
-	link := s.base + "/answer/" + strings.Join([]string{run, target, expiry, signature(key, run, target, expiry, i)}, ".")
+	link := s.base + path
 	list := choicesOf(i)
 	if len(list) == 0 || len(list) > mostButtons {
 		return []any{map[string]any{"label": "Answer", "url": link}}, nil
@@ -71,21 +70,31 @@ func (s *server) answerActions(run, target string, i flow.Interrupt, until time.
 	return actions, nil
 }
 
-// linkKey returns the key of the links, which is made for the first one.
-func (s *server) linkKey() ([]byte, error) {
+// answerPath returns the path of a link that answers a question.
+func (s *server) answerPath(run, target string, i flow.Interrupt, until time.Time) (string, error) {
+	made := make([]byte, sha256.Size)
+	_, _ = rand.Read(made) // it never fails
+	key, err := s.keyOf(&s.led.state.linkKey, made, &entry{LinkKey: made})
+	if err != nil {
+		return "", err
+	}
+	expiry := strconv.FormatInt(until.Unix(), 36)
+	return "/answer/" + strings.Join([]string{run, target, expiry, signature(key, run, target, expiry, i)}, "."), nil
+}
+
+// keyOf returns a key of the state. If there is none, it records the one that was made.
+func (s *server) keyOf(known *[]byte, made []byte, e *entry) ([]byte, error) {
 	s.mu.Lock()
-	if key := s.led.state.linkKey; key != nil {
+	if key := *known; key != nil {
 		s.mu.Unlock()
 		return key, nil
 	}
-	key := make([]byte, sha256.Size)
-	_, _ = rand.Read(key) // it never fails
-	b, err := s.led.add(true, &entry{LinkKey: key})
+	b, err := s.led.add(true, e)
 	s.mu.Unlock()
 	if err == nil {
 		err = b.wait()
 	}
-	return key, err
+	return made, err
 }
 
 // signature returns the signature of a link. It covers when the question was asked, so
@@ -111,6 +120,7 @@ func (s *server) serveAnswer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	run, target, expiry := parts[0], parts[1], parts[2]
+	by, allowed := s.answersAs(target)
 	s.mu.Lock()
 	key := s.led.state.linkKey
 	s.mu.Unlock()
@@ -118,7 +128,7 @@ func (s *server) serveAnswer(w http.ResponseWriter, r *http.Request) {
 		return key != nil && hmac.Equal([]byte(parts[3]), []byte(signature(key, run, target, expiry, i)))
 	})
 	switch at, _ := strconv.ParseInt(expiry, 36, 64); {
-	case i == nil:
+	case i == nil || !allowed:
 		err = errLinkUsed
 	case at <= time.Now().Unix():
 		err = errLinkExpired
@@ -138,7 +148,7 @@ func (s *server) serveAnswer(w http.ResponseWriter, r *http.Request) {
 		showAnswer(w, http.StatusUnprocessableEntity, title, i.Question+"\n\n"+err.Error(), answerForm(*i, ""))
 		return
 	}
-	resume := &resumption{By: target}
+	resume := &resumption{By: by}
 	if resume.Answers, err = s.seal(map[string]any{i.ID: answer}); err == nil {
 		resume.questions = []string{i.ID}
 		_, err = s.resume(contents, resume)
@@ -149,7 +159,7 @@ func (s *server) serveAnswer(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		showAnswer(w, s.prepare(w, err), title, s.svc.Hide(err.Error()), "")
 	default:
-		s.svc.Log.Info("the question "+i.ID+" of run "+run+" was answered by "+target, "run", run, "workflow", title)
+		s.svc.Log.Info("the question "+i.ID+" of run "+run+" was answered by "+by, "run", run, "workflow", title)
 		showAnswer(w, http.StatusOK, title, "Thank you. The answer was taken.", "")
 	}
 }

@@ -78,6 +78,9 @@ func (s *server) routes(a *access) (http.Handler, []route) {
 	handle("GET /v1/models", roleView, s.openAI(s.getModels))
 	handle("GET /v1/models/{name}", roleView, s.openAI(s.getModel))
 	handle("GET /v1/usage", roleView, s.getUsage)
+	handle("GET /v1/push", roleAnswer, s.getPush)
+	handle("POST /v1/push/subscribe", roleAnswer, s.postSubscribe)
+	handle("POST /v1/push/unsubscribe", roleAnswer, s.postUnsubscribe)
 	handle("GET /v1/actions", roleView, s.getActions)
 	handle("GET /v1/plugins", roleView, s.getPlugins)
 	mux.Handle("POST /v1/plugins", a.require(roleAdmin, raw("POST /v1/plugins", roleAdmin, s.postPlugin))) // the handler reads the body
@@ -91,7 +94,7 @@ func (s *server) routes(a *access) (http.Handler, []route) {
 	open("POST /hooks/{path...}", guard.Bounded(guard.Read(http.HandlerFunc(s.postHook), maxBody), maxHooks).ServeHTTP)
 	open("GET /healthz", s.getHealth)
 	open("GET /readyz", s.getReady)
-	for _, pattern := range []string{"GET /{$}", "GET /page/{version}/{file}"} {
+	for _, pattern := range []string{"GET /{$}", "GET /page/{version}/{file}", "GET /worker.js"} {
 		mux.HandleFunc(pattern, s.getPage)
 	}
 	mux.Handle("/answer/{token}", guard.Bounded(guard.Read(http.HandlerFunc(s.serveAnswer), maxAnswer), maxHooks))

@@ -17,6 +17,7 @@ import (
 
 	teacmd "github.com/the-edge-agent/tea/cmd"
 	"github.com/the-edge-agent/tea/cmd/tea-serve/internal/page"
+	"github.com/the-edge-agent/tea/cmd/tea-serve/internal/webpush"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/checkpoints"
 )
@@ -33,20 +34,21 @@ func Command() teacmd.Command {
 }
 
 type serveCmd struct {
-	Listen          string        `placeholder:"ADDR" help:"Address of the API: HOST:PORT, or unix:PATH for a socket. Default: localhost:8311."`
-	TokenFile       string        `placeholder:"FILE" help:"File with the tokens of the API, one a line: ROLE TOKEN. An address that is not a loopback address needs it or --tls-client-ca."`
-	TLSCert         string        `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server, in PEM form, with its intermediate certificates. The API is then served over HTTPS."`
-	TLSKey          string        `name:"tls-key" placeholder:"FILE" help:"Private key of --tls-cert, in PEM form."`
-	TLSClientCA     string        `name:"tls-client-ca" placeholder:"FILE" help:"Certificates of the authorities of clients, in PEM form. The organizational unit (OU) of a client's certificate is its role."`
-	AllowHost       []string      `placeholder:"NAME" help:"Host name under which clients reach the server, for example a reverse proxy's (repeatable)."`
-	Static          static        `placeholder:"DIR" help:"Directory whose files are served under /static/, without a token."`
-	AlertURL        string        `name:"alert-url" placeholder:"URL" help:"Address that gets a POST request when a run has failed, is parked or waits for an answer."`
-	AlertSecret     string        `placeholder:"NAME" help:"Secret that signs alerts, one of --secrets: X-Signature is the HMAC-SHA256 of the body."`
-	PublicURL       string        `name:"public-url" placeholder:"URL" help:"Address under which people reach the server, for links in messages that announce questions. Default: the address of --listen."`
-	MetricsInterval time.Duration `default:"1m" placeholder:"TIME" help:"How often metrics are sent to --otlp-endpoint. Default: 1m."`
-	MaxRunning      int           `default:"32" placeholder:"N" help:"Maximum number of runs at a time. Default: 32."`
-	StopTimeout     time.Duration `default:"20s" placeholder:"TIME" help:"How long running nodes have to finish when the server stops. Afterwards their runs are stopped with a checkpoint. Default: 20s."`
-	Check           bool          `help:"Check the workflows and their triggers, and exit."`
+	Listen           string        `placeholder:"ADDR" help:"Address of the API: HOST:PORT, or unix:PATH for a socket. Default: localhost:8311."`
+	TokenFile        string        `placeholder:"FILE" help:"File with the tokens of the API, one a line: ROLE TOKEN, or ROLE TOKEN NAME. An address that is not a loopback address needs it or --tls-client-ca."`
+	TLSCert          string        `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server, in PEM form, with its intermediate certificates. The API is then served over HTTPS."`
+	TLSKey           string        `name:"tls-key" placeholder:"FILE" help:"Private key of --tls-cert, in PEM form."`
+	TLSClientCA      string        `name:"tls-client-ca" placeholder:"FILE" help:"Certificates of the authorities of clients, in PEM form. The organizational unit (OU) of a client's certificate is its role."`
+	AllowHost        []string      `placeholder:"NAME" help:"Host name under which clients reach the server, for example a reverse proxy's (repeatable)."`
+	Static           static        `placeholder:"DIR" help:"Directory whose files are served under /static/, without a token."`
+	AlertURL         string        `name:"alert-url" placeholder:"URL" help:"Address that gets a POST request when a run has failed, is parked or waits for an answer."`
+	AlertSecret      string        `placeholder:"NAME" help:"Secret that signs alerts, one of --secrets: X-Signature is the HMAC-SHA256 of the body."`
+	PublicURL        string        `name:"public-url" placeholder:"URL" help:"Address under which people reach the server, for links in messages that announce questions. Default: the address of --listen."`
+	AllowPrivatePush bool          `help:"Allow push services of browsers at addresses that are not public, for a push service of your own."`
+	MetricsInterval  time.Duration `default:"1m" placeholder:"TIME" help:"How often metrics are sent to --otlp-endpoint. Default: 1m."`
+	MaxRunning       int           `default:"32" placeholder:"N" help:"Maximum number of runs at a time. Default: 32."`
+	StopTimeout      time.Duration `default:"20s" placeholder:"TIME" help:"How long running nodes have to finish when the server stops. Afterwards their runs are stopped with a checkpoint. Default: 20s."`
+	Check            bool          `help:"Check the workflows and their triggers, and exit."`
 	teacmd.ServeFlags
 }
 
@@ -74,6 +76,7 @@ func (c *serveCmd) Serve(svc *teacmd.Service) error {
 		return err
 	}
 	s := newServer(svc, c)
+	s.access = access
 	if s.page, err = page.New(); err != nil {
 		return err
 	}
@@ -100,7 +103,7 @@ func (c *serveCmd) Serve(svc *teacmd.Service) error {
 	}
 	defer s.close()
 	s.background.Go(func() { access.tokens.watch(s.ctx) })
-	return s.serveHTTP(socket, access)
+	return s.serveHTTP(socket)
 }
 
 // server runs the workflows of a directory.
@@ -165,8 +168,12 @@ type server struct {
 
 	page *page.Page
 	// base is the address of links; "" if people cannot reach the server.
-	base    string
-	static  static
+	base   string
+	static static
+	access *access
+	// sender sends push messages. It is opened on first use, with the mutex sending.
+	sender  *webpush.Sender
+	sending sync.Mutex
 	metrics *metrics
 	alerts  *alerts
 	brokers *subscriptions

@@ -28,6 +28,9 @@ type entry struct {
 	Asked *announcement `json:"asked,omitempty"`
 	// LinkKey is the key of the links that answer questions.
 	LinkKey []byte `json:"link_key,omitempty"`
+	// PushKey is the key of push messages, and Browser a browser that gets them.
+	PushKey []byte   `json:"push_key,omitempty"`
+	Browser *browser `json:"browser,omitempty"`
 }
 
 // firing is the last time of a schedule; a zero At removes it.
@@ -139,10 +142,13 @@ type ledgerState struct {
 	used    map[string]usedDays
 	asked   map[string]*announcement
 	linkKey []byte
+	pushKey []byte
+	// browsers are the subscriptions by id.
+	browsers map[string]*browser
 }
 
 func newLedgerState() ledgerState {
-	return ledgerState{items: map[string]*item{}, drops: map[string]*dropped{}, over: map[string]*overRun{}, keys: map[string]*keyUse{}, fired: map[string]time.Time{}, files: map[string]map[string]string{}, used: map[string]usedDays{}, asked: map[string]*announcement{}}
+	return ledgerState{items: map[string]*item{}, drops: map[string]*dropped{}, over: map[string]*overRun{}, keys: map[string]*keyUse{}, fired: map[string]time.Time{}, files: map[string]map[string]string{}, used: map[string]usedDays{}, asked: map[string]*announcement{}, browsers: map[string]*browser{}}
 }
 
 func (s *ledgerState) apply(e *entry) {
@@ -194,6 +200,15 @@ func (s *ledgerState) apply(e *entry) {
 	if e.LinkKey != nil {
 		s.linkKey = e.LinkKey
 	}
+	if e.PushKey != nil {
+		s.pushKey = e.PushKey
+	}
+	if e.Browser != nil {
+		s.browsers[e.Browser.ID] = e.Browser
+		if e.Browser.Gone {
+			delete(s.browsers, e.Browser.ID)
+		}
+	}
 }
 
 // before returns entries that undo the trigger entries among the given ones.
@@ -233,6 +248,12 @@ func (s *ledgerState) entries(now time.Time) []*entry {
 	}
 	if s.linkKey != nil {
 		list = append(list, &entry{LinkKey: s.linkKey})
+	}
+	if s.pushKey != nil {
+		list = append(list, &entry{PushKey: s.pushKey})
+	}
+	for _, b := range s.browsers {
+		list = append(list, &entry{Browser: b})
 	}
 	for trigger, at := range s.fired {
 		list = append(list, &entry{Fired: &firing{trigger, at}})

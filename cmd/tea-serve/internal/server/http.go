@@ -27,7 +27,8 @@ const (
 )
 
 // serveHTTP serves the API until the service stops.
-func (s *server) serveHTTP(listener net.Listener, a *access) (err error) {
+func (s *server) serveHTTP(listener net.Listener) (err error) {
+	a := s.access
 	guard := webguard.Guard(refuse)
 	routes, _ := s.routes(a)
 	h := guard.Bounded(routes, maxRequests)

@@ -58,6 +58,8 @@ type announcement struct {
 	Since time.Time `json:"since"`
 	// Told are the targets of the step that have the message, or will not get it.
 	Told []string `json:"told,omitempty"`
+	// Pushed are the browsers that have the message, or will not get it.
+	Pushed []string `json:"pushed,omitempty"`
 	// Gone removes the announcement: the question was answered.
 	Gone bool `json:"gone,omitempty"`
 }
@@ -154,7 +156,7 @@ func (s *server) findQuestions(run string) {
 		return
 	}
 	defer v.uses.Done()
-	if q, err := s.questionsOf(v); q == nil || err != nil {
+	if q, err := s.questionsOf(v); err != nil || q == nil && len(s.browsers()) == 0 {
 		return // a mistake in the settings fails the runs
 	}
 	pending, err := checkpoints.Pending(contents)
@@ -239,9 +241,10 @@ func (s *server) announce(a announcement, failed int) (next time.Time, failures 
 	}
 	defer v.uses.Done()
 	q, err := s.questionsOf(v)
-	if continues || q == nil || err != nil {
+	if continues || err != nil {
 		return now.Add(time.Minute), failed
 	}
+	q = cmp.Or(q, &questions{}) // only browsers are told
 	steps := append([]askNext{{To: q.To}}, q.Escalate...)
 	a.Step = min(a.Step, len(steps)-1)
 	if at := a.escalation(steps); !at.IsZero() && !at.After(now) {
@@ -251,6 +254,10 @@ func (s *server) announce(a announcement, failed int) (next time.Time, failures 
 	next = now.Add(recheck)
 	if at := a.escalation(steps); !at.IsZero() {
 		next = earlier(next, at)
+	}
+	if !s.pushQuestion(v, q, &a, *i) {
+		failed++
+		next = earlier(next, now.Add(alertBackoff.Wait(failed)))
 	}
 	for _, target := range steps[a.Step].To {
 		if slices.Contains(a.Told, target) {
@@ -306,22 +313,31 @@ func (s *server) pendingQuestion(run string, match func(flow.Interrupt) bool) (*
 	return contents, nil, err
 }
 
+// expiry returns when the links of a question expire.
+func (q *questions) expiry(i flow.Interrupt) time.Time {
+	if !i.Deadline.IsZero() {
+		return i.Deadline
+	}
+	return time.Now().Add(time.Duration(cmp.Or(q.ExpireSeconds, defaultExpiry.Seconds()) * float64(time.Second)))
+}
+
+// id returns the id of the message to a target. It is the same in all attempts, so that
+// the target gets one.
+func (a *announcement) id(target string) string {
+	key := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", a.Run, a.Question, a.AskedAt.UnixNano(), a.Step, target))
+	return hex.EncodeToString(key[:16])
+}
+
 // tell sends the message to a target. quiet is the end of the quiet hours of the target,
 // which then has no message.
 func (s *server) tell(v *version, q *questions, a *announcement, i flow.Interrupt, target string) (quiet time.Time, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), sendTimeout) // what has begun is sent also if the server stops
 	defer cancel()
-	until := i.Deadline
-	if until.IsZero() {
-		until = time.Now().Add(time.Duration(cmp.Or(q.ExpireSeconds, defaultExpiry.Seconds()) * float64(time.Second)))
-	}
-	actions, err := s.answerActions(a.Run, target, i, until)
+	actions, err := s.answerActions(a.Run, target, i, q.expiry(i))
 	if err != nil {
 		return quiet, err
 	}
-	// The same in all attempts: a target gets one message.
-	key := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", a.Run, a.Question, a.AskedAt.UnixNano(), a.Step, target))
-	id := hex.EncodeToString(key[:16])
+	id := a.id(target)
 	params := map[string]any{
 		"to": target, "title": plaintext.Cut("Question of "+v.Name(), 200), "message": plaintext.Cut(v.mask.Text(i.Question), 20000),
 		"priority": cmp.Or(q.Priority, "high"), "key": id, "window_seconds": int64(365 * 24 * 60 * 60), "actions": actions,

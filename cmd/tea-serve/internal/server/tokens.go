@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -39,6 +41,18 @@ type tokens struct {
 type grant struct {
 	digest [sha256.Size]byte
 	role   role
+	name   string
+}
+
+// validName matches names of tokens.
+var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// owner identifies who has the token: its name, which stays the same with a new token.
+func (g grant) owner() string {
+	if g.name == "" {
+		return "#" + hex.EncodeToString(g.digest[:8])
+	}
+	return g.name
 }
 
 // held is a request that ends when its token is revoked.
@@ -59,7 +73,7 @@ func readTokens(path string) (grants []grant, err error) {
 	const most = 64 << 10
 	text, err := confine.ReadRegular(path, most)
 	if err != nil {
-		return nil, teacmd.UsageErrorf("--token-file: %w; write one line for each token: ROLE TOKEN", err)
+		return nil, teacmd.UsageErrorf("--token-file: %w; write one line for each token: ROLE TOKEN, or ROLE TOKEN NAME", err)
 	}
 	if err := private(path); err != nil {
 		return nil, teacmd.UsageErrorf("--token-file: %w", err)
@@ -72,10 +86,15 @@ func readTokens(path string) (grants []grant, err error) {
 			continue
 		}
 		r := role(slices.Index(roleNames, words[0]))
-		if len(words) != 2 || r < roleView || len(words[1]) < minToken {
-			return nil, teacmd.UsageErrorf("--token-file: %s:%d: expected view, answer, run or admin, and a token of at least %d characters; `openssl rand -hex 32` makes one", path, n, minToken)
+		if len(words) < 2 || len(words) > 3 || r < roleView || len(words[1]) < minToken {
+			return nil, teacmd.UsageErrorf("--token-file: %s:%d: expected view, answer, run or admin, a token of at least %d characters, and a name if it has one; `openssl rand -hex 32` makes a token", path, n, minToken)
 		}
-		g := grant{sha256.Sum256([]byte(words[1])), r}
+		g := grant{digest: sha256.Sum256([]byte(words[1])), role: r}
+		if len(words) == 3 {
+			if g.name = words[2]; !validName.MatchString(g.name) {
+				return nil, teacmd.UsageErrorf("--token-file: %s:%d: a name has up to 64 letters, digits, _ and -", path, n)
+			}
+		}
 		if slices.ContainsFunc(grants, func(other grant) bool { return other.digest == g.digest }) {
 			return nil, teacmd.UsageErrorf("--token-file: %s:%d: the token appears twice; remove one of the lines", path, n)
 		}
@@ -149,15 +168,24 @@ func (t *tokens) of(r *http.Request) (found grant, given bool) {
 	return found, token != ""
 }
 
-// roleOf returns the role of a request's token, and whether the request has a token.
-func (t *tokens) roleOf(r *http.Request) (has role, given bool) {
+// grantOf returns the grant of a request's token, and whether the request has a token.
+func (t *tokens) grantOf(r *http.Request) (found grant, given bool) {
 	if t == nil {
-		return roleNone, strings.Contains(r.Header.Get("Authorization"), " ")
+		return grant{}, strings.Contains(r.Header.Get("Authorization"), " ")
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	g, given := t.of(r)
-	return g.role, given
+	return t.of(r)
+}
+
+// mayAnswer reports whether a token of an owner is valid and has the role answer.
+func (t *tokens) mayAnswer(owner string) bool {
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.ContainsFunc(t.grants, func(g grant) bool { return g.role >= roleAnswer && g.owner() == owner })
 }
 
 // hold returns the request with a context that is canceled when its token is revoked.

@@ -1,6 +1,7 @@
 // Shows the view of the path behind the #.
 import {fill, h} from "./dom.js"
 import {device, usage} from "./device.js"
+import {notifications} from "./push.js"
 import {run} from "./run.js"
 import {runs} from "./runs.js"
 import {workflow, workflows} from "./workflows.js"
@@ -66,3 +67,4 @@ addEventListener("keydown", event => {
 	}
 })
 show()
+notifications(document.getElementById("push"))
