@@ -299,7 +299,7 @@ func TestRulesLimitTopicsAndNumbers(t *testing.T) {
 func TestRefusesMistakesInTheSettingsOfBrokers(t *testing.T) {
 	t.Parallel()
 	for want, server := range map[string]object{
-		"mqtt://192.0.2.7:1883":       {"url": "tcp://broker"},
+		"mqtt://HOST:PORT":            {"url": "tcp://broker"},
 		"username and password":       {"url": "mqtt://ada:secret@broker"},
 		"cert_file and key_file":      {"url": "mqtts://broker", "cert_file": "a.pem"},
 		`"a/#/b" is not a filter`:     {"url": "mqtt://broker", "publish": []any{object{"topics": []any{"a/#/b"}}}},

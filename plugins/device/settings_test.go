@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/the-edge-agent/tea/plugins/device"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
 func TestSettingsOfTheOperatorReplaceThoseOfAWorkflow(t *testing.T) {
@@ -32,6 +34,41 @@ func TestSettingsOfTheOperatorReplaceThoseOfAWorkflow(t *testing.T) {
 		}
 		if want == tea.ValidationError && !strings.Contains(fmt.Sprint(err), file) {
 			t.Errorf("%s: the error does not name the file: %v", content, err)
+		}
+	}
+}
+
+// tea validate knows the schemas of the manifest, and does not start the plugin.
+func TestWrongAddressesAreFoundByTheSchema(t *testing.T) {
+	t.Parallel()
+	settings := device.Bundle().Settings
+	server := func(url any) object { return object{"servers": object{"a": object{"url": url}}} }
+	node := func(id any) object { return object{"nodes": object{"a": object{"id": id}}} }
+	for _, c := range []struct {
+		key   string
+		value func(any) object
+		at    string
+		good  []any
+		bad   []any
+	}{
+		{"modbus", server, "servers.a.url", []any{"tcp://192.0.2.7", "tcp://[::1]:502/", "rtuovertcp://plc:4001", "rtu:///dev/ttyUSB0"}, []any{"http://plc", "plc:502", "rtu://", "tcp://", ""}},
+		{"mqtt", server, "servers.a.url", []any{"mqtt://broker", "mqtts://broker:8883"}, []any{"tcp://broker", "broker", ""}},
+		{"opcua", server, "servers.a.url", []any{"opc.tcp://192.0.2.7:4840/path"}, []any{"opc_tcp://plc", "http://plc", ""}},
+		{"opcua", node, "nodes.a.id", []any{"i=7", "ns=2;s=Pump", "ns=2;g=12345678-9abc-def0-1234-56789abcdef0", "nsu=urn:example:pump;b=AP8=", "ns=2;s=a;b=c"}, []any{"Pump", "ns=2", ""}},
+	} {
+		compiled, err := jsonschema.Compile(settings[c.key])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range c.good {
+			if problems := compiled.Validate(c.value(v)); len(problems) > 0 {
+				t.Errorf("%s %v: %v", c.key, v, problems)
+			}
+		}
+		for _, v := range c.bad {
+			if problems := compiled.Validate(c.value(v)); len(problems) != 1 || problems[0].Path != c.at {
+				t.Errorf("%s %v: %v, want one problem at %s", c.key, v, problems, c.at)
+			}
 		}
 	}
 }

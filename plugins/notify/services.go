@@ -111,7 +111,7 @@ func unknown(e *tea.Error) *tea.Error {
 
 // Ntfy is a topic of an ntfy server.
 type Ntfy struct {
-	URL   string `json:"url" doc:"address of the topic, such as https://ntfy.sh/pumps"`
+	URL   string `json:"url" pattern:"^https?://." doc:"address of the topic, such as https://ntfy.sh/pumps"`
 	Token string `json:"token,omitempty" secret:"true" doc:"access token"`
 }
 
@@ -206,7 +206,7 @@ func teams(m *message) any {
 type Telegram struct {
 	Token string `json:"token" secret:"true" doc:"token of the bot"`
 	Chat  string `json:"chat" doc:"id of the chat, or the @name of a channel"`
-	URL   string `json:"url,omitempty" doc:"address of the Bot API; default https://api.telegram.org"`
+	URL   string `json:"url,omitempty" pattern:"^https?://." doc:"address of the Bot API; default https://api.telegram.org"`
 }
 
 func (t *Telegram) open(caFile string, timeout time.Duration) (service, error) {
@@ -226,7 +226,7 @@ func (t *Telegram) open(caFile string, timeout time.Duration) (service, error) {
 
 // Matrix is a room of Matrix.
 type Matrix struct {
-	URL   string `json:"url" doc:"address of the home server, such as https://matrix.org"`
+	URL   string `json:"url" pattern:"^https?://." doc:"address of the home server, such as https://matrix.org"`
 	Token string `json:"token" secret:"true" doc:"access token of the user that sends"`
 	Room  string `json:"room" doc:"id of the room, such as !abc:matrix.org"`
 }

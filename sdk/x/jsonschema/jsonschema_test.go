@@ -74,6 +74,7 @@ func TestProblems(t *testing.T) {
 		{"odd names", `{"additionalProperties":{"type":"integer"}}`, `{"a b":"x","":"y","c.d":1}`, []string{`[""]: expected integer, got string "y"`, `["a b"]: expected integer, got string "x"`}},
 		{"characters, not bytes", `{"maxLength":2}`, `"äöü"`, []string{`: must have at most 2 characters, has 3`}},
 		{"pattern", `{"pattern":"^a+$"}`, `"ab"`, []string{`: must match the pattern ^a+$, got "ab"`}},
+		{"pattern that is explained", `{"pattern":"^a+$","description":"letters a"}`, `"ab"`, []string{`: must match the pattern ^a+$ (letters a), got "ab"`}},
 		{"const", `{"const":{"a":1}}`, `{"a":2}`, []string{`: must be {"a":1}, got {"a":2}`}},
 		{"enum by value", `{"enum":[1,{"a":[2]}]}`, `{"a":[2.0]}`, nil},
 		{"unique", `{"uniqueItems":true}`, `[1,"1",{"a":1,"b":2},1.0,{"b":2.0,"a":1}]`, []string{`[3]: is the same as item 0; items must be unique`, `[4]: is the same as item 2; items must be unique`}},

@@ -206,6 +206,7 @@ func (r *run) checkNumber(rules *numberRules, v any, at *place) {
 type textRules struct {
 	minLength, maxLength int // -1 if absent
 	pattern              *regexp.Regexp
+	about                string // the description, which explains the pattern
 	format               string
 }
 
@@ -216,6 +217,9 @@ func (k *keywords) texts() *textRules {
 	rules := &textRules{minLength: k.count("minLength", -1), maxLength: k.count("maxLength", -1), format: k.text("format")}
 	if k.has("pattern") {
 		rules.pattern = k.pattern("pattern", k.text("pattern"))
+		if about, _ := k.raw["description"].(string); about != "" && len(about) < 200 {
+			rules.about = " (" + about + ")"
+		}
 	}
 	return rules
 }
@@ -235,7 +239,7 @@ func (r *run) checkText(rules *textRules, s string, at *place) {
 		r.problem(at, "must have at most %s, has %d", count(rules.maxLength, "character"), length)
 	}
 	if rules.pattern != nil && !rules.pattern.MatchString(s) {
-		r.mismatch(at, quote(s), "must match the pattern %s", rules.pattern)
+		r.mismatch(at, quote(s), "must match the pattern %s%s", rules.pattern, rules.about)
 	}
 	if what := formatFault(rules.format, s); what != "" {
 		r.mismatch(at, quote(s), "must be %s", what)
