@@ -252,6 +252,48 @@ func TestErrorsSayWhetherAMessageWasSent(t *testing.T) {
 	}
 }
 
+// No service gets an address that runs a script or opens a file.
+func TestLinksLeadToPagesMailAndTelephones(t *testing.T) {
+	t.Parallel()
+	address, got := sink(t, http.StatusOK, `{"ok": true}`)
+	services := map[string]object{
+		"ntfy": {"url": address + "/pumps"}, "slack": {"url": address}, "teams": {"url": address}, "telegram": {"url": address, "token": "1234:secret", "chat": "1"},
+		"matrix": {"url": address, "token": "syt_0123456789", "room": "!r:x"}, "webhook": {"url": address},
+		"email": {"server": "127.0.0.1:1", "tls": "none", "from": "a@b.c", "to": []any{"a@b.c"}},
+	}
+	for name, settings := range services {
+		for _, link := range []string{"javascript:alert(1)", "JavaScript:alert(1)", "java\nscript:alert(1)", " javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "vbscript:x", "//evil.example", "/run", "evil.example", "https:", "mailto:", "http://a b"} {
+			for position, params := range map[string]object{"url: ": {"url": link}, "actions[1].url: ": {"actions": []any{object{"label": "a", "url": "https://tea.example"}, object{"label": "b", "url": link}}}} {
+				_, err := send(t, to(name, settings), params)
+				if e := tea.AsError(err); e == nil || e.Type != tea.ValidationError || e.Details["not_sent"] != true || !strings.HasPrefix(e.Message, position) || !strings.Contains(e.Message, "begins with http:, https:, mailto: or tel:") {
+					t.Errorf("%s: %s%q: %v", name, position, link, err)
+				}
+			}
+		}
+		if _, err := send(t, to(name, settings), object{"actions": []any{object{"label": "a", "url": "tel:1", "post": true}}}); err == nil || !strings.Contains(err.Error(), "begins with http: or https:") {
+			t.Errorf("%s: a POST request to a telephone: %v", name, err)
+		}
+		if len(got) > 0 {
+			t.Fatalf("%s: %+v was sent", name, <-got)
+		}
+		if name == "email" {
+			continue
+		}
+		if _, err := send(t, to(name, settings), object{"url": "HTTPS://tea.example/run", "actions": []any{object{"label": "Mail", "url": "mailto:ann@example.com?subject=x"}, object{"label": "Call", "url": "tel:+491234"}}}); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		r := <-got
+		text, err := json.Marshal(r.Body)
+		if err != nil || !strings.Contains(string(text), "tel:+491234") || !strings.Contains(string(text), "mailto:ann@example.com") {
+			t.Errorf("%s: %s, %v", name, text, err)
+		}
+		if name == "telegram" && !strings.HasSuffix(r.Body["text"].(string), "\n\nMail: mailto:ann@example.com?subject=x\n\nCall: tel:+491234") {
+			t.Errorf("telegram: %s", text)
+		}
+	}
+}
+
 func TestSecretsAreMaskedInErrors(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

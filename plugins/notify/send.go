@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +15,7 @@ import (
 	"unicode"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
 // Client sends messages with the settings of one workflow. It is safe for concurrent
@@ -33,7 +36,7 @@ func open(s tea.Settings) (*Client, error) {
 // Action is a button or a link.
 type Action struct {
 	Label string `json:"label" maxLength:"200" doc:"its text"`
-	URL   string `json:"url" maxLength:"2000" doc:"its address"`
+	URL   string `json:"url" maxLength:"2000" doc:"its address: http, https, mailto or tel"`
 	Post  bool   `json:"post,omitempty" doc:"the button of an ntfy message sends a POST request instead of opening the address"`
 }
 
@@ -43,7 +46,7 @@ type SendParams struct {
 	Title         string   `json:"title" maxLength:"500" doc:"title, in one line"`
 	Message       string   `json:"message" maxLength:"100000" doc:"plain text; services with a limit get its beginning"`
 	Priority      string   `json:"priority,omitempty" enum:"min,low,default,high,urgent" doc:"priority; default is default"`
-	URL           string   `json:"url,omitempty" maxLength:"2000" doc:"address that the message leads to"`
+	URL           string   `json:"url,omitempty" maxLength:"2000" doc:"address that the message leads to: http, https, mailto or tel"`
 	Actions       []Action `json:"actions,omitempty" doc:"buttons or links; ntfy shows the first three"`
 	Key           string   `json:"key,omitempty" maxLength:"500" doc:"what the message is about: a target gets one message with the same key within window_seconds"`
 	WindowSeconds float64  `json:"window_seconds,omitempty" default:"86400" minimum:"1" maximum:"31536000" doc:"how long a key counts"`
@@ -62,6 +65,9 @@ type SendResult struct {
 // Send sends a message to targets.
 func (c *Client) Send(ctx context.Context, req *tea.Request, p SendParams) (SendResult, error) {
 	names, err := c.targets(p.To)
+	if err == nil {
+		err = p.checkLinks()
+	}
 	if err != nil {
 		return SendResult{}, err
 	}
@@ -117,6 +123,33 @@ func (c *Client) targets(to any) ([]string, error) {
 		return nil, tea.Errorf(tea.ValidationError, "to: expected the name of a target, or a list of names")
 	}
 	return c.settings.names(given)
+}
+
+// checkLinks returns an error for an address that would do more than lead somewhere, such
+// as javascript:, or nothing.
+func (p *SendParams) checkLinks() error {
+	if p.URL != "" {
+		if err := checkLink("url", p.URL, false); err != nil {
+			return err
+		}
+	}
+	for i, a := range p.Actions {
+		if err := checkLink(fmt.Sprintf("actions[%d].url", i), a.URL, a.Post); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkLink(path, text string, post bool) error {
+	schemes, names := []string{"http", "https", "mailto", "tel"}, "http:, https:, mailto: or tel:"
+	if post {
+		schemes, names = schemes[:2], "http: or https:"
+	}
+	if u, err := url.Parse(text); err == nil && slices.Contains(schemes, u.Scheme) && u.Host+u.Opaque != "" {
+		return nil
+	}
+	return tea.Errorf(tea.ValidationError, "%s: a message cannot lead to %q; write an address that begins with %s", path, plaintext.Cut(text, 100), names).NotSent()
 }
 
 // deliver sends a message to a target unless the target has got one with the key.

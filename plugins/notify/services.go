@@ -214,10 +214,17 @@ func (t *Telegram) open(caFile string, timeout time.Duration) (service, error) {
 		return nil, err
 	}
 	return endpoint{request: func(m *message) httpapi.Request {
-		buttons := mapped(m.links(), func(a Action) any { return []any{map[string]any{"text": a.Label, "url": a.URL}} })
+		buttons, text := []any{}, plaintext.Cut(strings.TrimSpace(m.Title+"\n\n"+m.Text), 4000)
+		for _, a := range m.links() {
+			if strings.HasPrefix(strings.ToLower(a.URL), "http") {
+				buttons = append(buttons, []any{map[string]any{"text": a.Label, "url": a.URL}})
+			} else { // a button with it would be refused
+				text += "\n\n" + a.Label + ": " + a.URL
+			}
+		}
 		body := map[string]any{
 			// Without parse_mode, the text has no markup.
-			"chat_id": t.Chat, "text": plaintext.Cut(strings.TrimSpace(m.Title+"\n\n"+m.Text), 4000), "disable_notification": rank(m.Priority) < 3,
+			"chat_id": t.Chat, "text": text, "disable_notification": rank(m.Priority) < 3,
 			"link_preview_options": map[string]any{"is_disabled": true}, "reply_markup": map[string]any{"inline_keyboard": buttons},
 		}
 		return httpapi.Request{Path: "bot" + t.Token + "/sendMessage", Body: body}
