@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // pathPattern is a pattern of paths. It matches the beginning of a path; * matches any
@@ -14,28 +15,25 @@ import (
 type pathPattern struct {
 	parts []string // between the *
 	atEnd bool
+	// size is the number of octets of the pattern, * and $ among them, where an unreserved
+	// character that is encoded counts as one octet and an octet that is not ASCII as its
+	// encoding. The rule of robots.txt with the largest size applies.
+	size int
 }
 
 func newPathPattern(text string) pathPattern {
 	body, atEnd := strings.CutSuffix(text, "$")
+	size := len(normalisePath(text))
+	for _, c := range []byte(text) {
+		if c < utf8.RuneSelf && c != '%' && len(normalisePath(string(c))) > 1 {
+			size -= 2 // an ASCII character that only comparisons encode
+		}
+	}
 	parts := strings.Split(body, "*")
 	for i := range parts {
 		parts[i] = normalisePath(parts[i])
 	}
-	return pathPattern{parts, atEnd}
-}
-
-// size returns the number of bytes that are compared. The rule of robots.txt with the
-// largest size applies.
-func (p pathPattern) size() int {
-	n := len(p.parts) - 1
-	for _, part := range p.parts {
-		n += len(part)
-	}
-	if p.atEnd {
-		n++
-	}
-	return n
+	return pathPattern{parts, atEnd, size}
 }
 
 // match reports whether the pattern matches a path from [normalisePath].
@@ -105,7 +103,7 @@ func queryForms(p pathPattern) []pathPattern {
 	if slices.Equal(plain, p.parts) {
 		return []pathPattern{p}
 	}
-	return []pathPattern{p, {plain, p.atEnd}}
+	return []pathPattern{p, {plain, p.atEnd, p.size}}
 }
 
 // requestPath returns the path and the query of an address in the form of

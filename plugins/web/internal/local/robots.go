@@ -25,7 +25,7 @@ const (
 
 // robots are the rules of a host's robots.txt for this reader.
 type robots struct {
-	plain      map[string]bool // whether paths with a prefix are allowed
+	plain      map[string]bool // whether paths with a prefix are allowed, for rules as long as their prefix
 	lengths    []int           // of the prefixes, longest first
 	rules      []robotsRule    // the other rules, in order of precedence
 	crawlDelay time.Duration
@@ -62,7 +62,7 @@ func (r *robots) allowsPath(path string) bool {
 		}
 	}
 	for _, rule := range r.rules {
-		if rule.size() < size || rule.size() == size && allow {
+		if rule.size < size || rule.size == size && allow {
 			break
 		}
 		if rule.match(path) {
@@ -144,7 +144,7 @@ func parseRobots(body []byte, agent string) *robots {
 	slices.Reverse(group.lengths)
 	sort.SliceStable(group.rules, func(i, j int) bool {
 		a, b := group.rules[i], group.rules[j]
-		return a.size() > b.size() || a.size() == b.size() && a.allow && !b.allow
+		return a.size > b.size || a.size == b.size && a.allow && !b.allow
 	})
 	return group
 }
@@ -179,7 +179,7 @@ func (r *robots) add(key, value string) {
 			value = "/" + value
 		}
 		for _, pattern := range queryForms(newPathPattern(value)) {
-			if prefix := pattern.parts[0]; len(pattern.parts) == 1 && !pattern.atEnd {
+			if prefix := pattern.parts[0]; len(pattern.parts) == 1 && !pattern.atEnd && pattern.size == len(prefix) {
 				r.plain[prefix] = r.plain[prefix] || key == "allow"
 			} else {
 				r.rules = append(r.rules, robotsRule{pattern, key == "allow"})

@@ -103,6 +103,41 @@ func TestRobotsPrecedence(t *testing.T) {
 	}
 }
 
+// The length of a rule is that of its own octets (RFC 9309, section 2.2.2): * and $
+// count, percent-encodings of unreserved characters are decoded, octets beyond ASCII are
+// encoded, and other characters count as they are written. Where another parser chooses
+// otherwise, the comment says so.
+func TestRobotsLengthOfARule(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rules, link string
+		read        bool
+	}{
+		{"Disallow: /a.b.c*\nAllow: /a.b.c.", "/a.b.c.d", true}, // an escaped expression has more octets for each dot
+		{"Disallow: /*.b.c\nAllow: /a.b.c", "/a.b.c.d", true},
+		{"Disallow: /*.b.c.\nAllow: /a.b.c", "/a.b.c.d", false},
+		{"Allow: /page$\nDisallow: /page", "/page", true},
+		{"Disallow: /page$\nAllow: /page", "/page", false},
+		{"Disallow: /a$b*\nAllow: /a$bcd", "/a$bcd", true},
+		{"Allow: /a$b\nDisallow: /a*bcd", "/a$bcd", false},   // protego: allowed
+		{"Allow: /a|c\nDisallow: /a*cde", "/a%7Ccde", false}, // protego: allowed
+		{"Allow: /a%7Cc\nDisallow: /a*cde", "/a%7Ccde", true},
+		{"Disallow: /p%61g\nAllow: /page", "/page", true},
+		{"Disallow: /\u30c4\nAllow: /*/abcdef", "/%E3%83%84/abcdef", false},
+		{"Disallow: /\u30c4\nAllow: /*/abcdefg", "/%E3%83%84/abcdefg", true},
+		{"Disallow: /a?u=%2F\nAllow: /a?u=*/", "/a?u=/", false},
+	} {
+		site := serve(t, linkTo("User-agent: *\n"+c.rules, c.link))
+		result, err := crawl(t, open(t, nil), new(teatest.Host), page.CrawlParams{URL: site.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(result.Pages) == 2; got != c.read {
+			t.Errorf("%q: %s was read: %v, want %v", c.rules, c.link, got, c.read)
+		}
+	}
+}
+
 // Patterns of a call match addresses in whatever way both are encoded, and a
 // page with two spellings of its address is read once.
 func TestCrawlPatternInAnotherEncoding(t *testing.T) {
