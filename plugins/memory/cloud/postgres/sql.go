@@ -156,7 +156,7 @@ func (r *running) run(ctx context.Context, cancel func(), conn conn, c checked) 
 	for rows.Next() {
 		row := make([]any, len(names))
 		for i, raw := range rows.RawValues() {
-			row[i] = fromText(rows.FieldDescriptions()[i].DataTypeOID, raw)
+			row[i] = fromText(rows.FieldDescriptions()[i], raw)
 		}
 		more, err := answer.Add(row)
 		if err != nil {
@@ -174,12 +174,12 @@ func (r *running) run(ctx context.Context, cancel func(), conn conn, c checked) 
 }
 
 // fromText converts a value that the server has sent as text.
-func fromText(oid uint32, raw []byte) any {
+func fromText(column pgconn.FieldDescription, raw []byte) any {
 	if raw == nil {
 		return nil
 	}
 	text := string(raw)
-	switch oid {
+	switch column.DataTypeOID {
 	case pgtype.BoolOID:
 		return text == "t"
 	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID:
@@ -190,6 +190,9 @@ func fromText(oid uint32, raw []byte) any {
 		// A sum of integers is an integer; a number with decimal places has a point.
 		if v, err := value.Decode(raw); err == nil && !strings.Contains(text, ".") {
 			return v
+		}
+		if column.TypeModifier >= 0 { // a decimal(12,2), not an average
+			return sandbox.Decimal(text)
 		}
 		fallthrough
 	case pgtype.Float4OID, pgtype.Float8OID:

@@ -16,6 +16,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
+	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
 
 // openSQL opens a memory with two entries and a table of another schema.
@@ -238,5 +239,13 @@ func FuzzCheck(f *testing.F) {
 		if err != nil || again.sql != c.sql {
 			t.Errorf("%q becomes %q, %v", query, c.sql, err)
 		}
+	})
+}
+
+func TestTheGuideSaysHowTheDialectsDiffer(t *testing.T) {
+	t.Parallel()
+	stores := openSQL(t)
+	storetest.Dialect(t, store.PostgreSQL, func(query string, bounds store.Sandbox) (store.Table, error) {
+		return stores.SQL.Select(t.Context(), query, bounds)
 	})
 }

@@ -19,3 +19,12 @@ func TestQueryEngineConformance(t *testing.T) {
 		})
 	})
 }
+
+func TestTheGuideSaysHowTheDialectsDiffer(t *testing.T) {
+	each(t, func(t *testing.T, driver engine.Driver) {
+		e := open(t, driver, t.TempDir())
+		storetest.Dialect(t, driver.Dialect(), func(query string, bounds store.Sandbox) (store.Table, error) {
+			return e.Select(t.Context(), query, bounds)
+		})
+	})
+}

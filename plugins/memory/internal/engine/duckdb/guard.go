@@ -4,6 +4,7 @@ package duckdb
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -92,13 +93,17 @@ func (g *guard) check(tree map[string]any) error {
 }
 
 func (g *guard) denied(node map[string]any, what, rule string) error {
-	offset := -1
+	return sandbox.Denied(g.sandbox, g.query, offset(node), what, rule)
+}
+
+// offset returns the place of a node in the query, -1 if unknown.
+func offset(node map[string]any) int {
 	if at, ok := node["query_location"].(json.Number); ok {
 		if n, err := strconv.Atoi(string(at)); err == nil {
-			offset = n
+			return n
 		}
 	}
-	return sandbox.Denied(g.sandbox, g.query, offset, what, rule)
+	return -1
 }
 
 // walk checks a part of the tree and returns its size.
@@ -366,6 +371,10 @@ func (g *guard) expression(o map[string]any, class string, s *scope) (int, error
 			name, _ := n.(string)
 			extra = min(extra+s.alias(sandbox.Fold(name)), math.MaxInt32)
 		}
+	case "CONSTANT":
+		if isOutOfRange(o) {
+			return 0, sandbox.Invalid(g.query, offset(o), "the number is out of range: a DOUBLE is at most 1.8e308")
+		}
 	case "STAR":
 		s.starred += s.columns
 		extra = min(s.columns*columnSize, math.MaxInt32)
@@ -382,6 +391,18 @@ func (g *guard) expression(o map[string]any, class string, s *scope) (int, error
 	}
 	n, err := g.fields(o, s)
 	return n + extra, err
+}
+
+// isOutOfRange reports whether a constant is a number that DuckDB reads as infinity.
+// The tree of 1.5 has the value, for which finite writes null, that of 2.0 the text.
+func isOutOfRange(o map[string]any) bool {
+	if literal, ok := o["literal"].(map[string]any); ok {
+		_, err := strconv.ParseFloat(text(literal, "text"), 64)
+		return text(literal, "kind") == "NUMERIC" && errors.Is(err, strconv.ErrRange)
+	}
+	constant, _ := o["value"].(map[string]any)
+	isNull, known := constant["is_null"].(bool)
+	return known && !isNull && constant["value"] == nil
 }
 
 // implied are names that DuckDB treats as functions if there is no such column.

@@ -146,3 +146,19 @@ func TestSelectRefusesWhatCannotBePlanned(t *testing.T) {
 		}
 	}
 }
+
+func TestANumberOutOfRangeIsRefusedAtItsPlace(t *testing.T) {
+	t.Parallel()
+	e := texts(t)
+	for query, place := range map[string]string{"SELECT 1e400": "1:8", "SELECT s FROM t WHERE n > -1e400": "1:28", "SELECT 1, [2e309]": "1:12"} {
+		_, err := ask(t, e, query)
+		if typed := new(tea.Error); !errors.As(err, &typed) || typed.Type != tea.ValidationError || !strings.Contains(typed.Message, place+": the number is out of range") {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+	for _, query := range []string{"SELECT 1e308, 1e-400, NULL, 'Infinity', '1e400', 'a: Infinity'", "SELECT 'inf'::DOUBLE"} {
+		if _, err := ask(t, e, query); err != nil {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+}

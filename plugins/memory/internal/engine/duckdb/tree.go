@@ -3,6 +3,7 @@
 package duckdb
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -30,7 +31,7 @@ func (s *selection) parse(ctx context.Context, text string) (map[string]any, err
 		return nil, err
 	}
 	var p parsed
-	decoder := json.NewDecoder(strings.NewReader(answer))
+	decoder := json.NewDecoder(bytes.NewReader(finite(answer)))
 	decoder.UseNumber()
 	if err := decoder.Decode(&p); err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "SQL: the query cannot be checked: %w", err)

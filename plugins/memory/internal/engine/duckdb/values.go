@@ -108,7 +108,7 @@ func (c column) value(v any) (any, error) {
 		if v.Scale == 0 {
 			return whole(v.Value), nil
 		}
-		return decimal(v)
+		return sandbox.Decimal(v.String()), nil
 	case time.Time:
 		switch v.UnixMicro() {
 		case math.MaxInt64:
@@ -121,20 +121,6 @@ func (c column) value(v any) (any, error) {
 		return base64.StdEncoding.EncodeToString(v), nil
 	}
 	return nil, fmt.Errorf("a %s cannot be returned to a workflow; cast it to VARCHAR", c.kind)
-}
-
-// decimal returns a number with a fraction.
-func decimal(d duckdb.Decimal) (any, error) {
-	exact := d.String()
-	f, err := strconv.ParseFloat(exact, 64)
-	if err != nil {
-		return nil, err
-	}
-	digits, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64))
-	if want, exists := new(big.Rat).SetString(exact); !ok || !exists || digits.Cmp(want) != 0 {
-		return exact, nil
-	}
-	return f, nil
 }
 
 // unbounded matches numbers that DuckDB writes although JSON does not have them,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 
 	tea "github.com/the-edge-agent/tea/sdk"
@@ -136,6 +137,18 @@ func Float(f float64) any {
 		return nil
 	}
 	return f + 0 // -0 is 0: not all engines keep its sign
+}
+
+// Decimal returns a decimal number, or its text if a float would lose digits.
+func Decimal(exact string) any {
+	f, err := strconv.ParseFloat(exact, 64)
+	want, ok := new(big.Rat).SetString(exact)
+	if err == nil && ok {
+		if short, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64)); !ok || short.Cmp(want) != 0 {
+			return exact
+		}
+	}
+	return Float(f)
 }
 
 // Failure sets the type of the error of a running query. Errors with a type and
