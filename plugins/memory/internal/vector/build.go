@@ -34,7 +34,7 @@ func (ix *Index) next() job {
 	switch dead := g.tombstones(); {
 	case dead >= minTombstones && dead > int(g.count)/4:
 		return jobCompact
-	case len(g.slots) > ix.options.Exact && g.built.Load() < g.count:
+	case len(g.slots) > ix.options.Exact && g.built.Load() < g.linkable():
 		return jobInsert
 	}
 	return jobNone
@@ -52,21 +52,20 @@ func (ix *Index) wakeBuilder() {
 // the file after the builder's last attempt to write it.
 func (ix *Index) build(ctx context.Context, written savedState) {
 	defer close(ix.done)
-	w := new(walk)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ix.wake:
 		}
-		if err := ix.work(ctx, w, &written); err != nil && !errors.Is(err, ErrClosed) && ctx.Err() == nil {
+		if err := ix.work(ctx, &written); err != nil && !errors.Is(err, ErrClosed) && ctx.Err() == nil {
 			ix.options.Logger.ErrorContext(ctx, "build the vector graph", slog.String("path", ix.path), slog.String("error", err.Error()))
 		}
 	}
 }
 
 // work does the due tasks.
-func (ix *Index) work(ctx context.Context, w *walk, written *savedState) error {
+func (ix *Index) work(ctx context.Context, written *savedState) error {
 	for ctx.Err() == nil {
 		ix.mu.Lock()
 		todo, v := ix.next(), ix.gen.viewAt(ix.seq)
@@ -78,9 +77,9 @@ func (ix *Index) work(ctx context.Context, w *walk, written *savedState) error {
 		var err error
 		switch todo {
 		case jobInsert:
-			err = ix.insertNext(ctx, w, v)
+			err = ix.insertNext(ctx, v)
 		case jobCompact:
-			err = ix.compact(ctx, w, v)
+			err = ix.compact(ctx, v)
 		default:
 			if written.generation != v.number {
 				*written = savedState{generation: v.number}
@@ -98,24 +97,37 @@ func (ix *Index) work(ctx context.Context, w *walk, written *savedState) error {
 	return nil
 }
 
-// insertNext adds the next slot to the graph.
-func (ix *Index) insertNext(ctx context.Context, w *walk, v *view) error {
+// insertNext adds the next block to the graph.
+func (ix *Index) insertNext(ctx context.Context, v *view) error {
 	ix.linking.Lock()
 	defer ix.linking.Unlock()
-	if v.visible(v.built) {
-		// Finish even if the index is closed: a flush may follow.
-		if err := w.insert(context.WithoutCancel(ctx), v, v.built, ix.options.EfConstruction); err != nil {
-			return err
+	walks, release := ix.borrowWalks(ix.options.builders)
+	defer release()
+	// Finish even if the index is closed: a flush may follow.
+	return v.insert(context.WithoutCancel(ctx), walks, ix.options.EfConstruction)
+}
+
+// borrowWalks returns n walks, until release is called.
+func (ix *Index) borrowWalks(n int) (walks []*walk, release func()) {
+	walks = make([]*walk, n)
+	for i := range walks {
+		if walks[i], _ = ix.walks.Get().(*walk); walks[i] == nil {
+			walks[i] = new(walk)
 		}
 	}
-	v.generation.built.Store(v.built + 1)
-	return nil
+	return walks, func() {
+		for _, w := range walks {
+			ix.walks.Put(w)
+		}
+	}
 }
 
 // compact makes a generation without the view's tombstones and builds its graph.
 // Searches and changes continue in the old one, which keeps its memory until
 // then.
-func (ix *Index) compact(ctx context.Context, w *walk, v *view) error {
+func (ix *Index) compact(ctx context.Context, v *view) error {
+	walks, release := ix.borrowWalks(ix.options.builders)
+	defer release()
 	next := newGeneration(v.number+1, v.dimension, v.m)
 	moved := make([]uint32, 0, v.count) // the new position of each old slot
 	for {
@@ -132,11 +144,10 @@ func (ix *Index) compact(ctx context.Context, w *walk, v *view) error {
 		if moved, err = newer.copyTo(ctx, next, moved); err != nil {
 			return err
 		}
-		for n := next.viewAt(0); n.live > ix.options.Exact && n.built < n.count; n.built++ {
-			if err := w.insert(ctx, n, n.built, ix.options.EfConstruction); err != nil {
+		for n := next.viewAt(0); n.live > ix.options.Exact && n.built < next.linkable(); n.built = next.built.Load() {
+			if err := n.insert(ctx, walks, ix.options.EfConstruction); err != nil {
 				return err
 			}
-			next.built.Store(n.built + 1)
 		}
 	}
 	ix.mu.Lock()
@@ -184,8 +195,8 @@ func (v *view) copyTo(ctx context.Context, next *generation, moved []uint32) ([]
 	return moved, nil
 }
 
-// WaitBuilt waits until the graph is complete and the tombstones are removed.
-// Searches do not need it. The errors are ErrClosed and the context's.
+// WaitBuilt waits until the graph has all complete blocks and the tombstones are
+// removed. Searches do not need it. The errors are ErrClosed and the context's.
 func (ix *Index) WaitBuilt(ctx context.Context) error {
 	for {
 		ix.mu.RLock()

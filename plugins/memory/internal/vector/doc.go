@@ -11,10 +11,11 @@
 //
 // # Search
 //
-// Up to [Options.Exact] vectors, a search is an exact scan. Beyond that, a
-// goroutine builds an HNSW graph (Malkov and Yashunin, 2016) on one core. A
-// search scans the vectors that are not in the graph yet, so that it finds a
-// vector as soon as Put returns.
+// Up to [Options.Exact] vectors, a search is an exact scan. Beyond that, an HNSW
+// graph (Malkov and Yashunin, 2016) is built in the background, on all cores but
+// one. A search scans the vectors that are not in the graph yet, so that it finds
+// a vector as soon as Put returns. The last vectors, fewer than a block of 64, are
+// always scanned.
 //
 // A search in the graph keeps [Options.EfSearch] candidates, which is enough for
 // a query that is similar to vectors of the collection. It continues while it

@@ -4,6 +4,7 @@ import "golang.org/x/sys/cpu"
 
 // dot is the scalar product of two rows of the same length.
 func dot(a, b []float32) float32 {
+	b = b[:len(a)]
 	if cpu.X86.HasAVX {
 		return dotAVX(&a[0], &b[0], len(a))
 	}

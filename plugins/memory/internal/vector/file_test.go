@@ -26,11 +26,11 @@ func smallFile(t testing.TB) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	vecs := newSource(5, 4, 0.5).many(150)
+	vecs := newSource(5, 4, 0.5).many(151)
+	vecs[100] = vecs[0]
 	for i, vec := range vecs {
 		put(t, ix, int64(i), int64(i+1), vec...)
 	}
-	put(t, ix, 200, 160, vecs[0]...)
 	settle(t, ix)
 	for i := range int64(20) {
 		remove(t, ix, i*7, 200+i)

@@ -66,20 +66,25 @@ func useRead(t *testing.T, g *generation, seq int64, o Options) {
 	if seq == 1<<63-1 {
 		return // there is no change after it
 	}
-	w := new(walk)
 	if err := ix.Put(1, seq+1, query); err != nil {
 		t.Fatal(err)
 	}
-	for ix.gen.built.Load() < ix.gen.count {
-		if err := ix.insertNext(t.Context(), w, ix.gen.viewAt(ix.seq)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := ix.compact(t.Context(), w, ix.gen.viewAt(ix.seq)); err != nil {
+	link(t, ix)
+	if err := ix.compact(t.Context(), ix.gen.viewAt(ix.seq)); err != nil {
 		t.Fatal(err)
 	}
 	if hits := search(t, ix, query, 1, SearchOptions{Exact: true}); len(hits) != 1 || hits[0].Similarity < 0.999 {
 		t.Errorf("%v", hits)
+	}
+}
+
+// link adds all complete blocks to the graph.
+func link(t *testing.T, ix *Index) {
+	t.Helper()
+	for ix.gen.built.Load() < ix.gen.linkable() {
+		if err := ix.insertNext(t.Context(), ix.gen.viewAt(ix.seq)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package vector
 
 import (
-	"context"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -123,77 +122,6 @@ func (v *view) after(slot uint32) (uint32, bool) {
 // it.
 func (v *view) isDuplicate(slot uint32) bool {
 	return v.blocks[slot>>blockBits].duplicates>>(slot%blockSlots)&1 != 0
-}
-
-// insert adds the slot to the graph. Only one goroutine may call it; searches may
-// continue.
-func (w *walk) insert(ctx context.Context, v *view, slot uint32, ef int) error {
-	level := levelOf(v.id(slot), v.m)
-	top, entry, ok := unpackEntry(v.entry.Load())
-	if ok {
-		nearest := w.descend(v, v.row(slot), entry, top, 0)
-		if nearest.near <= sameness {
-			if err := w.layer(ctx, v, v.row(slot), []item{nearest}, 0, duplicateEf, 0, math.MaxInt, anySlot); err != nil {
-				return err
-			}
-			nearest = w.found()[0]
-		}
-		if nearest.near > sameness {
-			v.link(slot, nearest.slot)
-			return nil
-		}
-	}
-	v.enter(slot, level)
-	if ok {
-		if err := w.connect(ctx, v, slot, level, top, entry, ef); err != nil {
-			return err
-		}
-	}
-	if !ok || level > top {
-		v.entry.Store(packEntry(level, slot))
-	}
-	return nil
-}
-
-func anySlot(uint32) bool { return true }
-
-// connect finds the slot's neighbours in all its layers and links them in both
-// directions.
-func (w *walk) connect(ctx context.Context, v *view, slot uint32, level, top int, entry uint32, ef int) error {
-	query := v.row(slot)
-	level = min(level, top)
-	from := []item{w.descend(v, query, entry, top, level)}
-	for l := level; l >= 0; l-- {
-		if err := w.layer(ctx, v, query, from, l, ef, 0, math.MaxInt, anySlot); err != nil {
-			return err
-		}
-		from = w.found()
-		neighbours := slices.Clone(w.choose(v, from, v.m, v.m/2))
-		setLinks(v.links(slot, l), neighbours)
-		for _, it := range neighbours {
-			w.linkTo(v, it.slot, item{it.near, slot}, l)
-		}
-	}
-	return nil
-}
-
-// linkTo adds a neighbour to a slot, and prunes the slot's neighbours if there is
-// no room for it.
-func (w *walk) linkTo(v *view, slot uint32, neighbour item, layer int) {
-	links := v.links(slot, layer)
-	n := links[0].Load()
-	if int(n) < v.maxLinks(layer) {
-		links[1+n].Store(neighbour.slot)
-		links[0].Store(n + 1)
-		return
-	}
-	w.rejected = append(w.rejected[:0], neighbour)
-	for i := range n {
-		other := links[1+i].Load()
-		w.rejected = append(w.rejected, item{v.similarity(other, slot), other})
-	}
-	slices.SortFunc(w.rejected, nearer)
-	setLinks(links, w.choose(v, w.rejected, v.maxLinks(layer), v.maxLinks(layer)/2))
 }
 
 // choose picks at most limit neighbours for a slot from candidates that are

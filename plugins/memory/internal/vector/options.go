@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 )
 
 // Errors of Put, Delete, Search and Flush. A failed call has changed nothing.
@@ -50,6 +51,10 @@ type Options struct {
 	EfSearch int
 	// Logger logs background work. It may be nil.
 	Logger *slog.Logger
+
+	// builders is the number of goroutines that build the graph: one for each core
+	// but one if zero. The graph does not depend on it.
+	builders int
 }
 
 // withDefaults sets defaults for zero fields and checks the others.
@@ -63,6 +68,7 @@ func (o Options) withDefaults() (Options, error) {
 	fill(&o.M, 16)
 	fill(&o.EfConstruction, 100)
 	fill(&o.EfSearch, 64)
+	fill(&o.builders, max(1, runtime.GOMAXPROCS(0)-1))
 	o.Exact = max(o.Exact, 0)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -119,11 +119,9 @@ func (ix *Index) searchGraph(ctx context.Context, v *view, row []float32, ef int
 		}
 		return false
 	}
-	w, _ := ix.walks.Get().(*walk)
-	if w == nil {
-		w = new(walk)
-	}
-	defer ix.walks.Put(w)
+	walks, release := ix.borrowWalks(1)
+	defer release()
+	w := walks[0]
 	nearest := w.descend(v, row, entry, top, 0)
 	if err := w.layer(ctx, v, row, []item{nearest}, 0, ef, best.k, live/walkCost, keep); err != nil {
 		return false, err

@@ -44,7 +44,7 @@ func TestViewStaysAsItWas(t *testing.T) {
 		want := []Hit{{1, 1}, {2, 0}, {3, -1}}
 		for _, chosen := range []bitmap{nil, {0b111}} {
 			best := &ranking{k: 5}
-			if err := v.scan(t.Context(), []float32{1, 0, 0, 0}, 0, chosen, 3, best); err != nil {
+			if err := v.scan(t.Context(), []float32{1, 7: 0}, 0, chosen, 3, best); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(want, best.hits); diff != "" {
@@ -56,7 +56,7 @@ func TestViewStaysAsItWas(t *testing.T) {
 	remove(t, ix, 2, 5)
 	put(t, ix, 4, 6, 1, 1)
 	check()
-	if err := ix.compact(t.Context(), new(walk), mustView(t, ix)); err != nil {
+	if err := ix.compact(t.Context(), mustView(t, ix)); err != nil {
 		t.Fatal(err)
 	}
 	check()
@@ -76,7 +76,7 @@ func TestChangesDuringCompaction(t *testing.T) {
 		put(t, ix, id, id, 1, float32(id))
 	}
 	remove(t, ix, 2001, 3000)
-	if err := ix.compact(t.Context(), new(walk), v); err != nil {
+	if err := ix.compact(t.Context(), v); err != nil {
 		t.Fatal(err)
 	}
 	if got := ix.Stats(); got.Vectors != 1598 || got.Generation != 1 || got.Watermark != 3000 {
@@ -103,19 +103,16 @@ func TestGapInTheGraphLosesNothing(t *testing.T) {
 	t.Parallel()
 	ix := still(t, graphOptions)
 	from := newSource(16, 0, 0)
-	w := new(walk)
 	for i, vec := range from.many(1300) {
 		put(t, ix, int64(i), int64(i+1), vec...)
-		if err := ix.insertNext(t.Context(), w, mustView(t, ix)); err != nil {
-			t.Fatal(err)
-		}
 	}
+	link(t, ix)
 	query := from.next()
 	if !usesGraph(t, ix, query, SearchOptions{}) {
 		t.Error("the graph is not used")
 	}
 	v := mustView(t, ix)
-	for slot := range v.count {
+	for slot := range v.built {
 		setLinks(v.links(slot, 0), nil)
 	}
 	want := search(t, ix, query, 10, SearchOptions{Exact: true})
