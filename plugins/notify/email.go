@@ -43,6 +43,9 @@ func (e *Email) open(caFile string, timeout time.Duration) (service, error) {
 	if len(e.To) == 0 {
 		return nil, tea.Errorf(tea.ValidationError, "email.to is missing")
 	}
+	if (e.Username == "") != (e.Password == "") {
+		return nil, tea.Errorf(tea.ValidationError, "email.username and email.password need each other")
+	}
 	client, err := httpapi.NewHTTP(httpapi.Route{CAFile: caFile}) // for its certificates
 	if err != nil {
 		return nil, err

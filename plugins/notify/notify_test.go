@@ -3,6 +3,7 @@ package notify_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -88,10 +89,13 @@ func sink(t *testing.T, status int, answer string) (address string, got chan rec
 	return s.URL, got
 }
 
+// taken is an answer of ntfy, Telegram and Matrix.
+const taken = `{"ok": true, "id": "1", "event_id": "$1"}`
+
 // Every service gets the same message, and no text becomes markup or a header.
 func TestFormatsOfTheServices(t *testing.T) {
 	t.Parallel()
-	address, got := sink(t, http.StatusOK, `{"ok": true}`)
+	address, got := sink(t, http.StatusOK, taken)
 	const title, text = `Pump 7 Bcc: eve@example.com <b>*bold*</b> & _x_ [a](http://b)[31m`, "Pump 7\nBcc: eve@example.com\n<b>*bold*</b> & _x_ [a](http://b)[31m"
 	const yes = "http://tea.example/answer/1?a=1&b=2"
 	for name, c := range map[string]struct {
@@ -255,7 +259,7 @@ func TestErrorsSayWhetherAMessageWasSent(t *testing.T) {
 // No service gets an address that runs a script or opens a file.
 func TestLinksLeadToPagesMailAndTelephones(t *testing.T) {
 	t.Parallel()
-	address, got := sink(t, http.StatusOK, `{"ok": true}`)
+	address, got := sink(t, http.StatusOK, taken)
 	services := map[string]object{
 		"ntfy": {"url": address + "/pumps"}, "slack": {"url": address}, "teams": {"url": address}, "telegram": {"url": address, "token": "1234:secret", "chat": "1"},
 		"matrix": {"url": address, "token": "syt_0123456789", "room": "!r:x"}, "webhook": {"url": address},
@@ -373,6 +377,58 @@ func TestMessageWithAKeyIsSentOnce(t *testing.T) {
 	}
 }
 
+// What settings get wrong never counts as sent, and the error says where to look.
+func TestWrongSettingsOfEachServiceAreErrors(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		switch strings.Split(r.URL.Path, "/")[1] {
+		case "denied":
+			w.WriteHeader(http.StatusUnauthorized)
+		case "missing":
+			w.WriteHeader(http.StatusNotFound)
+		case "moved":
+			http.Redirect(w, r, "/other", http.StatusTemporaryRedirect)
+		case "other":
+			_, _ = io.WriteString(w, `{"status": "up"}`)
+		case "text":
+			_, _ = io.WriteString(w, "OK")
+		}
+	}))
+	t.Cleanup(s.Close)
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	const where = "; check settings.notify.targets.ops"
+	for name, settings := range map[string]object{
+		"ntfy": {"token": "tk_0123456789"}, "slack": {}, "teams": {}, "telegram": {"token": "1234:secret", "chat": "1"}, "matrix": {"token": "syt_0123456789", "room": "!r:x"}, "webhook": {},
+	} {
+		for url, want := range map[string]string{
+			s.URL + "/denied/x": where, s.URL + "/missing/x": where, s.URL + "/moved/x": "set url to the address it names", closed.URL + "/x": where, "http://no-such-host.invalid/x": where,
+			s.URL + "/other/x": "so it is of another service; check url", s.URL + "/text/x": "so it is of another service; check url", "ops.example/x": "url",
+		} {
+			settings["url"] = url
+			r, err := send(t, to(name, settings), object{})
+			if silent := name == "slack" || name == "teams" || name == "webhook"; silent && strings.Contains(want, "another service") {
+				want = "" // their answers are not specified
+			}
+			if got := fmt.Sprint(err); (err == nil) != (want == "") || !strings.Contains(got, want) {
+				t.Errorf("%s at %s: %v, %v, want %q", name, url, r, err, want)
+			}
+		}
+		settings["url"], settings["tokens"] = s.URL+"/other/x", "x"
+		if _, err := send(t, to(name, settings), object{}); err == nil || !strings.Contains(err.Error(), "tokens") {
+			t.Errorf("%s with an unknown key: %v", name, err)
+		}
+	}
+	for server, want := range map[string]string{closed.Listener.Addr().String(): where, "no-such-host.invalid:587": where, strings.TrimPrefix(s.URL, "http://"): where} {
+		settings := to("email", object{"server": server, "from": "a@b.c", "to": []any{"a@b.c"}})
+		settings["targets"].(object)["ops"].(object)["timeout_seconds"] = 0.5
+		if _, err := send(t, settings, object{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("email by %s: %v", server, err)
+		}
+	}
+}
+
 func TestMistakesInSettings(t *testing.T) {
 	t.Parallel()
 	hook := object{"webhook": object{"url": "http://x"}}
@@ -387,6 +443,8 @@ func TestMistakesInSettings(t *testing.T) {
 		"topic":     {to("ntfy", object{"url": "https://ntfy.sh"}), "topic is missing"},
 		"telegram":  {to("telegram", object{"token": "t"}), "telegram.chat is missing"},
 		"matrix":    {to("matrix", object{"url": "https://x", "room": "!r"}), "matrix.token is missing"},
+		"room":      {to("matrix", object{"url": "https://x", "token": "t", "room": "#pumps:x"}), "expected the id of a room"},
+		"password":  {to("email", object{"server": "x:25", "from": "a@b.c", "to": []any{"a@b.c"}, "password": "x"}), "need each other"},
 		"email":     {to("email", object{"server": "mail.example.com", "from": "a@b.c", "to": []any{"a@b.c"}}), "expected HOST:PORT"},
 		"sender":    {to("email", object{"server": "x:25", "from": "a@b.c\r\nBcc: x@y.z", "to": []any{"a@b.c"}}), "email.from"},
 		"recipient": {to("email", object{"server": "x:25", "from": "a@b.c", "to": []any{"nobody"}}), "email.to"},

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
@@ -190,8 +191,11 @@ func failure(names []string, errs []error, sent []string) error {
 		if e == nil {
 			e = new(*one.NotSent()) // its details are a copy
 		}
-		failed, texts = append(failed, names[i]), append(texts, names[i]+": "+one.Message)
-		not := one.Details["not_sent"] == true
+		text, not := names[i]+": "+one.Message, one.Details["not_sent"] == true
+		if one.Type == tea.PermissionDenied || one.Type == tea.NotFound || one.Type == tea.ConnectionError && not {
+			text += "; check " + diag.Key(targetsPath, names[i])
+		}
+		failed, texts = append(failed, names[i]), append(texts, text)
 		notSent, known = notSent && not, known && (not || one.Details["outcome_known"] == true)
 		e.Retryable = e.Retryable && one.Retryable
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
@@ -59,6 +60,8 @@ type endpoint struct {
 	request func(m *message) httpapi.Request
 	// pages accepts a web page as the answer.
 	pages bool
+	// proof is a member of the service's answers; "" if they are not JSON.
+	proof string
 }
 
 // open returns an endpoint. key names its address in errors, secrets are masked there.
@@ -86,8 +89,14 @@ func (e endpoint) send(ctx context.Context, m *message) error {
 		if r.IsPage() && !e.pages { // of a proxy or a login
 			return httpapi.WebPage()
 		}
-		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, 64<<10)) // the status says that the message was taken
-		return nil
+		text, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
+		var answer map[string]any
+		if e.proof == "" || err != nil || len(text) == 0 || json.Unmarshal(text, &answer) == nil && value.Truthy(answer[e.proof]) {
+			return nil // the status says that the message was taken
+		}
+		foreign := tea.Errorf(tea.ConnectionError, "the answer has no member %q, so it is of another service; check url", e.proof)
+		foreign.Retryable = false
+		return foreign
 	})
 	if err == nil {
 		return nil
@@ -125,7 +134,7 @@ func (n *Ntfy) open(caFile string, timeout time.Duration) (service, error) {
 		return nil, tea.Errorf(tea.ValidationError, "ntfy.url: the topic is missing, such as %s/pumps", strings.TrimSuffix(n.URL, "/"))
 	}
 	u.Path = path.Dir(u.Path)
-	return endpoint{request: func(m *message) httpapi.Request {
+	return endpoint{proof: "id", request: func(m *message) httpapi.Request {
 		actions := []any{}
 		for _, a := range m.Actions[:min(len(m.Actions), 3)] { // more are refused
 			action := map[string]any{"action": "view", "label": a.Label, "url": a.URL, "clear": true}
@@ -213,7 +222,7 @@ func (t *Telegram) open(caFile string, timeout time.Duration) (service, error) {
 	if err := required("telegram.token telegram.chat", t.Token, t.Chat); err != nil {
 		return nil, err
 	}
-	return endpoint{request: func(m *message) httpapi.Request {
+	return endpoint{proof: "ok", request: func(m *message) httpapi.Request {
 		buttons, text := []any{}, plaintext.Cut(strings.TrimSpace(m.Title+"\n\n"+m.Text), 4000)
 		for _, a := range m.links() {
 			if strings.HasPrefix(strings.ToLower(a.URL), "http") {
@@ -242,7 +251,10 @@ func (x *Matrix) open(caFile string, timeout time.Duration) (service, error) {
 	if err := required("matrix.token matrix.room", x.Token, x.Room); err != nil {
 		return nil, err
 	}
-	return endpoint{request: func(m *message) httpapi.Request {
+	if !strings.HasPrefix(x.Room, "!") {
+		return nil, tea.Errorf(tea.ValidationError, "matrix.room: expected the id of a room, such as !abc:matrix.org, got %q; clients show it in the settings of the room", x.Room)
+	}
+	return endpoint{proof: "event_id", request: func(m *message) httpapi.Request {
 		var links strings.Builder
 		for _, a := range m.links() {
 			fmt.Fprintf(&links, `<p><a href="%s">%s</a></p>`, html.EscapeString(a.URL), html.EscapeString(a.Label))
