@@ -7,7 +7,9 @@
 # is whatever its register had before. With an explicit nil the loop is right, and
 # so is `in pairs(t)`, whose call returns three values. No error is raised.
 #
-# Seen with Go 1.26 on linux/amd64:
+# A good guess: the loop is the same as with an explicit nil, sum 18.
+#
+# Seen on 27 November 2026:
 #   for k, v in next, {5, 6, 7} do ... end        sum 0
 #   for k, v in next, {5, 6, 7}, nil do ... end   sum 18
 #   for k, v in pairs({5, 6, 7}) do ... end       sum 18

@@ -8,11 +8,15 @@
 # in the same way. Without an id, as the Python SDK 2.3.0 sends it ("id": null), it is
 # ErrSessionMissing again.
 #
-# Output seen:
+# A good guess: the status decides, so all of them are ErrSessionMissing.
+#
+# Seen on 27 November 2026:
 #   text body: session missing true
 #   JSON-RPC error body: session missing false
 #   JSON-RPC error body, second call: session missing false
 #   JSON-RPC error body without an id: session missing true
+#
+# Exits with 1 if the behaviour changed.
 set -eu
 dir=$(mktemp -d)
 trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT

@@ -7,9 +7,13 @@
 # error takes the message as delivered. The broker is mochi-mqtt v2.7.9, which lets
 # nobody publish; mosquitto 2.0.11 with an access list is answered in the same way.
 #
-# Output seen:
+# A good guess: both return an error.
+#
+# Seen on 28 November 2026:
 #   QoS 1: reason code 0x87, error true
 #   QoS 2: reason code 0x87, error false
+#
+# Exits with 1 if the behaviour changed.
 set -eu
 dir=$(mktemp -d)
 trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
