@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
-	_ = os.RemoveAll(notifyDir()) // only of this process
+	_ = os.RemoveAll(pluginsDir()) // only of this process
 	os.Exit(code)
 }
 

@@ -23,8 +23,15 @@ import (
 	"github.com/the-edge-agent/tea/test/teaproc"
 )
 
-// mosquitto starts a broker at a port that was free, and returns its URL.
+// mosquitto starts a broker at a port that was free; nil if it is not free any more.
 func mosquitto(t *testing.T, port int) *exec.Cmd {
+	t.Helper()
+	cmd, _ := mosquittoWith(t, port, "")
+	return cmd
+}
+
+// mosquittoWith starts a broker with further lines of its configuration.
+func mosquittoWith(t *testing.T, port int, config string) (*exec.Cmd, *teaproc.Log) {
 	t.Helper()
 	path, err := exec.LookPath("mosquitto")
 	if err != nil {
@@ -36,11 +43,11 @@ func mosquitto(t *testing.T, port int) *exec.Cmd {
 		}
 		t.Skip("mosquitto is missing; run scripts/mosquitto install")
 	}
-	config := filepath.Join(t.TempDir(), "mosquitto.conf")
-	if err := os.WriteFile(config, fmt.Appendf(nil, "listener %d 127.0.0.1\nallow_anonymous true\n", port), 0o600); err != nil {
+	file := filepath.Join(t.TempDir(), "mosquitto.conf")
+	if err := os.WriteFile(file, fmt.Appendf(nil, "listener %d 127.0.0.1\nallow_anonymous true\n%s", port, config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(context.Background(), path, "-c", config, "-v")
+	cmd := exec.CommandContext(context.Background(), path, "-c", file, "-v")
 	out, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -49,18 +56,19 @@ func mosquitto(t *testing.T, port int) *exec.Cmd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	lines := bufio.NewScanner(out)
+	lines, log := bufio.NewScanner(out), teaproc.NewLog()
 	for lines.Scan() {
 		if strings.Contains(lines.Text(), "running") {
 			go func() {
 				for lines.Scan() {
+					_, _ = log.Write(append(lines.Bytes(), '\n'))
 				}
 			}()
-			return cmd
+			return cmd, log
 		}
 	}
 	_ = cmd.Wait()
-	return nil
+	return nil, nil
 }
 
 // broker starts a broker at any port.

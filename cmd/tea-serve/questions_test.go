@@ -15,20 +15,25 @@ import (
 	"time"
 )
 
-// notifyDir is the directory of the plugin notify, which TestMain removes.
-func notifyDir() string {
-	return filepath.Join(os.TempDir(), fmt.Sprintf("tea-serve-notify-%d", os.Getpid()))
+// pluginsDir is the directory of the plugins, which TestMain removes.
+func pluginsDir() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("tea-serve-plugins-%d", os.Getpid()))
 }
 
-// notifyPlugin builds the plugin notify.
-var notifyPlugin = sync.OnceValues(func() (string, error) {
-	dir := notifyDir()
-	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "tea-plugin-notify"), "github.com/the-edge-agent/tea/plugins/notify/cmd/tea-plugin-notify").CombinedOutput()
+// The plugins are built into directories of their own.
+var (
+	notifyPlugin = sync.OnceValues(func() (string, error) { return buildPlugin("notify", "") })
+	devicePlugin = sync.OnceValues(func() (string, error) { return buildPlugin("device", "minimal,mqtt") })
+)
+
+func buildPlugin(name, tags string) (string, error) {
+	dir := filepath.Join(pluginsDir(), name)
+	out, err := exec.Command("go", "build", "-tags", tags, "-o", filepath.Join(dir, "tea-plugin-"+name), "github.com/the-edge-agent/tea/plugins/"+name+"/cmd/tea-plugin-"+name).CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w: %s", err, out)
 	}
 	return dir, err
-})
+}
 
 // inbox is a webhook that gets the messages of notify.send.
 type inbox struct {
