@@ -51,7 +51,7 @@ func TestWrongAddressesAreFoundByTheSchema(t *testing.T) {
 		good  []any
 		bad   []any
 	}{
-		{"modbus", server, "servers.a.url", []any{"tcp://192.0.2.7", "tcp://[::1]:502/", "rtuovertcp://plc:4001", "rtu:///dev/ttyUSB0"}, []any{"http://plc", "plc:502", "rtu://", "tcp://", ""}},
+		{"modbus", server, "servers.a.url", []any{"tcp://192.0.2.7", "tcp://[::1]:502/", "rtuovertcp://plc:4001", "rtu:///dev/ttyUSB0", "rtu://COM3"}, []any{"http://plc", "plc:502", "rtu://", "tcp://", ""}},
 		{"mqtt", server, "servers.a.url", []any{"mqtt://broker", "mqtts://broker:8883"}, []any{"tcp://broker", "broker", ""}},
 		{"opcua", server, "servers.a.url", []any{"opc.tcp://192.0.2.7:4840/path"}, []any{"opc_tcp://plc", "http://plc", ""}},
 		{"opcua", node, "nodes.a.id", []any{"i=7", "ns=2;s=Pump", "ns=2;g=12345678-9abc-def0-1234-56789abcdef0", "nsu=urn:example:pump;b=AP8=", "ns=2;s=a;b=c"}, []any{"Pump", "ns=2", ""}},
