@@ -29,6 +29,12 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 			err = d.pdfError(fmt.Errorf("%v", fault))
 		}
 	}()
+	if rest, ok := bytes.CutPrefix(body, []byte("%PDF-2.0")); ok { // the library refuses the number only
+		body = append([]byte("%PDF-1.7"), rest...)
+	}
+	if body = decryptPDF(body); body == nil {
+		return d.pdfError(errors.New("it is encrypted with a password"))
+	}
 	if problem := pdfHazard(body); problem != "" {
 		return d.pdfError(errors.New(problem))
 	}

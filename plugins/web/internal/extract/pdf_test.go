@@ -194,3 +194,43 @@ func TestPDFObjectStreamInItself(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Files of qpdf 11.3 and pypdf 7.1 that are encrypted with AES-256 and an empty user
+// password have the text and the properties of their originals.
+func TestPDFWithAES256AndAnEmptyPassword(t *testing.T) {
+	t.Parallel()
+	for name, original := range map[string]string{
+		"aes256-qpdf.pdf": "reportlab.pdf", "aes256-r5.pdf": "reportlab.pdf", "aes256-objects.pdf": "chromium.pdf", "aes256-pypdf.pdf": "fpdf2.pdf",
+	} {
+		got, want := parse(t, "application/pdf", readFile(t, "testdata/"+name)), parse(t, "application/pdf", readFile(t, "testdata/"+original))
+		if diff := cmp.Diff(want.Content(true).Text(), got.Content(true).Text()); diff != "" || len(got.Notes) > 0 {
+			t.Errorf("%s (-want +got), notes %q:\n%s", name, got.Notes, diff)
+		}
+		if name == "aes256-pypdf.pdf" {
+			want.Metadata.Title, want.Metadata.Author = `Gezeiten (ü) \ 1`, "A"
+		}
+		if diff := cmp.Diff(want.Metadata, got.Metadata); diff != "" {
+			t.Errorf("%s: properties (-want +got):\n%s", name, diff)
+		}
+	}
+	whole := readFile(t, "testdata/aes256-password.pdf")
+	_, err := extract.Parse(t.Context(), extract.Source{URL: &url.URL{Scheme: "http", Host: "a.example"}, ContentType: "application/pdf", Body: []byte(whole)})
+	if err == nil || !strings.Contains(err.Error(), "it is encrypted with a password") {
+		t.Errorf("a file with a password: %v", err)
+	}
+	encrypted := readFile(t, "testdata/aes256-qpdf.pdf")
+	for _, junk := range []string{"(", "<", "%", "<4", "stream\nendstream", "stream\n", "/Encrypt 1 0 R", "/U("} {
+		// It ends soon, with whatever answer.
+		body := []byte("%PDF-1.7\n" + strings.Repeat(junk, 1<<20/len(junk)) + encrypted[len("%PDF-1.7\n"):])
+		_, _ = extract.Parse(t.Context(), extract.Source{URL: &url.URL{Scheme: "http", Host: "a.example"}, ContentType: "application/pdf", Body: body})
+	}
+}
+
+func TestPDFVersion2(t *testing.T) {
+	t.Parallel()
+	file := readFile(t, "testdata/reportlab.pdf")
+	want := parse(t, "application/pdf", file).Content(true).Text()
+	if got := parse(t, "application/pdf", strings.Replace(file, "%PDF-1.4", "%PDF-2.0", 1)).Content(true).Text(); got != want || got == "" {
+		t.Errorf("got %q", got)
+	}
+}
