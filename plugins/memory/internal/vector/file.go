@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/the-edge-agent/tea/sdk/x/atomicfile"
 )
@@ -268,7 +269,8 @@ func load(path string, o Options) (*generation, header, error) {
 	if err != nil {
 		return nil, header{}, err
 	}
-	return read(bufio.NewReaderSize(f, 1<<18), info.Size(), o)
+	// Rows of a block are more than the buffer and are read without it.
+	return read(bufio.NewReaderSize(f, 1<<15), info.Size(), o)
 }
 
 // read reads a file of the given size. Its allocations are proportional to the
@@ -315,7 +317,12 @@ func (r *reader) bytes(n int) []byte {
 	if cap(r.buf) < n {
 		r.buf = make([]byte, n)
 	}
-	b := r.buf[:n]
+	r.fill(r.buf[:n])
+	return r.buf[:n]
+}
+
+// fill reads the next bytes.
+func (r *reader) fill(b []byte) {
 	if r.err == nil {
 		_, r.err = io.ReadFull(r.from, b)
 		r.sum = crc32.Update(r.sum, castagnoli(), b)
@@ -323,7 +330,17 @@ func (r *reader) bytes(n int) []byte {
 	if r.err != nil {
 		clear(b)
 	}
-	return b
+}
+
+// readWords reads into memory that only the caller uses, without a copy.
+func readWords[T float32 | uint32 | atomic.Uint32](r *reader, to []T) {
+	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(to))), 4*len(to))
+	r.fill(b)
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		for i := 0; i < len(b); i += 4 {
+			binary.NativeEndian.PutUint32(b[i:], binary.LittleEndian.Uint32(b[i:]))
+		}
+	}
 }
 
 func (r *reader) word() uint32 { return binary.LittleEndian.Uint32(r.bytes(4)) }
@@ -337,8 +354,11 @@ func (r *reader) generation(g *generation, h header) error {
 	}
 	g.count = h.Slots
 	g.slots = make(map[int64]uint32, g.count)
-	for slot := range g.count {
-		g.blocks[slot>>blockBits].ids[slot%blockSlots] = int64(r.long())
+	for n, b := range g.blocks {
+		ids := r.bytes(8 * min(blockSlots, int(g.count)-n*blockSlots))
+		for i := range len(ids) / 8 {
+			b.ids[i] = int64(binary.LittleEndian.Uint64(ids[8*i:]))
+		}
 	}
 	live := 0
 	for n, b := range g.blocks {
@@ -360,13 +380,19 @@ func (r *reader) generation(g *generation, h header) error {
 	if err := r.graph(v, h); err != nil {
 		return err
 	}
-	for slot := range g.count {
-		row, body := v.row(slot), r.bytes(4*g.dimension)
-		for i := range g.dimension {
-			row[i] = math.Float32frombits(binary.LittleEndian.Uint32(body[4*i:]))
+	for n, b := range g.blocks {
+		slots := min(blockSlots, int(g.count)-n*blockSlots)
+		if g.stride == g.dimension {
+			readWords(r, b.rows[:slots*g.stride])
 		}
-		if !(math.Abs(float64(dot(row, row))-1) < lengthError) {
-			return fmt.Errorf("%w: vector %d is not normalised", errDamaged, slot)
+		for i := range slots {
+			row := b.rows[i*g.stride:][:g.stride]
+			if g.stride != g.dimension {
+				readWords(r, row[:g.dimension])
+			}
+			if !(math.Abs(float64(dot(row, row))-1) < lengthError) {
+				return fmt.Errorf("%w: vector %d is not normalised", errDamaged, n*blockSlots+i)
+			}
 		}
 	}
 	return nil
@@ -385,9 +411,7 @@ func (r *reader) graph(v *view, h header) error {
 		return fmt.Errorf("%w: the layers have %d words instead of %d", errDamaged, words, h.Upper)
 	}
 	on := make([]uint32, h.Built)
-	for slot := range on {
-		on[slot] = r.word()
-	}
+	readWords(r, on)
 	for slot, to := range on {
 		if to >= h.Built || on[to] != to {
 			return fmt.Errorf("%w: vector %d hangs on vector %d", errDamaged, slot, to)
@@ -397,13 +421,13 @@ func (r *reader) graph(v *view, h header) error {
 		}
 	}
 	for slot := range h.Built {
-		if err := r.links(v, slot, 0); err != nil {
+		if err := r.links(v, on, slot, 0); err != nil {
 			return err
 		}
 	}
 	for slot := range h.Built {
 		for l := 1; l <= v.level(slot); l++ {
-			if err := r.links(v, slot, l); err != nil {
+			if err := r.links(v, on, slot, l); err != nil {
 				return err
 			}
 		}
@@ -415,21 +439,19 @@ func (r *reader) graph(v *view, h header) error {
 	return nil
 }
 
-// links reads the neighbours of a slot.
-func (r *reader) links(v *view, slot uint32, layer int) error {
+// links reads the neighbours of a slot. on has the slot that each slot hangs on.
+func (r *reader) links(v *view, on []uint32, slot uint32, layer int) error {
 	links := v.links(slot, layer)
-	body := r.bytes(4 * len(links))
-	n := binary.LittleEndian.Uint32(body)
+	readWords(r, links)
+	n := links[0].Load()
 	if int(n) >= len(links) {
 		return fmt.Errorf("%w: vector %d has %d neighbours", errDamaged, slot, n)
 	}
 	for i := range n {
-		other := binary.LittleEndian.Uint32(body[4+4*i:])
-		if other >= v.built || v.isDuplicate(other) || layer > v.level(other) {
+		other := links[1+i].Load()
+		if other >= v.built || on[other] != other || (layer > 0 && layer > v.level(other)) {
 			return fmt.Errorf("%w: neighbour %d of vector %d", errDamaged, other, slot)
 		}
-		links[1+i].Store(other)
 	}
-	links[0].Store(n)
 	return nil
 }
