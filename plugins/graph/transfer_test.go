@@ -83,6 +83,34 @@ func TestAGraphIsExportedAndImported(t *testing.T) {
 	}
 }
 
+func TestAGraphMovesToAnotherBackendAndBack(t *testing.T) {
+	t.Parallel()
+	for _, from := range backends(t) {
+		for _, to := range backends(t) {
+			if from == to {
+				continue
+			}
+			t.Run(from+" to "+to, func(t *testing.T) {
+				t.Parallel()
+				root := t.TempDir()
+				on := func(backend string) *opened {
+					g := openWith(t, object{"graph": object{"backend": backend, "path": t.TempDir()}, "file": object{"root": root}})
+					g.needLibrary()
+					return g
+				}
+				old, other, back := on(from), on(to), on(from)
+				old.sample()
+				old.call("export", object{"path": "there.jsonl"})
+				other.call("import", object{"path": "there.jsonl"})
+				other.call("export", object{"path": "back", "format": "parquet"})
+				back.call("import", object{"path": "back", "format": "parquet"})
+				same(t, "there", other.contents(), old.contents())
+				same(t, "back", back.contents(), old.contents())
+			})
+		}
+	}
+}
+
 func TestPartsOfAGraphAreExported(t *testing.T) {
 	t.Parallel()
 	g := openWith(t, object{"graph": object{"backend": "memory", "path": t.TempDir()}, "file": object{"root": t.TempDir()}})
