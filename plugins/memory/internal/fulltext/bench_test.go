@@ -108,7 +108,8 @@ func BenchmarkIndex(b *testing.B) {
 				{"hostile-words", hostile(10_000)},
 				{"hostile-prefixes", "b* d* f* g* k* l* m* n* p* r* s* t* v* z* a* e*"},
 			} {
-				b.Run("search="+query.name, func(b *testing.B) { benchSearch(b, x, query.text) })
+				b.Run("search="+query.name, func(b *testing.B) { benchSearch(b, x, query.text, 32) })
+				b.Run("all="+query.name, func(b *testing.B) { benchSearch(b, x, query.text, 0) })
 			}
 			b.Run("put", func(b *testing.B) { benchPut(b, x, "a", "a") })
 			b.Run("put=accents", func(b *testing.B) { benchPut(b, x, "a", "á") })
@@ -134,13 +135,13 @@ func hostile(n uint64) string {
 	return b.String()
 }
 
-func benchSearch(b *testing.B, x *Index, query string) {
+func benchSearch(b *testing.B, x *Index, query string, limit int) {
 	b.ReportAllocs()
 	var took []time.Duration
 	found := 0
 	for b.Loop() {
 		start := time.Now()
-		r, err := x.Search(context.Background(), query, SearchOptions{})
+		r, err := x.Search(context.Background(), query, SearchOptions{Limit: limit})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
@@ -98,6 +100,65 @@ func TestADamagedFileNeverReturnsAWrongResult(t *testing.T) {
 	h.checkRepaired(swapped, "swapped segments")
 }
 
+// A damaged block or directory of a long list is found by the searches that read it.
+func TestADamagedBlockNeverReturnsAWrongResult(t *testing.T) {
+	t.Parallel()
+	d := newMemDisk()
+	x, err := open("blocks", d, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(5 * blockDocs) {
+		text := strings.Repeat("pump ", 1+int(i%9)) + fmt.Sprintf("valve%d", i%2)
+		if err := x.Put(Document{ID: i, Seq: i + 1, Fields: []Field{{"text", text}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	search := func(d disk) (found [][]Hit, err error) {
+		x, err := open("blocks", d, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Close()
+		if x.Lost() != nil {
+			return nil, ErrCorrupt
+		}
+		for _, limit := range []int{0, 3} {
+			for _, query := range []string{"pump", "valve1", "pump valve0"} {
+				r, err := x.Search(context.Background(), query, SearchOptions{Limit: limit})
+				if err != nil {
+					return nil, err
+				}
+				found = append(found, slices.Collect(r.All()))
+			}
+		}
+		return found, nil
+	}
+	want, err := search(d.clone())
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := 0
+	size := len(d.files["00000001.seg"].data)
+	for i := 0; i < size; i += 1 + size/400 {
+		flipped := d.clone()
+		flipped.files["00000001.seg"].data[i] ^= 1 << (i % 8)
+		got, err := search(flipped)
+		switch {
+		case errors.Is(err, ErrCorrupt):
+			damaged++
+		case err != nil || !cmp.Equal(got, want):
+			t.Fatalf("byte %d: %v, %v", i, got, err)
+		}
+	}
+	if damaged < 50 {
+		t.Errorf("%d searches found the damage", damaged)
+	}
+}
+
 // TestOpenReportsWhyTheIndexIsEmpty covers the reasons a user can meet.
 func TestOpenReportsWhyTheIndexIsEmpty(t *testing.T) {
 	t.Parallel()
@@ -108,10 +169,10 @@ func TestOpenReportsWhyTheIndexIsEmpty(t *testing.T) {
 	}{
 		{"nothing there", "no index exists yet", "", func(t *testing.T, dir string) { os.RemoveAll(dir) }},
 		{"other language", `for the language "english", not "german"`, "german", func(*testing.T, string) {}},
-		{"newer", "has format 4, this program reads 3", "", func(t *testing.T, dir string) {
-			edit(t, filepath.Join(dir, manifestName), "tea-fulltext 3", "tea-fulltext 4")
+		{"newer", "has format 5, this program reads 4", "", func(t *testing.T, dir string) {
+			edit(t, filepath.Join(dir, manifestName), "tea-fulltext 4", "tea-fulltext 5")
 		}},
-		{"older", "has format 1, this program reads 3", "", func(t *testing.T, dir string) {
+		{"older", "has format 1, this program reads 4", "", func(t *testing.T, dir string) {
 			older := `{"analysis":"3","language":"english","watermark":1,"next":2,"segments":[{"name":"00000001.seg","sum":7}]}`
 			head := fmt.Sprintf("tea-fulltext 1 %08x\n", checksum([]byte(older)))
 			if err := os.WriteFile(filepath.Join(dir, manifestName), []byte(head+older), 0o600); err != nil {

@@ -25,6 +25,10 @@
 // prefix for all forms that begin with it. So prefixes match the text as written
 // although words are stemmed, and both are always exact.
 //
+// A search scores the documents of a part in windows (score.go) and reads their
+// lists block by block (cursor.go). With a limit it skips the blocks and windows
+// that cannot have one of the best hits.
+//
 // # Words
 //
 // A word is a run of letters, marks and digits, or a single symbol such as an

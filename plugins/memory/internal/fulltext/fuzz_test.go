@@ -85,10 +85,12 @@ func FuzzQuery(f *testing.F) {
 func FuzzLists(f *testing.F) {
 	h := newHistory(f, newMemDisk())
 	h.change(30)
+	directory := appendBlock(nil, blockDocs, 40, []uint64{impactOf(9, 1), impactOf(7, 2)})
+	directory = appendBlock(directory, 3, 50-2*crcBytes, []uint64{impactOf(3, 1)})
 	for _, t := range h.x.mem.terms {
-		f.Add(t.docs, t.pos)
+		f.Add(t.docs, t.pos, directory)
 	}
-	f.Fuzz(func(t *testing.T, docs, positions []byte) {
+	f.Fuzz(func(t *testing.T, docs, positions, directory []byte) {
 		// Damaged data is a failure, never another panic.
 		decode := func(fn func()) (err error) {
 			defer catch(&err)
@@ -96,7 +98,7 @@ func FuzzLists(f *testing.F) {
 			return nil
 		}
 		_ = decode(func() {
-			postings := decodePostings(nil, docs, 100)
+			postings := decodePostings(nil, docs, 0, 100)
 			for i, p := range postings {
 				if p.ord >= 100 || i > 0 && postings[i-1].ord >= p.ord {
 					t.Fatalf("postings %v", postings)
@@ -108,8 +110,16 @@ func FuzzLists(f *testing.F) {
 		})
 		_ = decode(func() {
 			for key := []byte(nil); len(docs) > 0; {
-				key, _, docs = readEntry(key, docs)
+				key, _, docs = readEntry(key, docs, formatBlocks)
 			}
+		})
+		_ = decode(func() {
+			c := cursor{list: list{docsLen: 90 - crcBytes}, part: &part{ids: make([]int64, 200)}, directory: directory, blocks: make([]docBlock, 2)}
+			if c.readDirectory(); c.blocks[1].last >= 200 || c.blocks[0].last >= c.blocks[1].last {
+				t.Fatalf("blocks %v", c.blocks)
+			}
+			s := scorer{slope: 1}
+			s.blockBound(&clause{weight: 1}, &c, 1)
 		})
 	})
 }

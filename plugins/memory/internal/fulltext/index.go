@@ -55,7 +55,7 @@ type Index struct {
 	lang  *language
 	limit int
 
-	cells   sync.Pool // of *cells, for searches
+	memory  sync.Pool // of *searchMemory
 	next    atomic.Uint64
 	merging sync.Mutex // one merge at a time; locked before writer
 	merges  sync.WaitGroup

@@ -11,7 +11,8 @@ import (
 
 const (
 	manifestName    = "manifest"
-	manifestVersion = 3
+	manifestVersion = 4
+	oldestManifest  = 3 // all its segments have format 0
 )
 
 // manifest lists the segments that make up the index. Its file is a line with
@@ -29,10 +30,11 @@ type manifest struct {
 
 // manifestSegment is a segment and its dead documents.
 type manifestSegment struct {
-	Name string `json:"name"`
-	Tail int64  `json:"tail"`
-	Sum  uint32 `json:"sum"`
-	Dead bitmap `json:"dead,omitempty"`
+	Name   string `json:"name"`
+	Format int    `json:"format,omitempty"`
+	Tail   int64  `json:"tail"`
+	Sum    uint32 `json:"sum"`
+	Dead   bitmap `json:"dead,omitempty"`
 }
 
 func segmentNumber(name string) (n uint64, ok bool) {
@@ -47,13 +49,13 @@ func (m *manifest) write(d disk) error {
 		return fmt.Errorf("encode the manifest: %w", err)
 	}
 	return writeFile(d, manifestName, func(w io.Writer) error {
-		_, err := w.Write(append([]byte(manifestHead(body)), body...))
+		_, err := w.Write(append([]byte(manifestHead(manifestVersion, body)), body...))
 		return err
 	})
 }
 
-func manifestHead(body []byte) string {
-	return fmt.Sprintf("tea-fulltext %d %08x\n", manifestVersion, checksum(body))
+func manifestHead(version int, body []byte) string {
+	return fmt.Sprintf("tea-fulltext %d %08x\n", version, checksum(body))
 }
 
 func readManifest(d disk, lang *language) (*manifest, error) {
@@ -75,10 +77,10 @@ func parseManifest(data []byte, lang *language) (*manifest, error) {
 	if n, err := fmt.Sscanf(string(head), "tea-fulltext %d ", &version); n == 0 {
 		return nil, corrupt("the manifest does not begin like one: %v", err)
 	}
-	if version != manifestVersion {
+	if version < oldestManifest || version > manifestVersion {
 		return nil, corrupt("the manifest has format %d, this program reads %d", version, manifestVersion)
 	}
-	if string(head)+"\n" != manifestHead(body) {
+	if string(head)+"\n" != manifestHead(version, body) {
 		return nil, corrupt("the manifest's checksum does not match")
 	}
 	m := new(manifest)

@@ -31,9 +31,9 @@ type source struct {
 	*part
 	dead bitmap   // when the merge began
 	ords []uint32 // new numbers of the documents, or gone
-	// ordered reports whether they are ascending. The documents of the part in
-	// memory are in the order in which they were added.
-	ordered bool
+	// ascending reports whether they are. The documents of the part in memory are
+	// in the order in which they were added.
+	ascending bool
 }
 
 // gone marks a dead document in ords.
@@ -122,7 +122,7 @@ func (x *Index) writeSegment(sources []source) (*segment, error) {
 		return nil, err
 	}
 	name := fmt.Sprintf("%08d.seg", x.next.Add(1))
-	named := manifestSegment{Name: name}
+	named := manifestSegment{Name: name, Format: formatBlocks}
 	err = writeFile(x.disk, name, func(w io.Writer) (err error) {
 		named.Tail, named.Sum, err = x.writeParts(newSegmentWriter(w, x.lang, ids, lens), sources)
 		return err
@@ -144,7 +144,7 @@ func renumber(sources []source) (ids []int64, lens []uint32, err error) {
 	var places []place
 	for i := range sources {
 		s := &sources[i]
-		s.ords, s.ordered = make([]uint32, len(s.ids)), slices.IsSorted(s.ids)
+		s.ords, s.ascending = make([]uint32, len(s.ids)), slices.IsSorted(s.ids)
 		for ord, id := range s.ids {
 			s.ords[ord] = gone
 			if !s.dead.has(uint32(ord)) {
@@ -206,13 +206,14 @@ func (x *Index) writeParts(out *segmentWriter, sources []source) (tail int64, su
 // reader reads the live documents of a list, with their new numbers, which are
 // ascending.
 type reader struct {
-	entry        // the current entry, if ok
-	ok           bool
-	source       *source
-	rest, all    []posting
-	positions    []byte
-	docsBuf, buf []byte
-	sorted       []entry // the entries of a source that is not ordered
+	entry     // the current entry, if ok
+	ok        bool
+	source    *source
+	rest, all []posting
+	positions []byte
+	mem       scratch
+	buf       []byte
+	sorted    []entry // the entries of a source whose numbers do not ascend
 }
 
 // entry is a document of a list, with its positions as they are stored.
@@ -223,9 +224,11 @@ type entry struct {
 
 func (r *reader) open(s *source, l list) {
 	r.source = s
-	r.all = decodePostings(r.all[:0], l.docs(&r.docsBuf), uint32(len(s.ids)))
+	r.mem.reset()
+	c := s.cursor(l, &r.mem)
+	r.all = c.all(r.all[:0])
 	r.rest, r.positions, r.sorted = r.all, l.positions(&r.buf), nil
-	if s.ordered {
+	if s.ascending {
 		r.next()
 		return
 	}

@@ -14,11 +14,12 @@ type part struct {
 		// selects all forms.
 		scan(prefix string) iter.Seq[list]
 	}
-	ids  []int64
-	lens []uint32
-	dead bitmap // documents that were replaced or deleted
-	gone int
-	live int64 // words of the live documents
+	ids     []int64
+	ordered bool // the ids ascend, as those of a segment do
+	lens    []uint32
+	dead    bitmap // documents that were replaced or deleted
+	gone    int
+	live    int64 // words of the live documents
 }
 
 func (p *part) kill(ord uint32) {
@@ -36,21 +37,16 @@ type list struct {
 	segment         *segment
 	at              int64
 	docsLen, posLen int
+	dirLen          int // 0 if it has a single block
 }
 
-// docs returns the postings, which can be in buf.
-func (l list) docs(buf *[]byte) []byte {
-	if l.term != nil {
-		return l.term.docs
-	}
-	return l.segment.read(buf, l.at, l.docsLen)
-}
-
+// positions returns the positions, which can be in buf.
 func (l list) positions(buf *[]byte) []byte {
 	if l.term != nil {
 		return l.term.pos
 	}
-	return l.segment.read(buf, l.at+int64(l.docsLen)+crcBytes, l.posLen)
+	*buf = slices.Grow((*buf)[:0], l.posLen+crcBytes)[:l.posLen+crcBytes]
+	return l.segment.read(*buf, l.at+int64(l.docsLen)+crcBytes)
 }
 
 // Besides its form, a list has a key for each stem, so that scan finds the lists
@@ -73,15 +69,6 @@ func (p *part) wordLists(word keys) (out []list) {
 		}
 	}
 	return out
-}
-
-// postings returns the postings of a list in out, without dead documents.
-func (p *part) postings(out []posting, l list, buf *[]byte) []posting {
-	out = decodePostings(out[:0], l.docs(buf), uint32(len(p.ids)))
-	if p.gone == 0 {
-		return out
-	}
-	return slices.DeleteFunc(out, func(q posting) bool { return p.dead.has(q.ord) })
 }
 
 // walk visits the forms of several parts that begin with the prefix, in ascending

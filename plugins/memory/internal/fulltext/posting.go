@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"slices"
+	"math/bits"
 )
 
 // ErrCorrupt reports that a file of the index is damaged. Searches fail until the owner calls [Index.Reset] and replays
@@ -66,10 +66,10 @@ func appendPosting(list []byte, next uint32, p posting) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(list, gap), uint64(p.tf))
 }
 
-// decodePostings appends the postings of a list. docs is the number of documents
-// of the part.
-func decodePostings(out []posting, list []byte, docs uint32) []posting {
-	next := uint64(0)
+// decodePostings appends the postings of a list or a block, whose documents are
+// at least first and less than end.
+func decodePostings(out []posting, list []byte, first, end uint32) []posting {
+	next := uint64(first)
 	for i := 0; i < len(list); {
 		v, n := uint64(list[i]), 1
 		if v >= 0x80 { // most values take one byte, but two are not rare
@@ -92,7 +92,7 @@ func decodePostings(out []posting, list []byte, docs uint32) []posting {
 			}
 		}
 		ord := v>>1 + next
-		if ord >= uint64(docs) || v>>1 > uint64(docs) {
+		if ord >= uint64(end) || v>>1 > uint64(end) {
 			panic(failure{corrupt("a list has an unknown document")})
 		}
 		out = append(out, posting{ord: uint32(ord), tf: uint32(tf)})
@@ -141,8 +141,33 @@ func (b bitmap) has(ord uint32) bool {
 }
 
 func (b *bitmap) set(ord uint32) {
-	if n := int(ord/64) + 1; n > len(*b) {
-		*b = append(*b, slices.Repeat([]uint64{0}, n-len(*b))...)
+	for int(ord/64) >= len(*b) {
+		*b = append(*b, 0)
 	}
 	(*b)[ord/64] |= 1 << (ord % 64)
+}
+
+// word returns 64 bits of the set.
+func (b bitmap) word(n int) uint64 {
+	if n < len(b) {
+		return b[n]
+	}
+	return 0
+}
+
+// next returns the first element that is not less than ord.
+func (b bitmap) next(ord uint32) (first uint32, ok bool) {
+	if b.has(ord) {
+		return ord, true
+	}
+	for n := int(ord / 64); n < len(b); n++ {
+		set := b[n]
+		if n == int(ord/64) {
+			set &^= 1<<(ord%64) - 1
+		}
+		if set != 0 {
+			return uint32(n*64 + bits.TrailingZeros64(set)), true //nolint:gosec // an ord
+		}
+	}
+	return 0, false
 }

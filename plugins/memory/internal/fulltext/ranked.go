@@ -24,8 +24,9 @@ func (h Hit) before(other Hit) bool {
 // Ranked is the result of a search. It is sorted while it is read, so reading the first few hits of many is cheap.
 // Changes of the index do not affect it. It is safe for concurrent use.
 type Ranked struct {
-	cut bool
-	len int
+	cut     bool
+	partial bool
+	len     int
 
 	mu   sync.Mutex
 	rest []Hit // a heap with the best hit on top
@@ -33,19 +34,15 @@ type Ranked struct {
 }
 
 func newRanked(hits []Hit, cut bool) *Ranked {
-	r := &Ranked{cut: cut, len: len(hits), rest: hits}
-	r.build()
-	return r
+	buildHeap(hits)
+	return &Ranked{cut: cut, len: len(hits), rest: hits}
 }
 
-func (r *Ranked) build() {
-	for i := len(r.rest)/2 - 1; i >= 0; i-- {
-		r.sink(i)
-	}
-}
-
-// Len returns how many documents match.
+// Len returns the number of hits.
 func (r *Ranked) Len() int { return r.len }
+
+// Partial reports whether there can be more hits than the search's limit.
+func (r *Ranked) Partial() bool { return r.partial }
 
 // Cut reports whether a part of the query was ignored because of its size.
 func (r *Ranked) Cut() bool { return r.cut }
@@ -55,7 +52,7 @@ func (r *Ranked) Cut() bool { return r.cut }
 func (r *Ranked) Keep(keep func(id int64) bool) {
 	hits := slices.DeleteFunc(append(r.done, r.rest...), func(h Hit) bool { return !keep(h.ID) })
 	r.len, r.rest, r.done = len(hits), hits, nil
-	r.build()
+	buildHeap(r.rest)
 }
 
 // All returns the hits, best first; equal scores by ID. Each call starts with the
@@ -89,13 +86,20 @@ func (r *Ranked) at(i int) Hit {
 		r.done = append(r.done, r.rest[0])
 		r.rest[0] = r.rest[last]
 		r.rest = r.rest[:last]
-		r.sink(0)
+		sink(r.rest, 0)
 	}
 	return r.done[i]
 }
 
-func (r *Ranked) sink(i int) {
-	heap := r.rest
+// buildHeap makes a heap of hits, with the best one on top.
+func buildHeap(heap []Hit) {
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		sink(heap, i)
+	}
+}
+
+// sink moves a hit to its place in a heap.
+func sink(heap []Hit, i int) {
 	for {
 		child := 2*i + 1
 		if child >= len(heap) {

@@ -3,8 +3,9 @@ package fulltext
 import (
 	"context"
 	"math"
+	"math/bits"
 	"slices"
-	"sync"
+	"sort"
 )
 
 // The parameters of BM25, with the usual defaults.
@@ -25,6 +26,9 @@ type SearchOptions struct {
 	// Require are texts that a document must contain as phrases. They do not affect
 	// the score; a text without words has no effect.
 	Require []string
+	// Limit is the number of hits that are wanted; 0 = all. With a limit the cost
+	// depends less on the number of matches.
+	Limit int
 	// Statistics weigh the terms of the query, for a search in several indexes; nil = the index's own.
 	Statistics *Statistics
 }
@@ -46,8 +50,10 @@ func (x *Index) Search(ctx context.Context, text string, o SearchOptions) (*Rank
 	ranked := newRanked(nil, q.cut)
 	err := x.search(ctx, func(s *search) {
 		if s.docs > 0 {
+			s.limit = max(0, o.Limit)
 			s.run(q, o)
 			ranked = newRanked(s.hits(), q.cut || s.cut)
+			ranked.partial = s.full()
 		}
 	})
 	if err != nil {
@@ -64,84 +70,92 @@ func (x *Index) search(ctx context.Context, fn func(*search)) (err error) {
 		return err
 	}
 	defer catch(&err)
-	s := newSearch(ctx, x.parts(), &x.cells)
-	fn(s)
-	x.cells.Put(s.cells) // after a failure they are not zeroed
+	mem, ok := x.memory.Get().(*searchMemory)
+	if !ok {
+		mem = new(searchMemory)
+	}
+	fn(newSearch(ctx, x.parts(), mem))
+	mem.reset()
+	x.memory.Put(mem) // after a failure the window has scores
 	return ctx.Err()
 }
 
-// search is a search in progress. Its arrays have one cell per document; they
-// come from a pool and return to it with all scores and counts 0.
+// search is a search in progress.
 type search struct {
 	ctx   context.Context
+	mem   *searchMemory
 	parts []*part
 	views []view
 	docs  int
 	words int64
-	cells *cells
 	forms map[term][][]list // of prefixes, by view
 	taken int               // forms, by all prefixes
 	cut   bool
+	limit int
+	found []Hit // with a limit, a heap of flipped hits once it is full
 }
 
-// view is a part with the search's state of its documents.
+// view is a part with the documents that a search accepts.
 type view struct {
 	*part
-	scores  []float64
-	counts  []uint32
-	touched []uint32  // documents with a score
-	out     []posting // of the current term
-	wanted  bitmap    // with filter, only these documents match
-	filter  bool
+	tag    *cursor // only its documents match
+	wanted bitmap  // with filter, only these documents match
+	filter bool
 }
 
 // accepts reports whether the document passes the tag and the phrases so far.
-func (v *view) accepts(ord uint32) bool { return !v.filter || v.wanted.has(ord) }
+func (v *view) accepts(ord uint32) bool {
+	return (!v.filter || v.wanted.has(ord)) && (v.tag == nil || v.tag.tf(ord) > 0)
+}
+
+// nextAccepted returns a document that is not less than ord, and not greater than
+// the first one that passes the tag and the phrases.
+func (v *view) nextAccepted(ord uint32) (next uint32, ok bool) {
+	if v.filter {
+		if ord, ok = v.wanted.next(ord); !ok {
+			return 0, false
+		}
+	}
+	if v.tag != nil {
+		p, ok := v.tag.next(ord)
+		return p.ord, ok
+	}
+	return ord, true
+}
 
 // restrict makes only these documents match.
 func (v *view) restrict(to bitmap) { v.wanted, v.filter = to, true }
 
-type cells struct {
-	scores  []float64
-	counts  []uint32
-	touched []uint32
-	out     []posting
-
-	tmp      []posting
-	buf, pos []byte
-	places   []uint32
+// searchMemory is the memory of a search that the next one can use.
+type searchMemory struct {
+	scratch
+	window window
+	union  bitmap
+	tmp    []posting
+	pos    []byte
+	places []uint32
 }
 
-func newSearch(ctx context.Context, parts []*part, pool *sync.Pool) *search {
-	s := &search{ctx: ctx, parts: parts, views: make([]view, len(parts)), forms: map[term][][]list{}}
-	total := 0
-	for _, p := range parts {
-		total += len(p.ids)
+func (m *searchMemory) reset() {
+	m.scratch.reset()
+	if cap(m.pos) > 1<<20 || cap(m.tmp) > 1<<17 {
+		m.pos, m.tmp = nil, nil
+	}
+}
+
+func newSearch(ctx context.Context, parts []*part, mem *searchMemory) *search {
+	// The largest part first: others then have to compete with its best documents.
+	sort.SliceStable(parts, func(i, j int) bool { return len(parts[i].ids) > len(parts[j].ids) })
+	s := &search{ctx: ctx, mem: mem, parts: parts, views: make([]view, len(parts)), forms: map[term][][]list{}}
+	for i, p := range parts {
 		s.docs += len(p.ids) - p.gone
 		s.words += p.live
-	}
-	c, ok := pool.Get().(*cells)
-	if !ok {
-		c = new(cells)
-	}
-	if len(c.scores) < total {
-		n := total + total/8
-		c.scores, c.counts, c.touched, c.out = make([]float64, n), make([]uint32, n), make([]uint32, n), make([]posting, n)
-	}
-	s.cells = c
-	from := 0
-	for i, p := range parts {
-		end := from + len(p.ids)
-		s.views[i] = view{
-			part: p, scores: c.scores[from:end], counts: c.counts[from:end],
-			touched: c.touched[from:from:end], out: c.out[from:from:end],
-		}
-		from = end
+		s.views[i].part = p
 	}
 	return s
 }
 
-// run adds up the scores. It counts each term over all views before it weighs it,
+// run scores the documents. It counts each term over all views before it weighs it,
 // because the weight depends on the number of live documents with the term.
 func (s *search) run(q query, o SearchOptions) {
 	s.restrict(o.Tag)
@@ -154,17 +168,31 @@ func (s *search) run(q query, o SearchOptions) {
 	if o.Statistics != nil {
 		average = o.Statistics.average()
 	}
+	clauses := make([][]clause, len(s.views))
+	most := 0
 	for _, t := range q.terms {
-		df := s.gatherAll(t)
+		opened, df := s.open(t)
 		if df == 0 {
 			continue
 		}
+		most += df
 		weight := idf(s.docs, df)
 		if o.Statistics != nil {
 			weight = o.Statistics.weight(t)
 		}
-		for i := range s.views {
-			s.views[i].addScores(weight, average)
+		for i, cursors := range opened {
+			if len(cursors) > 0 {
+				clauses[i] = append(clauses[i], clause{cursors: cursors, weight: weight * (k1 + 1)})
+			}
+		}
+	}
+	if s.limit == 0 && len(q.phrases) == 0 {
+		s.found = make([]Hit, 0, min(most, s.docs))
+	}
+	for i := range s.views {
+		if len(clauses[i]) > 0 {
+			v := scorer{search: s, view: &s.views[i], window: &s.mem.window, clauses: clauses[i], slope: k1 * b / average}
+			v.run()
 		}
 	}
 }
@@ -177,94 +205,79 @@ func (s *search) restrict(tag string) {
 	}
 	for i := range s.views {
 		v := &s.views[i]
-		lists := v.wordLists(keys{tagged + tag})
-		if len(lists) == 1 && lists[0].df == len(v.ids) {
-			continue
+		switch lists := v.wordLists(keys{tagged + tag}); {
+		case len(lists) == 0:
+			v.restrict(nil)
+		case lists[0].df < len(v.ids):
+			c := v.cursor(lists[0], &s.mem.scratch)
+			v.tag = &c
 		}
-		var wanted bitmap
-		for _, l := range lists {
-			s.cells.tmp = v.postings(s.cells.tmp, l, &s.cells.buf)
-			for _, p := range s.cells.tmp {
-				wanted.set(p.ord)
-			}
-		}
-		v.restrict(wanted)
 	}
 }
 
-// gatherAll collects the live postings of a term in all views and returns their
-// number.
-func (s *search) gatherAll(t term) (df int) {
+// open opens the lists of a term in each view, and returns the number of live
+// documents with it.
+func (s *search) open(t term) (opened [][]cursor, df int) {
+	opened = make([][]cursor, len(s.views))
 	for i := range s.views {
-		s.collectPostings(i, t)
-		df += len(s.views[i].out)
+		lists := s.lists(i, t)
+		cursors := make([]cursor, len(lists))
+		for n, l := range lists {
+			cursors[n] = s.views[i].cursor(l, &s.mem.scratch)
+		}
+		opened[i] = cursors
+		df += s.count(&s.views[i], cursors)
 	}
 	delete(s.forms, t) // the next prefix can have as many lists
-	return df
+	return opened, df
 }
 
-// collectPostings collects the live postings of a term into the view's out, in any order.
-func (s *search) collectPostings(i int, t term) {
-	v := &s.views[i]
-	v.out = v.out[:0]
-	lists := s.lists(i, t)
-	if len(lists) == 1 {
-		v.out = v.postings(v.out, lists[0], &s.cells.buf)
-		return
+// count returns the number of live documents in the union of lists. It decodes all
+// but the longest list, in which it looks up the documents of the others and the dead ones.
+func (s *search) count(v *view, cursors []cursor) int {
+	if len(cursors) == 0 {
+		return 0
 	}
-	for _, l := range lists {
-		s.cells.tmp = v.postings(s.cells.tmp, l, &s.cells.buf)
-		for _, p := range s.cells.tmp {
-			if v.counts[p.ord] == 0 {
-				v.out = append(v.out, posting{ord: p.ord})
+	longest := &cursors[0]
+	for i := range cursors {
+		if c := &cursors[i]; c.df > longest.df {
+			longest = c
+		}
+	}
+	if len(cursors) == 1 && v.gone == 0 {
+		return longest.df
+	}
+	union := s.mem.union[:0]
+	for i := range cursors {
+		if c := &cursors[i]; c != longest {
+			for block := range c.blocks {
+				c.load(block)
+				for _, p := range c.postings {
+					union.set(p.ord)
+				}
 			}
-			v.counts[p.ord] += p.tf
 		}
 	}
-	for i := range v.out {
-		p := &v.out[i]
-		p.tf, v.counts[p.ord] = v.counts[p.ord], 0
-	}
-}
-
-// addScores adds the scores of the current term.
-func (v *view) addScores(weight, average float64) {
-	const flat = k1 * (1 - b)
-	weight *= k1 + 1
-	slope := k1 * b / average
-	for _, p := range v.out {
-		if !v.accepts(p.ord) {
-			continue
-		}
-		tf := float64(p.tf)
-		before := v.scores[p.ord]
-		if before == 0 {
-			v.touched = append(v.touched, p.ord)
-		}
-		v.scores[p.ord] = before + weight*tf/(tf+flat+slope*float64(v.lens[p.ord]))
-	}
-}
-
-func (s *search) hits() []Hit {
-	n := 0
-	for i := range s.views {
-		n += len(s.views[i].touched)
-	}
-	out := make([]Hit, 0, n)
-	for i := range s.views {
-		v := &s.views[i]
-		for _, ord := range v.touched {
-			out = append(out, Hit{ID: v.ids[ord], Score: v.scores[ord]})
-			v.scores[ord] = 0
+	n := longest.df
+	for w := range max(len(union), len(v.dead)) {
+		set, dead := union.word(w), v.dead.word(w)
+		for both := set | dead; both != 0; both &= both - 1 {
+			bit := both & -both
+			in := longest.tf(uint32(w*64+bits.TrailingZeros64(both))) > 0
+			if !in && set&bit != 0 {
+				n++
+			}
+			if dead&bit != 0 && (in || set&bit != 0) {
+				n--
+			}
 		}
 	}
-	return out
+	s.mem.union = union
+	return n
 }
 
 func (s *search) lists(i int, t term) []list {
-	if err := s.ctx.Err(); err != nil {
-		panic(failure{err})
-	}
+	s.checkContext()
 	if !t.prefix {
 		return s.views[i].wordLists(t.keys)
 	}
@@ -272,6 +285,12 @@ func (s *search) lists(i int, t term) []list {
 		s.forms[t] = s.expand(t.keys[0])
 	}
 	return s.forms[t][i]
+}
+
+func (s *search) checkContext() {
+	if err := s.ctx.Err(); err != nil {
+		panic(failure{err})
+	}
 }
 
 // expand returns the lists of the first maxForms forms that begin with the prefix
@@ -308,8 +327,7 @@ func (s *search) hasLive(i int, l list) bool {
 	if v.gone < l.df || l.df == 0 {
 		return l.df > 0
 	}
-	s.cells.tmp = v.postings(s.cells.tmp, l, &s.cells.buf)
-	return len(s.cells.tmp) > 0
+	return s.count(v, []cursor{v.cursor(l, &s.mem.scratch)}) > 0
 }
 
 // start is a possible start of a phrase: a document in the upper half and a
@@ -358,8 +376,9 @@ func common(a, b []start) []start {
 
 // starts appends the starts of the phrase where the list's form is at its offset.
 func (s *search) starts(out []start, v *view, l list, offset uint32) []start {
-	c := s.cells
-	c.tmp = decodePostings(c.tmp[:0], l.docs(&c.buf), uint32(len(v.ids)))
+	c := s.mem
+	cursor := v.cursor(l, &c.scratch)
+	c.tmp = cursor.all(c.tmp[:0])
 	positions := l.positions(&c.pos)
 	for _, p := range c.tmp {
 		var own []byte

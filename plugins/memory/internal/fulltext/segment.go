@@ -14,8 +14,12 @@ import (
 
 // A segment is an immutable file with a part: the lists in the order of their
 // forms, the dictionary (key -> position of the list) in blocks, and the tail.
-// Each list and block ends in a checksum; the manifest has the checksum and the
-// position of the tail.
+// A list consists of postings, positions, and the directory of its postings
+// (cursor.go). Each of them and each block ends in a checksum; the manifest has
+// the checksum and the position of the tail.
+
+// formatBlocks is the format of a segment whose long lists have directories.
+const formatBlocks = 1
 
 const (
 	blockBytes    = 2 << 10
@@ -142,7 +146,7 @@ func (s *segment) load() error {
 	if !tail.decode(data) {
 		return corrupt("its tail cannot be decoded")
 	}
-	s.keys, s.blocks, s.ids, s.lens = tail.Keys, tail.Blocks, tail.IDs, tail.Lens
+	s.keys, s.blocks, s.ids, s.lens, s.ordered = tail.Keys, tail.Blocks, tail.IDs, tail.Lens, true
 	dead := s.Dead
 	s.Dead = nil
 	for ord, n := range s.lens {
@@ -154,18 +158,24 @@ func (s *segment) load() error {
 	return nil
 }
 
-// read reads bytes and the checksum that follows them into buf, which grows if
-// needed, and returns the bytes.
-func (s *segment) read(buf *[]byte, at int64, size int) []byte {
-	*buf = slices.Grow((*buf)[:0], size+crcBytes)[:size+crcBytes]
-	if _, err := s.file.ReadAt(*buf, at); err != nil {
-		panic(failure{readError(err)})
-	}
-	data, ok := checked(*buf)
+// read fills buf with bytes and the checksum that follows them, and returns the bytes.
+func (s *segment) read(buf []byte, at int64) []byte {
+	s.readRaw(buf, at)
+	data, ok := checked(buf)
 	if !ok {
-		panic(failure{corrupt("segment %s has damaged bytes at %d", s.Name, at)})
+		panic(failure{s.damaged(at)})
 	}
 	return data
+}
+
+func (s *segment) readRaw(buf []byte, at int64) {
+	if _, err := s.file.ReadAt(buf, at); err != nil {
+		panic(failure{readError(err)})
+	}
+}
+
+func (s *segment) damaged(at int64) error {
+	return corrupt("segment %s has damaged bytes at %d", s.Name, at)
 }
 
 // readError reports a file that ends early as corrupt.
@@ -186,10 +196,12 @@ func (s *segment) scan(prefix string) iter.Seq[list] {
 		first := sort.Search(len(s.keys), func(i int) bool { return s.keys[i] > prefix })
 		var buf, key []byte
 		for i := max(0, first-1); i < len(s.keys); i++ {
-			data := s.read(&buf, s.blocks[i], int(s.blocks[i+1]-s.blocks[i])-crcBytes)
+			size := int(s.blocks[i+1] - s.blocks[i])
+			buf = slices.Grow(buf[:0], size)[:size]
+			data := s.read(buf, s.blocks[i])
 			for len(data) > 0 {
 				var l list
-				key, l, data = readEntry(key, data)
+				key, l, data = readEntry(key, data, s.Format)
 				l.segment = s
 				switch {
 				case prefix == "" && key[0] == stemMark[0]:
@@ -212,6 +224,9 @@ func appendEntry(b []byte, shared int, l list) []byte {
 	for _, n := range [...]uint64{uint64(shared), uint64(len(l.key) - shared), uint64(l.df), uint64(l.at), uint64(l.docsLen), uint64(l.posLen)} {
 		b = binary.AppendUvarint(b, n)
 	}
+	if l.df > blockDocs {
+		b = binary.AppendUvarint(b, uint64(l.dirLen))
+	}
 	return append(b, l.key[shared:]...)
 }
 
@@ -222,11 +237,16 @@ func sharedBytes(a, b string) (n int) {
 	return n
 }
 
-func readEntry(before, data []byte) (key []byte, l list, rest []byte) {
-	var n [6]uint64
+func readEntry(before, data []byte, format int) (key []byte, l list, rest []byte) {
+	var n [7]uint64
 	for i := range n {
-		var size int
-		if n[i], size = binary.Uvarint(data); size <= 0 {
+		if i == 6 && (format < formatBlocks || n[2] <= blockDocs) {
+			break
+		}
+		size := 1
+		if len(data) > 0 && data[0] < 0x80 { // faster than Uvarint, since most numbers are small
+			n[i] = uint64(data[0])
+		} else if n[i], size = binary.Uvarint(data); size <= 0 {
 			panic(failure{corrupt("a dictionary has an invalid entry")})
 		}
 		data = data[size:]
@@ -236,7 +256,7 @@ func readEntry(before, data []byte) (key []byte, l list, rest []byte) {
 		panic(failure{corrupt("a dictionary has an invalid key")})
 	}
 	before = append(before[:shared], data[:more]...)
-	return before, list{df: int(n[2]), at: int64(n[3]), docsLen: int(n[4]), posLen: int(n[5])}, data[more:]
+	return before, list{df: int(n[2]), at: int64(n[3]), docsLen: int(n[4]), posLen: int(n[5]), dirLen: int(n[6])}, data[more:]
 }
 
 // segmentWriter writes a segment file: post and add for each form in ascending
@@ -252,9 +272,12 @@ type segmentWriter struct {
 	last    string
 
 	// The documents of the next form.
-	docs, pos []byte
-	next      uint32
-	df        int
+	docs, pos, directory []byte
+	begin                int      // of the current block in docs
+	first                uint32   // the lowest possible document of the block
+	impacts              []uint64 // of the block
+	next                 uint32
+	df                   int
 }
 
 func newSegmentWriter(w io.Writer, lang *language, ids []int64, lens []uint32) *segmentWriter {
@@ -272,8 +295,19 @@ func (s *segmentWriter) write(b []byte) {
 func (s *segmentWriter) post(p posting, positions []byte) {
 	s.docs = appendPosting(s.docs, s.next, p)
 	s.pos = append(s.pos, positions...)
+	s.impacts = append(s.impacts, impactOf(s.tail.Lens[p.ord], p.tf))
 	s.next = p.ord + 1
-	s.df++
+	if s.df++; s.df%blockDocs == 0 {
+		s.endDocs()
+	}
+}
+
+// endDocs ends a block of postings.
+func (s *segmentWriter) endDocs() {
+	block := s.docs[s.begin:]
+	s.directory = appendBlock(s.directory, s.next-s.first, len(block), s.impacts)
+	s.docs = binary.LittleEndian.AppendUint32(s.docs, checksum(block))
+	s.begin, s.first, s.impacts = len(s.docs), s.next, s.impacts[:0]
 }
 
 // add adds a form with the documents that were posted, if there are any.
@@ -281,10 +315,17 @@ func (s *segmentWriter) add(form string) {
 	if s.df == 0 {
 		return
 	}
-	l := list{key: form, df: s.df, at: s.offset, docsLen: len(s.docs), posLen: len(s.pos)}
-	s.write(appendChecksum(s.docs))
+	if len(s.impacts) > 0 {
+		s.endDocs()
+	}
+	l := list{key: form, df: s.df, at: s.offset, docsLen: len(s.docs) - crcBytes, posLen: len(s.pos)}
+	s.write(s.docs)
 	s.write(appendChecksum(s.pos))
-	s.docs, s.pos, s.next, s.df = s.docs[:0], s.pos[:0], 0, 0
+	if s.df > blockDocs {
+		l.dirLen = len(s.directory)
+		s.write(appendChecksum(s.directory))
+	}
+	s.docs, s.pos, s.directory, s.begin, s.first, s.next, s.df = s.docs[:0], s.pos[:0], s.directory[:0], 0, 0, 0, 0
 	s.enter(l)
 	for _, stem := range s.lang.keys(form) {
 		if stem != "" {

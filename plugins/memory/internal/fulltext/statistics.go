@@ -18,7 +18,7 @@ func (x *Index) Statistics(ctx context.Context, text string) (Statistics, error)
 	err := x.search(ctx, func(s *search) {
 		st.docs, st.words = s.docs, s.words
 		for _, t := range st.terms {
-			st.found[t] = s.gatherAll(t)
+			_, st.found[t] = s.open(t)
 		}
 	})
 	if err != nil {

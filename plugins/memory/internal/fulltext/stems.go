@@ -63,7 +63,7 @@ func (r *stemRun) next() bool {
 	if len(r.rest) == 0 {
 		return false
 	}
-	r.bytes, r.list, r.rest = readEntry(r.bytes, r.rest)
+	r.bytes, r.list, r.rest = readEntry(r.bytes, r.rest, formatBlocks)
 	return true
 }
 

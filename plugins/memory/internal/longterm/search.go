@@ -33,35 +33,53 @@ func (m *Memory) Search(ctx context.Context, query store.Search) (store.Results,
 		err := m.walk(ctx, store.List{Namespace: query.Namespace, Prefix: query.Prefix, After: query.After, Limit: query.Limit}, query.Metadata, &p)
 		return store.Results{Found: p.found, More: p.more}, err
 	}
-	ranked, err := m.rank(ctx, query)
+	below, err := m.below(ctx, query)
 	if err != nil {
 		return store.Results{}, err
 	}
-	below, err := m.below(ctx, query)
+	first := max(query.Skip+query.Limit+1, searchBatch)
+	if len(query.Metadata) > 0 {
+		first = rareAfter
+	}
+	limit := first
+	if below != nil {
+		limit = 0
+	}
+	ranked, err := m.rank(ctx, query, limit)
 	if err != nil {
 		return store.Results{}, err
 	}
 	if below != nil {
 		ranked.Keep(below.has)
 	}
-	complete := false
-	if len(query.Metadata) > 0 && ranked.Len() > rareAfter {
-		if complete, err = m.takeAll(ctx, query, slices.Values(ranked.Top(rareAfter)), &p); err != nil {
-			return store.Results{}, err
-		}
-		if !complete {
-			passing, err := m.passing(ctx, query.Metadata)
-			if err != nil {
-				return store.Results{}, err
-			}
-			ranked.Keep(passing.has)
-			p = fresh
+	complete, err := m.takeAll(ctx, query, slices.Values(ranked.Top(first)), &p)
+	if err == nil && !complete && (ranked.Partial() || ranked.Len() > first) {
+		p = fresh
+		ranked, err = m.takeRare(ctx, query, ranked, &p)
+	}
+	if err != nil {
+		return store.Results{}, err
+	}
+	return store.Results{Found: p.found, More: p.more, Cut: ranked.Cut()}, nil
+}
+
+// takeRare adds the matching hits to the page if few of the first hits have matched. The others are selected by the fields in
+// memory before their rows are read.
+func (m *Memory) takeRare(ctx context.Context, query store.Search, ranked *fulltext.Ranked, p *page) (_ *fulltext.Ranked, err error) {
+	if ranked.Partial() {
+		if ranked, err = m.rank(ctx, query, 0); err != nil {
+			return nil, err
 		}
 	}
-	if !complete {
-		_, err = m.takeAll(ctx, query, ranked.All(), &p)
+	if len(query.Metadata) > 0 {
+		passing, err := m.passing(ctx, query.Metadata)
+		if err != nil {
+			return nil, err
+		}
+		ranked.Keep(passing.has)
 	}
-	return store.Results{Found: p.found, More: p.more, Cut: ranked.Cut()}, err
+	_, err = m.takeAll(ctx, query, ranked.All(), p)
+	return ranked, err
 }
 
 // takeAll adds the matching hits to the page, and reports whether the page is full.
@@ -153,8 +171,8 @@ func required(wanted filter.Filter) (texts []string) {
 	return texts
 }
 
-// rank searches the index. If the index is damaged, it is rebuilt and searched again.
-func (m *Memory) rank(ctx context.Context, query store.Search) (*fulltext.Ranked, error) {
+// rank searches the index for as many hits as limit, 0 = all. If the index is damaged, it is rebuilt and searched again.
+func (m *Memory) rank(ctx context.Context, query store.Search, limit int) (*fulltext.Ranked, error) {
 	for try := 0; ; try++ {
 		index, err := m.textIndex(ctx)
 		if err != nil {
@@ -166,7 +184,7 @@ func (m *Memory) rank(ctx context.Context, query store.Search) (*fulltext.Ranked
 		if err := m.backlog.wait(ctx); err != nil {
 			return nil, err
 		}
-		ranked, err := index.Search(ctx, query.Text, fulltext.SearchOptions{Tag: tag(query.Namespace), Require: required(query.Metadata)})
+		ranked, err := index.Search(ctx, query.Text, fulltext.SearchOptions{Tag: tag(query.Namespace), Require: required(query.Metadata), Limit: limit})
 		switch {
 		case err == nil || try > 0:
 			return ranked, err
@@ -250,7 +268,7 @@ func (m *Memory) Statistics(ctx context.Context, text string) (fulltext.Statisti
 	if !errors.Is(err, fulltext.ErrCorrupt) && !errors.Is(err, fulltext.ErrClosed) {
 		return found, err
 	}
-	if _, err := m.rank(ctx, store.Search{Text: text}); err != nil { // rebuilds a damaged index
+	if _, err := m.rank(ctx, store.Search{Text: text}, 1); err != nil { // rebuilds a damaged index
 		return found, err
 	}
 	return m.statistics(ctx, text)

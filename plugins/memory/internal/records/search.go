@@ -37,26 +37,41 @@ func (s *entries) Search(ctx context.Context, q store.Search) (store.Results, er
 		err := s.walk(ctx, l, required, wanted, c)
 		return store.Results{Found: c.found, More: c.more}, err
 	}
-	ranked, err := s.rank(ctx, q, required)
+	fresh := *c
+	limit := 0
+	if q.Prefix == "" && len(q.Metadata) == 0 {
+		limit = max(q.Skip+q.Limit+1, 64)
+	}
+	ranked, more, err := s.takeAll(ctx, q, required, limit, wanted, c)
+	if err == nil && more && ranked.Partial() { // entries that were removed meanwhile
+		*c = fresh
+		ranked, _, err = s.takeAll(ctx, q, required, 0, wanted, c)
+	}
 	if err != nil {
 		return store.Results{}, err
 	}
+	return store.Results{Found: c.found, More: c.more, Cut: ranked.Cut()}, nil
+}
+
+// takeAll adds the entries of as many hits as limit, 0 = all, and reports whether there can be more.
+func (s *entries) takeAll(ctx context.Context, q store.Search, required []string, limit int, wanted func(*store.Row) bool, c *collector) (*fulltext.Ranked, bool, error) {
+	ranked, err := s.rank(ctx, q, required, limit)
+	if err != nil {
+		return nil, false, err
+	}
 	var batch []fulltext.Hit
 	size := min(q.Skip+q.Limit+1, batchRows)
-	more := true
 	for hit := range ranked.All() {
 		if batch = append(batch, hit); len(batch) < size {
 			continue
 		}
-		if more, err = s.take(ctx, q, batch, wanted, c); err != nil || !more {
-			break
+		if more, err := s.take(ctx, q, batch, wanted, c); err != nil || !more {
+			return ranked, more, err
 		}
 		batch, size = batch[:0], batchRows
 	}
-	if err == nil && more {
-		_, err = s.take(ctx, q, batch, wanted, c)
-	}
-	return store.Results{Found: c.found, More: c.more, Cut: ranked.Cut()}, err
+	more, err := s.take(ctx, q, batch, wanted, c)
+	return ranked, more, err
 }
 
 // ask searches with the driver. If the filter can reject rows, it reads more than the limit, and four times as many
@@ -90,14 +105,14 @@ func (s *entries) ask(ctx context.Context, d store.TextSearcher, q store.Search,
 	}
 }
 
-// rank searches the index, and once more after rebuilding it if its files are damaged.
-func (s *entries) rank(ctx context.Context, q store.Search, required []string) (*fulltext.Ranked, error) {
+// rank searches the index for as many hits as limit, 0 = all, and once more after rebuilding it if its files are damaged.
+func (s *entries) rank(ctx context.Context, q store.Search, required []string, limit int) (*fulltext.Ranked, error) {
 	for try := 0; ; try++ {
 		index, err := s.index.current(ctx)
 		if err != nil {
 			return nil, err
 		}
-		ranked, err := index.Search(ctx, q.Text, fulltext.SearchOptions{Tag: tag(q.Namespace), Require: required})
+		ranked, err := index.Search(ctx, q.Text, fulltext.SearchOptions{Tag: tag(q.Namespace), Require: required, Limit: limit})
 		if try > 0 || !errors.Is(err, fulltext.ErrCorrupt) {
 			return ranked, err
 		}
