@@ -385,6 +385,7 @@ func TestWrongSettingsOfEachServiceAreErrors(t *testing.T) {
 		switch strings.Split(r.URL.Path, "/")[1] {
 		case "denied":
 			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"errcode": "M_UNKNOWN_TOKEN", "error": "Invalid access token passed."}`) // as Synapse
 		case "missing":
 			w.WriteHeader(http.StatusNotFound)
 		case "moved":
@@ -403,7 +404,7 @@ func TestWrongSettingsOfEachServiceAreErrors(t *testing.T) {
 		"ntfy": {"token": "tk_0123456789"}, "slack": {}, "teams": {}, "telegram": {"token": "1234:secret", "chat": "1"}, "matrix": {"token": "syt_0123456789", "room": "!r:x"}, "webhook": {},
 	} {
 		for url, want := range map[string]string{
-			s.URL + "/denied/x": where, s.URL + "/missing/x": where, s.URL + "/moved/x": "set url to the address it names", closed.URL + "/x": where, "http://no-such-host.invalid/x": where,
+			s.URL + "/denied/x": "HTTP 401: Invalid access token passed" + where, s.URL + "/missing/x": where, s.URL + "/moved/x": "set url to the address it names", closed.URL + "/x": where, "http://no-such-host.invalid/x": where,
 			s.URL + "/other/x": "so it is of another service; check url", s.URL + "/text/x": "so it is of another service; check url", "ops.example/x": "url",
 		} {
 			settings["url"] = url

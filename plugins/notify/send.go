@@ -193,7 +193,7 @@ func failure(names []string, errs []error, sent []string) error {
 		}
 		text, not := names[i]+": "+one.Message, one.Details["not_sent"] == true
 		if one.Type == tea.PermissionDenied || one.Type == tea.NotFound || one.Type == tea.ConnectionError && not {
-			text += "; check " + diag.Key(targetsPath, names[i])
+			text = strings.TrimSuffix(text, ".") + "; check " + diag.Key(targetsPath, names[i])
 		}
 		failed, texts = append(failed, names[i]), append(texts, text)
 		notSent, known = notSent && not, known && (not || one.Details["outcome_known"] == true)
