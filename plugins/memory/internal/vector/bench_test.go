@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -142,6 +144,31 @@ func BenchmarkGraph(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// BenchmarkCallers searches with 1, 2, 4, ... callers at once, up to one for each
+// core. The time is that of all searches divided by their number.
+func BenchmarkCallers(b *testing.B) {
+	for callers := 1; callers <= runtime.GOMAXPROCS(0); callers *= 2 {
+		b.Run(strconv.Itoa(callers), func(b *testing.B) {
+			ix := benchIndex(b, "clusters", 10_000, Options{Exact: -1})
+			queries := benchSource("clusters").many(200)
+			var next atomic.Int64
+			var group sync.WaitGroup
+			b.ResetTimer()
+			for range callers {
+				group.Go(func() {
+					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+						if _, err := ix.Search(context.Background(), queries[i%int64(len(queries))], 10, SearchOptions{}); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			group.Wait()
+		})
 	}
 }
 
