@@ -15,14 +15,14 @@ import (
 
 const root = "../.."
 
-// pages returns the Markdown files of the repository's root, docs and examples.
+// pages returns the Markdown files of the repository's root, docs, examples and findings.
 func pages(t *testing.T) []string {
 	t.Helper()
 	all, err := filepath.Glob(root + "/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{"docs", "examples"} {
+	for _, dir := range []string{"docs", "examples", "findings"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
 			if entry != nil && entry.IsDir() && entry.Name() == "node_modules" {
 				return fs.SkipDir
