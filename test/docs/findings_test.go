@@ -23,7 +23,13 @@ func TestFindings(t *testing.T) {
 		if !strings.Contains(listed, "]("+name+")") {
 			t.Errorf("findings/README.md does not list %s", name)
 		}
-		head, _, _ := strings.Cut(read(t, script), "\nset -eu")
+		text := read(t, script)
+		for _, part := range []string{"GOPROXY", "--index-url", "--registry", "sudo"} {
+			if strings.Contains(text, part) {
+				t.Errorf("%s has %q: packages come from where the machine gets them, into a temporary folder", name, part)
+			}
+		}
+		head, _, _ := strings.Cut(text, "\nset -eu")
 		for _, part := range []string{"# A good guess: ", "# Seen on ", "# Exits with 1 if the behaviour changed."} {
 			if !strings.Contains(head, "\n"+part) {
 				t.Errorf("the head of %s lacks %q", name, part)
