@@ -15,7 +15,7 @@ func Bundle() tea.Bundle {
 		Version:     "0.1.0",
 		Description: "Greets people.",
 		Actions: []tea.Action{
-			tea.NewAction("greeter.hello", "Greets a person.", hello, tea.Idempotent()),
+			tea.NewAction("greeter.hello", "Greets a person.", hello, tea.Idempotent(), tea.Reads()),
 			tea.NewAction("greeter.spell", "Spells a text, letter by letter.", spell, tea.Streaming()),
 			tea.NewAction("greeter.relay", "Calls another action and returns its result.", relay),
 		},

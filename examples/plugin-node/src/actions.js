@@ -14,6 +14,7 @@ const hello = action(
     }),
     result: z.object({ text: z.string().describe("the greeting") }),
     idempotent: true,
+    reads: true,
   },
   ({ name, tone }) => {
     if (name.toLowerCase() === "nobody") throw new ActionError("not_found", `there is no person called ${JSON.stringify(name)}`);

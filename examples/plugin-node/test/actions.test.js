@@ -16,6 +16,12 @@ test("hello checks its parameters", async () => {
   await assert.rejects(callAction(bundle, "greeter.hello", { nmae: "Ada" }), { type: "validation_error" });
 });
 
+test("the manifest says what an action promises", () => {
+  const declared = new Map(bundle.manifest().actions.map((a) => [a.name, [a.idempotent, a.once, a.reads]]));
+  assert.deepEqual(declared.get("greeter.hello"), [true, false, true]);
+  assert.deepEqual(declared.get("greeter.relay"), [false, false, false]);
+});
+
 test("spell emits tokens", async () => {
   const { result, tokens } = await callAction(bundle, "greeter.spell", { text: "olá" });
   assert.deepEqual(tokens, ["o", "l", "á"]);

@@ -20,7 +20,7 @@ class Greeting(BaseModel):
     text: str = Field(description="the greeting")
 
 
-@bundle.action("greeter.hello", idempotent=True)
+@bundle.action("greeter.hello", idempotent=True, reads=True)
 def hello(params: Hello, call: Call) -> Greeting:
     """Greets a person."""
     # The type of an error determines how the workflow can handle it.

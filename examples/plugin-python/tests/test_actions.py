@@ -21,6 +21,12 @@ def test_hello_checks_its_parameters():
     assert failure.value.type == "validation_error"
 
 
+def test_the_manifest_says_what_an_action_promises():
+    declared = {a.name: (a.idempotent, a.once, a.reads) for a in bundle.manifest().actions}
+    assert declared["greeter.hello"] == (True, False, True)
+    assert declared["greeter.relay"] == (False, False, False)
+
+
 def test_spell_emits_tokens():
     host = Host()
     assert call_action(bundle, "greeter.spell", {"text": "olá"}, host=host) == {"letters": 3}

@@ -10,7 +10,11 @@ use crate::tea::{Action, Bundle, Call, Error, Result};
 pub fn bundle() -> Bundle {
     Bundle::new("greeter", env!("CARGO_PKG_VERSION"))
         .description("Greets people.")
-        .action(Action::new("greeter.hello", "Greets a person.", hello).idempotent())
+        .action(
+            Action::new("greeter.hello", "Greets a person.", hello)
+                .idempotent()
+                .reads(),
+        )
         .action(Action::new("greeter.spell", "Spells a text, letter by letter.", spell).streaming())
         .action(Action::new(
             "greeter.relay",

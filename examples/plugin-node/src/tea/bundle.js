@@ -16,6 +16,8 @@ import { ROOT } from "./root.js";
  * @param {import("zod").ZodType} [options.result] the schema of the result
  * @param {boolean} [options.streaming] whether the handler emits tokens or progress
  * @param {boolean} [options.idempotent] whether tea can repeat the call after a crash
+ * @param {boolean} [options.once] whether the effect of a call must happen at most once
+ * @param {boolean} [options.reads] whether the action changes nothing outside the run, so that dry runs call it
  * @param {boolean} [options.exact] whether numbers without a schema keep their text, see parse in json.js
  * @param {(params: any, call: import("./call.js").Call) => unknown} handler returns the result, or throws an ActionError
  */
@@ -60,6 +62,8 @@ export class Bundle {
         result_schema_json: schemaOf(a.result, "output"),
         streaming: a.streaming ?? false,
         idempotent: a.idempotent ?? false,
+        once: a.once ?? false,
+        reads: a.reads ?? false,
       })),
       settings_schema_json: Object.fromEntries(
         Object.entries(this.settings).map(([key, schema]) => [key, schemaOf(schema, "input")]),

@@ -29,10 +29,13 @@ class Action:
     result: Any
     streaming: bool
     idempotent: bool
+    once: bool
+    reads: bool
 
     def to_pb(self):
         return pb.Action(
             name=self.name, summary=self.summary, streaming=self.streaming, idempotent=self.idempotent,
+            once=self.once, reads=self.reads,
             params_schema_json=_schema(self.params, "validation"),
             result_schema_json=_schema(self.result, "serialization"))
 
@@ -63,21 +66,23 @@ class Bundle:
         self.memory_bytes, self.exclusive = memory_bytes, exclusive
         self.actions = {}
 
-    def action(self, name, streaming=False, idempotent=False):
+    def action(self, name, streaming=False, idempotent=False, once=False, reads=False):
         """Declares a function handler(params, call) as an action.
 
         Its docstring is the summary. The annotations of params and of the
         result are the schemas: a model, or another type that pydantic
         supports; without an annotation anything is allowed. streaming means
         that it emits tokens or progress, idempotent that tea can repeat the
-        call after a crash.
+        call after a crash, once that its effect must happen at most once, reads
+        that it changes nothing outside the run, so that dry runs call it.
         """
 
         def declare(handler):
             hints = get_type_hints(handler)
             first = next(iter(inspect.signature(handler).parameters))
             self.actions[name] = Action(
-                name, inspect.getdoc(handler) or "", handler, hints.get(first), hints.get("return"), streaming, idempotent)
+                name, inspect.getdoc(handler) or "", handler, hints.get(first), hints.get("return"), streaming, idempotent,
+                once, reads)
             return handler
 
         return declare

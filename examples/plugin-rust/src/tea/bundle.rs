@@ -72,6 +72,19 @@ impl Action {
         self.info.idempotent = true;
         self
     }
+
+    /// Declares that the effect of a call must happen at most once.
+    pub fn once(mut self) -> Action {
+        self.info.once = true;
+        self
+    }
+
+    /// Declares that the action changes nothing outside the run, so that dry
+    /// runs call it.
+    pub fn reads(mut self) -> Action {
+        self.info.reads = true;
+        self
+    }
 }
 
 /// The actions of a plugin, with what tea has to know about them.
@@ -299,4 +312,21 @@ pub(crate) fn encode(value: &impl Serialize, what: &str) -> Result<Vec<u8>> {
         return Err(Error::new("validation_error", message));
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::actions::bundle;
+
+    #[test]
+    fn the_manifest_says_what_an_action_promises() {
+        let declared: Vec<_> = bundle()
+            .manifest
+            .actions
+            .iter()
+            .map(|a| (a.name.clone(), a.idempotent, a.once, a.reads))
+            .collect();
+        assert_eq!(declared[0], ("greeter.hello".into(), true, false, true));
+        assert_eq!(declared[2], ("greeter.relay".into(), false, false, false));
+    }
 }
