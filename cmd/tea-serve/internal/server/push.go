@@ -178,6 +178,8 @@ func (s *server) pushQuestion(v *version, q *questions, a *announcement, i flow.
 			list = append(list, b)
 		}
 	}
+	first := *a
+	first.Step = 0 // an escalation changes no message of a browser
 	errs := make([]error, len(list))
 	var sending sync.WaitGroup
 	for n, b := range list {
@@ -186,7 +188,7 @@ func (s *server) pushQuestion(v *version, q *questions, a *announcement, i flow.
 			path, err := s.answerPath(a.Run, browserTarget+b.ID, i, until) // a new tab has no token
 			if err == nil {
 				ctx := context.WithoutCancel(s.ctx) // what has begun is sent also if the server stops
-				err = s.push(ctx, b, note{Title: plaintext.Cut("Question of "+v.Name(), 200), Body: v.mask.Text(i.Question), Tag: a.id(b.ID), Path: path}, until)
+				err = s.push(ctx, b, note{Title: plaintext.Cut("Question of "+v.Name(), 200), Body: v.mask.Text(i.Question), Tag: first.id(b.ID), Path: path}, until)
 			}
 			errs[n] = err
 		})
