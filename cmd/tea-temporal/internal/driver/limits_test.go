@@ -43,6 +43,7 @@ func TestLargeValuesWithoutBlobsFail(t *testing.T) {
 	for name, node := range map[string]string{
 		"code":        `{name: make, run: 'return {big = string.rep("x", 3000000)}'}`,
 		"result":      `{name: make, uses: probe.call, with: {value: "{{ 'x' * 3000000 }}"}, output: big}`,
+		"message":     `{name: make, uses: probe.call, with: {value: "{{ 'x' * 5000000 }}"}, output: big}`, // larger than a request to the server
 		"state":       "{name: a, run: 'return {a = string.rep(\"x\", 1500000)}'}\n  - {name: b, run: 'return {b = string.rep(\"x\", 1500000)}'}",
 		"parameters":  `{name: make, run: 'return {n = #tea.action("probe.call", {value = string.rep("x", 3000000)})}'}`,
 		"inner call":  `{name: make, uses: probe.large, with: {value: inner}, output: big}`,
