@@ -27,6 +27,7 @@ type watcher struct {
 
 // add watches a run until remove.
 func (w *watcher) add(r *run) {
+	heap := heapSize() // takes too long for the shared lock
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.watched.Store(true)
@@ -37,7 +38,7 @@ func (w *watcher) add(r *run) {
 		w.runs = map[*run]uint64{}
 		go w.loop()
 	}
-	w.runs[r] = heapSize()
+	w.runs[r] = heap
 }
 
 // remove ends the watching of a run that has ended.
@@ -52,10 +53,14 @@ func (w *watcher) remove(r *run) {
 
 // rebase restarts the measurement of a run after it waited.
 func (w *watcher) rebase(r *run) {
+	if !r.watched.Load() {
+		return
+	}
+	heap := heapSize()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, ok := w.runs[r]; ok {
-		w.runs[r] = heapSize()
+		w.runs[r] = heap
 	}
 }
 
