@@ -16,7 +16,6 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
-	"github.com/the-edge-agent/tea/sdk/x/plaintext"
 )
 
 // SettingsKey is the top-level key of the settings for all protocols.
@@ -177,9 +176,13 @@ func (g *Guards) checkHistory(ctx context.Context, h *history, w Write) error {
 // approve asks a person. The key contains what was asked, so that an answer never
 // applies to another value.
 func approve(ctx context.Context, req *tea.Request, w Write) error {
+	shown := visible(w.Shown)
+	if len(shown) > maxShown { // nobody approves what is not shown, and the part of a secret would not be masked
+		return refusal("%s: the value has %d bytes, and a person can approve at most %d (%s.approval)", w.Target, len(shown), maxShown, w.Setting)
+	}
 	digest := sha256.Sum256([]byte(w.Setting + "\x00" + w.Target + "\x00" + w.Shown))
 	resp, err := req.Invoke(ctx, tea.Invocation{Action: "human.ask", Key: "approve-" + hex.EncodeToString(digest[:8]), Params: map[string]any{
-		"question": fmt.Sprintf("Write %s to %s?", plaintext.Cut(visible(w.Shown), maxShown), w.Target),
+		"question": fmt.Sprintf("Write %s to %s?", shown, w.Target),
 		"choices":  []any{"approve", "deny"},
 	}})
 	if err != nil {
@@ -198,7 +201,7 @@ func approve(ctx context.Context, req *tea.Request, w Write) error {
 }
 
 // maxShown is the maximum size in bytes of a value in a question.
-const maxShown = 2000
+const maxShown = 20000
 
 // visible returns a text without characters that are invisible or change the order in
 // which others are displayed.

@@ -106,3 +106,25 @@ func TestDamagedHistoryStopsWrites(t *testing.T) {
 		t.Errorf("a state that is no directory: %v", err)
 	}
 }
+
+// The end of a long command was cut off the question that a person answered.
+func TestNobodyApprovesAPartOfAWrite(t *testing.T) {
+	t.Parallel()
+	g, _ := clocked(t)
+	asked := ""
+	host := &teatest.Host{Actions: map[string]func(context.Context, any) (any, error){"human.ask": func(_ context.Context, params any) (any, error) {
+		asked, _ = params.(map[string]any)["question"].(string)
+		return map[string]any{"answer": "approve"}, nil
+	}}}
+	for size, want := range map[int]tea.ErrorType{2001: "", 20000: "", 20001: tea.PermissionDenied} {
+		asked = ""
+		w := Write{Setting: "s", Target: "t", Rule: &Rule{Approval: true}, Shown: strings.Repeat("x", size-1) + "!"}
+		_, err := g.Permit(t.Context(), &tea.Request{Host: host}, w, func(context.Context) error { return nil })
+		switch {
+		case want == "" && (err != nil || !strings.Contains(asked, w.Shown)):
+			t.Errorf("%d bytes: %v, and the question has %d", size, err, len(asked))
+		case want != "" && (err == nil || tea.AsError(err).Type != want || asked != ""):
+			t.Errorf("%d bytes: %v, and the question has %d", size, err, len(asked))
+		}
+	}
+}
