@@ -9,6 +9,7 @@ import (
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/converter"
@@ -45,6 +46,16 @@ func (c *connection) close() {
 	if c.store != nil {
 		_ = c.store.close() // nothing is written
 	}
+}
+
+// describe returns the description of an execution of a run; "" is the current one. The
+// errors are those of the server.
+func (c *connection) describe(ctx context.Context, run, execution string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	about, err := c.client.DescribeWorkflow(ctx, run, execution)
+	if err != nil {
+		return nil, err
+	}
+	return about.RawResponse, nil
 }
 
 // converters returns the converters for the flags: with keys they encrypt.

@@ -405,7 +405,7 @@ func (r *follower) emit(p *progress) error {
 func (r *follower) closed(ctx context.Context, answers bool) (*outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	about, err := r.client.DescribeWorkflowExecution(ctx, r.run, r.execution)
+	about, err := r.describe(ctx, r.run, r.execution)
 	if err != nil {
 		return nil, lost(err)
 	}

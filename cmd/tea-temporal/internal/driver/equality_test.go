@@ -217,7 +217,7 @@ func (s *site) remote(t testing.TB, wf *host.Workflow, o host.RunOptions, handOv
 	res, err := e.Run(t.Context(), s.flags, job)
 	first := ""
 	if err == nil {
-		about, describeErr := s.client.DescribeWorkflowExecution(t.Context(), o.RunID, "")
+		about, describeErr := s.describe(t.Context(), o.RunID, "")
 		if describeErr != nil {
 			t.Fatal(describeErr)
 		}

@@ -43,7 +43,7 @@ func (s *site) run(ctx context.Context, text string, o host.RunOptions) *flow.Re
 // history returns the history of the last execution of a run.
 func (s *site) history(run string) (size int, text string) {
 	s.t.Helper()
-	about, err := s.client.DescribeWorkflowExecution(s.t.Context(), run, "")
+	about, err := s.describe(s.t.Context(), run, "")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ nodes:
 	if calls := p.take(res.RunID); len(calls) != 4 {
 		t.Errorf("the calls were %q", calls)
 	}
-	about, err := s.client.DescribeWorkflowExecution(t.Context(), res.RunID, "")
+	about, err := s.describe(t.Context(), res.RunID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func TestLargeErrorIsOutsideOfTheHistory(t *testing.T) {
 	if !errors.As(res.Err, &failed) || failed.Err.Type != tea.ValidationError || len(failed.Err.Message) != 3_000_000 {
 		t.Fatalf("got %s, %.200v", res.Status, res.Err)
 	}
-	about, err := s.client.DescribeWorkflowExecution(t.Context(), res.RunID, "")
+	about, err := s.describe(t.Context(), res.RunID, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,13 +41,13 @@ nodes:
 		}
 		answered <- got
 	}()
-	about, err := s.client.DescribeWorkflowExecution(t.Context(), res.RunID, "")
+	about, err := s.describe(t.Context(), res.RunID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := about.GetWorkflowExecutionInfo().GetFirstRunId()
 	eventually(t, "the old worker leaves the run", func() bool {
-		about, err := s.client.DescribeWorkflowExecution(t.Context(), res.RunID, "")
+		about, err := s.describe(t.Context(), res.RunID, "")
 		return err == nil && about.GetPendingWorkflowTask().GetAttempt() > 1 && about.GetWorkflowExecutionInfo().GetExecution().GetRunId() != first
 	})
 	stop()
@@ -112,7 +112,7 @@ func (s *site) asked() *flow.Result {
 // generationOf returns the generation that a run needs.
 func (s *site) generationOf(run string) int {
 	s.t.Helper()
-	about, err := s.client.DescribeWorkflowExecution(s.t.Context(), run, "")
+	about, err := s.describe(s.t.Context(), run, "")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestRecordsAreStoredOnce(t *testing.T) {
 	if err != nil || res.Status != flow.Done {
 		t.Fatalf("got %v, %v", res, err)
 	}
-	about, err := s.client.DescribeWorkflowExecution(t.Context(), run, "")
+	about, err := s.describe(t.Context(), run, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -215,7 +215,7 @@ func (s *site) audit(rec *recorder, runs []string) {
 	s.t.Helper()
 	expected, repeated := 0, 0
 	for _, run := range runs {
-		about, err := s.client.DescribeWorkflowExecution(s.t.Context(), run, "")
+		about, err := s.describe(s.t.Context(), run, "")
 		if err != nil {
 			continue // it did not start
 		}

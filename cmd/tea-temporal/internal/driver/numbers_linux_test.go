@@ -167,7 +167,7 @@ func cpuTimes(t *testing.T) (own, children time.Duration) {
 // cost returns the number of events and the size of the histories of a run.
 func (s *site) cost(run string) (events, size int) {
 	s.t.Helper()
-	about, err := s.client.DescribeWorkflowExecution(s.t.Context(), run, "")
+	about, err := s.describe(s.t.Context(), run, "")
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func (r *follower) watch(ctx context.Context) {
 func (r *follower) problems(ctx context.Context) (reasons []string) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	about, err := r.client.DescribeWorkflowExecution(ctx, r.run, "")
+	about, err := r.describe(ctx, r.run, "")
 	if err != nil {
 		return []string{fmt.Sprintf("the Temporal server does not answer: %v", err)}
 	}
@@ -84,7 +84,7 @@ func (r *follower) noWorker(what, queue string) string {
 
 // find describes the current execution of the run.
 func (r *follower) find(ctx context.Context) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	about, err := r.client.DescribeWorkflowExecution(ctx, r.run, "")
+	about, err := r.describe(ctx, r.run, "")
 	if err != nil {
 		return nil, r.explainNotFound(fmt.Errorf("find run %s on Temporal: %w", r.run, err))
 	}

@@ -217,7 +217,7 @@ func TestBlobsOfRemovedRunsAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the server has removed the run", func() bool {
-		_, err := s.client.DescribeWorkflowExecution(t.Context(), gone, "")
+		_, err := s.describe(t.Context(), gone, "")
 		return errors.As(err, new(*serviceerror.NotFound))
 	})
 	if err := s.pruneBlobs(t.Context(), time.Now().Add(time.Hour)); err != nil {

@@ -221,7 +221,7 @@ func (s *site) replay(history *historypb.History) {
 // replayAll replays the histories of all executions of a run.
 func (s *site) replayAll(run string) {
 	s.t.Helper()
-	about, err := s.client.DescribeWorkflowExecution(s.t.Context(), run, "")
+	about, err := s.describe(s.t.Context(), run, "")
 	if err != nil {
 		s.t.Fatal(err)
 	}

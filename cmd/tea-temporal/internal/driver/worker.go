@@ -189,7 +189,7 @@ func (c *connection) prune(s *teacmd.Service) {
 // pruneBlobs removes the values of runs that the server no longer has.
 func (c *connection) pruneBlobs(ctx context.Context, before time.Time) error {
 	return blobs{c.store}.prune(ctx, c.namespace, before, func(run string) (bool, error) {
-		_, err := c.client.DescribeWorkflowExecution(ctx, run, "")
+		_, err := c.describe(ctx, run, "")
 		if errors.As(err, new(*serviceerror.NotFound)) {
 			return true, nil
 		}
