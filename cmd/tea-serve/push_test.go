@@ -116,9 +116,9 @@ func (b *pushBrowser) subscription() string {
 // shown is a decrypted message.
 type shown struct {
 	*pushed
-	text                    string
-	Title, Body, Tag, Path  string
-	sender, subject, expiry string
+	text                   string
+	Title, Body, Tag, Path string
+	sender, subject        string
 }
 
 // next returns the next message to a browser, as another implementation reads it.

@@ -101,15 +101,20 @@ func (s *server) routes(a *access) (http.Handler, []route) {
 	if s.static != "" {
 		mux.Handle("GET /static/{path...}", s.static)
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("/", refuseOthers(mux))
+	return mux, list
+}
+
+// refuseOthers returns the handler of the paths and methods that mux does not serve.
+func refuseOthers(mux *http.ServeMux) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		if allowed := otherMethods(mux, r); len(allowed) > 0 {
 			w.Header().Set("Allow", strings.Join(allowed, ", "))
 			refuse(w, fmt.Sprintf("%s is not a method of %.200s; use %s", r.Method, r.URL.Path, strings.Join(allowed, " or ")), http.StatusMethodNotAllowed)
 			return
 		}
 		refuse(w, fmt.Sprintf("there is nothing at %s %.200s", r.Method, r.URL.Path), http.StatusNotFound)
-	})
-	return mux, list
+	}
 }
 
 // getPage serves a file of the page.
