@@ -158,7 +158,7 @@ async def main():
 asyncio.run(main())
 `
 
-// The rows are those of the table in docs/guide/mcp-server.md.
+// The results are in the table of docs/guide/mcp.md.
 func TestPythonClient(t *testing.T) {
 	t.Parallel()
 	dir := peertest.Dir(t, "../..", "mcp-peers")

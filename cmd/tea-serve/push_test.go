@@ -277,7 +277,7 @@ func TestQuestionIsPushed(t *testing.T) {
 	}
 }
 
-// A browser that gets nothing is not subscribed, and the page says why.
+// A browser that gets no message is not subscribed, and the page says why.
 func TestSubscriptionThatDoesNotWorkIsRefused(t *testing.T) {
 	t.Parallel()
 	push := newPushService(t)

@@ -53,7 +53,7 @@ func (b *durableBroker) restart() {
 }
 
 // A stream of mqtt.watch starts a run for each message while it is subscribed, over
-// restarts of the broker and of the server, and none again. It has no session: what is sent
+// restarts of the broker and of the server, and none twice. It has no session: what is sent
 // while the server is down is for the trigger mqtt, which gets it from the broker.
 func TestStreamOfMessagesStartsARunForEach(t *testing.T) {
 	t.Parallel()

@@ -47,7 +47,7 @@ func Open(dir string) (*Dir, error) {
 // Path returns the path of the directory.
 func (d *Dir) Path() string { return d.store.Dir() }
 
-// List returns the runs, newest first. The entry of a damaged run has the reason.
+// List returns the runs, newest first. The entry of a damaged run describes the damage.
 func (d *Dir) List() ([]Entry, error) { return d.store.List() }
 
 // Show reads one run by its id, a unique prefix of the id, or the path of its

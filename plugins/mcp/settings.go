@@ -38,7 +38,7 @@ type Server struct {
 	MaxResultBytes      int      `json:"max_result_bytes,omitempty" default:"4194304" minimum:"100" maximum:"16777216" doc:"limit for a result; the rest is cut off"`
 	MemoryMB            int      `json:"memory_mb,omitempty" minimum:"16" doc:"limit for the memory of the process on Linux; default: that of the plugin"`
 	CPU                 int      `json:"cpu,omitempty" minimum:"1" doc:"number of processors that the process can use on Linux; default: that of the plugin"`
-	ProtocolVersion     string   `json:"protocol_version,omitempty" default:"2026-07-28" enum:"2026-07-28,2025-11-25" doc:"newest version of the protocol to use; 2025-11-25 for a server that can ask only while a call runs"`
+	ProtocolVersion     string   `json:"protocol_version,omitempty" default:"2026-07-28" enum:"2026-07-28,2025-11-25" doc:"newest version of the protocol to use; 2025-11-25 for a server that can ask questions only during a call"`
 	Elicitation         string   `json:"elicitation,omitempty" default:"ask" enum:"ask,decline" doc:"what happens to questions of the server: a person is asked, or they are declined"`
 	Sampling            Sampling `json:"sampling,omitzero" doc:"requests of the server to a language model"`
 }

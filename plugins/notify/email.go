@@ -44,7 +44,7 @@ func (e *Email) open(caFile string, timeout time.Duration) (service, error) {
 		return nil, tea.Errorf(tea.ValidationError, "email.to is missing")
 	}
 	if (e.Username == "") != (e.Password == "") {
-		return nil, tea.Errorf(tea.ValidationError, "email.username and email.password need each other")
+		return nil, tea.Errorf(tea.ValidationError, "set both email.username and email.password, or neither")
 	}
 	client, err := httpapi.NewHTTP(httpapi.Route{CAFile: caFile}) // for its certificates
 	if err != nil {

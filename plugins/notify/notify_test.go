@@ -377,7 +377,7 @@ func TestMessageWithAKeyIsSentOnce(t *testing.T) {
 	}
 }
 
-// What settings get wrong never counts as sent, and the error says where to look.
+// With wrong settings a message never counts as sent, and the error says where to look.
 func TestWrongSettingsOfEachServiceAreErrors(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -405,7 +405,7 @@ func TestWrongSettingsOfEachServiceAreErrors(t *testing.T) {
 	} {
 		for url, want := range map[string]string{
 			s.URL + "/denied/x": "HTTP 401: Invalid access token passed" + where, s.URL + "/missing/x": where, s.URL + "/moved/x": "set url to the address it names", closed.URL + "/x": where, "http://no-such-host.invalid/x": where,
-			s.URL + "/other/x": "so it is of another service; check url", s.URL + "/text/x": "so it is of another service; check url", "ops.example/x": "url",
+			s.URL + "/other/x": "so it is from another service; check url", s.URL + "/text/x": "so it is from another service; check url", "ops.example/x": "url",
 		} {
 			settings["url"] = url
 			r, err := send(t, to(name, settings), object{})
@@ -445,7 +445,7 @@ func TestMistakesInSettings(t *testing.T) {
 		"telegram":  {to("telegram", object{"token": "t"}), "telegram.chat is missing"},
 		"matrix":    {to("matrix", object{"url": "https://x", "room": "!r"}), "matrix.token is missing"},
 		"room":      {to("matrix", object{"url": "https://x", "token": "t", "room": "#pumps:x"}), "expected the id of a room"},
-		"password":  {to("email", object{"server": "x:25", "from": "a@b.c", "to": []any{"a@b.c"}, "password": "x"}), "need each other"},
+		"password":  {to("email", object{"server": "x:25", "from": "a@b.c", "to": []any{"a@b.c"}, "password": "x"}), "or neither"},
 		"email":     {to("email", object{"server": "mail.example.com", "from": "a@b.c", "to": []any{"a@b.c"}}), "expected HOST:PORT"},
 		"sender":    {to("email", object{"server": "x:25", "from": "a@b.c\r\nBcc: x@y.z", "to": []any{"a@b.c"}}), "email.from"},
 		"recipient": {to("email", object{"server": "x:25", "from": "a@b.c", "to": []any{"nobody"}}), "email.to"},

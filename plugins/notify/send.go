@@ -126,8 +126,8 @@ func (c *Client) targets(to any) ([]string, error) {
 	return c.settings.names(given)
 }
 
-// checkLinks returns an error for an address that would do more than lead somewhere, such
-// as javascript:, or nothing.
+// checkLinks returns an error for an address that is incomplete, or that does more than
+// open a page, a message or a call, such as javascript:.
 func (p *SendParams) checkLinks() error {
 	if p.URL != "" {
 		if err := checkLink("url", p.URL, false); err != nil {
@@ -150,7 +150,7 @@ func checkLink(path, text string, post bool) error {
 	if u, err := url.Parse(text); err == nil && slices.Contains(schemes, u.Scheme) && u.Host+u.Opaque != "" {
 		return nil
 	}
-	return tea.Errorf(tea.ValidationError, "%s: a message cannot lead to %q; write an address that begins with %s", path, plaintext.Cut(text, 100), names).NotSent()
+	return tea.Errorf(tea.ValidationError, "%s: a message cannot link to %q; use an address that begins with %s", path, plaintext.Cut(text, 100), names).NotSent()
 }
 
 // deliver sends a message to a target unless the target has got one with the key.

@@ -60,7 +60,7 @@ type endpoint struct {
 	request func(m *message) httpapi.Request
 	// pages accepts a web page as the answer.
 	pages bool
-	// proof is a member of the service's answers; "" if they are not JSON.
+	// proof is a member of each answer of the service; "" if the answers are not JSON.
 	proof string
 }
 
@@ -92,9 +92,9 @@ func (e endpoint) send(ctx context.Context, m *message) error {
 		text, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
 		var answer map[string]any
 		if e.proof == "" || err != nil || len(text) == 0 || json.Unmarshal(text, &answer) == nil && value.Truthy(answer[e.proof]) {
-			return nil // the status says that the message was taken
+			return nil // the status says that the message was accepted
 		}
-		foreign := tea.Errorf(tea.ConnectionError, "the answer has no member %q, so it is of another service; check url", e.proof)
+		foreign := tea.Errorf(tea.ConnectionError, "the answer has no member %q, so it is from another service; check url", e.proof)
 		foreign.Retryable = false
 		return foreign
 	})

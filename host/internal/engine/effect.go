@@ -157,7 +157,7 @@ func (x *execution) settle(ctx context.Context, name string, params tea.Payload,
 		const yes, no = "it happened", "repeat it"
 		// Each time is another question.
 		answer, _, err := x.frame.ask(ctx, x.node.Name, path.Call("effect", x.effectTries(path.WithoutAttempts())), Question{
-			Text: fmt.Sprintf("Did %s of node %q happen? Its parameters are %s. Nobody knows: %s", name, x.node.Name, shownParams(params), asFailure(cause).Message), Choices: []any{yes, no},
+			Text: fmt.Sprintf("Did %s of node %q happen? Its parameters are %s. The outcome is unknown: %s", name, x.node.Name, shownParams(params), asFailure(cause).Message), Choices: []any{yes, no},
 		})
 		return answer == yes, nil, err
 	case spec.OnUnknownVerify:
@@ -171,8 +171,8 @@ func (x *execution) settle(ctx context.Context, name string, params tea.Payload,
 // maxShown is the maximum size in bytes of a parameter in a question.
 const maxShown = 500
 
-// shownParams returns the parameters of a call for a question. A long one is left out as a
-// whole, since a part of a secret would not be masked.
+// shownParams returns the parameters of a call for a question. A long one is replaced by
+// its size and not cut, since a part of a secret would not be masked.
 func shownParams(params tea.Payload) string {
 	v, _ := params.Shared() // they were checked
 	given, _ := v.(map[string]any)

@@ -172,7 +172,7 @@ func TestTheQuestionHasTheParameters(t *testing.T) {
 	if res.Status != flow.Waiting {
 		t.Fatalf("%s, %v", res.Status, res.Err)
 	}
-	want := `Did once.write of node "a" happen? Its parameters are {"long":"(602 bytes)","point":"speed","value":7}. Nobody knows: no answer`
+	want := `Did once.write of node "a" happen? Its parameters are {"long":"(602 bytes)","point":"speed","value":7}. The outcome is unknown: no answer`
 	if got := res.Pending[0].Question; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}

@@ -88,8 +88,8 @@ func checkKeywords(info tea.ActionInfo, with *spec.Tree, diags *diag.List) {
 	}
 }
 
-// warnUnmarked warns of on_unknown of a node whose call is repeated without asking. An action that only reads can call
-// others, such as an agent.
+// warnUnmarked warns if on_unknown has no effect because a resume repeats the call. It ignores actions that only read,
+// since they can call others, as agents do.
 func (p *paramChecker) warnUnmarked(n *spec.Node, b *spec.ActionBody, diags *diag.List) {
 	if n.OnUnknown == "" || n.Once || p.actions == nil {
 		return

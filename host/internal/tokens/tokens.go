@@ -11,12 +11,12 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// Tokens of one stream are stored together, since a separate event would take a
-// hundred bytes for three. The group has the seq of its last token, so that the log
+// Tokens of one stream are stored together, since an event for each would take a
+// hundred bytes for three bytes of text. The group has the seq of its last token, so that the log
 // stays in order; groups that are stored together can overlap.
 const (
 	maxGroupBytes = 32 << 10
-	// MaxGroup is the greatest number of tokens that are stored together.
+	// MaxGroup is the maximum number of tokens that are stored together.
 	MaxGroup    = 1000
 	maxGroupAge = 500 * time.Millisecond
 )

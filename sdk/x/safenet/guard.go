@@ -22,7 +22,7 @@ const (
 type Guard struct {
 	// AllowPrivate allows addresses that are not public.
 	AllowPrivate bool
-	// Remedy is the end of refusals: how a user allows such addresses.
+	// Remedy ends the message of a refusal: it says how a user allows such addresses.
 	Remedy string
 	// Resolver replaces the system's resolver in tests.
 	Resolver *net.Resolver

@@ -6,12 +6,11 @@ import (
 	"path/filepath"
 )
 
-// Variable is the variable of the environment with the parent directory, which a bundle
-// lists in Env.
+// Variable is the environment variable with the parent directory. A bundle lists it in Env.
 const Variable = "XDG_STATE_HOME"
 
-// Path returns the directory for the state of a plugin: the one of its settings, or
-// tea/NAME in the state directory of the user. It does not create it.
+// Path returns the state directory of a plugin: the directory in its settings, or tea/NAME
+// in the state directory of the user. It does not create the directory.
 func Path(setting, name string) (string, error) {
 	if setting != "" {
 		return setting, nil

@@ -29,7 +29,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// index is the file at /, and worker the one at /worker.js: a worker serves the paths
+// index is served at /, and worker at /worker.js: a service worker controls the paths
 // below its own.
 const (
 	index  = "index.html"

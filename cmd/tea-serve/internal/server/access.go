@@ -158,16 +158,16 @@ func (a *access) roleOf(r *http.Request) (has role, given bool) {
 	return max(has, byToken.role), given
 }
 
-// owner is who something belongs to; the zero value is everyone who reaches a server
-// without tokens and certificates.
+// owner identifies who subscribed a browser. The zero value is anyone who can reach a
+// server that has neither tokens nor certificates.
 type owner struct {
 	Owner string `json:"owner,omitempty"`
-	// Name is shown, and Until the end of a certificate.
+	// Name is shown to people. Until is when the certificate expires.
 	Name  string    `json:"name,omitempty"`
 	Until time.Time `json:"until,omitzero"`
 }
 
-// ownerOf returns who has sent a request that needed roleAnswer.
+// ownerOf returns the owner that sent a request for which roleAnswer is required.
 func (a *access) ownerOf(r *http.Request) owner {
 	if g, _ := a.tokens.grantOf(r); g.role >= roleAnswer {
 		return owner{Owner: g.owner(), Name: g.name}
@@ -179,7 +179,7 @@ func (a *access) ownerOf(r *http.Request) owner {
 	return owner{}
 }
 
-// certificateOwner begins owners with a certificate. No name of a token has a space.
+// certificateOwner is the prefix of owners with a certificate. Token names have no spaces.
 const certificateOwner = "certificate "
 
 // mayAnswer reports whether an owner may answer questions now.

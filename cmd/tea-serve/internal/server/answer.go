@@ -82,7 +82,7 @@ func (s *server) answerPath(run, target string, i flow.Interrupt, until time.Tim
 	return "/answer/" + strings.Join([]string{run, target, expiry, signature(key, run, target, expiry, i)}, "."), nil
 }
 
-// keyOf returns a key of the state. If there is none, it records the one that was made.
+// keyOf returns the known key. If there is none, it records e, which contains made.
 func (s *server) keyOf(known *[]byte, made []byte, e *entry) ([]byte, error) {
 	s.mu.Lock()
 	if key := *known; key != nil {

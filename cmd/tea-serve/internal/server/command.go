@@ -44,7 +44,7 @@ type serveCmd struct {
 	AlertURL         string        `name:"alert-url" placeholder:"URL" help:"Address that gets a POST request when a run has failed, is parked or waits for an answer."`
 	AlertSecret      string        `placeholder:"NAME" help:"Secret that signs alerts, one of --secrets: X-Signature is the HMAC-SHA256 of the body."`
 	PublicURL        string        `name:"public-url" placeholder:"URL" help:"Address under which people reach the server, for links in messages that announce questions. Default: the address of --listen."`
-	AllowPrivatePush bool          `help:"Allow push services of browsers at addresses that are not public, for a push service of your own."`
+	AllowPrivatePush bool          `help:"Allow push services at addresses that are not public, such as a service of your own."`
 	MetricsInterval  time.Duration `default:"1m" placeholder:"TIME" help:"How often metrics are sent to --otlp-endpoint. Default: 1m."`
 	MaxRunning       int           `default:"32" placeholder:"N" help:"Maximum number of runs at a time. Default: 32."`
 	StopTimeout      time.Duration `default:"20s" placeholder:"TIME" help:"How long running nodes have to finish when the server stops. Afterwards their runs are stopped with a checkpoint. Default: 20s."`

@@ -28,7 +28,8 @@ type entry struct {
 	Asked *announcement `json:"asked,omitempty"`
 	// LinkKey is the key of the links that answer questions.
 	LinkKey []byte `json:"link_key,omitempty"`
-	// PushKey is the key of push messages, and Browser a browser that gets them.
+	// PushKey is the key that identifies the server to push services. Browser is a browser
+	// that was subscribed or removed.
 	PushKey []byte   `json:"push_key,omitempty"`
 	Browser *browser `json:"browser,omitempty"`
 }
@@ -143,7 +144,7 @@ type ledgerState struct {
 	asked   map[string]*announcement
 	linkKey []byte
 	pushKey []byte
-	// browsers are the subscriptions by id.
+	// browsers are the subscribed browsers by id.
 	browsers map[string]*browser
 }
 

@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// maxBrowsers is how many browsers get push messages.
+	// maxBrowsers is the maximum number of subscribed browsers.
 	maxBrowsers = 100
 	// welcomeTTL is how long a push service keeps the message that confirms a
 	// subscription.
 	welcomeTTL = time.Minute
-	// browserTarget begins the targets of links that a browser has. No name of a target in
-	// settings has this character.
+	// browserTarget is the prefix of targets that are browsers. The names of targets in
+	// settings do not contain this character.
 	browserTarget = "~"
 )
 
@@ -37,11 +37,11 @@ type browser struct {
 	owner
 	At time.Time `json:"at,omitzero"`
 	webpush.Subscription
-	// Gone removes it.
+	// Gone marks a browser that was removed.
 	Gone bool `json:"gone,omitempty"`
 }
 
-// note is what the worker of the page shows. A later one with its tag replaces it.
+// note is a notification of the page's worker. It replaces an earlier one with its tag.
 type note struct {
 	Title string `json:"title"`
 	Body  string `json:"body"`
@@ -50,7 +50,7 @@ type note struct {
 	Path string `json:"path"`
 }
 
-// pushSender returns the sender, whose key is made for the first browser.
+// pushSender returns the sender. Its key is created on first use.
 func (s *server) pushSender() (*webpush.Sender, error) {
 	s.sending.Lock()
 	defer s.sending.Unlock()
@@ -97,8 +97,8 @@ func (s *server) subscription(r *http.Request) (*browser, error) {
 	return b, nil
 }
 
-// postSubscribe adds a browser. It gets a message first: a browser that cannot be reached
-// would look as if nothing was ever asked.
+// postSubscribe adds a browser once a message to it was accepted. Otherwise, a browser
+// that cannot be reached would look as if no question was ever asked.
 func (s *server) postSubscribe(w http.ResponseWriter, r *http.Request) error {
 	b, err := s.subscription(r)
 	if err != nil {
@@ -114,11 +114,11 @@ func (s *server) postSubscribe(w http.ResponseWriter, r *http.Request) error {
 	s.mu.Lock()
 	known := s.led.state.browsers[b.ID]
 	s.mu.Unlock()
-	if known != nil && known.Keys == b.Keys && known.owner == b.owner { // pages ask at each visit
+	if known != nil && known.Keys == b.Keys && known.owner == b.owner { // the page subscribes on each visit
 		return reply(w, http.StatusOK, map[string]any{"id": b.ID})
 	}
 	if known == nil && len(s.browsers()) >= maxBrowsers {
-		return &statusError{http.StatusTooManyRequests, fmt.Errorf("%d browsers get notifications, which is the limit; turn them off in another one", maxBrowsers)}
+		return &statusError{http.StatusTooManyRequests, fmt.Errorf("too many browsers get notifications (limit %d); turn them off in another browser", maxBrowsers)}
 	}
 	welcome := note{Title: "tea", Body: "Questions of runs will be shown here.", Tag: "welcome", Path: "/"}
 	if err := s.push(r.Context(), b, welcome, time.Now().Add(welcomeTTL)); err != nil {
@@ -154,8 +154,8 @@ func (s *server) browsers() (list []*browser) {
 	return list
 }
 
-// answersAs returns the name for the answers of a link, and reports whether its owner may
-// answer: the link of a browser ends with its subscription.
+// answersAs returns the name under which a link of the target answers, and reports whether
+// the link is valid: the links of a browser are, while its owner may answer.
 func (s *server) answersAs(target string) (name string, allowed bool) {
 	id, isBrowser := strings.CutPrefix(target, browserTarget)
 	if !isBrowser {
@@ -170,7 +170,7 @@ func (s *server) answersAs(target string) (name string, allowed bool) {
 }
 
 // pushQuestion sends a question to the browsers that were subscribed when it was asked,
-// and reports whether none of them has to be tried again.
+// and reports whether no browser needs another attempt.
 func (s *server) pushQuestion(v *version, q *questions, a *announcement, i flow.Interrupt) bool {
 	var list []*browser
 	for _, b := range s.browsers() {
@@ -179,7 +179,7 @@ func (s *server) pushQuestion(v *version, q *questions, a *announcement, i flow.
 		}
 	}
 	first := *a
-	first.Step = 0 // an escalation changes no message of a browser
+	first.Step = 0 // an escalation does not change the tag
 	errs := make([]error, len(list))
 	var sending sync.WaitGroup
 	for n, b := range list {
@@ -187,7 +187,7 @@ func (s *server) pushQuestion(v *version, q *questions, a *announcement, i flow.
 			until := q.expiry(i)
 			path, err := s.answerPath(a.Run, browserTarget+b.ID, i, until) // a new tab has no token
 			if err == nil {
-				ctx := context.WithoutCancel(s.ctx) // what has begun is sent also if the server stops
+				ctx := context.WithoutCancel(s.ctx) // a message that has begun is sent even if the server stops
 				err = s.push(ctx, b, note{Title: plaintext.Cut("Question of "+v.Name(), 200), Body: v.mask.Text(i.Question), Tag: first.id(b.ID), Path: path}, until)
 			}
 			errs[n] = err
@@ -224,7 +224,7 @@ func (s *server) push(ctx context.Context, b *browser, n note, until time.Time) 
 		return err
 	}
 	body := n.Body
-	for limit := 2000; ; limit /= 2 { // quotes and control characters take more
+	for limit := 2000; ; limit /= 2 { // quotes and control characters take more space as JSON
 		n.Body = plaintext.Cut(body, limit)
 		text, err := json.Marshal(n)
 		if err != nil {

@@ -58,7 +58,7 @@ type announcement struct {
 	Since time.Time `json:"since"`
 	// Told are the targets of the step that have the message, or will not get it.
 	Told []string `json:"told,omitempty"`
-	// Pushed are the browsers that have the message, or will not get it.
+	// Pushed are the browsers to which the message was sent, or that refused it.
 	Pushed []string `json:"pushed,omitempty"`
 	// Gone removes the announcement: the question was answered.
 	Gone bool `json:"gone,omitempty"`
@@ -244,7 +244,7 @@ func (s *server) announce(a announcement, failed int) (next time.Time, failures 
 	if continues || err != nil {
 		return now.Add(time.Minute), failed
 	}
-	q = cmp.Or(q, &questions{}) // only browsers are told
+	q = cmp.Or(q, &questions{}) // only browsers are notified
 	steps := append([]askNext{{To: q.To}}, q.Escalate...)
 	a.Step = min(a.Step, len(steps)-1)
 	if at := a.escalation(steps); !at.IsZero() && !at.After(now) {
@@ -322,7 +322,7 @@ func (q *questions) expiry(i flow.Interrupt) time.Time {
 }
 
 // id returns the id of the message to a target. It is the same in all attempts, so that
-// the target gets one.
+// the target gets the message once.
 func (a *announcement) id(target string) string {
 	key := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", a.Run, a.Question, a.AskedAt.UnixNano(), a.Step, target))
 	return hex.EncodeToString(key[:16])

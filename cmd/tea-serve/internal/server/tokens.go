@@ -47,7 +47,8 @@ type grant struct {
 // validName matches names of tokens.
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// owner identifies who has the token: its name, which stays the same with a new token.
+// owner identifies the holder: the name, which stays the same when the token is replaced,
+// or the digest of a token without a name.
 func (g grant) owner() string {
 	if g.name == "" {
 		return "#" + hex.EncodeToString(g.digest[:8])

@@ -35,14 +35,14 @@ const (
 	MaxText = 4096 - 103
 	// timeout is how long a push service has to answer.
 	timeout = 20 * time.Second
-	// maxTTL is how long services keep a message at most.
+	// maxTTL is the longest time that services keep a message.
 	maxTTL = 28 * 24 * time.Hour
-	// tokenLifetime is how long a service accepts a token. The limit is a day.
+	// tokenLifetime is how long a token is valid, at most a day.
 	tokenLifetime = 12 * time.Hour
 )
 
-// Subscription is where a browser gets messages, as its PushSubscription.toJSON returns
-// it.
+// Subscription is the address and the keys of a browser, as PushSubscription.toJSON returns
+// them.
 type Subscription struct {
 	Endpoint string `json:"endpoint"`
 	Keys     Keys   `json:"keys"`
@@ -58,14 +58,14 @@ type Keys struct {
 type Message struct {
 	// Text has at most [MaxText] bytes.
 	Text []byte
-	// Topic has up to 32 characters of base64url. A service replaces an earlier message
-	// with it that it has not delivered.
+	// Topic has up to 32 characters of base64url. The message replaces an earlier one with
+	// the same topic that was not delivered yet.
 	Topic string
 	// TTL is how long the service keeps the message for a browser that is not connected.
 	TTL time.Duration
 }
 
-// ErrGone reports that a subscription has ended: its browser or person has ended it.
+// ErrGone reports that the browser or the person has ended the subscription.
 var ErrGone = errors.New("the subscription has ended")
 
 // Refused reports that a push service does not accept a message.
@@ -216,7 +216,7 @@ func (s *Sender) token(audience string, now time.Time) (string, error) {
 	return text + "." + encode(signature), nil
 }
 
-// encrypt returns a body of one record of the content encoding aes128gcm (RFC 8188). own
+// encrypt returns a body with one record in the content encoding aes128gcm (RFC 8188). own
 // and salt must be new for each message.
 func encrypt(text []byte, public *ecdh.PublicKey, auth []byte, own *ecdh.PrivateKey, salt []byte) ([]byte, error) {
 	if len(text) > MaxText {

@@ -90,7 +90,7 @@ func (c *client) Run(ctx context.Context, req *tea.Request, p runParams) (*runRe
 	}
 	args, err := command.arguments(p.Params)
 	if err == nil && p.Stdin != nil && !command.Stdin {
-		err = guard.Limit("stdin is not allowed: its settings lack stdin")
+		err = guard.Limit("stdin is not allowed: the settings of the command do not have stdin: true")
 	}
 	if err != nil {
 		return nil, guard.Invalid(fmt.Sprintf("command %q", p.Command), err)

@@ -177,7 +177,7 @@ func (g *Guards) checkHistory(ctx context.Context, h *history, w Write) error {
 // applies to another value.
 func approve(ctx context.Context, req *tea.Request, w Write) error {
 	shown := visible(w.Shown)
-	if len(shown) > maxShown { // nobody approves what is not shown, and the part of a secret would not be masked
+	if len(shown) > maxShown { // a person must see the whole value, and a part of a secret would not be masked
 		return refusal("%s: the value has %d bytes, and a person can approve at most %d (%s.approval)", w.Target, len(shown), maxShown, w.Setting)
 	}
 	digest := sha256.Sum256([]byte(w.Setting + "\x00" + w.Target + "\x00" + w.Shown))

@@ -231,7 +231,7 @@ func (r *running) failed(err error) error {
 	offset := r.offset(int(refused.Position))
 	switch class := refused.Code[:2]; {
 	case refused.Code == readOnlyTransaction:
-		return sandbox.Denied(r.bounds, r.query, offset, "a statement that is not a plain SELECT", "one SELECT is allowed and nothing else")
+		return sandbox.Denied(r.bounds, r.query, offset, "a statement that is not a plain SELECT", "only a single SELECT is allowed")
 	case refused.Code == queryCanceled:
 		return tea.Errorf(tea.Timeout, "the query took longer than %v; restrict it, or raise its timeout", r.bounds.Timeout)
 	case refused.Code == "42P01":

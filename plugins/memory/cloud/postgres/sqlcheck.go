@@ -193,7 +193,7 @@ func (c *checker) bind() {
 
 func (c *checker) add(kind tokenKind, at int, text string) error {
 	if c.ended && text != ";" {
-		return c.denied(at, "a second statement", "one SELECT is allowed and nothing else")
+		return c.denied(at, "a second statement", "only a single SELECT is allowed")
 	}
 	folded := text
 	switch kind {

@@ -8,18 +8,18 @@ import (
 
 // A segment stores the postings of a list in blocks of blockDocs documents, each followed by a checksum, so that a
 // search reads and decodes only those it needs. A list of several blocks has a directory with an entry for each block:
-// its last document, its size, and its impacts, see appendBlock. Other lists are a single block: lists in memory, short
-// ones, and those of segments before formatBlocks.
+// its last document, its size, and its impacts (see appendBlock). Lists in memory, short lists, and lists in segments
+// before formatBlocks are a single block.
 
 const (
 	blockDocs  = 128
 	chunkBytes = 64 << 10 // of a list are read at a time
 )
 
-// appendBlock appends the entry of a block to a directory. gap is the number of documents from the end of the block
-// before to the end of this one. docs has the documents of the block, see impactOf; it is overwritten. The impacts are
-// those pairs of which no other has both a smaller length and a greater count, so that one of them has the block's best
-// score whatever the average length is.
+// appendBlock appends the entry of a block to a directory. gap is the number of documents from the end of the
+// previous block to the end of this one. docs has the documents of the block, packed by impactOf; it is overwritten. The
+// impacts are the pairs of length and count that no other pair beats in both, so one of them has the best score of the
+// block, whatever the average length is.
 func appendBlock(directory []byte, gap uint32, size int, docs []uint64) []byte {
 	slices.Sort(docs)
 	best := docs[:0]
@@ -41,8 +41,8 @@ func appendBlock(directory []byte, gap uint32, size int, docs []uint64) []byte {
 	return directory
 }
 
-// impactOf packs the length of a document and the count of a form in it. Shorter documents sort first, those of one
-// length by descending count.
+// impactOf packs the length of a document and the count of a form in it. Shorter documents sort first, and
+// documents of the same length by descending count.
 func impactOf(length, tf uint32) uint64 { return uint64(length)<<32 | uint64(^tf) }
 
 func splitImpact(d uint64) (length, tf uint32) { return uint32(d >> 32), ^uint32(d) }
@@ -210,7 +210,7 @@ type scratch struct {
 	postings arena[posting]
 }
 
-// reset ends the use of all cursors. A part of the memory is kept.
+// reset invalidates all cursors. It keeps part of the memory.
 func (s *scratch) reset() {
 	s.bytes.reset(1 << 20)
 	s.blocks.reset(1 << 15)

@@ -27,7 +27,7 @@
 //
 // A search scores the documents of a part in windows (score.go) and reads their
 // lists block by block (cursor.go). With a limit it skips the blocks and windows
-// that cannot have one of the best hits.
+// that cannot contain one of the best hits.
 //
 // # Words
 //

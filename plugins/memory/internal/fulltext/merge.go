@@ -31,7 +31,7 @@ type source struct {
 	*part
 	dead bitmap   // when the merge began
 	ords []uint32 // new numbers of the documents, or gone
-	// ascending reports whether they are. The documents of the part in memory are
+	// ascending reports whether ords ascend. The documents of the part in memory are
 	// in the order in which they were added.
 	ascending bool
 }

@@ -15,7 +15,7 @@ type part struct {
 		scan(prefix string) iter.Seq[list]
 	}
 	ids     []int64
-	ordered bool // the ids ascend, as those of a segment do
+	ordered bool // the ids ascend, as in a segment
 	lens    []uint32
 	dead    bitmap // documents that were replaced or deleted
 	gone    int

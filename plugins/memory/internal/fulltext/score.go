@@ -2,22 +2,22 @@ package fulltext
 
 import "math/bits"
 
-// The documents of a part are scored in windows. A window first adds up the scores of the clauses that can decide
-// alone, and looks up the others only in the documents that can still be among the best (MaxScore). Blocks and whole
-// windows whose bounds are too low are not decoded (block-max). Without a limit each document is scored.
+// The documents of a part are scored in windows. In each window, the scores of the clauses with high bounds
+// are added up first; the other clauses are only looked up in documents that can still be among the best (MaxScore).
+// Blocks and whole windows whose bounds are too low are not decoded (block-max). Without a limit each document is scored.
 //
-// A score is the sum of the clauses' scores in the order of the query, whichever way it is found. Bounds are computed by
-// the same operations, each of which is monotonic, so a sum of bounds in the same order is never below a score. In
-// another order it can be, by less than slack.
+// A score is the sum of the clauses' scores in the order of the query, however it is found. Bounds are computed by the same
+// operations, each of which is monotonic, so a sum of bounds in the same order is never below the score. In another
+// order it can be, by less than slack.
 
 const (
 	windowDocs = 4096
 	slack      = 1 + 1e-12
-	wideLists  = 5 // a clause with as many lists has no bound, and is not looked up
-	lookupCost = 8 // as many postings are added in the time of one lookup
+	wideLists  = 5 // a clause with at least this many lists has no bound, and is not looked up
+	lookupCost = 8 // a lookup takes the time of adding this many postings
 )
 
-// window has the documents of a window.
+// window has the scores and counts of the documents in a window.
 type window struct {
 	scores [windowDocs]float64 // 0 outside of a window
 	counts [windowDocs]uint32  // 0 outside of a term
@@ -42,7 +42,7 @@ type scorer struct {
 	*window
 	clauses   []clause
 	lookup    []*clause // those of the current window that are looked up, by descending bound
-	wide      bool      // a clause has too many lists to look it up
+	wide      bool      // a clause has too many lists to be looked up
 	slope     float64
 	low, high uint32 // the current window
 }

@@ -76,7 +76,7 @@ func (x *Index) search(ctx context.Context, fn func(*search)) (err error) {
 	}
 	fn(newSearch(ctx, x.parts(), mem))
 	mem.reset()
-	x.memory.Put(mem) // after a failure the window has scores
+	x.memory.Put(mem) // not after a failure, which leaves scores in the window
 	return ctx.Err()
 }
 

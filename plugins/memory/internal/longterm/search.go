@@ -171,7 +171,7 @@ func required(wanted filter.Filter) (texts []string) {
 	return texts
 }
 
-// rank searches the index for as many hits as limit, 0 = all. If the index is damaged, it is rebuilt and searched again.
+// rank searches the index for at most limit hits (0 = all). If the index is damaged, it is rebuilt and searched again.
 func (m *Memory) rank(ctx context.Context, query store.Search, limit int) (*fulltext.Ranked, error) {
 	for try := 0; ; try++ {
 		index, err := m.textIndex(ctx)

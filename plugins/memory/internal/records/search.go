@@ -53,7 +53,7 @@ func (s *entries) Search(ctx context.Context, q store.Search) (store.Results, er
 	return store.Results{Found: c.found, More: c.more, Cut: ranked.Cut()}, nil
 }
 
-// takeAll adds the entries of as many hits as limit, 0 = all, and reports whether there can be more.
+// takeAll adds the entries of at most limit hits (0 = all), and reports whether there can be more.
 func (s *entries) takeAll(ctx context.Context, q store.Search, required []string, limit int, wanted func(*store.Row) bool, c *collector) (*fulltext.Ranked, bool, error) {
 	ranked, err := s.rank(ctx, q, required, limit)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *entries) ask(ctx context.Context, d store.TextSearcher, q store.Search,
 	}
 }
 
-// rank searches the index for as many hits as limit, 0 = all, and once more after rebuilding it if its files are damaged.
+// rank searches the index for at most limit hits (0 = all), and once more after rebuilding it if its files are damaged.
 func (s *entries) rank(ctx context.Context, q store.Search, required []string, limit int) (*fulltext.Ranked, error) {
 	for try := 0; ; try++ {
 		index, err := s.index.current(ctx)

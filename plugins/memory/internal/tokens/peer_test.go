@@ -31,7 +31,7 @@ var fragments = map[string][]string{
 	"blanks":     {" ", "  ", "\n", "\n\n", "\r\n", "\t", "    ", " \n", "\n \n", "\u00a0", "\u2028", "\u3000"},
 }
 
-// texts returns texts of one or several languages.
+// texts returns texts in one or several languages.
 func texts(n int) []string {
 	random := rand.New(rand.NewPCG(7, 9))
 	names := []string{"English", "German", "French", "Portuguese", "Turkish", "Russian", "Greek", "Hebrew", "Hindi", "Chinese", "Japanese", "code"}
@@ -59,7 +59,7 @@ func texts(n int) []string {
 	return list
 }
 
-func TestCountsAreThoseOfJSTiktoken(t *testing.T) {
+func TestCountsMatchJSTiktoken(t *testing.T) {
 	t.Parallel()
 	const root = "../../../.."
 	dir := peertest.Dir(t, root, "tiktoken")

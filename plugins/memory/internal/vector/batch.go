@@ -12,9 +12,9 @@ import (
 
 // batch adds the slots of a block to the graph on several cores. First each slot
 // is compared with the others of the block and searched for in the graph, which
-// does not change meanwhile. Then each gets its links, and at last the slots at
-// their other ends. Each step depends on the one before and not on the order
-// within it, so that the graph is the same with any number of cores.
+// does not change meanwhile. Then each gets its links, and finally the slots at
+// the other ends get the links back. Each step depends on the step before and not
+// on the order within it, so the graph is the same on any number of cores.
 type batch struct {
 	v     *view
 	walks []*walk // one for each goroutine

@@ -148,7 +148,7 @@ func BenchmarkGraph(b *testing.B) {
 }
 
 // BenchmarkCallers searches with 1, 2, 4, ... callers at once, up to one for each
-// core. The time is that of all searches divided by their number.
+// core. The time is the total divided by the number of searches.
 func BenchmarkCallers(b *testing.B) {
 	for callers := 1; callers <= runtime.GOMAXPROCS(0); callers *= 2 {
 		b.Run(strconv.Itoa(callers), func(b *testing.B) {

@@ -25,7 +25,7 @@ func similarity(row, query []float32) float32 {
 
 // dotPortable is the scalar product of two rows for processors without an
 // assembly version, which computes exactly the same on every processor, since
-// the order of hits depends on the last bit: element i is added to the i%32th of
+// the order of hits depends on the last bit: element i is added to sum i%32 of
 // 32 sums, each product and each sum is rounded, and the sums are added in the
 // order below.
 func dotPortable(a, b []float32) float32 {

@@ -36,7 +36,7 @@ func checkDot(t *testing.T, product func(a, b []float32) float32) {
 	}
 }
 
-func TestDotIsThatOfEveryProcessor(t *testing.T) {
+func TestDotIsTheSameOnEveryProcessor(t *testing.T) {
 	t.Parallel()
 	checkDot(t, dot)
 	from, sum := whole(2), sha256.New()
@@ -56,8 +56,8 @@ func TestDotIsThatOfEveryProcessor(t *testing.T) {
 	}
 }
 
-// The graph and the hits, to the last bit, are those of every processor.
-func TestSearchIsThatOfEveryProcessor(t *testing.T) {
+// The graph and the hits are the same on every processor, to the last bit.
+func TestSearchIsTheSameOnEveryProcessor(t *testing.T) {
 	t.Parallel()
 	from, sum := whole(3), sha256.New()
 	o := graphOptions

@@ -269,7 +269,7 @@ func load(path string, o Options) (*generation, header, error) {
 	if err != nil {
 		return nil, header{}, err
 	}
-	// Rows of a block are more than the buffer and are read without it.
+	// The rows of a block are larger than the buffer and bypass it.
 	return read(bufio.NewReaderSize(f, 1<<15), info.Size(), o)
 }
 
@@ -439,7 +439,7 @@ func (r *reader) graph(v *view, h header) error {
 	return nil
 }
 
-// links reads the neighbours of a slot. on has the slot that each slot hangs on.
+// links reads the neighbours of a slot. on has, for each slot, the slot it hangs on.
 func (r *reader) links(v *view, on []uint32, slot uint32, layer int) error {
 	links := v.links(slot, layer)
 	readWords(r, links)

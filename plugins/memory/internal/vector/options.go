@@ -52,8 +52,8 @@ type Options struct {
 	// Logger logs background work. It may be nil.
 	Logger *slog.Logger
 
-	// builders is the number of goroutines that build the graph: one for each core
-	// but one if zero. The graph does not depend on it.
+	// builders is the number of goroutines that build the graph: if zero, one for
+	// each core except one. The graph does not depend on it.
 	builders int
 }
 

@@ -220,7 +220,7 @@ func TestPDFWithAES256AndAnEmptyPassword(t *testing.T) {
 	}
 	encrypted := readFile(t, "testdata/aes256-qpdf.pdf")
 	for _, junk := range []string{"(", "<", "%", "<4", "stream\nendstream", "stream\n", "/Encrypt 1 0 R", "/U("} {
-		// It ends soon, with whatever answer.
+		// It returns soon, with any result.
 		body := []byte("%PDF-1.7\n" + strings.Repeat(junk, 1<<20/len(junk)) + encrypted[len("%PDF-1.7\n"):])
 		_, _ = extract.Parse(t.Context(), extract.Source{URL: &url.URL{Scheme: "http", Host: "a.example"}, ContentType: "application/pdf", Body: body})
 	}

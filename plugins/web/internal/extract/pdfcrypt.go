@@ -19,10 +19,9 @@ var (
 	pdfXrefTable = regexp.MustCompile(`/Type\s*/XRef\b`)
 )
 
-// decryptPDF returns a file that is encrypted with AES-256 and an empty user password
-// (ISO 32000-2, section 7.6) as plain text, in which all parts have their places. Other
-// files are returned unchanged; the library decrypts older forms. It returns nil for a file
-// with another password.
+// decryptPDF decrypts a file that is encrypted with AES-256 and an empty user password (ISO
+// 32000-2, section 7.6). All parts of the file keep their offsets. Other files are returned
+// unchanged; the library decrypts older forms. The result is nil if there is a password.
 func decryptPDF(body []byte) []byte {
 	at := pdfEncrypt.FindSubmatchIndex(body)
 	if at == nil {
@@ -76,7 +75,7 @@ func pdfStringAfter(dictionary []byte, name string) []byte {
 }
 
 // pdfFileKey returns the key of the file for the empty user password, nil if the password
-// is another one.
+// is not empty.
 func pdfFileKey(u, ue []byte, hardened bool) []byte {
 	if len(u) < 48 || len(ue) < 32 {
 		return nil
@@ -193,14 +192,14 @@ func (d pdfDecrypter) open(text []byte) []byte {
 	return plain[:len(plain)-padding]
 }
 
-// fill writes a text over a part of a file, and spaces behind it.
+// fill overwrites a part of a file with a text, followed by spaces.
 func fill(part, text []byte) {
 	for i := copy(part, text); i < len(part); i++ {
 		part[i] = ' '
 	}
 }
 
-// pdfLiteral returns a string in the form of PDF, or an empty one if it has more than max
+// pdfLiteral returns a text as a PDF string, or the empty string if it needs more than limit
 // bytes.
 func pdfLiteral(text []byte, limit int) []byte {
 	literal := "(" + strings.NewReplacer(`\`, `\\`, "(", `\(`, ")", `\)`, "\r", `\r`).Replace(string(text)) + ")"
@@ -210,8 +209,8 @@ func pdfLiteral(text []byte, limit int) []byte {
 	return []byte(literal)
 }
 
-// pdfString reads the string at the beginning of a file's part. It returns the bytes and
-// the size in the file.
+// pdfString reads the string at the beginning of part. It returns its bytes and its size in
+// the file.
 func pdfString(part []byte) (text []byte, size int) {
 	if part[0] == '<' {
 		end := bytes.IndexByte(part, '>')

@@ -15,9 +15,9 @@ import (
 type pathPattern struct {
 	parts []string // between the *
 	atEnd bool
-	// size is the number of octets of the pattern, * and $ among them, where an unreserved
-	// character that is encoded counts as one octet and an octet that is not ASCII as its
-	// encoding. The rule of robots.txt with the largest size applies.
+	// size is the number of octets of the pattern, including * and $. An encoded unreserved
+	// character counts as one octet, and an octet that is not ASCII as its encoding, which
+	// has three. The rule of robots.txt with the largest size applies.
 	size int
 }
 

@@ -103,10 +103,10 @@ func TestRobotsPrecedence(t *testing.T) {
 	}
 }
 
-// The length of a rule is that of its own octets (RFC 9309, section 2.2.2): * and $
+// The length of a rule is the number of its octets (RFC 9309, section 2.2.2): * and $
 // count, percent-encodings of unreserved characters are decoded, octets beyond ASCII are
-// encoded, and other characters count as they are written. Where another parser chooses
-// otherwise, the comment says so.
+// encoded, and other characters count as they are written. Where another parser
+// decides differently, the comment says so.
 func TestRobotsLengthOfARule(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -6,9 +6,9 @@ import {trusted} from "./graph.js"
 // missing says why this browser cannot get notifications, "" if it can.
 function missing() {
 	if (!isSecureContext) {
-		return "Browsers show notifications only of pages at https:// addresses, and at http://localhost and http://127.0.0.1. Open this page at such an address."
+		return "Browsers show notifications only for pages at https:// addresses, and at http://localhost and http://127.0.0.1. Open this page at such an address."
 	}
-	return "serviceWorker" in navigator && "PushManager" in window && "Notification" in window ? "" : "This browser has no push messages, or they are turned off, as in a private window."
+	return "serviceWorker" in navigator && "PushManager" in window && "Notification" in window ? "" : "This browser does not support push messages, or they are turned off, as in a private window."
 }
 
 // subscription returns the subscription of this browser, null if there is none.
@@ -26,7 +26,7 @@ function keyOf(made) {
 // turnOn subscribes this browser.
 async function turnOn(key) {
 	if (await Notification.requestPermission() !== "granted") {
-		throw new Error("The browser does not allow notifications of this page. Allow them in its settings of the page.")
+		throw new Error("The browser does not allow notifications for this page. Allow them in the browser's settings for the page.")
 	}
 	await navigator.serviceWorker.register(trusted.createScriptURL("/worker.js"))
 	const worker = await navigator.serviceWorker.ready
@@ -57,7 +57,7 @@ function change(key, made) {
 	if (made) {
 		return dialog("Notifications", h("p", null, "This browser shows the questions of runs."), "Turn off", () => turnOff(made))
 	}
-	return dialog("Notifications", h("p", null, "This browser can show the questions of runs, also while this page is closed. Who uses it can then answer them without a token."),
+	return dialog("Notifications", h("p", null, "This browser can show the questions of runs, even while this page is closed. Anyone who uses this browser can then answer them without a token."),
 		"Turn on", () => turnOn(key))
 }
 

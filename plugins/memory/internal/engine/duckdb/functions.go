@@ -11,14 +11,14 @@ import (
 //go:embed functions.txt
 var functionsText string
 
-// functions are the decisions of functions.txt. A function without a decision is
+// functions are the decisions in functions.txt. A function without a decision is
 // refused.
 var functions = readFunctions()
 
 type decisions struct {
-	// calls are allowed in an expression, tables in a FROM.
+	// calls are allowed in expressions, tables in FROM.
 	calls, tables map[string]bool
-	// refused has the rule against a function of an expression.
+	// refused has the reason why a function is refused in expressions.
 	refused map[string]string
 }
 
@@ -32,7 +32,7 @@ func readFunctions() decisions {
 		case "compute":
 			maps.Copy(d.calls, names)
 		case "from":
-			maps.Copy(d.calls, names) // unnest
+			maps.Copy(d.calls, names) // unnest may also be called in expressions
 			maps.Copy(d.tables, names)
 		case "refused":
 			for name := range names {
@@ -43,12 +43,12 @@ func readFunctions() decisions {
 	return d
 }
 
-// rule returns the rule against a call of a function.
+// rule returns the reason why a call of the function is refused.
 func (d decisions) rule(name string) string {
 	if rule := d.refused[name]; rule != "" {
 		return rule
 	}
-	return "it is none of the functions that are let through"
+	return "it is not one of the allowed functions"
 }
 
 func words(text string) map[string]bool {

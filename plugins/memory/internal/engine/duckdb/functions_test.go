@@ -108,11 +108,11 @@ func TestTheGuideListsTheFunctions(t *testing.T) {
 <!-- Generated from functions.txt by go test ./internal/engine/duckdb -update in plugins/memory. -->
 
 [` + "`data.query` and `memory.sql_query`" + `](../guide/memory-tables.md#sql-over-the-memory-memorysql_query) on DuckDB 1.5.6 call functions that only compute. Each
-function of DuckDB's catalog has a decision; a function that is in no list is refused.
+function of DuckDB's catalog has a decision; a function that is not listed is refused.
 
 ## Allowed
 
-In a FROM: ` + listed(slices.Sorted(maps.Keys(functions.tables))) + `.
+In FROM: ` + listed(slices.Sorted(maps.Keys(functions.tables))) + `.
 
 In an expression, in a lambda, and as an aggregate or window function, all of these:
 

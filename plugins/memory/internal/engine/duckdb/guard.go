@@ -127,7 +127,7 @@ func (g *guard) node(o map[string]any, s *scope) (int, error) {
 	switch {
 	case class != "":
 		if !expressions[class][kind] {
-			return 0, g.denied(o, "a "+class+" expression ("+kind+")", "it is none of the expressions that are let through")
+			return 0, g.denied(o, "a "+class+" expression ("+kind+")", "it is not one of the allowed expressions")
 		}
 		return g.expression(o, class, s)
 	case kind == "SELECT_NODE":
@@ -145,7 +145,7 @@ func (g *guard) node(o map[string]any, s *scope) (int, error) {
 	case kind == "UNBOUND_TYPE_INFO":
 		// DuckDB looks up types that are not built in in its catalog.
 		if sandbox.Fold(text(o, "name")) != "json" || text(o, "schema") != "" || text(o, "catalog") != "" {
-			return 0, g.denied(o, "the type "+text(o, "name"), "only the built-in types and json are let through")
+			return 0, g.denied(o, "the type "+text(o, "name"), "only the built-in types and json are allowed")
 		}
 	case kind != "" && !plain[kind]:
 		return 0, g.denied(o, "a "+kind, "it is not part of a plain SELECT")
@@ -317,7 +317,7 @@ func (g *guard) baseTable(o map[string]any, s *scope) (int, error) {
 func (g *guard) tableFunction(o map[string]any, s *scope) (int, error) {
 	call, _ := o["function"].(map[string]any)
 	if text(call, "class") != "FUNCTION" || !functions.tables[sandbox.Fold(text(call, "function_name"))] || !builtIn(call) {
-		return 0, g.denied(o, "the table function "+text(call, "function_name"), "only "+strings.Join(slices.Sorted(maps.Keys(functions.tables)), ", ")+" may be in a FROM")
+		return 0, g.denied(o, "the table function "+text(call, "function_name"), "only "+strings.Join(slices.Sorted(maps.Keys(functions.tables)), ", ")+" are allowed in FROM")
 	}
 	s.columns += tableColumns
 	size, err := g.fields(call, s)
@@ -380,13 +380,13 @@ func (g *guard) expression(o map[string]any, class string, s *scope) (int, error
 		extra = min(s.columns*columnSize, math.MaxInt32)
 	case "TYPE": // of DuckDB 2.0, in place of UNBOUND_TYPE_INFO
 		if text(o, "schema") != "" || text(o, "catalog") != "" {
-			return 0, g.denied(o, "the type "+text(o, "type_name"), "only the built-in types and json are let through")
+			return 0, g.denied(o, "the type "+text(o, "type_name"), "only the built-in types and json are allowed")
 		}
 	case "PARAMETER":
 		g.used[text(o, "identifier")] = true
 	case "COLLATE":
 		if !collations[sandbox.Fold(text(o, "collation"))] {
-			return 0, g.denied(o, fmt.Sprintf("the collation %s", text(o, "collation")), "only nocase, noaccent, nfc and binary are let through")
+			return 0, g.denied(o, fmt.Sprintf("the collation %s", text(o, "collation")), "only nocase, noaccent, nfc and binary are allowed")
 		}
 	}
 	n, err := g.fields(o, s)
@@ -394,7 +394,8 @@ func (g *guard) expression(o map[string]any, class string, s *scope) (int, error
 }
 
 // isOutOfRange reports whether a constant is a number that DuckDB reads as infinity.
-// The tree of 1.5 has the value, for which finite writes null, that of 2.0 the text.
+// The tree of DuckDB 1.5 has the value, which finite replaces by null; the tree of 2.0 has
+// the text.
 func isOutOfRange(o map[string]any) bool {
 	if literal, ok := o["literal"].(map[string]any); ok {
 		_, err := strconv.ParseFloat(text(literal, "text"), 64)

@@ -39,8 +39,8 @@ var plain = words(`
 	GENERIC_TYPE_INFO DECIMAL_TYPE_INFO LIST_TYPE_INFO STRUCT_TYPE_INFO ARRAY_TYPE_INFO STRING_TYPE_INFO
 `)
 
-// parts are the fields that may have a value in any node. Those of the last two
-// lines are of DuckDB 2.0.
+// parts are the fields that may have a value in any node. The last two lines
+// are for DuckDB 2.0.
 var parts = words(`
 	aggregate_handling aggregates alias aliases arg_orders array_size_type case_checks cast_type catalog catalog_name child child_type child_types
 	children class collation column column_name_alias column_names columns comparison_type condition cte_map cte_name days default_expr

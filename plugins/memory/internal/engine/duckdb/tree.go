@@ -38,7 +38,7 @@ func (s *selection) parse(ctx context.Context, text string) (map[string]any, err
 	}
 	switch {
 	case p.Failed && p.Kind == "not implemented":
-		rule := "one SELECT is let through and nothing else"
+		rule := "only a single SELECT is allowed"
 		if strings.Contains(sandbox.Fold(text), "pivot") {
 			rule += "; a PIVOT needs its values, as in PIVOT t ON name IN ('a', 'b') USING sum(value)"
 		}
@@ -52,7 +52,7 @@ func (s *selection) parse(ctx context.Context, text string) (map[string]any, err
 	case len(p.Statements) == 0:
 		return nil, tea.Errorf(tea.ValidationError, "the query is empty")
 	case len(p.Statements) > 1:
-		return nil, sandbox.Denied(s.bounds, text, -1, strconv.Itoa(len(p.Statements))+" statements", "one SELECT is let through and nothing else")
+		return nil, sandbox.Denied(s.bounds, text, -1, strconv.Itoa(len(p.Statements))+" statements", "only a single SELECT is allowed")
 	}
 	return p.Statements[0], nil
 }

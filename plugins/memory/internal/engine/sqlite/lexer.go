@@ -24,7 +24,7 @@ func statement(query string, bounds store.Sandbox) (string, error) {
 		switch {
 		case kind == blank:
 		case end < len(query) && word != ";":
-			return "", sandbox.Denied(bounds, query, at, "a second statement", "one SELECT is let through and nothing else")
+			return "", sandbox.Denied(bounds, query, at, "a second statement", "only a single SELECT is allowed")
 		case word == ";":
 			end = min(end, at)
 		default:
@@ -66,7 +66,7 @@ var statements = words(`alter analyze attach begin commit create delete detach d
 
 func notSelect(query string, at int, word string, kind tokenKind, bounds store.Sandbox) error {
 	if kind == name && statements()[sandbox.Fold(word)] {
-		return sandbox.Denied(bounds, query, at, "a statement that is not a plain SELECT ("+strings.ToUpper(word)+")", "one SELECT is let through and nothing else")
+		return sandbox.Denied(bounds, query, at, "a statement that is not a plain SELECT ("+strings.ToUpper(word)+")", "only a single SELECT is allowed")
 	}
 	return sandbox.Invalid(query, at, "a query begins with SELECT, WITH or VALUES, not with "+word)
 }

@@ -68,9 +68,9 @@ func (p *policy) decide(action sqlite.AuthorizerActionCode, first, second, datab
 		if pure()[sandbox.Fold(second)] {
 			return sqlite.AuthorizerOK
 		}
-		return p.deny("the function "+second, "it is none of the functions that are let through")
+		return p.deny("the function "+second, "it is not one of the allowed functions")
 	}
-	return p.deny("a statement that is not a plain SELECT", "one SELECT is let through and nothing else")
+	return p.deny("a statement that is not a plain SELECT", "only a single SELECT is allowed")
 }
 
 func (p *policy) readable(table, column, database, via string) bool {
