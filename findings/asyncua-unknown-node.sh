@@ -1,6 +1,6 @@
 #!/bin/sh
-# asyncua 2.1.0: a write to an unknown node answers "access denied", a read "node
-# unknown", and browsing it is no error.
+# asyncua 2.1.0: a write to an unknown node returns "access denied", a read "node
+# unknown", and browsing it no error.
 #
 # The server of the library checks whether a node may be written before it looks whether
 # it exists. A client that creates a missing node, or reports a wrong address, on

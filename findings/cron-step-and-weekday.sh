@@ -1,11 +1,11 @@
 #!/bin/sh
-# croniter 7.0.0 and cronsim 2.8 (PyPI): "0 0 */2 * 1" are different days.
+# croniter 7.0.0 and cronsim 2.8 (PyPI): "0 0 */2 * 1" means different days.
 #
 # If both day fields are restricted, a day that matches either of them matches. crontab
-# of Debian counts a field that begins with * as not restricted, also */2, so that the
-# day must match both; cronsim follows it. For croniter, */2 is a restriction, and its
-# times are four times as many. It has its own option day_or for it. Both agree on "0 0
-# 13 * 5".
+# of Debian counts a field that begins with * as not restricted, including */2, so
+# the day must match both; cronsim does the same. For croniter, */2 is a restriction, so
+# it returns about four times as many days; its option day_or changes this. Both agree on
+# "0 0 13 * 5".
 #
 # A good guess: both follow crontab, as their documentation says.
 #

@@ -1,6 +1,6 @@
 #!/bin/sh
-# DuckDB 1.5.6 and 2.0.1: a SELECT that 2.0 has serialised is another query for 1.5, in
-# part without an error.
+# DuckDB 1.5.6 and 2.0.1: a SELECT that 2.0 has serialised is a different query in 1.5,
+# in part without an error.
 #
 # json_serialize_sql writes a statement as JSON, and json_execute_serialized_sql runs
 # it. 2.0 has renamed the lists of arguments, and 1.5 takes a missing list as an empty
@@ -9,7 +9,7 @@
 # direction everything works.
 #
 # A good guess: the trees have a version, so that an older engine refuses them, or the
-# format is stable, as that of the other direction is.
+# format is stable, as it is in the other direction.
 #
 # Seen on 28 November 2026:
 #   SELECT 1 + 2 AS x: 1.5 to 2.0 [(3,)], 2.0 to 1.5 [(None,)]

@@ -2,8 +2,8 @@
 # go-mail v0.8.1 (github.com/wneessen/go-mail): WithSSL without a port connects to port
 # 25.
 #
-# WithSSL says that the connection is encrypted from its first byte, and leaves the port
-# at that of an unencrypted server, where the handshake fails. WithSSLPort sets both,
+# WithSSL says that the connection is encrypted from its first byte, and keeps the port
+# of an unencrypted server, where the handshake fails. WithSSLPort sets both,
 # and the same pair exists for STARTTLS: WithTLSPolicy stays at 25, WithTLSPortPolicy
 # takes 587.
 #

@@ -1,6 +1,6 @@
 #!/bin/sh
 # gopher-lua v1.1.2 (github.com/yuin/gopher-lua): the text of string.format("%q") is
-# another string when it is read again.
+# read back as a different string.
 #
 # %q is for writing a string so that the Lua interpreter reads it back unchanged (manual
 # of Lua 5.1, 5.4). gopher-lua formats it with %q of Go, which writes control characters

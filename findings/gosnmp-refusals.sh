@@ -3,10 +3,10 @@
 # in SNMPv1 one unknown OID empties the others.
 #
 # An agent answers a request that it refuses with an error status and the index of the
-# variable. Get and Set return a nil error then; only SnmpPacket.Error says it. An
+# variable. Get and Set return a nil error then; only SnmpPacket.Error has it. An
 # SNMPv1 agent answers a Get with one unknown name in this way and sends the variables
 # as they were asked, without values, so each of them is Null. The agent of this script
-# answers so (RFC 1157, 4.1.2).
+# does the same (RFC 1157, 4.1.2).
 #
 # A good guess: Set returns an error, and a Get of a known and an unknown OID has the
 # value of the first.

@@ -5,7 +5,7 @@
 # Of five entries with the same vector, the two that were added last are the answer; the
 # keys do not matter, and an exact search is no different. Two devices that received the
 # same entries in another order disagree, and so do an index before and after it is
-# built anew.
+# rebuilt.
 #
 # A good guess: entries at the same distance come by key or in the order in which they
 # were added.
