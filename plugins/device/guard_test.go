@@ -162,8 +162,8 @@ func TestWritesHappenAtMostOnce(t *testing.T) {
 	}
 }
 
-// What no settings could allow is a validation_error; what these settings do not allow is a
-// permission_denied error, in every part.
+// In every part, a value that no settings could allow is a validation_error, and one that
+// these settings do not allow is a permission_denied error.
 func TestLimitsOfTheSettingsArePermissionDenied(t *testing.T) {
 	t.Parallel()
 	number := func(more object) object {

@@ -51,7 +51,7 @@ func Differences() []Difference {
 	}
 }
 
-// Dialect asserts that an engine answers as the table of the guide says.
+// Dialect asserts that an engine has the answers in the table of the guide.
 func Dialect(t *testing.T, dialect store.Dialect, run func(query string, bounds store.Sandbox) (store.Table, error)) {
 	t.Helper()
 	for _, d := range Differences() {

@@ -88,7 +88,7 @@ func readTokens(path string) (grants []grant, err error) {
 		}
 		r := role(slices.Index(roleNames, words[0]))
 		if len(words) < 2 || len(words) > 3 || r < roleView || len(words[1]) < minToken {
-			return nil, teacmd.UsageErrorf("--token-file: %s:%d: expected view, answer, run or admin, a token of at least %d characters, and a name if it has one; `openssl rand -hex 32` makes a token", path, n, minToken)
+			return nil, teacmd.UsageErrorf("--token-file: %s:%d: expected view, answer, run or admin, then a token of at least %d characters, then optionally a name; `openssl rand -hex 32` makes a token", path, n, minToken)
 		}
 		g := grant{digest: sha256.Sum256([]byte(words[1])), role: r}
 		if len(words) == 3 {

@@ -107,7 +107,7 @@ func TestDamagedHistoryStopsWrites(t *testing.T) {
 	}
 }
 
-// The end of a long command was cut off the question that a person answered.
+// The question that a person answered lacked the end of a long command.
 func TestNobodyApprovesAPartOfAWrite(t *testing.T) {
 	t.Parallel()
 	g, _ := clocked(t)

@@ -13,7 +13,7 @@ import "math/bits"
 const (
 	windowDocs = 4096
 	slack      = 1 + 1e-12
-	wideLists  = 5 // a clause with at least this many lists has no bound, and is not looked up
+	wideLists  = 5 // a clause with at least this many lists is bounded by its weight only, and not looked up
 	lookupCost = 8 // a lookup takes the time of adding this many postings
 )
 
@@ -42,7 +42,7 @@ type scorer struct {
 	*window
 	clauses   []clause
 	lookup    []*clause // those of the current window that are looked up, by descending bound
-	wide      bool      // a clause has too many lists to be looked up
+	wide      bool      // a clause has too many lists, so none is looked up
 	slope     float64
 	low, high uint32 // the current window
 }

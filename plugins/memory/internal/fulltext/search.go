@@ -26,7 +26,7 @@ type SearchOptions struct {
 	// Require are texts that a document must contain as phrases. They do not affect
 	// the score; a text without words has no effect.
 	Require []string
-	// Limit is the number of hits that are wanted; 0 = all. With a limit the cost
+	// Limit is the maximum number of hits; 0 = all. With a limit the cost
 	// depends less on the number of matches.
 	Limit int
 	// Statistics weigh the terms of the query, for a search in several indexes; nil = the index's own.

@@ -11,8 +11,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// trees are the answers of json_serialize_sql of DuckDB 2.0.1, which the Go library
-// does not have yet.
+// trees are the answers of json_serialize_sql of DuckDB 2.0.1, which has no Go
+// library yet.
 //
 //go:embed testdata/trees-2.0.json
 var trees []byte
