@@ -414,7 +414,8 @@ func TestErrorsSayWhetherTheRequestWasSent(t *testing.T) {
 		}
 	})
 	c := open(t, nil)
-	for address, want := range map[string]any{closed.URL: true, server.URL + "/done": nil, server.URL + "/gone": false, server.URL + "/missing": nil} {
+	withPassword := strings.Replace(closed.URL, "://", "://user:password@", 1)
+	for address, want := range map[string]any{closed.URL: true, withPassword: true, server.URL + "/done": nil, server.URL + "/gone": false, server.URL + "/missing": nil} {
 		_, err := c.Call(t.Context(), "http.post", params{"url": address})
 		e := tea.AsError(err)
 		if e == nil {

@@ -31,9 +31,7 @@ type transport struct {
 func newTransport(c *client) *transport {
 	pool := http.DefaultTransport.(*http.Transport).Clone()
 	pool.MaxResponseHeaderBytes = maxHeaderBytes
-	t := &transport{client: c, http: &http.Client{Transport: httpapi.Once{Transport: pool}}}
-	t.http.CheckRedirect = t.checkRedirect
-	return t
+	return &transport{client: c, http: &http.Client{Transport: httpapi.Once{Transport: pool}}}
 }
 
 // Close closes idle connections.
@@ -49,18 +47,22 @@ func (t *transport) exchange(ctx context.Context, call *call, limit int64) (*ans
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "%s %s: %w", call.method, plainURL(call.url), err)
 	}
-	sender := t.http
-	if !call.followRedirects {
-		sender = &http.Client{Transport: t.http.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	}
+	redirected := false
+	sender := &http.Client{Transport: t.http.Transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
+		if !call.followRedirects {
+			return http.ErrUseLastResponse
+		}
+		redirected = true
+		return t.checkRedirect(next, via)
+	}}
 	resp, err := sender.Do(req)
 	if err != nil {
-		return nil, transportError(ctx, call, err)
+		return nil, transportError(ctx, call, err, redirected)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
-		return nil, transportError(ctx, call, err)
+		return nil, transportError(ctx, call, err, redirected)
 	}
 	return &answer{redirected: resp.Request.Response != nil, status: resp.StatusCode, reason: http.StatusText(resp.StatusCode), header: textproto.MIMEHeader(resp.Header), body: body}, nil
 }
@@ -106,8 +108,9 @@ func (t *transport) checkRedirect(req *http.Request, via []*http.Request) error 
 	return nil
 }
 
-// transportError converts a failure without a response to an action error.
-func transportError(ctx context.Context, call *call, err error) error {
+// transportError converts a failure without a response to an action error. After a redirect,
+// the call has reached a server.
+func transportError(ctx context.Context, call *call, err error, redirected bool) error {
 	if ctx.Err() != nil {
 		return tea.AsError(context.Cause(ctx))
 	}
@@ -121,7 +124,7 @@ func transportError(ctx context.Context, call *call, err error) error {
 	}
 	e := connectionError(call, err)
 	var dial *net.OpError
-	if outer != nil && outer.URL == call.url.String() && errors.As(err, &dial) && dial.Op == "dial" {
+	if !redirected && errors.As(err, &dial) && dial.Op == "dial" {
 		e = e.NotSent()
 	}
 	if errors.Is(err, io.EOF) {
