@@ -7,7 +7,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/statedir"
 )
 
-func TestPath(t *testing.T) { //nolint:paralleltest // it changes the environment
+func TestPath(t *testing.T) {
 	home, state := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)

@@ -29,22 +29,9 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 			err = d.pdfError(fmt.Errorf("%v", fault))
 		}
 	}()
-	if rest, ok := bytes.CutPrefix(body, []byte("%PDF-2.0")); ok { // the library refuses the number only
-		body = append([]byte("%PDF-1.7"), rest...)
-	}
-	if body = decryptPDF(body); body == nil {
-		return d.pdfError(errors.New("it is encrypted with a password"))
-	}
-	if problem := pdfHazard(body); problem != "" {
-		return d.pdfError(errors.New(problem))
-	}
-	file := &pdfFile{Reader: bytes.NewReader(body), ctx: ctx, left: int64(len(body))*readsPerByte + freeReads}
-	reader, err := pdf.NewReader(file, int64(len(body)))
+	reader, err := openPDF(ctx, body)
 	if err != nil {
 		return d.pdfError(err)
-	}
-	if isCircular(reader) {
-		return d.pdfError(errors.New("an object stream contains itself"))
 	}
 	d.readPDFProperties(reader.Trailer())
 	var pages []string
@@ -87,6 +74,25 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 	}
 	d.plain = Content{text: text, markdown: text}
 	return nil
+}
+
+// openPDF opens a PDF file that is safe to read.
+func openPDF(ctx context.Context, body []byte) (*pdf.Reader, error) {
+	if rest, ok := bytes.CutPrefix(body, []byte("%PDF-2.0")); ok { // the library refuses the number only
+		body = append([]byte("%PDF-1.7"), rest...)
+	}
+	if body = decryptPDF(body); body == nil {
+		return nil, errors.New("it is encrypted with a password")
+	}
+	if problem := pdfHazard(body); problem != "" {
+		return nil, errors.New(problem)
+	}
+	file := &pdfFile{Reader: bytes.NewReader(body), ctx: ctx, left: int64(len(body))*readsPerByte + freeReads}
+	reader, err := pdf.NewReader(file, int64(len(body)))
+	if err == nil && isCircular(reader) {
+		err = errors.New("an object stream contains itself")
+	}
+	return reader, err
 }
 
 // readPDFProperties sets the metadata of a PDF file.
