@@ -210,7 +210,11 @@ func (x *execution) verify(ctx context.Context, path execpath.Path, v *graph.Ver
 // fail makes the node fail, whatever its action makes of the error.
 func (x *execution) fail(name string, cause error) error {
 	e := asFailure(cause)
-	failed := tea.Errorf(tea.UnknownOutcome, "it is unknown whether %s had its effect: %s; check it, and decide with on_unknown: ask, verify or repeat", name, e.Message)
+	remedy := "check it, and decide with on_unknown: ask, verify or repeat"
+	if on := x.node.Spec.OnUnknown; on != "" && on != spec.OnUnknownFail {
+		remedy = fmt.Sprintf("a resume decides with on_unknown: %s", on)
+	}
+	failed := tea.Errorf(tea.UnknownOutcome, "it is unknown whether %s had its effect: %s; %s", name, e.Message, remedy)
 	failed.Source, failed.Details = e.Source, map[string]any{"cause": string(e.Type)}
 	maps.Copy(failed.Details, e.Details)
 	x.unknown.Store(failed)

@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -160,6 +162,24 @@ func TestALostAnswerIsSettledAtOnce(t *testing.T) {
 				t.Errorf("answered: %s, %v, %d effects", res.Status, res.Err, d.effects)
 			}
 		})
+	}
+}
+
+// The time of the node is over then, so the next run decides.
+func TestATimeoutOfTheNodeIsSettledByAResume(t *testing.T) {
+	t.Parallel()
+	d := &device{}
+	f := newFlow(t, "nodes: [{name: a, uses: once.write, timeout_seconds: 0.01, on_unknown: ask}]", d.actions())
+	d.during = func() error {
+		time.Sleep(50 * time.Millisecond)
+		return tea.Errorf(tea.Timeout, "no answer")
+	}
+	res := f.run()
+	if res.Status != flow.Failed || !strings.Contains(res.Err.Error(), "; a resume decides with on_unknown: ask") {
+		t.Fatalf("%s, %v", res.Status, res.Err)
+	}
+	if res = f.run(); res.Status != flow.Waiting || d.effects != 1 {
+		t.Errorf("resumed: %s, %v, %d effects", res.Status, res.Err, d.effects)
 	}
 }
 
