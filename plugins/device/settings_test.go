@@ -51,10 +51,10 @@ func TestWrongAddressesAreFoundByTheSchema(t *testing.T) {
 		good  []any
 		bad   []any
 	}{
-		{"modbus", server, "servers.a.url", []any{"tcp://192.0.2.7", "tcp://[::1]:502/", "rtuovertcp://plc:4001", "rtu:///dev/ttyUSB0", "rtu://COM3"}, []any{"http://plc", "plc:502", "rtu://", "tcp://", ""}},
-		{"mqtt", server, "servers.a.url", []any{"mqtt://broker", "mqtts://broker:8883"}, []any{"tcp://broker", "broker", ""}},
-		{"opcua", server, "servers.a.url", []any{"opc.tcp://192.0.2.7:4840/path"}, []any{"opc_tcp://plc", "http://plc", ""}},
-		{"opcua", node, "nodes.a.id", []any{"i=7", "ns=2;s=Pump", "ns=2;g=12345678-9abc-def0-1234-56789abcdef0", "nsu=urn:example:pump;b=AP8=", "ns=2;s=a;b=c"}, []any{"Pump", "ns=2", ""}},
+		{"modbus", server, "servers.a.url", []any{"tcp://192.0.2.7", "tcp://[::1]:502/", "tcp://[fe80::1%25eth0]", "tcp://plc-1_a.example:502", "rtuovertcp://plc:4001", "rtu:///dev/ttyUSB0", "rtu://COM3"}, []any{"http://plc", "plc:502", "rtu://", "tcp://", "", "tcp://2001:db8::1", "tcp://[::1", "tcp://plc:abc", "tcp://plc:502000", "tcp://:502", "tcp://plc/path", "tcp://user@plc", "tcp://p lc"}},
+		{"mqtt", server, "servers.a.url", []any{"mqtt://broker", "mqtts://broker:8883"}, []any{"tcp://broker", "broker", "", "mqtt://user:secret@broker", "mqtt://broker:x"}},
+		{"opcua", server, "servers.a.url", []any{"opc.tcp://192.0.2.7:4840/path"}, []any{"opc_tcp://plc", "http://plc", "", "opc.tcp://user@plc/path", "opc.tcp://:4840"}},
+		{"opcua", node, "nodes.a.id", []any{"i=7", "ns=2;s=Pump", "ns=2;g=12345678-9abc-def0-1234-56789abcdef0", "nsu=urn:example:pump;b=AP8=", "ns=2;s=a;b=c"}, []any{"Pump", "ns=2", "", "ns=2;i=abc", "ns=2;g=123", "ns=2;b=***", "i=99999999999", "foo=3;i=3", "ns=2;ns=3;i=1"}},
 	} {
 		compiled, err := jsonschema.Compile(settings[c.key])
 		if err != nil {

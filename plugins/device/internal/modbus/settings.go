@@ -28,7 +28,7 @@ type Settings struct {
 
 // Server is a Modbus server, or the line to several.
 type Server struct {
-	URL            string  `json:"url" pattern:"^(tcp|rtuovertcp)://.|^rtu://." doc:"tcp://HOST:PORT, rtuovertcp://HOST:PORT for frames of the serial line over TCP, or rtu:///dev/ttyUSB0 for a serial line"`
+	URL            string  `json:"url" pattern:"^(tcp|rtuovertcp)://([^\\]\\[/?#@: ]+|\\[[^\\]\\[/?#@ ]+\\])(:[0-9]{1,5})?/?$|^rtu://." doc:"tcp://HOST:PORT, rtuovertcp://HOST:PORT for frames of the serial line over TCP, or rtu:///dev/ttyUSB0 for a serial line"`
 	Unit           *int    `json:"unit,omitempty" minimum:"0" maximum:"255" doc:"unit identifier of points that have none; default 1"`
 	TimeoutSeconds float64 `json:"timeout_seconds,omitempty" default:"2" minimum:"0.01" maximum:"60" doc:"limit for an answer"`
 	WordOrder      string  `json:"word_order,omitempty" enum:"big,little" doc:"order of the registers of a value; default big, the high word first"`

@@ -30,7 +30,7 @@ type Settings struct {
 
 // Server is a broker.
 type Server struct {
-	URL              string  `json:"url" pattern:"^mqtts?://." doc:"mqtt://HOST:PORT, or mqtts:// for TLS; port 1883 or 8883 if there is none"`
+	URL              string  `json:"url" pattern:"^mqtts?://([^\\]\\[/?#@: ]+|\\[[^\\]\\[/?#@ ]+\\])(:[0-9]{1,5})?/?$" doc:"mqtt://HOST:PORT, or mqtts:// for TLS, with username and password in their own keys; port 1883 or 8883 if there is none"`
 	Protocol         string  `json:"protocol,omitempty" enum:"5,3.1.1" default:"5" doc:"version of the protocol"`
 	Username         string  `json:"username,omitempty" doc:"name of the user"`
 	Password         string  `json:"password,omitempty" secret:"true" doc:"password"`

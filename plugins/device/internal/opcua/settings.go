@@ -33,7 +33,7 @@ type Settings struct {
 
 // Server is an OPC UA server.
 type Server struct {
-	URL            string  `json:"url" pattern:"^opc[.]tcp://." doc:"opc.tcp://HOST:PORT/PATH"`
+	URL            string  `json:"url" pattern:"^opc[.]tcp://([^\\]\\[/?#@: ]+|\\[[^\\]\\[/?#@ ]+\\])(:[0-9]{1,5})?(/.*)?$" doc:"opc.tcp://HOST:PORT/PATH, with username and password in their own keys"`
 	SecurityPolicy string  `json:"security_policy,omitempty" enum:"None,Basic256Sha256,Aes128Sha256RsaOaep,Aes256Sha256RsaPss" default:"None" doc:"how messages are protected"`
 	SecurityMode   string  `json:"security_mode,omitempty" enum:"sign,sign_and_encrypt" default:"sign_and_encrypt" doc:"whether messages are also encrypted, with a policy other than None"`
 	CertFile       string  `json:"cert_file,omitempty" format:"path" doc:"file with the certificate of this client in PEM format"`
@@ -47,7 +47,7 @@ type Server struct {
 // Node is a named node.
 type Node struct {
 	Server string      `json:"server,omitempty" doc:"name of the server in settings.opcua.servers; can be left out if there is one"`
-	ID     string      `json:"id" pattern:"^([a-z]+=[^;]+;)*[isgb]=." doc:"identifier, such as ns=2;s=Pump.Speed or nsu=urn:plant;i=7"`
+	ID     string      `json:"id" pattern:"^((ns=[0-9]{1,5}|nsu=[^;]+);)?(i=[0-9]{1,10}$|s=.|g=[0-9a-fA-F-]{36}$|b=[A-Za-z0-9+/]+=*$)" doc:"identifier, such as ns=2;s=Pump.Speed or nsu=urn:plant;i=7"`
 	Type   string      `json:"type,omitempty" enum:"boolean,sbyte,byte,int16,uint16,int32,uint32,int64,uint64,float,double,string,datetime,guid,bytestring,localizedtext" doc:"type of a value to write; default: what the server says"`
 	Write  *guard.Rule `json:"write,omitempty" doc:"allows opcua.write and limits it; {} allows any value"`
 }
@@ -55,8 +55,8 @@ type Node struct {
 // Method is a method that workflows can call.
 type Method struct {
 	Server string  `json:"server,omitempty" doc:"name of the server in settings.opcua.servers; can be left out if there is one"`
-	Object string  `json:"object" pattern:"^([a-z]+=[^;]+;)*[isgb]=." doc:"identifier of the object that has the method, such as ns=2;s=Tank"`
-	Method string  `json:"method" pattern:"^([a-z]+=[^;]+;)*[isgb]=." doc:"identifier of the method, such as ns=2;s=Tank.Fill"`
+	Object string  `json:"object" pattern:"^((ns=[0-9]{1,5}|nsu=[^;]+);)?(i=[0-9]{1,10}$|s=.|g=[0-9a-fA-F-]{36}$|b=[A-Za-z0-9+/]+=*$)" doc:"identifier of the object that has the method, such as ns=2;s=Tank"`
+	Method string  `json:"method" pattern:"^((ns=[0-9]{1,5}|nsu=[^;]+);)?(i=[0-9]{1,10}$|s=.|g=[0-9a-fA-F-]{36}$|b=[A-Za-z0-9+/]+=*$)" doc:"identifier of the method, such as ns=2;s=Tank.Fill"`
 	Inputs []Input `json:"inputs,omitempty" doc:"its arguments"`
 	guard.Rule
 }
