@@ -569,8 +569,8 @@ func TestSelectSaysWhatIsRefused(t *testing.T) {
 			for query, says := range map[string][]string{
 				"SELECT *\nFROM  secret":              {"the table secret", "2:", "notes, orders, vault"},
 				"SELECT getenv('A')":                  {"function", "getenv", "1:8"},
-				"DROP TABLE orders":                   {"one SELECT"},
-				"SELECT 1; SELECT 2":                  {"statement", "one SELECT"},
+				"DROP TABLE orders":                   {"only a single SELECT"},
+				"SELECT 1; SELECT 2":                  {"statement", "only a single SELECT"},
 				"SELECT * FROM read_csv('x')":         {"read_csv"},
 				"SELECT customr FROM orders":          {"customr", "1:8"},
 				"SELECT id\nFROM orders\nWHER amount": {"3:"},
