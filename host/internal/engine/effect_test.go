@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,20 +17,20 @@ import (
 type device struct {
 	effects int
 	// during is called in a write, before its effect if early is set.
-	during func() error
+	during func(context.Context) error
 	early  bool
 }
 
 func (d *device) actions() fakeActions {
-	write := func(context.Context, *tea.Request, map[string]any) (any, error) {
+	write := func(ctx context.Context, _ *tea.Request, _ map[string]any) (any, error) {
 		if d.during != nil && d.early {
-			if err := d.during(); err != nil {
+			if err := d.during(ctx); err != nil {
 				return nil, err
 			}
 		}
 		d.effects++
 		if d.during != nil && !d.early {
-			if err := d.during(); err != nil {
+			if err := d.during(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -54,7 +53,7 @@ func (d *device) actions() fakeActions {
 func (f *testFlow) killed(d *device) {
 	f.t.Helper()
 	var disk fakeJournal
-	d.during = func() error {
+	d.during = func(context.Context) error {
 		f.journal.mu.Lock()
 		defer f.journal.mu.Unlock()
 		disk.records = slices.Clone(f.journal.records[:f.journal.synced])
@@ -143,7 +142,7 @@ func TestALostAnswerIsSettledAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := &device{}
-			d.during = func() error {
+			d.during = func(context.Context) error {
 				if d.effects > 1 {
 					return nil
 				}
@@ -170,8 +169,8 @@ func TestATimeoutOfTheNodeIsSettledByAResume(t *testing.T) {
 	t.Parallel()
 	d := &device{}
 	f := newFlow(t, "nodes: [{name: a, uses: once.write, timeout_seconds: 0.01, on_unknown: ask}]", d.actions())
-	d.during = func() error {
-		time.Sleep(50 * time.Millisecond)
+	d.during = func(ctx context.Context) error {
+		<-ctx.Done()
 		return tea.Errorf(tea.Timeout, "no answer")
 	}
 	res := f.run()
@@ -186,7 +185,7 @@ func TestATimeoutOfTheNodeIsSettledByAResume(t *testing.T) {
 // A person who is asked sees what was called.
 func TestTheQuestionHasTheParameters(t *testing.T) {
 	t.Parallel()
-	d := &device{during: func() error { return tea.Errorf(tea.Timeout, "no answer") }}
+	d := &device{during: func(context.Context) error { return tea.Errorf(tea.Timeout, "no answer") }}
 	f := newFlow(t, "nodes: [{name: a, uses: once.write, with: {value: '{{ 3 + 4 }}', point: speed, long: '{{ \"x\" * 600 }}'}, on_unknown: ask}]", d.actions())
 	res := f.run()
 	if res.Status != flow.Waiting {
@@ -206,7 +205,7 @@ func TestARepeatedCallIsAskedForAgain(t *testing.T) {
 	f := newFlow(t, "nodes: [{name: a, uses: once.write, on_unknown: ask}]", d.actions())
 	f.killed(d)
 	first := f.run().Pending[0].ID
-	d.during = func() error { return tea.Errorf(tea.Timeout, "no answer") }
+	d.during = func(context.Context) error { return tea.Errorf(tea.Timeout, "no answer") }
 	res := f.run(func(o *Options) { o.Answers = map[string]any{first: "repeat it"} })
 	wantFailure(t, res, tea.UnknownOutcome, "no answer")
 	res = f.run()
@@ -234,7 +233,7 @@ func TestRetriesOfEffects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := &device{early: true, during: func() error { return c.err }}
+			d := &device{early: true, during: func(context.Context) error { return c.err }}
 			f := newFlow(t, "nodes: [{name: a, uses: once.write, retry: {max_retries: 2, backoff_base_ms: 1, jitter: false}}]", d.actions())
 			wantFailure(t, f.run(), c.want, "no")
 			if len(f.calls) != c.calls {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/the-edge-agent/tea/plugins/memory/store"
@@ -31,7 +32,7 @@ func TestTheGuardReadsTheTreesOfDuckDB2(t *testing.T) {
 	}
 	for _, c := range cases {
 		bounds := store.Sandbox{Tables: []string{"orders"}}
-		if bytes.Contains([]byte(c.Query), []byte("$1")) {
+		if strings.Contains(c.Query, "$1") {
 			bounds.Args = []any{int64(1)}
 		}
 		if err := newGuard(c.Query, bounds).check(c.Tree); (err != nil) != c.Refused {
