@@ -456,7 +456,7 @@ func (s *server) getActions(w http.ResponseWriter, _ *http.Request) error {
 
 // getMetrics answers with the metrics of Prometheus.
 func (s *server) getMetrics(w http.ResponseWriter, r *http.Request) error {
-	promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	promhttp.HandlerFor(s.metrics.gatherer(r.Context()), promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"os"
 	"strings"
 	"sync"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/subproc"
@@ -63,6 +65,8 @@ type metrics struct {
 	refused  *prometheus.CounterVec
 	alerts   *prometheus.CounterVec
 	models   *models
+	// gathering has one place, for the request that gathers them.
+	gathering chan struct{}
 
 	workflows, nodeNames labelSet
 }
@@ -75,7 +79,7 @@ func newMetrics(s *server) *metrics {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: []float64{.001, .01, .1, 1, 10, 60, 600}}, labels)
 	}
 	m := &metrics{
-		registry: prometheus.NewRegistry(), models: newModels(),
+		registry: prometheus.NewRegistry(), models: newModels(), gathering: make(chan struct{}, 1),
 		runs:    counter("tea_runs_total", "Attempts of runs that have ended, by status.", "workflow", "status"),
 		seconds: histogram("tea_run_seconds", "Time of an attempt of a run.", "workflow"),
 		nodes:   histogram("tea_node_seconds", "Time of a node.", "workflow", "node"),
@@ -126,6 +130,24 @@ func (m *metrics) ended(workflow string, res *flow.Result, used flow.Usage) {
 	m.runs.WithLabelValues(workflow, status).Inc()
 	m.tokens.WithLabelValues(workflow).Add(float64(max(used.Tokens, 0)))
 	m.usd.WithLabelValues(workflow).Add(max(used.USD, 0))
+}
+
+// gatherer returns the metrics for one request. Requests are served one after another,
+// and those whose client is gone not at all: a client that gives up after a second and
+// asks again would add more work each time, until no request ends within a second.
+func (m *metrics) gatherer(ctx context.Context) prometheus.Gatherer {
+	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		select {
+		case m.gathering <- struct{}{}:
+			defer func() { <-m.gathering }()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if ctx.Err() != nil { // both were ready
+			return nil, context.Cause(ctx)
+		}
+		return m.registry.Gather()
+	})
 }
 
 // snapshot collects the current state of the server.
