@@ -207,12 +207,14 @@ func TestEachOperationIsDescribed(t *testing.T) {
 			left[strings.ToUpper(method)+" "+template] = true
 		}
 	}
-	s := newProject(t, map[string]string{
+	project, push := newProject(t, map[string]string{
 		"ask.yaml":  ask,
 		"hook.yaml": "nodes: [{name: n, run: 'return {answer = \"yes\"}'}]\nserve: {triggers: [{webhook: in, signature: none}, {every: 1h}]}\n",
 		"bad.yaml":  "nodes: 7\n",
 		"fail.yaml": "nodes: [{name: n, run: 'error(\"broken\")'}]\n",
-	}).serveAdmin()
+	}), startPushService(t)
+	push.trusted(project)
+	s := project.serveAdmin("--allow-private-push")
 	do := func(status int, method, target, body string, header ...string) response {
 		t.Helper()
 		u, err := url.Parse(target)
@@ -255,6 +257,10 @@ func TestEachOperationIsDescribed(t *testing.T) {
 		do(200, "POST", "/v1/plugins", form, "Content-Type", kind)
 	}
 	do(200, "POST", "/v1/plugins/echo/rollback", "")
+	do(200, "GET", "/v1/push", "")
+	browser := push.browser("a").subscription()
+	do(201, "POST", "/v1/push/subscribe", browser)
+	do(200, "POST", "/v1/push/unsubscribe", browser)
 	for place := range left {
 		t.Errorf("no request is made for %s", place)
 	}

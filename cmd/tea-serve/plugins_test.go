@@ -176,9 +176,9 @@ func installedEcho(t testing.TB) *project {
 }
 
 // serveAdmin serves with the token of an admin, which the requests have.
-func (p *project) serveAdmin() *service {
+func (p *project) serveAdmin(args ...string) *service {
 	p.t.Helper()
-	s := p.serve("--token-file", p.adminToken())
+	s := p.serve(append(args, "--token-file", p.adminToken())...)
 	s.token = adminToken
 	return s
 }

@@ -53,7 +53,15 @@ type pushed struct {
 
 func newPushService(t *testing.T) *pushService {
 	t.Helper()
-	p := &pushService{t: t, python: filepath.Join(peertest.Dir(t, "../..", "pywebpush"), "python/bin/python"), got: make(chan *pushed, 1000), statuses: map[string][]int{}}
+	p := startPushService(t)
+	p.python = filepath.Join(peertest.Dir(t, "../..", "pywebpush"), "python/bin/python")
+	return p
+}
+
+// startPushService starts a push service that does not read its messages.
+func startPushService(t *testing.T) *pushService {
+	t.Helper()
+	p := &pushService{t: t, got: make(chan *pushed, 1000), statuses: map[string][]int{}}
 	p.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
