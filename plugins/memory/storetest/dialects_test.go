@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of the guide")
 
-// The guide has the table that the tests of the engines assert.
+// The table in the guide is the one that the tests of the engines assert.
 func TestTheGuideHasTheDifferencesOfTheDialects(t *testing.T) {
 	t.Parallel()
 	const page, start, end = "../../../docs/guide/memory-tables.md", "| statement |", "\n\n"

@@ -21,8 +21,8 @@ func (w *whole) next(length int) []float32 {
 	return vec
 }
 
-// checkDot compares a scalar product with dotPortable, for rows that are aligned
-// in all ways.
+// checkDot compares a scalar product with dotPortable, for rows at every offset from
+// an aligned address.
 func checkDot(t *testing.T, product func(a, b []float32) float32) {
 	t.Helper()
 	from := whole(1)
