@@ -7,6 +7,7 @@ import (
 
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
+	"github.com/the-edge-agent/tea/host/internal/engine"
 	"github.com/the-edge-agent/tea/host/internal/settings"
 	"github.com/the-edge-agent/tea/host/internal/tokens"
 )
@@ -14,6 +15,8 @@ import (
 const (
 	// defaultEventBytes is the default maximum size of a run's event log.
 	defaultEventBytes = 16 << 20
+	// defaultValueBytes is the default maximum size of a value in the log.
+	defaultValueBytes = 16 << 10
 	// reservedEventBytes is the size beyond the limit for the events that are
 	// always kept.
 	reservedEventBytes = 64 << 10
@@ -29,9 +32,10 @@ type eventKeeper struct {
 	store   *checkpoint.Store
 	runID   string
 	durable bool
-	// limit is the maximum size of the log.
-	limit int64
-	log   *checkpoint.EventLog
+	// limit is the maximum size of the log, and values that of a value in it.
+	limit  int64
+	values int
+	log    *checkpoint.EventLog
 	// tokens are not stored yet.
 	tokens tokens.Buffer
 	// waiting are the events in memory, waitingBytes their approximate size.
@@ -48,6 +52,15 @@ type eventKeeper struct {
 func (wf *Workflow) eventLimit() int64 {
 	object, _ := wf.spec.Settings[settings.EventsKey].(map[string]any)
 	return cmp.Or(int64(number(object["max_mb"])*(1<<20)), defaultEventBytes)
+}
+
+// valueBytes reads settings.events.value_kb.
+func (wf *Workflow) valueBytes() int {
+	object, _ := wf.spec.Settings[settings.EventsKey].(map[string]any)
+	if kb, given := object["value_kb"]; given {
+		return int(number(kb) * (1 << 10))
+	}
+	return defaultValueBytes
 }
 
 // open opens the log once, at the first event: a run whose journal was not
@@ -100,6 +113,20 @@ func (k *eventKeeper) take(e flow.Event) {
 		k.err = k.log.Flush()
 	} else {
 		k.err = k.log.FlushSoon()
+	}
+}
+
+// takeValues stores an event of type values if less than half of the log is used: the
+// rest is for the other events.
+func (k *eventKeeper) takeValues(e flow.Event) {
+	switch {
+	case k.cut || k.err != nil:
+	case k.durable:
+		if k.open(); k.err == nil && k.log.Size() < k.limit/2 {
+			k.write(e)
+		}
+	case k.waitingBytes < maxWaitingBytes/2:
+		k.put(e)
 	}
 }
 
@@ -170,9 +197,7 @@ func cutNote(e flow.Event, reason string) flow.Event {
 func sizeOf(e flow.Event) int {
 	size := 200 + len(e.Path)
 	for _, f := range e.Fields {
-		if text, ok := f.Value.(string); ok {
-			size += len(text)
-		}
+		size += engine.SizeOf(f.Value, maxWaitingBytes)
 	}
 	return size
 }

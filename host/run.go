@@ -200,7 +200,7 @@ type keeper struct {
 // newKeeper returns a keeper that owns the journal.
 func (wf *Workflow) newKeeper(store *checkpoint.Store, journal *checkpoint.Journal, d flow.Durability) *keeper {
 	return &keeper{store: store, journal: journal, events: &eventKeeper{
-		store: store, runID: journal.RunID(), durable: d != flow.DurabilityExit, limit: wf.eventLimit(),
+		store: store, runID: journal.RunID(), durable: d != flow.DurabilityExit, limit: wf.eventLimit(), values: wf.valueBytes(),
 	}}
 }
 
@@ -231,6 +231,9 @@ func (k *keeper) run(ctx context.Context, eo engine.Options) (*flow.Result, erro
 		eo.FirstSeq = k.events.lastSeq(eo.Replay[n-1].Kind != checkpoint.KindStatus)
 	}
 	eo.Events = k.events.tee(eo.Events)
+	if k.events.values > 0 {
+		eo.Values, eo.ValueBytes = k.events.takeValues, k.events.values
+	}
 	res, err := engine.Execute(ctx, eo)
 	closeJournal := k.journal.Close
 	if res != nil && res.Status == flow.Done && !k.events.durable {

@@ -1,6 +1,7 @@
 package checkpoints
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/the-edge-agent/tea/host/internal/checkpoint"
@@ -20,9 +21,19 @@ func (d *Dir) OpenEvents(run string, after int64) (*Events, error) {
 // Events are the stored events of a run, which can still be running. It is not
 // safe for concurrent use.
 type Events struct {
+	// Values includes the events of type values.
+	Values bool
+
 	run   string
 	after int64
 	log   checkpoint.EventReader
+}
+
+// isValues reports whether a line is an event of type values. What precedes its type is
+// not text of the workflow.
+func isValues(line []byte) bool {
+	_, rest, _ := bytes.Cut(line, []byte(`,"event":"`))
+	return bytes.HasPrefix(rest, []byte(`values"`))
 }
 
 // Next calls fn with each event that was stored since the last call, in order, as a
@@ -31,7 +42,12 @@ type Events struct {
 // group.
 func (e *Events) Next(fn func(seq int64, line []byte) error) error {
 	reader := tokens.Reader{After: e.after, Pass: fn}
-	err := e.log.Read(func(seq uint64, line []byte) error { return reader.Line(int64(seq), line) })
+	err := e.log.Read(func(seq uint64, line []byte) error {
+		if !e.Values && isValues(line) {
+			return nil
+		}
+		return reader.Line(int64(seq), line)
+	})
 	if err == nil {
 		err = reader.Flush()
 	}

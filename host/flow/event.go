@@ -30,6 +30,10 @@ const (
 	EventCheckpoint  EventType = "checkpoint"
 	EventDryRun      EventType = "dry_run"
 	EventRunEnd      EventType = "run_end"
+
+	// EventValues has the params and the result of a node. Only the log of a run has it,
+	// directly after the node_end or node_error with the same number.
+	EventValues EventType = "values"
 )
 
 // Event is one thing that happened in a run. Secrets in it are masked. It can be

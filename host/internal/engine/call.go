@@ -60,6 +60,7 @@ func (x *execution) action(ctx context.Context, b *graph.Action) (any, error) {
 			params = v
 		}
 	}
+	x.params = params
 	return x.call(ctx, b.Uses, tea.ValuePayload(params), x.path, &x.trying)
 }
 

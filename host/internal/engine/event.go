@@ -13,6 +13,11 @@ import (
 
 // emit emits an event. Callers with costly fields check listening first.
 func (r *run) emit(t flow.EventType, node string, path execpath.Path, fields ...flow.Field) {
+	r.emitWith(nil, t, node, path, fields...)
+}
+
+// emitWith emits an event and then the values of its node.
+func (r *run) emitWith(values []flow.Field, t flow.EventType, node string, path execpath.Path, fields ...flow.Field) {
 	if !r.listening() {
 		return
 	}
@@ -24,7 +29,12 @@ func (r *run) emit(t flow.EventType, node string, path execpath.Path, fields ...
 	r.eventMu.Lock()
 	defer r.eventMu.Unlock()
 	r.seq++
-	r.o.Events(flow.Event{Seq: r.seq, Time: r.now(), RunID: r.o.RunID, Type: t, Node: node, Path: string(path), Fields: fields})
+	e := flow.Event{Seq: r.seq, Time: r.now(), RunID: r.o.RunID, Type: t, Node: node, Path: string(path), Fields: fields}
+	r.o.Events(e)
+	if len(values) > 0 {
+		e.Type, e.Fields = flow.EventValues, values
+		r.o.Values(e)
+	}
 }
 
 func field(key string, v any) flow.Field { return flow.Field{Key: key, Value: v} }
@@ -78,13 +88,13 @@ func (f *frame) emitNodeEnd(n *graph.Node, path execpath.Path, rec *replay.Node,
 			}
 		}
 	}
-	r.emit(flow.EventNodeEnd, n.Name, path, fields...)
+	r.emitWith(r.values(x.params, rec.Result), flow.EventNodeEnd, n.Name, path, fields...)
 }
 
 func (f *frame) emitNodeError(x *execution, failure *tea.Error) {
 	if !f.run.listening() {
 		return
 	}
-	f.run.emit(flow.EventNodeError, x.node.Name, x.path, failed(failure,
+	f.run.emitWith(f.run.values(x.params, nil), flow.EventNodeError, x.node.Name, x.path, failed(failure,
 		field("attempts", int64(x.attempt)), field("duration_ms", milliseconds(f.run.now().Sub(x.started))))...)
 }

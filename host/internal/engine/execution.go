@@ -46,6 +46,8 @@ type execution struct {
 	mapped map[string]any
 	// spent is the usage of all attempts, trying of the current one.
 	spent, trying meter
+	// params are those of the action, for events only.
+	params any
 	// calls counts the actions that were called, for idempotency keys.
 	calls callCounter
 

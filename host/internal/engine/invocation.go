@@ -77,12 +77,22 @@ func (h *callHost) invokeKeyed(ctx context.Context, call tea.Invocation) (*tea.R
 	}
 	switch {
 	case err == nil:
-		r.emit(flow.EventNodeEnd, node, path, took)
+		r.emitWith(r.callValues(params, res.Result), flow.EventNodeEnd, node, path, took)
 		return res, nil
 	case !r.suspendedAt(path) && ctx.Err() == nil:
-		r.emit(flow.EventNodeError, node, path, failed(r.failure(err), field("attempts", int64(max(1, call.Attempt))), took)...)
+		r.emitWith(r.callValues(params, tea.Payload{}), flow.EventNodeError, node, path, failed(r.failure(err), field("attempts", int64(max(1, call.Attempt))), took)...)
 	}
 	return nil, err
+}
+
+// callValues is values for a call with a key.
+func (r *run) callValues(params, result tea.Payload) []flow.Field {
+	if r.o.Values == nil {
+		return nil
+	}
+	p, _ := params.Shared() // they were sent
+	v, _ := result.Shared() // it was recorded
+	return r.values(p, v)
 }
 
 // record stores the result of a call with a key in a note.

@@ -79,6 +79,10 @@ type Options struct {
 	Middleware func(ctx context.Context, req *tea.Request, next InvokeFunc) (*tea.Response, error)
 	// Events receives the run's events, in order, one at a time; nil = none.
 	Events func(flow.Event)
+	// Values receives, directly after the event that ends a node, its [flow.EventValues],
+	// in which values are cut to about ValueBytes each. nil = none.
+	Values     func(flow.Event)
+	ValueBytes int
 	// FirstSeq is the number of the run's last event so far.
 	FirstSeq  int64
 	Callbacks flow.Callbacks

@@ -184,7 +184,8 @@ type Trace struct {
 
 // Events is settings.events.
 type Events struct {
-	MaxMB float64 `json:"max_mb,omitempty" minimum:"1" maximum:"4096" doc:"maximum size of the log of a run's events; default 16"`
+	MaxMB   float64 `json:"max_mb,omitempty" minimum:"1" maximum:"4096" doc:"maximum size of the log of a run's events; default 16"`
+	ValueKB float64 `json:"value_kb,omitempty" minimum:"0" maximum:"1024" doc:"maximum size of each stored parameter set and result of a node; longer ones are cut; 0 stores none; default 16"`
 }
 
 // own returns the schemas of the host's own keys.
