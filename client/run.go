@@ -85,6 +85,42 @@ type Interrupt struct {
 	OnTimeout string            `json:"on_timeout,omitempty"`
 }
 
+// Node is one execution of a node.
+type Node struct {
+	Path      string    `json:"path"`
+	Node      string    `json:"node"`
+	Uses      string    `json:"uses,omitempty"`
+	Status    string    `json:"status"`
+	StartedAt time.Time `json:"started_at,omitzero"`
+	EndedAt   time.Time `json:"ended_at,omitzero"`
+	// Fields are those of the event that ended it, such as duration_ms, usage, error.
+	Fields map[string]json.RawMessage `json:"fields"`
+	// Retries are the attempts that failed and were repeated.
+	Retries []NodeRetry `json:"retries,omitempty"`
+	// Params and Result are JSON with masked secrets; nil if they are not stored.
+	Params      json.RawMessage `json:"params,omitempty"`
+	Result      json.RawMessage `json:"result,omitempty"`
+	Logs        []NodeLog       `json:"logs,omitempty"`
+	OmittedLogs int             `json:"omitted_logs,omitempty"`
+}
+
+// NodeRetry is a failed attempt of a node, and the wait after it.
+type NodeRetry struct {
+	At        time.Time `json:"at"`
+	Attempt   int       `json:"attempt"`
+	Error     string    `json:"error"`
+	ErrorType string    `json:"error_type"`
+	WaitMS    float64   `json:"wait_ms"`
+}
+
+// NodeLog is a message of a node.
+type NodeLog struct {
+	At      time.Time       `json:"at"`
+	Level   string          `json:"level"`
+	Message string          `json:"message"`
+	Fields  json.RawMessage `json:"fields,omitempty"`
+}
+
 // Usage is the usage of a run.
 type Usage struct {
 	Steps     int     `json:"steps"`
@@ -119,6 +155,13 @@ func (c *Client) Start(ctx context.Context, workflow string, s Start) (*Run, err
 	}
 	run := new(Run)
 	return run, c.call(ctx, http.MethodPost, "/v1/workflows/"+url.PathEscape(workflow)+"/runs", waiting(s.Wait), header, body, run)
+}
+
+// Node returns the last execution of a node of a run, by the name of the node or the path
+// of the execution.
+func (c *Client) Node(ctx context.Context, id, at string) (*Node, error) {
+	n := new(Node)
+	return n, c.call(ctx, http.MethodGet, runPath(id)+"/node", url.Values{"at": {at}}, nil, nil, n)
 }
 
 func waiting(d time.Duration) url.Values {

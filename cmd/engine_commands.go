@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
@@ -97,6 +98,10 @@ func (s *engineRuns) events(id string, after int64, follow bool, fn func(line []
 		}
 	})
 	return errors.Join(err, failed)
+}
+
+func (s *engineRuns) node(id, name string) (*runview.Node, error) {
+	return runview.FindNode(name, func(fn func(line []byte) error) error { return s.events(id, 0, false, fn) })
 }
 
 type engineShowCmd struct {

@@ -2,8 +2,10 @@ package teacmd
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/the-edge-agent/tea/client"
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
 )
@@ -167,14 +169,33 @@ func (s *serverRuns) events(id string, after int64, _ bool, fn func(line []byte)
 	return nil
 }
 
+func (s *serverRuns) node(id, name string) (*runview.Node, error) {
+	node, err := s.server.Node(s.ctx, id, name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(node)
+	if err != nil {
+		return nil, err
+	}
+	n := &runview.Node{}
+	return n, json.Unmarshal(text, n)
+}
+
 type remoteShowCmd struct {
 	RunID string `arg:"" name:"run" help:"Id of the run."`
+	Node  string `placeholder:"NODE" help:"Show the last execution of a node, by its name or path: parameters, result, error, attempts, logs."`
 	JSON  bool   `name:"json" help:"Print JSON."`
 	serverFlags
 }
 
 func (c *remoteShowCmd) Run(a *app) error {
-	return c.with(a, func(s *serverRuns) error { return a.showRun(s, c.RunID, c.JSON) })
+	return c.with(a, func(s *serverRuns) error {
+		if c.Node != "" {
+			return a.showNode(s, c.RunID, c.Node, c.JSON)
+		}
+		return a.showRun(s, c.RunID, c.JSON)
+	})
 }
 
 type remoteEventsCmd struct {

@@ -3,11 +3,13 @@ package teacmd
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/the-edge-agent/tea/cmd/internal/report"
 	"github.com/the-edge-agent/tea/cmd/internal/runpage"
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
@@ -21,6 +23,8 @@ type runSource interface {
 	// events calls fn with the events of a run after the one numbered after, as JSON
 	// that is valid only during the call. With follow it continues until the run ends.
 	events(id string, after int64, follow bool, fn func(line []byte) error) error
+	// node describes the last execution of a node; nil if there is none.
+	node(id, name string) (*runview.Node, error)
 }
 
 // listRuns prints the runs.
@@ -60,6 +64,30 @@ func (a *app) showRun(s runSource, id string, asJSON bool) error {
 		return writeJSON(a.stdout, view.form)
 	}
 	return a.table(nil, view.run.rows())
+}
+
+// showNode prints one execution of a node.
+func (a *app) showNode(s runSource, id, name string, asJSON bool) error {
+	n, err := s.node(id, name)
+	switch {
+	case err != nil:
+		return err
+	case n == nil:
+		return usageErrorf("--node: the events of the run have no node %q; `tea runs events %s` shows the paths of its nodes", name, id)
+	case asJSON:
+		return writeJSON(a.stdout, n)
+	}
+	err = a.table(nil, n.Rows())
+	for _, part := range []struct {
+		name  string
+		value any
+	}{{"parameters", n.Params}, {"result", n.Result}} {
+		if err == nil && part.value != nil {
+			fmt.Fprintf(a.stdout, "\n%s\n", part.name)
+			err = writeJSON(a.stdout, part.value)
+		}
+	}
+	return err
 }
 
 // printEvents prints the events of a run.
@@ -156,14 +184,21 @@ func (v *runView) draw(wf *host.Workflow, format string, pass func(line []byte))
 
 // showFlags are the flags of the commands that show a run.
 type showFlags struct {
-	JSON bool `name:"json" xor:"form" help:"Print JSON."`
-	HTML bool `name:"html" xor:"form" help:"Print a file of HTML: the graph coloured by status, a timeline, errors and events."`
+	Node string `placeholder:"NODE" help:"Show the last execution of a node, by its name or path: parameters, result, error, attempts, logs."`
+	JSON bool   `name:"json" xor:"form" help:"Print JSON."`
+	HTML bool   `name:"html" xor:"form" help:"Print a file of HTML: the graph coloured by status, a timeline, errors and events."`
 	pluginFlags
 	reportFlags
 }
 
 // show prints a run. The HTML page works without the workflow, or with a changed one.
 func (f *showFlags) show(a *app, s runSource, id string) error {
+	if f.Node != "" && f.HTML {
+		return usageErrorf("--node and --html cannot be combined; the page shows all nodes")
+	}
+	if f.Node != "" {
+		return a.showNode(s, id, f.Node, f.JSON)
+	}
 	if !f.HTML {
 		return a.showRun(s, id, f.JSON)
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/host/flow"
@@ -102,14 +103,29 @@ func (s *localRuns) show(name string) (*runView, error) {
 	}
 	view := s.a.view(run, &runFlags{CheckpointDir: dir.given})
 	view.load = s.a.loadOf(dir.path, id, host.LoadRunOptions{File: s.workflow, Changed: true, View: true})
-	view.events = func(fn func(line []byte) error) error {
-		err := runs.Events(id, 0, func(_ int64, line []byte) error { return fn(line) })
-		if errors.Is(err, fs.ErrNotExist) { // a run killed at its start has no events
-			return nil
-		}
-		return err
-	}
+	view.events = func(fn func(line []byte) error) error { return allEvents(runs, id, fn) }
 	return view, nil
+}
+
+// allEvents calls fn with the events of a run, values included.
+func allEvents(runs *checkpoints.Dir, id string, fn func(line []byte) error) error {
+	events, err := runs.OpenEvents(id, 0)
+	if err == nil {
+		events.Values = true
+		err = events.Next(func(_ int64, line []byte) error { return fn(line) })
+	}
+	if errors.Is(err, fs.ErrNotExist) { // a run killed at its start has no events
+		return nil
+	}
+	return err
+}
+
+func (s *localRuns) node(run, name string) (*runview.Node, error) {
+	runs, _, id, err := s.open(s.a, run)
+	if err != nil {
+		return nil, err
+	}
+	return runview.FindNode(name, func(fn func(line []byte) error) error { return allEvents(runs, id, fn) })
 }
 
 // followEvery is the interval at which the log of a running run is read.

@@ -69,6 +69,7 @@ func (s *server) routes(a *access) (http.Handler, []route) {
 	handle("GET /v1/runs/{id}/events", roleView, s.getEvents)
 	handle("GET /v1/runs/{id}/state", roleView, s.getState)
 	handle("GET /v1/runs/{id}/changes", roleView, s.getChanges)
+	handle("GET /v1/runs/{id}/node", roleView, s.getNode)
 	handle("GET /v1/runs/{id}/graph.svg", roleView, s.getRunGraph)
 	handle("POST /v1/runs/{id}/resume", roleAnswer, s.postResume)
 	handle("POST /v1/runs/{id}/cancel", roleRun, s.postCancel)

@@ -3,9 +3,11 @@ package server
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/checkpoints"
 	"github.com/the-edge-agent/tea/sdk/value"
@@ -63,6 +65,58 @@ func (s *server) getChanges(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return reply(w, http.StatusOK, doc)
+}
+
+// getNode describes the last execution of a node, which the parameter at names by name or
+// path.
+func (s *server) getNode(w http.ResponseWriter, r *http.Request) error {
+	query, id := r.URL.Query(), r.PathValue("id")
+	if err := knownQuery(query, "at"); err != nil {
+		return err
+	}
+	if _, _, err := s.entry(id); err != nil {
+		return err
+	}
+	n, err := runview.FindNode(query.Get("at"), func(fn func(line []byte) error) error {
+		last, err := s.storedValues(id, fn)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		lv := s.live[id]
+		s.mu.Unlock()
+		if lv == nil {
+			return nil
+		}
+		events, _, _ := lv.hub.after(last)
+		return eachOf(events, fn)
+	})
+	if err == nil && n == nil {
+		err = &statusError{http.StatusNotFound, fmt.Errorf("the run has no events of a node %.100q", query.Get("at"))}
+	}
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, n)
+}
+
+// storedValues calls fn with the events on disk, values included, and returns the number
+// of the last one.
+func (s *server) storedValues(id string, fn func(line []byte) error) (last int64, err error) {
+	runs, err := s.openRuns()
+	if err != nil {
+		return 0, err
+	}
+	events, err := runs.OpenEvents(id, 0)
+	if err != nil {
+		return 0, err
+	}
+	events.Values = true
+	err = events.Next(func(seq int64, line []byte) error {
+		last = max(last, seq)
+		return fn(line)
+	})
+	return last, err
 }
 
 // stateAfter returns the state of a run after a record, with masked secrets.

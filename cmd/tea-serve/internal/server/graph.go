@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/the-edge-agent/tea/host"
+	"github.com/the-edge-agent/tea/host/flow"
 )
 
 // getWorkflowGraph draws a workflow.
@@ -80,16 +81,21 @@ func (s *server) eachEvent(id string, fn func(line []byte) error) (running bool,
 	if err := s.storedEvents(id, 0, first, each); err != nil {
 		return true, err
 	}
+	return true, eachOf(events, fn)
+}
+
+// eachOf calls fn with events as JSON.
+func eachOf(events []flow.Event, fn func(line []byte) error) error {
 	for _, e := range events {
 		line, err := e.MarshalJSON()
 		if err != nil {
-			return true, err
+			return err
 		}
 		if err := fn(line); err != nil {
-			return true, err
+			return err
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // drawing answers with a drawing.
