@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"reflect"
 	"regexp"
 	"regexp/syntax"
@@ -25,10 +26,29 @@ import (
 //
 //	doc:"what it means"  default:"30"  enum:"a,b"  minimum:"0"  maximum:"9"
 //	minLength:"1"  maxLength:"80"  minItems:"1"  pattern:"^a"  format:"uri"  secret:"true"
+//	atMost:"max"  keyOf:"targets"  keyPattern:"<(.+)>"
+//
+// The last line relates members of settings. With atMost, a number is not above the member
+// "max" of the same object. With keyOf, a text or each text of a list is a key of the member
+// "targets" of the same object; with "/targets", of the settings as a whole. With keyPattern,
+// the groups of its matches in the text are the keys.
 //
 // Of panics if a tag is malformed or T has no JSON form. Both are bugs in the
 // program, which appear at its first start.
 func Of[T any]() *Schema { return OfType(reflect.TypeFor[T]()) }
+
+// With is [Of] with further keywords that package jsonschema supports, a JSON object, such as
+// {"dependentRequired": {"cert": ["key"]}}. It panics if they are not valid.
+func With[T any](keywords string) *Schema {
+	s := OfType(reflect.TypeFor[T]())
+	if !json.Valid([]byte(keywords)) || keywords[0] != '{' {
+		panic("schema: expected an object in JSON, got " + keywords)
+	}
+	if err := s.readMembers([]byte(keywords)); err != nil {
+		panic(fmt.Sprintf("schema: %v", err))
+	}
+	return s
+}
 
 // OfType is [Of] for a type that is known only at run time.
 func OfType(t reflect.Type) *Schema { return ofType(t, nil) }
@@ -179,6 +199,14 @@ func applyTags(s *Schema, field reflect.StructField) {
 			s.Pattern = text
 		case "format":
 			s.Format = text
+		case "atMost", "keyOf", "keyPattern":
+			target := s
+			if s.Items != nil {
+				target = s.Items
+			}
+			extra := map[string]any{"x-tea-" + name: text} // the map of a Describer is not changed
+			maps.Copy(extra, target.Extra)
+			target.Extra = extra
 		case "secret":
 			s.WriteOnly = *number(field, name, text, strconv.ParseBool)
 		case "minimum":

@@ -34,6 +34,11 @@ func (s *Schema) read(data []byte) error {
 	case data[0] != '{':
 		return fmt.Errorf("expected a schema (an object, true or false), got %.40s", data)
 	}
+	return s.readMembers(data)
+}
+
+// readMembers adds the keywords of an object.
+func (s *Schema) readMembers(data []byte) error {
 	for name, raw := range members(data) {
 		if string(raw) == "null" && name != "default" {
 			continue

@@ -32,7 +32,7 @@ type Schema struct {
 	// Format is checked if JSON Schema defines it. In settings, "path" marks the
 	// name of a file or directory: the host makes it absolute, relative to the
 	// workflow file that contains it, unless it is a URL (it contains "://").
-	// Other formats are annotations.
+	// "timezone" is the name of a time zone, "re2" a regular expression of Go. Other formats are annotations.
 	Format string `json:"format,omitempty"`
 	// WriteOnly marks a setting as secret: the host masks its value wherever it
 	// prints or stores something.

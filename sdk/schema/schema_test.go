@@ -260,3 +260,24 @@ func TestTypesThatDescribeThemselves(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestRelationsOfMembers(t *testing.T) {
+	t.Parallel()
+	type rule struct {
+		Min  float64  `json:"min,omitempty" atMost:"max"`
+		Max  float64  `json:"max,omitempty"`
+		To   []string `json:"to,omitempty" keyOf:"/targets"`
+		Text string   `json:"text,omitempty" keyOf:"params" keyPattern:"<(.+)>"`
+	}
+	raw, err := json.Marshal(schema.With[rule](`{"dependentRequired": {"min": ["max"]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"type":"object","properties":{"min":{"type":"number","x-tea-atMost":"max"},"max":{"type":"number"},` +
+		`"to":{"type":"array","items":{"type":"string","x-tea-keyOf":"/targets"}},` +
+		`"text":{"type":"string","x-tea-keyOf":"params","x-tea-keyPattern":"<(.+)>"}},` +
+		`"additionalProperties":false,"dependentRequired":{"min":["max"]}}`
+	if diff := cmp.Diff(want, strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(raw))); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"net/mail"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -32,6 +33,14 @@ func formatFault(format, s string) string {
 		if !isUUID(s) {
 			return "a UUID such as 123e4567-e89b-12d3-a456-426614174000"
 		}
+	case "re2":
+		if _, err := regexp.Compile(s); err != nil {
+			return "a regular expression such as [a-z]+"
+		}
+	case "timezone":
+		if _, err := time.LoadLocation(s); err != nil && hasZones() {
+			return "a time zone such as Europe/Berlin"
+		}
 	case "ipv4":
 		if a, err := netip.ParseAddr(s); err != nil || !a.Is4() {
 			return "an IPv4 address"
@@ -42,6 +51,12 @@ func formatFault(format, s string) string {
 		}
 	}
 	return ""
+}
+
+// hasZones reports whether the machine has a database of time zones.
+func hasZones() bool {
+	_, err := time.LoadLocation("Europe/London")
+	return err == nil
 }
 
 // isDateTime follows RFC 3339: T and Z in either case, and leap seconds if the offset allows

@@ -43,7 +43,12 @@ func (r *run) checkLogic(rules *logicRules, v any, at *place, own *evaluated) {
 	}
 	if len(r.try(rules.cond, v, at, own)) == 0 {
 		if rules.then != nil {
+			before := len(r.problems)
 			r.validate(rules.then, v, at, own)
+			for i := range r.problems[before:] {
+				p := &r.problems[before+i]
+				p.Message, p.Wanted = p.Message+rules.cond.reason(), p.Wanted+rules.cond.reason()
+			}
 		}
 	} else if rules.otherwise != nil {
 		r.validate(rules.otherwise, v, at, own)
@@ -64,6 +69,11 @@ func (r *run) checkChoice(forms []*node, v any, at *place, own *evaluated, onlyO
 	case len(fitting) == 0:
 		r.reportNoMatch(forms, failed, v, at)
 	case onlyOne && len(fitting) > 1 && !r.containsTemplate(v, at):
+		if members := onlyRequired(forms); members != nil {
+			given := orList([]string{members[fitting[0]], members[fitting[1]]})
+			r.problem(at, "needs only one of %s: remove %s", strings.Join(members, ", "), given)
+			return
+		}
 		r.problem(at, "must fit exactly one of %d forms, fits forms %d and %d", len(forms), fitting[0]+1, fitting[1]+1)
 	}
 }
@@ -117,6 +127,37 @@ func onlyMissing(failed [][]Problem, here string) (members []string) {
 		members = append(members, problems[0].Member)
 	}
 	return members
+}
+
+// onlyRequired returns the members that the forms require, if each requires exactly one;
+// otherwise nil.
+func onlyRequired(forms []*node) (members []string) {
+	for _, form := range forms {
+		if form.object == nil || len(form.object.required) != 1 {
+			return nil
+		}
+		members = append(members, form.object.required[0])
+	}
+	return members
+}
+
+// reason describes the condition of an if: the members that it needs, and their values.
+func (n *node) reason() string {
+	if n.object == nil {
+		return ""
+	}
+	var parts []string
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(n.object.names), n.object.required...)))) {
+		if rule := n.object.properties[name]; rule == nil {
+			parts = append(parts, name+" is given")
+		} else if rule.enum != nil {
+			parts = append(parts, name+" is "+orList(rule.enum.strings))
+		}
+	}
+	if parts == nil {
+		return ""
+	}
+	return ", because " + strings.Join(parts, " and ")
 }
 
 // behindRef returns the target of a plain reference.

@@ -20,6 +20,7 @@ type run struct {
 	problems   []Problem
 	tracks     bool
 	isTemplate func(path string) bool
+	value      any // the whole value; nil while defaults are checked
 
 	scope   []*resource // resources entered, outermost first; for $dynamicRef
 	steps   int         // remaining steps

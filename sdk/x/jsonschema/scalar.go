@@ -142,6 +142,7 @@ func (r *run) checkEnum(rule *enumRule, v any, at *place) {
 
 // numberRules are the keywords for numbers.
 type numberRules struct {
+	atMost     string // the member of the same object whose value is the maximum
 	bounds     []bound
 	multipleOf *big.Rat
 	multiple   any
@@ -155,10 +156,10 @@ type bound struct {
 }
 
 func (k *keywords) numbers() *numberRules {
-	if !k.has("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf") {
+	if !k.has("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", keywordAtMost) {
 		return nil
 	}
-	rules := &numberRules{}
+	rules := &numberRules{atMost: k.text(keywordAtMost)}
 	for _, b := range []struct {
 		keyword, phrase string
 		fits            func(int) bool
@@ -197,6 +198,12 @@ func (r *run) checkNumber(rules *numberRules, v any, at *place) {
 			r.mismatch(at, value.FormatNumber(v), "must be %s %s", b.phrase, value.FormatNumber(b.given))
 		}
 	}
+	if rules.atMost != "" {
+		limit, _ := r.beside(at, rules.atMost)
+		if most, ok := value.Decimal(limit); ok && number.Cmp(most) > 0 {
+			r.mismatch(at, value.FormatNumber(v), "must be at most %s, which is %s", rules.atMost, value.FormatNumber(limit))
+		}
+	}
 	if rules.multipleOf != nil && !new(big.Rat).Quo(number, rules.multipleOf).IsInt() {
 		r.mismatch(at, value.FormatNumber(v), "must be a multiple of %s", value.FormatNumber(rules.multiple))
 	}
@@ -208,13 +215,14 @@ type textRules struct {
 	pattern              *regexp.Regexp
 	about                string // the description, which explains the pattern
 	format               string
+	keys                 *keyRule
 }
 
 func (k *keywords) texts() *textRules {
-	if !k.has("minLength", "maxLength", "pattern", "format") {
+	if !k.has("minLength", "maxLength", "pattern", "format", keywordKeyOf) {
 		return nil
 	}
-	rules := &textRules{minLength: k.count("minLength", -1), maxLength: k.count("maxLength", -1), format: k.text("format")}
+	rules := &textRules{minLength: k.count("minLength", -1), maxLength: k.count("maxLength", -1), format: k.text("format"), keys: k.keys()}
 	if k.has("pattern") {
 		rules.pattern = k.pattern("pattern", k.text("pattern"))
 		if about, _ := k.raw["description"].(string); about != "" && len(about) < 200 {
@@ -240,6 +248,9 @@ func (r *run) checkText(rules *textRules, s string, at *place) {
 	}
 	if rules.pattern != nil && !rules.pattern.MatchString(s) {
 		r.mismatch(at, quote(s), "must match the pattern %s%s", rules.pattern, rules.about)
+	}
+	if rules.keys != nil {
+		r.checkKeys(rules.keys, s, at)
 	}
 	if what := formatFault(rules.format, s); what != "" {
 		r.mismatch(at, quote(s), "must be %s", what)

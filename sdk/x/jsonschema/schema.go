@@ -163,7 +163,7 @@ func (s *Schema) ValidateTemplated(v any, isTemplate func(path string) bool) []P
 }
 
 func (s *Schema) run(v any, isTemplate func(path string) bool) []Problem {
-	r := &run{tracks: s.tracks, isTemplate: isTemplate, steps: baseSteps + stepsPerValue*value.Size(v)}
+	r := &run{tracks: s.tracks, isTemplate: isTemplate, value: v, steps: baseSteps + stepsPerValue*value.Size(v)}
 	r.validate(s.root, v, nil, nil)
 	seen := map[Problem]bool{}
 	problems := slices.DeleteFunc(r.problems, func(p Problem) bool {
