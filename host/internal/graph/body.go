@@ -50,6 +50,7 @@ func (c *compiler) verify(n *spec.Node, roots []string) *Verify {
 	if n.Verify == nil {
 		return nil
 	}
+	c.params.warnVerify(n.Verify.Call.Uses, c.diags)
 	return &Verify{Call: c.action(n.Verify.Call, roots), If: c.condition(&n.Verify.If, roots)}
 }
 

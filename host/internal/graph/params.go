@@ -100,6 +100,17 @@ func (p *paramChecker) warnUnmarked(n *spec.Node, b *spec.ActionBody, diags *dia
 	}
 }
 
+// warnVerify warns of a check whose action may write.
+func (p *paramChecker) warnVerify(uses spec.Text, diags *diag.List) {
+	if p.actions == nil {
+		return
+	}
+	if info, ok := p.actions.Describe(uses.Value); ok && !info.Reads {
+		diags.Warnf(diagcode.KeysConflict, uses.Pos, "use an action that reads, such as http.get or modbus.read",
+			"verify calls %s, which does not declare that it only reads: it could repeat the effect", info.Name)
+	}
+}
+
 // timeoutKey is a key that both a node and an action can have.
 const timeoutKey = "timeout_seconds"
 

@@ -122,13 +122,13 @@ func (r *reading) report(key string, p jsonschema.Problem, diags *diag.List) {
 		diags.Errorf(diagcode.WrongSetting, r.text.ValuePos(path), "set the variable to a valid value",
 			"settings.%s: %s; the value of %q does not match", path, p.Wanted, r.text.Places[path].Value)
 	default:
-		hint := ""
+		hint, message := p.Hint, strings.TrimSuffix(p.Message, "; "+p.Hint)
 		if text, ok := r.text.Places[path]; ok && r.quoted[path] {
 			hint = "write it without quotes: " + text.Value
 		} else if ok && expr.IsTemplate(text.Value) {
 			hint = "this setting is read before the secrets; use a number or ${VARIABLE}"
 		}
-		diags.Errorf(diagcode.WrongSetting, r.text.ValuePos(path), hint, "settings.%s: %s", path, p.Message)
+		diags.Errorf(diagcode.WrongSetting, r.text.ValuePos(path), hint, "settings.%s: %s", path, message)
 	}
 }
 

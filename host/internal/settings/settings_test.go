@@ -21,8 +21,12 @@ type model struct {
 	Headers  map[string]string `json:"headers,omitempty"`
 	Stops    []int             `json:"stops,omitempty"`
 	Replay   struct {
-		File string `json:"file"`
+		File string  `json:"file"`
+		Low  float64 `json:"low,omitempty" atMost:"high"`
+		High float64 `json:"high,omitempty"`
 	} `json:"replay,omitzero"`
+	Uses   []string          `json:"uses,omitempty" keyOf:"/models"`
+	Models map[string]string `json:"models,omitempty"`
 }
 
 type object = map[string]any
@@ -59,7 +63,7 @@ func TestInvalidSettingsAreReported(t *testing.T) {
 		},
 		"unknown inside": {
 			"settings:\n  llm: {replay: {file: f, rec: 1}}",
-			`flow.yaml:2:27: error TEA1604: settings.llm.replay: unknown key "rec" (settings.llm.replay.rec)` + "\n  hint: there are: file",
+			`flow.yaml:2:27: error TEA1604: settings.llm.replay: unknown key "rec" (settings.llm.replay.rec)` + "\n  hint: there are: file, low, high",
 		},
 		"wrong type": {
 			"settings:\n  llm: {temperature: warm}",
@@ -69,13 +73,18 @@ func TestInvalidSettingsAreReported(t *testing.T) {
 			"settings:\n  llm: {temperature: '0.5'}",
 			`flow.yaml:2:22: error TEA1603: settings.llm.temperature: expected number, got string "0.5" (settings.llm.temperature)` + "\n  hint: write it without quotes: 0.5",
 		},
+		"a rule over several settings": {
+			"settings:\n  llm: {replay: {file: f, low: 2,\n    high: 1}, uses: [olama], models: {ollama: m}}",
+			`flow.yaml:2:32: error TEA1603: settings.llm.replay.low: must be at most high, which is 1, got 2 (settings.llm.replay.low)` + "\n" +
+				`flow.yaml:3:22: error TEA1603: settings.llm.uses[0]: "olama" is not in models (settings.llm.uses[0])` + "\n  hint: did you mean \"ollama\"?",
+		},
 		"out of range": {
 			"settings:\n  llm: {temperature: 3}",
 			`flow.yaml:2:22: error TEA1603: settings.llm.temperature: must be at most 2, got 3 (settings.llm.temperature)`,
 		},
 		"no such value": {
 			"settings:\n  llm: {provider: olama}",
-			`flow.yaml:2:19: error TEA1603: settings.llm.provider: must be one of "openai", "ollama"; got "olama"; did you mean "ollama"? (settings.llm.provider)`,
+			`flow.yaml:2:19: error TEA1603: settings.llm.provider: must be one of "openai", "ollama"; got "olama" (settings.llm.provider)` + "\n  hint: did you mean \"ollama\"?",
 		},
 		"missing": {
 			"settings:\n  llm: {replay: {}}",
