@@ -161,12 +161,12 @@ func TestRefusesMistakesInTheSettingsOfCommands(t *testing.T) {
 	t.Parallel()
 	for want, command := range map[string]object{
 		"the program must not be a parameter": {"argv": []any{"{a}"}, "params": object{"a": object{"type": "integer"}}},
-		"unknown parameter {b}":               {"argv": []any{"a", "{b}"}},
+		"argv[1]: is not in params":           {"argv": []any{"a", "{b}"}},
 		"no argument has {a}":                 {"argv": []any{"a"}, "params": object{"a": object{"type": "integer"}}},
 		"needs enum or pattern":               {"argv": []any{"a", "{a}"}, "params": object{"a": object{"type": "string"}}},
-		"a path needs root":                   {"argv": []any{"a", "{a}"}, "params": object{"a": object{"type": "path"}}},
+		"is not absolute":                     {"argv": []any{"a", "{a}"}, "params": object{"a": object{"type": "path"}}},
 		"pattern: ":                           {"argv": []any{"a", "{a}"}, "params": object{"a": object{"type": "string", "pattern": "("}}},
-		"limit the parameters":                {"argv": []any{"a"}, "max": 7},
+		"unknown key \"allow.c.max\"":         {"argv": []any{"a"}, "max": 7},
 	} {
 		if e := newPlant(t, allow(object{"c": command})).fails("command.run", object{"command": "c"}, tea.ValidationError, nil); !strings.Contains(e.Message, want) {
 			t.Errorf("got %v, want %q", e, want)

@@ -174,13 +174,13 @@ func TestRefusesValuesThatDoNotFit(t *testing.T) {
 func TestRefusesMistakesInTheSettings(t *testing.T) {
 	t.Parallel()
 	for want, settings := range map[string]object{
-		"rtu:///dev/ttyUSB0": onServer("http://plc", nil),
-		"address is missing": onServer("tcp://plc", object{"a": object{"write": object{}}}),
-		"remove write":       onServer("tcp://plc", object{"a": object{"address": 1, "table": "input", "write": object{}}}),
-		"larger than max":    onServer("tcp://plc", object{"a": object{"address": 1, "write": object{"min": 2, "max": 1}}}),
-		"remove type":        onServer("tcp://plc", object{"a": object{"address": 1, "table": "coil", "type": "int16"}}),
-		`no server "plx"`:    onServer("tcp://plc", object{"a": object{"address": 1, "server": "plx"}}),
-		"scale is 0":         onServer("tcp://plc", object{"a": object{"address": 1, "scale": 0}}),
+		"rtu:///dev/ttyUSB0":             onServer("http://plc", nil),
+		"address is missing":             onServer("tcp://plc", object{"a": object{"write": object{}}}),
+		"points.a.write: is not allowed": onServer("tcp://plc", object{"a": object{"address": 1, "table": "input", "write": object{}}}),
+		"at most max":                    onServer("tcp://plc", object{"a": object{"address": 1, "write": object{"min": 2, "max": 1}}}),
+		"points.a.type: is not allowed":  onServer("tcp://plc", object{"a": object{"address": 1, "table": "coil", "type": "int16"}}),
+		"is not in servers":              onServer("tcp://plc", object{"a": object{"address": 1, "server": "plx"}}),
+		"scale is 0":                     onServer("tcp://plc", object{"a": object{"address": 1, "scale": 0}}),
 	} {
 		if e := newPlant(t, settings).fails("modbus.read", object{"address": 0}, tea.ValidationError, nil); !strings.Contains(e.Message, want) {
 			t.Errorf("got %v, want %q", e, want)

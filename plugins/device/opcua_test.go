@@ -307,15 +307,15 @@ func provesIdentity(t *testing.T, s uaServer) {
 	}
 	s.with(t, s.url, s.secure("Aes128Sha256RsaOaep", "sign"), nil, nil).fails("opcua.read", read, tea.ValidationError, nil) // not offered
 	for want, more := range map[string]object{
-		"needs cert_file": {"security_policy": "Basic256Sha256"}, "without a security_policy": {"cert_file": "/x"}, "opc.tcp://HOST": {"url": "http://plc"}, "username and password": {"url": "opc.tcp://a:b@plc"},
+		"cert_file and key_file": {"security_policy": "Basic256Sha256"}, "because security_policy is None": {"cert_file": "/x"}, "opc.tcp://HOST": {"url": "http://plc"}, "username and password": {"url": "opc.tcp://a:b@plc"},
 	} {
 		if e := s.with(t, s.url, more, nil, nil).fails("opcua.read", read, tea.ValidationError, nil); !strings.Contains(e.Message, want) {
 			t.Errorf("got %v, want %q", e, want)
 		}
 	}
 	for want, settings := range map[string][2]object{
-		"such as ns=2;s=Pump.Speed": {{"a": object{"id": "pump"}}}, `no server "x"`: {{"a": node("a", object{"server": "x"})}}, "larger than max": {{"a": node("a", object{"write": object{"min": 2, "max": 1}})}},
-		"limit the inputs": {nil, {"m": method("m", object{"max": 1})}},
+		"such as ns=2;s=Pump.Speed": {{"a": object{"id": "pump"}}}, "is not in servers": {{"a": node("a", object{"server": "x"})}}, "at most max": {{"a": node("a", object{"write": object{"min": 2, "max": 1}})}},
+		"unknown key": {nil, {"m": method("m", object{"max": 1})}},
 	} {
 		if e := s.with(t, s.url, nil, settings[0], settings[1]).fails("opcua.read", read, tea.ValidationError, nil); !strings.Contains(e.Message, want) {
 			t.Errorf("got %v, want %q", e, want)

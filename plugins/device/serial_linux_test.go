@@ -158,8 +158,8 @@ func TestSerialWritesObeyTheSettings(t *testing.T) {
 		t.Errorf("written: %q, %v, want %q", got, err, want)
 	}
 	for want, rule := range map[string]object{
-		"allows nothing": {}, "one group": {"pattern": "SET .*", "max": 1}, "neither text": {"pattern": "SET (.*)", "text": []any{"a"}, "max": 1},
-		"missing closing": {"pattern": "("}, "unexpected )": {"pattern": ".*)|(?:.*"}, "illegal base64": {"base64": []any{"?"}}, "larger than max": {"pattern": "(.)", "min": 2, "max": 1},
+		"needs text, base64 or pattern": {}, "one group": {"pattern": "SET .*", "max": 1}, "neither text": {"pattern": "SET (.*)", "text": []any{"a"}, "max": 1},
+		"regular expression such as": {"pattern": ".*)|(?:.*"}, "illegal base64": {"base64": []any{"?"}}, "at most max": {"pattern": "(.)", "min": 2, "max": 1},
 	} {
 		if e := newPlant(t, onPort(path, rule)).fails("serial.list", nil, tea.ValidationError, nil); !strings.Contains(e.Message, want) {
 			t.Errorf("%v: got %v, want %q", rule, e, want)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/device"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
@@ -69,6 +70,65 @@ func TestWrongAddressesAreFoundByTheSchema(t *testing.T) {
 			if problems := compiled.Validate(c.value(v)); len(problems) != 1 || problems[0].Path != c.at {
 				t.Errorf("%s %v: %v, want one problem at %s", c.key, v, problems, c.at)
 			}
+		}
+	}
+}
+
+// Rules over several settings are in the schemas, too.
+func TestMistakesOverSeveralSettingsAreFoundByTheSchema(t *testing.T) {
+	t.Parallel()
+	servers := object{"plc": object{"url": "tcp://plc"}}
+	point := func(members object) object {
+		members["address"] = 1
+		return object{"servers": servers, "points": object{"p": members}}
+	}
+	opc := func(members object) object {
+		members["url"] = "opc.tcp://plc"
+		return object{"servers": object{"plc": members}}
+	}
+	command := func(argv string, param object) object {
+		return object{"allow": object{"c": object{"argv": []any{"ls", argv}, "params": object{"name": param}}}}
+	}
+	for _, c := range []struct {
+		key   string
+		value object
+		want  string // "" if there is no mistake
+	}{
+		{"modbus", point(object{"server": "plc", "write": object{"min": 1, "max": 1}}), ""},
+		{"modbus", point(object{"server": "plk"}), `points.p.server: "plk" is not in servers; did you mean "plc"?`},
+		{"modbus", point(object{"write": object{"min": 2, "max": 1}}), "points.p.write.min: must be at most max, which is 1, got 2"},
+		{"modbus", point(object{"table": "coil", "type": "int16"}), "points.p.type: is not allowed here, because table is coil or discrete"},
+		{"modbus", point(object{"table": "input", "write": object{}}), "points.p.write: is not allowed here, because table is discrete or input"},
+		{"modbus", point(object{"bit": 3, "scale": 2}), "points.p.scale: is not allowed here, because bit is given"},
+		{"modbus", point(object{"type": "float64", "count": 32}), "points.p.count: must be at most 31, got 32, because type is int64, uint64 or float64"},
+		{"opcua", opc(object{"security_policy": "None"}), ""},
+		{"opcua", opc(object{"cert_file": "a"}), "servers.plc.cert_file: is not allowed here, because security_policy is None"},
+		{"opcua", opc(object{"security_policy": "Basic256Sha256", "cert_file": "a", "key_file": "b"}), `servers.plc: "server_cert_file" is required`},
+		{"opcua", object{"nodes": object{"n": object{"id": "i=7", "server": "plc"}}}, `nodes.n.server: "plc" is not in servers`},
+		{"opcua", object{"methods": object{"m": object{"object": "i=7", "method": "i=8", "inputs": []any{object{"type": "byte", "min": 2, "max": 1}}}}}, "methods.m.inputs[0].min: must be at most max, which is 1, got 2"},
+		{"mqtt", object{"servers": object{"b": object{"url": "mqtts://b", "cert_file": "a"}}}, `servers.b: "key_file" is required where "cert_file" is given`},
+		{"mqtt", object{"servers": object{"b": object{"url": "mqtt://b", "publish": []any{object{"topics": []any{"a"}, "min": 2, "max": 1}}}}}, "servers.b.publish[0].min: must be at most max, which is 1, got 2"},
+		{"command", command("{name}", object{"type": "string", "pattern": "[a-z]+"}), ""},
+		{"command", command("{nmae}", object{"type": "integer"}), `allow.c.argv[1]: "nmae" is not in params; did you mean "name"?`},
+		{"command", command("{name}", object{"type": "string"}), "allow.c.params.name: needs enum or pattern, because type is string"},
+		{"command", command("{name}", object{"type": "string", "pattern": "("}), `allow.c.params.name.pattern: must be a regular expression such as [a-z]+, got "("`},
+		{"command", command("{name}", object{"type": "path"}), `allow.c.params.name: "root" is required, because type is path`},
+		{"command", command("{name}", object{"type": "number", "min": 2, "max": 1}), "allow.c.params.name.min: must be at most max, which is 1, got 2"},
+		{"serial", object{"ports": object{"a": object{"path": "/dev/a", "write": []any{object{"per_minute": 1}}}}}, "ports.a.write[0]: needs text, base64 or pattern"},
+		{"serial", object{"ports": object{"a": object{"path": "/dev/a", "write": []any{object{"text": []any{"a"}, "min": 1}}}}}, `ports.a.write[0]: "pattern" is required where "min" is given`},
+		{"gpio", object{"lines": object{"a": object{"chip": "gpiochip0"}}}, "lines.a: needs line or offset"},
+		{"gpio", object{"lines": object{"a": object{"chip": "gpiochip0", "line": "GPIO1", "offset": 1}}}, "lines.a: needs only one of line, offset: remove line or offset"},
+	} {
+		compiled, err := jsonschema.Compile(device.Bundle().Settings[c.key])
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings, err := value.From(c.value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := jsonschema.Join(compiled.Validate(settings)); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s %v:\n%s\nwant %s", c.key, c.value, got, c.want)
 		}
 	}
 }

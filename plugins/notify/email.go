@@ -18,7 +18,7 @@ import (
 
 // Email is e-mail over SMTP.
 type Email struct {
-	Server   string   `json:"server" doc:"address of the mail server: HOST:PORT"`
+	Server   string   `json:"server" pattern:"^([^\\]\\[/@: ]+|\\[[^\\]\\[/@ ]+\\]):[0-9]{1,5}$" doc:"address of the mail server: HOST:PORT"`
 	TLS      string   `json:"tls,omitempty" enum:"starttls,tls,none" default:"starttls" doc:"encryption: by STARTTLS (usually port 587), from the beginning (465), or none"`
 	Username string   `json:"username,omitempty" doc:"user name at the mail server"`
 	Password string   `json:"password,omitempty" secret:"true" doc:"its password"`

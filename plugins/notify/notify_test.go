@@ -437,21 +437,21 @@ func TestMistakesInSettings(t *testing.T) {
 		settings object
 		want     string
 	}{
-		"none":      {object{"targets": object{"a": object{}}}, "exactly one of"},
-		"two":       {object{"targets": object{"a": object{"webhook": object{"url": "http://x"}, "teams": object{"url": "http://x"}}}}, "exactly one of"},
-		"name":      {object{"targets": object{"a/b": hook}}, "a name has"},
+		"none":      {object{"targets": object{"a": object{}}}, "needs ntfy, email"},
+		"two":       {object{"targets": object{"a": object{"webhook": object{"url": "http://x"}, "teams": object{"url": "http://x"}}}}, "needs only one of"},
+		"name":      {object{"targets": object{"a/b": hook}}, "must match the pattern"},
 		"url":       {to("webhook", object{"url": "ftp://x"}), "expected http"},
 		"topic":     {to("ntfy", object{"url": "https://ntfy.sh"}), "topic is missing"},
 		"telegram":  {to("telegram", object{"token": "t"}), "telegram.chat is missing"},
 		"matrix":    {to("matrix", object{"url": "https://x", "room": "!r"}), "matrix.token is missing"},
 		"room":      {to("matrix", object{"url": "https://x", "token": "t", "room": "#pumps:x"}), "expected the id of a room"},
 		"password":  {to("email", object{"server": "x:25", "from": "a@b.c", "to": []any{"a@b.c"}, "password": "x"}), "or neither"},
-		"email":     {to("email", object{"server": "mail.example.com", "from": "a@b.c", "to": []any{"a@b.c"}}), "expected HOST:PORT"},
+		"email":     {to("email", object{"server": "mail.example.com", "from": "a@b.c", "to": []any{"a@b.c"}}), "HOST:PORT"},
 		"sender":    {to("email", object{"server": "x:25", "from": "a@b.c\r\nBcc: x@y.z", "to": []any{"a@b.c"}}), "email.from"},
 		"recipient": {to("email", object{"server": "x:25", "from": "a@b.c", "to": []any{"nobody"}}), "email.to"},
 		"quiet":     {object{"targets": object{"a": object{"webhook": object{"url": "http://x"}, "quiet": object{"from": "25:00", "to": "06:00"}}}}, "such as 22:00"},
-		"zone":      {object{"targets": object{"a": object{"webhook": object{"url": "http://x"}, "quiet": object{"from": "22:00", "to": "06:00", "timezone": "Mars/Base"}}}}, "Mars/Base"},
-		"questions": {object{"targets": object{"a": hook}, "questions": object{"to": []any{"b"}}}, `no target "b"`},
+		"zone":      {object{"targets": object{"a": object{"webhook": object{"url": "http://x"}, "quiet": object{"from": "22:00", "to": "06:00", "timezone": "Mars/Base"}}}}, "such as Europe/Berlin"},
+		"questions": {object{"targets": object{"a": hook}, "questions": object{"to": []any{"b"}}}, "questions.to[0]: is not in targets"},
 		"escalate":  {object{"targets": object{"a": hook}, "questions": object{"to": []any{"a"}, "escalate": []any{object{"to": []any{"a"}}}}}, "after_seconds"},
 		"unknown":   {object{"target": object{}}, "target"},
 	} {

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
@@ -26,9 +26,15 @@ type Settings struct {
 	State     string     `json:"state,omitempty" format:"path" doc:"directory where the keys of sent messages are kept; default: tea/notify in $XDG_STATE_HOME, or in ~/.local/state"`
 }
 
+// JSONSchema returns the schema, in which names of targets can be part of links.
+func (Settings) JSONSchema() *schema.Schema {
+	type plain Settings
+	return schema.With[plain](`{"allOf": [{"properties": {"targets": {"propertyNames": {"pattern": "^[A-Za-z0-9_-]{1,64}$"}}}}]}`)
+}
+
 // Questions says who is asked.
 type Questions struct {
-	To            []string   `json:"to" minItems:"1" doc:"names of the targets that are asked first"`
+	To            []string   `json:"to" minItems:"1" keyOf:"/targets" doc:"names of the targets that are asked first"`
 	Escalate      []Escalate `json:"escalate,omitempty" doc:"who is asked next if nobody has answered"`
 	Priority      string     `json:"priority,omitempty" enum:"min,low,default,high,urgent" doc:"priority of the messages; default high"`
 	ExpireSeconds float64    `json:"expire_seconds,omitempty" minimum:"60" maximum:"31536000" doc:"how long the links are valid, if the question has no time limit; default 7 days"`
@@ -37,7 +43,7 @@ type Questions struct {
 // Escalate says who is asked after a time without an answer.
 type Escalate struct {
 	AfterSeconds float64  `json:"after_seconds" minimum:"1" doc:"time to wait for an answer from those before"`
-	To           []string `json:"to" minItems:"1" doc:"names of the targets that are asked then"`
+	To           []string `json:"to" minItems:"1" keyOf:"/targets" doc:"names of the targets that are asked then"`
 }
 
 // Target is where messages go: exactly one service.
@@ -58,11 +64,18 @@ type Target struct {
 	service
 }
 
+// JSONSchema returns the schema, which demands one service.
+func (Target) JSONSchema() *schema.Schema {
+	type plain Target
+	return schema.With[plain](`{"oneOf": [{"required": ["ntfy"]}, {"required": ["email"]}, {"required": ["slack"]}, {"required": ["teams"]},
+		{"required": ["telegram"]}, {"required": ["matrix"]}, {"required": ["webhook"]}]}`)
+}
+
 // Quiet is a time of the day without messages.
 type Quiet struct {
-	From     string `json:"from" doc:"begin, such as 22:00"`
-	To       string `json:"to" doc:"end, such as 06:30"`
-	Timezone string `json:"timezone,omitempty" doc:"time zone, such as Europe/Berlin; default: that of the machine"`
+	From     string `json:"from" pattern:"^([01]?[0-9]|2[0-3]):[0-5][0-9]$" doc:"begin, such as 22:00"`
+	To       string `json:"to" pattern:"^([01]?[0-9]|2[0-3]):[0-5][0-9]$" doc:"end, such as 06:30"`
+	Timezone string `json:"timezone,omitempty" format:"timezone" doc:"time zone, such as Europe/Berlin; default: that of the machine"`
 	Passes   string `json:"passes,omitempty" enum:"low,default,high,urgent" doc:"the lowest priority that is sent anyway; default urgent"`
 }
 
@@ -72,16 +85,10 @@ var priorities = []string{"min", "low", "default", "high", "urgent"}
 // rank returns 1 for the lowest and 5 for the highest priority.
 func rank(priority string) int { return slices.Index(priorities, cmp.Or(priority, "default")) + 1 }
 
-// validName matches names of targets, which are part of links.
-var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
 // open checks the settings and prepares the targets.
 func (s *Settings) open() error {
 	for _, name := range slices.Sorted(maps.Keys(s.Targets)) {
 		t, path := s.Targets[name], diag.Key(targetsPath, name)
-		if !validName.MatchString(name) {
-			return tea.Errorf(tea.ValidationError, "%s: a name has up to 64 letters, digits, _ and -", path)
-		}
 		if err := t.open(); err != nil {
 			e := *tea.AsError(err)
 			e.Message = path + ": " + e.Message
@@ -95,13 +102,9 @@ func (s *Settings) open() error {
 	if len(s.Questions.To) == 0 {
 		return tea.Errorf(tea.ValidationError, "settings.notify.questions: to is missing")
 	}
-	steps := s.Questions.Escalate
-	for i, to := range append([][]string{s.Questions.To}, mapped(steps, func(e Escalate) []string { return e.To })...) {
-		if _, err := s.names(to); err != nil {
-			return err
-		}
-		if i > 0 && (len(to) == 0 || steps[i-1].AfterSeconds <= 0) {
-			return tea.Errorf(tea.ValidationError, "settings.notify.questions.escalate[%d]: after_seconds and to are needed", i-1)
+	for i, e := range s.Questions.Escalate {
+		if len(e.To) == 0 || e.AfterSeconds <= 0 {
+			return tea.Errorf(tea.ValidationError, "settings.notify.questions.escalate[%d]: after_seconds and to are needed", i)
 		}
 	}
 	return nil
@@ -132,24 +135,21 @@ func (s *Settings) names(given []string) ([]string, error) {
 // open prepares the service of a target.
 func (t *Target) open() (err error) {
 	timeout := time.Duration(cmp.Or(t.TimeoutSeconds, 15) * float64(time.Second))
-	n := 0
-	use := func(given bool, open func() (service, error)) {
-		if !given {
-			return
-		}
-		if n++; err == nil {
-			t.service, err = open()
-		}
-	}
-	use(t.Ntfy != nil, func() (service, error) { return t.Ntfy.open(t.CAFile, timeout) })
-	use(t.Email != nil, func() (service, error) { return t.Email.open(t.CAFile, timeout) })
-	use(t.Slack != nil, func() (service, error) { return t.Slack.open(t.CAFile, timeout, slack) })
-	use(t.Teams != nil, func() (service, error) { return t.Teams.open(t.CAFile, timeout, teams) })
-	use(t.Telegram != nil, func() (service, error) { return t.Telegram.open(t.CAFile, timeout) })
-	use(t.Matrix != nil, func() (service, error) { return t.Matrix.open(t.CAFile, timeout) })
-	use(t.Webhook != nil, func() (service, error) { return t.Webhook.open(t.CAFile, timeout) })
-	if n != 1 {
-		return tea.Errorf(tea.ValidationError, "expected exactly one of ntfy, email, slack, teams, telegram, matrix and webhook, got %d", n)
+	switch {
+	case t.Ntfy != nil:
+		t.service, err = t.Ntfy.open(t.CAFile, timeout)
+	case t.Email != nil:
+		t.service, err = t.Email.open(t.CAFile, timeout)
+	case t.Slack != nil:
+		t.service, err = t.Slack.open(t.CAFile, timeout, slack)
+	case t.Teams != nil:
+		t.service, err = t.Teams.open(t.CAFile, timeout, teams)
+	case t.Telegram != nil:
+		t.service, err = t.Telegram.open(t.CAFile, timeout)
+	case t.Matrix != nil:
+		t.service, err = t.Matrix.open(t.CAFile, timeout)
+	default: // the schema demands one
+		t.service, err = t.Webhook.open(t.CAFile, timeout)
 	}
 	if err == nil && t.Quiet != nil {
 		t.quiet, err = t.Quiet.parse()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/confine"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
@@ -23,10 +24,18 @@ import (
 type Param struct {
 	Type    string   `json:"type" enum:"string,integer,number,path" doc:"string, integer, number, or path: a file below root"`
 	Enum    []string `json:"enum,omitempty" doc:"the allowed strings"`
-	Pattern string   `json:"pattern,omitempty" doc:"regular expression that the whole string matches"`
-	Min     float64  `json:"min,omitempty" doc:"smallest number; default 0"`
+	Pattern string   `json:"pattern,omitempty" format:"re2" doc:"regular expression that the whole string matches"`
+	Min     float64  `json:"min,omitempty" atMost:"max" doc:"smallest number; default 0"`
 	Max     *float64 `json:"max,omitempty" doc:"largest number"`
 	Root    string   `json:"root,omitempty" format:"path" doc:"directory of a path"`
+}
+
+// JSONSchema returns the schema, in which each type has its limits.
+func (Param) JSONSchema() *schema.Schema {
+	type plain Param
+	return schema.With[plain](`{"allOf": [
+		{"if": {"properties": {"type": {"enum": ["string"]}}, "required": ["type"]}, "then": {"anyOf": [{"required": ["enum"]}, {"required": ["pattern"]}]}},
+		{"if": {"properties": {"type": {"enum": ["path"]}}, "required": ["type"]}, "then": {"required": ["root"]}}]}`)
 }
 
 // maxString is the maximum length of a string in bytes.
@@ -34,15 +43,7 @@ const maxString = 4096
 
 // check returns a mistake in the settings of a parameter.
 func (p Param) check() error {
-	_, err := regexp.Compile(p.Pattern)
-	switch {
-	case err != nil:
-		return fmt.Errorf("pattern: %w", err)
-	case p.Type == "string" && p.Enum == nil && p.Pattern == "":
-		return errors.New("a string needs enum or pattern")
-	case p.Type == "path" && p.Root == "":
-		return errors.New("a path needs root")
-	case p.Type == "path" && !filepath.IsAbs(p.Root):
+	if p.Type == "path" && !filepath.IsAbs(p.Root) {
 		return fmt.Errorf("root %q is not absolute", p.Root)
 	}
 	return nil
@@ -161,9 +162,6 @@ func (c Command) checkArguments() error {
 	used := map[string]bool{}
 	for _, arg := range c.Argv {
 		for _, match := range form.FindAllStringSubmatch(arg, -1) {
-			if _, ok := c.Params[match[1]]; !ok {
-				return fmt.Errorf("argv: unknown parameter {%s}%s", match[1], diag.Ending(match[1], slices.Sorted(maps.Keys(c.Params))))
-			}
 			used[match[1]] = true
 		}
 	}

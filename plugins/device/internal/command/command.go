@@ -29,7 +29,7 @@ type Settings struct {
 
 // Command is a command that workflows can run.
 type Command struct {
-	Argv           []string          `json:"argv" minItems:"1" doc:"the program, looked up in PATH, and its arguments; {name} stands for a parameter"`
+	Argv           []string          `json:"argv" minItems:"1" keyOf:"params" keyPattern:"\\{([a-z][a-z0-9_]*)\\}" doc:"the program, looked up in PATH, and its arguments; {name} stands for a parameter"`
 	Params         map[string]Param  `json:"params,omitempty" doc:"the parameters"`
 	Env            map[string]string `json:"env,omitempty" secret:"true" doc:"its environment besides PATH and LANG"`
 	Dir            string            `json:"dir,omitempty" format:"path" doc:"its working directory; default: the root directory"`
@@ -40,7 +40,7 @@ type Command struct {
 	User           string            `json:"user,omitempty" doc:"user to run it as, with the user's groups; tea must run as root (Linux)"`
 	NoNetwork      bool              `json:"no_network,omitempty" doc:"runs it in a network namespace of its own (Linux)"`
 	NewPrivileges  bool              `json:"new_privileges,omitempty" doc:"lets it get more rights than tea has, for example through sudo (Linux)"`
-	guard.Rule
+	guard.Limits
 }
 
 // waitDelay bounds the wait for the outputs of a command that has ended.
@@ -61,9 +61,6 @@ type client struct {
 // Check returns a mistake in the settings that the schema cannot express.
 func (s Settings) Check() error {
 	return part.Check("settings.command.allow", s.Allow, func(_ string, command Command) error {
-		if command.Numeric() {
-			return errors.New("min, max and max_step are not for commands: limit the parameters")
-		}
 		return command.checkArguments()
 	})
 }
@@ -98,7 +95,7 @@ func (c *client) Run(ctx context.Context, req *tea.Request, p runParams) (*runRe
 	result := &runResult{Success: true}
 	result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{
 		Setting: diag.Key("settings.command.allow", p.Command), Machine: command.Argv[0], Target: fmt.Sprintf("the command %q", p.Command),
-		Rule: &command.Rule, Shown: shown(command.Argv[0], args, p.Stdin),
+		Rule: &guard.Rule{Limits: command.Limits}, Shown: shown(command.Argv[0], args, p.Stdin),
 	}, func(ctx context.Context) error { return command.run(ctx, p, args, result) })
 	return result, err
 }

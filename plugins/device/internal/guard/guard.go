@@ -29,20 +29,17 @@ type Settings struct {
 
 // Rule restricts the writes to a target, according to the settings.
 type Rule struct {
-	Min       *float64 `json:"min,omitempty" doc:"smallest value that can be written"`
-	Max       *float64 `json:"max,omitempty" doc:"largest value that can be written"`
-	MaxStep   *float64 `json:"max_step,omitempty" minimum:"0" doc:"largest difference from the current value"`
-	PerMinute int      `json:"per_minute,omitempty" minimum:"1" maximum:"10000" doc:"largest number of writes in 60 seconds, over all runs"`
-	DryRun    bool     `json:"dry_run,omitempty" doc:"checks writes and shows them in the log, but sends none"`
-	Approval  bool     `json:"approval,omitempty" doc:"a person approves each write through human.ask"`
+	Min     *float64 `json:"min,omitempty" atMost:"max" doc:"smallest value that can be written"`
+	Max     *float64 `json:"max,omitempty" doc:"largest value that can be written"`
+	MaxStep *float64 `json:"max_step,omitempty" minimum:"0" doc:"largest difference from the current value"`
+	Limits
 }
 
-// Check returns a mistake in a rule at a path in the settings.
-func (r *Rule) Check(path string) error {
-	if r != nil && r.Min != nil && r.Max != nil && *r.Min > *r.Max {
-		return tea.Errorf(tea.ValidationError, "%s: min %s is larger than max %s", path, number(*r.Min), number(*r.Max))
-	}
-	return nil
+// Limits are the restrictions of what has no value, such as a command.
+type Limits struct {
+	PerMinute int  `json:"per_minute,omitempty" minimum:"1" maximum:"10000" doc:"largest number of writes in 60 seconds, over all runs"`
+	DryRun    bool `json:"dry_run,omitempty" doc:"checks writes and shows them in the log, but sends none"`
+	Approval  bool `json:"approval,omitempty" doc:"a person approves each write through human.ask"`
 }
 
 // Numeric reports whether only numbers can be checked against the rule.

@@ -28,7 +28,7 @@ func permit(t *testing.T, g *Guards, w Write) error {
 func TestWritesOfTheLastMinuteCount(t *testing.T) {
 	t.Parallel()
 	g, now := clocked(t)
-	w := Write{Setting: "s", Machine: "m", Target: "t", Rule: &Rule{PerMinute: 2}}
+	w := Write{Setting: "s", Machine: "m", Target: "t", Rule: &Rule{Limits: Limits{PerMinute: 2}}}
 	for _, c := range []struct {
 		after time.Duration
 		wait  time.Duration
@@ -85,7 +85,7 @@ func TestLastWrittenValueLimitsTheStep(t *testing.T) {
 func TestDamagedHistoryStopsWrites(t *testing.T) {
 	t.Parallel()
 	g, _ := clocked(t)
-	w := Write{Setting: "s", Target: "t", Rule: &Rule{PerMinute: 2}}
+	w := Write{Setting: "s", Target: "t", Rule: &Rule{Limits: Limits{PerMinute: 2}}}
 	if err := permit(t, g, w); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestNobodyApprovesAPartOfAWrite(t *testing.T) {
 	}}}
 	for size, want := range map[int]tea.ErrorType{2001: "", 20000: "", 20001: tea.PermissionDenied} {
 		asked = ""
-		w := Write{Setting: "s", Target: "t", Rule: &Rule{Approval: true}, Shown: strings.Repeat("x", size-1) + "!"}
+		w := Write{Setting: "s", Target: "t", Rule: &Rule{Limits: Limits{Approval: true}}, Shown: strings.Repeat("x", size-1) + "!"}
 		_, err := g.Permit(t.Context(), &tea.Request{Host: host}, w, func(context.Context) error { return nil })
 		switch {
 		case want == "" && (err != nil || !strings.Contains(asked, w.Shown)):

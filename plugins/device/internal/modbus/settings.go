@@ -11,6 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
 	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
@@ -62,6 +63,19 @@ type Point struct {
 	Multiple bool        `json:"multiple,omitempty" doc:"writes one register or coil with the function for several (15 or 16), for servers that have only that"`
 }
 
+// JSONSchema returns the schema, which rules out what the table does not have.
+func (Point) JSONSchema() *schema.Schema {
+	type plain Point
+	return schema.With[plain](`{"required": ["address"], "allOf": [
+		{"properties": {"server": {"type": "string", "x-tea-keyOf": "/servers"}}},
+		{"if": {"properties": {"table": {"enum": ["coil", "discrete"]}}, "required": ["table"]},
+		 "then": {"properties": {"type": false, "bit": false, "scale": false, "offset": false, "word_order": false, "byte_order": false}}},
+		{"if": {"properties": {"table": {"enum": ["discrete", "input"]}}, "required": ["table"]}, "then": {"properties": {"write": false}}},
+		{"if": {"required": ["bit"]}, "then": {"properties": {"type": {"enum": ["uint16"]}, "count": {"enum": [1]}, "scale": false, "offset": false}}},
+		{"if": {"properties": {"type": {"enum": ["int32", "uint32", "float32"]}}, "required": ["type"]}, "then": {"properties": {"count": {"maximum": 62}}}},
+		{"if": {"properties": {"type": {"enum": ["int64", "uint64", "float64"]}}, "required": ["type"]}, "then": {"properties": {"count": {"maximum": 31}}}}]}`)
+}
+
 // serialScheme begins the address of a serial line.
 const serialScheme = "rtu://"
 
@@ -75,12 +89,8 @@ func (s Settings) Check() error {
 		server.URL = address
 		s.Servers[name] = server
 	}
-	return part.Check(pointsPath, s.Points, func(path string, p Point) error {
-		err := p.check(s)
-		if err == nil && p.Write != nil && (p.table() == discrete || p.table() == input) {
-			err = fmt.Errorf("a value of the table %s can only be read; remove write", p.table())
-		}
-		return cmp.Or(err, p.Write.Check(path+".write"))
+	return part.Check(pointsPath, s.Points, func(_ string, p Point) error {
+		return p.check(s)
 	})
 }
 

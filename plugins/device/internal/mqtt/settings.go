@@ -15,6 +15,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
 	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
@@ -44,6 +45,12 @@ type Server struct {
 	Publish          []Rule  `json:"publish,omitempty" doc:"the topics that can be published to, and their limits; the first rule that matches counts"`
 }
 
+// JSONSchema returns the schema, in which the certificate and its key need each other.
+func (Server) JSONSchema() *schema.Schema {
+	type plain Server
+	return schema.With[plain](`{"dependentRequired": {"cert_file": ["key_file"], "key_file": ["cert_file"]}}`)
+}
+
 // Will is the last will.
 type Will struct {
 	Topic   string `json:"topic" minLength:"1"`
@@ -65,22 +72,15 @@ func (s Settings) Check() error {
 		if _, err := server.address(); err != nil {
 			return tea.Errorf(tea.ValidationError, "%s.url: %w", path, err)
 		}
-		if (server.CertFile == "") != (server.KeyFile == "") {
-			return tea.Errorf(tea.ValidationError, "%s: cert_file and key_file need each other", path)
-		}
 		if server.Will != nil {
 			if err := checkTopic(server.Will.Topic); err != nil {
 				return tea.Errorf(tea.ValidationError, "%s.will: %w", path, err)
 			}
 		}
 		for i, rule := range server.Publish {
-			at := diag.Index(path+".publish", i)
-			if err := rule.Check(at); err != nil {
-				return err
-			}
 			for _, filter := range rule.Topics {
 				if err := checkFilter(filter); err != nil {
-					return tea.Errorf(tea.ValidationError, "%s.topics: %w", at, err)
+					return tea.Errorf(tea.ValidationError, "%s.topics: %w", diag.Index(path+".publish", i), err)
 				}
 			}
 		}

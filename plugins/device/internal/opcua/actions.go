@@ -261,7 +261,7 @@ func (c *client) Call(ctx context.Context, req *tea.Request, p callParams) (*cal
 	result := &callResult{Success: true, Method: p.Method, Outputs: []any{}}
 	result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{
 		Setting: diag.Key(methodsPath, p.Method), Machine: s.config.URL, Target: fmt.Sprintf("the method %q", p.Method),
-		Rule: &method.Rule, Shown: value.Brief(p.Inputs),
+		Rule: &guard.Rule{Limits: method.Limits}, Shown: value.Brief(p.Inputs),
 	}, func(ctx context.Context) error {
 		return s.write(ctx, func(ctx context.Context, conn *lib.Client) (ua.StatusCode, error) {
 			return s.call(ctx, conn, method, arguments, result)

@@ -14,6 +14,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
 	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/value"
 )
 
@@ -44,9 +45,18 @@ type Server struct {
 	TimeoutSeconds float64 `json:"timeout_seconds,omitempty" default:"10" minimum:"0.05" maximum:"600" doc:"limit for connecting, and for an answer"`
 }
 
+// JSONSchema returns the schema, which demands the certificates that are used.
+func (Server) JSONSchema() *schema.Schema {
+	type plain Server
+	return schema.With[plain](`{
+		"if": {"properties": {"security_policy": {"enum": ["None"]}}},
+		"then": {"properties": {"cert_file": false, "key_file": false, "server_cert_file": false}},
+		"else": {"required": ["cert_file", "key_file", "server_cert_file"]}}`)
+}
+
 // Node is a named node.
 type Node struct {
-	Server string      `json:"server,omitempty" doc:"name of the server in settings.opcua.servers; can be left out if there is one"`
+	Server string      `json:"server,omitempty" keyOf:"/servers" doc:"name of the server in settings.opcua.servers; can be left out if there is one"`
 	ID     string      `json:"id" pattern:"^((ns=[0-9]{1,5}|nsu=[^;]+);)?(i=[0-9]{1,10}$|s=.|g=[0-9a-fA-F-]{36}$|b=[A-Za-z0-9+/]+=*$)" doc:"identifier, such as ns=2;s=Pump.Speed or nsu=urn:plant;i=7"`
 	Type   string      `json:"type,omitempty" enum:"boolean,sbyte,byte,int16,uint16,int32,uint32,int64,uint64,float,double,string,datetime,guid,bytestring,localizedtext" doc:"type of a value to write; default: what the server says"`
 	Write  *guard.Rule `json:"write,omitempty" doc:"allows opcua.write and limits it; {} allows any value"`
@@ -54,18 +64,18 @@ type Node struct {
 
 // Method is a method that workflows can call.
 type Method struct {
-	Server string  `json:"server,omitempty" doc:"name of the server in settings.opcua.servers; can be left out if there is one"`
+	Server string  `json:"server,omitempty" keyOf:"/servers" doc:"name of the server in settings.opcua.servers; can be left out if there is one"`
 	Object string  `json:"object" pattern:"^((ns=[0-9]{1,5}|nsu=[^;]+);)?(i=[0-9]{1,10}$|s=.|g=[0-9a-fA-F-]{36}$|b=[A-Za-z0-9+/]+=*$)" doc:"identifier of the object that has the method, such as ns=2;s=Tank"`
 	Method string  `json:"method" pattern:"^((ns=[0-9]{1,5}|nsu=[^;]+);)?(i=[0-9]{1,10}$|s=.|g=[0-9a-fA-F-]{36}$|b=[A-Za-z0-9+/]+=*$)" doc:"identifier of the method, such as ns=2;s=Tank.Fill"`
 	Inputs []Input `json:"inputs,omitempty" doc:"its arguments"`
-	guard.Rule
+	guard.Limits
 }
 
 // Input is an argument of a method.
 type Input struct {
 	Type string   `json:"type" enum:"boolean,sbyte,byte,int16,uint16,int32,uint32,int64,uint64,float,double,string,datetime,guid,bytestring,localizedtext" doc:"type of the argument, or of its elements"`
 	List bool     `json:"list,omitempty" doc:"whether it is a list"`
-	Min  *float64 `json:"min,omitempty" doc:"smallest number"`
+	Min  *float64 `json:"min,omitempty" atMost:"max" doc:"smallest number"`
 	Max  *float64 `json:"max,omitempty" doc:"largest number"`
 	Enum []string `json:"enum,omitempty" doc:"the texts that are allowed; default: all"`
 }
@@ -74,13 +84,8 @@ type Input struct {
 func (s Settings) Check() error {
 	return cmp.Or(
 		part.Check(serversPath, s.Servers, func(_ string, server Server) error { return server.check() }),
-		part.Check(nodesPath, s.Nodes, func(path string, n Node) error {
-			return cmp.Or(s.checkIDs(n.Server, n.ID), n.Write.Check(path+".write"))
-		}),
+		part.Check(nodesPath, s.Nodes, func(_ string, n Node) error { return s.checkIDs(n.Server, n.ID) }),
 		part.Check(methodsPath, s.Methods, func(_ string, m Method) error {
-			if m.Numeric() {
-				return errors.New("min, max and max_step are not for methods: limit the inputs")
-			}
 			return s.checkIDs(m.Server, m.Object, m.Method)
 		}),
 	)
@@ -106,10 +111,6 @@ func (s Server) check() error {
 	switch {
 	case err != nil || u.Scheme != "opc.tcp" || u.Hostname() == "" || u.User != nil:
 		return fmt.Errorf("url: expected an address such as opc.tcp://192.0.2.7:4840, without a user; username and password are settings")
-	case s.secure() && (s.CertFile == "" || s.KeyFile == "" || s.ServerCertFile == ""):
-		return fmt.Errorf("security_policy %s needs cert_file, key_file and server_cert_file", s.SecurityPolicy)
-	case !s.secure() && s.CertFile+s.KeyFile+s.ServerCertFile != "":
-		return errors.New("the certificates are not used without a security_policy")
 	}
 	return nil
 }

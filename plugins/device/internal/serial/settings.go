@@ -13,6 +13,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
 	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
@@ -40,20 +41,23 @@ type Port struct {
 type Rule struct {
 	Text    []string `json:"text,omitempty" doc:"the texts that can be written"`
 	Base64  []string `json:"base64,omitempty" doc:"the bytes that can be written, in Base64"`
-	Pattern string   `json:"pattern,omitempty" doc:"regular expression that must match all of a text; its group is the number for min, max and max_step"`
+	Pattern string   `json:"pattern,omitempty" format:"re2" doc:"regular expression that must match all of a text; its group is the number for min, max and max_step"`
 	guard.Rule
+}
+
+// JSONSchema returns the schema, which demands that a rule allows something.
+func (Rule) JSONSchema() *schema.Schema {
+	type plain Rule
+	return schema.With[plain](`{"anyOf": [{"required": ["text"]}, {"required": ["base64"]}, {"required": ["pattern"]}],
+		"dependentRequired": {"min": ["pattern"], "max": ["pattern"], "max_step": ["pattern"]}}`)
 }
 
 // Check returns a mistake in the settings that the schema cannot express.
 func (s Settings) Check() error {
 	return part.Check(portsPath, s.Ports, func(path string, port Port) error {
 		for i, rule := range port.Write {
-			at := diag.Index(path+".write", i)
 			if err := rule.check(); err != nil {
-				return tea.Errorf(tea.ValidationError, "%s: %w", at, err)
-			}
-			if err := rule.Check(at); err != nil {
-				return err
+				return tea.Errorf(tea.ValidationError, "%s: %w", diag.Index(path+".write", i), err)
 			}
 		}
 		return nil
@@ -70,8 +74,6 @@ func (r Rule) check() error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("pattern: %w", err)
-	case r.Pattern == "" && len(r.Text)+len(r.Base64) == 0:
-		return errors.New("it allows nothing: add text, base64 or pattern")
 	case r.Numeric() && (pattern.NumSubexp() != 1 || len(r.Text)+len(r.Base64) > 0):
 		return errors.New("min, max and max_step need a pattern with one group, which is the number, and neither text nor base64")
 	}
