@@ -11,6 +11,14 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
+const (
+	chain3  = "nodes: [{name: a, uses: bench.noop}, {name: b, uses: bench.noop}, {name: c, uses: bench.noop}]"
+	fanOut5 = `
+nodes: [{name: a}, {name: b1, uses: bench.noop}, {name: b2, uses: bench.noop}, {name: b3, uses: bench.noop}, {name: b4, uses: bench.noop}, {name: b5, uses: bench.noop}, {name: j}]
+edges: [{from: a, parallel: [b1, b2, b3, b4, b5], fan_in: j}]
+`
+)
+
 // load parses a workflow for a benchmark.
 func load(b *testing.B, text string) *host.Workflow {
 	b.Helper()
@@ -39,14 +47,11 @@ func repeat(b *testing.B, wf *host.Workflow, o host.RunOptions) {
 }
 
 func BenchmarkChain3(b *testing.B) {
-	repeat(b, load(b, "nodes: [{name: a, uses: bench.noop}, {name: b, uses: bench.noop}, {name: c, uses: bench.noop}]"), host.RunOptions{})
+	repeat(b, load(b, chain3), host.RunOptions{})
 }
 
 func BenchmarkFanOut5(b *testing.B) {
-	repeat(b, load(b, `
-nodes: [{name: a}, {name: b1, uses: bench.noop}, {name: b2, uses: bench.noop}, {name: b3, uses: bench.noop}, {name: b4, uses: bench.noop}, {name: b5, uses: bench.noop}, {name: j}]
-edges: [{from: a, parallel: [b1, b2, b3, b4, b5], fan_in: j}]
-`), host.RunOptions{})
+	repeat(b, load(b, fanOut5), host.RunOptions{})
 }
 
 // BenchmarkLuaNode returns the time of one node in a chain of ten, the run's own
@@ -117,4 +122,29 @@ func BenchmarkMap(b *testing.B) {
 	text := "nodes:\n  - {name: each, type: dynamic_parallel, items: \"{{ state.list }}\", item_var: item, steps: [{name: work, run: 'return {n = item * 2}'}], fan_in: join}\n  - {name: join}\n"
 	repeat(b, load(b, text), host.RunOptions{Input: map[string]any{"list": list}})
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*items), "ns/item")
+}
+
+// TestARunAllocatesLittle limits the allocations of a run: 16 for a chain of three and 41
+// for a fan-out of five, apart from workers that start when the machine is busy.
+func TestARunAllocatesLittle(t *testing.T) {
+	h, err := host.New(host.Options{Actions: []tea.Action{host.Func("bench.noop", "Does nothing.", func(context.Context, map[string]any) (any, error) { return nil, nil })}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	for text, limit := range map[string]float64{chain3: 20, fanOut5: 50} {
+		wf, err := h.Parse("allocations.yaml", []byte(text), host.LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer wf.Close()
+		got := testing.AllocsPerRun(100, func() {
+			if res, err := wf.Run(context.Background(), host.RunOptions{}); err != nil || res.Status != flow.Done {
+				t.Error(res, err)
+			}
+		})
+		if got > limit {
+			t.Errorf("%.0f allocations, more than %.0f, for %s", got, limit, text)
+		}
+	}
 }

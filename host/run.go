@@ -139,11 +139,14 @@ func (wf *Workflow) Stream(ctx context.Context, o RunOptions) iter.Seq2[flow.Eve
 }
 
 func (wf *Workflow) engineOptions(o RunOptions) (engine.Options, error) {
-	input, err := tea.ValuePayload(o.Input).Value()
-	if err != nil {
-		return engine.Options{}, fmt.Errorf("input: %w", err)
+	var values map[string]any
+	if len(o.Input) > 0 {
+		input, err := tea.ValuePayload(o.Input).Value()
+		if err != nil {
+			return engine.Options{}, fmt.Errorf("input: %w", err)
+		}
+		values, _ = input.(map[string]any)
 	}
-	values, _ := input.(map[string]any)
 	r, err := wf.resolve(o.Secrets)
 	if err != nil {
 		return engine.Options{}, err
@@ -151,7 +154,7 @@ func (wf *Workflow) engineOptions(o RunOptions) (engine.Options, error) {
 	return engine.Options{
 		Graph: wf.graph, Actions: r.actions, RunID: o.RunID, Input: values,
 		CheckpointDir: o.CheckpointDir, Answers: o.Answers, Hold: o.Hold, RetryFailed: o.RetryFailed, Relaxed: o.Force, Ask: o.Ask, DryRun: o.DryRun,
-		Secrets: r.set, Env: o.Env, LoadGraph: wf.loadGraph,
+		Secrets: r.set, Env: o.Env, LoadGraph: wf.load,
 		Events: o.Events, Middleware: o.Middleware, Callbacks: o.Callbacks, Logger: wf.log(),
 		InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,
 	}, nil

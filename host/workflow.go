@@ -61,6 +61,8 @@ type Workflow struct {
 	options  LoadOptions
 	warnings diag.List
 	serve    *graph.Serve
+	// load is wf.loadGraph, which a run needs as a function.
+	load func(dir, path string) (*graph.Graph, error)
 	// env is what the workflow was compiled with.
 	env graph.Env
 
@@ -165,6 +167,7 @@ func (h *Host) compileOnce(s *spec.Workflow, diags diag.List, o LoadOptions) (*W
 	declared.Check(s, &diags)
 	s.DataDir = cmp.Or(s.DataDir, absolute(s.Dir))
 	wf := &Workflow{host: h, spec: s, options: o, lua: script.New(luaOptions(s.Settings)), graphs: map[string]*graph.Graph{}, catalogs: map[string]*catalog.Bound{}, declared: declared}
+	wf.load = wf.loadGraph
 	var err error
 	var dynamic *dynamicActions
 	if wf.catalog, dynamic, err = h.catalog(s.Settings, o.relist); err != nil {

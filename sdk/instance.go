@@ -93,11 +93,13 @@ func exitError(what string) *Error {
 // internal_error. Every error is an [*Error]. Either the response or the error is
 // nil. req.Host must not be nil.
 func (i *Instance) Invoke(ctx context.Context, req *Request) (*Response, error) {
-	return inGoroutine(req.Action, func() (*Response, error) { return i.InvokeHere(ctx, req) })
+	call := *req
+	return inGoroutine(req.Action, func() (*Response, error) { return i.InvokeHere(ctx, &call) })
 }
 
 // InvokeHere is Invoke on the caller's goroutine. It saves some microseconds for
-// starting a goroutine, but a handler that calls runtime.Goexit ends the caller.
+// starting a goroutine, but a handler that calls runtime.Goexit ends the caller. The
+// handler gets req itself: use a request for one call only.
 func (i *Instance) InvokeHere(ctx context.Context, req *Request) (resp *Response, err error) {
 	action := i.bundle.Find(req.Action)
 	if action == nil && i.bundle.Manifest().IsDynamic(req.Action) {
@@ -115,21 +117,17 @@ func (i *Instance) InvokeHere(ctx context.Context, req *Request) (resp *Response
 			resp, err = nil, e
 		}
 	}()
-	made := &struct { // one allocation
-		ctx  hostContext
-		call Request
-	}{hostContext{ctx, req.Host}, *req}
-	call := &made.call
-	call.Instance = i.value
+	req.ctx = hostContext{ctx, req.Host}
+	req.Instance = i.value
 	check := i.checks[action.Name]
 	if check == nil { // a dynamic action
 		check = &ParamCheck{}
 	}
-	if call.Params, err = check.Accept(req.Action, req.Params); err != nil {
+	if req.Params, err = check.Accept(req.Action, req.Params); err != nil {
 		return nil, err
 	}
-	call.accepted = acceptance{check, call.Params}
-	resp, err = action.Handle(&made.ctx, call)
+	req.accepted = acceptance{check, req.Params}
+	resp, err = action.Handle(&req.ctx, req)
 	switch {
 	case failed(err):
 		return nil, AsError(err)

@@ -23,6 +23,8 @@ type Request struct {
 	Host Host
 
 	accepted acceptance
+	// ctx is the handler's context.
+	ctx hostContext
 }
 
 // Usage reports the usage of one request to a model: the amounts of that

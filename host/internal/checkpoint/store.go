@@ -251,7 +251,7 @@ func NewRunID(now time.Time) string {
 	for i, b := range random {
 		random[i] = alphabet[b%byte(len(alphabet))]
 	}
-	return now.UTC().Format("20060102-150405-") + string(random[:])
+	return string(append(now.UTC().AppendFormat(make([]byte, 0, 32), "20060102-150405-"), random[:]...))
 }
 
 // checkRunID checks that id is a valid file name, and of no other kind of file.

@@ -79,7 +79,7 @@ type fan struct {
 // runBranches runs branches concurrently and returns their results in the order
 // in which they are written.
 func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]branchResult, error) {
-	o := &fanOut{frame: f, list: list, fan: &fan, results: make([]branchResult, len(list)), cancel: func(error) {}, limit: len(list)}
+	o := &fanOut{frame: f, list: list, fan: fan, results: make([]branchResult, len(list)), cancel: func(error) {}, limit: len(list)}
 	if fan.policy.FailFast {
 		ctx, o.cancel = f.run.withCancel(ctx)
 		defer o.cancel(nil)
@@ -88,7 +88,7 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 	for i := range list {
 		b, res := &list[i], &o.results[i]
 		res.Branch, res.path, res.frame = b.name, b.path, &res.first
-		f.openBranch(res.frame, b, b.path, &fan)
+		f.openBranch(res.frame, b, b.path, &o.fan)
 		res.frame.retries = &res.retries
 	}
 	if limit := fan.policy.MaxConcurrency; limit > 0 {
@@ -108,7 +108,7 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 type fanOut struct {
 	frame   *frame
 	list    []branch
-	fan     *fan
+	fan     fan
 	results []branchResult
 	// cancel ends the other branches with fail_fast.
 	cancel func(error)
@@ -153,7 +153,7 @@ func (o *fanOut) work(ctx context.Context) {
 		o.begun++
 		var rec *replay.Branch
 		if ordered {
-			rec = o.frame.beginBranch(ctx, &o.list[i], o.fan, &o.results[i])
+			rec = o.frame.beginBranch(ctx, &o.list[i], &o.fan, &o.results[i])
 		}
 		// Each worker starts the next one only when it has work: short branches end
 		// before there are many workers.
@@ -167,9 +167,9 @@ func (o *fanOut) work(ctx context.Context) {
 			go o.worker()
 		}
 		if !ordered {
-			rec = o.frame.beginBranch(ctx, &o.list[i], o.fan, &o.results[i])
+			rec = o.frame.beginBranch(ctx, &o.list[i], &o.fan, &o.results[i])
 		}
-		o.frame.runBranch(ctx, &o.list[i], o.fan, &o.results[i], rec)
+		o.frame.runBranch(ctx, &o.list[i], &o.fan, &o.results[i], rec)
 		if err := o.results[i].Err; err != nil {
 			o.cancel(err)
 		}
@@ -508,40 +508,41 @@ func (j *joined) entry(i int) map[string]any {
 type branchStart struct {
 	once    sync.Once
 	emitted bool
-	emit    func()
+	run     *run
+	branch  *branch
 }
 
 func (s *branchStart) notify() {
 	s.once.Do(func() {
 		s.emitted = true
-		s.emit()
+		s.run.emitBranchStart(s.branch)
 	})
 }
 
 // startBranch emits the start of a branch: immediately or, if a part of it is
 // recorded, when it continues.
 func (f *frame) startBranch(b *branch, res *branchResult) {
-	r := f.run
-	emit := func() {
-		if r.listening() {
-			fields := append(make([]flow.Field, 0, 4), field("branch", b.name))
-			if b.single {
-				fields = append(fields, field("index", b.item.index), field("count", int64(b.count)))
-				if label := itemLabel(b.item.value); label != nil {
-					fields = append(fields, field("item", label))
-				}
-			}
-			r.emit(flow.EventBranchStart, "", b.path, fields...)
-		}
-		if r.o.Callbacks.BranchStart != nil {
-			r.o.Callbacks.BranchStart(string(b.path), b.name)
-		}
-	}
 	if !f.begunBefore(b) {
-		emit()
+		f.run.emitBranchStart(b)
 		return
 	}
-	res.start = &branchStart{emit: emit}
+	res.start = &branchStart{run: f.run, branch: b}
+}
+
+func (r *run) emitBranchStart(b *branch) {
+	if r.listening() {
+		fields := append(make([]flow.Field, 0, 4), field("branch", b.name))
+		if b.single {
+			fields = append(fields, field("index", b.item.index), field("count", int64(b.count)))
+			if label := itemLabel(b.item.value); label != nil {
+				fields = append(fields, field("item", label))
+			}
+		}
+		r.emit(flow.EventBranchStart, "", b.path, fields...)
+	}
+	if r.o.Callbacks.BranchStart != nil {
+		r.o.Callbacks.BranchStart(string(b.path), b.name)
+	}
 }
 
 // wake emits the start of the enclosing branches that continue here, outermost

@@ -50,7 +50,7 @@ func (c *callCounter) path(at execpath.Path, action string, params *tea.Payload)
 }
 
 func (x *execution) action(ctx context.Context, b *graph.Action) (any, error) {
-	var params any = x.frame.run.noParams
+	var params any = x.frame.run.empty
 	if b.With != nil {
 		v, err := x.input(ctx, x.path, b.With)
 		if err != nil {
@@ -146,17 +146,13 @@ func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payl
 	req := &call.req
 	req.Action, req.Params, req.Host = name, params, &call.host
 	req.RunID, req.Node, req.Attempt, req.Once = r.o.RunID, string(x.path), attempt, once
-	req.IdempotencyKey, req.Traceparent = r.callIDs(path, x.path, x.attempt)
-	send := r.o.Actions.Invoke
-	if r.o.DryRun {
-		send = x.dryRun
-	}
+	req.IdempotencyKey, req.Traceparent = r.callIDs(call.ids[:0], path, x.path, x.attempt)
 	var res *tea.Response
 	var err error
 	if r.o.Middleware != nil {
-		res, err = r.o.Middleware(ctx, req, send)
+		res, err = r.o.Middleware(ctx, req, x.send)
 	} else {
-		res, err = send(ctx, req)
+		res, err = x.send(ctx, req)
 	}
 	if errors.Is(err, ErrHandOver) {
 		r.suspend(flow.Interrupt{Path: string(path), Kind: interruptInner})
@@ -176,10 +172,13 @@ func (x *execution) invokeOnce(ctx context.Context, name string, params tea.Payl
 	return res, &call.host.spent, nil
 }
 
-// dryRun makes a call if the action only reads. Any other call is checked, and reported by
-// an event.
-func (x *execution) dryRun(ctx context.Context, req *tea.Request) (*tea.Response, error) {
+// send makes a call. In a dry run, it makes the call if the action only reads. Any other
+// call is checked, and reported by an event.
+func (x *execution) send(ctx context.Context, req *tea.Request) (*tea.Response, error) {
 	r := x.frame.run
+	if !r.o.DryRun {
+		return r.o.Actions.Invoke(ctx, req)
+	}
 	info, _ := r.o.Actions.Describe(req.Action)
 	req.DryRun = req.Once || !info.Reads
 	res, err := r.o.Actions.Invoke(ctx, req)
@@ -234,6 +233,8 @@ type noteName struct {
 type actionCall struct {
 	host callHost
 	req  tea.Request
+	// ids is the memory of the request's IdempotencyKey and Traceparent.
+	ids [96]byte
 }
 
 // callHost is the part of the run that an action can access during a call.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/engine/replay"
@@ -37,6 +36,8 @@ func (x *execution) steps(ctx context.Context, b *graph.Steps, path execpath.Pat
 	f := x.frame
 	inner := f.inner(f.graph, path, x.base, f.run.replay.BegunAt(path, f.void))
 	inner.joined = x.joined
+	moves := x.base == f.state && !f.run.replay.Resumed()
+	inner.joins = moves && f.joins
 	var last any
 	for _, step := range b.Steps {
 		if _, err := inner.visit(ctx, step); err != nil {
@@ -47,7 +48,11 @@ func (x *execution) steps(ctx context.Context, b *graph.Steps, path execpath.Pat
 			last = v
 		}
 	}
-	return inner.close(outcome{result: last, update: map[string]any{}}), nil
+	out := inner.close(outcome{result: last, update: f.run.empty})
+	if moves {
+		out.state = inner.state
+	}
+	return out, nil
 }
 
 // close ends an inner frame: its changes and results move to the outer frame.
@@ -168,7 +173,8 @@ func (f *frame) runGraph(ctx context.Context, g *graph.Graph, path execpath.Path
 		ctx, stop = f.run.withTimeout(ctx, d, tea.Errorf(tea.Timeout, "%s took longer than its config.timeout_seconds (%s)", g.Workflow.Name, d))
 		defer stop()
 	}
-	inner := newFrame(f.run, g, initial)
+	inner := &frame{}
+	inner.begin(f.run, g, initial)
 	inner.calls, inner.steps, inner.void = calls, f.steps, f.void
 	inner.enclosing, inner.prefix, inner.inputSeq, inner.replayOnly = f, path, f.run.replay.BegunAt(path, f.void), f.replayOnly
 	if err := inner.walk(ctx); err != nil {
@@ -283,7 +289,7 @@ func (f *frame) take(ctx context.Context, path execpath.Path, w way) (*graph.Nod
 	if err != nil {
 		return nil, err
 	}
-	f.nodes.list = slices.Grow(f.nodes.list, len(results))
+	f.nodes.grow(len(results))
 	for i := range results {
 		f.nodes.addResults(&results[i].frame.nodes)
 	}

@@ -16,7 +16,7 @@ import (
 // or a recorded node is not reached.
 func Fits(ctx context.Context, o Options) error {
 	o.Journal, o.Events, o.Callbacks = nil, nil, flow.Callbacks{}
-	r := &run{o: o, seen: map[execpath.Path]bool{}, noParams: map[string]any{}}
+	r := &run{o: o, seen: map[execpath.Path]bool{}, empty: map[string]any{}}
 	var err error
 	if r.replay, err = replay.New(o.Replay, o.Secrets, o.RetryFailed); err != nil {
 		return err

@@ -189,7 +189,7 @@ func shownParams(params tea.Payload) string {
 
 // verify calls the action that finds out whether an effect happened.
 func (x *execution) verify(ctx context.Context, path execpath.Path, v *graph.Verify) (happened bool, result any, err error) {
-	var params any = x.frame.run.noParams
+	var params any = x.frame.run.empty
 	if v.Call.With != nil {
 		if params, err = v.Call.With.Eval(ctx, x.scope(nil)); err != nil {
 			return false, nil, err

@@ -57,17 +57,29 @@ type execution struct {
 	first atomic.Pointer[actionCall]
 }
 
-// newExecution returns an execution. With the call of an action it is one allocation.
-func newExecution(n *graph.Node) *execution {
+// actionExecution is an execution with the memory of its first call.
+type actionExecution struct {
+	execution
+	call actionCall
+}
+
+// newExecution returns an execution. Those of actions outside of branches, loops and
+// items are allocated by threes.
+func (f *frame) newExecution(n *graph.Node) *execution {
 	if _, ok := n.Body.(*graph.Action); !ok {
 		return &execution{}
 	}
-	both := &struct {
-		execution
-		call actionCall
-	}{}
-	both.first.Store(&both.call)
-	return &both.execution
+	if len(f.spare) == 0 {
+		several := 1
+		if f.outer == nil {
+			several = min(3, len(f.graph.Nodes))
+		}
+		f.spare = make([]actionExecution, several)
+	}
+	made := &f.spare[0]
+	f.spare = f.spare[1:]
+	made.first.Store(&made.call)
+	return &made.execution
 }
 
 // outcome is the outcome of a body.
@@ -77,6 +89,8 @@ type outcome struct {
 	update map[string]any
 	// deltas are the updates of the nodes inside a container, in order.
 	deltas []delta
+	// state is the frame's state after the deltas; nil = they are to be applied.
+	state *state.State
 	// count is the number of iterations of a loop.
 	count int
 	// joined are the branch results of a map for the fan-in node to.
@@ -223,7 +237,7 @@ func (x *execution) body(ctx context.Context) (outcome, error) {
 // lua runs Lua code. A [Runtime] records the outcome of code that cannot call
 // actions.
 func (x *execution) lua(ctx context.Context, b *graph.Lua) (any, error) {
-	env := x.frame.luaEnv(x)
+	env := x.luaEnv(b.Chunk)
 	rt := x.frame.run.o.Runtime
 	if rt == nil || b.Chunk.Calls() {
 		return b.Chunk.Run(ctx, env)
@@ -295,8 +309,13 @@ func evalValue(ctx context.Context, v *expr.Value, scope expr.Scope) (any, error
 
 // apply adds the outcome of a node to the frame's state and results.
 func (f *frame) apply(n *graph.Node, out outcome) error {
+	if out.state != nil {
+		*f.state = *out.state
+	}
 	for _, d := range out.deltas {
-		if err := f.change(d); err != nil {
+		if out.state != nil {
+			f.keep(d)
+		} else if err := f.change(d); err != nil {
 			return err
 		}
 	}
@@ -321,8 +340,9 @@ func (f *frame) apply(n *graph.Node, out outcome) error {
 
 // mark is a position in a frame's changes that can be restored.
 type mark struct {
-	state            *state.State
+	state            state.State
 	deltas, failures int
+	isSet            bool
 }
 
 // mark returns the position of a frame before a container.
@@ -330,14 +350,16 @@ func (f *frame) mark(n *graph.Node) mark {
 	if !isContainer(n.Body) {
 		return mark{}
 	}
-	return mark{state: f.state.Fork(), deltas: len(f.deltas), failures: len(f.failures)}
+	m := mark{deltas: len(f.deltas), failures: len(f.failures), isSet: true}
+	f.state.ForkTo(&m.state)
+	return m
 }
 
 // restore undoes the changes of a container whose outcome could not be applied
 // completely.
 func (f *frame) restore(m mark) {
-	if m.state != nil {
-		f.state, f.deltas, f.failures = m.state, f.deltas[:m.deltas], f.failures[:m.failures]
+	if m.isSet {
+		f.state, f.deltas, f.failures = &m.state, f.deltas[:m.deltas], f.failures[:m.failures]
 	}
 }
 

@@ -51,6 +51,8 @@ type frame struct {
 	// entries of __errors__.
 	deltas   []delta
 	failures []any
+	// spare is memory for the next executions of actions.
+	spare []actionExecution
 	// only is the path of the single node of a map's branch.
 	only execpath.Path
 	// replayOnly stops the frame at the first node that is not recorded.
@@ -63,13 +65,13 @@ type frame struct {
 	inputSeq uint64
 }
 
-func newFrame(r *run, g *graph.Graph, values map[string]any) *frame {
-	f := &frame{run: r, graph: g}
+// begin makes f the frame of a graph's own nodes, which starts with the values.
+func (f *frame) begin(r *run, g *graph.Graph, values map[string]any) {
+	f.run, f.graph = r, g
 	f.own.Reset(values)
 	f.state = &f.own
 	f.steps = &f.ownSteps
-	f.nodes.list = make([]entry, 0, min(len(g.Nodes), indexThreshold))
-	return f
+	f.nodes.grow(min(len(g.Nodes), indexThreshold))
 }
 
 // inner returns a new frame inside this one, with a fork of its state. begun is

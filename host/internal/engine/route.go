@@ -211,7 +211,7 @@ func (f *frame) trySwitch(ctx context.Context, sw *graph.Switch, result any, tri
 
 // evaluate evaluates a condition; a failure of it is a ConditionEvaluation error.
 func (f *frame) evaluate(ctx context.Context, cond *graph.Condition, result any) (any, error) {
-	v, err := cond.Eval(ctx, f.scope(result), f.luaEnv(nil))
+	v, err := cond.Eval(ctx, f.scope(result), f.luaEnv())
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/the-edge-agent/tea/host/flow"
 	"github.com/the-edge-agent/tea/host/internal/engine/replay"
@@ -50,8 +51,11 @@ type run struct {
 	// seen are the walked recorded paths, with whether the paths inside are
 	// walked; nil if not needed.
 	seen map[execpath.Path]bool
-	// noParams are the parameters of a call without any; it must stay empty.
-	noParams map[string]any
+	// empty are the parameters of a call without any, and the update of a container
+	// without an output; it must stay empty.
+	empty map[string]any
+	// root is the frame of the workflow's own nodes.
+	root frame
 	// last is the path of the last started node, for status records.
 	last execpath.Path
 	// inputTaken reports that the input of a resume was merged somewhere.
@@ -68,7 +72,7 @@ var ErrInputUnused = errors.New("nothing is left to run: the input would change 
 // The error reports a failure of the run itself: the journal cannot be written
 // or the records do not fit. The outcome of the workflow is in the result.
 func Execute(ctx context.Context, o Options) (*flow.Result, error) {
-	r := &run{o: o, log: o.Logger, seq: o.FirstSeq, noParams: map[string]any{}}
+	r := &run{o: o, log: o.Logger, seq: o.FirstSeq, empty: map[string]any{}}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
@@ -142,7 +146,8 @@ func (r *run) begin() (*frame, error) {
 	if r.o.Callbacks.FlowStart != nil {
 		r.o.Callbacks.FlowStart(r.o.RunID)
 	}
-	return newFrame(r, r.o.Graph, initial), nil
+	r.root.begin(r, r.o.Graph, initial)
+	return &r.root, nil
 }
 
 func orEmpty(m map[string]any) map[string]any {
@@ -294,14 +299,15 @@ func milliseconds(d time.Duration) float64 {
 
 // callIDs returns the external key of a call, which is the same for every repetition of
 // the call at this path of this run, and its W3C trace context: the trace is the run, the
-// span an attempt of the node.
-func (r *run) callIDs(path, node execpath.Path, attempt int) (idempotencyKey, traceparent string) {
+// span an attempt of the node. Both are in the memory of ids, which must not be changed later.
+func (r *run) callIDs(ids []byte, path, node execpath.Path, attempt int) (idempotencyKey, traceparent string) {
 	var buf [128]byte // most fit
 	text := append(append(append(buf[:0], r.o.RunID...), 0), path.WithoutAttempts()...)
 	sum := sha256.Sum256(text)
-	ids := hex.AppendEncode(make([]byte, 0, 96), sum[:16])
+	ids = hex.AppendEncode(ids, sum[:16])
 	keyLen := len(ids)
 	r.traceOnce.Do(func() { r.trace = tracecontext.TraceOf(r.o.RunID) })
-	both := string(r.trace.AppendParent(ids, tracecontext.SpanOf(string(node), attempt)))
+	ids = r.trace.AppendParent(ids, tracecontext.SpanOf(string(node), attempt))
+	both := unsafe.String(unsafe.SliceData(ids), len(ids))
 	return both[:keyLen], both[keyLen:]
 }

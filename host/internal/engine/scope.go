@@ -122,13 +122,19 @@ func (s scope) Field(root, key string) (any, bool) {
 	return s.frame.result(key)
 }
 
-// luaEnv returns the environment of a chunk; x is nil for conditions, which cannot call actions.
-func (f *frame) luaEnv(x *execution) script.Env {
-	env := script.Env{Steps: f.luaSteps(), State: f.state.View(), Globals: f, Missing: f.result, Modules: f.graph.Modules}
-	if x == nil {
+// luaEnv returns the environment of a condition, which cannot call actions.
+func (f *frame) luaEnv() script.Env {
+	return script.Env{Steps: f.luaSteps(), State: f.state.View(), Globals: f, Missing: f.result, Modules: f.graph.Modules}
+}
+
+// luaEnv returns the environment of a chunk.
+func (x *execution) luaEnv(c *script.Chunk) script.Env {
+	f := x.frame
+	env := f.luaEnv()
+	env.Globals = x
+	if !c.Calls() && !c.Reads("math") {
 		return env
 	}
-	env.Globals = x
 	// The seed depends only on the path, so that equal runs draw equal numbers.
 	seed := fnv.New64a()
 	seed.Write([]byte(x.path))

@@ -83,7 +83,7 @@ func (f *frame) runNode(ctx context.Context, n *graph.Node, path execpath.Path, 
 		}
 	}
 	f.emitNodeStart(n, path)
-	x := newExecution(n)
+	x := f.newExecution(n)
 	x.frame, x.node, x.path, x.base, x.joined, x.spent.used = f, n, path, base, f.joined, r.replay.Reported(path)
 	if r.listening() {
 		x.started = r.now() // for events only

@@ -1,9 +1,13 @@
 package engine
 
+import "slices"
+
 // visits are the nodes of a frame by name, with their number of visits and their
 // last result. It is a list while it is short, because most frames have few nodes.
 type visits struct {
 	list []entry
+	// own is the memory of a list of one or two.
+	own [2]entry
 	// index finds an entry of a long list.
 	index map[string]int
 }
@@ -19,11 +23,20 @@ type entry struct {
 // indexThreshold is the length from which there is an index.
 const indexThreshold = 8
 
+// grow makes room for n more entries.
+func (l *visits) grow(n int) {
+	if l.list == nil && n <= len(l.own) {
+		l.list = l.own[:0]
+	}
+	l.list = slices.Grow(l.list, n)
+}
+
 // at returns the entry of a node, and adds it if necessary.
 func (l *visits) at(name string) *entry {
 	if e := l.find(name); e != nil {
 		return e
 	}
+	l.grow(1)
 	l.list = append(l.list, entry{name: name})
 	switch n := len(l.list); {
 	case l.index != nil:

@@ -88,14 +88,14 @@ func (r *run) load(L *lua.LState, t *lua.LTable, key string) lua.LValue {
 	if _, ok := z.loaded[key]; ok {
 		return lua.LNil
 	}
-	if object, ok := v.(map[string]any); ok && z.nested {
-		return z.store(t, key, r.lazyTable(&lazyObject{object: object, place: z.place + "." + key}))
-	}
-	lv := r.mustImport(L, v, z.place+"."+key)
 	if isPlain(v) {
-		return lv
+		return r.mustImport(L, v, key) // cannot fail
 	}
-	return z.store(t, key, lv)
+	place := z.place + "." + key
+	if object, ok := v.(map[string]any); ok && z.nested {
+		return z.store(t, key, r.lazyTable(&lazyObject{object: object, place: place}))
+	}
+	return z.store(t, key, r.mustImport(L, v, place))
 }
 
 // objectGet implements object:get(key, default) for an object of [Objects].

@@ -36,6 +36,7 @@ type machine struct {
 	patterns   map[patternKey]*pattern
 	path       []segment     // exporters' memory
 	seen       []*lua.LTable // exporters' memory
+	kept       []string      // runs' memory
 	null       *lua.LUserData
 	hidden     []lua.LValue // the arguments of a chunk, see rewrite
 	next       *lua.LFunction

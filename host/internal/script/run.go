@@ -80,7 +80,7 @@ func newRun(parent context.Context, rt *Runtime, m *machine, env Env, name strin
 		parent: parent, done: parent.Done(), begin: now, deadline: now.Add(rt.options.Timeout), watch: &rt.watch,
 		m: m, env: env, name: name, limit: rt.options.MaxString,
 	}
-	r.globals = r.newGlobals()
+	r.globals, r.kept = r.newGlobals(), m.kept[:0]
 	m.root.G.CurrentThread = m.root
 	m.current.Store(r)
 	if env.Steps > 0 {
@@ -102,6 +102,8 @@ func (r *run) end() {
 	for _, name := range r.kept {
 		r.m.base.RawSetString(name, lua.LNil)
 	}
+	clear(r.kept)
+	r.m.kept, r.kept = r.kept, nil
 	clear(r.m.seen[:cap(r.m.seen)])
 	if time.Since(r.begin) > watchAfter {
 		r.m.idleThreads = nil // their stacks may have grown, and never shrink
