@@ -12,8 +12,8 @@
 // actions in, and the option of package host/subproc runs them as processes.
 // This package itself does not link gRPC.
 //
-// Start with [New], [Host.Load], [Workflow.Run]. [Workflow.Stream] returns the
-// events of a run as an iterator, [Workflow.Resume] continues one that was
+// Start with [New], [Host.Load], [Workflow.Run]. [Workflow.Stream] yields the
+// events of a run in a loop, [Workflow.Resume] continues one that was
 // interrupted. Package host/checkpoints reads the runs of a checkpoint directory, and
 // host/flow has the types of events, interrupts and results.
 package host

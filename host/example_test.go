@@ -108,21 +108,21 @@ nodes:
 	defer h.Close()
 	defer wf.Close()
 
-	for e, err := range wf.Stream(context.Background(), host.RunOptions{}) {
-		if err != nil {
-			panic(err)
-		}
-		switch e.Type {
-		case flow.EventNodeEnd:
-			fmt.Println(e.Type, e.Node)
-		case flow.EventRunEnd:
-			fmt.Println(e.Type, e.Text("status"))
+	run := wf.Stream(context.Background(), host.RunOptions{})
+	for e := range run.Events() {
+		if e.Type == flow.EventNodeEnd {
+			fmt.Println(e.Node, "ended")
 		}
 	}
+	res, err := run.Result()
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(res.Status, res.State["text"])
 	// Output:
-	// node_end measure
-	// node_end report
-	// run_end done
+	// measure ended
+	// report ended
+	// done 21 degrees
 }
 
 func ExampleWorkflow_Resume() {

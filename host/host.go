@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/the-edge-agent/tea/host/internal/builtin"
 	"github.com/the-edge-agent/tea/host/internal/builtin/codeactions"
@@ -92,11 +93,12 @@ type Host struct {
 	own     int
 	// warned has the plugin actions about which a warning was logged.
 	warned sync.Map
+	closed atomic.Bool
 }
 
 // New returns a host. It keeps the bundles and plugins of the options, which must
 // not be changed afterwards; [Host.Close] closes the plugins. The error reports
-// the first mistake in a bundle.
+// the first mistake in a bundle, or an action with the name of another.
 func New(o Options) (*Host, error) {
 	h := &Host{o: o, log: o.Logger}
 	if h.log == nil {
@@ -116,11 +118,22 @@ func New(o Options) (*Host, error) {
 	}
 	h.own = len(h.bundles)
 	h.bundles = append(h.bundles, added...)
+	owners := map[string]string{}
+	for _, b := range h.bundles {
+		for _, a := range b.Actions {
+			if owner, twice := owners[a.Name]; twice {
+				return nil, fmt.Errorf("the action %s is in both %s and %s", a.Name, owner, b.Name)
+			}
+			owners[a.Name] = b.Name
+		}
+	}
 	return h, nil
 }
 
-// Close stops the plugins. The caller must close the workflows first.
+// Close stops the plugins. The caller must close the workflows first; they cannot be
+// used afterwards.
 func (h *Host) Close() error {
+	h.closed.Store(true)
 	if h.o.Plugins == nil {
 		return nil
 	}

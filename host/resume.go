@@ -34,13 +34,24 @@ var ErrNothingFailed = engine.ErrNothingFailed
 // the next resume would repeat it.
 var ErrDurabilityOff = errors.New("durability off: a run that continues from a checkpoint needs one; use exit, async or sync")
 
+// ErrUnknownInterrupt reports an answer to an interrupt that is not pending: it was
+// answered before, or its id is wrong. The run is unchanged.
+var ErrUnknownInterrupt = errors.New("no such interrupt waits for an answer")
+
+// InUseError reports a run that is in progress, in this process or another.
+type InUseError = checkpoint.InUseError
+
 // Resume continues a run of this workflow. run is its id, a unique prefix of the id,
 // or the path of its checkpoint file. Nodes that finished are not run again.
 //
 // The error is [ErrWorkflowChanged] if the workflow differs from the run's, unless
 // Force or Migrate is set; [ErrInputUnused] for input if no node is left to run;
-// [ErrDurabilityOff]; or an error of [Workflow.Run].
+// [ErrUnknownInterrupt]; an [*InUseError]; [ErrDurabilityOff]; or an error of
+// [Workflow.Run].
 func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*flow.Result, error) {
+	if wf.closed.Load() || wf.host.closed.Load() {
+		return nil, ErrClosed
+	}
 	store, err := o.openStore(run)
 	if err != nil {
 		return nil, err
@@ -74,6 +85,9 @@ func (wf *Workflow) Resume(ctx context.Context, run string, o RunOptions) (*flow
 // including record number at, and continues it. run and the errors are as for
 // [Workflow.Resume]. The new run and its input are created atomically.
 func (wf *Workflow) Fork(ctx context.Context, run string, at uint64, o RunOptions) (*flow.Result, error) {
+	if wf.closed.Load() || wf.host.closed.Load() {
+		return nil, ErrClosed
+	}
 	store, err := o.openStore(run)
 	if err != nil {
 		return nil, err
@@ -167,7 +181,7 @@ func checkResume(records []checkpoint.Record, o engine.Options, now time.Time) e
 	for id, answer := range o.Answers {
 		i := slices.IndexFunc(pending, func(i flow.Interrupt) bool { return i.ID == id })
 		if i < 0 {
-			faults = append(faults, fmt.Errorf("no interrupt %q waits for an answer; waiting: %s", id, idsOf(pending)))
+			faults = append(faults, fmt.Errorf("%q: %w; waiting: %s", id, ErrUnknownInterrupt, idsOf(pending)))
 			continue
 		}
 		if end := pending[i].Deadline; !end.IsZero() && !now.Before(end) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -73,9 +72,12 @@ type RunOptions struct {
 // Run runs the workflow to its end, an interrupt, a failure or the end of ctx. The
 // outcome of the run is in the result. The error reports that the run could not start
 // or be recorded: invalid input ([*flow.InputError]), a missing secret that the
-// workflow reads ([Diagnostics]), or a checkpoint that cannot be written. Run is safe
-// for concurrent use.
+// workflow reads ([Diagnostics]), a checkpoint that cannot be written, or [ErrClosed].
+// Run is safe for concurrent use.
 func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*flow.Result, error) {
+	if wf.closed.Load() || wf.host.closed.Load() {
+		return nil, ErrClosed
+	}
 	if err := wf.graph.MissingSecrets(o.Secrets).Err(); err != nil {
 		return nil, err
 	}
@@ -98,44 +100,6 @@ func (wf *Workflow) Run(ctx context.Context, o RunOptions) (*flow.Result, error)
 	}
 	eo.Origin = wf.origin()
 	return keeper.run(ctx, eo)
-}
-
-// Stream returns an iterator that runs the workflow and yields its events. Leaving the
-// loop stops the run. The last pair has the error of [Workflow.Run], if any; the
-// outcome is in the run_end event. Each loop over the iterator is a new run.
-func (wf *Workflow) Stream(ctx context.Context, o RunOptions) iter.Seq2[flow.Event, error] {
-	return func(yield func(flow.Event, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		events := make(chan flow.Event)
-		o, also := o, o.Events
-		o.Events = func(e flow.Event) {
-			if also != nil {
-				also(e)
-			}
-			select {
-			case events <- e:
-			case <-ctx.Done():
-			}
-		}
-		failed := make(chan error, 1)
-		go func() {
-			defer close(events)
-			_, err := wf.Run(ctx, o)
-			failed <- err
-		}()
-		for e := range events {
-			if !yield(e, nil) {
-				cancel()
-				for range events {
-				}
-				return
-			}
-		}
-		if err := <-failed; err != nil {
-			yield(flow.Event{}, err)
-		}
-	}
 }
 
 func (wf *Workflow) engineOptions(o RunOptions) (engine.Options, error) {

@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -16,31 +17,37 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// An iterator may be ranged over more than once: each time is a run.
-func TestStreamRunsEachTime(t *testing.T) {
+func TestStreamYieldsEventsAndTheResult(t *testing.T) {
 	t.Parallel()
-	wf := parse(t, "nodes: [{name: a}, {name: b}]")
-	want := []string{"run_start", "node_start a", "node_end a", "node_start b", "node_end b", "run_end"}
+	wf := parse(t, `nodes: [{name: a, run: "return {n = 1}"}, {name: b}]`)
 	var also int
-	stream := wf.Stream(t.Context(), host.RunOptions{Events: func(flow.Event) { also++ }})
-	for range 2 {
-		var got []string
-		for e, err := range stream {
-			if err != nil {
-				t.Fatal(err)
-			}
-			name := string(e.Type)
-			if e.Path != "" {
-				name += " " + e.Path
-			}
-			got = append(got, name)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
+	s := wf.Stream(t.Context(), host.RunOptions{Events: func(flow.Event) { also++ }})
+	var got []string
+	for e := range s.Events() {
+		got = append(got, strings.TrimSpace(string(e.Type)+" "+e.Path))
 	}
-	if also != 2*len(want) {
-		t.Errorf("RunOptions.Events was told %d events, want %d", also, 2*len(want))
+	want := []string{"run_start", "node_start a", "node_end a", "node_start b", "node_end b", "run_end"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if also != len(want) {
+		t.Errorf("RunOptions.Events received %d events, want %d", also, len(want))
+	}
+	for e := range s.Events() {
+		t.Errorf("a second loop got %v", e)
+	}
+	res, err := s.Result()
+	if err != nil || res.Status != flow.Done || res.State["n"] != int64(1) {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+func TestStreamHasTheResultWithoutALoop(t *testing.T) {
+	t.Parallel()
+	wf := parse(t, `nodes: [{name: a, uses: human.ask, with: {question: "Go on?"}}]`)
+	res, err := wf.Stream(t.Context(), host.RunOptions{}).Result()
+	if err != nil || res.Status != flow.Waiting || len(res.Pending) != 1 {
+		t.Errorf("got %+v, %v", res, err)
 	}
 }
 
@@ -53,30 +60,29 @@ func TestAbandonedStreamStopsTheRun(t *testing.T) {
 		close(ended)
 		return nil, ctx.Err()
 	}))
-	for e, err := range wf.Stream(t.Context(), host.RunOptions{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	s := wf.Stream(t.Context(), host.RunOptions{})
+	for e := range s.Events() {
 		if e.Type == flow.EventNodeStart {
 			<-began
 			break
 		}
 	}
 	<-ended
+	if res, err := s.Result(); err != nil || res.Status != flow.Stopped {
+		t.Errorf("got %+v, %v", res, err)
+	}
 }
 
-func TestStreamEndsWithTheError(t *testing.T) {
+func TestStreamThatCannotStartHasTheError(t *testing.T) {
 	t.Parallel()
 	wf := parse(t, "state_schema: {n: {type: int, required: true}}\nnodes: [{name: a}]")
-	var errs []error
-	for e, err := range wf.Stream(t.Context(), host.RunOptions{}) {
-		if err == nil {
-			t.Errorf("got %v", e)
-		}
-		errs = append(errs, err)
+	s := wf.Stream(t.Context(), host.RunOptions{})
+	for e := range s.Events() {
+		t.Errorf("got %v", e)
 	}
-	if len(errs) != 1 {
-		t.Errorf("got %v", errs)
+	var input *flow.InputError
+	if _, err := s.Result(); !errors.As(err, &input) {
+		t.Errorf("got %v", err)
 	}
 }
 

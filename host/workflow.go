@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/the-edge-agent/tea/host/internal/catalog"
@@ -67,6 +68,7 @@ type Workflow struct {
 	env graph.Env
 
 	declared settings.Declared
+	closed   atomic.Bool
 	// hidden are the secret settings of a workflow whose settings contain no
 	// templates, so that they are the same for every run.
 	hidden map[string]any
@@ -111,8 +113,8 @@ func LacksPlugins(diags Diagnostics) bool {
 }
 
 // Load reads and checks a workflow. The caller must close it. The error is a
-// [Diagnostics] with all mistakes in the file, or reports that a bundle cannot be
-// used.
+// [Diagnostics] with all mistakes in the file, reports that a bundle cannot be used, or
+// is [ErrClosed].
 func (h *Host) Load(path string, o LoadOptions) (*Workflow, error) {
 	embedded := h.o.Embedded
 	if o.source != nil {
@@ -144,6 +146,9 @@ func (h *Host) Validate(path string, o LoadOptions) Diagnostics {
 }
 
 func (h *Host) compile(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workflow, error) {
+	if h.closed.Load() {
+		return nil, ErrClosed
+	}
 	if s == nil {
 		return nil, diags
 	}
@@ -364,8 +369,12 @@ func (wf *Workflow) Warnings() Diagnostics { return wf.warnings }
 // Actions returns the actions that the workflow can use, including imports.
 func (wf *Workflow) Actions() []ActionEntry { return wf.catalog.Entries() }
 
-// Close closes the bundles that the workflow's runs opened.
+// ErrClosed reports the use of a workflow or host after its Close.
+var ErrClosed = errors.New("the workflow or its host was closed")
+
+// Close closes the bundles that the workflow's runs opened. No run may be in progress.
 func (wf *Workflow) Close() error {
+	wf.closed.Store(true)
 	return errors.Join(wf.catalog.Close(), wf.unbind())
 }
 

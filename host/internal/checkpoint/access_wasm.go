@@ -23,14 +23,14 @@ func openFile(path string, flag int, perm os.FileMode) (*os.File, error) {
 var owned sync.Map
 
 // lockFile makes the caller the owner of f until releaseFile. The error is a
-// [*LockedError] if another open file owns it.
+// [*InUseError] if another open file owns it.
 func lockFile(f *os.File, path string) error {
 	id, err := fileID(f)
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", path, err)
 	}
 	if _, locked := owned.LoadOrStore(id, f); locked {
-		return &LockedError{Path: path}
+		return &InUseError{Path: path}
 	}
 	return nil
 }

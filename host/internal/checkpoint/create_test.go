@@ -121,8 +121,8 @@ func TestCreationInProgressIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	if err := j.Append(testRecords()[0]); !errors.As(err, new(*LockedError)) {
-		t.Errorf("Append: %v, want a LockedError", err)
+	if err := j.Append(testRecords()[0]); !errors.As(err, new(*InUseError)) {
+		t.Errorf("Append: %v, want a InUseError", err)
 	}
 	if diff := cmp.Diff([]string{".run.tea.tmp"}, dirNames(t, s.Dir())); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)

@@ -43,14 +43,14 @@ func (e *VersionError) Error() string {
 		e.Path, e.Version, e.Supported)
 }
 
-// LockedError reports a run that is owned by a live process.
-type LockedError struct {
+// InUseError reports a run that is owned by a live process.
+type InUseError struct {
 	Path string
 	PID  int // of the owner; 0 if unknown
 }
 
 // Error names the file and, if known, the owner.
-func (e *LockedError) Error() string {
+func (e *InUseError) Error() string {
 	if e.PID == 0 {
 		return fmt.Sprintf("%s is in use by another process", e.Path)
 	}

@@ -42,7 +42,7 @@ const (
 
 // OpenEvents opens the events of a run for appending, and creates the file if
 // necessary. It cuts off an incomplete line that a crash left at the end. The
-// error is a [*LockedError] if a live process owns the file.
+// error is a [*InUseError] if a live process owns the file.
 func (s *Store) OpenEvents(runID string) (*EventLog, error) {
 	if err := checkRunID(runID); err != nil {
 		return nil, err

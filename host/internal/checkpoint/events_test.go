@@ -94,9 +94,9 @@ func TestEventsRoundTrip(t *testing.T) {
 	if diff := cmp.Diff([]uint64{2, 3}, readSeqs(t, l.Path(), 1)); diff != "" {
 		t.Errorf("events after 1 (-want +got):\n%s", diff)
 	}
-	var locked *LockedError
+	var locked *InUseError
 	if _, err := s.OpenEvents("run"); !errors.As(err, &locked) || locked.PID != os.Getpid() {
-		t.Errorf("second owner: %v, want a LockedError", err)
+		t.Errorf("second owner: %v, want a InUseError", err)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)

@@ -168,7 +168,7 @@ func (s *Store) removeUnchanged(c *candidate) (bool, error) {
 
 func removeUnchangedFile(path string, before fs.FileInfo) (gone bool, err error) {
 	err = removeOwned(path, before)
-	var locked *LockedError
+	var locked *InUseError
 	switch {
 	case err == nil, errors.Is(err, fs.ErrNotExist):
 		return true, nil
@@ -226,7 +226,7 @@ func removeLeftover(path string, stat fs.FileInfo, now time.Time) {
 }
 
 // Remove deletes a run and its events, whatever its status. run is an argument of
-// [Store.Find]. The error is a [*LockedError] if the run is in use.
+// [Store.Find]. The error is a [*InUseError] if the run is in use.
 func (s *Store) Remove(run string) error {
 	path, err := s.Find(run)
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 const lockLinger = 5 * time.Second
 
 // lockFile makes the caller the owner of f until releaseFile. The error is a
-// [*LockedError] if a live process, including this one, owns it.
+// [*InUseError] if a live process, including this one, owns it.
 func lockFile(f *os.File, path string) error {
 	err := setLock(f, lockByte)
 	for waited := time.Duration(0); errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES); waited += 10 * time.Millisecond {
@@ -32,7 +32,7 @@ func lockFile(f *os.File, path string) error {
 			return fmt.Errorf("ask for the owner of %s: %w", path, askErr)
 		}
 		if owner == 0 || waited >= lockLinger || !errors.Is(unix.Kill(owner, 0), unix.ESRCH) {
-			return &LockedError{Path: path, PID: owner}
+			return &InUseError{Path: path, PID: owner}
 		}
 		time.Sleep(10 * time.Millisecond) //nolint:forbidigo // the kernel announces nothing
 		err = setLock(f, lockByte)

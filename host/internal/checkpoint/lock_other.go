@@ -11,11 +11,11 @@ import (
 )
 
 // lockFile makes the caller the owner of f until releaseFile. The error is a
-// [*LockedError], without a pid, if a live process owns it.
+// [*InUseError], without a pid, if a live process owns it.
 func lockFile(f *os.File, path string) error {
 	err := filelock.TryLock(f)
 	if errors.Is(err, filelock.ErrLocked) {
-		return &LockedError{Path: path}
+		return &InUseError{Path: path}
 	}
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", path, err)

@@ -46,12 +46,12 @@ func TestSecondOwnerIsRefused(t *testing.T) {
 	c.line(t)
 
 	_, _, err := s.Open("run", flow.DurabilitySync)
-	var locked *LockedError
+	var locked *InUseError
 	if !errors.As(err, &locked) || locked.PID != c.cmd.Process.Pid || locked.Path != path {
 		t.Fatalf("got %v, want that process %d uses %s", err, c.cmd.Process.Pid, path)
 	}
 	if err := s.Remove("run"); !errors.As(err, &locked) {
-		t.Errorf("Remove: %v, want a LockedError", err)
+		t.Errorf("Remove: %v, want a InUseError", err)
 	}
 	if info, err := s.Info("run"); err != nil || info.Status != flow.Running {
 		t.Errorf("status %q, %v; want running", info.Status, err)
@@ -70,7 +70,7 @@ func TestSecondOwnerIsRefused(t *testing.T) {
 	defer j.Close()
 	_, _, err = s.Open("run", flow.DurabilitySync)
 	if !errors.As(err, &locked) || locked.PID != os.Getpid() {
-		t.Errorf("twice in one process: %v, want a LockedError", err)
+		t.Errorf("twice in one process: %v, want a InUseError", err)
 	}
 }
 

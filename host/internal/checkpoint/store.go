@@ -86,7 +86,7 @@ func (s *Store) Create(h Header, d flow.Durability) (*Journal, error) {
 // Open opens a run to continue it: the caller becomes its owner. A torn tail is
 // cut off, with a note. run is an argument of [Store.Find].
 //
-// Open returns a [*LockedError] if a live process owns the run; a [*CorruptError],
+// Open returns a [*InUseError] if a live process owns the run; a [*CorruptError],
 // [*VersionError] or [*NoStartError], without changing the file; and the errors
 // of Find.
 func (s *Store) Open(run string, d flow.Durability) (*Journal, *Contents, error) {
