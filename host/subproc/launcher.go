@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	hclog "github.com/hashicorp/go-hclog"
@@ -22,6 +23,7 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/digest"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/value"
+	"github.com/the-edge-agent/tea/sdk/x/backoff"
 	"github.com/the-edge-agent/tea/sdk/x/childproc"
 	"github.com/the-edge-agent/tea/sdk/x/filelock"
 	"github.com/the-edge-agent/tea/sdk/x/wire"
@@ -141,12 +143,26 @@ func (l *launcher) limitsOf(name string) Limits {
 // execute: path, or the same binary elsewhere. If the error, a [*tea.Error], is not nil,
 // the process has ended.
 func (l *launcher) launch(ctx context.Context, name, path, command string, n needs) (*process, error) {
-	p, err := l.start(ctx, name, path, command, n)
-	for tries := 0; errors.Is(err, errChanged) && tries < replacedTries; tries++ { // a backup can have linked it
-		p, err = l.start(ctx, name, path, command, n)
+	for replaced, busy := 0, 0; ; {
+		p, err := l.start(ctx, name, path, command, n)
+		switch {
+		case errors.Is(err, errChanged) && replaced < replacedTries: // a backup can have linked it
+			replaced++
+		case errors.Is(err, syscall.ETXTBSY) && busy < writingTries && backoff.Sleep(ctx, writingWait) == nil:
+			busy++
+		default:
+			return p, err
+		}
 	}
-	return p, err
 }
+
+// writingTries and writingWait are the number and the interval of the attempts to start
+// a binary that may have just been written. The system does not execute it while it is open
+// for writing, even by a process that this one is starting.
+const (
+	writingTries = 20
+	writingWait  = 50 * time.Millisecond
+)
 
 func (l *launcher) start(ctx context.Context, name, path, command string, n needs) (*process, error) {
 	if l.options.StoredOnly {
@@ -219,9 +235,7 @@ func Describe(ctx context.Context, path string, o Options) (m tea.Manifest, err 
 	}
 	l := &launcher{options: o.withDefaults()}
 	defer l.close() //nolint:errcheck // the manifest has been read
-	m, err = retryWhileBusy(ctx, func() (tea.Manifest, error) {
-		return l.describe(ctx, binary{name: strings.TrimPrefix(filepath.Base(path), prefix), path: path})
-	})
+	m, err = l.describe(ctx, binary{name: strings.TrimPrefix(filepath.Base(path), prefix), path: path})
 	if err == nil {
 		err = m.Check()
 	}

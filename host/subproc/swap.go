@@ -4,18 +4,9 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/x/backoff"
-)
-
-// writingTries and writingWait are the number and the interval of the attempts to start
-// a binary that is open for writing.
-const (
-	writingTries = 20
-	writingWait  = 50 * time.Millisecond
 )
 
 // Swap is the result of replacing a plugin by the version that is now in its place.
@@ -55,7 +46,7 @@ func (s *supervisor) swap(ctx context.Context, b binary) (done Swap, isOther boo
 
 	old := s.version()
 	done = Swap{Name: s.name, Path: b.path, From: old.manifest.Version}
-	m, err := retryWhileBusy(ctx, func() (tea.Manifest, error) { return s.readManifest(ctx, b) })
+	m, err := s.readManifest(ctx, b)
 	if err == nil {
 		done.To = m.Version
 		err = compatible(old.manifest, m)
@@ -67,19 +58,6 @@ func (s *supervisor) swap(ctx context.Context, b binary) (done Swap, isOther boo
 		old.close()
 	}
 	return s.report(done), true
-}
-
-// retryWhileBusy calls a function that starts a binary that may have just been written. The
-// system does not execute it while it is open for writing, even by a process that this one
-// is starting.
-func retryWhileBusy(ctx context.Context, start func() (tea.Manifest, error)) (tea.Manifest, error) {
-	for range writingTries {
-		m, err := start()
-		if !errors.Is(err, syscall.ETXTBSY) || backoff.Sleep(ctx, writingWait) != nil {
-			return m, err
-		}
-	}
-	return start()
 }
 
 // readManifest returns the manifest of a binary, stored or from the plugin.

@@ -1,23 +1,29 @@
 package subproc
 
 import (
-	"fmt"
-	"syscall"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
-	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
-func TestBinaryThatIsStillOpenForWritingIsStartedAgain(t *testing.T) {
+// The first start of a plugin waits for who writes its file, as a swap does: another process
+// may have it open, or one that was forked meanwhile.
+func TestFirstStartOfABinaryThatIsOpenForWriting(t *testing.T) {
 	t.Parallel()
-	starts := 0
-	m, err := retryWhileBusy(t.Context(), func() (tea.Manifest, error) {
-		if starts++; starts < 3 {
-			return tea.Manifest{}, fmt.Errorf("start the plugin: %w", syscall.ETXTBSY)
-		}
-		return tea.Manifest{Name: "done"}, nil
-	})
-	if err != nil || m.Name != "done" || starts != 3 {
-		t.Errorf("%v, %v after %d starts", m, err, starts)
+	peertest.Long(t, "it waits for a writer")
+	dir, _, host := swappable(t, Options{}) // its manifest is known
+	files, err := filepath.Glob(filepath.Join(dir, prefix+"*"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
 	}
+	writer, err := os.OpenFile(files[0], os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	released := time.AfterFunc(5*writingWait, func() { _ = writer.Close() })
+	defer released.Stop()
+	host.wantVersion(t, "1.0.0")
 }
