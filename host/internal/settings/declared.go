@@ -93,7 +93,12 @@ func (d Declared) check(w *spec.Workflow, key string, diags *diag.List) {
 			}
 		}
 	}
-	*diags = append(*diags, reported...)
+	before := *diags
+	for _, problem := range reported { // a variable that is not set is reported once
+		if !slices.ContainsFunc(before, func(d diag.Diagnostic) bool { return d.Pos == problem.Pos }) {
+			*diags = append(*diags, problem)
+		}
+	}
 }
 
 // takesSecrets reports whether the settings under a key can contain secrets of a

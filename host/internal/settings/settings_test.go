@@ -127,6 +127,21 @@ func TestInvalidSettingsAreReported(t *testing.T) {
 	}
 }
 
+// The text of a variable that is not set is empty and would not match a pattern.
+func TestVariableThatIsNotSetIsOneError(t *testing.T) {
+	t.Parallel()
+	type server struct {
+		URL string `json:"url" pattern:"^https?://."`
+	}
+	text := "settings:\n  server: {url: '${MISSING}'}\nnodes: [{name: a}]\n"
+	w, diags := spec.Parse("flow.yaml", []byte(text), spec.Options{LookupEnv: func(string) (string, bool) { return "", false }})
+	settings.Declare(tea.Manifest{Settings: map[string]*schema.Schema{"server": schema.Of[server]()}}).Check(w, &diags)
+	want := "flow.yaml:2:17: error TEA1601: the environment variable MISSING is not set (settings.server.url)\n  hint: set it, or give a default: ${MISSING:-default}"
+	if diff := cmp.Diff(want, diags.Error()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestValuesOfVariablesHaveTheDeclaredType(t *testing.T) {
 	t.Parallel()
 	got, faults := check(t, `settings:
