@@ -42,6 +42,10 @@ type pushService struct {
 	// statuses are the next answers to a path, 201 without one.
 	statuses map[string][]int
 	n        int
+	// held, if not nil, is closed to have requests answered. waiting gets one entry for each
+	// that waits for it.
+	held    chan struct{}
+	waiting chan struct{}
 }
 
 // pushed is a message that a push service got.
@@ -61,11 +65,22 @@ func newPushService(t *testing.T) *pushService {
 // startPushService starts a push service that does not read its messages.
 func startPushService(t *testing.T) *pushService {
 	t.Helper()
-	p := &pushService{t: t, got: make(chan *pushed, 1000), statuses: map[string][]int{}}
+	p := &pushService{t: t, got: make(chan *pushed, 1000), statuses: map[string][]int{}, waiting: make(chan struct{}, 10)}
 	p.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
+		}
+		p.mu.Lock()
+		held := p.held
+		p.mu.Unlock()
+		if held != nil {
+			p.waiting <- struct{}{}
+			select {
+			case <-held:
+			case <-r.Context().Done():
+				t.Error("the server did not wait for the push service")
+			}
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -285,6 +300,28 @@ func TestQuestionIsPushed(t *testing.T) {
 	}
 }
 
+func TestPushServiceThatDoesNotAnswerDelaysNobody(t *testing.T) {
+	t.Parallel()
+	push := startPushService(t)
+	inbox := newInbox(t, 0)
+	p := inbox.asking(goOn, "{to: [ann, bob]}")
+	push.trusted(p)
+	s := p.serve("--allow-private-push")
+	if r := s.request("POST", "/v1/push/subscribe", push.browser("slow").subscription()); r.status != http.StatusCreated {
+		t.Fatalf("subscribe: %s", r)
+	}
+	held := make(chan struct{})
+	push.mu.Lock()
+	push.held = held
+	push.mu.Unlock()
+	s.run("ask", "{}")
+	<-push.waiting
+	inbox.next(s)
+	inbox.next(s)
+	close(held)
+	s.interrupt()
+}
+
 // A browser that gets no message is not subscribed, and the page says why.
 func TestSubscriptionThatDoesNotWorkIsRefused(t *testing.T) {
 	t.Parallel()
@@ -326,6 +363,18 @@ func TestSubscriptionThatDoesNotWorkIsRefused(t *testing.T) {
 	last := push.browser("last")
 	if r := s.request("POST", "/v1/push/subscribe", last.subscription()); r.status != http.StatusTooManyRequests {
 		t.Errorf("too many browsers: %s", r)
+	}
+	size := func() int64 {
+		t.Helper()
+		info, err := os.Stat(filepath.Join(p.home, "tea", "runs", "serve", "state.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	before := size()
+	if r := s.request("POST", "/v1/push/unsubscribe", `{"endpoint": "https://push.example/unknown"}`); r.status != http.StatusOK || size() != before {
+		t.Errorf("unsubscribe an unknown browser: %s; the state grew by %d bytes", r, size()-before)
 	}
 	if r := s.request("POST", "/v1/push/unsubscribe", fmt.Sprintf(`{"endpoint": %q}`, push.URL+"/7")); r.status != http.StatusOK {
 		t.Errorf("unsubscribe: %s", r)

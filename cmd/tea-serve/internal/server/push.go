@@ -136,8 +136,13 @@ func (s *server) postUnsubscribe(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.record(&entry{Browser: &browser{ID: b.ID, Gone: true}}); err != nil {
-		return err
+	s.mu.Lock()
+	known := s.led.state.browsers[b.ID] != nil
+	s.mu.Unlock()
+	if known {
+		if err := s.record(&entry{Browser: &browser{ID: b.ID, Gone: true}}); err != nil {
+			return err
+		}
 	}
 	return reply(w, http.StatusOK, map[string]any{"id": b.ID})
 }
@@ -170,15 +175,16 @@ func (s *server) answersAs(target string) (name string, allowed bool) {
 }
 
 // pushQuestion sends a question to the browsers that were subscribed when it was asked,
-// and reports whether no browser needs another attempt.
-func (s *server) pushQuestion(v *version, q *questions, a *announcement, i flow.Interrupt) bool {
+// and reports whether no browser needs another attempt. change calls a function that
+// changes a, one at a time.
+func (s *server) pushQuestion(v *version, q *questions, a announcement, i flow.Interrupt, change func(func(a *announcement))) bool {
 	var list []*browser
 	for _, b := range s.browsers() {
 		if !slices.Contains(a.Pushed, b.ID) && b.At.Before(a.AskedAt) {
 			list = append(list, b)
 		}
 	}
-	first := *a
+	first := a
 	first.Step = 0 // an escalation does not change the tag
 	errs := make([]error, len(list))
 	var sending sync.WaitGroup
@@ -194,7 +200,8 @@ func (s *server) pushQuestion(v *version, q *questions, a *announcement, i flow.
 		})
 	}
 	sending.Wait()
-	before, good := len(a.Pushed), true
+	var pushed []string
+	good := true
 	for n, b := range list {
 		var refused *webpush.Refused
 		switch err := errs[n]; {
@@ -209,10 +216,10 @@ func (s *server) pushQuestion(v *version, q *questions, a *announcement, i flow.
 				continue
 			}
 		}
-		a.Pushed = append(slices.Clip(a.Pushed), b.ID)
+		pushed = append(pushed, b.ID)
 	}
-	if len(a.Pushed) > before {
-		s.keep(&entry{Asked: new(*a)})
+	if len(pushed) > 0 {
+		change(func(a *announcement) { a.Pushed = append(slices.Clip(a.Pushed), pushed...) })
 	}
 	return good
 }

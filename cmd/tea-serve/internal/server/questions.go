@@ -255,29 +255,59 @@ func (s *server) announce(a announcement, failed int) (next time.Time, failures 
 	if at := a.escalation(steps); !at.IsZero() {
 		next = earlier(next, at)
 	}
-	if !s.pushQuestion(v, q, &a, *i) {
+	again, retry := s.send(v, q, a, *i, steps[a.Step].To)
+	if !again.IsZero() {
+		next = earlier(next, again)
+	}
+	if retry {
 		failed++
 		next = earlier(next, now.Add(alertBackoff.Wait(failed)))
 	}
-	for _, target := range steps[a.Step].To {
+	return next, failed
+}
+
+// send sends a question to browsers and targets at the same time: one that does not answer
+// must not delay the others. It returns when quiet hours end, and whether some need another
+// attempt.
+func (s *server) send(v *version, q *questions, a announcement, i flow.Interrupt, targets []string) (again time.Time, retry bool) {
+	var mu sync.Mutex // of done and the results
+	done := a
+	change := func(apply func(a *announcement)) {
+		mu.Lock()
+		defer mu.Unlock()
+		apply(&done)
+		s.keep(&entry{Asked: new(done)})
+	}
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		good := s.pushQuestion(v, q, a, i, change)
+		mu.Lock()
+		defer mu.Unlock()
+		retry = retry || !good
+	})
+	for _, target := range targets {
 		if slices.Contains(a.Told, target) {
 			continue
 		}
-		quiet, err := s.tell(v, q, &a, *i, target)
-		switch {
-		case err != nil:
-			failed++
-			next = earlier(next, now.Add(alertBackoff.Wait(failed)))
-			s.svc.Log.Warn("the question "+a.Question+" of run "+a.Run+" was not announced to "+target, "run", a.Run, "error", s.svc.Hide(err.Error()))
-		case !quiet.IsZero():
-			next = earlier(next, quiet)
-		default:
-			a.Told = append(slices.Clone(a.Told), target)
-			s.keep(&entry{Asked: new(a)})
-			s.svc.Log.Info("the question "+a.Question+" of run "+a.Run+" was announced to "+target, "run", a.Run)
-		}
+		sending.Go(func() {
+			quiet, err := s.tell(v, q, &a, i, target)
+			if err == nil && quiet.IsZero() {
+				change(func(a *announcement) { a.Told = append(slices.Clone(a.Told), target) })
+				s.svc.Log.Info("the question "+a.Question+" of run "+a.Run+" was announced to "+target, "run", a.Run)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				retry = true
+				s.svc.Log.Warn("the question "+a.Question+" of run "+a.Run+" was not announced to "+target, "run", a.Run, "error", s.svc.Hide(err.Error()))
+			} else if again.IsZero() || quiet.Before(again) {
+				again = quiet
+			}
+		})
 	}
-	return next, failed
+	sending.Wait()
+	return again, retry
 }
 
 // escalation returns when the next ones are asked; zero if there are none.
