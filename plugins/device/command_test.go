@@ -151,7 +151,7 @@ func TestHostileArgumentsAreRefused(t *testing.T) {
 			t.Errorf("%s %v: %q, want %q", c.command, c.value, got["stdout"], want)
 		}
 	}
-	p.fails("command.run", object{"command": "sh"}, tea.PermissionDenied, "none")
+	p.fails("command.run", object{"command": "sh"}, tea.NotFound, "none")
 	p.fails("command.run", object{"command": "word"}, tea.ValidationError, "none")
 	p.fails("command.run", object{"command": "word", "params": object{"v": "a", "w": "b"}}, tea.ValidationError, "none")
 	p.fails("command.run", object{"command": "word", "params": object{"v": "a"}, "stdin": "x"}, tea.PermissionDenied, "none")

@@ -217,7 +217,6 @@ func TestLimitsOfTheSettingsArePermissionDenied(t *testing.T) {
 		{"command.run", run("match", "a\n"), false},
 		{"command.run", run("path", "../out"), true},
 		{"command.run", run("path", "/etc/passwd"), true},
-		{"command.run", run("other", 1), true},
 		{"command.run", object{"command": "speed", "params": object{"v": 1}, "stdin": "x"}, true},
 		{"command.run", object{"command": "speed"}, false},
 	} {
@@ -228,4 +227,30 @@ func TestLimitsOfTheSettingsArePermissionDenied(t *testing.T) {
 		p.fails(c.action, c.params, want, "none")
 	}
 	p.fails("system.journal", object{"unit": "other.service"}, tea.PermissionDenied, nil)
+}
+
+// In every part, a name that the settings do not define is not found, and nothing is sent.
+func TestNamesThatTheSettingsDoNotDefineAreNotFound(t *testing.T) {
+	t.Parallel()
+	p := newPlant(t, object{})
+	for _, c := range []struct {
+		action string
+		params object
+		effect any
+	}{
+		{"modbus.read", object{"point": "other"}, nil},
+		{"modbus.read", object{"server": "other", "address": 1}, nil},
+		{"modbus.write", object{"point": "other", "value": 1}, "none"},
+		{"mqtt.publish", object{"server": "other", "topic": "a", "payload": 1}, "none"},
+		{"opcua.read", object{"node": "other"}, nil},
+		{"opcua.write", object{"node": "other", "value": 1}, "none"},
+		{"opcua.call", object{"method": "other"}, "none"},
+		{"serial.exchange", object{"port": "other", "write": "a"}, "none"},
+		{"gpio.read", object{"line": "other"}, nil},
+		{"gpio.write", object{"line": "other", "value": true}, "none"},
+		{"gpio.pulse", object{"line": "other", "seconds": 1}, "none"},
+		{"command.run", object{"command": "other"}, "none"},
+	} {
+		p.fails(c.action, c.params, tea.NotFound, c.effect)
+	}
 }

@@ -326,7 +326,7 @@ func TestMessagesGoToNamedTargetsOnly(t *testing.T) {
 	for _, c := range []struct {
 		to   any
 		want tea.ErrorType
-	}{{"bob", tea.PermissionDenied}, {address, tea.PermissionDenied}, {[]any{"ops", "an"}, tea.PermissionDenied}, {[]any{}, tea.ValidationError}, {7, tea.ValidationError}, {[]any{7}, tea.ValidationError}} {
+	}{{"bob", tea.NotFound}, {address, tea.NotFound}, {[]any{"ops", "an"}, tea.NotFound}, {[]any{}, tea.ValidationError}, {7, tea.ValidationError}, {[]any{7}, tea.ValidationError}} {
 		if _, err := send(t, settings, object{"to": c.to}); err == nil || tea.AsError(err).Type != c.want {
 			t.Errorf("to %v: %v, want %s", c.to, err, c.want)
 		}

@@ -123,7 +123,7 @@ func (s *Settings) names(given []string) ([]string, error) {
 	var list []string
 	for _, name := range given {
 		if _, ok := s.Targets[name]; !ok {
-			return nil, tea.Errorf(tea.PermissionDenied, "%s has no target %q%s", targetsPath, name, diag.Ending(name, slices.Sorted(maps.Keys(s.Targets)))).NotSent()
+			return nil, tea.Errorf(tea.NotFound, "%s has no target %q%s", targetsPath, name, diag.Ending(name, slices.Sorted(maps.Keys(s.Targets)))).NotSent()
 		}
 		if !slices.Contains(list, name) {
 			list = append(list, name)

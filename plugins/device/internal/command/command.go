@@ -20,7 +20,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-const settingsKey = "command"
+const (
+	settingsKey = "command"
+	allowPath   = "settings.command.allow"
+)
 
 // Settings are the settings under settings.command.
 type Settings struct {
@@ -60,7 +63,7 @@ type client struct {
 
 // Check returns a mistake in the settings that the schema cannot express.
 func (s Settings) Check() error {
-	return part.Check("settings.command.allow", s.Allow, func(_ string, command Command) error {
+	return part.Check(allowPath, s.Allow, func(_ string, command Command) error {
 		return command.checkArguments()
 	})
 }
@@ -81,9 +84,9 @@ type runResult struct {
 }
 
 func (c *client) Run(ctx context.Context, req *tea.Request, p runParams) (*runResult, error) {
-	command, ok := c.settings.Allow[p.Command]
-	if !ok {
-		return nil, guard.NotSent(tea.Errorf(tea.PermissionDenied, "settings.command.allow has no command %q%s", p.Command, diag.Ending(p.Command, slices.Sorted(maps.Keys(c.settings.Allow)))))
+	command, err := part.Entry(allowPath, "command", c.settings.Allow, p.Command)
+	if err != nil {
+		return nil, guard.NotSent(err)
 	}
 	args, err := command.arguments(p.Params)
 	if err == nil && p.Stdin != nil && !command.Stdin {
@@ -94,7 +97,7 @@ func (c *client) Run(ctx context.Context, req *tea.Request, p runParams) (*runRe
 	}
 	result := &runResult{Success: true}
 	result.DryRun, err = c.guards.Permit(ctx, req, guard.Write{
-		Setting: diag.Key("settings.command.allow", p.Command), Machine: command.Argv[0], Target: fmt.Sprintf("the command %q", p.Command),
+		Setting: diag.Key(allowPath, p.Command), Machine: command.Argv[0], Target: fmt.Sprintf("the command %q", p.Command),
 		Rule: &guard.Rule{Limits: command.Limits}, Shown: shown(command.Argv[0], args, p.Stdin),
 	}, func(ctx context.Context) error { return command.run(ctx, p, args, result) })
 	return result, err

@@ -54,6 +54,8 @@ func (c *client) Read(ctx context.Context, _ *tea.Request, p readParams) (*readR
 			return nil, err
 		}
 		l = point.Location
+	} else if _, err := c.Server(l.Server); err != nil {
+		return nil, err
 	} else if err := l.check(c.settings); err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "modbus.read: %w", err)
 	}
