@@ -109,8 +109,11 @@ func collectCommands(path string, n *kong.Node, out *[]completed) {
 	}
 	for _, arg := range n.Positional {
 		c.values = append(c.values, enumOf(arg)...)
-		if arg.Name == "run" || arg.Name == "action" {
+		switch arg.Name {
+		case "run", "action":
 			c.source = arg.Name
+		case "code|action":
+			c.source = "action"
 		}
 	}
 	*out = append(*out, c)
