@@ -106,6 +106,8 @@ func TestPage(t *testing.T) {
 		"notifications":                      pagePush,
 		"phone, colours and keyboard":        pagePhone,
 		"report":                             pageReport,
+		"why a run failed":                   pageFailed,
+		"a conversation":                     pageTalk,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -24,7 +24,7 @@ import (
 var Assets embed.FS
 
 // modules are the modules of a report, in the order of their imports.
-var modules = []string{"dom", "list", "trace", "model", "graph", "view", "report"}
+var modules = []string{"dom", "list", "trace", "model", "graph", "node", "view", "report"}
 
 // Report is a run as a page shows it.
 type Report struct {

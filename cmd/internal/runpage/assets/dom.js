@@ -49,7 +49,7 @@ export function table(caption, head, rows) {
 	}
 	return h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption}, h("table", null,
 		h("thead", null, h("tr", null, head.map(text => h("th", {scope: "col"}, text)))),
-		h("tbody", null, rows.map(cells => h("tr", null, cells.map(cell => h("td", null, cell)))))))
+		h("tbody", null, rows.map(cells => h("tr", null, cells.map((cell, i) => h("td", {"data-label": head[i]}, nodes([cell]).join("") === "" ? null : h("div", null, cell))))))))
 }
 
 // badge returns a status as a coloured word.

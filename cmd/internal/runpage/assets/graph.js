@@ -64,7 +64,9 @@ function collect(element, prefix, nodes) {
 			continue
 		}
 		const key = prefix + name.textContent
-		nodes.push({key, group: child, name})
+		const words = [...child.children].filter(part => part.localName === "text")
+		words.forEach(part => part.after(" ")) // else their words are one
+		nodes.push({key, group: child, name, words: words.map(part => part.textContent).join(" ")})
 		collect(child, `${key}/`, nodes)
 	}
 }
@@ -80,7 +82,7 @@ function mark(node, model) {
 	node.progress = progress
 	node.group.classList.remove(...statuses)
 	node.group.classList.add(status)
-	node.group.setAttribute("aria-label", `${node.key}: ${status}${progress}`)
+	node.group.setAttribute("aria-label", `${node.words}${progress}: ${status}`)
 	if (progress !== "") {
 		node.count ??= node.group.appendChild(count(node))
 		node.count.textContent = progress

@@ -44,6 +44,8 @@ export class Model {
 	groups = new Map()
 	// texts are the texts of models, by path.
 	texts = new Map()
+	// values has what nodes were called with and returned, by path: reports have it.
+	values = new Map()
 	problems = []
 	retries = 0
 	// usage is that of the run at its last end.
@@ -52,9 +54,14 @@ export class Model {
 	end = 0
 	#latest = new Map()
 	#branches = new Map()
+	#items = new Map()
 	#names = new Set()
 
 	add(event) {
+		if (event.event === "values") { // it has the number of the event before
+			this.values.set(event.path, event)
+			return
+		}
 		if (event.seq <= this.last) {
 			return
 		}
@@ -123,6 +130,7 @@ export class Model {
 		for (const [path, status] of this.#branches) {
 			if (status === "running") {
 				this.groups.get(groupOf(path)).running--
+				this.#items.get(path).status = "stopped"
 				this.#branches.delete(path)
 			}
 		}
@@ -173,15 +181,36 @@ export class Model {
 
 	#branch(event, status) {
 		const path = groupOf(event.path)
-		const group = this.groups.get(path) ?? {path, total: 0, running: 0, done: 0, failed: 0}
+		const group = this.groups.get(path) ?? {path, total: 0, running: 0, done: 0, failed: 0, items: []}
 		this.groups.set(path, group)
 		const before = this.#branches.get(event.path)
 		if (before) {
 			group[before]--
 		}
+		let item = this.#items.get(event.path)
+		if (!item) {
+			const index = event.index ?? group.items.length
+			item = {path: event.path, label: event.item === undefined ? event.path : `${event.path} ${event.item}`, short: event.index === undefined ? event.branch : String(index)}
+			this.#items.set(event.path, item)
+			group.items.push(item)
+		}
+		item.status = status
+		item.error = event.error
 		this.#branches.set(event.path, status)
 		group[status]++
 		group.total = Math.max(group.total, event.count ?? 0, group.running + group.done + group.failed)
+	}
+
+	// visit returns the last execution at a path.
+	visit(path) {
+		return this.#latest.get(path)
+	}
+
+	// failure returns the execution to look at first in a run that failed: that of the
+	// node that ended the run or, at the end of the events, the last one that failed.
+	failure(path) {
+		const last = this.usage && this.#latest.get(this.problems.at(-1)?.path)
+		return [this.#latest.get(path), last].find(visit => visit?.status === "failed")
 	}
 
 	// status returns the status of a node of the graph.

@@ -2,6 +2,7 @@
 import {badge, dollars, fill, h, lasting, notice, when} from "./dom.js"
 import {drawing} from "./graph.js"
 import {Model} from "./model.js"
+import {nodePane} from "./node.js"
 import {eventList, timeline} from "./trace.js"
 
 // maxProblems is how many errors of nodes are shown on top.
@@ -9,7 +10,7 @@ const maxProblems = 20
 
 // fact returns a row of facts, none without a value.
 export function fact(name, value) {
-	return value === null || value === undefined || value === "" ? null : [h("dt", null, name), h("dd", null, value)]
+	return value === null || value === undefined || value === "" ? null : h("div", null, h("dt", null, name), h("dd", null, value))
 }
 
 // section returns a part of the page with a title.
@@ -31,9 +32,17 @@ export class RunView {
 	marks = null
 	timeline = timeline(this.model, path => this.choose(path))
 	events = eventList(this.model)
+	node = nodePane(this.model, path => this.values(path), path => this.choose(path))
 
-	// choose is called with the path of a visit that is clicked.
-	choose() {}
+	// values returns the params and the result of an execution.
+	values(path) {
+		return this.model.values.get(path)
+	}
+
+	// choose shows the execution at a path.
+	choose(path) {
+		this.node.show(path)
+	}
 
 	// drawGraph shows a drawing of the workflow.
 	drawGraph(text) {
@@ -41,7 +50,7 @@ export class RunView {
 			this.timeline.only(key)
 			const visits = this.model.executions.filter(visit => visit.key === key)
 			if (visits.length > 0) {
-				this.choose(visits.at(-1).path)
+				this.choose((visits.findLast(visit => visit.status === "failed") ?? visits.at(-1)).path)
 			}
 		})
 		fill(this.graph, this.marks.element)
@@ -72,6 +81,11 @@ export class RunView {
 				h("progress", {max: group.total, value: group.done + group.failed})))))
 		this.modelTexts()
 		this.problems()
+		this.node.update()
+		const failure = this.node.path === null && ["failed", "parked"].includes(this.doc?.status) && this.model.failure(this.doc.node)
+		if (failure) {
+			this.choose(failure.path)
+		}
 	}
 
 	// modelTexts shows the last texts of models. Those that are shown stay as they are:

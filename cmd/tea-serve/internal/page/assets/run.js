@@ -52,7 +52,8 @@ class View extends RunView {
 		this.wake = () => {} // connects to the events again, without a wait
 		this.changes = steps(id, signal, at => this.fork(at))
 		this.element = h("div", {class: "run"}, this.head, this.connection, this.trouble.element, this.message.element, this.errors, this.pending,
-			h("div", {class: "columns"}, section("Graph", this.graph, this.progress), h("div", null, section("Timeline", this.timeline.element), section("State", this.changes.element))),
+			h("div", {class: "columns"}, section("Graph", this.graph, this.progress), h("div", null, section("Node", this.node.element), section("State", this.changes.element))),
+			section("Timeline", this.timeline.element),
 			this.texts, section("Events and logs", this.events.element))
 		this.start()
 	}
@@ -202,7 +203,12 @@ class View extends RunView {
 	}
 
 	choose(path) {
+		super.choose(path)
 		this.changes.show(path)
+	}
+
+	values(path) {
+		return get(`${this.path}/node?at=${encodeURIComponent(path)}`, this.signal)
 	}
 
 	// resume continues the run with changes of its state.

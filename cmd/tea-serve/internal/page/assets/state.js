@@ -54,7 +54,7 @@ export function steps(run, signal, forked) {
 			doc = await get(`/v1/runs/${encodeURIComponent(run)}/changes${at === "" ? "" : `?at=${encodeURIComponent(at)}`}`, signal)
 		} catch (err) {
 			if (!signal.aborted && mine === asked) {
-				fill(content, h("p", null, err.status === 404 ? `${at}: it has not ended, so its state is not recorded.` : err.message))
+				fill(content, h("p", null, err.status === 404 ? "The node has not changed the state: it failed, or it has not ended." : err.message))
 			}
 			return
 		}
