@@ -170,6 +170,9 @@ func (t *texts) open(ctx context.Context) error {
 	if lost := index.Lost(); lost != nil && !errors.Is(lost, fs.ErrNotExist) {
 		t.o.Logger.Warn("the text index of the files is rebuilt", "reason", lost.Error())
 	}
+	if why := index.Outdated(); why != nil {
+		t.o.Logger.Warn("the text index of the files is rewritten in the background", "reason", why.Error())
+	}
 	t.index, t.seq = index, index.Watermark()
 	t.byName, t.byID, t.after = map[name]*text{}, map[int64]*text{}, seen{}
 	if err := t.compare(ctx); err != nil {

@@ -169,10 +169,10 @@ func TestOpenReportsWhyTheIndexIsEmpty(t *testing.T) {
 	}{
 		{"nothing there", "no index exists yet", "", func(t *testing.T, dir string) { os.RemoveAll(dir) }},
 		{"other language", `for the language "english", not "german"`, "german", func(*testing.T, string) {}},
-		{"newer", "has format 5, this program reads 4", "", func(t *testing.T, dir string) {
-			edit(t, filepath.Join(dir, manifestName), "tea-fulltext 4", "tea-fulltext 5")
+		{"newer", "has format 6, this program reads 5", "", func(t *testing.T, dir string) {
+			edit(t, filepath.Join(dir, manifestName), "tea-fulltext 5", "tea-fulltext 6")
 		}},
-		{"older", "has format 1, this program reads 4", "", func(t *testing.T, dir string) {
+		{"older", "has format 1, this program reads 5", "", func(t *testing.T, dir string) {
 			older := `{"analysis":"3","language":"english","watermark":1,"next":2,"segments":[{"name":"00000001.seg","sum":7}]}`
 			head := fmt.Sprintf("tea-fulltext 1 %08x\n", checksum([]byte(older)))
 			if err := os.WriteFile(filepath.Join(dir, manifestName), []byte(head+older), 0o600); err != nil {

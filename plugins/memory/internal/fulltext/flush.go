@@ -111,14 +111,7 @@ func (x *Index) flush() error {
 	x.mu.Unlock()
 	x.stale, x.retry = false, 0
 	x.clean()
-	x.merges.Go(func() {
-		if err := x.mergeAll(); err != nil && !errors.Is(err, errStopped) {
-			x.noteCorruption(err)
-			x.writer.Lock()
-			x.failed = err
-			x.writer.Unlock()
-		}
-	})
+	x.mergeSoon()
 	return nil
 }
 

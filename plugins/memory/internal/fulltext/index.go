@@ -2,6 +2,7 @@ package fulltext
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext/snowball"
 )
 
 // Options configures an index.
@@ -78,6 +81,7 @@ type Index struct {
 	broken    error
 	closed    bool
 	lost      error
+	outdated  error
 }
 
 // Open opens the index in a directory, and creates it if needed. An index that
@@ -123,6 +127,9 @@ func open(dir string, d disk, o Options) (*Index, error) {
 		x.closeSegments()
 		return nil, err
 	}
+	if _, ok := d.(readOnly); !ok && x.outdated != nil {
+		x.mergeSoon()
+	}
 	return x, nil
 }
 
@@ -136,7 +143,7 @@ func (x *Index) load() error {
 	}
 	x.watermark, x.seq, x.mark = m.Watermark, m.Watermark, m.Mark
 	for _, named := range m.Segments {
-		s, err := openSegment(x.disk, named)
+		s, err := openSegment(x.disk, named, x.lang)
 		if errors.Is(err, fs.ErrNotExist) {
 			return corrupt("%v", err)
 		}
@@ -144,6 +151,9 @@ func (x *Index) load() error {
 			return err
 		}
 		x.segments = append(x.segments, s)
+		if s.outdated(x.lang) {
+			x.outdated = fmt.Errorf("its words have the stems of Snowball %s, and this program uses those of %s", cmp.Or(s.Stems, "2"), snowball.Version)
+		}
 	}
 	return nil
 }
@@ -183,6 +193,10 @@ func (x *Index) sweep() error {
 // Lost returns why Open could not use the contents of the directory; nil if it
 // could. It wraps [fs.ErrNotExist] if the directory was empty.
 func (x *Index) Lost() error { return x.lost }
+
+// Outdated returns why Open began to rewrite the index in the background, nil if it did not. Searches
+// use the current stems meanwhile. An index that is only read is not rewritten.
+func (x *Index) Outdated() error { return x.outdated }
 
 // Watermark returns the number of the last change that is on disk. After Open
 // the owner replays every change with a greater number, before it searches.

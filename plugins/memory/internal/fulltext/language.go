@@ -3,40 +3,22 @@ package fulltext
 import (
 	_ "embed"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/blevesearch/snowballstem"
-	"github.com/blevesearch/snowballstem/arabic"
-	"github.com/blevesearch/snowballstem/danish"
-	"github.com/blevesearch/snowballstem/dutch"
-	"github.com/blevesearch/snowballstem/english"
-	"github.com/blevesearch/snowballstem/finnish"
-	"github.com/blevesearch/snowballstem/french"
-	"github.com/blevesearch/snowballstem/german"
-	"github.com/blevesearch/snowballstem/hungarian"
-	"github.com/blevesearch/snowballstem/irish"
-	"github.com/blevesearch/snowballstem/italian"
-	"github.com/blevesearch/snowballstem/norwegian"
-	"github.com/blevesearch/snowballstem/porter"
-	"github.com/blevesearch/snowballstem/portuguese"
-	"github.com/blevesearch/snowballstem/romanian"
-	"github.com/blevesearch/snowballstem/russian"
-	"github.com/blevesearch/snowballstem/spanish"
-	"github.com/blevesearch/snowballstem/swedish"
-	"github.com/blevesearch/snowballstem/tamil"
-	"github.com/blevesearch/snowballstem/turkish"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext/snowball"
 )
 
 // DefaultLanguage is the language used if [Options] do not name one.
 const DefaultLanguage = "english"
 
-// analysisVersion counts the changes to folding, word boundaries, stop words and
-// stemming. An index of another version is rebuilt.
+// analysisVersion counts the changes to folding, word boundaries and stop words. An
+// index of another version is rebuilt. Segments with the stems of another version of
+// Snowball are rewritten; see restemmed.
 const analysisVersion = 3
 
 // analysisName identifies the analysis of words, including the Unicode tables.
@@ -44,23 +26,10 @@ func analysisName() string {
 	return fmt.Sprintf("%d/unicode-%s/norm-%s", analysisVersion, unicode.Version, norm.Version)
 }
 
-func stemmers() map[string]func(*snowballstem.Env) bool {
-	return map[string]func(*snowballstem.Env) bool{
-		"arabic": arabic.Stem, "danish": danish.Stem, "dutch": dutch.Stem,
-		"english": english.Stem, "finnish": finnish.Stem, "french": french.Stem,
-		"german": german.Stem, "hungarian": hungarian.Stem, "irish": irish.Stem,
-		"italian": italian.Stem, "norwegian": norwegian.Stem, "porter": porter.Stem,
-		"portuguese": portuguese.Stem, "romanian": romanian.Stem, "russian": russian.Stem,
-		"spanish": spanish.Stem, "swedish": swedish.Stem, "tamil": tamil.Stem,
-		"turkish": turkish.Stem,
-		"none":    nil, "simple": nil,
-	}
-}
-
 // Languages returns the languages that [Options] accept, sorted. "none" and
 // "simple" neither stem words nor drop stop words.
 func Languages() []string {
-	return slices.Sorted(maps.Keys(stemmers()))
+	return slices.Sorted(slices.Values(append(snowball.Languages(), "none", "simple")))
 }
 
 // stopWordText holds the function words of each language under its name in
@@ -73,7 +42,7 @@ var stopWordText string
 type language struct {
 	name  string
 	stop  map[string]struct{}
-	stems func(*snowballstem.Env) bool // nil: a word is its own stem
+	stems func(string) string // nil: a word is its own stem
 }
 
 // newLanguage returns the language with a name, "" for the default.
@@ -81,11 +50,10 @@ func newLanguage(name string) (*language, error) {
 	if name == "" {
 		name = DefaultLanguage
 	}
-	stems, ok := stemmers()[name]
-	if !ok {
+	if !slices.Contains(Languages(), name) {
 		return nil, fmt.Errorf("the language %q is not supported; use one of %s", name, strings.Join(Languages(), ", "))
 	}
-	l := &language{name: name, stems: stems, stop: map[string]struct{}{}}
+	l := &language{name: name, stems: snowball.Stemmer(name), stop: map[string]struct{}{}}
 	list := name
 	if list == "porter" {
 		list = "english"
@@ -289,18 +257,13 @@ func (l *language) stemOf(text string) (stem string) {
 		}
 	}
 	text = ending(text, plurals[l.name])
-	if l.name == "romanian" { // the stemmer only has the letters with cedillas
-		text = strings.NewReplacer("ș", "ş", "ț", "ţ").Replace(text)
-	}
 	// The stemmers are generated code and can panic on unusual words.
 	defer func() {
 		if recover() != nil {
 			stem = text
 		}
 	}()
-	env := snowballstem.NewEnv(text)
-	l.stems(env)
-	if s := env.Current(); s != "" && len(s) <= 2*maxFormBytes {
+	if s := l.stems(text); s != "" && len(s) <= 2*maxFormBytes {
 		return s
 	}
 	return text

@@ -11,7 +11,7 @@ import (
 // and one word with and without its accents.
 var wordPairs = map[string]string{
 	"danish":    "måling målinger, maling måling",
-	"dutch":     "coördinatie coordinatie, sensor sensoren",
+	"dutch":     "coördinatie coordinatie, huis huizen, pomp pompen",
 	"english":   "café cafes, naïve naive, résumé resumes, sensor sensors",
 	"finnish":   "talo talossa, päivä päivät, paiva päivä",
 	"french":    "général généraux, cheval chevaux, élève élèves, fenêtre fenêtres, qualité qualites, répéter répété, création créations, arrivé arrivées, élevé eleve, système systemes, mesurée mesurés, sœur soeurs",

@@ -11,8 +11,8 @@ import (
 
 const (
 	manifestName    = "manifest"
-	manifestVersion = 4
-	oldestManifest  = 3 // all its segments have format 0
+	manifestVersion = 5
+	oldestManifest  = 3 // all its segments have format 0, and those below 5 the stems of Snowball 2
 )
 
 // manifest lists the segments that make up the index. Its file is a line with
@@ -32,6 +32,7 @@ type manifest struct {
 type manifestSegment struct {
 	Name   string `json:"name"`
 	Format int    `json:"format,omitempty"`
+	Stems  string `json:"stems,omitempty"` // the version of Snowball whose stems the dictionary has
 	Tail   int64  `json:"tail"`
 	Sum    uint32 `json:"sum"`
 	Dead   bitmap `json:"dead,omitempty"`

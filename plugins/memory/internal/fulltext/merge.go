@@ -8,6 +8,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext/snowball"
 )
 
 const (
@@ -39,6 +41,18 @@ type source struct {
 // gone marks a dead document in ords.
 const gone = math.MaxUint32
 
+// mergeSoon merges in the background. The next Flush returns its error.
+func (x *Index) mergeSoon() {
+	x.merges.Go(func() {
+		if err := x.mergeAll(); err != nil && !errors.Is(err, errStopped) {
+			x.noteCorruption(err)
+			x.writer.Lock()
+			x.failed = err
+			x.writer.Unlock()
+		}
+	})
+}
+
 func (x *Index) mergeAll() error {
 	x.merging.Lock()
 	defer x.merging.Unlock()
@@ -55,7 +69,7 @@ func (x *Index) mergeAll() error {
 }
 
 // pickMerge selects and marks the segments to merge next: the lowest full level, otherwise one segment that is mostly
-// dead.
+// dead or has outdated stems.
 func (x *Index) pickMerge() (picked []*segment, sources []source) {
 	x.writer.Lock()
 	defer x.writer.Unlock()
@@ -63,7 +77,7 @@ func (x *Index) pickMerge() (picked []*segment, sources []source) {
 	for _, s := range x.segments {
 		l := level(s.size)
 		levels[l] = append(levels[l], s)
-		if s.gone > len(s.ids)/2 {
+		if s.gone > len(s.ids)/2 || s.outdated(x.lang) {
 			picked = []*segment{s}
 		}
 	}
@@ -122,7 +136,7 @@ func (x *Index) writeSegment(sources []source) (*segment, error) {
 		return nil, err
 	}
 	name := fmt.Sprintf("%08d.seg", x.next.Add(1))
-	named := manifestSegment{Name: name, Format: formatBlocks}
+	named := manifestSegment{Name: name, Format: formatBlocks, Stems: snowball.Version}
 	err = writeFile(x.disk, name, func(w io.Writer) (err error) {
 		named.Tail, named.Sum, err = x.writeParts(newSegmentWriter(w, x.lang, ids, lens), sources)
 		return err
@@ -130,7 +144,7 @@ func (x *Index) writeSegment(sources []source) (*segment, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("write segment %s: %w", name, err), ignoreMissing(x.disk.remove(name)))
 	}
-	return openSegment(x.disk, named)
+	return openSegment(x.disk, named, x.lang)
 }
 
 // renumber merges the live documents, ascending by ID, and assigns them new

@@ -117,13 +117,15 @@ type fileReader interface {
 	io.Closer
 }
 
-func openSegment(d disk, named manifestSegment) (*segment, error) {
+func openSegment(d disk, named manifestSegment, lang *language) (*segment, error) {
 	file, size, err := d.open(named.Name)
 	if err != nil {
 		return nil, fmt.Errorf("open segment %s: %w", named.Name, err)
 	}
 	s := &segment{manifestSegment: named, file: file, size: size}
-	s.lists = s
+	if s.lists = s; s.outdated(lang) {
+		s.lists = &restemmed{segment: s, lang: lang}
+	}
 	if err := s.load(); err != nil {
 		file.Close()
 		return nil, fmt.Errorf("segment %s: %w", named.Name, err)

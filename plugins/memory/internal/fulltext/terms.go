@@ -1,6 +1,13 @@
 package fulltext
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext/snowball"
+)
+
+// StemsVersion is the version of the stems in [Words] and in queries.
+const StemsVersion = snowball.Version
 
 // Terms analyzes texts and queries for an index that another program keeps, such
 // as the full-text search of a database. It is immutable.
@@ -13,6 +20,16 @@ func NewTerms(language string) (*Terms, error) {
 		return nil, err
 	}
 	return &Terms{lang}, nil
+}
+
+// WithStems returns the same analysis with other stems; stem returns the stem of a word. A language without stems
+// remains one.
+func (t *Terms) WithStems(stem func(word string) string) *Terms {
+	lang := *t.lang
+	if lang.stems != nil {
+		lang.stems = stem
+	}
+	return &Terms{&lang}
 }
 
 // Language returns the name of the language.

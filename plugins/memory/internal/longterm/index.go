@@ -71,6 +71,9 @@ func (m *Memory) textIndex(ctx context.Context) (*fulltext.Index, error) {
 	if lost := index.Lost(); lost != nil && !errors.Is(lost, fs.ErrNotExist) {
 		m.o.Logger.Warn("the text index is rebuilt", "reason", lost.Error())
 	}
+	if why := index.Outdated(); why != nil {
+		m.o.Logger.Warn("the text index is rewritten in the background", "reason", why.Error())
+	}
 	if err := m.resetIfAhead(ctx, index); err != nil {
 		return nil, errors.Join(err, index.Close())
 	}

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -351,6 +353,35 @@ func TestWritersAndSearchersTogether(t *testing.T) {
 
 // What the index's files are past is forgotten, except the mark that shows that they
 // belong to the rows.
+func TestAnIndexWithOlderStemsAnswersWhileItIsRewritten(t *testing.T) {
+	each(t, func(t *testing.T, d *device) {
+		d.put(t, "valve", `"a valve was added"`, 0)
+		d.found(t, store.Search{Text: "valve"})
+		d.close()
+		manifests, err := filepath.Glob(filepath.Join(d.dir, "index", "*", "manifest"))
+		if err != nil || len(manifests) != 1 {
+			t.Fatal(manifests, err)
+		}
+		manifest, err := os.ReadFile(manifests[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body, _ := bytes.Cut(manifest, []byte("\n"))
+		body = bytes.Replace(body, []byte(`"stems":"3.1.1",`), nil, 1)
+		head := fmt.Sprintf("tea-fulltext 4 %08x\n", crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+		if err := os.WriteFile(manifests[0], append([]byte(head), body...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d = d.reopen(t)
+		want(t, "found", d.found(t, store.Search{Text: "adding"}), []string{"valve"})
+		if s := d.said.String(); !strings.Contains(s, "rewritten in the background") || !strings.Contains(s, "Snowball 2") || strings.Contains(s, "rebuilt") {
+			t.Errorf("the log says %s", s)
+		}
+		d = d.reopen(t)
+		want(t, "found later", d.found(t, store.Search{Text: "adding"}), []string{"valve"})
+	})
+}
+
 func TestIndexIsKeptWhenRemovalsAreForgotten(t *testing.T) {
 	each(t, func(t *testing.T, d *device) {
 		for i := range 3 {

@@ -246,6 +246,9 @@ func (x *textIndex) open(ctx context.Context, s store.FeedState) error {
 	if lost := index.Lost(); lost != nil && !errors.Is(lost, fs.ErrNotExist) {
 		x.m.Logger.Warn("the text index is rebuilt", "reason", lost.Error())
 	}
+	if why := index.Outdated(); why != nil {
+		x.m.Logger.Warn("the text index is rewritten in the background", "reason", why.Error())
+	}
 	if w := index.Watermark(); w > s.Last || w < s.Forgotten {
 		if err := index.Reset(); err != nil {
 			return errors.Join(err, index.Close())
