@@ -53,6 +53,15 @@ func TestADatabaseOfTheFirstVersion(t *testing.T) {
 	})
 }
 
+func TestRowsWithOlderStemsAreFoundAsBefore(t *testing.T) {
+	t.Parallel()
+	d := newDatabases(t, 1)
+	remotetest.OlderStems(t, d.openWith(t, time.Now, &servertest.Trips{}), func() {
+		c := newClient(d.url(t), "", time.Minute, &http.Client{Transport: http.DefaultTransport})
+		remotetest.Run(t, c, remotetest.OlderStemsSQL)
+	})
+}
+
 func TestSync(t *testing.T) {
 	t.Parallel()
 	d := newDatabases(t, 10)

@@ -51,6 +51,16 @@ func TestADatabaseOfTheFirstVersion(t *testing.T) {
 	})
 }
 
+func TestRowsWithOlderStemsAreFoundAsBefore(t *testing.T) {
+	t.Parallel()
+	d := newDatabases(t)
+	remotetest.OlderStems(t, d.openWith(t, time.Now, &servertest.Trips{}), func() {
+		trips := &servertest.Trips{Around: d.server.Around(d.name(t))} //nolint:bodyclose // no response yet
+		c := newClient("http://"+d.server.Address, "", time.Minute, trips.Wrap(&http.Client{Transport: http.DefaultTransport}))
+		remotetest.Run(t, c, remotetest.OlderStemsSQL)
+	})
+}
+
 func TestSync(t *testing.T) {
 	t.Parallel()
 	syncsuite.All(t, remote)

@@ -28,6 +28,7 @@ type database struct {
 	readOnly    string
 	now         func() time.Time
 	terms       *fulltext.Terms
+	older       *fulltext.Terms // of rows without the mark stemmed
 	logger      *slog.Logger
 	writes      atomic.Int64
 	retries     backoff.Policy

@@ -19,6 +19,8 @@ const (
 	lastPosition = 16_383
 	// formMark precedes the forms of words, with which prefixes are compared.
 	formMark = "="
+	// stemmed is a lexeme of rows whose stems have the current version. Older versions of tea write rows without it.
+	stemmed = "'+" + fulltext.StemsVersion + "'"
 )
 
 // vector returns the words of fields as a tsvector: stems with their positions, and forms without.
@@ -51,7 +53,7 @@ func (d *database) vector(fields []fulltext.Field) string {
 		quote(&b, formMark+token)
 		b.WriteByte(' ')
 	}
-	return b.String()
+	return b.String() + stemmed
 }
 
 var quoted = strings.NewReplacer(`'`, `''`, `\`, `\\`)
@@ -65,8 +67,8 @@ func quote(b *strings.Builder, lexeme string) {
 
 // query returns the tsquery of a text: any of its words and prefixes, and all of its phrases and of the required words;
 // "" if it is empty.
-func (d *database) query(text string, required []string) (query string, cut bool) {
-	parsed := d.terms.Query(text)
+func query(terms *fulltext.Terms, text string, require []string) (query string, cut bool) {
+	parsed := terms.Query(text)
 	anyOf := alternatives(parsed)
 	if len(anyOf) == 0 {
 		return "", parsed.Cut
@@ -75,7 +77,29 @@ func (d *database) query(text string, required []string) (query string, cut bool
 	for _, phrase := range parsed.Phrases {
 		all = append(all, phraseOf(phrase))
 	}
-	return strings.Join(append(all, d.required(required)...), " & "), parsed.Cut
+	if words := required(terms, require); words != "" {
+		all = append(all, words)
+	}
+	return strings.Join(all, " & "), parsed.Cut
+}
+
+// byVersion returns the tsquery for rows with the current stems and for older ones.
+func byVersion(current, older string) string {
+	if older == current {
+		return current
+	}
+	return stemmed + " & (" + current + ") | !" + stemmed + " & (" + older + ")"
+}
+
+// required returns the tsquery of the words of all texts, "" if there are none.
+func required(terms *fulltext.Terms, texts []string) string {
+	var all []string
+	for _, text := range texts {
+		for _, stems := range terms.Query(text).Words {
+			all = append(all, lexemes(stems))
+		}
+	}
+	return strings.Join(all, " & ")
 }
 
 // alternatives returns the words and prefixes of a query.
@@ -87,15 +111,6 @@ func alternatives(q fulltext.Query) (anyOf []string) {
 		anyOf = append(anyOf, lexemes([]string{formMark + prefix})+":*")
 	}
 	return anyOf
-}
-
-func (d *database) required(texts []string) (all []string) {
-	for _, text := range texts {
-		for _, stems := range d.terms.Query(text).Words {
-			all = append(all, lexemes(stems))
-		}
-	}
-	return all
 }
 
 // lexemes returns the alternatives of a term.
@@ -142,14 +157,19 @@ func (a *args) add(v any) string {
 
 // SearchText returns the live entries that match a text, best first.
 func (d *database) SearchText(ctx context.Context, q store.TextQuery) (found store.TextPage, err error) {
-	query, cut := d.query(q.Text, q.Require)
-	if found.Cut = cut; query == "" {
+	current, cut := query(d.terms, q.Text, q.Require)
+	if found.Cut = cut; current == "" {
 		return found, nil
 	}
 	t, a := feeds[store.EntryFeed], &args{}
 	where := a.below(t, q.Space, q.Prefix, "") + " AND " + notExpired + a.add(q.Live) + ")"
-	words := a.add(query) + "::tsquery"
-	sql := "SELECT " + t.listed(q.NoBody, ", ts_rank(words, "+words+", 1)::float8 AS score") + " FROM ltm WHERE " + where + " AND words @@ " + words +
+	words := a.add(current) + "::tsquery"
+	ranked := words
+	if older, _ := query(d.older, q.Text, q.Require); older != current {
+		ranked = "CASE WHEN words @@ " + a.add(stemmed) + "::tsquery THEN " + words + " ELSE " + a.add(older) + "::tsquery END"
+		words = a.add(byVersion(current, older)) + "::tsquery"
+	}
+	sql := "SELECT " + t.listed(q.NoBody, ", ts_rank(words, "+ranked+", 1)::float8 AS score") + " FROM ltm WHERE " + where + " AND words @@ " + words +
 		" ORDER BY score DESC, key OFFSET " + a.add(q.Offset) + " LIMIT " + a.add(q.Limit)
 	p, err := d.page(ctx, store.EntryFeed, sql, a, bounds{q.Limit, q.MaxBytes, q.NoBody})
 	found.Rows, found.Scores, found.More = p.rows, p.scores, p.more

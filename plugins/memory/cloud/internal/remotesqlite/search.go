@@ -9,6 +9,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
+// stemmed is a token of rows whose stems have the current version. Older versions of tea write rows without it.
+var stemmed = "__" + strings.ReplaceAll(fulltext.StemsVersion, ".", "_")
+
 func (d *database) SearchText(ctx context.Context, q store.TextQuery) (page store.TextPage, err error) {
 	if err := d.hasText(ctx); err != nil {
 		return page, err
@@ -18,6 +21,9 @@ func (d *database) SearchText(ctx context.Context, q store.TextQuery) (page stor
 	match := matchOf(parsed)
 	if match == "" {
 		return page, nil
+	}
+	if older := matchOf(d.older.Query(q.Text)); older != match {
+		match = "(forms : " + stemmed + " AND (" + match + ")) OR ((" + older + ") NOT forms : " + stemmed + ")"
 	}
 	begins, args := prefixed("l.key", escape(q.Prefix), []string{match, q.Space, integer(q.Live)})
 	found, err := d.query(ctx, fmt.Sprintf(`SELECT %s, bm25(ltm_text) FROM ltm_text JOIN ltm AS l ON l.id = ltm_text.rowid

@@ -76,7 +76,7 @@ func (d *database) encode(w *store.RowWrite) []any {
 		row = append(row, inline, orNull(w.Metadata), w.Hash, w.Size, orNull(w.Created), orNull(w.Updated), orNull(w.Expires))
 		if d.fullText {
 			words := d.terms.Document(maxWords, longterm.Fields(w.Key, string(w.Body), w.Metadata)...)
-			row = append(row, words.Stems, words.Spelled, words.Forms)
+			row = append(row, words.Stems, words.Spelled, words.Forms+" "+stemmed)
 		}
 	case store.VectorFeed:
 		row = append(row, base64.StdEncoding.EncodeToString(w.Body), orNull(w.Metadata), escape(w.Text), len(w.Body)/4)
