@@ -126,7 +126,7 @@ func BenchmarkMap(b *testing.B) {
 
 // TestARunAllocatesLittle limits the allocations of a run: 16 for a chain of three and 41
 // for a fan-out of five, apart from workers that start when the machine is busy.
-func TestARunAllocatesLittle(t *testing.T) {
+func TestARunAllocatesLittle(t *testing.T) { //nolint:paralleltest // other tests allocate, too
 	h, err := host.New(host.Options{Actions: []tea.Action{host.Func("bench.noop", "Does nothing.", func(context.Context, map[string]any) (any, error) { return nil, nil })}})
 	if err != nil {
 		t.Fatal(err)
