@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -146,5 +147,46 @@ func TestARunAllocatesLittle(t *testing.T) { //nolint:paralleltest // other test
 		if got > limit {
 			t.Errorf("%.0f allocations, more than %.0f, for %s", got, limit, text)
 		}
+	}
+}
+
+// TestAMapKeepsLittleOfItsItems measures the memory that a map of 10,000 items holds when
+// all of them have ended: about 1 KB an item, with its state and its result.
+func TestAMapKeepsLittleOfItsItems(t *testing.T) { //nolint:paralleltest // it measures the heap
+	h, err := host.New(host.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	wf, err := h.Parse("map.yaml", []byte(`
+nodes:
+  - {name: each, type: dynamic_parallel, items: "{{ state.items }}", action: {uses: json.stringify, with: {data: "{{ item }}"}}, fan_in: join}
+  - {name: join, run: "return {items = {}, results = #parallel_results}"}
+`), host.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wf.Close()
+	items := make([]any, 10_000)
+	for i := range items {
+		items[i] = int64(i)
+	}
+	heap := func() int {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before, after := heap(), 0
+	res, err := wf.Run(context.Background(), host.RunOptions{Input: map[string]any{"items": items}, Events: func(e flow.Event) {
+		if e.Type == flow.EventNodeStart && e.Node == "join" {
+			after = heap()
+		}
+	}})
+	if err != nil || res.Status != flow.Done {
+		t.Fatal(res, err)
+	}
+	if kept := (after - before) / len(items); kept > 1150 {
+		t.Errorf("%d bytes for each item", kept)
 	}
 }

@@ -45,9 +45,17 @@ func (b *branch) walk(ctx context.Context, inner *frame) error {
 type branchResult struct {
 	flow.BranchOutcome
 	path execpath.Path
-	// frame is the frame of the last attempt; first is storage for the first one.
+	// frame is the frame of the last attempt, nil before and after it: only what
+	// follows here is kept of the many frames of a map.
 	frame *frame
-	first frame
+	// state, deltas, failures and void are those of the frame at its end.
+	state    map[string]any
+	deltas   []delta
+	failures []any
+	void     uint64
+	// result is the result of an item's node, nodes are the nodes of a fan-out's branch.
+	result any
+	nodes  *visits
 	// repeats counts the retries of the branch, retries the retries of its nodes.
 	repeats int
 	retries atomic.Int64
@@ -84,12 +92,17 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 		ctx, o.cancel = f.run.withCancel(ctx)
 		defer o.cancel(nil)
 	}
-	// The forks are made before anything runs, because they mark the base as shared.
+	// Forks of a fork write nothing, so the workers can make them.
+	fan.base.ForkTo(&o.base)
+	o.fan.base = &o.base
 	for i := range list {
-		b, res := &list[i], &o.results[i]
-		res.Branch, res.path, res.frame = b.name, b.path, &res.first
-		f.openBranch(res.frame, b, b.path, &o.fan)
-		res.frame.retries = &res.retries
+		o.results[i].Branch, o.results[i].path = list[i].name, list[i].path
+	}
+	if len(list) > 0 && !list[0].single {
+		frames := make([]frame, len(list)) // one allocation
+		for i := range list {
+			o.results[i].frame = &frames[i]
+		}
 	}
 	if limit := fan.policy.MaxConcurrency; limit > 0 {
 		o.limit = min(o.limit, limit)
@@ -98,7 +111,7 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 	f.run.failures.arrange(list)
 	results := o.results
 	for i := range results {
-		f.void = max(f.void, f.run.replay.Redone(list[i].path), results[i].frame.void)
+		f.void = max(f.void, f.run.replay.Redone(list[i].path), results[i].void)
 	}
 	return results, joinErrors(results, fan.tolerant)
 }
@@ -109,6 +122,7 @@ type fanOut struct {
 	frame   *frame
 	list    []branch
 	fan     fan
+	base    state.State
 	results []branchResult
 	// cancel ends the other branches with fail_fast.
 	cancel func(error)
@@ -181,7 +195,7 @@ func (o *fanOut) work(ctx context.Context) {
 // not what other branches have added.
 func (f *frame) takeResumeInput(results []branchResult) (given []delta) {
 	for i := range results {
-		deltas := results[i].frame.deltas
+		deltas := results[i].deltas
 		for n := range deltas {
 			if !deltas[n].replace {
 				continue
@@ -251,15 +265,31 @@ func (res *branchResult) failure() error {
 	return &flow.NodeError{Node: res.Branch, Path: string(res.path), Err: res.Err}
 }
 
-// openBranch begins the frame of a branch inside this one.
-func (f *frame) openBranch(inner *frame, b *branch, path execpath.Path, fan *fan) {
+// open begins the frame of an attempt of the branch inside f.
+func (res *branchResult) open(f *frame, b *branch, path execpath.Path, fan *fan) {
+	if res.frame == nil {
+		res.frame = &frame{}
+	}
+	inner := res.frame
 	inner.open(f, f.graph, path, fan.base, fan.begun)
-	inner.joins = fan.joins
+	inner.joins, inner.retries = fan.joins, &res.retries
 	if b.single {
 		inner.item = b.item
 		inner.countAlone()
 		inner.state.Set(b.item.name, b.item.value)
 		inner.state.Set(b.item.indexName, b.item.index)
+	}
+}
+
+// close keeps what is needed of the frame of the last attempt.
+func (res *branchResult) close(b *branch) {
+	f := res.frame
+	res.frame = nil
+	res.state, res.deltas, res.failures, res.void = f.state.Values(), f.deltas, f.failures, f.void
+	if b.single {
+		res.result = f.ownResult(b.entry.Name)
+	} else {
+		res.nodes = &f.nodes
 	}
 }
 
@@ -295,6 +325,8 @@ func (f *frame) begunBefore(b *branch) bool {
 // rec is its recorded outcome; nil if there is none.
 func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchResult, rec *replay.Branch) {
 	r := f.run
+	res.open(f, b, b.path, fan)
+	defer res.close(b)
 	br := r.breaker(b.name, fan.policy.Breaker)
 	if rec != nil {
 		res.recall(ctx, b, rec)
@@ -321,9 +353,8 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 	for attempt := first; ; attempt++ {
 		res.repeats = attempt - 1
 		if attempt > 1 {
-			res.frame = &frame{}
-			f.openBranch(res.frame, b, b.path.Attempt(attempt), fan)
-			res.frame.retries = &res.retries
+			res.frame = nil
+			res.open(f, b, b.path.Attempt(attempt), fan)
 		}
 		res.frame.start = res.start
 		if f.tryBranch(ctx, total, b, &fan.policy, res) || res.Timeout && total.Err() != nil || !f.retryBranch(ctx, total, &fan.policy, attempt, res) {
@@ -454,53 +485,6 @@ func (res *branchResult) recall(ctx context.Context, b *branch, rec *replay.Bran
 	res.frame.countRetries(rec.NodeRetries - int(res.retries.Load()))
 	res.frame.enclosing.countRetries(res.repeats)
 	res.Retries = res.repeats + int(res.retries.Load())
-}
-
-// joined are the results of branches for a fan-in node.
-type joined struct {
-	results []branchResult
-	list    []any
-}
-
-// failure returns the failure of the first failed branch, nil if there is none.
-func (j *joined) failure() error {
-	if j == nil {
-		return nil
-	}
-	for i := range j.results {
-		if res := &j.results[i]; res.Err != nil {
-			return res.failure()
-		}
-	}
-	return nil
-}
-
-// entries returns the results as the fan-in node's templates see them.
-func (j *joined) entries() []any {
-	if j.list == nil {
-		j.list = make([]any, len(j.results))
-		for i := range j.results {
-			j.list[i] = j.entry(i)
-		}
-	}
-	return j.list
-}
-
-// entry returns one result as the fan-in node sees it.
-func (j *joined) entry(i int) map[string]any {
-	res := &j.results[i]
-	entry := map[string]any{
-		"branch": res.Branch, "success": res.Err == nil, "state": res.frame.state.Values(),
-		"error": nil, "error_type": nil, "timeout": res.Timeout, "timing_ms": milliseconds(res.Elapsed),
-		"retry_count": int64(res.Retries), "circuit_state": nil,
-	}
-	if res.Err != nil {
-		entry["error"], entry["error_type"] = res.Err.Message, string(res.Err.Type)
-	}
-	if res.Circuit != "" {
-		entry["circuit_state"] = res.Circuit
-	}
-	return entry
 }
 
 // branchStart emits the start of a branch once, when its first node runs. A

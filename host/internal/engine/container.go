@@ -203,8 +203,13 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path execpath.Pa
 	}
 	list := make([]branch, len(items))
 	for i, item := range items {
+		at := path.Index(i)
+		name := at // mostly the same
+		if own := execpath.Path(x.node.Name); own != path {
+			name = own.Index(i)
+		}
 		list[i] = branch{
-			name: string(execpath.Path(x.node.Name).Index(i)), path: path.Index(i), entry: b.Each, single: true, count: len(items),
+			name: string(name), path: at, entry: b.Each, single: true, count: len(items),
 			item: itemVars{name: b.ItemVar, indexName: b.IndexVar, value: item, index: int64(i)},
 		}
 	}
@@ -220,13 +225,13 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path execpath.Pa
 		out.deltas = f.takeResumeInput(results)
 		for i := range results {
 			res := &results[i]
-			out.deltas = append(out.deltas, res.frame.deltas...)
-			f.noteErrors(res.frame.failures)
+			out.deltas = append(out.deltas, res.deltas...)
+			f.noteErrors(res.failures)
 		}
 	}
 	each := make([]any, len(results))
 	for i := range results {
-		each[i] = results[i].frame.ownResult(b.Each.Name)
+		each[i] = results[i].result
 	}
 	out.result = each
 	if b.Output != nil {
@@ -291,7 +296,7 @@ func (f *frame) take(ctx context.Context, path execpath.Path, w way) (*graph.Nod
 	}
 	f.nodes.grow(len(results))
 	for i := range results {
-		f.nodes.addResults(&results[i].frame.nodes)
+		f.nodes.addResults(results[i].nodes)
 	}
 	if join != nil {
 		f.joined = &joined{results: results}
@@ -302,12 +307,12 @@ func (f *frame) take(ctx context.Context, path execpath.Path, w way) (*graph.Nod
 	}
 	for i := range results {
 		res := &results[i]
-		for _, d := range res.frame.deltas {
+		for _, d := range res.deltas {
 			if err := f.change(d); err != nil {
 				return nil, &flow.NodeError{Node: res.Branch, Path: string(res.path), Err: f.run.failure(err)}
 			}
 		}
-		f.noteErrors(res.frame.failures)
+		f.noteErrors(res.failures)
 	}
 	return nil, nil
 }

@@ -77,7 +77,9 @@ func (f *frame) newExecution(n *graph.Node) *execution {
 		f.spare = make([]actionExecution, several)
 	}
 	made := &f.spare[0]
-	f.spare = f.spare[1:]
+	if f.spare = f.spare[1:]; len(f.spare) == 0 {
+		f.spare = nil // an empty slice would keep the memory of the last one
+	}
 	made.first.Store(&made.call)
 	return &made.execution
 }

@@ -23,9 +23,12 @@ func (s *State) Fork() *State {
 	return fork
 }
 
-// ForkTo is [State.Fork] into an existing state.
+// ForkTo is [State.Fork] into an existing state. A fork that was not written can be forked
+// by several goroutines.
 func (s *State) ForkTo(fork *State) {
-	s.shared = true
+	if !s.shared {
+		s.shared = true
+	}
 	*fork = State{values: s.values, shared: true}
 }
 
