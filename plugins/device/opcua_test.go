@@ -40,7 +40,7 @@ func asyncua(t *testing.T) uaServer {
 	peertest.Long(t, "it starts asyncua")
 	python := filepath.Join(peertest.Dir(t, "../..", "asyncua"), "python", "bin", "python")
 	s := uaServer{dir: t.TempDir()}
-	for _, name := range []string{"server", "client", "other"} {
+	for _, name := range []string{"server", "client", "other", "user"} {
 		uaCertificate(t, filepath.Join(s.dir, name))
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -202,6 +202,11 @@ func refusesOtherTypes(t *testing.T, s uaServer) {
 		nodes[name], nodes[name+"-list"] = node(name, object{"write": object{}}), node(name+"-list", object{"write": object{}})
 	}
 	p := s.with(t, s.url, nil, nodes, nil)
+	for _, year := range []string{"1601", "9999"} { // the library counts nanoseconds in 64 bits
+		if got, want := p.must("opcua.read", object{"id": "ns=2;s=year" + year})["value"], year+"-12-31T23:59:58.123456Z"; got != want {
+			t.Errorf("year %s: %v", year, got)
+		}
+	}
 	refused := func(node string, v any) {
 		t.Helper()
 		p.fails("opcua.write", object{"node": node, "value": v}, tea.ValidationError, "none")
@@ -300,6 +305,18 @@ func provesIdentity(t *testing.T, s uaServer) {
 	if e := s.with(t, s.url, wrong, nil, nil).fails("opcua.read", read, tea.PermissionDenied, nil); strings.Contains(e.Error(), "guess") || e.Retryable {
 		t.Errorf("a wrong password: %v", e)
 	}
+	identified := func(user string) *plant {
+		settings := s.secure("Basic256Sha256", "sign_and_encrypt")
+		if delete(settings, "username"); user != "" {
+			delete(settings, "password")
+			settings["user_cert_file"], settings["user_key_file"] = filepath.Join(s.dir, user+".pem"), filepath.Join(s.dir, user+".key.pem")
+		}
+		return s.with(t, s.url, settings, object{"fixed": node("fixed", object{"write": object{}})}, nil)
+	}
+	write := object{"node": "fixed", "value": 1.5}
+	identified("").fails("opcua.write", write, tea.PermissionDenied, "refused")
+	identified("user").must("opcua.write", write)
+	identified("other").fails("opcua.write", write, tea.PermissionDenied, "none")
 	other := s.secure("Basic256Sha256", "sign_and_encrypt")
 	other["server_cert_file"] = filepath.Join(s.dir, "other.pem")
 	if e := s.with(t, s.url, other, nil, nil).fails("opcua.read", read, tea.PermissionDenied, nil); !strings.Contains(e.Message, "is not the one in server_cert_file") {

@@ -4,7 +4,7 @@ server.py [CERTIFICATE KEY]
 
 It listens at a free port of 127.0.0.1 and prints one line: {"port": N}. With a
 certificate it offers security policies, and takes the user "tea" with the password
-"secret". Namespace urn:tea:test has a variable of each type, whose value is at the limit of the
+"secret", and certificates but that of "other"; the one of "user" may write everything. Namespace urn:tea:test has a variable of each type, whose value is at the limit of the
 type, and with "-list" behind its name a list; they can be written. The methods add,
 count, fail and slow belong to the object "machine"; count says how often it was called itself.
 """
@@ -14,6 +14,8 @@ import json
 import sys
 import uuid
 from datetime import datetime, timezone
+
+from cryptography import x509
 
 from asyncua import Server, ua
 from asyncua.common.methods import uamethod
@@ -30,6 +32,12 @@ VALUES = {
 
 class Users(UserManager):
     def get_user(self, iserver, username=None, password=None, certificate=None):
+        if username is None and certificate:  # of the user, or else of the client
+            name = x509.load_der_x509_certificate(certificate).subject.rfc4514_string()
+            if name == "CN=other":
+                return None
+            if name == "CN=user":
+                return User(role=UserRole.Admin)
         if username is None or (username == "tea" and password == "secret"):
             return User(role=UserRole.User)
         return None
@@ -60,6 +68,8 @@ async def main():
         await add(name, value, kind)
         await add(name + "-list", [value, value], kind)
     await add("fixed", 1.5, ua.VariantType.Double, writable=False)
+    for year in (1601, 9999):
+        await add(f"year{year}", datetime(year, 12, 31, 23, 59, 58, 123456), ua.VariantType.DateTime)
     await add("nan", float("nan"), ua.VariantType.Double)
     await add("argument", ua.Argument(Name="a"), ua.VariantType.ExtensionObject)
     await add("watched", 0, ua.VariantType.Int32)

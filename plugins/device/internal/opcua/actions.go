@@ -82,11 +82,29 @@ func toReading(v *ua.DataValue) (*Reading, error) {
 	return r, err
 }
 
+// latest is the last time of the protocol: a server sends it, or a later one, for "never".
+var latest = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+
+// toTime returns a time that the library has read as text. The library computes it in 64 bits,
+// which overflow beyond the years 1677 to 2262, from the number n of units of 100 ns since
+// 1601. It is ((n - epoch) * 100) mod 2^64, so a quarter of it is ((n - epoch) * 25) mod 2^62,
+// and since 25 is odd, n mod 2^62 is known: years up to 16215.
 func toTime(t time.Time) *string {
 	if t.IsZero() {
 		return nil
 	}
-	text := t.UTC().Format(time.RFC3339Nano)
+	const (
+		epoch    = 116444736000000000  // 1970
+		inverse  = 1106804644422573097 // of 25 modulo 2^62
+		second   = 10_000_000
+		bits62   = 1<<62 - 1
+		unixFrom = 11644473600 // seconds from 1601 to 1970
+	)
+	n := int64((uint64(t.UnixNano())>>2*inverse + epoch) & bits62)
+	if t = time.Unix(n/second-unixFrom, n%second*100).UTC(); t.After(latest) {
+		t = latest
+	}
+	text := t.Format(time.RFC3339Nano)
 	return &text
 }
 

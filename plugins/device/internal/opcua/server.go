@@ -157,26 +157,46 @@ func (s *server) options(endpoints []*ua.EndpointDescription) ([]lib.Option, err
 	}
 	options := []lib.Option{lib.AutoReconnect(false), lib.DialTimeout(s.config.timeout()), lib.RequestTimeout(s.config.timeout()), lib.ApplicationName("tea"), lib.SessionName("tea")}
 	if s.config.secure() {
-		pair, err := tls.LoadX509KeyPair(s.config.CertFile, s.config.KeyFile)
-		key, isRSA := pair.PrivateKey.(*rsa.PrivateKey)
-		if err == nil && !isRSA {
-			err = errors.New("the key is not an RSA key")
-		}
+		cert, key, err := s.pair("cert_file and key_file", s.config.CertFile, s.config.KeyFile)
 		if err != nil {
-			return nil, tea.Errorf(tea.ValidationError, "cert_file and key_file of the OPC UA server %s: %w", s, err)
+			return nil, err
 		}
 		if endpoint.ServerCertificate, err = s.trusted(endpoint.ServerCertificate); err != nil {
 			return nil, err
 		}
-		options = append(options, lib.Certificate(pair.Certificate[0]), lib.PrivateKey(key))
+		options = append(options, lib.Certificate(cert), lib.PrivateKey(key))
 	}
-	if s.config.Username == "" {
+	switch {
+	case s.config.UserCertFile != "":
+		cert, key, err := s.pair("user_cert_file and user_key_file", s.config.UserCertFile, s.config.UserKeyFile)
+		if err == nil {
+			_, err = s.takes(endpoint, ua.UserTokenTypeCertificate, "certificate of a user")
+		}
+		return append(options, lib.AuthCertificate(cert), lib.AuthPrivateKey(key), lib.SecurityFromEndpoint(endpoint, ua.UserTokenTypeCertificate)), err
+	case s.config.Username == "":
 		return append(options, lib.SecurityFromEndpoint(endpoint, ua.UserTokenTypeAnonymous)), nil
 	}
-	if err := s.checkPassword(endpoint, mode); err != nil {
+	token, err := s.takes(endpoint, ua.UserTokenTypeUserName, "user name")
+	if err == nil && mode == ua.MessageSecurityModeSign && token.SecurityPolicyURI == ua.SecurityPolicyURINone { // the password would be readable
+		err = tea.Errorf(tea.PermissionDenied, "the OPC UA server %s takes the password only without encryption: use security_mode: sign_and_encrypt", s)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return append(options, lib.AuthUsername(s.config.Username, s.config.Password), lib.SecurityFromEndpoint(endpoint, ua.UserTokenTypeUserName)), nil
+}
+
+// pair returns a certificate and its key. names are those of the settings.
+func (s *server) pair(names, certFile, keyFile string) ([]byte, *rsa.PrivateKey, error) {
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	key, isRSA := pair.PrivateKey.(*rsa.PrivateKey)
+	if err == nil && !isRSA {
+		err = errors.New("the key is not an RSA key")
+	}
+	if err != nil {
+		return nil, nil, tea.Errorf(tea.ValidationError, "%s of the OPC UA server %s: %w", names, s, err)
+	}
+	return pair.Certificate[0], key, nil
 }
 
 // trusted returns the first certificate of those that the server has sent if it is the
@@ -196,18 +216,14 @@ func (s *server) trusted(sent []byte) ([]byte, error) {
 	return chain[0].Raw, nil
 }
 
-// checkPassword returns an error if the password would be readable on a channel that is
-// only signed.
-func (s *server) checkPassword(endpoint *ua.EndpointDescription, mode ua.MessageSecurityMode) error {
+// takes returns how an endpoint takes the identity of a user.
+func (s *server) takes(endpoint *ua.EndpointDescription, kind ua.UserTokenType, what string) (*ua.UserTokenPolicy, error) {
 	for _, t := range endpoint.UserIdentityTokens {
-		if t.TokenType == ua.UserTokenTypeUserName {
-			if mode == ua.MessageSecurityModeSign && t.SecurityPolicyURI == ua.SecurityPolicyURINone {
-				return tea.Errorf(tea.PermissionDenied, "the OPC UA server %s takes the password only without encryption: use security_mode: sign_and_encrypt", s)
-			}
-			return nil
+		if t.TokenType == kind {
+			return t, nil
 		}
 	}
-	return tea.Errorf(tea.PermissionDenied, "the OPC UA server %s takes no user name at this endpoint", s)
+	return nil, tea.Errorf(tea.PermissionDenied, "the OPC UA server %s takes no %s at this endpoint", s, what)
 }
 
 // read makes a request that changes nothing. It is repeated once if the session was broken

@@ -42,6 +42,8 @@ type Server struct {
 	ServerCertFile string  `json:"server_cert_file,omitempty" format:"path" doc:"file with the certificate of the server, in PEM or DER format"`
 	Username       string  `json:"username,omitempty" doc:"name of the user"`
 	Password       string  `json:"password,omitempty" secret:"true" doc:"password"`
+	UserCertFile   string  `json:"user_cert_file,omitempty" format:"path" doc:"file with the certificate of the user in PEM format, instead of username"`
+	UserKeyFile    string  `json:"user_key_file,omitempty" format:"path" doc:"file with its RSA key in PEM format"`
 	TimeoutSeconds float64 `json:"timeout_seconds,omitempty" default:"10" minimum:"0.05" maximum:"600" doc:"limit for connecting, and for an answer"`
 }
 
@@ -50,8 +52,10 @@ func (Server) JSONSchema() *schema.Schema {
 	type plain Server
 	return schema.With[plain](`{
 		"if": {"properties": {"security_policy": {"enum": ["None"]}}},
-		"then": {"properties": {"cert_file": false, "key_file": false, "server_cert_file": false}},
-		"else": {"required": ["cert_file", "key_file", "server_cert_file"]}}`)
+		"then": {"properties": {"cert_file": false, "key_file": false, "server_cert_file": false, "user_cert_file": false}},
+		"else": {"required": ["cert_file", "key_file", "server_cert_file"]},
+		"dependentRequired": {"user_cert_file": ["user_key_file"], "user_key_file": ["user_cert_file"]},
+		"allOf": [{"if": {"required": ["user_cert_file"]}, "then": {"properties": {"username": false, "password": false}}}]}`)
 }
 
 // Node is a named node.

@@ -22,10 +22,10 @@ func decode(v any) (any, error) {
 	case nil:
 		return nil, nil
 	case time.Time:
-		if v.IsZero() {
-			return nil, nil
+		if text := toTime(v); text != nil {
+			return *text, nil
 		}
-		return v.UTC().Format(time.RFC3339Nano), nil
+		return nil, nil
 	case []byte:
 		return base64.StdEncoding.EncodeToString(v), nil
 	case ua.StatusCode:
