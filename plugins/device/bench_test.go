@@ -1,6 +1,7 @@
 package device_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,7 +9,10 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/simonvetter/modbus"
 
@@ -29,8 +33,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// cpu returns the processor time of a process in microseconds, in steps of 10 ms.
+func cpu(b *testing.B, pid int) float64 {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Skip(err)
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')'):]))
+	user, _ := strconv.Atoi(fields[12])
+	system, _ := strconv.Atoi(fields[13])
+	return float64(user+system) * 10_000
+}
+
 // process opens the bundle in a process of its own.
-func process(b *testing.B, settings object) teatest.Instance {
+func process(b *testing.B, settings object) (instance teatest.Instance, pid int) {
 	b.Helper()
 	cmd := exec.CommandContext(b.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), asPlugin+"=1")
@@ -45,12 +62,12 @@ func process(b *testing.B, settings object) teatest.Instance {
 			b.Fatal(err)
 		}
 	}
-	instance, err := p.Open(b.Context(), raw)
+	instance, err = p.Open(b.Context(), raw)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = instance.Close() })
-	return instance
+	return instance, cmd.Process.Pid
 }
 
 func invoke(b *testing.B, instance teatest.Instance, action string, params object) {
@@ -61,17 +78,24 @@ func invoke(b *testing.B, instance teatest.Instance, action string, params objec
 }
 
 // BenchmarkModbusRead compares a read of ten registers through the plugin's process with
-// the library's, on a server that answers at once and on pymodbus.
+// the library's, on a server that answers at once, on one that answers after 2 ms, and on
+// pymodbus. It reports the processor time of the plugin.
 func BenchmarkModbusRead(b *testing.B) {
-	at, _ := double(b, func(c net.Conn, r []byte) {
-		_, _ = c.Write(append(append(r[:4:4], 0, 23, r[6], r[7], 20), make([]byte, 20)...))
-	})
-	for name, url := range map[string]string{"double": at, "pymodbus": fmt.Sprintf("tcp://127.0.0.1:%d", pymodbus(b, "tcp"))} {
+	after := func(wait time.Duration) string {
+		at, _ := double(b, func(c net.Conn, r []byte) {
+			time.Sleep(wait)
+			_, _ = c.Write(append(append(r[:4:4], 0, 23, r[6], r[7], 20), make([]byte, 20)...))
+		})
+		return at
+	}
+	for name, url := range map[string]string{"double": after(0), "double-2ms": after(2 * time.Millisecond), "pymodbus": fmt.Sprintf("tcp://127.0.0.1:%d", pymodbus(b, "tcp"))} {
 		b.Run(name+"/plugin", func(b *testing.B) {
-			instance := process(b, onServer(url, nil))
+			instance, pid := process(b, onServer(url, nil))
+			before := cpu(b, pid)
 			for b.Loop() {
 				invoke(b, instance, "modbus.read", object{"address": 0, "count": 10})
 			}
+			b.ReportMetric((cpu(b, pid)-before)/float64(b.N), "plugin-cpu-us/op")
 		})
 		b.Run(name+"/library", func(b *testing.B) {
 			client, err := modbus.NewClient(&modbus.ClientConfiguration{URL: url, Logger: log.New(io.Discard, "", 0)})
@@ -93,7 +117,7 @@ func BenchmarkModbusRead(b *testing.B) {
 
 // BenchmarkPublish publishes with QoS 1, eight at a time, through the plugin's process.
 func BenchmarkPublish(b *testing.B) {
-	instance := process(b, onBroker(mosquitto(b, "").port, "5", anything))
+	instance, _ := process(b, onBroker(mosquitto(b, "").port, "5", anything))
 	b.SetParallelism(4)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
