@@ -280,7 +280,11 @@ func (l *lexer) operator() {
 	case ')', ']', '}':
 		n := len(l.brackets)
 		if n == 0 {
-			panic(l.errorf(l.pos, "unexpected %q: nothing is open here", rest[:1]))
+			err := l.errorf(l.pos, "unexpected %q: nothing is open here", rest[:1])
+			if c == '}' {
+				err.Hint = "an expression ends with }}"
+			}
+			panic(err)
 		}
 		if l.brackets[n-1] != c {
 			panic(l.errorf(l.pos, "unexpected %q: %q is missing before it", rest[:1], string(l.brackets[n-1])))

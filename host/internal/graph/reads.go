@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -74,6 +75,16 @@ var luaGlobals = []string{"state", "variables", "parallel_results"}
 // luaWords are candidates for the correction of a misspelt name.
 var luaWords = []string{"return", "local", "function", "then", "else", "elseif", "while", "repeat", "until", "tea", "string", "table", "math", "ipairs", "pairs", "tostring", "tonumber", "error", "require"}
 
+// luaInstead are names of Lua and of other languages with what replaces them.
+var luaInstead = map[string]string{
+	"os":   "the sandbox has no os; templates have the time as {{ run.started_at }} and variables of the environment as {{ env.NAME }}",
+	"io":   `the sandbox has no io; call an action: tea.action("file.read", {path = "notes.txt"})`,
+	"json": "write tea.json.encode(value) or tea.json.decode(text)",
+	"null": "write nil, or tea.null for a null in JSON",
+	"None": "write nil, or tea.null for a null in JSON",
+	"len":  "write #list for the length of a list or text",
+}
+
 // unknownGlobals warns of undefined names in a node's code. They are nil, and a
 // typo in a keyword often becomes a call of such a name.
 func (c *compiler) unknownGlobals(text spec.Text, chunk *script.Chunk, roots []string) {
@@ -87,7 +98,7 @@ func (c *compiler) unknownGlobals(text spec.Text, chunk *script.Chunk, roots []s
 			continue
 		}
 		warned[ref.Name] = true
-		hint := diag.Suggest(ref.Name, slices.Concat(known, luaWords))
+		hint := cmp.Or(luaInstead[ref.Name], diag.Suggest(ref.Name, slices.Concat(known, luaWords)))
 		if hint == "" || c.declares(ref.Name) {
 			hint = fmt.Sprintf("write state.%s for a key of the state, or set it before: local %s = ...", ref.Name, ref.Name)
 		}

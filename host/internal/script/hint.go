@@ -1,9 +1,13 @@
 package script
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/yuin/gopher-lua/ast"
+	"github.com/yuin/gopher-lua/parse"
 )
 
 // otherLanguage lists operators of newer versions and of other languages with their
@@ -68,4 +72,49 @@ func hintFor(text string, at int) string {
 		}
 	}
 	return ""
+}
+
+// hintAtEnd returns a hint for a script that ends too early: the innermost block
+// without its end.
+func hintAtEnd(src Source) string {
+	type block struct {
+		word, end string
+		line      int
+	}
+	var open []block
+	var loop ast.Token // its do follows
+	scanner, lexer := parse.NewScanner(strings.NewReader(src.Text), src.Name), &parse.Lexer{}
+	for {
+		token, err := scanner.Scan(lexer)
+		if err != nil || token.Type == parse.EOF {
+			break
+		}
+		lexer.PrevTokenType = token.Type
+		switch token.Type {
+		case parse.TFor, parse.TWhile:
+			loop = token
+		case parse.TDo:
+			if loop.Type != 0 {
+				token, loop = loop, ast.Token{}
+			}
+			fallthrough
+		case parse.TFunction, parse.TIf:
+			open = append(open, block{token.Str, "end", token.Pos.Line})
+		case parse.TRepeat:
+			open = append(open, block{token.Str, "until", token.Pos.Line})
+		case '{':
+			open = append(open, block{"{", "}", token.Pos.Line})
+		case '(':
+			open = append(open, block{"(", ")", token.Pos.Line})
+		case parse.TEnd, parse.TUntil, '}', ')':
+			if len(open) > 0 {
+				open = open[:len(open)-1]
+			}
+		}
+	}
+	if len(open) == 0 {
+		return ""
+	}
+	last := open[len(open)-1]
+	return fmt.Sprintf("add %s: the %s in line %d is open", last.end, last.word, last.line+max(src.Line, 1)-1)
 }

@@ -171,13 +171,17 @@ func positioned(src Source, prefix string, perr *parse.Error) *SyntaxError {
 		out.Message = fmt.Sprintf("%s near %q", perr.Message, clip(perr.Token, 40))
 	}
 	pos := errorToken(text, perr)
-	if pos.Line == parse.EOF {
+	atEnd := pos.Line == parse.EOF
+	if atEnd {
 		out.Message = "unexpected end of the script"
 		text = strings.TrimRight(text, " \t\r\n")
 		pos.Line = strings.Count(text, "\n") + 1
 		pos.Column = len(text) - strings.LastIndexByte(text, '\n')
 	}
 	out.Hint = hintFor(src.Text, offset(text, pos)-len(prefix))
+	if atEnd && out.Hint == "" {
+		out.Hint = hintAtEnd(src)
+	}
 	pos.Column = runeColumn(text, pos)
 	if pos.Line == 1 {
 		pos.Column -= len(prefix)

@@ -103,6 +103,9 @@ func (c *checker) enum(n *source.Node, path, name string, form *textForm, code s
 	hint := diag.Suggest(n.Text, form.enum)
 	if hint == "" {
 		hint = "use " + alternatives(form.enum)
+		if code == diagcode.UnknownNodeType {
+			hint += "; for an action, write uses: and its name"
+		}
 	}
 	c.errorf(code, n, path, hint, "%s: %q is not allowed here", name, n.Text)
 }
