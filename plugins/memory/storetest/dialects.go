@@ -62,6 +62,19 @@ func Dialect(t *testing.T, dialect store.Dialect, run func(query string, bounds 
 	}
 }
 
+// TableDialect is Dialect for the queries of a table store.
+func TableDialect(t *testing.T, dialect store.Dialect, tables store.TableStore) {
+	t.Helper()
+	Dialect(t, dialect, func(query string, bounds store.Sandbox) (store.Table, error) {
+		a, err := tables.Query(t.Context(), store.TableQuery{SQL: query, MaxRows: bounds.MaxRows, MaxBytes: bounds.MaxBytes, Timeout: bounds.Timeout})
+		table := store.Table{Columns: a.Columns}
+		for _, row := range a.Rows {
+			table.Rows = append(table.Rows, []any{row[a.Columns[0]]})
+		}
+		return table, err
+	})
+}
+
 func answer(table store.Table, err error) string {
 	if typed := new(tea.Error); errors.As(err, &typed) {
 		return string(typed.Type)

@@ -150,6 +150,11 @@ func TestTableStore(t *testing.T) {
 	storetest.TableStore(t, func(t *testing.T) store.TableStore { return x.again(t, nil).Tables })
 }
 
+func TestTheGuideSaysHowTheDialectsDiffer(t *testing.T) {
+	t.Parallel()
+	storetest.TableDialect(t, store.SQLite, (&suites{s: objtest.S3(t)}).again(t, nil).Tables)
+}
+
 func TestContext(t *testing.T) {
 	t.Parallel()
 	s := objtest.S3(t) // see TestMetadataStore

@@ -108,6 +108,11 @@ func TestTableStore(t *testing.T) {
 	storetest.TableStore(t, func(t *testing.T) store.TableStore { return d.open(t, nil).Tables })
 }
 
+func TestTheGuideSaysHowTheDialectsDiffer(t *testing.T) {
+	t.Parallel()
+	storetest.TableDialect(t, store.SQLite, newDatabases(t).open(t, nil).Tables)
+}
+
 // The contents of files are those of settings.memory.blobs.
 func TestBlobStorage(t *testing.T) {
 	t.Parallel()
