@@ -83,7 +83,7 @@ func invoke(b *testing.B, instance teatest.Instance, action string, params objec
 func BenchmarkModbusRead(b *testing.B) {
 	after := func(wait time.Duration) string {
 		at, _ := double(b, func(c net.Conn, r []byte) {
-			time.Sleep(wait)
+			<-time.After(wait)
 			_, _ = c.Write(append(append(r[:4:4], 0, 23, r[6], r[7], 20), make([]byte, 20)...))
 		})
 		return at
