@@ -81,5 +81,14 @@ func (a *app) newParser(args []string, options ...kong.Option) (*kong.Kong, erro
 		}
 		options = append(options, kong.DynamicCommand(c.name, c.help, "", grammar))
 	}
-	return kong.New(new(grammar), append(options, kong.Name("tea"))...)
+	parser, err := kong.New(new(grammar), append(options, kong.Name("tea"))...)
+	if err != nil {
+		return nil, err
+	}
+	for _, node := range parser.Model.Children {
+		if lines := examples[node.Name]; lines != "" {
+			node.Detail = "Examples:\n" + lines
+		}
+	}
+	return parser, nil
 }

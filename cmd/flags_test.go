@@ -2,6 +2,9 @@ package teacmd
 
 import (
 	"os"
+	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,6 +149,34 @@ func TestExampleAnswerFits(t *testing.T) {
 	for _, test := range tests {
 		if got := encoded(exampleAnswer(test.i)); got != test.want {
 			t.Errorf("%v: %s, want %s", test.i, got, test.want)
+		}
+	}
+}
+
+func TestExamplesOfTheHelpAreValid(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	for name, lines := range examples {
+		if !slices.Contains(names, name) {
+			t.Errorf("there is no command %s", name)
+		}
+		for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {
+			command, _, _ := strings.Cut(strings.TrimSpace(line), " > ")
+			out, err := exec.CommandContext(t.Context(), "sh", "-fc", `printf '%s\n' `+command).Output()
+			if err != nil {
+				t.Fatalf("%s: %v", command, err)
+			}
+			words := strings.Split(strings.TrimSpace(string(out)), "\n")
+			parser, err := new(app).newParser(words[1:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := parser.Parse(words[1:]); err != nil || words[0] != "tea" || words[1] != name {
+				t.Errorf("%s: %v", command, err)
+			}
 		}
 	}
 }

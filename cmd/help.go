@@ -10,6 +10,52 @@ import (
 	"github.com/alecthomas/kong"
 )
 
+// exampleIndent is what kong prints before the lines of an example.
+const exampleIndent = "    "
+
+// examples are command lines for the help, by command.
+var examples = map[string]string{
+	"run": `
+    tea run flow.yaml
+    tea run flow.yaml -i '{"city": "Rome"}' -o result.json
+    tea run flow.yaml -c runs --interactive
+    tea run flow.yaml --dry-run`,
+	"resume": `
+    tea resume flow.yaml
+    tea resume flow.yaml --answer 'approve=true'
+    tea resume RUN -c runs --retry-failed`,
+	"fork": `
+    tea fork RUN --at measure -i '{"limit": 5}'`,
+	"call": `
+    tea call file.read '{"path": "notes.txt"}'`,
+	"validate": `
+    tea validate flow.yaml
+    tea validate *.yaml --strict`,
+	"inspect": `
+    tea inspect flow.yaml
+    tea inspect RUN --format svg > run.svg`,
+	"test": `
+    tea test
+    tea test flow_test.yaml --record`,
+	"actions": `
+    tea actions
+    tea actions file.write`,
+	"explain": `
+    tea explain TEA1401
+    tea explain file.write`,
+	"runs": `
+    tea runs
+    tea runs show RUN
+    tea runs events RUN`,
+	"plugin": `
+    tea plugin install llm.teab
+    tea plugin list`,
+	"build": `
+    tea build --with 'llm,memory[lite]' --target linux/arm64 -o agent`,
+	"init": `
+    tea init my-agent`,
+}
+
 // printHelp prints the help of a command. kong reserves 30 columns for the flags;
 // if the rest is too narrow, the texts go below the flags.
 func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
@@ -66,6 +112,12 @@ func fitWidth(text string, width int) string {
 	for line := range strings.Lines(text) {
 		rest := strings.TrimLeft(line, " ")
 		before := len(line) - len(rest)
+		if below && strings.HasPrefix(line, exampleIndent+"tea ") {
+			b.WriteByte('\n')
+			column = 0
+			words(exampleIndent[2:]+rest, indent)
+			continue
+		}
 		if below && before > len(indent) { // the text continues
 			words(rest, indent)
 			continue

@@ -19,18 +19,18 @@ import (
 type runFlags struct {
 	Input           string   `short:"i" placeholder:"JSON|@FILE|-" help:"Input, merged over the initial state; on resume, into the state."`
 	Stream          bool     `short:"s" config:"" help:"Print one JSON object per event to stdout during the run."`
-	CheckpointDir   string   `short:"c" config:"" placeholder:"DIR" help:"Directory of the run's checkpoint, which is written after each node."`
-	Durability      string   `config:"" placeholder:"sync" values:"exit,sync,async,off" help:"When records reach the disk: exit, sync, async or off. Default: sync with -c, otherwise exit."`
+	CheckpointDir   string   `group:"Checkpoint and interrupts:" short:"c" config:"" placeholder:"DIR" help:"Directory of the run's checkpoint, which is written after each node."`
+	Durability      string   `group:"Checkpoint and interrupts:" config:"" placeholder:"sync" values:"exit,sync,async,off" help:"When records reach the disk: exit, sync, async or off. Default: sync with -c, otherwise exit."`
 	Secrets         string   `config:"" placeholder:"JSON|@FILE" help:"Secrets by name."`
 	SecretsEnv      string   `config:"" placeholder:"PREFIX" help:"Use the environment variables with this prefix as secrets."`
-	InterruptBefore []string `config:"" placeholder:"NODE,..." help:"Stop before these nodes."`
-	InterruptAfter  []string `config:"" placeholder:"NODE,..." help:"Stop after these nodes."`
-	Interactive     bool     `short:"I" help:"Ask on the terminal instead of stopping at interrupts."`
+	InterruptBefore []string `group:"Checkpoint and interrupts:" config:"" placeholder:"NODE,..." help:"Stop before these nodes."`
+	InterruptAfter  []string `group:"Checkpoint and interrupts:" config:"" placeholder:"NODE,..." help:"Stop after these nodes."`
+	Interactive     bool     `group:"Checkpoint and interrupts:" short:"I" help:"Ask on the terminal instead of stopping at interrupts."`
 	Output          string   `short:"o" placeholder:"FILE" help:"Write the final state to this file instead of stdout."`
 	FailOnState     []string `sep:"none" placeholder:"KEY=VALUE" help:"Exit with 1 if the final state has this value (repeatable)."`
 	DryRun          bool     `help:"Make only the calls of actions that only read, show the others, and write no checkpoint."`
 	TraceFile       string   `config:"" placeholder:"FILE" help:"Append the run's spans to this file, one JSON object a line."`
-	EngineFlags
+	EngineFlags     `group:"Temporal:"`
 	pluginFlags
 	reportFlags
 }
@@ -181,11 +181,11 @@ func (f *runFlags) failures(state map[string]any) error {
 }
 
 type runCmd struct {
-	File       string   `arg:"" help:"Workflow file."`
-	Schedule   []string `sep:"none" placeholder:"CRON" help:"With --engine temporal: run the workflow at these times instead of now (repeatable). off removes the schedule."`
-	ScheduleID string   `placeholder:"ID" help:"Name of the schedule. Default: the name of the workflow."`
+	File string `arg:"" help:"Workflow file."`
 	loadFlags
 	runFlags
+	Schedule   []string `group:"Temporal:" sep:"none" placeholder:"CRON" help:"With --engine temporal: run the workflow at these times instead of now (repeatable). off removes the schedule."`
+	ScheduleID string   `group:"Temporal:" placeholder:"ID" help:"Name of the schedule. Default: the name of the workflow."`
 }
 
 func (c *runCmd) workflowFiles() []string { return []string{c.File} }
