@@ -60,6 +60,7 @@ const (
 	StateAssignment Code = "TEA1305"
 	UnknownGlobal   Code = "TEA1306"
 	UnknownName     Code = "TEA1307"
+	DollarKept      Code = "TEA1308"
 )
 
 // Actions and their parameters.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/the-edge-agent/tea/host/internal/diagcode"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
@@ -88,17 +89,24 @@ func (c *compiler) template(text, path string) part {
 	t, err := Compile(text)
 	if err == nil {
 		c.value.refs = append(c.value.refs, Located{Path: path, Template: t})
+		if strings.HasPrefix(text, "${{") && strings.HasSuffix(text, "}}") && strings.Count(text, "{{") == 1 {
+			c.faults.Warnf(diagcode.DollarKept, c.position(path, 1, 1), "write {{ }} without $; for a dollar sign before the value, write {{ '$' ~ value }}",
+				"the $ before {{ stays in the text")
+		}
 		return part{template: t, path: path}
 	}
 	var syntax *SyntaxError
 	if errors.As(err, &syntax) {
-		at := diag.Pos{Line: syntax.Line, Column: syntax.Column, Path: path}
-		if c.at != nil {
-			at = c.at(path, syntax.Line, syntax.Column)
-		}
-		c.faults.Errorf(diagcode.TemplateSyntax, at, syntax.Hint, "template: %s", syntax.Message)
+		c.faults.Errorf(diagcode.TemplateSyntax, c.position(path, syntax.Line, syntax.Column), syntax.Hint, "template: %s", syntax.Message)
 	}
 	return part{constant: text, path: path}
+}
+
+func (c *compiler) position(path string, line, column int) diag.Pos {
+	if c.at == nil {
+		return diag.Pos{Line: line, Column: column, Path: path}
+	}
+	return c.at(path, line, column)
 }
 
 // Constant returns the value if it has no templates.
