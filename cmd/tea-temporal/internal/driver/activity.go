@@ -151,15 +151,20 @@ func (k *worker) act(ctx context.Context, args converter.EncodedValues) (answer,
 	return out, err
 }
 
-// maxShown is how much of a failed call's message Temporal shows, in runes.
+// maxShown is how much of the message of a failed call or run Temporal shows, in runes.
 const maxShown = 500
+
+// shown returns the start of a message. The server terminates a run whose message is larger than a value.
+func shown(message string) string {
+	runes := []rune(message)
+	return string(runes[:min(len(runes), maxShown)])
+}
 
 // shownFailure makes the activity of a failed call fail, so that Temporal shows it as
 // failed. The error carries the answer. The worker neither logs nor counts it: the run
 // has the error, and may expect it.
 func shownFailure(out answer) error {
-	message := []rune(out.Failure.Message)
-	return temporal.NewApplicationErrorWithOptions(string(message[:min(len(message), maxShown)]), string(out.Failure.Type), temporal.ApplicationErrorOptions{
+	return temporal.NewApplicationErrorWithOptions(shown(out.Failure.Message), string(out.Failure.Type), temporal.ApplicationErrorOptions{
 		NonRetryable: true, Category: temporal.ApplicationErrorCategoryBenign, Details: []any{out},
 	})
 }

@@ -330,7 +330,7 @@ func (r *run) end(w workflow.Context, err error) (*outcome, error) {
 	if w.Err() != nil {
 		return nil, temporal.NewCanceledError(r.outcome)
 	}
-	return nil, temporal.NewApplicationErrorWithOptions(message, kind, temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{r.outcome}})
+	return nil, temporal.NewApplicationErrorWithOptions(shown(message), kind, temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{r.outcome}})
 }
 
 // maxSegment is the size at which a segment of the records is full. An unchanged
