@@ -7,8 +7,8 @@ require (
 	github.com/the-edge-agent/tea v0.1.0
 	github.com/the-edge-agent/tea/objstore v0.1.0
 	github.com/the-edge-agent/tea/sdk v0.1.0
-	go.temporal.io/api v1.63.5
-	go.temporal.io/sdk v1.50.0
+	go.temporal.io/api v1.64.3
+	go.temporal.io/sdk v1.51.0
 	go.temporal.io/sdk/contrib/envconfig v1.0.2
 	golang.org/x/sync v0.24.0
 	google.golang.org/protobuf v1.36.12

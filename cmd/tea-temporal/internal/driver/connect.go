@@ -51,7 +51,11 @@ func (c *connection) close() {
 // describe returns the description of an execution of a run; "" is the current one. The
 // errors are those of the server.
 func (c *connection) describe(ctx context.Context, run, execution string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	return c.client.DescribeWorkflowExecution(ctx, run, execution)
+	about, err := c.client.DescribeWorkflow(ctx, run, execution)
+	if err != nil {
+		return nil, err
+	}
+	return about.RawResponse, nil
 }
 
 // converters returns the converters for the flags: with keys they encrypt.
