@@ -53,9 +53,11 @@ type Run struct {
 	Failures       []Failure   `json:"failures,omitempty"`
 	FailedBranches int         `json:"failed_branches,omitempty"`
 	Pending        []Interrupt `json:"pending,omitempty"`
-	// AnsweredBy are the targets whose links answered questions, by question.
-	AnsweredBy map[string]string `json:"answered_by,omitempty"`
-	Usage      *Usage            `json:"usage,omitempty"`
+	// AnsweredBy are the names of the tokens that answered, or the targets whose links
+	// did, and AnsweredAt the times, by question.
+	AnsweredBy map[string]string    `json:"answered_by,omitempty"`
+	AnsweredAt map[string]time.Time `json:"answered_at,omitempty"`
+	Usage      *Usage               `json:"usage,omitempty"`
 	// State is the state as JSON, without secrets.
 	State json.RawMessage `json:"state,omitempty"`
 	Notes []string        `json:"notes,omitempty"`
@@ -72,17 +74,20 @@ type Failure struct {
 // Interrupt is an interrupt at which a run waits. Interrupts of the kind ask have a question,
 // which is answered by [Client.Resume] with the key ID.
 type Interrupt struct {
-	ID        string            `json:"id"`
-	Kind      string            `json:"kind"`
-	Node      string            `json:"node"`
-	Path      string            `json:"path"`
-	Question  string            `json:"question,omitempty"`
-	Schema    json.RawMessage   `json:"schema,omitempty"`
-	Choices   []json.RawMessage `json:"choices,omitempty"`
-	Default   json.RawMessage   `json:"default,omitempty"`
-	AskedAt   time.Time         `json:"asked_at,omitzero"`
-	Deadline  time.Time         `json:"deadline,omitzero"`
-	OnTimeout string            `json:"on_timeout,omitempty"`
+	ID       string `json:"id"`
+	Kind     string `json:"kind"`
+	Node     string `json:"node"`
+	Path     string `json:"path"`
+	Question string `json:"question,omitempty"`
+	// Context and Attachments are what the person should know.
+	Context     json.RawMessage   `json:"context,omitempty"`
+	Attachments []json.RawMessage `json:"attachments,omitempty"`
+	Schema      json.RawMessage   `json:"schema,omitempty"`
+	Choices     []json.RawMessage `json:"choices,omitempty"`
+	Default     json.RawMessage   `json:"default,omitempty"`
+	AskedAt     time.Time         `json:"asked_at,omitzero"`
+	Deadline    time.Time         `json:"deadline,omitzero"`
+	OnTimeout   string            `json:"on_timeout,omitempty"`
 }
 
 // Node is one execution of a node.

@@ -56,6 +56,12 @@ func (k *asker) printQuestion(i flow.Interrupt) {
 		return
 	}
 	fmt.Fprintf(w, "\n%s\n", i.Question)
+	if i.Context != nil {
+		fmt.Fprintf(w, "  context: %s\n", shown(i.Context))
+	}
+	for _, one := range i.Attachments {
+		fmt.Fprintf(w, "  attachment: %s\n", shown(one))
+	}
 	for n, choice := range i.Choices {
 		fmt.Fprintf(w, "  %d) %s\n", n+1, shown(choice))
 	}

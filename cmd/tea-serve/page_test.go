@@ -106,6 +106,8 @@ func TestPage(t *testing.T) {
 		"notifications":                      pagePush,
 		"phone, colours and keyboard":        pagePhone,
 		"report":                             pageReport,
+		"inbox":                              pageInbox,
+		"an idle page":                       pageIdle,
 		"why a run failed":                   pageFailed,
 		"a conversation":                     pageTalk,
 	} {

@@ -28,11 +28,14 @@ type Interrupt struct {
 	Node string        `json:"node"`
 	Path string        `json:"path"`
 	// The following fields are set for human.ask.
-	Question string    `json:"question,omitempty"`
-	Schema   any       `json:"schema,omitempty"`
-	Choices  []any     `json:"choices,omitempty"`
-	Default  any       `json:"default,omitempty"`
-	AskedAt  time.Time `json:"asked_at,omitzero"`
+	Question string `json:"question,omitempty"`
+	// Context and Attachments are what the person should know.
+	Context     any       `json:"context,omitempty"`
+	Attachments []any     `json:"attachments,omitempty"`
+	Schema      any       `json:"schema,omitempty"`
+	Choices     []any     `json:"choices,omitempty"`
+	Default     any       `json:"default,omitempty"`
+	AskedAt     time.Time `json:"asked_at,omitzero"`
 	// Deadline is when OnTimeout applies; zero = never.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// OnTimeout is what happens then: deny, default or fail.

@@ -103,10 +103,13 @@ func (r *run) suspend(i flow.Interrupt) {
 
 // Question is a question of human.ask.
 type Question struct {
-	Text    string
-	Schema  any
-	Choices []any
-	Default any
+	Text string
+	// Context and Attachments are what the person should know.
+	Context     any
+	Attachments []any
+	Schema      any
+	Choices     []any
+	Default     any
 	// Deadline is the time to wait; 0 = no limit.
 	Deadline time.Duration
 	// OnTimeout tells the person who is asked what happens after the deadline.
@@ -122,7 +125,7 @@ func (f *frame) ask(ctx context.Context, node string, path execpath.Path, q Ques
 	id := string(path.Mark(execpath.Ask))
 	i, known := r.replay.Interrupt(id, f.void)
 	if !known {
-		i = flow.Interrupt{ID: id, Kind: flow.InterruptAsk, Node: node, Path: string(path), Question: q.Text, Schema: q.Schema, Choices: q.Choices, Default: q.Default, AskedAt: r.now()}
+		i = flow.Interrupt{ID: id, Kind: flow.InterruptAsk, Node: node, Path: string(path), Question: q.Text, Context: q.Context, Attachments: q.Attachments, Schema: q.Schema, Choices: q.Choices, Default: q.Default, AskedAt: r.now()}
 		if q.Deadline > 0 {
 			i.Deadline, i.OnTimeout = i.AskedAt.Add(q.Deadline), q.OnTimeout
 		}

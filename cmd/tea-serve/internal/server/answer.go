@@ -148,7 +148,7 @@ func (s *server) serveAnswer(w http.ResponseWriter, r *http.Request) {
 		showAnswer(w, http.StatusUnprocessableEntity, title, i.Question+"\n\n"+err.Error(), answerForm(*i, ""))
 		return
 	}
-	resume := &resumption{By: by}
+	resume := &resumption{By: by, link: true}
 	if resume.Answers, err = s.seal(map[string]any{i.ID: answer}); err == nil {
 		resume.questions = []string{i.ID}
 		_, err = s.resume(contents, resume)
@@ -177,17 +177,26 @@ func answerOf(i flow.Interrupt, given, text string) (any, error) {
 	return list[n-1].value, i.Check(list[n-1].value)
 }
 
-// addBy adds who answered the questions of a resumption.
-func (r *resumption) addBy(before map[string]string) map[string]string {
-	if r.By == "" {
-		return before
+// addTo adds to an item who answered the questions of a resumption, and when. The item
+// shares its maps with others.
+func (r *resumption) addTo(next *item) {
+	if len(r.questions) == 0 {
+		return
 	}
-	after := map[string]string{}
-	maps.Copy(after, before)
+	by, at := maps.Clone(next.AnsweredBy), maps.Clone(next.AnsweredAt)
+	if at == nil {
+		at = map[string]time.Time{}
+	}
+	if by == nil && r.By != "" {
+		by = map[string]string{}
+	}
 	for _, id := range r.questions {
-		after[id] = r.By
+		at[id] = next.At.UTC()
+		if r.By != "" {
+			by[id] = r.By
+		}
 	}
-	return after
+	next.AnsweredBy, next.AnsweredAt = by, at
 }
 
 // answerForm returns the form for an answer. A given choice is the only button.

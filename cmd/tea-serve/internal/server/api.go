@@ -64,6 +64,8 @@ func (s *server) routes(a *access) (http.Handler, []route) {
 	handle("GET /v1/workflows/{name}", roleView, s.getWorkflow)
 	handle("GET /v1/workflows/{name}/graph.svg", roleView, s.getWorkflowGraph)
 	handle("POST /v1/workflows/{name}/runs", roleRun, s.postRun)
+	handle("GET /v1/questions", roleView, s.getQuestions)
+	handle("GET /v1/changes", roleView, s.awaitChange)
 	handle("GET /v1/runs", roleView, s.getRuns)
 	handle("GET /v1/runs/{id}", roleView, s.getRun)
 	handle("GET /v1/runs/{id}/events", roleView, s.getEvents)

@@ -66,8 +66,9 @@ type overRun struct {
 	Usage    *flow.Usage `json:"usage,omitempty"`
 	// ErrorType is the type of the failure.
 	ErrorType tea.ErrorType `json:"error_type,omitempty"`
-	// AnsweredBy are the targets whose links answered questions, by question.
-	AnsweredBy map[string]string `json:"answered_by,omitempty"`
+	// AnsweredBy and AnsweredAt are those of the item.
+	AnsweredBy map[string]string    `json:"answered_by,omitempty"`
+	AnsweredAt map[string]time.Time `json:"answered_at,omitempty"`
 }
 
 // keyUse is the run for a deduplication key.

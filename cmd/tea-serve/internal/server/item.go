@@ -26,8 +26,10 @@ type item struct {
 	// Fork is set for a fork of another run.
 	Fork *forking `json:"fork,omitempty"`
 
-	// AnsweredBy are the targets whose links answered questions, by question.
-	AnsweredBy map[string]string `json:"answered_by,omitempty"`
+	// AnsweredBy are the people who answered, or the targets whose links did, and
+	// AnsweredAt the times, by question.
+	AnsweredBy map[string]string    `json:"answered_by,omitempty"`
+	AnsweredAt map[string]time.Time `json:"answered_at,omitempty"`
 
 	progress `json:"-"`
 
@@ -61,8 +63,10 @@ type resumption struct {
 	Input       json.RawMessage `json:"input,omitempty"`
 	RetryFailed bool            `json:"retry_failed,omitempty"`
 	Migrate     bool            `json:"migrate,omitempty"`
-	// By is the target whose link gave the answers.
+	// By is who gave the answers: the name of a token, or the target of a link.
 	By string `json:"by,omitempty"`
+	// link reports that a link gave them.
+	link bool
 	// questions are the ids of the answers.
 	questions []string
 }

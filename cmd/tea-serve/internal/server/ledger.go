@@ -44,6 +44,10 @@ type ledger struct {
 	next *batch
 	wake chan struct{}
 	done chan struct{}
+	// version counts the additions; changed is closed at the next one, nil if nobody
+	// waits for it.
+	version int64
+	changed chan struct{}
 	// closed reports that nothing can be appended; failed is the error of the last
 	// write.
 	closed bool
@@ -277,6 +281,10 @@ func (l *ledger) add(sync bool, entries ...*entry) (*batch, error) {
 	}
 	for _, e := range entries {
 		l.state.apply(e)
+	}
+	if l.version++; l.changed != nil {
+		close(l.changed)
+		l.changed = nil
 	}
 	select {
 	case l.wake <- struct{}{}:

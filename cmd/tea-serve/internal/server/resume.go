@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/the-edge-agent/tea/cmd/internal/runview"
@@ -50,7 +52,8 @@ func (s *server) postResume(w http.ResponseWriter, r *http.Request) error {
 	if answers, err = runview.AnswersTo(pending, answers); err != nil {
 		return &statusError{http.StatusUnprocessableEntity, err}
 	}
-	resume := &resumption{RetryFailed: retry, Migrate: migrate}
+	resume := &resumption{RetryFailed: retry, Migrate: migrate, By: s.access.ownerOf(r).Name}
+	resume.questions = slices.Collect(maps.Keys(answers))
 	if resume.Answers, err1 = s.seal(answers); err1 != nil {
 		return err1
 	}
@@ -111,14 +114,14 @@ func (s *server) resume(contents *checkpoints.Contents, resume *resumption) (acc
 			s.mu.Unlock()
 			return accepted{}, errBusy
 		}
-		next.AnsweredBy = it.AnsweredBy
+		next.AnsweredBy, next.AnsweredAt = it.AnsweredBy, it.AnsweredAt
 		next.Trigger, next.Input, next.Depth, next.Spent = it.Trigger, it.Input, it.Depth, it.Spent
 	} else if o != nil {
-		if next.AnsweredBy = o.AnsweredBy; o.Usage != nil {
+		if next.AnsweredBy, next.AnsweredAt = o.AnsweredBy, o.AnsweredAt; o.Usage != nil {
 			next.Spent = *o.Usage // the run's usage includes what was spent before
 		}
 	}
-	next.AnsweredBy = resume.addBy(next.AnsweredBy)
+	resume.addTo(next)
 	runs, err := s.openRuns()
 	if err == nil {
 		var entry checkpoints.Entry
@@ -127,7 +130,7 @@ func (s *server) resume(contents *checkpoints.Contents, resume *resumption) (acc
 		case err != nil:
 		case entry.Status == flow.Done && !(resume.RetryFailed && entry.FailedBranches > 0):
 			err = errEnded
-		case resume.By != "" && s.led.state.items[id] == nil && entry.Status != flow.Waiting:
+		case resume.link && s.led.state.items[id] == nil && entry.Status != flow.Waiting:
 			err = errEnded // it was cancelled since the link was checked
 		case entry.Status == flow.Waiting && resume.RetryFailed && entry.FailedBranches == 0 && resume.Answers == nil && resume.Input == nil:
 			err = errAwaitsAnswer

@@ -357,7 +357,7 @@ func (s *server) end(lv *live, res *flow.Result, entries *[]*entry) {
 	ended := &entry{End: it.ID}
 	*entries = append(*entries, ended)
 	if res.Checkpoint != "" {
-		ended.Over = &overRun{it.ID, it.Trigger, it.At, it.Attempts, usageOf(res), typeOf(res.Err), it.AnsweredBy}
+		ended.Over = &overRun{it.ID, it.Trigger, it.At, it.Attempts, usageOf(res), typeOf(res.Err), it.AnsweredBy, it.AnsweredAt}
 	}
 	if res.Checkpoint != "" {
 		s.line(it.Workflow).addEnded(it.ID, res.Status, time.Now())

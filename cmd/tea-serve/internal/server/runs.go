@@ -32,28 +32,29 @@ const (
 
 // runDoc is a run as clients see it.
 type runDoc struct {
-	ID         string            `json:"id"`
-	Workflow   string            `json:"workflow"`
-	Status     string            `json:"status"`
-	Trigger    string            `json:"trigger,omitempty"`
-	Node       string            `json:"node,omitempty"`
-	AcceptedAt time.Time         `json:"accepted_at,omitzero"`
-	StartedAt  time.Time         `json:"started_at,omitzero"`
-	UpdatedAt  time.Time         `json:"updated_at,omitzero"`
-	Parent     string            `json:"parent_run,omitempty"`
-	Attempts   int               `json:"attempts,omitempty"`
-	NextAt     time.Time         `json:"next_attempt_at,omitzero"`
-	Reason     string            `json:"queued_because,omitempty"`
-	Parked     string            `json:"parked,omitempty"`
-	Error      string            `json:"error,omitempty"`
-	ErrorType  tea.ErrorType     `json:"error_type,omitempty"`
-	Failures   []flow.Failure    `json:"failures,omitempty"`
-	Branches   int               `json:"failed_branches,omitempty"`
-	Pending    []any             `json:"pending,omitempty"`
-	AnsweredBy map[string]string `json:"answered_by,omitempty"`
-	Usage      *flow.Usage       `json:"usage,omitempty"`
-	State      json.RawMessage   `json:"state,omitempty"`
-	Notes      []string          `json:"notes,omitempty"`
+	ID         string               `json:"id"`
+	Workflow   string               `json:"workflow"`
+	Status     string               `json:"status"`
+	Trigger    string               `json:"trigger,omitempty"`
+	Node       string               `json:"node,omitempty"`
+	AcceptedAt time.Time            `json:"accepted_at,omitzero"`
+	StartedAt  time.Time            `json:"started_at,omitzero"`
+	UpdatedAt  time.Time            `json:"updated_at,omitzero"`
+	Parent     string               `json:"parent_run,omitempty"`
+	Attempts   int                  `json:"attempts,omitempty"`
+	NextAt     time.Time            `json:"next_attempt_at,omitzero"`
+	Reason     string               `json:"queued_because,omitempty"`
+	Parked     string               `json:"parked,omitempty"`
+	Error      string               `json:"error,omitempty"`
+	ErrorType  tea.ErrorType        `json:"error_type,omitempty"`
+	Failures   []flow.Failure       `json:"failures,omitempty"`
+	Branches   int                  `json:"failed_branches,omitempty"`
+	Pending    []any                `json:"pending,omitempty"`
+	AnsweredBy map[string]string    `json:"answered_by,omitempty"`
+	AnsweredAt map[string]time.Time `json:"answered_at,omitempty"`
+	Usage      *flow.Usage          `json:"usage,omitempty"`
+	State      json.RawMessage      `json:"state,omitempty"`
+	Notes      []string             `json:"notes,omitempty"`
 }
 
 // statuses are the values of Status.
@@ -186,11 +187,11 @@ func (s *server) complete(doc *runDoc) {
 	it := s.led.state.items[doc.ID]
 	if it == nil {
 		if o := s.led.state.over[doc.ID]; o != nil {
-			doc.Trigger, doc.AcceptedAt, doc.Attempts, doc.Usage, doc.ErrorType, doc.AnsweredBy = o.Trigger, o.At.UTC(), o.Attempts, o.Usage, o.ErrorType, o.AnsweredBy
+			doc.Trigger, doc.AcceptedAt, doc.Attempts, doc.Usage, doc.ErrorType, doc.AnsweredBy, doc.AnsweredAt = o.Trigger, o.At.UTC(), o.Attempts, o.Usage, o.ErrorType, o.AnsweredBy, o.AnsweredAt
 		}
 		return
 	}
-	doc.Trigger, doc.AcceptedAt, doc.Attempts, doc.Parked, doc.AnsweredBy = it.Trigger, it.At.UTC(), it.Attempts, it.Parked, it.AnsweredBy
+	doc.Trigger, doc.AcceptedAt, doc.Attempts, doc.Parked, doc.AnsweredBy, doc.AnsweredAt = it.Trigger, it.At.UTC(), it.Attempts, it.Parked, it.AnsweredBy, it.AnsweredAt
 	switch {
 	case s.live[doc.ID] != nil:
 		doc.Status = string(flow.Running)
@@ -360,7 +361,7 @@ func (s *server) finished(ctx context.Context, a accepted) (runDoc, error) {
 	}
 	s.mu.Lock()
 	res, failure, it := a.item.outcome, a.item.failure, a.item
-	doc := runDoc{ID: a.id, Workflow: it.Workflow, Trigger: it.Trigger, AcceptedAt: it.At.UTC(), Attempts: it.Attempts, Parked: it.Parked, AnsweredBy: it.AnsweredBy}
+	doc := runDoc{ID: a.id, Workflow: it.Workflow, Trigger: it.Trigger, AcceptedAt: it.At.UTC(), Attempts: it.Attempts, Parked: it.Parked, AnsweredBy: it.AnsweredBy, AnsweredAt: it.AnsweredAt}
 	s.mu.Unlock()
 	if res == nil && it.unresumed == flow.Waiting {
 		doc, err := s.describeRun(ctx, a.id, true)

@@ -12,11 +12,19 @@ import (
 
 type askParams struct {
 	Question       string         `json:"question" doc:"the question"`
+	Context        any            `json:"context,omitempty" doc:"what the person should know: a text in Markdown, or a value"`
+	Attachments    []attachment   `json:"attachments,omitempty" maxItems:"100" doc:"texts and links that belong to the question"`
 	Schema         map[string]any `json:"schema,omitempty" format:"json-schema" doc:"JSON Schema of the answer"`
 	Choices        []any          `json:"choices,omitempty" minItems:"1" doc:"the allowed answers"`
 	TimeoutSeconds float64        `json:"timeout_seconds,omitempty" minimum:"0" doc:"time to wait for the answer; 0 = no limit"`
 	OnTimeout      string         `json:"on_timeout,omitempty" enum:"deny,default,fail" default:"fail" doc:"the answer after the timeout: false, the default, or a failure"`
 	Default        any            `json:"default,omitempty" doc:"the answer with on_timeout: default, and that of an empty line at a terminal; it must be a possible answer"`
+}
+
+type attachment struct {
+	Name string `json:"name" doc:"the name that is shown"`
+	Text string `json:"text,omitempty" doc:"the content"`
+	URL  string `json:"url,omitempty" doc:"a link to the content, with http or https"`
 }
 
 type askResult struct {
@@ -66,6 +74,8 @@ func question(req *tea.Request, p askParams) (engine.Question, error) {
 	}
 	params, _ := v.(map[string]any)
 	q.Choices, _ = params["choices"].([]any)
+	q.Context = params["context"]
+	q.Attachments, _ = params["attachments"].([]any)
 	q.Schema, q.Default = params["schema"], params["default"]
 	if _, given := params["default"]; !given && q.OnTimeout == "default" {
 		return q, tea.Errorf(tea.ValidationError, "on_timeout: default needs the parameter default")

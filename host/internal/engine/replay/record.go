@@ -105,13 +105,15 @@ type Interrupt struct {
 
 // Question is the part of an interrupt that human.ask sets.
 type Question struct {
-	Text      string    `json:"question,omitzero"`
-	AskedAt   time.Time `json:"asked_at,omitzero"`
-	Schema    any       `json:"schema,omitzero"`
-	Choices   []any     `json:"choices,omitzero"`
-	Default   any       `json:"default,omitzero"`
-	Deadline  time.Time `json:"deadline,omitzero"`
-	OnTimeout string    `json:"on_timeout,omitzero"`
+	Text        string    `json:"question,omitzero"`
+	Context     any       `json:"context,omitzero"`
+	Attachments []any     `json:"attachments,omitzero"`
+	AskedAt     time.Time `json:"asked_at,omitzero"`
+	Schema      any       `json:"schema,omitzero"`
+	Choices     []any     `json:"choices,omitzero"`
+	Default     any       `json:"default,omitzero"`
+	Deadline    time.Time `json:"deadline,omitzero"`
+	OnTimeout   string    `json:"on_timeout,omitzero"`
 }
 
 // Answer is the answer to an interrupt.
@@ -286,7 +288,7 @@ func (n *Node) used() flow.Usage {
 // NewInterrupt returns the record of an interrupt.
 func NewInterrupt(i flow.Interrupt) *Interrupt {
 	return &Interrupt{ID: i.ID, Kind: i.Kind, Node: i.Node, Question: Question{
-		Text: i.Question, AskedAt: i.AskedAt, Schema: i.Schema, Choices: i.Choices, Default: i.Default,
+		Text: i.Question, Context: i.Context, Attachments: i.Attachments, AskedAt: i.AskedAt, Schema: i.Schema, Choices: i.Choices, Default: i.Default,
 		Deadline: i.Deadline, OnTimeout: i.OnTimeout,
 	}}
 }
@@ -294,7 +296,7 @@ func NewInterrupt(i flow.Interrupt) *Interrupt {
 func (i *Interrupt) at(path string) flow.Interrupt {
 	return flow.Interrupt{
 		ID: i.ID, Kind: i.Kind, Node: i.Node, Path: path,
-		Question: i.Text, AskedAt: i.AskedAt, Schema: i.Schema, Choices: i.Choices, Default: i.Default,
+		Question: i.Text, Context: i.Context, Attachments: i.Attachments, AskedAt: i.AskedAt, Schema: i.Schema, Choices: i.Choices, Default: i.Default,
 		Deadline: i.Deadline, OnTimeout: i.OnTimeout,
 	}
 }

@@ -154,3 +154,68 @@ export function sleep(ms, signal) {
 		signal.addEventListener("abort", end)
 	})
 }
+
+// visible returns when the page is shown, or the signal is aborted.
+export async function visible(signal) {
+	while (document.hidden && !signal.aborted) {
+		await new Promise(resolve => {
+			const end = () => {
+				document.removeEventListener("visibilitychange", end)
+				signal.removeEventListener("abort", end)
+				resolve()
+			}
+			document.addEventListener("visibilitychange", end)
+			signal.addEventListener("abort", end)
+		})
+	}
+}
+
+// whileVisible returns a controller that is aborted when the page is hidden, or with a
+// signal. The caller aborts it, too.
+export function whileVisible(signal) {
+	const controller = new AbortController()
+	const change = () => (document.hidden || signal.aborted) && controller.abort()
+	document.addEventListener("visibilitychange", change, {signal: controller.signal})
+	signal.addEventListener("abort", change, {signal: controller.signal})
+	return controller
+}
+
+// refreshMS is how long a view waits for a change of the runs at most, and pauseMS how
+// long at least, so that a busy server does not keep it reading.
+const refreshMS = 30000
+const pauseMS = 1000
+const listeners = new Set()
+
+// watch calls the listeners when a run has changed, and shown with the number of runs
+// that wait for a person. All views share its request.
+export async function watch(shown) {
+	const signal = new AbortController().signal
+	let version = 0
+	for (;;) {
+		await visible(signal)
+		const open = whileVisible(signal)
+		try {
+			const doc = await get(`/v1/changes?after=${version}`, open.signal)
+			shown(doc.waiting)
+			if (doc.version !== version) {
+				version = doc.version
+				listeners.forEach(listener => listener())
+			}
+			await sleep(pauseMS, open.signal)
+		} catch {
+			await sleep(5 * pauseMS, signal)
+		}
+		open.abort()
+	}
+}
+
+// changed waits until a run has changed, or a while has passed.
+export async function changed(signal, ms = refreshMS) {
+	const wake = new AbortController()
+	const end = () => wake.abort()
+	listeners.add(end)
+	signal.addEventListener("abort", end)
+	await sleep(ms, wake.signal)
+	listeners.delete(end)
+	signal.removeEventListener("abort", end)
+}

@@ -1,6 +1,8 @@
 // Shows the view of the path behind the #.
 import {fill, h} from "./dom.js"
+import {watch} from "./api.js"
 import {device, usage} from "./device.js"
+import {inbox} from "./inbox.js"
 import {notifications} from "./push.js"
 import {run} from "./run.js"
 import {runs} from "./runs.js"
@@ -9,6 +11,13 @@ import {workflow, workflows} from "./workflows.js"
 const main = document.getElementById("main")
 let end = () => {}
 let shown = null
+let title = "tea"
+let waiting = 0
+
+// name sets the title, with the number of runs that wait for a person.
+function name() {
+	document.title = waiting > 0 ? `(${waiting}) ${title}` : title
+}
 
 // viewOf returns the view of a path, which is called with a signal that ends it.
 function viewOf(path) {
@@ -18,6 +27,8 @@ function viewOf(path) {
 		return {title: "Workflows", show: workflows}
 	case "workflows":
 		return {title: second, show: signal => workflow(second, signal)}
+	case "inbox":
+		return {title: "Inbox", show: inbox}
 	case "runs":
 		return second === "" ? {title: "Runs", show: runs} : {title: second, show: signal => run(second, signal)}
 	case "usage":
@@ -42,7 +53,8 @@ function show() {
 	}
 	const controller = new AbortController()
 	end = () => controller.abort()
-	document.title = view ? `${view.title} · tea` : "tea"
+	title = view ? `${view.title} · tea` : "tea"
+	name()
 	fill(main, view ? view.show(controller.signal) : h("p", null, "There is no such view. ", h("a", {href: "#/"}, "Workflows")))
 	for (const link of document.querySelectorAll("nav a")) {
 		const own = link.getAttribute("href").slice(1)
@@ -68,3 +80,11 @@ addEventListener("keydown", event => {
 })
 show()
 notifications(document.getElementById("push"))
+watch(count => {
+	waiting = count
+	name()
+	const badge = document.getElementById("waiting")
+	badge.hidden = count === 0
+	badge.textContent = String(count)
+	badge.setAttribute("aria-label", `${count} waiting`)
+})

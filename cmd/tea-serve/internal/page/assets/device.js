@@ -33,7 +33,7 @@ export function device(signal) {
 	every(signal, async () => {
 		await read()
 		message.clear()
-	}, message.fail)
+	}, message.fail, 5000)
 	return h("div", null, h("h1", null, "Plugins"), message.element, done, content,
 		h("p", null, button("Install or replace …", () => change(install()), message.fail)))
 }

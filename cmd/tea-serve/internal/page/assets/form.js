@@ -1,6 +1,7 @@
 // Forms made from JSON Schemas.
 import {number, parse} from "./api.js"
-import {h} from "./dom.js"
+import {h, when} from "./dom.js"
+import {markdown} from "./markdown.js"
 
 let ids = 0
 
@@ -137,13 +138,33 @@ export function objectField(name, description) {
 	}
 }
 
+// outcome says what happens at the deadline of a question.
+function outcome(pending) {
+	switch (pending.on_timeout) {
+	case "deny":
+		return "the answer is no (false)"
+	case "default":
+		return `the answer is ${JSON.stringify(pending.default ?? null)}`
+	}
+	return "the node fails"
+}
+
+// known returns what the workflow says about a question.
+function known(pending) {
+	const {context, attachments} = pending
+	const shown = typeof context === "string" ? markdown(context) : context === undefined || context === null ? null : h("pre", {tabindex: "0"}, JSON.stringify(context, null, 2))
+	const files = (attachments ?? []).map(one => h("li", null, /^https?:\/\//.test(one.url ?? "") ? h("a", {href: one.url, target: "_blank", rel: "noreferrer noopener"}, one.name) : h("strong", null, one.name),
+		one.text ? h("details", null, h("summary", null, `Show ${one.name}`), h("pre", {tabindex: "0"}, one.text)) : null))
+	return shown || files.length > 0 ? h("div", {class: "context"}, shown, files.length > 0 ? h("ul", {class: "files"}, files) : null) : null
+}
+
 // question returns the form of a pending interrupt. answer is called with the
 // answer and reports success.
 export function question(pending, answer, fail) {
-	const title = h("h3", null, pending.question ?? `Waits ${pending.kind} ${pending.node}`)
-	const details = h("p", {class: "muted"}, h("code", null, pending.path),
-		pending.deadline ? ` · until ${new Date(pending.deadline).toLocaleString()}, then ${pending.on_timeout ?? "deny"}` : null)
-	const form = h("form", {class: "question"}, title, details)
+	const title = h("h3", null, pending.question ? markdown(pending.question) : `Waits ${pending.kind} ${pending.node}`)
+	const details = h("p", {class: "muted"}, h("code", null, pending.path), pending.asked_at ? [" · asked ", when(pending.asked_at)] : null,
+		pending.deadline ? [" · until ", when(pending.deadline), `, then ${outcome(pending)}`] : null)
+	const form = h("form", {class: "question"}, title, details, known(pending))
 	const send = async value => {
 		const buttons = form.querySelectorAll("button")
 		buttons.forEach(b => {

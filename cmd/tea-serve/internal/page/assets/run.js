@@ -1,43 +1,16 @@
 // A run, live.
-import {events, get, getText, post, sleep} from "./api.js"
+import {changed, events, get, getText, post, sleep, visible, whileVisible} from "./api.js"
 import {button, dialog, fill, h, notice, refill, runLink, when, workflowLink} from "./dom.js"
 import {objectField, question} from "./form.js"
 import {steps} from "./state.js"
 import {fact, RunView, section} from "./view.js"
 
-// refreshMS is how often the description of the run is read.
-const refreshMS = 5000
 // drawMS is how often events are drawn.
 const drawMS = 150
 
 // run shows a run until the signal is aborted.
 export function run(id, signal) {
 	return new View(id, signal).element
-}
-
-// visible returns when the page is shown, or the signal is aborted.
-async function visible(signal) {
-	while (document.hidden && !signal.aborted) {
-		await new Promise(resolve => {
-			const end = () => {
-				document.removeEventListener("visibilitychange", end)
-				signal.removeEventListener("abort", end)
-				resolve()
-			}
-			document.addEventListener("visibilitychange", end)
-			signal.addEventListener("abort", end)
-		})
-	}
-}
-
-// whileVisible returns a controller that is aborted when the page is hidden, or with a
-// signal. The caller aborts it, too.
-function whileVisible(signal) {
-	const controller = new AbortController()
-	const change = () => (document.hidden || signal.aborted) && controller.abort()
-	document.addEventListener("visibilitychange", change, {signal: controller.signal})
-	signal.addEventListener("abort", change, {signal: controller.signal})
-	return controller
 }
 
 class View extends RunView {
@@ -63,7 +36,7 @@ class View extends RunView {
 		this.draw()
 		this.follow()
 		while (!this.signal.aborted) {
-			await sleep(refreshMS, this.signal)
+			await changed(this.signal)
 			if (!document.hidden && !this.signal.aborted) {
 				await this.refresh()
 			}
@@ -115,7 +88,7 @@ class View extends RunView {
 					wait = 500
 				}, list => this.add(list))
 				await this.refresh()
-				await Promise.race([sleep(this.active() ? 200 : refreshMS, this.signal), new Promise(resolve => {
+				await Promise.race([this.active() ? sleep(200, this.signal) : changed(this.signal), new Promise(resolve => {
 					this.wake = resolve
 				})])
 			} catch (err) {

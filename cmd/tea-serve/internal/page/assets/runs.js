@@ -1,14 +1,11 @@
 // The list of runs.
-import {get, sleep} from "./api.js"
+import {changed, get} from "./api.js"
 import {badge, button, dollars, h, notice, refill, runLink, table, when, workflowLink} from "./dom.js"
 
 const statuses = ["", "running", "waiting", "failed", "stopped", "done", "queued", "parked"]
-// refreshMS is how often a list is read again.
-const refreshMS = 5000
-
-// every calls read now and then while the view is visible, until the signal is
-// aborted.
-export async function every(signal, read, fail) {
+// every calls read when a run has changed and now and then, while the view is visible,
+// until the signal is aborted.
+export async function every(signal, read, fail, ms) {
 	while (!signal.aborted) {
 		if (!document.hidden) {
 			try {
@@ -19,7 +16,7 @@ export async function every(signal, read, fail) {
 				}
 			}
 		}
-		await sleep(refreshMS, signal)
+		await changed(signal, ms)
 	}
 }
 

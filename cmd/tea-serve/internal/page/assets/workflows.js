@@ -5,6 +5,9 @@ import {field, objectField} from "./form.js"
 import {drawing} from "./graph.js"
 import {every, runTable} from "./runs.js"
 
+// valuesMS is how often the values of triggers are read.
+const valuesMS = 10000
+
 // triggers describes the triggers of a workflow.
 function triggers(list) {
 	return list.map(trigger => h("div", null, trigger.name, trigger.next ? [" · next ", when(trigger.next)] : null,
@@ -33,7 +36,7 @@ export function workflows(signal) {
 					run ? [badge(run.status), " ", runLink(run.id)] : one.last_run ? [badge(one.last_run.status), " ", when(one.last_run.ended_at)] : "", `${one.running} of ${one.max_running}`, String(one.queued), String(one.tokens_today), dollars(one.usd_today)]
 			})) ?? h("p", {class: "muted"}, "The directory has no workflows."),
 			h("h2", null, "Recent runs"), runTable(recent.runs.slice(0, 20)) ?? h("p", {class: "muted"}, "No runs."))
-	}, message.fail)
+	}, message.fail, valuesMS)
 	return h("div", null, h("h1", null, "Workflows"), message.element, content)
 }
 
@@ -67,7 +70,7 @@ export function workflow(name, signal) {
 		if (doc.digest !== digest) {
 			await load(doc)
 		}
-	}, trouble.fail)
+	}, trouble.fail, valuesMS)
 	return h("div", null, h("h1", null, name), trouble.element, message.element, facts,
 		h("div", {class: "columns"}, h("section", {"aria-label": "Graph"}, h("h2", null, "Graph"), graph),
 			h("div", null, h("section", {"aria-label": "Start a run"}, h("h2", null, "Start a run"), form), h("section", {"aria-label": "Runs"}, h("h2", null, "Runs"), list))))
