@@ -48,16 +48,6 @@ func runOnce(b *testing.B, wf *host.Workflow, o host.RunOptions) *flow.Result {
 	return res
 }
 
-// chain is a workflow of n nodes in a row.
-func chain(n int) string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "config: {max_steps: %d}\nnodes:\n", n+1)
-	for i := range n {
-		fmt.Fprintf(&text, "  - {name: n%d, uses: bench.noop}\n", i)
-	}
-	return text.String()
-}
-
 func perUnit(b *testing.B, n int, metric string) {
 	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(n), metric)
 }
@@ -102,17 +92,6 @@ func BenchmarkBranches(b *testing.B) {
 			perUnit(b, n, "ns/branch")
 		})
 	}
-}
-
-// fanOut is a workflow of n branches of one node each, and a join.
-func fanOut(n int, action string) string {
-	var nodes, names strings.Builder
-	for i := range n {
-		fmt.Fprintf(&nodes, "  - {name: b%d, uses: %s}\n", i, action)
-		fmt.Fprintf(&names, "b%d, ", i)
-	}
-	return fmt.Sprintf("config: {max_steps: %d}\nnodes:\n  - {name: begin}\n%s  - {name: join}\nedges:\n  - {from: begin, parallel: [%s], fan_in: join}\n",
-		n+3, nodes.String(), strings.TrimSuffix(names.String(), ", "))
 }
 
 // texts is a value of about size bytes, in strings of 1 KB.

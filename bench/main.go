@@ -1,15 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
+	"strings"
+	"text/tabwriter"
 )
 
 func main() {
@@ -17,6 +22,8 @@ func main() {
 	starts := flag.Bool("starts", false, "measure bin/tea's start only, and fail where it takes more than its budget")
 	builds := flag.Bool("builds", false, "measure the programs that tea build makes, and write docs/reference/builds.md")
 	page := flag.Bool("page", false, "write docs/reference/performance.md from bin/bench.json")
+	growth := flag.Bool("growth", false, "measure the table growth only, and replace it in bin/bench.json")
+	times := flag.Int("times", 5, "number of measurements of each row of the table growth")
 	flag.Parse()
 	var err error
 	switch {
@@ -24,10 +31,12 @@ func main() {
 		err = checkStarts(ctx, os.Stderr)
 	case *page:
 		err = writePage()
+	case *growth:
+		err = updateGrowth(ctx, *times, os.Stderr)
 	case *builds:
 		err = writeBuilds(ctx, os.Stderr)
 	default:
-		err = run(ctx, os.Stdout, os.Stderr)
+		err = run(ctx, *times, os.Stdout, os.Stderr)
 	}
 	stop()
 	if err != nil {
@@ -39,7 +48,7 @@ func main() {
 // run measures everything. A missed limit is shown but is not an error, because a busy
 // or slow machine is not a defect of the program. If a measurement fails, the other
 // figures are still shown.
-func run(ctx context.Context, out, progress io.Writer) error {
+func run(ctx context.Context, times int, out, progress io.Writer) error {
 	var all []Figure
 	var failed []error
 	for _, measure := range []func(context.Context) ([]Figure, error){measureProcesses, measurePlugins, measureFanOut, measureFanOutModes, measureSizes, measureGo} {
@@ -49,19 +58,69 @@ func run(ctx context.Context, out, progress io.Writer) error {
 			failed = append(failed, err)
 		}
 	}
-	return errors.Join(append(failed, show(out, progress, all))...)
+	r := newReport()
+	r.Figures = all
+	var err error
+	r.Times = times
+	if r.Growth, r.Load, err = measureGrowth(ctx, times); err != nil {
+		failed = append(failed, err)
+	}
+	return errors.Join(append(failed, r.show(out, progress))...)
 }
 
-// show prints the figures as a table and as JSON.
-func show(out, progress io.Writer, all []Figure) error {
-	if err := writeTable(progress, all); err != nil {
+// updateGrowth measures the table "growth" and replaces it in bin/bench.json, if there is one.
+func updateGrowth(ctx context.Context, times int, progress io.Writer) error {
+	r, err := readReport()
+	if errors.Is(err, fs.ErrNotExist) {
+		r, err = newReport(), nil
+	}
+	if err != nil {
 		return err
 	}
+	r.Times = times
+	if r.Growth, r.Load, err = measureGrowth(ctx, times); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := r.show(&text, progress); err != nil {
+		return err
+	}
+	return os.WriteFile(reportFile, text.Bytes(), 0o600)
+}
+
+// show prints the figures as tables and as JSON.
+func (r *report) show(out, progress io.Writer) error {
+	if err := writeTable(progress, r.Figures); err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(progress, 0, 0, 2, ' ', tabwriter.AlignRight)
+	growthTable(r.Growth, func(cells ...string) { fmt.Fprintln(t, strings.Join(cells, "\t")+"\t") })
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(progress, r.quiet())
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
-	return enc.Encode(report{
-		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Figures: all,
-	})
+	return enc.Encode(r)
+}
+
+// reportFile is the JSON of the last measurement.
+var reportFile = filepath.Join("bin", "bench.json")
+
+func readReport() (*report, error) {
+	data, err := os.ReadFile(reportFile)
+	if err != nil {
+		return nil, err
+	}
+	r := &report{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("read %s: %w", reportFile, err)
+	}
+	return r, nil
+}
+
+func newReport() *report {
+	return &report{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}
 }
 
 // report is the JSON form.
@@ -71,4 +130,18 @@ type report struct {
 	Arch    string   `json:"arch"`
 	CPUs    int      `json:"cpus"`
 	Figures []Figure `json:"figures"`
+	// Growth are the medians of Times measurements.
+	Growth []Point `json:"growth"`
+	Times  int     `json:"times"`
+	// Load are the averages of running processes before and after the table "growth".
+	Load [2]float64 `json:"load"`
+}
+
+// quiet says whether other work disturbed the table "growth".
+func (r *report) quiet() string {
+	load := fmt.Sprintf("%.1f before and %.1f after it", r.Load[0], r.Load[1])
+	if cpus := float64(r.CPUs); r.Load[0] > 0.5 || r.Load[1] > cpus+0.5 {
+		return "The machine was not quiet during the measurements: on average " + load + " processes ran. Only the CPU times can be compared."
+	}
+	return "The machine was quiet: on average " + load + " processes ran."
 }
