@@ -137,11 +137,14 @@ type report struct {
 	Load [2]float64 `json:"load"`
 }
 
-// quiet says whether other work disturbed the table "growth".
+// isQuiet reports whether no other work disturbed the table "growth".
+func (r *report) isQuiet() bool { return r.Load[0] <= 0.5 && r.Load[1] <= float64(r.CPUs)+0.5 }
+
+// quiet is the line about it.
 func (r *report) quiet() string {
-	load := fmt.Sprintf("%.1f before and %.1f after it", r.Load[0], r.Load[1])
-	if cpus := float64(r.CPUs); r.Load[0] > 0.5 || r.Load[1] > cpus+0.5 {
-		return "The machine was not quiet during the measurements: on average " + load + " processes ran. Only the CPU times can be compared."
+	load := fmt.Sprintf("%.1f processes ran on average before the measurements, %.1f at their end.", r.Load[0], r.Load[1])
+	if r.isQuiet() {
+		return "The machine was quiet: " + load
 	}
-	return "The machine was quiet: on average " + load + " processes ran."
+	return "The machine was not quiet, so only CPU times can be compared: " + load
 }

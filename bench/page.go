@@ -28,7 +28,11 @@ func writePage() error {
 		}
 	}
 	fmt.Fprintf(&page, "\n## Growth\n\nMedians of %d measurements. %s Chains and fan-outs have one caller for each core; a map has one caller.\n\n", r.Times, r.quiet())
-	for _, c := range charts(r.Growth) {
+	drawn := charts(r.Growth)
+	if !r.isQuiet() {
+		drawn = drawn[:1] // elapsed times would say nothing
+	}
+	for _, c := range drawn {
 		if err := os.WriteFile(filepath.Join("docs", "reference", c.file), []byte(c.svg()), 0o600); err != nil {
 			return err
 		}
@@ -36,9 +40,12 @@ func writePage() error {
 	}
 	header := true
 	growthTable(r.Growth, func(cells ...string) {
+		if !r.isQuiet() {
+			cells = append(cells[:3], cells[4])
+		}
 		fmt.Fprintf(&page, "| %s |\n", strings.Join(cells, " | "))
 		if header {
-			page.WriteString("| --- | ---: | ---: | ---: | ---: | ---: |\n")
+			fmt.Fprintf(&page, "| ---%s |\n", strings.Repeat(" | ---:", len(cells)-1))
 			header = false
 		}
 	})
