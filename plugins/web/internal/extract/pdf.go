@@ -15,7 +15,9 @@ import (
 const (
 	// maxPDFPages and maxPDFText bound how much of a PDF file is read.
 	maxPDFPages = 2000
-	maxPDFText  = 16 << 20
+	// maxPDFHeader is the number of bytes in which a PDF file has to begin, as for other programs.
+	maxPDFHeader = 1024
+	maxPDFText   = 16 << 20
 	// maxPDFNodes and maxPDFDepth bound the tree of pages.
 	maxPDFNodes = 20_000
 	maxPDFDepth = 100
@@ -78,6 +80,9 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 
 // openPDF opens a PDF file that is safe to read.
 func openPDF(ctx context.Context, body []byte) (*pdf.Reader, error) {
+	if at := bytes.Index(body[:min(len(body), maxPDFHeader)], []byte("%PDF-")); at > 0 { // offsets count from there
+		body = body[at:]
+	}
 	if rest, ok := bytes.CutPrefix(body, []byte("%PDF-2.0")); ok { // the library refuses the number only
 		body = append([]byte("%PDF-1.7"), rest...)
 	}

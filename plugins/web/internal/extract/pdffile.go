@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/ledongthuc/pdf"
 )
@@ -56,7 +57,9 @@ func (f *pdfFile) ReadAt(p []byte, at int64) (int, error) {
 // pdfSize finds numbers for which the library allocates memory, and pdfEntry the entries
 // of a cross-reference table, which are ignored.
 var (
-	pdfSize    = regexp.MustCompile(`/(?:Size|Index|W|Columns)(?:[\s\[]|%[^\r\n]*)*([0-9+. \t\r\n]*)`)
+	pdfSize = regexp.MustCompile(`/(?:Size|Index|W|Columns)(?:[\s\[]|%[^\r\n]*)*([0-9+. \t\r\n]*)`)
+	// pdfParams is what precedes the size of an attached file. A comment or a string that has it cannot end before the size.
+	pdfParams  = regexp.MustCompile(`/Params *<<(?:[ /A-Za-z0-9]|\([^()\\%\r\n]*\))*$`)
 	pdfEntry   = regexp.MustCompile(`[0-9]+\s+[0-9]+\s+[nf]`)
 	pdfComment = regexp.MustCompile(`%[^\r\n]*`)
 	pdfName    = regexp.MustCompile(`#[0-9a-fA-F]{2}`)
@@ -70,12 +73,15 @@ func pdfHazard(body []byte) string {
 	if bytes.IndexByte(body, '#') >= 0 { // names may be written with #XX
 		plain = pdfName.ReplaceAllFunc(body, func(b []byte) []byte {
 			n, _ := strconv.ParseUint(string(b[1:]), 16, 8) // matches the expression
+			if !unicode.IsLetter(rune(n)) {
+				return b // not part of the names below; it could look like the end of a string
+			}
 			return []byte{byte(n)}
 		})
 	}
 	limit := int64(sparePDFObjects + len(body)/bytesPerObject)
-	for _, m := range pdfSize.FindAllSubmatch(plain, -1) {
-		if isHuge(m[1], limit) {
+	for _, m := range pdfSize.FindAllSubmatchIndex(plain, -1) {
+		if isHuge(plain[m[2]:m[3]], limit) && !pdfParams.Match(plain[max(0, m[0]-80):m[0]]) {
 			return "it declares too many objects"
 		}
 	}
