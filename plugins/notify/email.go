@@ -46,13 +46,11 @@ func (e *Email) open(caFile string, timeout time.Duration) (service, error) {
 	if (e.Username == "") != (e.Password == "") {
 		return nil, tea.Errorf(tea.ValidationError, "set both email.username and email.password, or neither")
 	}
-	client, err := httpapi.NewHTTP(httpapi.Route{CAFile: caFile}) // for its certificates
-	if err != nil {
-		return nil, err
-	}
 	config := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
-	if own := client.Transport.(httpapi.Once).TLSClientConfig; own != nil {
-		config.RootCAs = own.RootCAs
+	if caFile != "" {
+		if config.RootCAs, err = httpapi.Certificates(caFile); err != nil {
+			return nil, err
+		}
 	}
 	m := &mailer{Email: e, host: host, timeout: timeout}
 	m.options = []mail.Option{mail.WithPort(number), mail.WithTimeout(timeout), mail.WithTLSConfig(config), mail.WithoutNoop(), mail.WithoutRset()}

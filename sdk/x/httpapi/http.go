@@ -36,7 +36,7 @@ func NewHTTP(route Route) (*http.Client, error) {
 	t.MaxIdleConnsPerHost = 16
 	t.MaxResponseHeaderBytes = maxHeader
 	if route.CAFile != "" {
-		pool, err := certificates(route.CAFile)
+		pool, err := Certificates(route.CAFile)
 		if err != nil {
 			return nil, err
 		}
@@ -56,8 +56,9 @@ func NewHTTP(route Route) (*http.Client, error) {
 	}, nil
 }
 
-// certificates returns the certificates of the system and of a file.
-func certificates(path string) (*x509.CertPool, error) {
+// Certificates returns the certificates of the system and of a file in PEM, as for
+// [Route.CAFile].
+func Certificates(path string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		absolute, _ := filepath.Abs(path)

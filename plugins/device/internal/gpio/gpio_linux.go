@@ -43,9 +43,6 @@ func (Line) JSONSchema() *schema.Schema {
 	return schema.With[plain](`{"oneOf": [{"required": ["line"]}, {"required": ["offset"]}]}`)
 }
 
-// Check returns nil: the schema expresses everything.
-func (s Settings) Check() error { return nil }
-
 // Part returns the part of the bundle.
 func Part() part.Part {
 	return part.New(settingsKey, func(s Settings, guards *guard.Guards) any { return newClient(s, guards, kernel{}) },

@@ -3,11 +3,9 @@ package mqtt
 import (
 	"cmp"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +15,7 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
+	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
 const (
@@ -108,18 +107,10 @@ func (s Server) address() (address, error) {
 func (s Server) config(name string) (*tls.Config, error) {
 	config := &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}
 	if s.CAFile != "" {
-		pem, err := os.ReadFile(s.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("ca_file: %w", err)
+		var err error
+		if config.RootCAs, err = httpapi.Certificates(s.CAFile); err != nil {
+			return nil, err
 		}
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			pool = x509.NewCertPool()
-		}
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("ca_file: %s has no certificate in PEM format", s.CAFile)
-		}
-		config.RootCAs = pool
 	}
 	if s.CertFile != "" {
 		pair, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile)

@@ -31,16 +31,19 @@ type Part struct {
 	Actions []tea.Action
 }
 
-// New returns a part with the settings S. client returns the client for settings without
+// New returns a part with the settings S, which can have a method Check for what the schema
+// cannot express. client returns the client for settings without
 // mistakes.
-func New[S interface{ Check() error }](key string, client func(settings S, guards *guard.Guards) any, actions ...tea.Action) Part {
+func New[S any](key string, client func(settings S, guards *guard.Guards) any, actions ...tea.Action) Part {
 	return Part{Key: key, Settings: schema.Of[S](), Actions: actions, Open: func(s tea.Settings, guards *guard.Guards) (any, error) {
 		var settings S
 		if err := s.Decode(key, &settings); err != nil {
 			return nil, err
 		}
-		if err := settings.Check(); err != nil {
-			return nil, err
+		if s, ok := any(settings).(interface{ Check() error }); ok {
+			if err := s.Check(); err != nil {
+				return nil, err
+			}
 		}
 		return client(settings, guards), nil
 	}}
