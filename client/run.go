@@ -231,17 +231,28 @@ type Filter struct {
 	Workflow string
 	Status   Status
 	Trigger  string
+	// Search has words that the id, the workflow, the trigger or the error have.
+	Search string
+	// Since and Until limit the time of acceptance; Until is excluded.
+	Since, Until time.Time
 }
 
 // pageSize is the number of runs per page.
 const pageSize = 200
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339)
+}
 
 // Runs returns runs, newest first. It requests the next page when needed. It ends after an
 // error.
 func (c *Client) Runs(ctx context.Context, f Filter) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		query := url.Values{"limit": {strconv.Itoa(pageSize)}}
-		for name, value := range map[string]string{"workflow": f.Workflow, "status": string(f.Status), "trigger": f.Trigger} {
+		for name, value := range map[string]string{"workflow": f.Workflow, "status": string(f.Status), "trigger": f.Trigger, "q": f.Search, "since": stamp(f.Since), "until": stamp(f.Until)} {
 			if value != "" {
 				query.Set(name, value)
 			}

@@ -91,15 +91,17 @@ type remoteRunsCmd struct {
 }
 
 type remoteListCmd struct {
-	JSON     bool   `name:"json" help:"Print JSON."`
-	Workflow string `placeholder:"NAME" help:"Only runs of this workflow."`
-	Status   string `placeholder:"STATUS" help:"Only runs with this status."`
+	JSON bool `name:"json" help:"Print JSON."`
+	listFlags
 	serverFlags
 }
 
 func (c *remoteListCmd) Run(a *app) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	return c.with(a, func(s *serverRuns) error {
-		s.filter = client.Filter{Workflow: c.Workflow, Status: client.Status(c.Status)}
+		s.filter, s.limit = client.Filter{Workflow: c.Workflow, Status: client.Status(c.Status), Search: c.Search}, c.Limit
 		return a.listRuns(s, c.JSON)
 	})
 }
@@ -111,6 +113,8 @@ type serverRuns struct {
 	server *client.Client
 	flags  *serverFlags
 	filter client.Filter
+	// limit is the maximum number of runs; 0 = no limit.
+	limit int
 }
 
 // with calls do with the runs of the server. An interrupt cancels the context.
@@ -132,7 +136,9 @@ func (s *serverRuns) list() (list []checkpoints.Entry, form any, err error) {
 			return nil, nil, err
 		}
 		all = append(all, run)
-		list = append(list, entryOf(&run))
+		if list = append(list, entryOf(&run)); len(list) == s.limit {
+			break
+		}
 	}
 	return list, all, nil
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/the-edge-agent/tea/cmd/internal/runview"
@@ -58,11 +60,45 @@ func (f keepFlags) open(a *app, run string) (*checkpoints.Dir, runDir, string, e
 
 type runsListCmd struct {
 	JSON bool `name:"json" help:"Print JSON."`
+	listFlags
 	keepFlags
 }
 
+// listFlags select runs of a list.
+type listFlags struct {
+	Workflow string `placeholder:"NAME" help:"Only runs of this workflow."`
+	Status   string `placeholder:"STATUS" help:"Only runs with this status."`
+	Search   string `placeholder:"WORDS" help:"Only runs whose id or workflow has these words; with --host also trigger and error."`
+	Limit    int    `placeholder:"N" help:"Print at most so many runs."`
+}
+
+// has reports whether a run is selected.
+func (f *listFlags) has(e checkpoints.Entry) bool {
+	if f.Workflow != "" && f.Workflow != e.Workflow || f.Status != "" && f.Status != string(e.Status) {
+		return false
+	}
+	text := strings.ToLower(e.ID + " " + e.Workflow)
+	for word := range strings.FieldsSeq(strings.ToLower(f.Search)) {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// check returns an error for a negative limit.
+func (f *listFlags) check() error {
+	if f.Limit < 0 {
+		return usageErrorf("--limit: expected a number above 0, got %d", f.Limit)
+	}
+	return nil
+}
+
 func (c *runsListCmd) Run(a *app) error {
-	return a.listRuns(&localRuns{a: a, keepFlags: c.keepFlags}, c.JSON)
+	if err := c.check(); err != nil {
+		return err
+	}
+	return a.listRuns(&localRuns{a: a, keepFlags: c.keepFlags, filter: c.listFlags}, c.JSON)
 }
 
 // localRuns are the runs of a directory.
@@ -70,12 +106,17 @@ type localRuns struct {
 	a *app
 	keepFlags
 	workflow string
+	filter   listFlags
 }
 
 func (s *localRuns) list() (list []checkpoints.Entry, form any, err error) {
 	runs, err := s.openDir(s.a)
 	if err == nil && runs != nil {
 		list, err = runs.List()
+	}
+	list = slices.DeleteFunc(list, func(e checkpoints.Entry) bool { return !s.filter.has(e) })
+	if s.filter.Limit > 0 && len(list) > s.filter.Limit {
+		list = list[:s.filter.Limit]
 	}
 	return list, append([]checkpoints.Entry{}, list...), err
 }
@@ -162,7 +203,7 @@ type runsShowCmd struct {
 }
 
 func (c *runsShowCmd) Run(a *app) error {
-	return c.show(a, &localRuns{a, c.keepFlags, c.Workflow}, c.RunID)
+	return c.show(a, &localRuns{a: a, keepFlags: c.keepFlags, workflow: c.Workflow}, c.RunID)
 }
 
 type runsEventsCmd struct {

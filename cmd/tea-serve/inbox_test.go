@@ -101,3 +101,28 @@ func pageIdle(t *testing.T, c *chromium) {
 		}
 	}
 }
+
+func pageRuns(t *testing.T, c *chromium) {
+	s := newProject(t, map[string]string{"greet.yaml": greet, "fail.yaml": "nodes: [{name: n, run: 'error(\"the pump is broken\")'}]\n"}).serve()
+	s.run("greet", `{"name": "Ann"}`)
+	failed := s.run("fail", "{}")["id"].(string)
+	for query, want := range map[string]int{
+		"": 2, "?q=PUMP+broken": 1, "?q=pump+nosuch": 0, "?q=" + failed: 1, "?q=greet&status=failed": 0, "?since=2026-01-01": 2, "?until=2026-01-01": 0, "?since=2100-01-01T00:00:00Z": 0,
+	} {
+		r := s.request("GET", "/v1/runs"+query, "")
+		if list, _ := r.body["runs"].([]any); r.status != http.StatusOK || len(list) != want {
+			t.Errorf("%s: %d runs, want %d: %s", query, len(list), want, r)
+		}
+	}
+	if r := s.request("GET", "/v1/runs?since=yesterday", ""); r.status != http.StatusBadRequest {
+		t.Errorf("since: %s", r)
+	}
+	b := c.open(t, s.url+"/#/runs?q=pump")
+	b.await("document.querySelectorAll('main tbody tr').length === 1 && document.querySelector('main tbody').innerText.includes('the pump is broken')")
+	b.accessible("runs")
+	b.fill("Search", "nosuch")
+	b.has("No run matches the filters.")
+	b.await("location.hash === '#/runs?q=nosuch'")
+	b.click("main a", "Show all runs")
+	b.await("document.querySelectorAll('main tbody tr').length === 2 && location.hash === '#/runs'")
+}

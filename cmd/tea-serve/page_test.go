@@ -106,6 +106,7 @@ func TestPage(t *testing.T) {
 		"notifications":                      pagePush,
 		"phone, colours and keyboard":        pagePhone,
 		"report":                             pageReport,
+		"a list of runs":                     pageRuns,
 		"inbox":                              pageInbox,
 		"an idle page":                       pageIdle,
 		"why a run failed":                   pageFailed,

@@ -66,6 +66,8 @@ type overRun struct {
 	Usage    *flow.Usage `json:"usage,omitempty"`
 	// ErrorType is the type of the failure.
 	ErrorType tea.ErrorType `json:"error_type,omitempty"`
+	// Error is the beginning of the error, with masked secrets.
+	Error string `json:"error,omitempty"`
 	// AnsweredBy and AnsweredAt are those of the item.
 	AnsweredBy map[string]string    `json:"answered_by,omitempty"`
 	AnsweredAt map[string]time.Time `json:"answered_at,omitempty"`

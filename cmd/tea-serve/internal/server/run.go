@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/the-edge-agent/tea/host"
@@ -351,13 +352,25 @@ func (s *server) addUsage(it *item, res *flow.Result, used flow.Usage, continues
 	return []*entry{{Used: &u}}
 }
 
+// maxError is the length of an error in the list of runs.
+const maxError = 300
+
+// shortError returns the beginning of a run's error, with masked secrets.
+func shortError(lv *live, res *flow.Result) string {
+	if res.Err == nil {
+		return ""
+	}
+	text := lv.v.mask.Text(res.Err.Error())
+	return strings.ToValidUTF8(text[:min(len(text), maxError)], "")
+}
+
 // end removes the item of an ended run, and starts its follow-up runs.
 func (s *server) end(lv *live, res *flow.Result, entries *[]*entry) {
 	it := lv.it
 	ended := &entry{End: it.ID}
 	*entries = append(*entries, ended)
 	if res.Checkpoint != "" {
-		ended.Over = &overRun{it.ID, it.Trigger, it.At, it.Attempts, usageOf(res), typeOf(res.Err), it.AnsweredBy, it.AnsweredAt}
+		ended.Over = &overRun{it.ID, it.Trigger, it.At, it.Attempts, usageOf(res), typeOf(res.Err), shortError(lv, res), it.AnsweredBy, it.AnsweredAt}
 	}
 	if res.Checkpoint != "" {
 		s.line(it.Workflow).addEnded(it.ID, res.Status, time.Now())

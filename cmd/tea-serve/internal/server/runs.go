@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,7 +69,7 @@ func noRun(id string) error { return fmt.Errorf("%w: %.100q", errNoRun, id) }
 // getRuns lists runs, the newest first.
 func (s *server) getRuns(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	if err := knownQuery(q, "workflow", "status", "trigger", "limit", "after"); err != nil {
+	if err := knownQuery(q, "workflow", "status", "trigger", "q", "since", "until", "limit", "after"); err != nil {
 		return err
 	}
 	if status := q.Get("status"); status != "" && !slices.Contains(statuses, status) {
@@ -82,13 +83,19 @@ func (s *server) getRuns(w http.ResponseWriter, r *http.Request) error {
 		}
 		limit = n
 	}
+	since, err1 := timeIn(q, "since")
+	until, err2 := timeIn(q, "until")
+	if err := cmp.Or(err1, err2); err != nil {
+		return err
+	}
 	list, err := s.listRuns()
 	if err != nil {
 		return err
 	}
+	words := strings.Fields(strings.ToLower(q.Get("q")))
 	list = slices.DeleteFunc(list, func(d runDoc) bool {
 		return q.Get("workflow") != "" && q.Get("workflow") != d.Workflow || q.Get("status") != "" && q.Get("status") != d.Status ||
-			q.Get("trigger") != "" && q.Get("trigger") != d.Trigger
+			q.Get("trigger") != "" && q.Get("trigger") != d.Trigger || d.since().Before(since) || !until.IsZero() && !d.since().Before(until) || !d.has(words)
 	})
 	if text := q.Get("after"); text != "" {
 		after, err := positionOf(text)
@@ -102,6 +109,32 @@ func (s *server) getRuns(w http.ResponseWriter, r *http.Request) error {
 		page["next"] = list[limit-1].position()
 	}
 	return reply(w, http.StatusOK, page)
+}
+
+// has reports whether the id, the name, the trigger or the error of a run have all words,
+// which are in lower case.
+func (d runDoc) has(words []string) bool {
+	if len(words) == 0 {
+		return true
+	}
+	text := strings.ToLower(d.ID + " " + d.Workflow + " " + d.Trigger + " " + d.Error)
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
+}
+
+// timeIn returns a parameter that is a time or a day; zero if it is absent.
+func timeIn(query url.Values, name string) (time.Time, error) {
+	text := query.Get(name)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		at, err = time.ParseInLocation(time.DateOnly, text, time.Local)
+	}
+	if err != nil {
+		return at, badRequest(fmt.Errorf("%s: expected a day such as 2026-11-28, or a time such as 2026-11-28T06:00:00Z, got %.40q", name, text))
+	}
+	return at, nil
 }
 
 // listRuns returns the runs of the directory, including queued ones.
@@ -188,6 +221,7 @@ func (s *server) complete(doc *runDoc) {
 	if it == nil {
 		if o := s.led.state.over[doc.ID]; o != nil {
 			doc.Trigger, doc.AcceptedAt, doc.Attempts, doc.Usage, doc.ErrorType, doc.AnsweredBy, doc.AnsweredAt = o.Trigger, o.At.UTC(), o.Attempts, o.Usage, o.ErrorType, o.AnsweredBy, o.AnsweredAt
+			doc.Error = cmp.Or(doc.Error, o.Error)
 		}
 		return
 	}

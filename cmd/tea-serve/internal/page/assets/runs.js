@@ -1,6 +1,6 @@
 // The list of runs.
 import {changed, get} from "./api.js"
-import {badge, button, dollars, h, notice, refill, runLink, table, when, workflowLink} from "./dom.js"
+import {badge, button, dollars, h, lasting, notice, refill, runLink, table, when, workflowLink} from "./dom.js"
 
 const statuses = ["", "running", "waiting", "failed", "stopped", "done", "queued", "parked"]
 // every calls read when a run has changed and now and then, while the view is visible,
@@ -22,28 +22,50 @@ export async function every(signal, read, fail, ms) {
 
 // runTable returns a table of runs.
 export function runTable(list, own) {
-	return table("Runs", ["Run", own ? null : "Workflow", "Status", "Trigger", "Started", "Tokens", "Cost"].filter(name => name),
-		list.map(run => [runLink(run.id), own ? null : workflowLink(run.workflow), badge(run.status), run.trigger ?? "request", when(run.started_at ?? run.accepted_at),
-			String(run.usage?.tokens ?? ""), run.usage?.usd ? dollars(run.usage.usd) : ""].filter(cell => cell !== null)))
+	return table("Runs", ["Run", own ? null : "Workflow", "Status", "Trigger", "Started", "Duration", "Error", "Tokens", "Cost"].filter(name => name),
+		list.map(run => [runLink(run.id), own ? null : workflowLink(run.workflow), badge(run.status), run.trigger ?? "request", when(run.started_at ?? run.accepted_at), duration(run),
+			run.error ? h("span", {class: "cut", title: run.error}, run.error) : "", run.usage?.tokens ? run.usage.tokens.toLocaleString() : "", run.usage?.usd ? dollars(run.usage.usd) : ""].filter(cell => cell !== null)))
 }
 
-// runs shows all runs, with filters.
+function duration(run) {
+	return run.started_at && run.updated_at && ["done", "failed", "stopped"].includes(run.status) ? lasting(Date.parse(run.updated_at) - Date.parse(run.started_at)) : ""
+}
+
+// runs shows all runs. The filters are in the address, so that a list can be sent to
+// others.
 export function runs(signal) {
 	const message = notice()
-	const content = h("div")
-	const status = h("select", {id: "status"}, statuses.map(name => h("option", {value: name}, name || "any status")))
-	const workflow = h("input", {id: "workflow", type: "search", placeholder: "Workflow", "aria-label": "Workflow", autocomplete: "off"})
+	const content = h("div", null, h("p", {class: "muted"}, "Loading …"))
+	const given = new URLSearchParams(location.hash.split("?")[1] ?? "")
+	const field = (label, element) => h("label", {for: element.id}, label, element)
+	const controls = {
+		q: h("input", {type: "search", id: "q", placeholder: "Id, workflow or error", autocomplete: "off"}),
+		workflow: h("input", {type: "search", id: "workflow", placeholder: "Any", autocomplete: "off"}),
+		status: h("select", {id: "status"}, statuses.map(name => h("option", {value: name}, name || "Any"))),
+		trigger: h("input", {type: "search", id: "trigger", placeholder: "Any", autocomplete: "off"}),
+		since: h("input", {type: "date", id: "since"}),
+		until: h("input", {type: "date", id: "until"}),
+	}
+	for (const [name, control] of Object.entries(controls)) {
+		control.value = given.get(name) ?? ""
+		control.addEventListener("change", changedFilter)
+	}
 	let pages = 1
+	let asked = 0
+
+	function filters() {
+		return new URLSearchParams(Object.entries(controls).map(([name, control]) => [name, control.value.trim()]).filter(([, value]) => value !== ""))
+	}
 
 	async function read() {
+		const mine = ++asked
 		const list = []
 		let after = ""
 		for (let n = 0; n < pages; n++) {
-			const query = new URLSearchParams({limit: "100"})
-			for (const [name, value] of [["status", status.value], ["workflow", workflow.value.trim()], ["after", after]]) {
-				if (value) {
-					query.set(name, value)
-				}
+			const query = filters()
+			query.set("limit", "100")
+			if (after) {
+				query.set("after", after)
 			}
 			const page = await get(`/v1/runs?${query}`, signal)
 			list.push(...page.runs)
@@ -52,19 +74,32 @@ export function runs(signal) {
 				break
 			}
 		}
+		if (mine !== asked) {
+			return // the filters have changed meanwhile
+		}
 		message.clear()
-		refill(content, runTable(list) ?? h("p", {class: "muted"}, "No runs."),
+		refill(content, runTable(list) ?? h("div", {class: "card empty"}, h("p", null, h("strong", null, filters().size > 0 ? "No run matches the filters." : "No runs yet.")), h("p", null, filters().size > 0 ? h("a", {href: "#/runs", onclick: clear}, "Show all runs") : ["Start one from its ", h("a", {href: "#/"}, "workflow"), "."])),
 			after ? button("More", () => {
 				pages++
 				return read()
 			}, message.fail) : null)
 	}
-	const changed = () => {
-		pages = 1
-		read().catch(message.fail)
+
+	function clear() {
+		for (const control of Object.values(controls)) {
+			control.value = ""
+		}
+		changedFilter()
 	}
-	status.addEventListener("change", changed)
-	workflow.addEventListener("change", changed)
+
+	function changedFilter() {
+		pages = 1
+		const query = filters().toString()
+		history.replaceState(null, "", query ? `#/runs?${query}` : "#/runs")
+		read().catch(err => signal.aborted || message.fail(err))
+	}
+
 	every(signal, read, message.fail)
-	return h("div", null, h("h1", null, "Runs"), h("p", {class: "buttons"}, h("label", {for: "status"}, "Status "), status, workflow), message.element, content)
+	return h("div", null, h("h1", null, "Runs"), h("div", {class: "filters", role: "search"}, field("Search", controls.q), field("Workflow", controls.workflow), field("Status", controls.status),
+		field("Trigger", controls.trigger), field("From", controls.since), field("Before", controls.until)), message.element, content)
 }
