@@ -62,13 +62,10 @@ type ImportResult struct {
 
 // replica returns the contents of the memory as records.
 func (f *folder) replica() (store.Replica, error) {
-	if !inPage && f.embedded != nil {
-		return f.embeddedReplica(), nil
-	}
-	if f.remote.stores.Replica == nil {
+	if f.stores.Replica == nil {
 		return nil, store.Unsupported(f.settings.Engine, store.Records, "")
 	}
-	return f.remote.stores.Replica, nil
+	return f.stores.Replica, nil
 }
 
 // archiveTables returns the tables of the memory, nil for one without tables.

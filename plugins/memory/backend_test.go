@@ -3,20 +3,15 @@ package memory_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/the-edge-agent/tea/plugins/memory"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
@@ -36,21 +31,12 @@ func elsewhere() memory.Option {
 			return nil, err
 		}
 		dir := filepath.Join(filepath.FromSlash(u.Path), options.Part)
-		e, err := engine.Open(ctx, engine.Options{Dir: dir, Driver: sqlite.Driver{}, ReadOnly: c.ReadOnly})
+		c.Dir = dir
+		m, err := devicetest.OpenMemory(ctx, sqlite.Driver{}, c, vector.Options{})
 		if err != nil {
 			return nil, err
 		}
-		blobs, err := blob.Open(filepath.Join(dir, "blobs"))
-		if err != nil {
-			return nil, errors.Join(err, e.Close())
-		}
-		return &store.Stores{
-			LongTerm: longterm.New(longterm.Options{Engine: e, Blobs: blobs, Clock: clock.New(), IndexDir: filepath.Join(dir, "index"), Language: c.Language, InlineBytes: c.InlineBytes}),
-			Metadata: documents.New(e),
-			Vectors:  vectors.New(vectors.Options{Engine: e, Dir: filepath.Join(dir, "vectors")}),
-			Blobs:    blobs,
-			Close:    func() error { return errors.Join(e.Close(), blobs.Close()) },
-		}, nil
+		return &store.Stores{LongTerm: m.LongTerm, Metadata: m.Metadata, Vectors: m.Vectors, Blobs: m.Blobs, Close: m.Stores.Close}, nil
 	}})
 }
 

@@ -4,17 +4,17 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 	"time"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/teatest"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -67,11 +67,11 @@ func fillVectors(b *testing.B, dir, name string, p *points) (bulk time.Duration)
 	if name == "duckdb" {
 		driver, _ = duckdb.New()
 	}
-	e, err := engine.Open(b.Context(), engine.Options{Dir: dir, Driver: driver})
+	m, err := devicetest.OpenMemory(b.Context(), driver, store.Config{Dir: dir}, vector.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	x := vectors.New(vectors.Options{Engine: e, Dir: filepath.Join(dir, "vectors")})
+	x := m.Vectors
 	for from := 0; from < benchVectors; from += 5000 {
 		items := make([]store.VectorItem, 5000)
 		for i := range items {
@@ -90,13 +90,11 @@ func fillVectors(b *testing.B, dir, name string, p *points) (bulk time.Duration)
 			b.Fatal(err)
 		}
 	})
-	if err := x.WaitBuilt(b.Context(), "default"); err != nil {
+	if err := m.Driver.WaitBuilt(b.Context(), "default"); err != nil {
 		b.Fatal(err)
 	}
-	for _, end := range []func() error{x.Close, e.Close} {
-		if err := end(); err != nil {
-			b.Fatal(err)
-		}
+	if err := m.Close(); err != nil {
+		b.Fatal(err)
 	}
 	return bulk
 }

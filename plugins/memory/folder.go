@@ -16,8 +16,10 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/recall"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/scratch"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/shortterm"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tokens"
@@ -39,9 +41,10 @@ type folder struct {
 	// acknowledged is where a write is durable on return: local or remote.
 	acknowledged string
 	clock        *clock.Clock
-	// Either embedded or remote is set.
-	embedded *embedded
-	remote   *remote
+	stores       *store.Stores
+	embedded     *embedded // nil for a memory in a Backend
+	// scratch has the index of the files' texts of a memory in a Backend, which each process builds.
+	scratch scratch.Folder
 
 	documents store.MetadataStore
 	blobs     store.BlobStorage
@@ -98,10 +101,11 @@ type database interface {
 }
 
 // families opens the families on top of the stores. identity names the database,
-// and texts returns the folder for the index of the files' texts.
-func (f *folder) families(identity func(context.Context) (string, error), texts func() (string, error)) {
+// texts returns the folder for the index of the files' texts, and contents are those of the files if the stores
+// also write them.
+func (f *folder) families(identity func(context.Context) (string, error), texts func() (string, error), contents *content.Store) {
 	f.files = file.New(file.Options{
-		Documents: f.documents, Blobs: f.blobs, Clock: f.clock, Tokens: tokens.Count, Shared: f.sharedFiles(),
+		Documents: f.documents, Blobs: f.blobs, Contents: contents, Clock: f.clock, Tokens: tokens.Count, Shared: f.sharedFiles(),
 		Hidden: func(ctx context.Context) (func(string) bool, error) { return f.sessions.Expired(ctx) },
 	})
 	f.sessions = session.New(session.Options{Documents: f.documents, Files: f.files, Clock: f.clock, ReadOnly: f.readOnly != "", Shared: !inPage && f.embedded == nil})
@@ -139,10 +143,9 @@ func (f *folder) close() error {
 	if !inPage {
 		err = errors.Join(f.assembler.Close(), err)
 	}
-	if !inPage && f.embedded != nil {
-		err = errors.Join(err, f.embedded.close())
-	} else {
-		err = errors.Join(err, f.remote.close())
+	err = errors.Join(err, f.stores.Close())
+	if !inPage {
+		err = errors.Join(err, f.scratch.Remove())
 	}
 	return errors.Join(err, f.cloud.close())
 }

@@ -52,7 +52,7 @@ type InspectResult struct {
 // Inspect is memory.inspect.
 func (m *Memory) Inspect(ctx context.Context, _ *tea.Request, _ struct{}) (*InspectResult, error) {
 	f := m.folder
-	if inPage || f.remote != nil {
+	if inPage || f.embedded == nil {
 		return f.inspectRemote(ctx)
 	}
 	r := &InspectResult{Success: true, Path: f.dir, Engine: string(f.embedded.engine.Dialect()), State: "ok", Entries: map[string]int64{}, Bytes: map[string]int64{}}
@@ -68,12 +68,15 @@ func (m *Memory) Inspect(ctx context.Context, _ *tea.Request, _ struct{}) (*Insp
 			return r, nil
 		}
 	}
-	if err := f.count(ctx, r.Entries); err != nil {
+	entries, _, err := f.stores.Inspect(ctx)
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err
 		}
 		r.State, r.Problem = "broken", err.Error()
+		return r, nil
 	}
+	r.Entries = entries
 	return r, nil
 }
 
@@ -113,13 +116,6 @@ func partOf(name string) string {
 	return parts[first]
 }
 
-func (f *folder) count(ctx context.Context, entries map[string]int64) error {
-	rows, err := f.embedded.engine.Query(ctx, "SELECT 'ltm', count(*) FROM ltm UNION ALL SELECT 'vectors', count(*) FROM vectors UNION ALL SELECT kind, count(*) FROM documents GROUP BY kind")
-	var name string
-	var n int64
-	return store.Scan(rows, err, func() { entries[name] = n }, &name, &n)
-}
-
 // ResetParams are the parameters of memory.reset.
 type ResetParams struct {
 	Confirm bool `json:"confirm" doc:"must be true: removed data cannot be restored"`
@@ -137,7 +133,7 @@ func (m *Memory) Reset(ctx context.Context, _ *tea.Request, p ResetParams) (*Res
 	if !p.Confirm {
 		return nil, tea.Errorf(tea.ValidationError, "memory.reset removes everything in %s; set confirm: true", m.folder.dir)
 	}
-	if m.folder.remote != nil {
+	if m.folder.embedded == nil {
 		return m.folder.resetRemote(ctx)
 	}
 	var before InspectResult

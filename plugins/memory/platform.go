@@ -14,13 +14,13 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
+	internal "github.com/the-edge-agent/tea/plugins/memory/internal/embedded"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -96,20 +96,19 @@ func (f *folder) openEmbedded(ctx context.Context, overrun func(growing bool)) e
 	if e.blobs, err = blob.Open(filepath.Join(f.dir, "blobs")); err != nil {
 		return errors.Join(err, e.engine.Close())
 	}
-	f.acknowledged = "local"
-	readOnly := f.readOnly != ""
-	docs := documents.New(e.engine)
-	e.longterm = longterm.New(longterm.Options{
-		Engine: e.engine, Blobs: e.blobs, Clock: f.clock, IndexDir: filepath.Join(f.dir, "index"), Language: f.settings.LTM.Language, InlineBytes: f.settings.LTM.InlineBytes, Logger: slog.Default(),
-		ReadOnly: readOnly,
-	})
+	config := f.config()
+	config.Engine, config.Blobs = string(opened.Dialect()), e.blobs
+	e.driver = internal.New(opened, config, f.settings.Vector.options())
+	s := records.OpenFinder(e.driver, config)
+	docs := e.driver.Documents(s.Metadata)
 	managed := catalog.NewManaged(docs, f.clock)
-	e.tables = tabular.New(tabular.Options{Engine: e.engine, Documents: docs, Catalog: managed, Dir: filepath.Join(f.dir, "tables"), ReadOnly: readOnly, Logger: slog.Default()})
-	f.embedded, f.documents, f.blobs, f.longterm, f.tables, f.catalog = e, docs, e.blobs, e.longterm, e.tables, managed.Catalog
-	e.documents, e.vectors = docs, vectors.New(vectors.Options{Engine: e.engine, Dir: filepath.Join(f.dir, "vectors"), Search: f.settings.Vector.options(), ReadOnly: readOnly, Logger: slog.Default()})
-	f.vectors = e.vectors
-	f.families(e.engine.Identity, func() (string, error) { return filepath.Join(f.dir, "files-index"), nil })
-	if !readOnly {
+	e.tables = tabular.New(tabular.Options{Engine: opened, Documents: docs, Catalog: managed, Dir: filepath.Join(f.dir, "tables"), ReadOnly: f.readOnly != "", Logger: slog.Default()})
+	s.Acknowledged, s.SQL, s.Tables, s.Close = "local", opened, e.tables, e.close
+	s.Replica = deviceRecords{s.Replica.(syncing.Device), f}
+	f.embedded, f.catalog = e, managed.Catalog
+	f.use(s)
+	f.families(opened.Identity, func() (string, error) { return filepath.Join(f.dir, "files-index"), nil }, e.driver.FileContents())
+	if f.readOnly == "" {
 		f.sweeper = f.sweeps()
 	}
 	return nil

@@ -43,10 +43,8 @@ func (s *settings) resolvePlatform() error {
 // methods into the program.
 type embedded struct{ engine database }
 
-func (*embedded) close() error                            { return nil }
 func (*embedded) sweep(context.Context) error             { return nil }
 func (*embedded) sweepContents(context.Context) error     { return nil }
-func (*folder) embeddedReplica() (none syncing.Device)    { return nil }
 func (*folder) sharedFiles() (none file.Shared)           { return nil }
 func (*folder) deviceTables() (none syncing.DeviceTables) { return nil }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/manifest"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -69,21 +68,17 @@ func (m *Memory) SQLQuery(ctx context.Context, _ *tea.Request, p SQLQueryParams)
 
 // selector runs the queries.
 func (m *Memory) selector() (store.Selector, error) {
-	switch f := m.folder; {
-	case f.embedded != nil:
-		return f.embedded.engine, nil
-	case f.remote.stores.SQL == nil:
+	if f := m.folder; f.stores.SQL == nil {
 		return nil, store.Unsupported(f.settings.Engine, store.SQL, "")
-	default:
-		return f.remote.stores.SQL, nil
 	}
+	return m.folder.stores.SQL, nil
 }
 
 // views are the tables of memory.sql_query. A Selector of a Backend adds its own.
 func (m *Memory) views(dialect store.Dialect) []store.View {
 	views := append(catalog.Views(dialect), m.folder.sessions.View(dialect), file.View(dialect), manifest.View(dialect))
 	if m.folder.embedded != nil {
-		views = append(views, m.folder.embedded.longterm.View(), vectors.View(dialect))
+		views = append(views, m.folder.embedded.driver.Views()...)
 	}
 	return views
 }

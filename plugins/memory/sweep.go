@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
-
-	"github.com/the-edge-agent/tea/plugins/memory/internal/deletion"
 )
 
 const (
@@ -22,8 +20,6 @@ const (
 	// sweepGrace is how long expired entries are kept: a device can start with a
 	// clock that is a day ahead.
 	sweepGrace = 25 * time.Hour
-	// tombstoneRetention is how long tombstones are kept, for devices that were offline.
-	tombstoneRetention = 90 * 24 * time.Hour
 	// lastSweepFile has the time of the last complete sweep.
 	lastSweepFile = "swept"
 )
@@ -41,8 +37,7 @@ func (f *folder) sweep(ctx context.Context, grace time.Duration) error {
 		// Unused contents stay: another process may be about to refer to them.
 		return errors.Join(sessions, entries)
 	}
-	deletions := deletion.Sweep(ctx, f.embedded.engine, f.clock.Now().Add(-tombstoneRetention))
-	return errors.Join(sessions, entries, deletions, f.files.Sweep(ctx), f.embedded.sweep(ctx))
+	return errors.Join(sessions, entries, f.files.Sweep(ctx), f.embedded.sweep(ctx))
 }
 
 // sweepContents removes the contents that nothing uses and, in a page, expired entries.

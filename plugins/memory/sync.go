@@ -87,10 +87,7 @@ func (m *Memory) Sync(ctx context.Context, req *tea.Request, p SyncParams) (*Syn
 // device returns the memory as a device that synchronises, nil for a memory that
 // devices share.
 func (f *folder) device() syncing.Device {
-	if !inPage && f.embedded != nil {
-		return f.embeddedReplica()
-	}
-	if d, ok := f.remote.stores.Replica.(syncing.Device); ok && f.acknowledged == "local" {
+	if d, ok := f.stores.Replica.(syncing.Device); ok && f.acknowledged == "local" {
 		return d
 	}
 	return nil

@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"github.com/the-edge-agent/tea/sdk/x/filter"
+)
 
 // Driver is the database of a memory: rows under the names of records. All
 // features of the memory (checks of names, deduplication, conditions, expiry,
@@ -19,7 +23,7 @@ import "context"
 // Times are microseconds since 1970, 0 = none.
 //
 // The optional interfaces are [Bounded], [DocumentFinder], [TextSearcher],
-// [NearestSearcher], [VectorCacher], [PrefixDeleter], [FileStore], [ContentStore],
+// [TextFilterer], [NearestSearcher], [VectorCacher], [PrefixDeleter], [FileStore], [ContentStore],
 // [Inspector] and [Resetter].
 //
 // A call whose context has ended fails with the context's error or succeeds. A
@@ -31,7 +35,7 @@ type Driver interface {
 	// Get returns the existing rows, and the known tombstones of others, in any
 	// order. All are of one instant.
 	Get(ctx context.Context, q RowQuery) ([]Row, error)
-	// Scan returns rows of a space in the order of their keys' bytes.
+	// Scan returns rows of a space in the order of their keys' bytes. Entries need no numbers.
 	Scan(ctx context.Context, q RowRange) (RowPage, error)
 	// Changes returns the rows of a feed that changed after a number, and tombstones, in
 	// the order of their last changes.
@@ -83,6 +87,9 @@ type Row struct {
 	// Body is an entry's value as canonical JSON, a document, or a vector as
 	// little-endian float32.
 	Body []byte
+	// Load, if set, reads the row again with its Body, which was left out because it is large. The row that it returns is
+	// Deleted if it no longer exists.
+	Load func(ctx context.Context) (Row, error) `json:"-"`
 	// Size is the length of an entry's value, even if Body was not read.
 	Size int64
 	// Hash is the SHA-256 of an entry's value, in hex.
@@ -107,7 +114,8 @@ type RowQuery struct {
 	// NoBody leaves the bodies out.
 	NoBody bool
 	// Numbered reports that the numbers and the tombstones are used. Otherwise a driver can
-	// leave both out; the numbers of documents are in the order of their last changes.
+	// leave both out, and the ids and times of entries that it selects by their names; the
+	// numbers of documents are in the order of their last changes.
 	Numbered bool
 }
 
@@ -247,9 +255,15 @@ type TextSearcher interface {
 	SearchText(ctx context.Context, q TextQuery) (TextPage, error)
 }
 
+// TextFilterer is a TextSearcher that returns only rows that match TextQuery.Filter. The rows of other drivers are
+// filtered after they were read.
+type TextFilterer interface{ FiltersText() bool }
+
 // TextQuery selects entries by a text; see [Search].
 type TextQuery struct {
 	Space, Text, Prefix string
+	// Filter restricts the rows by their metadata. Only a [TextFilterer] uses it.
+	Filter filter.Filter
 	// Offset is the number of rows to leave out.
 	Offset int
 	// The other fields are as in RowRange.

@@ -105,7 +105,7 @@ func TestNewerVersions(t *testing.T) {
 	t.Run("schema", func(t *testing.T) {
 		t.Parallel()
 		device := openStores(t, config(t, s, prefixOf(t), t.TempDir(), nil))
-		err := device.LongTerm.(*entries).s.write(t.Context(), func(tn *holder) error {
+		err := device.Tables.(tableStore).s.write(t.Context(), func(tn *holder) error {
 			return tracked{tn.engine, tn}.Write(t.Context(), func(ctx context.Context, tx store.Tx) error {
 				_, err := tx.Exec(ctx, "INSERT INTO tea_schema VALUES (999)")
 				return err
@@ -127,7 +127,7 @@ func TestNewerVersions(t *testing.T) {
 	t.Run("format", func(t *testing.T) {
 		t.Parallel()
 		device := openStores(t, config(t, s, prefixOf(t), t.TempDir(), nil))
-		sh := device.LongTerm.(*entries).s
+		sh := device.Tables.(tableStore).s
 		if _, err := writeHead(t.Context(), sh.bucket, head{Format: format + 1, Store: "x"}, "absent"); err != nil {
 			t.Fatal(err)
 		}

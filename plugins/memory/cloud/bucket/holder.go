@@ -92,8 +92,8 @@ func (s *shared) begin(ctx context.Context) (*holder, error) {
 func (t *holder) release() {
 	t.end()
 	t.work.Wait()
-	if t.longterm != nil {
-		_ = t.parts.close() // nothing was written
+	if t.driver != nil {
+		_ = t.driver.Close() // nothing was written
 	}
 	if t.pages != nil {
 		_ = t.pages.Close()
@@ -369,7 +369,7 @@ func (t *holder) finish() {
 	}
 	t.end()
 	t.work.Wait()
-	closed := errors.Join(t.parts.close(), t.pages.Close(), t.engine.Close())
+	closed := errors.Join(t.driver.Close(), t.pages.Close(), t.engine.Close())
 	switch {
 	case err != nil:
 		s.c.Logger.Warn("the memory was not published; the next call publishes it", "error", err.Error())

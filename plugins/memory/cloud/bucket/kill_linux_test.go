@@ -154,7 +154,7 @@ func TestAcknowledgedWritesSurviveKills(t *testing.T) {
 // the copy's.
 func checkDatabase(t *testing.T, stores *store.Stores) {
 	t.Helper()
-	s := stores.LongTerm.(*entries).s
+	s := stores.Tables.(tableStore).s
 	err := s.read(t.Context(), func(tn *holder) error {
 		rows, err := tn.engine.Query(t.Context(), "PRAGMA integrity_check")
 		text := ""

@@ -139,7 +139,7 @@ func (t *holder) latest(ctx context.Context, since time.Time) (bool, error) {
 // endReading closes a reader's copy.
 func (t *holder) endReading() {
 	t.end()
-	if err := errors.Join(t.parts.close(), t.engine.Close()); err != nil {
+	if err := errors.Join(t.driver.Close(), t.engine.Close()); err != nil {
 		t.s.c.Logger.Warn("the copy of the memory could not be closed", "error", err.Error())
 	}
 }

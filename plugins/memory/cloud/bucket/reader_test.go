@@ -27,7 +27,7 @@ func TestReadOnlyTakesNoLease(t *testing.T) {
 		if e := tea.AsError(err); e == nil || e.Type != tea.NotFound || errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a memory that does not exist: %v", err)
 		}
-		b := readers[0].LongTerm.(*entries).s.bucket
+		b := readers[0].Tables.(tableStore).s.bucket
 		headOf := func() head {
 			t.Helper()
 			h, _, err := readHead(t.Context(), b)
@@ -98,20 +98,24 @@ func TestAReaderMeetsASweep(t *testing.T) {
 	set(t, writer, "a", large("old"))
 	reading := config(t, s, prefixOf(t), t.TempDir(), nil)
 	reading.ReadOnly = "settings.memory.read_only is set"
-	reader := openStores(t, reading).LongTerm.(*entries).s
+	reader := openStores(t, reading).Tables.(tableStore).s
 	calls := 0
-	var got store.Memory
-	err := reader.readPublished(t.Context(), func(x *holder) (err error) {
+	var got store.Row
+	err := reader.readPublished(t.Context(), func(x *holder) error {
 		if calls++; calls == 1 {
 			set(t, writer, "a", large("new"))
 			if _, err := writer.LongTerm.Sweep(t.Context(), time.Now()); err != nil {
 				return err
 			}
 		}
-		got, err = x.longterm.Retrieve(t.Context(), "", "a")
+		rows, err := x.driver.Get(t.Context(), store.RowQuery{Feed: store.EntryFeed, Names: []store.RecordName{{Feed: store.EntryFeed, Key: "a"}}})
+		if err != nil {
+			return err
+		}
+		got, err = rows[0].Load(t.Context())
 		return err
 	})
-	if err != nil || calls != 2 || string(got.Value) != `"`+large("new")+`"` {
-		t.Errorf("%d calls, %.20s, %v; want the new value after two", calls, got.Value, err)
+	if err != nil || calls != 2 || string(got.Body) != `"`+large("new")+`"` {
+		t.Errorf("%d calls, %.20s, %v; want the new value after two", calls, got.Body, err)
 	}
 }

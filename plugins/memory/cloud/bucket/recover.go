@@ -11,45 +11,32 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/embedded"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/session"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// parts are the stores on one database.
+// parts are the driver of one database, with its records and tables.
 type parts struct {
-	longterm  *longterm.Memory
-	documents *documents.Documents
-	vectors   *vectors.Index
-	replica   *replica.Replica
-	tables    *tabular.Tables
+	driver  *embedded.Driver
+	replica store.Replica
+	tables  *tabular.Tables
 }
 
-// partsOn opens the stores of a database in a folder.
+// partsOn opens the parts of a database in a folder.
 func partsOn(e store.QueryEngine, dir string, blobs store.BlobStorage, clock *clock.Clock, c store.Config) parts {
-	readOnly := c.ReadOnly != ""
-	p := parts{documents: documents.New(e)}
-	p.longterm = longterm.New(longterm.Options{
-		Engine: e, Blobs: blobs, Clock: clock, IndexDir: filepath.Join(dir, "index"), Language: c.Language, InlineBytes: c.InlineBytes, ReadOnly: readOnly, Logger: c.Logger,
-	})
-	p.vectors = vectors.New(vectors.Options{Engine: e, Dir: filepath.Join(dir, "vectors"), ReadOnly: readOnly, Logger: c.Logger})
-	managed := catalog.NewManaged(p.documents, clock)
-	p.tables = tabular.New(tabular.Options{Engine: e, Documents: p.documents, Catalog: managed, Dir: filepath.Join(dir, "tables"), ReadOnly: readOnly, Logger: c.Logger})
-	o := replica.Options{Engine: e, LongTerm: p.longterm, Vectors: p.vectors, Documents: p.documents, Catalog: managed.Catalog}
-	o.Files = file.New(file.Options{Documents: p.documents, Blobs: blobs, Clock: clock})
-	o.Sessions = session.New(session.Options{Documents: p.documents, Files: o.Files, Clock: clock, ReadOnly: readOnly})
-	p.replica = replica.New(o)
-	return p
+	c.Dir, c.Blobs = dir, blobs
+	d := embedded.New(e, c, vector.Options{})
+	s := records.OpenFinder(d, c)
+	docs := d.Documents(s.Metadata)
+	return parts{d, s.Replica, tabular.New(tabular.Options{
+		Engine: e, Documents: docs, Catalog: catalog.NewManaged(docs, clock), Dir: filepath.Join(dir, "tables"), ReadOnly: c.ReadOnly != "", Logger: c.Logger,
+	})}
 }
-
-func (p parts) close() error { return errors.Join(p.longterm.Close(), p.vectors.Close()) }
 
 // recoverCopies merges the acknowledged changes of copies that were moved aside. It
 // retries failed merges with the next lease.
@@ -97,7 +84,7 @@ func (t *holder) merge(ctx context.Context, dir string) (merged int, refused, er
 		return 0, nil, err
 	}
 	from := partsOn(e, dir, t.s.blobs, t.s.clock, t.s.c)
-	defer func() { err = errors.Join(err, from.close(), e.Close()) }()
+	defer func() { err = errors.Join(err, from.driver.Close(), e.Close()) }()
 	for _, feed := range store.Feeds() {
 		mark := old.state.Marks[feed]
 		query := store.ChangeQuery{Feed: feed, After: mark, Limit: mergeAtOnce}
@@ -138,7 +125,7 @@ const mergeAtOnce = 500
 
 // mergePage writes the records whose last change since the mark was made on this device. It returns their number, and
 // the reason for the first refused record.
-func (t *holder) mergePage(ctx context.Context, from *replica.Replica, changed []store.Record, mark int64) (merged int, refused, err error) {
+func (t *holder) mergePage(ctx context.Context, from store.Replica, changed []store.Record, mark int64) (merged int, refused, err error) {
 	// A record can exist again after its tombstone.
 	latest := map[store.RecordName]store.Record{}
 	var names []store.RecordName
@@ -183,6 +170,6 @@ func (t *holder) mergePage(ctx context.Context, from *replica.Replica, changed [
 	return merged, refused, nil
 }
 
-func contentOf(from *replica.Replica, hash string) func(context.Context) (io.ReadCloser, error) {
+func contentOf(from store.Replica, hash string) func(context.Context) (io.ReadCloser, error) {
 	return func(ctx context.Context) (io.ReadCloser, error) { return from.Content(ctx, hash) }
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/mirror"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -521,7 +521,7 @@ const forgetSQL = `WITH old AS (SELECT max(seq) AS seq FROM tea_deleted WHERE fe
 func (d *database) forget(ctx context.Context) error {
 	for _, feed := range store.Feeds() {
 		err := d.do(ctx, writing, func(ctx context.Context, c conn) error {
-			_, err := c.Exec(ctx, forgetSQL, string(feed), int64(replica.KeptDeletions)*time.Second.Microseconds())
+			_, err := c.Exec(ctx, forgetSQL, string(feed), int64(records.KeptDeletions)*time.Second.Microseconds())
 			return err
 		})
 		if err != nil {

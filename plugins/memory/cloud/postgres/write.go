@@ -132,7 +132,7 @@ func (d *database) entryArgs(writes []*store.RowWrite, now int64) []any {
 		column(writes, func(w *store.RowWrite) string { return w.Hash }),
 		column(writes, func(w *store.RowWrite) *int64 { return orNull(w.Expires) }),
 		column(writes, func(w *store.RowWrite) string {
-			return d.vector(longterm.Fields(w.Key, string(w.Body), w.Metadata))
+			return d.vector(longterm.Fields(w.Key, w.Body, w.Metadata))
 		}),
 		column(writes, func(w *store.RowWrite) *int64 { return orNull(w.Created) }),
 		column(writes, func(w *store.RowWrite) *int64 { return orNull(w.Updated) }),

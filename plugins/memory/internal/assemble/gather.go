@@ -293,7 +293,7 @@ func (g *gathering) entry(p *place, e store.Memory) error {
 // wordsOf returns the searchable texts of an entry, as in ltm.search, with name
 // in place of its key.
 func wordsOf(name string, e store.Memory) (texts []string) {
-	for _, field := range longterm.Fields(name, string(e.Value), string(e.Metadata)) {
+	for _, field := range longterm.Fields(name, e.Value, string(e.Metadata)) {
 		texts = append(texts, field.Text)
 	}
 	return texts

@@ -19,7 +19,6 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
@@ -54,7 +53,7 @@ func each(t *testing.T, test func(t *testing.T, open func() *catalog.Catalog)) {
 				if last, err = engine.Open(t.Context(), engine.Options{Dir: dir, Driver: driver}); err != nil {
 					t.Fatal(err)
 				}
-				return catalog.New(documents.New(last), clock.New())
+				return catalog.New(devicetest.Documents(last), clock.New())
 			})
 		})
 	}

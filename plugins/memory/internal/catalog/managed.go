@@ -17,15 +17,25 @@ import (
 // keptSnapshots is the number of snapshots of a managed table that are kept.
 const keptSnapshots = 20
 
+// Documents are documents that also change in transactions of the embedded database.
+type Documents interface {
+	store.MetadataStore
+	// ApplyIn is Apply in a transaction of the caller, which commits the changes.
+	ApplyIn(ctx context.Context, tx store.Tx, changes ...store.Change) error
+	// Below returns the documents of a kind whose ids begin with the folder and a slash, in
+	// the order of their ids. It reads committed documents if from is nil.
+	Below(ctx context.Context, from documents.Reader, kind, folder string) ([]store.Document, error)
+}
+
 // Managed is a catalog in an embedded database, whose entries also change in
 // transactions of data.* tables.
 type Managed struct {
 	*Catalog
-	docs *documents.Documents
+	docs Documents
 }
 
 // NewManaged creates a catalog. The documents belong to the caller.
-func NewManaged(docs *documents.Documents, clock *clock.Clock) *Managed {
+func NewManaged(docs Documents, clock *clock.Clock) *Managed {
 	return &Managed{New(docs, clock), docs}
 }
 

@@ -3,7 +3,10 @@
 package devicetest
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -12,10 +15,12 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/embedded"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/vector"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 	"github.com/the-edge-agent/tea/plugins/memory/storetest"
 )
@@ -27,12 +32,58 @@ type Device struct {
 	Driver    engine.Driver
 	Engine    *engine.Engine
 	Folder    *blob.Folder
-	Documents *documents.Documents
+	Documents *embedded.Documents
 	Faults    *storetest.Faults
 	Clock     *clock.Clock
 
 	passed *atomic.Int64 // nanoseconds
 	once   sync.Once
+}
+
+// Memory is the memory on an embedded database. Closing it closes the database, too.
+type Memory struct {
+	*store.Stores
+	Engine *engine.Engine
+	Driver *embedded.Driver
+}
+
+// Close closes the stores and the database.
+func (m *Memory) Close() error {
+	return errors.Join(m.LongTerm.Close(), m.Vectors.Close(), m.Stores.Close())
+}
+
+// OpenMemory opens the memory in the folder c.Dir. Options of c that are not set have the defaults of settings.
+func OpenMemory(ctx context.Context, driver engine.Driver, c store.Config, search vector.Options) (*Memory, error) {
+	e, err := engine.Open(ctx, engine.Options{Dir: c.Dir, Driver: driver, ReadOnly: c.ReadOnly})
+	if err != nil {
+		return nil, err
+	}
+	blobs, err := blob.Open(filepath.Join(c.Dir, "blobs"))
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	c.Blobs = blobs
+	d, stores := open(e, c, search)
+	stores.Close = func() error { return errors.Join(d.Close(), e.Close(), blobs.Close()) }
+	return &Memory{stores, e, d}, nil
+}
+
+func open(e store.QueryEngine, c store.Config, search vector.Options) (*embedded.Driver, *store.Stores) {
+	c.InlineBytes = cmp.Or(c.InlineBytes, 1024)
+	if c.Now == nil {
+		c.Now = clock.New().Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	d := embedded.New(e, c, search)
+	return d, records.OpenFinder(d, c)
+}
+
+// Documents returns the documents of a database.
+func Documents(e store.QueryEngine) *embedded.Documents {
+	d, stores := open(e, store.Config{}, vector.Options{})
+	return d.Documents(stores.Metadata)
 }
 
 // EachDriver runs a test on every database. It skips a database that this build
@@ -73,7 +124,7 @@ func openDevice(t *testing.T, driver engine.Driver, dir string, passed time.Dura
 	if d.Folder, err = blob.Open(filepath.Join(dir, "blobs")); err != nil {
 		t.Fatal(err)
 	}
-	d.Documents = documents.New(d.Faults.Engine(d.Engine))
+	d.Documents = Documents(d.Faults.Engine(d.Engine))
 	t.Cleanup(func() { d.close(t) })
 	return d
 }

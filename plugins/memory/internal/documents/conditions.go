@@ -10,10 +10,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-const defaultLimit = 1000
-
-// idField is the name of a document's id in conditions and orders.
-const idField = "id"
+// IDField is the name of a document's id in conditions and orders.
+const IDField = "id"
 
 // fieldPath matches the fields of conditions, which become part of the statement.
 var fieldPath = sync.OnceValue(func() *regexp.Regexp {
@@ -53,56 +51,41 @@ func fieldOf(dialect store.Dialect, path string) (field, error) {
 	return field{types: typesOf(dialect), kind: extract(dialect, "json_type", path), value: Field(dialect, path)}, nil
 }
 
-// clause is a condition in SQL and its parameters.
-type clause struct {
-	sql  string
-	args []any
+// Clause is a part of a statement and its parameters.
+type Clause struct {
+	SQL  string
+	Args []any
 }
 
 // Where returns the conditions of a query in SQL and their parameters: nil, int64,
 // float64 and string.
 func Where(dialect store.Dialect, query store.DocumentQuery) (sql string, args []any, err error) {
-	made, err := where(dialect, query)
-	return made.sql, made.args, err
-}
-
-// OrderBy returns the ORDER BY clause of a query.
-func OrderBy(dialect store.Dialect, query store.DocumentQuery) (string, error) {
-	return ordering(dialect, query)
-}
-
-// Behind returns the first string after all strings with the prefix, "" if there is
-// none.
-func Behind(prefix string) string { return behind(prefix) }
-
-// where returns the WHERE clause of a query.
-func where(dialect store.Dialect, query store.DocumentQuery) (clause, error) {
-	all := clause{sql: "kind = ?", args: []any{query.Kind}}
+	sql, args = "kind = ?", []any{query.Kind}
 	for _, c := range query.Where {
 		made, err := condition(dialect, c)
 		if err != nil {
-			return clause{}, err
+			return "", nil, err
 		}
-		all.sql += " AND " + made.sql
-		all.args = append(all.args, made.args...)
+		sql += " AND " + made.SQL
+		args = append(args, made.Args...)
 	}
-	return all, nil
+	return sql, args, nil
 }
 
-func condition(dialect store.Dialect, c store.Condition) (clause, error) {
-	if c.Field == idField {
+func condition(dialect store.Dialect, c store.Condition) (Clause, error) {
+	if c.Field == IDField {
 		return idCondition(c)
 	}
 	f, err := fieldOf(dialect, c.Field)
 	if err != nil {
-		return clause{}, err
+		return Clause{}, err
 	}
 	switch c.Op {
 	case store.Eq:
 		return f.equal(c.Value)
 	case store.Ne:
 		equal, err := f.equal(c.Value)
-		return clause{"NOT coalesce(" + equal.sql + ", false)", equal.args}, err
+		return Clause{"NOT coalesce(" + equal.SQL + ", false)", equal.Args}, err
 	case store.Lt, store.Le, store.Gt, store.Ge:
 		return f.ordered(string(c.Op), c.Value)
 	case store.In:
@@ -110,59 +93,60 @@ func condition(dialect store.Dialect, c store.Condition) (clause, error) {
 	case store.Prefix:
 		prefix, ok := c.Value.(string)
 		if !ok {
-			return clause{}, tea.Errorf(tea.ValidationError, "%s: a prefix is a string, not %T", c.Field, c.Value)
+			return Clause{}, tea.Errorf(tea.ValidationError, "%s: a prefix is a string, not %T", c.Field, c.Value)
 		}
-		return clause{"(" + f.kind + " = " + f.text + " AND substr(" + f.value + ", 1, length(?)) = ?)", []any{prefix, prefix}}, nil
+		return Clause{"(" + f.kind + " = " + f.text + " AND substr(" + f.value + ", 1, length(?)) = ?)", []any{prefix, prefix}}, nil
 	}
-	return clause{}, tea.Errorf(tea.ValidationError, "unknown comparison %q", c.Op)
+	return Clause{}, tea.Errorf(tea.ValidationError, "unknown comparison %q", c.Op)
 }
 
 // idCondition returns the SQL of a condition on the id, which has its own column.
-func idCondition(c store.Condition) (clause, error) {
+func idCondition(c store.Condition) (Clause, error) {
 	if c.Op == store.In {
 		list, ok := c.Value.([]any)
 		if texts := textsOf(list); ok && len(texts) == len(list) {
-			return in(idField, texts), nil
+			return In(texts), nil
 		}
-		return clause{}, tea.Errorf(tea.ValidationError, "an id is in a list of strings, not in %v", c.Value)
+		return Clause{}, tea.Errorf(tea.ValidationError, "an id is in a list of strings, not in %v", c.Value)
 	}
 	id, ok := c.Value.(string)
 	if !ok {
-		return clause{}, tea.Errorf(tea.ValidationError, "an id is a string, not %T", c.Value)
+		return Clause{}, tea.Errorf(tea.ValidationError, "an id is a string, not %T", c.Value)
 	}
 	switch c.Op {
 	case store.Eq, store.Ne, store.Lt, store.Le, store.Gt, store.Ge:
-		return clause{idField + " " + string(c.Op) + " ?", []any{id}}, nil
+		return Clause{IDField + " " + string(c.Op) + " ?", []any{id}}, nil
 	case store.Prefix:
 		// The bounds let the database use its index.
-		begins := clause{"(id >= ? AND substr(id, 1, length(?)) = ?", []any{id, id, id}}
-		if end := behind(id); end != "" {
-			begins.sql += " AND id < ?"
-			begins.args = append(begins.args, end)
+		begins := Clause{"(id >= ? AND substr(id, 1, length(?)) = ?", []any{id, id, id}}
+		if end := Behind(id); end != "" {
+			begins.SQL += " AND id < ?"
+			begins.Args = append(begins.Args, end)
 		}
-		begins.sql += ")"
+		begins.SQL += ")"
 		return begins, nil
 	}
-	return clause{}, tea.Errorf(tea.ValidationError, "unknown comparison %q", c.Op)
+	return Clause{}, tea.Errorf(tea.ValidationError, "unknown comparison %q", c.Op)
 }
 
-// withIDs returns the WITH clause of a query that selects documents by ids, or "". DuckDB
+// WithIDs returns the WITH Clause of a query that selects documents by ids, or "". DuckDB
 // uses an index only for a condition on its column alone, and otherwise reads all
 // documents.
-func withIDs(dialect store.Dialect, conditions ...store.Condition) clause {
+func WithIDs(dialect store.Dialect, conditions ...store.Condition) Clause {
 	for _, c := range conditions {
-		if dialect != store.DuckDB || c.Field != idField || c.Op != store.Eq && c.Op != store.In {
+		if dialect != store.DuckDB || c.Field != IDField || c.Op != store.Eq && c.Op != store.In {
 			continue
 		}
 		if ids, err := idCondition(c); err == nil { // on error, the query reports it
-			return clause{"WITH documents AS MATERIALIZED (SELECT * FROM main.documents WHERE " + ids.sql + ") ", ids.args}
+			return Clause{"WITH documents AS MATERIALIZED (SELECT * FROM main.documents WHERE " + ids.SQL + ") ", ids.Args}
 		}
 	}
-	return clause{}
+	return Clause{}
 }
 
-// behind is Behind.
-func behind(prefix string) string {
+// Behind returns the first string after all strings with the prefix, "" if there is
+// none.
+func Behind(prefix string) string {
 	for prefix != "" {
 		last, size := utf8.DecodeLastRuneInString(prefix)
 		prefix = prefix[:len(prefix)-size]
@@ -178,26 +162,26 @@ func behind(prefix string) string {
 }
 
 // anyOf returns the SQL of a condition that matches any value of a list.
-func (f field) anyOf(value any) (clause, error) {
+func (f field) anyOf(value any) (Clause, error) {
 	list, ok := value.([]any)
 	if !ok {
-		return clause{}, tea.Errorf(tea.ValidationError, "in takes a list, not %T", value)
+		return Clause{}, tea.Errorf(tea.ValidationError, "in takes a list, not %T", value)
 	}
 	texts := textsOf(list)
 	all := in(f.value, texts)
-	all.sql = "((" + f.kind + " = " + f.text + " AND " + all.sql + ")"
+	all.SQL = "((" + f.kind + " = " + f.text + " AND " + all.SQL + ")"
 	for _, v := range list {
 		if _, isText := v.(string); isText {
 			continue
 		}
 		one, err := f.equal(v)
 		if err != nil {
-			return clause{}, err
+			return Clause{}, err
 		}
-		all.sql += " OR " + one.sql
-		all.args = append(all.args, one.args...)
+		all.SQL += " OR " + one.SQL
+		all.Args = append(all.Args, one.Args...)
 	}
-	all.sql += ")"
+	all.SQL += ")"
 	return all, nil
 }
 
@@ -210,52 +194,56 @@ func textsOf(list []any) (texts []any) {
 	return texts
 }
 
-func in(column string, texts []any) clause {
+// In returns the SQL of a condition that a document has one of these ids.
+func In(ids []any) Clause { return in(IDField, ids) }
+
+func in(column string, texts []any) Clause {
 	if len(texts) == 0 {
-		return clause{sql: "false"}
+		return Clause{SQL: "false"}
 	}
 	list, args := store.InList(texts)
-	return clause{column + " IN " + list, args}
+	return Clause{column + " IN " + list, args}
 }
 
-func (f field) equal(value any) (clause, error) {
+func (f field) equal(value any) (Clause, error) {
 	switch v := value.(type) {
 	case nil:
-		return clause{sql: "coalesce(" + f.kind + ", " + f.null + ") = " + f.null}, nil
+		return Clause{SQL: "coalesce(" + f.kind + ", " + f.null + ") = " + f.null}, nil
 	case bool:
 		word := "'false'"
 		if v {
 			word = "'true'"
 		}
 		if f.boolean == "" {
-			return clause{sql: "coalesce(" + f.kind + " = " + word + ", false)"}, nil
+			return Clause{SQL: "coalesce(" + f.kind + " = " + word + ", false)"}, nil
 		}
-		return clause{sql: "(" + f.kind + " = " + f.boolean + " AND " + f.value + " = " + word + ")"}, nil
+		return Clause{SQL: "(" + f.kind + " = " + f.boolean + " AND " + f.value + " = " + word + ")"}, nil
 	}
 	return f.ordered("=", value)
 }
 
 // ordered returns the SQL of a comparison with a number or a string.
-func (f field) ordered(op string, value any) (clause, error) {
+func (f field) ordered(op string, value any) (Clause, error) {
 	switch v := value.(type) {
 	case string:
-		return clause{"(" + f.kind + " = " + f.text + " AND " + f.value + " " + op + " ?)", []any{v}}, nil
+		return Clause{"(" + f.kind + " = " + f.text + " AND " + f.value + " " + op + " ?)", []any{v}}, nil
 	case int:
 		return f.ordered(op, int64(v))
 	case int64:
 		// Integers are compared as integers: a float has only 53 bits.
 		sql := "((" + f.kind + " IN (" + f.whole + ") AND " + f.fold(f.value, "HUGEINT") + " " + op + " CAST(? AS BIGINT))" +
 			" OR (" + f.kind + " IN (" + f.broken + ") AND " + f.fold(f.value, "DOUBLE") + " " + op + " CAST(? AS BIGINT)))"
-		return clause{sql, []any{v, v}}, nil
+		return Clause{sql, []any{v, v}}, nil
 	case float64:
-		return clause{"(" + f.kind + " IN (" + f.whole + ", " + f.broken + ") AND " + f.fold(f.value, "DOUBLE") + " " + op + " CAST(? AS DOUBLE))", []any{v}}, nil
+		return Clause{"(" + f.kind + " IN (" + f.whole + ", " + f.broken + ") AND " + f.fold(f.value, "DOUBLE") + " " + op + " CAST(? AS DOUBLE))", []any{v}}, nil
 	case nil, bool:
-		return clause{}, tea.Errorf(tea.ValidationError, "null, true and false have no order")
+		return Clause{}, tea.Errorf(tea.ValidationError, "null, true and false have no order")
 	}
-	return clause{}, tea.Errorf(tea.ValidationError, "cannot compare a field with a %T", value)
+	return Clause{}, tea.Errorf(tea.ValidationError, "cannot compare a field with a %T", value)
 }
 
-func ordering(dialect store.Dialect, query store.DocumentQuery) (string, error) {
+// OrderBy returns the ORDER BY clause of a query.
+func OrderBy(dialect store.Dialect, query store.DocumentQuery) (string, error) {
 	direction := ""
 	if query.Descending {
 		direction = " DESC"
@@ -263,7 +251,7 @@ func ordering(dialect store.Dialect, query store.DocumentQuery) (string, error) 
 	switch query.OrderBy {
 	case "", "seq":
 		return " ORDER BY seq" + direction, nil
-	case idField:
+	case IDField:
 		return " ORDER BY id" + direction, nil
 	}
 	f, err := fieldOf(dialect, query.OrderBy)
@@ -272,5 +260,5 @@ func ordering(dialect store.Dialect, query store.DocumentQuery) (string, error) 
 	}
 	end := direction + " NULLS LAST, "
 	return " ORDER BY CASE WHEN " + f.kind + " IN (" + f.whole + ", " + f.broken + ") THEN " + f.fold(f.value, "DOUBLE") + " END" + end +
-		"CASE WHEN " + f.kind + " = " + f.text + " THEN " + f.value + " END" + end + idField, nil
+		"CASE WHEN " + f.kind + " = " + f.text + " THEN " + f.value + " END" + end + IDField, nil
 }

@@ -1,3 +1,3 @@
-// Package documents is [store.MetadataStore] on a [store.QueryEngine]: JSON
-// documents in one table. Start with [New].
+// Package documents has what the drivers of documents share: checks and merges of changes (merge.go), and the SQL of
+// queries and views of their bodies (conditions.go, view.go).
 package documents

@@ -53,7 +53,7 @@ func (s Shown) sql(dialect store.Dialect) string {
 	case s.Is != "":
 		return s.Is
 	case s.Field == "":
-		return idField
+		return IDField
 	case dialect == store.PostgreSQL:
 		return s.postgres()
 	case dialect == store.SQLite && s.As == Object:

@@ -34,7 +34,9 @@ const (
 type Options struct {
 	Documents store.MetadataStore
 	Blobs     store.BlobStorage
-	Clock     *clock.Clock
+	// Contents are the contents in Blobs, for a memory that also writes them itself; nil = only Files write them.
+	Contents *content.Store
+	Clock    *clock.Clock
 	// Shared provides the files of memory.cloud_store; nil = none.
 	Shared Shared
 	// Hidden returns a function that reports whether the files of a session are
@@ -62,7 +64,10 @@ func New(o Options) *Files {
 	if o.Tokens == nil {
 		o.Tokens = func(text string) int { return (len(text) + 3) / 4 }
 	}
-	return &Files{o: o, content: content.New(o.Blobs, blobPrefix), seed: maphash.MakeSeed()}
+	if o.Contents == nil {
+		o.Contents = Contents(o.Blobs)
+	}
+	return &Files{o: o, content: o.Contents, seed: maphash.MakeSeed()}
 }
 
 // lock excludes other writers of a path until unlock is called.

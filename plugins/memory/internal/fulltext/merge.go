@@ -166,10 +166,9 @@ func renumber(sources []source) (ids []int64, lens []uint32, err error) {
 			}
 		}
 	}
-	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.id, b.id) })
 	ids, lens = make([]int64, len(places)), make([]uint32, len(places))
-	for i, p := range places {
-		if i > 0 && places[i-1].id == p.id {
+	for i, p := range sorted(places, func(a, b *place) int { return cmp.Compare(a.id, b.id) }) {
+		if i > 0 && ids[i-1] == p.id {
 			return nil, nil, corrupt("the document %d is in two segments", p.id)
 		}
 		s := sources[p.source]
@@ -227,13 +226,24 @@ type reader struct {
 	positions []byte
 	mem       scratch
 	buf       []byte
-	sorted    []entry // the entries of a source whose numbers do not ascend
+	sorted    []*entry // the entries of a source whose numbers do not ascend
 }
 
 // entry is a document of a list, with its positions as they are stored.
 type entry struct {
 	posting
 	own []byte
+}
+
+// sorted returns pointers to the elements in their order. A binary has one function that sorts pointers, and otherwise one
+// for each type.
+func sorted[T any](all []T, compare func(a, b *T) int) []*T {
+	order := make([]*T, len(all))
+	for i := range all {
+		order[i] = &all[i]
+	}
+	slices.SortFunc(order, compare)
+	return order
 }
 
 func (r *reader) open(s *source, l list) {
@@ -250,14 +260,13 @@ func (r *reader) open(s *source, l list) {
 	for r.next(); r.ok; r.next() {
 		all = append(all, r.entry)
 	}
-	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.ord, b.ord) })
-	r.sorted = all
+	r.sorted = sorted(all, func(a, b *entry) int { return cmp.Compare(a.ord, b.ord) })
 	r.next()
 }
 
 func (r *reader) next() {
 	if len(r.sorted) > 0 {
-		r.entry, r.sorted, r.ok = r.sorted[0], r.sorted[1:], true
+		r.entry, r.sorted, r.ok = *r.sorted[0], r.sorted[1:], true
 		return
 	}
 	for r.ok = false; len(r.rest) > 0 && !r.ok; r.rest = r.rest[1:] {

@@ -25,11 +25,10 @@ func (s *stems) add(l list) {
 }
 
 func (s *stems) endRun() {
-	slices.SortFunc(s.last, func(a, b list) int { return strings.Compare(a.key, b.key) })
 	data := s.buffer[:0]
 	before := ""
-	for _, l := range s.last {
-		data = appendEntry(data, sharedBytes(before, l.key), l)
+	for _, l := range sorted(s.last, func(a, b *list) int { return strings.Compare(a.key, b.key) }) {
+		data = appendEntry(data, sharedBytes(before, l.key), *l)
 		before = l.key
 	}
 	s.runs = append(s.runs, &stemRun{rest: bytes.Clone(data)})

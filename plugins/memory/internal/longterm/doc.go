@@ -1,7 +1,3 @@
-// Package longterm is [store.LongTermMemory] on an embedded database: rows for
-// the entries (write.go, read.go), blobs for large values (prepared.go), and a
-// text index as their companion (index.go, search.go). Start with [New].
-//
-// Every change gets a sequence number. An index that is behind reads the rows with
-// larger numbers than its own. expiry.go and sweep.go remove expired entries.
+// Package longterm has what all drivers share about entries of the long-term memory: checks and errors (name.go), their
+// canonical form (canonical.go) and their texts for an index (fields.go).
 package longterm

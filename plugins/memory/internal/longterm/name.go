@@ -1,12 +1,14 @@
 package longterm
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -15,45 +17,15 @@ const (
 	maxNamespace = 256
 )
 
-// Namespace and key share a column, since DuckDB uses only indexes on one column. A key
-// of the default namespace is stored unchanged. Other keys are preceded by the last code
-// point of Unicode, the namespace, and a character that no namespace contains. This
-// keeps a namespace's entries together, in the order of their keys, with the default
-// namespace first.
-const (
-	beyond    = "\U0010FFFF"
-	separator = "\x01"
-)
-
-// rowKey returns the value of the key column.
-func rowKey(namespace, key string) string {
-	if namespace == "" && !strings.HasPrefix(key, beyond) {
-		return key
-	}
-	return beyond + namespace + separator + key
-}
-
-// splitRowKey returns the namespace and the key of an entry.
-func splitRowKey(row string) (namespace, key string) {
-	rest, ok := strings.CutPrefix(row, beyond)
-	if !ok {
-		return "", row
-	}
-	namespace, key, _ = strings.Cut(rest, separator)
-	return namespace, key
-}
-
-// tag returns the tag of a namespace's entries in the text index.
-func tag(namespace string) string { return "/" + namespace }
-
-// storable reports whether an entry can have the key.
-func storable(key string) bool { return key != "" && len(key) <= maxKey && utf8.ValidString(key) }
+// Storable reports whether an entry can have the key.
+func Storable(key string) bool { return key != "" && len(key) <= maxKey && utf8.ValidString(key) }
 
 // isText reports whether s is valid UTF-8 without U+FFFD, which JSON encoders write for
 // invalid bytes, so that different keys would become equal.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, utf8.RuneError) }
 
-func checkNamespace(namespace string) error {
+// CheckNamespace returns a validation_error for an invalid namespace.
+func CheckNamespace(namespace string) error {
 	switch {
 	case len(namespace) > maxNamespace:
 		return tea.Errorf(tea.ValidationError, "the namespace has %d bytes, more than %d", len(namespace), maxNamespace)
@@ -76,12 +48,26 @@ func checkEntry(e store.Entry) error {
 	case e.TTL < 0:
 		return tea.Errorf(tea.ValidationError, "key %q: the ttl is negative", e.Key)
 	}
-	return checkNamespace(e.Namespace)
+	return CheckNamespace(e.Namespace)
 }
 
-func checkPrefix(namespace, prefix string) error {
+// CheckPrefix returns a validation_error for an invalid namespace or prefix.
+func CheckPrefix(namespace, prefix string) error {
 	if !utf8.ValidString(prefix) {
 		return tea.Errorf(tea.ValidationError, "the prefix %q is not valid UTF-8", prefix)
 	}
-	return checkNamespace(namespace)
+	return CheckNamespace(namespace)
+}
+
+// CheckName returns a validation_error for an invalid namespace or key.
+func CheckName(namespace, key string) error {
+	return checkEntry(store.Entry{Namespace: namespace, Key: key})
+}
+
+// Missing returns the not_found error of a key.
+func Missing(key string) error { return fmt.Errorf("key %q: %w", key, store.ErrNotFound) }
+
+// Damaged returns the error of a damaged entry, which must differ from not_found.
+func Damaged(key string) error {
+	return tea.Errorf(tea.InternalError, "the value of key %q is damaged; store it again or delete it: %w", key, content.ErrDamaged)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/blob"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
@@ -52,7 +52,7 @@ func TestChangesWhileAParquetFileIsWritten(t *testing.T) {
 		}
 	})
 	now := clock.New()
-	docs := &betweenPages{MetadataStore: documents.New(e)}
+	docs := &betweenPages{MetadataStore: devicetest.Documents(e)}
 	files := &manifest.Manifest{Documents: docs, Blobs: blobs, Base: "/", Clock: now}
 	set := func(path, content string) {
 		t.Helper()

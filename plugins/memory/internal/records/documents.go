@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sort"
 
 	internal "github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
@@ -13,7 +14,10 @@ import (
 )
 
 // documents is the metadata store.
-type documents struct{ m *memory }
+type documents struct {
+	m        *memory
+	selector documentSelector // unless the driver is a DocumentFinder
+}
 
 var _ store.MetadataStore = (*documents)(nil)
 
@@ -90,8 +94,8 @@ func (s *documents) applyMerged(ctx context.Context, changes []store.Change) err
 	for i, c := range changes {
 		names[i] = documentName(c.Kind, c.ID)
 	}
-	slices.SortFunc(names, func(x, y store.RecordName) int {
-		return cmp.Or(cmp.Compare(x.Space, y.Space), cmp.Compare(x.Key, y.Key))
+	sort.Slice(names, func(i, j int) bool {
+		return cmp.Or(cmp.Compare(names[i].Space, names[j].Space), cmp.Compare(names[i].Key, names[j].Key)) < 0
 	})
 	names = slices.Compact(names)
 	for {
@@ -127,11 +131,7 @@ func (s *documents) Query(ctx context.Context, q store.DocumentQuery) ([]store.D
 	}
 	finder, ok := s.m.driver.(store.DocumentFinder)
 	if !ok {
-		all, err := s.all(ctx, q.Kind)
-		if err != nil {
-			return nil, err
-		}
-		return storekit.Select(all, q)
+		return s.selector.query(ctx, q)
 	}
 	rows, err := finder.FindDocuments(ctx, q)
 	if err != nil {
@@ -144,7 +144,42 @@ func (s *documents) Query(ctx context.Context, q store.DocumentQuery) ([]store.D
 	return found, nil
 }
 
-func (s *documents) all(ctx context.Context, kind string) (all []store.Document, err error) {
+func (s *documents) Count(ctx context.Context, q store.DocumentQuery) (n int, err error) {
+	if err := storekit.CheckQuery(q); err != nil {
+		return 0, err
+	}
+	finder, ok := s.m.driver.(store.DocumentFinder)
+	if !ok {
+		return s.selector.count(ctx, q)
+	}
+	if n, err = finder.CountDocuments(ctx, q); err != nil {
+		return 0, fmt.Errorf("count %s: %w", q.Kind, err)
+	}
+	return n, nil
+}
+
+// selector finds documents among all documents of a kind.
+type selector struct{ m *memory }
+
+func (s selector) query(ctx context.Context, q store.DocumentQuery) ([]store.Document, error) {
+	all, err := s.all(ctx, q.Kind)
+	if err != nil {
+		return nil, err
+	}
+	return storekit.Select(all, q)
+}
+
+func (s selector) count(ctx context.Context, q store.DocumentQuery) (n int, err error) {
+	all, err := s.all(ctx, q.Kind)
+	for _, d := range all {
+		if r := storekit.NewRow(d); r.Matches(q.Where) {
+			n++
+		}
+	}
+	return n, err
+}
+
+func (s selector) all(ctx context.Context, kind string) (all []store.Document, err error) {
 	err = s.m.each(ctx, store.RowRange{Feed: store.DocumentFeed, Space: kind}, func(r *store.Row) (bool, error) {
 		all = append(all, toDocument(r))
 		return true, r.Damaged
@@ -153,23 +188,4 @@ func (s *documents) all(ctx context.Context, kind string) (all []store.Document,
 		return nil, fmt.Errorf("find %s: %w", kind, err)
 	}
 	return all, nil
-}
-
-func (s *documents) Count(ctx context.Context, q store.DocumentQuery) (n int, err error) {
-	if err := storekit.CheckQuery(q); err != nil {
-		return 0, err
-	}
-	if finder, ok := s.m.driver.(store.DocumentFinder); ok {
-		if n, err = finder.CountDocuments(ctx, q); err != nil {
-			return 0, fmt.Errorf("count %s: %w", q.Kind, err)
-		}
-		return n, nil
-	}
-	all, err := s.all(ctx, q.Kind)
-	for _, d := range all {
-		if r := storekit.NewRow(d); r.Matches(q.Where) {
-			n++
-		}
-	}
-	return n, err
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -17,18 +16,10 @@ import (
 type entries struct {
 	closing
 	m     *memory
-	index *textIndex // nil if the driver stores no files
+	index textSearcher // nil unless texts are searched without the driver
 }
 
 var _ store.LongTermMemory = (*entries)(nil)
-
-func newEntries(m *memory) *entries {
-	e := &entries{m: m}
-	if files, ok := m.driver.(store.FileStore); ok {
-		e.index = &textIndex{m: m, files: files}
-	}
-	return e
-}
 
 func entryName(namespace, key string) store.RecordName {
 	return store.RecordName{Feed: store.EntryFeed, Space: namespace, Key: key}
@@ -58,25 +49,47 @@ func (s *entries) Store(ctx context.Context, all ...store.Entry) ([]store.Stored
 }
 
 func entryRow(n store.RecordName, c longterm.Canonical) store.Row {
-	return store.Row{RecordName: n, Body: []byte(c.Value), Size: int64(len(c.Value)), Hash: c.Hash, Metadata: c.Metadata, Expires: c.ExpiresAt}
+	return store.Row{RecordName: n, Body: c.Value, Size: int64(len(c.Value)), Hash: c.Hash, Metadata: c.Metadata, Expires: c.ExpiresAt}
 }
 
-func toMemory(r *store.Row, keysOnly bool) store.Memory {
-	e := store.Memory{
+// toMemory converts a row. exists is false if the row was removed while its value was read.
+func (m *memory) toMemory(ctx context.Context, r *store.Row, keysOnly bool) (e store.Memory, exists bool, err error) {
+	if r.Load != nil && !keysOnly {
+		loaded, err := r.Load(ctx)
+		if err != nil || loaded.Deleted {
+			return e, false, err
+		}
+		r = &loaded
+	}
+	e = store.Memory{
 		ID: r.ID, Namespace: r.Space, Key: r.Key, ContentHash: r.Hash,
 		CreatedAt: clock.FromMicro(r.Created), UpdatedAt: clock.FromMicro(r.Updated), ExpiresAt: clock.FromMicro(r.Expires), Damaged: r.Damaged != nil,
 	}
-	if keysOnly || e.Damaged {
-		return e
+	if keysOnly {
+		return e, true, nil
 	}
-	if e.Damaged = content.Hash(r.Body) != r.Hash || r.Metadata != "" && !json.Valid([]byte(r.Metadata)); e.Damaged {
-		return e
+	problem := r.Damaged
+	switch {
+	case problem != nil:
+	case content.Hash(r.Body) != r.Hash:
+		problem = errValue
+	case r.Metadata != "" && !json.Valid([]byte(r.Metadata)):
+		problem = errMetadata
+	}
+	if e.Damaged = problem != nil; e.Damaged {
+		m.Logger.Error("an entry is damaged", "key", e.Key, "error", problem.Error())
+		return e, true, nil
 	}
 	if e.Value = r.Body; r.Metadata != "" {
 		e.Metadata = json.RawMessage(r.Metadata)
 	}
-	return e
+	return e, true, nil
 }
+
+var (
+	errValue    = errors.New("the value does not match its hash")
+	errMetadata = errors.New("the metadata are not JSON")
+)
 
 func (s *entries) Retrieve(ctx context.Context, namespace, key string) (store.Memory, error) {
 	if err := errors.Join(s.check(ctx), longterm.CheckNamespace(namespace)); err != nil {
@@ -86,17 +99,20 @@ func (s *entries) Retrieve(ctx context.Context, namespace, key string) (store.Me
 		return store.Memory{}, longterm.Missing(key)
 	}
 	r, err := s.m.one(ctx, entryName(namespace, key))
+	if err != nil {
+		return store.Memory{}, err
+	}
+	if r == nil || r.Damaged == nil && s.m.expired(r) {
+		return store.Memory{}, longterm.Missing(key)
+	}
+	e, exists, err := s.m.toMemory(ctx, r, false)
 	switch {
 	case err != nil:
 		return store.Memory{}, err
-	case r == nil, r.Damaged == nil && s.m.expired(r):
+	case !exists:
 		return store.Memory{}, longterm.Missing(key)
-	case r.Damaged != nil:
-		return store.Memory{}, longterm.Damaged(key, "the row is not complete")
-	}
-	e := toMemory(r, false)
-	if e.Damaged {
-		return store.Memory{}, longterm.Damaged(key, "the value does not match its hash")
+	case e.Damaged:
+		return store.Memory{}, longterm.Damaged(key)
 	}
 	return e, nil
 }
@@ -155,7 +171,7 @@ func (s *entries) Sweep(ctx context.Context, before time.Time) (int, error) {
 	if err := errors.Join(s.check(ctx), s.m.writable()); err != nil {
 		return 0, err
 	}
-	return s.m.driver.Sweep(ctx, before.UnixMicro(), s.m.Now().Add(-replica.KeptDeletions*time.Second).UnixMicro())
+	return s.m.driver.Sweep(ctx, before.UnixMicro(), s.m.Now().Add(-KeptDeletions*time.Second).UnixMicro())
 }
 
 func (s *entries) Close() error {
@@ -169,10 +185,11 @@ func (s *entries) List(ctx context.Context, l store.List) (p store.Page, err err
 	if err := errors.Join(s.check(ctx), longterm.CheckPrefix(l.Namespace, l.Prefix), longterm.CheckPrefix(l.Namespace, l.After)); err != nil || l.Limit < 1 {
 		return p, err
 	}
-	c := collector{limit: l.Limit, maxBytes: l.MaxBytes}
+	c := collector{limit: l.Limit, maxBytes: l.MaxBytes, keysOnly: l.KeysOnly, found: make([]store.Found, 0, min(l.Limit, 128))}
 	err = s.walk(ctx, l, nil, nil, &c)
-	for _, f := range c.found {
-		p.Entries = append(p.Entries, f.Memory)
+	p.Entries = make([]store.Memory, len(c.found))
+	for i, f := range c.found {
+		p.Entries[i] = f.Memory
 	}
 	p.More = c.more
 	return p, err
@@ -188,7 +205,7 @@ func (s *entries) walk(ctx context.Context, l store.List, required []string, wan
 		if r.Damaged == nil && (s.m.expired(r) || wanted != nil && !wanted(r)) {
 			return true, nil
 		}
-		return c.add(toMemory(r, l.KeysOnly), 0), nil
+		return c.add(ctx, s.m, r, 0)
 	})
 }
 
@@ -198,21 +215,28 @@ type collector struct {
 	skip     int
 	limit    int
 	maxBytes int64
+	keysOnly bool
 	bytes    int64
 	more     bool
 }
 
 // add adds a result, and reports whether there can be more.
-func (c *collector) add(e store.Memory, score float64) bool {
+func (c *collector) add(ctx context.Context, m *memory, r *store.Row, score float64) (bool, error) {
 	if c.skip > 0 {
 		c.skip--
-		return true
+		return true, nil
+	}
+	if c.more = len(c.found) == c.limit; c.more {
+		return false, nil
+	}
+	e, exists, err := m.toMemory(ctx, r, c.keysOnly)
+	if err != nil || !exists {
+		return err == nil, err
 	}
 	c.bytes += e.JSONBytes()
-	if len(c.found) == c.limit || c.maxBytes > 0 && c.bytes > c.maxBytes && len(c.found) > 0 {
-		c.more = true
-		return false
+	if c.more = c.maxBytes > 0 && c.bytes > c.maxBytes && len(c.found) > 0; c.more {
+		return false, nil
 	}
 	c.found = append(c.found, store.Found{Memory: e, Score: score})
-	return true
+	return true, nil
 }

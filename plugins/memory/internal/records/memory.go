@@ -7,6 +7,8 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
+	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/mirror"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -16,11 +18,56 @@ type memory struct {
 	driver store.Driver
 }
 
-// Open returns the stores of a driver's database, without reading it. The driver
-// belongs to them.
+// Open returns the stores of a driver's database, without reading it. The driver belongs to them.
 func Open(d store.Driver, c store.Config) *store.Stores {
 	m := &memory{c, d}
-	s := &store.Stores{LongTerm: newEntries(m), Metadata: &documents{m}, Vectors: newVectors(m), Blobs: c.Blobs, Close: d.Close}
+	cacher, ok := d.(store.VectorCacher)
+	instead := substitutes{documents: selector{m}, vectors: mirror.New(source{d, ok && cacher.CachesVectors()})}
+	if files, ok := d.(store.FileStore); ok {
+		instead.texts = &textIndex{m: m, files: files}
+	}
+	return m.open(instead)
+}
+
+// Finder is a driver that finds documents, texts and vectors.
+type Finder interface {
+	store.Driver
+	store.DocumentFinder
+	store.TextSearcher
+	store.NearestSearcher
+}
+
+// OpenFinder is Open for a Finder. A program that opens no other drivers does not link the substitutes.
+func OpenFinder(d Finder, c store.Config) *store.Stores { return (&memory{c, d}).open(substitutes{}) }
+
+// substitutes find what the driver does not. They are interfaces so that the linker can leave them out.
+type substitutes struct {
+	documents documentSelector
+	texts     textSearcher // nil if the driver stores no files
+	vectors   vectorSearcher
+}
+
+type documentSelector interface {
+	query(ctx context.Context, q store.DocumentQuery) ([]store.Document, error)
+	count(ctx context.Context, q store.DocumentQuery) (int, error)
+}
+
+type textSearcher interface {
+	search(ctx context.Context, q store.Search, required []string, wanted func(*store.Row) bool, c *collector) (store.Results, error)
+	statistics(ctx context.Context, text string) (fulltext.Statistics, error)
+	close() error
+}
+
+type vectorSearcher interface {
+	Search(ctx context.Context, collection string, q store.VectorQuery) ([]store.VectorHit, error)
+	Close() error
+}
+
+func (m *memory) open(instead substitutes) *store.Stores {
+	c, d := m.Config, m.driver
+	s := &store.Stores{
+		LongTerm: &entries{m: m, index: instead.texts}, Metadata: &documents{m, instead.documents}, Vectors: &vectors{m: m, mirrors: instead.vectors}, Blobs: c.Blobs, Close: d.Close,
+	}
 	if s.Blobs == nil {
 		s.Blobs = noContents{c.Engine}
 		if d, ok := d.(store.ContentStore); ok {

@@ -10,11 +10,9 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/content"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/deletion"
 	documentrecords "github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/file"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/syncing"
 	internal "github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
@@ -31,7 +29,12 @@ type Device interface {
 // newReplica returns the records of a memory, a [syncing.Device] if the driver is a
 // Device.
 func newReplica(m *memory, s *store.Stores) store.Replica {
-	r := &records{m: m, contents: file.Contents(s.Blobs), catalog: catalog.New(s.Metadata, clock.New())}
+	r := &records{m: m, catalog: catalog.New(s.Metadata, clock.New())}
+	if d, ok := m.driver.(interface{ FileContents() *content.Store }); ok {
+		r.contents = d.FileContents()
+	} else {
+		r.contents = file.Contents(s.Blobs)
+	}
 	if d, ok := m.driver.(Device); ok {
 		return &device{r, d}
 	}
@@ -80,7 +83,7 @@ func (r *records) Identity(ctx context.Context) (string, error) {
 
 func (r *records) Changes(ctx context.Context, q store.ChangeQuery) (store.ChangePage, error) {
 	if !slices.Contains(store.Feeds(), q.Feed) {
-		return store.ChangePage{}, replica.UnknownFeed(q.Feed)
+		return store.ChangePage{}, unknownFeed(q.Feed)
 	}
 	kept, err := r.kept(ctx, q.Feed, false)
 	if err != nil {
@@ -95,16 +98,13 @@ func (r *records) Changes(ctx context.Context, q store.ChangeQuery) (store.Chang
 		if err != nil {
 			return store.ChangePage{}, fmt.Errorf("read the deletions of %s: %w", q.Feed, err)
 		}
-		if err := deletion.CheckBounds(q, s.Forgotten, s.Last); err != nil {
+		if err := checkBounds(q, s.Forgotten, s.Last); err != nil {
 			return store.ChangePage{}, err
 		}
 	}
-	page, err := deletion.Page(q, all, func(one store.Record) int64 { return one.Seq }, func(one store.Record) (store.Record, bool, error) {
-		replica.AddContent(&one)
-		return one, kept(&one), nil
-	})
+	page := pageOf(q, all, kept)
 	page.More = page.More || more
-	return page, err
+	return page, nil
 }
 
 // changed returns the first records of a feed after a number, possibly more than the query's limit.
@@ -115,7 +115,7 @@ func (r *records) changed(ctx context.Context, q store.ChangeQuery) (all []store
 		if err != nil {
 			return nil, false, err
 		}
-		if all, err = toRecords(page.Rows); err != nil || len(all) > 0 || !page.More {
+		if all, err = r.m.toRecords(ctx, page.Rows); err != nil || len(all) > 0 || !page.More {
 			return all, page.More, err
 		}
 		read.After = page.Last
@@ -128,14 +128,14 @@ func (r *records) kept(ctx context.Context, feed store.Feed, device bool) (func(
 	if feed != store.DocumentFeed {
 		return func(*store.Record) bool { return true }, nil
 	}
-	kept, err := replica.KeptOf(ctx, r.catalog, device)
+	kept, err := keptOf(ctx, r.catalog, device)
 	return func(one *store.Record) bool {
 		return one.Deleted || kept(store.Document{Kind: one.Space, ID: one.Key, Body: one.Body})
 	}, err
 }
 
 func (r *records) Records(ctx context.Context, names ...store.RecordName) ([]store.Record, error) {
-	return replica.EachFeed(names, func(feed store.Feed, some []store.RecordName) ([]store.Record, error) {
+	return eachFeed(names, func(feed store.Feed, some []store.RecordName) ([]store.Record, error) {
 		kept, err := r.kept(ctx, feed, true)
 		if err != nil {
 			return nil, err
@@ -144,7 +144,7 @@ func (r *records) Records(ctx context.Context, names ...store.RecordName) ([]sto
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", feed, err)
 		}
-		found, err := toRecords(rows)
+		found, err := r.m.toRecords(ctx, rows)
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +153,7 @@ func (r *records) Records(ctx context.Context, names ...store.RecordName) ([]sto
 			if have, twice := byName[one.RecordName]; twice && (!have.Deleted || one.Deleted && one.Seq < have.Seq) {
 				continue // a tombstone of a record that was stored again
 			}
-			if replica.AddContent(&one); kept(&one) {
+			if addContent(&one); kept(&one) {
 				byName[one.RecordName] = one
 			}
 		}
@@ -170,9 +170,10 @@ func (r *records) Records(ctx context.Context, names ...store.RecordName) ([]sto
 }
 
 func (r *records) Content(ctx context.Context, hash string) (io.ReadCloser, error) {
-	if err := replica.CheckHash(hash); err != nil {
+	if err := checkHash(hash); err != nil {
 		return nil, err
 	}
+	defer r.contents.Hold()()
 	return r.contents.Open(ctx, hash)
 }
 
@@ -196,7 +197,7 @@ func (r *records) put(ctx context.Context, writes []store.RecordWrite, do func(c
 	var at []int // positions of the batch's writes
 	for i, w := range writes {
 		if !slices.Contains(store.Feeds(), w.Feed) {
-			return nil, replica.UnknownFeed(w.Feed)
+			return nil, unknownFeed(w.Feed)
 		}
 		one, refused, err := r.toWrite(ctx, w, b.Now)
 		if err != nil {
@@ -231,7 +232,7 @@ func (r *records) toWrite(ctx context.Context, w store.RecordWrite, now int64) (
 			c.Body = append([]byte{}, w.Body...) // not nil, which would remove the document
 		}
 		if refused = documentrecords.Check(c); refused == nil {
-			refused, err = replica.SaveContent(ctx, w, r.has, r.contents.Save)
+			refused, err = saveContent(ctx, w, r.has, r.contents.Save)
 		}
 		one.Row = documentRow(w.RecordName, c.Body, 0)
 	case w.Feed == store.EntryFeed && w.Deleted:
@@ -273,35 +274,42 @@ func toResult(w *store.RowWrite) store.PutResult {
 	return r
 }
 
-func toRecords(rows []store.Row) ([]store.Record, error) {
+func (m *memory) toRecords(ctx context.Context, rows []store.Row) ([]store.Record, error) {
 	all := make([]store.Record, 0, len(rows))
 	for i := range rows {
 		if rows[i].Swept {
 			continue
 		}
-		r, err := toRecord(&rows[i])
+		r, exists, err := m.toRecord(ctx, &rows[i])
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, r)
+		if exists {
+			all = append(all, r)
+		}
 	}
 	return all, nil
 }
 
-func toRecord(r *store.Row) (store.Record, error) {
+func (m *memory) toRecord(ctx context.Context, r *store.Row) (one store.Record, exists bool, err error) {
 	switch {
 	case r.Deleted:
-		return store.Record{RecordName: r.RecordName, Deleted: true, Seq: r.Seq, Updated: clock.FromMicro(r.Updated)}, nil
+		return store.Record{RecordName: r.RecordName, Deleted: true, Seq: r.Seq, Updated: clock.FromMicro(r.Updated)}, true, nil
 	case r.Damaged != nil:
-		return store.Record{RecordName: r.RecordName, Seq: r.Seq, Damaged: true}, nil
+		return store.Record{RecordName: r.RecordName, Seq: r.Seq, Damaged: true}, true, nil
 	case r.Feed == store.EntryFeed:
-		return longterm.ToRecord(toMemory(r, false), r.Seq)
+		e, exists, err := m.toMemory(ctx, r, false)
+		if err != nil || !exists {
+			return one, false, err
+		}
+		one, err = longterm.ToRecord(e, r.Seq)
+		return one, true, err
 	case r.Feed == store.VectorFeed:
 		body := store.VectorBody{Text: r.Text, Embedding: internal.Decode(r.Body)}
 		if r.Metadata != "" {
 			body.Metadata = json.RawMessage(r.Metadata)
 		}
-		return internal.ToRecord(r.Space, r.Key, r.Seq, body), nil
+		return internal.ToRecord(r.Space, r.Key, r.Seq, body), true, nil
 	}
-	return documentrecords.ToRecord(toDocument(r)), nil
+	return documentrecords.ToRecord(toDocument(r)), true, nil
 }

@@ -3,12 +3,8 @@ package records
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"strings"
-	"sync"
 
-	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/filter"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
@@ -20,7 +16,7 @@ func (s *entries) Search(ctx context.Context, q store.Search) (store.Results, er
 	if err := errors.Join(s.check(ctx), longterm.CheckPrefix(q.Namespace, q.Prefix)); err != nil {
 		return store.Results{}, err
 	}
-	c := &collector{skip: q.Skip, limit: q.Limit, maxBytes: q.MaxBytes}
+	c := &collector{skip: q.Skip, limit: q.Limit, maxBytes: q.MaxBytes, keysOnly: q.KeysOnly}
 	required := longterm.Required(q.Metadata)
 	wanted := func(r *store.Row) bool { return filter.Matches([]byte(r.Metadata), q.Metadata) }
 	searcher, searches := s.m.driver.(store.TextSearcher)
@@ -37,41 +33,7 @@ func (s *entries) Search(ctx context.Context, q store.Search) (store.Results, er
 		err := s.walk(ctx, l, required, wanted, c)
 		return store.Results{Found: c.found, More: c.more}, err
 	}
-	fresh := *c
-	limit := 0
-	if q.Prefix == "" && len(q.Metadata) == 0 {
-		limit = max(q.Skip+q.Limit+1, 64)
-	}
-	ranked, more, err := s.takeAll(ctx, q, required, limit, wanted, c)
-	if err == nil && more && ranked.Partial() { // entries that were removed meanwhile
-		*c = fresh
-		ranked, _, err = s.takeAll(ctx, q, required, 0, wanted, c)
-	}
-	if err != nil {
-		return store.Results{}, err
-	}
-	return store.Results{Found: c.found, More: c.more, Cut: ranked.Cut()}, nil
-}
-
-// takeAll adds the entries of at most limit hits (0 = all), and reports whether there can be more.
-func (s *entries) takeAll(ctx context.Context, q store.Search, required []string, limit int, wanted func(*store.Row) bool, c *collector) (*fulltext.Ranked, bool, error) {
-	ranked, err := s.rank(ctx, q, required, limit)
-	if err != nil {
-		return nil, false, err
-	}
-	var batch []fulltext.Hit
-	size := min(q.Skip+q.Limit+1, batchRows)
-	for hit := range ranked.All() {
-		if batch = append(batch, hit); len(batch) < size {
-			continue
-		}
-		if more, err := s.take(ctx, q, batch, wanted, c); err != nil || !more {
-			return ranked, more, err
-		}
-		batch, size = batch[:0], batchRows
-	}
-	more, err := s.take(ctx, q, batch, wanted, c)
-	return ranked, more, err
+	return s.index.search(ctx, q, required, wanted, c)
 }
 
 // ask searches with the driver. If the filter can reject rows, it reads more than the limit, and four times as many
@@ -79,9 +41,11 @@ func (s *entries) takeAll(ctx context.Context, q store.Search, required []string
 func (s *entries) ask(ctx context.Context, d store.TextSearcher, q store.Search, required []string, wanted func(*store.Row) bool, c *collector) (store.Results, error) {
 	const filtered, most = 64, 4096
 	read := store.TextQuery{
-		Space: q.Namespace, Text: q.Text, Prefix: q.Prefix, Limit: max(q.Skip+q.Limit, 0) + 1, MaxBytes: q.MaxBytes, NoBody: q.KeysOnly, Live: s.m.micro(), Require: required,
+		Space: q.Namespace, Text: q.Text, Prefix: q.Prefix, Filter: q.Metadata, Limit: max(q.Skip+q.Limit, 0) + 1, MaxBytes: q.MaxBytes, NoBody: q.KeysOnly, Live: s.m.micro(), Require: required,
 	}
-	if len(q.Metadata) > 0 {
+	filterer, ok := d.(store.TextFilterer)
+	filters := ok && filterer.FiltersText()
+	if len(q.Metadata) > 0 && !filters {
 		read.Limit = max(read.Limit, filtered)
 	} else {
 		read.Offset, read.Limit, c.skip = max(q.Skip, 0), max(q.Limit, 0)+1, 0
@@ -94,7 +58,13 @@ func (s *entries) ask(ctx context.Context, d store.TextSearcher, q store.Search,
 		}
 		results := store.Results{Cut: page.Cut}
 		for i := range page.Rows {
-			if r := &page.Rows[i]; !s.m.expired(r) && wanted(r) && !c.add(toMemory(r, q.KeysOnly), page.Scores[i]) {
+			r := &page.Rows[i]
+			if s.m.expired(r) || !filters && !wanted(r) {
+				continue
+			}
+			if more, err := c.add(ctx, s.m, r, page.Scores[i]); err != nil {
+				return store.Results{}, err
+			} else if !more {
 				break
 			}
 		}
@@ -103,52 +73,6 @@ func (s *entries) ask(ctx context.Context, d store.TextSearcher, q store.Search,
 		}
 		read.Offset, read.Limit = read.Offset+len(page.Rows), 4*read.Limit
 	}
-}
-
-// rank searches the index for at most limit hits (0 = all), and once more after rebuilding it if its files are damaged.
-func (s *entries) rank(ctx context.Context, q store.Search, required []string, limit int) (*fulltext.Ranked, error) {
-	for try := 0; ; try++ {
-		index, err := s.index.current(ctx)
-		if err != nil {
-			return nil, err
-		}
-		ranked, err := index.Search(ctx, q.Text, fulltext.SearchOptions{Tag: tag(q.Namespace), Require: required, Limit: limit})
-		if try > 0 || !errors.Is(err, fulltext.ErrCorrupt) {
-			return ranked, err
-		}
-		if err := s.index.discard(index); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// take adds the entries of hits that match the query, and reports whether there can be more.
-func (s *entries) take(ctx context.Context, q store.Search, hits []fulltext.Hit, wanted func(*store.Row) bool, c *collector) (bool, error) {
-	if len(hits) == 0 {
-		return true, nil
-	}
-	ids := make([]int64, len(hits))
-	for i, hit := range hits {
-		ids[i] = hit.ID
-	}
-	rows, err := s.m.driver.Get(ctx, store.RowQuery{Feed: store.EntryFeed, IDs: ids, NoBody: q.KeysOnly})
-	if err != nil {
-		return false, err
-	}
-	byID := make(map[int64]*store.Row, len(rows))
-	for i := range rows {
-		byID[rows[i].ID] = &rows[i]
-	}
-	for _, hit := range hits {
-		r := byID[hit.ID]
-		if r == nil || r.Deleted || r.Damaged != nil || s.m.expired(r) || r.Space != q.Namespace || !strings.HasPrefix(r.Key, q.Prefix) || !wanted(r) {
-			continue
-		}
-		if !c.add(toMemory(r, q.KeysOnly), hit.Score) {
-			return false, nil
-		}
-	}
-	return true, nil
 }
 
 // Statistics returns the entries' statistics for a query, so that other texts can be ranked with the entries.
@@ -164,170 +88,9 @@ func (s *entries) Statistics(ctx context.Context, text string) (fulltext.Statist
 	if s.index == nil {
 		return fulltext.Statistics{}, s.m.unsupportedText()
 	}
-	index, err := s.index.current(ctx)
-	if err != nil {
-		return fulltext.Statistics{}, err
-	}
-	return index.Statistics(ctx, text)
+	return s.index.statistics(ctx, text)
 }
 
 func (m *memory) unsupportedText() error {
 	return store.Unsupported(m.Engine, store.FullText, "search without a text, or use settings.memory.engine "+store.EnginesWith(store.FullText))
 }
-
-// flushEvery is the number of changes after which the index is written. The next start reads the rows of later changes.
-const flushEvery = 2048
-
-// textIndex is the text index of the entries. Its files are in the database. Only one
-// process writes them; others have the same index in memory.
-type textIndex struct {
-	m     *memory
-	files store.FileStore
-
-	mu       sync.Mutex // held while the index catches up
-	index    *fulltext.Index
-	identity string
-	last     int64 // the last change in the index
-	flushed  int64 // the last change in its files
-	closed   bool
-}
-
-// current returns the index with all changes that were acknowledged before.
-func (x *textIndex) current(ctx context.Context) (*fulltext.Index, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.closed {
-		return nil, errClosed()
-	}
-	s, err := x.m.driver.State(ctx, store.EntryFeed)
-	if err != nil {
-		return nil, err
-	}
-	if x.index != nil && (s.Identity != x.identity || s.Last < x.last) {
-		if err := x.reset(); err != nil {
-			return nil, err
-		}
-	}
-	if x.index == nil {
-		if err := x.open(ctx, s); err != nil {
-			return nil, err
-		}
-	}
-	if x.last < s.Last {
-		if err := x.catchUp(ctx); err != nil {
-			return nil, fmt.Errorf("bring the text index up to date: %w", err)
-		}
-	}
-	return x.index, nil
-}
-
-func (x *textIndex) reset() error {
-	index := x.index
-	x.index, x.last = nil, 0
-	return errors.Join(index.Reset(), index.Close())
-}
-
-// discard makes a damaged index empty, unless it was replaced.
-func (x *textIndex) discard(index *fulltext.Index) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.index != index {
-		return nil
-	}
-	return x.reset()
-}
-
-func (x *textIndex) open(ctx context.Context, s store.FeedState) error {
-	readOnly := x.m.ReadOnly != "" || !x.files.MayWrite(ctx)
-	index, err := fulltext.OpenFolder(folder{x.files}, fulltext.Options{Language: x.m.Language, ReadOnly: readOnly})
-	if err != nil {
-		return tea.Errorf(tea.ValidationError, "open the text index: %w", err)
-	}
-	if lost := index.Lost(); lost != nil && !errors.Is(lost, fs.ErrNotExist) {
-		x.m.Logger.Warn("the text index is rebuilt", "reason", lost.Error())
-	}
-	if why := index.Outdated(); why != nil {
-		x.m.Logger.Warn("the text index is rewritten in the background", "reason", why.Error())
-	}
-	if w := index.Watermark(); w > s.Last || w < s.Forgotten {
-		if err := index.Reset(); err != nil {
-			return errors.Join(err, index.Close())
-		}
-	}
-	x.index, x.identity = index, s.Identity
-	x.last, x.flushed = index.Watermark(), index.Watermark()
-	return nil
-}
-
-// catchUp puts the rows that have changed into the index. It repeats until no row has changed meanwhile.
-func (x *textIndex) catchUp(ctx context.Context) error {
-	for {
-		page, err := x.m.driver.Changes(ctx, store.RowChanges{Feed: store.EntryFeed, After: x.last, Limit: batchRows})
-		if err != nil {
-			return err
-		}
-		for i := range page.Rows {
-			if err := x.change(&page.Rows[i]); err != nil {
-				return err
-			}
-		}
-		x.last = max(x.last, page.Last)
-		if x.last-x.flushed >= flushEvery {
-			x.flushed = x.last
-			if err := x.index.Flush(); err != nil {
-				x.warn(err)
-			}
-		}
-		if !page.More {
-			return nil
-		}
-	}
-}
-
-func (x *textIndex) change(r *store.Row) error {
-	switch {
-	case r.Damaged != nil: // List reports it
-		return nil
-	case r.Deleted:
-		return x.index.Delete(r.ID, r.Seq)
-	}
-	return x.index.Put(fulltext.Document{ID: r.ID, Seq: r.Seq, Tag: tag(r.Space), Fields: longterm.Fields(r.Key, string(r.Body), r.Metadata)})
-}
-
-func (x *textIndex) warn(err error) {
-	x.m.Logger.Warn("the text index cannot be written; the next start takes longer", "error", err.Error())
-}
-
-func (x *textIndex) close() error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.closed = true
-	if x.index == nil {
-		return nil
-	}
-	if err := x.index.Close(); err != nil {
-		x.warn(err)
-	}
-	x.index = nil
-	return nil
-}
-
-// tag is the tag of a namespace's entries in the index.
-func tag(namespace string) string { return "/" + namespace }
-
-// folder stores the files of an index in a driver.
-type folder struct{ files store.FileStore }
-
-var _ fulltext.Folder = folder{}
-
-func (f folder) Read(name string) ([]byte, error) {
-	return f.files.ReadFile(context.Background(), name)
-}
-
-func (f folder) Write(name string, data []byte) error {
-	return f.files.WriteFile(context.Background(), name, data)
-}
-
-func (f folder) Remove(name string) error { return f.files.RemoveFile(context.Background(), name) }
-
-func (f folder) List() ([]string, error) { return f.files.ListFiles(context.Background()) }

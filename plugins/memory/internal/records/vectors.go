@@ -8,7 +8,6 @@ import (
 
 	"github.com/the-edge-agent/tea/sdk/value"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/mirror"
 	internal "github.com/the-edge-agent/tea/plugins/memory/internal/vectors"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
@@ -17,15 +16,10 @@ import (
 type vectors struct {
 	closing
 	m       *memory
-	mirrors *mirror.Collections
+	mirrors vectorSearcher // unless the driver searches all collections
 }
 
 var _ store.VectorIndex = (*vectors)(nil)
-
-func newVectors(m *memory) *vectors {
-	cacher, ok := m.driver.(store.VectorCacher)
-	return &vectors{m: m, mirrors: mirror.New(source{m.driver, ok && cacher.CachesVectors()})}
-}
 
 func vectorName(collection, id string) store.RecordName {
 	return store.RecordName{Feed: store.VectorFeed, Space: collection, Key: id}
@@ -41,7 +35,7 @@ func vectorNames(collection string, ids []string) []store.RecordName {
 
 // Close frees the copies of collections.
 func (x *vectors) Close() error {
-	if x.closed.Swap(true) {
+	if x.closed.Swap(true) || x.mirrors == nil {
 		return nil
 	}
 	return x.mirrors.Close()
@@ -190,62 +184,12 @@ func (x *vectors) Search(ctx context.Context, collection string, q store.VectorQ
 	if errors.Is(err, store.ErrUnsupported) {
 		return x.mirrors.Search(ctx, collection, q)
 	}
-	var hits []store.VectorHit
+	hits := make([]store.VectorHit, 0, len(rows))
 	for i := range rows {
-		hits = append(hits, store.VectorHit{VectorItem: toItem(&rows[i], q.Embeddings), Score: similarities[i]})
+		// A row may have changed since the search.
+		if item := toItem(&rows[i], q.Embeddings); q.Filter.MatchesObject(item.Metadata) {
+			hits = append(hits, store.VectorHit{VectorItem: item, Score: similarities[i]})
+		}
 	}
 	return hits, err
-}
-
-// copyRows is the number of rows that a copy reads together.
-const copyRows = 5000
-
-// source is the source that copies of collections read.
-type source struct {
-	driver store.Driver
-	items  bool // the copies have the items
-}
-
-var _ mirror.Source = source{}
-
-// Changes reads changes of a collection. If it is dropped or tombstones are removed meanwhile, the next call returns a
-// new Born.
-func (s source) Changes(ctx context.Context, collection string, after int64) (mirror.Page, error) {
-	for {
-		read, err := s.driver.Changes(ctx, store.RowChanges{Feed: store.VectorFeed, Space: collection, After: after, Limit: copyRows})
-		if err != nil || read.Space.Dimension == 0 {
-			return mirror.Page{}, err
-		}
-		if after = read.Last; len(read.Rows) == 0 && read.More {
-			continue
-		}
-		page := mirror.Page{Dimension: read.Space.Dimension, Born: max(read.Space.Born, read.Forgotten), Last: read.Last, More: read.More}
-		for _, r := range read.Rows {
-			c := mirror.Change{Seq: r.Seq, ID: r.ID, Metadata: r.Metadata}
-			if !r.Deleted {
-				c.Embedding = r.Body
-				if s.items && r.Damaged == nil {
-					item := toItem(&r, true)
-					c.Item = &item
-				}
-			}
-			page.Changes = append(page.Changes, c)
-		}
-		return page, nil
-	}
-}
-
-// Items reads rows by their ids.
-func (s source) Items(ctx context.Context, ids []int64, embeddings bool) (map[int64]store.VectorItem, error) {
-	rows, err := s.driver.Get(ctx, store.RowQuery{Feed: store.VectorFeed, IDs: ids, NoBody: !embeddings})
-	if err != nil {
-		return nil, err
-	}
-	byID := make(map[int64]store.VectorItem, len(rows))
-	for i := range rows {
-		if r := &rows[i]; !r.Deleted && r.Damaged == nil {
-			byID[r.ID] = toItem(r, embeddings)
-		}
-	}
-	return byID, nil
 }

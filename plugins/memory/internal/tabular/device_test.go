@@ -15,7 +15,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/clock"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/devicetest"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/sqlite"
@@ -37,7 +37,7 @@ func open(t testing.TB, driver engine.Driver, dir string, options ...func(*Optio
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs := documents.New(e)
+	docs := devicetest.Documents(e)
 	c := catalog.NewManaged(docs, clock.New())
 	o := Options{Engine: e, Documents: docs, Catalog: c, Dir: filepath.Join(dir, "tables")}
 	for _, set := range options {

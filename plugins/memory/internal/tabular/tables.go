@@ -12,14 +12,13 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/catalog"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
 // Options configure Tables. Engine, Documents, Catalog and Dir are needed.
 type Options struct {
 	Engine    store.QueryEngine
-	Documents *documents.Documents
+	Documents catalog.Documents
 	Catalog   *catalog.Managed
 	// Dir is the folder of the Parquet files; the database must have access to it.
 	Dir string

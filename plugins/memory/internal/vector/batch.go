@@ -180,16 +180,16 @@ func (b *batch) choose(w *walk, i int) error {
 
 // linkBack links the chosen neighbours to the arrivals.
 func (b *batch) linkBack() {
-	var links []backlink
+	var links []*backlink // pointers, because a binary has one function that sorts them, and otherwise one for each type
 	for i := range b.arrivals {
 		a := &b.arrivals[i]
 		for l := 0; a.joins && l <= a.level; l++ {
 			for _, it := range a.found[l] {
-				links = append(links, backlink{layer: l, from: it.slot, to: item{it.near, a.slot}})
+				links = append(links, &backlink{layer: l, from: it.slot, to: item{it.near, a.slot}})
 			}
 		}
 	}
-	slices.SortFunc(links, func(a, b backlink) int {
+	slices.SortFunc(links, func(a, b *backlink) int {
 		return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.from, b.from), cmp.Compare(a.to.slot, b.to.slot))
 	})
 	var begins []int // of the links of each slot in each layer
@@ -210,7 +210,7 @@ func (b *batch) linkBack() {
 
 // linkTo adds links of one slot in one layer, and prunes the slot's neighbours if
 // there is no room for them.
-func (w *walk) linkTo(v *view, added []backlink) {
+func (w *walk) linkTo(v *view, added []*backlink) {
 	slot, layer := added[0].from, added[0].layer
 	links, limit := v.links(slot, layer), v.maxLinks(layer)
 	n := links[0].Load()

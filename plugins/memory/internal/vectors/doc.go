@@ -1,4 +1,2 @@
-// Package vectors is [store.VectorIndex] on an embedded database: the items are
-// rows, and each collection has an index of package vector as its companion
-// (collection.go). Start with [New].
+// Package vectors has what all drivers share about items of vector collections: checks, their encoding, and their records.
 package vectors

@@ -74,7 +74,7 @@ func (d *database) length(ctx context.Context, live string, seq int64) (float64,
 		if row[1] == nil {
 			words += number(row, 3) / bytesPerWord
 		}
-		words += int64(d.terms.Count(longterm.Fields(unescape(text(row, 0)), text(row, 1), text(row, 2))...))
+		words += int64(d.terms.Count(longterm.Fields(unescape(text(row, 0)), []byte(text(row, 1)), text(row, 2))...))
 	}
 	d.lengths.known, d.lengths.seq, d.lengths.mean = true, seq, float64(words)/float64(max(len(rows), 1))
 	return d.lengths.mean, nil

@@ -12,7 +12,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory/internal/longterm"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/mirror"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/replica"
+	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
@@ -75,7 +75,7 @@ func (d *database) encode(w *store.RowWrite) []any {
 		}
 		row = append(row, inline, orNull(w.Metadata), w.Hash, w.Size, orNull(w.Created), orNull(w.Updated), orNull(w.Expires))
 		if d.fullText {
-			words := d.terms.Document(maxWords, longterm.Fields(w.Key, string(w.Body), w.Metadata)...)
+			words := d.terms.Document(maxWords, longterm.Fields(w.Key, w.Body, w.Metadata)...)
 			row = append(row, words.Stems, words.Spelled, words.Forms+" "+stemmed)
 		}
 	case store.VectorFeed:
@@ -384,13 +384,13 @@ func (d *database) Sweep(ctx context.Context, expired, _ int64) (swept int, err 
 	return swept, d.server.Each(ctx, Statement{SQL: fmt.Sprintf("DELETE FROM ltm_parts WHERE at < unixepoch() - %d AND hash NOT IN (SELECT content_hash FROM ltm WHERE value IS NULL)", keepParts)})
 }
 
-// forget removes the tombstones older than replica.KeptDeletions by the server's clock, and all tombstones with smaller
+// forget removes the tombstones older than records.KeptDeletions by the server's clock, and all tombstones with smaller
 // numbers.
 func (d *database) forget(ctx context.Context) error {
 	var w write
 	for _, feed := range store.Feeds() {
 		const old = "(SELECT max(seq) FROM tea_deleted WHERE feed = ?2 AND deleted_at < " + serverNow + " - CAST(?3 AS INTEGER) * 1000000)"
-		args := []string{string(feed), integer(replica.KeptDeletions)}
+		args := []string{string(feed), integer(records.KeptDeletions)}
 		w.add("INSERT INTO tea_forgotten SELECT ?2, "+old+" WHERE "+old+" IS NOT NULL AND "+pending+" ON CONFLICT (feed) DO UPDATE SET seq = excluded.seq", args...)
 		w.add("DELETE FROM tea_deleted WHERE feed = ?2 AND seq <= (SELECT seq FROM tea_forgotten WHERE feed = ?2) AND "+pending, args[0])
 	}
