@@ -21,8 +21,8 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 )
 
-// Point is one measurement of the table "growth": medians for one unit of a row, such as an
-// item, at a size and with a number of cores.
+// Point is a cell of the table "growth": the median times per unit of work, such as an item,
+// for one row, size and number of cores.
 type Point struct {
 	Row   string `json:"row"`
 	Unit  string `json:"unit"`
@@ -37,14 +37,14 @@ type Point struct {
 type growthRow struct {
 	name, unit string
 	sizes      [3]int
-	// run does the work of one measurement and returns its number of units. A row with
-	// several callers has one for each core.
+	// run does the work of one measurement and returns the number of units. If callers is
+	// set, each core calls it concurrently.
 	run     func(ctx context.Context, size, cores int) (units int, err error)
 	callers bool
 }
 
-// measureGrowth measures all rows. The measurements of the rows and cores alternate, so that
-// other work on the machine affects all of them. It returns the machine's load.
+// measureGrowth measures all rows. Rows and core counts are interleaved, so that other work
+// on the machine affects all of them. load is the load average before and after.
 func measureGrowth(ctx context.Context, times int) (points []Point, load [2]float64, err error) {
 	rows, done, err := growthRows()
 	if err != nil {
@@ -81,7 +81,7 @@ func measureGrowth(ctx context.Context, times int) (points []Point, load [2]floa
 	return points, load, nil
 }
 
-// measure returns the time of one measurement, for one unit.
+// measure runs one measurement and returns the times per unit.
 func (row growthRow) measure(ctx context.Context, at Point) (wall, cpu time.Duration, err error) {
 	runtime.GOMAXPROCS(at.Cores)
 	callers := 1
@@ -99,7 +99,7 @@ func (row growthRow) measure(ctx context.Context, at Point) (wall, cpu time.Dura
 	return time.Since(began) / n, (cpuTime() - spent) / n, errors.Join(failed...)
 }
 
-// cpuTime is the CPU time of this process and of its children that have ended.
+// cpuTime returns the CPU time of this process and its finished children.
 func cpuTime() time.Duration {
 	var sum time.Duration
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
@@ -111,7 +111,7 @@ func cpuTime() time.Duration {
 	return sum
 }
 
-// loadAverage is the average number of running processes in the last minute.
+// loadAverage returns the load average of the last minute.
 func loadAverage() (n float64) {
 	data, _ := os.ReadFile("/proc/loadavg") // 0 without it
 	_, _ = fmt.Sscan(string(data), &n)
@@ -201,7 +201,7 @@ func fanOut(n int, action string) string {
 		n+3, nodes.String(), strings.TrimSuffix(names.String(), ", "))
 }
 
-// luaMap is a map of so many Lua nodes.
+// luaMap is a map over %d items, each a Lua node.
 const luaMap = `config: {max_items: 100000}
 nodes:
   - {name: list, run: "local items = {} for i = 1, %d do items[i] = i end return {items = items}"}
@@ -209,7 +209,7 @@ nodes:
   - {name: join}
 `
 
-// plainPool does what a map does, without the engine: each worker takes the next item.
+// plainPool does the work of a map without the engine.
 func plainPool(_ context.Context, size, cores int) (int, error) {
 	results := make([]map[string]any, size)
 	var next atomic.Int64
@@ -226,7 +226,8 @@ func plainPool(_ context.Context, size, cores int) (int, error) {
 	return size, nil
 }
 
-// growthTable passes the rows of the table to row, with the factor that the cores gain.
+// growthTable calls row with the cells of each row of the table. The last cell is the wall
+// time relative to one core.
 func growthTable(points []Point, row func(cells ...string)) {
 	row("row", "size", "cores", "wall, us", "CPU, us", "of one core")
 	var one Point

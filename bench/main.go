@@ -130,17 +130,17 @@ type report struct {
 	Arch    string   `json:"arch"`
 	CPUs    int      `json:"cpus"`
 	Figures []Figure `json:"figures"`
-	// Growth are the medians of Times measurements.
+	// Growth has the medians of Times measurements.
 	Growth []Point `json:"growth"`
 	Times  int     `json:"times"`
-	// Load are the averages of running processes before and after the table "growth".
+	// Load is the load average before and after the table "growth" was measured.
 	Load [2]float64 `json:"load"`
 }
 
 // isQuiet reports whether no other work disturbed the table "growth".
 func (r *report) isQuiet() bool { return r.Load[0] <= 0.5 && r.Load[1] <= float64(r.CPUs)+0.5 }
 
-// quiet is the line about it.
+// quiet returns the sentence about the load for the page.
 func (r *report) quiet() string {
 	load := fmt.Sprintf("%.1f processes ran on average before the measurements, %.1f at their end.", r.Load[0], r.Load[1])
 	if r.isQuiet() {

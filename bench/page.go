@@ -30,7 +30,7 @@ func writePage() error {
 	fmt.Fprintf(&page, "\n## Growth\n\nMedians of %d measurements. %s Chains and fan-outs have one caller for each core; a map has one caller.\n\n", r.Times, r.quiet())
 	drawn := charts(r.Growth)
 	if !r.isQuiet() {
-		drawn = drawn[:1] // elapsed times would say nothing
+		drawn = drawn[:1] // elapsed times cannot be compared
 	}
 	for _, c := range drawn {
 		if err := os.WriteFile(filepath.Join("docs", "reference", c.file), []byte(c.svg()), 0o600); err != nil {

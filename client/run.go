@@ -53,8 +53,8 @@ type Run struct {
 	Failures       []Failure   `json:"failures,omitempty"`
 	FailedBranches int         `json:"failed_branches,omitempty"`
 	Pending        []Interrupt `json:"pending,omitempty"`
-	// AnsweredBy are the names of the tokens that answered, or the targets whose links
-	// did, and AnsweredAt the times, by question.
+	// AnsweredBy has the token name or the link target that answered each question, and
+	// AnsweredAt the time.
 	AnsweredBy map[string]string    `json:"answered_by,omitempty"`
 	AnsweredAt map[string]time.Time `json:"answered_at,omitempty"`
 	Usage      *Usage               `json:"usage,omitempty"`
@@ -98,9 +98,9 @@ type Node struct {
 	Status    string    `json:"status"`
 	StartedAt time.Time `json:"started_at,omitzero"`
 	EndedAt   time.Time `json:"ended_at,omitzero"`
-	// Fields are those of the event that ended it, such as duration_ms, usage, error.
+	// Fields are the fields of its last event, such as duration_ms, usage, error.
 	Fields map[string]json.RawMessage `json:"fields"`
-	// Retries are the attempts that failed and were repeated.
+	// Retries are the failed attempts that were retried.
 	Retries []NodeRetry `json:"retries,omitempty"`
 	// Params and Result are JSON with masked secrets; nil if they are not stored.
 	Params      json.RawMessage `json:"params,omitempty"`
@@ -231,9 +231,9 @@ type Filter struct {
 	Workflow string
 	Status   Status
 	Trigger  string
-	// Search has words that the id, the workflow, the trigger or the error have.
+	// Search selects runs whose id, workflow, trigger or error contain all its words.
 	Search string
-	// Since and Until limit the time of acceptance; Until is excluded.
+	// Since and Until limit the time of acceptance; Until is exclusive.
 	Since, Until time.Time
 }
 

@@ -51,8 +51,8 @@ func (c *explainCmd) Run(a *app) error {
 	return a.table([]string{"CODE", "MEANING"}, rows)
 }
 
-// printPage prints a page in Markdown for reading in a terminal: without marks of
-// headings, and with examples indented.
+// printPage prints a Markdown page for a terminal: headings without their markers, code
+// blocks indented.
 func (a *app) printPage(page string) {
 	indent := ""
 	for line := range strings.Lines(page) {

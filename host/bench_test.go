@@ -125,8 +125,8 @@ func BenchmarkMap(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*items), "ns/item")
 }
 
-// TestARunAllocatesLittle limits the allocations of a run: 16 for a chain of three and 41
-// for a fan-out of five, apart from workers that start when the machine is busy.
+// TestARunAllocatesLittle limits the allocations of a run to 16 for a chain of three and 41
+// for a fan-out of five, plus those of workers that start when the machine is busy.
 func TestARunAllocatesLittle(t *testing.T) { //nolint:paralleltest // other tests allocate, too
 	h, err := host.New(host.Options{Actions: []tea.Action{host.Func("bench.noop", "Does nothing.", func(context.Context, map[string]any) (any, error) { return nil, nil })}})
 	if err != nil {
@@ -150,8 +150,8 @@ func TestARunAllocatesLittle(t *testing.T) { //nolint:paralleltest // other test
 	}
 }
 
-// TestAMapKeepsLittleOfItsItems measures the memory that a map of 10,000 items holds when
-// all of them have ended: about 1 KB an item, with its state and its result.
+// TestAMapKeepsLittleOfItsItems limits the memory that a map of 10,000 items holds when all
+// of them have ended to about 1 KB per item, including its state and result.
 func TestAMapKeepsLittleOfItsItems(t *testing.T) { //nolint:paralleltest // it measures the heap
 	h, err := host.New(host.Options{})
 	if err != nil {

@@ -116,8 +116,8 @@ func (k *eventKeeper) take(e flow.Event) {
 	}
 }
 
-// takeValues stores an event of type values if less than half of the log is used: the
-// rest is for the other events.
+// takeValues stores an event of type values if less than half of the log is used. The rest
+// is reserved for other events.
 func (k *eventKeeper) takeValues(e flow.Event) {
 	switch {
 	case k.cut || k.err != nil:

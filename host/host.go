@@ -98,7 +98,7 @@ type Host struct {
 
 // New returns a host. It keeps the bundles and plugins of the options, which must
 // not be changed afterwards; [Host.Close] closes the plugins. The error reports
-// the first mistake in a bundle, or an action with the name of another.
+// the first mistake in a bundle, or a duplicate action name.
 func New(o Options) (*Host, error) {
 	h := &Host{o: o, log: o.Logger}
 	if h.log == nil {

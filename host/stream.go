@@ -44,8 +44,8 @@ func (wf *Workflow) Stream(ctx context.Context, o RunOptions) *Stream {
 	return s
 }
 
-// Events yields the events of the run in their order, until it ends. Leaving the loop
-// cancels the run and waits for its end. A second loop yields nothing.
+// Events yields the events of the run in order, until it ends. Leaving the loop cancels the
+// run and waits for its end. A second loop yields nothing.
 func (s *Stream) Events() iter.Seq[flow.Event] {
 	return func(yield func(flow.Event) bool) {
 		s.start()
@@ -62,8 +62,8 @@ func (s *Stream) Events() iter.Seq[flow.Event] {
 	}
 }
 
-// Result waits for the end of the run, without the events that were not read, and
-// returns what [Workflow.Run] does.
+// Result discards the events that were not read, waits for the end of the run and returns
+// its result and error, as [Workflow.Run] does.
 func (s *Stream) Result() (*flow.Result, error) {
 	s.start()
 	for range s.events {

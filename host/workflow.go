@@ -62,7 +62,7 @@ type Workflow struct {
 	options  LoadOptions
 	warnings diag.List
 	serve    *graph.Serve
-	// load is wf.loadGraph, which a run needs as a function.
+	// load is wf.loadGraph as a function value, which runs share.
 	load func(dir, path string) (*graph.Graph, error)
 	// env is what the workflow was compiled with.
 	env graph.Env
@@ -112,9 +112,8 @@ func LacksPlugins(diags Diagnostics) bool {
 	return lacks
 }
 
-// Load reads and checks a workflow. The caller must close it. The error is a
-// [Diagnostics] with all mistakes in the file, reports that a bundle cannot be used, or
-// is [ErrClosed].
+// Load reads and checks a workflow. The caller must close it. The error is [Diagnostics]
+// with all mistakes in the file, [ErrClosed], or the reason why a bundle cannot be used.
 func (h *Host) Load(path string, o LoadOptions) (*Workflow, error) {
 	embedded := h.o.Embedded
 	if o.source != nil {

@@ -99,7 +99,7 @@ func (i *Instance) Invoke(ctx context.Context, req *Request) (*Response, error) 
 
 // InvokeHere is Invoke on the caller's goroutine. It saves some microseconds for
 // starting a goroutine, but a handler that calls runtime.Goexit ends the caller. The
-// handler gets req itself: use a request for one call only.
+// handler receives req itself, so use a request for one call only.
 func (i *Instance) InvokeHere(ctx context.Context, req *Request) (resp *Response, err error) {
 	action := i.bundle.Find(req.Action)
 	if action == nil && i.bundle.Manifest().IsDynamic(req.Action) {

@@ -93,7 +93,7 @@ func pageIdle(t *testing.T, c *chromium) {
 	for _, view := range []string{"#/runs", "#/inbox", "#/runs/" + id} {
 		b := c.open(t, s.url+"/"+view)
 		b.await("performance.getEntriesByType('resource').some(e => e.name.includes('/v1/changes'))")
-		b.eval("new Promise(done => setTimeout(done, 3000))") // what follows from the first answer
+		b.eval("new Promise(done => setTimeout(done, 3000))") // requests that the first response triggers
 		before := b.eval("performance.getEntriesByType('resource').length")
 		b.eval("new Promise(done => setTimeout(done, 8000))")
 		if after := b.eval("performance.getEntriesByType('resource').length"); after != before {

@@ -16,8 +16,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
-// accessible checks what the page shows with axe-core, in the sizes of a phone and a desk
-// and in both colour schemes. With TEA_SCREENSHOTS it stores pictures there.
+// accessible checks the page with axe-core at phone and desktop size, in both colour
+// schemes. It stores screenshots in the directory TEA_SCREENSHOTS, if set.
 func (b *tab) accessible(name string) {
 	b.t.Helper()
 	axe, err := os.ReadFile(filepath.Join(peertest.Dir(b.t, "../..", "axe"), "node_modules", "axe-core", "axe.min.js"))
@@ -52,8 +52,7 @@ func (b *tab) accessible(name string) {
 	}
 }
 
-// pageFailed opens a run that failed: the page shows the node, with what it was called
-// with.
+// pageFailed opens a failed run: the page shows the node that failed, and its params.
 func pageFailed(t *testing.T, c *chromium) {
 	p := newProject(t, map[string]string{"orders.yaml": `
 name: orders
@@ -94,7 +93,7 @@ nodes:
 	}
 }
 
-// pageTalk shows the messages of a model.
+// pageTalk opens a run with a model call: the page shows its messages.
 func pageTalk(t *testing.T, c *chromium) {
 	p := newProject(t, map[string]string{"talk.yaml": `
 name: talk

@@ -42,8 +42,8 @@ type pushService struct {
 	// statuses are the next answers to a path, 201 without one.
 	statuses map[string][]int
 	n        int
-	// held, if not nil, is closed to have requests answered. waiting gets one entry for each
-	// that waits for it.
+	// held, if not nil, blocks requests until it is closed. Each blocked request sends to
+	// waiting.
 	held    chan struct{}
 	waiting chan struct{}
 }

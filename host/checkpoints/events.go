@@ -29,8 +29,8 @@ type Events struct {
 	log   checkpoint.EventReader
 }
 
-// isValues reports whether a line is an event of type values. What precedes its type is
-// not text of the workflow.
+// isValues reports whether a line is an event of type values. No text of the workflow
+// precedes the type, so the first match is the type.
 func isValues(line []byte) bool {
 	_, rest, _ := bytes.Cut(line, []byte(`,"event":"`))
 	return bytes.HasPrefix(rest, []byte(`values"`))

@@ -9,8 +9,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
 )
 
-// The first start of a plugin waits for who writes its file, as a swap does: another process
-// may have it open, or one that was forked meanwhile.
+// The first start of a plugin waits until its file is no longer open for writing, as a swap
+// does. A process forked while it was written may still have it open.
 func TestFirstStartOfABinaryThatIsOpenForWriting(t *testing.T) {
 	t.Parallel()
 	peertest.Long(t, "it waits for a writer")

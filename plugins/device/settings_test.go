@@ -74,7 +74,7 @@ func TestWrongAddressesAreFoundByTheSchema(t *testing.T) {
 	}
 }
 
-// Rules over several settings are in the schemas, too.
+// The schemas contain the rules that relate several settings.
 func TestMistakesOverSeveralSettingsAreFoundByTheSchema(t *testing.T) {
 	t.Parallel()
 	servers := object{"plc": object{"url": "tcp://plc"}}

@@ -45,7 +45,7 @@ type matrixServer struct {
 	url, token, room string
 }
 
-// newMatrixServer starts Dendrite on a socket, behind an address of its own.
+// newMatrixServer starts Dendrite on a socket, behind its own address.
 func newMatrixServer(t *testing.T) *matrixServer {
 	t.Helper()
 	peertest.Long(t, "it starts Dendrite")
@@ -139,7 +139,7 @@ func TestMatrixServerTakesEachMessageOnce(t *testing.T) {
 		return to("matrix", object{"url": m.url, "token": token, "room": room})
 	}
 	message := object{"to": "ops", "title": "Pump 7", "message": "8.7 bar <b>&\nStop it?", "key": "q1", "url": "http://tea.example/run"}
-	for range 2 { // each with a state of its own, as after a crash
+	for range 2 { // each with a new state, as after a crash
 		if _, err := send(t, settings(m.token, m.room), message); err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ type Settings struct {
 	State     string     `json:"state,omitempty" format:"path" doc:"directory where the keys of sent messages are kept; default: tea/notify in $XDG_STATE_HOME, or in ~/.local/state"`
 }
 
-// JSONSchema returns the schema, in which names of targets can be part of links.
+// JSONSchema returns the schema, which only allows target names that can be part of a link.
 func (Settings) JSONSchema() *schema.Schema {
 	type plain Settings
 	return schema.With[plain](`{"allOf": [{"properties": {"targets": {"propertyNames": {"pattern": "^[A-Za-z0-9_-]{1,64}$"}}}}]}`)
@@ -64,7 +64,7 @@ type Target struct {
 	service
 }
 
-// JSONSchema returns the schema, which demands one service.
+// JSONSchema returns the schema, which requires exactly one service.
 func (Target) JSONSchema() *schema.Schema {
 	type plain Target
 	return schema.With[plain](`{"oneOf": [{"required": ["ntfy"]}, {"required": ["email"]}, {"required": ["slack"]}, {"required": ["teams"]},
@@ -148,7 +148,7 @@ func (t *Target) open() (err error) {
 		t.service, err = t.Telegram.open(t.CAFile, timeout)
 	case t.Matrix != nil:
 		t.service, err = t.Matrix.open(t.CAFile, timeout)
-	default: // the schema demands one
+	default: // the schema requires one
 		t.service, err = t.Webhook.open(t.CAFile, timeout)
 	}
 	if err == nil && t.Quiet != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/jsonschema"
 )
 
-// tea validate knows the schema of the manifest, and does not start the plugin.
+// tea validate uses the schema in the manifest and does not start the plugin.
 func TestMistakesInSettingsAreFoundByTheSchema(t *testing.T) {
 	t.Parallel()
 	compiled, err := jsonschema.Compile(notify.Bundle().Settings["notify"])

@@ -28,17 +28,17 @@ import (
 //	minLength:"1"  maxLength:"80"  minItems:"1"  pattern:"^a"  format:"uri"  secret:"true"
 //	atMost:"max"  keyOf:"targets"  keyPattern:"<(.+)>"
 //
-// The last line relates members of settings. With atMost, a number is not above the member
-// "max" of the same object. With keyOf, a text or each text of a list is a key of the member
-// "targets" of the same object; with "/targets", of the settings as a whole. With keyPattern,
-// the groups of its matches in the text are the keys.
+// The last line relates members of settings. With atMost, a number must not exceed the member
+// "max" of the same object. With keyOf, a string or each string of a list must be a key of
+// the member "targets" of the same object; with "/targets", of the settings as a whole. With
+// keyPattern, the group of each match in the string must be a key.
 //
 // Of panics if a tag is malformed or T has no JSON form. Both are bugs in the
 // program, which appear at its first start.
 func Of[T any]() *Schema { return OfType(reflect.TypeFor[T]()) }
 
-// With is [Of] with further keywords that package jsonschema supports, a JSON object, such as
-// {"dependentRequired": {"cert": ["key"]}}. It panics if they are not valid.
+// With is [Of] with additional keywords, a JSON object such as
+// {"dependentRequired": {"cert": ["key"]}}. It panics if package jsonschema does not support them.
 func With[T any](keywords string) *Schema {
 	s := OfType(reflect.TypeFor[T]())
 	if !json.Valid([]byte(keywords)) || keywords[0] != '{' {
@@ -204,7 +204,7 @@ func applyTags(s *Schema, field reflect.StructField) {
 			if s.Items != nil {
 				target = s.Items
 			}
-			extra := map[string]any{"x-tea-" + name: text} // the map of a Describer is not changed
+			extra := map[string]any{"x-tea-" + name: text} // do not modify the map of a Describer
 			maps.Copy(extra, target.Extra)
 			target.Extra = extra
 		case "secret":

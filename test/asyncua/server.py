@@ -2,11 +2,12 @@
 
 server.py [CERTIFICATE KEY]
 
-It listens at a free port of 127.0.0.1 and prints one line: {"port": N}. With a
-certificate it offers security policies, and takes the user "tea" with the password
-"secret", and certificates but that of "other"; the one of "user" may write everything. Namespace urn:tea:test has a variable of each type, whose value is at the limit of the
-type, and with "-list" behind its name a list; they can be written. The methods add,
-count, fail and slow belong to the object "machine"; count says how often it was called itself.
+It listens on a free port of 127.0.0.1 and prints one line: {"port": N}. With a
+certificate it offers security policies, and accepts the user "tea" with the password
+"secret" and every user certificate except "other"; the certificate "user" may write
+everything. The namespace urn:tea:test has a writable variable of each type, whose value
+is at the limit of the type, and a list with the suffix "-list". The object "machine" has
+the methods add, count, fail and slow; count returns how often it was called.
 """
 
 import asyncio
@@ -32,7 +33,7 @@ VALUES = {
 
 class Users(UserManager):
     def get_user(self, iserver, username=None, password=None, certificate=None):
-        if username is None and certificate:  # of the user, or else of the client
+        if username is None and certificate:  # the user certificate, or else the client certificate
             name = x509.load_der_x509_certificate(certificate).subject.rfc4514_string()
             if name == "CN=other":
                 return None

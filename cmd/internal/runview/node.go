@@ -10,8 +10,7 @@ import (
 // maxLogs is how many log messages of a node are shown.
 const maxLogs = 1000
 
-// Node is one execution of a node, as the events of its run describe it. Secrets in it
-// are masked.
+// Node is one execution of a node, built from the events of its run. Secrets are masked.
 type Node struct {
 	Path      string    `json:"path"`
 	Node      string    `json:"node"`
@@ -19,20 +18,20 @@ type Node struct {
 	Status    string    `json:"status"`
 	StartedAt time.Time `json:"started_at,omitzero"`
 	EndedAt   time.Time `json:"ended_at,omitzero"`
-	// Fields are those of the event that ended the execution, such as duration_ms,
+	// Fields are the fields of the event that ended the execution, such as duration_ms,
 	// usage and error.
 	Fields map[string]any `json:"fields"`
-	// Retries are the attempts that failed and were repeated.
+	// Retries are the failed attempts that were retried.
 	Retries []Retry `json:"retries,omitempty"`
 	// Params and Result are nil if there are none, or if they are not stored.
 	Params any `json:"params,omitempty"`
 	Result any `json:"result,omitempty"`
-	// Logs are the last messages, and Omitted is the number of those before them.
+	// Logs are the last messages, and Omitted is the number of earlier ones.
 	Logs    []Log `json:"logs,omitempty"`
 	Omitted int   `json:"omitted_logs,omitempty"`
 }
 
-// Retry is an attempt that failed and was repeated after a wait.
+// Retry is a failed attempt, and the wait before the next one.
 type Retry struct {
 	At      time.Time `json:"at"`
 	Attempt any       `json:"attempt"`
@@ -49,8 +48,8 @@ type Log struct {
 	Fields  any       `json:"fields,omitempty"`
 }
 
-// FindNode returns the last execution of a node, by its path or by the name of the node;
-// nil if there is none. events calls a function with each event of the run.
+// FindNode returns the last execution with a path or a node name; nil if there is none.
+// events calls a function with each event of the run.
 func FindNode(name string, events func(fn func(line []byte) error) error) (*Node, error) {
 	var byPath, byName *Node
 	err := events(func(line []byte) error {
@@ -106,7 +105,7 @@ func (n *Node) add(e flow.Event) *Node {
 	return n
 }
 
-// Rows describe the execution for people: names and texts.
+// Rows returns the names and texts to print for the execution.
 func (n *Node) Rows() [][]string {
 	rows := [][]string{{"node", n.Path}, {"status", n.Status}}
 	row := func(name string, v any) {

@@ -1,5 +1,5 @@
-// Command recover fills three tanks, one after another. If it is killed on the way, its
-// next start continues the run: what was filled is not filled again.
+// Command recover fills three tanks, one after another. If it is killed, the next start
+// continues the run: full tanks are not filled again.
 //
 //	go run ./recover -lose-power
 //	go run ./recover
@@ -66,7 +66,7 @@ func fill(ctx context.Context, dir string, losePower bool) error {
 	return nil
 }
 
-// cutOff lists the runs that ended early, since their process was killed or they were
+// cutOff lists the runs that were interrupted because their process was killed or they were
 // canceled.
 func cutOff(dir string) ([]checkpoints.Entry, error) {
 	runs, err := checkpoints.Open(dir)
@@ -86,8 +86,8 @@ func cutOff(dir string) ([]checkpoints.Entry, error) {
 	return unfinished, err
 }
 
-// report returns the error of a run, wherever it is: a run that could not start or be
-// recorded has err, and one that failed has it in its result.
+// report returns the error of a run: err if it could not start or be recorded, otherwise
+// the error in the result.
 func report(res *flow.Result, err error) error {
 	if err != nil {
 		return err

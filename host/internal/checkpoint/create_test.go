@@ -122,7 +122,7 @@ func TestCreationInProgressIsLeftAlone(t *testing.T) {
 	}
 	defer j.Close()
 	if err := j.Append(testRecords()[0]); !errors.As(err, new(*InUseError)) {
-		t.Errorf("Append: %v, want a InUseError", err)
+		t.Errorf("Append: %v, want an InUseError", err)
 	}
 	if diff := cmp.Diff([]string{".run.tea.tmp"}, dirNames(t, s.Dir())); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)

@@ -96,7 +96,7 @@ func TestEventsRoundTrip(t *testing.T) {
 	}
 	var locked *InUseError
 	if _, err := s.OpenEvents("run"); !errors.As(err, &locked) || locked.PID != os.Getpid() {
-		t.Errorf("second owner: %v, want a InUseError", err)
+		t.Errorf("second owner: %v, want an InUseError", err)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func TestSecondOwnerIsRefused(t *testing.T) {
 		t.Fatalf("got %v, want that process %d uses %s", err, c.cmd.Process.Pid, path)
 	}
 	if err := s.Remove("run"); !errors.As(err, &locked) {
-		t.Errorf("Remove: %v, want a InUseError", err)
+		t.Errorf("Remove: %v, want an InUseError", err)
 	}
 	if info, err := s.Info("run"); err != nil || info.Status != flow.Running {
 		t.Errorf("status %q, %v; want running", info.Status, err)
@@ -70,7 +70,7 @@ func TestSecondOwnerIsRefused(t *testing.T) {
 	defer j.Close()
 	_, _, err = s.Open("run", flow.DurabilitySync)
 	if !errors.As(err, &locked) || locked.PID != os.Getpid() {
-		t.Errorf("twice in one process: %v, want a InUseError", err)
+		t.Errorf("twice in one process: %v, want an InUseError", err)
 	}
 }
 

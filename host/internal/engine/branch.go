@@ -45,10 +45,10 @@ func (b *branch) walk(ctx context.Context, inner *frame) error {
 type branchResult struct {
 	flow.BranchOutcome
 	path execpath.Path
-	// frame is the frame of the last attempt, nil before and after it: only what
-	// follows here is kept of the many frames of a map.
+	// frame is the frame of the current attempt; nil otherwise. A map has many frames,
+	// so only the fields below are kept.
 	frame *frame
-	// state, deltas, failures and void are those of the frame at its end.
+	// state, deltas, failures and void are copied from the frame when it ends.
 	state    map[string]any
 	deltas   []delta
 	failures []any
@@ -92,7 +92,7 @@ func (f *frame) runBranches(ctx context.Context, list []branch, fan fan) ([]bran
 		ctx, o.cancel = f.run.withCancel(ctx)
 		defer o.cancel(nil)
 	}
-	// Forks of a fork write nothing, so the workers can make them.
+	// Forking a fork writes nothing, so the workers can do it concurrently.
 	fan.base.ForkTo(&o.base)
 	o.fan.base = &o.base
 	for i := range list {
@@ -265,7 +265,7 @@ func (res *branchResult) failure() error {
 	return &flow.NodeError{Node: res.Branch, Path: string(res.path), Err: res.Err}
 }
 
-// open begins the frame of an attempt of the branch inside f.
+// open initializes the frame of an attempt, inside f.
 func (res *branchResult) open(f *frame, b *branch, path execpath.Path, fan *fan) {
 	if res.frame == nil {
 		res.frame = &frame{}
@@ -281,7 +281,7 @@ func (res *branchResult) open(f *frame, b *branch, path execpath.Path, fan *fan)
 	}
 }
 
-// close keeps what is needed of the frame of the last attempt.
+// close copies what is needed from the frame and releases it.
 func (res *branchResult) close(b *branch) {
 	f := res.frame
 	res.frame = nil

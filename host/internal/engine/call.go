@@ -233,7 +233,7 @@ type noteName struct {
 type actionCall struct {
 	host callHost
 	req  tea.Request
-	// ids is the memory of the request's IdempotencyKey and Traceparent.
+	// ids backs the request's IdempotencyKey and Traceparent.
 	ids [96]byte
 }
 

@@ -204,7 +204,7 @@ func (x *execution) eachItem(ctx context.Context, b *graph.Map, path execpath.Pa
 	list := make([]branch, len(items))
 	for i, item := range items {
 		at := path.Index(i)
-		name := at // mostly the same
+		name := at // usually the same
 		if own := execpath.Path(x.node.Name); own != path {
 			name = own.Index(i)
 		}

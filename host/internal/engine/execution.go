@@ -46,7 +46,7 @@ type execution struct {
 	mapped map[string]any
 	// spent is the usage of all attempts, trying of the current one.
 	spent, trying meter
-	// params are those of the action, for events only.
+	// params are the action's parameters, used for events only.
 	params any
 	// calls counts the actions that were called, for idempotency keys.
 	calls callCounter
@@ -57,14 +57,14 @@ type execution struct {
 	first atomic.Pointer[actionCall]
 }
 
-// actionExecution is an execution with the memory of its first call.
+// actionExecution is an execution and its first call in one allocation.
 type actionExecution struct {
 	execution
 	call actionCall
 }
 
-// newExecution returns an execution. Those of actions outside of branches, loops and
-// items are allocated by threes.
+// newExecution returns an execution. For actions outside of branches, loops and items, it
+// allocates three at a time.
 func (f *frame) newExecution(n *graph.Node) *execution {
 	if _, ok := n.Body.(*graph.Action); !ok {
 		return &execution{}
@@ -78,7 +78,7 @@ func (f *frame) newExecution(n *graph.Node) *execution {
 	}
 	made := &f.spare[0]
 	if f.spare = f.spare[1:]; len(f.spare) == 0 {
-		f.spare = nil // an empty slice would keep the memory of the last one
+		f.spare = nil // an empty slice would keep the array alive
 	}
 	made.first.Store(&made.call)
 	return &made.execution
@@ -91,7 +91,7 @@ type outcome struct {
 	update map[string]any
 	// deltas are the updates of the nodes inside a container, in order.
 	deltas []delta
-	// state is the frame's state after the deltas; nil = they are to be applied.
+	// state is the frame's state after the deltas; nil = the deltas must be applied.
 	state *state.State
 	// count is the number of iterations of a loop.
 	count int

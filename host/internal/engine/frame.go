@@ -65,7 +65,7 @@ type frame struct {
 	inputSeq uint64
 }
 
-// begin makes f the frame of a graph's own nodes, which starts with the values.
+// begin initializes f as the frame of a graph's own nodes, with values as the state.
 func (f *frame) begin(r *run, g *graph.Graph, values map[string]any) {
 	f.run, f.graph = r, g
 	f.own.Reset(values)

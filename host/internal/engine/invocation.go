@@ -85,13 +85,13 @@ func (h *callHost) invokeKeyed(ctx context.Context, call tea.Invocation) (*tea.R
 	return nil, err
 }
 
-// callValues is values for a call with a key.
+// callValues is [run.values] for a call with a key.
 func (r *run) callValues(params, result tea.Payload) []flow.Field {
 	if r.o.Values == nil {
 		return nil
 	}
-	p, _ := params.Shared() // they were sent
-	v, _ := result.Shared() // it was recorded
+	p, _ := params.Shared() // cannot fail: they were sent
+	v, _ := result.Shared() // cannot fail: it was recorded
 	return r.values(p, v)
 }
 

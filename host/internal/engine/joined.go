@@ -1,6 +1,6 @@
 package engine
 
-// joined are the results of branches for a fan-in node.
+// joined holds the branch results that a fan-in node receives.
 type joined struct {
 	results []branchResult
 	list    []any
@@ -19,7 +19,7 @@ func (j *joined) failure() error {
 	return nil
 }
 
-// entries returns the results as the fan-in node's templates see them.
+// entries returns the results in the form that templates of the fan-in node use.
 func (j *joined) entries() []any {
 	if j.list == nil {
 		j.list = make([]any, len(j.results))
@@ -30,7 +30,6 @@ func (j *joined) entries() []any {
 	return j.list
 }
 
-// entry returns one result as the fan-in node sees it.
 func (j *joined) entry(i int) map[string]any {
 	res := &j.results[i]
 	entry := map[string]any{

@@ -51,8 +51,8 @@ type run struct {
 	// seen are the walked recorded paths, with whether the paths inside are
 	// walked; nil if not needed.
 	seen map[execpath.Path]bool
-	// empty are the parameters of a call without any, and the update of a container
-	// without an output; it must stay empty.
+	// empty is shared by calls without parameters and by updates of containers without
+	// an output; it must not be modified.
 	empty map[string]any
 	// root is the frame of the workflow's own nodes.
 	root frame

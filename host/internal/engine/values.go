@@ -11,8 +11,8 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/secret"
 )
 
-// values returns the fields of a [flow.EventValues]; none if nobody receives it, or if
-// there are neither parameters nor a result.
+// values returns the fields of a [flow.EventValues]; none if nobody receives the event, or
+// if there are neither parameters nor a result.
 func (r *run) values(params, result any) (fields []flow.Field) {
 	if r.o.Values == nil {
 		return nil
@@ -66,11 +66,11 @@ func SizeOf(v any, limit int) int {
 	return size
 }
 
-// minShare is the size that each of many values gets, while there is room.
+// minShare is the size that each of many values may use while room is left.
 const minShare = 256
 
-// cutter copies values with masked secrets until their size is reached. What is left
-// out is replaced by a text that begins with "[cut:".
+// cutter copies values, masks their secrets, and stops when no size is left. A text that
+// begins with "[cut:" replaces what it leaves out.
 type cutter struct {
 	mask *secret.Set
 	left int
@@ -105,7 +105,7 @@ func (c *cutter) value(v any) any {
 	return c.mask.Redact(v)
 }
 
-// share copies the first of n values that share what is left.
+// share copies the first of n values that share the remaining size.
 func (c *cutter) share(v any, n int) any {
 	part := cutter{c.mask, min(c.left, max(c.left/n, minShare))}
 	c.left -= part.left

@@ -6,7 +6,7 @@ import "slices"
 // last result. It is a list while it is short, because most frames have few nodes.
 type visits struct {
 	list []entry
-	// own is the memory of a list of one or two.
+	// own backs a list of one or two entries.
 	own [2]entry
 	// index finds an entry of a long list.
 	index map[string]int

@@ -74,15 +74,15 @@ func hintFor(text string, at int) string {
 	return ""
 }
 
-// hintAtEnd returns a hint for a script that ends too early: the innermost block
-// without its end.
+// hintAtEnd returns a hint for a script that ends too early. It names the innermost block
+// that is not closed.
 func hintAtEnd(src Source) string {
 	type block struct {
 		word, end string
 		line      int
 	}
 	var open []block
-	var loop ast.Token // its do follows
+	var loop ast.Token // its do is still to come
 	scanner, lexer := parse.NewScanner(strings.NewReader(src.Text), src.Name), &parse.Lexer{}
 	for {
 		token, err := scanner.Scan(lexer)

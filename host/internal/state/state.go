@@ -23,8 +23,8 @@ func (s *State) Fork() *State {
 	return fork
 }
 
-// ForkTo is [State.Fork] into an existing state. A fork that was not written can be forked
-// by several goroutines.
+// ForkTo is [State.Fork] into an existing state. Several goroutines may fork a fork that
+// was not modified.
 func (s *State) ForkTo(fork *State) {
 	if !s.shared {
 		s.shared = true

@@ -129,8 +129,8 @@ func onlyMissing(failed [][]Problem, here string) (members []string) {
 	return members
 }
 
-// onlyRequired returns the members that the forms require, if each requires exactly one;
-// otherwise nil.
+// onlyRequired returns the members that the forms require; nil unless each form requires
+// exactly one.
 func onlyRequired(forms []*node) (members []string) {
 	for _, form := range forms {
 		if form.object == nil || len(form.object.required) != 1 {

@@ -7,19 +7,19 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
-// Keywords that JSON Schema does not have: they relate one value to another.
+// Extensions of JSON Schema that relate one value to another.
 const (
-	// keywordKeyOf has the name of a member of the same object, or, after a slash, of the
-	// whole value. The text is one of the keys of this member, which is an object.
+	// keywordKeyOf is the name of a member of the same object or, after a slash, of the
+	// whole value. The text must be a key of this member, which is an object.
 	keywordKeyOf = "x-tea-keyOf"
 	// keywordKeyPattern is a regular expression with one group. Instead of the whole text,
-	// the groups of all its matches are keys.
+	// the group of each match must be a key.
 	keywordKeyPattern = "x-tea-keyPattern"
-	// keywordAtMost has the name of a member of the same object. The number is not above it.
+	// keywordAtMost is the name of a member of the same object. The number must not exceed it.
 	keywordAtMost = "x-tea-atMost"
 )
 
-// keyRule is keywordKeyOf with keywordKeyPattern.
+// keyRule combines keywordKeyOf and keywordKeyPattern.
 type keyRule struct {
 	of      string
 	pattern *regexp.Regexp // nil = the whole text
@@ -53,8 +53,8 @@ func (r *run) at(p *place) any {
 	return nil
 }
 
-// beside returns a member of the object that contains the place, or, if the name begins with
-// a slash, of the whole value. It is nil and unknown if it is a template.
+// beside returns a member of the object that contains the place or, if the name begins with
+// a slash, of the whole value. A member that is a template is nil and unknown.
 func (r *run) beside(at *place, name string) (member any, known bool) {
 	top, isTop := strings.CutPrefix(name, "/")
 	for ; at != nil; at = at.parent {

@@ -65,7 +65,7 @@ function collect(element, prefix, nodes) {
 		}
 		const key = prefix + name.textContent
 		const words = [...child.children].filter(part => part.localName === "text")
-		words.forEach(part => part.after(" ")) // else their words are one
+		words.forEach(part => part.after(" ")) // separates their words
 		nodes.push({key, group: child, name, words: words.map(part => part.textContent).join(" ")})
 		collect(child, `${key}/`, nodes)
 	}

@@ -38,7 +38,7 @@ export function longList({label, height, render, follow}) {
 			const atEnd = element.scrollTop + element.clientHeight >= items.length * height - 2
 			items = list
 			inside.style.height = `${items.length * height}px`
-			element.style.height = `${items.length * height + 2}px` // up to that of the style sheet
+			element.style.height = `${items.length * height + 2}px` // the style sheet sets the maximum
 			if (follow && atEnd) {
 				element.scrollTop = items.length * height
 			}

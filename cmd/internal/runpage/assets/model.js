@@ -44,7 +44,7 @@ export class Model {
 	groups = new Map()
 	// texts are the texts of models, by path.
 	texts = new Map()
-	// values has what nodes were called with and returned, by path: reports have it.
+	// values has the params and results of nodes by path. Only reports contain them.
 	values = new Map()
 	problems = []
 	retries = 0
@@ -58,7 +58,7 @@ export class Model {
 	#names = new Set()
 
 	add(event) {
-		if (event.event === "values") { // it has the number of the event before
+		if (event.event === "values") { // it repeats the seq of the event before it
 			this.values.set(event.path, event)
 			return
 		}
@@ -206,8 +206,8 @@ export class Model {
 		return this.#latest.get(path)
 	}
 
-	// failure returns the execution to look at first in a run that failed: that of the
-	// node that ended the run or, at the end of the events, the last one that failed.
+	// failure returns the execution to show first in a failed run: the last one at path or,
+	// once all events have arrived, the last one that reported an error.
 	failure(path) {
 		const last = this.usage && this.#latest.get(this.problems.at(-1)?.path)
 		return [this.#latest.get(path), last].find(visit => visit?.status === "failed")

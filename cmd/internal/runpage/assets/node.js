@@ -1,4 +1,4 @@
-// One execution of a node: what it was called with and what it returned.
+// The pane that shows one execution of a node.
 import {badge, dollars, fill, h, lasting, when} from "./dom.js"
 
 // maxShown is how much of a value is shown, pageSize how many items of a map.
@@ -6,7 +6,7 @@ const maxShown = 100000
 const pageSize = 300
 const outcomes = ["failed", "running", "waiting", "stopped", "done", "skipped"]
 
-// text returns a value as people read it.
+// text formats a value for display.
 function text(value) {
 	const written = typeof value === "string" ? value : JSON.stringify(value, null, 2)
 	return written.length > maxShown ? `${written.slice(0, maxShown)}… (${written.length} characters)` : written
@@ -16,7 +16,7 @@ function isObject(value) {
 	return value !== null && typeof value === "object" && !Array.isArray(value) && !JSON.isRawJSON?.(value)
 }
 
-// members returns a value as a list of its members, so that texts keep their lines.
+// members lists the members of a value, so that strings keep their line breaks.
 function members(value) {
 	if (!isObject(value)) {
 		return h("pre", {tabindex: "0"}, text(value))
@@ -25,12 +25,12 @@ function members(value) {
 		h("dd", null, typeof member === "string" && !member.includes("\n") && member.length < 100 ? h("code", null, member) : h("pre", {tabindex: "0"}, text(member)))]))
 }
 
-// folded returns a part that a click opens.
+// folded returns a collapsible section.
 function folded(title, content, open) {
 	return h("details", {open}, h("summary", null, title), content)
 }
 
-// conversation returns the messages of a call of a model; null if it has none.
+// conversation returns the messages of a model call; null if it has none.
 function conversation(params, result) {
 	const said = isObject(result) ? result : {}
 	const asked = isObject(params) ? params : {}
@@ -46,7 +46,7 @@ function conversation(params, result) {
 
 function message(one) {
 	if (!isObject(one)) {
-		return h("li", {class: "muted"}, text(one)) // the place of messages that were cut
+		return h("li", {class: "muted"}, text(one)) // stands for messages that were cut
 	}
 	const content = one.content === undefined || one.content === null || one.content === "" ? null : h("pre", {tabindex: "0"}, text(one.content))
 	const calls = Array.isArray(one.tool_calls) ? one.tool_calls : []
@@ -57,8 +57,8 @@ function message(one) {
 		calls.map(call => folded(["Calls ", h("code", null, call?.function?.name ?? call?.name ?? "a tool")], h("pre", {tabindex: "0"}, text(call?.function?.arguments ?? call?.arguments ?? call)))))
 }
 
-// nodePane returns the pane of a node. values returns its params and its result, or a
-// promise of them; shown is called with the path of an execution that is chosen in it.
+// nodePane returns the pane. values returns the params and the result of an execution, or
+// a promise of them; shown is called with the path of an execution selected in the pane.
 export function nodePane(model, values, shown) {
 	const element = h("div", {class: "node"}, h("p", {class: "muted"}, "Choose a node in the graph or the timeline."))
 	let current = null
@@ -137,7 +137,7 @@ export function nodePane(model, values, shown) {
 	}
 	return {element, show, get path() {
 		return current
-	}, update() { // draws an execution again that has ended meanwhile
+	}, update() { // redraws the execution once it has ended
 		if (current !== null && drawn !== model.visit(current)?.status) {
 			show(current)
 		}

@@ -177,8 +177,8 @@ func answerOf(i flow.Interrupt, given, text string) (any, error) {
 	return list[n-1].value, i.Check(list[n-1].value)
 }
 
-// addTo adds to an item who answered the questions of a resumption, and when. The item
-// shares its maps with others.
+// addTo records in an item who answered the questions, and when. It copies the maps,
+// because other items share them.
 func (r *resumption) addTo(next *item) {
 	if len(r.questions) == 0 {
 		return

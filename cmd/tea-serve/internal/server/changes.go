@@ -67,8 +67,8 @@ func (s *server) getChanges(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, doc)
 }
 
-// getNode describes the last execution of a node, which the parameter at names by name or
-// path.
+// getNode returns the last execution of a node. The parameter at is the name of the node
+// or the path of the execution.
 func (s *server) getNode(w http.ResponseWriter, r *http.Request) error {
 	query, id := r.URL.Query(), r.PathValue("id")
 	if err := knownQuery(query, "at"); err != nil {
@@ -100,8 +100,8 @@ func (s *server) getNode(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, n)
 }
 
-// storedValues calls fn with the events on disk, values included, and returns the number
-// of the last one.
+// storedValues calls fn with the events on disk, values included, and returns the number of
+// the last one.
 func (s *server) storedValues(id string, fn func(line []byte) error) (last int64, err error) {
 	runs, err := s.openRuns()
 	if err != nil {

@@ -68,7 +68,7 @@ type overRun struct {
 	ErrorType tea.ErrorType `json:"error_type,omitempty"`
 	// Error is the beginning of the error, with masked secrets.
 	Error string `json:"error,omitempty"`
-	// AnsweredBy and AnsweredAt are those of the item.
+	// AnsweredBy and AnsweredAt are copied to the item.
 	AnsweredBy map[string]string    `json:"answered_by,omitempty"`
 	AnsweredAt map[string]time.Time `json:"answered_at,omitempty"`
 }

@@ -84,7 +84,7 @@ func (s *server) eachEvent(id string, fn func(line []byte) error) (running bool,
 	return true, eachOf(events, fn)
 }
 
-// eachOf calls fn with events as JSON.
+// eachOf calls fn with each event as JSON.
 func eachOf(events []flow.Event, fn func(line []byte) error) error {
 	for _, e := range events {
 		line, err := e.MarshalJSON()

@@ -13,10 +13,10 @@ import (
 	"github.com/the-edge-agent/tea/host/checkpoints"
 )
 
-// maxInbox is the number of waiting runs whose questions are listed.
+// maxInbox limits the waiting runs whose questions are listed.
 const maxInbox = 200
 
-// runQuestion is what a run waits for, for clients.
+// runQuestion is a pending question of a run, as clients see it.
 type runQuestion struct {
 	Run      string `json:"run_id"`
 	Workflow string `json:"workflow"`
@@ -24,7 +24,7 @@ type runQuestion struct {
 	deadline time.Time
 }
 
-// getQuestions lists what waits for a person, the earliest deadline first.
+// getQuestions lists the questions of all waiting runs, the earliest deadline first.
 func (s *server) getQuestions(w http.ResponseWriter, r *http.Request) error {
 	if err := knownQuery(r.URL.Query()); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (s *server) getQuestions(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, map[string]any{"questions": list, "total": len(ids)})
 }
 
-// waitingRuns returns the runs that wait, the longest first.
+// waitingRuns returns the ids of the runs that wait, sorted.
 func (s *server) waitingRuns() (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,10 +76,10 @@ func (s *server) waitingRuns() (ids []string) {
 	return slices.Compact(ids)
 }
 
-// changeWait is how long a request waits for a change.
+// changeWait is how long awaitChange waits.
 const changeWait = 25 * time.Second
 
-// awaitChange answers when a run has changed, or nothing has for a while.
+// awaitChange answers when a run has changed, or after changeWait.
 func (s *server) awaitChange(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	if err := knownQuery(query, "after"); err != nil {
@@ -100,7 +100,7 @@ func (s *server) awaitChange(w http.ResponseWriter, r *http.Request) error {
 		defer timer.Stop()
 		select {
 		case <-changed:
-			version++ // or more
+			version++ // at least
 		case <-timer.C:
 		case <-r.Context().Done():
 		case <-s.ctx.Done():

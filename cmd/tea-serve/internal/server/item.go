@@ -26,8 +26,8 @@ type item struct {
 	// Fork is set for a fork of another run.
 	Fork *forking `json:"fork,omitempty"`
 
-	// AnsweredBy are the people who answered, or the targets whose links did, and
-	// AnsweredAt the times, by question.
+	// AnsweredBy has the token name or the link target that answered each question, and
+	// AnsweredAt the time.
 	AnsweredBy map[string]string    `json:"answered_by,omitempty"`
 	AnsweredAt map[string]time.Time `json:"answered_at,omitempty"`
 
@@ -63,9 +63,9 @@ type resumption struct {
 	Input       json.RawMessage `json:"input,omitempty"`
 	RetryFailed bool            `json:"retry_failed,omitempty"`
 	Migrate     bool            `json:"migrate,omitempty"`
-	// By is who gave the answers: the name of a token, or the target of a link.
+	// By is who answered: the name of a token, or the target of a link.
 	By string `json:"by,omitempty"`
-	// link reports that a link gave them.
+	// link reports whether the answers came through a link.
 	link bool
 	// questions are the ids of the answers.
 	questions []string

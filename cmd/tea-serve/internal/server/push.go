@@ -175,8 +175,8 @@ func (s *server) answersAs(target string) (name string, allowed bool) {
 }
 
 // pushQuestion sends a question to the browsers that were subscribed when it was asked,
-// and reports whether no browser needs another attempt. change calls a function that
-// changes a, one at a time.
+// and reports whether no browser needs another attempt. change applies an update to the
+// announcement and stores it; it is safe for concurrent use.
 func (s *server) pushQuestion(v *version, q *questions, a announcement, i flow.Interrupt, change func(func(a *announcement))) bool {
 	var list []*browser
 	for _, b := range s.browsers() {

@@ -266,11 +266,11 @@ func (s *server) announce(a announcement, failed int) (next time.Time, failures 
 	return next, failed
 }
 
-// send sends a question to browsers and targets at the same time: one that does not answer
-// must not delay the others. It returns when quiet hours end, and whether some need another
-// attempt.
+// send sends a question to browsers and targets concurrently, so that one that does not
+// answer does not delay the others. It returns the end of quiet hours, and whether some need
+// another attempt.
 func (s *server) send(v *version, q *questions, a announcement, i flow.Interrupt, targets []string) (again time.Time, retry bool) {
-	var mu sync.Mutex // of done and the results
+	var mu sync.Mutex // guards done and the results
 	done := a
 	change := func(apply func(a *announcement)) {
 		mu.Lock()

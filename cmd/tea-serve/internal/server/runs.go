@@ -111,8 +111,8 @@ func (s *server) getRuns(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, page)
 }
 
-// has reports whether the id, the name, the trigger or the error of a run have all words,
-// which are in lower case.
+// has reports whether the id, workflow, trigger and error of a run contain all words, which
+// must be in lower case.
 func (d runDoc) has(words []string) bool {
 	if len(words) == 0 {
 		return true

@@ -151,10 +151,11 @@ func (k *worker) act(ctx context.Context, args converter.EncodedValues) (answer,
 	return out, err
 }
 
-// maxShown is how much of the message of a failed call or run Temporal shows, in runes.
+// maxShown is the maximum length of the error messages that Temporal shows, in runes.
 const maxShown = 500
 
-// shown returns the start of a message. The server terminates a run whose message is larger than a value.
+// shown returns the start of a message. The server terminates a run if the message exceeds
+// the size limit of values.
 func shown(message string) string {
 	runes := []rune(message)
 	return string(runes[:min(len(runes), maxShown)])

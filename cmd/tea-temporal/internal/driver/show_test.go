@@ -80,7 +80,7 @@ func shownAlike(t *testing.T, text string) any {
 	}
 	strip(v)
 	if page, ok := v.(map[string]any); ok && page["events"] != nil {
-		// Temporal has the parameters and results of the nodes itself.
+		// Temporal itself shows the parameters and results of nodes.
 		events := slices.DeleteFunc(page["events"].([]any), func(e any) bool { return e.(map[string]any)["event"] == string(flow.EventValues) })
 		page["events"] = events
 		sort.Slice(events, func(i, j int) bool { return fmt.Sprint(events[i]) < fmt.Sprint(events[j]) })

@@ -30,7 +30,7 @@ type Param struct {
 	Root    string   `json:"root,omitempty" format:"path" doc:"directory of a path"`
 }
 
-// JSONSchema returns the schema, in which each type has its limits.
+// JSONSchema returns the schema, in which each type has its own limits.
 func (Param) JSONSchema() *schema.Schema {
 	type plain Param
 	return schema.With[plain](`{"allOf": [

@@ -37,7 +37,7 @@ type Line struct {
 	Write           *guard.Rule `json:"write,omitempty" doc:"makes the line an output, and limits gpio.write and gpio.pulse; {} allows both levels"`
 }
 
-// JSONSchema returns the schema, which demands a name or a number.
+// JSONSchema returns the schema, which requires a name or a number.
 func (Line) JSONSchema() *schema.Schema {
 	type plain Line
 	return schema.With[plain](`{"oneOf": [{"required": ["line"]}, {"required": ["offset"]}]}`)

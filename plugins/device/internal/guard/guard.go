@@ -35,7 +35,7 @@ type Rule struct {
 	Limits
 }
 
-// Limits are the restrictions of what has no value, such as a command.
+// Limits restrict writes. They also apply to writes without a value, such as commands.
 type Limits struct {
 	PerMinute int  `json:"per_minute,omitempty" minimum:"1" maximum:"10000" doc:"largest number of writes in 60 seconds, over all runs"`
 	DryRun    bool `json:"dry_run,omitempty" doc:"checks writes and shows them in the log, but sends none"`

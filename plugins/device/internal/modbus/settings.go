@@ -63,7 +63,7 @@ type Point struct {
 	Multiple bool        `json:"multiple,omitempty" doc:"writes one register or coil with the function for several (15 or 16), for servers that have only that"`
 }
 
-// JSONSchema returns the schema, which rules out what the table does not have.
+// JSONSchema returns the schema, which excludes members that the table does not support.
 func (Point) JSONSchema() *schema.Schema {
 	type plain Point
 	return schema.With[plain](`{"required": ["address"], "allOf": [

@@ -44,7 +44,7 @@ type Server struct {
 	Publish          []Rule  `json:"publish,omitempty" doc:"the topics that can be published to, and their limits; the first rule that matches counts"`
 }
 
-// JSONSchema returns the schema, in which the certificate and its key need each other.
+// JSONSchema returns the schema. The certificate and its key require each other.
 func (Server) JSONSchema() *schema.Schema {
 	type plain Server
 	return schema.With[plain](`{"dependentRequired": {"cert_file": ["key_file"], "key_file": ["cert_file"]}}`)

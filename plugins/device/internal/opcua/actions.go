@@ -82,13 +82,14 @@ func toReading(v *ua.DataValue) (*Reading, error) {
 	return r, err
 }
 
-// latest is the last time of the protocol: a server sends it, or a later one, for "never".
+// latest is the last time of the protocol. Servers send it, or a later one, for "never".
 var latest = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
-// toTime returns a time that the library has read as text. The library computes it in 64 bits,
-// which overflow beyond the years 1677 to 2262, from the number n of units of 100 ns since
-// 1601. It is ((n - epoch) * 100) mod 2^64, so a quarter of it is ((n - epoch) * 25) mod 2^62,
-// and since 25 is odd, n mod 2^62 is known: years up to 16215.
+// toTime formats a time that the library decoded. The library computes nanoseconds in 64
+// bits, which overflow outside the years 1677 to 2262. toTime recovers n, the units of 100 ns
+// since 1601: UnixNano is ((n - epoch) * 100) mod 2^64, so a quarter of it is
+// ((n - epoch) * 25) mod 2^62. Since 25 is odd, this determines n mod 2^62, which covers the
+// years up to 16215.
 func toTime(t time.Time) *string {
 	if t.IsZero() {
 		return nil

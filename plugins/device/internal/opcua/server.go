@@ -177,7 +177,7 @@ func (s *server) options(endpoints []*ua.EndpointDescription) ([]lib.Option, err
 		return append(options, lib.SecurityFromEndpoint(endpoint, ua.UserTokenTypeAnonymous)), nil
 	}
 	token, err := s.takes(endpoint, ua.UserTokenTypeUserName, "user name")
-	if err == nil && mode == ua.MessageSecurityModeSign && token.SecurityPolicyURI == ua.SecurityPolicyURINone { // the password would be readable
+	if err == nil && mode == ua.MessageSecurityModeSign && token.SecurityPolicyURI == ua.SecurityPolicyURINone { // the password would be sent in plain text
 		err = tea.Errorf(tea.PermissionDenied, "the OPC UA server %s takes the password only without encryption: use security_mode: sign_and_encrypt", s)
 	}
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *server) options(endpoints []*ua.EndpointDescription) ([]lib.Option, err
 	return append(options, lib.AuthUsername(s.config.Username, s.config.Password), lib.SecurityFromEndpoint(endpoint, ua.UserTokenTypeUserName)), nil
 }
 
-// pair returns a certificate and its key. names are those of the settings.
+// pair loads a certificate and its key. names are the names of the settings.
 func (s *server) pair(names, certFile, keyFile string) ([]byte, *rsa.PrivateKey, error) {
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	key, isRSA := pair.PrivateKey.(*rsa.PrivateKey)
@@ -216,7 +216,7 @@ func (s *server) trusted(sent []byte) ([]byte, error) {
 	return chain[0].Raw, nil
 }
 
-// takes returns how an endpoint takes the identity of a user.
+// takes returns the policy of an endpoint for a kind of user identity.
 func (s *server) takes(endpoint *ua.EndpointDescription, kind ua.UserTokenType, what string) (*ua.UserTokenPolicy, error) {
 	for _, t := range endpoint.UserIdentityTokens {
 		if t.TokenType == kind {

@@ -47,7 +47,7 @@ type Server struct {
 	TimeoutSeconds float64 `json:"timeout_seconds,omitempty" default:"10" minimum:"0.05" maximum:"600" doc:"limit for connecting, and for an answer"`
 }
 
-// JSONSchema returns the schema, which demands the certificates that are used.
+// JSONSchema returns the schema, which requires the certificates that are used.
 func (Server) JSONSchema() *schema.Schema {
 	type plain Server
 	return schema.With[plain](`{

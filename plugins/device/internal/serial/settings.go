@@ -45,7 +45,7 @@ type Rule struct {
 	guard.Rule
 }
 
-// JSONSchema returns the schema, which demands that a rule allows something.
+// JSONSchema returns the schema, which requires a rule to allow something.
 func (Rule) JSONSchema() *schema.Schema {
 	type plain Rule
 	return schema.With[plain](`{"anyOf": [{"required": ["text"]}, {"required": ["base64"]}, {"required": ["pattern"]}],

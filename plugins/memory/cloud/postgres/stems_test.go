@@ -7,7 +7,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/remotesqlite/remotetest"
 )
 
-// A version with the stems of Snowball 2 wrote "older", as ad for added.
+// The entry "older" has the stems of Snowball 2, in which added has the stem ad.
 func TestRowsWithOlderStemsAreFoundAsBefore(t *testing.T) {
 	t.Parallel()
 	config := configOf(t, time.Now)

@@ -19,7 +19,7 @@ const (
 	lastPosition = 16_383
 	// formMark precedes the forms of words, with which prefixes are compared.
 	formMark = "="
-	// stemmed is a lexeme of rows whose stems have the current version. Older versions of tea write rows without it.
+	// stemmed is the lexeme that marks rows with the current stems. Older versions of tea do not write it.
 	stemmed = "'+" + fulltext.StemsVersion + "'"
 )
 

@@ -24,8 +24,8 @@
 // forms that share one of its keys (its stem, and its stem without accents), a
 // prefix for all forms that begin with it. So prefixes match the text as written
 // although words are stemmed, and both are always exact. The forms do not depend on
-// the stemmers, so a segment with the stems of other stemmers is searched by the
-// current ones until it is rewritten (restemmed.go).
+// the stemmers, so a segment with outdated stems is searched by the current stems of
+// its forms until it is rewritten (restemmed.go).
 //
 // A search scores the documents of a part in windows (score.go) and reads their
 // lists block by block (cursor.go). With a limit it skips the blocks and windows

@@ -194,8 +194,8 @@ func (x *Index) sweep() error {
 // could. It wraps [fs.ErrNotExist] if the directory was empty.
 func (x *Index) Lost() error { return x.lost }
 
-// Outdated returns why Open began to rewrite the index in the background, nil if it did not. Searches
-// use the current stems meanwhile. An index that is only read is not rewritten.
+// Outdated returns why Open began to rewrite the index in the background; nil if it did not. Meanwhile,
+// searches use the current stems. A read-only index is not rewritten.
 func (x *Index) Outdated() error { return x.outdated }
 
 // Watermark returns the number of the last change that is on disk. After Open

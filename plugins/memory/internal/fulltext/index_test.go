@@ -179,8 +179,8 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// TestStemsAreThoseOfTheFormat fails when the stemmers or tables change: then snowball.Version
-// or analysisVersion has to change too, so that old indexes are rewritten.
+// TestStemsAreThoseOfTheFormat fails when the stemmers or tables change. Then snowball.Version
+// or analysisVersion must change too, so that old indexes are rewritten.
 func TestStemsAreThoseOfTheFormat(t *testing.T) {
 	t.Parallel()
 	got := map[string]string{}

@@ -42,7 +42,7 @@ var stopWordText string
 type language struct {
 	name  string
 	stop  map[string]struct{}
-	stems func(string) string // nil: a word is its own stem
+	stems func(string) string // nil = words are not stemmed
 }
 
 // newLanguage returns the language with a name, "" for the default.

@@ -8,13 +8,13 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext/snowball"
 )
 
-// outdated reports whether the dictionary has the stems of another version of the stemmers.
+// outdated reports whether another version of the stemmers wrote the dictionary.
 func (s *segment) outdated(lang *language) bool {
 	return lang.stems != nil && s.Stems != snowball.Version
 }
 
-// restemmed finds the lists of an outdated segment by the current stems of its forms, until a merge has rewritten it.
-// A word with accents whose spelling the older stemmers did not need has the stem without accents only.
+// restemmed searches an outdated segment by the current stems of its forms, until a merge has rewritten it.
+// If the older stemmers did not store the accented spelling of a word, only its stem without accents is found.
 type restemmed struct {
 	*segment
 	lang  *language
@@ -29,7 +29,7 @@ func (r *restemmed) scan(prefix string) iter.Seq[list] {
 	}
 	return func(yield func(list) bool) {
 		for _, form := range r.withStem(strings.TrimSuffix(stem, "\x00")) {
-			for l := range r.segment.scan(form) { // the first list is that of the form
+			for l := range r.segment.scan(form) { // the form itself is first
 				if l.key = prefix + form; !yield(l) {
 					return
 				}

@@ -14,7 +14,7 @@ import (
 // olderStems are stems of Snowball 2 that differ from the current ones.
 var olderStems = map[string]string{"added": "ad", "evening": "even", "lateral": "later"}
 
-// outdatedIndex writes an index with the stems of an older Snowball.
+// outdatedIndex writes an index with the stems of Snowball 2.
 func outdatedIndex(t *testing.T, texts ...string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

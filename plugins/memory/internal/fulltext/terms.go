@@ -22,8 +22,7 @@ func NewTerms(language string) (*Terms, error) {
 	return &Terms{lang}, nil
 }
 
-// WithStems returns the same analysis with other stems; stem returns the stem of a word. A language without stems
-// remains one.
+// WithStems returns the same analysis with stem as the stemmer. A language without stems stays without.
 func (t *Terms) WithStems(stem func(word string) string) *Terms {
 	lang := *t.lang
 	if lang.stems != nil {

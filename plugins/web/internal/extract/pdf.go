@@ -15,7 +15,7 @@ import (
 const (
 	// maxPDFPages and maxPDFText bound how much of a PDF file is read.
 	maxPDFPages = 2000
-	// maxPDFHeader is the number of bytes in which a PDF file has to begin, as for other programs.
+	// maxPDFHeader is the number of bytes in which the header must begin, as in other readers.
 	maxPDFHeader = 1024
 	maxPDFText   = 16 << 20
 	// maxPDFNodes and maxPDFDepth bound the tree of pages.

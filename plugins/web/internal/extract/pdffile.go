@@ -58,7 +58,8 @@ func (f *pdfFile) ReadAt(p []byte, at int64) (int, error) {
 // of a cross-reference table, which are ignored.
 var (
 	pdfSize = regexp.MustCompile(`/(?:Size|Index|W|Columns)(?:[\s\[]|%[^\r\n]*)*([0-9+. \t\r\n]*)`)
-	// pdfParams is what precedes the size of an attached file. A comment or a string that has it cannot end before the size.
+	// pdfParams matches what precedes the size of an attached file. A comment or string that contains the match
+	// contains the size, too.
 	pdfParams  = regexp.MustCompile(`/Params *<<(?:[ /A-Za-z0-9]|\([^()\\%\r\n]*\))*$`)
 	pdfEntry   = regexp.MustCompile(`[0-9]+\s+[0-9]+\s+[nf]`)
 	pdfComment = regexp.MustCompile(`%[^\r\n]*`)
@@ -74,7 +75,7 @@ func pdfHazard(body []byte) string {
 		plain = pdfName.ReplaceAllFunc(body, func(b []byte) []byte {
 			n, _ := strconv.ParseUint(string(b[1:]), 16, 8) // matches the expression
 			if !unicode.IsLetter(rune(n)) {
-				return b // not part of the names below; it could look like the end of a string
+				return b // the names below have letters only; it could look like the end of a string
 			}
 			return []byte{byte(n)}
 		})

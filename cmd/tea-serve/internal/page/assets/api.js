@@ -155,7 +155,7 @@ export function sleep(ms, signal) {
 	})
 }
 
-// visible returns when the page is shown, or the signal is aborted.
+// visible waits until the page is visible or the signal is aborted.
 export async function visible(signal) {
 	while (document.hidden && !signal.aborted) {
 		await new Promise(resolve => {
@@ -170,8 +170,8 @@ export async function visible(signal) {
 	}
 }
 
-// whileVisible returns a controller that is aborted when the page is hidden, or with a
-// signal. The caller aborts it, too.
+// whileVisible returns a controller that is aborted when the page is hidden or the signal
+// is aborted. The caller must abort it to release the listeners.
 export function whileVisible(signal) {
 	const controller = new AbortController()
 	const change = () => (document.hidden || signal.aborted) && controller.abort()
@@ -180,14 +180,14 @@ export function whileVisible(signal) {
 	return controller
 }
 
-// refreshMS is how long a view waits for a change of the runs at most, and pauseMS how
-// long at least, so that a busy server does not keep it reading.
+// refreshMS is the longest time between two refreshes of a view, pauseMS the shortest:
+// on a busy server, runs change all the time.
 const refreshMS = 30000
 const pauseMS = 1000
 const listeners = new Set()
 
-// watch calls the listeners when a run has changed, and shown with the number of runs
-// that wait for a person. All views share its request.
+// watch calls the listeners when a run has changed, and calls shown with the number of
+// runs that wait for a person. All views share its request.
 export async function watch(shown) {
 	const signal = new AbortController().signal
 	let version = 0
@@ -209,7 +209,7 @@ export async function watch(shown) {
 	}
 }
 
-// changed waits until a run has changed, or a while has passed.
+// changed waits until a run has changed, or ms have passed.
 export async function changed(signal, ms = refreshMS) {
 	const wake = new AbortController()
 	const end = () => wake.abort()

@@ -149,7 +149,7 @@ function outcome(pending) {
 	return "the node fails"
 }
 
-// known returns what the workflow says about a question.
+// known returns the context and the attachments of a question.
 function known(pending) {
 	const {context, attachments} = pending
 	const shown = typeof context === "string" ? markdown(context) : context === undefined || context === null ? null : h("pre", {tabindex: "0"}, JSON.stringify(context, null, 2))

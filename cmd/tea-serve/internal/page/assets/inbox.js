@@ -1,11 +1,10 @@
-// What waits for a person, in all workflows.
+// The questions of all workflows that wait for a person.
 import {get, post} from "./api.js"
 import {fill, h, notice, runLink, workflowLink} from "./dom.js"
 import {question} from "./form.js"
 import {every} from "./runs.js"
 
-// inbox shows the questions. Forms that are the same stay as they are: somebody can be
-// typing.
+// inbox shows the questions. Unchanged forms are kept, because somebody may be typing.
 export function inbox(signal) {
 	const message = notice()
 	const content = h("div", null, h("p", {class: "muted"}, "Loading …"))

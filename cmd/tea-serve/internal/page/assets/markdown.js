@@ -1,9 +1,9 @@
-// Markdown as elements: paragraphs, headings, lists, quotes, code, emphasis, links.
+// Renders a subset of Markdown: paragraphs, headings, lists, quotes, code, emphasis, links.
 import {h} from "./dom.js"
 
 const inline = /`([^`]+)`|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*|\[([^\]]+)\]\((https?:\/\/[^\s)]+)\)/g
 
-// spans returns the parts of a line.
+// spans renders inline markup.
 function spans(text) {
 	const out = []
 	let end = 0
@@ -16,7 +16,7 @@ function spans(text) {
 	return out
 }
 
-// block returns a part between empty lines.
+// block renders the text between two blank lines.
 function block(text) {
 	const lines = text.split("\n")
 	const every = rule => lines.every(line => rule.test(line))
@@ -35,7 +35,7 @@ function block(text) {
 	return h("p", null, spans(text))
 }
 
-// markdown returns the elements of a text; a text of one line is that line.
+// markdown renders a text. A single line gets no paragraph.
 export function markdown(text) {
 	if (!text.includes("\n")) {
 		return spans(text)

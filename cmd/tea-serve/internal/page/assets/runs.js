@@ -3,8 +3,8 @@ import {changed, get} from "./api.js"
 import {badge, button, dollars, h, lasting, notice, refill, runLink, table, when, workflowLink} from "./dom.js"
 
 const statuses = ["", "running", "waiting", "failed", "stopped", "done", "queued", "parked"]
-// every calls read when a run has changed and now and then, while the view is visible,
-// until the signal is aborted.
+// every calls read whenever a run has changed, at least every ms, while the page is
+// visible, until the signal is aborted.
 export async function every(signal, read, fail, ms) {
 	while (!signal.aborted) {
 		if (!document.hidden) {

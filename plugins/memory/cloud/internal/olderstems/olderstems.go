@@ -1,5 +1,5 @@
-// Package olderstems has the stemmers of Snowball 2. Versions of tea that used them have written
-// entries to servers, which are searched with these stems until they are written again.
+// Package olderstems has the stemmers of Snowball 2. Entries that earlier versions of tea wrote
+// to servers are searched with these stems until they are written again.
 package olderstems
 
 import (
@@ -53,7 +53,7 @@ func Of(t *fulltext.Terms) *fulltext.Terms {
 		"turkish":    turkish.Stem,
 	}[t.Language()]
 	return t.WithStems(func(word string) string {
-		if t.Language() == "romanian" { // the stemmer has the letters with cedillas only
+		if t.Language() == "romanian" { // the stemmer only knows the letters with cedillas
 			word = strings.NewReplacer("ș", "ş", "ț", "ţ").Replace(word)
 		}
 		env := snowballstem.NewEnv(word)

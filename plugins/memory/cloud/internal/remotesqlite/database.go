@@ -27,7 +27,7 @@ type database struct {
 	name     string
 	server   Server
 	terms    *fulltext.Terms
-	older    *fulltext.Terms // of rows without the token stemmed
+	older    *fulltext.Terms // for rows without the token stemmed
 	now      func() time.Time
 	inline   int
 	readOnly string

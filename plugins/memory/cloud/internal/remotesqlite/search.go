@@ -9,7 +9,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// stemmed is a token of rows whose stems have the current version. Older versions of tea write rows without it.
+// stemmed is the token that marks rows with the current stems. Older versions of tea do not write it.
 var stemmed = "__" + strings.ReplaceAll(fulltext.StemsVersion, ".", "_")
 
 func (d *database) SearchText(ctx context.Context, q store.TextQuery) (page store.TextPage, err error) {

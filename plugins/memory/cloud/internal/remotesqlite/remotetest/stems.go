@@ -9,11 +9,11 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// OlderStemsSQL gives the entry older the words that a version with the stems of Snowball 2 wrote.
+// OlderStemsSQL replaces the words of the entry "older" by what Snowball 2 would have written.
 const OlderStemsSQL = "INSERT OR REPLACE INTO ltm_text (rowid, stems, spelled, forms) SELECT id, 'older __ valv ad __', '', 'older valves added' FROM ltm WHERE key = 'older'"
 
-// OlderStems searches entries with the stems of two versions. age gives the entry older the words of the older version,
-// which has the stem ad of added.
+// OlderStems searches entries with the stems of two versions. age replaces the words of the entry "older" by the older
+// stems, in which added has the stem ad.
 func OlderStems(t *testing.T, s *store.Stores, age func()) {
 	put := func(key, value string) {
 		t.Helper()
