@@ -229,7 +229,7 @@ func plainPool(_ context.Context, size, cores int) (int, error) {
 // growthTable calls row with the cells of each row of the table. The last cell is the wall
 // time relative to one core.
 func growthTable(points []Point, row func(cells ...string)) {
-	row("row", "size", "cores", "wall, us", "CPU, us", "of one core")
+	row("row", "size", "cores", "wall, us", "CPU, us", "vs. one core")
 	var one Point
 	for _, p := range points {
 		if p.Cores == 1 {

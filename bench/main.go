@@ -142,7 +142,7 @@ func (r *report) isQuiet() bool { return r.Load[0] <= 0.5 && r.Load[1] <= float6
 
 // quiet returns the sentence about the load for the page.
 func (r *report) quiet() string {
-	load := fmt.Sprintf("%.1f processes ran on average before the measurements, %.1f at their end.", r.Load[0], r.Load[1])
+	load := fmt.Sprintf("the load average was %.1f before the measurements and %.1f after them.", r.Load[0], r.Load[1])
 	if r.isQuiet() {
 		return "The machine was quiet: " + load
 	}

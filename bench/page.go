@@ -17,7 +17,7 @@ func writePage() error {
 	}
 	var page strings.Builder
 	fmt.Fprintf(&page, "# Performance\n\nWritten by `make performance` from the figures of `make bench`, on %s/%s with %d CPUs and %s. Times are medians. "+
-		"`make bench` measures more, on your machine, and compares with the limits that it was built for.\n\n", r.OS, r.Arch, r.CPUs, r.Go)
+		"`make bench` measures more on your machine, and compares the figures with their limits.\n\n", r.OS, r.Arch, r.CPUs, r.Go)
 	page.WriteString("| figure | value | unit |\n| --- | ---: | --- |\n")
 	for _, s := range shown {
 		for _, f := range r.Figures {
@@ -143,7 +143,7 @@ var shown = []struct{ figure, label string }{
 	{"growth Journal/1000, file per step", "the checkpoint of a step with 1 KB"},
 	{"growth State/10000KB", "a chain of ten over a state of 10 MB"},
 	{"plugin RoundTrip", "a call of a plugin"},
-	{"plugin RoundTrip, of it the bare call", "of it the call with go-plugin alone"},
+	{"plugin RoundTrip, of it the bare call", "of that, the call with go-plugin alone"},
 	{"plugin NodeCalls/map", "a call of a plugin in a map"},
 	{"plugin LuaLoop/records/1MB", "a call of a plugin with 1 MB of records"},
 	{"idle plugin, RSS", "an idle plugin, RSS"},
@@ -154,7 +154,7 @@ var shown = []struct{ figure, label string }{
 	{"mcp server Call/exit, a workflow with one Lua node", "a tool of `tea mcp`"},
 	{"mcp client Call/action, a tool of a process", "a tool of an MCP server"},
 	{"memory Store/sqlite/plugin, median", "`ltm.store`, SQLite"},
-	{"memory StoreItems/sqlite/plugin, per item", "an item of `ltm.store` with many, SQLite"},
+	{"memory StoreItems/sqlite/plugin, per item", "an item of a large `ltm.store`, SQLite"},
 	{"memory Among/sqlite/plugin/100000/retrieve", "`ltm.retrieve` among 100,000 entries, SQLite"},
 	{"memory Among/sqlite/plugin/100000/search", "`ltm.search` among 100,000 entries, SQLite"},
 	{"memory Among/duckdb/plugin/100000/search", "`ltm.search` among 100,000 entries, DuckDB"},
@@ -167,6 +167,6 @@ var shown = []struct{ figure, label string }{
 	{"graph Neighbors/cypher/2hops", "the same, Kuzu"},
 	{"graph RetrieveContext/memory", "`graph.retrieve_context`, in memory"},
 	{"web Pages/scrape, a page", "a page of `web.scrape`"},
-	{"growth Plan/concurrent, besides its action", "a subtask of a plan, besides its action"},
+	{"growth Plan/concurrent, besides its action", "a subtask of a plan, without its action"},
 	{"memory DataInsert/1000/sqlite, median", "`data.insert` of 1,000 rows, SQLite"},
 }

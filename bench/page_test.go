@@ -21,7 +21,7 @@ func TestGrowthTableShowsTheGainOfCores(t *testing.T) {
 	var got []string
 	growthTable(points, func(cells ...string) { got = append(got, strings.Join(cells, "|")) })
 	want := []string{
-		"row|size|cores|wall, us|CPU, us|of one core", "map, per item|10|1|8|8|1x", "map, per item|10|2|4|8.40|0.5000x",
+		"row|size|cores|wall, us|CPU, us|vs. one core", "map, per item|10|1|8|8|1x", "map, per item|10|2|4|8.40|0.5000x",
 		"map, per item|1000|1|6|6|1x", "map, per item|1000|2|3.60|7|0.6000x",
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -73,7 +73,7 @@ func (a *app) showNode(s runSource, id, name string, asJSON bool) error {
 	case err != nil:
 		return err
 	case n == nil:
-		return usageErrorf("--node: the events of the run have no node %q; `tea runs events %s` shows the paths of its nodes", name, id)
+		return usageErrorf("--node: the run has no events for node %q; `tea runs events %s` lists the paths of its nodes", name, id)
 	case asJSON:
 		return writeJSON(a.stdout, n)
 	}
@@ -186,7 +186,7 @@ func (v *runView) draw(wf *host.Workflow, format string, pass func(line []byte))
 type showFlags struct {
 	Node string `placeholder:"NODE" help:"Show the last execution of a node, by its name or path: parameters, result, error, attempts, logs."`
 	JSON bool   `name:"json" xor:"form" help:"Print JSON."`
-	HTML bool   `name:"html" xor:"form" help:"Print a file of HTML: the graph coloured by status, a timeline, errors and events."`
+	HTML bool   `name:"html" xor:"form" help:"Print an HTML page: the graph coloured by status, a timeline, errors and events."`
 	pluginFlags
 	reportFlags
 }

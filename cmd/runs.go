@@ -68,8 +68,8 @@ type runsListCmd struct {
 type listFlags struct {
 	Workflow string `placeholder:"NAME" help:"Only runs of this workflow."`
 	Status   string `placeholder:"STATUS" help:"Only runs with this status."`
-	Search   string `placeholder:"WORDS" help:"Only runs whose id or workflow has these words; with --host also trigger and error."`
-	Limit    int    `placeholder:"N" help:"Print at most so many runs."`
+	Search   string `placeholder:"WORDS" help:"Only runs whose id or workflow contains these words; with --host, trigger and error, too."`
+	Limit    int    `placeholder:"N" help:"Print at most N runs."`
 }
 
 // has reports whether a run is selected.

@@ -36,7 +36,7 @@ var ErrDurabilityOff = errors.New("durability off: a run that continues from a c
 
 // ErrUnknownInterrupt reports an answer to an interrupt that is not pending: it was
 // answered before, or its id is wrong. The run is unchanged.
-var ErrUnknownInterrupt = errors.New("no such interrupt waits for an answer")
+var ErrUnknownInterrupt = errors.New("no such interrupt is pending")
 
 // InUseError reports a run that is in progress, in this process or another.
 type InUseError = checkpoint.InUseError

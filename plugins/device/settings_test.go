@@ -117,7 +117,7 @@ func TestMistakesOverSeveralSettingsAreFoundByTheSchema(t *testing.T) {
 		{"serial", object{"ports": object{"a": object{"path": "/dev/a", "write": []any{object{"per_minute": 1}}}}}, "ports.a.write[0]: needs text, base64 or pattern"},
 		{"serial", object{"ports": object{"a": object{"path": "/dev/a", "write": []any{object{"text": []any{"a"}, "min": 1}}}}}, `ports.a.write[0]: "pattern" is required where "min" is given`},
 		{"gpio", object{"lines": object{"a": object{"chip": "gpiochip0"}}}, "lines.a: needs line or offset"},
-		{"gpio", object{"lines": object{"a": object{"chip": "gpiochip0", "line": "GPIO1", "offset": 1}}}, "lines.a: needs only one of line, offset: remove line or offset"},
+		{"gpio", object{"lines": object{"a": object{"chip": "gpiochip0", "line": "GPIO1", "offset": 1}}}, "lines.a: only one of line, offset is allowed: remove line or offset"},
 	} {
 		compiled, err := jsonschema.Compile(device.Bundle().Settings[c.key])
 		if err != nil {

@@ -438,7 +438,7 @@ func TestMistakesInSettings(t *testing.T) {
 		want     string
 	}{
 		"none":      {object{"targets": object{"a": object{}}}, "needs ntfy, email"},
-		"two":       {object{"targets": object{"a": object{"webhook": object{"url": "http://x"}, "teams": object{"url": "http://x"}}}}, "needs only one of"},
+		"two":       {object{"targets": object{"a": object{"webhook": object{"url": "http://x"}, "teams": object{"url": "http://x"}}}}, "only one of"},
 		"name":      {object{"targets": object{"a/b": hook}}, "must match the pattern"},
 		"url":       {to("webhook", object{"url": "ftp://x"}), "expected http"},
 		"topic":     {to("ntfy", object{"url": "https://ntfy.sh"}), "topic is missing"},

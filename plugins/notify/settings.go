@@ -42,8 +42,8 @@ type Questions struct {
 
 // Escalate says who is asked after a time without an answer.
 type Escalate struct {
-	AfterSeconds float64  `json:"after_seconds" minimum:"1" doc:"time to wait for an answer from those before"`
-	To           []string `json:"to" minItems:"1" keyOf:"/targets" doc:"names of the targets that are asked then"`
+	AfterSeconds float64  `json:"after_seconds" minimum:"1" doc:"time to wait for an answer from the previous targets"`
+	To           []string `json:"to" minItems:"1" keyOf:"/targets" doc:"names of the targets that are asked next"`
 }
 
 // Target is where messages go: exactly one service.
@@ -104,7 +104,7 @@ func (s *Settings) open() error {
 	}
 	for i, e := range s.Questions.Escalate {
 		if len(e.To) == 0 || e.AfterSeconds <= 0 {
-			return tea.Errorf(tea.ValidationError, "settings.notify.questions.escalate[%d]: after_seconds and to are needed", i)
+			return tea.Errorf(tea.ValidationError, "settings.notify.questions.escalate[%d]: after_seconds and to are required", i)
 		}
 	}
 	return nil

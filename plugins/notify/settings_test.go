@@ -46,7 +46,7 @@ func TestMistakesInSettingsAreFoundByTheSchema(t *testing.T) {
 		{email("[2001:db8::1]:25"), ""},
 		{email("mail.example"), `targets.ops.email.server: must match the pattern ^([^\]\[/@: ]+|\[[^\]\[/@ ]+\]):[0-9]{1,5}$ (address of the mail server: HOST:PORT), got "mail.example"`},
 		{object{"targets": object{"ops": object{}}}, "targets.ops: needs ntfy, email, slack, teams, telegram, matrix or webhook"},
-		{target(object{"slack": object{"url": "https://a.example"}}), "targets.ops: needs only one of ntfy, email, slack, teams, telegram, matrix, webhook: remove ntfy or slack"},
+		{target(object{"slack": object{"url": "https://a.example"}}), "targets.ops: only one of ntfy, email, slack, teams, telegram, matrix, webhook is allowed: remove ntfy or slack"},
 		{target(object{"quite": true}), `targets.ops.quite: unknown member "quite"; did you mean "quiet"?`},
 		{object{"targets": object{"a b": object{"ntfy": object{"url": "https://a.example/b"}}}}, `targets["a b"]: its name must match the pattern ^[A-Za-z0-9_-]{1,64}$, got "a b"`},
 		{ask("ops"), ""},

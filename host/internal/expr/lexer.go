@@ -280,7 +280,7 @@ func (l *lexer) operator() {
 	case ')', ']', '}':
 		n := len(l.brackets)
 		if n == 0 {
-			err := l.errorf(l.pos, "unexpected %q: nothing is open here", rest[:1])
+			err := l.errorf(l.pos, "unexpected %q: no bracket is open", rest[:1])
 			if c == '}' {
 				err.Hint = "an expression ends with }}"
 			}

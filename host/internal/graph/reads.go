@@ -77,7 +77,7 @@ var luaWords = []string{"return", "local", "function", "then", "else", "elseif",
 
 // luaInstead are names of Lua and of other languages with what replaces them.
 var luaInstead = map[string]string{
-	"os":   "the sandbox has no os; templates have the time as {{ run.started_at }} and variables of the environment as {{ env.NAME }}",
+	"os":   "the sandbox has no os; in templates, {{ run.started_at }} is a time and {{ env.NAME }} an environment variable",
 	"io":   `the sandbox has no io; call an action: tea.action("file.read", {path = "notes.txt"})`,
 	"json": "write tea.json.encode(value) or tea.json.decode(text)",
 	"null": "write nil, or tea.null for a null in JSON",

@@ -265,7 +265,7 @@ func TestInvalidModules(t *testing.T) {
 		`return {register_actions = function(r) r.x = 1 end}`:                                       `m.lua: registry["x"] must be a function under a name`,
 		`return {register_actions = function(r) r.area = print end, __tea_actions__ = {aera = {}}}`: `m.lua: __tea_actions__ describes "aera", which register_actions does not register; did you mean "area"?`,
 		"\nerror('at load')":  "m.lua:2: at load",
-		`return {`:            "m.lua:1:9: unexpected end of the script (add }: the { in line 1 is open)",
+		`return {`:            "m.lua:1:9: unexpected end of the script (add }: the { in line 1 is not closed)",
 		`while true do end`:   "m.lua: the script exceeded its time limit",
 		`return require("m")`: `m.lua:1: module "m" is not imported`,
 	} {

@@ -116,5 +116,5 @@ func hintAtEnd(src Source) string {
 		return ""
 	}
 	last := open[len(open)-1]
-	return fmt.Sprintf("add %s: the %s in line %d is open", last.end, last.word, last.line+max(src.Line, 1)-1)
+	return fmt.Sprintf("add %s: the %s in line %d is not closed", last.end, last.word, last.line+max(src.Line, 1)-1)
 }

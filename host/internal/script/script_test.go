@@ -143,7 +143,7 @@ func TestSyntaxErrorPositions(t *testing.T) {
 		want       script.SyntaxError
 	}{
 		"token":            {script.Source{Name: "f", Line: 10, Column: 5, Text: "local x = 1\nlocal = 2"}, false, script.SyntaxError{File: "f", Line: 11, Column: 11, Message: `syntax error near "="`}},
-		"end":              {script.Source{Name: "f", Line: 3, Text: "if x then\n  y()\n"}, false, script.SyntaxError{File: "f", Line: 4, Column: 6, Message: "unexpected end of the script", Hint: "add end: the if in line 3 is open"}},
+		"end":              {script.Source{Name: "f", Line: 3, Text: "if x then\n  y()\n"}, false, script.SyntaxError{File: "f", Line: 4, Column: 6, Message: "unexpected end of the script", Hint: "add end: the if in line 3 is not closed"}},
 		"expression":       {script.Source{Name: "f", Line: 7, Column: 9, Text: "count >> 3"}, true, script.SyntaxError{File: "f", Line: 7, Column: 16, Message: `syntax error near ">"`, Hint: "the language is Lua 5.1, without >> of Lua 5.3: write math.floor(a / 2^b)"}},
 		"chunk":            {script.Source{Name: "f", Line: 7, Text: "if a then return 1 end\nreturn =="}, true, script.SyntaxError{File: "f", Line: 8, Column: 8, Message: `syntax error near "=="`}},
 		"long token":       {script.Source{Name: "f", Line: 3, Text: "local a\nlocal while"}, false, script.SyntaxError{File: "f", Line: 4, Column: 7, Message: `syntax error near "while"`}},

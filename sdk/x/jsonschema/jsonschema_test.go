@@ -95,7 +95,7 @@ func TestProblems(t *testing.T) {
 		{"one of two members", `{"anyOf":[{"required":["a"]},{"required":["b"]}]}`, `{}`, []string{`: needs a or b`}},
 		{"none fits", `{"anyOf":[{"required":["a","c"]},{"required":["b"]}]}`, `{}`, []string{`: fits none of the 2 allowed forms: (1) "a" is required; (2) "b" is required`}},
 		{"oneOf fits two", `{"oneOf":[{"minimum":1},{"maximum":5}]}`, `3`, []string{`: must fit exactly one of 2 forms, fits forms 1 and 2`}},
-		{"oneOf of two members", `{"oneOf":[{"required":["a"]},{"required":["b"]},{"required":["c"]}]}`, `{"a":1,"c":1}`, []string{`: needs only one of a, b, c: remove a or c`}},
+		{"oneOf of two members", `{"oneOf":[{"required":["a"]},{"required":["b"]},{"required":["c"]}]}`, `{"a":1,"c":1}`, []string{`: only one of a, b, c is allowed: remove a or c`}},
 		{"not", `{"not":{"type":"string"}}`, `"a"`, []string{`: must not be of type string`}},
 		{"if then", `{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]}}`, `{"a":1}`, []string{`: "b" is required, because a is given`}},
 		{"if then of a value", `{"if":{"properties":{"kind":{"enum":["a","b"]}}},"then":{"properties":{"x":false}}}`, `{"kind":"a","x":1}`, []string{`x: is not allowed here, because kind is a or b`}},

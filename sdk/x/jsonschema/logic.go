@@ -71,7 +71,7 @@ func (r *run) checkChoice(forms []*node, v any, at *place, own *evaluated, onlyO
 	case onlyOne && len(fitting) > 1 && !r.containsTemplate(v, at):
 		if members := onlyRequired(forms); members != nil {
 			given := orList([]string{members[fitting[0]], members[fitting[1]]})
-			r.problem(at, "needs only one of %s: remove %s", strings.Join(members, ", "), given)
+			r.problem(at, "only one of %s is allowed: remove %s", strings.Join(members, ", "), given)
 			return
 		}
 		r.problem(at, "must fit exactly one of %d forms, fits forms %d and %d", len(forms), fitting[0]+1, fitting[1]+1)

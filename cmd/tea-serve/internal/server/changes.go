@@ -92,7 +92,7 @@ func (s *server) getNode(w http.ResponseWriter, r *http.Request) error {
 		return eachOf(events, fn)
 	})
 	if err == nil && n == nil {
-		err = &statusError{http.StatusNotFound, fmt.Errorf("the run has no events of a node %.100q", query.Get("at"))}
+		err = &statusError{http.StatusNotFound, fmt.Errorf("the run has no events for node %.100q", query.Get("at"))}
 	}
 	if err != nil {
 		return err

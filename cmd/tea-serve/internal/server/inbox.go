@@ -87,7 +87,7 @@ func (s *server) awaitChange(w http.ResponseWriter, r *http.Request) error {
 	}
 	after, err := strconv.ParseInt(cmp.Or(query.Get("after"), "0"), 10, 64)
 	if err != nil {
-		return badRequest(fmt.Errorf("after: expected the version of an answer, got %.40q", query.Get("after")))
+		return badRequest(fmt.Errorf("after: expected the version from an earlier response, got %.40q", query.Get("after")))
 	}
 	s.mu.Lock()
 	if s.led.changed == nil {

@@ -170,7 +170,7 @@ func (s *server) options(endpoints []*ua.EndpointDescription) ([]lib.Option, err
 	case s.config.UserCertFile != "":
 		cert, key, err := s.pair("user_cert_file and user_key_file", s.config.UserCertFile, s.config.UserKeyFile)
 		if err == nil {
-			_, err = s.takes(endpoint, ua.UserTokenTypeCertificate, "certificate of a user")
+			_, err = s.takes(endpoint, ua.UserTokenTypeCertificate, "user certificate")
 		}
 		return append(options, lib.AuthCertificate(cert), lib.AuthPrivateKey(key), lib.SecurityFromEndpoint(endpoint, ua.UserTokenTypeCertificate)), err
 	case s.config.Username == "":
@@ -178,7 +178,7 @@ func (s *server) options(endpoints []*ua.EndpointDescription) ([]lib.Option, err
 	}
 	token, err := s.takes(endpoint, ua.UserTokenTypeUserName, "user name")
 	if err == nil && mode == ua.MessageSecurityModeSign && token.SecurityPolicyURI == ua.SecurityPolicyURINone { // the password would be sent in plain text
-		err = tea.Errorf(tea.PermissionDenied, "the OPC UA server %s takes the password only without encryption: use security_mode: sign_and_encrypt", s)
+		err = tea.Errorf(tea.PermissionDenied, "the OPC UA server %s accepts the password only in plain text: use security_mode: sign_and_encrypt", s)
 	}
 	if err != nil {
 		return nil, err
@@ -223,7 +223,7 @@ func (s *server) takes(endpoint *ua.EndpointDescription, kind ua.UserTokenType, 
 			return t, nil
 		}
 	}
-	return nil, tea.Errorf(tea.PermissionDenied, "the OPC UA server %s takes no %s at this endpoint", s, what)
+	return nil, tea.Errorf(tea.PermissionDenied, "the OPC UA server %s does not accept a %s at this endpoint", s, what)
 }
 
 // read makes a request that changes nothing. It is repeated once if the session was broken

@@ -152,7 +152,7 @@ func (x *Index) load() error {
 		}
 		x.segments = append(x.segments, s)
 		if s.outdated(x.lang) {
-			x.outdated = fmt.Errorf("its words have the stems of Snowball %s, and this program uses those of %s", cmp.Or(s.Stems, "2"), snowball.Version)
+			x.outdated = fmt.Errorf("its words were stemmed by Snowball %s; this program uses %s", cmp.Or(s.Stems, "2"), snowball.Version)
 		}
 	}
 	return nil

@@ -161,7 +161,7 @@ function known(pending) {
 // question returns the form of a pending interrupt. answer is called with the
 // answer and reports success.
 export function question(pending, answer, fail) {
-	const title = h("h3", null, pending.question ? markdown(pending.question) : `Waits ${pending.kind} ${pending.node}`)
+	const title = h("h3", null, pending.question ? markdown(pending.question) : `Waiting ${pending.kind} ${pending.node}`)
 	const details = h("p", {class: "muted"}, h("code", null, pending.path), pending.asked_at ? [" · asked ", when(pending.asked_at)] : null,
 		pending.deadline ? [" · until ", when(pending.deadline), `, then ${outcome(pending)}`] : null)
 	const form = h("form", {class: "question"}, title, details, known(pending))

@@ -29,7 +29,7 @@ export function inbox(signal) {
 			list.forEach((element, i) => content.children[i] !== element && content.insertBefore(element, content.children[i] ?? null))
 		}
 		const runs = new Set(questions.map(one => one.run_id)).size
-		note.textContent = total > runs ? `The questions of ${runs} of ${total} runs that wait.` : ""
+		note.textContent = total > runs ? `Showing the questions of ${runs} of ${total} waiting runs.` : ""
 	}
 
 	function card(one) {
