@@ -34,7 +34,7 @@ func (e *embedded) sweep(ctx context.Context) error {
 
 func (e *embedded) sweepContents(ctx context.Context) error { return e.driver.SweepContents(ctx) }
 
-// deviceRecords are the records of an embedded memory. Files and sessions notice the writes.
+// deviceRecords are the records of an embedded memory. Writes notify files and sessions.
 type deviceRecords struct {
 	syncing.Device
 	f *folder
@@ -44,7 +44,6 @@ func (r deviceRecords) Put(ctx context.Context, writes ...store.RecordWrite) ([]
 	return r.PutWith(ctx, writes, nil)
 }
 
-// PutWith is PutWith of the Device.
 func (r deviceRecords) PutWith(ctx context.Context, writes []store.RecordWrite, also func([]store.PutResult) []syncing.SyncedRecord) ([]store.PutResult, error) {
 	of := func(kind string) func(store.RecordWrite) bool {
 		return func(w store.RecordWrite) bool { return w.Feed == store.DocumentFeed && w.Space == kind }

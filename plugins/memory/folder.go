@@ -101,8 +101,8 @@ type database interface {
 }
 
 // families opens the families on top of the stores. identity names the database,
-// texts returns the folder for the index of the files' texts, and contents are those of the files if the stores
-// also write them.
+// texts returns the folder for the index of the files' texts, and contents is the store of the files' contents if the
+// stores also write them.
 func (f *folder) families(identity func(context.Context) (string, error), texts func() (string, error), contents *content.Store) {
 	f.files = file.New(file.Options{
 		Documents: f.documents, Blobs: f.blobs, Contents: contents, Clock: f.clock, Tokens: tokens.Count, Shared: f.sharedFiles(),

@@ -255,8 +255,8 @@ type TextSearcher interface {
 	SearchText(ctx context.Context, q TextQuery) (TextPage, error)
 }
 
-// TextFilterer is a TextSearcher that returns only rows that match TextQuery.Filter. The rows of other drivers are
-// filtered after they were read.
+// TextFilterer is a TextSearcher that returns only rows that match TextQuery.Filter. Rows of other drivers are filtered
+// after they are read.
 type TextFilterer interface{ FiltersText() bool }
 
 // TextQuery selects entries by a text; see [Search].

@@ -61,7 +61,7 @@ func (d *driver) Get(ctx context.Context, q store.RowQuery) ([]store.Row, error)
 	return d.lazy(rows), err
 }
 
-// lazy makes the rows load their values as calls of the process, since the lease can end before.
+// lazy makes Load of the rows a separate call, because the lease may have ended by then.
 func (d *driver) lazy(rows []store.Row) []store.Row {
 	for i := range rows {
 		if rows[i].Load == nil {
@@ -96,7 +96,7 @@ func (d *driver) Changes(ctx context.Context, q store.RowChanges) (store.RowPage
 	return page, err
 }
 
-// Write is also a read, because the condition that a write does not meet can be unpublished.
+// Write runs as a read, too: the state that makes a condition fail may not be published yet.
 func (d *driver) Write(ctx context.Context, b *store.Batch) error {
 	if err := d.s.writable(); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (d *driver) SearchText(ctx context.Context, q store.TextQuery) (store.TextP
 	return page, err
 }
 
-// FiltersText reports that SearchText uses the filter.
+// FiltersText reports that SearchText applies the filter.
 func (d *driver) FiltersText() bool { return true }
 
 // Statistics returns the statistics of the text index for a query.

@@ -20,7 +20,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// parts are the driver of one database, with its records and tables.
+// parts are the driver, the records and the tables of one database.
 type parts struct {
 	driver  *embedded.Driver
 	replica store.Replica

@@ -11,7 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// documents are the rows of documents.
+// documents reads and writes the rows of documents.
 type documents struct {
 	*options
 	numbers numbers
@@ -28,7 +28,7 @@ func scanDocuments(rows store.Rows, err error, add func(*store.Row)) error {
 	}, &r.Seq, &r.Space, &r.Key, &body, &r.Version)
 }
 
-// find returns the documents that a statement selects, which follows FROM documents.
+// find returns the documents that a SELECT returns. condition follows FROM documents.
 func (d *documents) find(ctx context.Context, with internal.Clause, condition string, args ...any) (found []store.Row, err error) {
 	rows, err := d.engine.Query(ctx, with.SQL+"SELECT "+documentColumns+" FROM documents "+condition, slices.Concat(with.Args, args)...)
 	err = scanDocuments(rows, err, func(r *store.Row) { found = append(found, *r) })
@@ -54,7 +54,7 @@ func (d *documents) get(ctx context.Context, q store.RowQuery) (all []store.Row,
 	return all, err
 }
 
-// eachKind calls fn with the ids of each kind, some at a time.
+// eachKind calls fn with the ids of each kind, in parts of at most lookUp.
 func eachKind(names []store.RecordName, fn func(kind string, ids []any) error) error {
 	for kind, keys := range keysOf(names) {
 		for part := range slices.Chunk(keys, lookUp) {
@@ -123,7 +123,6 @@ func (d *Driver) CountDocuments(ctx context.Context, q store.DocumentQuery) (int
 	return int(n), err
 }
 
-// versionOf is the version and the number of a document.
 type versionOf struct{ version, seq int64 }
 
 func (d *documents) versions(ctx context.Context, tx store.Tx, names []store.RecordName) (map[store.RecordName]versionOf, error) {
@@ -141,7 +140,7 @@ func (d *documents) versions(ctx context.Context, tx store.Tx, names []store.Rec
 	return found, nil
 }
 
-// write does the writes of documents in a transaction.
+// write applies the writes of documents in a transaction.
 func (d *documents) write(ctx context.Context, tx store.Tx, b *store.Batch, writes []*store.RowWrite) error {
 	names := make([]store.RecordName, len(writes))
 	for i, w := range writes {

@@ -24,7 +24,7 @@ type Driver struct {
 	contents  *content.Store
 }
 
-// options are what the parts of a Driver share.
+// options are shared by the parts of a Driver.
 type options struct {
 	store.Config
 	engine   store.QueryEngine
@@ -45,9 +45,9 @@ var (
 	_ store.TextSearcher    = (*Driver)(nil)
 )
 
-// New returns the driver of a database. It uses all fields of c that are not about a server; the files of the
-// companions are in c.Dir. Dimension, Owner and Logger of search are not used. The caller closes the engine and
-// c.Blobs after the driver.
+// New returns the driver of a database. It ignores the fields of c that concern a server, and Dimension, Owner and
+// Logger of search. The files of the companions are in c.Dir. The caller closes the engine and c.Blobs after the
+// driver.
 func New(e store.QueryEngine, c store.Config, search vector.Options) *Driver {
 	o := &options{c, e, search, c.ReadOnly != ""}
 	return &Driver{o, newEntries(o), newVectors(o), &documents{options: o}, file.Contents(c.Blobs)}
@@ -121,9 +121,9 @@ func (d *Driver) Get(ctx context.Context, q store.RowQuery) (rows []store.Row, e
 }
 
 const (
-	// maxPage bounds the bodies of a page without a bound.
+	// maxPage bounds the bodies of a page if the query does not.
 	maxPage = 8 << 20
-	// expectedRows bounds the rows for which a page has space from the beginning.
+	// expectedRows bounds the initial capacity of a page.
 	expectedRows = 128
 )
 
@@ -194,13 +194,13 @@ func (p *page) add(r *store.Row) {
 	}
 }
 
-// Write does the writes of a batch in a transaction.
+// Write applies a batch in one transaction.
 func (d *Driver) Write(ctx context.Context, b *store.Batch) error { return d.WriteWith(ctx, b, nil) }
 
 // errRefused rolls a transaction back.
 var errRefused = errors.New("a write was refused")
 
-// WriteWith is Write, and stores the result of also, which can be nil, in the same transaction.
+// WriteWith is Write, and stores the result of also in the same transaction. also may be nil.
 func (d *Driver) WriteWith(ctx context.Context, b *store.Batch, also func() []syncing.SyncedRecord) error {
 	w := split(b.Writes)
 	if err := d.ready(ctx, w); err != nil {
@@ -237,7 +237,7 @@ func (d *Driver) WriteWith(ctx context.Context, b *store.Batch, also func() []sy
 	return err
 }
 
-// writes are the writes of a batch by feed.
+// writes groups the writes of a batch by feed.
 type writes struct{ entries, vectors, documents []*store.RowWrite }
 
 func split(all []*store.RowWrite) (w writes) {
@@ -305,10 +305,10 @@ func (d *Driver) SearchText(ctx context.Context, q store.TextQuery) (store.TextP
 	return d.entries.searchText(ctx, q)
 }
 
-// FiltersText reports that SearchText uses the filter.
+// FiltersText reports that SearchText applies the filter.
 func (d *Driver) FiltersText() bool { return true }
 
-// Statistics returns the statistics of the live entries for a query, with which other texts are ranked together with
+// Statistics returns the statistics of the live entries for a query, so that other texts can be ranked together with
 // the entries.
 func (d *Driver) Statistics(ctx context.Context, text string) (fulltext.Statistics, error) {
 	return d.entries.Statistics(ctx, text)
@@ -350,7 +350,7 @@ func (d *Driver) Inspect(ctx context.Context) (entries, bytes map[string]int64, 
 // Views returns the tables memories and vectors for queries of workflows.
 func (d *Driver) Views() []store.View { return []store.View{d.entries.view(), d.vectors.view()} }
 
-// keysOf returns the keys of names by space.
+// keysOf groups the keys of names by space.
 func keysOf(names []store.RecordName) map[string][]string {
 	bySpace := map[string][]string{}
 	for _, n := range names {
@@ -359,7 +359,7 @@ func keysOf(names []store.RecordName) map[string][]string {
 	return bySpace
 }
 
-// refused reports whether a batch is not done because of some of its writes.
+// refused reports whether an atomic batch must not be applied because of one of its writes.
 func refused(b *store.Batch, writes []*store.RowWrite) bool {
 	return b.Atomic && slices.ContainsFunc(writes, func(w *store.RowWrite) bool { return w.Result.Unmet || w.Result.Dimension != 0 })
 }

@@ -55,7 +55,7 @@ func (n *numbers) nextID() int64 {
 	return n.id
 }
 
-// lastNumbers returns the last number and the last id of a table, which has another one for removed rows.
+// lastNumbers returns the last number and the last id of a table, including the table of its removed rows.
 func lastNumbers(ctx context.Context, engine store.QueryEngine, table string) (seq, id int64, err error) {
 	rows, err := engine.Query(ctx, "SELECT coalesce(max(seq), 0), coalesce(max(id), 0) FROM (SELECT max(seq) AS seq, max(id) AS id FROM "+table+
 		" UNION ALL SELECT max(seq), max(id) FROM "+table+"_gone) AS taken")

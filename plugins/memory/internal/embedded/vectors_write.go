@@ -37,7 +37,7 @@ func byCollection(writes []*store.RowWrite) (all []*collectionWrites) {
 	return all
 }
 
-// write does the writes of vectors in a transaction, and returns the new collections.
+// write applies the writes of vectors in a transaction, and returns the new collections.
 func (x *vectors) write(ctx context.Context, tx store.Tx, b *store.Batch, writes []*store.RowWrite) (created []string, err error) {
 	all := byCollection(writes)
 	for _, c := range all {
@@ -60,7 +60,7 @@ func (x *vectors) write(ctx context.Context, tx store.Tx, b *store.Batch, writes
 	return created, nil
 }
 
-// check reads the state of a collection and sets the results of the writes that are not done.
+// check reads the state of a collection and sets the results of the writes that must not be applied.
 func (x *vectors) check(ctx context.Context, tx store.Tx, b *store.Batch, c *collectionWrites) (err error) {
 	if c.dimension, err = x.dimension(ctx, tx.Query, c.name); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (x *vectors) check(ctx context.Context, tx store.Tx, b *store.Batch, c *col
 	return nil
 }
 
-// writeTo does the writes to a collection, and reports whether it is new.
+// writeTo applies the writes to a collection, and reports whether it is new.
 func (x *vectors) writeTo(ctx context.Context, tx store.Tx, b *store.Batch, c *collectionWrites) (created bool, err error) {
 	var put []*store.RowWrite
 	gone := map[string]int64{}

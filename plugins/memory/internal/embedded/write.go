@@ -11,7 +11,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// inline reports whether the value of a row is in the row, not in a blob.
+// inline reports whether the value of a row is stored in the row rather than in a blob.
 func (m *entries) inline(r *store.Row) bool { return len(r.Body) < m.InlineBytes }
 
 // saveLarge writes large values to blobs. The caller holds m.large until the rows are
@@ -28,7 +28,7 @@ func (m *entries) saveLarge(ctx context.Context, writes []*store.RowWrite) error
 	return nil
 }
 
-// batch is a part of a transaction.
+// batch writes entries in a transaction.
 type batch struct {
 	m   *entries
 	tx  store.Tx
@@ -48,7 +48,7 @@ type row struct {
 
 func (r *row) live(now int64) bool { return r.expiresAt == 0 || r.expiresAt > now }
 
-// write does the writes of entries in a transaction.
+// write applies the writes of entries in a transaction.
 func (m *entries) write(ctx context.Context, tx store.Tx, of *store.Batch, writes []*store.RowWrite) error {
 	b := &batch{m: m, tx: tx, now: of.Now}
 	keys := make([]string, len(writes))
@@ -101,7 +101,8 @@ func (m *entries) write(ctx context.Context, tx store.Tx, of *store.Batch, write
 	return nil
 }
 
-// check sets the result of a write to a row, nil for none, that may not be done.
+// check sets the result of a write: whether its condition is unmet, or the row is already the same. have is nil if
+// there is no row.
 func check(w *store.RowWrite, have *row, now int64) {
 	if have != nil {
 		w.Result.Seq, w.Result.Live = have.seq, have.live(now)

@@ -235,8 +235,7 @@ type entry struct {
 	own []byte
 }
 
-// sorted returns pointers to the elements in their order. A binary has one function that sorts pointers, and otherwise one
-// for each type.
+// sorted returns pointers to the elements, sorted. Sorting pointers keeps the binary small: all types share the code.
 func sorted[T any](all []T, compare func(a, b *T) int) []*T {
 	order := make([]*T, len(all))
 	for i := range all {

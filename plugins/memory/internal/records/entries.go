@@ -16,7 +16,7 @@ import (
 type entries struct {
 	closing
 	m     *memory
-	index textSearcher // nil unless texts are searched without the driver
+	index textSearcher // replaces the text search of the driver; nil if there is none
 }
 
 var _ store.LongTermMemory = (*entries)(nil)

@@ -18,7 +18,7 @@ type memory struct {
 	driver store.Driver
 }
 
-// Open returns the stores of a driver's database, without reading it. The driver belongs to them.
+// Open returns the stores of a driver's database, without reading it. They take ownership of the driver.
 func Open(d store.Driver, c store.Config) *store.Stores {
 	m := &memory{c, d}
 	cacher, ok := d.(store.VectorCacher)
@@ -40,7 +40,7 @@ type Finder interface {
 // OpenFinder is Open for a Finder. A program that opens no other drivers does not link the substitutes.
 func OpenFinder(d Finder, c store.Config) *store.Stores { return (&memory{c, d}).open(substitutes{}) }
 
-// substitutes find what the driver does not. They are interfaces so that the linker can leave them out.
+// substitutes search where the driver cannot. They are interfaces so that the linker can leave them out.
 type substitutes struct {
 	documents documentSelector
 	texts     textSearcher // nil if the driver stores no files

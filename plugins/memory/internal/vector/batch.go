@@ -180,7 +180,7 @@ func (b *batch) choose(w *walk, i int) error {
 
 // linkBack links the chosen neighbours to the arrivals.
 func (b *batch) linkBack() {
-	var links []*backlink // pointers, because a binary has one function that sorts them, and otherwise one for each type
+	var links []*backlink // pointers: all types share the code that sorts them
 	for i := range b.arrivals {
 		a := &b.arrivals[i]
 		for l := 0; a.joins && l <= a.level; l++ {

@@ -40,7 +40,7 @@ func TestPDFFilesOfPackages(t *testing.T) {
 	}
 }
 
-// The size of an attached file is not a number of objects.
+// The size of an attached file must not count as a number of objects.
 func TestPDFWithALargeAttachment(t *testing.T) {
 	t.Parallel()
 	for attached, readable := range map[string]bool{
