@@ -57,6 +57,10 @@ func FindNode(name string, events func(fn func(line []byte) error) error) (*Node
 		if err := e.UnmarshalJSON(line); err != nil {
 			return err
 		}
+		if e.Type == flow.EventRunStart || e.Type == flow.EventRunEnd {
+			byPath.cutOff()
+			byName.cutOff()
+		}
 		switch name {
 		case e.Path:
 			byPath = byPath.add(e)
@@ -69,6 +73,14 @@ func FindNode(name string, events func(fn func(line []byte) error) error) (*Node
 		return byPath, err
 	}
 	return byName, err
+}
+
+// cutOff marks an execution that was running when the run ended or, after a kill,
+// began again.
+func (n *Node) cutOff() {
+	if n != nil && n.Status == string(flow.Running) {
+		n.Status = string(flow.Stopped)
+	}
 }
 
 // add adds an event to its execution, or begins the next one.

@@ -33,3 +33,25 @@ func TestAnswersTo(t *testing.T) {
 		t.Errorf("nothing is pending: %v", err)
 	}
 }
+
+func TestANodeThatWasCutOffIsStopped(t *testing.T) {
+	t.Parallel()
+	lines := []string{
+		`{"event":"run_start","seq":1,"at":"2026-01-01T00:00:00Z","run_id":"r"}`,
+		`{"event":"node_start","seq":2,"at":"2026-01-01T00:00:01Z","run_id":"r","path":"a","node":"a"}`,
+		`{"event":"run_end","seq":3,"at":"2026-01-01T00:00:02Z","run_id":"r","status":"stopped"}`,
+	}
+	for n, want := range map[int]string{2: "running", 3: "stopped"} {
+		node, err := FindNode("a", func(fn func(line []byte) error) error {
+			for _, line := range lines[:n] {
+				if err := fn([]byte(line)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil || node == nil || node.Status != want {
+			t.Errorf("after %d events: %+v, %v", n, node, err)
+		}
+	}
+}
