@@ -32,7 +32,7 @@ type eventKeeper struct {
 	store   *checkpoint.Store
 	runID   string
 	durable bool
-	// limit is the maximum size of the log, and values that of a value in it.
+	// limit is the maximum size of the log, values the maximum size of one stored value.
 	limit  int64
 	values int
 	log    *checkpoint.EventLog

@@ -7,8 +7,8 @@ import (
 	"github.com/the-edge-agent/tea/plugins/memory/store"
 )
 
-// view returns the table memories, which has the live entries, for queries of users. A
-// value that is in a blob is NULL, and its column inlined is false.
+// view returns the table memories for the queries of users: the live entries. A value
+// that is stored in a blob is NULL, and its column inlined is false.
 func (m *entries) view() store.View {
 	live := " FROM main.ltm WHERE expires_at IS NULL OR expires_at > " + strconv.FormatInt(m.micro(), 10)
 	v := store.View{Name: "memories", Columns: []store.Column{

@@ -192,7 +192,7 @@ func (e *env) remove() { e.replace("") }
 
 func (e *env) slice() string { return string(e.word[e.bra:e.ket]) }
 
-// insert replaces the characters between two positions, without a change of the slice.
+// insert replaces the characters between two positions and leaves the slice as it is.
 func (e *env) insert(bra, ket int, text string) {
 	grown := e.splice(bra, ket, text)
 	if bra <= e.bra {
