@@ -183,20 +183,18 @@ func (q *Quiet) parse() (p quiet, err error) {
 }
 
 // until returns the end of the quiet time in which a message falls; zero if it can be
-// sent.
-func (q quiet) until(now time.Time, priority string) time.Time {
+// sent. It reads the clock minute by minute, which can be set for summer time meanwhile.
+func (q quiet) until(now time.Time, priority string) (end time.Time) {
 	if q.zone == nil || rank(priority) >= q.passes {
-		return time.Time{}
+		return end
 	}
-	now = now.In(q.zone)
-	minute, day := now.Hour()*60+now.Minute(), now.Day()
-	switch {
-	case q.from < q.to && (minute < q.from || minute >= q.to), q.from > q.to && minute >= q.to && minute < q.from:
-		return time.Time{}
-	case q.from > q.to && minute >= q.from:
-		day++
+	for at := now.In(q.zone).Truncate(time.Minute); ; at = at.Add(time.Minute) {
+		minute := at.Hour()*60 + at.Minute()
+		if from, to := minute >= q.from, minute < q.to; !(from && to || q.from > q.to && (from || to)) {
+			return end
+		}
+		end = at.Add(time.Minute)
 	}
-	return time.Date(now.Year(), now.Month(), day, 0, q.to, 0, 0, q.zone)
 }
 
 // address checks an http or https address.
