@@ -24,13 +24,26 @@ func (c *Client) claim(id string) (f *os.File, sent time.Time, err error) {
 	if err == nil {
 		err = filelock.Lock(f)
 	}
+	if err == nil {
+		sent, err = c.sentAt(f)
+	}
 	if err != nil {
 		return nil, sent, tea.Errorf(tea.ResourceExhausted, "the keys of sent messages cannot be kept: %w; set settings.notify.state to a directory that can be written", err).NotSent()
 	}
-	if info, err := f.Stat(); err == nil && info.Size() > 0 {
-		sent = info.ModTime()
-	}
 	return f, sent, nil
+}
+
+// sentAt returns the time of a file, or zero. A time in the future, which a clock that was
+// set back leaves, becomes the current time.
+func (c *Client) sentAt(f *os.File) (time.Time, error) {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return time.Time{}, err
+	}
+	if now := c.now(); info.ModTime().After(now) {
+		return now, os.Chtimes(f.Name(), now, now)
+	}
+	return info.ModTime(), nil
 }
 
 // maxWindow is the largest window_seconds. Older files are removed.

@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -374,6 +376,33 @@ func TestMessageWithAKeyIsSentOnce(t *testing.T) {
 	settings["state"] = "/dev/null/x"
 	if _, err := send(t, settings, object{"key": "pump 9"}); err == nil || tea.AsError(err).Details["not_sent"] != true || !strings.Contains(err.Error(), "settings.notify.state") {
 		t.Errorf("without a directory: %v", err)
+	}
+}
+
+// A key that was kept while the clock was years ahead does not hide messages for years.
+func TestKeyOfTheFutureExpires(t *testing.T) {
+	t.Parallel()
+	address, got := sink(t, http.StatusOK, "")
+	dir := t.TempDir()
+	settings := object{"state": dir, "targets": object{"ops": object{"webhook": object{"url": address}}}}
+	message := object{"key": "pump 7", "window_seconds": 60}
+	if _, err := send(t, settings, message); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(keys) != 1 {
+		t.Fatal(keys, err)
+	}
+	future := time.Now().Add(4 * 365 * 24 * time.Hour)
+	if err := os.Chtimes(keys[0], future, future); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := send(t, settings, message); err != nil || len(r["duplicates"].([]any)) != 1 {
+		t.Errorf("within the window: %v %v", r, err)
+	}
+	info, err := os.Stat(keys[0])
+	if err != nil || info.ModTime().After(time.Now()) || len(got) != 1 {
+		t.Errorf("the window ends 60 seconds after %v, %d messages, %v", info.ModTime(), len(got), err)
 	}
 }
 
