@@ -3,6 +3,7 @@ package device
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
+	"github.com/the-edge-agent/tea/sdk/value"
 	"github.com/the-edge-agent/tea/sdk/x/diag"
 	"github.com/the-edge-agent/tea/sdk/x/statedir"
 )
@@ -65,7 +67,14 @@ func ofOperator(s tea.Settings, keys []string) (tea.Settings, error) {
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "read the settings of this device (%s): %w", settingsVariable, err)
 	}
-	if err := json.Unmarshal(data, &s); err != nil {
+	v, err := value.Decode(data)
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if key := value.DuplicateKey(data, v); err == nil && key != "" {
+		err = fmt.Errorf("duplicate key %q", key)
+	}
+	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "%s (%s): %w", file, settingsVariable, err)
 	}
 	for key := range s {

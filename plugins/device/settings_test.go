@@ -22,7 +22,7 @@ func TestSettingsOfTheOperatorReplaceThoseOfAWorkflow(t *testing.T) {
 	p.fails("modbus.write", object{"point": "p", "value": 1}, tea.ValidationError, nil) // no file
 	for content, want := range map[string]tea.ErrorType{
 		`{"modbsu": {}}`: tea.ValidationError,
-		"{":              tea.ValidationError, `{"modbus": {"pionts": {}}}`: tea.ValidationError,
+		"{":              tea.ValidationError, `{"modbus": {"servers": {"plc": {"url": "tcp://127.0.0.1:1"}}, "points": {"p": {"address": 1, "write": {"max": 0}, "write": {}}}}}`: tea.ValidationError, `{"modbus": {"pionts": {}}}`: tea.ValidationError,
 		`{"modbus": {"servers": {"plc": {"url": "tcp://127.0.0.1:1"}}, "points": {"p": {"address": 1}}}}`: tea.PermissionDenied,
 	} {
 		p.close()
