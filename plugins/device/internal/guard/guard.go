@@ -95,8 +95,8 @@ func (g *Guards) Permit(ctx context.Context, req *tea.Request, w Write, send fun
 		}
 	}
 	if w.Rule.MaxStep != nil || w.Rule.PerMinute > 0 {
-		h, err := g.open(ctx, w)
-		if err != nil {
+		var h *history
+		if h, err = g.open(ctx, w); err != nil {
 			return false, err
 		}
 		defer h.close()
@@ -105,9 +105,11 @@ func (g *Guards) Permit(ctx context.Context, req *tea.Request, w Write, send fun
 		}
 		if !dry {
 			// Counted before it is sent: a crash in between must not allow one more.
+			before := h.Values[w.Target]
 			if err := h.record(g.now(), w); err != nil {
 				return false, err
 			}
+			defer func() { h.settle(w, before, err) }()
 		}
 	}
 	if dry {
@@ -148,10 +150,17 @@ func (g *Guards) checkHistory(ctx context.Context, h *history, w Write) error {
 				return refusal("the current value of %s is not a number, so max_step cannot be checked", w.Target)
 			}
 		}
-		for i, v := range w.numbers {
+		for i, from := range current {
+			if w.Current == nil { // each value in the history is possible
+				i = 0
+			}
+			if i >= len(w.numbers) {
+				break
+			}
+			v := w.numbers[i]
 			// A tolerance of a few units in the last place: 0.3 is one step of 0.1 from 0.2.
-			if i < len(current) && math.Abs(v-current[i]) > *w.Rule.MaxStep+1e-9*math.Max(math.Abs(v), math.Abs(current[i])) {
-				return refusal("%s is more than %s away from the current value %s of %s (%s.max_step)", number(v), number(*w.Rule.MaxStep), number(current[i]), w.Target, w.Setting)
+			if math.Abs(v-from) > *w.Rule.MaxStep+1e-9*math.Max(math.Abs(v), math.Abs(from)) {
+				return refusal("%s is more than %s away from the current value %s of %s (%s.max_step)", number(v), number(*w.Rule.MaxStep), number(from), w.Target, w.Setting)
 			}
 		}
 	}

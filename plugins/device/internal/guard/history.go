@@ -38,7 +38,8 @@ type history struct {
 	Setting string `json:"setting"`
 	// Writes are the times of the last writes in milliseconds since 1970.
 	Writes []int64 `json:"writes,omitempty"`
-	// Values are the last values by target.
+	// Values are the smallest and the largest value that a target can have. They differ if the
+	// outcome of a write is unknown.
 	Values map[string][]float64 `json:"values,omitempty"`
 
 	path string
@@ -122,9 +123,31 @@ func (h *history) record(now time.Time, w Write) error {
 		if h.Values == nil {
 			h.Values = map[string][]float64{}
 		}
-		h.Values[w.Target] = w.numbers
+		values := slices.Concat(h.Values[w.Target], w.numbers)
+		h.Values[w.Target] = slices.Compact([]float64{slices.Min(values), slices.Max(values)})
 	}
 	return h.save()
+}
+
+// settle stores the value that a target has after a write; before are its values before.
+func (h *history) settle(w Write, before []float64, err error) {
+	if w.Rule.MaxStep == nil || w.Current != nil {
+		return
+	}
+	after := w.numbers
+	switch {
+	case err != nil && tea.AsError(err).Details[effect] == "unknown":
+		return
+	case err != nil:
+		after = before
+	}
+	if slices.Equal(h.Values[w.Target], after) {
+		return
+	}
+	if h.Values[w.Target] = after; after == nil {
+		delete(h.Values, w.Target)
+	}
+	_ = h.save() // otherwise both values count
 }
 
 // save makes the history durable.
