@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -39,10 +40,14 @@ func statusError(resp *http.Response) *tea.Error {
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return tea.Errorf(tea.ValidationError, "the server redirects to %s; set api_base to the address it names", resp.Header.Get("Location"))
 	}
-	e := newFailure(resp.StatusCode, toReport(body))
+	report := toReport(body)
+	e := newFailure(resp.StatusCode, report)
 	e.Message = fmt.Sprintf("HTTP %d: %s", resp.StatusCode, e.Message)
 	e.Details["status"] = int64(resp.StatusCode)
-	e.RetryAfter = httpstatus.RetryAfter(resp.Header, time.Now())
+	e.RetryAfter = cmp.Or(httpstatus.RetryAfter(resp.Header, time.Now()), report.wait)
+	if again, err := strconv.ParseBool(resp.Header.Get("X-Should-Retry")); err == nil {
+		e.Retryable = again // model services know better than their status
+	}
 	return e
 }
 
@@ -72,6 +77,8 @@ func StreamError(raw []byte) *tea.Error {
 // report is a server's description of a failure, in any format.
 type report struct {
 	message, code, kind string
+	// wait is how long the server asks to wait.
+	wait time.Duration
 }
 
 // toReport reads {"error": {...}}, {"error": "text"}, {"message": "text"},
@@ -105,7 +112,8 @@ func reportOf(raw []byte) report {
 		}
 		return report{message: text}
 	}
-	r := report{code: scalar(object["code"]), kind: scalar(object["type"])}
+	r := report{code: scalar(object["code"]), kind: cmp.Or(scalar(object["type"]), scalar(object["status"]))}
+	r.addDetails(object["details"])
 	for _, name := range []string{"message", "detail", "error", "msg"} {
 		v := object[name]
 		if inner, ok := v.(map[string]any); ok {
@@ -118,6 +126,21 @@ func reportOf(raw []byte) report {
 	}
 	r.message = string(raw)
 	return r
+}
+
+// addDetails reads the list of details that Google's servers send: the reason, and the
+// time to wait.
+func (r *report) addDetails(v any) {
+	details, _ := v.([]any)
+	for _, v := range details {
+		detail, _ := v.(map[string]any)
+		if reason := scalar(detail["reason"]); reason != "" {
+			r.kind = reason
+		}
+		if wait, err := time.ParseDuration(scalar(detail["retryDelay"])); err == nil {
+			r.wait = max(wait, 0)
+		}
+	}
 }
 
 func scalar(v any) string {
@@ -143,10 +166,14 @@ var statusOf = map[string]int{
 	"content_policy_violation":  http.StatusBadRequest,
 	"BadRequestError":           http.StatusBadRequest,
 	"invalid_api_key":           http.StatusUnauthorized,
+	"API_KEY_INVALID":           http.StatusUnauthorized,
 	"authentication_error":      http.StatusUnauthorized,
 	"permission_error":          http.StatusForbidden,
 	"model_not_found":           http.StatusNotFound,
 	"not_found_error":           http.StatusNotFound,
+	"request_too_large":         http.StatusRequestEntityTooLarge,
+	"billing_error":             http.StatusPaymentRequired,
+	"overloaded_error":          529,
 }
 
 // status returns the HTTP status that corresponds to the report; 500 if unknown.
@@ -174,6 +201,9 @@ func (r report) isFiltered() bool {
 
 // newFailure classifies a failure and decides whether it is retryable.
 func newFailure(status int, r report) *tea.Error {
+	if r.kind == "API_KEY_INVALID" { // sent with the status 400
+		status = http.StatusUnauthorized
+	}
 	e := &tea.Error{Message: strings.TrimSpace(strings.ToValidUTF8(r.message, "\ufffd")), Details: map[string]any{}}
 	switch {
 	case r.isFiltered():

@@ -123,6 +123,16 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	}
 }
 
+// Google's servers ask for a wait in the body.
+func TestRetryDelayInTheBodyIsHonoured(t *testing.T) {
+	t.Parallel()
+	const body = `{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"},{"retryDelay":"soon"},7]}}`
+	_, _, failure := post(t.Context(), t, 0, servertest.Reply{Status: 429, Chunks: []string{body}})
+	if failure == nil || failure.Type != tea.RateLimited || failure.RetryAfter != 34500*time.Millisecond {
+		t.Errorf("got %#v", failure)
+	}
+}
+
 // A wait that ends after the deadline is of no use: the caller learns at once
 // when to come back.
 func TestRetryAfterBeyondTheDeadlineFailsAtOnce(t *testing.T) {
@@ -156,6 +166,21 @@ func TestFailures(t *testing.T) {
 			"vLLM",
 			servertest.Reply{Status: 422, Chunks: []string{`{"object":"error","message":"bad","code":422}`}},
 			tea.Error{Type: tea.ValidationError, Message: "HTTP 422: bad", Details: map[string]any{"status": int64(422), "code": "422"}},
+		},
+		{
+			"Anthropic",
+			servertest.Reply{Status: 413, Chunks: []string{`{"type":"error","error":{"type":"request_too_large","message":"too large"},"request_id":"req_1"}`}},
+			tea.Error{Type: tea.ValidationError, Message: "HTTP 413: too large", Details: map[string]any{"status": int64(413), "kind": "request_too_large"}},
+		},
+		{
+			"Gemini",
+			servertest.Reply{Status: 400, Chunks: []string{`{"error":{"code":400,"message":"API key not valid","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}`}},
+			tea.Error{Type: tea.PermissionDenied, Message: "HTTP 400: API key not valid", Details: map[string]any{"status": int64(400), "code": "400", "kind": "API_KEY_INVALID"}},
+		},
+		{
+			"not to be retried",
+			servertest.Reply{Status: 500, Header: map[string]string{"X-Should-Retry": "false"}, Chunks: []string{"no"}},
+			tea.Error{Type: tea.ConnectionError, Message: "HTTP 500: no", Details: map[string]any{"status": int64(500)}},
 		},
 		{
 			"a list",
