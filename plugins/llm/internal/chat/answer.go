@@ -16,8 +16,8 @@ const (
 
 // finishWords maps the reasons of servers to these.
 var finishWords = map[string]string{
-	"max_tokens": FinishLength, "MAX_TOKENS": FinishLength, "model_length": FinishLength,
-	"SAFETY": FinishFilter, "safety": FinishFilter, "RECITATION": FinishFilter, "PROHIBITED_CONTENT": FinishFilter, "BLOCKLIST": FinishFilter,
+	"max_tokens": FinishLength, "MAX_TOKENS": FinishLength, "model_length": FinishLength, "max_output_tokens": FinishLength, "model_context_window_exceeded": FinishLength,
+	"SAFETY": FinishFilter, "safety": FinishFilter, "RECITATION": FinishFilter, "PROHIBITED_CONTENT": FinishFilter, "BLOCKLIST": FinishFilter, "SPII": FinishFilter,
 	"STOP": FinishStop, "end_turn": FinishStop, "eos": FinishStop, "eos_token": FinishStop, "stop_sequence": FinishStop,
 	"tool_use": FinishToolCalls, "function_call": FinishToolCalls,
 }
@@ -34,6 +34,8 @@ type Answer struct {
 	Usage *Usage `json:"usage,omitempty"`
 	// Extra are members of the turn to send back to the server, see [Message].
 	Extra map[string]any `json:"extra,omitempty"`
+	// NotSent are the parameters of the request that the protocol does not have.
+	NotSent []string `json:"not_sent,omitempty"`
 }
 
 // Finish sets the reason for the end of the answer: the server's reason, made
@@ -65,6 +67,10 @@ type Usage struct {
 	TotalTokens  int `json:"total_tokens"`
 	// CachedTokens are the input tokens that the server had cached.
 	CachedTokens int `json:"cached_tokens,omitempty" doc:"tokens of the input that the server read from its cache"`
+	// CacheWriteTokens are the input tokens that the server wrote to its cache, and
+	// CacheWriteLongTokens those of them that it keeps for an hour.
+	CacheWriteTokens     int `json:"cache_write_tokens,omitempty" doc:"tokens of the input that the server wrote to its cache"`
+	CacheWriteLongTokens int `json:"cache_write_long_tokens,omitempty" doc:"the part of cache_write_tokens that the server keeps for an hour"`
 	// ReasoningTokens are the output tokens that are not in the answer.
 	ReasoningTokens int `json:"reasoning_tokens,omitempty" doc:"tokens of the output that the model used to think"`
 	// Estimated reports that the server did not count, and that the numbers are
@@ -78,6 +84,8 @@ func (u *Usage) Add(other Usage) {
 	u.OutputTokens += other.OutputTokens
 	u.TotalTokens += other.TotalTokens
 	u.CachedTokens += other.CachedTokens
+	u.CacheWriteTokens += other.CacheWriteTokens
+	u.CacheWriteLongTokens += other.CacheWriteLongTokens
 	u.ReasoningTokens += other.ReasoningTokens
 	u.Estimated = u.Estimated || other.Estimated
 }
@@ -94,6 +102,8 @@ func (u Usage) Normalize() Usage {
 		u.ReasoningTokens = max(u.ReasoningTokens, hidden)
 	}
 	u.TotalTokens = u.InputTokens + u.OutputTokens
+	u.CacheWriteTokens = bound(u.CacheWriteTokens, u.InputTokens-bound(u.CachedTokens, u.InputTokens))
+	u.CacheWriteLongTokens = bound(u.CacheWriteLongTokens, u.CacheWriteTokens)
 	u.CachedTokens, u.ReasoningTokens = bound(u.CachedTokens, u.InputTokens), bound(u.ReasoningTokens, u.OutputTokens)
 	return u
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -14,7 +15,7 @@ import (
 // unchanged to the messages of the next request.
 type Message struct {
 	Role       string     `json:"role" enum:"system,developer,user,assistant,tool" doc:"author of the message"`
-	Content    Content    `json:"content,omitzero" doc:"a text, or a list of parts: {type: text, text}, {type: image_url, image_url: {url}}, {type: image, data, media_type}"`
+	Content    Content    `json:"content,omitzero" doc:"a text, or a list of parts: {type: text, text}, {type: image_url, image_url: {url}}, {type: image, data, media_type}, {type: file, data, media_type, filename}"`
 	Name       string     `json:"name,omitempty" doc:"name of the speaker"`
 	ToolCalls  []ToolCall `json:"tool_calls,omitempty" doc:"the calls an assistant asked for"`
 	ToolCallID string     `json:"tool_call_id,omitempty" doc:"the call that a tool message answers"`
@@ -109,16 +110,25 @@ func Unknown(object []byte, known ...string) (map[string]any, error) {
 	return unknown, nil
 }
 
-// Content is the content of a message: text and images in order. In JSON it is a string
-// if it is only text, otherwise a list of parts; null and the variants of parts that
-// servers use are accepted.
+// Content is the content of a message: text, images and files in order. In JSON it is a
+// string if it is only text, otherwise a list of parts; null and the variants of parts
+// that servers use are accepted.
 type Content []Part
 
-// Part is a piece of text or an image.
+// Part is a piece of text, an image or a file.
 type Part struct {
 	Text string
 	// Image is the URL of a picture, usually a data: URL.
 	Image string
+	// File is the URL of a document, usually a data: URL, and Name its name.
+	File, Name string
+}
+
+// SplitData splits a data: URL with Base64. ok is false for another URL.
+func SplitData(url string) (mediaType, data string, ok bool) {
+	head, data, ok := strings.Cut(url, ";base64,")
+	mediaType, isData := strings.CutPrefix(head, "data:")
+	return mediaType, data, ok && isData
 }
 
 // Text joins the text parts.
@@ -133,10 +143,10 @@ func (c Content) Text() string {
 	return b.String()
 }
 
-// HasImages reports whether there are images.
-func (c Content) HasImages() bool {
+// HasMedia reports whether there are images or files.
+func (c Content) HasMedia() bool {
 	for _, p := range c {
-		if p.Image != "" {
+		if p.Image != "" || p.File != "" {
 			return true
 		}
 	}
@@ -147,9 +157,12 @@ func (c Content) HasImages() bool {
 func (c Content) Parts() []any {
 	parts := make([]any, 0, len(c))
 	for _, p := range c {
-		if p.Image != "" {
+		switch {
+		case p.Image != "":
 			parts = append(parts, map[string]any{"type": "image_url", "image_url": map[string]any{"url": p.Image}})
-		} else {
+		case p.File != "":
+			parts = append(parts, map[string]any{"type": "file", "file": map[string]any{"filename": cmp.Or(p.Name, "document"), "file_data": p.File}})
+		default:
 			parts = append(parts, map[string]any{"type": "text", "text": p.Text})
 		}
 	}
@@ -163,7 +176,7 @@ func (Content) JSONSchema() *schema.Schema {
 
 // MarshalJSON writes a string if there is only text.
 func (c Content) MarshalJSON() ([]byte, error) {
-	if c.HasImages() {
+	if c.HasMedia() {
 		return json.Marshal(c.Parts())
 	}
 	return json.Marshal(c.Text())
@@ -198,34 +211,55 @@ func toPart(v any) (Part, error) {
 		if text, ok := v["text"].(string); ok {
 			return Part{Text: text}, nil
 		}
-		if image := imageURL(v); image != "" {
-			return Part{Image: image}, nil
+		url, name := mediaURL(v)
+		switch {
+		case url == "":
+			return Part{}, fmt.Errorf("a part of type %v has neither text nor an image or a file", v["type"])
+		case isFile(v["type"], url):
+			return Part{File: url, Name: name}, nil
 		}
-		return Part{}, fmt.Errorf("a part of type %v has neither text nor an image", v["type"])
+		return Part{Image: url}, nil
 	}
 	return Part{}, fmt.Errorf("a part must be a text or an object, not a %T", v)
 }
 
-// imageURL returns the image in {image_url: {url}}, {image_url}, {url} and
-// {data, media_type}.
-func imageURL(part map[string]any) string {
-	switch image := part["image_url"].(type) {
-	case string:
-		return image
-	case map[string]any:
-		url, _ := image["url"].(string)
-		return url
+// isFile reports whether a part is a file by its type, or by the media type of its data.
+func isFile(kind any, url string) bool {
+	if kind == "file" || kind == "input_file" || kind == "document" {
+		return true
 	}
-	if url, ok := part["url"].(string); ok {
-		return url
+	mediaType, _, ok := SplitData(url)
+	return ok && !strings.HasPrefix(mediaType, "image/")
+}
+
+// mediaURL returns the URL in {image_url: {url}}, {image_url}, {url}, {data, media_type}
+// and {file: {file_data, filename}}.
+func mediaURL(part map[string]any) (url, name string) {
+	for _, member := range []string{"image_url", "file"} {
+		switch v := part[member].(type) {
+		case string:
+			return v, ""
+		case map[string]any:
+			part = v
+		}
+	}
+	name, _ = part["filename"].(string)
+	for _, member := range []string{"url", "file_data", "file_url"} {
+		if url, ok := part[member].(string); ok {
+			return url, name
+		}
 	}
 	data, ok := part["data"].(string)
 	if !ok {
-		return ""
+		return "", ""
 	}
 	mediaType, ok := part["media_type"].(string)
-	if !ok {
+	switch {
+	case ok:
+	case part["type"] == "file":
+		mediaType = "application/pdf"
+	default:
 		mediaType = "image/png"
 	}
-	return "data:" + mediaType + ";base64," + data
+	return "data:" + mediaType + ";base64," + data, name
 }

@@ -1,8 +1,6 @@
 package ollama
 
 import (
-	"strings"
-
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	tea "github.com/the-edge-agent/tea/sdk"
 )
@@ -77,7 +75,7 @@ func toMessages(messages []chat.Message) ([]any, error) {
 		if name := names[m.ToolCallID]; m.Role == "tool" && name != "" {
 			msg["tool_name"] = name
 		}
-		chat.Merge(msg, m.Extra)
+		chat.Merge(msg, m.Dialect())
 		out[i] = msg
 	}
 	return out, nil
@@ -87,11 +85,14 @@ func toMessages(messages []chat.Message) ([]any, error) {
 func toImages(content chat.Content) ([]string, error) {
 	var images []string
 	for _, part := range content {
+		if part.File != "" {
+			return nil, tea.Errorf(tea.ValidationError, "ollama accepts text and images, but no files; extract the text of the file first")
+		}
 		if part.Image == "" {
 			continue
 		}
-		head, data, ok := strings.Cut(part.Image, ";base64,")
-		if !ok || !strings.HasPrefix(head, "data:") {
+		_, data, ok := chat.SplitData(part.Image)
+		if !ok {
 			return nil, tea.Errorf(tea.ValidationError, "ollama accepts images as data only: use {type: image, data: BASE64} or a data: URL")
 		}
 		images = append(images, data)
@@ -102,11 +103,7 @@ func toImages(content chat.Content) ([]string, error) {
 func toCalls(calls []chat.ToolCall) []any {
 	out := make([]any, len(calls))
 	for i, c := range calls {
-		arguments, err := c.Object()
-		if err != nil {
-			arguments = map[string]any{} // the tool's result describes the problem
-		}
-		call := map[string]any{"function": map[string]any{"name": c.Name, "arguments": arguments}}
+		call := map[string]any{"function": map[string]any{"name": c.Name, "arguments": c.ObjectOf()}}
 		chat.Merge(call, c.Extra)
 		out[i] = call
 	}

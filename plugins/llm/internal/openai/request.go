@@ -38,7 +38,7 @@ func toMessages(messages []chat.Message) []any {
 	out := make([]any, len(messages))
 	for i, m := range messages {
 		msg := map[string]any{"role": m.Role}
-		if m.Content.HasImages() {
+		if m.Content.HasMedia() {
 			msg["content"] = m.Content.Parts()
 		} else {
 			msg["content"] = m.Content.Text()
@@ -52,7 +52,7 @@ func toMessages(messages []chat.Message) []any {
 		if len(m.ToolCalls) > 0 {
 			msg["tool_calls"] = toCalls(m.ToolCalls)
 		}
-		chat.Merge(msg, m.Extra)
+		chat.Merge(msg, m.Dialect())
 		out[i] = msg
 	}
 	return out
