@@ -33,7 +33,7 @@ func (c *Client) answer(ctx context.Context, req *tea.Request, p *Ask, stream bo
 		return nil, err
 	}
 	tools.offer(question)
-	x, err := c.exchange(req, p.over(c.settings.Connection), p.Fallbacks, stream)
+	x, err := c.exchange(req, p.Connection, p.Fallbacks, stream)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/the-edge-agent/tea/plugins/llm/internal/anthropic"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/ollama"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/openai"
@@ -34,6 +35,8 @@ type Client struct {
 	recording *replay.File
 	limits    *slots
 
+	table func() (*table, error) // of models and prices
+
 	mu   sync.Mutex
 	http map[httpapi.Route]*http.Client
 }
@@ -45,6 +48,12 @@ func open(s tea.Settings, limits *slots) (*Client, error) {
 	}
 	if file := c.settings.Replay.File; file != "" {
 		c.recording = replay.Open(file)
+	}
+	c.table = sync.OnceValues(func() (*table, error) { return readTable(c.settings.Models) })
+	if c.settings.Models != "" {
+		if _, err := c.table(); err != nil {
+			return nil, err
+		}
 	}
 	return c, nil
 }
@@ -82,23 +91,26 @@ type target struct {
 	chat.Provider
 	name, model string
 	server      string // the address
-	limit       int    // of concurrent requests
+	priced      string // the provider in the table of prices; "" if the server has its own
+	extra       map[string]any
+	limit       int // of concurrent requests
 	timeout     time.Duration
 }
 
-// target resolves a connection to a target. real is the provider behind a
-// recording; observe receives failed requests.
-func (c *Client) target(req *tea.Request, conn Connection, real string, observe observer) (*target, error) {
+// target resolves a connection to a target, behind a recording if recorded. observe
+// receives failed requests.
+func (c *Client) target(req *tea.Request, conn Connection, recorded bool, observe observer) (*target, error) {
 	t := &target{
 		name: conn.Provider, model: cmp.Or(conn.Model, conn.Deployment), server: cmp.Or(conn.APIBase, conn.Provider),
-		limit: conn.MaxConcurrentRequests, timeout: seconds(conn.TimeoutSeconds, defaultTimeout),
+		priced: c.pricedAs(conn), extra: conn.Extra, limit: conn.MaxConcurrentRequests, timeout: seconds(conn.TimeoutSeconds, defaultTimeout),
 	}
 	if t.model == "" {
 		return nil, tea.Errorf(tea.ValidationError, "%s needs a model: set settings.llm.model or the parameter model", req.Action)
 	}
 	var err error
-	if conn.Provider == providerReplay {
-		t.Provider, err = c.replaying(req, conn, real, observe)
+	if recorded {
+		t.name = providerReplay
+		t.Provider, err = c.replaying(req, conn, observe)
 	} else {
 		t.Provider, err = c.provider(req, conn, observe)
 	}
@@ -118,16 +130,13 @@ func (t *target) String() string {
 	return t.model + " at " + u.String()
 }
 
-func (c *Client) replaying(req *tea.Request, conn Connection, real string, observe observer) (chat.Provider, error) {
+func (c *Client) replaying(req *tea.Request, conn Connection, observe observer) (chat.Provider, error) {
 	if c.recording == nil {
 		return nil, tea.Errorf(tea.ValidationError, "provider replay needs settings.llm.replay.file")
 	}
 	mask := func(ctx context.Context, v any) (any, error) { return masked(ctx, req.Host, v) }
 	if !c.settings.Replay.Record {
 		return replay.New(c.recording, mask, nil), nil
-	}
-	if conn.Provider = real; real == "" && c.settings.Provider != providerReplay {
-		conn.Provider = c.settings.Provider
 	}
 	provider, err := c.provider(req, conn, observe)
 	if err != nil {
@@ -164,20 +173,43 @@ func (c *Client) provider(req *tea.Request, conn Connection, observe observer) (
 	if req.Attempt > 1 {
 		server.MaxRetries = 0 // the node retries; retries of both would multiply
 	}
-	if key := strings.TrimSpace(conn.APIKey); key != "" {
-		if conn.Provider == providerAzure {
-			server.Header.Set("Api-Key", key)
-		} else {
-			server.Header.Set("Authorization", "Bearer "+key)
-		}
+	if err := authorize(server.Header, conn); err != nil {
+		return nil, err
 	}
 	for name, value := range conn.Headers {
 		server.Header.Set(name, value)
 	}
+	return c.protocol(server, conn)
+}
+
+// authorize sets the header that contains the key.
+func authorize(header http.Header, conn Connection) error {
+	key := strings.TrimSpace(conn.APIKey)
+	name, value := "Authorization", "Bearer "+key
 	switch conn.Provider {
-	case providerOpenAI, "":
+	case providerAzure:
+		name, value = "Api-Key", key
+	case providerAnthropic:
+		header.Set(anthropic.VersionHeader, anthropic.Version)
+		name, value = "X-Api-Key", key
+	}
+	if key != "" {
+		header.Set(name, value)
+	} else if conn.Provider == providerAnthropic && conn.APIBase == "" && len(conn.Headers) == 0 {
+		return tea.Errorf(tea.ValidationError, "provider %s needs a key: set api_key next to the provider, or settings.llm.providers.%s.api_key", conn.Provider, conn.Provider)
+	}
+	return nil
+}
+
+// protocol returns the provider that implements the protocol of a connection.
+func (c *Client) protocol(server *httpapi.Server, conn Connection) (chat.Provider, error) {
+	switch conn.Provider {
+	case providerOpenAI:
 		server.Base = cmp.Or(server.Base, openai.DefaultBase)
 		return openai.New(server), nil
+	case providerAnthropic:
+		server.Base = cmp.Or(server.Base, anthropic.DefaultBase)
+		return anthropic.New(server, anthropic.Options{Cache: conn.PromptCache, MaxTokens: c.maxOutput(conn)}), nil
 	case providerOllama:
 		server.Base = cmp.Or(server.Base, ollama.DefaultBase)
 		return ollama.New(server), nil
@@ -187,7 +219,7 @@ func (c *Client) provider(req *tea.Request, conn Connection, observe observer) (
 		}
 		return openai.NewAzure(server, cmp.Or(conn.Deployment, conn.Model), cmp.Or(conn.APIVersion, defaultAzureVersion)), nil
 	}
-	return nil, tea.Errorf(tea.ValidationError, "unknown provider %q; the providers are openai, ollama, azure and replay", conn.Provider)
+	return nil, tea.Errorf(tea.ValidationError, "unknown provider %q; the providers are %s and replay", conn.Provider, strings.Join(providers, ", "))
 }
 
 // secretsOfConnection returns the credentials of a connection.

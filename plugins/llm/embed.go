@@ -12,10 +12,9 @@ import (
 // EmbedParams are the parameters of embedding.create.
 type EmbedParams struct {
 	Connection
-	Input      Texts          `json:"input" doc:"a text or a list of texts"`
-	Dimensions int            `json:"dimensions,omitempty" minimum:"1" doc:"length of the vectors, where the model lets one choose"`
-	BatchSize  int            `json:"batch_size,omitempty" default:"64" minimum:"1" doc:"how many texts go into one request"`
-	Extra      map[string]any `json:"extra,omitempty" doc:"further members of the request's body; null removes one"`
+	Input      Texts `json:"input" doc:"a text or a list of texts"`
+	Dimensions int   `json:"dimensions,omitempty" minimum:"1" doc:"length of the vectors, where the model lets one choose"`
+	BatchSize  int   `json:"batch_size,omitempty" default:"64" minimum:"1" doc:"how many texts go into one request"`
 }
 
 // EmbedResult is the result of embedding.create.
@@ -27,18 +26,17 @@ type EmbedResult struct {
 	Model      string      `json:"model"`
 	Provider   string      `json:"provider"`
 	Usage      chat.Usage  `json:"usage"`
-	CostUSD    *float64    `json:"cost_usd,omitempty" doc:"absent if settings.llm.prices has no entry for the model"`
+	CostUSD    *float64    `json:"cost_usd,omitempty" doc:"absent if the model has no price"`
 	LatencyMS  int64       `json:"latency_ms"`
 }
 
 // Embed is the action embedding.create. It does not fall back, because vectors of
 // different models are not comparable.
 func (c *Client) Embed(ctx context.Context, req *tea.Request, p EmbedParams) (*EmbedResult, error) {
-	base := c.settings.Connection
-	if model := c.settings.EmbeddingModel; model != "" {
-		base.Model, base.Deployment = model, ""
+	if model := c.settings.EmbeddingModel; model != "" && p.Model == "" {
+		p.Model, p.complete = model, c.settings.isComplete()
 	}
-	x, err := c.exchange(req, p.over(base), []Fallback{}, false)
+	x, err := c.exchange(req, p.Connection, []Fallback{}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +51,7 @@ func (c *Client) Embed(ctx context.Context, req *tea.Request, p EmbedParams) (*E
 	r := &EmbedResult{Success: true, Embeddings: make([][]float64, 0, len(p.Input)), Count: len(p.Input)}
 	for first := 0; first < len(p.Input); first += p.BatchSize {
 		batch := p.Input[first:min(first+p.BatchSize, len(p.Input))]
-		got, err := x.embed(ctx, &chat.EmbedRequest{Input: batch, Dimensions: p.Dimensions, Extra: p.Extra})
+		got, err := x.embed(ctx, &chat.EmbedRequest{Input: batch, Dimensions: p.Dimensions})
 		if err != nil {
 			return nil, err
 		}

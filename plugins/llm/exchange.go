@@ -17,7 +17,7 @@ import (
 type exchange struct {
 	call   *tea.Request
 	limits *slots
-	prices map[string]Price
+	price  func(t *target, models ...string) *Price
 	stream bool // whether tokens are emitted as they arrive
 
 	// targets are the server and its fallbacks, and current is the one in use. It
@@ -39,8 +39,8 @@ type exchange struct {
 	repairs    int
 }
 
-// exchange prepares the requests of a call to a server and its fallbacks; nil
-// fallbacks means the fallbacks of the settings.
+// exchange prepares the requests of a call to a server and its fallbacks. conn are the
+// parameters of the call; nil fallbacks means the fallbacks of the settings.
 func (c *Client) exchange(req *tea.Request, conn Connection, fallbacks []Fallback, stream bool) (*exchange, error) {
 	if err := checkAddress(req); err != nil {
 		return nil, err
@@ -48,16 +48,10 @@ func (c *Client) exchange(req *tea.Request, conn Connection, fallbacks []Fallbac
 	if fallbacks == nil {
 		fallbacks = c.settings.Fallbacks
 	}
-	x := &exchange{call: req, limits: c.limits, prices: c.settings.Prices, stream: stream, start: time.Now()}
-	for i := range len(fallbacks) + 1 {
-		to, real := conn, c.settings.Replay.Provider
-		if i > 0 {
-			to = fallbacks[i-1].over(conn)
-		}
-		if conn.Provider == providerReplay && to.Provider != providerReplay {
-			to.Provider, real = providerReplay, to.Provider // a recording includes the fallbacks
-		}
-		t, err := c.target(req, to, real, x.failed)
+	x := &exchange{call: req, limits: c.limits, price: c.price, stream: stream, start: time.Now()}
+	conns, recorded := c.settings.connections(conn, fallbacks)
+	for _, to := range conns {
+		t, err := c.target(req, to, recorded, x.failed)
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +143,7 @@ func (x *exchange) askTarget(ctx context.Context, req *chat.Request, stream bool
 	}
 	defer release()
 	own := *req
-	own.Model = t.model
+	own.Model, own.Extra = t.model, t.extra
 	if x.foreign > 0 {
 		own.Messages = append([]chat.Message(nil), req.Messages...)
 		for i := range min(x.foreign, len(own.Messages)) {
@@ -183,7 +177,7 @@ func (x *exchange) embed(ctx context.Context, req *chat.EmbedRequest) (*chat.Emb
 		return nil, err
 	}
 	defer release()
-	req.Model = t.model
+	req.Model, req.Extra = t.model, t.extra
 	got, err := t.Embed(limited, req)
 	if err != nil {
 		return nil, err
@@ -269,14 +263,16 @@ func (x *exchange) charge(ctx context.Context, usage chat.Usage) {
 // add adds to the totals and returns the cost; nil if it is unknown.
 func (x *exchange) add(usage chat.Usage) *float64 {
 	x.usage.Add(usage)
-	usd := cost(x.prices, usage, x.target().model, x.model)
-	if usd != nil {
-		if x.cost == nil {
-			x.cost = new(float64)
-		}
-		*x.cost += *usd
+	price := x.price(x.target(), x.target().model, x.model)
+	if price == nil {
+		return nil
 	}
-	return usd
+	usd := price.of(usage)
+	if x.cost == nil {
+		x.cost = new(float64)
+	}
+	*x.cost += usd
+	return &usd
 }
 
 // failed charges a request that failed during the answer, and logs that it is retried.
@@ -314,7 +310,7 @@ func (x *exchange) result(answer *chat.Answer, data any) *Result {
 	r := &Result{
 		Success: true, Content: answer.Text, Data: data, Reasoning: answer.Reasoning,
 		Message: answer.Message(), ToolCalls: answer.ToolCalls, FinishReason: answer.FinishReason,
-		Model: x.model, Provider: x.target().name, Usage: x.usage, Repairs: x.repairs,
+		Model: x.model, Provider: x.target().name, Usage: x.usage, NotSent: answer.NotSent, Repairs: x.repairs,
 		CostUSD: x.cost, LatencyMS: time.Since(x.start).Milliseconds(),
 	}
 	if r.ToolCalls == nil {

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,10 +12,55 @@ import (
 // vendors lists the providers that other programs write before a model, as in
 // anthropic:claude. No model with a tag after the colon has one of these names.
 var vendors = []string{
-	providerOpenAI, providerOllama, providerAzure, providerReplay,
-	"anthropic", "azure_ai", "azure_openai", "baseten", "bedrock", "bedrock_converse", "cerebras", "cohere", "deepseek", "fireworks", "gemini", "github", "google",
+	providerOpenAI, providerOllama, providerAzure, providerReplay, providerAnthropic,
+	"azure_ai", "azure_openai", "baseten", "bedrock", "bedrock_converse", "cerebras", "cohere", "deepseek", "fireworks", "gemini", "github", "google",
 	"google-gla", "google-vertex", "google_anthropic_vertex", "google_genai", "google_vertexai", "grok", "groq", "huggingface", "ibm", "litellm", "llamacpp", "lmstudio",
 	"mistralai", "moonshotai", "nvidia", "openai-chat", "openai-responses", "openrouter", "perplexity", "together", "upstage", "vercel", "vertexai", "vllm", "xai",
+}
+
+// providers are the protocols that a model such as anthropic/claude-x can name.
+var providers = []string{providerOpenAI, providerAnthropic, providerOllama, providerAzure}
+
+// connections resolves the parameters of a call and its fallbacks to servers. recorded
+// reports that the answers come from a recording, or are added to it.
+func (s *Settings) connections(call Connection, fallbacks []Fallback) (conns []Connection, recorded bool) {
+	recorded = cmp.Or(call.Provider, s.Provider) == providerReplay
+	base := s.Connection
+	if recorded {
+		base.Provider = cmp.Or(s.Replay.Provider, base.Provider)
+	}
+	conn := s.resolve(call, s.resolve(base, Connection{}))
+	conns = append(conns, conn)
+	for _, f := range fallbacks {
+		conns = append(conns, s.resolve(f.Connection, conn))
+	}
+	return conns, recorded
+}
+
+// resolve returns base overridden by c. A model of c such as NAME/MODEL selects the
+// connection of that name in the settings, or the provider of that name. The name of a
+// model stays whole if the server was set by its address: gateways have models with such
+// names.
+func (s *Settings) resolve(c, base Connection) Connection {
+	if c.Provider == providerReplay {
+		c.Provider = "" // connections knows
+	}
+	name, model, found := strings.Cut(c.Model, "/")
+	if !found || model == "" || c.APIBase != "" {
+		return c.over(base)
+	}
+	if named, ok := s.Providers[name]; ok && c.Provider == "" {
+		if named.Provider == "" && slices.Contains(providers, name) {
+			named.Provider = name
+		}
+		c.Model = model
+		return c.over(named.over(base.limits()))
+	}
+	isGateway := cmp.Or(base.Provider, providerOpenAI) == providerOpenAI && !isOpenAI(base.APIBase)
+	if slices.Contains(providers, name) && (c.Provider == name || c.Provider == "" && !isGateway) {
+		c.Provider, c.Model = name, model
+	}
+	return c.over(base)
 }
 
 // isComplete reports whether the connection alone identifies the server of the model.
@@ -29,14 +75,14 @@ func (c Connection) checkModel() error {
 		return nil
 	}
 	vendor := strings.ToLower(prefix)
-	own := slices.Contains(vendors[:4], vendor)
+	own := slices.Contains(vendors[:5], vendor)
 	switch {
-	case c.complete && (!own || vendor == c.Provider):
+	case c.complete && (!slices.Contains(vendors[:4], vendor) || vendor == c.Provider):
 		return nil
 	case own:
-		return tea.Errorf(tea.ValidationError, "the model %q names its provider; write two keys, provider: %s and model: %s", c.Model, vendor, model)
+		return tea.Errorf(tea.ValidationError, "the model %q names its provider; write model: %s/%s, or two keys, provider: %s and model: %s", c.Model, vendor, model, vendor, model)
 	case slices.Contains(vendors, vendor):
-		return tea.Errorf(tea.ValidationError, "the model %q names the provider %q, which tea does not support; write model: %s, with api_base set to the address of its server and provider to the protocol of that server (openai, ollama or azure)", c.Model, prefix, model)
+		return tea.Errorf(tea.ValidationError, "the model %q names the provider %q, which tea does not support; write model: %s, with api_base set to the address of its server and provider to the protocol of that server (such as openai)", c.Model, prefix, model)
 	case c.Provider == providerOpenAI && isOpenAI(c.APIBase) && vendor != "ft": // ft: begins the name of a fine-tuned model
 		return tea.Errorf(tea.ValidationError, "OpenAI has no model %q, and no other server is set; for an Ollama model write provider: ollama and model: %s; for another server set api_base", c.Model, c.Model)
 	}

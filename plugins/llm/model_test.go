@@ -28,7 +28,7 @@ func TestModelThatNamesItsProviderIsSentToAnotherCompany(t *testing.T) {
 		"of the provider itself": {map[string]any{"model": "ollama:llama3.2", "provider": "ollama"}, nil, []string{"provider: ollama", "model: llama3.2"}},
 		"azure":                  {own, map[string]any{"model": "Azure:gpt-4o"}, []string{"provider: azure", "model: gpt-4o"}},
 		"a fallback":             {map[string]any{"model": "m", "api_base": here, "fallbacks": []any{"openai:gpt-4o"}}, nil, []string{"provider: openai", "model: gpt-4o"}},
-		"another company":        {own, map[string]any{"model": "anthropic:claude-3"}, []string{`"anthropic"`, "model: claude-3", "provider", "api_base"}},
+		"another company":        {own, map[string]any{"model": "cohere:command-r"}, []string{`"cohere"`, "model: command-r", "provider", "api_base"}},
 		"without a server, tag":  {map[string]any{"model": "mistral:7b"}, nil, []string{"OpenAI", "provider: ollama", "model: mistral:7b"}},
 		"OpenAI by its address":  {map[string]any{"model": "mistral:7b", "api_base": "https://api.openai.com/v1"}, nil, []string{"OpenAI"}},
 		"a tag at a server":      {own, map[string]any{"model": "llama3.2:1b"}, nil},

@@ -26,7 +26,6 @@ type Ask struct {
 	MaxRepairs     int            `json:"max_repairs,omitempty" default:"2" minimum:"0" doc:"how often the model is asked to correct an answer that does not match the schema"`
 	Tools          []ToolSpec     `json:"tools,omitempty" doc:"names of actions, or objects {name, description, parameters, action, approval}; mcp.SERVER.* is all tools of an MCP server"`
 	ToolChoice     string         `json:"tool_choice,omitempty" doc:"auto, none, required, or the name of a tool"`
-	Extra          map[string]any `json:"extra,omitempty" doc:"further members of the request's body; null removes one"`
 }
 
 // CallParams are the parameters of llm.call.
@@ -65,7 +64,7 @@ func (a *Ask) request(action string, settings *Settings) (*chat.Request, error) 
 	return &chat.Request{
 		Messages: messages, Temperature: cmp.Or(a.Temperature, settings.Temperature), TopP: a.TopP,
 		MaxTokens: cmp.Or(a.MaxTokens, settings.MaxTokens), Stop: a.Stop, Seed: a.Seed,
-		Format: format, ToolChoice: a.ToolChoice, Extra: a.Extra,
+		Format: format, ToolChoice: a.ToolChoice,
 	}, nil
 }
 

@@ -32,7 +32,8 @@ type Result struct {
 	Model        string          `json:"model"`
 	Provider     string          `json:"provider"`
 	Usage        chat.Usage      `json:"usage" doc:"tokens of all requests of this call"`
-	CostUSD      *float64        `json:"cost_usd,omitempty" doc:"cost of the requests whose model has a price in settings.llm.prices; absent where none has"`
+	CostUSD      *float64        `json:"cost_usd,omitempty" doc:"cost of the requests whose model has a price; absent where none has"`
+	NotSent      []string        `json:"not_sent,omitempty" doc:"parameters that the protocol of the server does not have"`
 	Repairs      int             `json:"repairs,omitempty" doc:"how often the model had to correct its answer"`
 	LatencyMS    int64           `json:"latency_ms"`
 	// TimeToFirstTokenMS counts from the start of the call.

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 
-	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/anthropic"
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
@@ -20,15 +20,18 @@ type Settings struct {
 	Temperature    *float64         `json:"temperature,omitempty" minimum:"0" doc:"default for every call"`
 	MaxTokens      int              `json:"max_tokens,omitempty" minimum:"1" doc:"default for every call"`
 	Replay         Replay           `json:"replay,omitzero" doc:"recordings, for provider: replay"`
-	Prices         map[string]Price `json:"prices,omitempty" doc:"price by model name, for cost_usd and the budget"`
+	Prices         map[string]Price `json:"prices,omitempty" doc:"price by model, or by provider/model, for cost_usd and the budget; precedes that of models"`
+	Models         string           `json:"models,omitempty" format:"path" doc:"file that replaces the built-in table of models and prices"`
+	// Providers are the connections that a model such as NAME/MODEL refers to.
+	Providers map[string]Connection `json:"providers,omitempty" doc:"connection by name, for models written NAME/MODEL; a name of a provider is that provider, another one is openai unless provider is set"`
 }
 
 // Connection is a server with its options. A call's parameters override the settings
 // one by one.
 type Connection struct {
-	Provider              string            `json:"provider,omitempty" enum:"openai,ollama,azure,replay" doc:"the protocol of the server; default openai, which many servers implement"`
-	Model                 string            `json:"model,omitempty" doc:"the model's name at the server"`
-	APIBase               string            `json:"api_base,omitempty" doc:"address of the server, or unix:/path/to.sock:/v1; default: OpenAI, or Ollama on this machine"`
+	Provider              string            `json:"provider,omitempty" enum:"openai,anthropic,ollama,azure,replay" doc:"the protocol of the server; default openai, chat completions, which many servers implement"`
+	Model                 string            `json:"model,omitempty" doc:"the model's name at the server, or provider/model"`
+	APIBase               string            `json:"api_base,omitempty" doc:"address of the server, or unix:/path/to.sock:/v1; default: that of the provider, or Ollama on this machine"`
 	APIKey                string            `json:"api_key,omitempty" secret:"true" doc:"key, if the server requires one"`
 	APIVersion            string            `json:"api_version,omitempty" doc:"azure: version of the API; default 2024-10-21"`
 	Deployment            string            `json:"deployment,omitempty" doc:"azure: name of the deployment; default: model"`
@@ -39,6 +42,8 @@ type Connection struct {
 	MaxRetries            *int              `json:"max_retries,omitempty" minimum:"0" doc:"retries after a transient failure; default 3. When the node itself is retried, each further attempt makes one request"`
 	RetryAfterMaxSeconds  *float64          `json:"retry_after_max_seconds,omitempty" minimum:"0" doc:"longest wait that a server may ask for with Retry-After; a request that would wait longer fails, or falls back; default 60"`
 	MaxAnswerBytes        int               `json:"max_answer_bytes,omitempty" minimum:"1" maximum:"16777216" doc:"limit for one answer, tool calls and reasoning included; default 4194304 (4 MiB)"`
+	PromptCache           string            `json:"prompt_cache,omitempty" enum:"5m,1h,off" doc:"anthropic: how long the server caches the prompt; default 5m if the request has tools, otherwise off. Other servers cache by themselves"`
+	Extra                 map[string]any    `json:"extra,omitempty" doc:"further members of the request's body; null removes one. A fallback to another provider has its own"`
 	MaxConcurrentRequests int               `json:"max_concurrent_requests,omitempty" minimum:"0" doc:"requests that the server gets at the same time, others wait; default 0 = no limit"`
 
 	// complete reports that provider, api_base and model were set together.
@@ -49,32 +54,34 @@ type Connection struct {
 type Replay struct {
 	File     string `json:"file,omitempty" format:"path" doc:"the recording, a file of JSON lines"`
 	Record   bool   `json:"record,omitempty" doc:"ask the real provider and record its answers"`
-	Provider string `json:"provider,omitempty" enum:"openai,ollama,azure" doc:"the real provider; default openai"`
+	Provider string `json:"provider,omitempty" enum:"openai,anthropic,ollama,azure" doc:"the real provider; default openai, or that in the name of the model"`
 }
 
 // Names of the providers.
 const (
-	providerOpenAI = "openai"
-	providerOllama = "ollama"
-	providerAzure  = "azure"
-	providerReplay = "replay"
+	providerOpenAI    = "openai"
+	providerAnthropic = anthropic.Name
+	providerOllama    = "ollama"
+	providerAzure     = "azure"
+	providerReplay    = "replay"
 )
+
+// limits returns the part of a connection that applies to any server.
+func (c Connection) limits() Connection {
+	return Connection{
+		CAFile: c.CAFile, TimeoutSeconds: c.TimeoutSeconds, TokenTimeoutSeconds: c.TokenTimeoutSeconds,
+		MaxRetries: c.MaxRetries, RetryAfterMaxSeconds: c.RetryAfterMaxSeconds, MaxAnswerBytes: c.MaxAnswerBytes, PromptCache: c.PromptCache,
+	}
+}
 
 // over returns base overridden by c. Keys and headers are only sent to the server that
 // they were set for: a call that names another provider or address must set them
-// itself. A recording can replace any provider, so switching to it keeps
-// everything.
+// itself.
 func (c Connection) over(base Connection) Connection {
-	c.complete = c.isComplete() || c.Model == "" && (base.complete || base.isComplete())
-	if base.Provider == "" {
-		base.Provider = providerOpenAI
-	}
-	if c.Provider != "" && c.Provider != base.Provider && c.Provider != providerReplay {
-		base = Connection{
-			Provider: c.Provider, CAFile: base.CAFile,
-			TimeoutSeconds: base.TimeoutSeconds, TokenTimeoutSeconds: base.TokenTimeoutSeconds,
-			MaxRetries: base.MaxRetries, RetryAfterMaxSeconds: base.RetryAfterMaxSeconds, MaxAnswerBytes: base.MaxAnswerBytes,
-		}
+	c.complete = c.complete || c.isComplete() || c.Model == "" && base.complete
+	base.Provider = cmp.Or(base.Provider, providerOpenAI)
+	if c.Provider != "" && c.Provider != base.Provider {
+		base = base.limits()
 	}
 	if c.Model != "" {
 		base.Deployment = "" // it belongs to the other model
@@ -95,6 +102,10 @@ func (c Connection) over(base Connection) Connection {
 	c.RetryAfterMaxSeconds = cmp.Or(c.RetryAfterMaxSeconds, base.RetryAfterMaxSeconds)
 	c.MaxAnswerBytes = cmp.Or(c.MaxAnswerBytes, base.MaxAnswerBytes)
 	c.MaxConcurrentRequests = cmp.Or(c.MaxConcurrentRequests, base.MaxConcurrentRequests)
+	c.PromptCache = cmp.Or(c.PromptCache, base.PromptCache)
+	if c.Extra == nil {
+		c.Extra = base.Extra
+	}
 	headers := maps.Clone(base.Headers)
 	if headers == nil {
 		headers = map[string]string{}
@@ -121,34 +132,4 @@ func (f *Fallback) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	return json.Unmarshal(data, &f.Connection)
-}
-
-// Price is the price of a million tokens in US dollars.
-type Price struct {
-	Input       float64  `json:"input,omitempty" minimum:"0" doc:"USD per million tokens of input"`
-	Output      float64  `json:"output,omitempty" minimum:"0" doc:"USD per million tokens of output, those of reasoning included"`
-	CachedInput *float64 `json:"cached_input,omitempty" minimum:"0" doc:"USD per million tokens of input that the server read from its cache; default: input"`
-	Reasoning   *float64 `json:"reasoning,omitempty" minimum:"0" doc:"USD per million tokens of reasoning; default: output"`
-}
-
-// cost prices the tokens of a request by the first model with a price; nil if none has
-// one.
-func cost(prices map[string]Price, usage chat.Usage, models ...string) *float64 {
-	for _, model := range models {
-		p, ok := prices[model]
-		if !ok {
-			continue
-		}
-		cached, reasoning := p.Input, p.Output
-		if p.CachedInput != nil {
-			cached = *p.CachedInput
-		}
-		if p.Reasoning != nil {
-			reasoning = *p.Reasoning
-		}
-		usd := (float64(usage.InputTokens-usage.CachedTokens)*p.Input + float64(usage.CachedTokens)*cached +
-			float64(usage.OutputTokens-usage.ReasoningTokens)*p.Output + float64(usage.ReasoningTokens)*reasoning) / 1e6
-		return &usd
-	}
-	return nil
 }

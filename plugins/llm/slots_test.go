@@ -38,6 +38,9 @@ func TestSlots(t *testing.T) {
 	}
 }
 
+// unpriced finds no price.
+func unpriced(*target, ...string) *Price { return nil }
+
 // slow is a model that thinks for two and a half minutes.
 type slow struct{ chat.Provider }
 
@@ -51,7 +54,7 @@ func TestCallThatWaitsIsNotSilent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		host := new(teatest.Host)
-		x := &exchange{call: &tea.Request{Host: host}, limits: new(slots), targets: []*target{{Provider: slow{}, model: "m", server: "ollama"}}}
+		x := &exchange{price: unpriced, call: &tea.Request{Host: host}, limits: new(slots), targets: []*target{{Provider: slow{}, model: "m", server: "ollama"}}}
 		if _, err := x.ask(t.Context(), &chat.Request{}, false); err != nil {
 			t.Fatal(err)
 		}

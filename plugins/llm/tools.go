@@ -59,7 +59,7 @@ func (c *Client) Tools(ctx context.Context, req *tea.Request, p ToolsParams) (*T
 		return nil, err
 	}
 	tools.offer(question)
-	x, err := c.exchange(req, p.over(c.settings.Connection), p.Fallbacks, p.Stream)
+	x, err := c.exchange(req, p.Connection, p.Fallbacks, p.Stream)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,4 @@
+// Package anthropic implements Anthropic's Messages API.
+//
+// Start with [New].
+package anthropic
