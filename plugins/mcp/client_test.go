@@ -410,12 +410,21 @@ func TestCancellationReachesTheServer(t *testing.T) {
 	t.Parallel()
 	c := open(t, with(testServer("good")))
 	c.must(t, "mcp.s_add", map[string]any{"a": 1})
-	file := filepath.Join(t.TempDir(), "canceled")
+	dir := t.TempDir()
+	started, canceled := filepath.Join(dir, "started"), filepath.Join(dir, "canceled")
 	ctx, cancel := context.WithCancel(t.Context())
-	go cancel()
-	_, err := c.call(ctx, "mcp.s_wait", map[string]any{"file": file})
+	go func() {
+		defer cancel()
+		if err := await(t.Context(), started); err != nil {
+			t.Error(err)
+		}
+	}()
+	_, err := c.call(ctx, "mcp.s_wait", map[string]any{"started": started, "canceled": canceled})
 	if errorType(err) != tea.Canceled {
 		t.Fatalf("got %v", err)
+	}
+	if err := await(t.Context(), canceled); err != nil {
+		t.Fatal(err)
 	}
 	c.must(t, "mcp.s_add", map[string]any{"a": 1})
 }

@@ -110,9 +110,12 @@ func newTestServer(kind string, args []string) *mcp.Server {
 		os.Exit(7)
 		return "", nil
 	})
-	text("wait", "Waits for its end and writes a file then.", func(ctx context.Context, _ *mcp.CallToolRequest, in map[string]any) (string, error) {
+	text("wait", "Writes a file, waits for its cancellation and writes another.", func(ctx context.Context, _ *mcp.CallToolRequest, in map[string]any) (string, error) {
+		if err := os.WriteFile(fmt.Sprint(in["started"]), nil, 0o600); err != nil {
+			return "", err
+		}
 		<-ctx.Done()
-		return "", os.WriteFile(fmt.Sprint(in["file"]), []byte("canceled"), 0o600)
+		return "", os.WriteFile(fmt.Sprint(in["canceled"]), nil, 0o600)
 	})
 	text("progress", "Reports progress and logs.", func(ctx context.Context, req *mcp.CallToolRequest, in map[string]any) (string, error) {
 		_ = req.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Data: "careful", Logger: "disk"})
