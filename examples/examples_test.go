@@ -36,6 +36,7 @@ var built = map[string]string{
 	"tea-plugin-memory": "./plugins/memory/cmd/tea-plugin-memory",
 	"tea-plugin-web":    "./plugins/web/cmd/tea-plugin-web",
 	"tea-plugin-plan":   "./plugins/plan/cmd/tea-plugin-plan",
+	"tea-plugin-python": "./plugins/python/cmd/tea-plugin-python",
 }
 
 func TestMain(m *testing.M) {

@@ -1,13 +1,17 @@
 package host_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/flow"
 	tea "github.com/the-edge-agent/tea/sdk"
+	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
 func TestFailures(t *testing.T) {
@@ -147,4 +151,52 @@ func TestTimeoutHoldsForConditions(t *testing.T) {
 			t.Errorf("status = %s, err = %v", res.Status, res.Err)
 		}
 	})
+}
+
+// code is a bundle of an action that runs code in another language.
+func code() *tea.Bundle {
+	type params struct {
+		Code string `json:"code"`
+	}
+	run := tea.NewAction("code2.run", "Fails at the second line.", func(_ context.Context, _ *tea.Request, p params) (any, error) {
+		if p.Code == "update" {
+			return map[string]any{"success": false, "n": 1}, nil
+		}
+		return nil, tea.Errorf(tea.ValidationError, "broken").At("code", 2)
+	})
+	run.Result = &schema.Schema{Extra: map[string]any{tea.Update: true}}
+	return &tea.Bundle{Name: "code2", Version: "1.0.0", Actions: []tea.Action{run}}
+}
+
+func TestErrorsInCodeHaveThePositionInTheFile(t *testing.T) {
+	t.Parallel()
+	h, err := host.New(host.Options{Bundles: []*tea.Bundle{code()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	run := func(text string) *flow.Result {
+		t.Helper()
+		wf, err := h.Parse("code.yaml", []byte(text), host.LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { wf.Close() })
+		res, err := wf.Run(t.Context(), host.RunOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	for text, want := range map[string]string{
+		"nodes:\n  - name: a\n    uses: code2.run\n    with:\n      code: |\n        one\n        two\n": "code.yaml:7:9: broken",
+		"nodes: [{name: a, uses: code2.run, with: {code: \"{{ state.x | default('y') }}\\ntwo\"}}]\n":    "broken",
+	} {
+		if e := tea.AsError(run(text).Err); e == nil || e.Message != want {
+			t.Errorf("got %v, want %q", e, want)
+		}
+	}
+	if diff := cmp.Diff(map[string]any{"success": false, "n": int64(1)}, run("nodes: [{name: a, uses: code2.run, with: {code: update}}]\n").State); diff != "" {
+		t.Errorf("an update of the state: %s", diff)
+	}
 }

@@ -73,6 +73,32 @@ func (e *Error) NotSent() *Error {
 	return &marked
 }
 
+// The members of Details that At sets.
+const (
+	paramOfCode = "param"
+	lineOfCode  = "line"
+)
+
+// At returns a copy of an error in code that is a parameter of the call: name is the
+// parameter, line the line of the code from 1. The host puts the position in the workflow
+// file before the message, if the code is written there.
+func (e *Error) At(name string, line int) *Error {
+	located := *e
+	located.Details = maps.Clone(e.Details)
+	if located.Details == nil {
+		located.Details = map[string]any{}
+	}
+	located.Details[paramOfCode], located.Details[lineOfCode] = name, int64(line)
+	return &located
+}
+
+// CodeLine returns what [Error.At] has set; "" and 0 if it has set nothing.
+func (e *Error) CodeLine() (name string, line int) {
+	name, _ = e.Details[paramOfCode].(string)
+	at, _ := e.Details[lineOfCode].(int64)
+	return name, int(at)
+}
+
 // Error returns the message after the type.
 func (e *Error) Error() string {
 	if e.Source != "" {

@@ -81,6 +81,10 @@ const Templates = "x-templates"
 // loads a workflow.
 const ParamsOf = "x-params-of"
 
+// Update is an annotation of the schema of a result: the result is an update of the state.
+// Without output the host merges all of its members, also success.
+const Update = "x-update"
+
 // Invoker is implemented by a Host that supports [Invocation]. Actions call
 // [Request.Invoke], which works with every host.
 type Invoker interface {

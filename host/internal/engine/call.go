@@ -61,7 +61,18 @@ func (x *execution) action(ctx context.Context, b *graph.Action) (any, error) {
 		}
 	}
 	x.params = params
-	return x.call(ctx, b.Uses, tea.ValuePayload(params), x.path, &x.trying)
+	result, err := x.call(ctx, b.Uses, tea.ValuePayload(params), x.path, &x.trying)
+	var failure *tea.Error
+	if errors.As(err, &failure) {
+		if name, line := failure.CodeLine(); line > 0 {
+			if pos, ok := b.CodePos(name, line); ok {
+				located := *failure
+				located.Message = pos.String() + ": " + failure.Message
+				return nil, &located
+			}
+		}
+	}
+	return result, err
 }
 
 func (x *execution) scope(result any) scope {

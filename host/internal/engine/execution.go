@@ -323,7 +323,7 @@ func (f *frame) apply(n *graph.Node, out outcome) error {
 	}
 	update := out.update
 	if update == nil {
-		update = implied(n.Name, out.result)
+		update = implied(n, out.result)
 	}
 	if len(update) > 0 {
 		if err := f.change(delta{values: update}); err != nil {
@@ -367,12 +367,13 @@ func (f *frame) restore(m mark) {
 
 // implied returns the update of a node without output: an object is merged, any
 // other value is stored under the node's name.
-func implied(name string, result any) map[string]any {
+func implied(n *graph.Node, result any) map[string]any {
 	switch result := result.(type) {
 	case nil:
 		return nil
 	case map[string]any:
-		if _, ok := result["success"]; !ok {
+		b, _ := n.Body.(*graph.Action)
+		if _, ok := result["success"]; !ok || b.Updates() {
 			return result
 		}
 		update := make(map[string]any, len(result))
@@ -383,7 +384,7 @@ func implied(name string, result any) map[string]any {
 		}
 		return update
 	}
-	return map[string]any{name: result}
+	return map[string]any{n.Name: result}
 }
 
 // change applies one delta and keeps it for the outer frame.

@@ -41,7 +41,7 @@ func (c *compiler) body(g *Graph, n *Node, body spec.Body, roots []string) Body 
 }
 
 func (c *compiler) action(b *spec.ActionBody, roots []string) *Action {
-	a := &Action{Uses: b.Uses.Value, Output: c.output(b.Output, roots), result: c.params.check(b, c.diags), files: c.files(b)}
+	a := &Action{Uses: b.Uses.Value, Output: c.output(b.Output, roots), result: c.params.check(b, c.diags), files: c.files(b), with: b.With}
 	a.With, a.Deferred = c.with(b, roots)
 	return a
 }

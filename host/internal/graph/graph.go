@@ -8,8 +8,10 @@ import (
 	"github.com/the-edge-agent/tea/host/internal/script"
 	"github.com/the-edge-agent/tea/host/internal/spec"
 	"github.com/the-edge-agent/tea/host/internal/state"
+	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/schema"
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
+	"github.com/the-edge-agent/tea/sdk/x/diag"
 )
 
 // Graph is a list of nodes with routing: a workflow, or the body of a loop.
@@ -95,6 +97,22 @@ type Action struct {
 	// result is the schema of the result; nil = unknown.
 	result *schema.Schema
 	files  files
+	with   *spec.Tree
+}
+
+// Updates reports whether the result is an update of the state; see [tea.Update].
+func (a *Action) Updates() bool {
+	return a != nil && a.result != nil && a.result.Extra[tea.Update] == true
+}
+
+// CodePos returns the position of a line of a parameter; false if the workflow file does
+// not contain the text of the parameter as it is.
+func (a *Action) CodePos(name string, line int) (diag.Pos, bool) {
+	if a.with == nil {
+		return diag.Pos{}, false
+	}
+	text, ok := a.with.Places[name]
+	return text.At(line, 0), ok && !expr.IsTemplate(text.Value)
 }
 
 // Lua runs a chunk.
