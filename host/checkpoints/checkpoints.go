@@ -28,6 +28,8 @@ type (
 	Contents = checkpoint.Contents
 	// Record is one entry of a checkpoint.
 	Record = checkpoint.Record
+	// Index keeps the entries of a directory in memory.
+	Index = checkpoint.Index
 	// Policy selects the runs to remove.
 	Policy = checkpoint.Policy
 )
@@ -49,6 +51,9 @@ func (d *Dir) Path() string { return d.store.Dir() }
 
 // List returns the runs, newest first. The entry of a damaged run describes the damage.
 func (d *Dir) List() ([]Entry, error) { return d.store.List() }
+
+// Index returns an empty index of the directory.
+func (d *Dir) Index() *Index { return checkpoint.NewIndex(d.store) }
 
 // Show reads one run by its id, a unique prefix of the id, or the path of its
 // checkpoint.

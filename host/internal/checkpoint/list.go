@@ -3,12 +3,9 @@ package checkpoint
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
 	"strings"
 	"time"
 
@@ -42,25 +39,18 @@ type Info struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// List returns the runs of the store, newest first. It reads only the beginning
-// and the end of each file, so damage in the middle is found when the run is
-// opened. A file that cannot be read is listed with its Problem.
+// List returns the runs of the store, newest first. It reads the beginning and the end
+// of files that have changed since the last time, so damage in the middle is found when
+// the run is opened. A file that cannot be read is listed with its Problem.
 func (s *Store) List() ([]Info, error) {
-	ids, err := s.ids()
-	if err != nil {
+	x := NewIndex(s)
+	if _, err := x.Scan(); err != nil {
 		return nil, err
 	}
-	infos := make([]Info, 0, len(ids))
-	for _, id := range ids {
-		info, err := infoOf(s.journalPath(id))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed meanwhile
-		}
-		infos = append(infos, info)
+	infos := make([]Info, len(x.list))
+	for i, info := range x.list {
+		infos[i] = *info
 	}
-	sort.Slice(infos, func(i, j int) bool {
-		return cmp.Or(infos[j].StartedAt.Compare(infos[i].StartedAt), strings.Compare(infos[j].ID, infos[i].ID)) < 0
-	})
 	return infos, nil
 }
 

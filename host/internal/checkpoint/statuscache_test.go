@@ -76,10 +76,10 @@ func TestGCWithoutItsCache(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"empty":         "",
-		"another tea":   "tea statuses 2\na-00 1 2 3 done\n",
+		"another tea":   "tea statuses 1\na-00 1 2 3 done\n",
 		"torn":          statusCacheTitle + "\na-00 12",
-		"no status":     statusCacheTitle + "\na-00 1 2 3 finished\n",
-		"other numbers": statusCacheTitle + "\na-00 1 2 3 done\n",
+		"no status":     statusCacheTitle + "\na-00 1 2 3 finished {}\n",
+		"other numbers": statusCacheTitle + "\na-00 1 2 3 done {}\n",
 		"binary":        statusCacheTitle + "\n\x00\xff\x00",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -134,6 +134,7 @@ func recoverJournal(f *os.File, path string) (*writer, *Contents, error) {
 	if err := w.sync(); err != nil {
 		return nil, nil, err
 	}
+	_ = os.Chtimes(path, time.Time{}, time.Now()) // the run is running, which an Index then notices
 	return w, c, nil
 }
 
