@@ -42,6 +42,8 @@ type Run struct {
 	UpdatedAt  time.Time `json:"updated_at,omitzero"`
 	// ParentRun is the run from which this one was forked.
 	ParentRun string `json:"parent_run,omitempty"`
+	// Question is the first question of a waiting run, in lists.
+	Question string `json:"question,omitempty"`
 	// Attempts is the number of times that the run was continued after a failure.
 	Attempts      int       `json:"attempts,omitempty"`
 	NextAttemptAt time.Time `json:"next_attempt_at,omitzero"`

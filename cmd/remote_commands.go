@@ -101,7 +101,7 @@ func (c *remoteListCmd) Run(a *app) error {
 		return err
 	}
 	return c.with(a, func(s *serverRuns) error {
-		s.filter, s.limit = client.Filter{Workflow: c.Workflow, Status: client.Status(c.Status), Search: c.Search}, c.Limit
+		s.filter, s.limit = client.Filter{Workflow: c.Workflow, Status: client.Status(c.Status), Search: c.Search, Since: c.since, Until: c.until}, c.Limit
 		return a.listRuns(s, c.JSON)
 	})
 }
@@ -144,7 +144,7 @@ func (s *serverRuns) list() (list []checkpoints.Entry, form any, err error) {
 }
 
 func entryOf(run *client.Run) checkpoints.Entry {
-	return checkpoints.Entry{ID: run.ID, Workflow: run.Workflow, Status: flow.Status(run.Status), Node: run.Node, StartedAt: run.StartedAt, UpdatedAt: run.UpdatedAt, ParentRun: run.ParentRun}
+	return checkpoints.Entry{ID: run.ID, Workflow: run.Workflow, Status: flow.Status(run.Status), Node: run.Node, StartedAt: run.StartedAt, UpdatedAt: run.UpdatedAt, ParentRun: run.ParentRun, Question: run.Question}
 }
 
 func (s *serverRuns) show(id string) (*runView, error) {

@@ -38,13 +38,18 @@ func (a *app) listRuns(s runSource, asJSON bool) error {
 	}
 	// The id begins with the time of the start.
 	rows := make([][]string, len(list))
-	for i, r := range list {
-		rows[i] = []string{r.ID, r.Workflow, string(r.Status), r.Node, when(r.UpdatedAt)}
-		if r.Problem != "" {
-			rows[i] = []string{r.ID, "", "unreadable", "", r.Problem}
-		}
+	head := []string{"RUN", "WORKFLOW", "STATUS", "NODE", "UPDATED"}
+	if slices.ContainsFunc(list, func(r checkpoints.Entry) bool { return r.Question != "" }) {
+		head = append(head, "QUESTION")
 	}
-	return a.table([]string{"RUN", "WORKFLOW", "STATUS", "NODE", "UPDATED"}, rows)
+	for i, r := range list {
+		row := []string{r.ID, r.Workflow, string(r.Status), r.Node, when(r.UpdatedAt), clip(inLine(r.Question))}
+		if r.Problem != "" {
+			row = []string{r.ID, "", "unreadable", "", r.Problem, ""}
+		}
+		rows[i] = row[:len(head)]
+	}
+	return a.table(head, rows)
 }
 
 func when(t time.Time) string {

@@ -69,12 +69,17 @@ type listFlags struct {
 	Workflow string `placeholder:"NAME" help:"Only runs of this workflow."`
 	Status   string `placeholder:"STATUS" help:"Only runs with this status."`
 	Search   string `placeholder:"WORDS" help:"Only runs whose id or workflow contains these words; with --host, trigger and error, too."`
+	Since    string `placeholder:"TIME" help:"Only runs that began at this time or later: a day such as 2026-11-28, or RFC 3339."`
+	Until    string `placeholder:"TIME" help:"Only runs that began before this time."`
 	Limit    int    `placeholder:"N" help:"Print at most N runs."`
+
+	since, until time.Time // set by check
 }
 
 // has reports whether a run is selected.
 func (f *listFlags) has(e checkpoints.Entry) bool {
-	if f.Workflow != "" && f.Workflow != e.Workflow || f.Status != "" && f.Status != string(e.Status) {
+	if f.Workflow != "" && f.Workflow != e.Workflow || f.Status != "" && f.Status != string(e.Status) ||
+		e.StartedAt.Before(f.since) || !f.until.IsZero() && !e.StartedAt.Before(f.until) {
 		return false
 	}
 	text := strings.ToLower(e.ID + " " + e.Workflow)
@@ -86,10 +91,26 @@ func (f *listFlags) has(e checkpoints.Entry) bool {
 	return true
 }
 
-// check returns an error for a negative limit.
+// check parses the times, and returns an error for an invalid flag.
 func (f *listFlags) check() error {
 	if f.Limit < 0 {
 		return usageErrorf("--limit: expected a number above 0, got %d", f.Limit)
+	}
+	for _, flag := range []struct {
+		name, text string
+		into       *time.Time
+	}{{"since", f.Since, &f.since}, {"until", f.Until, &f.until}} {
+		if flag.text == "" {
+			continue
+		}
+		at, err := time.ParseInLocation(time.DateOnly, flag.text, time.Local)
+		if err != nil {
+			at, err = time.Parse(time.RFC3339, flag.text)
+		}
+		if err != nil {
+			return usageErrorf("--%s: expected a day such as 2026-11-28, or a time such as 2026-11-28T06:00:00Z, got %q", flag.name, flag.text)
+		}
+		*flag.into = at
 	}
 	return nil
 }
@@ -118,7 +139,25 @@ func (s *localRuns) list() (list []checkpoints.Entry, form any, err error) {
 	if s.filter.Limit > 0 && len(list) > s.filter.Limit {
 		list = list[:s.filter.Limit]
 	}
+	for i := range list {
+		if list[i].Status == flow.Waiting {
+			list[i].Question = questionOf(runs, list[i].ID)
+		}
+	}
 	return list, append([]checkpoints.Entry{}, list...), err
+}
+
+// questionOf returns the first question of a waiting run.
+func questionOf(runs *checkpoints.Dir, id string) string {
+	contents, err := runs.Show(id)
+	if err != nil {
+		return ""
+	}
+	pending, err := checkpoints.Pending(contents)
+	if err != nil || len(pending) == 0 {
+		return ""
+	}
+	return pending[0].Question
 }
 
 func (s *localRuns) show(name string) (*runView, error) {

@@ -236,3 +236,36 @@ func BenchmarkSoak(b *testing.B) {
 		b.ReportMetric(float64(s.memory("VmRSS"))/float64(max(before, 1)), "x-before")
 	}
 }
+
+// BenchmarkList reads the first page of a directory with 100,000 runs, each time after
+// another run.
+func BenchmarkList(b *testing.B) {
+	p := newProject(b, map[string]string{"greet.yaml": greet + "serve: {keep_runs: 1000000, keep_seconds: 1000000000}\n"})
+	s := p.serve()
+	runs := filepath.Join(p.home, "tea", "runs")
+	text, err := os.ReadFile(filepath.Join(runs, s.run("greet", `{"name": "Ada"}`)["id"].(string)+".tea"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.interrupt()
+	for i := range 100_000 {
+		if err := os.WriteFile(filepath.Join(runs, fmt.Sprintf("20250101-000000-%06d.tea", i)), text, 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	s = p.serve()
+	s.page("")
+	var times []time.Duration
+	for b.Loop() {
+		id := s.run("greet", `{"name": "Eve"}`)["id"].(string)
+		begun := time.Now()
+		_, ids, _ := s.page("?limit=100")
+		times = append(times, time.Since(begun))
+		if len(ids) != 100 || !slices.Contains(ids, id) {
+			b.Errorf("the first page has %d runs without %s", len(ids), id)
+		}
+	}
+	slices.Sort(times)
+	b.ReportMetric(times[len(times)/2].Seconds()*1000, "ms-median")
+	b.ReportMetric(float64(s.memory("VmRSS"))/1024, "MB")
+}

@@ -47,7 +47,7 @@ func (x *Index) List() []*Info {
 const maxPlaced = 1000
 
 // Scan reads the directory, and the journals whose size or time differs. It returns the
-// ids of the runs that it has read or that are gone.
+// ids of the runs that are new, gone, or described differently.
 func (x *Index) Scan() (changed []string, err error) {
 	x.mu.Lock()
 	x.scans++
@@ -67,23 +67,28 @@ func (x *Index) Scan() (changed []string, err error) {
 	if first {
 		x.load()
 	}
+	var stale []string
 	exists := make(map[string]bool, len(ids))
 	for i, id := range ids {
 		exists[id] = journals[i] != nil
-		if old, ok := x.runs[id]; journals[i] != nil && old.scan < scan && !(ok && old.info != nil && old.lasts() && old.applies(journals[i])) {
-			changed = append(changed, id)
+		if old, ok := x.runs[id]; journals[i] != nil && old.scan < scan && !(ok && old.lasts() && old.applies(journals[i])) {
+			stale = append(stale, id)
 		}
 	}
 	for id, old := range x.runs {
 		if !exists[id] && old.scan < scan {
-			changed = append(changed, id)
+			stale = append(stale, id)
 		}
 	}
-	if first || len(changed) > maxPlaced {
+	if first || len(stale) > maxPlaced {
 		x.list = nil
 	}
-	for _, id := range changed {
+	for _, id := range stale {
+		before := x.runs[id].info
 		x.update(id, scan)
+		if after := x.runs[id].info; before == nil || after == nil || *before != *after {
+			changed = append(changed, id)
+		}
 	}
 	if x.list == nil {
 		x.list = make([]*Info, 0, len(x.runs))
@@ -92,7 +97,7 @@ func (x *Index) Scan() (changed []string, err error) {
 		}
 		sort.Slice(x.list, func(i, j int) bool { return newest(x.list[i], x.list[j]) < 0 })
 	}
-	if first && len(changed) >= statusCacheMin || len(changed) > maxPlaced {
+	if first && len(stale) >= statusCacheMin || len(stale) > maxPlaced {
 		x.save()
 	}
 	return changed, nil

@@ -35,6 +35,8 @@ type Info struct {
 	FailedBranches int `json:"-"`
 	// ParentRun is the run from which this one was forked.
 	ParentRun string `json:"parent_run,omitempty"`
+	// Question is the first question of a waiting run. List does not set it.
+	Question string `json:"question,omitempty"`
 	// Problem says why the file cannot be read.
 	Problem string `json:"problem,omitempty"`
 }

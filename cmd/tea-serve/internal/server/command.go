@@ -114,6 +114,7 @@ type server struct {
 	secrets host.Mask
 	catalog *catalog
 	led     *ledger
+	index   runIndex
 	lock    *os.File
 	// lost reports that the state of an earlier server is missing.
 	lost bool

@@ -44,10 +44,11 @@ type ledger struct {
 	next *batch
 	wake chan struct{}
 	done chan struct{}
-	// version counts the additions; changed is closed at the next one, nil if nobody
+	// version grows with each addition, also over restarts of the server; changed is closed at the next one, nil if nobody
 	// waits for it.
 	version int64
 	changed chan struct{}
+	touched touched
 	// closed reports that nothing can be appended; failed is the error of the last
 	// write.
 	closed bool
@@ -92,7 +93,8 @@ func openLedger(path string) (*ledger, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	l := &ledger{path: path, state: newLedgerState(), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	l := &ledger{path: path, state: newLedgerState(), version: time.Now().UnixMilli(), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	l.touched.floor = l.version
 	if err := l.read(); err != nil {
 		return nil, err
 	}
@@ -279,18 +281,27 @@ func (l *ledger) add(sync bool, entries ...*entry) (*batch, error) {
 		}
 		b.text = text
 	}
+	var ids []string
 	for _, e := range entries {
 		l.state.apply(e)
+		ids = append(ids, e.ids()...)
 	}
-	if l.version++; l.changed != nil {
-		close(l.changed)
-		l.changed = nil
-	}
+	l.touch(ids)
 	select {
 	case l.wake <- struct{}{}:
 	default:
 	}
 	return b, nil
+}
+
+// touch notifies those who wait for changes, of runs and others. The caller holds mu.
+func (l *ledger) touch(ids []string) {
+	l.version++
+	l.touched.add(l.version, ids...)
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
 }
 
 // write writes batches until the ledger is closed.

@@ -8,10 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/the-edge-agent/tea/cmd/internal/runview"
@@ -33,15 +30,19 @@ const (
 
 // runDoc is a run as clients see it.
 type runDoc struct {
-	ID         string               `json:"id"`
-	Workflow   string               `json:"workflow"`
-	Status     string               `json:"status"`
-	Trigger    string               `json:"trigger,omitempty"`
-	Node       string               `json:"node,omitempty"`
-	AcceptedAt time.Time            `json:"accepted_at,omitzero"`
-	StartedAt  time.Time            `json:"started_at,omitzero"`
-	UpdatedAt  time.Time            `json:"updated_at,omitzero"`
-	Parent     string               `json:"parent_run,omitempty"`
+	ID         string    `json:"id"`
+	Workflow   string    `json:"workflow"`
+	Status     string    `json:"status"`
+	Trigger    string    `json:"trigger,omitempty"`
+	Node       string    `json:"node,omitempty"`
+	AcceptedAt time.Time `json:"accepted_at,omitzero"`
+	StartedAt  time.Time `json:"started_at,omitzero"`
+	UpdatedAt  time.Time `json:"updated_at,omitzero"`
+	Parent     string    `json:"parent_run,omitempty"`
+	// Question is the first question of a waiting run. Only lists have it.
+	Question string `json:"question,omitempty"`
+	// Unchanged reports that the run has not changed since the version known.
+	Unchanged  bool                 `json:"unchanged,omitempty"`
 	Attempts   int                  `json:"attempts,omitempty"`
 	NextAt     time.Time            `json:"next_attempt_at,omitzero"`
 	Reason     string               `json:"queued_because,omitempty"`
@@ -65,141 +66,6 @@ var statuses = []string{string(flow.Running), string(flow.Waiting), string(flow.
 var errNoRun = errors.New("there is no such run")
 
 func noRun(id string) error { return fmt.Errorf("%w: %.100q", errNoRun, id) }
-
-// getRuns lists runs, the newest first.
-func (s *server) getRuns(w http.ResponseWriter, r *http.Request) error {
-	q := r.URL.Query()
-	if err := knownQuery(q, "workflow", "status", "trigger", "q", "since", "until", "limit", "after"); err != nil {
-		return err
-	}
-	if status := q.Get("status"); status != "" && !slices.Contains(statuses, status) {
-		return badRequest(fmt.Errorf("status: expected %s, got %.40q", strings.Join(statuses, ", "), status))
-	}
-	limit := defaultPage
-	if text := q.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > maxPage {
-			return badRequest(fmt.Errorf("limit: expected a number from 1 to %d, got %.40q", maxPage, text))
-		}
-		limit = n
-	}
-	since, err1 := timeIn(q, "since")
-	until, err2 := timeIn(q, "until")
-	if err := cmp.Or(err1, err2); err != nil {
-		return err
-	}
-	list, err := s.listRuns()
-	if err != nil {
-		return err
-	}
-	words := strings.Fields(strings.ToLower(q.Get("q")))
-	list = slices.DeleteFunc(list, func(d runDoc) bool {
-		return q.Get("workflow") != "" && q.Get("workflow") != d.Workflow || q.Get("status") != "" && q.Get("status") != d.Status ||
-			q.Get("trigger") != "" && q.Get("trigger") != d.Trigger || d.since().Before(since) || !until.IsZero() && !d.since().Before(until) || !d.has(words)
-	})
-	if text := q.Get("after"); text != "" {
-		after, err := positionOf(text)
-		if err != nil {
-			return err
-		}
-		list = slices.DeleteFunc(list, func(d runDoc) bool { return newestFirst(d, after) <= 0 })
-	}
-	page := map[string]any{"runs": list[:min(limit, len(list))]}
-	if len(list) > limit {
-		page["next"] = list[limit-1].position()
-	}
-	return reply(w, http.StatusOK, page)
-}
-
-// has reports whether the id, workflow, trigger and error of a run contain all words, which
-// must be in lower case.
-func (d runDoc) has(words []string) bool {
-	if len(words) == 0 {
-		return true
-	}
-	text := strings.ToLower(d.ID + " " + d.Workflow + " " + d.Trigger + " " + d.Error)
-	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
-}
-
-// timeIn returns a parameter that is a time or a day; zero if it is absent.
-func timeIn(query url.Values, name string) (time.Time, error) {
-	text := query.Get(name)
-	if text == "" {
-		return time.Time{}, nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		at, err = time.ParseInLocation(time.DateOnly, text, time.Local)
-	}
-	if err != nil {
-		return at, badRequest(fmt.Errorf("%s: expected a day such as 2026-11-28, or a time such as 2026-11-28T06:00:00Z, got %.40q", name, text))
-	}
-	return at, nil
-}
-
-// listRuns returns the runs of the directory, including queued ones.
-func (s *server) listRuns() ([]runDoc, error) {
-	runs, err := s.openRuns()
-	if err != nil {
-		return nil, err
-	}
-	entries, err := runs.List()
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list, listed := []runDoc{}, map[string]bool{}
-	for _, e := range entries {
-		if !s.catalog.Owns(e.WorkflowFile) {
-			continue
-		}
-		doc := docOf(e)
-		s.complete(&doc)
-		listed[e.ID] = true
-		list = append(list, doc)
-	}
-	for id, it := range s.led.state.items {
-		if listed[id] {
-			continue
-		}
-		doc := runDoc{ID: id, Workflow: it.Workflow}
-		s.complete(&doc)
-		list = append(list, doc)
-	}
-	for id, d := range s.led.state.drops {
-		if !listed[id] && s.led.state.items[id] == nil {
-			list = append(list, d.doc())
-		}
-	}
-	slices.SortFunc(list, newestFirst)
-	return list, nil
-}
-
-// newestFirst compares runs by the time of acceptance.
-func newestFirst(a, b runDoc) int {
-	return cmp.Or(b.since().Compare(a.since()), cmp.Compare(b.ID, a.ID))
-}
-
-func (d runDoc) since() time.Time {
-	if d.AcceptedAt.IsZero() {
-		return d.StartedAt
-	}
-	return d.AcceptedAt
-}
-
-// position identifies the place of a run in the list, even after the run is gone.
-func (d runDoc) position() string { return fmt.Sprintf("%d.%s", d.since().UnixNano(), d.ID) }
-
-// positionOf returns a run at a position.
-func positionOf(text string) (runDoc, error) {
-	at, id, ok := strings.Cut(text, ".")
-	nano, err := strconv.ParseInt(at, 10, 64)
-	if err != nil || !ok {
-		return runDoc{}, badRequest(fmt.Errorf("after: expected the next of a page, got %.40q", text))
-	}
-	return runDoc{ID: id, AcceptedAt: time.Unix(0, nano)}, nil
-}
 
 func docOf(e checkpoints.Entry) runDoc {
 	trigger, _ := triggerOf(e)

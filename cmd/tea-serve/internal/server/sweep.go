@@ -126,6 +126,7 @@ func (s *server) remove(runs *checkpoints.Dir, ids []string) {
 		if err := runs.Remove(id); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			s.svc.Log.Warn("an old run cannot be removed", "run", id, "error", err)
 		}
+		s.index.update(id)
 	}
 }
 

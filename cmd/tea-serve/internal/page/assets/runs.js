@@ -52,6 +52,8 @@ export function runs(signal) {
 	}
 	let pages = 1
 	let asked = 0
+	let known = new Map() // descriptions by id
+	const versions = new Map() // of the last responses, by request
 
 	function filters() {
 		return new URLSearchParams(Object.entries(controls).map(([name, control]) => [name, control.value.trim()]).filter(([, value]) => value !== ""))
@@ -67,8 +69,11 @@ export function runs(signal) {
 			if (after) {
 				query.set("after", after)
 			}
-			const page = await get(`/v1/runs?${query}`, signal)
-			list.push(...page.runs)
+			const path = `/v1/runs?${query}`
+			const version = versions.get(path)
+			const page = await get(version ? `${path}&known=${version}` : path, signal)
+			versions.set(path, page.version)
+			list.push(...page.runs.map(run => run.unchanged ? known.get(run.id) : run))
 			after = page.next
 			if (!after) {
 				break
@@ -77,6 +82,7 @@ export function runs(signal) {
 		if (mine !== asked) {
 			return // the filters have changed meanwhile
 		}
+		known = new Map(list.map(run => [run.id, run]))
 		message.clear()
 		refill(content, runTable(list) ?? h("div", {class: "card empty"}, h("p", null, h("strong", null, filters().size > 0 ? "No run matches the filters." : "No runs yet.")), h("p", null, filters().size > 0 ? h("a", {href: "#/runs", onclick: clear}, "Show all runs") : ["Start one from its ", h("a", {href: "#/"}, "workflow"), "."])),
 			after ? button("More", () => {

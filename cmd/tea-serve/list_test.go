@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// page returns the ids of a page, and which of them the server has described.
+func (s *service) page(query string) (r response, ids, described []string) {
+	s.t.Helper()
+	r = s.request("GET", "/v1/runs"+query, "")
+	for _, run := range r.body["runs"].([]any) {
+		run := run.(map[string]any)
+		ids = append(ids, run["id"].(string))
+		if run["unchanged"] == nil {
+			described = append(described, run["id"].(string))
+		}
+	}
+	return r, ids, described
+}
+
+func TestARefreshHasOnlyWhatChanged(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"greet.yaml": greet, "ask.yaml": ask})
+	s := p.serve()
+	for range 3 {
+		s.run("greet", `{"name": "Ada"}`)
+	}
+	waits := s.run("ask", "{}")["id"].(string)
+	first, all, _ := s.page("")
+	if r := first.body["runs"].([]any)[0].(map[string]any); r["question"] != "Go on?" {
+		t.Errorf("waiting run: %v", r)
+	}
+	known := fmt.Sprintf("?known=%.0f", first.body["version"])
+	if _, ids, described := s.page(known); !slices.Equal(ids, all) || len(described) != 0 {
+		t.Errorf("nothing changed: %v of %v", described, ids)
+	}
+	s.request("POST", "/v1/runs/"+waits+"/resume?wait=600", `{"answers": {"q": "yes"}}`)
+	if _, ids, described := s.page(known); !slices.Equal(ids, all) || !slices.Equal(described, []string{waits}) {
+		t.Errorf("one run was answered: %v of %v", described, ids)
+	}
+	if err := os.Remove(filepath.Join(filepath.Join(p.home, "tea", "runs"), all[2]+".tea")); err != nil {
+		t.Fatal(err)
+	}
+	if _, ids, _ := s.page(known); slices.Contains(ids, all[2]) {
+		t.Errorf("a removed run is listed: %v", ids)
+	}
+	s.interrupt()
+	s = p.serve()
+	if _, ids, described := s.page(known); len(described) != len(ids) {
+		t.Errorf("after a restart: %v of %v", described, ids)
+	}
+}
