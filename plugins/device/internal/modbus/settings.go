@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"strings"
 
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
@@ -82,28 +80,19 @@ const serialScheme = "rtu://"
 // Check returns a mistake in the settings that the schema cannot express.
 func (s Settings) Check() error {
 	for name, server := range s.Servers {
-		address, err := server.address()
+		if strings.HasPrefix(server.URL, serialScheme) {
+			continue
+		}
+		u, err := part.Address(server.URL, "tcp://192.0.2.7 or rtu:///dev/ttyUSB0", map[string]string{"tcp": "502", "rtuovertcp": "502"})
 		if err != nil {
 			return tea.Errorf(tea.ValidationError, "%s.url: %w", diag.Key(serversPath, name), err)
 		}
-		server.URL = address
+		server.URL = u.Scheme + "://" + u.Host
 		s.Servers[name] = server
 	}
 	return part.Check(pointsPath, s.Points, func(_ string, p Point) error {
 		return p.check(s)
 	})
-}
-
-// address returns the address as the library reads it.
-func (s Server) address() (string, error) {
-	if path, ok := strings.CutPrefix(s.URL, serialScheme); ok && path != "" {
-		return s.URL, nil
-	}
-	u, err := url.Parse(s.URL)
-	if err != nil || u.Hostname() == "" || u.Scheme != "tcp" && u.Scheme != "rtuovertcp" || strings.Trim(u.Path, "/") != "" || u.User != nil {
-		return "", fmt.Errorf("%q is not an address such as tcp://192.0.2.7:502, rtuovertcp://192.0.2.7:4001 or rtu:///dev/ttyUSB0", s.URL)
-	}
-	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "502")), nil
 }
 
 // The tables of a server.

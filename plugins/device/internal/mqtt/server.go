@@ -133,16 +133,16 @@ func (s *server) connect(ctx context.Context) (conn, error) {
 		return nil, err
 	}
 	var nc net.Conn
-	if to.tls {
-		config, err := s.config.config(to.name)
+	if to.Scheme == "mqtts" {
+		config, err := s.config.config(to.Hostname())
 		if err != nil {
 			return nil, tea.Errorf(tea.ValidationError, "the certificates of the MQTT broker %s: %w", s, err)
 		}
-		nc, err = (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", to.host)
+		nc, err = (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", to.Host)
 		if err != nil {
 			return nil, err
 		}
-	} else if nc, err = new(net.Dialer).DialContext(ctx, "tcp", to.host); err != nil {
+	} else if nc, err = new(net.Dialer).DialContext(ctx, "tcp", to.Host); err != nil {
 		return nil, err
 	}
 	id := s.config.ClientID

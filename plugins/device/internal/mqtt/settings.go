@@ -1,10 +1,8 @@
 package mqtt
 
 import (
-	"cmp"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -87,20 +85,8 @@ func (s Settings) Check() error {
 	return nil
 }
 
-// address is a broker's address.
-type address struct {
-	host string // with the port
-	name string // in its certificate
-	tls  bool
-}
-
-func (s Server) address() (address, error) {
-	u, err := url.Parse(s.URL)
-	if err != nil || u.Hostname() == "" || u.Scheme != "mqtt" && u.Scheme != "mqtts" || strings.Trim(u.Path, "/") != "" || u.User != nil {
-		return address{}, fmt.Errorf("expected an address such as mqtt://192.0.2.7:1883 or mqtts://broker.example, without a user; username and password are settings")
-	}
-	port := map[bool]string{false: "1883", true: "8883"}[u.Scheme == "mqtts"]
-	return address{net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)), u.Hostname(), u.Scheme == "mqtts"}, nil
+func (s Server) address() (*url.URL, error) {
+	return part.Address(s.URL, "mqtt://192.0.2.7 or mqtts://broker.example", map[string]string{"mqtt": "1883", "mqtts": "8883"})
 }
 
 // config returns the settings of TLS.

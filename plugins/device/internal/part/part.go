@@ -1,6 +1,7 @@
 package part
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -8,6 +9,8 @@ import (
 	"io"
 	"maps"
 	"math"
+	"net"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -162,6 +165,17 @@ func Check[V any](path string, entries map[string]V, check func(path string, ent
 		}
 	}
 	return nil
+}
+
+// Address parses the address of a server, SCHEME://HOST or SCHEME://HOST:PORT. ports are the
+// default ports by scheme. The schema of the settings excludes other mistakes.
+func Address(text, example string, ports map[string]string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || ports[u.Scheme] == "" {
+		return nil, fmt.Errorf("expected an address such as %s", example)
+	}
+	u.Host = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), ports[u.Scheme]))
+	return u, nil
 }
 
 // Seconds returns a number of seconds as a duration.
