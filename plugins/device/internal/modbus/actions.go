@@ -92,7 +92,7 @@ func (c *client) resolve(l Location) (*server, Location, error) {
 // read reads a location that resolve has returned.
 func (s *server) read(ctx context.Context, l Location) (*readResult, error) {
 	result := &readResult{Success: true}
-	err := s.run(ctx, &request{unit: *l.Unit, do: func(c *lib.ModbusClient, _ func() bool) error {
+	err := s.run(ctx, &request{unit: *l.Unit, do: func(c *lib.ModbusClient) error {
 		if l.bits() {
 			bits, err := readBits(c, l)
 			if err != nil {
@@ -148,7 +148,7 @@ func (c *client) Write(ctx context.Context, req *tea.Request, p writeParams) (*w
 	if err != nil {
 		return nil, guard.NotSent(err)
 	}
-	send, err := point.change(l, p.Value)
+	change, err := point.change(l, p.Value)
 	if err != nil {
 		return nil, guard.Invalid(fmt.Sprintf("point %q", p.Point), err)
 	}
@@ -165,60 +165,50 @@ func (c *client) Write(ctx context.Context, req *tea.Request, p writeParams) (*w
 	}
 	result := &writeResult{Success: true, Point: p.Point, Value: p.Value}
 	result.DryRun, err = c.guards.Permit(ctx, req, w, func(ctx context.Context) error {
-		return s.run(ctx, &request{unit: *l.Unit, write: true, do: send})
+		return s.run(ctx, change)
 	})
 	return result, err
 }
 
 // change returns the request that writes a value.
-func (p Point) change(l Location, v any) (send func(c *lib.ModbusClient, begin func() bool) error, err error) {
+func (p Point) change(l Location, v any) (r *request, err error) {
+	r = &request{unit: *l.Unit, write: true}
 	address := uint16(*l.Address)
 	if l.bits() {
 		bits, err := l.truths(v)
-		return func(c *lib.ModbusClient, begin func() bool) error {
-			if !begin() {
-				return errAbandoned
-			}
+		r.do = func(c *lib.ModbusClient) error {
 			if len(bits) == 1 && !p.Multiple {
 				return c.WriteCoil(address, bits[0])
 			}
 			return c.WriteCoils(address, bits)
-		}, err
+		}
+		return r, err
+	}
+	var registers []uint16
+	r.do = func(c *lib.ModbusClient) error {
+		if len(registers) == 1 && !p.Multiple {
+			return c.WriteRegister(address, registers[0])
+		}
+		return c.WriteRegisters(address, registers)
 	}
 	if l.Bit != nil {
 		set, err := truth(v)
-		return func(c *lib.ModbusClient, begin func() bool) error { return p.writeBit(c, l, set, begin) }, err
+		// Few servers have the function that changes bits. A change of another bit by the machine
+		// in between is lost.
+		r.prepare = func(c *lib.ModbusClient) (err error) {
+			if registers, err = readRegisters(c, l); err != nil {
+				return err
+			}
+			registers[0] &^= 1 << l.bit()
+			if set {
+				registers[0] |= 1 << l.bit()
+			}
+			return nil
+		}
+		return r, err
 	}
-	registers, err := l.encode(v)
-	if err == nil && len(registers) > maxWrite {
+	if registers, err = l.encode(v); len(registers) > maxWrite {
 		err = fmt.Errorf("too many registers for one write: %d (limit %d)", len(registers), maxWrite)
 	}
-	return func(c *lib.ModbusClient, begin func() bool) error {
-		return p.writeRegisters(c, address, registers, begin)
-	}, err
-}
-
-func (p Point) writeRegisters(c *lib.ModbusClient, address uint16, registers []uint16, begin func() bool) error {
-	if !begin() {
-		return errAbandoned
-	}
-	if len(registers) == 1 && !p.Multiple {
-		return c.WriteRegister(address, registers[0])
-	}
-	return c.WriteRegisters(address, registers)
-}
-
-// writeBit reads the register, changes one bit and writes it back: few servers have
-// the function that changes bits. A change of another bit by the machine in between is
-// lost.
-func (p Point) writeBit(c *lib.ModbusClient, l Location, set bool, begin func() bool) error {
-	registers, err := readRegisters(c, l)
-	if err != nil {
-		return err
-	}
-	registers[0] &^= 1 << l.bit()
-	if set {
-		registers[0] |= 1 << l.bit()
-	}
-	return p.writeRegisters(c, uint16(*l.Address), registers, begin)
+	return r, err
 }

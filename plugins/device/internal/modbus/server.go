@@ -52,9 +52,8 @@ type request struct {
 	unit  int
 	write bool
 	state atomic.Int32
-	// do makes the request. A write calls begin before it sends the bytes that change
-	// something, and sends nothing if begin returns false.
-	do func(c *lib.ModbusClient, begin func() bool) error
+	// do makes the request. prepare, which can be nil, is called before it and changes nothing.
+	prepare, do func(c *lib.ModbusClient) error
 }
 
 var errAbandoned = errors.New("the call has ended")
@@ -139,7 +138,16 @@ func (s *server) try(ctx context.Context, r *request) error {
 	if err := s.client.SetUnitId(uint8(r.unit)); err != nil {
 		return err
 	}
-	err := r.do(s.client, func() bool { return r.state.CompareAndSwap(preparing, sending) })
+	var err error
+	if r.prepare != nil {
+		err = r.prepare(s.client)
+	}
+	if err == nil && r.write && !r.state.CompareAndSwap(preparing, sending) {
+		err = errAbandoned
+	}
+	if err == nil {
+		err = r.do(s.client)
+	}
 	s.used = time.Now()
 	return s.fault(r, err)
 }
