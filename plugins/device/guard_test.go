@@ -197,7 +197,6 @@ func TestLimitsOfTheSettingsArePermissionDenied(t *testing.T) {
 		{"modbus.write", object{"point": "speed", "value": "fast"}, false},
 		{"mqtt.publish", object{"topic": "speed", "payload": 51}, true},
 		{"mqtt.publish", object{"topic": "other", "payload": 1}, true},
-		{"mqtt.publish", object{"topic": "#", "payload": 1}, false},
 		{"mqtt.request", object{"topic": "speed", "payload": 51}, true},
 		{"opcua.write", object{"node": "level", "value": 1}, true},
 		{"opcua.call", fill(51, "a"), true},

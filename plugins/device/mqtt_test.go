@@ -290,7 +290,7 @@ func TestRulesLimitTopicsAndNumbers(t *testing.T) {
 		t.Errorf("dry run: %v", got)
 	}
 	p.fails("mqtt.publish", object{"topic": "$SYS/x", "payload": 1}, tea.PermissionDenied, "none")
-	p.fails("mqtt.publish", object{"topic": "pump/+/speed", "payload": 1}, tea.ValidationError, "none")
+	p.fails("mqtt.publish", object{"topic": "pump/+/speed", "payload": 1}, tea.ValidationError, nil)
 	if got := p.must("mqtt.last", object{"topic": "pump/1", "wait_seconds": 0.2}); got["found"] != false {
 		t.Errorf("a dry run was sent: %v", got)
 	}
@@ -299,16 +299,15 @@ func TestRulesLimitTopicsAndNumbers(t *testing.T) {
 func TestRefusesMistakesInTheSettingsOfBrokers(t *testing.T) {
 	t.Parallel()
 	for want, server := range map[string]object{
-		"mqtt://HOST:PORT":                {"url": "tcp://broker"},
-		"username and password":           {"url": "mqtt://ada:secret@broker"},
-		`"key_file" is required`:          {"url": "mqtts://broker", "cert_file": "a.pem"},
-		`"a/#/b" is not a filter`:         {"url": "mqtt://broker", "publish": []any{object{"topics": []any{"a/#/b"}}}},
-		`"a+/b" is not a filter`:          {"url": "mqtt://broker", "publish": []any{object{"topics": []any{"a+/b"}}}},
-		"publish[0].min: must be at most": {"url": "mqtt://broker", "publish": []any{object{"topics": []any{"a"}, "min": 2, "max": 1}}},
-		`will: "a/#" is not a topic`:      {"url": "mqtt://broker", "will": object{"topic": "a/#"}},
-		`did you mean "password"`:         {"url": "mqtt://broker", "pasword": "x"},
-		"publish[0].topics":               {"url": "mqtt://broker", "publish": []any{object{"topics": []any{}}}},
-		"protocol":                        {"url": "mqtt://broker", "protocol": "3.1"},
+		"mqtt://HOST:PORT":                 {"url": "tcp://broker"},
+		"username and password":            {"url": "mqtt://ada:secret@broker"},
+		`"key_file" is required`:           {"url": "mqtts://broker", "cert_file": "a.pem"},
+		"publish[0].topics[0]: must match": {"url": "mqtt://broker", "publish": []any{object{"topics": []any{"a/#/b"}}}},
+		"publish[0].min: must be at most":  {"url": "mqtt://broker", "publish": []any{object{"topics": []any{"a"}, "min": 2, "max": 1}}},
+		"will.topic: must match":           {"url": "mqtt://broker", "will": object{"topic": "a/#"}},
+		`did you mean "password"`:          {"url": "mqtt://broker", "pasword": "x"},
+		"publish[0].topics":                {"url": "mqtt://broker", "publish": []any{object{"topics": []any{}}}},
+		"protocol":                         {"url": "mqtt://broker", "protocol": "3.1"},
 	} {
 		p := newPlant(t, object{"mqtt": object{"servers": object{"site": server}}})
 		if e := p.fails("mqtt.last", object{"topic": "a"}, tea.ValidationError, nil); !strings.Contains(e.Message, want) || strings.Contains(e.Message, "secret@") {

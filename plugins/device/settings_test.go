@@ -45,6 +45,9 @@ func TestWrongAddressesAreFoundByTheSchema(t *testing.T) {
 	settings := device.Bundle().Settings
 	server := func(url any) object { return object{"servers": object{"a": object{"url": url}}} }
 	node := func(id any) object { return object{"nodes": object{"a": object{"id": id}}} }
+	filter := func(topic any) object {
+		return object{"servers": object{"a": object{"url": "mqtt://broker", "publish": []any{object{"topics": []any{topic}}}}}}
+	}
 	for _, c := range []struct {
 		key   string
 		value func(any) object
@@ -53,6 +56,7 @@ func TestWrongAddressesAreFoundByTheSchema(t *testing.T) {
 		bad   []any
 	}{
 		{"modbus", server, "servers.a.url", []any{"tcp://192.0.2.7", "tcp://[::1]:502/", "tcp://[fe80::1%25eth0]", "tcp://plc-1_a.example:502", "rtuovertcp://plc:4001", "rtu:///dev/ttyUSB0", "rtu://COM3"}, []any{"http://plc", "plc:502", "rtu://", "tcp://", "", "tcp://2001:db8::1", "tcp://[::1", "tcp://plc:abc", "tcp://plc:502000", "tcp://:502", "tcp://plc/path", "tcp://user@plc", "tcp://p lc"}},
+		{"mqtt", filter, "servers.a.publish[0].topics[0]", []any{"a", "#", "+", "/", "a/+/b/#", "+/+", "a//b", "$SYS/#"}, []any{"", "a/#/b", "a+/b", "a#", "#/a", "a/b+", "++", "a\x00"}},
 		{"mqtt", server, "servers.a.url", []any{"mqtt://broker", "mqtts://broker:8883"}, []any{"tcp://broker", "broker", "", "mqtt://user:secret@broker", "mqtt://broker:x"}},
 		{"opcua", server, "servers.a.url", []any{"opc.tcp://192.0.2.7:4840/path"}, []any{"opc_tcp://plc", "http://plc", "", "opc.tcp://user@plc/path", "opc.tcp://:4840"}},
 		{"opcua", node, "nodes.a.id", []any{"i=7", "ns=2;s=Pump", "ns=2;g=12345678-9abc-def0-1234-56789abcdef0", "nsu=urn:example:pump;b=AP8=", "ns=2;s=a;b=c"}, []any{"Pump", "ns=2", "", "ns=2;i=abc", "ns=2;g=123", "ns=2;b=***", "i=99999999999", "foo=3;i=3", "ns=2;ns=3;i=1"}},

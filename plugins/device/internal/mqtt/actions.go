@@ -44,7 +44,7 @@ type Properties struct {
 // Outgoing are the parameters of a message.
 type Outgoing struct {
 	Server        string      `json:"server,omitempty" doc:"name of the broker in settings.mqtt.servers; can be left out if there is one"`
-	Topic         string      `json:"topic" minLength:"1" doc:"topic, without wildcards; a rule in settings.mqtt.servers.NAME.publish must allow it"`
+	Topic         string      `json:"topic" minLength:"1" maxLength:"16383" pattern:"^[^+#\\x00]*$" doc:"topic, without wildcards; a rule in settings.mqtt.servers.NAME.publish must allow it"`
 	Payload       any         `json:"payload,omitempty" doc:"text as it is, anything else as JSON; without it, the message is empty"`
 	PayloadBase64 string      `json:"payload_base64,omitempty" doc:"the payload in Base64, instead of payload"`
 	QoS           int         `json:"qos,omitempty" enum:"0,1,2" default:"1" doc:"quality of service: 0 is not acknowledged, 1 arrives at least once, 2 exactly once"`
@@ -90,9 +90,6 @@ func (c *client) prepare(p Outgoing) (*server, *message, guard.Write, error) {
 		return nil, nil, guard.Write{}, err
 	}
 	m := &message{topic: p.Topic, qos: byte(p.QoS), properties: p.Properties}
-	if err := checkTopic(p.Topic); err != nil {
-		return nil, nil, guard.Write{}, tea.Errorf(tea.ValidationError, "%w", err)
-	}
 	if p.Properties != nil && s.config.Protocol == "3.1.1" {
 		return nil, nil, guard.Write{}, tea.Errorf(tea.ValidationError, "properties need version 5 of the protocol, and the broker %s has protocol: 3.1.1", s)
 	}
@@ -157,7 +154,7 @@ func (s *server) publish(ctx context.Context, c conn, m *message) (delivery, err
 
 type requestParams struct {
 	Outgoing
-	ResponseTopic  string  `json:"response_topic,omitempty" doc:"topic of the response; default: one of its own below tea/response. Version 3.1.1 needs it, and takes the first message there"`
+	ResponseTopic  string  `json:"response_topic,omitempty" maxLength:"16383" pattern:"^[^+#\\x00]*$" doc:"topic of the response; default: one of its own below tea/response. Version 3.1.1 needs it, and takes the first message there"`
 	TimeoutSeconds float64 `json:"timeout_seconds,omitempty" default:"10" minimum:"0.01" maximum:"86400" doc:"limit for the response"`
 }
 
@@ -214,9 +211,6 @@ func (c *client) Request(ctx context.Context, req *tea.Request, p requestParams)
 func (s *server) responseTopic(given string) (string, error) {
 	switch {
 	case given != "":
-		if err := checkTopic(given); err != nil {
-			return "", tea.Errorf(tea.ValidationError, "response_topic: %w", err)
-		}
 		return given, nil
 	case s.config.Protocol == "3.1.1":
 		return "", tea.Errorf(tea.ValidationError, "response_topic is missing: version 3.1.1 of the protocol cannot send one with the message")
@@ -259,7 +253,7 @@ func (s *server) request(ctx context.Context, m *message, limit time.Duration) (
 
 type lastParams struct {
 	Server      string  `json:"server,omitempty" doc:"name of the broker in settings.mqtt.servers; can be left out if there is one"`
-	Topic       string  `json:"topic" minLength:"1" doc:"topic, without wildcards"`
+	Topic       string  `json:"topic" minLength:"1" maxLength:"16383" pattern:"^[^+#\\x00]*$" doc:"topic, without wildcards"`
 	WaitSeconds float64 `json:"wait_seconds,omitempty" default:"1" minimum:"0.01" maximum:"60" doc:"how long to wait for the message: the broker does not say that it has none"`
 }
 
@@ -273,9 +267,6 @@ func (c *client) Last(ctx context.Context, _ *tea.Request, p lastParams) (*lastR
 	s, err := c.Server(p.Server)
 	if err != nil {
 		return nil, err
-	}
-	if err := checkTopic(p.Topic); err != nil {
-		return nil, tea.Errorf(tea.ValidationError, "%w", err)
 	}
 	found := make(chan *message, 1)
 	conn, stop, err := s.listen(ctx, p.Topic, 0, func(m *message) {

@@ -50,7 +50,7 @@ func (Server) JSONSchema() *schema.Schema {
 
 // Will is the last will.
 type Will struct {
-	Topic   string `json:"topic" minLength:"1"`
+	Topic   string `json:"topic" minLength:"1" maxLength:"16383" pattern:"^[^+#\\x00]*$" doc:"topic, without wildcards"`
 	Payload string `json:"payload,omitempty"`
 	QoS     int    `json:"qos,omitempty" minimum:"0" maximum:"2"`
 	Retain  bool   `json:"retain,omitempty"`
@@ -58,28 +58,24 @@ type Will struct {
 
 // Rule allows publishing to topics.
 type Rule struct {
-	Topics []string `json:"topics" minItems:"1" doc:"topics, with the wildcards + and #"`
+	Topics []Filter `json:"topics" minItems:"1" doc:"topics, with the wildcards + and #"`
 	guard.Rule
+}
+
+// Filter is a topic with wildcards.
+type Filter string
+
+// JSONSchema returns the schema of a filter, whose length in bytes the protocol limits to 65535.
+func (Filter) JSONSchema() *schema.Schema {
+	return schema.With[string](`{"description": "a topic: + is one level, # the last ones", "minLength": 1, "maxLength": 16383,
+		"pattern": "^(#|(\\+|[^+#/\\x00]*)(/(\\+|[^+#/\\x00]*))*(/#)?)$"}`)
 }
 
 // Check returns a mistake in the settings that the schema cannot express.
 func (s Settings) Check() error {
 	for name, server := range s.Servers {
-		path := diag.Key(serversPath, name)
 		if _, err := server.address(); err != nil {
-			return tea.Errorf(tea.ValidationError, "%s.url: %w", path, err)
-		}
-		if server.Will != nil {
-			if err := checkTopic(server.Will.Topic); err != nil {
-				return tea.Errorf(tea.ValidationError, "%s.will: %w", path, err)
-			}
-		}
-		for i, rule := range server.Publish {
-			for _, filter := range rule.Topics {
-				if err := checkFilter(filter); err != nil {
-					return tea.Errorf(tea.ValidationError, "%s.topics: %w", diag.Index(path+".publish", i), err)
-				}
-			}
+			return tea.Errorf(tea.ValidationError, "%s.url: %w", diag.Key(serversPath, name), err)
 		}
 	}
 	return nil
@@ -113,32 +109,11 @@ func (s Server) timeout() time.Duration { return part.Seconds(s.TimeoutSeconds) 
 // rule returns the rule for a topic and its path; nil if there is none.
 func (s Server) rule(path, topic string) (*guard.Rule, string) {
 	for i, rule := range s.Publish {
-		if slices.ContainsFunc(rule.Topics, func(filter string) bool { return matches(filter, topic) }) {
+		if slices.ContainsFunc(rule.Topics, func(filter Filter) bool { return matches(string(filter), topic) }) {
 			return &rule.Rule, diag.Index(path+".publish", i)
 		}
 	}
 	return nil, path + ".publish"
-}
-
-// maxTopic is the maximum length of a topic in the protocol.
-const maxTopic = 65535
-
-// checkTopic returns an error for a topic that no message can have.
-func checkTopic(topic string) error {
-	if topic == "" || len(topic) > maxTopic || strings.ContainsAny(topic, "+#\x00") {
-		return fmt.Errorf("%.100q is not a topic: it is empty, too long, or has wildcards", topic)
-	}
-	return nil
-}
-
-func checkFilter(filter string) error {
-	levels := strings.Split(filter, "/")
-	for i, level := range levels {
-		if level != "+" && strings.Contains(level, "+") || strings.Contains(level, "#") && (level != "#" || i < len(levels)-1) || filter == "" {
-			return fmt.Errorf("%q is not a filter of topics: + is one level, # the last one", filter)
-		}
-	}
-	return nil
 }
 
 // withoutShare returns the filter of a shared subscription, $share/GROUP/FILTER.

@@ -16,7 +16,7 @@ const maxUnread = 100
 
 type watchParams struct {
 	Server string `json:"server,omitempty" doc:"name of the broker in settings.mqtt.servers; can be left out if there is one"`
-	Topic  string `json:"topic" minLength:"1" doc:"topic, which can have the wildcards + and #"`
+	Topic  Filter `json:"topic" doc:"topic, which can have the wildcards + and #"`
 	QoS    int    `json:"qos,omitempty" enum:"0,1,2" default:"1" doc:"quality of service"`
 }
 
@@ -26,9 +26,6 @@ func (c *client) Watch(ctx context.Context, req *tea.Request, p watchParams) (st
 	if err != nil {
 		return struct{}{}, err
 	}
-	if err := checkFilter(p.Topic); err != nil {
-		return struct{}{}, tea.Errorf(tea.ValidationError, "%w", err)
-	}
 	own := newServer(s.name, s.config)
 	own.ordered = true
 	own.config.ClientID, own.config.Will = "", nil // they belong to the connection of other calls
@@ -36,7 +33,7 @@ func (c *client) Watch(ctx context.Context, req *tea.Request, p watchParams) (st
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends receive
 	messages := make(chan *message, maxUnread)
-	conn, _, err := own.listen(ctx, p.Topic, byte(p.QoS), func(m *message) {
+	conn, _, err := own.listen(ctx, string(p.Topic), byte(p.QoS), func(m *message) {
 		select {
 		case messages <- m:
 		case <-ctx.Done():

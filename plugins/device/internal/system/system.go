@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,14 +18,23 @@ import (
 	"github.com/the-edge-agent/tea/plugins/device/internal/guard"
 	"github.com/the-edge-agent/tea/plugins/device/internal/part"
 	tea "github.com/the-edge-agent/tea/sdk"
-	"github.com/the-edge-agent/tea/sdk/x/diag"
+	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
 const settingsKey = "system"
 
 // Settings are the settings under settings.system.
 type Settings struct {
-	Journal []string `json:"journal,omitempty" doc:"the units whose journal can be read, such as pump.service; * stands for any characters"`
+	Journal []Unit `json:"journal,omitempty" doc:"the units whose journal can be read, such as pump.service; * stands for any characters"`
+}
+
+// Unit is the name of a unit with its type, in which * stands for any characters. journalctl
+// completes other names.
+type Unit string
+
+// JSONSchema returns the schema.
+func (Unit) JSONSchema() *schema.Schema {
+	return schema.With[string](`{"description": "name of a unit with its type, such as pump.service", "pattern": "^[A-Za-z0-9:_.\\\\@*][A-Za-z0-9:_.\\\\@*-]*[.][a-z*]+$"}`)
 }
 
 // Part returns the part of the bundle.
@@ -39,23 +47,9 @@ func Part() part.Part {
 // Client reports on the device.
 type Client struct{ settings Settings }
 
-// unitName matches the name of a unit with its type. journalctl completes other names,
-// and takes * for several units.
-var unitName = regexp.MustCompile(`\A[A-Za-z0-9:_.\\@][A-Za-z0-9:_.\\@-]*\.[a-z]+\z`)
-
-// Check returns a mistake in the settings that the schema cannot express.
-func (s Settings) Check() error {
-	for i, pattern := range s.Journal {
-		if !unitName.MatchString(strings.ReplaceAll(pattern, "*", "a")) {
-			return tea.Errorf(tea.ValidationError, "%s: %q is not the name of a unit with its type, such as pump.service", diag.Index("settings.system.journal", i), pattern)
-		}
-	}
-	return nil
-}
-
 // JournalParams are the parameters of system.journal.
 type JournalParams struct {
-	Unit  string `json:"unit" doc:"name of the unit with its type, such as pump.service; settings.system.journal must allow it"`
+	Unit  string `json:"unit" pattern:"^[A-Za-z0-9:_.\\\\@][A-Za-z0-9:_.\\\\@-]*[.][a-z]+$" doc:"name of the unit with its type, such as pump.service; settings.system.journal must allow it"`
 	Lines int    `json:"lines,omitempty" default:"50" minimum:"1" maximum:"1000" doc:"number of entries"`
 }
 
@@ -73,11 +67,8 @@ const (
 
 // Journal implements system.journal.
 func (c *Client) Journal(ctx context.Context, _ *tea.Request, p JournalParams) (*JournalResult, error) {
-	if !unitName.MatchString(p.Unit) {
-		return nil, tea.Errorf(tea.ValidationError, "%q is not the name of a unit with its type, such as pump.service", p.Unit)
-	}
-	if !slices.ContainsFunc(c.settings.Journal, func(pattern string) bool {
-		ok, err := path.Match(strings.ReplaceAll(pattern, `\`, `\\`), p.Unit)
+	if !slices.ContainsFunc(c.settings.Journal, func(pattern Unit) bool {
+		ok, err := path.Match(strings.ReplaceAll(string(pattern), `\`, `\\`), p.Unit)
 		return ok && err == nil
 	}) {
 		return nil, tea.Errorf(tea.PermissionDenied, "settings.system.journal does not allow the journal of %q", p.Unit)
