@@ -481,7 +481,6 @@ func TestMistakesInSettings(t *testing.T) {
 		"quiet":     {object{"targets": object{"a": object{"webhook": object{"url": "http://x"}, "quiet": object{"from": "25:00", "to": "06:00"}}}}, "such as 22:00"},
 		"zone":      {object{"targets": object{"a": object{"webhook": object{"url": "http://x"}, "quiet": object{"from": "22:00", "to": "06:00", "timezone": "Mars/Base"}}}}, "such as Europe/Berlin"},
 		"questions": {object{"targets": object{"a": hook}, "questions": object{"to": []any{"b"}}}, "questions.to[0]: is not in targets"},
-		"escalate":  {object{"targets": object{"a": hook}, "questions": object{"to": []any{"a"}, "escalate": []any{object{"to": []any{"a"}}}}}, "after_seconds"},
 		"unknown":   {object{"target": object{}}, "target"},
 	} {
 		if _, err := send(t, c.settings, object{}); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -96,17 +96,6 @@ func (s *Settings) open() error {
 		}
 		s.Targets[name] = t
 	}
-	if s.Questions == nil {
-		return nil
-	}
-	if len(s.Questions.To) == 0 {
-		return tea.Errorf(tea.ValidationError, "settings.notify.questions: to is missing")
-	}
-	for i, e := range s.Questions.Escalate {
-		if len(e.To) == 0 || e.AfterSeconds <= 0 {
-			return tea.Errorf(tea.ValidationError, "settings.notify.questions.escalate[%d]: after_seconds and to are required", i)
-		}
-	}
 	return nil
 }
 

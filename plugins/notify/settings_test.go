@@ -50,6 +50,7 @@ func TestMistakesInSettingsAreFoundByTheSchema(t *testing.T) {
 		{target(object{"quite": true}), `targets.ops.quite: unknown member "quite"; did you mean "quiet"?`},
 		{object{"targets": object{"a b": object{"ntfy": object{"url": "https://a.example/b"}}}}, `targets["a b"]: its name must match the pattern ^[A-Za-z0-9_-]{1,64}$, got "a b"`},
 		{ask("ops"), ""},
+		{object{"questions": object{"escalate": []any{object{}}}}, `questions: "to" is required; questions.escalate[0]: "after_seconds" is required; questions.escalate[0]: "to" is required`},
 		{ask("opz"), `questions.escalate[0].to[0]: "opz" is not in targets; did you mean "ops"?`},
 	} {
 		settings, err := value.From(c.settings)
