@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/stream"
@@ -70,38 +69,6 @@ type assembly struct {
 	finish string
 	counts chat.Usage
 	done   bool
-}
-
-func newAssembly(reply httpapi.Reply, emit func(chat.Delta)) *assembly {
-	return &assembly{pieces: chat.Pieces{Emit: emit, Max: reply.MaxAnswer()}}
-}
-
-// readAnswer reads an answer that is not streamed.
-func readAnswer(reply httpapi.Reply) (*chat.Answer, error) {
-	raw, err := reply.ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	a := newAssembly(reply, nil)
-	if _, _, err := a.Event("", stream.Escape(raw)); err != nil {
-		return nil, err
-	}
-	if !a.done {
-		return nil, httpapi.NotAnAnswer(raw, "an answer", errNoMessage)
-	}
-	if err := a.pieces.Check(); err != nil {
-		return nil, err
-	}
-	return a.answer(), nil
-}
-
-// readStream reads a streamed answer and emits its pieces as they arrive.
-func readStream(reply httpapi.Reply, limit time.Duration, emit func(chat.Delta)) (*chat.Answer, error) {
-	a := newAssembly(reply, emit)
-	if err := chat.ReadEvents(reply, limit, &a.pieces, a); err != nil {
-		return nil, err
-	}
-	return a.answer(), nil
 }
 
 // Complete implements [chat.Assembly].

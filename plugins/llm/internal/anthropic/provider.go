@@ -50,18 +50,15 @@ func (p *Provider) Chat(ctx context.Context, req *chat.Request, emit func(chat.D
 	}
 	chat.Merge(body, req.Extra)
 	withoutImpossibleThinking(body)
-	var answer *chat.Answer
-	err = p.server.Post(ctx, "v1/messages", body, func(reply httpapi.Reply) (err error) {
-		if emit == nil {
-			answer, err = readAnswer(reply)
-		} else {
-			answer, err = readStream(reply, p.server.TokenTimeout, emit)
-		}
-		return err
+	var a *assembly
+	err = p.server.Post(ctx, "v1/messages", body, func(reply httpapi.Reply) error {
+		a = &assembly{pieces: chat.Pieces{Emit: emit, Max: reply.MaxAnswer()}}
+		return chat.ReadAnswer(reply, p.server.TokenTimeout, &a.pieces, a)
 	})
 	if err != nil {
 		return nil, p.server.Missing(err, addressHint)
 	}
+	answer := a.answer()
 	answer.NotSent = notSent
 	return answer, nil
 }

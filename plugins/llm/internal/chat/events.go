@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
 
-// Assembly assembles an answer from the events of a stream.
+// Assembly assembles an answer from the events of a stream, or from one that is the whole
+// answer.
 type Assembly interface {
 	// Event consumes an event. It reports whether the event contains a piece of the
 	// answer, and whether it is the last one.
@@ -19,10 +21,29 @@ type Assembly interface {
 	Complete() bool
 }
 
-// ReadEvents passes the events of a streamed answer to a, up to the last one. pieces are
+// ReadAnswer passes an answer to a. If pieces emit, it is a stream; limit is the time
+// between two tokens.
+func ReadAnswer(reply httpapi.Reply, limit time.Duration, pieces *Pieces, a Assembly) error {
+	if pieces.Emit != nil {
+		return readEvents(reply, limit, pieces, a)
+	}
+	raw, err := reply.ReadAll()
+	if err != nil {
+		return err
+	}
+	if _, _, err := a.Event("", stream.Escape(raw)); err != nil {
+		return err
+	}
+	if !a.Complete() {
+		return httpapi.NotAnAnswer(raw, "an answer", errors.New("it has another form"))
+	}
+	return pieces.Check()
+}
+
+// readEvents passes the events of a streamed answer to a, up to the last one. pieces are
 // those of a. A server that ignores the request for a stream sends its answer as JSON,
 // which counts as an event without a name.
-func ReadEvents(reply httpapi.Reply, limit time.Duration, pieces *Pieces, a Assembly) error {
+func readEvents(reply httpapi.Reply, limit time.Duration, pieces *Pieces, a Assembly) error {
 	events := stream.NewEvents(reply.Stream(), reply.Limit())
 	clock := reply.TokenClock(limit)
 	defer clock.Pause()
