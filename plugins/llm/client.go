@@ -12,9 +12,11 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/anthropic"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/chat"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/gemini"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/ollama"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/openai"
 	"github.com/the-edge-agent/tea/plugins/llm/internal/replay"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/responses"
 	tea "github.com/the-edge-agent/tea/sdk"
 	"github.com/the-edge-agent/tea/sdk/x/httpapi"
 )
@@ -192,10 +194,12 @@ func authorize(header http.Header, conn Connection) error {
 	case providerAnthropic:
 		header.Set(anthropic.VersionHeader, anthropic.Version)
 		name, value = "X-Api-Key", key
+	case providerGemini:
+		name, value = gemini.KeyHeader, key
 	}
 	if key != "" {
 		header.Set(name, value)
-	} else if conn.Provider == providerAnthropic && conn.APIBase == "" && len(conn.Headers) == 0 {
+	} else if (conn.Provider == providerAnthropic || conn.Provider == providerGemini) && conn.APIBase == "" && len(conn.Headers) == 0 {
 		return tea.Errorf(tea.ValidationError, "provider %s needs a key: set api_key next to the provider, or settings.llm.providers.%s.api_key", conn.Provider, conn.Provider)
 	}
 	return nil
@@ -207,9 +211,15 @@ func (c *Client) protocol(server *httpapi.Server, conn Connection) (chat.Provide
 	case providerOpenAI:
 		server.Base = cmp.Or(server.Base, openai.DefaultBase)
 		return openai.New(server), nil
+	case providerResponses:
+		server.Base = cmp.Or(server.Base, openai.DefaultBase)
+		return responses.New(server), nil
 	case providerAnthropic:
 		server.Base = cmp.Or(server.Base, anthropic.DefaultBase)
 		return anthropic.New(server, anthropic.Options{Cache: conn.PromptCache, MaxTokens: c.maxOutput(conn)}), nil
+	case providerGemini:
+		server.Base = cmp.Or(server.Base, gemini.DefaultBase)
+		return gemini.New(server), nil
 	case providerOllama:
 		server.Base = cmp.Or(server.Base, ollama.DefaultBase)
 		return ollama.New(server), nil

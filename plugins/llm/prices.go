@@ -110,8 +110,12 @@ func (t *table) find(provider, model string) *modelInfo {
 // pricedAs returns the provider of a connection in the table; "" if its server is not the
 // provider's own, unless the table is the user's.
 func (c *Client) pricedAs(conn Connection) string {
-	if c.settings.Models == "" && conn.APIBase != "" && !(conn.Provider == providerOpenAI && isOpenAI(conn.APIBase)) {
+	isOpenAIs := conn.Provider == providerOpenAI || conn.Provider == providerResponses
+	if c.settings.Models == "" && conn.APIBase != "" && !(isOpenAIs && isOpenAI(conn.APIBase)) {
 		return ""
+	}
+	if isOpenAIs {
+		return providerOpenAI // both protocols have the same models
 	}
 	return conn.Provider
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // protocols are the providers with a double that checks the rules of the vendor.
-var protocols = []string{"openai", "anthropic"}
+var protocols = []string{"openai", "openai-responses", "anthropic", "gemini"}
 
 // signed reports whether a provider requires its reasoning back.
 func signed(provider string) bool { return provider != "openai" }
@@ -69,11 +69,14 @@ func TestConversationWithEachProvider(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				think := []string{"think: I must add"}
-				if !signed(provider) {
+				think, file := []string{"think: I must add"}, "file: application/pdf a.pdf"
+				switch provider {
+				case "openai":
 					think = nil
+				case "gemini": // takes the signature, not the text, and no names of files
+					think, file = nil, "file: application/pdf"
 				}
-				want := slices.Concat([]string{"system: be brief", "user: what is this?", "image: image/png", "file: application/pdf a.pdf"}, think,
+				want := slices.Concat([]string{"system: be brief", "user: what is this?", "image: image/png", file}, think,
 					[]string{"model: let me add", `call: math_add {"x":2,"y":3}`, `call: math_add {"x":2,"y":3}`, `result: {"sum":5}`, `result: {"sum":5}`})
 				seen := server.Seen()
 				if diff := gocmp.Diff(want, seen[len(seen)-1].Talk); diff != "" {
@@ -335,7 +338,7 @@ func TestAnthropicRequest(t *testing.T) {
 	if diff := gocmp.Diff(want, server.Seen()[0].Body); diff != "" {
 		t.Error(diff)
 	}
-	// Thinking that the moved conversation cannot have is not requested.
+	// Thinking that the conversation of another provider lacks is not requested.
 	talk := []any{
 		map[string]any{"role": "user", "content": "add"},
 		map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{map[string]any{"id": "c1", "name": "math_add", "arguments": map[string]any{}}}},

@@ -6,6 +6,8 @@ import (
 	"maps"
 
 	"github.com/the-edge-agent/tea/plugins/llm/internal/anthropic"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/gemini"
+	"github.com/the-edge-agent/tea/plugins/llm/internal/responses"
 	"github.com/the-edge-agent/tea/sdk/schema"
 )
 
@@ -29,7 +31,7 @@ type Settings struct {
 // Connection is a server with its options. A call's parameters override the settings
 // one by one.
 type Connection struct {
-	Provider              string            `json:"provider,omitempty" enum:"openai,anthropic,ollama,azure,replay" doc:"the protocol of the server; default openai, chat completions, which many servers implement"`
+	Provider              string            `json:"provider,omitempty" enum:"openai,openai-responses,anthropic,gemini,ollama,azure,replay" doc:"the protocol of the server; default openai, chat completions, which many servers implement"`
 	Model                 string            `json:"model,omitempty" doc:"the model's name at the server, or provider/model"`
 	APIBase               string            `json:"api_base,omitempty" doc:"address of the server, or unix:/path/to.sock:/v1; default: that of the provider, or Ollama on this machine"`
 	APIKey                string            `json:"api_key,omitempty" secret:"true" doc:"key, if the server requires one"`
@@ -54,13 +56,15 @@ type Connection struct {
 type Replay struct {
 	File     string `json:"file,omitempty" format:"path" doc:"the recording, a file of JSON lines"`
 	Record   bool   `json:"record,omitempty" doc:"ask the real provider and record its answers"`
-	Provider string `json:"provider,omitempty" enum:"openai,anthropic,ollama,azure" doc:"the real provider; default openai, or that in the name of the model"`
+	Provider string `json:"provider,omitempty" enum:"openai,openai-responses,anthropic,gemini,ollama,azure" doc:"the real provider; default openai, or that in the name of the model"`
 }
 
 // Names of the providers.
 const (
 	providerOpenAI    = "openai"
+	providerResponses = responses.Name
 	providerAnthropic = anthropic.Name
+	providerGemini    = gemini.Name
 	providerOllama    = "ollama"
 	providerAzure     = "azure"
 	providerReplay    = "replay"

@@ -246,7 +246,8 @@ func toUsage(raw json.RawMessage) *chat.Usage {
 		Completion count `json:"completion_tokens"`
 		Total      count `json:"total_tokens"`
 		Input      struct {
-			Cached count `json:"cached_tokens"`
+			Cached  count `json:"cached_tokens"`
+			Written count `json:"cache_write_tokens"`
 		} `json:"prompt_tokens_details"`
 		Output struct {
 			Reasoning count `json:"reasoning_tokens"`
@@ -262,8 +263,9 @@ func toUsage(raw json.RawMessage) *chat.Usage {
 	}
 	usage := chat.Usage{
 		InputTokens: int(u.Prompt), OutputTokens: int(u.Completion), TotalTokens: int(u.Total),
-		CachedTokens:    int(max(u.Input.Cached, u.CacheHit, u.CacheRead, u.Cached)),
-		ReasoningTokens: int(max(u.Output.Reasoning, u.Reasoning)),
+		CacheWriteTokens: int(u.Input.Written),
+		CachedTokens:     int(max(u.Input.Cached, u.CacheHit, u.CacheRead, u.Cached)),
+		ReasoningTokens:  int(max(u.Output.Reasoning, u.Reasoning)),
 	}.Normalize()
 	return &usage
 }

@@ -148,7 +148,7 @@ func TestStrictOnlyWhereTheSchemaIs(t *testing.T) {
 		"open inside":   {map[string]any{"type": "array", "items": map[string]any{"type": "object"}}, false},
 		"closed inside": {map[string]any{"anyOf": []any{closed("a")}}, true},
 	} {
-		if got := isStrict(c.schema); got != c.want {
+		if got := IsStrict(c.schema); got != c.want {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}

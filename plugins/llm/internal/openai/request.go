@@ -95,17 +95,17 @@ func toFormat(f *chat.Format) any {
 		return map[string]any{"type": "json_object"}
 	}
 	return map[string]any{"type": "json_schema", "json_schema": map[string]any{
-		"name": "answer", "schema": f.Schema, "strict": isStrict(f.Schema),
+		"name": "answer", "schema": f.Schema, "strict": IsStrict(f.Schema),
 	}}
 }
 
-// isStrict reports whether a schema meets the conditions of OpenAI's strict mode, which
+// IsStrict reports whether a schema meets the conditions of OpenAI's strict mode, which
 // refuses others: every object is closed, and every property required.
-func isStrict(v any) bool {
+func IsStrict(v any) bool {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			if !isStrict(e) {
+			if !IsStrict(e) {
 				return false
 			}
 		}
@@ -117,7 +117,7 @@ func isStrict(v any) bool {
 			}
 		}
 		for _, e := range v {
-			if !isStrict(e) {
+			if !IsStrict(e) {
 				return false
 			}
 		}

@@ -72,7 +72,7 @@ type Server struct {
 // repeated.
 func Start(t testing.TB, name string, steps ...Step) *Server {
 	t.Helper()
-	p, ok := map[string]protocol{"anthropic": messages{}, "openai": completions{}}[name]
+	p, ok := map[string]protocol{"anthropic": messages{}, "openai-responses": responses{}, "gemini": generate{}, "openai": completions{}}[name]
 	if !ok {
 		t.Fatalf("no protocol %q", name)
 	}

@@ -1,0 +1,4 @@
+// Package gemini implements Google's Gemini API (generateContent).
+//
+// Start with [New].
+package gemini

@@ -1,0 +1,4 @@
+// Package responses implements OpenAI's Responses API.
+//
+// Start with [New].
+package responses
