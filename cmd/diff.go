@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/the-edge-agent/tea/cmd/internal/runview"
 	"github.com/the-edge-agent/tea/host"
 	"github.com/the-edge-agent/tea/host/checkpoints"
 )
@@ -60,6 +61,12 @@ func (c *checkpointDiffCmd) states(a *app) error {
 	if len(changes) == 0 {
 		a.printMessage(c.reportFlags, "no difference")
 	}
+	a.printChanges(changes)
+	return nil
+}
+
+// printChanges prints the differences between two states.
+func (a *app) printChanges(changes []checkpoints.Change) {
 	for _, change := range changes {
 		switch change.Kind {
 		case checkpoints.Added:
@@ -70,42 +77,60 @@ func (c *checkpointDiffCmd) states(a *app) error {
 			fmt.Fprintf(a.out, "~ %s: %s -> %s\n", inLine(change.Key), clip(encoded(change.From)), clip(encoded(change.To)))
 		}
 	}
-	return nil
 }
 
 // state computes the state of a run after a step; "" is the last one.
 func (c *checkpointDiffCmd) state(a *app, h *host.Host, run, step string) (map[string]any, error) {
-	runs, dir, id, err := c.open(a, run)
+	r, err := c.load(a, h, run)
 	if err != nil {
 		return nil, err
 	}
-	contents, err := runs.Show(id)
-	if err != nil {
-		return nil, err
-	}
-	at := uint64(len(contents.Records))
+	defer r.wf.Close()
+	at := uint64(len(r.contents.Records))
 	if step != "" {
-		if at, err = runs.Step(id, step); err != nil {
-			return nil, noStep(err, dir, id)
+		if at, err = r.runs.Step(r.id, step); err != nil {
+			return nil, noStep(err, r.dir, r.id)
 		}
 	}
-	info, err := host.FindRun(dir.path, id)
+	return r.stateAt(at)
+}
+
+// loadedRun is a run with its workflow, which the caller closes.
+type loadedRun struct {
+	runs     *checkpoints.Dir
+	dir      runDir
+	id       string
+	contents *checkpoints.Contents
+	wf       *host.Workflow
+}
+
+func (f keepFlags) load(a *app, h *host.Host, run string) (r loadedRun, err error) {
+	if r.runs, r.dir, r.id, err = f.open(a, run); err != nil {
+		return r, err
+	}
+	if r.contents, err = r.runs.Show(r.id); err != nil {
+		return r, err
+	}
+	info, err := host.FindRun(r.dir.path, r.id)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
-	wf, err := h.LoadRun(info, host.LoadRunOptions{View: true})
-	if gone := (*host.WorkflowNotFoundError)(nil); errors.As(err, &gone) {
-		err = fmt.Errorf("%w; use --records to compare the records", err)
+	r.wf, err = h.LoadRun(info, host.LoadRunOptions{View: true})
+	return r, recordsHint(err)
+}
+
+// stateAt returns the state of the run after a record.
+func (r *loadedRun) stateAt(seq uint64) (map[string]any, error) {
+	state, err := r.wf.StateAt(context.Background(), r.contents, seq)
+	return state, recordsHint(err)
+}
+
+// recordsHint adds the command that does not need the workflow of a run.
+func recordsHint(err error) error {
+	if gone := (*host.WorkflowNotFoundError)(nil); errors.As(err, &gone) || errors.Is(err, host.ErrWorkflowChanged) {
+		return fmt.Errorf("%w; use `tea checkpoint diff --records` to compare the records", err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer wf.Close()
-	state, err := wf.StateAt(context.Background(), contents, at)
-	if errors.Is(err, host.ErrWorkflowChanged) {
-		return nil, fmt.Errorf("%w; use --records to compare the records", err)
-	}
-	return state, err
+	return err
 }
 
 // records compares the records of two runs.
@@ -155,4 +180,66 @@ func (a *app) printMessage(f reportFlags, text string) {
 	if !f.Quiet {
 		fmt.Fprintln(a.report, text)
 	}
+}
+
+type runsDiffCmd struct {
+	A    string `arg:"" name:"run" help:"Id of the run or the beginning of it, or the file of its checkpoint."`
+	B    string `arg:"" name:"other" help:"The run to compare with."`
+	JSON bool   `name:"json" help:"Print JSON."`
+	keepFlags
+	pluginFlags
+	reportFlags
+}
+
+func (c *runsDiffCmd) Run(a *app) error {
+	a.setReport(c.reportFlags)
+	h, err := a.openHost(c.pluginFlags, c.reportFlags, readPlugins, host.Options{})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	var sides [2]*runview.Side
+	for i, run := range []string{c.A, c.B} {
+		if sides[i], err = c.side(a, h, run); err != nil {
+			return err
+		}
+	}
+	cmp := runview.Compare(sides[0], sides[1])
+	if c.JSON {
+		return writeJSON(a.stdout, cmp)
+	}
+	return a.printComparison(cmp)
+}
+
+func (c *runsDiffCmd) side(a *app, h *host.Host, run string) (*runview.Side, error) {
+	r, err := c.load(a, h, run)
+	if err != nil {
+		return nil, err
+	}
+	defer r.wf.Close()
+	entry, err := r.runs.Entry(r.id)
+	if err != nil {
+		return nil, err
+	}
+	return runview.NewSide(entry, r.contents, func(fn func(line []byte) error) error { return allEvents(r.runs, r.id, fn) }, r.stateAt)
+}
+
+// printComparison prints what differs between two runs.
+func (a *app) printComparison(c *runview.Comparison) error {
+	if err := a.table([]string{"", "A", "B"}, c.Rows()); err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		name    string
+		changes []checkpoints.Change
+	}{{"input", c.Input}, {"state", c.State}} {
+		if len(part.changes) > 0 {
+			fmt.Fprintf(a.out, "\n%s\n", part.name)
+			a.printChanges(part.changes)
+		}
+	}
+	if c.Omitted > 0 {
+		fmt.Fprintf(a.report, "%d more differences are not shown\n", c.Omitted)
+	}
+	return nil
 }

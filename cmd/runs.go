@@ -18,6 +18,7 @@ type runsCmd struct {
 	List   runsListCmd   `cmd:"" default:"withargs" help:"List runs, the newest first (the default)."`
 	Show   runsShowCmd   `cmd:"" help:"Show the status of a run and what it waits for."`
 	Events runsEventsCmd `cmd:"" help:"Print a run's events as JSON lines."`
+	Diff   runsDiffCmd   `cmd:"" help:"Compare two runs: input, path, state, time and cost."`
 }
 
 // keepFlags name the directory of runs.

@@ -107,6 +107,7 @@ func TestPage(t *testing.T) {
 		"phone, colours and keyboard":        pagePhone,
 		"report":                             pageReport,
 		"a list of runs":                     pageRuns,
+		"several runs":                       pageBulk,
 		"inbox":                              pageInbox,
 		"an idle page":                       pageIdle,
 		"why a run failed":                   pageFailed,

@@ -223,3 +223,15 @@ func (a *access) failed(address string) {
 	}
 	f.n++
 }
+
+// roleName returns the role of a request that is served.
+func (a *access) roleName(r *http.Request) string {
+	if a.tokens == nil && !a.certificates {
+		if a.shared {
+			return roleNames[roleRun]
+		}
+		return roleNames[roleAdmin]
+	}
+	has, _ := a.roleOf(r)
+	return roleNames[has]
+}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,9 +11,17 @@ import (
 	"github.com/the-edge-agent/tea/host/flow"
 )
 
-// postCancel stops a run that is running, queued, parked or waiting.
+// postCancel stops a run.
 func (s *server) postCancel(w http.ResponseWriter, r *http.Request) error {
-	id := r.PathValue("id")
+	status, err := s.cancel(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, map[string]any{"id": r.PathValue("id"), "status": status})
+}
+
+// cancel stops a run that is running, queued, parked or waiting, and returns its status.
+func (s *server) cancel(ctx context.Context, id string) (string, error) {
 	s.mu.Lock()
 	ran := false
 	for lv := s.live[id]; lv != nil; lv = s.live[id] {
@@ -22,8 +31,8 @@ func (s *server) postCancel(w http.ResponseWriter, r *http.Request) error {
 		s.mu.Unlock()
 		select {
 		case <-settled:
-		case <-r.Context().Done():
-			return nil // the client is gone
+		case <-ctx.Done(): // the client is gone
+			return "", ctx.Err()
 		}
 		s.mu.Lock()
 	}
@@ -33,12 +42,12 @@ func (s *server) postCancel(w http.ResponseWriter, r *http.Request) error {
 		err = b.wait()
 	}
 	if conflict := (*statusError)(nil); ran && errors.As(err, &conflict) {
-		return reply(w, http.StatusOK, map[string]any{"id": id, "status": s.statusOf(id)}) // it has ended
+		return s.statusOf(id), nil // it has ended
 	}
 	if err != nil {
-		return s.asDropped(id, err)
+		return "", s.asDropped(id, err)
 	}
-	return reply(w, http.StatusOK, map[string]any{"id": id, "status": flow.Stopped})
+	return string(flow.Stopped), nil
 }
 
 // stopIdle stops a run that is not running, and starts its follow-up runs. The

@@ -174,6 +174,7 @@ func (s *ledgerState) apply(e *entry) {
 		s.over[e.Over.ID] = e.Over
 	}
 	delete(s.over, e.Gone)
+	delete(s.drops, e.Gone)
 	if e.Key != nil {
 		s.keys[e.Key.Key] = e.Key
 	}

@@ -73,17 +73,25 @@ func (s *server) postRetry(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, contents, err := s.contents(r.PathValue("id"))
-	var a accepted
+	a, err := s.retry(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return s.answer(w, r, a, wait)
+}
+
+// retry runs the failed parts of a run again.
+func (s *server) retry(id string) (a accepted, err error) {
+	_, contents, err := s.contents(id)
 	if errors.Is(err, errNoRun) { // parked before it could start
-		a, err = s.retryParked(r.PathValue("id"))
+		a, err = s.retryParked(id)
 	} else if err == nil {
 		a, err = s.resume(contents, &resumption{RetryFailed: true})
 	}
 	if err != nil {
-		return s.asDropped(r.PathValue("id"), err)
+		err = s.asDropped(id, err)
 	}
-	return s.answer(w, r, a, wait)
+	return a, err
 }
 
 // retryParked retries a parked run that has no checkpoint.

@@ -185,6 +185,13 @@ export function whileVisible(signal) {
 const refreshMS = 30000
 const pauseMS = 1000
 const listeners = new Set()
+const roles = ["view", "answer", "run", "admin"]
+let role = "view" // of the client, until the server has answered
+
+// can reports whether the client has a role.
+export function can(needed) {
+	return roles.indexOf(role) >= roles.indexOf(needed)
+}
 
 // watch calls the listeners when a run has changed, and calls shown with the number of
 // runs that wait for a person. All views share its request.
@@ -196,6 +203,7 @@ export async function watch(shown) {
 		const open = whileVisible(signal)
 		try {
 			const doc = await get(`/v1/changes?after=${version}`, open.signal)
+			role = doc.role
 			shown(doc.waiting)
 			if (doc.version !== version) {
 				version = doc.version

@@ -1,6 +1,7 @@
 // Shows the view of the path behind the #.
 import {fill, h} from "./dom.js"
 import {watch} from "./api.js"
+import {compare} from "./compare.js"
 import {device, usage} from "./device.js"
 import {inbox} from "./inbox.js"
 import {notifications} from "./push.js"
@@ -21,7 +22,7 @@ function name() {
 
 // viewOf returns the view of a path, which is called with a signal that ends it.
 function viewOf(path) {
-	const [, first = "", second = ""] = path.split("/").map(decodeURIComponent)
+	const [, first = "", second = "", third = ""] = path.split("/").map(decodeURIComponent)
 	switch (first) {
 	case "":
 		return {title: "Workflows", show: workflows}
@@ -31,6 +32,8 @@ function viewOf(path) {
 		return {title: "Inbox", show: inbox}
 	case "runs":
 		return second === "" ? {title: "Runs", show: runs} : {title: second, show: signal => run(second, signal)}
+	case "compare":
+		return {title: "Compare runs", show: signal => compare(second, third, signal)}
 	case "usage":
 		return {title: "Usage", show: usage}
 	case "plugins":

@@ -1,6 +1,6 @@
 // The list of runs.
-import {changed, get} from "./api.js"
-import {badge, button, dollars, h, lasting, notice, refill, runLink, table, when, workflowLink} from "./dom.js"
+import {can, changed, get, post} from "./api.js"
+import {badge, button, dialog, dollars, h, lasting, notice, refill, runLink, table, when, workflowLink} from "./dom.js"
 
 const statuses = ["", "running", "waiting", "failed", "stopped", "done", "queued", "parked"]
 // every calls read whenever a run has changed, at least every ms, while the page is
@@ -20,11 +20,21 @@ export async function every(signal, read, fail, ms) {
 	}
 }
 
-// runTable returns a table of runs.
-export function runTable(list, own) {
-	return table("Runs", ["Run", own ? null : "Workflow", "Status", "Trigger", "Started", "Duration", "Error", "Tokens", "Cost"].filter(name => name),
-		list.map(run => [runLink(run.id), own ? null : workflowLink(run.workflow), badge(run.status), run.trigger ?? "request", when(run.started_at ?? run.accepted_at), duration(run),
-			run.error ? h("span", {class: "cut", title: run.error}, run.error) : "", run.usage?.tokens ? run.usage.tokens.toLocaleString() : "", run.usage?.usd ? dollars(run.usage.usd) : ""].filter(cell => cell !== null)))
+// runTable returns a table of runs. With chosen, a set of ids, rows can be selected;
+// select is then called after a change.
+export function runTable(list, own, chosen, select) {
+	return table("Runs", [chosen ? "Select" : null, "Run", own ? null : "Workflow", "Status", "Trigger", "Started", "Duration", "Question or error", "Tokens", "Cost"].filter(name => name),
+		list.map(run => [chosen ? checkbox(run.id, chosen, select) : null, runLink(run.id), own ? null : workflowLink(run.workflow), badge(run.status), run.trigger ?? "request", when(run.started_at ?? run.accepted_at), duration(run),
+			run.question || run.error ? h("span", {class: "cut", title: run.question || run.error}, run.question || run.error) : "", run.usage?.tokens ? run.usage.tokens.toLocaleString() : "", run.usage?.usd ? dollars(run.usage.usd) : ""].filter(cell => cell !== null)))
+}
+
+function checkbox(id, chosen, select) {
+	const box = h("input", {type: "checkbox", "aria-label": `Select ${id}`, onchange: () => {
+		box.checked ? chosen.add(id) : chosen.delete(id)
+		select()
+	}})
+	box.checked = chosen.has(id)
+	return box
 }
 
 function duration(run) {
@@ -54,6 +64,41 @@ export function runs(signal) {
 	let asked = 0
 	let known = new Map() // descriptions by id
 	const versions = new Map() // of the last responses, by request
+	const chosen = new Set()
+	const actions = h("div", {class: "buttons", role: "group", "aria-label": "Selected runs"})
+
+	// change asks before it changes the selected runs. Those that it cannot change stay
+	// selected, with the reasons.
+	async function change(name, path, hint) {
+		const ids = [...chosen].slice(0, 500)
+		await dialog(`${name} ${ids.length === 1 ? "1 run" : `${ids.length} runs`}?`, h("p", null, hint), name, async () => {
+			const {runs: results} = await post(`/v1/runs/${path}`, {ids})
+			const failed = results.filter(one => one.error)
+			results.filter(one => !one.error).forEach(one => chosen.delete(one.id))
+			await read()
+			if (failed.length > 0) {
+				throw new Error(`${results.length - failed.length} of ${results.length} runs were changed. The others:\n${failed.map(one => `${one.id}: ${one.error}`).join("\n")}`)
+			}
+		})
+	}
+
+	function select() {
+		const act = (name, path, hint) => button(`${name} …`, () => change(name, path, hint), message.fail)
+		const [first, second] = chosen
+		refill(actions, chosen.size === 0 ? h("span", {class: "muted"}, can("run") ? "Select runs to compare, cancel, retry or delete them." : "Select two runs to compare them.") : [
+			h("span", {role: "status"}, `${chosen.size} selected`),
+			chosen.size === 2 ? button("Compare", () => location.hash = `#/compare/${encodeURIComponent(first)}/${encodeURIComponent(second)}`, message.fail) : null,
+			can("run") ? [act("Cancel", "cancel", "Runs that are running, queued or waiting stop."), act("Retry", "retry", "The failed parts run again."),
+				act("Delete", "delete", "The runs, their events and results are removed. This cannot be undone.")] : null,
+			button("Select all", () => {
+				[...known.keys()].forEach(id => chosen.add(id))
+				show()
+			}, message.fail),
+			button("Select none", () => {
+				chosen.clear()
+				show()
+			}, message.fail)])
+	}
 
 	function filters() {
 		return new URLSearchParams(Object.entries(controls).map(([name, control]) => [name, control.value.trim()]).filter(([, value]) => value !== ""))
@@ -84,8 +129,17 @@ export function runs(signal) {
 		}
 		known = new Map(list.map(run => [run.id, run]))
 		message.clear()
-		refill(content, runTable(list) ?? h("div", {class: "card empty"}, h("p", null, h("strong", null, filters().size > 0 ? "No run matches the filters." : "No runs yet.")), h("p", null, filters().size > 0 ? h("a", {href: "#/runs", onclick: clear}, "Show all runs") : ["Start one from its ", h("a", {href: "#/"}, "workflow"), "."])),
-			after ? button("More", () => {
+		more = Boolean(after)
+		show()
+	}
+
+	let more = false
+	function show() {
+		chosen.forEach(id => known.has(id) || chosen.delete(id))
+		select()
+		actions.hidden = known.size === 0
+		refill(content, runTable([...known.values()], false, chosen, select) ?? h("div", {class: "card empty"}, h("p", null, h("strong", null, filters().size > 0 ? "No run matches the filters." : "No runs yet.")), h("p", null, filters().size > 0 ? h("a", {href: "#/runs", onclick: clear}, "Show all runs") : ["Start one from its ", h("a", {href: "#/"}, "workflow"), "."])),
+			more ? button("More", () => {
 				pages++
 				return read()
 			}, message.fail) : null)
@@ -107,5 +161,5 @@ export function runs(signal) {
 
 	every(signal, read, message.fail)
 	return h("div", null, h("h1", null, "Runs"), h("div", {class: "filters", role: "search"}, field("Search", controls.q), field("Workflow", controls.workflow), field("Status", controls.status),
-		field("Trigger", controls.trigger), field("From", controls.since), field("Before", controls.until)), message.element, content)
+		field("Trigger", controls.trigger), field("From", controls.since), field("Before", controls.until)), message.element, actions, content)
 }

@@ -42,6 +42,11 @@ function cell(tag, value) {
 	return h(tag, null, text.length > maxCell ? `${text.slice(0, maxCell)}… (${text.length} characters)` : text)
 }
 
+// changeTable returns a table of differences: [path, before, after].
+export function changeTable(caption, before, after, list) {
+	return table(caption, ["Key", before, after], list.slice(0, maxChanges).map(([path, from, to]) => [h("code", null, path), cell("del", from), cell("ins", to)]))
+}
+
 // steps shows the changes of a step: show reads them, at is the path of a node or the
 // number of a record, "" for the last one.
 export function steps(run, signal, forked) {
@@ -65,7 +70,7 @@ export function steps(run, signal, forked) {
 		fill(content,
 			h("p", null, `Step ${doc.step}: `, h("code", null, doc.path ?? doc.kind), " ",
 				h("button", {type: "button", onclick: () => forked(doc.step)}, "Fork after this step …")),
-			table("Changes of the state", ["Key", "Before", "After"], list.slice(0, maxChanges).map(([path, before, after]) => [h("code", null, path), cell("del", before), cell("ins", after)])) ??
+			changeTable("Changes of the state", "Before", "After", list) ??
 				h("p", {class: "muted"}, "The step has not changed the state. Branches change it where they join."),
 			list.length > maxChanges ? h("p", null, `More than ${maxChanges} differences: the rest is not shown.`) : null,
 			h("details", null, h("summary", null, "State after the step"), h("pre", null, JSON.stringify(doc.after, null, 2).slice(0, 200000))))
