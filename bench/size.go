@@ -24,7 +24,7 @@ func measureSizes(ctx context.Context) ([]Figure, error) {
 			return nil, fmt.Errorf("build for linux/arm64: %w", err)
 		}
 	}
-	limits := map[string]float64{"tea": 18, "tea-static": 12, "tea-plugin-memory": 22, "tea-plugin-device": 14, "tea-plugin-notify": 12}
+	limits := map[string]float64{"tea": 18, "tea-static": 12, "tea-plugin-memory": 22, "tea-plugin-device": 14, "tea-plugin-notify": 12, "tea-plugin-llm": 12}
 	binaries, err := os.ReadDir(out)
 	if err != nil {
 		return nil, err
