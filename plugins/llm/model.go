@@ -49,7 +49,7 @@ func (s *Settings) resolve(c, base Connection) Connection {
 	if !found || model == "" || c.APIBase != "" {
 		return c.over(base)
 	}
-	if named, ok := s.Providers[name]; ok && c.Provider == "" {
+	if named, ok := s.Providers[name]; ok && (c.Provider == "" || c.Provider == name) {
 		if named.Provider == "" && slices.Contains(providers, name) {
 			named.Provider = name
 		}
