@@ -58,6 +58,7 @@ var examplesOnTemporal = map[string]exampleOnTemporal{
 	"browser":   {runs: [][]string{{"assistant.yaml", "-i", `{"text": "remember the key is under the mat"}`}, {"assistant.yaml", "-i", `{"text": "where is the key?"}`}}},
 	"errors":    runsOf(input(`{"text": "{"}`)),
 	"facts":     runsOf(input("@facts.json"), input(`{"at": "2020-01-01"}`)),
+	"fallback":  runsOf(input(`{"device": "pump-1"}`)),
 	"firestore": runsOf(input(`{"device": "pump-1", "status": "fault"}`)),
 	"fleet":     {env: []string{"DEVICE=kitchen"}, runs: [][]string{input(`{"key": "door", "note": "it jams"}`), {"workflow.yaml"}}, differs: []string{"updated_at"}},
 	"gateway":   {runs: [][]string{{"workflow.yaml", "-C", `{"variables": {"patience": 3600}}`}}, answers: []string{`ask:ask="high"`}, differs: planTimes},
