@@ -361,3 +361,51 @@ func TestAnthropicRequest(t *testing.T) {
 		t.Errorf("embedding: %v", err)
 	}
 }
+
+// A recording of each provider plays without a server, with its reasoning and its counts.
+func TestRecordingOfEachProvider(t *testing.T) {
+	t.Parallel()
+	for _, provider := range protocols {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			reasoning := ""
+			if signed(provider) {
+				reasoning = "hm"
+			}
+			server := protocoltest.Start(t, provider,
+				protocoltest.Step{Reasoning: reasoning, Calls: []protocoltest.Call{addCall("call_1")}}, protocoltest.Step{Reasoning: reasoning, Text: "five"},
+			)
+			file := filepath.Join(t.TempDir(), "answers.jsonl")
+			params := map[string]any{"prompt": "add", "tools": []any{"math.add"}, "stream": true}
+			settings := connect(provider, server)
+			settings["provider"], settings["model"] = "replay", provider+"-test"
+			settings["replay"] = map[string]any{"file": file, "record": true, "provider": provider}
+			want, err := call(t, adder(), "llm.tools", settings, params)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, readErr := os.ReadFile(file)
+			if readErr != nil || strings.Contains(string(raw), protocoltest.Key) {
+				t.Errorf("the recording: %v\n%s", readErr, raw)
+			}
+			offline := map[string]any{"provider": "replay", "model": provider + "/" + provider + "-test", "replay": map[string]any{"file": file}}
+			if provider == "openai" {
+				offline["model"] = "openai-test"
+			}
+			host := adder()
+			got, err := call(t, host, "llm.tools", offline, params)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range []map[string]any{want, got} {
+				withoutFields(r, "time_to_first_token_ms", "tool_results")
+			}
+			if diff := gocmp.Diff(want, got); diff != "" || host.Recorded().Text() != "five" {
+				t.Errorf("tokens %q, %s", host.Recorded().Text(), diff)
+			}
+			if n := len(server.Seen()); n != 2 {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
