@@ -72,10 +72,12 @@ func (g *Graph) Backup(ctx context.Context, _ *tea.Request, p BackupParams) (_ *
 			err = errors.Join(err, os.RemoveAll(part))
 		}
 	}()
+	g.db.marking.Lock()
+	m := g.db.marker
+	g.db.marking.Unlock()
 	if err := s.Backup(ctx, part); err != nil {
 		return nil, err
 	}
-	m := marker{Format: markerFormat, Backend: g.db.used, Ready: true}
 	if err := m.write(part); err != nil {
 		return nil, err
 	}
@@ -234,11 +236,8 @@ func (db *database) replace(ctx context.Context, source string, b backend) error
 	if err != nil {
 		return errors.Join(unusable(source, part, err), os.RemoveAll(part))
 	}
-	if db.store != nil {
-		if err := db.store.Close(); err != nil {
-			return err
-		}
-		db.store = nil
+	if err := db.closeStore(); err != nil {
+		return err
 	}
 	if err := errors.Join(os.Rename(part, filepath.Join(dir, restoreReady)), atomicfile.SyncDir(dir)); err != nil {
 		return systemError("restore the graph", err)

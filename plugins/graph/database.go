@@ -22,6 +22,7 @@ import (
 	"github.com/the-edge-agent/tea/plugins/graph/internal/kuzu"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/sqlite"
 	"github.com/the-edge-agent/tea/plugins/graph/internal/store"
+	"github.com/the-edge-agent/tea/plugins/graph/internal/words"
 )
 
 // The files of a graph's folder besides those of the backend.
@@ -30,8 +31,8 @@ const (
 	ownerFile  = "owner.lock"
 )
 
-// markerFormat is the version of the folder's format.
-const markerFormat = 1
+// markerFormat is the version of the folder's format. Format 1 has no version of words.
+const markerFormat = 2
 
 // marker is the content of the marker file.
 type marker struct {
@@ -39,6 +40,11 @@ type marker struct {
 	Backend backendName `json:"backend"`
 	// Ready is false until the backend has created its database.
 	Ready bool `json:"ready"`
+	// Words is the version of the search keys of all entities; "" is that of format 1.
+	// Entities up to Reindexed have the version Indexing.
+	Words     string     `json:"words,omitempty"`
+	Indexing  string     `json:"indexing,omitempty"`
+	Reindexed *reindexed `json:"reindexed,omitempty"`
 }
 
 // database is shared by all instances with the same folder.
@@ -53,6 +59,10 @@ type database struct {
 	owner *os.File // locked
 	store store.Store
 	used  backendName
+
+	reindex reindex
+	marking sync.Mutex // guards the marker, and its file after the database was opened
+	marker  marker
 
 	// writing is held from the first read of a change to its end.
 	writing sync.Mutex
@@ -104,12 +114,18 @@ func (db *database) release() error {
 
 // close closes the database. The caller holds mu.
 func (db *database) close() error {
-	var err error
+	err := errors.Join(db.closeStore(), filelock.Close(db.owner))
+	db.owner = nil
+	return err
+}
+
+// closeStore closes the database but keeps the lock. The caller holds mu.
+func (db *database) closeStore() (err error) {
 	if db.store != nil {
+		db.reindex.stop()
 		err = db.store.Close()
 	}
-	err = errors.Join(err, filelock.Close(db.owner))
-	db.store, db.owner = nil, nil
+	db.store = nil
 	return err
 }
 
@@ -186,7 +202,7 @@ func (db *database) openStore(ctx context.Context) (err error) {
 		return err
 	}
 	if m == nil {
-		m = &marker{Format: markerFormat, Backend: backend.name}
+		m = &marker{Format: markerFormat, Backend: backend.name, Words: words.Version()}
 		if err := m.write(dir); err != nil {
 			return err
 		}
@@ -195,8 +211,9 @@ func (db *database) openStore(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if !m.Ready {
-		m.Ready = true
+	if !m.Ready || m.Format < markerFormat {
+		// An older version of tea no longer opens the graph: it would write older keys.
+		m.Ready, m.Format = true, markerFormat
 		if err := m.write(dir); err != nil {
 			return errors.Join(err, s.Close())
 		}
@@ -204,7 +221,8 @@ func (db *database) openStore(ctx context.Context) (err error) {
 	if err := makePrivate(dir); err != nil { // an engine creates new files with other modes
 		return errors.Join(systemError("open the folder of the graph", err), s.Close())
 	}
-	db.store, db.used = s, backend.name
+	db.store, db.used, db.marker = s, backend.name, *m
+	db.reindex.begin(db, s)
 	return nil
 }
 
@@ -310,6 +328,14 @@ func (m *marker) write(dir string) error {
 		return systemError("create the graph", err)
 	}
 	return nil
+}
+
+// mark changes the marker.
+func (db *database) mark(change func(*marker)) error {
+	db.marking.Lock()
+	defer db.marking.Unlock()
+	change(&db.marker)
+	return db.marker.write(db.settings.Path)
 }
 
 func isFull(err error) bool {

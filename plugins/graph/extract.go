@@ -328,7 +328,7 @@ func (r *ExtractResult) noteSeveral(name string, all []Entity) {
 // named returns the stored entities with a name, and those with a similar name. An exact
 // match of the id or the name is preferred, then a match of the type.
 func (v *view) named(ctx context.Context, name, kind string) (all, similar []Entity, err error) {
-	ids, err := v.Store.Search(ctx, v.ns, store.TextQuery{Words: words.NewQuery(name).Keys(), Limit: candidates, Enough: candidates})
+	ids, err := v.search(ctx, words.NewQuery(name), store.TextQuery{Limit: candidates, Enough: candidates})
 	if err != nil {
 		return nil, nil, err
 	}

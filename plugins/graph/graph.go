@@ -29,6 +29,8 @@ type view struct {
 	ns   string
 	now  int64
 	done func()
+	// reindexing reports that the stored keys may be of another version.
+	reindexing bool
 }
 
 // read begins a call that reads a namespace. The caller calls done.
@@ -40,7 +42,7 @@ func (g *Graph) read(ctx context.Context, p Namespace) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &view{Store: s, ns: p.Namespace, now: time.Now().UnixMicro(), done: done}, nil
+	return &view{Store: s, ns: p.Namespace, now: time.Now().UnixMicro(), done: done, reindexing: g.db.reindex.running.Load()}, nil
 }
 
 // write begins a call that reads and changes a namespace. Only one such call runs at a

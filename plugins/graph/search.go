@@ -98,7 +98,7 @@ func (v *view) noteWords(ctx context.Context, query *words.Query, a asked) ([]st
 
 // byWords returns the best entities that have words of a query.
 func (v *view) byWords(ctx context.Context, query *words.Query, types []string, wanted filter.Filter, at int64, limit int) ([]Found, error) {
-	ids, err := v.Store.Search(ctx, v.ns, store.TextQuery{Words: query.Keys(), Types: types, Limit: candidates, Enough: max(minCommon, limit)})
+	ids, err := v.search(ctx, query, store.TextQuery{Types: types, Limit: candidates, Enough: max(minCommon, limit)})
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/the-edge-agent/tea/plugins/memory"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/engine/duckdb"
-	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,5 +26,5 @@ func engines() []string {
 func TestTheSettingsNameEveryLanguage(t *testing.T) {
 	t.Parallel()
 	field, _ := reflect.TypeFor[memory.LTMSettings]().FieldByName("Language")
-	same(t, "languages", field.Tag.Get("enum"), strings.Join(fulltext.Languages(), ","))
+	same(t, "languages", field.Tag.Get("enum"), strings.Join(words.Languages(), ","))
 }

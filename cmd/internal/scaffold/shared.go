@@ -97,7 +97,8 @@ func goCommand(ctx context.Context, args ...string) (string, error) {
 func Read(root, sdk string) (Files, error) {
 	files, err := readTree(nil, sdk, "sdk/", isSDK)
 	files = slices.DeleteFunc(files, func(f txtar.File) bool {
-		return strings.HasPrefix(f.Name, "sdk/x/httpapi/") // for the plugins of tea; no package of the SDK imports it
+		// For the plugins of tea; no package of the SDK imports them.
+		return strings.HasPrefix(f.Name, "sdk/x/httpapi/") || strings.HasPrefix(f.Name, "sdk/x/words/")
 	})
 	for _, example := range []string{"plugin-node", "plugin-python", "plugin-rust"} {
 		if err == nil {

@@ -1,11 +1,11 @@
 package words
 
 import (
-	_ "embed"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 // Query has the significant words of a question. Words such as "the" are left out; if
@@ -18,9 +18,9 @@ type Query struct {
 	All bool
 
 	stems  []stems
-	weak   []bool
+	weak   map[string]bool
 	found  map[string]match
-	starts map[string]bool
+	starts map[rune]bool
 }
 
 // maxQuery is the maximum number of words of a query; others are ignored.
@@ -40,36 +40,75 @@ const Weak = 0.1
 
 // NewQuery returns the query of a text.
 func NewQuery(text string) *Query {
-	words := Of(text)
-	dropped, weak := functionWords(words)
-	slices.Sort(words)
-	words = slices.Compact(words)
-	q := &Query{found: map[string]match{}, starts: map[string]bool{}}
-	for _, word := range words {
-		if !dropped[word] {
+	all := Of(text)
+	likely := languagesOf(all)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	q := &Query{weak: map[string]bool{}, found: map[string]match{}, starts: map[rune]bool{}}
+	for _, word := range all {
+		n := 0
+		for _, l := range likely {
+			if isFunction(l, word) {
+				n++
+			}
+		}
+		if n == 0 || n < len(likely) {
 			q.Words = append(q.Words, word)
+			q.weak[word] = n > 0
 		}
 	}
 	if q.All = len(q.Words) == 0; q.All {
-		q.Words = words
+		q.Words = all
 	}
 	q.Words = q.Words[:min(len(q.Words), maxQuery)]
 	for _, word := range q.Words {
 		q.stems = append(q.stems, stemsOf(word))
-		q.weak = append(q.weak, weak[word])
 		q.starts[start(word)] = true
 	}
 	return q
 }
 
-// start returns the beginning that all forms of a word share.
-func start(word string) string {
-	n := 0
-	for range 2 {
-		_, size := utf8.DecodeRuneInString(word[n:])
-		n += size
+// languagesOf returns the languages with most function words in a text. Words that are
+// function words in each of them are left out. If only some have a word, it is weak,
+// because "hat" and "die" are significant in English.
+func languagesOf(list []string) (likely []*words.Language) {
+	most := 1
+	for _, l := range languages() {
+		n := 0
+		for _, word := range list {
+			if isFunction(l, word) {
+				n++
+			}
+		}
+		if n > most {
+			most, likely = n, nil
+		}
+		if n == most {
+			likely = append(likely, l)
+		}
 	}
-	return word[:n]
+	return likely
+}
+
+// questions are further function words, which are significant in other texts than questions.
+var questions = map[string]string{
+	"english":    "whose",
+	"german":     "dein deine welche welchem welchen welcher welches wem wen weshalb wessen woher wohin",
+	"portuguese": "cuja cujo onde porque quais quanta quantas quanto quantos uns voces",
+	"spanish":    "cuales quienes",
+	"french":     "comment pourquoi quels quoi",
+	"italian":    "quali quanti",
+	"turkish":    "kimin nereden nereye nicin",
+}
+
+func isFunction(l *words.Language, word string) bool {
+	return l.IsStop([]byte(word)) || slices.Contains(strings.Fields(questions[l.Name]), word)
+}
+
+// start returns the letter with which all forms of a word begin.
+func start(word string) rune {
+	r, _ := utf8.DecodeRuneInString(word)
+	return r
 }
 
 // Keys returns the keys of [Index] for texts with a form of one of the words.
@@ -109,64 +148,8 @@ func (q *Query) compare(word string) match {
 			}
 		}
 	}
-	if m.word >= 0 && q.weak[m.word] {
+	if m.word >= 0 && q.weak[q.Words[m.word]] {
 		m.weight *= Weak
 	}
 	return m
-}
-
-// functionWordText has the function words of one language per line.
-//
-//go:embed function.txt
-var functionWordText string
-
-// functionWordLists has one set per language.
-var functionWordLists = sync.OnceValue(func() (lists []map[string]bool) {
-	for line := range strings.Lines(functionWordText) {
-		list := map[string]bool{}
-		for _, word := range Of(line) {
-			list[word] = true
-		}
-		lists = append(lists, list)
-	}
-	return lists
-})
-
-// functionWords returns the words to leave out of a text: the function words of the
-// language with most of them in it. If several languages tie, their words are weak
-// instead, because "hat" and "die" are significant in English.
-func functionWords(words []string) (dropped, weak map[string]bool) {
-	most := 1
-	var best []map[string]bool
-	for _, list := range functionWordLists() {
-		n := 0
-		for _, word := range words {
-			if list[word] {
-				n++
-			}
-		}
-		switch {
-		case n > most, n == most && best == nil:
-			most, best = n, []map[string]bool{list}
-		case n == most:
-			best = append(best, list)
-		}
-	}
-	switch len(best) {
-	case 0:
-		return nil, nil
-	case 1:
-		return best[0], nil
-	}
-	// Words that are function words in all tied languages are left out.
-	dropped, weak = map[string]bool{}, map[string]bool{}
-	for _, list := range best {
-		for word := range list {
-			weak[word] = true
-		}
-	}
-	for word := range weak {
-		dropped[word] = !slices.ContainsFunc(best, func(list map[string]bool) bool { return !list[word] })
-	}
-	return dropped, weak
 }

@@ -1,97 +1,58 @@
-// Package words splits texts into the words of full-text search, and matches the words
-// of a query in any form. Start with [Of], [Index] and [Query].
+// Package words finds the words of texts, and matches the words of a query in any form.
+// The language of an entity or a question is unknown, so a word has a stem in each of
+// several languages. Start with [Of], [Index] and [Query].
 package words
 
 import (
+	"slices"
 	"strings"
+	"sync"
 	"unicode"
+	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
-// maxWord is the maximum length of a word in bytes; the rest of a word is ignored.
-const maxWord = 64
+// Version identifies the keys of [Index]. A graph with keys of another version must be
+// indexed again.
+func Version() string { return "1/" + words.Analysis() + "/snowball-" + words.StemsVersion }
+
+// languages have function words. Those before stemmed have stems, too.
+var languages = sync.OnceValue(func() (all []*words.Language) {
+	for _, name := range []string{"english", "german", "portuguese", "spanish", "french", "italian", "turkish"} {
+		if l, err := words.New(name); err == nil {
+			all = append(all, l)
+		}
+	}
+	return all
+})
+
+// stemmed is the number of languages with stems.
+const stemmed = 3
 
 // Of returns the words of a text in order, with repetitions: runs of letters and
 // digits in lower case, without accents, and emoji. Scripts without spaces, such as
 // Chinese, yield pairs of characters, and so does Korean, whose words have particles.
-func Of(text string) []string {
-	var all []string
-	var word []rune
-	ideographs := false
-	flush := func() {
-		if len(word) > 0 && ideographs {
-			all = appendPairs(all, word)
-		} else if len(word) > 0 {
-			all = append(all, cut(string(word)))
-		}
-		word = word[:0]
-	}
-	add := func(r rune) {
-		if unbroken := isUnbroken(r); unbroken != ideographs {
-			flush()
-			ideographs = unbroken
-		}
-		word = append(word, r)
-	}
-	if isASCII(text) {
-		for _, r := range text {
-			switch {
-			case 'A' <= r && r <= 'Z':
-				add(r + 'a' - 'A')
-			case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
-				add(r)
-			default:
-				flush()
-			}
-		}
-		flush()
-		return all
-	}
-	for _, r := range norm.NFC.String(strings.Map(withoutMarks, norm.NFKD.String(text))) {
-		switch {
-		case unicode.IsLetter(r) || unicode.IsDigit(r) || isRegional(r):
-			for _, folded := range fold(r) {
-				add(folded)
-			}
-		case unicode.Is(unicode.So, r):
-			flush()
-			all = append(all, string(r))
-		default:
-			flush()
-		}
-	}
-	flush()
-	return all
-}
-
-// withoutMarks drops accents and invisible characters. The marks of kana stay, because
-// they make other letters.
-func withoutMarks(r rune) rune {
-	switch {
-	case r == '\u3099' || r == '\u309a':
-		return r
-	case unicode.Is(unicode.Mn, r), r == '\u00ad', r >= '\u200b' && r <= '\u200d', r == '\u2060', r == '\ufeff':
-		return -1
-	}
-	return r
-}
-
-// isRegional reports whether r is half of a flag.
-func isRegional(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
+func Of(text string) []string { return split(text, false) }
 
 // All returns the words of [Of], and each Chinese, kanji or Korean character, which may be
 // a word. It is for searched texts, not for queries.
-func All(text string) []string {
-	all := Of(text)
-	if isASCII(text) {
-		return all
-	}
-	for _, r := range norm.NFC.String(text) {
-		if unicode.In(r, unicode.Han, unicode.Hangul) {
-			all = append(all, string(r))
+func All(text string) []string { return split(text, true) }
+
+func split(text string, characters bool) (all []string) {
+	var c words.Cutter
+	c.Cut(languages()[0].Normalize(text), 0, func(found []byte, w words.Word) bool {
+		word := string(found)
+		if folded := words.Fold(word); folded != "" && (!w.Single || w.Isolated) {
+			all = append(all, folded)
 		}
-	}
+		if characters && w.Unspaced && !w.Isolated {
+			if r, size := utf8.DecodeRuneInString(word); unicode.In(r, unicode.Han, unicode.Hangul) {
+				all = append(all, word[:size])
+			}
+		}
+		return true
+	})
 	return all
 }
 
@@ -109,58 +70,61 @@ func SplitName(name string) string {
 	return b.String()
 }
 
-func isASCII(text string) bool {
-	for i := range len(text) {
-		if text[i] >= 0x80 {
-			return false
+// stems are the stems of a word in each language.
+type stems [stemmed]string
+
+// stemsOf returns the stems of a word of [Of]. A word of fewer than three bytes is its
+// own stem.
+func stemsOf(word string) (all stems) {
+	for i := range all {
+		if all[i] = word; len(word) >= 3 {
+			all[i] = languages()[i].Keys(word)[0]
 		}
-	}
-	return true
-}
-
-// fold returns the letter in lower case, replaced by the plain letter that users type
-// instead of it.
-func fold(r rune) string {
-	switch r = unicode.ToLower(r); r {
-	case 'ß':
-		return "ss"
-	case 'ø':
-		return "o"
-	case 'æ':
-		return "ae"
-	case 'œ':
-		return "oe"
-	case 'ł':
-		return "l"
-	case 'đ':
-		return "d"
-	case 'ı':
-		return "i"
-	case 'ς':
-		return "σ"
-	}
-	return string(r)
-}
-
-// isUnbroken reports whether the script of a letter does not separate words, or words
-// and their particles, by spaces.
-func isUnbroken(r rune) bool {
-	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
-}
-
-func appendPairs(all []string, letters []rune) []string {
-	if len(letters) == 1 {
-		return append(all, string(letters))
-	}
-	for i := 1; i < len(letters); i++ {
-		all = append(all, string(letters[i-1:i+1]))
 	}
 	return all
 }
 
-func cut(word string) string {
-	if len(word) <= maxWord {
-		return word
+// match reports whether words with these stems are forms of one word.
+func (s *stems) match(other *stems) bool {
+	for i := range s {
+		if s[i] == other[i] {
+			return true
+		}
 	}
-	return strings.ToValidUTF8(word[:maxWord], "")
+	return false
+}
+
+// maxKnown bounds the words whose keys an Index remembers.
+const maxKnown = 20_000
+
+// Index computes the keys of texts. It caches the keys of words, which repeat. The zero
+// value is ready for use. It is not safe for concurrent use.
+type Index struct{ known map[string][]string }
+
+// Keys returns the keys by which full-text search finds texts: the stems of their words,
+// sorted and distinct.
+func (x *Index) Keys(texts ...string) []string {
+	var all []string
+	for _, text := range texts {
+		for _, word := range All(text) {
+			all = append(all, x.keys(word)...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (x *Index) keys(word string) []string {
+	keys, ok := x.known[word]
+	if !ok {
+		if x.known == nil || len(x.known) >= maxKnown {
+			x.known = map[string][]string{}
+		}
+		found := stemsOf(word)
+		keys = found[:]
+		slices.Sort(keys)
+		keys = slices.Clip(slices.Compact(keys))
+		x.known[word] = keys
+	}
+	return keys
 }

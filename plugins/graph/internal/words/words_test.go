@@ -27,6 +27,7 @@ func TestWordsOfManyLanguages(t *testing.T) {
 		"Kühl\u00adwasser":                 "kuhlwasser",
 		"서울 물":                             "서울 물",
 		"":                                 "",
+		"हिन्दी पंप":                       "हिन्दी पंप",
 		"Ελλάς":                            "ελλασ",
 		strings.Repeat("a", 100) + " next": strings.Repeat("a", 64) + " next",
 	} {
@@ -38,9 +39,9 @@ func TestWordsOfManyLanguages(t *testing.T) {
 
 // forms are words, by language, that find each other.
 var forms = map[string]string{
-	"English":    "pump pumps, city cities, measure measured, measuring measures, supply supplies, café cafes",
+	"English":    "pump pumps, city cities, measure measured, measuring measures, added adds, supply supplies, café cafes",
 	"Portuguese": "bomba bombas, pressão pressões, pressao pressões, avariada avariadas, avariado avariada, informação informacoes, animal animais, fácil fáceis, mão mãos, trabalha trabalhar, mulher mulheres, sensor sensores, homem homens, papel papéis",
-	"German":     "Haus Häuser, Haus Hauses, Haus Haeuser, Pumpe Pumpen, Straße Strassen, Müller Mueller, neue neuer, Leitung Leitungen, Buch Bücher, Größe GROESSE",
+	"German":     "Haus Häuser, Haus Hauses, Haus Haeuser, Pumpe Pumpen, Straße Strassen, Müller Mueller, neue neuer, Leitung Leitungen, Buch Bücher, Größe GROESSE, Ärger Aerger",
 	"others":     "İstanbul istanbul, IŞIK ışık, 水 水, 東京 東京都の水, 水 東京都の水, 🎉 🎉",
 }
 

@@ -28,7 +28,6 @@ type database struct {
 	readOnly    string
 	now         func() time.Time
 	terms       *fulltext.Terms
-	older       *fulltext.Terms // for rows without the lexeme stemmed
 	logger      *slog.Logger
 	writes      atomic.Int64
 	retries     backoff.Policy

@@ -306,7 +306,7 @@ func (d *database) Scan(ctx context.Context, q store.RowRange) (store.RowPage, e
 	if q.Feed == store.EntryFeed && q.Live != 0 {
 		where += " AND " + notExpired + a.add(q.Live) + ")"
 	}
-	if words := byVersion(required(d.terms, q.Require), required(d.older, q.Require)); words != "" {
+	if words := d.required(q.Require); words != "" {
 		where += " AND words @@ " + a.add(words) + "::tsquery"
 	}
 	sql := "SELECT " + t.listed(q.NoBody, noScore) + " FROM " + t.name + " WHERE " + where + " ORDER BY " + t.byKey() + " LIMIT " + a.add(q.Limit)

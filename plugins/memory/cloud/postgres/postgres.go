@@ -13,7 +13,6 @@ import (
 	tea "github.com/the-edge-agent/tea/sdk"
 
 	"github.com/the-edge-agent/tea/plugins/memory"
-	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/olderstems"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/records"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/tabular"
@@ -70,7 +69,7 @@ func open(ctx context.Context, c store.Config, tracer pgx.QueryTracer) (*databas
 	if err != nil {
 		return nil, err
 	}
-	d := &database{schema: o.Schema, rowSecurity: o.RowSecurity, timeout: c.Timeout, readOnly: c.ReadOnly, now: c.Now, terms: terms, older: olderstems.Of(terms), logger: c.Logger, retries: retries, migrating: newTurn()}
+	d := &database{schema: o.Schema, rowSecurity: o.RowSecurity, timeout: c.Timeout, readOnly: c.ReadOnly, now: c.Now, terms: terms, logger: c.Logger, retries: retries, migrating: newTurn()}
 	d.pgvector = newExtension(d)
 	config.ConnConfig.RuntimeParams["search_path"] = pgx.Identifier{o.Schema}.Sanitize()
 	config.ConnConfig.Tracer = tracer

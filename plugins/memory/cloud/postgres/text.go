@@ -66,9 +66,9 @@ func quote(b *strings.Builder, lexeme string) {
 }
 
 // query returns the tsquery of a text: any of its words and prefixes, and all of its phrases and of the required words;
-// "" if it is empty.
-func query(terms *fulltext.Terms, text string, require []string) (query string, cut bool) {
-	parsed := terms.Query(text)
+// "" if it is empty. Rows with older stems need a form that begins like one of the words.
+func (d *database) query(text string, require []string) (query string, cut bool) {
+	parsed := d.terms.Query(text)
 	anyOf := alternatives(parsed)
 	if len(anyOf) == 0 {
 		return "", parsed.Cut
@@ -77,29 +77,36 @@ func query(terms *fulltext.Terms, text string, require []string) (query string, 
 	for _, phrase := range parsed.Phrases {
 		all = append(all, phraseOf(phrase))
 	}
-	if words := required(terms, require); words != "" {
-		all = append(all, words)
+	query = strings.Join(all, " & ")
+	if older := beginnings(d.terms.Beginnings(text)); older != "" {
+		query += " | !" + stemmed + " & (" + older + ")"
 	}
-	return strings.Join(all, " & "), parsed.Cut
+	if words := d.required(require); words != "" {
+		query = "(" + query + ") & " + words
+	}
+	return query, parsed.Cut
 }
 
-// byVersion returns the tsquery for rows with the current stems and for older ones.
-func byVersion(current, older string) string {
-	if older == current {
-		return current
-	}
-	return stemmed + " & (" + current + ") | !" + stemmed + " & (" + older + ")"
-}
-
-// required returns the tsquery of the words of all texts, "" if there are none.
-func required(terms *fulltext.Terms, texts []string) string {
+// required returns the tsquery of the words of all texts, "" if there are none. It can match other rows, too.
+func (d *database) required(texts []string) string {
 	var all []string
 	for _, text := range texts {
-		for _, stems := range terms.Query(text).Words {
+		for _, stems := range d.terms.Query(text).Words {
 			all = append(all, lexemes(stems))
 		}
 	}
-	return strings.Join(all, " & ")
+	if len(all) == 0 {
+		return ""
+	}
+	return "(!" + stemmed + " | " + strings.Join(all, " & ") + ")"
+}
+
+func beginnings(all []string) string {
+	var anyOf []string
+	for _, prefix := range all {
+		anyOf = append(anyOf, lexemes([]string{formMark + prefix})+":*")
+	}
+	return strings.Join(anyOf, " | ")
 }
 
 // alternatives returns the words and prefixes of a query.
@@ -107,8 +114,8 @@ func alternatives(q fulltext.Query) (anyOf []string) {
 	for _, stems := range q.Words {
 		anyOf = append(anyOf, lexemes(stems))
 	}
-	for _, prefix := range q.Prefixes {
-		anyOf = append(anyOf, lexemes([]string{formMark + prefix})+":*")
+	if prefixes := beginnings(q.Prefixes); prefixes != "" {
+		anyOf = append(anyOf, prefixes)
 	}
 	return anyOf
 }
@@ -157,19 +164,14 @@ func (a *args) add(v any) string {
 
 // SearchText returns the live entries that match a text, best first.
 func (d *database) SearchText(ctx context.Context, q store.TextQuery) (found store.TextPage, err error) {
-	current, cut := query(d.terms, q.Text, q.Require)
-	if found.Cut = cut; current == "" {
+	query, cut := d.query(q.Text, q.Require)
+	if found.Cut = cut; query == "" {
 		return found, nil
 	}
 	t, a := feeds[store.EntryFeed], &args{}
 	where := a.below(t, q.Space, q.Prefix, "") + " AND " + notExpired + a.add(q.Live) + ")"
-	words := a.add(current) + "::tsquery"
-	ranked := words
-	if older, _ := query(d.older, q.Text, q.Require); older != current {
-		ranked = "CASE WHEN words @@ " + a.add(stemmed) + "::tsquery THEN " + words + " ELSE " + a.add(older) + "::tsquery END"
-		words = a.add(byVersion(current, older)) + "::tsquery"
-	}
-	sql := "SELECT " + t.listed(q.NoBody, ", ts_rank(words, "+ranked+", 1)::float8 AS score") + " FROM ltm WHERE " + where + " AND words @@ " + words +
+	words := a.add(query) + "::tsquery"
+	sql := "SELECT " + t.listed(q.NoBody, ", ts_rank(words, "+words+", 1)::float8 AS score") + " FROM ltm WHERE " + where + " AND words @@ " + words +
 		" ORDER BY score DESC, key OFFSET " + a.add(q.Offset) + " LIMIT " + a.add(q.Limit)
 	p, err := d.page(ctx, store.EntryFeed, sql, a, bounds{q.Limit, q.MaxBytes, q.NoBody})
 	found.Rows, found.Scores, found.More = p.rows, p.scores, p.more

@@ -98,11 +98,11 @@ func BenchmarkIndex(b *testing.B) {
 			stats := x.Stats()
 			b.Logf("%d segments, %d KB", stats.Segments, stats.DiskBytes>>10)
 			for _, query := range []struct{ name, text string }{
-				{"rare", words(30_000, 45_000)},
-				{"mixed2", words(15, 3000)},
-				{"mixed4", words(5, 80, 900, 20_000)},
-				{"frequent4", words(0, 1, 2, 3)},
-				{"phrase", `"` + words(3, 7) + `"`},
+				{"rare", numbered(30_000, 45_000)},
+				{"mixed2", numbered(15, 3000)},
+				{"mixed4", numbered(5, 80, 900, 20_000)},
+				{"frequent4", numbered(0, 1, 2, 3)},
+				{"phrase", `"` + numbered(3, 7) + `"`},
 				{"prefix", zipfWord(77)[:3] + "*"},
 				{"letter", "b*"},
 				{"hostile-words", hostile(10_000)},
@@ -118,7 +118,7 @@ func BenchmarkIndex(b *testing.B) {
 	}
 }
 
-func words(numbers ...uint64) string {
+func numbered(numbers ...uint64) string {
 	var out []string
 	for _, n := range numbers {
 		out = append(out, zipfWord(n))

@@ -36,8 +36,8 @@
 // A word is a run of letters, marks and digits, or a single symbol such as an
 // emoji; everything else separates. Texts are normalized to NFKC and lower case,
 // words are stemmed as they are spelled, and accents are removed from the stems
-// (language.go). Runs of scripts that are written without spaces become pairs of
-// characters (analyzer.go).
+// (package words). Runs of scripts that are written without spaces become pairs of
+// characters.
 //
 // # Queries
 //

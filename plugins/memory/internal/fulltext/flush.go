@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 // Flush writes the part in memory to disk and moves the watermark. Searches
@@ -117,7 +119,7 @@ func (x *Index) flush() error {
 
 // writeManifest writes the manifest with these segments and all changes.
 func (x *Index) writeManifest(segments []*segment) error {
-	m := &manifest{Analysis: analysisName(), Language: x.lang.name, Watermark: x.seq, Mark: x.mark}
+	m := &manifest{Analysis: words.Analysis(), Language: x.lang.Name, Watermark: x.seq, Mark: x.mark}
 	for _, s := range segments {
 		named := s.manifestSegment
 		named.Dead = s.dead

@@ -4,15 +4,17 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 func FuzzAnalyzer(f *testing.F) {
 	for _, s := range append(corpusWords, "İstanbul ΟΔΟΣ \u0e01\u0e33 가각 ﷺ e\u0301\u0301 a\u00adb ½ \xff\xfe", strings.Repeat("é", 99)) {
 		f.Add(s)
 	}
-	var all []*language
-	for _, name := range Languages() {
-		l, err := newLanguage(name)
+	var all []*words.Language
+	for _, name := range words.Languages() {
+		l, err := words.New(name)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -20,10 +22,10 @@ func FuzzAnalyzer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		forms := func(text string) (out []string) {
-			var c wordCutter
+			var c words.Cutter
 			next := 0
-			end := c.cut(text, 0, func(form []byte, w word) bool {
-				if len(form) == 0 || len(form) > maxFormBytes || !utf8.Valid(form) || w.pos != next || w.end > len(text) {
+			end := c.Cut(text, 0, func(form []byte, w words.Word) bool {
+				if len(form) == 0 || len(form) > words.MaxBytes || !utf8.Valid(form) || w.Pos != next || w.End > len(text) {
 					t.Fatalf("form %q %+v", form, w)
 				}
 				next++
@@ -35,14 +37,14 @@ func FuzzAnalyzer(f *testing.F) {
 			}
 			return out
 		}
-		for _, form := range forms(all[0].normalize(text)) {
+		for _, form := range forms(all[0].Normalize(text)) {
 			if strings.ContainsAny(form, "\x00\x01 *\"") {
 				t.Fatalf("form %q", form)
 			}
 			for _, l := range all {
-				key := l.form(form)
-				if k := l.keys(key); k[0] == "" || len(k[0]) > 2*maxFormBytes || k != l.keys(key) || len(k[0])+len(key) >= maxKeyBytes {
-					t.Fatalf("%s: the keys of %q are %q", l.name, key, k)
+				key := l.Form(form)
+				if k := l.Keys(key); k[0] == "" || len(k[0]) > 2*words.MaxBytes || k != l.Keys(key) || len(k[0])+len(key) >= maxKeyBytes {
+					t.Fatalf("%s: the keys of %q are %q", l.Name, key, k)
 				}
 			}
 		}

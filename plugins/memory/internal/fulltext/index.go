@@ -11,13 +11,13 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext/snowball"
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 // Options configures an index.
 type Options struct {
 	// Language selects the stop words and the stemmer, one of [Languages]. The
-	// zero value is [DefaultLanguage]. Open discards an index of another language.
+	// zero value is [words.DefaultLanguage]. Open discards an index of another language.
 	Language string
 	// MemoryBytes is the approximate size at which Put flushes the part in memory; 0 means 8 MiB.
 	MemoryBytes int
@@ -55,7 +55,7 @@ var ErrClosed = errors.New("the full-text index is closed")
 // directory belongs to one Index at a time, which the owner of the rows ensures.
 type Index struct {
 	disk  disk
-	lang  *language
+	lang  *words.Language
 	limit int
 
 	memory  sync.Pool // of *searchMemory
@@ -65,7 +65,7 @@ type Index struct {
 	stop    chan struct{}
 
 	writer   sync.Mutex // held by changes, flushes, and the begin and end of merges
-	cutter   wordCutter
+	cutter   words.Cutter
 	words    []occurrence
 	obsolete []string // files to remove when the manifest no longer lists them
 	stale    bool     // the manifest lists other segments
@@ -107,7 +107,7 @@ func OpenFolder(f Folder, o Options) (*Index, error) {
 }
 
 func open(dir string, d disk, o Options) (*Index, error) {
-	lang, err := newLanguage(o.Language)
+	lang, err := words.New(o.Language)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (x *Index) load() error {
 		}
 		x.segments = append(x.segments, s)
 		if s.outdated(x.lang) {
-			x.outdated = fmt.Errorf("its words were stemmed by Snowball %s; this program uses %s", cmp.Or(s.Stems, "2"), snowball.Version)
+			x.outdated = fmt.Errorf("its words were stemmed by Snowball %s; this program uses %s", cmp.Or(s.Stems, "2"), words.StemsVersion)
 		}
 	}
 	return nil
@@ -296,22 +296,27 @@ func (x *Index) accepts(seq int64) error {
 	return nil
 }
 
-// tagged begins the form that stands for a tag.
-const tagged = "\x02"
+const (
+	// fieldGap is the distance between the last position of a field and the first of the next, which is greater than
+	// the span of any phrase.
+	fieldGap = 2 * maxPhrase
+	// maxDocumentWords bounds the indexed words of a document.
+	maxDocumentWords = 1 << 20
+)
 
 func (x *Index) analyze(d Document) {
 	x.words = x.words[:0]
 	if d.Tag != "" {
-		x.words = append(x.words, x.mem.occurrence([]byte(tagged+d.Tag), 0, x.lang))
+		x.words = append(x.words, x.mem.occurrence([]byte(words.Literal+d.Tag), 0, x.lang))
 	}
 	pos := 0
 	for _, field := range d.Fields {
-		pos = x.cutter.cut(x.lang.normalize(field.Text), pos, func(text []byte, w word) bool {
-			if len(x.words) == maxDocumentWords || w.pos > maxPosition/2 {
+		pos = x.cutter.Cut(x.lang.Normalize(field.Text), pos, func(text []byte, w words.Word) bool {
+			if len(x.words) == maxDocumentWords || w.Pos > maxPosition/2 {
 				return false
 			}
-			if w.unspaced || !x.lang.isStop(text) {
-				x.words = append(x.words, x.mem.occurrence(text, uint32(w.pos), x.lang))
+			if w.Unspaced || !x.lang.IsStop(text) {
+				x.words = append(x.words, x.mem.occurrence(text, uint32(w.Pos), x.lang))
 			}
 			return true
 		})

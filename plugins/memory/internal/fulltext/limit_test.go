@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/the-edge-agent/tea/sdk/x/peertest"
+
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 // exhaustive scores all documents one term after the other, without blocks, bounds or windows.
@@ -31,7 +33,7 @@ func exhaustive(t *testing.T, x *Index, text string, o SearchOptions) []Hit {
 		}
 		tagged := make([]map[uint32]uint32, len(s.views))
 		for i := range s.views {
-			tagged[i] = counts(s, i, s.views[i].wordLists(keys{"\x02" + o.Tag}))
+			tagged[i] = counts(s, i, s.views[i].wordLists(words.Keys{"\x02" + o.Tag}))
 		}
 		for _, phrase := range q.phrases {
 			for i := range s.views {
@@ -221,7 +223,7 @@ func TestAnIndexWithoutBlocksIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, body, _ := bytes.Cut(manifest, []byte("\n"))
-	body = regexp.MustCompile(`"analysis":"[^"]*"`).ReplaceAll(body, []byte(`"analysis":"`+analysisName()+`"`))
+	body = regexp.MustCompile(`"analysis":"[^"]*"`).ReplaceAll(body, []byte(`"analysis":"`+words.Analysis()+`"`))
 	if err := os.WriteFile(filepath.Join(dir, manifestName), append([]byte(manifestHead(3, body)), body...), 0o600); err != nil {
 		t.Fatal(err)
 	}

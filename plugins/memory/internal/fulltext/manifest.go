@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 const (
@@ -59,7 +61,7 @@ func manifestHead(version int, body []byte) string {
 	return fmt.Sprintf("tea-fulltext %d %08x\n", version, checksum(body))
 }
 
-func readManifest(d disk, lang *language) (*manifest, error) {
+func readManifest(d disk, lang *words.Language) (*manifest, error) {
 	file, size, err := d.open(manifestName)
 	if err != nil {
 		return nil, fmt.Errorf("open the manifest: %w", err)
@@ -72,7 +74,7 @@ func readManifest(d disk, lang *language) (*manifest, error) {
 	return parseManifest(data, lang)
 }
 
-func parseManifest(data []byte, lang *language) (*manifest, error) {
+func parseManifest(data []byte, lang *words.Language) (*manifest, error) {
 	head, body, _ := bytes.Cut(data, []byte("\n"))
 	var version int
 	if n, err := fmt.Sscanf(string(head), "tea-fulltext %d ", &version); n == 0 {
@@ -88,11 +90,11 @@ func parseManifest(data []byte, lang *language) (*manifest, error) {
 	if err := json.Unmarshal(body, m); err != nil {
 		return nil, corrupt("decode the manifest: %v", err)
 	}
-	if m.Language != lang.name {
-		return nil, fmt.Errorf("the index is for the language %q, not %q", m.Language, lang.name)
+	if m.Language != lang.Name {
+		return nil, fmt.Errorf("the index is for the language %q, not %q", m.Language, lang.Name)
 	}
-	if m.Analysis != analysisName() {
-		return nil, fmt.Errorf("the index splits words with %q, this program with %q", m.Analysis, analysisName())
+	if m.Analysis != words.Analysis() {
+		return nil, fmt.Errorf("the index splits words with %q, this program with %q", m.Analysis, words.Analysis())
 	}
 	return m, nil
 }

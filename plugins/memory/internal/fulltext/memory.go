@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 // memTerm is the list of a form in memory.
@@ -50,20 +52,20 @@ type occurrence struct {
 }
 
 // occurrence requires the writer's lock.
-func (m *memPart) occurrence(text []byte, pos uint32, lang *language) occurrence {
+func (m *memPart) occurrence(text []byte, pos uint32, lang *words.Language) occurrence {
 	if t := m.terms[string(text)]; t != nil {
 		return occurrence{term: t, pos: pos}
 	}
 	form, ok := m.spellings[string(text)]
 	if !ok {
-		if form = lang.form(string(text)); form != string(text) {
+		if form = lang.Form(string(text)); form != string(text) {
 			m.spellings[string(text)] = form
 		}
 	}
 	return occurrence{m.terms[form], form, pos}
 }
 
-func (m *memPart) add(id int64, words []occurrence, lang *language) {
+func (m *memPart) add(id int64, words []occurrence, lang *words.Language) {
 	ord := uint32(len(m.ids))
 	m.touched = m.touched[:0]
 	for _, w := range words {
@@ -91,14 +93,14 @@ func (m *memPart) add(id int64, words []occurrence, lang *language) {
 	m.size += documentBytes + wordBytes*len(words)
 }
 
-func (m *memPart) enter(form string, lang *language) *memTerm {
+func (m *memPart) enter(form string, lang *words.Language) *memTerm {
 	t := m.terms[form]
 	if t != nil {
 		return t
 	}
 	t = &memTerm{form: form}
 	m.terms[form] = t
-	for _, stem := range lang.keys(form) {
+	for _, stem := range lang.Keys(form) {
 		if stem != "" {
 			m.stems[stem] = append(m.stems[stem], t)
 		}

@@ -9,7 +9,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext/snowball"
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 const (
@@ -136,7 +136,7 @@ func (x *Index) writeSegment(sources []source) (*segment, error) {
 		return nil, err
 	}
 	name := fmt.Sprintf("%08d.seg", x.next.Add(1))
-	named := manifestSegment{Name: name, Format: formatBlocks, Stems: snowball.Version}
+	named := manifestSegment{Name: name, Format: formatBlocks, Stems: words.StemsVersion}
 	err = writeFile(x.disk, name, func(w io.Writer) (err error) {
 		named.Tail, named.Sum, err = x.writeParts(newSegmentWriter(w, x.lang, ids, lens), sources)
 		return err

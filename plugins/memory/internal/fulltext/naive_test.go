@@ -9,24 +9,26 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 // naive is an independent computation of what the index must answer: it holds
 // the live documents as text and looks through all of them.
 type naive struct {
-	lang *language
+	lang *words.Language
 	docs map[int64][]Field
 }
 
 type naiveWord struct {
 	form string
-	keys keys
+	keys words.Keys
 	pos  int
 }
 
 func newNaive(t testing.TB, name string) *naive {
 	t.Helper()
-	lang, err := newLanguage(name)
+	lang, err := words.New(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,16 +39,16 @@ func newNaive(t testing.TB, name string) *naive {
 func (n *naive) fields(id int64) [][]naiveWord {
 	var out [][]naiveWord
 	for _, f := range n.docs[id] {
-		var words []naiveWord
-		var c wordCutter
-		c.cut(n.lang.normalize(f.Text), 0, func(text []byte, w word) bool {
-			if w.unspaced || !n.lang.isStop(text) {
-				form := n.lang.form(string(text))
-				words = append(words, naiveWord{form, n.lang.keys(form), w.pos})
+		var list []naiveWord
+		var c words.Cutter
+		c.Cut(n.lang.Normalize(f.Text), 0, func(text []byte, w words.Word) bool {
+			if w.Unspaced || !n.lang.IsStop(text) {
+				form := n.lang.Form(string(text))
+				list = append(list, naiveWord{form, n.lang.Keys(form), w.Pos})
 			}
 			return true
 		})
-		out = append(out, words)
+		out = append(out, list)
 	}
 	return out
 }

@@ -4,6 +4,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 // part is a set of documents with its lists: the part in memory, or a segment.
@@ -56,7 +58,7 @@ const stemMark = "\xff"
 func stemKey(stem, form string) string { return stemMark + stem + "\x00" + form }
 
 // wordLists returns the lists of the forms that share a stem with the word.
-func (p *part) wordLists(word keys) (out []list) {
+func (p *part) wordLists(word words.Keys) (out []list) {
 	for _, stem := range word {
 		if stem == "" {
 			continue

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/the-edge-agent/tea/sdk/value"
+
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 // The limits of a query. The rest of a longer query is ignored, and [Ranked.Cut]
@@ -23,15 +25,15 @@ const (
 // term is a part of a query: the forms of a word, or the forms that begin with a
 // prefix, which is then the only key.
 type term struct {
-	keys
+	keys   words.Keys
 	prefix bool
 }
 
-func (t term) matches(form string, found keys) bool {
+func (t term) matches(form string, found words.Keys) bool {
 	if t.prefix {
 		return strings.HasPrefix(form, t.keys[0])
 	}
-	return t.meet(found)
+	return t.keys.Meet(found)
 }
 
 // phraseTerm is a term at a position of a phrase.
@@ -49,7 +51,7 @@ type query struct {
 }
 
 // parseQuery reads words, "phrases" and prefixes*. Anything else, such as an unmatched quotation mark, is ignored.
-func parseQuery(text string, lang *language) query {
+func parseQuery(text string, lang *words.Language) query {
 	p := queryParser{lang: lang, seen: map[term]bool{}}
 	if len(text) > maxQueryBytes {
 		text, p.query.cut = text[:value.WholeRunes(text[:maxQueryBytes])], true
@@ -82,8 +84,8 @@ func parseQuery(text string, lang *language) query {
 var quotes = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`)
 
 type queryParser struct {
-	lang     *language
-	cutter   wordCutter
+	lang     *words.Language
+	cutter   words.Cutter
 	query    query
 	seen     map[term]bool
 	prefixes int
@@ -92,11 +94,11 @@ type queryParser struct {
 func (p *queryParser) words(text string) {
 	for _, item := range strings.Fields(text) {
 		for _, piece := range strings.SplitAfter(item, "*") {
-			head, star := strings.CutSuffix(p.lang.normalize(piece), "*")
+			head, star := strings.CutSuffix(p.lang.Normalize(piece), "*")
 			var terms []term
-			p.cutter.cut(head, 0, func(text []byte, w word) bool {
+			p.cutter.Cut(head, 0, func(text []byte, w words.Word) bool {
 				// The last word before the star is the prefix.
-				prefix := star && w.end == len(head)
+				prefix := star && w.End == len(head)
 				if t, ok := p.term(text, w, prefix); ok {
 					terms = append(terms, t)
 				}
@@ -109,19 +111,19 @@ func (p *queryParser) words(text string) {
 	}
 }
 
-func (p *queryParser) term(text []byte, w word, prefix bool) (term, bool) {
+func (p *queryParser) term(text []byte, w words.Word, prefix bool) (term, bool) {
 	switch {
-	case w.single && !w.isolated:
+	case w.Single && !w.Isolated:
 		return term{}, false // the pair before contains it
-	case w.isolated, prefix:
-		folded, _, _ := strings.Cut(p.lang.form(string(text)), spelled)
-		return term{keys: keys{folded}, prefix: true}, true
-	case w.unspaced:
-		return term{keys: keys{string(text)}}, true
-	case p.lang.isStop(text):
+	case w.Isolated, prefix:
+		folded := words.Folded(p.lang.Form(string(text)))
+		return term{keys: words.Keys{folded}, prefix: true}, true
+	case w.Unspaced:
+		return term{keys: words.Keys{string(text)}}, true
+	case p.lang.IsStop(text):
 		return term{}, false
 	}
-	return term{keys: p.lang.keys(p.lang.form(string(text)))}, true
+	return term{keys: p.lang.Keys(p.lang.Form(string(text)))}, true
 }
 
 func (p *queryParser) add(t term) bool {
@@ -149,8 +151,8 @@ func (p *queryParser) phrase(text string) {
 	}
 	var phrase []phraseTerm
 	begin := 0
-	p.cutter.cut(p.lang.normalize(text), 0, func(text []byte, w word) bool {
-		if w.pos >= maxPhrase {
+	p.cutter.Cut(p.lang.Normalize(text), 0, func(text []byte, w words.Word) bool {
+		if w.Pos >= maxPhrase {
 			p.query.cut = true
 			return false
 		}
@@ -160,9 +162,9 @@ func (p *queryParser) phrase(text string) {
 		}
 		if p.add(t) {
 			if len(phrase) == 0 {
-				begin = w.pos // leading stop words have no effect
+				begin = w.Pos // leading stop words have no effect
 			}
-			phrase = append(phrase, phraseTerm{t, uint32(w.pos - begin)})
+			phrase = append(phrase, phraseTerm{t, uint32(w.Pos - begin)})
 		}
 		return true
 	})

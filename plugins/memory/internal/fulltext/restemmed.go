@@ -5,19 +5,19 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext/snowball"
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 // outdated reports whether another version of the stemmers wrote the dictionary.
-func (s *segment) outdated(lang *language) bool {
-	return lang.stems != nil && s.Stems != snowball.Version
+func (s *segment) outdated(lang *words.Language) bool {
+	return lang.Stem != nil && s.Stems != words.StemsVersion
 }
 
 // restemmed searches an outdated segment by the current stems of its forms, until a merge has rewritten it.
 // If the older stemmers did not store the accented spelling of a word, only its stem without accents is found.
 type restemmed struct {
 	*segment
-	lang  *language
+	lang  *words.Language
 	mu    sync.Mutex
 	forms map[string][]string // by stem, ascending; nil until they are needed
 }
@@ -46,7 +46,7 @@ func (r *restemmed) withStem(stem string) []string {
 	if r.forms == nil {
 		forms := map[string][]string{}
 		for l := range r.segment.scan("") {
-			for _, stem := range r.lang.keys(l.key) {
+			for _, stem := range r.lang.Keys(l.key) {
 				if stem != "" {
 					forms[stem] = append(forms[stem], l.key)
 				}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 // olderStems are stems of Snowball 2 that differ from the current ones.
@@ -19,8 +21,8 @@ func outdatedIndex(t *testing.T, texts ...string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	x := mustOpen(t, dir, "english")
-	stem := x.lang.stems
-	x.lang.stems = func(word string) string {
+	stem := x.lang.Stem
+	x.lang.Stem = func(word string) string {
 		if older, ok := olderStems[word]; ok {
 			return older
 		}
@@ -84,7 +86,7 @@ func TestAnOutdatedIndexAnswersWithTheCurrentStems(t *testing.T) {
 
 func TestWithoutStemsNoIndexIsOutdated(t *testing.T) {
 	t.Parallel()
-	lang, err := newLanguage("none")
+	lang, err := words.New("none")
 	if err != nil || (&segment{}).outdated(lang) {
 		t.Errorf("a segment without stems is outdated: %v", err)
 	}

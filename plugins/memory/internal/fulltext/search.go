@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"slices"
 	"sort"
+
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 // The parameters of BM25, with the usual defaults.
@@ -205,7 +207,7 @@ func (s *search) restrict(tag string) {
 	}
 	for i := range s.views {
 		v := &s.views[i]
-		switch lists := v.wordLists(keys{tagged + tag}); {
+		switch lists := v.wordLists(words.Keys{words.Literal + tag}); {
 		case len(lists) == 0:
 			v.restrict(nil)
 		case lists[0].df < len(v.ids):

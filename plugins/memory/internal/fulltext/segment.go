@@ -10,6 +10,8 @@ import (
 	"iter"
 	"slices"
 	"sort"
+
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 // A segment is an immutable file with a part: the lists in the order of their
@@ -24,7 +26,7 @@ const formatBlocks = 1
 const (
 	blockBytes    = 2 << 10
 	maxBlockBytes = 2 * blockBytes
-	maxKeyBytes   = 6 * maxFormBytes
+	maxKeyBytes   = 6 * words.MaxBytes
 )
 
 // segmentTail is the part of a segment that is read into memory.
@@ -117,7 +119,7 @@ type fileReader interface {
 	io.Closer
 }
 
-func openSegment(d disk, named manifestSegment, lang *language) (*segment, error) {
+func openSegment(d disk, named manifestSegment, lang *words.Language) (*segment, error) {
 	file, size, err := d.open(named.Name)
 	if err != nil {
 		return nil, fmt.Errorf("open segment %s: %w", named.Name, err)
@@ -266,7 +268,7 @@ func readEntry(before, data []byte, format int) (key []byte, l list, rest []byte
 type segmentWriter struct {
 	w       *bufio.Writer
 	offset  int64
-	lang    *language
+	lang    *words.Language
 	tail    segmentTail
 	stems   stems
 	spooled []byte // the dictionary, which comes after the lists and is much smaller
@@ -282,7 +284,7 @@ type segmentWriter struct {
 	df                   int
 }
 
-func newSegmentWriter(w io.Writer, lang *language, ids []int64, lens []uint32) *segmentWriter {
+func newSegmentWriter(w io.Writer, lang *words.Language, ids []int64, lens []uint32) *segmentWriter {
 	return &segmentWriter{w: bufio.NewWriterSize(w, 256<<10), lang: lang, tail: segmentTail{IDs: ids, Lens: lens, Blocks: []int64{0}}}
 }
 
@@ -329,7 +331,7 @@ func (s *segmentWriter) add(form string) {
 	}
 	s.docs, s.pos, s.directory, s.begin, s.first, s.next, s.df = s.docs[:0], s.pos[:0], s.directory[:0], 0, 0, 0, 0
 	s.enter(l)
-	for _, stem := range s.lang.keys(form) {
+	for _, stem := range s.lang.Keys(form) {
 		if stem != "" {
 			l.key = stemKey(stem, form)
 			s.stems.add(l)

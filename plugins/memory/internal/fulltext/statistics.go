@@ -1,13 +1,17 @@
 package fulltext
 
-import "context"
+import (
+	"context"
+
+	"github.com/the-edge-agent/tea/sdk/x/words"
+)
 
 // Statistics are the statistics of a set of documents that BM25 needs to weigh a query. A search with the sum of the
 // statistics of several indexes ranks their documents as if they were in one index.
 type Statistics struct {
 	docs  int
 	words int64
-	lang  *language
+	lang  *words.Language
 	terms []term
 	found map[term]int // the number of documents with each term
 }
@@ -62,7 +66,7 @@ func (c Counts) Any() bool { return c.terms != nil }
 // caches the words that it has seen, and is not safe for concurrent use.
 type Counter struct {
 	st     Statistics
-	cutter wordCutter
+	cutter words.Cutter
 	known  map[string][]int // the terms that a word matches
 }
 
@@ -78,8 +82,8 @@ func (c *Counter) Count(fields ...string) (counts Counts) {
 		if c.st.lang == nil {
 			break
 		}
-		c.cutter.cut(c.st.lang.normalize(field), 0, func(text []byte, w word) bool {
-			if !w.unspaced && c.st.lang.isStop(text) {
+		c.cutter.Cut(c.st.lang.Normalize(field), 0, func(text []byte, w words.Word) bool {
+			if !w.Unspaced && c.st.lang.IsStop(text) {
 				return true
 			}
 			counts.length++
@@ -103,8 +107,8 @@ func (c *Counter) matches(text []byte) []int {
 		clear(c.known)
 	}
 	var found []int
-	form := c.st.lang.form(string(text))
-	k := c.st.lang.keys(form)
+	form := c.st.lang.Form(string(text))
+	k := c.st.lang.Keys(form)
 	for i, t := range c.st.terms {
 		if t.matches(form, k) {
 			found = append(found, i)

@@ -1,38 +1,50 @@
 package fulltext
 
 import (
+	"cmp"
 	"strings"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext/snowball"
+	"github.com/the-edge-agent/tea/sdk/x/words"
 )
 
 // StemsVersion is the version of the stems in [Words] and in queries.
-const StemsVersion = snowball.Version
+const StemsVersion = words.StemsVersion
 
 // Terms analyzes texts and queries for an index that another program keeps, such
 // as the full-text search of a database. It is immutable.
-type Terms struct{ lang *language }
+type Terms struct{ lang *words.Language }
 
-// NewTerms returns the analysis of a language, "" for [DefaultLanguage].
+// NewTerms returns the analysis of a language, "" for [words.DefaultLanguage].
 func NewTerms(language string) (*Terms, error) {
-	lang, err := newLanguage(language)
+	lang, err := words.New(language)
 	if err != nil {
 		return nil, err
 	}
 	return &Terms{lang}, nil
 }
 
-// WithStems returns the same analysis with stem as the stemmer. A language without stems stays without.
-func (t *Terms) WithStems(stem func(word string) string) *Terms {
-	lang := *t.lang
-	if lang.stems != nil {
-		lang.stems = stem
+// Beginnings returns a prefix for each word of a query, which its other forms share. With them, rows that have the
+// stems of another version are found by their forms. A language without stems has none.
+func (t *Terms) Beginnings(text string) (all []string) {
+	if t.lang.Stem == nil {
+		return nil
 	}
-	return &Terms{&lang}
+	var cutter words.Cutter
+	cutter.Cut(t.lang.Normalize(text), 0, func(text []byte, w words.Word) bool {
+		if w.Single && !w.Isolated || !w.Unspaced && t.lang.IsStop(text) {
+			return true
+		}
+		form := t.lang.Form(string(text))
+		folded, keys := words.Folded(form), t.lang.Keys(form)
+		shared := folded[:max(sharedBytes(folded, keys[0]), sharedBytes(folded, keys[1]))]
+		all = append(all, cmp.Or(strings.ToValidUTF8(shared, ""), folded))
+		return len(all) < maxTerms
+	})
+	return all
 }
 
 // Language returns the name of the language.
-func (t *Terms) Language() string { return t.lang.name }
+func (t *Terms) Language() string { return t.lang.Name }
 
 // The tokens that do not stand for a word.
 const (
@@ -57,17 +69,17 @@ type Words struct {
 // Document returns the words of a document. Each list has at most maxBytes;
 // further words are left out.
 func (t *Terms) Document(maxBytes int, fields ...Field) Words {
-	var cutter wordCutter
+	var cutter words.Cutter
 	var stems, others, forms tokens
 	seen := map[string]bool{}
 	for _, field := range fields {
-		cutter.cut(t.lang.normalize(field.Text), 0, func(text []byte, w word) bool {
-			if !w.unspaced && t.lang.isStop(text) {
+		cutter.Cut(t.lang.Normalize(field.Text), 0, func(text []byte, w words.Word) bool {
+			if !w.Unspaced && t.lang.IsStop(text) {
 				return stems.add(Gap, maxBytes)
 			}
-			form := t.lang.form(string(text))
-			found := t.lang.keys(form)
-			if form, _, _ = strings.Cut(form, spelled); !seen[form] {
+			form := t.lang.Form(string(text))
+			found := t.lang.Keys(form)
+			if form = words.Folded(form); !seen[form] {
 				seen[form] = true
 				forms.add(form, maxBytes)
 			}

@@ -13,7 +13,6 @@ import (
 
 	tea "github.com/the-edge-agent/tea/sdk"
 
-	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/olderstems"
 	"github.com/the-edge-agent/tea/plugins/memory/cloud/internal/rowmirror"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/documents"
 	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext"
@@ -27,7 +26,6 @@ type database struct {
 	name     string
 	server   Server
 	terms    *fulltext.Terms
-	older    *fulltext.Terms // for rows without the token stemmed
 	now      func() time.Time
 	inline   int
 	readOnly string
@@ -47,7 +45,7 @@ func Open(name string, server Server, c store.Config) (*store.Stores, error) {
 	if err != nil {
 		return nil, tea.Errorf(tea.ValidationError, "settings.ltm.language: %w", err)
 	}
-	d := &database{name: name, server: server, terms: terms, older: olderstems.Of(terms), now: c.Now, inline: c.InlineBytes, readOnly: c.ReadOnly, logger: c.Logger, turn: make(chan struct{}, 1), prepareLock: make(chan struct{}, 1)}
+	d := &database{name: name, server: server, terms: terms, now: c.Now, inline: c.InlineBytes, readOnly: c.ReadOnly, logger: c.Logger, turn: make(chan struct{}, 1), prepareLock: make(chan struct{}, 1)}
 	c.Engine = name
 	stores := records.Open(d, c)
 	mirror := rowmirror.New(rowStore{d}, d.logger)

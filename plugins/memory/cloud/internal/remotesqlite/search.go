@@ -22,8 +22,8 @@ func (d *database) SearchText(ctx context.Context, q store.TextQuery) (page stor
 	if match == "" {
 		return page, nil
 	}
-	if older := matchOf(d.older.Query(q.Text)); older != match {
-		match = "(forms : " + stemmed + " AND (" + match + ")) OR ((" + older + ") NOT forms : " + stemmed + ")"
+	if older := matchOf(fulltext.Query{Prefixes: d.terms.Beginnings(q.Text)}); older != "" {
+		match = "(" + match + ") OR (" + older + " NOT forms : " + stemmed + ")"
 	}
 	begins, args := prefixed("l.key", escape(q.Prefix), []string{match, q.Space, integer(q.Live)})
 	found, err := d.query(ctx, fmt.Sprintf(`SELECT %s, bm25(ltm_text) FROM ltm_text JOIN ltm AS l ON l.id = ltm_text.rowid

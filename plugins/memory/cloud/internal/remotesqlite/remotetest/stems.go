@@ -45,7 +45,7 @@ func OlderStems(t *testing.T, s *store.Stores, age func()) {
 	put("advert", `"valves in an ad"`)
 	age()
 	check(map[string][]string{
-		"valve": {"older", "newer", "advert"}, "added": {"older", "newer"}, `"valves added"`: {"older", "newer"}, "add": {"newer"},
+		"valve": {"older", "newer", "advert"}, "added": {"older", "newer"}, `"valves added"`: {"older", "newer"}, "add": {"older", "newer"},
 		"ad": {"older", "advert"}, "ad*": {"older", "newer", "advert"}, "added ad": {"older", "newer", "advert"},
 	})
 	put("older", `"valves added again"`)

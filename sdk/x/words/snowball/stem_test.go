@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext/snowball"
+	"github.com/the-edge-agent/tea/sdk/x/words/snowball"
 )
 
 // stems has lines with a language, a word and its stem by the Python package.

@@ -1,39 +1,32 @@
-package fulltext
+package words
 
 import (
 	"unicode"
 	"unicode/utf8"
 )
 
-const (
-	// maxFormBytes bounds a form. The rest of a longer word is ignored, both in documents and in queries.
-	maxFormBytes = 64
-	// fieldGap is the distance between the last position of a field and the first of the next, which is greater than
-	// the span of any phrase.
-	fieldGap = 2 * maxPhrase
-	// maxDocumentWords bounds the indexed words of a document.
-	maxDocumentWords = 1 << 20
-)
+// MaxBytes bounds a word. The rest of a longer word is ignored.
+const MaxBytes = 64
 
-// word is a word that the cutter finds in a text.
-type word struct {
-	pos      int  // counts every word of the text, stop words too
-	unspaced bool // a pair of characters, or the last character of a run
-	single   bool // unspaced, and the run's last character alone
-	isolated bool // single, and the run's only character
-	end      int  // offset in the text after the word
+// Word describes a word that the cutter finds in a text.
+type Word struct {
+	Pos      int  // counts every word of the text, stop words too
+	Unspaced bool // a pair of characters, or the last character of a run
+	Single   bool // unspaced, and the run's last character alone
+	Isolated bool // single, and the run's only character
+	End      int  // offset in the text after the word
 }
 
-// wordCutter cuts a normalized text into words. The zero value is ready; it
-// reuses its buffer.
-type wordCutter struct {
+// Cutter cuts a normalized text into words. The zero value is ready. It reuses its
+// buffer, so it is not safe for concurrent use.
+type Cutter struct {
 	buf []byte
 }
 
-// cut calls visit for each word of a normalized text, the first one at position
+// Cut calls visit for each word of a normalized text, the first one at position
 // pos, until visit returns false. It returns the position after the last word.
 // The bytes passed to visit are valid only during the call.
-func (c *wordCutter) cut(text string, pos int, visit func(text []byte, w word) bool) int {
+func (c *Cutter) Cut(text string, pos int, visit func(text []byte, w Word) bool) int {
 	for i := 0; i < len(text); {
 		r, size := rune(text[i]), 1
 		if r >= utf8.RuneSelf {
@@ -48,7 +41,7 @@ func (c *wordCutter) cut(text string, pos int, visit func(text []byte, w word) b
 			i, pos = end, next
 		case isWordRune(r):
 			end := c.fill(text, i)
-			if !visit(c.buf, word{pos: pos, end: end}) {
+			if !visit(c.buf, Word{Pos: pos, End: end}) {
 				return pos + 1
 			}
 			i, pos = end, pos+1
@@ -58,7 +51,7 @@ func (c *wordCutter) cut(text string, pos int, visit func(text []byte, w word) b
 				end += more // a flag
 			}
 			c.buf = append(c.buf[:0], text[i:end]...)
-			if !visit(c.buf, word{pos: pos, end: end}) {
+			if !visit(c.buf, Word{Pos: pos, End: end}) {
 				return pos + 1
 			}
 			i, pos = end, pos+1
@@ -71,7 +64,7 @@ func (c *wordCutter) cut(text string, pos int, visit func(text []byte, w word) b
 
 // fill copies the word that begins at offset i into the buffer and returns the
 // offset after it.
-func (c *wordCutter) fill(text string, i int) int {
+func (c *Cutter) fill(text string, i int) int {
 	c.buf = c.buf[:0]
 	full := false
 	for i < len(text) {
@@ -79,7 +72,7 @@ func (c *wordCutter) fill(text string, i int) int {
 			if !isWordByte(b) {
 				return i
 			}
-			if len(c.buf) < maxFormBytes && !full {
+			if len(c.buf) < MaxBytes && !full {
 				c.buf = append(c.buf, lowerASCII(b))
 			}
 			i++
@@ -90,7 +83,7 @@ func (c *wordCutter) fill(text string, i int) int {
 		case isIgnored(r):
 		case !isWordRune(r) || isUnspaced(r):
 			return i
-		case full || len(c.buf)+size > maxFormBytes:
+		case full || len(c.buf)+size > MaxBytes:
 			full = true
 		default:
 			c.buf = append(c.buf, text[i:i+size]...)
@@ -103,7 +96,7 @@ func (c *wordCutter) fill(text string, i int) int {
 // cutRun cuts a run of a script without spaces. Each character begins exactly one form: the pair with its successor, or
 // itself at the end of the run. A single character therefore matches as a prefix, and several characters match as their
 // pairs.
-func (c *wordCutter) cutRun(text string, i, pos int, visit func([]byte, word) bool) (end, next int, more bool) {
+func (c *Cutter) cutRun(text string, i, pos int, visit func([]byte, Word) bool) (end, next int, more bool) {
 	alone := true
 	for {
 		_, size := utf8.DecodeRuneInString(text[i:])
@@ -111,12 +104,12 @@ func (c *wordCutter) cutRun(text string, i, pos int, visit func([]byte, word) bo
 		c.buf = append(c.buf[:0], text[i:after]...)
 		r, follow := utf8.DecodeRuneInString(text[after:])
 		if follow == 0 || !isUnspaced(r) {
-			w := word{pos: pos, unspaced: true, single: true, isolated: alone, end: after}
+			w := Word{Pos: pos, Unspaced: true, Single: true, Isolated: alone, End: after}
 			return after, pos + 1, visit(c.buf, w)
 		}
 		alone = false
 		c.buf = append(c.buf, text[after:after+follow]...)
-		if !visit(c.buf, word{pos: pos, unspaced: true, end: after + follow}) {
+		if !visit(c.buf, Word{Pos: pos, Unspaced: true, End: after + follow}) {
 			return after, pos + 1, false
 		}
 		i, pos = after, pos+1

@@ -1,4 +1,4 @@
-// Package snowball has the stemmers of Snowball for the languages of package fulltext. The algorithms are
+// Package snowball has the stemmers of Snowball for the languages of package words. The algorithms are
 // generated: see scripts/snowball.
 package snowball
 

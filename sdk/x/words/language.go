@@ -1,4 +1,4 @@
-package fulltext
+package words
 
 import (
 	_ "embed"
@@ -10,23 +10,26 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/the-edge-agent/tea/plugins/memory/internal/fulltext/snowball"
+	"github.com/the-edge-agent/tea/sdk/x/words/snowball"
 )
 
-// DefaultLanguage is the language used if [Options] do not name one.
+// DefaultLanguage is the language used if none is named.
 const DefaultLanguage = "english"
 
-// analysisVersion counts the changes to folding, word boundaries and stop words. An
-// index of another version is rebuilt. Segments with the stems of another version of
-// Snowball are rewritten; see restemmed.
+// StemsVersion is the version of the stems. An index with other stems must be rewritten.
+const StemsVersion = snowball.Version
+
+// analysisVersion counts the changes to folding, word boundaries and stop words.
 const analysisVersion = 3
 
-// analysisName identifies the analysis of words, including the Unicode tables.
-func analysisName() string {
+// Analysis identifies the analysis of words without their stems: folding, word
+// boundaries, stop words and the Unicode tables. An index with another one must be
+// rebuilt.
+func Analysis() string {
 	return fmt.Sprintf("%d/unicode-%s/norm-%s", analysisVersion, unicode.Version, norm.Version)
 }
 
-// Languages returns the languages that [Options] accept, sorted. "none" and
+// Languages returns the languages that [New] accepts, sorted. "none" and
 // "simple" neither stem words nor drop stop words.
 func Languages() []string {
 	return slices.Sorted(slices.Values(append(snowball.Languages(), "none", "simple")))
@@ -38,47 +41,49 @@ func Languages() []string {
 //go:embed stopwords.txt
 var stopWordText string
 
-// language has the stop words and the stemmer of one language. It is immutable.
-type language struct {
-	name  string
-	stop  map[string]struct{}
-	stems func(string) string // nil = words are not stemmed
+// Language has the stop words and the stemmer of one language. It is safe for
+// concurrent use.
+type Language struct {
+	Name string
+	// Stem returns the stem of a word as spelled; nil if words are not stemmed.
+	Stem func(word string) string
+	stop map[string]struct{}
 }
 
-// newLanguage returns the language with a name, "" for the default.
-func newLanguage(name string) (*language, error) {
+// New returns the language with a name, "" for [DefaultLanguage].
+func New(name string) (*Language, error) {
 	if name == "" {
 		name = DefaultLanguage
 	}
 	if !slices.Contains(Languages(), name) {
 		return nil, fmt.Errorf("the language %q is not supported; use one of %s", name, strings.Join(Languages(), ", "))
 	}
-	l := &language{name: name, stems: snowball.Stemmer(name), stop: map[string]struct{}{}}
+	l := &Language{Name: name, Stem: snowball.Stemmer(name), stop: map[string]struct{}{}}
 	list := name
 	if list == "porter" {
 		list = "english"
 	}
 	_, after, _ := strings.Cut(stopWordText, "["+list+"]\n")
 	words, _, _ := strings.Cut(after, "[")
-	var c wordCutter
-	c.cut(l.normalize(words), 0, func(text []byte, _ word) bool {
-		l.stop[string(text)], l.stop[fold(string(text))] = struct{}{}, struct{}{}
+	var c Cutter
+	c.Cut(l.Normalize(words), 0, func(text []byte, _ Word) bool {
+		l.stop[string(text)], l.stop[Fold(string(text))] = struct{}{}, struct{}{}
 		return true
 	})
 	return l, nil
 }
 
-// isStop reports whether a normalized word is a stop word. A word with accents is a stop word only in the spelling of
+// IsStop reports whether a normalized word is a stop word. A word with accents is a stop word only in the spelling of
 // the list.
-func (l *language) isStop(text []byte) bool {
+func (l *Language) IsStop(text []byte) bool {
 	_, ok := l.stop[string(text)]
 	return ok
 }
 
-// normalize returns the text in lower case and in Unicode's compatibility
+// Normalize returns the text in lower case and in Unicode's compatibility
 // composition (NFKC). ASCII is returned unchanged; the cutter lowers it.
-func (l *language) normalize(text string) string {
-	turkish := l.name == "turkish" && strings.ContainsAny(text, "Iİ")
+func (l *Language) Normalize(text string) string {
+	turkish := l.Name == "turkish" && strings.ContainsAny(text, "Iİ")
 	if isASCII(text) && !turkish {
 		return text
 	}
@@ -93,54 +98,65 @@ func (l *language) normalize(text string) string {
 	}, norm.NFKC.String(text))
 }
 
-// spelled separates a form from the spelling that its stem depends on.
-const spelled = "\x01"
+const (
+	// Literal begins a form that is its own key.
+	Literal = "\x02"
+	// spelled separates a form from the spelling that its stem depends on.
+	spelled = "\x01"
+)
 
-// form returns the form of a normalized word: the word without accents, followed
+// Form returns the form of a normalized word: the word without accents, followed
 // by its spelling if that has a different stem.
-func (l *language) form(text string) string {
-	if isASCII(text) || strings.HasPrefix(text, tagged) {
+func (l *Language) Form(text string) string {
+	if isASCII(text) || strings.HasPrefix(text, Literal) {
 		return text
 	}
-	folded := fold(text)
+	folded := Fold(text)
 	if folded == "" {
 		return text // accents only
 	}
-	if l.stems == nil || folded == text || fold(l.stemOf(text)) == l.plainStem(folded) {
+	if l.Stem == nil || folded == text || Fold(l.stemOf(text)) == l.plainStem(folded) {
 		return folded
 	}
 	return folded + spelled + text
 }
 
-// keys are the keys of a form: the stem of the word as spelled, and the stem of
+// Folded returns a form without its spelling.
+func Folded(form string) string {
+	folded, _, _ := strings.Cut(form, spelled)
+	return folded
+}
+
+// Keys are the keys of a form: the stem of the word as spelled, and the stem of
 // the word without accents, "" if it is the same.
-type keys [2]string
+type Keys [2]string
 
-func (k keys) has(key string) bool { return key != "" && (k[0] == key || k[1] == key) }
+func (k Keys) has(key string) bool { return key != "" && (k[0] == key || k[1] == key) }
 
-func (k keys) meet(other keys) bool { return k.has(other[0]) || k.has(other[1]) }
+// Meet reports whether two forms have a key in common.
+func (k Keys) Meet(other Keys) bool { return k.has(other[0]) || k.has(other[1]) }
 
-// keys returns the keys of a form. Accents are removed from its stem, never
+// Keys returns the keys of a form. Accents are removed from its stem, never
 // before stemming: the stemmers rely on them. The second key finds a word
 // where either the text or the query was typed without accents.
-func (l *language) keys(form string) keys {
-	if strings.HasPrefix(form, tagged) {
-		return keys{form}
+func (l *Language) Keys(form string) Keys {
+	if strings.HasPrefix(form, Literal) {
+		return Keys{form}
 	}
 	folded, spelling, accented := strings.Cut(form, spelled)
 	plain := l.plainStem(folded)
 	if !accented {
-		return keys{plain}
+		return Keys{plain}
 	}
-	stem := fold(l.stemOf(spelling))
+	stem := Fold(l.stemOf(spelling))
 	if stem == "" || stem == plain {
-		return keys{plain}
+		return Keys{plain}
 	}
-	return keys{stem, plain}
+	return Keys{stem, plain}
 }
 
-func (l *language) plainStem(folded string) string {
-	if stem := fold(l.stemOf(l.respell(folded))); stem != "" {
+func (l *Language) plainStem(folded string) string {
+	if stem := Fold(l.stemOf(l.respell(folded))); stem != "" {
 		return stem
 	}
 	return folded
@@ -213,11 +229,11 @@ func ending(text string, endings [][2]string) string {
 
 // respell restores accents in a word that was typed without them, where the
 // ending makes them likely.
-func (l *language) respell(folded string) string {
-	if l.name == "german" {
+func (l *Language) respell(folded string) string {
+	if l.Name == "german" {
 		return respellGerman(folded)
 	}
-	return ending(folded, respellings[l.name])
+	return ending(folded, respellings[l.Name])
 }
 
 // respellGerman replaces ae, oe and ue with umlauts. In aue, eue and que the u
@@ -247,8 +263,8 @@ func respellGerman(folded string) string {
 
 // stemOf returns the stem of a word. A word with digits or symbols and a pair of
 // characters is its own stem.
-func (l *language) stemOf(text string) (stem string) {
-	if l.stems == nil {
+func (l *Language) stemOf(text string) (stem string) {
+	if l.Stem == nil {
 		return text
 	}
 	for _, r := range text {
@@ -256,24 +272,24 @@ func (l *language) stemOf(text string) (stem string) {
 			return text
 		}
 	}
-	text = ending(text, plurals[l.name])
+	text = ending(text, plurals[l.Name])
 	// The stemmers are generated code and can panic on unusual words.
 	defer func() {
 		if recover() != nil {
 			stem = text
 		}
 	}()
-	if s := l.stems(text); s != "" && len(s) <= 2*maxFormBytes {
+	if s := l.Stem(text); s != "" && len(s) <= 2*MaxBytes {
 		return s
 	}
 	return text
 }
 
-// fold returns a normalized word without accents.
+// Fold returns a normalized word without accents.
 //
 // Marks of Latin, Greek, Cyrillic, Hebrew and Arabic are accents. Marks of other scripts, which are vowels, stay; so
 // does the breve of й, which is a letter of its alphabet.
-func fold(text string) string {
+func Fold(text string) string {
 	if isASCII(text) {
 		return text
 	}
