@@ -26,6 +26,7 @@ var bin string
 var built = map[string]string{
 	"tea":               "./cmd/tea",
 	"tea-mcp":           "./cmd/tea-mcp",
+	"tea-migrate":       "./cmd/tea-migrate",
 	"tea-serve":         "./cmd/tea-serve",
 	"tea-temporal":      "./cmd/tea-temporal",
 	"tea-plugin-device": "./plugins/device/cmd/tea-plugin-device",
