@@ -108,6 +108,7 @@ func TestPage(t *testing.T) {
 		"report":                             pageReport,
 		"a list of runs":                     pageRuns,
 		"several runs":                       pageBulk,
+		"a long graph":                       pageDrawing,
 		"inbox":                              pageInbox,
 		"an idle page":                       pageIdle,
 		"why a run failed":                   pageFailed,

@@ -39,7 +39,7 @@ func (d *Diagram) svg() []byte {
 
 func (l *layout) svg(w *bytes.Buffer) {
 	for i, e := range l.diagram.Edges {
-		fmt.Fprintf(w, `<path class="edge %s" d="%s" marker-end="url(#tip)"/>`+"\n", e.Kind, pathData(l.ways[i]))
+		fmt.Fprintf(w, `<path class="edge %s" data-from="%s" data-to="%s" d="%s" marker-end="url(#tip)"/>`+"\n", e.Kind, escape(e.From), escape(e.To), pathData(l.ways[i]))
 	}
 	for _, box := range l.order {
 		box.svg(w)

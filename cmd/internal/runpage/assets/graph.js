@@ -33,7 +33,8 @@ export function drawing(text, chosen) {
 	clean(parsed)
 	const svg = document.importNode(parsed, true)
 	const nodes = []
-	collect(svg, "", nodes)
+	const edges = []
+	collect(svg, "", nodes, edges)
 	if (chosen) {
 		for (const node of nodes) {
 			node.group.setAttribute("tabindex", "0")
@@ -49,25 +50,112 @@ export function drawing(text, chosen) {
 	}
 	svg.setAttribute("role", chosen ? "group" : "img")
 	svg.setAttribute("aria-label", "Graph")
-	return {element: h("div", {class: "graph"}, svg), mark: model => nodes.forEach(node => mark(node, model))}
+	const frame = zoomable(svg)
+	return {element: frame.element, mark(model) {
+		nodes.forEach(node => mark(node, model))
+		markEdges(edges, model)
+		frame.follow(nodes.findLast(node => node.status === "running") ?? nodes.findLast(node => node.status === "waiting"))
+	}}
 }
 
-// collect finds the groups of nodes, bodies included.
-function collect(element, prefix, nodes) {
+// minScale is the smallest scale at which a drawing is fitted into the window.
+const minScale = 0.5
+
+// zoomable returns the frame of a drawing, which is moved by dragging, by scrolling and
+// by the arrow keys. follow shows a node, unless the reader has moved the drawing.
+function zoomable(svg) {
+	const frame = h("div", {class: "graph", tabindex: "0", role: "region", "aria-label": "Drawing"}, svg)
+	const [width, height] = ["width", "height"].map(name => Number(svg.getAttribute(name)))
+	let scale = 0 // 0 fits the drawing into the window
+	let following = true
+	let shown = null
+	function apply() {
+		const fit = Math.max(minScale, Math.min(1, frame.clientWidth / width, 0.7 * innerHeight / height))
+		svg.setAttribute("width", width * (scale || fit))
+		svg.setAttribute("height", height * (scale || fit))
+	}
+	function zoom(by) {
+		const before = svg.getBoundingClientRect().width / width
+		const middle = [(frame.scrollLeft + frame.clientWidth / 2) / before, (frame.scrollTop + frame.clientHeight / 2) / before]
+		scale = by === 0 ? 0 : Math.min(4, Math.max(0.2, before * by))
+		apply()
+		const after = svg.getBoundingClientRect().width / width
+		frame.scrollTo(middle[0] * after - frame.clientWidth / 2, middle[1] * after - frame.clientHeight / 2)
+	}
+	let drag = null
+	frame.addEventListener("pointerdown", event => {
+		drag = event.pointerType === "mouse" && event.button === 0 && !event.target.closest("[role=button]") ? [event.clientX + frame.scrollLeft, event.clientY + frame.scrollTop] : null
+	})
+	frame.addEventListener("pointermove", event => {
+		if (drag && event.buttons === 1) {
+			frame.scrollTo(drag[0] - event.clientX, drag[1] - event.clientY)
+			following = false
+		}
+	})
+	frame.addEventListener("wheel", event => {
+		following = false
+		if (event.ctrlKey) {
+			event.preventDefault()
+			zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15)
+		}
+	}, {passive: false})
+	new ResizeObserver(apply).observe(frame)
+	const tool = (label, text, by) => h("button", {type: "button", "aria-label": label, title: label, onclick: () => {
+		following ||= by === 0
+		zoom(by)
+	}}, text)
+	return {
+		element: h("div", null, h("div", {class: "tools", role: "group", "aria-label": "Zoom"}, tool("Zoom in", "+", 1.25), tool("Zoom out", "−", 0.8), tool("Fit into the window", "Fit", 0)), frame),
+		follow(node) {
+			if (!following || !node || node === shown) {
+				return
+			}
+			shown = node
+			const box = node.group.getBoundingClientRect()
+			const view = frame.getBoundingClientRect()
+			if (box.top < view.top || box.bottom > view.bottom || box.left < view.left || box.right > view.right) {
+				frame.scrollBy({left: box.left + box.width / 2 - view.left - view.width / 2, top: box.top + box.height / 2 - view.top - view.height / 2})
+			}
+		},
+	}
+}
+
+// markEdges marks the edges that were taken: those from the nodes that ended last before
+// the target began. edges have the keys of their nodes, null for the start and the end.
+function markEdges(edges, model) {
+	const ended = edge => edge.from === null ? model.first : model.times.get(edge.from)?.end
+	const begins = to => to === null ? model.usage && model.end : model.times.get(to)?.start
+	for (const to of new Set(edges.map(edge => edge.to))) {
+		const at = begins(to)
+		const into = edges.filter(edge => edge.to === to)
+		const done = at ? into.filter(edge => ended(edge) <= at && !(to === null && model.status(edge.from ?? "") === "failed")).sort((a, b) => ended(b) - ended(a)) : []
+		const taken = done.filter((edge, i) => i === 0 || !edges.some(other => other.from === edge.from && other.to === done[0].from && begins(other.to)))
+		for (const edge of into) {
+			edge.path.classList.toggle("taken", taken.includes(edge))
+		}
+	}
+}
+
+// collect finds the groups of nodes and the edges, bodies included.
+function collect(element, prefix, nodes, edges) {
+	const keyOf = name => name === "__start__" || name === "__end__" ? null : prefix + name
 	for (const child of element.children) {
+		if (child.localName === "path" && child.dataset.from) {
+			edges.push({path: child, from: keyOf(child.dataset.from), to: keyOf(child.dataset.to)})
+		}
 		if (child.localName !== "g") {
 			continue
 		}
 		const name = [...child.children].find(part => part.localName === "text" && part.classList.contains("name"))
 		if (!name || child.classList.contains("end")) {
-			collect(child, prefix, nodes)
+			collect(child, prefix, nodes, edges)
 			continue
 		}
 		const key = prefix + name.textContent
 		const words = [...child.children].filter(part => part.localName === "text")
 		words.forEach(part => part.after(" ")) // separates their words
 		nodes.push({key, group: child, name, words: words.map(part => part.textContent).join(" ")})
-		collect(child, `${key}/`, nodes)
+		collect(child, `${key}/`, nodes, edges)
 	}
 }
 

@@ -52,6 +52,8 @@ export class Model {
 	usage = null
 	first = 0
 	end = 0
+	// times has the last start and end of the visits, by key.
+	times = new Map()
 	#latest = new Map()
 	#branches = new Map()
 	#items = new Map()
@@ -83,6 +85,7 @@ export class Model {
 			break
 		case "retry":
 			this.retries++
+			this.#latest.get(event.path)?.waits.push([event.at, event.at + (event.wait_ms ?? 0)])
 			break
 		case "interrupt":
 			this.#finish(event, "waiting")
@@ -152,6 +155,7 @@ export class Model {
 		const before = this.#latest.get(event.path)
 		if (before?.status === "waiting") { // it continues
 			this.#change(before, "running")
+			before.waits.push([before.end, event.at])
 			before.end = 0
 			return before
 		}
@@ -159,7 +163,8 @@ export class Model {
 			this.#count(before.key, before.status, -1)
 		}
 		this.#names.add(event.node)
-		const visit = {path: event.path, key: nodeKey(event.path, event.node, this.#names), status: "running", start: event.at, end: 0, attempts: 1, uses: event.uses, seq: event.seq}
+		const visit = {path: event.path, key: nodeKey(event.path, event.node, this.#names), status: "running", start: event.at, end: 0, attempts: 1, waits: [], uses: event.uses, seq: event.seq}
+		this.times.set(visit.key, {...this.times.get(visit.key), start: event.at})
 		this.#latest.set(event.path, visit)
 		this.#count(visit.key, "running", 1)
 		this.executions.push(visit)
@@ -173,7 +178,11 @@ export class Model {
 			visit.start = event.at - (event.duration_ms ?? 0)
 		}
 		this.#change(visit, status)
+		if (visit.end) { // it waited until now
+			visit.waits.push([visit.end, event.at])
+		}
 		visit.end = event.at
+		this.times.set(visit.key, {...this.times.get(visit.key), end: event.at})
 		visit.attempts = event.attempts ?? 1
 		visit.tokens = event.usage?.total_tokens
 		visit.error = event.error

@@ -1,5 +1,5 @@
 // The timeline of a run, and its events.
-import {h, lasting} from "./dom.js"
+import {fill, h, lasting} from "./dom.js"
 import {longList} from "./list.js"
 
 const rowHeight = 28
@@ -38,18 +38,28 @@ export function timeline(model, chosen) {
 	const list = longList({label: "Visits of nodes", height: rowHeight, render: visit => {
 		const end = visit.end || Math.max(model.end, visit.start)
 		const total = Math.max(model.end - model.first, 1)
-		const bar = h("i", {"data-status": visit.status})
-		bar.style.left = `${100 * (visit.start - model.first) / total}%`
-		bar.style.width = `${100 * (end - visit.start) / total}%`
-		const notes = [visit.attempts > 1 ? `${visit.attempts} attempts` : "", visit.tokens ? `${visit.tokens} tokens` : ""].filter(note => note)
+		const part = (from, to, attributes) => {
+			const bar = h("i", attributes)
+			bar.style.left = `${100 * (from - model.first) / total}%`
+			bar.style.width = `${100 * (to - from) / total}%`
+			return bar
+		}
+		const waits = visit.status === "waiting" ? [...visit.waits, [visit.end, model.end]] : visit.waits
+		const waited = waits.reduce((sum, [from, to]) => sum + Math.min(to, end) - from, 0)
+		const notes = [waited > 0 ? `${lasting(waited)} waiting` : "", visit.attempts > 1 ? `${visit.attempts} attempts` : "", visit.tokens ? `${visit.tokens} tokens` : ""].filter(note => note)
 		return h("button", {type: "button", onclick: () => chosen(visit.path), title: visit.error ?? visit.path},
 			h("span", {class: "path"}, visit.path), h("span", {class: "state", "data-status": visit.status}, visit.status),
 			h("span", {class: "time"}, visit.end ? lasting(visit.end - visit.start) : "…", notes.length > 0 ? ` (${notes.join(", ")})` : ""),
-			h("span", {class: "bar"}, bar))
+			h("span", {class: "bar"}, part(visit.start, end, {"data-status": visit.status}), waits.map(([from, to]) => part(from, Math.min(to, Math.max(end, from)), {class: "wait"}))))
 	}})
-	const update = () => list.update(filter.of(model.executions))
+	const axis = h("span", {class: "bar"})
+	const update = () => {
+		const total = model.end - model.first
+		fill(axis, total > 0 ? [0, 0.25, 0.5, 0.75, 1].map(at => h("span", null, at === 0 ? "0" : lasting(at * total))) : null)
+		list.update(filter.of(model.executions))
+	}
 	const field = search("Search nodes", filter, update)
-	return {element: h("div", null, field, list.element), update, only(text) {
+	return {element: h("div", null, field, h("div", {class: "axis", "aria-hidden": "true"}, h("span", {class: "path"}), h("span", {class: "state"}), h("span", {class: "time"}), axis), list.element), update, only(text) {
 		field.value = text
 		filter.set(text)
 		update()
