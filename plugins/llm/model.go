@@ -70,6 +70,10 @@ func (c Connection) isComplete() bool { return c.Provider != "" && c.APIBase != 
 // request and its prompt would go to another company. It accepts the model if provider
 // and api_base are set next to it, because they determine the server.
 func (c Connection) checkModel() error {
+	isOpenAIs := (c.Provider == providerOpenAI || c.Provider == providerResponses) && isOpenAI(c.APIBase)
+	if name, _, found := strings.Cut(c.Model, "/"); found && isOpenAIs && !c.complete {
+		return tea.Errorf(tea.ValidationError, "the model %q names the provider %q, which is neither one of tea nor in settings.llm.providers; add settings.llm.providers.%s with the api_base of its server, or set api_base; the providers are %s", c.Model, name, name, strings.Join(providers, ", "))
+	}
 	prefix, model, found := strings.Cut(c.Model, ":")
 	if !found || strings.Contains(prefix, "/") {
 		return nil
@@ -83,7 +87,7 @@ func (c Connection) checkModel() error {
 		return tea.Errorf(tea.ValidationError, "the model %q names its provider; write model: %s/%s, or two keys, provider: %s and model: %s", c.Model, vendor, model, vendor, model)
 	case slices.Contains(vendors, vendor):
 		return tea.Errorf(tea.ValidationError, "the model %q names the provider %q, which tea does not support; write model: %s, with api_base set to the address of its server and provider to the protocol of that server (such as openai)", c.Model, prefix, model)
-	case c.Provider == providerOpenAI && isOpenAI(c.APIBase) && vendor != "ft": // ft: begins the name of a fine-tuned model
+	case isOpenAIs && vendor != "ft": // ft: begins the name of a fine-tuned model
 		return tea.Errorf(tea.ValidationError, "OpenAI has no model %q, and no other server is set; for an Ollama model write provider: ollama and model: %s; for another server set api_base", c.Model, c.Model)
 	}
 	return nil

@@ -263,6 +263,13 @@ func TestModelWithItsProvider(t *testing.T) {
 	if err == nil || err.Type != tea.ValidationError || !strings.Contains(err.Message, "settings.llm.providers.anthropic.api_key") {
 		t.Errorf("without a key: %v", err)
 	}
+	// The prompt for an unknown provider would go to OpenAI.
+	for _, settings := range []map[string]any{{"model": "groq/llama-4"}, {"model": "m", "fallbacks": []any{"groq/llama-4"}}, {"model": "openai-responses/groq/llama-4"}} {
+		_, err := call(t, nil, "llm.call", settings, map[string]any{"prompt": "private"})
+		if err == nil || err.Type != tea.ValidationError || !strings.Contains(err.Message, "settings.llm.providers.groq") {
+			t.Errorf("an unknown provider: %v", err)
+		}
+	}
 }
 
 // The built-in table has the prices of the vendors' servers, and a file replaces it.
