@@ -16,6 +16,7 @@ var update = flag.Bool("update", false, "record the answers of examples/fallback
 // The recording of examples/fallback is made with servers that speak the protocols: one
 // fails after the tool has answered, and the other one finishes the conversation.
 func TestRecordExample(t *testing.T) {
+	t.Parallel()
 	if !*update {
 		t.Skip("only with -update")
 	}

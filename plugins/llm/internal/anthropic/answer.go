@@ -174,8 +174,12 @@ func (a *assembly) count(u usage) {
 		to   *int
 		from *int
 	}{
-		{&a.counts.InputTokens, u.Input}, {&a.counts.OutputTokens, u.Output}, {&a.counts.CachedTokens, u.CacheRead},
-		{&a.counts.CacheWriteTokens, u.CacheWrite}, {&a.counts.CacheWriteLongTokens, u.Creation.Long}, {&a.counts.ReasoningTokens, u.Details.Thinking},
+		{&a.counts.InputTokens, u.Input},
+		{&a.counts.OutputTokens, u.Output},
+		{&a.counts.CachedTokens, u.CacheRead},
+		{&a.counts.CacheWriteTokens, u.CacheWrite},
+		{&a.counts.CacheWriteLongTokens, u.Creation.Long},
+		{&a.counts.ReasoningTokens, u.Details.Thinking},
 	} {
 		if c.from != nil {
 			*c.to = *c.from

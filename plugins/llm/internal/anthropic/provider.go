@@ -11,8 +11,10 @@ import (
 const (
 	// DefaultBase is the address of Anthropic's server.
 	DefaultBase = "https://api.anthropic.com"
-	// VersionHeader and Version select the version of the protocol.
-	VersionHeader, Version = "Anthropic-Version", "2023-06-01"
+	// VersionHeader is the header that selects the version of the protocol.
+	VersionHeader = "Anthropic-Version"
+	// Version is the version of the protocol.
+	Version = "2023-06-01"
 	// Name is the name of the provider.
 	Name = "anthropic"
 )

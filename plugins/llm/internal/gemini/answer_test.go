@@ -88,7 +88,8 @@ func TestRequest(t *testing.T) {
 		Messages: []chat.Message{
 			{Role: "user", Content: chat.Content{{Text: "a"}, {File: "https://x/a.pdf"}}},
 			{Role: "assistant", ToolCalls: []chat.ToolCall{{ID: "1", Name: "f", Arguments: "[1]"}, {ID: "2", Name: "g"}}},
-			{Role: "tool", ToolCallID: "1", Content: chat.Content{{Text: "[1,2]"}}}, {Role: "tool", ToolCallID: "2", Content: chat.Content{{Text: "plain"}}},
+			{Role: "tool", ToolCallID: "1", Content: chat.Content{{Text: "[1,2]"}}},
+			{Role: "tool", ToolCallID: "2", Content: chat.Content{{Text: "plain"}}},
 		},
 	}
 	object := func(pairs ...any) map[string]any {

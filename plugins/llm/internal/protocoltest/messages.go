@@ -118,11 +118,9 @@ func (messages) block(s *Server, b object, signature *string, open map[string]bo
 }
 
 func (p messages) write(w *writer, step Step, stream bool) {
-	signature := ""
 	var blocks []object
 	if step.Reasoning != "" {
-		signature = w.server.sign(w.turn, step)
-		blocks = append(blocks, object{"type": "thinking", "thinking": step.Reasoning, "signature": signature})
+		blocks = append(blocks, object{"type": "thinking", "thinking": step.Reasoning, "signature": w.server.sign(w.turn, step)})
 	}
 	if step.Text != "" {
 		blocks = append(blocks, object{"type": "text", "text": step.Text})

@@ -39,8 +39,10 @@ func TestAnswers(t *testing.T) {
 		{"filtered", message(`"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[]`), chat.Answer{Model: "g", FinishReason: "content_filter"}},
 		{"a refusal", message(`"status":"completed","output":[{"type":"message","content":[{"type":"refusal","refusal":"no"}]}]`), chat.Answer{Model: "g", Text: "no", FinishReason: "refusal"}},
 		{"reasoning that cannot go back", message(`"status":"completed","output":[{"type":"reasoning","id":"r","summary":[{"text":"a"},{"text":"b"}]},{"type":"function_call","call_id":"1","name":"f","arguments":""}]`), chat.Answer{Model: "g", Reasoning: "a\n\nb", ToolCalls: []chat.ToolCall{{ID: "1", Name: "f"}}, FinishReason: "tool_calls"}},
-		{"counts", message(`"status":"completed","output":[],"usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":3},"output_tokens_details":{"reasoning_tokens":2}}`),
-			chat.Answer{Model: "g", FinishReason: "stop", Usage: &chat.Usage{InputTokens: 10, OutputTokens: 5, TotalTokens: 15, CachedTokens: 4, CacheWriteTokens: 3, ReasoningTokens: 2}}},
+		{
+			"counts", message(`"status":"completed","output":[],"usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":3},"output_tokens_details":{"reasoning_tokens":2}}`),
+			chat.Answer{Model: "g", FinishReason: "stop", Usage: &chat.Usage{InputTokens: 10, OutputTokens: 5, TotalTokens: 15, CachedTokens: 4, CacheWriteTokens: 3, ReasoningTokens: 2}},
+		},
 	} {
 		for _, stream := range []bool{false, true} {
 			got, err, _ := ask(t, stream, servertest.Reply{Chunks: []string{c.body}})
