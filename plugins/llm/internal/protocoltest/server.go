@@ -61,7 +61,7 @@ type Server struct {
 	URL string
 
 	protocol protocol
-	steps    []Step
+	answer   func(seen []Request) Step
 	mu       sync.Mutex
 	seen     []Request
 	issued   map[string]string // reasoning by its signature
@@ -72,11 +72,17 @@ type Server struct {
 // repeated.
 func Start(t testing.TB, name string, steps ...Step) *Server {
 	t.Helper()
+	return StartFunc(t, name, func(seen []Request) Step { return steps[min(len(seen), len(steps))-1] })
+}
+
+// StartFunc is [Start] with a function that chooses the answer to the last request seen.
+func StartFunc(t testing.TB, name string, answer func(seen []Request) Step) *Server {
+	t.Helper()
 	p, ok := map[string]protocol{"anthropic": messages{}, "openai-responses": responses{}, "gemini": generate{}, "openai": completions{}}[name]
 	if !ok {
 		t.Fatalf("no protocol %q", name)
 	}
-	s := &Server{protocol: p, steps: steps, issued: map[string]string{}, owed: map[string]string{}}
+	s := &Server{protocol: p, answer: answer, issued: map[string]string{}, owed: map[string]string{}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	s.URL = server.URL
@@ -99,7 +105,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	talk, err := s.protocol.read(s, r, body)
 	s.seen = append(s.seen, Request{Header: r.Header.Clone(), Path: r.URL.Path, Body: body, Talk: talk})
-	step := s.steps[min(len(s.seen), len(s.steps))-1]
+	step := s.answer(s.seen)
 	out := &writer{ResponseWriter: w, server: s, turn: len(s.seen), cut: step.Cut}
 	switch {
 	case s.protocol.key(r) != Key:
