@@ -183,7 +183,7 @@ func (p *paramChecker) unknown(b *spec.ActionBody, diags *diag.List) {
 
 // elsewhere has hints for actions that other tools provide under a namespace of tea.
 var elsewhere = map[string]string{
-	"code.sandbox": "code.execute runs each call in a sandbox of its own",
+	"code.sandbox": "code.execute runs each call in its own sandbox",
 }
 
 // moduleAction returns the only action with this name after its namespace, or "" if

@@ -25,7 +25,7 @@ func withRoots(roots []string, more ...string) []string {
 type read struct {
 	key string
 	pos diag.Pos
-	// isRoot reports that the key is the first name of a template expression;
+	// isRoot reports whether the key is the first name of a template expression;
 	// roots are the additional roots there.
 	isRoot bool
 	roots  []string

@@ -105,7 +105,7 @@ func mapKeys(g *grammar) []*key {
 		{name: "items", shape: written().or(listOf(anything())), required: true, doc: "The list, usually a template."},
 		{name: "item_var", shape: str(), fallback: "item", doc: "Name of the item in templates, state and Lua."},
 		{name: "index_var", shape: str(), fallback: "index", doc: "Name of the index, from 0."},
-		{name: "max_concurrency", shape: integer(1), doc: "Maximum number of items that run concurrently. Default: that of parallel or config, otherwise 64."},
+		{name: "max_concurrency", shape: integer(1), doc: "Maximum number of items that run concurrently. Default: the limit of parallel or config, otherwise 64."},
 		{name: "fail_fast", shape: boolean(), fallback: "false", doc: "The first failed branch ends the map."},
 		{name: "action", shape: object(g.call), doc: "Action to call for each item."},
 		{name: "steps", shape: listOf(object(g.step)).nonEmpty(), doc: "Bodies to run for each item."},

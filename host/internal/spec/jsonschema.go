@@ -291,7 +291,7 @@ func callConditions(s *section, actions []tea.ActionInfo) []any {
 		delete(with, "params")
 		list = append(list, part{"if": part{"anyOf": named}, "then": part{
 			"properties": with,
-			"if":         part{"propertyNames": referenceTo(nodeKeys)}, // otherwise params is a parameter, see findIn
+			"if":         part{"propertyNames": referenceTo(nodeKeys)}, // otherwise params is itself a parameter, see findIn
 			"then":       part{"properties": part{"params": params}},
 		}})
 	}

@@ -18,7 +18,7 @@ func (c *checker) unknown(n, k *source.Node, path string, s *section) {
 	c.errorf(diagcode.UnknownKey, k, path, c.keyHint(k.Text, s, calls), "unknown key %q in %s", k.Text, s.title)
 }
 
-// keyHint returns the hint for an unknown key; calls reports that n also calls an
+// keyHint returns the hint for an unknown key; calls reports whether n also calls an
 // action.
 func (c *checker) keyHint(word string, s *section, calls bool) string {
 	for _, name := range []string{s.title + "." + word, s.kind() + "." + word, word} {
@@ -55,7 +55,7 @@ func (g *grammar) placesOf(word string, except *section) []string {
 var otherNames = map[string]string{
 	"retries":                            "the number of retries is retry.max_retries",
 	"max_attempts":                       "the number of retries is retry.max_retries",
-	"retry_policy":                       "retries of a node go under retry: {max_retries: ...}, those of every node under error_policy",
+	"retry_policy":                       "put a node's retries under retry: {max_retries: ...}, and retries of every node under error_policy",
 	"depends_on":                         "order comes from the list, from edges or from goto: add an edge {from: ..., to: ...}",
 	"needs":                              "order comes from the list, from edges or from goto: add an edge {from: ..., to: ...}",
 	"timeout":                            "write timeout_seconds",

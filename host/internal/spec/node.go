@@ -82,7 +82,7 @@ type ActionBody struct {
 	// Own has the keys of the node that can also be parameters of the action, such as
 	// metadata; nil if there are none.
 	Own *Tree
-	// Inline reports that the parameters are next to action:. OwnDiags then has the
+	// Inline reports whether the parameters are next to action:. OwnDiags then has the
 	// mistakes of Own as keys of the node, by key; see Claim.
 	Inline   bool
 	OwnDiags map[string]diag.List

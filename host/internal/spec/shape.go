@@ -19,8 +19,8 @@ type shape struct {
 	number   *numberForm
 	duration time.Duration // the unit of a plain number; 0 = no duration
 	positive bool          // a duration or number of 0 is not accepted
-	list     *shape        // of the elements
-	minItems int           // of a list, and of free keys
+	list     *shape        // the shape of the elements
+	minItems int           // for a list, and for free keys
 	mapping  *section      // known keys
 	entries  *shape        // free keys, each value of this shape
 	anything bool

@@ -13,10 +13,10 @@ import (
 type Text struct {
 	diag.Pos
 	Value string
-	// Block reports that the text is a YAML block scalar: line n of the text is
+	// Block reports whether the text is a YAML block scalar: line n of the text is
 	// line n of the file, and every line begins at Pos.Column.
 	Block bool
-	// Cut reports that the text ends at a comment, which the author may have
+	// Cut reports whether the text ends at a comment, which the author may have
 	// meant to be part of it.
 	Cut bool
 

@@ -19,7 +19,7 @@ func (t *Trigger) check() (hint string, err error) {
 		return t.Webhook.check()
 	case TriggerWatch:
 		if strings.Contains(t.Watch.Pattern, "/") {
-			return "watch the directory with these files", fmt.Errorf("pattern: %q has a slash, which the name of a file cannot", t.Watch.Pattern)
+			return "watch the directory with these files", fmt.Errorf("pattern: %q has a slash, which is not allowed in the name of a file", t.Watch.Pattern)
 		}
 		if _, err := path.Match(t.Watch.Pattern, ""); err != nil {
 			return "use *, ? and [...]", fmt.Errorf("pattern: %q is not a pattern", t.Watch.Pattern)
@@ -36,7 +36,7 @@ func (t *Webhook) check() (hint string, err error) {
 	case p == "" || strings.ContainsAny(p, "?#%{} ") || path.Clean(p) != p || strings.HasPrefix(p, ".."):
 		return "use letters, digits, - and /", fmt.Errorf("webhook: %q is not a path", t.Path)
 	case t.Secret == "" && signed:
-		return "pass its secret: secret: NAME, or signature: none where another program checks requests", errors.New("webhook: requests are not signed, so anyone can start runs")
+		return "pass its secret: secret: NAME, or signature: none if another program checks requests", errors.New("webhook: requests are not signed, so anyone can start runs")
 	case t.Secret != "" && !signed:
 		return "remove one of the two", errors.New("webhook: signature: none has no secret")
 	}

@@ -17,7 +17,7 @@ type Values struct {
 	// When is the condition on a value that starts a run, and Reset the one that ends
 	// it; nil = default.
 	When, Reset *Text
-	// Each reports that each value starts a run while the condition is true.
+	// Each reports whether each value starts a run while the condition is true.
 	Each bool
 	// Hold is how long the condition must be true, and MinInterval the shortest time
 	// between two starts.
@@ -29,11 +29,11 @@ type Values struct {
 // OnFailure starts a run after several readings in a row have failed.
 type OnFailure struct {
 	diag.Pos
-	// Workflow is the workflow to start; "" = that of the trigger.
+	// Workflow is the workflow to start; "" = the trigger's.
 	Workflow string
 	// After is the number of failures.
 	After int
-	// Recovery reports that the next reading that succeeds starts a run as well.
+	// Recovery reports whether the next reading that succeeds starts a run as well.
 	Recovery bool
 }
 
@@ -77,7 +77,7 @@ func streamSection() *section {
 
 func onFailureSection() *section {
 	return &section{title: "on_failure", doc: "A run for readings that fail.", keys: []*key{
-		{name: "workflow", shape: str(), fallback: "that of the trigger", doc: "Name of the workflow to start, with the input {event: ...}."},
+		{name: "workflow", shape: str(), fallback: "the trigger's workflow", doc: "Name of the workflow to start, with the input {event: ...}."},
 		{name: "after", shape: integer(1), fallback: "3", doc: "Number of failures in a row."},
 		{name: "recovery", shape: boolean(), fallback: "false", doc: "Whether the first value after that starts a run of it, too."},
 	}}
