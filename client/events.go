@@ -90,7 +90,7 @@ type stream struct {
 	last  int64
 	pause time.Duration
 	yield func(Event, error) bool
-	// connected reports that the server has answered; ended, that the last event is the
+	// connected reports whether the server has answered; ended, that the last event is the
 	// end of the run or the beginning of a wait.
 	connected, ended bool
 }

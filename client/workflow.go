@@ -37,13 +37,14 @@ type LastRun struct {
 type Trigger struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
-	// Last and Next are the times of a schedule; Last is also that of a poll or stream.
+	// Last and Next are the times of a schedule's last and next run; a poll or stream
+	// has only Last.
 	Last *time.Time `json:"last,omitempty"`
 	Next *time.Time `json:"next,omitempty"`
 	// Problem is the reason why the trigger does not work at the moment.
 	Problem string `json:"problem,omitempty"`
 	// Value is the last value of a poll or stream as JSON, cut after 200 bytes. Active
-	// reports that its condition has started a run and was not reset.
+	// reports whether its condition has started a run and was not reset.
 	Value  string `json:"value,omitempty"`
 	Active bool   `json:"active,omitempty"`
 }

@@ -42,8 +42,8 @@ type Drive struct {
 }
 
 // Drive runs or continues a run on the runtime of another engine, without a
-// checkpoint directory. The functions of the options are called from functions
-// that the runtime started. The errors are those of [Workflow.Run] and
+// checkpoint directory. The functions of the options are called from functions that
+// the runtime started. It returns the errors of [Workflow.Run] and
 // [Workflow.Resume].
 func (wf *Workflow) Drive(ctx context.Context, o RunOptions, d Drive) (*flow.Result, error) {
 	var eo engine.Options

@@ -109,7 +109,7 @@ type ConfigSecretError struct {
 	RunID string
 	// Secret is the name of the secret, or the path of the setting.
 	Secret string
-	// Setting reports that it is a setting, not a secret of the caller.
+	// Setting reports whether it is a setting, not a secret of the caller.
 	Setting bool
 }
 

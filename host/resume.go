@@ -142,7 +142,7 @@ func (wf *Workflow) replayOptionsAt(ctx context.Context, c *checkpoint.Contents,
 	h := c.Header
 	changed := h.Digest != wf.spec.Digest
 	if changed && !o.Force && !o.Migrate {
-		return engine.Options{}, fmt.Errorf("run %s: %w; resume with --migrate to take the new one where everything the run used is still there, or with --force", h.RunID, ErrWorkflowChanged)
+		return engine.Options{}, fmt.Errorf("run %s: %w; resume with --migrate to use the new version if everything that the run used still exists, or with --force", h.RunID, ErrWorkflowChanged)
 	}
 	o.RunID = h.RunID
 	eo, err := wf.engineOptions(o)

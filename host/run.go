@@ -53,17 +53,17 @@ type RunOptions struct {
 	Callbacks flow.Callbacks
 	// InterruptBefore and InterruptAfter name additional nodes to stop at.
 	InterruptBefore, InterruptAfter []string
-	// RetryFailed, on resume, runs the failed branches of a run again and what
-	// follows them; branches that succeeded are kept.
+	// RetryFailed, on resume, runs the failed branches of a run and the nodes after
+	// them again; branches that succeeded are kept.
 	RetryFailed bool
 	// Force resumes even if the workflow has changed; Migrate does so only if
 	// everything that the checkpoint refers to still exists.
 	Force, Migrate bool
 	// DryRun makes only the calls of actions that only read, as their descriptions say,
 	// unless the node has `effects: once`. For each other call there is an event of type
-	// dry_run, and the result is {"dry_run": true}, or that of the action if it can
-	// check a call without its effect. The run has no checkpoint; a resume leaves that of
-	// its run as it is.
+	// dry_run, and the result is {"dry_run": true}, or the action's result, if the action
+	// can check a call without its effect. The run has no checkpoint; a resume with
+	// DryRun does not change the checkpoint of its run.
 	DryRun bool
 	// KeepOldRuns disables the pruning of old runs.
 	KeepOldRuns bool

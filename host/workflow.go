@@ -41,7 +41,7 @@ type LoadOptions struct {
 	// precedence. The workflow can use their actions, which fail if this host
 	// calls them.
 	Elsewhere []tea.Manifest
-	// Remote reports that the workflow runs on other machines: the directories of
+	// Remote reports whether the workflow runs on other machines: the directories of
 	// this machine are not checked.
 	Remote bool
 
@@ -158,7 +158,7 @@ func (h *Host) compile(s *spec.Workflow, diags diag.List, o LoadOptions) (*Workf
 	}
 	// Plugins were started to read their manifests, which may declare settings.
 	if wf != nil {
-		_ = wf.Close() // nothing of it was opened
+		_ = wf.Close() // no bundle was opened
 	}
 	return h.compileOnce(s, diags, o)
 }

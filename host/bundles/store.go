@@ -17,8 +17,8 @@ import (
 // Store is the store of one user. It is safe for concurrent use, also by
 // several processes.
 type Store struct {
-	root    string // of the entries
-	plugins string // of the links, where plugins are found
+	root    string // the directory of the entries
+	plugins string // the directory of the links, which is searched for plugins
 }
 
 // UserStore returns the store of the user, $XDG_DATA_HOME/tea; nil if there is
@@ -171,7 +171,7 @@ func (s *Store) active(name string) (string, error) {
 	}
 	parts := strings.Split(filepath.ToSlash(target), "/")
 	if len(parts) != 4 || parts[0] != ".." || parts[1] != filepath.Base(s.root) || !isID(parts[2]) || parts[3] != filepath.Base(s.link(name)) {
-		return "", fmt.Errorf("%s is a link that no installation has made; remove it first", s.link(name))
+		return "", fmt.Errorf("%s is a link that tea did not create; remove it first", s.link(name))
 	}
 	return parts[2], nil
 }

@@ -15,7 +15,7 @@ type NodeError struct {
 	Pos        diag.Pos
 	Attempts   int
 	Err        *tea.Error
-	// InCode reports that Pos is where the node's Lua code failed, which Err
+	// InCode reports whether Pos is where the node's Lua code failed, which Err
 	// contains too; otherwise Pos is the position of the node.
 	InCode bool
 }

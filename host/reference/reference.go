@@ -22,9 +22,8 @@ type Field struct {
 	// "rows[].name" in each item of a list, "labels.*" for every other name.
 	Path string
 	// Type is the type in words, such as "list of string".
-	Type     string
-	Required bool
-	// Description is the description in the schema.
+	Type        string
+	Required    bool
 	Description string
 	// Rules are the constraints in words, including the default.
 	Rules []string

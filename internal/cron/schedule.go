@@ -9,7 +9,7 @@ type Schedule struct {
 	// anyDay and anyWeekday report that the field begins with *. If one of them does, a
 	// day must match both fields; otherwise either is enough.
 	anyDay, anyWeekday bool
-	// wildcard reports that the minutes or the hours begin with *.
+	// wildcard reports whether the minutes or the hours begin with *.
 	wildcard bool
 }
 

@@ -316,7 +316,7 @@ func TestRecordOutOfOrderIsRefused(t *testing.T) {
 	buf, ends := smallJournal(t)
 	gap := append(bytes.Clone(buf[:ends[1]]), buf[ends[2]:]...)
 	var corrupt *CorruptError
-	if _, err := decode(gap, "x"); !errors.As(err, &corrupt) || corrupt.Reason != "record 3 is in the place of record 2" {
+	if _, err := decode(gap, "x"); !errors.As(err, &corrupt) || corrupt.Reason != "record 3 is where record 2 should be" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -93,8 +93,8 @@ func (j *Journal) taken(b *batch) {
 	j.size = j.fileSize() + int64(len(j.queue.frames))
 }
 
-// dropQueue fails the records that were queued after a failed write: their
-// numbers continue those of records that do not exist.
+// dropQueue fails the records that were queued after a failed write: they are
+// numbered after records that were not written.
 func (j *Journal) dropQueue(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

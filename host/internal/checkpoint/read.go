@@ -129,7 +129,7 @@ func (c *Contents) take(payload []byte, header bool) error {
 		return err
 	}
 	if want := uint64(len(c.Records)) + 1; r.Seq != want {
-		return fmt.Errorf("record %d is in the place of record %d", r.Seq, want)
+		return fmt.Errorf("record %d is where record %d should be", r.Seq, want)
 	}
 	c.Records = append(c.Records, r)
 	return nil

@@ -127,8 +127,10 @@ func CheckPrivate(path string, kind fs.FileMode) error {
 	switch {
 	case err != nil:
 		return err
+	case info.Mode().Type() != kind && kind.IsDir():
+		return fmt.Errorf("%s is not a directory", path)
 	case info.Mode().Type() != kind:
-		return fmt.Errorf("%s is of the wrong kind", path)
+		return fmt.Errorf("%s is not a regular file", path)
 	case OthersCanWrite(info, 0o022):
 		return fmt.Errorf("other users can write to %s", path)
 	case !IsOurs(info):

@@ -25,8 +25,8 @@ type branch struct {
 	// item and count are the variables of a map's branch and the number of items.
 	item  itemVars
 	count int
-	// entry is the first node of the branch, stop the fan-in node before which
-	// it ends. A map's branch consists of entry alone.
+	// entry is the first node of the branch, stop the fan-in node after its last
+	// node. A map's branch consists of entry alone.
 	entry, stop *graph.Node
 	single      bool
 }
@@ -370,7 +370,7 @@ func (f *frame) runBranch(ctx context.Context, b *branch, fan *fan, res *branchR
 	f.endBranch(res, fan.tolerant)
 }
 
-// tryBranch makes one attempt within the context total; done reports that there is
+// tryBranch makes one attempt within the context total; done reports whether there is
 // nothing to retry.
 func (f *frame) tryBranch(ctx, total context.Context, b *branch, policy *graph.Parallel, res *branchResult) (done bool) {
 	res.Err, res.Timeout, res.err, res.cause = nil, false, nil, nil

@@ -89,7 +89,7 @@ func (x *execution) effect(at execpath.Path) (state string, result any) {
 // effectTries returns the number of times that the effect at a path was begun.
 func (x *execution) effectTries(at execpath.Path) uint32 {
 	n, _ := x.effectNote(at)["tries"].(int64)
-	return uint32(n) //nolint:gosec // it is counted here
+	return uint32(n) //nolint:gosec // written by this package, and small
 }
 
 func (x *execution) effectNote(at execpath.Path) map[string]any {

@@ -57,8 +57,8 @@ type frame struct {
 	only execpath.Path
 	// replayOnly stops the frame at the first node that is not recorded.
 	replayOnly bool
-	// void is the number up to which records no longer count in this frame,
-	// because branches were run again.
+	// Records with numbers up to void do not count in this frame, because branches
+	// were run again.
 	void uint64
 	// inputSeq is the last record whose input, given to a resume, is included in
 	// the frame's state; replay.End if every input is included.

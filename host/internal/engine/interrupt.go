@@ -53,7 +53,7 @@ func (f *frame) interrupt(ctx context.Context, i flow.Interrupt) (answer any, er
 	return answer, r.append(execpath.Path(i.Path), &replay.Answer{ID: i.ID, Value: answer})
 }
 
-// wait suspends the frame at an interrupt; known reports that it was already
+// wait suspends the frame at an interrupt; known reports whether it was already
 // recorded.
 func (f *frame) wait(i flow.Interrupt, known bool) error {
 	r := f.run

@@ -198,7 +198,7 @@ func (x *execution) renderValue(ctx context.Context, v any, s callScope, own map
 type callScope struct {
 	scope
 	roots map[string]any
-	// isData reports that the template is not the workflow's.
+	// isData reports whether the template is not the workflow's.
 	isData bool
 }
 
@@ -210,7 +210,7 @@ func (s callScope) data(text string) (*expr.Template, error) {
 	}
 	for _, ref := range t.Roots() {
 		if _, ok := s.roots[ref.Root]; !ok && ref.Root != "state" {
-			return nil, tea.Errorf(tea.ValidationError, "the template %.100q reads %q: one that is not written in the parameter itself can read only the names of the action and the state", text, ref.Root)
+			return nil, tea.Errorf(tea.ValidationError, "the template %.100q reads %q: a template that is not written in the parameter itself can read only the names of the action and the state", text, ref.Root)
 		}
 	}
 	return t, nil

@@ -56,7 +56,7 @@ type Options struct {
 	// Hold leaves every pending interrupt to Answers and Ask; otherwise a resume
 	// without answers passes the interrupts before and after nodes.
 	Hold bool
-	// RetryFailed runs failed branches again, and what follows them; see
+	// RetryFailed runs failed branches and the nodes after them again; see
 	// [ErrNothingFailed].
 	RetryFailed bool
 	// Relaxed allows recorded decisions that no longer fit the graph to be made

@@ -58,7 +58,7 @@ type run struct {
 	root frame
 	// last is the path of the last started node, for status records.
 	last execpath.Path
-	// inputTaken reports that the input of a resume was merged somewhere.
+	// inputTaken is set when the input of a resume is merged.
 	inputTaken      atomic.Bool
 	recordInputOnce sync.Once
 	recordInputErr  error

@@ -8,10 +8,10 @@ import (
 	"github.com/the-edge-agent/tea/sdk/x/backoff"
 )
 
-// Runtime is the clock and the concurrency of a run that another engine drives,
-// such as a Temporal workflow. A normal run has no Runtime and uses goroutines and
-// the system clock. All methods are called from functions that the runtime itself
-// started, one of which runs at a time.
+// Runtime is the clock and the concurrency of a run that another engine drives, such
+// as a Temporal workflow. A normal run has no Runtime and uses goroutines and the
+// system clock. All methods are called from functions that the runtime itself
+// started; only one of them runs at a time.
 type Runtime interface {
 	// Now returns the time of the run.
 	Now() time.Time

@@ -13,7 +13,7 @@ type Ref struct {
 	Root         string
 	Path         []string
 	Line, Column int
-	// Optional reports that the filter default follows.
+	// Optional reports whether the filter default follows.
 	Optional bool
 }
 

@@ -28,7 +28,7 @@ type run struct {
 	out      []byte
 	ticks    int
 	calls    int
-	// optional reports that a look-up need not find anything.
+	// optional reports whether a look-up need not find anything.
 	optional bool
 	// roots are the roots with required members from which an object was read.
 	roots map[string]any

@@ -17,9 +17,9 @@ type Scope interface {
 // maxText bounds the length of a template and of its text.
 const maxText = 16 << 20
 
-// FieldFinder is an optional interface of a [Scope] that looks up root.key
-// directly, before Lookup of the whole root: because that is cheaper, or
-// because the root has fields beyond those of its value.
+// FieldFinder is an optional interface of a [Scope] that looks up root.key directly,
+// before Lookup of the whole root: because that is cheaper, or because the root has
+// more fields than its value.
 type FieldFinder interface {
 	Field(root, key string) (any, bool)
 }

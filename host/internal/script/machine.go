@@ -34,9 +34,9 @@ type machine struct {
 	errorMeta  *lua.LTable                 // metatable of action errors
 	proxies    map[*lua.LTable]*lua.LTable // read-only table -> its target
 	patterns   map[patternKey]*pattern
-	path       []segment     // exporters' memory
-	seen       []*lua.LTable // exporters' memory
-	kept       []string      // runs' memory
+	path       []segment     // reused by exporters
+	seen       []*lua.LTable // reused by exporters
+	kept       []string      // reused by the runs
 	null       *lua.LUserData
 	hidden     []lua.LValue // the arguments of a chunk, see rewrite
 	next       *lua.LFunction

@@ -22,8 +22,8 @@ const maxNesting = 1000
 // because the compiler searches all of them for each one.
 const maxConstants = 1 << 14
 
-// maxPlain is the largest size of a chunk that certainly stays within the limits of
-// the compiler, the smallest of which is 200 registers.
+// maxPlain is the largest size of a chunk that certainly stays within the compiler's
+// limits. The smallest limit is 200 registers.
 const maxPlain = 100
 
 // rewriter replaces expressions for which gopher-lua has no hook. Concatenations become

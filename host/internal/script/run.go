@@ -55,7 +55,7 @@ type run struct {
 	boundaries []int         // callbacks at the start of each coroutine
 	missing    missingName
 	counted    int // instructions, with Env.Steps
-	steps      int // of library functions since the last check of the deadline
+	steps      int // counts library functions' work since the last check of the deadline
 	yielder
 
 	mu       sync.Mutex

@@ -29,7 +29,7 @@ type facts struct {
 	// named are the globals that are read, including the chunk's own and fields of _G.
 	named    []string
 	requires []string
-	// otherReturns reports that the chunk returns anything other than table
+	// otherReturns reports whether the chunk returns anything other than table
 	// constructors.
 	otherReturns bool
 }
@@ -107,7 +107,7 @@ type observer struct {
 	assigned  []assignment
 	// own are the globals that the chunk sets itself.
 	own map[string]bool
-	// escapes reports that the state as a whole is returned or passed on.
+	// escapes reports whether the state as a whole is returned or passed on.
 	escapes bool
 }
 

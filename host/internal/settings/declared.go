@@ -168,7 +168,7 @@ type Plugins struct {
 	SwapTimeoutSeconds  float64 `json:"swap_timeout_seconds,omitempty" minimum:"0" doc:"time that calls wait at most while a new version of a plugin with an exclusive resource takes over; default 30"`
 	MemoryMB            float64 `json:"memory_mb,omitempty" minimum:"16" doc:"memory of the process; default three quarters of the machine's memory"`
 	CPU                 float64 `json:"cpu,omitempty" minimum:"0" doc:"number of processors; default all"`
-	OpenFiles           float64 `json:"open_files,omitempty" minimum:"16" doc:"number of open files; default that of tea"`
+	OpenFiles           float64 `json:"open_files,omitempty" minimum:"16" doc:"number of open files; default: tea's"`
 }
 
 // pluginLimits is the schema of settings.plugins.

@@ -42,7 +42,7 @@ type Node struct {
 	// Quote is the quote before it, or 0.
 	Written string
 	Quote   byte
-	// Cut reports that a plain scalar, possibly empty, ends at a comment on its
+	// Cut reports whether a plain scalar, possibly empty, ends at a comment on its
 	// line. The author may have meant the text after the # to be part of it.
 	Cut bool
 	// Items are the elements of a list.

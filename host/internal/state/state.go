@@ -7,7 +7,7 @@ import "maps"
 // a write replaces a top-level key, nothing deeper.
 type State struct {
 	values map[string]any
-	// shared reports that values is used elsewhere: copy it before the next write.
+	// shared reports whether values is used elsewhere: copy it before the next write.
 	shared bool
 }
 

@@ -41,7 +41,7 @@ type params struct {
 	Code           string  `json:"code" doc:"Lua; sees the global input, returns a value"`
 	Input          any     `json:"input,omitempty" doc:"the value of the global input"`
 	TimeoutSeconds float64 `json:"timeout_seconds,omitempty" default:"5" minimum:"0.001" maximum:"3600" doc:"timeout of the code"`
-	MemoryMB       int     `json:"memory_mb,omitempty" default:"64" minimum:"1" maximum:"4096" doc:"memory limit in MiB, in addition to that of the idle child"`
+	MemoryMB       int     `json:"memory_mb,omitempty" default:"64" minimum:"1" maximum:"4096" doc:"memory limit in MiB, on top of what the idle child uses"`
 	MaxOutputBytes int     `json:"max_output_bytes,omitempty" default:"65536" minimum:"0" doc:"maximum output of print, in bytes"`
 }
 

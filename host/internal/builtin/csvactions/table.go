@@ -12,7 +12,7 @@ import (
 type Options struct {
 	// Delimiter is one character; "" is a comma, `\t` a tab.
 	Delimiter string
-	// HasHeader reports that the first row has the column names.
+	// HasHeader reports whether the first row has the column names.
 	HasHeader bool
 	// Headers are the column names instead.
 	Headers []string

@@ -91,7 +91,7 @@ type Settings struct {
 	MaxRedirects int               `json:"max_redirects,omitempty" default:"10" minimum:"0" doc:"the maximum number of redirects"`
 	Timeout      float64           `json:"timeout_seconds,omitempty" default:"30" minimum:"0" doc:"timeout of a call that sets none"`
 	UserAgent    string            `json:"user_agent,omitempty" doc:"the User-Agent header; default tea and its version"`
-	Headers      map[string]string `json:"headers,omitempty" doc:"headers for every call; those of the call take precedence"`
+	Headers      map[string]string `json:"headers,omitempty" doc:"headers for every call; the call's own take precedence"`
 }
 
 // readSettings returns the settings with their defaults, and their host

@@ -32,7 +32,7 @@ type function struct {
 	params [][]kind
 	// optional is the number of params at the end that can be omitted.
 	optional int
-	// variadic reports that the last one can be repeated.
+	// variadic reports whether the last one can be repeated.
 	variadic bool
 	call     func(r *run, args []any) any
 }

@@ -18,7 +18,7 @@ type askParams struct {
 	Choices        []any          `json:"choices,omitempty" minItems:"1" doc:"the allowed answers"`
 	TimeoutSeconds float64        `json:"timeout_seconds,omitempty" minimum:"0" doc:"time to wait for the answer; 0 = no limit"`
 	OnTimeout      string         `json:"on_timeout,omitempty" enum:"deny,default,fail" default:"fail" doc:"the answer after the timeout: false, the default, or a failure"`
-	Default        any            `json:"default,omitempty" doc:"the answer with on_timeout: default, and that of an empty line at a terminal; it must be a possible answer"`
+	Default        any            `json:"default,omitempty" doc:"the answer with on_timeout: default, and for an empty line at a terminal; it must be a possible answer"`
 }
 
 type attachment struct {

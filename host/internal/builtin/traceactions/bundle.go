@@ -13,7 +13,7 @@ import (
 
 // Bundle returns the bundle trace.
 func Bundle(version string) *tea.Bundle {
-	local := func(a *tea.Action) { a.Replay.Local = true } // the spans are those of the process
+	local := func(a *tea.Action) { a.Replay.Local = true } // spans belong to the process
 	return &tea.Bundle{
 		Name: "trace", Version: version, Description: "Adds spans and entries to the run's trace.",
 		Open: func(context.Context, tea.Settings) (any, error) { return newSpans(), nil },

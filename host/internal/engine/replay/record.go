@@ -47,7 +47,7 @@ type Node struct {
 	Count int `json:"n,omitzero"`
 	// Retries is the number of repeated attempts.
 	Retries int `json:"try,omitzero"`
-	// Fallback reports that the node's fallback runs instead.
+	// Fallback reports whether the node's fallback runs instead.
 	Fallback bool `json:"fb,omitzero"`
 	// Usage is the usage of the execution; nil if the result reports it.
 	Usage *Usage `json:"use,omitzero"`
@@ -125,10 +125,10 @@ type Answer struct {
 // Input is an input that was merged into the state when the run continued.
 type Input struct {
 	Values map[string]any `json:"values"`
-	// Begun reports that the container at this path had begun with the state
+	// Begun reports whether the container at this path had begun with the state
 	// before it.
 	Begun bool `json:"begun,omitzero"`
-	// FromResume reports that the values were merged from [ResumeInput] records and the
+	// FromResume reports whether the values were merged from [ResumeInput] records and the
 	// input of the resume.
 	FromResume bool `json:"given,omitzero"`
 }
@@ -157,7 +157,7 @@ type Status struct {
 // Session marks the beginning of a resume, to measure the working time.
 type Session struct{}
 
-// Retry revokes the outcomes of failed branches, and what follows them.
+// Retry revokes the outcomes of failed branches and everything after them.
 type Retry struct {
 	Paths []execpath.Path `json:"paths"`
 }

@@ -26,12 +26,12 @@ const End = math.MaxUint64
 type Replay struct {
 	// Start is the record with which the run began; nil for a new run.
 	Start *Start
-	// Done reports that the run succeeded and nothing was recorded since.
+	// Done reports whether the run succeeded and nothing was recorded since.
 	Done bool
 	// Used is the usage of the recorded part, Worked its working time.
 	Used   flow.Usage
 	Worked time.Duration
-	// InputMerged reports that a frame has merged the last input.
+	// InputMerged reports whether a frame has merged the last input.
 	InputMerged bool
 
 	nodes      map[execpath.Path]*Node
@@ -50,8 +50,8 @@ type Replay struct {
 	// session and latest are the times of the first and the last record since
 	// Worked was last recorded.
 	session, latest time.Time
-	// redone are failed branches that were run again, and their containers, with
-	// the number up to which their records are void.
+	// redone are failed branches that were run again, and their containers, with the
+	// highest number of the void records.
 	redone map[execpath.Path]uint64
 	// seqs are the numbers of the last records; nil without retries.
 	seqs map[stamp]uint64
@@ -99,7 +99,7 @@ const (
 	stampNote      = '=' // a path and a key
 )
 
-// New reads the records of a run; retry reports that its failed branches are about
+// New reads the records of a run; retry reports whether its failed branches are about
 // to run again. The error names the unreadable record, or is a
 // [*secret.MissingError].
 func New(records []checkpoint.Record, secrets *secret.Set, retry bool) (*Replay, error) {

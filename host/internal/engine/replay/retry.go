@@ -12,27 +12,27 @@ import (
 // A failed branch that a fan-in node has read is an outcome like any other. To run
 // it again, a retry record revokes the outcome and everything after it: the fan-in
 // node and what follows in its frame, and the same in the outer frames. Branches
-// that succeeded keep their records, as does the branch itself for what it did
-// before it failed.
+// that succeeded keep their records, and so does the failed branch for the nodes
+// that it completed.
 //
 // The containers of a retried branch count as unfinished. When a frame has walked
 // its branches again, the records up to the retry are void for the rest of the
 // frame: [Replay.Redone].
 
-// isStale reports whether the last record of something is void: its number is not
-// greater than seq.
+// isStale reports whether the last record with a kind and name is void: its number
+// is not greater than seq.
 func (p *Replay) isStale(what byte, name string, seq uint64) bool {
 	return seq > 0 && p.seqs[stamp{what, name}] <= seq
 }
 
-// stamp stores the number of the last record of something, if there are retries.
+// stamp stores the number of the last record with a name, if there are retries.
 func (p *Replay) stamp(what byte, name string, seq uint64) {
 	if p.seqs != nil {
 		p.seqs[stamp{what, name}] = seq
 	}
 }
 
-// Redone returns the number up to which records after a branch are void because it
+// Redone returns the highest number of the records that are void because the branch
 // ran again; 0 if it did not.
 func (p *Replay) Redone(path execpath.Path) uint64 { return p.redone[path] }
 
