@@ -64,23 +64,11 @@ func (s *server) routes(a *access) (http.Handler, []route) {
 	handle("GET /v1/workflows/{name}", roleView, s.getWorkflow)
 	handle("GET /v1/workflows/{name}/graph.svg", roleView, s.getWorkflowGraph)
 	handle("POST /v1/workflows/{name}/runs", roleRun, s.postRun)
+	handle("POST /v1/workflows/{name}/triggers/{trigger}/run", roleRun, s.postTrigger)
+	handle("GET /v1/schedule", roleView, s.getSchedule)
 	handle("GET /v1/questions", roleView, s.getQuestions)
 	handle("GET /v1/changes", roleView, s.awaitChange)
-	handle("GET /v1/runs", roleView, s.getRuns)
-	handle("POST /v1/runs/cancel", roleRun, s.bulk(s.cancel))
-	handle("POST /v1/runs/retry", roleRun, s.bulk(s.retryOne))
-	handle("POST /v1/runs/delete", roleRun, s.bulk(s.deleteOne))
-	handle("GET /v1/runs/{id}", roleView, s.getRun)
-	handle("GET /v1/runs/{id}/compare", roleView, s.getComparison)
-	handle("GET /v1/runs/{id}/events", roleView, s.getEvents)
-	handle("GET /v1/runs/{id}/state", roleView, s.getState)
-	handle("GET /v1/runs/{id}/changes", roleView, s.getChanges)
-	handle("GET /v1/runs/{id}/node", roleView, s.getNode)
-	handle("GET /v1/runs/{id}/graph.svg", roleView, s.getRunGraph)
-	handle("POST /v1/runs/{id}/resume", roleAnswer, s.postResume)
-	handle("POST /v1/runs/{id}/cancel", roleRun, s.postCancel)
-	handle("POST /v1/runs/{id}/retry", roleRun, s.postRetry)
-	handle("POST /v1/runs/{id}/fork", roleRun, s.postFork)
+	s.runRoutes(handle)
 	handle("POST /v1/chat/completions", roleRun, s.openAI(s.postChat))
 	handle("GET /v1/models", roleView, s.openAI(s.getModels))
 	handle("GET /v1/models/{name}", roleView, s.openAI(s.getModel))
@@ -110,6 +98,25 @@ func (s *server) routes(a *access) (http.Handler, []route) {
 	}
 	mux.HandleFunc("/", refuseOthers(mux))
 	return mux, list
+}
+
+// runRoutes adds the requests for runs.
+func (s *server) runRoutes(handle func(pattern string, r role, do func(http.ResponseWriter, *http.Request) error)) {
+	handle("GET /v1/runs", roleView, s.getRuns)
+	handle("POST /v1/runs/cancel", roleRun, s.bulk(s.cancel))
+	handle("POST /v1/runs/retry", roleRun, s.bulk(s.retryOne))
+	handle("POST /v1/runs/delete", roleRun, s.bulk(s.deleteOne))
+	handle("GET /v1/runs/{id}", roleView, s.getRun)
+	handle("GET /v1/runs/{id}/compare", roleView, s.getComparison)
+	handle("GET /v1/runs/{id}/events", roleView, s.getEvents)
+	handle("GET /v1/runs/{id}/state", roleView, s.getState)
+	handle("GET /v1/runs/{id}/changes", roleView, s.getChanges)
+	handle("GET /v1/runs/{id}/node", roleView, s.getNode)
+	handle("GET /v1/runs/{id}/graph.svg", roleView, s.getRunGraph)
+	handle("POST /v1/runs/{id}/resume", roleAnswer, s.postResume)
+	handle("POST /v1/runs/{id}/cancel", roleRun, s.postCancel)
+	handle("POST /v1/runs/{id}/retry", roleRun, s.postRetry)
+	handle("POST /v1/runs/{id}/fork", roleRun, s.postFork)
 }
 
 // refuseOthers returns the handler of the paths and methods that mux does not serve.

@@ -7,6 +7,7 @@ import {inbox} from "./inbox.js"
 import {notifications} from "./push.js"
 import {run} from "./run.js"
 import {runs} from "./runs.js"
+import {schedule} from "./schedule.js"
 import {workflow, workflows} from "./workflows.js"
 
 const main = document.getElementById("main")
@@ -32,6 +33,8 @@ function viewOf(path) {
 		return {title: "Inbox", show: inbox}
 	case "runs":
 		return second === "" ? {title: "Runs", show: runs} : {title: second, show: signal => run(second, signal)}
+	case "schedule":
+		return {title: "Schedule", show: schedule}
 	case "compare":
 		return {title: "Compare runs", show: signal => compare(second, third, signal)}
 	case "usage":

@@ -1,0 +1,82 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/the-edge-agent/tea/host"
+)
+
+const (
+	// scheduleSpan is how far the schedule is listed, and maxTimes how many times of a
+	// trigger.
+	scheduleSpan = 7 * 24 * time.Hour
+	maxTimes     = 500
+)
+
+// upcomingDoc has the next times of a schedule.
+type upcomingDoc struct {
+	Workflow string      `json:"workflow"`
+	Trigger  string      `json:"trigger"`
+	Last     *time.Time  `json:"last,omitempty"`
+	Times    []time.Time `json:"times"`
+	// More reports that there are more times within the span.
+	More bool `json:"more,omitempty"`
+}
+
+// getSchedule lists the times of the next week at which triggers start runs.
+func (s *server) getSchedule(w http.ResponseWriter, r *http.Request) error {
+	if err := knownQuery(r.URL.Query()); err != nil {
+		return err
+	}
+	now := time.Now()
+	list := []upcomingDoc{}
+	for _, t := range s.catalog.triggers(host.TriggerCron, host.TriggerEvery) {
+		doc := upcomingDoc{Workflow: t.workflow, Trigger: t.Name, Times: []time.Time{}}
+		from := now
+		s.mu.Lock()
+		if last, ok := s.led.state.fired[t.id]; ok {
+			doc.Last = &last
+			if t.Timer.Every > 0 && !last.After(now) {
+				from = last.Add(now.Sub(last).Truncate(t.Timer.Every))
+			}
+		}
+		s.mu.Unlock()
+		for at := t.next(from); !at.IsZero() && at.Before(now.Add(scheduleSpan)); at = t.next(at) {
+			if doc.More = len(doc.Times) == maxTimes; doc.More {
+				break
+			}
+			doc.Times = append(doc.Times, at.UTC())
+		}
+		list = append(list, doc)
+	}
+	slices.SortFunc(list, func(a, b upcomingDoc) int {
+		return cmp.Or(cmp.Compare(a.Workflow, b.Workflow), cmp.Compare(a.Trigger, b.Trigger))
+	})
+	return reply(w, http.StatusOK, map[string]any{"triggers": list})
+}
+
+// postTrigger starts the run of a schedule now. Its next time stays as it is.
+func (s *server) postTrigger(w http.ResponseWriter, r *http.Request) error {
+	if err := knownQuery(r.URL.Query()); err != nil {
+		return err
+	}
+	for _, t := range s.catalog.triggers(host.TriggerCron, host.TriggerEvery) {
+		if t.workflow != r.PathValue("name") || t.Name != r.PathValue("trigger") {
+			continue
+		}
+		req, err := t.request(r.Context(), s, t.event(map[string]any{"scheduled_at": time.Now().Format(time.RFC3339)}))
+		if err != nil {
+			return err
+		}
+		a, err := s.accept(req)
+		if err != nil {
+			return err
+		}
+		return s.answer(w, r, a, 0)
+	}
+	return &statusError{http.StatusNotFound, fmt.Errorf("the workflow %.100q has no schedule %.100q", r.PathValue("name"), r.PathValue("trigger"))}
+}
