@@ -34,7 +34,7 @@ type special struct {
 }
 
 var cases = []special{
-	{ReasonClock, tea.PermissionDenied, "the clock of this device differs from that of the service; set the clock", []string{"RequestTimeTooSkewed", "RequestExpired"}},
+	{ReasonClock, tea.PermissionDenied, "the clock of this device differs from the service's; set the clock", []string{"RequestTimeTooSkewed", "RequestExpired"}},
 	{ReasonExpired, tea.PermissionDenied, "the credentials have expired; get new ones", []string{"ExpiredToken", "TokenRefreshRequired", "ExpiredTokenException"}},
 	{
 		ReasonCredentials, tea.PermissionDenied, "the service does not accept the credentials; check the keys", []string{

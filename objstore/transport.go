@@ -28,7 +28,7 @@ func newHTTP(s Settings) (*http.Client, error) {
 		return &moving{Conn: conn, stall: stall}, nil
 	}
 	t.TLSHandshakeTimeout = min(connectTimeout, stall)
-	t.DisableCompression = true // of an object, not of the transfer
+	t.DisableCompression = true // an object that is compressed stays so
 	client.Transport = encrypted{t}
 	return client, nil
 }

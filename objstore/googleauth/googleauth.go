@@ -110,7 +110,7 @@ func (f *fetching) typed(err error) error {
 		e.Retryable = true
 		return e
 	case strings.Contains(said.Description, "timeframe"), strings.Contains(said.Description, "iat"):
-		return denied(objstore.ReasonClock, said.Code, "Google does not accept the credentials: the clock of this device differs from that of the service; set the clock")
+		return denied(objstore.ReasonClock, said.Code, "Google does not accept the credentials: the clock of this device differs from the service's; set the clock")
 	case strings.Contains(said.Description, "expired"):
 		return denied(objstore.ReasonExpired, said.Code, "the credentials for Google's services have expired; get new ones")
 	case f.status == 0: // for example without a refresh token, or a file that is missing
@@ -125,7 +125,7 @@ type answer struct {
 	Description string `json:"error_description"`
 }
 
-// unanswered reports that no service has decided on the credentials.
+// unanswered reports whether no service has decided on the credentials.
 func (f *fetching) unanswered(err error) bool {
 	if f.status == 0 && f.failed == nil { // the metadata server has a separate client
 		return errors.As(err, new(*url.Error))

@@ -25,7 +25,7 @@ type AlgorithmParams struct {
 	Algorithm     string     `json:"algorithm" enum:"pagerank,connected_components,community,centrality,shortest_paths" doc:"what is computed; community is the Louvain method"`
 	Measure       string     `json:"measure,omitempty" enum:"degree,betweenness,closeness" default:"degree" doc:"the kind of centrality"`
 	EntityID      string     `json:"entity_id,omitempty" doc:"where shortest_paths start; an error for other algorithms"`
-	Direction     Directions `json:"direction,omitempty" doc:"direction of the relations; default out for pagerank and shortest_paths, both for centrality; closeness to others is that of out, closeness of others to the entity that of in; connected_components and community follow both"`
+	Direction     Directions `json:"direction,omitempty" doc:"direction of the relations; default out for pagerank and shortest_paths, both for centrality; out measures closeness to others, in measures closeness of others to the entity; connected_components and community follow both"`
 	RelationTypes []string   `json:"relation_types,omitempty" doc:"types of the relations; default all"`
 	EntityTypes   []string   `json:"entity_types,omitempty" doc:"types of the entities; relations of others are ignored; default all"`
 	Weighted      bool       `json:"weighted,omitempty" doc:"use the weights of the relations: as lengths for shortest_paths, betweenness and closeness, as strengths for pagerank and community; an error for connected_components and the degree, which have no weights"`

@@ -19,7 +19,7 @@ type RetrieveContextParams struct {
 	Namespace
 	Traversal
 	Query          string    `json:"query,omitempty" doc:"question; it is searched by words, and by similarity if the graph has embeddings"`
-	Embedding      Embedding `json:"embedding,omitempty" doc:"embedding of the question, instead of that of embedding.create"`
+	Embedding      Embedding `json:"embedding,omitempty" doc:"embedding of the question, used instead of calling embedding.create"`
 	EntityID       string    `json:"entity_id,omitempty" doc:"entity to start from"`
 	EntityTypes    []string  `json:"entity_types,omitempty" doc:"types of the entities that a search starts from; default all"`
 	Hops           *int      `json:"hops,omitempty" minimum:"0" maximum:"5" doc:"number of hops around the entities that were found; default 2"`

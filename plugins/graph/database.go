@@ -277,7 +277,7 @@ func checkFolder(dir string) error {
 	}
 	for _, e := range entries {
 		if ours := slices.Contains([]string{ownerFile, restoreCopy}, e.Name()); !ours && !atomicfile.IsTemporary(e.Name()) {
-			return tea.Errorf(tea.ValidationError, "settings.graph.path: %s has no graph but other files, such as %s; set the path of a new or empty folder", dir, e.Name())
+			return tea.Errorf(tea.ValidationError, "settings.graph.path: %s has other files, such as %s, but no graph; set the path of a new or empty folder", dir, e.Name())
 		}
 	}
 	return nil
@@ -355,7 +355,7 @@ func systemError(what string, err error) error {
 	case isFull(err):
 		return tea.Errorf(tea.ResourceExhausted, "%s: the disk is full", what) // err names temporary files
 	case isReadOnly(err):
-		return tea.Errorf(tea.PermissionDenied, "%s: %w; a graph needs a folder that can be written, also for reading: set settings.graph.path", what, err)
+		return tea.Errorf(tea.PermissionDenied, "%s: %w; a graph needs a writable folder, even for reading: set settings.graph.path", what, err)
 	}
 	return tea.Errorf(tea.InternalError, "%s: %w", what, err)
 }
@@ -376,7 +376,7 @@ type backend struct {
 const defaultBackend backendName = "memory"
 
 // chooseBackend returns the backend for a folder: the one that created it, or for a
-// new folder the one of the settings.
+// new folder the one in the settings.
 func chooseBackend(dir string, m *marker, wanted backendName) (backend, error) {
 	if m != nil && wanted != "" && wanted != m.Backend {
 		return backend{}, tea.Errorf(tea.ValidationError, "the graph in %s was created by the backend %s and cannot be opened by %s; set settings.graph.backend: %[2]s, or another settings.graph.path", dir, m.Backend, wanted)

@@ -176,7 +176,7 @@ func TestFoldersThatAreRefused(t *testing.T) {
 		kind    tea.ErrorType
 		text    string
 	}{
-		"files of others":    {func(dir string) { write(dir, "main.go", "package x") }, "memory", tea.ValidationError, "has no graph but other files, such as main.go"},
+		"files of others":    {func(dir string) { write(dir, "main.go", "package x") }, "memory", tea.ValidationError, "has other files, such as main.go, but no graph"},
 		"a damaged marker":   {func(dir string) { write(dir, "graph.json", "{") }, "memory", tea.ValidationError, "graph.json is damaged or belongs to another program"},
 		"a newer format":     {func(dir string) { write(dir, "graph.json", `{"format":3,"backend":"memory"}`) }, "memory", tea.ValidationError, "has format 3, which is newer than the format 2"},
 		"another backend":    {func(dir string) { write(dir, "graph.json", `{"format":1,"backend":"cozo","ready":true}`) }, "memory", tea.ValidationError, "was created by the backend cozo and cannot be opened by memory; set settings.graph.backend: cozo"},

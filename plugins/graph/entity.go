@@ -31,7 +31,7 @@ const defaultType = "entity"
 // EntityFields are the fields of an entity that a call can store.
 type EntityFields struct {
 	EntityID   string         `json:"entity_id" doc:"id of the entity, unique in its namespace"`
-	EntityType string         `json:"entity_type,omitempty" doc:"type, such as person; default that of the stored entity, otherwise entity"`
+	EntityType string         `json:"entity_type,omitempty" doc:"type, such as person; default: the stored entity's, otherwise entity"`
 	Properties map[string]any `json:"properties,omitempty" doc:"values by name"`
 	Text       *string        `json:"text,omitempty" doc:"text for full-text search, for models and, with embed, for similarity search"`
 	Embed      bool           `json:"embed,omitempty" doc:"embed the text by the action embedding.create"`

@@ -16,7 +16,7 @@ import (
 // ExportFile names the file of an export.
 type ExportFile struct {
 	Path   string `json:"path,omitempty" doc:"a file below settings.file.root, as a path or as file:///path; or an address below settings.graph.storage, such as s3://bucket/name. For csv and parquet, it is a folder with the files entities and relations"`
-	Format string `json:"format,omitempty" enum:"jsonl,csv,parquet,graphml,cytoscape" doc:"default that of the name's end: .jsonl, .graphml, .cyjs or .json (cytoscape); jsonl without a path"`
+	Format string `json:"format,omitempty" enum:"jsonl,csv,parquet,graphml,cytoscape" doc:"default: by the name's extension, .jsonl, .graphml, .cyjs or .json (cytoscape); jsonl without a path"`
 }
 
 // ExportParams are the parameters of graph.export.

@@ -187,7 +187,7 @@ func TestGraphMLOfOtherPrograms(t *testing.T) {
 	same(t, "ports", field(relations, "properties"), []any{object{"target_port": "p"}, object{}})
 	same(t, "notes", r["notes"], []any{
 		"edges without a direction: 1; they are stored as relations from source to target, and direction: both follows them both ways",
-		"graphics are left out, except labels, which are the property label", "the ids of edges are left out", "attributes of the graph itself are left out: author",
+		"graphics are left out, except labels, which become the property label", "the ids of edges are left out", "attributes of the graph itself are left out: author",
 	})
 	g, _ = imported(t, "graphml", `<?xml version="1.0" encoding="iso-8859-1"?><graphml><graph><node id="S`+"\xe3"+`o"/></graph></graphml>`)
 	g.propertiesOf("São")

@@ -86,7 +86,7 @@ func checkName(what, name string) error {
 	case name == "":
 		return tea.Errorf(tea.ValidationError, "%s is empty", what)
 	case len(name) > maxName:
-		return tea.Errorf(tea.ValidationError, "%s has %d bytes, more than %d", what, len(name), maxName)
+		return tea.Errorf(tea.ValidationError, "%s is too long: %d bytes (limit %d)", what, len(name), maxName)
 	case !utf8.ValidString(name):
 		return tea.Errorf(tea.ValidationError, "%s %q is not valid UTF-8", what, name)
 	}

@@ -359,7 +359,7 @@ func TestNamesThatAreNotValid(t *testing.T) {
 	g := open(t, object{"backend": "memory", "path": t.TempDir()})
 	g.fails("store_entity", object{"entity_id": ""}, tea.ValidationError, "entity_id is empty")
 	g.fails("store_entity", object{"entity_id": "a\x00b"}, tea.ValidationError, "control character")
-	g.fails("store_entity", object{"entity_id": strings.Repeat("a", 2000)}, tea.ValidationError, "has 2000 bytes")
+	g.fails("store_entity", object{"entity_id": strings.Repeat("a", 2000)}, tea.ValidationError, "is too long: 2000 bytes (limit ")
 	g.fails("store_entity", object{"entity_id": "a", "namespace": "\n"}, tea.ValidationError, "namespace")
 	g.fails("store_entity", object{"entity_id": "a", "embedding": []any{1e300}}, tea.ValidationError, "too large")
 	g.fails("store_entity", object{"entity_id": "ana\u200b"}, tea.ValidationError, "has the invisible character U+200B")

@@ -21,7 +21,7 @@ import (
 // ImportFile names the file of an import.
 type ImportFile struct {
 	Path   string `json:"path,omitempty" doc:"a file below settings.file.root, as a path or as file:///path; or an address below settings.graph.storage, such as s3://bucket/name or https://host/name. For csv and parquet, it is a folder with the files entities and relations, or one table. The name can contain * and ?, as in data/*.parquet"`
-	Format string `json:"format,omitempty" enum:"jsonl,csv,parquet,graphml" doc:"default that of the name's end: .jsonl, .csv, .parquet, .graphml; jsonl without a path"`
+	Format string `json:"format,omitempty" enum:"jsonl,csv,parquet,graphml" doc:"default: by the name's extension, .jsonl, .csv, .parquet, .graphml; jsonl without a path"`
 }
 
 // ImportParams are the parameters of graph.import.
@@ -51,7 +51,7 @@ func (g *Graph) Import(ctx context.Context, _ *tea.Request, p ImportParams) (*Im
 		return nil, err
 	}
 	if (p.Path == "") == (p.Data == "") || p.Data != "" && format.Files() != nil {
-		return nil, tea.Errorf(tea.ValidationError, "graph.import needs a path or data, and not both; csv and parquet need a path")
+		return nil, tea.Errorf(tea.ValidationError, "graph.import needs a path or data, but not both; csv and parquet need a path")
 	}
 	name, in := "data", &inputs{}
 	if p.Path == "" {

@@ -28,7 +28,7 @@ func atMost[T any](n int, f func(T) error) func(T) error {
 
 // asked describes a call without a result.
 type asked struct {
-	// all reports that the call searched all entities, not only those around some.
+	// all reports whether the call searched all entities, not only those around some.
 	all                        bool
 	ids                        []string
 	relationTypes, entityTypes []string

@@ -29,7 +29,7 @@ type RelationFields struct {
 	Properties   map[string]any `json:"properties,omitempty" doc:"values by name"`
 	Weight       *float64       `json:"weight,omitempty" doc:"length of the relation for shortest paths, and its strength for algorithms; default 1"`
 	Merge        bool           `json:"merge,omitempty" doc:"keep the properties that are stored and not passed"`
-	ValidFrom    string         `json:"valid_from,omitempty" doc:"time or date from which the relation is valid; the same relation that is valid until then ends there. Default: that of the stored relation, unknown for a new one"`
+	ValidFrom    string         `json:"valid_from,omitempty" doc:"time or date from which the relation is valid; the same relation that is valid until then ends there. Default: the stored relation's, unknown for a new one"`
 	ValidTo      string         `json:"valid_to,omitempty" doc:"time or date at which the relation ends; default never"`
 	Exclusive    bool           `json:"exclusive,omitempty" doc:"the entity has one relation of this type at a time, such as lives_in: the others end where this one begins, by default now"`
 	Source       string         `json:"source,omitempty" doc:"where the fact comes from"`

@@ -187,7 +187,7 @@ type VectorSearchParams struct {
 // VectorSearch is the action graph.vector_search.
 func (g *Graph) VectorSearch(ctx context.Context, req *tea.Request, p VectorSearchParams) (*SearchResult, error) {
 	if (p.Query == "") == (len(p.Embedding) == 0) {
-		return nil, tea.Errorf(tea.ValidationError, "graph.vector_search needs a query or an embedding, and not both")
+		return nil, tea.Errorf(tea.ValidationError, "graph.vector_search needs a query or an embedding, but not both")
 	}
 	wanted, err := filter.Parse("filter", p.Filter)
 	if err != nil {

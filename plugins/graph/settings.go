@@ -27,7 +27,7 @@ const (
 
 // Settings are the settings under settings.graph.
 type Settings struct {
-	Backend            backendName `json:"backend,omitempty" enum:"memory,cozo,cypher,kuzu,bighorn" doc:"database of the graph; default that of the graph in path, for a new graph memory, which every build has; kuzu and bighorn mean cypher"`
+	Backend            backendName `json:"backend,omitempty" enum:"memory,cozo,cypher,kuzu,bighorn" doc:"database of the graph; default: the one that the graph in path uses; memory, which every build has, for a new graph; kuzu and bighorn mean cypher"`
 	Path               string      `json:"path,omitempty" format:"path" doc:"folder of the graph; default tea/graph in the user's data directory"`
 	LockTimeoutSeconds float64     `json:"lock_timeout,omitempty" minimum:"0" default:"5" doc:"seconds to wait for another process that uses the folder; 0 = do not wait"`
 	History            int         `json:"history,omitempty" minimum:"-1" default:"100" doc:"former values that an entity keeps of its properties; -1 = none"`
@@ -35,7 +35,7 @@ type Settings struct {
 	Threads            int         `json:"threads,omitempty" minimum:"1" maximum:"64" doc:"number of threads of a query, at most 64; default depends on the backend"`
 	// Storage and StorageOptions are for exports and imports.
 	Storage        string            `json:"storage,omitempty" doc:"address of object storage, such as s3://bucket/graph/, that exports and imports of addresses are confined to, or of a web server to import from; the graph itself is in path"`
-	StorageOptions objstore.Settings `json:"storage_options,omitempty" doc:"how the object storage is reached, with credentials; default those of the environment"`
+	StorageOptions objstore.Settings `json:"storage_options,omitempty" doc:"how the object storage is reached, with credentials; default: the environment's"`
 }
 
 // FileSettings are the settings under settings.file that the bundle reads. The host's

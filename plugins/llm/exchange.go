@@ -105,8 +105,8 @@ func (x *exchange) ask(ctx context.Context, req *chat.Request, stream bool) (*ch
 	}
 }
 
-// moveTo switches to a target, which does not get members that other servers added to
-// earlier turns.
+// moveTo switches to a target. Members that other servers added to earlier turns are
+// not sent to it.
 func (x *exchange) moveTo(target int, req *chat.Request) {
 	if target != x.current && target < len(x.targets) {
 		x.current, x.foreign = target, len(req.Messages)

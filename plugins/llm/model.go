@@ -22,7 +22,7 @@ var vendors = []string{
 var providers = []string{providerOpenAI, providerResponses, providerAnthropic, providerGemini, providerOllama, providerAzure}
 
 // connections resolves the parameters of a call and its fallbacks to servers. recorded
-// reports that the answers come from a recording, or are added to it.
+// reports whether the answers come from a recording, or are added to it.
 func (s *Settings) connections(call Connection, fallbacks []Fallback) (conns []Connection, recorded bool) {
 	recorded = cmp.Or(call.Provider, s.Provider) == providerReplay
 	base := s.Connection

@@ -172,7 +172,7 @@ func argumentsSchema() *schema.Schema {
 		properties = append(properties, schema.Property{Name: keyword, Schema: &schema.Schema{}})
 	}
 	return &schema.Schema{
-		Type: schema.Types{"object"}, Description: "JSON Schema of the arguments: {type: object, properties: {...}}; default that of the action",
+		Type: schema.Types{"object"}, Description: "JSON Schema of the arguments: {type: object, properties: {...}}; default: the action's",
 		Properties: &properties, AdditionalProperties: &schema.Schema{Never: true}, Extra: map[string]any{"patternProperties": map[string]any{"^x-": map[string]any{}}},
 	}
 }

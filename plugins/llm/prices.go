@@ -14,7 +14,7 @@ import (
 // Rates are prices of a million tokens in US dollars.
 type Rates struct {
 	Input          float64  `json:"input,omitempty" minimum:"0" doc:"USD per million tokens of input"`
-	Output         float64  `json:"output,omitempty" minimum:"0" doc:"USD per million tokens of output, those of reasoning included"`
+	Output         float64  `json:"output,omitempty" minimum:"0" doc:"USD per million tokens of output, including reasoning"`
 	CachedInput    *float64 `json:"cached_input,omitempty" minimum:"0" doc:"USD per million tokens of input that the server read from its cache; default: input"`
 	CacheWrite     *float64 `json:"cache_write,omitempty" minimum:"0" doc:"USD per million tokens of input that the server wrote to its cache; default: input"`
 	CacheWriteLong *float64 `json:"cache_write_long,omitempty" minimum:"0" doc:"the same for what it keeps for an hour; default: cache_write"`

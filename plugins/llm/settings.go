@@ -22,10 +22,10 @@ type Settings struct {
 	Temperature    *float64         `json:"temperature,omitempty" minimum:"0" doc:"default for every call"`
 	MaxTokens      int              `json:"max_tokens,omitempty" minimum:"1" doc:"default for every call"`
 	Replay         Replay           `json:"replay,omitzero" doc:"recordings, for provider: replay"`
-	Prices         map[string]Price `json:"prices,omitempty" doc:"price by model, or by provider/model, for cost_usd and the budget; precedes that of models"`
+	Prices         map[string]Price `json:"prices,omitempty" doc:"price by model, or by provider/model, for cost_usd and the budget; takes precedence over models"`
 	Models         string           `json:"models,omitempty" format:"path" doc:"file that replaces the built-in table of models and prices"`
 	// Providers are the connections that a model such as NAME/MODEL refers to.
-	Providers map[string]Connection `json:"providers,omitempty" doc:"connection by name, for models written NAME/MODEL; a name of a provider is that provider, another one is openai unless provider is set"`
+	Providers map[string]Connection `json:"providers,omitempty" doc:"connection by name, for models written NAME/MODEL; a provider's name means that provider, any other name means openai unless provider is set"`
 }
 
 // Connection is a server with its options. A call's parameters override the settings
@@ -33,7 +33,7 @@ type Settings struct {
 type Connection struct {
 	Provider              string            `json:"provider,omitempty" enum:"openai,openai-responses,anthropic,gemini,ollama,azure,replay" doc:"the protocol of the server; default openai, chat completions, which many servers implement"`
 	Model                 string            `json:"model,omitempty" doc:"the model's name at the server, or provider/model"`
-	APIBase               string            `json:"api_base,omitempty" doc:"address of the server, or unix:/path/to.sock:/v1; default: that of the provider, or Ollama on this machine"`
+	APIBase               string            `json:"api_base,omitempty" doc:"address of the server, or unix:/path/to.sock:/v1; default: the provider's, or Ollama on this machine"`
 	APIKey                string            `json:"api_key,omitempty" secret:"true" doc:"key, if the server requires one"`
 	APIVersion            string            `json:"api_version,omitempty" doc:"azure: version of the API; default 2024-10-21"`
 	Deployment            string            `json:"deployment,omitempty" doc:"azure: name of the deployment; default: model"`
@@ -48,7 +48,7 @@ type Connection struct {
 	Extra                 map[string]any    `json:"extra,omitempty" doc:"further members of the request's body; null removes one. A fallback to another provider has its own"`
 	MaxConcurrentRequests int               `json:"max_concurrent_requests,omitempty" minimum:"0" doc:"requests that the server gets at the same time, others wait; default 0 = no limit"`
 
-	// complete reports that provider, api_base and model were set together.
+	// complete reports whether provider, api_base and model were set together.
 	complete bool
 }
 

@@ -32,7 +32,7 @@ type ToolsResult struct {
 	Result
 	Rounds      int            `json:"rounds" doc:"number of rounds in which the model called tools"`
 	ToolResults []ToolResult   `json:"tool_results" doc:"all calls of tools, in order"`
-	Messages    []chat.Message `json:"messages" doc:"the complete conversation, for a next call"`
+	Messages    []chat.Message `json:"messages" doc:"the complete conversation, for the next call"`
 }
 
 // Tools is the action llm.tools.

@@ -25,7 +25,7 @@ type Server struct {
 	Command string            `json:"command,omitempty" doc:"program to start, looked up in PATH"`
 	Args    []string          `json:"args,omitempty" doc:"its arguments"`
 	Env     map[string]string `json:"env,omitempty" secret:"true" doc:"its environment, besides PATH, HOME, USER, LOGNAME, LANG, LC_ALL, LC_CTYPE, TZ and TMPDIR"`
-	Dir     string            `json:"dir,omitempty" format:"path" doc:"its working directory; default: that of tea"`
+	Dir     string            `json:"dir,omitempty" format:"path" doc:"its working directory; default: tea's"`
 
 	URL     string            `json:"url,omitempty" doc:"address of a server that speaks streamable HTTP"`
 	Headers map[string]string `json:"headers,omitempty" secret:"true" doc:"further HTTP headers"`
@@ -36,8 +36,8 @@ type Server struct {
 	TimeoutSeconds      float64  `json:"timeout_seconds,omitempty" default:"300" minimum:"0.1" maximum:"86400" doc:"limit for one call"`
 	MaxConcurrentCalls  int      `json:"max_concurrent_calls,omitempty" default:"8" minimum:"1" maximum:"1000" doc:"calls that the server gets at the same time, others wait"`
 	MaxResultBytes      int      `json:"max_result_bytes,omitempty" default:"4194304" minimum:"100" maximum:"16777216" doc:"limit for a result; the rest is cut off"`
-	MemoryMB            int      `json:"memory_mb,omitempty" minimum:"16" doc:"limit for the memory of the process on Linux; default: that of the plugin"`
-	CPU                 int      `json:"cpu,omitempty" minimum:"1" doc:"number of processors that the process can use on Linux; default: that of the plugin"`
+	MemoryMB            int      `json:"memory_mb,omitempty" minimum:"16" doc:"limit for the memory of the process on Linux; default: the plugin's"`
+	CPU                 int      `json:"cpu,omitempty" minimum:"1" doc:"number of processors that the process can use on Linux; default: the plugin's"`
 	ProtocolVersion     string   `json:"protocol_version,omitempty" default:"2026-07-28" enum:"2026-07-28,2025-11-25" doc:"newest version of the protocol to use; 2025-11-25 for a server that can ask questions only during a call"`
 	Elicitation         string   `json:"elicitation,omitempty" default:"ask" enum:"ask,decline" doc:"what happens to questions of the server: a person is asked, or they are declined"`
 	Sampling            Sampling `json:"sampling,omitzero" doc:"requests of the server to a language model"`
@@ -53,7 +53,7 @@ type OAuth struct {
 // Sampling are the limits for a server that uses the workflow's language model.
 type Sampling struct {
 	Enabled     bool   `json:"enabled,omitempty" doc:"lets the server use llm.call"`
-	Model       string `json:"model,omitempty" doc:"model for it; default: that of settings.llm"`
+	Model       string `json:"model,omitempty" doc:"model for it; default: the one in settings.llm"`
 	MaxTokens   int    `json:"max_tokens,omitempty" default:"1000" minimum:"1" doc:"limit for one answer"`
 	MaxRequests int    `json:"max_requests,omitempty" default:"5" minimum:"1" maximum:"1000" doc:"limit for the requests during one call"`
 }

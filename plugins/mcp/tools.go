@@ -36,7 +36,7 @@ const (
 type tool struct {
 	def    *mcp.Tool
 	action string // such as mcp.files_read_file
-	digest string // of everything that a model sees
+	digest string // covers everything that a model sees
 	info   tea.ActionInfo
 	check  *tea.ParamCheck
 	// problem is why the parameters are not checked; "" if they are.

@@ -86,7 +86,7 @@ func (e endpoint) send(ctx context.Context, m *message) error {
 	var written atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { written.Store(true) }})
 	err := e.server.Do(ctx, e.request(m), func(r httpapi.Reply) error {
-		if r.IsPage() && !e.pages { // of a proxy or a login
+		if r.IsPage() && !e.pages { // from a proxy, or a login page
 			return httpapi.WebPage()
 		}
 		text, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))

@@ -58,7 +58,7 @@ type Target struct {
 
 	Quiet          *Quiet  `json:"quiet,omitempty" doc:"hours without messages"`
 	TimeoutSeconds float64 `json:"timeout_seconds,omitempty" default:"15" minimum:"0.01" maximum:"300" doc:"limit for one message"`
-	CAFile         string  `json:"ca_file,omitempty" format:"path" doc:"certificates in PEM format that are trusted in addition to those of the system"`
+	CAFile         string  `json:"ca_file,omitempty" format:"path" doc:"certificates in PEM format that are trusted in addition to the system's"`
 
 	quiet quiet
 	service
@@ -75,7 +75,7 @@ func (Target) JSONSchema() *schema.Schema {
 type Quiet struct {
 	From     string `json:"from" pattern:"^([01]?[0-9]|2[0-3]):[0-5][0-9]$" doc:"begin, such as 22:00"`
 	To       string `json:"to" pattern:"^([01]?[0-9]|2[0-3]):[0-5][0-9]$" doc:"end, such as 06:30"`
-	Timezone string `json:"timezone,omitempty" format:"timezone" doc:"time zone, such as Europe/Berlin; default: that of the machine"`
+	Timezone string `json:"timezone,omitempty" format:"timezone" doc:"time zone, such as Europe/Berlin; default: the machine's"`
 	Passes   string `json:"passes,omitempty" enum:"low,default,high,urgent" doc:"the lowest priority that is sent anyway; default urgent"`
 }
 
@@ -172,7 +172,7 @@ func (q *Quiet) parse() (p quiet, err error) {
 }
 
 // until returns the end of the quiet time in which a message falls; zero if it can be
-// sent. It reads the clock minute by minute, which can be set for summer time meanwhile.
+// sent. It goes minute by minute, because the clock can change to or from summer time.
 func (q quiet) until(now time.Time, priority string) (end time.Time) {
 	if q.zone == nil || rank(priority) >= q.passes {
 		return end

@@ -101,8 +101,8 @@ func invalid(message string, faults []string) *tea.Error {
 }
 
 // cycle returns the ids of a cycle, with the first one repeated at the end; nil if there
-// is none. A subtask waits for its dependencies, those of its enclosing groups, and, if
-// it is a group, its members.
+// is none. A subtask waits for its dependencies, the dependencies of its enclosing
+// groups, and, if it is a group, its members.
 func (p *Plan) cycle() []string {
 	byID := p.byID()
 	members := map[string][]string{}

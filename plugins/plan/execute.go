@@ -19,9 +19,9 @@ type ExecuteParams struct {
 	MaxRetries       int      `json:"max_retries,omitempty" default:"3" minimum:"0" maximum:"100" doc:"retry: how often a subtask is executed again"`
 	RetryDelay       float64  `json:"retry_delay,omitempty" default:"1" minimum:"0" doc:"retry: seconds before the first retry; doubled for each further one, at most 60"`
 	MaxReplans       int      `json:"max_replans,omitempty" default:"2" minimum:"0" maximum:"100" doc:"replan: how often the plan can change, counted over the life of the plan"`
-	MaxSubtasks      int      `json:"max_subtasks,omitempty" minimum:"1" maximum:"1000" doc:"iterative plans and replan: limit for the number of subtasks; default: that of plan.decompose, or 20"`
+	MaxSubtasks      int      `json:"max_subtasks,omitempty" minimum:"1" maximum:"1000" doc:"iterative plans and replan: limit for the number of subtasks; default: as for plan.decompose, or 20"`
 	MaxAttempts      int      `json:"max_attempts,omitempty" default:"3" minimum:"1" maximum:"10" doc:"iterative plans and replan: how often the model is asked until its plan is valid"`
-	Model            string   `json:"model,omitempty" doc:"iterative plans and replan: the model that plans; default: that of plan.decompose"`
+	Model            string   `json:"model,omitempty" doc:"iterative plans and replan: the model that plans; default: as for plan.decompose"`
 	Planner          Planner  `json:"planner,omitzero" doc:"iterative plans and replan: as in plan.decompose, which it replaces"`
 }
 

@@ -66,7 +66,7 @@ type Subtask struct {
 	// base is the retry count from which retries are limited: retries before an
 	// aborted execution do not count.
 	base int
-	// group reports that the subtask has members. The runner sets it.
+	// group reports whether the subtask has members. The runner sets it.
 	group bool
 }
 

@@ -16,11 +16,11 @@ import (
 
 // PlannerParams are the parameters of all actions that ask a model for subtasks.
 type PlannerParams struct {
-	Model       string   `json:"model,omitempty" doc:"the model that plans; default: that of settings.llm"`
+	Model       string   `json:"model,omitempty" doc:"the model that plans; default: the one in settings.llm"`
 	Planner     Planner  `json:"planner,omitzero" doc:"further parameters of the call of the model, such as temperature; model, prompt_template, and action: the action that is called, default llm.call"`
 	Context     any      `json:"context,omitempty" doc:"what the model should know besides the goal: a text or any JSON"`
 	Actions     []string `json:"actions,omitempty" doc:"names of the actions that the executor can use: the model sees their descriptions and parameters, and chooses one with params for each subtask"`
-	MaxSubtasks int      `json:"max_subtasks,omitempty" default:"20" minimum:"1" maximum:"1000" doc:"limit for the number of subtasks, those of all levels together"`
+	MaxSubtasks int      `json:"max_subtasks,omitempty" default:"20" minimum:"1" maximum:"1000" doc:"limit for the number of subtasks on all levels together"`
 	MaxAttempts int      `json:"max_attempts,omitempty" default:"3" minimum:"1" maximum:"10" doc:"how often the model is asked until its plan is valid; each time it sees the faults of its last answer"`
 }
 
@@ -109,7 +109,7 @@ type question struct {
 // answer is a model's answer.
 type answer struct {
 	Subtasks []*Subtask `json:"subtasks"`
-	// Done reports that an iterative plan needs no further step.
+	// Done reports whether an iterative plan needs no further step.
 	Done bool `json:"done"`
 }
 

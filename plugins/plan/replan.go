@@ -24,11 +24,11 @@ type ReplanParams struct {
 	Plan        Document `json:"plan" doc:"the plan; its completed subtasks stay"`
 	Reason      string   `json:"reason,omitempty" doc:"why the plan changes; the model also sees which subtasks failed"`
 	MaxReplans  int      `json:"max_replans,omitempty" default:"2" minimum:"0" maximum:"100" doc:"how often a plan can change, counted over its life"`
-	Model       string   `json:"model,omitempty" doc:"the model that plans; default: that of plan.decompose"`
+	Model       string   `json:"model,omitempty" doc:"the model that plans; default: as for plan.decompose"`
 	Planner     Planner  `json:"planner,omitzero" doc:"as in plan.decompose"`
 	Context     any      `json:"context,omitempty" doc:"as in plan.decompose; default: its context"`
 	Actions     []string `json:"actions,omitempty" doc:"as in plan.decompose; default: its actions"`
-	MaxSubtasks int      `json:"max_subtasks,omitempty" minimum:"1" maximum:"1000" doc:"limit for the number of subtasks, completed ones included; default: that of plan.decompose, or 20"`
+	MaxSubtasks int      `json:"max_subtasks,omitempty" minimum:"1" maximum:"1000" doc:"limit for the number of subtasks, completed ones included; default: as for plan.decompose, or 20"`
 	MaxAttempts int      `json:"max_attempts,omitempty" default:"3" minimum:"1" maximum:"10" doc:"as in plan.decompose"`
 }
 

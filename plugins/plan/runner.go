@@ -45,9 +45,9 @@ type runner struct {
 	// settled counts ended subtasks, and reported is the last count that was
 	// reported as progress.
 	settled, reported int
-	// waits reports that a subtask waits for an answer, and stops that no further
-	// subtask begins; failed is the failure to handle, and broken the error that ends
-	// the action.
+	// waits reports whether a subtask waits for an answer, and stops whether no
+	// further subtask begins; failed is the failure to handle, and broken the error
+	// that ends the action.
 	waits, stops bool
 	// asked are the keys of subtasks that have asked a question. Like running
 	// subtasks, they continue after a failure.
@@ -88,7 +88,7 @@ func (q *queue) Pop() any {
 type ending struct {
 	node    *node
 	outcome outcome
-	// waits reports that the subtask waits for an answer.
+	// waits reports whether the subtask waits for an answer.
 	waits bool
 	// broken is an error that ends the whole action.
 	broken error

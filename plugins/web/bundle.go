@@ -43,5 +43,5 @@ type Settings struct {
 	Chromium        chromium.Settings  `json:"chromium,omitzero" doc:"the browser of render and screenshot"`
 	Firecrawl       firecrawl.Settings `json:"firecrawl,omitzero" doc:"the service of provider: firecrawl"`
 	Search          search.Settings    `json:"search,omitzero" doc:"the service of web.search"`
-	ExtractMaxBytes int                `json:"extract_max_bytes,omitempty" minimum:"1000" maximum:"10000000" doc:"bytes of a page's text that web.extract gives to the model; default 100000"`
+	ExtractMaxBytes int                `json:"extract_max_bytes,omitempty" minimum:"1000" maximum:"10000000" doc:"bytes of a page's text that web.extract passes to the model; default 100000"`
 }

@@ -41,7 +41,7 @@ type Command struct {
 	MaxOutputBytes int               `json:"max_output_bytes,omitempty" default:"65536" minimum:"0" maximum:"4194304" doc:"limit for each of its outputs; the rest is dropped"`
 	Success        []int             `json:"success,omitempty" doc:"exit codes that are a success; default 0"`
 	User           string            `json:"user,omitempty" doc:"user to run it as, with the user's groups; tea must run as root (Linux)"`
-	NoNetwork      bool              `json:"no_network,omitempty" doc:"runs it in a network namespace of its own (Linux)"`
+	NoNetwork      bool              `json:"no_network,omitempty" doc:"runs it in its own network namespace (Linux)"`
 	NewPrivileges  bool              `json:"new_privileges,omitempty" doc:"lets it get more rights than tea has, for example through sudo (Linux)"`
 	guard.Limits
 }
@@ -139,7 +139,7 @@ func (c Command) run(ctx context.Context, p runParams, args []string, result *ru
 
 // startError returns the error for a command that did not start.
 func startError(name string, err error) error {
-	kind := tea.AsError(err).Type // also that of a call that has ended
+	kind := tea.AsError(err).Type // for example, the call has been canceled
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
 		kind = tea.NotFound

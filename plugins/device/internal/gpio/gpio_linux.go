@@ -220,7 +220,7 @@ func (c *client) Pulse(ctx context.Context, req *tea.Request, p pulseParams) (*w
 			return guard.NotSent(err)
 		}
 		if before == p.Value {
-			return guard.NotSent(tea.Errorf(tea.ValidationError, "the GPIO line %q is %v already, so a pulse would not change it", l.name, before))
+			return guard.NotSent(tea.Errorf(tea.ValidationError, "the GPIO line %q is already %v, so a pulse would not change it", l.name, before))
 		}
 		if err := c.set(l, p.Value); err != nil {
 			return err

@@ -86,7 +86,7 @@ func (c *client) request(l *output, use uint64, v bool) (*os.File, error) {
 	if err != nil {
 		kind := tea.AsError(err).Type
 		if errors.Is(err, fs.ErrPermission) {
-			kind, err = tea.PermissionDenied, fmt.Errorf("%w; its group, such as gpio, may use it", err)
+			kind, err = tea.PermissionDenied, fmt.Errorf("%w; add the user to the group of the chip, such as gpio", err)
 		}
 		return nil, tea.Errorf(kind, "the GPIO line %q: %w", l.name, err)
 	}

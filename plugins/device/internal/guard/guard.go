@@ -201,7 +201,7 @@ func approve(ctx context.Context, req *tea.Request, w Write) error {
 		return NotSent(err)
 	}
 	if result.Answer != "approve" {
-		return refusal("a person denied to write %s to %s", w.Shown, w.Target)
+		return refusal("a person denied writing %s to %s", w.Shown, w.Target)
 	}
 	return nil
 }

@@ -42,13 +42,13 @@ type Server struct {
 // Location is the place and the encoding of a value.
 type Location struct {
 	Server    string   `json:"server,omitempty" doc:"name of the server in settings.modbus.servers; can be left out if there is one"`
-	Unit      *int     `json:"unit,omitempty" minimum:"0" maximum:"255" doc:"unit identifier; default: that of the server"`
+	Unit      *int     `json:"unit,omitempty" minimum:"0" maximum:"255" doc:"unit identifier; default: the server's"`
 	Table     string   `json:"table,omitempty" enum:"coil,discrete,input,holding" doc:"kind of register; default holding"`
 	Address   *int     `json:"address,omitempty" minimum:"0" maximum:"65535" doc:"address in the protocol, which counts from 0: 40001 of a manual is usually address 0 of holding"`
 	Count     int      `json:"count,omitempty" minimum:"1" maximum:"2000" doc:"number of values; more than one is a list; default 1"`
 	Type      string   `json:"type,omitempty" enum:"int16,uint16,int32,uint32,int64,uint64,float32,float64" doc:"type of a value in registers; default uint16"`
-	WordOrder string   `json:"word_order,omitempty" enum:"big,little" doc:"order of the registers of a value; default: that of the server"`
-	ByteOrder string   `json:"byte_order,omitempty" enum:"big,little" doc:"order of the bytes of a register; default: that of the server"`
+	WordOrder string   `json:"word_order,omitempty" enum:"big,little" doc:"order of the registers of a value; default: the server's"`
+	ByteOrder string   `json:"byte_order,omitempty" enum:"big,little" doc:"order of the bytes of a register; default: the server's"`
 	Bit       *int     `json:"bit,omitempty" minimum:"0" maximum:"15" doc:"one bit of a register, 0 is the lowest; the value is true or false"`
 	Scale     *float64 `json:"scale,omitempty" doc:"what the stored number is multiplied with; default 1"`
 	Offset    float64  `json:"offset,omitempty" doc:"what is added to it then"`

@@ -154,7 +154,7 @@ func (s *server) publish(ctx context.Context, c conn, m *message) (delivery, err
 
 type requestParams struct {
 	Outgoing
-	ResponseTopic  string  `json:"response_topic,omitempty" maxLength:"16383" pattern:"^[^+#\\x00]*$" doc:"topic of the response; default: one of its own below tea/response. Version 3.1.1 needs it, and takes the first message there"`
+	ResponseTopic  string  `json:"response_topic,omitempty" maxLength:"16383" pattern:"^[^+#\\x00]*$" doc:"topic of the response; default: a separate one below tea/response. Version 3.1.1 needs it, and takes the first message there"`
 	TimeoutSeconds float64 `json:"timeout_seconds,omitempty" default:"10" minimum:"0.01" maximum:"86400" doc:"limit for the response"`
 }
 

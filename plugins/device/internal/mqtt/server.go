@@ -27,7 +27,7 @@ type message struct {
 
 // delivery is the broker's acknowledgement.
 type delivery struct {
-	// unheard reports that the broker had no subscriber for the message. Brokers with version 3.1.1 do not report it.
+	// unheard reports whether the broker had no subscriber for the message. Brokers with version 3.1.1 do not report it.
 	unheard bool
 }
 

@@ -231,7 +231,7 @@ func (s *server) fit(ctx context.Context, node Node, v any) (*ua.Variant, error)
 		t = got[3].Value.Type() // an enumeration, or what an abstract type has now
 	}
 	if t == ua.TypeIDNull {
-		return nil, tea.Errorf(tea.ValidationError, "the OPC UA server %s does not say of which type %s is: set type of the node", s, node.ID)
+		return nil, tea.Errorf(tea.ValidationError, "the OPC UA server %s does not report the type of %s: set type of the node", s, node.ID)
 	}
 	variant, err := encode(t, rank, v)
 	dimensions, _ := plain(got[2]).([]uint32)

@@ -199,8 +199,8 @@ func (s *server) pair(names, certFile, keyFile string) ([]byte, *rsa.PrivateKey,
 	return pair.Certificate[0], key, nil
 }
 
-// trusted returns the first certificate of those that the server has sent if it is the
-// one of the settings.
+// trusted returns the first of the server's certificates if it is the one in the
+// settings.
 func (s *server) trusted(sent []byte) ([]byte, error) {
 	data, err := os.ReadFile(s.config.ServerCertFile)
 	if err != nil {
@@ -318,7 +318,7 @@ func readAttributes(ctx context.Context, c *lib.Client, node *ua.NodeID, attribu
 // errAnswer means that an answer lacks what was asked for.
 var errAnswer = errors.New("the answer is not complete")
 
-// isBad reports whether a status is that of a failure.
+// isBad reports whether a status is a failure.
 func isBad(code ua.StatusCode) bool { return code>>30 > 1 }
 
 // isBroken reports whether an error means that the session cannot be used any more.
@@ -339,8 +339,8 @@ func isBroken(err error) bool {
 	return false
 }
 
-// isRefusal reports whether a status says that a request was not carried out. Others, such
-// as that of a device that failed, leave that open.
+// isRefusal reports whether a status means that a request was not carried out. Other
+// failures, such as a failed device, leave this open.
 func isRefusal(code ua.StatusCode) bool {
 	switch code {
 	case ua.StatusBadNodeIDUnknown, ua.StatusBadNodeIDInvalid, ua.StatusBadAttributeIDInvalid, ua.StatusBadUserAccessDenied, ua.StatusBadNotWritable, ua.StatusBadWriteNotSupported,

@@ -54,7 +54,7 @@ func openError(name string, p Port, err error) error {
 	var known *lib.PortError
 	switch {
 	case errors.Is(err, fs.ErrPermission) || errors.As(err, &known) && known.Code() == lib.PermissionDenied:
-		kind, err = tea.PermissionDenied, fmt.Errorf("%w; its group, such as dialout, may open it", err)
+		kind, err = tea.PermissionDenied, fmt.Errorf("%w; add the user to the group of the port, such as dialout", err)
 	case errors.As(err, &known) && known.Code() != lib.PortBusy:
 		kind = tea.ValidationError // not a port, or a mode that it does not have
 	}

@@ -84,7 +84,7 @@ func (r Rule) check() error {
 // but the empty text, which is never written.
 func (r Rule) pattern() (*regexp.Regexp, error) {
 	if _, err := regexp.Compile(r.Pattern); err != nil {
-		return nil, err // of the pattern as it was written
+		return nil, err // reports the pattern without ^ and $
 	}
 	return regexp.Compile(`\A(?:` + r.Pattern + `)\z`)
 }

@@ -81,28 +81,28 @@ func (x *Index[K, T]) Candidates(query []float32, limit int, keep func(T) bool) 
 	for i, f := range wide {
 		unit[i] = float32(f)
 	}
-	type guess struct {
+	type estimate struct {
 		at           int
 		lower, upper float32
 	}
-	var guesses []guess
+	var estimates []estimate
 	for i := range x.keys {
 		if !keep(x.tags[i]) {
 			continue
 		}
 		about := x.scales[i] * dot(unit, x.codes[i*x.dimension:(i+1)*x.dimension])
-		guesses = append(guesses, guess{at: i, lower: about - x.slacks[i], upper: about + x.slacks[i]})
+		estimates = append(estimates, estimate{at: i, lower: about - x.slacks[i], upper: about + x.slacks[i]})
 	}
 	floor := float32(math.Inf(-1))
-	if len(guesses) > limit {
-		lowers := make([]float32, len(guesses))
-		for i, g := range guesses {
+	if len(estimates) > limit {
+		lowers := make([]float32, len(estimates))
+		for i, g := range estimates {
 			lowers[i] = g.lower
 		}
 		floor = largest(limit, lowers)
 	}
 	var keys []K
-	for _, g := range guesses {
+	for _, g := range estimates {
 		if g.upper >= floor {
 			keys = append(keys, x.keys[g.at])
 		}

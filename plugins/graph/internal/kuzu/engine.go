@@ -287,7 +287,7 @@ func fault(code int32, message string) error {
 	case codeQuery:
 		for _, text := range []string{"Assertion failed in file", "a vector with ANY type", "ANY is neither an internal type"} {
 			if strings.Contains(message, text) {
-				return tea.Errorf(tea.QueryError, "the engine does not support a parameter, a null or an empty list in one of the places where the query has it")
+				return tea.Errorf(tea.QueryError, "the engine does not support a parameter, a null or an empty list where the query has one")
 			}
 		}
 		return tea.Errorf(tea.QueryError, "%s", message)
@@ -296,7 +296,7 @@ func fault(code int32, message string) error {
 	case codeInterrupted:
 		return tea.Errorf(tea.Timeout, "the query was interrupted")
 	case codeMemory:
-		return tea.Errorf(tea.ResourceExhausted, "this needs more memory than the database's buffers have; raise settings.graph.memory_mb, or let a query select less, or store less in one call: %s", message)
+		return tea.Errorf(tea.ResourceExhausted, "this needs more memory than the database's buffers have; raise settings.graph.memory_mb, or select less in a query, or store less in one call: %s", message)
 	case codeFile:
 		// The engine reports an incomplete write, as on a disk that becomes full, as a
 		// success.

@@ -95,7 +95,7 @@ func load(file string) (*library, error) {
 	case loaded.path == path:
 		return loaded.library, nil
 	default:
-		return nil, tea.Errorf(tea.ValidationError, "this process has loaded %s already and cannot load %s too", loaded.path, path)
+		return nil, tea.Errorf(tea.ValidationError, "this process has already loaded %s and cannot load %s too", loaded.path, path)
 	}
 	if err := verify(path); err != nil {
 		return nil, err
@@ -208,7 +208,7 @@ func verifyFile(path, digest string, machine uint16) error {
 		return tea.Errorf(tea.DependencyMissing, "%s is not a library; %s", path, remedy)
 	}
 	if m := binary.LittleEndian.Uint16(header[18:]); m != machine {
-		return tea.Errorf(tea.DependencyMissing, "%s is for another architecture than %s (ELF machine %d); %s", path, runtime.GOARCH, m, remedy)
+		return tea.Errorf(tea.DependencyMissing, "%s is for a different architecture than %s (ELF machine %d); %s", path, runtime.GOARCH, m, remedy)
 	}
 	if _, err := io.Copy(hash, file); err != nil {
 		return missing(path, err)

@@ -82,7 +82,7 @@ func TestAnotherLibraryIsRefused(t *testing.T) {
 		}, tea.DependencyMissing, "not a library"},
 		"other architecture": {func(t *testing.T, dir string) {
 			overwrite(t, filepath.Join(dir, bridgeFile), func(b []byte) []byte { b[18] = 40; return b })
-		}, tea.DependencyMissing, "another architecture"},
+		}, tea.DependencyMissing, "a different architecture"},
 		"bridge writable for others": {func(t *testing.T, dir string) { os.Chmod(filepath.Join(dir, bridgeFile), 0o666) }, tea.PermissionDenied, "other users can change"},
 		"sums writable for a group":  {func(t *testing.T, dir string) { os.Chmod(filepath.Join(dir, sumsFile), 0o660) }, tea.PermissionDenied, "other users can change"},
 		"folder writable for others": {func(t *testing.T, dir string) { os.Chmod(dir, 0o777) }, tea.PermissionDenied, "other users can change"},

@@ -90,7 +90,7 @@ func (db *DB) queryWriting(ctx context.Context, q store.Query, encoded []byte) (
 // checkQuery bounds the work of the parser.
 func checkQuery(text string) error {
 	if len(text) > maxQuery {
-		return tea.Errorf(tea.ValidationError, "the query has %d bytes, more than %d; pass data as params", len(text), maxQuery)
+		return tea.Errorf(tea.ValidationError, "the query is too long: %d bytes (limit %d); pass data as params", len(text), maxQuery)
 	}
 	if strings.TrimSpace(text) == "" {
 		return tea.Errorf(tea.ValidationError, "the query is empty")
@@ -136,7 +136,7 @@ func (c *connection) table(ctx context.Context, q store.Query, encoded []byte) (
 		return nil, err
 	}
 	if r.flags&cutByBytes != 0 {
-		return nil, tea.Errorf(tea.ResourceExhausted, "the result of the query has more than %d MiB; let it return less", maxResult>>20)
+		return nil, tea.Errorf(tea.ResourceExhausted, "the result of the query has more than %d MiB; return less", maxResult>>20)
 	}
 	t := &store.Table{Columns: r.columns, Rows: [][]any{}, Truncated: r.flags&cutByRows != 0}
 	for r.next() {

@@ -73,7 +73,7 @@ func (db *DB) Apply(ctx context.Context, namespace string, b store.Batch) error 
 func checkSizes(b store.Batch) error {
 	check := func(id, what string, n int) error {
 		if n > maxText {
-			return tea.Errorf(tea.ValidationError, "the %s of %q: %d bytes, and the backend cypher stores up to %d; store a part of it", what, id, n, maxText)
+			return tea.Errorf(tea.ValidationError, "the %s of %q is too large for the backend cypher: %d bytes (limit %d); store a part of it", what, id, n, maxText)
 		}
 		return nil
 	}

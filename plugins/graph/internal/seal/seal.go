@@ -63,8 +63,9 @@ func Write(path, log string) error {
 }
 
 // Check reports whether the database is sealed, and returns an error if it differs from
-// its seal, or if there is a log: a copy was put over a graph that was not closed, and the
-// log is that of the other. The caller must remove the seal before the first change.
+// its seal, or if there is a log: a copy has replaced a graph that was not closed, and the
+// log belongs to the replaced graph. The caller must remove the seal before the first
+// change.
 func Check(ctx context.Context, path, log string) (sealed bool, err error) {
 	want, err := os.ReadFile(path + Suffix)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -227,7 +227,7 @@ type Options struct {
 	// Dir is the folder of the database, which exists and is locked by this process.
 	// It also has files of the graph: graph.json and owner.lock.
 	Dir string
-	// Create reports that the database is new, or that an earlier creation may have
+	// Create reports whether the database is new, or that an earlier creation may have
 	// been interrupted. Otherwise a missing database is an error.
 	Create bool
 	// MemoryBytes bounds the database's buffers; 0 is the backend's default.

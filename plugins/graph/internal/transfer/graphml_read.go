@@ -92,7 +92,7 @@ func readGraphML(r io.Reader, into Sink) error {
 		into.Note(fmt.Sprintf("edges without a direction: %d; they are stored as relations from source to target, and direction: both follows them both ways", g.undirectedEdges))
 	}
 	if g.graphics {
-		into.Note("graphics are left out, except labels, which are the property label")
+		into.Note("graphics are left out, except labels, which become the property label")
 	}
 	if g.edgeID {
 		into.Note("the ids of edges are left out")

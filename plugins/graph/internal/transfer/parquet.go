@@ -171,7 +171,7 @@ func (t *table) parquetColumns(schema *parquet.Schema) ([]parquetColumn, error) 
 }
 
 // elementLevel returns the definition level from which the list of a column has an
-// element. The level before is that of an empty list, lower ones are those of null.
+// element. One level lower means an empty list, further ones mean null.
 func elementLevel(node parquet.Node, path []string) int {
 	level := 0
 	for _, name := range path {

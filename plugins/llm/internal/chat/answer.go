@@ -73,7 +73,7 @@ type Usage struct {
 	CacheWriteLongTokens int `json:"cache_write_long_tokens,omitempty" doc:"the part of cache_write_tokens that the server keeps for an hour"`
 	// ReasoningTokens are the output tokens that are not in the answer.
 	ReasoningTokens int `json:"reasoning_tokens,omitempty" doc:"tokens of the output that the model used to think"`
-	// Estimated reports that the server did not count, and that the numbers are
+	// Estimated reports whether the server did not count, and that the numbers are
 	// derived from the length of the texts.
 	Estimated bool `json:"estimated"`
 }
@@ -94,7 +94,7 @@ func (u *Usage) Add(other Usage) {
 // the whole, and the part of the total that is neither input nor output counts as
 // output, because some servers omit reasoning tokens from it.
 func (u Usage) Normalize() Usage {
-	const most = 1 << 29 // more is a mistake of the server, and sums must not overflow
+	const most = 1 << 29 // a larger count is a server's mistake, and could make sums overflow
 	bound := func(n, limit int) int { return max(0, min(n, limit)) }
 	u.InputTokens, u.OutputTokens = bound(u.InputTokens, most), bound(u.OutputTokens, most)
 	if hidden := bound(u.TotalTokens, 2*most) - u.InputTokens - u.OutputTokens; hidden > 0 {

@@ -47,7 +47,7 @@ func (ToolCall) JSONSchema() *schema.Schema {
 	return &schema.Schema{Type: schema.Types{"object"}, Properties: &schema.Properties{
 		{Name: "id", Schema: text},
 		{Name: "name", Schema: text},
-		{Name: "arguments", Schema: &schema.Schema{Description: "an object; a string where the model wrote no valid JSON object"}},
+		{Name: "arguments", Schema: &schema.Schema{Description: "an object; a string if the model wrote no valid JSON object"}},
 	}}
 }
 

@@ -39,7 +39,7 @@ func readStream(ctx context.Context, reply httpapi.Reply, limit time.Duration, e
 	return a.answer(), nil
 }
 
-// readEvents reads to the end. done reports that the server announced the end.
+// readEvents reads to the end. done reports whether the server announced the end.
 func readEvents(reply httpapi.Reply, limit time.Duration, a *assembly) (done bool, err error) {
 	events := stream.NewEvents(reply.Stream(), reply.Limit())
 	clock := reply.TokenClock(limit)

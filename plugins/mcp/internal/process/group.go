@@ -29,7 +29,8 @@ func (g *Group) watch() (_ *childproc.Guard, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.guard == nil && childproc.HasGroups {
-		// Servers that have left their process group are not in it when it ends.
+		// Killing the process group does not reach servers that have left it; the guard
+		// does.
 		g.guard, err = childproc.StartGuard(childproc.GuardOptions{Name: "tea-mcp-guard", Mark: g.mark, Always: true})
 	}
 	return g.guard, err

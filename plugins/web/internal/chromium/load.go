@@ -53,7 +53,7 @@ type tab struct {
 	process *process
 	proxy   *proxy
 	caller  context.Context
-	ctx     context.Context // of chromedp
+	ctx     context.Context // chromedp's
 	target  *chromedp.Target
 	frame   cdp.FrameID // the main one
 
@@ -139,7 +139,7 @@ func (t *tab) capture(r request, p *loaded) error {
 		return err
 	}
 	if len(shot.Data) > maxShot {
-		return tea.Errorf(tea.ResourceExhausted, "the screenshot of %s has %d bytes, more than %d", p.url, len(shot.Data), maxShot)
+		return tea.Errorf(tea.ResourceExhausted, "the screenshot of %s is too large: %d bytes (limit %d)", p.url, len(shot.Data), maxShot)
 	}
 	p.png = shot.Data
 	return nil
@@ -354,7 +354,7 @@ func (t *tab) readPage(r request) (*loaded, error) {
 		return nil, t.loadError("the page led to " + got.URL)
 	}
 	if got.Length > r.maxHTML {
-		return nil, tea.Errorf(tea.ResourceExhausted, "the rendered page has %d characters, more than %d (settings.web.max_body_bytes)", got.Length, r.maxHTML)
+		return nil, tea.Errorf(tea.ResourceExhausted, "the rendered page is too long: %d characters (limit %d, settings.web.max_body_bytes)", got.Length, r.maxHTML)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

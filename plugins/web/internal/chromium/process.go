@@ -23,7 +23,7 @@ import (
 type process struct {
 	settings Settings
 
-	ctx    context.Context // of chromedp; ends with the browser
+	ctx    context.Context // chromedp's; ends with the browser
 	parent context.Context // its cause is why the browser was stopped
 	fail   context.CancelCauseFunc
 	wait   context.CancelFunc // ends the browser and waits for it

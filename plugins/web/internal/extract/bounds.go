@@ -37,7 +37,7 @@ func limitElements(text string, limit int) (bounded string, notes []string) {
 	end, repeated := countElements(text, limit)
 	if end < len(text) {
 		text = text[:end]
-		notes = append(notes, fmt.Sprintf("the page has too many elements; what follows the first %d was left out", limit))
+		notes = append(notes, fmt.Sprintf("the page has too many elements; everything after the first %d was left out", limit))
 	}
 	if repeated {
 		text = removeFormatting(text)

@@ -60,7 +60,7 @@ func TestTooManyElements(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"the page has too many elements; what follows the first 1000 was left out"}, doc.Notes); diff != "" {
+	if diff := cmp.Diff([]string{"the page has too many elements; everything after the first 1000 was left out"}, doc.Notes); diff != "" {
 		t.Error(diff)
 	}
 	if got := doc.Content(false).Text(); got != "first" {

@@ -61,9 +61,9 @@ func linkLabel(n *html.Node) string {
 	return attr(n, "alt")
 }
 
-// resolveLinks makes the addresses of links and images absolute. It removes other
-// addresses than those of pages and pictures, pictures inside the page's text, which may
-// be huge, and attributes that are code or style.
+// resolveLinks makes the addresses of links and images absolute. It removes addresses of
+// anything but pages and pictures, pictures inside the page's text, which may be huge,
+// and attributes that are code or style.
 func (d *Document) resolveLinks(body *html.Node) {
 	var all []*html.Node
 	elements(body, func(n *html.Node) { all = append(all, n) })

@@ -21,7 +21,7 @@ type Source struct {
 	URL         *url.URL
 	ContentType string
 	Body        []byte
-	// Rendered reports that the page's scripts have run.
+	// Rendered reports whether the page's scripts have run.
 	Rendered bool
 	// MaxElements is the maximum number of elements that are read; default 320,000.
 	MaxElements int
@@ -31,7 +31,7 @@ type Source struct {
 type Document struct {
 	URL      *url.URL
 	Metadata page.Metadata
-	// NoFollow reports that the page asks crawlers not to follow its links.
+	// NoFollow reports whether the page asks crawlers not to follow its links.
 	NoFollow bool
 	// Notes describe what was cut or repaired.
 	Notes []string
@@ -131,8 +131,8 @@ func (d *Document) parseHTML(s Source, isXML bool) error {
 	return nil
 }
 
-// maxScriptText is the length of text up to which a page's content is assumed to come
-// from its scripts.
+// maxScriptText is the maximum length of the text of a page whose content is assumed
+// to come from its scripts.
 const maxScriptText = 100
 
 // needsScripts reports whether a page has scripts, but almost no text.

@@ -62,7 +62,7 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 	}}
 	tree.walk(reader.Trailer().Key("Root").Key("Pages"), pdf.Value{}, 0)
 	if tree.cut {
-		d.Notes = append(d.Notes, "the tree of pages is too large or has a circle; it was not read completely")
+		d.Notes = append(d.Notes, "the tree of pages is too large or has a cycle; it was not read completely")
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -72,7 +72,7 @@ func (d *Document) parsePDF(ctx context.Context, body []byte) (err error) {
 	}
 	text := strings.Join(pages, "\n\n")
 	if text == "" {
-		d.Notes = append(d.Notes, "the PDF file has no text; its pages can be pictures")
+		d.Notes = append(d.Notes, "the PDF file has no text; its pages may be pictures")
 	}
 	d.plain = Content{text: text, markdown: text}
 	return nil

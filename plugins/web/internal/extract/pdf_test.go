@@ -110,7 +110,7 @@ func TestHostilePDF(t *testing.T) {
 	for name, c := range map[string]struct{ body, text, problem string }{
 		"valid":               {onePage(stream("", text), font), "readable", ""},
 		"parent is itself":    {makePDF("", catalog, pages, "<< /Type /Page /Parent 3 0 R /Contents 4 0 R >>", stream("", text)), "readable", ""},
-		"kids in a circle":    {makePDF("", catalog, "<< /Type /Pages /Kids [3 0 R 2 0 R 2 0 R] /Count 1000000 >>", "<< /Type /Page /Contents 4 0 R >>", stream("", text)), "readable", "the tree of pages is too large or has a circle"},
+		"kids in a circle":    {makePDF("", catalog, "<< /Type /Pages /Kids [3 0 R 2 0 R 2 0 R] /Count 1000000 >>", "<< /Type /Page /Contents 4 0 R >>", stream("", text)), "readable", "the tree of pages is too large or has a cycle"},
 		"tables in a circle":  {makePDF("/Prev %d", catalog, pages), "", "the PDF file cannot be read: its parts refer to each other without end"},
 		"huge table":          {strings.Replace(makePDF("", catalog, pages), "xref\n0 3", "xref\n9000000000 3", 1), "", tooMany},
 		"huge size":           {strings.Replace(makePDF("", catalog, pages), "/Size 3", "/S#69ze %\n 90000000000", 1), "", tooMany},

@@ -20,7 +20,7 @@ func (c *Content) Text() string {
 	return strings.TrimSpace(strings.ReplaceAll(w.b.String(), subscriptMark, "_"))
 }
 
-// maxInline is the length up to which text keeps the meaning of its elements.
+// maxInline is the maximum length of a text whose elements keep their meaning.
 const maxInline = 4096
 
 // inlineText returns the text below n on one line.

@@ -37,7 +37,7 @@ type crawl struct {
 	p         page.CrawlParams
 	frontier  *frontier
 	robots    map[string]*robots // by scheme and host
-	rulesRead int                // of all hosts
+	rulesRead int                // the number for all hosts
 	bodies    map[string]bool    // digests of page contents
 	result    *page.CrawlResult
 	bytes     int
@@ -284,7 +284,7 @@ func (c *crawl) refusal(u *url.URL, skip *skipError) *tea.Error {
 		e.Retryable = true
 		return e
 	}
-	return failure(tea.PermissionDenied, u, "robots.txt does not allow to crawl this page")
+	return failure(tea.PermissionDenied, u, "robots.txt does not allow crawling this page")
 }
 
 // readOnce makes one attempt to read a page.

@@ -118,9 +118,9 @@ func TestCrawlFailures(t *testing.T) {
 		params page.CrawlParams
 		want   failure
 	}{
-		{page.CrawlParams{URL: site.URL + "/private/secret.html"}, failure{tea.PermissionDenied, false, "GET /private/secret.html: robots.txt does not allow to crawl this page"}},
+		{page.CrawlParams{URL: site.URL + "/private/secret.html"}, failure{tea.PermissionDenied, false, "GET /private/secret.html: robots.txt does not allow crawling this page"}},
 		{page.CrawlParams{URL: site.URL + "/status/404"}, failure{tea.NotFound, false, "GET /status/404: status 404 Not Found"}},
-		{page.CrawlParams{URL: site.URL + "/away?to=/trap/1"}, failure{tea.PermissionDenied, false, "GET /away?to=/trap/1: robots.txt does not allow to crawl this page"}},
+		{page.CrawlParams{URL: site.URL + "/away?to=/trap/1"}, failure{tea.PermissionDenied, false, "GET /away?to=/trap/1: robots.txt does not allow crawling this page"}},
 		{page.CrawlParams{URL: "ftp://example.com/"}, failure{tea.ValidationError, false, `"ftp://example.com/" is not an http or https URL`}},
 		{page.CrawlParams{URL: site.URL, Include: []string{"docs/*"}}, failure{tea.ValidationError, false, `the pattern "docs/*" does not begin with /, * or http; write /docs/*`}},
 		{page.CrawlParams{URL: noRobots.URL + "/x"}, failure{tea.ConnectionError, true, "GET " + noRobots.URL + "/x: robots.txt cannot be read, so nothing can be crawled: GET " + noRobots.URL + "/robots.txt: status 500 Internal Server Error"}},

@@ -35,7 +35,7 @@ type fetchOptions struct {
 	// cut truncates a response at the limit; otherwise a longer response is an
 	// error.
 	cut bool
-	// paced reports that the caller has already waited for the first request.
+	// paced reports whether the caller has already waited for the first request.
 	paced bool
 	// visit is called before each request, including redirects; an error ends the
 	// fetch. nil allows all.

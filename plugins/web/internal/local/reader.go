@@ -134,7 +134,7 @@ func (r *Reader) render(ctx context.Context, u *url.URL, o page.ReadOptions, f f
 		o.Render, o.Formats = false, without(o.Formats, page.Screenshot)
 		result, doc, err := r.read(ctx, rendered.URL, o, f)
 		if err == nil {
-			result.Notes = append(result.Notes, "the address is that of a file, which the browser does not show")
+			result.Notes = append(result.Notes, "the address is a file, which the browser does not show")
 		}
 		return result, doc, err
 	}

@@ -78,7 +78,7 @@ func (o ReadOptions) Has(f Format) bool {
 func (o ReadOptions) MainOnly() bool { return o.OnlyMainContent == nil || *o.OnlyMainContent }
 
 // Check returns a validation_error if an option has no effect without another one.
-// isRendered reports that a service renders all pages.
+// isRendered reports whether a service renders all pages.
 func (o ReadOptions) Check(isRendered bool) error {
 	switch {
 	case o.FullPage && !o.Has(Screenshot):

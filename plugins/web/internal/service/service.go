@@ -17,7 +17,7 @@ import (
 
 // Settings are the settings for reaching a service.
 type Settings struct {
-	APIBase              string            `json:"api_base,omitempty" doc:"address of the service, or unix:/path/to.sock:/path; default: that of its operator"`
+	APIBase              string            `json:"api_base,omitempty" doc:"address of the service, or unix:/path/to.sock:/path; default: its operator's"`
 	APIKey               string            `json:"api_key,omitempty" secret:"true" doc:"key, if the service requires one"`
 	Headers              map[string]string `json:"headers,omitempty" secret:"true" doc:"further HTTP headers"`
 	CAFile               string            `json:"ca_file,omitempty" format:"path" doc:"file of certificates in PEM format to trust in addition to the system's"`
